@@ -1,0 +1,19 @@
+//! The ground floor: what every other crate needs to talk about source text.
+//!
+//! * [`span`]: positions and ranges, eight bytes each, valid across all files;
+//! * [`source`]: the source files of one compilation and line/column look-up;
+//! * [`name`]: interned identifiers;
+//! * [`diagnostic`]: what a stage reports to the user, as data.
+//!
+//! Nothing here touches the file system or prints: the driver reads files and
+//! renders diagnostics.
+
+pub mod diagnostic;
+pub mod name;
+pub mod source;
+pub mod span;
+
+pub use diagnostic::{Code, Diagnostic, Label, Severity, Suggestion};
+pub use name::Name;
+pub use source::{FileId, LineCol, SourceFile, SourceMap, SourceTooLarge};
+pub use span::Span;

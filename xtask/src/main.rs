@@ -1,0 +1,3 @@
+//! `cargo xtask`: everything longer than the ordinary tests.
+
+fn main() {}
