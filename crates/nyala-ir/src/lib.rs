@@ -1,1 +1,22 @@
-//! x
+//! The program as a graph: continuations, parameters and primitive operations.
+//!
+//! Read in this order:
+//!
+//! * [`types`]: the types of the graph, interned;
+//! * [`node`]: what nodes there are;
+//! * [`world`]: the store that owns them and builds them, one factory each;
+//! * [`layout`]: sizes, alignments and offsets in memory.
+//!
+//! This crate knows no source language and no target machine.
+
+pub mod layout;
+pub mod node;
+pub mod types;
+pub mod world;
+
+pub use node::{
+    ArithFlags, ArithOp, AsmData, Body, CmpOp, Cont, ContData, Def, DefList, Global, GlobalData, Intrinsic,
+    Linkage, MathOp, Node,
+};
+pub use types::{EnumData, EnumId, FieldData, OptionData, Prim, StructData, StructId, Ty, TyKind, Types};
+pub use world::World;

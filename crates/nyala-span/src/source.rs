@@ -51,7 +51,11 @@ impl std::error::Error for SourceTooLarge {}
 
 impl SourceMap {
     /// Adds a text under a name for diagnostics. A leading byte-order mark is dropped.
-    pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> Result<FileId, SourceTooLarge> {
+    pub fn add(
+        &mut self,
+        name: impl Into<String>,
+        text: impl Into<String>,
+    ) -> Result<FileId, SourceTooLarge> {
         let mut text = text.into();
         if text.starts_with('\u{feff}') {
             text.drain(..'\u{feff}'.len_utf8());

@@ -1,0 +1,579 @@
+//! What nodes there are.
+//!
+//! A program is a set of *continuations*. A continuation has *parameters* and a
+//! *body* that is one call; it never returns. Everything else is a *primitive
+//! operation* on other nodes. There is no nesting: a continuation that uses
+//! another one's parameter is nested in it by that very use.
+//!
+//! Side effects are ordered by a token of type `mem` that is threaded through
+//! loads, stores, allocations and calls; each token is used once.
+//!
+//! # The standard shapes
+//!
+//! * A function `fn(A, B) -> R` of the source is `cn(mem, A, B, cn(mem, R))`; the
+//!   result `()` gives `cn(mem)`, a tuple `(R, S)` gives `cn(mem, R, S)`.
+//! * `branch(mem, cond, then, else)` with `then, else: cn(mem)`.
+//! * `switch(mem, value, default, (lit, target)..)` with all targets `cn(mem)`.
+//! * `unreachable(mem)`.
+//! * Operations with an effect and a result have type `(mem, T)`; the parts are
+//!   taken by `extract(op, 0)` and `extract(op, 1)`. Those without a result, such
+//!   as `store`, have type `mem`.
+
+use cranelift_entity::entity_impl;
+use nyala_span::{Name, Span};
+
+use crate::types::{Prim, Ty};
+
+/// Any node.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Def(u32);
+entity_impl!(Def, "d");
+
+/// A continuation; [`World::cont_def`](crate::World::cont_def) gives its node.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Cont(u32);
+entity_impl!(Cont, "k");
+
+/// A global variable or constant.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Global(u32);
+entity_impl!(Global, "g");
+
+/// Inline assembly, in [`World::asms`](crate::World).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AsmId(u32);
+entity_impl!(AsmId, "asm");
+
+/// A list of nodes in the world's pool; [`World::list`](crate::World::list) reads it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct DefList {
+    pub(crate) start: u32,
+    pub(crate) len: u32,
+}
+
+/// What a node is. Its type is kept beside it.
+#[derive(Clone, Copy, Debug)]
+pub enum Node {
+    /// A continuation.
+    Cont(Cont),
+    /// A parameter of a continuation.
+    Param {
+        /// Whose.
+        cont: Cont,
+        /// Which.
+        index: u32,
+    },
+    /// The address of a global.
+    Global(Global),
+
+    /// A literal of primitive type: the bits of its value, zero-extended. A null
+    /// pointer is a literal 0 of pointer type.
+    Lit(u64),
+    /// Any value of its type.
+    Undef,
+
+    /// `lhs op rhs` on integers, floats, bools, and lane by lane on simd.
+    Arith {
+        /// The operator.
+        op: ArithOp,
+        /// What may be assumed.
+        flags: ArithFlags,
+        /// The left operand.
+        lhs: Def,
+        /// The right operand, of the same type.
+        rhs: Def,
+    },
+    /// `lhs op rhs`; `bool`, or `simd[bool * n]` for simd operands.
+    Cmp {
+        /// The operator.
+        op: CmpOp,
+        /// The left operand.
+        lhs: Def,
+        /// The right operand, of the same type.
+        rhs: Def,
+    },
+    /// A mathematical function.
+    Math {
+        /// Which.
+        op: MathOp,
+        /// What may be assumed.
+        flags: ArithFlags,
+        /// Its arguments.
+        args: DefList,
+    },
+    /// `value as ty`: the conversions of the language.
+    Cast(Def),
+    /// The same bits as another type.
+    Bitcast(Def),
+    /// `if cond { then } else { other }` without control flow; lane by lane if
+    /// `cond` is `simd[bool * n]`.
+    Select {
+        /// The condition.
+        cond: Def,
+        /// The value if it holds.
+        then: Def,
+        /// The value otherwise.
+        other: Def,
+    },
+
+    /// A tuple, struct, array or simd value from its parts; the type says which.
+    Aggregate(DefList),
+    /// Part `index` of an aggregate value.
+    Extract {
+        /// The aggregate.
+        agg: Def,
+        /// Which part: any integer type; a literal for tuples and structs.
+        index: Def,
+    },
+    /// `agg` with part `index` replaced.
+    Insert {
+        /// The aggregate.
+        agg: Def,
+        /// Which part.
+        index: Def,
+        /// The new part.
+        value: Def,
+    },
+    /// An enum value.
+    Variant {
+        /// Which option.
+        option: u32,
+        /// Its payload; the unit tuple if it has none.
+        payload: Def,
+    },
+    /// The option number of an enum value, as `u32`.
+    VariantTag(Def),
+    /// The payload of an enum value that is known to be `option`.
+    VariantPayload {
+        /// Which option.
+        option: u32,
+        /// The enum value.
+        value: Def,
+    },
+
+    /// `sizeof[T]()` as an integer of the node's type.
+    SizeOf(Ty),
+    /// `alignof[T]()` as an integer of the node's type.
+    AlignOf(Ty),
+
+    /// `?value`: whether the partial evaluator knows it. `false` once evaluation is over.
+    Known(Def),
+    /// `$value`: the value, hidden from the partial evaluator.
+    Hide(Def),
+    /// A callee whose call is specialised on all arguments.
+    Run(Def),
+
+    /// Reads through a pointer; `(mem, T)`.
+    Load {
+        /// The memory.
+        mem: Def,
+        /// Where.
+        ptr: Def,
+    },
+    /// Writes through a pointer; `mem`.
+    Store {
+        /// The memory.
+        mem: Def,
+        /// Where.
+        ptr: Def,
+        /// What.
+        value: Def,
+    },
+    /// A fresh local variable each time it is executed; `(mem, &T)`. It lives until
+    /// the function that executes it is left and no closure made there is left.
+    Slot {
+        /// The memory.
+        mem: Def,
+    },
+    /// `count` elements on the heap; `(mem, &[T])`.
+    Alloc {
+        /// The memory.
+        mem: Def,
+        /// How many, as `i64`.
+        count: Def,
+    },
+    /// The address of part `index` of what `ptr` points to. On a pointer to
+    /// `[T]` or `[T * n]` the index is any integer, also negative; on a tuple or
+    /// struct it is a literal.
+    Lea {
+        /// The address.
+        ptr: Def,
+        /// Which part.
+        index: Def,
+    },
+    /// Inline assembly; operands are `mem` and the inputs; `(mem, outputs..)`.
+    Asm {
+        /// What to execute.
+        asm: AsmId,
+        /// `mem`, then the inputs.
+        args: DefList,
+    },
+}
+
+/// Arithmetic operators.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[allow(missing_docs)]
+pub enum ArithOp {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+    And,
+    Or,
+    Xor,
+    Shl,
+    Shr,
+}
+
+impl ArithOp {
+    /// All of them.
+    pub const ALL: [ArithOp; 10] = [
+        ArithOp::Add,
+        ArithOp::Sub,
+        ArithOp::Mul,
+        ArithOp::Div,
+        ArithOp::Rem,
+        ArithOp::And,
+        ArithOp::Or,
+        ArithOp::Xor,
+        ArithOp::Shl,
+        ArithOp::Shr,
+    ];
+
+    /// Its name in the text form.
+    pub fn name(self) -> &'static str {
+        match self {
+            ArithOp::Add => "add",
+            ArithOp::Sub => "sub",
+            ArithOp::Mul => "mul",
+            ArithOp::Div => "div",
+            ArithOp::Rem => "rem",
+            ArithOp::And => "and",
+            ArithOp::Or => "or",
+            ArithOp::Xor => "xor",
+            ArithOp::Shl => "shl",
+            ArithOp::Shr => "shr",
+        }
+    }
+}
+
+/// What an operation may assume beyond the strict meaning of its operator.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct ArithFlags {
+    /// Signed overflow wraps around instead of being a program error.
+    pub wrap: bool,
+    /// Floats may be treated as real numbers.
+    pub fast: bool,
+}
+
+impl ArithFlags {
+    /// Overflow is an error, floats are IEEE.
+    pub const STRICT: ArithFlags = ArithFlags { wrap: false, fast: false };
+    /// Overflow wraps, floats are IEEE.
+    pub const WRAP: ArithFlags = ArithFlags { wrap: true, fast: false };
+}
+
+/// Comparisons. With NaN all are false but `Ne`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[allow(missing_docs)]
+pub enum CmpOp {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+impl CmpOp {
+    /// All of them.
+    pub const ALL: [CmpOp; 6] = [CmpOp::Eq, CmpOp::Ne, CmpOp::Lt, CmpOp::Le, CmpOp::Gt, CmpOp::Ge];
+
+    /// Its name in the text form.
+    pub fn name(self) -> &'static str {
+        match self {
+            CmpOp::Eq => "eq",
+            CmpOp::Ne => "ne",
+            CmpOp::Lt => "lt",
+            CmpOp::Le => "le",
+            CmpOp::Gt => "gt",
+            CmpOp::Ge => "ge",
+        }
+    }
+}
+
+macro_rules! math_ops {
+    ($($(#[$meta:meta])* $op:ident $name:literal $arity:literal,)*) => {
+        /// Mathematical functions. The result has the type of the first argument,
+        /// unless said otherwise; on simd they work lane by lane.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+        pub enum MathOp { $($(#[$meta])* $op,)* }
+
+        impl MathOp {
+            /// All of them.
+            pub const ALL: &'static [MathOp] = &[$(MathOp::$op,)*];
+
+            /// Its name in the text form.
+            pub fn name(self) -> &'static str {
+                match self { $(MathOp::$op => $name,)* }
+            }
+
+            /// How many arguments it takes.
+            pub fn arity(self) -> usize {
+                match self { $(MathOp::$op => $arity,)* }
+            }
+        }
+    };
+}
+
+math_ops! {
+    /// |x|
+    Fabs "fabs" 1,
+    /// The magnitude of the first with the sign of the second.
+    Copysign "copysign" 2,
+    /// Whether the sign bit is set; `bool`.
+    Signbit "signbit" 1,
+    /// To the nearest integer, halves away from zero.
+    Round "round" 1,
+    /// To the nearest integer, halves to even.
+    RoundEven "round_even" 1,
+    /// Toward zero.
+    Trunc "trunc" 1,
+    /// Upwards.
+    Ceil "ceil" 1,
+    /// Downwards.
+    Floor "floor" 1,
+    /// The smaller; a number wins over NaN.
+    Fmin "fmin" 2,
+    /// The larger; a number wins over NaN.
+    Fmax "fmax" 2,
+    /// Cosine.
+    Cos "cos" 1,
+    /// Sine.
+    Sin "sin" 1,
+    /// Tangent.
+    Tan "tan" 1,
+    /// Arc cosine.
+    Acos "acos" 1,
+    /// Arc sine.
+    Asin "asin" 1,
+    /// Arc tangent.
+    Atan "atan" 1,
+    /// Arc tangent of y/x in all quadrants.
+    Atan2 "atan2" 2,
+    /// Square root.
+    Sqrt "sqrt" 1,
+    /// Reciprocal square root.
+    Rsqrt "rsqrt" 1,
+    /// Cube root.
+    Cbrt "cbrt" 1,
+    /// Power.
+    Pow "pow" 2,
+    /// e to the x.
+    Exp "exp" 1,
+    /// 2 to the x.
+    Exp2 "exp2" 1,
+    /// Natural logarithm.
+    Log "log" 1,
+    /// Binary logarithm.
+    Log2 "log2" 1,
+    /// Decimal logarithm.
+    Log10 "log10" 1,
+    /// Error function.
+    Erf "erf" 1,
+    /// Fused multiply-add: one rounding.
+    Fma "fma" 3,
+    /// Multiply-add, fused if that is faster.
+    Fmuladd "fmuladd" 3,
+    /// Whether it is NaN; `bool`.
+    IsNan "is_nan" 1,
+    /// Whether it is neither infinite nor NaN; `bool`.
+    IsFinite "is_finite" 1,
+    /// Number of one bits.
+    Popcount "popcount" 1,
+    /// Number of leading zero bits; the width for 0.
+    Clz "clz" 1,
+    /// Number of trailing zero bits; the width for 0.
+    Ctz "ctz" 1,
+    /// Gathers the bits of the first selected by the second.
+    Pext "pext" 2,
+    /// Scatters the bits of the first to where the second has ones.
+    Pdep "pdep" 2,
+}
+
+/// A call: the body of a continuation.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Body {
+    /// What is called: a node of continuation type, possibly in a [`Node::Run`].
+    pub callee: Def,
+    /// With what.
+    pub args: Vec<Def>,
+    /// Where the call stands in the source.
+    pub span: Span,
+}
+
+/// A continuation.
+#[derive(Clone, Debug)]
+pub struct ContData {
+    /// For people to read; need not be unique.
+    pub name: Name,
+    /// Where it stands in the source.
+    pub span: Span,
+    /// Its type: a `cn`.
+    pub ty: Ty,
+    /// Its node.
+    pub def: Def,
+    /// Its parameters.
+    pub params: Vec<Def>,
+    /// For each parameter, when to specialise on it: a `bool` over the parameters.
+    /// Empty means never, for all.
+    pub filter: Vec<Def>,
+    /// What it does; none for what is declared only.
+    pub body: Option<Body>,
+    /// How it is known outside.
+    pub linkage: Linkage,
+}
+
+/// How a continuation or global is known outside the program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Linkage {
+    /// Not at all.
+    Internal,
+    /// Under this symbol.
+    Exported(Name),
+    /// Defined elsewhere, with the C calling convention.
+    Imported(Name),
+    /// Known to the target's compiler under this name (`extern "device"`).
+    Device(Name),
+    /// Known to this compiler.
+    Intrinsic(Intrinsic),
+}
+
+macro_rules! intrinsics {
+    ($($(#[$meta:meta])* $variant:ident $name:literal,)*) => {
+        /// Continuations whose meaning the compiler knows. What their parameters are
+        /// is said by the declared type, which may be any of the shapes that the
+        /// language's generations gave them.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+        pub enum Intrinsic { $($(#[$meta])* $variant,)* }
+
+        impl Intrinsic {
+            /// All of them.
+            pub const ALL: &'static [Intrinsic] = &[$(Intrinsic::$variant,)*];
+
+            /// Its name in the text form and in `extern "thorin"` declarations.
+            pub fn name(self) -> &'static str {
+                match self { $(Intrinsic::$variant => $name,)* }
+            }
+
+            /// The intrinsic of this name.
+            pub fn from_name(name: &str) -> Option<Intrinsic> {
+                Intrinsic::ALL.iter().copied().find(|intrinsic| intrinsic.name() == name)
+            }
+        }
+    };
+}
+
+intrinsics! {
+    /// `branch(mem, cond, then, else)`
+    Branch "branch",
+    /// `switch(mem, value, default, (lit, target)..)`
+    Switch "switch",
+    /// `unreachable(mem)`: control never gets here.
+    Unreachable "unreachable",
+    /// Runs a body as SIMD lanes.
+    Vectorize "vectorize",
+    /// Runs a body over a range on several threads.
+    Parallel "parallel",
+    /// Starts a thread.
+    Spawn "spawn",
+    /// Joins a thread.
+    Sync "sync",
+    /// Runs a body on blocks and warps of fibers.
+    Fibers "fibers",
+    /// A kernel for NVIDIA GPUs.
+    Cuda "cuda",
+    /// A kernel for NVIDIA GPUs.
+    Nvvm "nvvm",
+    /// A kernel for OpenCL devices.
+    OpenCl "opencl",
+    /// A kernel for OpenCL devices, as SPIR-V.
+    OpenClSpirv "opencl_spirv",
+    /// A kernel for AMD GPUs.
+    AmdgpuHsa "amdgpu_hsa",
+    /// A kernel for AMD GPUs, through PAL.
+    AmdgpuPal "amdgpu_pal",
+    /// A kernel for Level Zero devices.
+    LevelZero "levelzero",
+    /// A kernel for high-level synthesis.
+    Hls "hls",
+    /// A pipelined loop for high-level synthesis; a plain loop elsewhere.
+    Pipeline "pipeline",
+    /// Work-group memory.
+    ReserveShared "reserve_shared",
+    /// Read-modify-write.
+    Atomic "atomic",
+    /// Atomic load.
+    AtomicLoad "atomic_load",
+    /// Atomic store.
+    AtomicStore "atomic_store",
+    /// Compare and exchange.
+    CmpXchg "cmpxchg",
+    /// Compare and exchange that may fail by itself.
+    CmpXchgWeak "cmpxchg_weak",
+    /// A memory fence.
+    Fence "fence",
+    /// Prints at compile time.
+    PeInfo "pe_info",
+}
+
+/// A global.
+#[derive(Clone, Debug)]
+pub struct GlobalData {
+    /// Its name.
+    pub name: Name,
+    /// Where it stands in the source.
+    pub span: Span,
+    /// The type of what it holds; its node has the pointer to it.
+    pub ty: Ty,
+    /// Whether the program may write to it.
+    pub is_mut: bool,
+    /// Its first value, a constant; set once. None is all zeros.
+    pub init: Option<Def>,
+    /// Its node.
+    pub def: Def,
+    /// How it is known outside.
+    pub linkage: Linkage,
+}
+
+/// What inline assembly executes, in LLVM's notation.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct AsmData {
+    /// The template.
+    pub template: Vec<u8>,
+    /// Constraints of the outputs.
+    pub outputs: Vec<Vec<u8>>,
+    /// Constraints of the inputs.
+    pub inputs: Vec<Vec<u8>>,
+    /// Clobbers.
+    pub clobbers: Vec<Vec<u8>>,
+    /// `volatile`, `alignstack`, `intel`.
+    pub options: Vec<Vec<u8>>,
+}
+
+impl Prim {
+    /// `bits` cut to this type's width, zero-extended: the canonical form in [`Node::Lit`].
+    pub fn canonical(self, bits: u64) -> u64 {
+        match self.bits() {
+            64 => bits,
+            width => bits & ((1 << width) - 1),
+        }
+    }
+
+    /// The value of canonical `bits` as a signed number: sign-extended for signed types.
+    pub fn sign_extend(self, bits: u64) -> i64 {
+        let unused = 64 - self.bits();
+        if self.is_signed() { ((bits << unused) as i64) >> unused } else { bits as i64 }
+    }
+}
