@@ -1,1 +1,6 @@
-//! x
+//! Syntax tree to typed tree: modules, names, types, mutability, exhaustiveness.
+//!
+//! Read in this order: [`types`] and [`tree`] are what comes out.
+
+pub mod tree;
+pub mod types;

@@ -1,0 +1,452 @@
+//! The types of the source language, interned.
+//!
+//! # Function types
+//!
+//! `fn(A) -> R` and `fn(A, fn(R) -> !) -> !` are one type. Its canonical form here
+//! is the direct one: [`Types::func`] turns a function that never returns and
+//! whose last parameter is a continuation into a function with a result, whenever
+//! that can be undone:
+//!
+//! | continuation | result |
+//! |---|---|
+//! | `fn() -> !` | `()` |
+//! | `fn(T) -> !`, `T` no tuple | `T` |
+//! | `fn(T, U) -> !` | `(T, U)` |
+//! | `fn((T, U)) -> !` | stays: one parameter that is a tuple is another type |
+//!
+//! So equal types have equal [`Ty`], people see the form they write, and an
+//! unknown result type can still become a tuple.
+
+use std::collections::hash_map::Entry;
+use std::fmt;
+
+use cranelift_entity::{PrimaryMap, entity_impl};
+use nyala_span::Name;
+use rustc_hash::FxHashMap;
+
+use nyala_syntax::ast::PtrKind;
+
+/// A type.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ty(u32);
+entity_impl!(Ty, "t");
+
+/// A struct of the program.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StructId(u32);
+entity_impl!(StructId, "struct");
+
+/// An enum of the program.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EnumId(u32);
+entity_impl!(EnumId, "enum");
+
+/// A type parameter of some item; unique in the program.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TyParam(u32);
+entity_impl!(TyParam, "T");
+
+/// A type that inference has still to find.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TyVar(u32);
+entity_impl!(TyVar, "?");
+
+/// The primitive types.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[allow(missing_docs)]
+pub enum Prim {
+    Bool,
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    F16,
+    F32,
+    F64,
+}
+
+impl Prim {
+    /// All of them.
+    pub const ALL: [Prim; 12] = [
+        Prim::Bool,
+        Prim::I8,
+        Prim::I16,
+        Prim::I32,
+        Prim::I64,
+        Prim::U8,
+        Prim::U16,
+        Prim::U32,
+        Prim::U64,
+        Prim::F16,
+        Prim::F32,
+        Prim::F64,
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Prim::Bool => "bool",
+            Prim::I8 => "i8",
+            Prim::I16 => "i16",
+            Prim::I32 => "i32",
+            Prim::I64 => "i64",
+            Prim::U8 => "u8",
+            Prim::U16 => "u16",
+            Prim::U32 => "u32",
+            Prim::U64 => "u64",
+            Prim::F16 => "f16",
+            Prim::F32 => "f32",
+            Prim::F64 => "f64",
+        }
+    }
+
+    /// `i8` to `u64`.
+    pub fn is_int(self) -> bool {
+        !self.is_float() && self != Prim::Bool
+    }
+
+    /// `f16`, `f32`, `f64`.
+    pub fn is_float(self) -> bool {
+        matches!(self, Prim::F16 | Prim::F32 | Prim::F64)
+    }
+
+    /// `i8` to `i64`.
+    pub fn is_signed(self) -> bool {
+        matches!(self, Prim::I8 | Prim::I16 | Prim::I32 | Prim::I64)
+    }
+}
+
+/// What a type is.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum TyKind {
+    /// What could not be typed; fits everything, so that one mistake is reported once.
+    Error,
+    /// The type of what never produces a value.
+    Never,
+    /// A primitive type.
+    Prim(Prim),
+    /// `(A, B)`; unit is empty; never one.
+    Tuple(Box<[Ty]>),
+    /// `[T * n]`
+    Array(Ty, u64),
+    /// `[T]`
+    Slice(Ty),
+    /// `simd[T * n]`
+    Simd(Ty, u32),
+    /// `&T`, `&mut[1] T`, `~T`
+    Ptr {
+        /// Which pointer.
+        kind: PtrKind,
+        /// The address space; 0 is generic.
+        space: u32,
+        /// What it points to.
+        pointee: Ty,
+    },
+    /// `fn(A, B) -> R`; `R` is [`TyKind::Never`] for a continuation.
+    Fn {
+        /// The parameters.
+        params: Box<[Ty]>,
+        /// The result.
+        ret: Ty,
+    },
+    /// A struct with its type arguments.
+    Struct(StructId, Box<[Ty]>),
+    /// An enum with its type arguments.
+    Enum(EnumId, Box<[Ty]>),
+    /// A type parameter.
+    Param(TyParam),
+    /// Not known yet; only while a body is being checked.
+    Infer(TyVar),
+}
+
+/// All types of a program.
+#[derive(Clone)]
+pub struct Types {
+    kinds: PrimaryMap<Ty, TyKind>,
+    interned: FxHashMap<TyKind, Ty>,
+    /// The names of structs, for printing types.
+    pub struct_names: PrimaryMap<StructId, Name>,
+    /// The names of enums, for printing types.
+    pub enum_names: PrimaryMap<EnumId, Name>,
+    /// The names of type parameters, for printing types.
+    pub param_names: PrimaryMap<TyParam, Name>,
+}
+
+impl Default for Types {
+    fn default() -> Types {
+        Types::new()
+    }
+}
+
+impl Types {
+    /// Only the primitive types, unit, `!` and the error type.
+    pub fn new() -> Types {
+        let mut types = Types {
+            kinds: PrimaryMap::new(),
+            interned: FxHashMap::default(),
+            struct_names: PrimaryMap::new(),
+            enum_names: PrimaryMap::new(),
+            param_names: PrimaryMap::new(),
+        };
+        // The order that `error`, `never`, `unit` and `prim` rely on.
+        types.intern(TyKind::Error);
+        types.intern(TyKind::Never);
+        types.intern(TyKind::Tuple(Box::new([])));
+        for prim in Prim::ALL {
+            types.intern(TyKind::Prim(prim));
+        }
+        types
+    }
+
+    /// The type with this kind. Function types go through [`Types::func`].
+    pub fn intern(&mut self, kind: TyKind) -> Ty {
+        match self.interned.entry(kind) {
+            Entry::Occupied(entry) => *entry.get(),
+            Entry::Vacant(entry) => {
+                let ty = self.kinds.push(entry.key().clone());
+                *entry.insert(ty)
+            }
+        }
+    }
+
+    /// What `ty` is.
+    pub fn kind(&self, ty: Ty) -> &TyKind {
+        &self.kinds[ty]
+    }
+
+    /// The type of what could not be typed.
+    pub fn error(&self) -> Ty {
+        Ty(0)
+    }
+
+    /// The type of what never produces a value.
+    pub fn never(&self) -> Ty {
+        Ty(1)
+    }
+
+    /// `()`
+    pub fn unit(&self) -> Ty {
+        Ty(2)
+    }
+
+    /// A primitive type.
+    pub fn prim(&self, prim: Prim) -> Ty {
+        Ty(3 + prim as u32)
+    }
+
+    /// `bool`
+    pub fn bool(&self) -> Ty {
+        self.prim(Prim::Bool)
+    }
+
+    /// `(A, B)`; one type is itself.
+    pub fn tuple(&mut self, parts: &[Ty]) -> Ty {
+        match parts {
+            [one] => *one,
+            parts => self.intern(TyKind::Tuple(parts.into())),
+        }
+    }
+
+    /// A pointer.
+    pub fn ptr(&mut self, kind: PtrKind, space: u32, pointee: Ty) -> Ty {
+        self.intern(TyKind::Ptr { kind, space, pointee })
+    }
+
+    /// `fn(params) -> ret` in canonical form; see the module's head.
+    pub fn func(&mut self, params: &[Ty], ret: Ty) -> Ty {
+        if ret == self.never()
+            && let Some((&last, rest)) = params.split_last()
+            && let Some(result) = self.result_of_continuation(last)
+        {
+            return self.intern(TyKind::Fn { params: rest.into(), ret: result });
+        }
+        self.intern(TyKind::Fn { params: params.into(), ret })
+    }
+
+    /// The result type that a continuation as last parameter stands for.
+    fn result_of_continuation(&mut self, cont: Ty) -> Option<Ty> {
+        let TyKind::Fn { params, ret } = self.kind(cont) else { return None };
+        if *ret != self.never() {
+            return None;
+        }
+        match &**params {
+            [one] if matches!(self.kind(*one), TyKind::Tuple(_)) => None,
+            params => {
+                let params = params.to_vec();
+                Some(self.tuple(&params))
+            }
+        }
+    }
+
+    /// What the return continuation of a function with this result takes: the
+    /// parts of a tuple, nothing for unit, else the one value.
+    pub fn result_params(&self, ret: Ty) -> Vec<Ty> {
+        match self.kind(ret) {
+            TyKind::Tuple(parts) => parts.to_vec(),
+            TyKind::Never => vec![],
+            _ => vec![ret],
+        }
+    }
+
+    /// The return continuation `fn(R) -> !` of a function with result `ret`.
+    pub fn continuation(&mut self, ret: Ty) -> Ty {
+        let params = self.result_params(ret);
+        // Not through `func`: a continuation whose last parameter is a
+        // continuation is a function like any other.
+        let never = self.never();
+        self.func(&params, never)
+    }
+
+    /// Parameters and result of a function type.
+    pub fn as_fn(&self, ty: Ty) -> Option<(&[Ty], Ty)> {
+        match self.kind(ty) {
+            TyKind::Fn { params, ret } => Some((params, *ret)),
+            _ => None,
+        }
+    }
+
+    /// `ty` with each type parameter replaced by what `with` says.
+    pub fn substitute(&mut self, ty: Ty, with: &FxHashMap<TyParam, Ty>) -> Ty {
+        if with.is_empty() {
+            return ty;
+        }
+        match self.kind(ty).clone() {
+            TyKind::Param(param) => with.get(&param).copied().unwrap_or(ty),
+            TyKind::Error | TyKind::Never | TyKind::Prim(_) | TyKind::Infer(_) => ty,
+            TyKind::Tuple(parts) => {
+                let parts = self.substitute_all(&parts, with);
+                self.tuple(&parts)
+            }
+            TyKind::Array(elem, len) => {
+                let elem = self.substitute(elem, with);
+                self.intern(TyKind::Array(elem, len))
+            }
+            TyKind::Slice(elem) => {
+                let elem = self.substitute(elem, with);
+                self.intern(TyKind::Slice(elem))
+            }
+            TyKind::Simd(elem, lanes) => {
+                let elem = self.substitute(elem, with);
+                self.intern(TyKind::Simd(elem, lanes))
+            }
+            TyKind::Ptr { kind, space, pointee } => {
+                let pointee = self.substitute(pointee, with);
+                self.ptr(kind, space, pointee)
+            }
+            TyKind::Fn { params, ret } => {
+                let params = self.substitute_all(&params, with);
+                let ret = self.substitute(ret, with);
+                self.func(&params, ret)
+            }
+            TyKind::Struct(id, args) => {
+                let args = self.substitute_all(&args, with);
+                self.intern(TyKind::Struct(id, args.into()))
+            }
+            TyKind::Enum(id, args) => {
+                let args = self.substitute_all(&args, with);
+                self.intern(TyKind::Enum(id, args.into()))
+            }
+        }
+    }
+
+    fn substitute_all(&mut self, tys: &[Ty], with: &FxHashMap<TyParam, Ty>) -> Vec<Ty> {
+        tys.iter().map(|&ty| self.substitute(ty, with)).collect()
+    }
+
+    /// `ty` as people write it.
+    pub fn display(&self, ty: Ty) -> TyDisplay<'_> {
+        TyDisplay { types: self, ty }
+    }
+}
+
+/// A type ready to be printed; see [`Types::display`].
+pub struct TyDisplay<'a> {
+    types: &'a Types,
+    ty: Ty,
+}
+
+impl TyDisplay<'_> {
+    fn list(&self, f: &mut fmt::Formatter<'_>, parts: &[Ty]) -> fmt::Result {
+        for (i, &part) in parts.iter().enumerate() {
+            if i > 0 {
+                f.write_str(", ")?;
+            }
+            write!(f, "{}", self.types.display(part))?;
+        }
+        Ok(())
+    }
+
+    fn applied(&self, f: &mut fmt::Formatter<'_>, name: Name, args: &[Ty]) -> fmt::Result {
+        write!(f, "{name}")?;
+        if !args.is_empty() {
+            f.write_str("[")?;
+            self.list(f, args)?;
+            f.write_str("]")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for TyDisplay<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let show = |ty: Ty| self.types.display(ty);
+        match self.types.kind(self.ty) {
+            TyKind::Error => f.write_str("{error}"),
+            TyKind::Never => f.write_str("!"),
+            TyKind::Prim(prim) => f.write_str(prim.name()),
+            TyKind::Tuple(parts) => {
+                f.write_str("(")?;
+                self.list(f, parts)?;
+                f.write_str(")")
+            }
+            TyKind::Array(elem, len) => write!(f, "[{} * {len}]", show(*elem)),
+            TyKind::Slice(elem) => write!(f, "[{}]", show(*elem)),
+            TyKind::Simd(elem, lanes) => write!(f, "simd[{} * {lanes}]", show(*elem)),
+            TyKind::Ptr { kind, space, pointee } => {
+                f.write_str(match kind {
+                    PtrKind::Shared => "&",
+                    PtrKind::Mut => "&mut ",
+                    PtrKind::Owned => "~",
+                })?;
+                if *space != 0 {
+                    write!(f, "[{space}]")?;
+                }
+                write!(f, "{}", show(*pointee))
+            }
+            TyKind::Fn { params, ret } => {
+                f.write_str("fn(")?;
+                self.list(f, params)?;
+                write!(f, ") -> {}", show(*ret))
+            }
+            TyKind::Struct(id, args) => self.applied(f, self.types.struct_names[*id], args),
+            TyKind::Enum(id, args) => self.applied(f, self.types.enum_names[*id], args),
+            TyKind::Param(param) => write!(f, "{}", self.types.param_names[*param]),
+            TyKind::Infer(_) => f.write_str("_"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_in_continuation_style_is_the_direct_one() {
+        let mut types = Types::new();
+        let (i32, f32, never) = (types.prim(Prim::I32), types.prim(Prim::F32), types.never());
+        let direct = types.func(&[i32], f32);
+        let cont = types.func(&[f32], never);
+        assert_eq!(direct, types.func(&[i32, cont], never));
+        assert_eq!(types.display(direct).to_string(), "fn(i32) -> f32");
+
+        let pair = types.tuple(&[i32, f32]);
+        let takes_two = types.func(&[i32, f32], never);
+        let takes_pair = types.func(&[pair], never);
+        assert_eq!(types.func(&[takes_two], never), types.func(&[], pair));
+        assert_ne!(types.func(&[takes_pair], never), types.func(&[], pair));
+    }
+}
