@@ -383,7 +383,7 @@ pub enum TypeKind {
 }
 
 /// The pointers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum PtrKind {
     /// `&`
     Shared,
