@@ -1,1 +1,17 @@
-//! nyala-driver
+//! The pipeline as a library: what the command line does, for other programs.
+//!
+//! Read in this order:
+//!
+//! * [`session`]: one compilation, its options and its source files;
+//! * [`render`]: what was reported, as text for people or as JSON;
+//! * [`embedded`]: texts built into the compiler;
+//! * [`errors`]: what can be wrong with files.
+
+pub mod embedded;
+pub mod errors;
+pub mod render;
+pub mod session;
+
+pub use embedded::{explain, explained_codes};
+pub use render::Report;
+pub use session::{Options, Session};

@@ -144,12 +144,19 @@ impl SourceFile {
         LineCol { line: line as u32, col: col as u32 + 1 }
     }
 
-    /// The bytes of line `line` (from 1) without its line break.
+    /// The text of line `line` (from 1) without its line break.
     pub fn line_text(&self, line: u32) -> &str {
+        &self.text[self.line_range(line)]
+    }
+
+    /// Line `line` (from 1) without its line break, as bytes of the text; empty
+    /// at the end for a line that does not exist.
+    pub fn line_range(&self, line: u32) -> Range<usize> {
         let starts = self.line_starts();
-        let Some(&start) = starts.get(line as usize - 1) else { return "" };
-        let end = starts.get(line as usize).map_or(self.text.len(), |&next| next as usize);
-        self.text[start as usize..end].trim_end_matches(['\n', '\r'])
+        let start_of = |idx: usize| starts.get(idx).map_or(self.text.len(), |&start| start as usize);
+        let start = start_of(line as usize - 1);
+        let text = &self.text[start..start_of(line as usize)];
+        start..start + text.trim_end_matches(['\n', '\r']).len()
     }
 
     fn line_starts(&self) -> &[u32] {

@@ -1,0 +1,21 @@
+//! Texts built into the compiler: the prelude and the entries of `--explain`.
+//!
+//! The build script lists the files; see `build.rs`.
+
+include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
+
+/// The book's entry for a diagnostic code such as `E0203`, in any case.
+pub fn explain(code: &str) -> Option<&'static str> {
+    let code = code.to_ascii_uppercase();
+    DIAGNOSTICS.iter().find(|&&(name, _)| name == code).map(|&(_, text)| text)
+}
+
+/// The codes that [`explain`] knows, sorted.
+pub fn explained_codes() -> impl Iterator<Item = &'static str> {
+    DIAGNOSTICS.iter().map(|&(name, _)| name).filter(|name| *name != "README")
+}
+
+/// The sources of the prelude: the name for diagnostics, and the text.
+pub(crate) fn prelude() -> impl Iterator<Item = (String, &'static str)> {
+    PRELUDE.iter().map(|&(stem, text)| (format!("<prelude>/{stem}.impala"), text))
+}

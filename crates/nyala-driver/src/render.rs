@@ -1,0 +1,295 @@
+//! Diagnostics as text: for people, and as JSON for tools.
+//!
+//! * [`Report`] puts what the stages reported in order, drops what was said
+//!   twice, and keeps the number of errors readable;
+//! * [`human`] draws them in rustc's style, [`json`] writes one object per line;
+//! * `excerpt` cuts out the lines that a drawing needs, so that neither a huge
+//!   file nor a huge line makes it slow.
+
+mod excerpt;
+mod human;
+mod json;
+
+use nyala_span::{Diagnostic, Severity, SourceMap};
+
+/// How many errors are shown; the rest is counted.
+pub const MAX_ERRORS: usize = 100;
+
+/// How many warnings are shown; the rest is counted.
+pub const MAX_WARNINGS: usize = 100;
+
+/// What a compilation reported, ready to be shown.
+///
+/// Diagnostics are in the order of the source text, none is there twice, and at
+/// most [`MAX_ERRORS`] errors and [`MAX_WARNINGS`] warnings are kept.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Report {
+    diagnostics: Vec<Diagnostic>,
+    n_errors: usize,
+    n_warnings: usize,
+}
+
+impl Report {
+    /// Sorts and counts what was reported.
+    pub fn new(mut diagnostics: Vec<Diagnostic>) -> Report {
+        diagnostics.sort_by(|a, b| {
+            let key = |d: &Diagnostic| (d.primary.span, d.severity, d.code);
+            key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
+        });
+        diagnostics.dedup();
+        let (mut n_errors, mut n_warnings) = (0, 0);
+        diagnostics.retain(|diagnostic| match diagnostic.severity {
+            Severity::Error => within(&mut n_errors, MAX_ERRORS),
+            Severity::Warning => within(&mut n_warnings, MAX_WARNINGS),
+        });
+        Report { diagnostics, n_errors, n_warnings }
+    }
+
+    /// The diagnostics that are shown.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+
+    /// Whether there is nothing to show.
+    pub fn is_empty(&self) -> bool {
+        self.diagnostics.is_empty()
+    }
+
+    /// `2 errors, 1 warning (3 not shown)`, if there are any.
+    pub fn summary(&self) -> Option<String> {
+        let counts = [(self.n_errors, "error"), (self.n_warnings, "warning")];
+        let mut parts = Vec::new();
+        for (count, what) in counts.into_iter().filter(|&(count, _)| count > 0) {
+            parts.push(format!("{count} {what}{}", if count == 1 { "" } else { "s" }));
+        }
+        if parts.is_empty() {
+            return None;
+        }
+        let n_hidden = self.n_errors + self.n_warnings - self.diagnostics.len();
+        let hidden = if n_hidden > 0 { format!(" ({n_hidden} not shown)") } else { String::new() };
+        Some(parts.join(", ") + &hidden)
+    }
+
+    /// For people: each diagnostic drawn, with an empty line after it.
+    pub fn human(&self, sources: &SourceMap, with_color: bool) -> String {
+        self.diagnostics
+            .iter()
+            .map(|diagnostic| human::draw(diagnostic, sources, with_color) + "\n\n")
+            .collect()
+    }
+
+    /// For tools: each diagnostic as a JSON object on a line of its own.
+    pub fn json(&self, sources: &SourceMap) -> String {
+        self.diagnostics
+            .iter()
+            .map(|diagnostic| json::object(diagnostic, sources).to_string() + "\n")
+            .collect()
+    }
+}
+
+/// Counts one more, and says whether it is still within the limit.
+fn within(count: &mut usize, limit: usize) -> bool {
+    *count += 1;
+    *count <= limit
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use nyala_span::{Code, Span};
+
+    use super::*;
+
+    fn at(sources: &SourceMap, text: &str) -> Span {
+        let (_, file) = sources.files().next().expect("the tests have a file");
+        let offset = file.text.find(text).expect("the text is in the file") as u32;
+        Span::new(file.base + offset, file.base + offset + text.len() as u32)
+    }
+
+    fn check(source: &str, diagnose: impl Fn(&SourceMap) -> Vec<Diagnostic>, expect: Expect) {
+        let mut sources = SourceMap::default();
+        sources.add("call.impala", source).expect("a small text");
+        expect.assert_eq(&Report::new(diagnose(&sources)).human(&sources, false));
+    }
+
+    const CALL: &str = "fn f(x: i32) -> i32 { x }\nfn g() -> i32 { f(1.5f) }\n";
+
+    fn mismatch(sources: &SourceMap) -> Diagnostic {
+        Diagnostic::error(Code("E0203"), at(sources, "1.5f"), "expected `i32`, found `f32`")
+            .with_label("this is `f32`")
+            .with_secondary(at(sources, "x: i32"), "`i32` because of this")
+    }
+
+    #[test]
+    fn labels_stand_under_the_code() {
+        check(
+            CALL,
+            |sources| vec![mismatch(sources)],
+            expect![[r#"
+                error[E0203]: expected `i32`, found `f32`
+                 --> call.impala:2:19
+                  |
+                1 | fn f(x: i32) -> i32 { x }
+                  |      ------ `i32` because of this
+                2 | fn g() -> i32 { f(1.5f) }
+                  |                   ^^^^ this is `f32`
+
+            "#]],
+        );
+    }
+
+    #[test]
+    fn notes_and_suggestions_follow() {
+        check(
+            CALL,
+            |sources| {
+                let span = at(sources, "1.5f");
+                vec![mismatch(sources).with_note("no conversion is implicit").with_suggestion(
+                    span.end(),
+                    " as i32",
+                    "convert it",
+                )]
+            },
+            expect![[r#"
+                error[E0203]: expected `i32`, found `f32`
+                 --> call.impala:2:19
+                  |
+                1 | fn f(x: i32) -> i32 { x }
+                  |      ------ `i32` because of this
+                2 | fn g() -> i32 { f(1.5f) }
+                  |                   ^^^^ this is `f32`
+                  |
+                  = note: no conversion is implicit
+                help: convert it
+                  |
+                2 | fn g() -> i32 { f(1.5f as i32) }
+                  |                        ++++++
+
+            "#]],
+        );
+    }
+
+    #[test]
+    fn the_same_report_is_shown_once_and_in_source_order() {
+        check(
+            "a b",
+            |sources| {
+                let error =
+                    |text| Diagnostic::error(Code("E0300"), at(sources, text), format!("unknown `{text}`"));
+                vec![error("b"), error("a"), error("b")]
+            },
+            expect![[r#"
+                error[E0300]: unknown `a`
+                 --> call.impala:1:1
+                  |
+                1 | a b
+                  | ^
+
+                error[E0300]: unknown `b`
+                 --> call.impala:1:3
+                  |
+                1 | a b
+                  |   ^
+
+            "#]],
+        );
+    }
+
+    #[test]
+    fn what_has_no_place_is_a_headline() {
+        check(
+            "",
+            |_| vec![Diagnostic::error(Code("E0020"), Span::NONE, "cannot read `x`").with_note("really")],
+            expect![[r#"
+                error[E0020]: cannot read `x`
+                 |
+                 = note: really
+
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_place_at_the_end_of_the_file_is_shown() {
+        check(
+            "fn f() {\n",
+            |sources| {
+                let end = at(sources, "fn f() {\n").end();
+                vec![Diagnostic::error(Code("E0106"), end, "this file ends too early").with_label("here")]
+            },
+            expect![[r#"
+                error[E0106]: this file ends too early
+                 --> call.impala:2:1
+                  |
+                2 |
+                  | ^ here
+
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_huge_line_is_cut_and_its_column_kept() {
+        let source = format!("{}x{}", "a+".repeat(500_000), "+b".repeat(500_000));
+        check(
+            &source,
+            |sources| {
+                vec![Diagnostic::error(Code("E0300"), at(sources, "x"), "unknown `x`").with_label("this")]
+            },
+            expect![[r#"
+                error[E0300]: unknown `x`
+                 --> call.impala:1:1000001
+                  |
+                1 | ...a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+x+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+...
+                  |                                                                  ^ this
+
+            "#]],
+        );
+    }
+
+    #[test]
+    fn places_far_apart_are_drawn_apart() {
+        let source = format!("first\n{}last\n", "\n".repeat(300_000));
+        check(
+            &source,
+            |sources| {
+                vec![
+                    Diagnostic::error(Code("E0301"), at(sources, "last"), "twice")
+                        .with_secondary(at(sources, "first"), "here too"),
+                ]
+            },
+            expect![[r#"
+                error[E0301]: twice
+                      --> call.impala:300002:1
+                       |
+                300002 | last
+                       | ^^^^
+                       |
+                      ::: call.impala:1:1
+                       |
+                     1 | first
+                       | ----- here too
+
+            "#]],
+        );
+    }
+
+    #[test]
+    fn errors_beyond_the_limit_are_counted() {
+        let span = |pos| Span::new(pos, pos + 1);
+        let errors = (1..=250).map(|pos| Diagnostic::error(Code("E0300"), span(pos), "unknown")).collect();
+        let report = Report::new(errors);
+        assert_eq!(report.diagnostics().len(), MAX_ERRORS);
+        assert_eq!(report.summary().as_deref(), Some("250 errors (150 not shown)"));
+    }
+
+    #[test]
+    fn json_has_one_object_per_line() {
+        let mut sources = SourceMap::default();
+        sources.add("call.impala", CALL).expect("a small text");
+        let diagnostic = mismatch(&sources).with_note("n").with_suggestion(at(&sources, "1.5f"), "1", "m");
+        expect![[r#"
+            {"code":"E0203","message":"expected `i32`, found `f32`","notes":["n"],"severity":"error","spans":[{"byte_end":48,"byte_start":44,"column_end":23,"column_start":19,"file_name":"call.impala","is_primary":true,"label":"this is `f32`","line_end":2,"line_start":2},{"byte_end":11,"byte_start":5,"column_end":12,"column_start":6,"file_name":"call.impala","is_primary":false,"label":"`i32` because of this","line_end":1,"line_start":1}],"suggestions":[{"byte_end":48,"byte_start":44,"column_end":23,"column_start":19,"file_name":"call.impala","line_end":2,"line_start":2,"message":"m","replacement":"1"}]}
+        "#]].assert_eq(&Report::new(vec![diagnostic]).json(&sources));
+    }
+}
