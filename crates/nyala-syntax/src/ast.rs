@@ -702,6 +702,13 @@ pub enum NumSuffix {
     F64,
 }
 
+impl NumSuffix {
+    /// Whether it names a floating-point type.
+    pub fn is_float(self) -> bool {
+        matches!(self, NumSuffix::F16 | NumSuffix::F32 | NumSuffix::F64)
+    }
+}
+
 /// `x: e` or `x = e` in a struct literal.
 #[derive(Clone, Debug)]
 pub struct FieldInit {

@@ -1,10 +1,17 @@
 //! Text to syntax tree, and back.
 //!
 //! Read in this order: [`ast`] is what comes out; `token` and `lexer` cut the
-//! text into tokens; `parser` builds the tree; `print` writes it back in the one
-//! canonical form (`nyala fmt`).
+//! text into tokens; `delims` pairs brackets; `parser` builds the tree; `print`
+//! writes it back in the one canonical form (`nyala fmt`).
 //!
 //! Parsing never fails: it returns a tree and a list of errors, so that an
 //! editor has something to show for broken text. Nothing here knows types.
 
 pub mod ast;
+mod delims;
+mod errors;
+mod lexer;
+mod parser;
+mod token;
+
+pub use parser::{Parse, ParseOptions, parse, parse_with};

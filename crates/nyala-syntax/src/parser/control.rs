@@ -1,0 +1,254 @@
+//! Blocks, statements, and the expressions that end a statement by themselves.
+
+use super::Parser;
+use crate::ast::{Block, Cond, Expr, ExprKind, ForExpr, IfArm, MatchArm, Pat, Stmt, UnaryOp};
+use crate::errors::SyntaxError;
+use crate::token::TokenKind;
+
+impl Parser<'_> {
+    /// `{ .. }`; reports a missing `{`.
+    pub(super) fn block(&mut self) -> Block {
+        let lo = self.span();
+        if !self.at(TokenKind::LBrace) {
+            self.expect(TokenKind::LBrace);
+            return Block { stmts: vec![], value: None, span: self.prev.end() };
+        }
+        let opener = self.pos;
+        let outer = self.reset_flags();
+        self.bump();
+        let mut stmts = Vec::new();
+        let mut value = None;
+        while !self.at_end_of(opener) {
+            if self.eat(TokenKind::Semi) {
+                continue;
+            }
+            let start = self.pos;
+            value = self.statement(opener, &mut stmts);
+            if self.pos == start {
+                // Nothing could be made of this token.
+                self.skip_statement();
+                if self.pos == start {
+                    self.bump();
+                }
+            }
+        }
+        self.restore_flags(outer);
+        self.close(opener);
+        Block { stmts, value, span: self.span_from(lo) }
+    }
+
+    /// Reads a statement of the block that opened at `opener`; returns it if it is the
+    /// block's value.
+    fn statement(&mut self, opener: usize, stmts: &mut Vec<Stmt>) -> Option<Box<Expr>> {
+        // A variable may be called `implicit` in one dialect.
+        self.dialect_mattered |= self.at_word(self.words.implicit);
+        if self.at(TokenKind::Let) {
+            stmts.push(self.let_stmt());
+            return None;
+        }
+        if self.at_item(true) {
+            stmts.push(Stmt::Item(self.item(true)));
+            return None;
+        }
+        let is_statement_like = self.at_statement_like();
+        let expr = if is_statement_like { self.primary() } else { self.expr() };
+        if self.eat(TokenKind::Semi) {
+            stmts.push(Stmt::Expr { expr, semi: true });
+            return None;
+        }
+        if self.at_end_of(opener) {
+            return Some(Box::new(expr));
+        }
+        let semi = !is_statement_like;
+        if semi {
+            self.expect_semi("statement");
+        }
+        stmts.push(Stmt::Expr { expr, semi });
+        None
+    }
+
+    /// `let p: T = e;`
+    pub(super) fn let_stmt(&mut self) -> Stmt {
+        let lo = self.bump().span;
+        let pat = self.typed_pat();
+        let has_init = matches!(self.kind(), TokenKind::Assign | TokenKind::EqEq) && self.expect_assign();
+        let init = has_init.then(|| self.expr());
+        self.expect_semi("`let`");
+        Stmt::Let { pat, init, span: self.span_from(lo) }
+    }
+
+    /// Whether an expression starts here that ends a statement by itself.
+    pub(super) fn at_statement_like(&self) -> bool {
+        match self.kind() {
+            TokenKind::If | TokenKind::Match | TokenKind::While | TokenKind::For | TokenKind::LBrace => true,
+            _ => self.at_with(),
+        }
+    }
+
+    /// Whether `with` starts a construct here rather than being a name: a name is
+    /// followed by neither a name nor a pattern list.
+    pub(super) fn at_with(&self) -> bool {
+        self.at_word(self.words.with)
+            && match self.nth(1) {
+                TokenKind::Ident(_) | TokenKind::Mut | TokenKind::At | TokenKind::AtAt => true,
+                TokenKind::LParen => self.kind_behind_group(self.pos + 1) == TokenKind::In,
+                _ => false,
+            }
+    }
+
+    /// One of `if match while for with` or a block.
+    pub(super) fn statement_like_kind(&mut self) -> Expr {
+        let lo = self.span();
+        let kind = match self.kind() {
+            TokenKind::LBrace => ExprKind::Block(self.block()),
+            TokenKind::If => self.if_expr(),
+            TokenKind::Match => self.match_expr(),
+            TokenKind::While => {
+                self.bump();
+                ExprKind::While { cond: self.cond(), body: self.block() }
+            }
+            TokenKind::For => ExprKind::For(Box::new(self.for_expr("for"))),
+            _ => {
+                self.evidence.impala += 1;
+                ExprKind::With(Box::new(self.for_expr("with")))
+            }
+        };
+        Expr { kind, span: self.span_from(lo) }
+    }
+
+    fn if_expr(&mut self) -> ExprKind {
+        self.bump();
+        let mut arms = vec![IfArm { cond: self.cond(), block: self.block() }];
+        while self.eat(TokenKind::Else) {
+            if !self.eat(TokenKind::If) {
+                return ExprKind::If { arms, else_block: Some(self.block()) };
+            }
+            arms.push(IfArm { cond: self.cond(), block: self.block() });
+        }
+        ExprKind::If { arms, else_block: None }
+    }
+
+    /// `e` or `let p = e`, in front of a block.
+    fn cond(&mut self) -> Cond {
+        let outer = self.reset_flags();
+        self.no_struct = true;
+        let cond = if self.eat(TokenKind::Let) {
+            let pat = self.typed_pat();
+            self.expect_assign();
+            Cond::Let(Box::new(pat), Box::new(self.expr()))
+        } else {
+            let expr = self.expr();
+            if let ExprKind::Assign { op: None, op_span, .. } = expr.kind {
+                self.push_error(SyntaxError::AssignInCondition { at: op_span });
+            }
+            Cond::Expr(Box::new(expr))
+        };
+        self.restore_flags(outer);
+        cond
+    }
+
+    fn before_block(&mut self) -> Expr {
+        let outer = self.reset_flags();
+        self.no_struct = true;
+        let expr = self.expr();
+        self.restore_flags(outer);
+        expr
+    }
+
+    fn match_expr(&mut self) -> ExprKind {
+        self.bump();
+        let scrutinee = Box::new(self.before_block());
+        let opener = self.pos;
+        if !self.expect(TokenKind::LBrace) {
+            return ExprKind::Match { scrutinee, arms: vec![] };
+        }
+        let outer = self.reset_flags();
+        let mut arms = Vec::new();
+        while !self.at_end_of(opener) {
+            let (arm, is_ended) = self.match_arm(opener);
+            arms.push(arm);
+            let goes_on = self.eat(TokenKind::Comma) || is_ended || self.at_end_of(opener);
+            if !goes_on && !self.next_element(opener) {
+                break;
+            }
+        }
+        self.restore_flags(outer);
+        self.close(opener);
+        ExprKind::Match { scrutinee, arms }
+    }
+
+    /// `p => e`, and whether it ends by itself, without a comma.
+    fn match_arm(&mut self, opener: usize) -> (MatchArm, bool) {
+        let pat = self.typed_pat();
+        if !self.eat(TokenKind::FatArrow) {
+            self.expected("`=>`".into());
+            let value = Expr { kind: ExprKind::Error, span: self.prev.end() };
+            return (MatchArm { pat, value }, false);
+        }
+        if !self.at_statement_like() {
+            return (MatchArm { pat, value: self.expr() }, false);
+        }
+        let (value, height) = self.measured(Self::primary);
+        let is_ended = self.at(TokenKind::Comma) || self.at_end_of(opener) || self.at_match_arm();
+        let value = if is_ended { value } else { self.expr_from(value, height) };
+        (MatchArm { pat, value }, is_ended)
+    }
+
+    /// Whether the next arm of a `match` starts here.
+    fn at_match_arm(&self) -> bool {
+        let Some(behind) = self.behind_pat(self.pos) else { return false };
+        matches!(self.kind_at(behind), TokenKind::FatArrow | TokenKind::As)
+    }
+
+    /// `for` and `with`: patterns, the call of a generator, a body.
+    fn for_expr(&mut self, keyword: &'static str) -> ForExpr {
+        self.bump();
+        let pats = if self.at_loop_pats() { self.loop_pats() } else { vec![] };
+        let call = self.before_block();
+        if !is_call(&call) && self.blamed != self.pos {
+            self.push_error(SyntaxError::LoopWithoutCall { at: call.span, keyword });
+        }
+        let filter = match self.kind() {
+            TokenKind::At if keyword == "for" => Some(self.filter()),
+            TokenKind::At | TokenKind::AtQuestion => {
+                self.filter_here("in front of this body");
+                None
+            }
+            _ => None,
+        };
+        ForExpr { pats, call, filter, body: self.block() }
+    }
+
+    /// Whether a loop has patterns: one is followed by `:`, `,` or `in`.
+    fn at_loop_pats(&self) -> bool {
+        if matches!(self.kind(), TokenKind::Mut | TokenKind::AtQuestion) {
+            return true;
+        }
+        let Some(behind) = self.behind_pat(self.pos) else { return false };
+        // `for x range(..)` lacks its `in`.
+        let lacks_in = behind == self.pos + 1 && matches!(self.kind_at(behind), TokenKind::Ident(_));
+        lacks_in
+            || matches!(
+                self.kind_at(behind),
+                TokenKind::Colon | TokenKind::Comma | TokenKind::In | TokenKind::As
+            )
+    }
+
+    fn loop_pats(&mut self) -> Vec<Pat> {
+        let mut pats = vec![self.typed_pat()];
+        while self.eat(TokenKind::Comma) && !self.at(TokenKind::In) {
+            pats.push(self.typed_pat());
+        }
+        self.expect(TokenKind::In);
+        pats
+    }
+}
+
+/// Whether `expr` is the call of a generator, `$` in front allowed.
+fn is_call(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Call { .. } | ExprKind::Error => true,
+        ExprKind::Unary { op: UnaryOp::Hide, operand, .. } => is_call(operand),
+        _ => false,
+    }
+}

@@ -1,0 +1,22 @@
+//! Finding out a file's dialect from the forms it uses.
+
+use crate::ast::Dialect;
+
+/// How often forms were met that only one dialect has.
+///
+/// The formatter keeps all of these forms as they are written, so formatting
+/// never changes the verdict.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Evidence {
+    /// `extern`, suffixes, `S { f: e }`, `@@`, `~`, `[v, .. n]`, `with`
+    pub impala: u32,
+    /// Attributes, `S { f = e }`, `addrspace`, ascriptions, `fn .. = e;`, `use`, `implicit`
+    pub artic: u32,
+}
+
+impl Evidence {
+    /// The dialect that more forms speak for; Impala if none does.
+    pub fn dialect(self) -> Dialect {
+        if self.artic > self.impala { Dialect::Artic } else { Dialect::Impala }
+    }
+}

@@ -1,0 +1,491 @@
+//! Tokens to syntax tree, by recursive descent.
+//!
+//! Functions are named after what they read; each leaves the parser behind it.
+//! One grammar serves both dialects. `items`, `types`, `patterns`, `exprs`
+//! (operators and what follows an operand), `primary` and `control` (blocks,
+//! statements, loops) hold the grammar; this file holds the machinery.
+//!
+//! # Invariants
+//!
+//! * **Linear.** Nothing backtracks. Look-ahead steps over a bracketed group at
+//!   once, because brackets are paired beforehand (see [`delims`]).
+//! * **Bounded depth.** What recurses calls [`Parser::enter`]; what grows the tree
+//!   from the inside out (calls, operators) asks [`Parser::fits`]. The first place
+//!   that is too deep is reported, and the rest of its group skipped.
+//! * **No cascades.** A token is blamed at most once. A broken list is left at its
+//!   closing bracket, a broken statement at its `;`.
+//! * A function that fails reports, returns an `Error` node, and need not consume
+//!   anything; loops make sure to get on.
+
+mod control;
+mod dialect;
+mod exprs;
+mod items;
+mod patterns;
+mod primary;
+mod types;
+
+use nyala_span::{Diagnostic, Name, SourceFile, Span};
+
+use crate::ast::{Comment, Dialect, File, Ident, LitKind, MAX_DEPTH, StrLit};
+use crate::delims::{self, Pairs};
+use crate::errors::{MAX_ERRORS, SyntaxError};
+use crate::lexer::{Lexed, lex};
+use crate::token::{Token, TokenKind, Words};
+use dialect::Evidence;
+
+/// A parsed file with what is wrong in it.
+#[derive(Clone, Debug)]
+pub struct Parse {
+    /// The tree; text that could not be understood is an `Error` node in it.
+    pub file: File,
+    /// What is wrong, in the order of the text.
+    pub errors: Vec<Diagnostic>,
+}
+
+/// How to parse.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct ParseOptions {
+    /// The dialect, if it is not to be found out from the text.
+    pub dialect: Option<Dialect>,
+}
+
+/// Parses `file`, finding out its dialect.
+pub fn parse(file: &SourceFile) -> Parse {
+    parse_with(file, ParseOptions::default())
+}
+
+/// Parses `file` as `options` say.
+///
+/// The dialect changes how little text is read (see [`Dialect`]) but is known only
+/// at the end of the file. So the text is first read as Impala; if it turns out
+/// to be Artic and something in it depends on that, it is read again.
+pub fn parse_with(file: &SourceFile, options: ParseOptions) -> Parse {
+    let (parse, reading) = parse_as(file, options.dialect.unwrap_or(Dialect::Impala), options.dialect);
+    if reading.is_settled() { parse } else { parse_as(file, Dialect::Artic, options.dialect).0 }
+}
+
+/// How a first reading went.
+struct Reading {
+    assumed: Dialect,
+    found: Dialect,
+    mattered: bool,
+}
+
+impl Reading {
+    fn is_settled(&self) -> bool {
+        self.assumed == self.found || !self.mattered
+    }
+}
+
+fn parse_as(file: &SourceFile, assumed: Dialect, forced: Option<Dialect>) -> (Parse, Reading) {
+    let Lexed { mut tokens, lits, comments, mut errors, cut_short } = lex(file);
+    let (pairs, pair_errors) = delims::pair(&mut tokens, file, cut_short);
+    let end_is_blamed = cut_short || !pair_errors.is_empty();
+    errors.extend(pair_errors);
+    let mut parser = Parser::new(file, tokens, lits, pairs, assumed);
+    parser.errors = errors;
+    parser.end_is_blamed = end_is_blamed;
+
+    let items = parser.file_items();
+    let named = parser.named_dialect(&comments, items.first().map(|item| item.span));
+    let found = forced.or(named).unwrap_or_else(|| parser.evidence.dialect());
+    let reading = Reading { assumed, found, mattered: parser.dialect_mattered };
+    let parse = Parse {
+        file: File { items, dialect: found, comments, span: file.span() },
+        errors: diagnostics(parser.errors),
+    };
+    (parse, reading)
+}
+
+fn diagnostics(errors: Vec<SyntaxError>) -> Vec<Diagnostic> {
+    let mut diagnostics: Vec<_> = errors.into_iter().map(SyntaxError::into_diagnostic).collect();
+    diagnostics.sort_by_key(|diagnostic| (diagnostic.primary.span, diagnostic.code));
+    diagnostics.truncate(MAX_ERRORS);
+    diagnostics
+}
+
+struct Parser<'a> {
+    file: &'a SourceFile,
+    tokens: Vec<Token>,
+    lits: Vec<LitKind>,
+    pairs: Pairs,
+    words: Words,
+    /// The next token.
+    pos: usize,
+    /// Where the last token was.
+    prev: Span,
+    /// How many constructs are open.
+    depth: usize,
+    /// The greatest depth of any node since this was last reset; see `exprs`.
+    deepest: usize,
+    /// `{` opens a block: a struct literal is not allowed here.
+    no_struct: bool,
+    /// `:` is not an ascription here.
+    no_ascription: bool,
+    /// The dialect that the text is read as.
+    dialect: Dialect,
+    /// Some text was met that the other dialect reads differently.
+    dialect_mattered: bool,
+    evidence: Evidence,
+    errors: Vec<SyntaxError>,
+    /// The token that was blamed last.
+    blamed: usize,
+    /// What is missing at the end of the file is reported already.
+    end_is_blamed: bool,
+    reported_depth: bool,
+}
+
+impl<'a> Parser<'a> {
+    fn new(
+        file: &'a SourceFile,
+        tokens: Vec<Token>,
+        lits: Vec<LitKind>,
+        pairs: Pairs,
+        dialect: Dialect,
+    ) -> Parser<'a> {
+        Parser {
+            file,
+            tokens,
+            lits,
+            pairs,
+            words: Words::new(),
+            pos: 0,
+            prev: file.span().start(),
+            depth: 0,
+            deepest: 0,
+            no_struct: false,
+            no_ascription: false,
+            dialect,
+            dialect_mattered: false,
+            evidence: Evidence::default(),
+            errors: vec![],
+            blamed: usize::MAX,
+            end_is_blamed: false,
+            reported_depth: false,
+        }
+    }
+
+    // ---- Looking --------------------------------------------------------------
+
+    /// The token `ahead` of the next one; `Eof` behind the end.
+    fn token(&self, ahead: usize) -> Token {
+        let last = self.tokens.len() - 1;
+        self.tokens[(self.pos + ahead).min(last)]
+    }
+
+    fn kind(&self) -> TokenKind {
+        self.token(0).kind
+    }
+
+    fn nth(&self, ahead: usize) -> TokenKind {
+        self.token(ahead).kind
+    }
+
+    /// What stands at an index that look-ahead found.
+    fn kind_at(&self, index: usize) -> TokenKind {
+        self.tokens.get(index).map_or(TokenKind::Eof, |token| token.kind)
+    }
+
+    /// What stands behind the group that opens at `index`; `Eof` if it has no end.
+    fn kind_behind_group(&self, index: usize) -> TokenKind {
+        self.pairs.closer(index).map_or(TokenKind::Eof, |closer| self.kind_at(closer + 1))
+    }
+
+    fn at(&self, kind: TokenKind) -> bool {
+        self.kind() == kind
+    }
+
+    fn at_word(&self, word: Name) -> bool {
+        self.kind() == TokenKind::Ident(word)
+    }
+
+    fn span(&self) -> Span {
+        self.token(0).span
+    }
+
+    /// From `lo` to the end of the last token.
+    fn span_from(&self, lo: Span) -> Span {
+        Span::new(lo.lo.min(self.prev.hi), self.prev.hi)
+    }
+
+    /// Whether a line ends between the last token and the next.
+    fn at_new_line(&self) -> bool {
+        let gap = Span::new(self.prev.hi.min(self.span().lo), self.span().lo);
+        self.file.text[self.file.local(gap)].contains('\n')
+    }
+
+    // ---- Taking ---------------------------------------------------------------
+
+    fn bump(&mut self) -> Token {
+        let token = self.token(0);
+        self.prev = token.span;
+        self.pos = (self.pos + 1).min(self.tokens.len() - 1);
+        token
+    }
+
+    fn eat(&mut self, kind: TokenKind) -> bool {
+        let found = self.at(kind);
+        if found {
+            self.bump();
+        }
+        found
+    }
+
+    fn eat_word(&mut self, word: Name) -> bool {
+        self.eat(TokenKind::Ident(word))
+    }
+
+    /// Takes `first`, also as the first half of the token `both`: `&` of `&&`.
+    fn eat_half(&mut self, first: TokenKind, both: TokenKind, second: TokenKind) -> bool {
+        if self.at(both) {
+            let Span { lo, hi } = self.span();
+            self.tokens[self.pos] = Token { kind: second, span: Span::new(lo + 1, hi) };
+            self.prev = Span::new(lo, lo + 1);
+            return true;
+        }
+        self.eat(first)
+    }
+
+    /// Takes `kind` or reports that it is missing.
+    fn expect(&mut self, kind: TokenKind) -> bool {
+        let found = self.eat(kind);
+        if !found {
+            self.expected(format!("`{}`", kind.text().unwrap_or_default()));
+        }
+        found
+    }
+
+    /// Takes `=`, also where `==` was written for it.
+    fn expect_assign(&mut self) -> bool {
+        if self.at(TokenKind::EqEq) {
+            self.error(SyntaxError::WrongOperator { at: self.span(), found: "==", meant: "=" });
+            self.bump();
+            return true;
+        }
+        self.expect(TokenKind::Assign)
+    }
+
+    /// Takes the `;` behind a `what`.
+    fn expect_semi(&mut self, what: &'static str) {
+        if !self.eat(TokenKind::Semi) {
+            self.error(SyntaxError::MissingSemi { at: self.prev.end(), after: what });
+            if !self.at_new_line() {
+                self.skip_statement();
+            }
+        }
+    }
+
+    fn ident(&mut self) -> Ident {
+        match self.kind() {
+            TokenKind::Ident(name) => Ident { name, span: self.bump().span },
+            _ => {
+                self.error(SyntaxError::ExpectedName { at: self.span(), found: self.found() });
+                Ident { name: self.words.underscore, span: self.prev.end() }
+            }
+        }
+    }
+
+    /// One or more strings in a row, joined.
+    fn string(&mut self) -> StrLit {
+        let lo = self.span();
+        let mut bytes = Vec::new();
+        let mut any = false;
+        while let TokenKind::Str(index) = self.kind() {
+            if let LitKind::Str(piece) = &self.lits[index as usize] {
+                bytes.extend_from_slice(&piece.bytes);
+            }
+            self.bump();
+            any = true;
+        }
+        if !any {
+            self.expected("a string".into());
+            return StrLit { bytes, span: self.prev.end() };
+        }
+        StrLit { bytes, span: self.span_from(lo) }
+    }
+
+    // ---- Groups and lists -------------------------------------------------------
+
+    /// Whether the list or block that opened at `opener` ends here.
+    fn at_end_of(&self, opener: usize) -> bool {
+        self.pairs.closer(opener) == Some(self.pos) || self.kind().is_closer() || self.at(TokenKind::Eof)
+    }
+
+    /// Takes the closing bracket of `opener`. If something else stands here, reports
+    /// it and goes to the closing bracket; if there is none, that is reported already.
+    fn close(&mut self, opener: usize) {
+        let Some(closer) = self.pairs.closer(opener) else { return };
+        if closer != self.pos {
+            let text = self.kind_at(opener).closer().and_then(TokenKind::text).unwrap_or_default();
+            self.expected(format!("`{text}`"));
+            self.pos = self.pos.max(closer);
+        }
+        if closer == self.pos {
+            self.bump();
+        }
+    }
+
+    /// `opener element, element, closer`; a comma may follow the last element.
+    fn list<T>(&mut self, element: impl FnMut(&mut Self) -> T) -> Vec<T> {
+        let opener = self.pos;
+        self.bump();
+        self.list_rest(opener, vec![], element)
+    }
+
+    /// The rest of a list that opened at `opener`, from the start of an element on.
+    fn list_rest<T>(
+        &mut self,
+        opener: usize,
+        mut elements: Vec<T>,
+        mut element: impl FnMut(&mut Self) -> T,
+    ) -> Vec<T> {
+        let outer = self.reset_flags();
+        while !self.at_end_of(opener) {
+            elements.push(element(self));
+            if !self.eat(TokenKind::Comma) && !self.at_end_of(opener) && !self.next_element(opener) {
+                break;
+            }
+        }
+        self.restore_flags(outer);
+        self.close(opener);
+        elements
+    }
+
+    /// After a broken element: goes to the next one, if the list goes on.
+    fn next_element(&mut self, opener: usize) -> bool {
+        let Some(closer) = self.pairs.closer(opener) else { return false };
+        let text = self.kind_at(closer).text().unwrap_or_default();
+        self.expected(format!("`,` or `{text}`"));
+        while self.pos < closer && !self.at(TokenKind::Comma) {
+            self.skip_token_or_group();
+        }
+        self.eat(TokenKind::Comma)
+    }
+
+    /// Inside brackets, struct literals and ascriptions are allowed again.
+    fn reset_flags(&mut self) -> (bool, bool) {
+        let outer = (self.no_struct, self.no_ascription);
+        (self.no_struct, self.no_ascription) = (false, false);
+        outer
+    }
+
+    fn restore_flags(&mut self, outer: (bool, bool)) {
+        (self.no_struct, self.no_ascription) = outer;
+    }
+
+    // ---- Depth ------------------------------------------------------------------
+
+    /// Goes one level deeper; pairs with [`Parser::leave`]. If that is too deep,
+    /// reports it, skips the rest of the group, and says no.
+    fn enter(&mut self) -> bool {
+        if self.depth >= MAX_DEPTH {
+            self.too_deep();
+            return false;
+        }
+        self.depth += 1;
+        self.deepest = self.deepest.max(self.depth);
+        true
+    }
+
+    fn leave(&mut self) {
+        self.depth -= 1;
+    }
+
+    /// Whether a node with `height` levels below it may stand here. If not,
+    /// reports it and skips the rest of the group.
+    fn fits(&mut self, height: usize) -> bool {
+        let fits = self.depth + height <= MAX_DEPTH;
+        if !fits {
+            self.too_deep();
+        }
+        fits
+    }
+
+    fn too_deep(&mut self) {
+        if !self.reported_depth {
+            self.reported_depth = true;
+            self.push_error(SyntaxError::TooDeep { at: self.span() });
+        }
+        while !self.kind().is_closer() && !matches!(self.kind(), TokenKind::Eof | TokenKind::Semi) {
+            self.skip_token_or_group();
+        }
+        self.blamed = self.pos;
+    }
+
+    // ---- Errors and recovery ------------------------------------------------------
+
+    /// What a message says was found.
+    fn found(&self) -> String {
+        self.kind().describe()
+    }
+
+    fn expected(&mut self, what: String) {
+        self.error(SyntaxError::Expected { at: self.span(), what, found: self.found() });
+    }
+
+    /// Reports an error about the next token, unless it is blamed already.
+    fn error(&mut self, error: SyntaxError) {
+        let is_consequence = self.blamed == self.pos || (self.at(TokenKind::Eof) && self.end_is_blamed);
+        if !is_consequence {
+            self.push_error(error);
+        }
+        self.blamed = self.pos;
+    }
+
+    /// Reports an error that is about something already read.
+    fn push_error(&mut self, error: SyntaxError) {
+        if self.errors.len() < MAX_ERRORS {
+            self.errors.push(error);
+        }
+    }
+
+    fn skip_token_or_group(&mut self) {
+        if let Some(closer) = self.pairs.closer(self.pos) {
+            self.pos = closer;
+        }
+        self.bump();
+    }
+
+    /// Goes behind the next `;` or block, or to something that starts afresh.
+    fn skip_statement(&mut self) {
+        let start = self.pos;
+        loop {
+            match self.kind() {
+                TokenKind::Semi => {
+                    self.bump();
+                    break;
+                }
+                TokenKind::LBrace => {
+                    self.skip_token_or_group();
+                    break;
+                }
+                TokenKind::Eof | TokenKind::RBrace => break,
+                TokenKind::Let => break,
+                _ if self.pos > start && self.at_item(true) => break,
+                _ => self.skip_token_or_group(),
+            }
+        }
+        self.blamed = self.pos;
+    }
+
+    /// The dialect that the file names in a first comment `// dialect: artic`.
+    fn named_dialect(&mut self, comments: &[Comment], first_item: Option<Span>) -> Option<Dialect> {
+        let comment = comments.first().filter(|comment| !comment.is_block)?;
+        if first_item.is_some_and(|item| item.lo < comment.span.lo) {
+            return None;
+        }
+        let text = self.file.text[self.file.local(comment.span)].strip_prefix("//")?;
+        match text.trim().strip_prefix("dialect:")?.trim() {
+            "impala" => Some(Dialect::Impala),
+            "artic" => Some(Dialect::Artic),
+            _ => {
+                self.push_error(SyntaxError::UnknownDialect { at: comment.span });
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
