@@ -6,9 +6,11 @@
 //! * [`node`]: what nodes there are;
 //! * [`world`]: the store that owns them and builds them, one factory each;
 //! * [`layout`]: sizes, alignments and offsets in memory.
+//! * [`analysis`]: scopes, control flow, dominance, loops, schedules.
 //!
 //! This crate knows no source language and no target machine.
 
+pub mod analysis;
 pub mod layout;
 pub mod node;
 pub mod types;

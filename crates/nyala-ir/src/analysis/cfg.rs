@@ -1,0 +1,157 @@
+//! Control flow within a scope.
+//!
+//! Vertices are the continuations of the scope in reverse post order, the entry
+//! first, and one more: the exit. The edges say where control may go next:
+//!
+//! * to a continuation of the scope that is called or handed to the callee, for
+//!   the callee may call it: so calls of functions outside lead to their return
+//!   points, and `branch` and `switch` to their targets;
+//! * to the exit, if the callee is not in the scope and was handed nothing that
+//!   is, or if the call knows a way out: it calls or hands on a continuation
+//!   that is computed or a parameter.
+//!
+//! A continuation of the scope that is called through a parameter thus has an
+//! edge from where it was handed over, not from the call. That keeps what
+//! dominators are asked for: what dominates a vertex has been executed before.
+
+use rustc_hash::FxHashMap;
+
+use super::dominance::DomTree;
+use super::graph::Graph;
+use super::references::for_each_node;
+use super::scope::Scope;
+use crate::node::{Body, Cont, Def, Intrinsic, Node};
+use crate::types::TyKind;
+use crate::world::World;
+
+/// The control flow graph of a scope.
+#[derive(Clone, Debug)]
+pub struct Cfg {
+    conts: Vec<Cont>,
+    index: FxHashMap<Cont, usize>,
+    graph: Graph,
+}
+
+impl Cfg {
+    /// The control flow graph of `scope`.
+    pub fn new(world: &World, scope: &Scope) -> Cfg {
+        let found: FxHashMap<Cont, usize> =
+            scope.conts().iter().enumerate().map(|(at, &cont)| (cont, at)).collect();
+        let exit = found.len();
+        let mut edges = vec![];
+        for (from, &cont) in scope.conts().iter().enumerate() {
+            let flow = Flow::of(world, scope, cont);
+            edges.extend(flow.targets.iter().map(|target| (from, found[target])));
+            edges.extend(flow.exits.then_some((from, exit)));
+        }
+        // The exit is last, whether or not control gets there.
+        let mut order = Graph::new(exit + 1, &edges).reverse_post_order(0);
+        order.retain(|&vertex| vertex != exit);
+        let mut renumbered = vec![None; exit + 1];
+        renumbered[exit] = Some(order.len());
+        for (new, &old) in order.iter().enumerate() {
+            renumbered[old] = Some(new);
+        }
+        let renumber = |&(from, to): &(usize, usize)| Some((renumbered[from]?, renumbered[to]?));
+        let edges: Vec<(usize, usize)> = edges.iter().filter_map(renumber).collect();
+        let conts: Vec<Cont> = order.iter().map(|&old| scope.conts()[old]).collect();
+        let index = conts.iter().enumerate().map(|(at, &cont)| (cont, at)).collect();
+        Cfg { graph: Graph::new(conts.len() + 1, &edges), conts, index }
+    }
+
+    /// The continuations in reverse post order.
+    pub fn conts(&self) -> &[Cont] {
+        &self.conts
+    }
+
+    /// The continuation of a vertex; none for the exit.
+    pub fn cont(&self, vertex: usize) -> Option<Cont> {
+        self.conts.get(vertex).copied()
+    }
+
+    /// The vertex of a continuation of the scope.
+    pub fn index(&self, cont: Cont) -> Option<usize> {
+        self.index.get(&cont).copied()
+    }
+
+    /// The vertex of the entry.
+    pub fn entry(&self) -> usize {
+        0
+    }
+
+    /// The vertex that stands for leaving the scope.
+    pub fn exit(&self) -> usize {
+        self.conts.len()
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// What every path from the entry passes.
+    pub fn dominators(&self) -> DomTree {
+        DomTree::new(&self.graph, self.entry())
+    }
+
+    /// What every path to the exit passes; the root is the exit.
+    ///
+    /// Where control never leaves, one vertex of each innermost endless loop
+    /// counts as a way out, so that every vertex has post-dominators.
+    pub fn post_dominators(&self) -> DomTree {
+        let mut edges: Vec<(usize, usize)> = self.graph.edges().collect();
+        let vertices: Vec<usize> = (0..self.graph.len()).collect();
+        // Components come sinks first, so only those without a way out need one.
+        let mut leaves = vec![false; self.graph.len()];
+        leaves[self.exit()] = true;
+        for component in self.graph.components(&vertices, |_| true) {
+            let known = |&vertex: &usize| leaves[vertex] || self.graph.succs(vertex).any(|succ| leaves[succ]);
+            if !component.iter().any(known) {
+                let last = component.iter().max().expect("a component has a vertex");
+                edges.push((*last, self.exit()));
+            }
+            for vertex in component {
+                leaves[vertex] = true;
+            }
+        }
+        DomTree::new(&Graph::new(self.graph.len(), &edges).reversed(), self.exit())
+    }
+}
+
+/// Where one continuation may hand over control.
+struct Flow {
+    targets: Vec<Cont>,
+    exits: bool,
+}
+
+impl Flow {
+    fn of(world: &World, scope: &Scope, cont: Cont) -> Flow {
+        let Some(body) = &world.cont(cont).body else {
+            return Flow { targets: vec![], exits: true };
+        };
+        let mut targets = vec![];
+        let mut knows_way_out = false;
+        for_each_node(world, roots(body), |def| match world.node(def) {
+            Node::Cont(cont) if scope.contains(cont) => targets.push(cont),
+            Node::Cont(_) => {}
+            _ => knows_way_out |= is_continuation(world, def),
+        });
+        let outside = world.as_cont(body.callee).filter(|&callee| !scope.contains(callee));
+        let leaves_by_call = outside.is_some() && targets.is_empty() && !is_dead_end(world, body.callee);
+        Flow { targets, exits: knows_way_out || leaves_by_call }
+    }
+}
+
+fn roots(body: &Body) -> impl Iterator<Item = Def> + '_ {
+    std::iter::once(body.callee).chain(body.args.iter().copied())
+}
+
+fn is_continuation(world: &World, def: Def) -> bool {
+    // What merely marks a callee is not a value of its own.
+    let is_mark = matches!(world.node(def), Node::Run(_) | Node::Hide(_));
+    !is_mark && matches!(world.types.kind(world.ty(def)), TyKind::Cn(_))
+}
+
+fn is_dead_end(world: &World, callee: Def) -> bool {
+    world.as_intrinsic(callee) == Some(Intrinsic::Unreachable)
+}

@@ -1,0 +1,28 @@
+//! What can be learnt about a program without changing it.
+//!
+//! Everything is computed when asked for and never stored in the
+//! [`World`](crate::World), so nothing can go stale. Read in this order:
+//!
+//! * [`graph`]: plain directed graphs;
+//! * [`references`]: which continuations mention which;
+//! * [`scope`]: which continuations are nested in which, implied by their use of parameters;
+//! * [`cfg`]: control flow within a scope;
+//! * [`dominance`]: dominators and post-dominators;
+//! * [`loops`]: which continuations form loops;
+//! * [`schedule`]: where to compute the operations of a scope.
+
+pub mod cfg;
+pub mod dominance;
+pub mod graph;
+pub mod loops;
+pub mod references;
+pub mod schedule;
+pub mod scope;
+
+pub use cfg::Cfg;
+pub use dominance::DomTree;
+pub use graph::Graph;
+pub use loops::LoopForest;
+pub use references::References;
+pub use schedule::{Mode, Schedule};
+pub use scope::{Nesting, Scope};
