@@ -3,14 +3,18 @@
 //! Read in this order:
 //!
 //! * [`session`]: one compilation, its options and its source files;
+//! * [`pipeline`]: how far a program is taken;
 //! * [`render`]: what was reported, as text for people or as JSON;
 //! * [`embedded`]: texts built into the compiler;
 //! * [`errors`]: what can be wrong with files.
 
 pub mod embedded;
 pub mod errors;
+pub mod pipeline;
 pub mod render;
 pub mod session;
+
+pub use nyala_syntax::ast::Dialect;
 
 pub use embedded::{explain, explained_codes};
 pub use render::Report;

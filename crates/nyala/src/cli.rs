@@ -1,0 +1,106 @@
+//! What can be asked on the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use nyala_driver::{Dialect, Options, Session};
+
+use crate::commands::check;
+
+/// The compiler for Impala: high-level libraries, the speed of hand-tuned code.
+///
+/// A program is a set of source files, given together and in any order; `-` is
+/// standard input. Exit status: 0 success, 1 the program has errors, 2 bad usage,
+/// 101 an internal error.
+#[derive(Parser)]
+#[command(name = "nyala", version, propagate_version = true, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    Check(check::CheckArgs),
+}
+
+/// The program, and how to read it.
+#[derive(Args)]
+pub struct ProgramArgs {
+    /// The source files of the program; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
+    #[command(flatten)]
+    pub messages: MessageArgs,
+}
+
+/// How source text is read.
+#[derive(Args)]
+pub struct ReadingArgs {
+    /// The dialect of all files [default: found out for each file]
+    #[arg(long, value_name = "DIALECT")]
+    pub dialect: Option<DialectArg>,
+    /// Leave the prelude (loops, memory, printing, math, ..) out of the program
+    #[arg(long)]
+    pub no_prelude: bool,
+}
+
+/// How diagnostics are written.
+#[derive(Args)]
+pub struct MessageArgs {
+    /// How to write diagnostics to standard error
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    pub message_format: MessageFormat,
+    /// Whether diagnostics have colours
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub color: ColorChoice,
+}
+
+/// The two dialects, as arguments.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum DialectArg {
+    Impala,
+    Artic,
+}
+
+/// How diagnostics are written.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum MessageFormat {
+    /// Drawn for people
+    Human,
+    /// One JSON object per line
+    Json,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    /// On a terminal, unless the environment variable NO_COLOR is set
+    Auto,
+    Always,
+    Never,
+}
+
+impl ProgramArgs {
+    /// A session with the program's files loaded.
+    pub fn session(&self) -> Session {
+        let mut session = Session::new(self.reading.options());
+        for path in &self.files {
+            session.load(path);
+        }
+        session
+    }
+}
+
+impl ReadingArgs {
+    /// The driver's options for these arguments.
+    pub fn options(&self) -> Options {
+        let dialect = self.dialect.map(|dialect| match dialect {
+            DialectArg::Impala => Dialect::Impala,
+            DialectArg::Artic => Dialect::Artic,
+        });
+        Options { dialect, prelude: !self.no_prelude }
+    }
+}

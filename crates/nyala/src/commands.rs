@@ -1,0 +1,14 @@
+//! The commands, one file each.
+
+pub mod check;
+
+use std::process::ExitCode;
+
+use crate::cli::{Cli, Command};
+
+/// Does what was asked. An error is one of the system, not of the user's program.
+pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    match cli.command {
+        Command::Check(args) => check::run(args),
+    }
+}

@@ -1,0 +1,45 @@
+//! `nyala check`: diagnostics only.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use nyala_driver::{Session, explain, pipeline};
+
+use crate::cli::{MessageArgs, ReadingArgs};
+use crate::output;
+
+/// Report what is wrong with a program
+#[derive(Args)]
+pub struct CheckArgs {
+    /// The source files of the program; `-` is standard input
+    #[arg(required_unless_present = "explain", value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Explain a diagnostic, with an example
+    #[arg(long, value_name = "CODE", conflicts_with = "files")]
+    explain: Option<String>,
+    #[command(flatten)]
+    reading: ReadingArgs,
+    #[command(flatten)]
+    messages: MessageArgs,
+}
+
+pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
+    if let Some(code) = &args.explain {
+        return explain_code(code);
+    }
+    let mut session = Session::new(args.reading.options());
+    for path in &args.files {
+        session.load(path);
+    }
+    pipeline::check(&mut session);
+    Ok(output::show_diagnostics(&mut session, &args.messages)?)
+}
+
+fn explain_code(code: &str) -> anyhow::Result<ExitCode> {
+    let Some(text) = explain(code) else {
+        anyhow::bail!("there is no diagnostic `{code}`; codes look like `E0203` or `W0001`");
+    };
+    output::print(text)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,94 @@
+//! When the compiler itself fails: say so, and keep what helps to find out why.
+
+use std::backtrace::Backtrace;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::panic;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::thread;
+
+/// The stack of the thread that does the work. Stages bound their recursion, so
+/// this is far more than they need: a second line of defence.
+const STACK_BYTES: usize = 64 << 20;
+
+/// Exit status of an internal error.
+const STATUS: u8 = 101;
+
+/// A panic of the compiler.
+#[derive(Debug)]
+pub struct Failure {
+    /// Message and place of the panic.
+    message: String,
+    /// How it came there.
+    backtrace: String,
+}
+
+/// The last panic of any thread. The hook sees message and place; the one who
+/// joins the thread sees neither.
+static LAST_PANIC: Mutex<Option<Failure>> = Mutex::new(None);
+
+/// Runs `work` on a thread of its own, with a large stack; a panic is a value.
+pub fn guard<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Failure> {
+    panic::set_hook(Box::new(|info| {
+        let backtrace = Backtrace::force_capture().to_string();
+        let failure = Failure { message: info.to_string(), backtrace };
+        *LAST_PANIC.lock().unwrap_or_else(|poison| poison.into_inner()) = Some(failure);
+    }));
+    thread::scope(|scope| {
+        let worker = thread::Builder::new().name("compiler".into()).stack_size(STACK_BYTES);
+        match worker.spawn_scoped(scope, work) {
+            Ok(handle) => handle.join().map_err(|_| last_panic()),
+            Err(error) => Err(Failure { message: format!("no thread: {error}"), backtrace: String::new() }),
+        }
+    })
+}
+
+fn last_panic() -> Failure {
+    let last = LAST_PANIC.lock().unwrap_or_else(|poison| poison.into_inner()).take();
+    last.unwrap_or_else(|| Failure { message: "panicked without a message".into(), backtrace: String::new() })
+}
+
+/// Tells the user, and writes what we know to a file.
+pub fn report(failure: &Failure) -> ExitCode {
+    let mut stderr = io::stderr().lock();
+    let headline = failure.message.lines().collect::<Vec<_>>().join(": ");
+    // Nothing is left to be done if standard error is closed.
+    let _ = writeln!(stderr, "internal error: {headline}\n  this is a bug in nyala, not in your program");
+    let _ = match write_report(failure) {
+        Ok(path) => writeln!(stderr, "  a report was written to {}", path.display()),
+        Err(error) => writeln!(stderr, "  no report could be written: {error}"),
+    };
+    ExitCode::from(STATUS)
+}
+
+/// Writes the report to a new file in the temporary folder.
+fn write_report(failure: &Failure) -> io::Result<PathBuf> {
+    let name = format!("nyala-internal-error-{}.txt", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    // A new file: a report must not follow a link that somebody has put there.
+    let mut file = File::options().write(true).create_new(true).open(&path)?;
+    let args: Vec<_> = std::env::args_os().collect();
+    writeln!(file, "nyala {}", env!("CARGO_PKG_VERSION"))?;
+    writeln!(file, "arguments: {args:?}")?;
+    writeln!(file, "\n{}\n\n{}", failure.message, failure.backtrace)?;
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_a_value_with_its_message() {
+        let failure = guard(|| panic!("d41 has no type")).map(|(): ()| ()).expect_err("it panics");
+        assert!(failure.message.contains("d41 has no type"), "{}", failure.message);
+        assert!(failure.message.contains("internal_error.rs"), "{}", failure.message);
+    }
+
+    #[test]
+    fn what_does_not_panic_is_passed_on() {
+        assert_eq!(guard(|| 42).expect("nothing panics"), 42);
+    }
+}

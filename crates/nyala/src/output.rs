@@ -1,0 +1,68 @@
+//! How results are shown: diagnostics on standard error, results on standard
+//! output.
+//!
+//! A reader that goes away (`nyala ir .. | head`) ends the program quietly.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use nyala_driver::{Report, Session};
+
+use crate::cli::{ColorChoice, MessageArgs, MessageFormat};
+
+/// Exit status of a program with errors.
+pub const PROGRAM_ERRORS: u8 = 1;
+
+/// Shows what the session has reported. The exit status: whether there were errors.
+pub fn show_diagnostics(session: &mut Session, messages: &MessageArgs) -> io::Result<ExitCode> {
+    let status = if session.has_errors() { ExitCode::from(PROGRAM_ERRORS) } else { ExitCode::SUCCESS };
+    let report = Report::new(std::mem::take(&mut session.diagnostics));
+    if report.is_empty() {
+        return Ok(status);
+    }
+    let mut stderr = io::stderr().lock();
+    match messages.message_format {
+        MessageFormat::Json => stderr.write_all(report.json(&session.sources).as_bytes())?,
+        MessageFormat::Human => {
+            stderr.write_all(report.human(&session.sources, messages.with_color()).as_bytes())?;
+            if let Some(summary) = report.summary() {
+                writeln!(stderr, "{summary}")?;
+            }
+        }
+    }
+    Ok(status)
+}
+
+/// Writes a result.
+pub fn print(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
+}
+
+/// The exit status for an error that is not the program's, after reporting it.
+pub fn fail(error: &anyhow::Error) -> ExitCode {
+    if is_broken_pipe(error) {
+        return ExitCode::SUCCESS;
+    }
+    // Nothing is left to be done if standard error is closed.
+    let _ = writeln!(io::stderr(), "error: {error:#}");
+    ExitCode::from(PROGRAM_ERRORS)
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
+    causes.any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}
+
+impl MessageArgs {
+    fn with_color(&self) -> bool {
+        match self.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => {
+                io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+            }
+        }
+    }
+}
