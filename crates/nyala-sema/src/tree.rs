@@ -124,6 +124,9 @@ pub struct Function {
     pub ret: Ty,
     /// Its type, from parameters and result.
     pub ty: Ty,
+    /// When to specialise on what it returns to: the filter of the function as a
+    /// whole, a `bool` over its parameters. None is never.
+    pub filter: Option<Expr>,
     /// The continuation `return`; none if the result is `!` (then the end of the body
     /// calls the last parameter, or is never reached) and for declarations.
     pub return_local: Option<LocalId>,
@@ -464,6 +467,8 @@ pub enum Cond {
 pub struct Lambda {
     /// Its parameters, with their filters.
     pub params: Vec<Param>,
+    /// The filter of the lambda as a whole, as in [`Function::filter`].
+    pub filter: Option<Expr>,
     /// Its result; `!` for a continuation.
     pub ret: Ty,
     /// Its own return continuation: `return`, or `continue` of a `for`, or `break` of
