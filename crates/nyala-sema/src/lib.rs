@@ -2,5 +2,10 @@
 //!
 //! Read in this order: [`types`] and [`tree`] are what comes out.
 
+pub mod exhaustive;
 pub mod tree;
 pub mod types;
+pub mod visit;
+
+#[cfg(test)]
+mod testing;

@@ -1,0 +1,229 @@
+//! Walking the typed tree: what the checks that run after inference share.
+//!
+//! [`for_each_child`] is the one place that knows which expressions a node
+//! holds, in the order in which they are evaluated; [`walk`] visits a whole
+//! expression with a stack of its own, so the depth of the tree costs no
+//! machine stack. Bodies of nested functions are not part of the expression that
+//! declares them: they are functions of the program like all others.
+
+use nyala_syntax::ast::PtrKind;
+
+use crate::tree::{
+    Call, Cond, Expr, ExprKind, Function, Lambda, LocalId, Param, Pat, PatKind, Program, StaticId, Stmt,
+};
+use crate::types::{TyKind, Types};
+
+/// Calls `visit` on the expressions that `expr` holds directly, in the order in
+/// which they are evaluated.
+pub fn for_each_child<'a>(expr: &'a Expr, visit: &mut dyn FnMut(&'a Expr)) {
+    match &expr.kind {
+        ExprKind::Lit(_)
+        | ExprKind::Str(_)
+        | ExprKind::Local(_)
+        | ExprKind::Static(_)
+        | ExprKind::Fn(..)
+        | ExprKind::Constructor(_)
+        | ExprKind::Error => {}
+        ExprKind::Tuple(parts) | ExprKind::Array(parts) => parts.iter().for_each(visit),
+        ExprKind::Repeat(inner)
+        | ExprKind::Box(inner)
+        | ExprKind::HeapArray { len: inner, .. }
+        | ExprKind::Field { base: inner, .. }
+        | ExprKind::Deref(inner)
+        | ExprKind::AddrOf(inner)
+        | ExprKind::Neg(inner)
+        | ExprKind::Not(inner)
+        | ExprKind::Cast(inner)
+        | ExprKind::Coerce { expr: inner, .. }
+        | ExprKind::Step { place: inner, .. }
+        | ExprKind::Known(inner)
+        | ExprKind::Hide(inner) => visit(inner),
+        ExprKind::Struct { base, fields } => {
+            base.iter().for_each(|base| visit(base));
+            fields.iter().for_each(|(_, value)| visit(value));
+        }
+        ExprKind::Variant { fields, .. } => fields.iter().for_each(|(_, value)| visit(value)),
+        ExprKind::Index { base, index } => {
+            visit(base);
+            visit(index);
+        }
+        ExprKind::Chain { first, rest } => {
+            visit(first);
+            rest.iter().for_each(|link| visit(&link.rhs));
+        }
+        ExprKind::Assign { place, value, .. } => {
+            visit(place);
+            visit(value);
+        }
+        ExprKind::Call(call) => call_children(call, visit),
+        ExprKind::Lambda(lambda) => lambda_children(lambda, visit),
+        ExprKind::Asm(asm) => {
+            asm.outputs.iter().for_each(|(_, place)| visit(place));
+            asm.inputs.iter().for_each(|(_, value)| visit(value));
+        }
+        ExprKind::Block { .. } | ExprKind::If { .. } | ExprKind::Match { .. } | ExprKind::While { .. } => {
+            control_children(expr, visit);
+        }
+    }
+}
+
+fn call_children<'a>(call: &'a Call, visit: &mut dyn FnMut(&'a Expr)) {
+    if !call.args_first {
+        visit(&call.callee);
+    }
+    call.args.iter().for_each(&mut *visit);
+    if call.args_first {
+        visit(&call.callee);
+    }
+}
+
+fn lambda_children<'a>(lambda: &'a Lambda, visit: &mut dyn FnMut(&'a Expr)) {
+    lambda.filter.iter().chain(filters(&lambda.params)).for_each(&mut *visit);
+    visit(&lambda.body);
+}
+
+fn control_children<'a>(expr: &'a Expr, visit: &mut dyn FnMut(&'a Expr)) {
+    match &expr.kind {
+        ExprKind::Block { stmts, value } => {
+            for stmt in stmts {
+                match stmt {
+                    Stmt::Let { init, .. } => init.iter().for_each(&mut *visit),
+                    Stmt::Expr(expr) => visit(expr),
+                    Stmt::Fn(_) => {}
+                }
+            }
+            value.iter().for_each(|value| visit(value));
+        }
+        ExprKind::If { arms, other } => {
+            for (cond, value) in arms {
+                visit(cond_expr(cond));
+                visit(value);
+            }
+            other.iter().for_each(|other| visit(other));
+        }
+        ExprKind::Match { scrutinee, arms } => {
+            visit(scrutinee);
+            arms.iter().for_each(|(_, value)| visit(value));
+        }
+        ExprKind::While { cond, body, .. } => {
+            visit(cond_expr(cond));
+            visit(body);
+        }
+        _ => {}
+    }
+}
+
+/// What a condition computes first.
+pub fn cond_expr(cond: &Cond) -> &Expr {
+    match cond {
+        Cond::Expr(expr) | Cond::Let(_, expr) => expr,
+    }
+}
+
+/// The filters that parameters have.
+pub fn filters(params: &[Param]) -> impl Iterator<Item = &Expr> {
+    params.iter().filter_map(|param| param.filter.as_ref())
+}
+
+/// Visits `root` and everything in it, parents first, in the order of evaluation.
+pub fn walk<'a>(root: &'a Expr, mut visit: impl FnMut(&'a Expr)) {
+    walk_while(root, |expr| {
+        visit(expr);
+        true
+    });
+}
+
+/// As [`walk`], but enters only the expressions for which `visit` says so.
+pub fn walk_while<'a>(root: &'a Expr, mut visit: impl FnMut(&'a Expr) -> bool) {
+    let mut stack = vec![root];
+    while let Some(expr) = stack.pop() {
+        if visit(expr) {
+            let first_child = stack.len();
+            for_each_child(expr, &mut |child| stack.push(child));
+            stack[first_child..].reverse();
+        }
+    }
+}
+
+/// The expressions of a function: its filters, then its body. The filter of the whole
+/// comes again in those of the parameters.
+pub fn fn_exprs(function: &Function) -> impl Iterator<Item = &Expr> {
+    function.filter.iter().chain(filters(&function.params)).chain(&function.body)
+}
+
+/// All expressions that belong to no other one: of functions, statics and
+/// defaults of fields.
+pub fn roots(program: &Program) -> impl Iterator<Item = &Expr> {
+    let of_fns = program.fns.values().flat_map(fn_exprs);
+    let of_statics = program.statics.values().filter_map(|item| item.init.as_ref());
+    of_fns.chain(of_statics).chain(field_defaults(program))
+}
+
+/// The defaults of fields.
+pub fn field_defaults(program: &Program) -> impl Iterator<Item = &Expr> {
+    program.structs.values().flat_map(|item| &item.fields).filter_map(|field| field.default.as_ref())
+}
+
+/// The variables that a pattern binds, in source order.
+pub fn bindings(pat: &Pat) -> Vec<LocalId> {
+    let mut found = vec![];
+    let mut stack = vec![pat];
+    while let Some(pat) = stack.pop() {
+        if let PatKind::Bind(local, _) = pat.kind {
+            found.push(local);
+        }
+        let first_part = stack.len();
+        for_each_part(pat, &mut |part| stack.push(part));
+        stack[first_part..].reverse();
+    }
+    found
+}
+
+/// Calls `visit` on the patterns that `pat` holds directly.
+pub fn for_each_part<'a>(pat: &'a Pat, visit: &mut dyn FnMut(&'a Pat)) {
+    match &pat.kind {
+        PatKind::Wild | PatKind::Lit(_) | PatKind::Bind(_, None) | PatKind::Error => {}
+        PatKind::Bind(_, Some(inner)) => visit(inner),
+        PatKind::Parts(parts) => parts.iter().for_each(visit),
+        PatKind::Struct(fields) | PatKind::Variant(_, fields) => {
+            fields.iter().for_each(|(_, part)| visit(part));
+        }
+    }
+}
+
+/// What a place belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Root {
+    /// A local variable.
+    Local(LocalId),
+    /// A static variable.
+    Static(StaticId),
+}
+
+/// The variable that `place` is, or is a part of; none behind a pointer and for values.
+pub fn root_of(place: &Expr) -> Option<Root> {
+    let mut place = place;
+    loop {
+        match &place.kind {
+            ExprKind::Local(local) => return Some(Root::Local(*local)),
+            ExprKind::Static(id) => return Some(Root::Static(*id)),
+            ExprKind::Field { base, .. } | ExprKind::Index { base, .. } => place = base,
+            _ => return None,
+        }
+    }
+}
+
+/// Calls `visit` on the places that `expr` itself writes, or allows to be written by
+/// taking their address with `&mut`.
+pub fn for_each_written<'a>(types: &Types, expr: &'a Expr, visit: &mut dyn FnMut(&'a Expr)) {
+    match &expr.kind {
+        ExprKind::Assign { place, .. } | ExprKind::Step { place, .. } => visit(place),
+        ExprKind::AddrOf(place) if is_mut_ptr(types, expr) => visit(place),
+        ExprKind::Asm(asm) => asm.outputs.iter().for_each(|(_, place)| visit(place)),
+        _ => {}
+    }
+}
+
+fn is_mut_ptr(types: &Types, expr: &Expr) -> bool {
+    matches!(types.kind(expr.ty), TyKind::Ptr { kind: PtrKind::Mut, .. })
+}
