@@ -15,10 +15,10 @@ const MAX_GAP: u32 = 50;
 const MAX_LINES: u32 = 50;
 
 /// A longer line is cut to a window. The renderer fits it to the terminal.
-const MAX_LINE_BYTES: usize = 2000;
+const MAX_LINE_BYTES: usize = 500;
 
 /// How much of a cut line stays in front of the first place in it.
-const BYTES_BEFORE: usize = 400;
+const BYTES_BEFORE: usize = 150;
 
 /// A label of a diagnostic with its place in the file's text.
 #[derive(Clone, Debug)]

@@ -1,0 +1,59 @@
+//! Runs every program under `check/` and `run/`, and formats every source file
+//! of the repository.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use nyala_driver::{Options, Report, Session, pipeline};
+use nyala_tests::expectations::Expectations;
+use nyala_tests::{files, snapshot};
+
+type Test = fn(&Path) -> Result<(), Failed>;
+
+fn main() -> ExitCode {
+    let root = files::repository();
+    let mut trials = Vec::new();
+    let mut add = |kind: &'static str, folder: &str, test: Test| {
+        for path in files::with_extension(&root.join(folder), "impala") {
+            let name = files::display_name(&path);
+            trials.push(Trial::test(name, move || test(&path)).with_kind(kind));
+        }
+    };
+    add("accept", "tests/check/accept", accept);
+    add("accept", "examples", accept);
+    add("reject", "tests/check/reject", reject);
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// A session with one program, under its file name only.
+fn session_for(path: &Path) -> Result<Session, Failed> {
+    let text = std::fs::read_to_string(path)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut session = Session::new(Options::default());
+    session.add_text(name, text);
+    Ok(session)
+}
+
+fn accept(path: &Path) -> Result<(), Failed> {
+    let expected = Expectations::parse(&std::fs::read_to_string(path)?)?;
+    let mut session = session_for(path)?;
+    pipeline::check(&mut session);
+    let mut codes: Vec<String> = session.diagnostics.iter().map(|d| d.code.to_string()).collect();
+    codes.sort();
+    codes.dedup();
+    if codes == expected.warnings { Ok(()) } else { Err(drawn(&session).into()) }
+}
+
+fn reject(path: &Path) -> Result<(), Failed> {
+    let mut session = session_for(path)?;
+    pipeline::check(&mut session);
+    if !session.has_errors() {
+        return Err("no error was reported".into());
+    }
+    Ok(snapshot::compare(&path.with_extension("stderr"), &drawn(&session))?)
+}
+
+fn drawn(session: &Session) -> String {
+    Report::new(session.diagnostics.clone()).human(&session.sources, false)
+}

@@ -1,0 +1,78 @@
+//! What a program says about itself in the comments at its top.
+//!
+//! ```text
+//! // args: alpha beta       arguments, separated by spaces
+//! // stdin: a line          what the program reads; one line each
+//! // out: a line            what it prints; one line each
+//! // status: 3              its exit status, 0 if not given
+//! // error: E0951           the error that ends it
+//! // warn: W0001            a warning that checking reports
+//! ```
+
+/// How a program is run and what it does.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Expectations {
+    /// Arguments after the program's name.
+    pub args: Vec<String>,
+    /// What the program reads.
+    pub stdin: String,
+    /// The lines it prints.
+    pub out: Vec<String>,
+    /// Its exit status.
+    pub status: i32,
+    /// The code of the error that ends it.
+    pub error: Option<String>,
+    /// The codes of the warnings that checking reports, each once, sorted.
+    pub warnings: Vec<String>,
+}
+
+impl Expectations {
+    /// Reads the comments at the top of a program. A word before a colon that
+    /// means nothing is an error, because it is probably misspelt.
+    pub fn parse(source: &str) -> Result<Expectations, String> {
+        let mut expectations = Expectations::default();
+        for line in source.lines().map_while(|line| line.strip_prefix("//")) {
+            let Some((key, value)) = line.split_once(':') else { continue };
+            // One space belongs to the form, the others to the text.
+            let value = value.strip_prefix(' ').unwrap_or(value);
+            expectations.add(key.trim(), value)?;
+        }
+        expectations.warnings.sort();
+        expectations.warnings.dedup();
+        Ok(expectations)
+    }
+
+    fn add(&mut self, key: &str, value: &str) -> Result<(), String> {
+        match key {
+            "args" => self.args = value.split_whitespace().map(str::to_owned).collect(),
+            "stdin" => self.stdin += &format!("{value}\n"),
+            "out" => self.out.push(value.to_owned()),
+            "status" => self.status = value.trim().parse().map_err(|_| format!("bad status `{value}`"))?,
+            "error" => self.error = Some(value.trim().to_owned()),
+            "warn" => self.warnings.push(value.trim().to_owned()),
+            "dialect" => {}
+            prose if prose.contains(' ') => {}
+            _ => return Err(format!("unknown expectation `{key}:`")),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_comments_at_the_top_count() {
+        let source = "// out: a\n// out:  b\n// status: 3\nfn f() -> () {}\n// out: c\n";
+        let expectations = Expectations::parse(source).expect("it is well formed");
+        assert_eq!(expectations.out, ["a", " b"]);
+        assert_eq!(expectations.status, 3);
+    }
+
+    #[test]
+    fn a_misspelt_expectation_is_an_error() {
+        assert!(Expectations::parse("// output: a\n").is_err());
+        assert!(Expectations::parse("// one thing to know: this is prose\n").is_ok());
+    }
+}

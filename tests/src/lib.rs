@@ -1,0 +1,17 @@
+//! Whole-compiler tests: programs with expectations.
+//!
+//! This crate holds what the test programs in `harness/` share: finding source
+//! files ([`files`]), what a program says at its top about how it behaves
+//! ([`expectations`]), and comparing with a stored text ([`snapshot`]).
+//!
+//! * `check/accept`: programs without errors; `// warn: W0001` at the top names
+//!   each kind of warning that is expected;
+//! * `check/reject`: programs with errors; what is reported stands beside each in
+//!   a file ending in `.stderr`;
+//! * `run`: programs that are executed.
+//!
+//! `BLESS=1 cargo test` writes the stored texts anew; the diff is what to review.
+
+pub mod expectations;
+pub mod files;
+pub mod snapshot;
