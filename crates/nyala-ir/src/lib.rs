@@ -5,7 +5,8 @@
 //! * [`types`]: the types of the graph, interned;
 //! * [`node`]: what nodes there are;
 //! * [`world`]: the store that owns them and builds them, one factory each;
-//! * [`layout`]: sizes, alignments and offsets in memory.
+//! * [`layout`]: sizes, alignments and offsets in memory;
+//! * [`text`]: the form that people read and tests are written in;
 //! * [`analysis`]: scopes, control flow, dominance, loops, schedules.
 //!
 //! This crate knows no source language and no target machine.
@@ -13,6 +14,7 @@
 pub mod analysis;
 pub mod layout;
 pub mod node;
+pub mod text;
 pub mod types;
 pub mod world;
 

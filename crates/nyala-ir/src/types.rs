@@ -14,6 +14,8 @@ use cranelift_entity::{PrimaryMap, entity_impl};
 use nyala_span::Name;
 use rustc_hash::FxHashMap;
 
+use crate::text::TypeIdent;
+
 /// A type.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ty(u32);
@@ -436,8 +438,8 @@ impl fmt::Display for TyDisplay<'_> {
             TyKind::Ptr { pointee, space: 0 } => write!(f, "&{}", show(*pointee)),
             TyKind::Ptr { pointee, space } => write!(f, "&[{space}]{}", show(*pointee)),
             TyKind::Cn(params) => list(f, "cn(", params),
-            TyKind::Struct(id) => write!(f, "{}", self.types.structs[*id].name),
-            TyKind::Enum(id) => write!(f, "{}", self.types.enums[*id].name),
+            TyKind::Struct(id) => TypeIdent(self.types.structs[*id].name.as_str()).fmt(f),
+            TyKind::Enum(id) => TypeIdent(self.types.enums[*id].name.as_str()).fmt(f),
         }
     }
 }

@@ -48,6 +48,8 @@ pub struct World {
     branch: Option<Def>,
     unreachable: Option<Def>,
     switches: FxHashMap<(Ty, usize), Def>,
+    names: FxHashMap<Def, Name>,
+    folding: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -81,7 +83,26 @@ impl World {
             branch: None,
             unreachable: None,
             switches: FxHashMap::default(),
+            names: FxHashMap::default(),
+            folding: true,
         }
+    }
+
+    /// Whether factories simplify. Without folding they build exactly the node that
+    /// is asked for; the parser of the text form works so.
+    pub fn set_folding(&mut self, folding: bool) {
+        self.folding = folding;
+    }
+
+    /// What a parameter or operation is called in the text form. Continuations
+    /// and globals have their names in their data.
+    pub fn name(&self, def: Def) -> Option<Name> {
+        self.names.get(&def).copied()
+    }
+
+    /// Names a parameter or operation for people to read; need not be unique.
+    pub fn set_name(&mut self, def: Def, name: impl Into<Name>) {
+        self.names.insert(def, name.into());
     }
 
     /// What `def` is.
@@ -350,6 +371,22 @@ impl World {
         def
     }
 
+    /// Whether `cont` is what [`World::branch`], [`World::switch`] or
+    /// [`World::unreachable`] gives, which need no declaration in the text form.
+    pub(crate) fn is_builtin(&self, cont: Cont) -> bool {
+        let data = &self.conts[cont];
+        let own = match data.linkage {
+            Linkage::Intrinsic(Intrinsic::Branch) => self.branch,
+            Linkage::Intrinsic(Intrinsic::Unreachable) => self.unreachable,
+            Linkage::Intrinsic(Intrinsic::Switch) if data.params.len() >= 3 => {
+                let key = (self.ty(data.params[1]), (data.params.len() - 3) / 2);
+                self.switches.get(&key).copied()
+            }
+            _ => None,
+        };
+        own == Some(data.def)
+    }
+
     /// A new continuation that stands for an intrinsic.
     pub fn declare_intrinsic(&mut self, intrinsic: Intrinsic, params: &[Ty]) -> Def {
         let cont = self.new_cont(intrinsic.name(), params);
@@ -458,7 +495,7 @@ impl World {
 
     /// `value as ty`, simplified.
     pub fn cast(&mut self, ty: Ty, value: Def) -> Def {
-        if self.ty(value) == ty {
+        if self.folding && self.ty(value) == ty {
             return value;
         }
         self.intern(Node::Cast(value), ty)
@@ -466,7 +503,7 @@ impl World {
 
     /// The bits of `value` as a `ty`, simplified.
     pub fn bitcast(&mut self, ty: Ty, value: Def) -> Def {
-        if self.ty(value) == ty {
+        if self.folding && self.ty(value) == ty {
             return value;
         }
         self.intern(Node::Bitcast(value), ty)
@@ -603,10 +640,7 @@ impl World {
 
     /// Inline assembly: the new memory and the outputs.
     pub fn asm(&mut self, mem: Def, asm: AsmData, inputs: &[Def], outputs: &[Ty]) -> (Def, Vec<Def>) {
-        let ty = self.effect_ty(outputs);
-        let asm = self.asms.push(asm);
-        let args: Vec<Def> = std::iter::once(mem).chain(inputs.iter().copied()).collect();
-        let node = self.intern_list(&args, ty, |args| Node::Asm { asm, args });
+        let node = self.asm_node(mem, asm, inputs, outputs);
         if outputs.is_empty() {
             return (node, vec![]);
         }
@@ -614,8 +648,16 @@ impl World {
         (self.extract_at(node, 0), results)
     }
 
+    /// Inline assembly, as `(mem, outputs..)`.
+    pub(crate) fn asm_node(&mut self, mem: Def, asm: AsmData, inputs: &[Def], outputs: &[Ty]) -> Def {
+        let ty = self.effect_ty(outputs);
+        let asm = self.asms.push(asm);
+        let args: Vec<Def> = std::iter::once(mem).chain(inputs.iter().copied()).collect();
+        self.intern_list(&args, ty, |args| Node::Asm { asm, args })
+    }
+
     /// `(mem, parts..)`
-    fn effect_ty(&mut self, parts: &[Ty]) -> Ty {
+    pub(crate) fn effect_ty(&mut self, parts: &[Ty]) -> Ty {
         let all: Vec<Ty> = std::iter::once(self.types.mem()).chain(parts.iter().copied()).collect();
         self.types.tuple(&all)
     }
@@ -645,7 +687,7 @@ impl World {
 
 impl World {
     /// The node with this content; an old one if there is one.
-    fn intern(&mut self, node: Node, ty: Ty) -> Def {
+    pub(crate) fn intern(&mut self, node: Node, ty: Ty) -> Def {
         let hash = self.hash(node, ty);
         let same = |&def: &Def| self.nodes[def].ty == ty && self.same(self.nodes[def].node, node);
         if let Some(&def) = self.interned.find(hash, same) {
