@@ -6,6 +6,7 @@ pub mod exhaustive;
 pub mod tree;
 pub mod types;
 pub mod visit;
+pub mod warnings;
 
 #[cfg(test)]
 mod testing;
