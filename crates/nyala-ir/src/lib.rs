@@ -6,12 +6,14 @@
 //! * [`node`]: what nodes there are;
 //! * [`world`]: the store that owns them and builds them, one factory each;
 //! * [`layout`]: sizes, alignments and offsets in memory;
+//! * [`eval`]: what operators mean on constants;
 //! * [`text`]: the form that people read and tests are written in;
 //! * [`analysis`]: scopes, control flow, dominance, loops, schedules.
 //!
 //! This crate knows no source language and no target machine.
 
 pub mod analysis;
+pub mod eval;
 pub mod layout;
 pub mod node;
 pub mod text;
