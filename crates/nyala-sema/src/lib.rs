@@ -2,6 +2,7 @@
 //!
 //! Read in this order: [`types`] and [`tree`] are what comes out.
 
+pub mod constness;
 pub mod exhaustive;
 pub mod tree;
 pub mod types;
