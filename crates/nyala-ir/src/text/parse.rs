@@ -11,7 +11,7 @@ mod types;
 use std::fmt;
 
 use cranelift_entity::EntityRef;
-use nyala_span::Name;
+use nyala_span::{Name, Span};
 use rustc_hash::FxHashMap;
 
 use super::lex::{Token, TokenKind, tokens};
@@ -53,7 +53,7 @@ impl fmt::Display for ParseError {
 impl std::error::Error for ParseError {}
 
 /// The world that `text` describes, node by node: nothing is folded. Folding is
-/// on again in the world that is returned.
+/// on again in the world that is returned. Spans are places in `text`.
 pub fn parse(text: &str) -> Result<World, ParseError> {
     let mut world = World::new();
     world.set_folding(false);
@@ -81,6 +81,7 @@ pub fn parse(text: &str) -> Result<World, ParseError> {
         }
     }
     parser.world.set_folding(true);
+    parser.world.span = Span::NONE;
     Ok(parser.world)
 }
 
@@ -139,6 +140,12 @@ impl<'a> Parser<'a> {
 
     fn error_at<T>(&self, token: usize, message: impl Into<String>) -> Parsed<T> {
         Err(ParseError::new(self.text, self.tokens[token].at, message.into()))
+    }
+
+    /// What is built next stands here in the text. Lines are exact enough.
+    fn mark_place(&mut self) {
+        let at = self.tokens[self.at].at as u32;
+        self.world.span = Span::new(at, at + 1);
     }
 
     fn is_punct(&self, byte: u8) -> bool {
@@ -347,6 +354,7 @@ impl<'a> Parser<'a> {
 
     /// `const name: ty as "symbol"`; the value is read later.
     fn global_header(&mut self, linkage: &str) -> Parsed<Pending> {
+        self.mark_place();
         let is_mut = self.is_word("global");
         self.next();
         let at = self.at;
@@ -369,6 +377,7 @@ impl<'a> Parser<'a> {
 
     /// `name(params) = "symbol"`; filter and body are read later.
     fn cont_header(&mut self, linkage: &str) -> Parsed<Pending> {
+        self.mark_place();
         let at = self.at;
         let name = self.ident()?;
         self.expect(b'(')?;
@@ -438,6 +447,7 @@ impl<'a> Parser<'a> {
         if has_body {
             self.expect(b':')?;
             self.at = body_at;
+            self.mark_place();
             self.call(cont)?;
         }
         self.end_of_item()
@@ -472,6 +482,7 @@ impl<'a> Parser<'a> {
             (self.peek(), self.look(1), self.at_item())
         {
             let at = self.at;
+            self.mark_place();
             self.at += 2;
             let def = self.expr(None)?;
             self.declare_local(at, owner, name, def)?;
