@@ -6,18 +6,22 @@
 //! * [`node`]: what nodes there are;
 //! * [`world`]: the store that owns them and builds them, one factory each;
 //! * [`layout`]: sizes, alignments and offsets in memory;
-//! * [`eval`]: what operators mean on constants;
 //! * [`text`]: the form that people read and tests are written in;
-//! * [`analysis`]: scopes, control flow, dominance, loops, schedules.
+//! * [`analysis`]: scopes, control flow, dominance, loops, schedules;
+//! * [`verify`](mod@verify): the rules that every program keeps;
+//! * [`rebuild`]: a node again, with other operands;
+//! * [`dot`](mod@dot): a picture of the graph.
 //!
 //! This crate knows no source language and no target machine.
 
 pub mod analysis;
-pub mod eval;
+pub mod dot;
 pub mod layout;
 pub mod node;
+pub mod rebuild;
 pub mod text;
 pub mod types;
+pub mod verify;
 pub mod world;
 
 pub use node::{
@@ -25,4 +29,5 @@ pub use node::{
     Linkage, MathOp, Node,
 };
 pub use types::{EnumData, EnumId, FieldData, OptionData, Prim, StructData, StructId, Ty, TyKind, Types};
+pub use verify::{VerifyErrors, verify};
 pub use world::World;

@@ -6,9 +6,10 @@
 //! * to a continuation of the scope that is called or handed to the callee, for
 //!   the callee may call it: so calls of functions outside lead to their return
 //!   points, and `branch` and `switch` to their targets;
-//! * to the exit, if the callee is not in the scope and was handed nothing that
-//!   is, or if the call knows a way out: it calls or hands on a continuation
-//!   that is computed or a parameter.
+//! * to the exit, if the call knows a way out: a continuation that is computed
+//!   or a parameter, or one from outside that does not return. A known function
+//!   that is handed on counts as one that returns;
+//! * to the exit, if it calls the outside and hands over nothing of the scope.
 //!
 //! A continuation of the scope that is called through a parameter thus has an
 //! edge from where it was handed over, not from the call. That keeps what
@@ -133,7 +134,7 @@ impl Flow {
         let mut knows_way_out = false;
         for_each_node(world, roots(body), |def| match world.node(def) {
             Node::Cont(cont) if scope.contains(cont) => targets.push(cont),
-            Node::Cont(_) => {}
+            Node::Cont(_) => knows_way_out |= def != body.callee && !returns(world, def),
             _ => knows_way_out |= is_continuation(world, def),
         });
         let outside = world.as_cont(body.callee).filter(|&callee| !scope.contains(callee));
@@ -150,6 +151,12 @@ fn is_continuation(world: &World, def: Def) -> bool {
     // What merely marks a callee is not a value of its own.
     let is_mark = matches!(world.node(def), Node::Run(_) | Node::Hide(_));
     !is_mark && matches!(world.types.kind(world.ty(def)), TyKind::Cn(_))
+}
+
+/// Whether `cont` is handed a continuation to go on with.
+fn returns(world: &World, cont: Def) -> bool {
+    let params = world.types.as_cn(world.ty(cont)).unwrap_or(&[]);
+    params.iter().any(|&param| world.types.as_cn(param).is_some())
 }
 
 fn is_dead_end(world: &World, callee: Def) -> bool {

@@ -133,8 +133,13 @@ fn program_roots(world: &World) -> Vec<Cont> {
 
 /// The continuation that a parameter belongs to.
 pub(crate) fn owner(world: &World, param: Def) -> Cont {
-    match world.node(param) {
-        Node::Param { cont, .. } => cont,
-        node => panic!("{param} is no parameter but {node:?}"),
+    owner_of(world, param).expect("only parameters are asked for their owner")
+}
+
+/// The continuation that `def` belongs to, if it is a parameter.
+pub(crate) fn owner_of(world: &World, def: Def) -> Option<Cont> {
+    match world.node(def) {
+        Node::Param { cont, .. } => Some(cont),
+        _ => None,
     }
 }

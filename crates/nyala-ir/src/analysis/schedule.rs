@@ -98,8 +98,10 @@ pub fn can_fail(world: &World, def: Def) -> bool {
             let prim = |def: Def| world.types.lane_prim(world.ty(def));
             prim(value).is_some_and(Prim::is_float) && prim(def).is_some_and(Prim::is_int)
         }
-        // An index that is known was checked when the node was built.
-        Node::Extract { index, .. } | Node::Insert { index, .. } => world.as_lit(index).is_none(),
+        Node::Extract { agg, index } | Node::Insert { agg, index, .. } => {
+            let in_range = |index| world.types.part(world.ty(agg), index).is_some();
+            !world.as_lit(index).is_some_and(in_range)
+        }
         Node::VariantPayload { .. } => true,
         _ => has_effect(world, def),
     }

@@ -15,7 +15,7 @@ use cranelift_entity::SecondaryMap;
 use rustc_hash::FxHashSet;
 
 use super::dominance::DomTree;
-use super::references::{References, owner};
+use super::references::{References, for_each_node, owner, owner_of};
 use crate::node::{Cont, Def};
 use crate::world::World;
 
@@ -26,28 +26,35 @@ pub struct Scope {
     members: FxHashSet<Cont>,
     sole_users: FxHashSet<Cont>,
     free_params: Vec<Def>,
+    lifted: Vec<Def>,
 }
 
 impl Scope {
     /// The scope of `entry`.
     pub fn new(world: &World, entry: Cont) -> Scope {
+        Scope::lifting(world, entry, &[])
+    }
+
+    /// The scope that `entry` would have if `lifted`, values from outside, were
+    /// parameters of it.
+    pub fn lifting(world: &World, entry: Cont, lifted: &[Def]) -> Scope {
         let refs = References::from_roots(world, &[entry]);
         let entry = 0;
-        let is_member = members(world, &refs, entry);
-        let inside = |vertex: &usize| is_member[*vertex];
-        let vertices: Vec<usize> = (0..refs.conts().len()).filter(inside).collect();
+        let is_member = members(world, &refs, entry, lifted);
+        let vertices: Vec<usize> = (0..refs.conts().len()).filter(|&vertex| is_member[vertex]).collect();
         let conts: Vec<Cont> = vertices.iter().map(|&vertex| refs.conts()[vertex]).collect();
-        let members: FxHashSet<Cont> = conts.iter().copied().collect();
         let sole_users = vertices
             .iter()
             .filter(|&&vertex| vertex != entry && refs.graph().preds(vertex).len() == 1)
             .map(|&vertex| refs.conts()[vertex])
             .collect();
-        let mut seen = FxHashSet::default();
-        let mentioned = vertices.iter().flat_map(|&vertex| refs.params(vertex));
-        let free = |param: &&Def| !members.contains(&owner(world, **param)) && seen.insert(**param);
-        let free_params = mentioned.filter(free).copied().collect();
-        Scope { conts, members, sole_users, free_params }
+        Scope {
+            members: conts.iter().copied().collect(),
+            conts,
+            sole_users,
+            free_params: free_params(world, &refs),
+            lifted: lifted.to_vec(),
+        }
     }
 
     /// What the scope is named after.
@@ -70,34 +77,77 @@ impl Scope {
         self.sole_users.contains(&cont)
     }
 
-    /// The parameters of others that the scope uses, in the order found.
+    /// The parameters of others that the entry needs, directly or through what it
+    /// mentions, in the order found.
     pub fn free_params(&self) -> &[Def] {
         &self.free_params
     }
 
-    /// Whether the scope depends on nothing outside.
+    /// The values that count as parameters of the entry.
+    pub fn lifted(&self) -> &[Def] {
+        &self.lifted
+    }
+
+    /// Whether the entry is nested in nothing.
     pub fn is_top_level(&self) -> bool {
         self.free_params.is_empty()
     }
 }
 
-/// What needs the parameters of `entry`, or of something that does: backwards
-/// from the uses, through all that mentions a member.
-fn members(world: &World, refs: &References, entry: usize) -> Vec<bool> {
+/// What needs the parameters of `entry` or a lifted value, or the parameters of
+/// something that does: backwards from the uses, through all that mentions a member.
+fn members(world: &World, refs: &References, entry: usize, lifted: &[Def]) -> Vec<bool> {
     let users = users_of_params(world, refs);
+    // In what the lifted values belong to, they are not free.
+    let mut is_owner = vec![false; refs.conts().len() + 1];
+    is_owner[refs.root()] = true;
+    for_each_node(world, lifted.iter().copied(), |def| {
+        if let Some(owner) = owner_of(world, def).and_then(|owner| refs.index(owner)) {
+            is_owner[owner] = true;
+        }
+    });
     let mut is_member = vec![false; refs.conts().len()];
-    is_member[entry] = true;
-    let mut work = vec![entry];
-    while let Some(member) = work.pop() {
+    let mut work: Vec<usize> = std::iter::once(entry).chain(users_of_lifted(world, refs, lifted)).collect();
+    while let Some(vertex) = work.pop() {
+        let blocked = vertex != entry && is_owner[vertex];
+        if blocked || std::mem::replace(&mut is_member[vertex], true) {
+            continue;
+        }
+        work.extend(&users[vertex]);
         // Who mentions the entry itself is not inside for that reason.
-        let mentioning = refs.graph().preds(member).filter(|&pred| member != entry && pred != refs.root());
-        for vertex in mentioning.chain(users[member].iter().copied()) {
-            if !std::mem::replace(&mut is_member[vertex], true) {
-                work.push(vertex);
-            }
+        if vertex != entry {
+            work.extend(refs.graph().preds(vertex));
         }
     }
     is_member
+}
+
+fn users_of_lifted(world: &World, refs: &References, lifted: &[Def]) -> Vec<usize> {
+    let mentions = |&vertex: &usize| {
+        let mut found = false;
+        let body = world.cont(refs.conts()[vertex]).body.iter();
+        let roots = body.flat_map(|body| std::iter::once(body.callee).chain(body.args.iter().copied()));
+        for_each_node(world, roots, |def| found |= lifted.contains(&def));
+        found
+    };
+    if lifted.is_empty() { vec![] } else { (0..refs.conts().len()).filter(mentions).collect() }
+}
+
+/// The parameters that something reachable mentions where their owner does not
+/// enclose it.
+fn free_params(world: &World, refs: &References) -> Vec<Def> {
+    let doms = DomTree::new(refs.graph(), refs.root());
+    let mut seen = FxHashSet::default();
+    let mut free = vec![];
+    for vertex in 0..refs.conts().len() {
+        let is_bound = |param: Def| {
+            let owner = refs.index(owner(world, param));
+            owner.is_some_and(|owner| doms.dominates(owner, vertex))
+        };
+        let here = refs.params(vertex).iter().copied();
+        free.extend(here.filter(|&param| !is_bound(param) && seen.insert(param)));
+    }
+    free
 }
 
 /// For each vertex, who else mentions one of its parameters.

@@ -1,0 +1,80 @@
+//! Building a node again with other operands.
+//!
+//! Rewrites go through the factories, so what has become known folds on the way.
+
+use crate::node::{Def, Node};
+use crate::types::TyKind;
+use crate::world::World;
+
+impl World {
+    /// `def` with `operands` in place of its own, simplified. Nodes without
+    /// operands are themselves. An effect that simplifies away gives the tuple of
+    /// its parts, so that taking it apart gives those.
+    pub fn rebuild(&mut self, def: Def, operands: &[Def]) -> Def {
+        let ty = self.ty(def);
+        match (self.node(def), operands) {
+            (Node::Arith { op, flags, .. }, &[lhs, rhs]) => self.arith(op, flags, lhs, rhs),
+            (Node::Cmp { op, .. }, &[lhs, rhs]) => self.cmp(op, lhs, rhs),
+            (Node::Math { op, flags, .. }, args) => self.math(op, flags, args),
+            (Node::Cast(_), &[value]) => self.cast(ty, value),
+            (Node::Bitcast(_), &[value]) => self.bitcast(ty, value),
+            (Node::Select { .. }, &[cond, then, other]) => self.select(cond, then, other),
+            (Node::Aggregate(_), parts) => self.aggregate(ty, parts),
+            (Node::Extract { .. }, &[agg, index]) => self.extract(agg, index),
+            (Node::Insert { .. }, &[agg, index, value]) => self.insert(agg, index, value),
+            (Node::Variant { option, .. }, &[payload]) => self.variant(ty, option, payload),
+            (Node::VariantTag(_), &[value]) => self.variant_tag(value),
+            (Node::VariantPayload { option, .. }, &[value]) => self.variant_payload(option, value),
+            (Node::Known(_), &[value]) => self.known(value),
+            (Node::Hide(_), &[value]) => self.hide(value),
+            (Node::Run(_), &[callee]) => self.run(callee),
+            (Node::Lea { .. }, &[ptr, index]) => self.lea(ptr, index),
+            _ => self.rebuild_effect(def, operands),
+        }
+    }
+
+    fn rebuild_effect(&mut self, def: Def, operands: &[Def]) -> Def {
+        let result = self.types.part(self.ty(def), 1);
+        match (self.node(def), operands) {
+            (Node::Store { .. }, &[mem, ptr, value]) => self.store(mem, ptr, value),
+            (Node::Load { .. }, &[mem, ptr]) => {
+                let (mem, value) = self.load(mem, ptr);
+                self.rejoin(&[mem, value])
+            }
+            (Node::Slot { .. }, &[mem]) => {
+                let (ty, _) = result.and_then(|ty| self.types.as_ptr(ty)).expect("a slot gives a pointer");
+                let (mem, ptr) = self.slot(mem, ty);
+                self.rejoin(&[mem, ptr])
+            }
+            (Node::Alloc { .. }, &[mem, count]) => {
+                let (slice, _) = result.and_then(|ty| self.types.as_ptr(ty)).expect("alloc gives a pointer");
+                let elem = self.types.elem(slice).expect("alloc gives a pointer to elements");
+                let (mem, ptr) = self.alloc(mem, elem, count);
+                self.rejoin(&[mem, ptr])
+            }
+            (Node::Asm { asm, .. }, &[mem, ref inputs @ ..]) => {
+                let outputs: Vec<_> = match self.types.kind(self.ty(def)) {
+                    TyKind::Tuple(parts) => parts[1..].to_vec(),
+                    _ => vec![],
+                };
+                let (mem, results) = self.asm(mem, self.asm_data(asm).clone(), inputs, &outputs);
+                let parts: Vec<Def> = std::iter::once(mem).chain(results).collect();
+                self.rejoin(&parts)
+            }
+            (_, []) => def,
+            (node, _) => panic!("{node:?} does not have {} operands", operands.len()),
+        }
+    }
+    /// What `parts` were all taken from, or else the tuple of them.
+    fn rejoin(&mut self, parts: &[Def]) -> Def {
+        let source = |part: Def| match self.node(part) {
+            Node::Extract { agg, .. } => Some(agg),
+            _ => None,
+        };
+        let first = source(parts[0]);
+        match first.filter(|_| parts.iter().all(|&part| source(part) == first)) {
+            Some(agg) => agg,
+            None => self.tuple(parts),
+        }
+    }
+}
