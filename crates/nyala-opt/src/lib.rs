@@ -1,1 +1,11 @@
-//! nyala-opt
+//! Transformations of the program graph.
+//!
+//! A pass is a function over a [`World`](nyala_ir::World). Read in this order:
+//!
+//! * [`mangle`]: the one operation that copies continuations, under new
+//!   parameters; inlining, specialisation, loop peeling and unrolling, closure
+//!   elimination and outlining are all uses of it.
+
+pub mod mangle;
+
+pub use mangle::{Mangling, mangle, mangle_group};
