@@ -1,3 +1,46 @@
 //! `cargo xtask`: everything longer than the ordinary tests.
+//!
+//! * [`tidy`]: whether the tree is in order;
+//! * [`bench`]: how fast we are;
+//! * [`fuzz`]: random input, looking for what panics.
 
-fn main() {}
+mod bench;
+mod files;
+mod fuzz;
+mod random;
+mod tidy;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Checks, benchmarks and fuzzing for the nyala repository.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+enum Task {
+    Tidy(tidy::TidyArgs),
+    Bench(bench::BenchArgs),
+    #[command(subcommand)]
+    Fuzz(fuzz::FuzzTarget),
+    /// Run all tests, as continuous integration does
+    Test,
+}
+
+fn main() -> ExitCode {
+    match run(Task::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: Task) -> anyhow::Result<()> {
+    match task {
+        Task::Tidy(args) => tidy::run(&args),
+        Task::Bench(args) => bench::run(&args),
+        Task::Fuzz(target) => fuzz::run(target),
+        Task::Test => tidy::cargo(&["test", "--workspace"]),
+    }
+}

@@ -6,6 +6,7 @@
 //! * [`node`]: what nodes there are;
 //! * [`world`]: the store that owns them and builds them, one factory each;
 //! * [`layout`]: sizes, alignments and offsets in memory;
+//! * [`eval`]: what operators mean on constants;
 //! * [`text`]: the form that people read and tests are written in;
 //! * [`analysis`]: scopes, control flow, dominance, loops, schedules;
 //! * [`verify`](mod@verify): the rules that every program keeps;
@@ -16,6 +17,7 @@
 
 pub mod analysis;
 pub mod dot;
+pub mod eval;
 pub mod layout;
 pub mod node;
 pub mod rebuild;

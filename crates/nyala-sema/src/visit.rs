@@ -11,7 +11,7 @@ use nyala_syntax::ast::PtrKind;
 use crate::tree::{
     Call, Cond, Expr, ExprKind, Function, Lambda, LocalId, Param, Pat, PatKind, Program, StaticId, Stmt,
 };
-use crate::types::{TyKind, Types};
+use crate::types::{Ty, TyKind, Types};
 
 /// Calls `visit` on the expressions that `expr` holds directly, in the order in
 /// which they are evaluated.
@@ -226,4 +226,11 @@ pub fn for_each_written<'a>(types: &Types, expr: &'a Expr, visit: &mut dyn FnMut
 
 fn is_mut_ptr(types: &Types, expr: &Expr) -> bool {
     matches!(types.kind(expr.ty), TyKind::Ptr { kind: PtrKind::Mut, .. })
+}
+
+/// The parameter that the end of a body jumps to with its value: the last one, where
+/// the result is `!` and that parameter is a function.
+pub fn end_continuation<'a>(types: &Types, params: &'a [Param], ret: Ty) -> Option<&'a Param> {
+    let last = params.last()?;
+    (ret == types.never() && types.as_fn(last.ty).is_some()).then_some(last)
 }

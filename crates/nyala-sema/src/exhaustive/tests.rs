@@ -93,7 +93,7 @@ fn the_only_option_always_matches() {
     let mut b = Build::new();
     let wrapper = b.enum_("Wrapper", &[("Of", &[b.bool])]);
     let (any, off) = (b.wild(b.bool), b.lit_pat(b.bool, 0));
-    let pats = vec![b.option_pat(wrapper, 0, vec![off]), b.option_pat(wrapper, 0, vec![any])];
+    let pats = [b.option_pat(wrapper, 0, vec![off]), b.option_pat(wrapper, 0, vec![any])];
     assert_eq!(check_match(&mut b, wrapper, vec![pats[1].clone()]), [""; 0]);
     b.program.fns.clear();
     let found = check_match(&mut b, wrapper, vec![pats[0].clone()]);

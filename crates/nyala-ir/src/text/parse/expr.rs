@@ -1,10 +1,9 @@
 //! Expressions and calls in the text form.
 
-use half::f16;
-
 use super::super::lex::TokenKind;
 use super::super::names::prim_from_name;
 use super::{Nominal, Parsed, Parser};
+use crate::eval;
 use crate::node::{ArithFlags, ArithOp, AsmData, CmpOp, Cont, Def, MathOp, Node};
 use crate::types::{Prim, Ty, TyKind};
 
@@ -233,7 +232,7 @@ impl<'a> Parser<'a> {
         let bits = match prim {
             Prim::F32 => digits.parse().map(|value: f32| u64::from(value.to_bits())),
             Prim::F64 => digits.parse().map(f64::to_bits),
-            _ => digits.parse().map(|value: f64| u64::from(f16::from_f64(value).to_bits())),
+            _ => digits.parse().map(|value| eval::float_from_value(Prim::F16, value)),
         };
         match bits {
             Ok(bits) => Ok(self.world.lit(prim, bits)),

@@ -1,0 +1,262 @@
+//! What can be known without running the program: statics have a value that can be computed
+//! at compile time, and bodies of functions that never return have no end to fall off.
+//!
+//! Whether a value *is* constant is found out by the evaluator, which may run functions
+//! to compute it. Here only that is reported which can never be constant, at the place
+//! where it is written. Bodies of lambdas run later, and may do what they like.
+
+use nyala_span::{Code, Diagnostic, Name, Span};
+
+use crate::tree::{Abi, Coercion, Expr, ExprKind, Linkage, Param, Program, Static, Stmt};
+use crate::types::Ty;
+use crate::visit::{self, Root};
+
+/// Checks the values of all statics and the ends of all bodies. What contains errors
+/// already is left alone.
+pub fn check(program: &Program) -> Vec<Diagnostic> {
+    let mut problems = vec![];
+    for item in program.statics.values() {
+        if let Some(init) = &item.init {
+            problems.extend(not_constant(program, item, init));
+        }
+    }
+    for function in program.fns.values() {
+        if let Some(body) = &function.body {
+            problems.extend(reached_end(program, &function.params, function.ret, body));
+        }
+    }
+    for root in visit::roots(program) {
+        visit::walk(root, |expr| {
+            if let ExprKind::Lambda(lambda) = &expr.kind {
+                problems.extend(reached_end(program, &lambda.params, lambda.ret, &lambda.body));
+            }
+        });
+    }
+    problems.into_iter().map(Problem::into_diagnostic).collect()
+}
+
+/// What can be wrong.
+enum Problem {
+    NotConstant { of: Name, because: Reason, at: Span },
+    ReachedEnd { at: Span, last_param: Option<Span> },
+}
+
+/// Why a value is not constant.
+enum Reason {
+    ReadsMutable(Name),
+    ReadsImported(Name),
+    WritesStatic(Name),
+    CallsImported(Name),
+    Allocates,
+    Assembly,
+}
+
+impl Problem {
+    fn into_diagnostic(self) -> Diagnostic {
+        match self {
+            Problem::NotConstant { of, because, at } => {
+                let message = format!("the value of the static `{of}` is not constant");
+                Diagnostic::error(Code("E0430"), at, message).with_label(because.describe())
+            }
+            Problem::ReachedEnd { at, last_param } => {
+                let message = "the end of a function that never returns can be reached";
+                let error = Diagnostic::error(Code("E0431"), at, message)
+                    .with_label("nothing says where to go from its end");
+                match last_param {
+                    Some(last) => {
+                        error.with_secondary(last, "would be called with the value, were it a function")
+                    }
+                    None => error,
+                }
+            }
+        }
+    }
+}
+
+impl Reason {
+    fn describe(&self) -> String {
+        match self {
+            Reason::ReadsMutable(name) => {
+                format!("`{name}` is `mut`, so its value is known at run time only")
+            }
+            Reason::ReadsImported(name) => format!("`{name}` is defined elsewhere"),
+            Reason::WritesStatic(name) => format!("this changes `{name}`"),
+            Reason::CallsImported(name) => {
+                format!("`{name}` is defined elsewhere and can only run with the program")
+            }
+            Reason::Allocates => "memory can only be allocated at run time".into(),
+            Reason::Assembly => "assembly can only run with the program".into(),
+        }
+    }
+}
+
+/// The first thing in the value of `item` that exists at run time only.
+fn not_constant(program: &Program, item: &Static, init: &Expr) -> Option<Problem> {
+    let mut found = None;
+    visit::walk_while(init, |expr| {
+        if found.is_none() {
+            let reason = run_time_only(program, expr);
+            found = reason.map(|because| Problem::NotConstant { of: item.name, because, at: expr.span });
+        }
+        found.is_none() && !is_opaque(expr)
+    });
+    found
+}
+
+/// What is not looked into: bodies that run later, and places whose address is constant
+/// whatever they hold.
+fn is_opaque(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Lambda(_) => true,
+        ExprKind::AddrOf(place) | ExprKind::Coerce { kind: Coercion::AddrOf, expr: place } => {
+            matches!(visit::root_of(place), Some(Root::Static(_)))
+        }
+        _ => false,
+    }
+}
+
+fn run_time_only(program: &Program, expr: &Expr) -> Option<Reason> {
+    match &expr.kind {
+        ExprKind::Static(id) => {
+            let item = &program.statics[*id];
+            match item.linkage {
+                Linkage::Import { .. } => Some(Reason::ReadsImported(item.name)),
+                _ => item.is_mut.then_some(Reason::ReadsMutable(item.name)),
+            }
+        }
+        ExprKind::Call(call) => match call.callee.kind {
+            ExprKind::Fn(id, _) => {
+                let callee = &program.fns[id];
+                is_foreign(&callee.linkage).then_some(Reason::CallsImported(callee.name))
+            }
+            _ => None,
+        },
+        ExprKind::Assign { place, .. } | ExprKind::Step { place, .. } => match visit::root_of(place) {
+            Some(Root::Static(id)) => Some(Reason::WritesStatic(program.statics[id].name)),
+            _ => None,
+        },
+        ExprKind::Box(_) | ExprKind::HeapArray { .. } => Some(Reason::Allocates),
+        ExprKind::Asm(_) => Some(Reason::Assembly),
+        _ => None,
+    }
+}
+
+/// Whether only the running program can call this; the evaluator knows many intrinsics.
+fn is_foreign(linkage: &Linkage) -> bool {
+    matches!(linkage, Linkage::Import { abi: Abi::C | Abi::Device, .. })
+}
+
+/// A body whose end is reached, but leads nowhere.
+fn reached_end(program: &Program, params: &[Param], ret: Ty, body: &Expr) -> Option<Problem> {
+    let types = &program.types;
+    let is_wrong = ret == types.never()
+        && !ends_never(program, body)
+        && visit::end_continuation(types, params, ret).is_none();
+    let last_param = params.last().map(|last| last.span);
+    is_wrong.then(|| Problem::ReachedEnd { at: end_of(body), last_param })
+}
+
+/// Whether the end of `body` is not reached, or may not be but for an error in front of it.
+fn ends_never(program: &Program, body: &Expr) -> bool {
+    let never_or_error = [program.types.never(), program.types.error()];
+    let last_ty = match &body.kind {
+        ExprKind::Block { stmts, value: None } => match stmts.last() {
+            Some(Stmt::Expr(last)) => last.ty,
+            _ => body.ty,
+        },
+        _ => body.ty,
+    };
+    never_or_error.contains(&body.ty) || last_ty == program.types.error()
+}
+
+/// The closing brace of a block; other bodies as a whole.
+fn end_of(body: &Expr) -> Span {
+    match body.kind {
+        ExprKind::Block { .. } if !body.span.is_none() => Span::new(body.span.hi - 1, body.span.hi),
+        _ => body.span,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Build, summary};
+
+    /// The labels of what is wrong with a static that has this value.
+    fn check_static(b: &mut Build, init: Expr) -> Vec<String> {
+        b.static_("s", false, init);
+        let found = check(&b.program);
+        assert!(found.iter().all(|error| error.code == Code("E0430")));
+        found.into_iter().map(|error| error.primary.message).collect()
+    }
+
+    const NOTHING: [&str; 0] = [];
+
+    #[test]
+    fn statics_are_built_from_constants_and_functions() {
+        let mut b = Build::new();
+        let (one, two) = (b.lit(1), b.lit(2));
+        let base = b.static_("base", false, one);
+        let base = b.read_static(base);
+        let sum = b.add(base, two);
+        let known = b.function("known", vec![], b.i32);
+        b.program.fns[known].body = Some(sum.clone());
+        let call = b.call(known, vec![]);
+        let foreign = b.import("foreign", b.i32);
+        let later = b.call(foreign, vec![]);
+        let lambda = b.lambda(vec![], later);
+        let all = b.expr(b.unit, ExprKind::Tuple(vec![sum, call, lambda]));
+        assert_eq!(check_static(&mut b, all), NOTHING);
+    }
+
+    #[test]
+    fn mutable_statics_are_known_at_run_time_only() {
+        let mut b = Build::new();
+        let zero = b.lit(0);
+        let counter = b.static_("counter", true, zero);
+        let (place, value) = (b.read_static(counter), b.read_static(counter));
+        let address = b.addr_of(nyala_syntax::ast::PtrKind::Mut, place);
+        let pair = b.expr(b.unit, ExprKind::Tuple(vec![address, value]));
+        assert_eq!(
+            check_static(&mut b, pair),
+            ["`counter` is `mut`, so its value is known at run time only"]
+        );
+    }
+
+    #[test]
+    fn foreign_functions_run_with_the_program() {
+        let mut b = Build::new();
+        let clock = b.import("clock", b.i32);
+        let call = b.call(clock, vec![]);
+        assert_eq!(
+            check_static(&mut b, call),
+            ["`clock` is defined elsewhere and can only run with the program"]
+        );
+    }
+
+    #[test]
+    fn memory_is_allocated_at_run_time() {
+        let mut b = Build::new();
+        let len = Box::new(b.lit(3));
+        let heap = b.expr(b.unit, ExprKind::HeapArray { len, elem: b.i32 });
+        assert_eq!(check_static(&mut b, heap), ["memory can only be allocated at run time"]);
+    }
+
+    /// What is reported for `fn f(p: ty) -> !` whose body is `3`.
+    fn check_end(param: impl Fn(&mut Build) -> Ty) -> Vec<String> {
+        let mut b = Build::new();
+        let (never, ty) = (b.program.types.never(), param(&mut b));
+        let local = b.local("p", ty, false);
+        let param = b.param(local, None);
+        let f = b.function("f", vec![param], never);
+        b.program.fns[f].body = Some(b.lit(3));
+        summary(&check(&b.program))
+    }
+
+    #[test]
+    fn the_end_of_a_body_that_never_returns_needs_a_continuation() {
+        assert_eq!(check_end(|b| b.i32), ["E0431: the end of a function that never returns can be reached"]);
+        let continuation = |b: &mut Build| b.program.types.func(&[b.i32], b.program.types.never());
+        assert_eq!(check_end(continuation), NOTHING);
+    }
+}

@@ -1,0 +1,84 @@
+//! Casts to the type a value has already, and statements that compute a value for nobody.
+
+use super::Warning;
+use crate::tree::{Expr, ExprKind, Program, Stmt};
+use crate::visit;
+
+pub(super) fn check(program: &Program) -> Vec<Warning> {
+    let mut warnings = vec![];
+    for root in visit::roots(program) {
+        visit::walk(root, |expr| match &expr.kind {
+            ExprKind::Cast(inner) if is_idle_cast(expr, inner) => {
+                let ty = program.types.display(expr.ty).to_string();
+                warnings.push(Warning::SameTypeCast { ty, at: expr.span });
+            }
+            ExprKind::Block { stmts, .. } => {
+                let exprs = stmts.iter().filter_map(|stmt| match stmt {
+                    Stmt::Expr(expr) => Some(expr),
+                    _ => None,
+                });
+                warnings.extend(
+                    exprs.filter(|expr| is_idle(expr)).map(|expr| Warning::NoEffect { at: expr.span }),
+                );
+            }
+            _ => {}
+        });
+    }
+    warnings
+}
+
+/// A literal may have its type only because of the cast, so it is left alone.
+fn is_idle_cast(cast: &Expr, inner: &Expr) -> bool {
+    cast.ty == inner.ty && !matches!(inner.kind, ExprKind::Lit(_))
+}
+
+/// Whether evaluating `expr` does nothing but produce a value. Expressions that can hold
+/// statements never count, so each is looked at for one statement only.
+fn is_idle(expr: &Expr) -> bool {
+    let mut idle = true;
+    visit::walk_while(expr, |expr| {
+        idle &= is_idle_node(&expr.kind);
+        // A lambda that nobody calls does nothing, whatever its body says.
+        idle && !matches!(expr.kind, ExprKind::Lambda(_))
+    });
+    idle
+}
+
+fn is_idle_node(kind: &ExprKind) -> bool {
+    match kind {
+        ExprKind::Lit(_)
+        | ExprKind::Str(_)
+        | ExprKind::Local(_)
+        | ExprKind::Static(_)
+        | ExprKind::Fn(..)
+        | ExprKind::Constructor(_)
+        | ExprKind::Tuple(_)
+        | ExprKind::Array(_)
+        | ExprKind::Repeat(_)
+        | ExprKind::Struct { .. }
+        | ExprKind::Variant { .. }
+        | ExprKind::Lambda(_)
+        | ExprKind::Index { .. }
+        | ExprKind::Field { .. }
+        | ExprKind::Deref(_)
+        | ExprKind::AddrOf(_)
+        | ExprKind::Neg(_)
+        | ExprKind::Not(_)
+        | ExprKind::Chain { .. }
+        | ExprKind::Cast(_)
+        | ExprKind::Coerce { .. }
+        | ExprKind::Known(_)
+        | ExprKind::Hide(_) => true,
+        ExprKind::HeapArray { .. }
+        | ExprKind::Box(_)
+        | ExprKind::Block { .. }
+        | ExprKind::If { .. }
+        | ExprKind::Match { .. }
+        | ExprKind::While { .. }
+        | ExprKind::Call(_)
+        | ExprKind::Asm(_)
+        | ExprKind::Assign { .. }
+        | ExprKind::Step { .. }
+        | ExprKind::Error => false,
+    }
+}

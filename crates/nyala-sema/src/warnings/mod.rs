@@ -1,0 +1,124 @@
+//! What the program may do, but probably was not meant to.
+//!
+//! Each check is linear in the size of the program and sure of what it says:
+//! where it cannot know, it is silent.
+//!
+//! * [`usage`]: what nobody uses, and `mut` that nobody needs;
+//! * [`flow`]: reads before any write, and compound assignments that race with themselves;
+//! * [`recursion`]: filters that cannot stop the recursion they specialise;
+//! * [`idle`]: casts and statements that do nothing.
+
+mod flow;
+mod idle;
+mod recursion;
+mod usage;
+
+#[cfg(test)]
+mod tests;
+
+use nyala_span::{Code, Diagnostic, Name, Span};
+
+use crate::tree::Program;
+
+/// Looks for what is probably a mistake, in a program without errors. What stands in
+/// the prelude is the concern of those who wrote that, and not reported.
+pub fn check(program: &Program, is_prelude: &dyn Fn(Span) -> bool) -> Vec<Diagnostic> {
+    let uses = usage::Uses::of(program);
+    let mut warnings = usage::check(program, &uses, is_prelude);
+    warnings.extend(flow::check(program, &uses));
+    warnings.extend(recursion::check(program, &uses));
+    warnings.extend(idle::check(program));
+    let mut diagnostics: Vec<Diagnostic> = warnings.into_iter().map(Warning::into_diagnostic).collect();
+    diagnostics.retain(|warning| !warning.primary.span.is_none() && !is_prelude(warning.primary.span));
+    diagnostics.sort_by_key(|warning| (warning.primary.span, warning.code));
+    // The filter of a function is part of that of each parameter.
+    diagnostics.dedup_by_key(|warning| (warning.primary.span, warning.code));
+    diagnostics
+}
+
+/// All that is warned about.
+enum Warning {
+    UnusedVariable { name: Name, at: Span },
+    NeverRead { name: Name, at: Span },
+    UnusedParameter { name: Name, at: Span },
+    UnusedFunction { name: Name, at: Span },
+    UnusedMut { name: Name, at: Span },
+    SameTypeCast { ty: String, at: Span },
+    NoEffect { at: Span },
+    Uninitialised { name: Name, declared: Span, at: Span },
+    EndlessFilter { function: Name, parameter: Name, declared: Span, call: Span },
+    WritesOwnPlace { place: Span, write: Span, load_first: bool },
+}
+
+impl Warning {
+    fn into_diagnostic(self) -> Diagnostic {
+        match self {
+            Warning::UnusedVariable { name, at } => {
+                let warning = Diagnostic::warning(Code("W0001"), at, format!("unused variable `{name}`"));
+                with_underscore(warning, name)
+            }
+            Warning::NeverRead { name, at } => {
+                let message = format!("variable `{name}` is assigned, but never read");
+                Diagnostic::warning(Code("W0001"), at, message)
+            }
+            Warning::UnusedParameter { name, at } => {
+                let warning = Diagnostic::warning(Code("W0002"), at, format!("unused parameter `{name}`"));
+                with_underscore(warning, name)
+            }
+            Warning::UnusedFunction { name, at } => {
+                Diagnostic::warning(Code("W0003"), at, format!("function `{name}` is never used"))
+            }
+            Warning::UnusedMut { name, at } => {
+                Diagnostic::warning(Code("W0004"), at, format!("variable `{name}` need not be `mut`"))
+                    .with_label("never changed")
+            }
+            Warning::SameTypeCast { ty, at } => {
+                Diagnostic::warning(Code("W0005"), at, format!("cast of `{ty}` to itself"))
+            }
+            Warning::NoEffect { at } => Diagnostic::warning(Code("W0006"), at, "statement has no effect")
+                .with_label("this value is not used"),
+            Warning::Uninitialised { name, declared, at } => {
+                let message = format!("variable `{name}` is read before it has a value");
+                Diagnostic::warning(Code("W0007"), at, message)
+                    .with_secondary(declared, "declared without a value here")
+            }
+            Warning::EndlessFilter { function, parameter, declared, call } => {
+                let message = format!(
+                    "the filter of `{function}` does not look at `{parameter}`, which its recursion changes"
+                );
+                let note = format!(
+                    "where `{parameter}` is not known, specialisation may not end; `@(?{parameter})` asks first"
+                );
+                Diagnostic::warning(Code("W0008"), declared, message)
+                    .with_label("specialised without asking whether it is known")
+                    .with_secondary(call, "changed here")
+                    .with_note(note)
+            }
+            Warning::WritesOwnPlace { place, write, load_first } => {
+                let when = if load_first { "before" } else { "after" };
+                Diagnostic::warning(
+                    Code("W0009"),
+                    write,
+                    "the value of a compound assignment writes its place",
+                )
+                .with_label("written here")
+                .with_secondary(place, format!("the old value is read {when} that"))
+                .with_note("the dialects differ in that order; compute the value in a statement of its own")
+            }
+        }
+    }
+}
+
+/// Proposes to rename `name` to `_name`.
+fn with_underscore(warning: Diagnostic, name: Name) -> Diagnostic {
+    let span = warning.primary.span;
+    let is_the_name = (span.hi - span.lo) as usize == name.as_str().len();
+    if !is_the_name {
+        return warning;
+    }
+    warning.with_suggestion(
+        span,
+        format!("_{name}"),
+        "if this is intended, begin the name with an underscore",
+    )
+}

@@ -1,0 +1,98 @@
+//! Filters that cannot stop the recursion they specialise.
+//!
+//! A function that calls itself with a changed argument, and specialises on that parameter
+//! whether or not it is known, is specialised without end as soon as a run-time value
+//! decides where the recursion stops. A filter that looks at a parameter the recursion
+//! changes is what ends it: `fn @(?n) power(x: i32, n: i32) -> i32`.
+
+use cranelift_entity::EntitySet;
+use nyala_span::Span;
+
+use super::Warning;
+use super::usage::Uses;
+use crate::tree::{Call, Expr, ExprKind, FnId, Function, LocalId, PatKind, Program};
+use crate::visit;
+
+pub(super) fn check(program: &Program, uses: &Uses) -> Vec<Warning> {
+    let mut warnings = vec![];
+    for (id, function) in &program.fns {
+        if let Some(body) = &function.body
+            && visit::filters(&function.params).next().is_some()
+        {
+            warnings.extend(check_fn(program, function, &changes(id, function, body, uses)));
+        }
+    }
+    warnings
+}
+
+/// A parameter that a recursive call does not just hand on.
+struct Change {
+    param: usize,
+    local: LocalId,
+    at: Span,
+}
+
+/// The changed parameters of a function, each once.
+fn changes(id: FnId, function: &Function, body: &Expr, uses: &Uses) -> Vec<Change> {
+    let mut changes: Vec<Option<Change>> = function.params.iter().map(|_| None).collect();
+    visit::walk(body, |expr| {
+        let Some(call) = as_call_of(id, expr) else { return };
+        for (param, (pat, arg)) in function.params.iter().map(|param| &param.pat).zip(&call.args).enumerate()
+        {
+            if let PatKind::Bind(local, None) = pat.kind
+                && is_changed(local, arg, uses)
+            {
+                changes[param].get_or_insert(Change { param, local, at: arg.span });
+            }
+        }
+    });
+    changes.into_iter().flatten().collect()
+}
+
+fn as_call_of(id: FnId, expr: &Expr) -> Option<&Call> {
+    let ExprKind::Call(call) = &expr.kind else { return None };
+    matches!(call.callee.kind, ExprKind::Fn(callee, _) if callee == id).then_some(call)
+}
+
+/// A literal is the same in every call, so it changes the parameter once at most.
+fn is_changed(param: LocalId, arg: &Expr, uses: &Uses) -> bool {
+    match &arg.kind {
+        ExprKind::Local(local) if *local == param => uses.is_written(param),
+        ExprKind::Lit(_) | ExprKind::Str(_) | ExprKind::Fn(..) | ExprKind::Static(_) => false,
+        ExprKind::Neg(inner) => is_changed(param, inner, uses),
+        ExprKind::Coerce { expr, .. } => is_changed(param, expr, uses),
+        _ => true,
+    }
+}
+
+/// Warns about the first changed parameter whose filter looks at no changed parameter.
+fn check_fn(program: &Program, function: &Function, changes: &[Change]) -> Option<Warning> {
+    let mut changed = EntitySet::new();
+    for change in changes {
+        changed.insert(change.local);
+    }
+    let endless = changes.iter().find(|change| {
+        let filter = function.params[change.param].filter.as_ref();
+        filter.is_some_and(|filter| !is_never(filter) && !mentions(filter, &changed))
+    })?;
+    let parameter = &program.locals[endless.local];
+    Some(Warning::EndlessFilter {
+        function: function.name,
+        parameter: parameter.name,
+        declared: parameter.span,
+        call: endless.at,
+    })
+}
+
+fn is_never(filter: &Expr) -> bool {
+    matches!(filter.kind, ExprKind::Lit(0))
+}
+
+fn mentions(filter: &Expr, locals: &EntitySet<LocalId>) -> bool {
+    let mut found = false;
+    visit::walk_while(filter, |expr| {
+        found |= matches!(expr.kind, ExprKind::Local(local) if locals.contains(local));
+        !found
+    });
+    found
+}

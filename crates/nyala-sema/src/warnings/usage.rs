@@ -1,0 +1,236 @@
+//! Variables, parameters and functions that nobody uses, and `mut` that nobody needs.
+
+use cranelift_entity::{EntitySet, SecondaryMap};
+use nyala_span::Span;
+
+use super::Warning;
+use crate::tree::{
+    Cond, Expr, ExprKind, FnId, Function, Linkage, LocalId, Param, Pat, Program, StaticId, Stmt,
+};
+use crate::types::Ty;
+use crate::visit::{self, Root};
+
+/// How the program uses its local variables.
+pub(super) struct Uses {
+    /// How often a variable is named, and how often only to be assigned as a whole.
+    named: SecondaryMap<LocalId, u32>,
+    assigned: SecondaryMap<LocalId, u32>,
+    /// Written somewhere, at least in part, or lent with `&mut`.
+    written: EntitySet<LocalId>,
+}
+
+impl Uses {
+    pub(super) fn of(program: &Program) -> Uses {
+        let mut uses =
+            Uses { named: SecondaryMap::new(), assigned: SecondaryMap::new(), written: EntitySet::new() };
+        for root in visit::roots(program) {
+            visit::walk(root, |expr| uses.expr(program, expr));
+        }
+        for function in program.fns.values() {
+            if let Some(body) = &function.body {
+                uses.end_of_body(program, &function.params, function.ret, body);
+            }
+        }
+        uses
+    }
+
+    fn expr(&mut self, program: &Program, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::Local(local) => self.named[*local] += 1,
+            ExprKind::Assign { place, .. } => {
+                if let ExprKind::Local(local) = place.kind {
+                    self.assigned[local] += 1;
+                }
+            }
+            ExprKind::Lambda(lambda) => {
+                self.end_of_body(program, &lambda.params, lambda.ret, &lambda.body);
+            }
+            _ => {}
+        }
+        visit::for_each_written(&program.types, expr, &mut |place| {
+            if let Some(Root::Local(local)) = visit::root_of(place) {
+                self.written.insert(local);
+            }
+        });
+    }
+
+    /// Where the end of a body jumps to its last parameter, that is used.
+    fn end_of_body(&mut self, program: &Program, params: &[Param], ret: Ty, body: &Expr) {
+        if let Some(last) = visit::end_continuation(&program.types, params, ret)
+            && body.ty != program.types.never()
+        {
+            for local in visit::bindings(&last.pat) {
+                self.named[local] += 1;
+            }
+        }
+    }
+
+    /// Whether the value of `local` is ever asked for.
+    fn is_read(&self, local: LocalId) -> bool {
+        self.named[local] > self.assigned[local]
+    }
+
+    /// Whether `local` changes, or may, after it was bound.
+    pub(super) fn is_written(&self, local: LocalId) -> bool {
+        self.written.contains(local)
+    }
+}
+
+/// Warns about what is not used.
+pub(super) fn check(program: &Program, uses: &Uses, is_prelude: &dyn Fn(Span) -> bool) -> Vec<Warning> {
+    let mut variables = Variables { program, uses, warnings: vec![] };
+    for (id, function) in &program.fns {
+        if function.body.is_some() {
+            // Others decide which parameters an entry point has.
+            let is_entry = program.main == Some(id) || matches!(function.linkage, Linkage::Export(_));
+            variables.params(&function.params, is_entry);
+        }
+    }
+    for root in visit::roots(program) {
+        visit::walk(root, |expr| variables.expr(expr));
+    }
+    let mut warnings = variables.warnings;
+    warnings.extend(unused_fns(program, is_prelude));
+    warnings
+}
+
+struct Variables<'a> {
+    program: &'a Program,
+    uses: &'a Uses,
+    warnings: Vec<Warning>,
+}
+
+impl Variables<'_> {
+    fn expr(&mut self, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::Lambda(lambda) => self.params(&lambda.params, false),
+            ExprKind::Block { stmts, .. } => {
+                for stmt in stmts {
+                    if let Stmt::Let { pat, .. } = stmt {
+                        self.pat(pat);
+                    }
+                }
+            }
+            ExprKind::Match { arms, .. } => arms.iter().for_each(|(pat, _)| self.pat(pat)),
+            ExprKind::If { arms, .. } => arms.iter().for_each(|(cond, _)| self.cond(cond)),
+            ExprKind::While { cond, .. } => self.cond(cond),
+            _ => {}
+        }
+    }
+
+    fn cond(&mut self, cond: &Cond) {
+        if let Cond::Let(pat, _) = cond {
+            self.pat(pat);
+        }
+    }
+
+    fn pat(&mut self, pat: &Pat) {
+        for id in visit::bindings(pat) {
+            let local = &self.program.locals[id];
+            let (name, at) = (local.name, local.span);
+            if !self.is_worth_a_warning(id) {
+                self.unused_mut(id);
+            } else if self.uses.is_written(id) {
+                self.warnings.push(Warning::NeverRead { name, at });
+            } else {
+                self.warnings.push(Warning::UnusedVariable { name, at });
+            }
+        }
+    }
+
+    fn params(&mut self, params: &[Param], is_entry: bool) {
+        for id in params.iter().flat_map(|param| visit::bindings(&param.pat)) {
+            if !is_entry && self.is_worth_a_warning(id) {
+                let local = &self.program.locals[id];
+                self.warnings.push(Warning::UnusedParameter { name: local.name, at: local.span });
+            } else {
+                self.unused_mut(id);
+            }
+        }
+    }
+
+    fn is_worth_a_warning(&self, local: LocalId) -> bool {
+        !self.uses.is_read(local) && !self.program.locals[local].name.as_str().starts_with('_')
+    }
+
+    fn unused_mut(&mut self, id: LocalId) {
+        let local = &self.program.locals[id];
+        if local.is_mut && !self.uses.is_written(id) {
+            self.warnings.push(Warning::UnusedMut { name: local.name, at: local.span });
+        }
+    }
+}
+
+/// Functions that nothing reachable from outside refers to. A program with nothing that
+/// can be reached from outside is a library that is still to be used: all is well there.
+fn unused_fns(program: &Program, is_prelude: &dyn Fn(Span) -> bool) -> Vec<Warning> {
+    let is_root = |id: FnId, function: &Function| {
+        program.main == Some(id) || matches!(function.linkage, Linkage::Export(_))
+    };
+    let mut reach = Reach::default();
+    let mut is_complete = false;
+    for (id, function) in program.fns.iter().filter(|&(id, function)| is_root(id, function)) {
+        reach.add_fn(id);
+        is_complete |= !is_prelude(function.span);
+    }
+    if !is_complete {
+        return vec![];
+    }
+    let exported = program.statics.iter().filter(|(_, item)| matches!(item.linkage, Linkage::Export(_)));
+    exported.for_each(|(id, _)| reach.add_static(id));
+    reach.close(program);
+
+    let is_unused = |&(id, function): &(FnId, &Function)| {
+        let is_declared_in_vain = function.parent.is_none_or(|parent| reach.fns.contains(parent));
+        function.body.is_some()
+            && !reach.fns.contains(id)
+            && is_declared_in_vain
+            && !function.name.as_str().starts_with('_')
+    };
+    let unused = program.fns.iter().filter(is_unused);
+    unused.map(|(_, function)| Warning::UnusedFunction { name: function.name, at: function.span }).collect()
+}
+
+/// What is reachable from the outside.
+#[derive(Default)]
+struct Reach {
+    fns: EntitySet<FnId>,
+    statics: EntitySet<StaticId>,
+    new_fns: Vec<FnId>,
+    new_statics: Vec<StaticId>,
+}
+
+impl Reach {
+    fn add_fn(&mut self, id: FnId) {
+        if self.fns.insert(id) {
+            self.new_fns.push(id);
+        }
+    }
+
+    fn add_static(&mut self, id: StaticId) {
+        if self.statics.insert(id) {
+            self.new_statics.push(id);
+        }
+    }
+
+    fn close(&mut self, program: &Program) {
+        visit::field_defaults(program).for_each(|expr| self.add_all_in(expr));
+        loop {
+            if let Some(id) = self.new_fns.pop() {
+                visit::fn_exprs(&program.fns[id]).for_each(|expr| self.add_all_in(expr));
+            } else if let Some(id) = self.new_statics.pop() {
+                program.statics[id].init.iter().for_each(|expr| self.add_all_in(expr));
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn add_all_in(&mut self, expr: &Expr) {
+        visit::walk(expr, |expr| match expr.kind {
+            ExprKind::Fn(id, ..) => self.add_fn(id),
+            ExprKind::Static(id) => self.add_static(id),
+            _ => {}
+        });
+    }
+}

@@ -1,0 +1,88 @@
+//! `cargo xtask bench NAME`: how fast we are.
+//!
+//! Each benchmark is a file of this module; [`BENCHES`] lists them. A benchmark
+//! makes [`Row`]s; they are printed as a table, or with `--json` as one object per
+//! line.
+
+mod front_end;
+mod programs;
+
+use anyhow::bail;
+use clap::Args;
+use serde_json::json;
+
+/// Run benchmarks
+#[derive(Args)]
+pub struct BenchArgs {
+    /// Which; all of them if none is named
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// Small inputs and few repetitions: less than a minute
+    #[arg(long)]
+    quick: bool,
+    /// One JSON object per row
+    #[arg(long)]
+    json: bool,
+    /// Measure one case in this process and print its figures; for our own use
+    #[arg(long, value_name = "SIZE", hide = true)]
+    case: Option<usize>,
+}
+
+/// A benchmark.
+struct Bench {
+    name: &'static str,
+    run: fn(quick: bool) -> anyhow::Result<Vec<Row>>,
+    /// Measures one case in a process of its own, for benchmarks that need that.
+    case: Option<fn(size: usize) -> anyhow::Result<()>>,
+}
+
+const BENCHES: &[Bench] =
+    &[Bench { name: "front-end", run: front_end::run, case: Some(front_end::measure_case) }];
+
+/// One figure.
+pub struct Row {
+    /// What was measured.
+    pub case: String,
+    /// In what; more is better for units per second, less for the others.
+    pub unit: &'static str,
+    /// Our figure.
+    pub ours: f64,
+    /// Whether the result was compared with what is expected.
+    pub checked: bool,
+}
+
+pub fn run(args: &BenchArgs) -> anyhow::Result<()> {
+    for name in &args.names {
+        if !BENCHES.iter().any(|bench| bench.name == name) {
+            let known: Vec<_> = BENCHES.iter().map(|bench| bench.name).collect();
+            bail!("there is no benchmark `{name}`; there are: {}", known.join(", "));
+        }
+    }
+    for bench in BENCHES {
+        if !args.names.is_empty() && !args.names.iter().any(|name| name == bench.name) {
+            continue;
+        }
+        match (args.case, bench.case) {
+            (Some(size), Some(case)) => case(size)?,
+            _ => print(bench.name, &(bench.run)(args.quick)?, args.json),
+        }
+    }
+    Ok(())
+}
+
+fn print(bench: &str, rows: &[Row], as_json: bool) {
+    for Row { case, unit, ours, checked } in rows {
+        if as_json {
+            // No peer reads this language, so there is nothing to compare with.
+            let none = serde_json::Value::Null;
+            println!(
+                "{}",
+                json!({"bench": bench, "case": case, "unit": unit, "ours": ours, "peer": none,
+                       "peer_value": none, "ratio": none, "checked": checked})
+            );
+        } else {
+            let mark = if *checked { "" } else { "   (result not checked)" };
+            println!("{bench:<10} {case:<32} {ours:>14.3} {unit}{mark}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Our own rules for source texts.
+//!
+//! * Every Rust module opens with `//!` documentation.
+//! * Every mention of a Note (`See Note [..]`) has its Note.
+//! * Every code of a diagnostic has an entry in the book, and every entry a code.
+//! * No Rust file is longer than [`MAX_LINES`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use crate::files::{self, TextFile};
+
+/// A longer file is to be split by topic.
+const MAX_LINES: usize = 900;
+
+/// Where our Rust sources are.
+const FOLDERS: [&str; 3] = ["crates", "tests", "xtask"];
+
+/// What breaks a rule, one line each.
+pub fn check() -> anyhow::Result<Vec<String>> {
+    let mut sources = Vec::new();
+    for folder in FOLDERS {
+        sources.extend(files::with_extension(folder, "rs")?);
+    }
+    let mut complaints = Vec::new();
+    for file in &sources {
+        check_module(file, &mut complaints);
+    }
+    check_notes(&sources, &mut complaints);
+    let entries = files::with_extension("docs/src/diagnostics", "md")?;
+    check_codes(&sources, &entries, &mut complaints);
+    Ok(complaints)
+}
+
+fn check_module(file: &TextFile, complaints: &mut Vec<String>) {
+    let path = file.path.display();
+    if !file.text.starts_with("//!") {
+        complaints.push(format!("{path}:1: the module does not open with `//!` documentation"));
+    }
+    let n_lines = file.text.lines().count();
+    if n_lines > MAX_LINES {
+        complaints.push(format!("{path}: {n_lines} lines; split it by topic"));
+    }
+}
+
+/// A Note is a comment line that begins with `Note [title]`; every other
+/// `Note [title]` is a mention.
+fn check_notes(sources: &[TextFile], complaints: &mut Vec<String>) {
+    let mut notes = BTreeSet::new();
+    let mut mentions = Vec::new();
+    for file in sources.iter().filter(|file| !file.path.ends_with(file!())) {
+        for (idx, line) in file.text.lines().enumerate() {
+            let Some((before, rest)) = line.split_once("Note [") else { continue };
+            let Some((title, _)) = rest.split_once(']') else { continue };
+            if before.trim().chars().all(|c| "/!*#".contains(c)) {
+                notes.insert(title);
+            } else {
+                mentions.push((file.path.display(), idx + 1, title));
+            }
+        }
+    }
+    for (path, line, title) in mentions {
+        if !notes.contains(title) {
+            complaints.push(format!("{path}:{line}: there is no Note [{title}]"));
+        }
+    }
+}
+
+fn check_codes(sources: &[TextFile], entries: &[TextFile], complaints: &mut Vec<String>) {
+    let mut used: BTreeMap<&str, &Path> = BTreeMap::new();
+    for file in sources.iter().filter(|file| file.path.starts_with("crates")) {
+        for literal in file.text.split('"').filter(|literal| is_code(literal)) {
+            used.entry(literal).or_insert(&file.path);
+        }
+    }
+    let mut explained = BTreeSet::new();
+    for entry in entries {
+        let path = entry.path.display();
+        let stem = entry.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("");
+        if !is_code(stem) {
+            continue;
+        }
+        explained.insert(stem);
+        if !entry.text.starts_with(&format!("# {stem}: ")) {
+            complaints.push(format!("{path}:1: the first line is not `# {stem}: title`"));
+        }
+        if !used.contains_key(stem) {
+            complaints.push(format!("{path}: nothing reports {stem}"));
+        }
+    }
+    for (code, path) in used.iter().filter(|(code, _)| !explained.contains(*code)) {
+        complaints.push(format!("{}: {code} has no entry in docs/src/diagnostics", path.display()));
+    }
+}
+
+/// `E0203`, `W0001`
+pub fn is_code(text: &str) -> bool {
+    let digits = text.strip_prefix(['E', 'W']);
+    digits.is_some_and(|digits| digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
