@@ -1,0 +1,117 @@
+//! The program as a user meets it: exit statuses, streams, and files.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+/// Runs nyala with `stdin` as its input.
+fn nyala(args: &[&str], stdin: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_nyala"));
+    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("cargo has built it");
+    let mut pipe = child.stdin.take().expect("it was asked for");
+    // A program that does not read its input may be gone already.
+    let _ = pipe.write_all(stdin.as_bytes());
+    drop(pipe);
+    child.wait_with_output().expect("it ends")
+}
+
+/// Exit status, standard output and standard error.
+fn run(args: &[&str], stdin: &str) -> (Option<i32>, String, String) {
+    let output = nyala(args, stdin);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+/// A folder of its own for a test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("nyala-cli-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).expect("the temporary folder is writable");
+        Folder(path)
+    }
+
+    /// Writes a file and gives its path as an argument.
+    fn file(&self, name: &str, text: impl AsRef<[u8]>) -> String {
+        let path = self.0.join(name);
+        fs::write(&path, text).expect("the temporary folder is writable");
+        path.display().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What stays behind in the temporary folder does no harm.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+const GOOD: &str = "fn main() -> i32 { 0 }\n";
+const BAD: &str = "fn main() -> i32 { 1 + }\n";
+
+#[test]
+fn a_good_program_is_accepted_in_silence() {
+    assert_eq!(run(&["check", "-"], GOOD), (Some(0), String::new(), String::new()));
+}
+
+#[test]
+fn a_bad_program_is_drawn_on_standard_error() {
+    let (status, stdout, stderr) = run(&["check", "-"], BAD);
+    assert_eq!((status, stdout.as_str()), (Some(1), ""));
+    assert!(stderr.contains("error[E0101]") && stderr.contains("--> <stdin>:1:24"), "{stderr}");
+    assert!(stderr.ends_with("1 error\n"), "{stderr}");
+}
+
+#[test]
+fn colours_are_for_terminals() {
+    let (_, _, plain) = run(&["check", "-"], BAD);
+    let (_, _, colored) = run(&["check", "-", "--color", "always"], BAD);
+    assert!(!plain.contains('\x1b') && colored.contains('\x1b'));
+}
+
+#[test]
+fn json_is_one_object_per_line() {
+    let (status, _, stderr) = run(&["check", "-", "--message-format", "json"], BAD);
+    assert_eq!((status, stderr.lines().count()), (Some(1), 1), "{stderr}");
+    assert!(stderr.starts_with('{') && stderr.contains(r#""code":"E0101""#), "{stderr}");
+}
+
+#[test]
+fn bad_usage_has_its_own_status() {
+    assert_eq!(run(&["check"], "").0, Some(2));
+    assert_eq!(run(&["compile", "x"], "").0, Some(2));
+    assert_eq!(run(&["check", "-", "--dialect", "cobol"], "").0, Some(2));
+}
+
+#[test]
+fn files_that_cannot_be_read_are_reported_together() {
+    let folder = Folder::new("unreadable");
+    let latin1 = folder.file("latin1.impala", b"// caf\xe9\n");
+    let path = folder.0.display().to_string();
+    let (status, _, stderr) = run(&["check", "absent.impala", &path, &latin1], "");
+    assert_eq!(status, Some(1));
+    for code in ["E0020", "E0021", "E0022"] {
+        assert!(stderr.contains(code), "{stderr}");
+    }
+}
+
+#[test]
+fn codes_are_explained() {
+    let (status, stdout, _) = run(&["check", "--explain", "e0020"], "");
+    assert!(status == Some(0) && stdout.starts_with("# E0020: "), "{stdout}");
+    let (status, _, stderr) = run(&["check", "--explain", "E9999"], "");
+    assert!(status == Some(1) && stderr.contains("there is no diagnostic `E9999`"), "{stderr}");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_nyala"));
+    command.args(["check", "--explain", "E0020"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("cargo has built it");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
+}
