@@ -1,1 +1,61 @@
-//! nyala-lower
+//! Typed tree to program graph: conversion to continuation-passing style and
+//! construction of SSA form, in one walk over the tree.
+//!
+//! Read in this order:
+//!
+//! * `instance`: functions and lambdas become continuations; generic ones, one
+//!   for each use;
+//! * `frame`: the block under construction and the values of variables in it;
+//! * `expr`, `place`, `call`, `control`, `pattern`: the language's constructs;
+//! * `filter`: when to specialise, as nodes without control flow;
+//! * `types`, `adapt`: types, and values between two representations of one type;
+//! * `statics`, `intrinsics`, `compare`: what is not an ordinary function;
+//! * `facts`: what must be known about variables before their function is lowered.
+//!
+//! # What comes out
+//!
+//! * `fn(A) -> R` is `cn(mem, A, cn(mem, R))`, with the parts of a tuple result as
+//!   parameters of their own; a function that never returns has no second one.
+//! * A call in tail position hands on the return continuation it was given, so
+//!   loops written as tail calls run in constant space.
+//! * A variable is a value unless its address is taken, or it is mutable and a nested
+//!   function sees it, or it is large: then it is a slot. See `facts`.
+//! * Only what the program's roots reach is lowered: `main` and what is exported.
+
+mod adapt;
+mod call;
+mod compare;
+mod control;
+mod errors;
+mod expr;
+mod facts;
+mod filter;
+mod frame;
+mod instance;
+mod intrinsics;
+mod lowerer;
+mod pattern;
+mod place;
+mod statics;
+mod types;
+
+use nyala_ir::World;
+use nyala_sema::tree::Program;
+use nyala_span::Diagnostic;
+
+/// How to read a program.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LowerOptions {
+    /// Signed overflow wraps around.
+    pub wrapping: bool,
+    /// Floats may be treated as real numbers, everywhere.
+    pub fast_math: bool,
+}
+
+/// The graph of a checked program without errors.
+///
+/// What only shows once generic functions are instantiated and intrinsics are
+/// asked for is reported: then there is no graph.
+pub fn lower(program: &Program, options: &LowerOptions) -> Result<World, Vec<Diagnostic>> {
+    lowerer::Lowerer::new(program, *options).run()
+}

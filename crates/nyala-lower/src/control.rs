@@ -1,0 +1,375 @@
+//! Blocks, conditions, loops, and where values go.
+//!
+//! `a && b` is control flow, unless everything after the first operand is
+//! trivially pure: then it is one `and`, which is cheaper than a branch and lets
+//! the partial evaluator and SIMD code see one condition. Arithmetic is not
+//! trivially pure, because it can fail (`i < n && i + 1 < m`).
+
+use nyala_ir::{Def, Ty};
+use nyala_sema::tree::{ChainLink, Cond, Expr, ExprKind, LocalId, Pat, Stmt};
+use nyala_syntax::ast::BinaryOp;
+
+use crate::frame::{End, Mark};
+use crate::instance::Binding;
+use crate::lowerer::Lowerer;
+
+/// Where a function's body leads.
+#[derive(Clone, Copy)]
+pub(crate) enum Tail {
+    /// To a continuation that takes its value.
+    Return(Def),
+    /// Nowhere: the end is never reached.
+    Nowhere,
+}
+
+/// The paths on which a condition holds, and does not.
+#[derive(Default)]
+pub(crate) struct Split {
+    then: Vec<End>,
+    other: Vec<End>,
+}
+
+impl<'p> Lowerer<'p> {
+    /// Lowers an expression in tail position; ends the current block.
+    pub(crate) fn tail(&mut self, expr: &'p Expr, tail: Tail) {
+        match &expr.kind {
+            ExprKind::Block { stmts, value } => self.block_tail(expr, stmts, value.as_deref(), tail),
+            ExprKind::If { arms, other } => {
+                self.if_arms(arms, other.as_deref(), &mut |this, arm| this.arm_tail(arm, tail));
+            }
+            ExprKind::Match { scrutinee, arms } => {
+                self.match_arms(expr.span, scrutinee, arms, &mut |this, arm| this.tail(arm, tail));
+            }
+            ExprKind::Call(call) => self.call_tail(expr, call, tail),
+            _ => {
+                if let Some(value) = self.value(expr) {
+                    self.at(expr.span);
+                    self.leave(value, tail);
+                }
+            }
+        }
+    }
+
+    /// Hands `value` on; ends the current block.
+    pub(crate) fn leave(&mut self, value: Def, tail: Tail) {
+        match tail {
+            Tail::Return(ret) => {
+                let takes = self.world.types.as_cn(self.world.ty(ret)).expect("a return continuation");
+                let takes: Vec<Ty> = takes[1..].to_vec();
+                let args = self.adapt_args(&[value], &takes);
+                self.jump(ret, &args);
+            }
+            Tail::Nowhere => self.world.set_unreachable(self.frame.block, self.frame.mem),
+        }
+    }
+
+    fn arm_tail(&mut self, arm: Option<&'p Expr>, tail: Tail) {
+        match arm {
+            Some(arm) => self.tail(arm, tail),
+            None => {
+                let unit = self.world.unit();
+                self.leave(unit, tail);
+            }
+        }
+    }
+
+    fn block_tail(&mut self, block: &'p Expr, stmts: &'p [Stmt], value: Option<&'p Expr>, tail: Tail) {
+        let (stmts, last) = match (value, stmts.split_last()) {
+            (Some(value), _) => (stmts, Some(value)),
+            // `{ ..; f(x); }`: the call of a unit function is the end.
+            (None, Some((Stmt::Expr(last), rest))) if self.is_end(last) => (rest, Some(last)),
+            (None, _) => (stmts, None),
+        };
+        if self.statements(stmts).is_none() {
+            return;
+        }
+        self.at(block.span.end());
+        self.arm_tail(last, tail);
+    }
+
+    /// Whether the value of a statement is what its block's would be.
+    fn is_end(&self, stmt: &Expr) -> bool {
+        stmt.ty == self.types.unit() || stmt.ty == self.types.never()
+    }
+
+    fn statements(&mut self, stmts: &'p [Stmt]) -> Option<()> {
+        for stmt in stmts {
+            match stmt {
+                Stmt::Let { pat, init: Some(init) } => {
+                    let value = self.value(init)?;
+                    self.at(pat.span);
+                    self.bind_pat(pat, value);
+                }
+                Stmt::Let { pat, init: None } => self.bind_uninit(pat),
+                Stmt::Expr(expr) => self.effect(expr)?,
+                // Made when it is asked for.
+                Stmt::Fn(_) => {}
+            }
+        }
+        Some(())
+    }
+
+    /// The value of a block, condition, match or loop.
+    pub(crate) fn control_value(&mut self, expr: &'p Expr) -> Option<Def> {
+        match &expr.kind {
+            ExprKind::Block { stmts, value } => {
+                self.statements(stmts)?;
+                match value {
+                    Some(value) => self.value(value),
+                    None => Some(self.world.unit()),
+                }
+            }
+            ExprKind::If { arms, other } => {
+                let (base, mut ends) = (self.frame.mark(), vec![]);
+                self.if_arms(arms, other.as_deref(), &mut |this, arm| {
+                    let value = match arm {
+                        Some(arm) => this.value(arm),
+                        None => Some(this.world.unit()),
+                    };
+                    ends.extend(value.map(|value| this.close(base, Some(value))));
+                });
+                self.join(base, ends)
+            }
+            ExprKind::Match { scrutinee, arms } => self.match_value(expr, scrutinee, arms),
+            ExprKind::While { cond, body, break_local, continue_local } => {
+                self.while_loop(cond, body, *break_local, *continue_local)
+            }
+            _ => unreachable!("called for control flow"),
+        }
+    }
+
+    fn match_value(&mut self, expr: &'p Expr, scrutinee: &'p Expr, arms: &'p [(Pat, Expr)]) -> Option<Def> {
+        // The scrutinee may change variables: those changes hold on every path.
+        let scrutinee = self.value(scrutinee)?;
+        let (base, mut ends) = (self.frame.mark(), vec![]);
+        self.match_on(expr.span, scrutinee, arms, &mut |this, arm| {
+            let value = this.value(arm);
+            ends.extend(value.map(|value| this.close(base, Some(value))));
+        });
+        self.join(base, ends)
+    }
+
+    /// Lowers each arm of an `if` on its path, by `arm`.
+    fn if_arms(
+        &mut self,
+        arms: &'p [(Cond, Expr)],
+        other: Option<&'p Expr>,
+        arm: &mut dyn FnMut(&mut Self, Option<&'p Expr>),
+    ) {
+        let base = self.frame.mark();
+        for (cond, value) in arms {
+            let split = self.cond(cond, base);
+            if self.resume(base, split.then) {
+                arm(self, Some(value));
+            }
+            if !self.resume(base, split.other) {
+                return;
+            }
+        }
+        arm(self, other);
+    }
+
+    // ---- Conditions ----------------------------------------------------------------
+
+    /// Evaluates a condition; all paths are open, and the frame is back at `base`.
+    fn cond(&mut self, cond: &'p Cond, base: Mark) -> Split {
+        match cond {
+            Cond::Expr(expr) => self.cond_expr(expr, base),
+            Cond::Let(pat, expr) => self.cond_let(pat, expr, base),
+        }
+    }
+
+    fn cond_expr(&mut self, expr: &'p Expr, base: Mark) -> Split {
+        match &expr.kind {
+            ExprKind::Not(inner) => {
+                let split = self.cond_expr(inner, base);
+                Split { then: split.other, other: split.then }
+            }
+            ExprKind::Chain { first, rest }
+                if is_lazy(rest) && !rest.iter().all(|link| self.is_pure(&link.rhs)) =>
+            {
+                self.lazy_cond(first, rest, base)
+            }
+            _ => {
+                let Some(cond) = self.value(expr) else { return Split::default() };
+                self.at(expr.span);
+                match self.world.as_lit(cond) {
+                    Some(0) => Split { then: vec![], other: vec![self.close(base, None)] },
+                    Some(_) => Split { then: vec![self.close(base, None)], other: vec![] },
+                    None => {
+                        let (then, other) = self.split(base, cond);
+                        Split { then: vec![then], other: vec![other] }
+                    }
+                }
+            }
+        }
+    }
+
+    /// `a && b && c` or `a || b || c` by control flow.
+    fn lazy_cond(&mut self, first: &'p Expr, rest: &'p [ChainLink], base: Mark) -> Split {
+        let is_and = rest[0].op == BinaryOp::AndAnd;
+        let mut decided = vec![];
+        let mut undecided = vec![];
+        let operands = std::iter::once(first).chain(rest.iter().map(|link| &link.rhs));
+        for (i, operand) in operands.enumerate() {
+            if i > 0 && !self.resume(base, std::mem::take(&mut undecided)) {
+                break;
+            }
+            let split = self.cond_expr(operand, base);
+            let (stop, go_on) = if is_and { (split.other, split.then) } else { (split.then, split.other) };
+            decided.extend(stop);
+            undecided = go_on;
+        }
+        match is_and {
+            true => Split { then: undecided, other: decided },
+            false => Split { then: decided, other: undecided },
+        }
+    }
+
+    /// `a && b`, `a || b` as a value.
+    pub(crate) fn lazy_chain(&mut self, expr: &'p Expr, rest: &'p [ChainLink]) -> Option<Def> {
+        let ExprKind::Chain { first, .. } = &expr.kind else { unreachable!("called for chains") };
+        if rest.iter().all(|link| self.is_pure(&link.rhs)) {
+            let mut value = self.value(first)?;
+            for link in rest {
+                let rhs = self.value(&link.rhs)?;
+                self.at(link.span);
+                value = self.binary_op(link.op, value, rhs);
+            }
+            return Some(value);
+        }
+        let base = self.frame.mark();
+        let split = self.lazy_cond(first, rest, base);
+        self.at(expr.span);
+        let mut ends = vec![];
+        for (paths, holds) in [(split.then, true), (split.other, false)] {
+            let value = self.world.lit_bool(holds);
+            ends.extend(paths.into_iter().map(|end| end.with_value(value)));
+        }
+        self.join(base, ends)
+    }
+
+    /// Whether evaluating `expr` costs next to nothing, cannot fail and has no effect.
+    fn is_pure(&self, expr: &Expr) -> bool {
+        match &expr.kind {
+            ExprKind::Lit(_) => true,
+            ExprKind::Local(local) => matches!(self.binding(*local), Some(Binding::Value(_) | Binding::Var)),
+            ExprKind::Not(inner) | ExprKind::Known(inner) | ExprKind::Field { base: inner, .. } => {
+                self.is_pure(inner)
+            }
+            ExprKind::Chain { first, rest } => {
+                let harmless = |op| {
+                    use BinaryOp::{And, AndAnd, Eq, Ge, Gt, Le, Lt, Ne, Or, OrOr, Xor};
+                    matches!(op, Eq | Ne | Lt | Le | Gt | Ge | And | Or | Xor | AndAnd | OrOr)
+                };
+                self.is_pure(first) && rest.iter().all(|link| harmless(link.op) && self.is_pure(&link.rhs))
+            }
+            _ => false,
+        }
+    }
+
+    fn cond_let(&mut self, pat: &'p Pat, expr: &'p Expr, base: Mark) -> Split {
+        let Some(value) = self.value(expr) else { return Split::default() };
+        self.at(pat.span);
+        let fail = self.new_block("if_else", &[]);
+        let decision = self.decide(value, std::iter::once(pat), Some(fail));
+        let before = self.close(base, None);
+        let mut split = Split::default();
+        for leaf in decision.leaves.into_iter().flatten() {
+            self.resume(base, vec![before.led_to(leaf.block, leaf.mem)]);
+            self.bind_leaf(leaf);
+            split.then.push(self.close(base, None));
+        }
+        if decision.may_fail {
+            split.other.push(before.led_to(fail, self.world.param(fail, 0)));
+        }
+        split
+    }
+
+    // ---- Loops -----------------------------------------------------------------------
+
+    fn while_loop(
+        &mut self,
+        cond: &'p Cond,
+        body: &'p Expr,
+        break_local: LocalId,
+        continue_local: LocalId,
+    ) -> Option<Def> {
+        let span = self.world.span;
+        let facts = self.facts.loop_facts(break_local);
+        let (has_break, has_values) = (facts.has_break, facts.has_values);
+        let vars: Vec<LocalId> = facts.assigned.iter().copied().filter(|&local| self.is_var(local)).collect();
+        let values = self.var_values(&vars);
+        let tys: Vec<Ty> = values.iter().map(|&value| self.world.ty(value)).collect();
+
+        let head = self.new_block("while_head", &tys);
+        let exit = has_break.then(|| self.new_block("while_exit", &tys));
+        let bind = |this: &mut Self, local, block| {
+            let binding = match has_values {
+                true => Binding::Value(this.world.cont_def(block)),
+                false => Binding::Jump(block, break_local),
+            };
+            this.set_binding(local, binding);
+        };
+        bind(self, continue_local, head);
+        if let Some(exit) = exit {
+            bind(self, break_local, exit);
+        }
+
+        let head_def = self.world.cont_def(head);
+        self.jump(head_def, &values);
+        self.enter_with(head, &vars);
+        let base = self.frame.mark();
+        let split = self.cond(cond, base);
+        if self.resume(base, split.then) && self.effect(body).is_some() {
+            self.at(span);
+            let values = self.var_values(&vars);
+            self.jump(head_def, &values);
+        }
+        let ends_by_itself = self.resume(base, split.other);
+        self.at(span);
+        if let Some(exit) = exit {
+            if ends_by_itself {
+                let values = self.var_values(&vars);
+                let exit = self.world.cont_def(exit);
+                self.jump(exit, &values);
+            }
+            self.enter_with(exit, &vars);
+        } else if !ends_by_itself {
+            return None;
+        }
+        Some(self.world.unit())
+    }
+
+    /// Enters a block whose parameters are the values of `vars`.
+    fn enter_with(&mut self, block: nyala_ir::Cont, vars: &[LocalId]) {
+        self.enter(block);
+        for (i, &local) in vars.iter().enumerate() {
+            self.frame.set_var(local, self.world.param(block, 1 + i));
+        }
+    }
+
+    /// Whether a variable's value is in the frame; it may not exist yet.
+    fn is_var(&self, local: LocalId) -> bool {
+        matches!(self.binding(local), Some(Binding::Var)) && self.frame.var(local).is_some()
+    }
+
+    fn var_values(&self, vars: &[LocalId]) -> Vec<Def> {
+        let value = |&local| self.frame.var(local).expect("a loop's variables have values inside it");
+        vars.iter().map(value).collect()
+    }
+
+    /// Jumps to the head or exit of a loop.
+    pub(crate) fn loop_jump(&mut self, block: nyala_ir::Cont, break_local: LocalId) {
+        let facts = self.facts.loop_facts(break_local);
+        let vars: Vec<LocalId> = facts.assigned.iter().copied().filter(|&local| self.is_var(local)).collect();
+        let values = self.var_values(&vars);
+        let target = self.world.cont_def(block);
+        self.jump(target, &values);
+    }
+}
+
+/// Whether a chain is one of `&&` or `||`.
+fn is_lazy(rest: &[ChainLink]) -> bool {
+    rest.first().is_some_and(|link| matches!(link.op, BinaryOp::AndAnd | BinaryOp::OrOr))
+}

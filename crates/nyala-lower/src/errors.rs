@@ -1,0 +1,79 @@
+//! What can be wrong with a program that checking cannot see.
+
+use nyala_span::{Code, Diagnostic, Name, Span};
+
+/// A mistake found while lowering.
+#[derive(Clone, Debug)]
+pub(crate) enum LowerError {
+    /// A generic function or type needs ever more instances.
+    EndlessInstances { name: Name, at: Span, limit: usize },
+    /// A generic function or type is instantiated with a type beyond all measure.
+    HugeInstance { name: Name, at: Span },
+    /// A nested function is used before a variable that it captures exists.
+    UsedTooEarly { function: Name, variable: Name, at: Span, bound_at: Span },
+    /// The value of a static is not known at compile time.
+    StaticNotConstant { name: Name, at: Span, init: Span },
+    /// The values of statics depend on each other.
+    StaticCycle { name: Name, at: Span },
+    /// An array in a constant has too many elements to be written out.
+    HugeConstant { at: Span, limit: u64 },
+    /// A filter does something that needs control flow or memory.
+    ImpureFilter { at: Span },
+    /// No intrinsic has this name.
+    UnknownIntrinsic { name: Name, at: Span },
+    /// An intrinsic is declared with a type it never had.
+    IntrinsicShape { name: Name, at: Span, found: String, accepted: &'static [&'static str] },
+}
+
+impl LowerError {
+    /// As a report for the user.
+    pub(crate) fn diagnostic(self) -> Diagnostic {
+        match self {
+            LowerError::EndlessInstances { name, at, limit } => {
+                let message = format!("`{name}` needs more than {limit} instances");
+                Diagnostic::error(Code("E0480"), at, message)
+                    .with_label("the instance that is one too many")
+                    .with_note("each instance asks for another one with new type arguments")
+            }
+            LowerError::HugeInstance { name, at } => {
+                Diagnostic::error(Code("E0481"), at, format!("an instance of `{name}` has too large a type"))
+                    .with_label("instantiated with a type that grows without end")
+                    .with_note("each instance asks for another one with larger type arguments")
+            }
+            LowerError::UsedTooEarly { function, variable, at, bound_at } => {
+                let message = format!("`{function}` is used before `{variable}` has a value");
+                Diagnostic::error(Code("E0482"), at, message)
+                    .with_label(format!("`{function}` captures `{variable}`"))
+                    .with_secondary(bound_at, format!("`{variable}` gets its value here"))
+            }
+            LowerError::StaticNotConstant { name, at, init } => {
+                Diagnostic::error(Code("E0483"), init, format!("the value of `{name}` is not constant"))
+                    .with_label("not known at compile time")
+                    .with_secondary(at, "in this static")
+            }
+            LowerError::StaticCycle { name, at } => {
+                Diagnostic::error(Code("E0484"), at, format!("the value of `{name}` depends on itself"))
+            }
+            LowerError::HugeConstant { at, limit } => {
+                let message = format!("a constant array has more than {limit} elements");
+                Diagnostic::error(Code("E0485"), at, message)
+                    .with_note("leave out the initialiser for zeros, or fill the array when the program runs")
+            }
+            LowerError::ImpureFilter { at } => {
+                Diagnostic::error(Code("E0750"), at, "a filter cannot do this")
+                    .with_label("needs control flow or memory")
+                    .with_note("filters compare and combine parameters, constants and `?` of them")
+            }
+            LowerError::UnknownIntrinsic { name, at } => {
+                Diagnostic::error(Code("E0901"), at, format!("the compiler knows no function `{name}`"))
+                    .with_label("declared as an intrinsic")
+            }
+            LowerError::IntrinsicShape { name, at, found, accepted } => {
+                let message = format!("the intrinsic `{name}` does not have this type");
+                let report = Diagnostic::error(Code("E0902"), at, message)
+                    .with_label(format!("declared as `{found}`"));
+                accepted.iter().fold(report, |report, shape| report.with_note(format!("accepted: `{shape}`")))
+            }
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! The block under construction, and the values of variables in it.
+//!
+//! Control flow in the source is structured, so SSA construction needs no
+//! look-up through the graph: a [`Frame`] holds the current value of every
+//! variable, with a log of changes. Where control flow splits, each path starts
+//! from the same state; a path that reaches the end is closed into an [`End`],
+//! which remembers what it changed; joining ends makes a block with a parameter
+//! for each variable on whose value they disagree. Loops say beforehand which
+//! variables they assign (`facts`), and those are parameters of the loop's head.
+//!
+//! # Invariants
+//!
+//! * Targets of `branch` and `switch` are blocks `cn(mem)` with one predecessor,
+//!   or blocks that no variable reaches changed.
+//! * Each block's first parameter is its memory.
+//! * Once a construct never produces a value (its lowering gave `None`), the
+//!   frame has no block to continue in, until one is entered.
+
+use nyala_ir::{Cont, Def, Ty, World};
+use nyala_sema::tree::LocalId;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::instance::InstanceId;
+use crate::lowerer::Lowerer;
+
+/// A function or lambda being lowered.
+pub(crate) struct Frame {
+    /// The instance that owns it: where variables and type arguments are looked up.
+    pub(crate) instance: InstanceId,
+    /// The block under construction.
+    pub(crate) block: Cont,
+    /// The memory at this point of the block.
+    pub(crate) mem: Def,
+    /// The values of mutable variables that are no slots.
+    vars: FxHashMap<LocalId, Def>,
+    /// Changes to `vars`, with the values before.
+    log: Vec<(LocalId, Option<Def>)>,
+}
+
+/// A state to come back to.
+#[derive(Clone, Copy)]
+pub(crate) struct Mark(usize);
+
+/// The open end of a path: a block without body.
+#[derive(Clone)]
+pub(crate) struct End {
+    block: Cont,
+    mem: Def,
+    /// What the path has changed since control flow split.
+    changes: Vec<(LocalId, Def)>,
+    /// What it has computed.
+    value: Option<Def>,
+}
+
+impl End {
+    /// The same path, with what it has computed.
+    pub(crate) fn with_value(self, value: Def) -> End {
+        End { value: Some(value), ..self }
+    }
+
+    /// The same path, led on to the point `mem` of another block.
+    pub(crate) fn led_to(&self, block: Cont, mem: Def) -> End {
+        End { block, mem, ..self.clone() }
+    }
+}
+
+impl Frame {
+    /// A frame that starts at the beginning of `block`.
+    pub(crate) fn new(world: &World, instance: InstanceId, block: Cont) -> Frame {
+        let mem = world.param(block, 0);
+        Frame { instance, block, mem, vars: FxHashMap::default(), log: vec![] }
+    }
+
+    /// The frame of code that belongs to no function; nothing is built in it.
+    pub(crate) fn idle(world: &mut World, instance: InstanceId) -> Frame {
+        let mem = world.types.mem();
+        let block = world.new_cont("idle", &[mem]);
+        Frame::new(world, instance, block)
+    }
+
+    /// The value of a variable.
+    pub(crate) fn var(&self, local: LocalId) -> Option<Def> {
+        self.vars.get(&local).copied()
+    }
+
+    /// Gives a variable a new value.
+    pub(crate) fn set_var(&mut self, local: LocalId, value: Def) {
+        let before = self.vars.insert(local, value);
+        self.log.push((local, before));
+    }
+
+    /// The state now.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark(self.log.len())
+    }
+
+    /// Undoes all changes since `mark`.
+    fn roll_back(&mut self, mark: Mark) {
+        for (local, before) in self.log.drain(mark.0..).rev() {
+            match before {
+                Some(value) => self.vars.insert(local, value),
+                None => self.vars.remove(&local),
+            };
+        }
+    }
+
+    /// The variables of `mark`'s state that have another value now, in the order
+    /// of their first change.
+    fn changes(&self, mark: Mark) -> Vec<(LocalId, Def)> {
+        let mut seen = FxHashSet::default();
+        let changed = self.log[mark.0..].iter().filter(|(local, before)| {
+            // A variable without value then was declared since: it is out of scope where paths meet.
+            seen.insert(*local) && before.is_some()
+        });
+        changed.filter_map(|&(local, _)| Some((local, self.var(local)?))).collect()
+    }
+}
+
+impl Lowerer<'_> {
+    /// A new block with parameters after its memory.
+    pub(crate) fn new_block(&mut self, name: &'static str, params: &[Ty]) -> Cont {
+        let all: Vec<Ty> = std::iter::once(self.world.types.mem()).chain(params.iter().copied()).collect();
+        self.world.new_cont(name, &all)
+    }
+
+    /// Continues at the beginning of `block`.
+    pub(crate) fn enter(&mut self, block: Cont) {
+        self.frame.block = block;
+        self.frame.mem = self.world.param(block, 0);
+    }
+
+    /// Ends the current block with `callee(mem, args..)`.
+    pub(crate) fn jump(&mut self, callee: Def, args: &[Def]) {
+        let all: Vec<Def> = std::iter::once(self.frame.mem).chain(args.iter().copied()).collect();
+        self.world.set_body(self.frame.block, callee, all);
+    }
+
+    /// Closes the path that the frame is on and goes back to `base`.
+    pub(crate) fn close(&mut self, base: Mark, value: Option<Def>) -> End {
+        let changes = self.frame.changes(base);
+        self.frame.roll_back(base);
+        End { block: self.frame.block, mem: self.frame.mem, changes, value }
+    }
+
+    /// Ends the current block with a branch; gives the two paths.
+    pub(crate) fn split(&mut self, base: Mark, cond: Def) -> (End, End) {
+        let (then, other) = (self.new_block("if_then", &[]), self.new_block("if_else", &[]));
+        let (then_def, other_def) = (self.world.cont_def(then), self.world.cont_def(other));
+        self.world.set_branch(self.frame.block, self.frame.mem, cond, then_def, other_def);
+        let end = self.close(base, None);
+        (end.led_to(then, self.world.param(then, 0)), end.led_to(other, self.world.param(other, 0)))
+    }
+
+    /// Continues where all of `ends` meet; `false` if there are none.
+    pub(crate) fn resume(&mut self, base: Mark, ends: Vec<End>) -> bool {
+        let exists = !ends.is_empty();
+        self.meet(base, ends, None);
+        exists
+    }
+
+    /// Continues where all of `ends` meet, with the value they have computed;
+    /// `None` if there are no ends.
+    pub(crate) fn join(&mut self, base: Mark, ends: Vec<End>) -> Option<Def> {
+        let first = ends.first()?.value.expect("every end that is joined has computed a value");
+        let all_equal = ends.iter().all(|end| end.value == Some(first));
+        let result = (!all_equal).then(|| self.world.ty(first));
+        Some(self.meet(base, ends, result).unwrap_or(first))
+    }
+
+    /// Lets paths meet; gives the parameter for their values if they have a `result`.
+    fn meet(&mut self, base: Mark, mut ends: Vec<End>, result: Option<Ty>) -> Option<Def> {
+        self.frame.roll_back(base);
+        if ends.len() <= 1 {
+            let end = ends.pop()?;
+            (self.frame.block, self.frame.mem) = (end.block, end.mem);
+            end.changes.into_iter().for_each(|(local, value)| self.frame.set_var(local, value));
+            return None;
+        }
+        let differing = self.differing(&ends);
+        let mut params: Vec<Ty> = result.into_iter().collect();
+        params.extend(differing.iter().map(|(_, values)| self.world.ty(values[0])));
+        let block = self.new_block("join", &params);
+        let target = self.world.cont_def(block);
+        for (i, end) in ends.iter().enumerate() {
+            let mut args = vec![end.mem];
+            args.extend(result.and(end.value));
+            args.extend(differing.iter().map(|(_, values)| values[i]));
+            self.world.set_body(end.block, target, args);
+        }
+        self.enter(block);
+        let first_var = 1 + usize::from(result.is_some());
+        for (i, &(local, _)) in differing.iter().enumerate() {
+            self.frame.set_var(local, self.world.param(block, first_var + i));
+        }
+        // What all paths changed alike.
+        for &(local, value) in &ends[0].changes {
+            if !differing.iter().any(|&(other, _)| other == local) {
+                self.frame.set_var(local, value);
+            }
+        }
+        result.map(|_| self.world.param(block, 1))
+    }
+
+    /// The variables on whose value `ends` disagree, with their values on each.
+    fn differing(&self, ends: &[End]) -> Vec<(LocalId, Vec<Def>)> {
+        let mut changed: Vec<LocalId> = vec![];
+        let mut seen = FxHashSet::default();
+        let mut on_end: FxHashMap<(usize, LocalId), Def> = FxHashMap::default();
+        for (i, end) in ends.iter().enumerate() {
+            for &(local, value) in &end.changes {
+                on_end.insert((i, local), value);
+                if seen.insert(local) {
+                    changed.push(local);
+                }
+            }
+        }
+        let values = |local: LocalId| -> Vec<Def> {
+            let before = self.frame.var(local).expect("changes are to variables of the common state");
+            (0..ends.len()).map(|i| on_end.get(&(i, local)).copied().unwrap_or(before)).collect()
+        };
+        let all = changed.into_iter().map(|local| (local, values(local)));
+        all.filter(|(_, values)| values.iter().any(|&value| value != values[0])).collect()
+    }
+}

@@ -1,0 +1,342 @@
+//! Functions and lambdas become continuations; generic ones, one for each use.
+//!
+//! A function is instantiated when something refers to it: its continuation is
+//! made at once, its body later, from a queue, so a chain of functions is no
+//! recursion. A nested function's instance hangs on the instance of the function
+//! around it, whose variables it sees; it needs no closure, because a continuation
+//! that uses another one's values is nested in it by that very use.
+
+use std::rc::Rc;
+
+use cranelift_entity::entity_impl;
+use nyala_ir::{Cont, Def, Linkage, Ty};
+use nyala_sema::tree::{self, AttrArg, Expr, FnId, Lambda, LocalId, Param};
+use nyala_sema::types as sema;
+use nyala_sema::types::TyParam;
+use nyala_span::{Name, Span};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::control::Tail;
+use crate::errors::LowerError;
+use crate::frame::Frame;
+use crate::lowerer::Lowerer;
+use crate::types::{MAX_INSTANCES, bind};
+
+/// Type arguments.
+pub(crate) type Subst = FxHashMap<TyParam, sema::Ty>;
+
+/// An instance of a function.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct InstanceId(u32);
+entity_impl!(InstanceId, "instance");
+
+impl InstanceId {
+    /// What initialisers of statics are lowered in: no function.
+    pub(crate) const NOWHERE: InstanceId = InstanceId(0);
+}
+
+/// Which function, with which type arguments, in which instance around it.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct InstanceKey {
+    function: FnId,
+    args: Vec<sema::Ty>,
+    parent: Option<InstanceId>,
+}
+
+/// An instance of a function; lambdas belong to the instance they stand in.
+pub(crate) struct Instance {
+    function: Option<(FnId, Cont)>,
+    parent: Option<InstanceId>,
+    /// Its own type arguments and those of the instances around it.
+    pub(crate) subst: Rc<Subst>,
+    /// Its variables, those of its lambdas included.
+    locals: FxHashMap<LocalId, Binding>,
+    /// Floats may be treated as real numbers.
+    pub(crate) fast_math: bool,
+}
+
+/// What a variable is.
+#[derive(Clone, Copy)]
+pub(crate) enum Binding {
+    /// Immutable: a value.
+    Value(Def),
+    /// Mutable: its value is in the frame.
+    Var,
+    /// In memory, at this address.
+    Slot(Def),
+    /// A return continuation, with the parts of a tuple as parameters.
+    Return(Def),
+    /// The head or exit of a loop: called by name only, with the values of the
+    /// variables that the loop assigns.
+    Jump(Cont, LocalId),
+}
+
+impl Instance {
+    /// What belongs to no function.
+    pub(crate) fn nowhere() -> Instance {
+        Instance {
+            function: None,
+            parent: None,
+            subst: Rc::default(),
+            locals: FxHashMap::default(),
+            fast_math: false,
+        }
+    }
+}
+
+// ---- Asking for functions -----------------------------------------------------
+
+impl<'p> Lowerer<'p> {
+    /// A function as a value, with its own type arguments.
+    pub(crate) fn fn_value(&mut self, id: FnId, args: &[sema::Ty], at: Span) -> Def {
+        let args: Vec<sema::Ty> = args.iter().map(|&arg| self.close_ty(arg)).collect();
+        let parent = self.program.fns[id].parent.map(|parent| {
+            self.instance_around(parent).expect("a nested function is visible only inside the one around it")
+        });
+        if parent.is_some() {
+            self.check_captures(id, at);
+        }
+        let key = InstanceKey { function: id, args, parent };
+        if let Some(&def) = self.fn_values.get(&key) {
+            return def;
+        }
+        let is_sane = key.args.is_empty() || self.count_instance(id, &key.args, at);
+        let def = self.instantiate(id, &key.args, parent, is_sane);
+        self.fn_values.insert(key, def);
+        def
+    }
+
+    /// The current instance and those around it, inside out.
+    fn instances_around(&self) -> impl Iterator<Item = InstanceId> {
+        std::iter::successors(Some(self.frame.instance), |&inner| self.instances[inner].parent)
+    }
+
+    /// The instance of `function` that the current one is nested in, or is.
+    fn instance_around(&self, function: FnId) -> Option<InstanceId> {
+        self.instances_around()
+            .find(|&around| self.instances[around].function.is_some_and(|(id, _)| id == function))
+    }
+
+    /// Whether one more generic instance is within bounds; reports if not.
+    fn count_instance(&mut self, id: FnId, args: &[sema::Ty], at: Span) -> bool {
+        self.generic_instances += 1;
+        let too_many = self.generic_instances > MAX_INSTANCES;
+        let is_sane = !too_many && self.has_sane_size(args);
+        if !is_sane {
+            self.report_instances(too_many, self.program.fns[id].name, at);
+        }
+        is_sane
+    }
+
+    fn instantiate(&mut self, id: FnId, args: &[sema::Ty], parent: Option<InstanceId>, is_sane: bool) -> Def {
+        let function = &self.program.fns[id];
+        let outer = parent.map(|parent| Rc::clone(&self.instances[parent].subst)).unwrap_or_default();
+        let subst = match args {
+            [] => outer,
+            args => {
+                Rc::new(outer.iter().map(|(&k, &v)| (k, v)).chain(bind(&function.tparams, args)).collect())
+            }
+        };
+        let has_attr = function.attrs.iter().any(|(name, arg)| is_on(*name, arg.as_ref(), "fast_math"));
+        let fast_math = has_attr || parent.is_some_and(|parent| self.instances[parent].fast_math);
+        let locals = FxHashMap::default();
+        let instance = self.instances.push(Instance { function: None, parent, subst, locals, fast_math });
+
+        let frame = Frame::idle(&mut self.world, instance);
+        let outer_frame = std::mem::replace(&mut self.frame, frame);
+        let outer_span = std::mem::replace(&mut self.world.span, function.span);
+        let def = match is_sane {
+            true => self.declare(id, instance),
+            false => {
+                let ty = self.ty(function.ty);
+                self.world.undef(ty)
+            }
+        };
+        self.world.span = outer_span;
+        self.frame = outer_frame;
+        def
+    }
+
+    /// Makes the continuation of an instance, in the instance's own frame.
+    fn declare(&mut self, id: FnId, instance: InstanceId) -> Def {
+        let function = &self.program.fns[id];
+        if let tree::Linkage::Import { abi, symbol } = function.linkage {
+            return self.import(function, abi, symbol);
+        }
+        let cont = self.function_cont(function.name, &function.params, function.ret);
+        match function.linkage {
+            tree::Linkage::Export(symbol) => self.world.set_linkage(cont, Linkage::Exported(symbol)),
+            _ if self.program.main == Some(id) => {
+                self.world.set_linkage(cont, Linkage::Exported(Name::new("main")));
+            }
+            _ => {}
+        }
+        self.instances[instance].function = Some((id, cont));
+        self.pending.push_back(instance);
+        self.world.cont_def(cont)
+    }
+
+    /// A continuation for a function with these parameters and this result.
+    pub(crate) fn function_cont(&mut self, name: Name, params: &[Param], ret: sema::Ty) -> Cont {
+        let mut tys = vec![self.world.types.mem()];
+        for param in params {
+            tys.push(self.ty(param.ty));
+        }
+        tys.extend(self.ret_ty(ret));
+        self.world.new_cont(name, &tys)
+    }
+
+    /// The type of the continuation that takes a result of type `ret`; none for `!`.
+    pub(crate) fn ret_ty(&mut self, ret: sema::Ty) -> Option<Ty> {
+        let ret = self.close_ty(ret);
+        if ret == self.types.never() {
+            return None;
+        }
+        let parts: Vec<Ty> = self.types.result_params(ret).iter().map(|&part| self.closed_ty(part)).collect();
+        Some(self.cn(&parts, None))
+    }
+
+    /// Reports a nested function that is used before what it captures exists.
+    /// See Note [Why nested functions are lowered late].
+    fn check_captures(&mut self, id: FnId, at: Span) {
+        let (mut stack, mut seen) = (vec![id], FxHashSet::from_iter([id]));
+        while let Some(next) = stack.pop() {
+            let Some(captures) = self.facts.captures(next) else { continue };
+            for &local in &captures.locals {
+                let owner = self.facts.owner(local);
+                let is_of_caller = owner
+                    .is_some_and(|owner| !seen.contains(&owner) && self.instance_around(owner).is_some());
+                if is_of_caller && self.binding(local).is_none() {
+                    let (function, variable) = (self.program.fns[id].name, self.program.locals[local].name);
+                    let bound_at = self.program.locals[local].span;
+                    self.errors.push(LowerError::UsedTooEarly { function, variable, at, bound_at });
+                    return;
+                }
+            }
+            stack.extend(captures.fns.iter().filter(|&&called| seen.insert(called)));
+        }
+    }
+}
+
+// ---- Variables -----------------------------------------------------------------
+
+impl Lowerer<'_> {
+    /// What a variable is, if it exists by now.
+    pub(crate) fn binding(&self, local: LocalId) -> Option<Binding> {
+        self.instances_around().find_map(|around| self.instances[around].locals.get(&local).copied())
+    }
+
+    /// Says what a variable is.
+    pub(crate) fn set_binding(&mut self, local: LocalId, binding: Binding) {
+        self.instances[self.frame.instance].locals.insert(local, binding);
+    }
+
+    /// A variable comes into being; without a value it is uninitialised.
+    pub(crate) fn bind_local(&mut self, local: LocalId, value: Option<Def>) {
+        let data = &self.program.locals[local];
+        let ty = self.ty(data.ty);
+        let is_large = data.is_mut && self.leaves(ty) > MAX_VALUE_LEAVES;
+        if is_large || self.facts.is_slot(local) {
+            let slot = self.slot(ty, value);
+            self.set_binding(local, Binding::Slot(slot));
+            return;
+        }
+        let value = value.unwrap_or_else(|| self.world.undef(ty));
+        if data.is_mut {
+            self.set_binding(local, Binding::Var);
+            self.frame.set_var(local, value);
+        } else {
+            self.set_binding(local, Binding::Value(value));
+        }
+    }
+}
+
+/// A mutable variable with more parts than this is a slot, although its address
+/// is not taken: each assignment to an element would copy all of it.
+const MAX_VALUE_LEAVES: u64 = 64;
+
+// ---- Bodies --------------------------------------------------------------------
+
+/// What functions and lambdas have in common.
+struct Callable<'p> {
+    params: &'p [Param],
+    filter: Option<&'p Expr>,
+    return_local: Option<LocalId>,
+    body: &'p Expr,
+}
+
+impl<'p> Lowerer<'p> {
+    /// Lowers the body of an instance.
+    pub(crate) fn instance_body(&mut self, instance: InstanceId) {
+        let (id, cont) = self.instances[instance].function.expect("only functions are queued");
+        let function = &self.program.fns[id];
+        // A declaration that is linked nowhere; checking has reported it if it is an error.
+        let Some(body) = &function.body else { return };
+        let filter = function.filter.as_ref();
+        let callable =
+            Callable { params: &function.params, filter, return_local: function.return_local, body };
+        self.at(function.span);
+        self.frame = Frame::new(&self.world, instance, cont);
+        self.callable_body(callable, cont);
+    }
+
+    /// A lambda as a value.
+    pub(crate) fn lambda(&mut self, lambda: &'p Lambda) -> Def {
+        let span = self.world.span;
+        let cont = self.function_cont(Name::new("lambda"), &lambda.params, lambda.ret);
+        let (params, filter) = (&lambda.params[..], lambda.filter.as_ref());
+        let callable = Callable { params, filter, return_local: lambda.return_local, body: &lambda.body };
+        let frame = Frame::new(&self.world, self.frame.instance, cont);
+        let outer = std::mem::replace(&mut self.frame, frame);
+        self.callable_body(callable, cont);
+        self.frame = outer;
+        self.at(span);
+        self.world.cont_def(cont)
+    }
+
+    fn callable_body(&mut self, callable: Callable<'p>, cont: Cont) {
+        let defs = self.world.cont(cont).params[1..].to_vec();
+        let (args, ret) = defs.split_at(callable.params.len());
+        let ret = ret.first().copied();
+        self.filters(callable.params, callable.filter, args, cont);
+        for (param, &arg) in callable.params.iter().zip(args) {
+            self.bind_pat(&param.pat, arg);
+        }
+        if let (Some(local), Some(ret)) = (callable.return_local, ret) {
+            self.set_binding(local, Binding::Return(ret));
+        }
+        let tail = match ret {
+            Some(ret) => Tail::Return(ret),
+            None => self.fall_through(callable.params, args),
+        };
+        self.tail(callable.body, tail);
+    }
+
+    /// Where the end of a body leads that has no return continuation: to the last
+    /// parameter, if that is a continuation.
+    fn fall_through(&mut self, params: &[Param], args: &[Def]) -> Tail {
+        let (Some(param), Some(&arg)) = (params.last(), args.last()) else { return Tail::Nowhere };
+        let ty = self.close_ty(param.ty);
+        match self.types.as_fn(ty) {
+            Some((_, ret)) if ret == self.types.never() => Tail::Return(arg),
+            _ => Tail::Nowhere,
+        }
+    }
+}
+
+// Note [Why nested functions are lowered late]
+//
+// All functions of a block stand at its beginning, but may capture variables that
+// are declared further down. So their bodies wait until the function around them
+// is done and all its variables have a meaning. What is used before it has one is
+// a mistake of the program, which only shows where the function is used.
+
+/// Whether an attribute like `fast_math` is given, and not as `false`.
+fn is_on(name: Name, arg: Option<&AttrArg>, wanted: &str) -> bool {
+    let off = match arg {
+        Some(AttrArg::Name(value)) => value.as_str() == "false",
+        Some(AttrArg::Int(value)) => *value == 0,
+        _ => false,
+    };
+    name.as_str() == wanted && !off
+}

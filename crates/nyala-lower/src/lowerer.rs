@@ -1,0 +1,119 @@
+//! The state of one lowering, and its main loop.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use cranelift_entity::PrimaryMap;
+use nyala_ir::{Def, World};
+use nyala_sema::tree::{Linkage, Program, StaticId};
+use nyala_sema::types as sema;
+use nyala_span::{Diagnostic, Span};
+use rustc_hash::FxHashMap;
+
+use crate::LowerOptions;
+use crate::errors::LowerError;
+use crate::facts::Facts;
+use crate::frame::Frame;
+use crate::instance::{Instance, InstanceId, InstanceKey, Subst};
+use crate::statics::StaticState;
+use crate::types::TypeTable;
+
+/// One lowering.
+pub(crate) struct Lowerer<'p> {
+    pub(crate) program: &'p Program,
+    pub(crate) options: LowerOptions,
+    /// The program's types, and those that instantiation makes.
+    pub(crate) types: sema::Types,
+    pub(crate) facts: Facts,
+    pub(crate) world: World,
+    pub(crate) errors: Vec<LowerError>,
+    pub(crate) lowered_types: TypeTable,
+
+    pub(crate) instances: PrimaryMap<InstanceId, Instance>,
+    /// The value of each function that was asked for.
+    pub(crate) fn_values: FxHashMap<InstanceKey, Def>,
+    /// Instances whose continuation exists but has no body yet.
+    pub(crate) pending: VecDeque<InstanceId>,
+    /// How many generic instances there are.
+    pub(crate) generic_instances: usize,
+
+    pub(crate) statics: FxHashMap<StaticId, StaticState>,
+    pub(crate) constructors: FxHashMap<nyala_ir::Ty, FxHashMap<u32, Def>>,
+    pub(crate) comparers: FxHashMap<nyala_ir::Ty, Def>,
+
+    /// What is being lowered right now.
+    pub(crate) frame: Frame,
+}
+
+impl<'p> Lowerer<'p> {
+    pub(crate) fn new(program: &'p Program, options: LowerOptions) -> Lowerer<'p> {
+        let mut world = World::new();
+        let mut instances = PrimaryMap::new();
+        // What statics are lowered in: no function, no type parameters.
+        let nowhere = instances.push(Instance::nowhere());
+        debug_assert!(nowhere == InstanceId::NOWHERE);
+        let frame = Frame::idle(&mut world, nowhere);
+        Lowerer {
+            program,
+            options,
+            types: program.types.clone(),
+            facts: Facts::of(program),
+            world,
+            errors: vec![],
+            lowered_types: TypeTable::default(),
+            instances,
+            fn_values: FxHashMap::default(),
+            pending: VecDeque::new(),
+            generic_instances: 0,
+            statics: FxHashMap::default(),
+            constructors: FxHashMap::default(),
+            comparers: FxHashMap::default(),
+            frame,
+        }
+    }
+
+    /// Lowers the roots and everything they reach.
+    pub(crate) fn run(mut self) -> Result<World, Vec<Diagnostic>> {
+        for (id, function) in &self.program.fns {
+            let is_root = matches!(function.linkage, Linkage::Export(_)) || self.program.main == Some(id);
+            if is_root && function.tparams.is_empty() {
+                self.fn_value(id, &[], function.span);
+            }
+        }
+        for (id, item) in &self.program.statics {
+            if matches!(item.linkage, Linkage::Export(_)) {
+                self.static_address(id);
+            }
+        }
+        while let Some(instance) = self.pending.pop_front() {
+            self.instance_body(instance);
+            if self.errors.len() >= MAX_ERRORS {
+                break;
+            }
+        }
+        if !self.errors.is_empty() {
+            return Err(self.errors.into_iter().map(LowerError::diagnostic).collect());
+        }
+        debug_assert_eq!(nyala_ir::verify::verify(&self.world).map_err(|errors| errors.to_string()), Ok(()));
+        self.world.span = Span::NONE;
+        Ok(self.world)
+    }
+
+    /// Where the nodes built next stand in the source.
+    pub(crate) fn at(&mut self, span: Span) {
+        self.world.span = span;
+    }
+
+    /// Whether the initialiser of a static is being lowered.
+    pub(crate) fn is_in_static(&self) -> bool {
+        self.frame.instance == InstanceId::NOWHERE
+    }
+
+    /// The type arguments of what is being lowered.
+    pub(crate) fn subst(&self) -> Rc<Subst> {
+        Rc::clone(&self.instances[self.frame.instance].subst)
+    }
+}
+
+/// After so many errors lowering ends: more would not help anybody.
+const MAX_ERRORS: usize = 50;

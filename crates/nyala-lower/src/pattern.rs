@@ -1,0 +1,330 @@
+//! Patterns: binding names, and deciding which arm of a match is meant.
+//!
+//! Matching has no effects, so tests can be done in any order. They are done row
+//! by row: the first row's first test is made for it and for all rows directly
+//! below that test the same part, by one `switch` or `branch`; the other rows
+//! come into play where that fails. So each arm is reached in one way only, and
+//! the code is never larger than the patterns.
+
+use nyala_ir::{CmpOp, Cont, Def, Prim, TyKind};
+use nyala_sema::tree::{Expr, LocalId, Pat, PatKind};
+use nyala_sema::visit;
+use nyala_span::Span;
+use rustc_hash::FxHashMap;
+
+use crate::lowerer::Lowerer;
+
+/// How a match is decided.
+pub(crate) struct Decision {
+    /// Where each arm begins; none for an arm that is never reached.
+    pub(crate) leaves: Vec<Option<Leaf>>,
+    /// Whether some value matches no arm.
+    pub(crate) may_fail: bool,
+}
+
+/// Where an arm begins.
+pub(crate) struct Leaf {
+    pub(crate) block: Cont,
+    pub(crate) mem: Def,
+    bindings: Vec<(LocalId, Def)>,
+}
+
+/// An arm that may still match.
+struct Row<'p> {
+    arm: usize,
+    /// What is to be tested, and against what: literals and options only.
+    tests: Vec<(Def, &'p Pat)>,
+    bindings: Vec<(LocalId, Def)>,
+}
+
+/// A block in which the rows are to be told apart.
+struct Task<'p> {
+    block: Cont,
+    mem: Def,
+    rows: Vec<Row<'p>>,
+    /// Where to go if none matches; none if one must.
+    fail: Option<Cont>,
+}
+
+/// A test to be made at the end of a block.
+struct Test {
+    block: Cont,
+    mem: Def,
+    value: Def,
+    /// Where rows go on that do not match after all.
+    next: Option<Cont>,
+    /// The groups cover all values.
+    is_complete: bool,
+}
+
+/// Rows that make the same test with the same outcome.
+struct Group<'p> {
+    key: u64,
+    rows: Vec<Row<'p>>,
+}
+
+// ---- Binding --------------------------------------------------------------------
+
+impl<'p> Lowerer<'p> {
+    /// Binds the variables of an irrefutable pattern.
+    pub(crate) fn bind_pat(&mut self, pat: &'p Pat, value: Def) {
+        for (local, value) in self.pat_bindings(pat, value) {
+            self.bind_local(local, Some(value));
+        }
+    }
+
+    /// The variables of an irrefutable pattern, with their values.
+    pub(crate) fn pat_bindings(&mut self, pat: &'p Pat, value: Def) -> Vec<(LocalId, Def)> {
+        let mut row = Row { arm: 0, tests: vec![], bindings: vec![] };
+        self.add_tests(&mut row, value, pat);
+        // An enum with one option is irrefutable: what is left needs no test.
+        while let Some((value, pat)) = row.tests.pop() {
+            self.add_payload_tests(&mut row, value, pat);
+        }
+        row.bindings
+    }
+
+    /// The variables of a pattern come into being without value.
+    pub(crate) fn bind_uninit(&mut self, pat: &Pat) {
+        for local in visit::bindings(pat) {
+            self.bind_local(local, None);
+        }
+    }
+
+    /// Binds the variables of an arm, at its beginning.
+    pub(crate) fn bind_leaf(&mut self, leaf: Leaf) {
+        for (local, value) in leaf.bindings {
+            self.bind_local(local, Some(value));
+        }
+    }
+}
+
+// ---- Matching -------------------------------------------------------------------
+
+impl<'p> Lowerer<'p> {
+    /// Lowers each arm of a match on its path, by `arm`.
+    pub(crate) fn match_arms(
+        &mut self,
+        span: Span,
+        scrutinee: &'p Expr,
+        arms: &'p [(Pat, Expr)],
+        arm: &mut dyn FnMut(&mut Self, &'p Expr),
+    ) {
+        if let Some(scrutinee) = self.value(scrutinee) {
+            self.match_on(span, scrutinee, arms, arm);
+        }
+    }
+
+    /// As [`Lowerer::match_arms`], on a value.
+    pub(crate) fn match_on(
+        &mut self,
+        span: Span,
+        scrutinee: Def,
+        arms: &'p [(Pat, Expr)],
+        arm: &mut dyn FnMut(&mut Self, &'p Expr),
+    ) {
+        self.at(span);
+        let decision = self.decide(scrutinee, arms.iter().map(|(pat, _)| pat), None);
+        let base = self.frame.mark();
+        let before = self.close(base, None);
+        for (leaf, (_, value)) in decision.leaves.into_iter().zip(arms) {
+            let Some(leaf) = leaf else { continue };
+            self.resume(base, vec![before.led_to(leaf.block, leaf.mem)]);
+            self.bind_leaf(leaf);
+            arm(self, value);
+        }
+    }
+
+    /// Ends the current block by going to the first pattern that matches `value`.
+    pub(crate) fn decide(
+        &mut self,
+        value: Def,
+        pats: impl Iterator<Item = &'p Pat>,
+        fail: Option<Cont>,
+    ) -> Decision {
+        let mut rows = vec![];
+        for (arm, pat) in pats.enumerate() {
+            let mut row = Row { arm, tests: vec![], bindings: vec![] };
+            self.add_tests(&mut row, value, pat);
+            rows.push(row);
+        }
+        let leaves = rows.iter().map(|_| None).collect();
+        let mut decision = Decision { leaves, may_fail: false };
+        let mut tasks = vec![Task { block: self.frame.block, mem: self.frame.mem, rows, fail }];
+        while let Some(task) = tasks.pop() {
+            self.decide_task(task, fail, &mut tasks, &mut decision);
+        }
+        decision
+    }
+
+    fn decide_task(
+        &mut self,
+        mut task: Task<'p>,
+        fail: Option<Cont>,
+        tasks: &mut Vec<Task<'p>>,
+        decision: &mut Decision,
+    ) {
+        let Some(first) = task.rows.first_mut() else {
+            // Without arms nothing can be matched: the value has no option.
+            self.world.set_unreachable(task.block, task.mem);
+            return;
+        };
+        let Some(&(value, _)) = first.tests.first() else {
+            let bindings = std::mem::take(&mut first.bindings);
+            decision.leaves[first.arm] = Some(Leaf { block: task.block, mem: task.mem, bindings });
+            return;
+        };
+        let tests_value = |row: &Row<'p>| row.tests.iter().any(|&(tested, _)| tested == value);
+        let n_same = task.rows.iter().position(|row| !tests_value(row)).unwrap_or(task.rows.len());
+        let rest = task.rows.split_off(n_same);
+        let next = match rest.is_empty() {
+            true => task.fail,
+            false => {
+                let block = self.new_block("match_next", &[]);
+                tasks.push(Task { block, mem: self.world.param(block, 0), rows: rest, fail: task.fail });
+                Some(block)
+            }
+        };
+        let groups = self.groups(value, task.rows);
+        let is_complete = self.n_options(value).is_some_and(|n| groups.len() as u64 == n);
+        decision.may_fail |= !is_complete && next.is_some() && next == fail;
+        let test = Test { block: task.block, mem: task.mem, value, next, is_complete };
+        self.dispatch(test, groups, tasks);
+    }
+
+    /// The rows by what they want `value` to be, without that test.
+    fn groups(&mut self, value: Def, rows: Vec<Row<'p>>) -> Vec<Group<'p>> {
+        let mut groups: Vec<Group<'p>> = vec![];
+        let mut index: FxHashMap<u64, usize> = FxHashMap::default();
+        for mut row in rows {
+            let at = row.tests.iter().position(|&(tested, _)| tested == value);
+            let (_, pat) = row.tests.remove(at.expect("rows of a group make its test"));
+            let key = match pat.kind {
+                PatKind::Lit(bits) => bits,
+                PatKind::Variant(option, _) => u64::from(option),
+                _ => unreachable!("tests are literals and options"),
+            };
+            self.add_payload_tests(&mut row, value, pat);
+            let group = *index.entry(key).or_insert_with(|| {
+                groups.push(Group { key, rows: vec![] });
+                groups.len() - 1
+            });
+            groups[group].rows.push(row);
+        }
+        groups
+    }
+
+    /// Goes to the group that the tested value belongs to.
+    fn dispatch(&mut self, test: Test, mut groups: Vec<Group<'p>>, tasks: &mut Vec<Task<'p>>) {
+        let otherwise = test.next.filter(|_| !test.is_complete);
+        // Without another way out the last group needs no test.
+        let last = if otherwise.is_none() { groups.pop() } else { None };
+        if groups.is_empty() {
+            let rows = last.expect("there is at least one group").rows;
+            tasks.push(Task { block: test.block, mem: test.mem, rows, fail: test.next });
+            return;
+        }
+        let mut target = |this: &mut Self, group: Group<'p>| {
+            let block = this.new_block("match_arm", &[]);
+            tasks.push(Task { block, mem: this.world.param(block, 0), rows: group.rows, fail: test.next });
+            this.world.cont_def(block)
+        };
+        let mut cases = vec![];
+        for group in groups {
+            cases.push((group.key, target(self, group)));
+        }
+        let default = match (last, otherwise) {
+            (Some(last), _) => target(self, last),
+            (None, Some(block)) => self.world.cont_def(block),
+            (None, None) => unreachable!("the last group is the way out"),
+        };
+        self.emit_switch(test.block, test.mem, test.value, &cases, default);
+    }
+
+    fn emit_switch(&mut self, block: Cont, mem: Def, value: Def, cases: &[(u64, Def)], default: Def) {
+        let ty = self.world.ty(value);
+        let (value, prim) = match self.world.types.as_prim(ty) {
+            Some(prim) => (value, prim),
+            None => (self.world.variant_tag(value), Prim::U32),
+        };
+        match *cases {
+            [(key, target)] if prim == Prim::Bool => {
+                let (then, other) = if key != 0 { (target, default) } else { (default, target) };
+                self.world.set_branch(block, mem, value, then, other);
+            }
+            [(key, target)] => {
+                let key = self.world.lit(prim, key);
+                let cond = self.world.cmp(CmpOp::Eq, value, key);
+                self.world.set_branch(block, mem, cond, target, default);
+            }
+            _ => {
+                let cases: Vec<(Def, Def)> =
+                    cases.iter().map(|&(key, target)| (self.world.lit(prim, key), target)).collect();
+                self.world.set_switch(block, mem, value, default, &cases);
+            }
+        }
+    }
+
+    /// How many values a test of `value` tells apart, if they can be enumerated.
+    fn n_options(&self, value: Def) -> Option<u64> {
+        match self.world.types.kind(self.world.ty(value)) {
+            TyKind::Prim(Prim::Bool) => Some(2),
+            TyKind::Enum(id) => Some(self.world.types.enums[*id].options.len() as u64),
+            _ => None,
+        }
+    }
+
+    /// Adds what must be tested for `pat` to match `value`, and what it binds.
+    fn add_tests(&mut self, row: &mut Row<'p>, value: Def, pat: &'p Pat) {
+        let mut todo = vec![(value, pat)];
+        while let Some((value, pat)) = todo.pop() {
+            match &pat.kind {
+                PatKind::Wild => {}
+                PatKind::Bind(local, inner) => {
+                    row.bindings.push((*local, value));
+                    todo.extend(inner.as_deref().map(|inner| (value, inner)));
+                }
+                PatKind::Lit(_) | PatKind::Variant(..) => row.tests.push((value, pat)),
+                // The last is looked at first: so tests come out from left to right.
+                PatKind::Parts(parts) if self.is_aggregate(value) => {
+                    for (i, part) in parts.iter().enumerate().rev() {
+                        todo.push((self.world.extract_at(value, i as u32), part));
+                    }
+                }
+                PatKind::Parts(parts) => todo.extend(parts.first().map(|part| (value, part))),
+                PatKind::Struct(fields) => {
+                    for (i, part) in fields.iter().rev() {
+                        todo.push((self.world.extract_at(value, *i), part));
+                    }
+                }
+                PatKind::Error => unreachable!("only programs without errors are lowered"),
+            }
+        }
+    }
+
+    /// Adds the tests of an option's payload, once `value` is known to be that option.
+    fn add_payload_tests(&mut self, row: &mut Row<'p>, value: Def, pat: &'p Pat) {
+        let PatKind::Variant(option, fields) = &pat.kind else { return };
+        if fields.is_empty() {
+            return;
+        }
+        let sema_ty = self.close_ty(pat.ty);
+        let nyala_sema::types::TyKind::Enum(id, _) = self.types.kind(sema_ty) else {
+            unreachable!("options belong to enums");
+        };
+        let n_fields = self.program.enums[*id].options[*option as usize].fields.len();
+        let payload = self.world.variant_payload(*option, value);
+        for (index, part) in fields {
+            let field = if n_fields == 1 { payload } else { self.world.extract_at(payload, *index) };
+            self.add_tests(row, field, part);
+        }
+    }
+
+    /// Whether a value has parts; a simd value of one lane has not.
+    fn is_aggregate(&self, value: Def) -> bool {
+        matches!(
+            self.world.types.kind(self.world.ty(value)),
+            TyKind::Tuple(_) | TyKind::Array { .. } | TyKind::Simd { .. } | TyKind::Struct(_)
+        )
+    }
+}

@@ -1,0 +1,219 @@
+//! Places: what can be read, assigned and pointed at.
+
+use nyala_ir::{Def, Ty, TyKind};
+use nyala_sema::tree::{Expr, ExprKind, LocalId, StaticId};
+use nyala_sema::types as sema;
+
+use crate::instance::Binding;
+use crate::lowerer::Lowerer;
+
+/// A place, with the indices of the part that is meant.
+///
+/// Behind a pointer, the path is empty as long as parts have addresses, which
+/// is all the way down to the lanes of a simd value.
+#[derive(Clone)]
+pub(crate) struct Place {
+    root: Root,
+    path: Vec<Def>,
+}
+
+/// What a place is part of.
+#[derive(Clone, Copy)]
+enum Root {
+    /// A variable whose value is in the frame.
+    Var(LocalId),
+    /// Memory.
+    Ptr(Def),
+    /// A value without a place of its own.
+    Value(Def),
+    /// An immutable static with its value, which has an address if need be.
+    Static(StaticId, Def),
+    /// A constant with its value, which has an address if need be.
+    Constant(Def),
+}
+
+impl<'p> Lowerer<'p> {
+    /// Evaluates what a place consists of: pointers and indices, left to right.
+    pub(crate) fn place(&mut self, expr: &'p Expr) -> Option<Place> {
+        let root = match &expr.kind {
+            ExprKind::Local(local) => self.local_root(expr, *local),
+            ExprKind::Static(id) => self.static_root(*id),
+            ExprKind::Deref(ptr) => Root::Ptr(self.value(ptr)?),
+            ExprKind::Str(text) => Root::Constant(self.string(text)),
+            ExprKind::Field { base, index } => return self.field_place(expr, base, *index),
+            ExprKind::Index { base, index } => return self.index_place(expr, base, index),
+            _ => Root::Value(self.value(expr)?),
+        };
+        Some(Place { root, path: vec![] })
+    }
+
+    fn local_root(&mut self, expr: &Expr, local: LocalId) -> Root {
+        match self.binding(local).expect("variables are bound before they are used") {
+            Binding::Value(value) => Root::Value(value),
+            Binding::Var => Root::Var(local),
+            Binding::Slot(ptr) => Root::Ptr(ptr),
+            Binding::Return(ret) => {
+                let ty = self.ty(expr.ty);
+                Root::Value(self.adapt(ret, ty))
+            }
+            Binding::Jump(block, _) => Root::Value(self.world.cont_def(block)),
+        }
+    }
+
+    fn static_root(&mut self, id: StaticId) -> Root {
+        match self.static_value(id) {
+            Some(value) => Root::Static(id, value),
+            None => Root::Ptr(self.static_address(id)),
+        }
+    }
+
+    fn field_place(&mut self, expr: &'p Expr, base: &'p Expr, index: u32) -> Option<Place> {
+        let place = self.place(base)?;
+        self.at(expr.span);
+        let index = self.world.lit_u32(index);
+        Some(self.part_of(place, index))
+    }
+
+    fn index_place(&mut self, expr: &'p Expr, base: &'p Expr, index: &'p Expr) -> Option<Place> {
+        let place = self.place(base)?;
+        let index = self.value(index)?;
+        self.at(expr.span);
+        let base_ty = self.close_ty(base.ty);
+        match self.types.kind(base_ty) {
+            // One lane is the lane itself.
+            sema::TyKind::Simd(_, 1) => Some(place),
+            _ => Some(self.part_of(place, index)),
+        }
+    }
+
+    /// Part `index` of a place.
+    pub(crate) fn part_of(&mut self, mut place: Place, index: Def) -> Place {
+        // An unknown element is read from memory rather than from a large value.
+        if matches!(place.root, Root::Static(..) | Root::Constant(_)) && self.world.as_lit(index).is_none() {
+            place = Place { root: Root::Ptr(self.address(&place)), path: vec![] };
+        }
+        match place.root {
+            Root::Ptr(ptr) if place.path.is_empty() && !self.points_to_simd(ptr) => {
+                Place { root: Root::Ptr(self.world.lea(ptr, index)), path: vec![] }
+            }
+            _ => {
+                place.path.push(index);
+                place
+            }
+        }
+    }
+
+    fn points_to_simd(&self, ptr: Def) -> bool {
+        let types = &self.world.types;
+        types.as_ptr(self.world.ty(ptr)).is_some_and(|(to, _)| matches!(types.kind(to), TyKind::Simd { .. }))
+    }
+
+    /// The value at a place.
+    pub(crate) fn read(&mut self, place: &Place) -> Def {
+        let root = self.read_root(place.root);
+        place.path.iter().fold(root, |value, &index| self.world.extract(value, index))
+    }
+
+    fn read_root(&mut self, root: Root) -> Def {
+        match root {
+            Root::Var(local) => self.frame.var(local).expect("a variable has a value where it is in scope"),
+            Root::Ptr(ptr) => self.load(ptr),
+            Root::Value(value) | Root::Static(_, value) | Root::Constant(value) => value,
+        }
+    }
+
+    /// Assigns to a place.
+    pub(crate) fn write(&mut self, place: &Place, value: Def) {
+        let value = match &place.path[..] {
+            [] => value,
+            path => {
+                let root = self.read_root(place.root);
+                self.with_part(root, path, value)
+            }
+        };
+        match place.root {
+            Root::Var(local) => self.frame.set_var(local, value),
+            Root::Ptr(ptr) => self.store(ptr, value),
+            // Checking lets nobody assign to these.
+            Root::Value(_) | Root::Static(..) | Root::Constant(_) => {}
+        }
+    }
+
+    /// `whole` with the part at `path` replaced.
+    fn with_part(&mut self, whole: Def, path: &[Def], part: Def) -> Def {
+        let mut around = vec![whole];
+        for &index in &path[..path.len() - 1] {
+            let inner = around[around.len() - 1];
+            around.push(self.world.extract(inner, index));
+        }
+        let levels = around.into_iter().zip(path).rev();
+        levels.fold(part, |part, (whole, &index)| self.world.insert(whole, index, part))
+    }
+
+    /// The address of a place; a value is stored for it first, and a constant one
+    /// becomes a global.
+    pub(crate) fn address(&mut self, place: &Place) -> Def {
+        match place.root {
+            Root::Ptr(ptr) => self.lane_address(ptr, &place.path),
+            Root::Static(id, _) => {
+                let ptr = self.static_address(id);
+                self.part_address(ptr, &place.path)
+            }
+            Root::Constant(value) => {
+                let ptr = self.world.constant(value);
+                self.part_address(ptr, &place.path)
+            }
+            Root::Var(_) | Root::Value(_) => {
+                let value = self.read(place);
+                if self.is_constant_data(value) {
+                    return self.world.constant(value);
+                }
+                let ty = self.world.ty(value);
+                self.slot(ty, Some(value))
+            }
+        }
+    }
+
+    fn part_address(&mut self, ptr: Def, path: &[Def]) -> Def {
+        path.iter().fold(ptr, |ptr, &index| self.lane_address(ptr, &[index]))
+    }
+
+    /// The address of a lane: lanes lie in memory like elements of an array.
+    fn lane_address(&mut self, ptr: Def, path: &[Def]) -> Def {
+        let &[index] = path else { return ptr };
+        let (pointee, space) = self.world.types.as_ptr(self.world.ty(ptr)).expect("an address is a pointer");
+        let ptr = match *self.world.types.kind(pointee) {
+            TyKind::Simd { elem, lanes } => {
+                let array = self.world.types.array(elem, u64::from(lanes));
+                let ty = self.world.types.ptr(array, space);
+                self.world.bitcast(ty, ptr)
+            }
+            _ => ptr,
+        };
+        self.world.lea(ptr, index)
+    }
+
+    // ---- Memory ------------------------------------------------------------------
+
+    /// A fresh variable in memory.
+    pub(crate) fn slot(&mut self, ty: Ty, value: Option<Def>) -> Def {
+        let (mem, ptr) = self.world.slot(self.frame.mem, ty);
+        self.frame.mem = mem;
+        if let Some(value) = value {
+            self.store(ptr, value);
+        }
+        ptr
+    }
+
+    /// Reads memory.
+    pub(crate) fn load(&mut self, ptr: Def) -> Def {
+        let (mem, value) = self.world.load(self.frame.mem, ptr);
+        self.frame.mem = mem;
+        value
+    }
+
+    /// Writes memory.
+    pub(crate) fn store(&mut self, ptr: Def, value: Def) {
+        self.frame.mem = self.world.store(self.frame.mem, ptr, value);
+    }
+}

@@ -1,0 +1,158 @@
+//! Statics: values where they can be, memory where they must be.
+//!
+//! An immutable static is its value wherever it is used, so that it folds; where
+//! its address is taken, or an element that is not known is read, it is a
+//! constant global. A mutable static is a global.
+//!
+//! An initialiser is lowered like any other code, in a block of its own. It is
+//! constant if that has left the block without calls and memory operations and
+//! the value depends on no parameter. So literals, operators on them, aggregates,
+//! other statics, functions and lambdas are constant, and so are operators of the
+//! compiler such as `bitcast`; calls of functions are not, since nothing is
+//! evaluated here but what folds on construction.
+
+use nyala_ir::{Def, Linkage, Node};
+use nyala_sema::tree::{self, Expr, ExprKind, StaticId};
+use nyala_sema::visit;
+use rustc_hash::FxHashSet;
+
+use crate::errors::LowerError;
+use crate::frame::Frame;
+use crate::instance::InstanceId;
+use crate::lowerer::Lowerer;
+
+/// How far a static has been lowered.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct StaticState {
+    /// Its initial value.
+    value: Option<Def>,
+    /// The global that holds it.
+    address: Option<Def>,
+}
+
+impl<'p> Lowerer<'p> {
+    /// The value of an immutable static; none if it must be read from memory.
+    pub(crate) fn static_value(&mut self, id: StaticId) -> Option<Def> {
+        let item = &self.program.statics[id];
+        if item.is_mut || item.init.is_none() {
+            return None;
+        }
+        self.initialise(id);
+        self.statics[&id].value
+    }
+
+    /// The global that holds a static.
+    pub(crate) fn static_address(&mut self, id: StaticId) -> Def {
+        self.initialise(id);
+        let state = self.statics[&id];
+        if let Some(address) = state.address {
+            return address;
+        }
+        let item = &self.program.statics[id];
+        let span = std::mem::replace(&mut self.world.span, item.span);
+        let ty = self.closed_ty(item.ty);
+        let address = self.world.new_global(item.name, ty, item.is_mut, state.value);
+        let linkage = match item.linkage {
+            tree::Linkage::Internal => Linkage::Internal,
+            tree::Linkage::Export(symbol) => Linkage::Exported(symbol),
+            tree::Linkage::Import { symbol, .. } => Linkage::Imported(symbol),
+        };
+        if let Node::Global(global) = self.world.node(address) {
+            self.world.set_global_linkage(global, linkage);
+        }
+        self.world.span = span;
+        self.statics.insert(id, StaticState { address: Some(address), ..state });
+        address
+    }
+
+    /// Computes the initial value of a static and, before, those of the statics it
+    /// uses; with a stack of its own, since they may form a long chain.
+    fn initialise(&mut self, id: StaticId) {
+        let mut stack = vec![(id, false)];
+        let mut open = FxHashSet::default();
+        while let Some((id, is_ready)) = stack.pop() {
+            if self.statics.contains_key(&id) {
+                continue;
+            }
+            let item = &self.program.statics[id];
+            if is_ready {
+                let value = item.init.as_ref().and_then(|init| self.initial_value(id, init));
+                self.statics.insert(id, StaticState { value, address: None });
+                continue;
+            }
+            if !open.insert(id) {
+                self.errors.push(LowerError::StaticCycle { name: item.name, at: item.span });
+                self.statics.insert(id, StaticState::default());
+                continue;
+            }
+            stack.push((id, true));
+            if let Some(init) = &item.init {
+                visit::walk(init, |expr| {
+                    if let ExprKind::Static(used) = expr.kind {
+                        stack.push((used, false));
+                    }
+                });
+            }
+        }
+    }
+
+    fn initial_value(&mut self, id: StaticId, init: &'p Expr) -> Option<Def> {
+        let item = &self.program.statics[id];
+        let span = std::mem::replace(&mut self.world.span, item.span);
+        let block = self.new_block("static_init", &[]);
+        let frame = Frame::new(&self.world, InstanceId::NOWHERE, block);
+        let outer = std::mem::replace(&mut self.frame, frame);
+        let start = self.frame.mem;
+        let value = self.value(init);
+        let is_straight = self.frame.block == block && self.frame.mem == start;
+        self.frame = outer;
+        self.world.span = span;
+        let value = value.filter(|&value| is_straight && self.is_constant(value));
+        if value.is_none() {
+            self.errors.push(LowerError::StaticNotConstant {
+                name: item.name,
+                at: item.span,
+                init: init.span,
+            });
+        }
+        value
+    }
+
+    /// Whether a value depends on no parameter and no memory.
+    fn is_constant(&self, value: Def) -> bool {
+        self.all_operands(value, |node| {
+            !matches!(
+                node,
+                Node::Param { .. }
+                    | Node::Load { .. }
+                    | Node::Store { .. }
+                    | Node::Slot { .. }
+                    | Node::Alloc { .. }
+                    | Node::Asm { .. }
+            )
+        })
+    }
+
+    /// Whether a value is data that can be written down: no functions, nothing to compute.
+    pub(crate) fn is_constant_data(&self, value: Def) -> bool {
+        self.all_operands(value, |node| {
+            matches!(node, Node::Lit(_) | Node::Aggregate(_) | Node::Variant { .. } | Node::Global(_))
+        })
+    }
+
+    fn all_operands(&self, value: Def, holds: impl Fn(Node) -> bool) -> bool {
+        let mut seen = FxHashSet::from_iter([value]);
+        let mut stack = vec![value];
+        while let Some(def) = stack.pop() {
+            if !holds(self.world.node(def)) {
+                return false;
+            }
+            self.world.for_each_operand(def, |operand| {
+                if seen.insert(operand) {
+                    stack.push(operand);
+                }
+            });
+        }
+        true
+    }
+}

@@ -1,0 +1,305 @@
+//! Types: the source's to the graph's, instances of structs and enums included.
+
+use nyala_ir::{FieldData, OptionData, Prim, Ty, TyKind};
+use nyala_sema::types as sema;
+use nyala_sema::types::{StructId, TyParam};
+use nyala_span::{Name, Span};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::errors::LowerError;
+use crate::instance::Subst;
+use crate::lowerer::Lowerer;
+
+/// So many instances of generic functions and types there may be in a program;
+/// one more is reported as endless.
+pub(crate) const MAX_INSTANCES: usize = 10_000;
+
+/// Type arguments may be nested so deep ...
+const MAX_DEPTH: u32 = 256;
+/// ... and have so many parts when written out.
+const MAX_SIZE: u64 = 1_000_000;
+
+/// Names of instances write out type arguments up to this size.
+const MAX_NAME_SIZE: u64 = 32;
+
+/// What is known about types.
+#[derive(Default)]
+pub(crate) struct TypeTable {
+    lowered: FxHashMap<sema::Ty, Ty>,
+    /// Structs and enums that have no fields yet.
+    unfilled: Vec<(sema::Ty, Ty)>,
+    /// Names of structs and enums.
+    names: FxHashSet<Name>,
+    /// Depth and size of types.
+    measures: FxHashMap<sema::Ty, (u32, u64)>,
+    /// How many parts that are no aggregates themselves a type has.
+    leaves: FxHashMap<Ty, u64>,
+    /// One instance of each generic struct and enum.
+    some_instance: FxHashMap<Nominal, Ty>,
+    instances: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Nominal {
+    Struct(StructId),
+    Enum(sema::EnumId),
+}
+
+impl Lowerer<'_> {
+    /// The type `ty` in the current instance.
+    pub(crate) fn ty(&mut self, ty: sema::Ty) -> Ty {
+        let closed = self.close_ty(ty);
+        self.closed_ty(closed)
+    }
+
+    /// `ty` with the current instance's type arguments.
+    pub(crate) fn close_ty(&mut self, ty: sema::Ty) -> sema::Ty {
+        let subst = self.subst();
+        self.types.substitute(ty, &subst)
+    }
+
+    /// A type without type parameters.
+    pub(crate) fn closed_ty(&mut self, ty: sema::Ty) -> Ty {
+        let lowered = self.lower_ty(ty);
+        // Fields come later, so that a chain of structs is no recursion.
+        while let Some((source, target)) = self.lowered_types.unfilled.pop() {
+            self.fill(source, target);
+        }
+        lowered
+    }
+
+    fn lower_ty(&mut self, ty: sema::Ty) -> Ty {
+        if let Some(&lowered) = self.lowered_types.lowered.get(&ty) {
+            return lowered;
+        }
+        let lowered = self.lower_new_ty(ty);
+        self.lowered_types.lowered.insert(ty, lowered);
+        lowered
+    }
+
+    fn lower_new_ty(&mut self, ty: sema::Ty) -> Ty {
+        match self.types.kind(ty).clone() {
+            // A value of type `!` never exists.
+            sema::TyKind::Never => self.world.types.unit(),
+            sema::TyKind::Prim(prim) => self.world.types.prim(lower_prim(prim)),
+            sema::TyKind::Tuple(parts) => {
+                let parts = self.lower_tys(&parts);
+                self.world.types.tuple(&parts)
+            }
+            sema::TyKind::Array(elem, len) => {
+                let elem = self.lower_ty(elem);
+                self.world.types.array(elem, len)
+            }
+            sema::TyKind::Slice(elem) => {
+                let elem = self.lower_ty(elem);
+                self.world.types.slice(elem)
+            }
+            sema::TyKind::Simd(elem, lanes) => {
+                let elem = self.lower_ty(elem);
+                self.world.types.simd(elem, lanes)
+            }
+            sema::TyKind::Ptr { space, pointee, .. } => {
+                let pointee = self.lower_ty(pointee);
+                self.world.types.ptr(pointee, space)
+            }
+            sema::TyKind::Fn { params, ret } => {
+                let params = self.lower_tys(&params);
+                let ret = self.lower_ret(ret);
+                self.cn(&params, ret)
+            }
+            sema::TyKind::Struct(id, args) => self.nominal(ty, Nominal::Struct(id), &args),
+            sema::TyKind::Enum(id, args) => self.nominal(ty, Nominal::Enum(id), &args),
+            sema::TyKind::Error | sema::TyKind::Param(_) | sema::TyKind::Infer(_) => {
+                unreachable!("a program without errors has only known types, and instances no parameters")
+            }
+        }
+    }
+
+    fn lower_tys(&mut self, tys: &[sema::Ty]) -> Vec<Ty> {
+        tys.iter().map(|&ty| self.lower_ty(ty)).collect()
+    }
+
+    /// The type of the continuation that takes a result; none for `!`.
+    pub(crate) fn lower_ret(&mut self, ret: sema::Ty) -> Option<Ty> {
+        if ret == self.types.never() {
+            return None;
+        }
+        let parts = self.types.result_params(ret);
+        let parts = self.lower_tys(&parts);
+        Some(self.cn(&parts, None))
+    }
+
+    /// `cn(mem, params.., ret)`
+    pub(crate) fn cn(&mut self, params: &[Ty], ret: Option<Ty>) -> Ty {
+        let mem = self.world.types.mem();
+        let all: Vec<Ty> = std::iter::once(mem).chain(params.iter().copied()).chain(ret).collect();
+        self.world.types.cn(&all)
+    }
+
+    /// An instance of a struct or enum, to be filled later.
+    fn nominal(&mut self, ty: sema::Ty, which: Nominal, args: &[sema::Ty]) -> Ty {
+        let (name, span) = match which {
+            Nominal::Struct(id) => (self.program.structs[id].name, self.program.structs[id].span),
+            Nominal::Enum(id) => (self.program.enums[id].name, self.program.enums[id].span),
+        };
+        if !args.is_empty() {
+            self.lowered_types.instances += 1;
+            let too_many = self.lowered_types.instances > MAX_INSTANCES;
+            if (too_many || !self.has_sane_size(args))
+                && let Some(&instance) = self.lowered_types.some_instance.get(&which)
+            {
+                self.report_instances(too_many, name, span);
+                return instance;
+            }
+        }
+        let name = self.instance_name(ty, name);
+        let lowered = match which {
+            Nominal::Struct(_) => self.world.types.declare_struct(name).1,
+            Nominal::Enum(_) => self.world.types.declare_enum(name).1,
+        };
+        self.lowered_types.some_instance.entry(which).or_insert(lowered);
+        self.lowered_types.unfilled.push((ty, lowered));
+        lowered
+    }
+
+    /// Says, once for each name, that its instances do not end.
+    pub(crate) fn report_instances(&mut self, too_many: bool, name: Name, at: Span) {
+        let known = self.errors.iter().any(|error| match error {
+            LowerError::EndlessInstances { name: other, .. }
+            | LowerError::HugeInstance { name: other, .. } => *other == name,
+            _ => false,
+        });
+        if !known {
+            self.errors.push(match too_many {
+                true => LowerError::EndlessInstances { name, at, limit: MAX_INSTANCES },
+                false => LowerError::HugeInstance { name, at },
+            });
+        }
+    }
+
+    /// Whether type arguments can still be worked with.
+    pub(crate) fn has_sane_size(&mut self, args: &[sema::Ty]) -> bool {
+        args.iter().all(|&arg| {
+            let (depth, size) = self.measure(arg);
+            depth <= MAX_DEPTH && size <= MAX_SIZE
+        })
+    }
+
+    /// How deep a type is, and how large when written out.
+    fn measure(&mut self, ty: sema::Ty) -> (u32, u64) {
+        if let Some(&measure) = self.lowered_types.measures.get(&ty) {
+            return measure;
+        }
+        let parts: Vec<sema::Ty> = match self.types.kind(ty) {
+            sema::TyKind::Tuple(parts) => parts.to_vec(),
+            sema::TyKind::Struct(_, args) | sema::TyKind::Enum(_, args) => args.to_vec(),
+            sema::TyKind::Fn { params, ret } => params.iter().copied().chain([*ret]).collect(),
+            sema::TyKind::Array(part, _)
+            | sema::TyKind::Slice(part)
+            | sema::TyKind::Simd(part, _)
+            | sema::TyKind::Ptr { pointee: part, .. } => vec![*part],
+            _ => vec![],
+        };
+        let (mut depth, mut size) = (0, 1u64);
+        for part in parts {
+            let (part_depth, part_size) = self.measure(part);
+            depth = depth.max(part_depth);
+            size = size.saturating_add(part_size);
+        }
+        self.lowered_types.measures.insert(ty, (depth + 1, size));
+        (depth + 1, size)
+    }
+
+    /// A name that no other type has: `Buf[f32]`.
+    fn instance_name(&mut self, ty: sema::Ty, base: Name) -> Name {
+        let (_, size) = self.measure(ty);
+        let full =
+            if size <= MAX_NAME_SIZE { self.types.display(ty).to_string() } else { format!("{base}[..]") };
+        let mut name = Name::new(&full);
+        let mut n = 1;
+        while !self.lowered_types.names.insert(name) {
+            name = Name::new(&format!("{full}.{n}"));
+            n += 1;
+        }
+        name
+    }
+
+    /// Sets the fields or options of an instance.
+    fn fill(&mut self, source: sema::Ty, target: Ty) {
+        match (self.types.kind(source).clone(), self.world.types.kind(target).clone()) {
+            (sema::TyKind::Struct(id, args), TyKind::Struct(target)) => {
+                let item = &self.program.structs[id];
+                let subst = bind(&item.tparams, &args);
+                let fields = item
+                    .fields
+                    .iter()
+                    .map(|field| FieldData { name: field.name, ty: self.field_ty(field.ty, &subst) });
+                let fields = fields.collect();
+                self.world.types.structs[target].fields = fields;
+            }
+            (sema::TyKind::Enum(id, args), TyKind::Enum(target)) => {
+                let item = &self.program.enums[id];
+                let subst = bind(&item.tparams, &args);
+                let options = item.options.iter().map(|option| {
+                    let payload: Vec<Ty> =
+                        option.fields.iter().map(|field| self.field_ty(field.ty, &subst)).collect();
+                    OptionData { name: option.name, payload: self.world.types.tuple(&payload) }
+                });
+                let options = options.collect();
+                self.world.types.enums[target].options = options;
+            }
+            _ => unreachable!("only structs and enums wait for their parts"),
+        }
+    }
+
+    fn field_ty(&mut self, ty: sema::Ty, subst: &Subst) -> Ty {
+        let ty = self.types.substitute(ty, subst);
+        self.lower_ty(ty)
+    }
+
+    /// How many parts that are no aggregates themselves a value of `ty` has.
+    pub(crate) fn leaves(&mut self, ty: Ty) -> u64 {
+        if let Some(&leaves) = self.lowered_types.leaves.get(&ty) {
+            return leaves;
+        }
+        let leaves = match self.world.types.kind(ty).clone() {
+            TyKind::Tuple(parts) => self.leaves_of(&parts),
+            TyKind::Struct(id) => {
+                let fields: Vec<Ty> =
+                    self.world.types.structs[id].fields.iter().map(|field| field.ty).collect();
+                self.leaves_of(&fields)
+            }
+            TyKind::Array { elem, len } => self.leaves(elem).saturating_mul(len),
+            _ => 1,
+        };
+        self.lowered_types.leaves.insert(ty, leaves);
+        leaves
+    }
+
+    fn leaves_of(&mut self, parts: &[Ty]) -> u64 {
+        parts.iter().fold(0, |sum, &part| sum.saturating_add(self.leaves(part)))
+    }
+}
+
+/// Type parameters with their arguments.
+pub(crate) fn bind(tparams: &[TyParam], args: &[sema::Ty]) -> Subst {
+    tparams.iter().copied().zip(args.iter().copied()).collect()
+}
+
+/// A primitive type of the source in the graph.
+fn lower_prim(prim: sema::Prim) -> Prim {
+    match prim {
+        sema::Prim::Bool => Prim::Bool,
+        sema::Prim::I8 => Prim::I8,
+        sema::Prim::I16 => Prim::I16,
+        sema::Prim::I32 => Prim::I32,
+        sema::Prim::I64 => Prim::I64,
+        sema::Prim::U8 => Prim::U8,
+        sema::Prim::U16 => Prim::U16,
+        sema::Prim::U32 => Prim::U32,
+        sema::Prim::U64 => Prim::U64,
+        sema::Prim::F16 => Prim::F16,
+        sema::Prim::F32 => Prim::F32,
+        sema::Prim::F64 => Prim::F64,
+    }
+}
