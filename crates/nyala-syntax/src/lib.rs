@@ -2,16 +2,21 @@
 //!
 //! Read in this order: [`ast`] is what comes out; `token` and `lexer` cut the
 //! text into tokens; `delims` pairs brackets; `parser` builds the tree; `print`
-//! writes it back in the one canonical form (`nyala fmt`).
+//! writes it back in the one canonical form (`nyala fmt`); [`dump()`] shows its structure
+//! to tests.
 //!
 //! Parsing never fails: it returns a tree and a list of errors, so that an
 //! editor has something to show for broken text. Nothing here knows types.
 
 pub mod ast;
 mod delims;
+mod dump;
 mod errors;
 mod lexer;
 mod parser;
+mod print;
 mod token;
 
+pub use dump::dump;
 pub use parser::{Parse, ParseOptions, parse, parse_with};
+pub use print::format;

@@ -194,10 +194,16 @@ impl Parser<'_> {
         (MatchArm { pat, value }, is_ended)
     }
 
-    /// Whether the next arm of a `match` starts here.
+    /// Whether the next arm of a `match` starts here, behind an arm without comma.
     fn at_match_arm(&self) -> bool {
-        let Some(behind) = self.behind_pat(self.pos) else { return false };
-        matches!(self.kind_at(behind), TokenKind::FatArrow | TokenKind::As)
+        match self.kind() {
+            // These could also go on with the expression.
+            TokenKind::LParen | TokenKind::LBracket | TokenKind::Minus => {
+                let behind = self.behind_pat(self.pos).map(|behind| self.kind_at(behind));
+                matches!(behind, Some(TokenKind::FatArrow | TokenKind::Colon))
+            }
+            _ => self.behind_pat(self.pos).is_some() || matches!(self.kind(), TokenKind::Str(_)),
+        }
     }
 
     /// `for` and `with`: patterns, the call of a generator, a body.

@@ -350,8 +350,11 @@ impl Parser<'_> {
                     LitKind::Int { value: Some(index), suffix: None } if index <= u32::MAX.into() => {
                         FieldName::Index { index: index as u32, span }
                     }
-                    // The lexer has reported it.
-                    _ => return ExprKind::Error,
+                    LitKind::Error => return ExprKind::Error,
+                    _ => {
+                        self.push_error(SyntaxError::BadTupleIndex { at: span });
+                        return ExprKind::Error;
+                    }
                 }
             }
             _ => FieldName::Named(self.ident()),
