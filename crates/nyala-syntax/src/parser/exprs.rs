@@ -292,6 +292,8 @@ impl Parser<'_> {
 
     fn at_postfix(&mut self, expr: &Expr) -> bool {
         match self.kind() {
+            // A lambda's body goes as far as it can; what follows belongs to neither.
+            _ if matches!(expr.kind, ExprKind::Lambda(_)) => false,
             TokenKind::LParen
             | TokenKind::LBracket
             | TokenKind::Dot

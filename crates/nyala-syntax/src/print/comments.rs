@@ -25,8 +25,9 @@ impl<'a> Printer<'a> {
 
     /// Writes the comments before `end`, where a token follows.
     pub(super) fn comments_until(&mut self, end: usize) {
+        let mut is_alone = false;
         while let Some(comment) = self.next_comment(end) {
-            let is_alone = self.doc.at_line_start();
+            is_alone |= self.doc.at_line_start();
             let newlines = self.newlines_after(comment);
             self.write(comment);
             if is_alone && newlines > 0 {
