@@ -3,8 +3,8 @@
 use super::layout::Line;
 use super::{BRACES, BRACKETS, ListStyle, PARENS, Printer};
 use crate::ast::{
-    Asm, BinaryOp, Block, ChainLink, Cond, Dialect, Expr, ExprKind, FieldInit, FieldName, ForExpr,
-    IfArm, Lambda, Length, LitKind, MatchArm, Stmt, StrLit, UnaryOp,
+    Asm, BinaryOp, Block, ChainLink, Cond, Dialect, Expr, ExprKind, FieldInit, FieldName, ForExpr, IfArm,
+    Lambda, Length, LitKind, MatchArm, Stmt, StrLit, UnaryOp,
 };
 
 impl Printer<'_> {

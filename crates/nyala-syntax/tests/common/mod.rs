@@ -42,7 +42,8 @@ pub fn check_format(name: &str, text: &str) -> Result<(), String> {
         return Err(format!("comments changed:\n{comments:?}\n{new_comments:?}\n{formatted}"));
     }
     if formatted != again {
-        let (old, new) = formatted.lines().zip(again.lines()).find(|(old, new)| old != new).unwrap_or_default();
+        let (old, new) =
+            formatted.lines().zip(again.lines()).find(|(old, new)| old != new).unwrap_or_default();
         return Err(format!("not stable: `{old}` became `{new}` in:\n{formatted}"));
     }
     Ok(())
@@ -52,7 +53,8 @@ type Formatted = (String, Vec<String>, String);
 
 fn formatted(text: &str) -> Option<Formatted> {
     with_parse(text, |file, parse| {
-        let comment = |comment: &nyala_syntax::ast::Comment| file.text[file.local(comment.span)].trim_end().to_string();
+        let comment =
+            |comment: &nyala_syntax::ast::Comment| file.text[file.local(comment.span)].trim_end().to_string();
         let comments = parse.file.comments.iter().map(comment).collect();
         parse.errors.is_empty().then(|| (dump(&parse.file), comments, format(&parse.file, file)))
     })
