@@ -7,7 +7,7 @@
 
 use std::fmt::Write;
 
-use crate::analysis::references::{References, for_each_node};
+use crate::analysis::references::References;
 use crate::node::{Cont, Def, Node};
 use crate::text::print_node;
 use crate::types::TyKind;
@@ -17,12 +17,15 @@ use crate::world::World;
 pub fn dot(world: &World) -> String {
     let refs = References::of_program(world);
     let mut drawing = Drawing { world, out: "digraph world {\n    node [fontname=\"monospace\"];\n".into() };
-    for &cont in refs.conts() {
-        drawing.cont(cont);
+    for &def in refs.nodes() {
+        match world.node(def) {
+            Node::Cont(cont) => drawing.cont(cont),
+            _ => drawing.operation(def),
+        }
     }
-    let bodies = refs.conts().iter().filter_map(|&cont| world.cont(cont).body.as_ref());
-    let roots = bodies.flat_map(|body| std::iter::once(body.callee).chain(body.args.iter().copied()));
-    for_each_node(world, roots, |def| drawing.operation(def));
+    for (_, global) in world.globals() {
+        drawing.line(&format!("{} [label=\"{}\"];", global.def, escape(global.name.as_str())));
+    }
     drawing.out.push_str("}\n");
     drawing.out
 }
@@ -49,9 +52,6 @@ impl Drawing<'_> {
 
     fn operation(&mut self, def: Def) {
         let operands = self.world.operands(def);
-        if operands.is_empty() && !matches!(self.world.node(def), Node::Global(_)) {
-            return;
-        }
         let label = escape(&print_node(self.world, def));
         self.line(&format!("{def} [label=\"{label}\"];"));
         for operand in operands {

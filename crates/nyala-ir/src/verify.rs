@@ -36,7 +36,7 @@ use cranelift_entity::EntitySet;
 use crate::analysis::dominance::DomTree;
 use crate::analysis::references::{References, for_each_node, owner};
 use crate::analysis::schedule::has_effect;
-use crate::node::{Body, Cont, Def, Linkage, Node};
+use crate::node::{Cont, Def, Linkage, Node};
 use crate::text::print_node;
 use crate::types::{Ty, TyKind};
 use crate::world::World;
@@ -46,7 +46,7 @@ pub fn verify(world: &World) -> Result<(), VerifyErrors> {
     let mut verifier = Verifier { world, violations: vec![] };
     let refs = References::of_program(world);
     verifier.nesting(&refs);
-    for &cont in refs.conts() {
+    for cont in refs.conts(world) {
         verifier.cont(cont);
     }
     for (_, global) in world.globals() {
@@ -205,16 +205,17 @@ impl Verifier<'_> {
     }
 
     fn nesting(&mut self, refs: &References) {
+        let world = self.world;
         let doms = DomTree::new(refs.graph(), refs.root());
-        for (vertex, &cont) in refs.conts().iter().enumerate() {
-            for &param in refs.params(vertex) {
-                let owner = owner(self.world, param);
-                if !refs.index(owner).is_some_and(|owner| doms.dominates(owner, vertex)) {
-                    let name = self.world.cont(owner).name;
-                    let param = print_node(self.world, param);
-                    let message = format!("uses `{param}`, but `{name}` does not enclose it");
-                    self.report(Rule::Nesting, Place::Body(cont), message);
-                }
+        for &(user, param) in refs.uses() {
+            let owner = owner(world, param);
+            let at = refs.index(world.cont_def(owner));
+            if !at.is_some_and(|at| doms.dominates(at, user)) {
+                let (param, name) = (print_node(world, param), world.cont(owner).name);
+                let message = format!("uses `{param}`, but `{name}` does not enclose it");
+                let user = refs.nodes()[user];
+                let place = world.as_cont(user).map_or(Place::Node(user), Place::Body);
+                self.report(Rule::Nesting, place, message);
             }
         }
     }
@@ -271,26 +272,29 @@ fn show_operand(world: &World, def: Def) -> String {
     }
 }
 
-fn body_operands(body: &Body) -> impl Iterator<Item = Def> + '_ {
-    std::iter::once(body.callee).chain(body.args.iter().copied())
-}
-
-/// Every node that a reachable body, filter or global needs, once.
+/// Every node that a reachable body, filter or global needs, in the order they were made.
 fn reachable_nodes(world: &World, refs: &References) -> Vec<Def> {
-    let bodies =
-        refs.conts().iter().filter_map(|&cont| world.cont(cont).body.as_ref()).flat_map(body_operands);
-    let filters = refs.conts().iter().flat_map(|&cont| world.cont(cont).filter.iter().copied());
-    let globals = world.globals().flat_map(|(_, global)| std::iter::once(global.def).chain(global.init));
     let mut seen = EntitySet::with_capacity(world.node_count());
     let mut nodes = vec![];
-    let mut stack: Vec<Def> = bodies.chain(filters).chain(globals).collect();
-    stack.reverse();
-    while let Some(def) = stack.pop() {
+    let mut add = |def: Def| {
         if seen.insert(def) {
             nodes.push(def);
-            world.for_each_operand(def, |operand| stack.push(operand));
+        }
+    };
+    for &def in refs.nodes() {
+        add(def);
+        world.for_each_operand(def, &mut add);
+        let Some(data) = world.as_cont(def).map(|cont| world.cont(cont)) else { continue };
+        data.params.iter().chain(&data.filter).copied().for_each(&mut add);
+        if let Some(body) = &data.body {
+            std::iter::once(body.callee).chain(body.args.iter().copied()).for_each(&mut add);
         }
     }
+    for (_, global) in world.globals() {
+        add(global.def);
+        for_each_node(world, global.init, &mut add);
+    }
+    nodes.sort_unstable();
     nodes
 }
 

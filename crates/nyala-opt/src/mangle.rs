@@ -219,6 +219,10 @@ impl<'a> Mangler<'a> {
                 stack.pop();
                 continue;
             }
+            if self.is_unchanged(next) {
+                self.map.insert(next, next);
+                continue;
+            }
             let operands = self.world.operands(next);
             let before = stack.len();
             stack.extend(operands.iter().rev().filter(|operand| !self.map.contains_key(operand)));
@@ -229,6 +233,12 @@ impl<'a> Mangler<'a> {
             }
         }
         self.map[&old]
+    }
+
+    /// An operation that depends on nothing in the scope.
+    fn is_unchanged(&self, old: Def) -> bool {
+        let is_cont = matches!(self.world.node(old), Node::Cont(_));
+        !is_cont && !self.mangling.scope.computes(old)
     }
 
     /// What stands for a node whose operands have been mapped.
@@ -267,5 +277,32 @@ impl<'a> Mangler<'a> {
         }
         self.work.push((old, new));
         self.world.cont_def(new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nyala_ir::{ArithFlags, ArithOp, Linkage, Prim, verify};
+
+    #[test]
+    fn a_long_expression_is_rewritten_without_recursion() {
+        let len = 100_000;
+        let mut world = World::new();
+        let (mem, i32) = (world.types.mem(), world.types.prim(Prim::I32));
+        let ret = world.types.cn(&[mem, i32]);
+        let main = world.new_cont("main", &[mem, i32, i32, ret]);
+        let mut value = world.param(main, 1);
+        for _ in 0..len {
+            value = world.arith(ArithOp::Mul, ArithFlags::STRICT, value, world.param(main, 2));
+        }
+        world.set_body(main, world.param(main, 3), [world.param(main, 0), value]);
+        let scope = Scope::new(&world, main);
+        let before = world.node_count();
+        let copy = mangle(&mut world, &scope, &[None; 4]);
+        world.set_linkage(copy, Linkage::Exported("copy".into()));
+        // One continuation, four parameters, and every operation again.
+        assert_eq!(world.node_count() - before, len + 5);
+        verify(&world).expect("the copy is well-formed");
     }
 }

@@ -19,10 +19,9 @@ use rustc_hash::FxHashMap;
 
 use super::dominance::DomTree;
 use super::graph::Graph;
-use super::references::for_each_node;
+use super::references::ContinuationFinder;
 use super::scope::Scope;
-use crate::node::{Body, Cont, Def, Intrinsic, Node};
-use crate::types::TyKind;
+use crate::node::{Cont, Def, Intrinsic, Node};
 use crate::world::World;
 
 /// The control flow graph of a scope.
@@ -40,8 +39,9 @@ impl Cfg {
             scope.conts().iter().enumerate().map(|(at, &cont)| (cont, at)).collect();
         let exit = found.len();
         let mut edges = vec![];
+        let mut finder = ContinuationFinder::new(world);
         for (from, &cont) in scope.conts().iter().enumerate() {
-            let flow = Flow::of(world, scope, cont);
+            let flow = Flow::of(world, &mut finder, scope, cont);
             edges.extend(flow.targets.iter().map(|target| (from, found[target])));
             edges.extend(flow.exits.then_some((from, exit)));
         }
@@ -126,31 +126,26 @@ struct Flow {
 }
 
 impl Flow {
-    fn of(world: &World, scope: &Scope, cont: Cont) -> Flow {
+    fn of(world: &World, finder: &mut ContinuationFinder<'_>, scope: &Scope, cont: Cont) -> Flow {
         let Some(body) = &world.cont(cont).body else {
             return Flow { targets: vec![], exits: true };
         };
         let mut targets = vec![];
         let mut knows_way_out = false;
-        for_each_node(world, roots(body), |def| match world.node(def) {
-            Node::Cont(cont) if scope.contains(cont) => targets.push(cont),
-            Node::Cont(_) => knows_way_out |= def != body.callee && !returns(world, def),
-            _ => knows_way_out |= is_continuation(world, def),
-        });
+        let roots: Vec<Def> = std::iter::once(body.callee).chain(body.args.iter().copied()).collect();
+        for def in finder.find(&roots) {
+            match world.node(def) {
+                Node::Cont(cont) if scope.contains(cont) => targets.push(cont),
+                Node::Cont(_) => knows_way_out |= def != body.callee && !returns(world, def),
+                // What merely marks a callee is not a value of its own.
+                Node::Run(_) | Node::Hide(_) => {}
+                _ => knows_way_out = true,
+            }
+        }
         let outside = world.as_cont(body.callee).filter(|&callee| !scope.contains(callee));
         let leaves_by_call = outside.is_some() && targets.is_empty() && !is_dead_end(world, body.callee);
         Flow { targets, exits: knows_way_out || leaves_by_call }
     }
-}
-
-fn roots(body: &Body) -> impl Iterator<Item = Def> + '_ {
-    std::iter::once(body.callee).chain(body.args.iter().copied())
-}
-
-fn is_continuation(world: &World, def: Def) -> bool {
-    // What merely marks a callee is not a value of its own.
-    let is_mark = matches!(world.node(def), Node::Run(_) | Node::Hide(_));
-    !is_mark && matches!(world.types.kind(world.ty(def)), TyKind::Cn(_))
 }
 
 /// Whether `cont` is handed a continuation to go on with.

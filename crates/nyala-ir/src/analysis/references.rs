@@ -1,41 +1,129 @@
-//! Which continuations mention which.
+//! Who mentions whom.
 //!
-//! A continuation *mentions* the continuations and parameters that its body and
-//! filter reach through primitive operations. Control can only get from one
-//! continuation to another if something on the way mentioned it, so this graph
-//! stands above every control flow graph, and it is what nesting is read from.
+//! A continuation mentions what stands in its body and filter, an operation its
+//! operands. Control can only get from one continuation to another if something
+//! on the way mentioned it, so this graph stands above every control flow graph,
+//! and it is what nesting is read from.
+//!
+//! Operations are vertices of their own: an operation that many bodies share is
+//! looked at once, however long the chain of operands behind it.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::graph::Graph;
-use crate::node::{Cont, Def, Linkage, Node};
+use crate::node::{Cont, ContData, Def, Linkage, Node};
+use crate::types::TyKind;
 use crate::world::World;
 
-/// What the body and the filter of one continuation mention, each thing once, in
-/// the order of first mention.
-#[derive(Clone, Debug, Default)]
-pub struct Mentions {
-    /// Continuations.
-    pub conts: Vec<Cont>,
-    /// Parameters, also its own.
-    pub params: Vec<Def>,
+/// The graph of mentions, from some roots on.
+///
+/// Its vertices are continuations and operations; one more vertex,
+/// [`References::root`], leads to the roots. Parameters are not vertices but
+/// [uses](References::uses): an edge to its owner would mean something else.
+#[derive(Clone, Debug)]
+pub struct References {
+    nodes: Vec<Def>,
+    index: FxHashMap<Def, usize>,
+    uses: Vec<(usize, Def)>,
+    graph: Graph,
 }
 
-impl Mentions {
-    /// What `cont` mentions.
-    pub fn of(world: &World, cont: Cont) -> Mentions {
-        let data = world.cont(cont);
-        let body =
-            data.body.iter().flat_map(|body| std::iter::once(body.callee).chain(body.args.iter().copied()));
-        let filter = data.filter.iter().copied();
-        let mut mentions = Mentions::default();
-        for_each_node(world, body.chain(filter), |def| match world.node(def) {
-            Node::Cont(cont) => mentions.conts.push(cont),
-            Node::Param { .. } => mentions.params.push(def),
-            _ => {}
-        });
-        mentions
+impl References {
+    /// From `roots` on.
+    pub fn from_roots(world: &World, roots: &[Cont]) -> References {
+        let mut nodes = vec![];
+        let mut index = FxHashMap::default();
+        let mut number = |def: Def, nodes: &mut Vec<Def>| {
+            *index.entry(def).or_insert_with(|| {
+                nodes.push(def);
+                nodes.len() - 1
+            })
+        };
+        let (mut edges, mut uses) = (vec![], vec![]);
+        let roots: Vec<usize> = roots.iter().map(|&root| number(world.cont_def(root), &mut nodes)).collect();
+        let mut from = 0;
+        while let Some(&def) = nodes.get(from) {
+            for_each_mention(world, def, |mentioned| match world.node(mentioned) {
+                Node::Param { .. } => uses.push((from, mentioned)),
+                Node::Cont(_) => edges.push((from, number(mentioned, &mut nodes))),
+                _ if is_operation(world, mentioned) => edges.push((from, number(mentioned, &mut nodes))),
+                _ => {}
+            });
+            from += 1;
+        }
+        edges.extend(roots.iter().map(|&to| (nodes.len(), to)));
+        let graph = Graph::new(nodes.len() + 1, &edges);
+        References { nodes, index, uses, graph }
     }
+
+    /// All that the outside can get hold of: from exported continuations and
+    /// from the values of globals on.
+    pub fn of_program(world: &World) -> References {
+        References::from_roots(world, &program_roots(world))
+    }
+
+    /// The vertices but for the root: continuations and operations, in the order
+    /// they were found; the roots first.
+    pub fn nodes(&self) -> &[Def] {
+        &self.nodes
+    }
+
+    /// The continuations, in the order they were found.
+    pub fn conts<'a>(&'a self, world: &'a World) -> impl Iterator<Item = Cont> + 'a {
+        self.nodes.iter().filter_map(|&def| world.as_cont(def))
+    }
+
+    /// The vertex of a continuation or operation, if it is reachable.
+    pub fn index(&self, def: Def) -> Option<usize> {
+        self.index.get(&def).copied()
+    }
+
+    /// Every parameter that a vertex mentions by itself, with the vertex.
+    pub fn uses(&self) -> &[(usize, Def)] {
+        &self.uses
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The vertex that leads to the roots.
+    pub fn root(&self) -> usize {
+        self.nodes.len()
+    }
+}
+
+/// Calls `each` with what `def` mentions by itself, in order.
+fn for_each_mention(world: &World, def: Def, each: impl FnMut(Def)) {
+    match world.node(def) {
+        Node::Cont(cont) => mentions(world.cont(cont)).for_each(each),
+        _ => world.for_each_operand(def, each),
+    }
+}
+
+/// Callee, arguments and filters.
+fn mentions(data: &ContData) -> impl Iterator<Item = Def> + '_ {
+    let body =
+        data.body.iter().flat_map(|body| std::iter::once(body.callee).chain(body.args.iter().copied()));
+    body.chain(data.filter.iter().copied())
+}
+
+/// Exported continuations, then those in the values of globals.
+fn program_roots(world: &World) -> Vec<Cont> {
+    let is_exported = |linkage: &Linkage| matches!(linkage, Linkage::Exported(_));
+    let exported = world.conts().filter(|(_, data)| is_exported(&data.linkage)).map(|(cont, _)| cont);
+    let mut roots: Vec<Cont> = exported.collect();
+    let values = world.globals().filter_map(|(_, global)| global.init);
+    for_each_node(world, values, |def| roots.extend(world.as_cont(def)));
+    roots
+}
+
+/// Whether `def` is computed somewhere, rather than being there from the start.
+pub fn is_operation(world: &World, def: Def) -> bool {
+    let mut has_operand = false;
+    world.for_each_operand(def, |_| has_operand = true);
+    has_operand
 }
 
 /// Calls `each` with every node that `roots` reach through operands, once, users
@@ -54,81 +142,58 @@ pub fn for_each_node(world: &World, roots: impl IntoIterator<Item = Def>, mut ea
     }
 }
 
-/// The graph of mentions, from some roots on.
-///
-/// Vertex `v` is `conts[v]`; one more vertex, [`References::root`], leads to the roots.
-#[derive(Clone, Debug)]
-pub struct References {
-    conts: Vec<Cont>,
-    index: FxHashMap<Cont, usize>,
-    params: Vec<Vec<Def>>,
-    graph: Graph,
+/// Finds the values of continuation type behind operations. It remembers which
+/// operations have none behind them, so that asking for many bodies that share
+/// operations does not walk these again.
+pub struct ContinuationFinder<'a> {
+    world: &'a World,
+    has_any: FxHashMap<Def, bool>,
 }
 
-impl References {
-    /// From `roots` on.
-    pub fn from_roots(world: &World, roots: &[Cont]) -> References {
-        let mut conts = vec![];
-        let mut index = FxHashMap::default();
-        let mut number = |cont: Cont, conts: &mut Vec<Cont>| {
-            *index.entry(cont).or_insert_with(|| {
-                conts.push(cont);
-                conts.len() - 1
-            })
-        };
-        let (mut edges, mut params) = (vec![], vec![]);
-        let roots: Vec<usize> = roots.iter().map(|&root| number(root, &mut conts)).collect();
-        while let Some(&cont) = conts.get(params.len()) {
-            let mentions = Mentions::of(world, cont);
-            let from = params.len();
-            edges.extend(mentions.conts.iter().map(|&to| (from, number(to, &mut conts))));
-            params.push(mentions.params);
+impl<'a> ContinuationFinder<'a> {
+    /// One that has seen nothing.
+    pub fn new(world: &'a World) -> ContinuationFinder<'a> {
+        ContinuationFinder { world, has_any: FxHashMap::default() }
+    }
+
+    /// All values of continuation type that `roots` are or reach, in the order of
+    /// first mention.
+    pub fn find(&mut self, roots: &[Def]) -> Vec<Def> {
+        let mut found = vec![];
+        let mut seen = FxHashSet::default();
+        let mut stack: Vec<Def> = roots.iter().rev().copied().collect();
+        while let Some(def) = stack.pop() {
+            if !self.has_any(def) || !seen.insert(def) {
+                continue;
+            }
+            found.extend(self.is_continuation(def).then_some(def));
+            let first = stack.len();
+            self.world.for_each_operand(def, |operand| stack.push(operand));
+            stack[first..].reverse();
         }
-        edges.extend(roots.iter().map(|&to| (conts.len(), to)));
-        let graph = Graph::new(conts.len() + 1, &edges);
-        References { conts, index, params, graph }
+        found
     }
 
-    /// All that the outside can get hold of: from exported continuations and
-    /// from the values of globals on.
-    pub fn of_program(world: &World) -> References {
-        References::from_roots(world, &program_roots(world))
+    fn is_continuation(&self, def: Def) -> bool {
+        matches!(self.world.types.kind(self.world.ty(def)), TyKind::Cn(_))
     }
 
-    /// The continuations, in the order they were found; every root first.
-    pub fn conts(&self) -> &[Cont] {
-        &self.conts
+    fn has_any(&mut self, def: Def) -> bool {
+        let mut stack = vec![def];
+        while let Some(&next) = stack.last() {
+            let before = stack.len();
+            let mut any = self.is_continuation(next);
+            self.world.for_each_operand(next, |operand| match self.has_any.get(&operand) {
+                Some(&has) => any |= has,
+                None => stack.push(operand),
+            });
+            if stack.len() == before {
+                self.has_any.insert(next, any);
+                stack.pop();
+            }
+        }
+        self.has_any[&def]
     }
-
-    /// The vertex of a continuation, if it is reachable.
-    pub fn index(&self, cont: Cont) -> Option<usize> {
-        self.index.get(&cont).copied()
-    }
-
-    /// The parameters that a vertex mentions.
-    pub fn params(&self, vertex: usize) -> &[Def] {
-        &self.params[vertex]
-    }
-
-    /// The graph.
-    pub fn graph(&self) -> &Graph {
-        &self.graph
-    }
-
-    /// The vertex that leads to the roots.
-    pub fn root(&self) -> usize {
-        self.conts.len()
-    }
-}
-
-/// Exported continuations, then those in the values of globals.
-fn program_roots(world: &World) -> Vec<Cont> {
-    let is_exported = |linkage: &Linkage| matches!(linkage, Linkage::Exported(_));
-    let exported = world.conts().filter(|(_, data)| is_exported(&data.linkage)).map(|(cont, _)| cont);
-    let mut roots: Vec<Cont> = exported.collect();
-    let values = world.globals().filter_map(|(_, global)| global.init);
-    for_each_node(world, values, |def| roots.extend(world.as_cont(def)));
-    roots
 }
 
 /// The continuation that a parameter belongs to.

@@ -23,7 +23,7 @@ use rustc_hash::FxHashMap;
 use super::cfg::Cfg;
 use super::dominance::DomTree;
 use super::loops::LoopForest;
-use super::references::owner;
+use super::references::{is_operation, owner};
 use super::scope::Nesting;
 use crate::node::{ArithOp, Def, Node};
 use crate::types::{Prim, Ty};
@@ -72,13 +72,6 @@ impl Schedule {
     pub fn block(&self, vertex: usize) -> &[Def] {
         &self.blocks[vertex]
     }
-}
-
-/// Whether `def` is computed somewhere, rather than being there from the start.
-pub fn is_operation(world: &World, def: Def) -> bool {
-    let mut has_operand = false;
-    world.for_each_operand(def, |_| has_operand = true);
-    has_operand
 }
 
 /// Whether executing `def` reads or changes memory.

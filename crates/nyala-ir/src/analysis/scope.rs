@@ -24,6 +24,7 @@ use crate::world::World;
 pub struct Scope {
     conts: Vec<Cont>,
     members: FxHashSet<Cont>,
+    operations: FxHashSet<Def>,
     sole_users: FxHashSet<Cont>,
     free_params: Vec<Def>,
     lifted: Vec<Def>,
@@ -39,22 +40,27 @@ impl Scope {
     /// parameters of it.
     pub fn lifting(world: &World, entry: Cont, lifted: &[Def]) -> Scope {
         let refs = References::from_roots(world, &[entry]);
-        let entry = 0;
-        let is_member = members(world, &refs, entry, lifted);
-        let vertices: Vec<usize> = (0..refs.conts().len()).filter(|&vertex| is_member[vertex]).collect();
-        let conts: Vec<Cont> = vertices.iter().map(|&vertex| refs.conts()[vertex]).collect();
-        let sole_users = vertices
-            .iter()
-            .filter(|&&vertex| vertex != entry && refs.graph().preds(vertex).len() == 1)
-            .map(|&vertex| refs.conts()[vertex])
-            .collect();
-        Scope {
-            members: conts.iter().copied().collect(),
-            conts,
-            sole_users,
+        let is_member = members(world, &refs, lifted);
+        let mut scope = Scope {
+            conts: vec![],
+            members: FxHashSet::default(),
+            operations: FxHashSet::default(),
+            sole_users: FxHashSet::default(),
             free_params: free_params(world, &refs),
             lifted: lifted.to_vec(),
+        };
+        for (vertex, &def) in refs.nodes().iter().enumerate().filter(|&(vertex, _)| is_member[vertex]) {
+            let Some(cont) = world.as_cont(def) else {
+                scope.operations.insert(def);
+                continue;
+            };
+            scope.conts.push(cont);
+            scope.members.insert(cont);
+            if let (Some(user), true) = (sole_user(&refs, vertex), vertex != ENTRY) {
+                scope.sole_users.extend(world.as_cont(user).map(|_| cont));
+            }
         }
+        scope
     }
 
     /// What the scope is named after.
@@ -70,6 +76,11 @@ impl Scope {
     /// Whether `cont` is the entry or nested in it.
     pub fn contains(&self, cont: Cont) -> bool {
         self.members.contains(&cont)
+    }
+
+    /// Whether the operation `def` depends on a parameter of the scope.
+    pub fn computes(&self, def: Def) -> bool {
+        self.operations.contains(&def)
     }
 
     /// Whether `cont` is nested in the entry and mentioned by one body only.
@@ -94,43 +105,50 @@ impl Scope {
     }
 }
 
-/// What needs the parameters of `entry` or a lifted value, or the parameters of
+/// The vertex of the entry in references from it.
+const ENTRY: usize = 0;
+
+/// What needs the parameters of the entry or a lifted value, or the parameters of
 /// something that does: backwards from the uses, through all that mentions a member.
-fn members(world: &World, refs: &References, entry: usize, lifted: &[Def]) -> Vec<bool> {
+fn members(world: &World, refs: &References, lifted: &[Def]) -> Vec<bool> {
     let users = users_of_params(world, refs);
     // In what the lifted values belong to, they are not free.
-    let mut is_owner = vec![false; refs.conts().len() + 1];
+    let mut is_owner = vec![false; refs.nodes().len() + 1];
     is_owner[refs.root()] = true;
     for_each_node(world, lifted.iter().copied(), |def| {
-        if let Some(owner) = owner_of(world, def).and_then(|owner| refs.index(owner)) {
+        let owner = owner_of(world, def).map(|owner| world.cont_def(owner));
+        if let Some(owner) = owner.and_then(|owner| refs.index(owner)) {
             is_owner[owner] = true;
         }
     });
-    let mut is_member = vec![false; refs.conts().len()];
-    let mut work: Vec<usize> = std::iter::once(entry).chain(users_of_lifted(world, refs, lifted)).collect();
+    let mut is_member = vec![false; refs.nodes().len()];
+    let mut work: Vec<usize> = std::iter::once(ENTRY).chain(users_of_lifted(refs, lifted)).collect();
     while let Some(vertex) = work.pop() {
-        let blocked = vertex != entry && is_owner[vertex];
+        let blocked = vertex != ENTRY && is_owner[vertex];
         if blocked || std::mem::replace(&mut is_member[vertex], true) {
             continue;
         }
         work.extend(&users[vertex]);
         // Who mentions the entry itself is not inside for that reason.
-        if vertex != entry {
+        if vertex != ENTRY {
             work.extend(refs.graph().preds(vertex));
         }
     }
     is_member
 }
 
-fn users_of_lifted(world: &World, refs: &References, lifted: &[Def]) -> Vec<usize> {
-    let mentions = |&vertex: &usize| {
-        let mut found = false;
-        let body = world.cont(refs.conts()[vertex]).body.iter();
-        let roots = body.flat_map(|body| std::iter::once(body.callee).chain(body.args.iter().copied()));
-        for_each_node(world, roots, |def| found |= lifted.contains(&def));
-        found
-    };
-    if lifted.is_empty() { vec![] } else { (0..refs.conts().len()).filter(mentions).collect() }
+fn users_of_lifted(refs: &References, lifted: &[Def]) -> Vec<usize> {
+    let lifted: FxHashSet<Def> = lifted.iter().copied().collect();
+    let params = refs.uses().iter().filter(|(_, param)| lifted.contains(param)).map(|&(user, _)| user);
+    let operations = (0..refs.nodes().len()).filter(|&vertex| lifted.contains(&refs.nodes()[vertex]));
+    params.chain(operations.flat_map(|vertex| refs.graph().preds(vertex))).collect()
+}
+
+/// The one vertex that mentions `vertex`.
+fn sole_user(refs: &References, vertex: usize) -> Option<Def> {
+    let mut preds = refs.graph().preds(vertex);
+    let first = preds.next().filter(|&pred| pred != refs.root())?;
+    preds.next().is_none().then_some(refs.nodes()[first])
 }
 
 /// The parameters that something reachable mentions where their owner does not
@@ -138,26 +156,21 @@ fn users_of_lifted(world: &World, refs: &References, lifted: &[Def]) -> Vec<usiz
 fn free_params(world: &World, refs: &References) -> Vec<Def> {
     let doms = DomTree::new(refs.graph(), refs.root());
     let mut seen = FxHashSet::default();
-    let mut free = vec![];
-    for vertex in 0..refs.conts().len() {
-        let is_bound = |param: Def| {
-            let owner = refs.index(owner(world, param));
-            owner.is_some_and(|owner| doms.dominates(owner, vertex))
-        };
-        let here = refs.params(vertex).iter().copied();
-        free.extend(here.filter(|&param| !is_bound(param) && seen.insert(param)));
-    }
-    free
+    let is_free = |&(user, param): &(usize, Def)| {
+        let owner = refs.index(world.cont_def(owner(world, param)));
+        !owner.is_some_and(|owner| doms.dominates(owner, user))
+    };
+    let free = refs.uses().iter().copied().filter(is_free).map(|(_, param)| param);
+    free.filter(|&param| seen.insert(param)).collect()
 }
 
 /// For each vertex, who else mentions one of its parameters.
 fn users_of_params(world: &World, refs: &References) -> Vec<Vec<usize>> {
-    let mut users = vec![vec![]; refs.conts().len()];
-    for vertex in 0..refs.conts().len() {
-        for &param in refs.params(vertex) {
-            if let Some(owner) = refs.index(owner(world, param)).filter(|&owner| owner != vertex) {
-                users[owner].push(vertex);
-            }
+    let mut users = vec![vec![]; refs.nodes().len()];
+    for &(user, param) in refs.uses() {
+        let owner = refs.index(world.cont_def(owner(world, param)));
+        if let Some(owner) = owner.filter(|&owner| owner != user) {
+            users[owner].push(user);
         }
     }
     users
@@ -187,12 +200,16 @@ impl Nesting {
     fn of(world: &World, refs: &References) -> Nesting {
         let doms = DomTree::new(refs.graph(), refs.root());
         let parents = parents(world, refs, &doms);
-        let mut nesting =
-            Nesting { conts: refs.conts().to_vec(), parent: SecondaryMap::new(), depth: SecondaryMap::new() };
+        let mut nesting = Nesting {
+            conts: refs.conts(world).collect(),
+            parent: SecondaryMap::new(),
+            depth: SecondaryMap::new(),
+        };
+        let cont_at = |vertex: usize| refs.nodes().get(vertex).and_then(|&def| world.as_cont(def));
         // An owner dominates what is nested in it, so its depth is known first.
-        for &vertex in doms.preorder().iter().filter(|&&vertex| vertex != refs.root()) {
-            let cont = refs.conts()[vertex];
-            if let Some(parent) = parents[vertex].map(|parent| refs.conts()[parent]) {
+        for &vertex in doms.preorder() {
+            let Some(cont) = cont_at(vertex) else { continue };
+            if let Some(parent) = parents[vertex].and_then(cont_at) {
                 nesting.parent[cont] = Some(parent);
                 nesting.depth[cont] = nesting.depth[parent] + 1;
             }
@@ -219,8 +236,8 @@ impl Nesting {
 /// The innermost owner that each vertex needs.
 fn parents(world: &World, refs: &References, doms: &DomTree) -> Vec<Option<usize>> {
     let users = users_of_params(world, refs);
-    let mut parents: Vec<Option<usize>> = vec![None; refs.conts().len()];
-    let mut merged = UnionFind::new(refs.conts().len());
+    let mut parents: Vec<Option<usize>> = vec![None; refs.nodes().len()];
+    let mut merged = UnionFind::new(refs.nodes().len());
     let mut owners: Vec<usize> = (0..users.len()).filter(|&owner| !users[owner].is_empty()).collect();
     owners.sort_by_key(|&owner| std::cmp::Reverse(doms.depth(owner)));
     for owner in owners {

@@ -12,7 +12,7 @@ use crate::world::World;
 pub(super) fn check(verifier: &mut Verifier<'_>, refs: &References, nodes: &[Def]) {
     let world = verifier.world;
     let mut first_use: FxHashMap<Def, Place> = FxHashMap::default();
-    for &cont in refs.conts() {
+    for cont in refs.conts(world) {
         for &arg in world.cont(cont).body.iter().flat_map(|body| &body.args) {
             use_token(verifier, &mut first_use, arg, Place::Body(cont));
             if is_effect_result(world, arg) {
@@ -21,10 +21,8 @@ pub(super) fn check(verifier: &mut Verifier<'_>, refs: &References, nodes: &[Def
             }
         }
     }
-    // Nodes are visited in the order they were made, so the later use is at fault.
-    let mut nodes = nodes.to_vec();
-    nodes.sort_unstable();
-    for def in nodes {
+    // Nodes come in the order they were made, so the later use is at fault.
+    for &def in nodes {
         let operands = world.operands(def);
         for &operand in &operands {
             use_token(verifier, &mut first_use, operand, Place::Node(def));
