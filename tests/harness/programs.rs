@@ -6,6 +6,8 @@ use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use nyala_driver::{Options, Report, Session, pipeline};
+use nyala_span::SourceMap;
+use nyala_syntax::Parse;
 use nyala_tests::expectations::Expectations;
 use nyala_tests::{files, snapshot};
 
@@ -23,6 +25,7 @@ fn main() -> ExitCode {
     add("accept", "tests/check/accept", accept);
     add("accept", "examples", accept);
     add("reject", "tests/check/reject", reject);
+    add("format", ".", format);
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
@@ -52,6 +55,29 @@ fn reject(path: &Path) -> Result<(), Failed> {
         return Err("no error was reported".into());
     }
     Ok(snapshot::compare(&path.with_extension("stderr"), &drawn(&session))?)
+}
+
+/// Formatting keeps the meaning, and formatted text stays as it is.
+fn format(path: &Path) -> Result<(), Failed> {
+    let text = std::fs::read_to_string(path)?;
+    let Some((formatted, tree)) = format_text(&text) else { return Ok(()) };
+    let (again, tree_again) = format_text(&formatted).ok_or("the formatted text has syntax errors")?;
+    if tree != tree_again {
+        return Err(format!("the tree changed:\n{}", snapshot::difference(&tree, &tree_again)).into());
+    }
+    if formatted != again {
+        return Err(format!("not stable:\n{}", snapshot::difference(&formatted, &again)).into());
+    }
+    Ok(())
+}
+
+/// The formatted text with the structure of its tree; none if there are syntax errors.
+fn format_text(text: &str) -> Option<(String, String)> {
+    let mut sources = SourceMap::default();
+    let id = sources.add("format.impala", text).ok()?;
+    let file = sources.file(id);
+    let Parse { file: tree, errors } = nyala_syntax::parse(file);
+    errors.is_empty().then(|| (nyala_syntax::format(&tree, file), nyala_syntax::dump(&tree)))
 }
 
 fn drawn(session: &Session) -> String {

@@ -7,7 +7,7 @@ use nyala_syntax::{Parse, ParseOptions};
 
 use crate::session::Session;
 
-/// Parses all files of the session; none if one of them could not even be read.
+/// Parses all files of the session.
 fn parse(session: &mut Session) -> Option<Vec<nyala_syntax::ast::File>> {
     if session.has_errors() {
         return None;
@@ -19,7 +19,14 @@ fn parse(session: &mut Session) -> Option<Vec<nyala_syntax::ast::File>> {
         trees.push(file);
         session.diagnostics.extend(errors);
     }
-    Some(trees)
+    (!session.has_errors()).then_some(trees)
+}
+
+/// Writes the one file of the session in canonical form.
+pub fn format(session: &mut Session) -> Option<String> {
+    let trees = parse(session)?;
+    let (_, file) = session.sources.files().next()?;
+    Some(nyala_syntax::format(trees.first()?, file))
 }
 
 /// Reports what is wrong with the program.

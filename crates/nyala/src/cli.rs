@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use nyala_driver::{Dialect, Options, Session};
 
-use crate::commands::check;
+use crate::commands::{check, fmt};
 
 /// The compiler for Impala: high-level libraries, the speed of hand-tuned code.
 ///
@@ -22,6 +22,7 @@ pub struct Cli {
 #[derive(Subcommand)]
 pub enum Command {
     Check(check::CheckArgs),
+    Fmt(fmt::FmtArgs),
 }
 
 /// The program, and how to read it.

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 pub mod check;
+pub mod fmt;
 
 use std::process::ExitCode;
 
@@ -10,5 +11,6 @@ use crate::cli::{Cli, Command};
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Check(args) => check::run(args),
+        Command::Fmt(args) => fmt::run(args),
     }
 }

@@ -107,6 +107,27 @@ fn codes_are_explained() {
 }
 
 #[test]
+fn formatting_replaces_the_file() {
+    let folder = Folder::new("fmt");
+    let path = folder.file("a.impala", "fn  f( )->i32{1}\n");
+    let (status, stdout, _) = run(&["fmt", "--check", &path], "");
+    assert_eq!((status, stdout.trim()), (Some(1), path.as_str()));
+    assert_eq!(run(&["fmt", &path], ""), (Some(0), String::new(), String::new()));
+    assert_eq!(run(&["fmt", "--check", &path], "").0, Some(0));
+    let (status, stdout, _) = run(&["fmt", "-"], "fn  f( )->i32{1}\n");
+    assert_eq!((status, stdout), (Some(0), fs::read_to_string(&path).expect("it was just written")));
+}
+
+#[test]
+fn a_file_with_errors_is_not_formatted() {
+    let folder = Folder::new("fmt-bad");
+    let path = folder.file("bad.impala", BAD);
+    let (status, _, stderr) = run(&["fmt", &path], "");
+    assert!(status == Some(1) && stderr.contains("E0101"), "{stderr}");
+    assert_eq!(fs::read_to_string(&path).expect("it is still there"), BAD);
+}
+
+#[test]
 fn a_reader_that_goes_away_is_no_error() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_nyala"));
     command.args(["check", "--explain", "E0020"]).stdout(Stdio::piped()).stderr(Stdio::piped());
