@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use files::{TestFile, find_cont};
 use libtest_mimic::Failed;
 use nyala_ir::analysis::{Cfg, DomTree, LoopForest, Mode, Nesting, Schedule, Scope};
+use nyala_ir::dot::dot;
 use nyala_ir::{Cont, Def, Node, World, text};
 
 fn main() -> ExitCode {
@@ -18,8 +19,10 @@ fn main() -> ExitCode {
 
 fn render(file: &TestFile) -> Result<String, Failed> {
     let world = file.world()?;
-    if file.name == "nesting" {
-        return Ok(file.expecting(&nesting(&world)));
+    match file.name.as_str() {
+        "nesting" => return Ok(file.expecting(&nesting(&world))),
+        "dot" => return Ok(file.expecting(&dot(&world))),
+        _ => {}
     }
     let entry = file.args.first().ok_or("the first line names no entry")?;
     let scope = Scope::new(&world, find_cont(&world, entry)?);

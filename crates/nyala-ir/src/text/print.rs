@@ -555,6 +555,7 @@ impl Printer<'_> {
             }
             _ => match self.locals.get(&def) {
                 Some(local) => local.clone(),
+                None if matches!(self.world.node(def), Node::Lit(_)) => return self.op(def, None),
                 None => return self.put(format_args!("{def}")),
             },
         };
