@@ -399,7 +399,8 @@ impl InterpError {
             }
             diagnostic.notes.push(format!("in `{}`", frame.function));
             if let Some(call) = frame.call.filter(|call| !call.is_none()) {
-                let label = nyala_span::Label { span: call, message: format!("`{}` is called here", frame.function) };
+                let label =
+                    nyala_span::Label { span: call, message: format!("`{}` is called here", frame.function) };
                 diagnostic.secondary.push(label);
             }
         }

@@ -143,9 +143,11 @@ fn finish(
     options: &Options,
 ) -> Result<Run, Box<InterpError>> {
     let ending = args.and_then(|args| machine.run(cont, args)).map_err(|kind| machine.error(kind))?;
-    machine.io.output.flush().map_err(|error| {
-        machine.error(Box::new(ErrorKind::Io { error: error.to_string() }))
-    })?;
+    machine
+        .io
+        .output
+        .flush()
+        .map_err(|error| machine.error(Box::new(ErrorKind::Io { error: error.to_string() })))?;
     let (count, bytes, first) = machine.memory.live_heap();
     if options.leaks && count > 0 {
         let kind = ErrorKind::Leak { count, bytes };

@@ -63,12 +63,7 @@ pub(crate) enum Ret {
 pub(crate) type Results = SmallVec<[Value; 2]>;
 
 impl<'w, 'io> Machine<'w, 'io> {
-    pub(crate) fn new(
-        world: &'w World,
-        entry: Cont,
-        options: &Options,
-        io: Io<'io>,
-    ) -> Machine<'w, 'io> {
+    pub(crate) fn new(world: &'w World, entry: Cont, options: &Options, io: Io<'io>) -> Machine<'w, 'io> {
         let nothing = Scope {
             id: u32::MAX,
             blocks: vec![],

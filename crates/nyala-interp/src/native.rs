@@ -3,10 +3,10 @@
 use nyala_ir::{ArithFlags, ArithOp, CmpOp, Cont, Intrinsic, Linkage, Prim, Ty, TyKind, eval};
 use smallvec::smallvec;
 
+use crate::Ending;
 use crate::compile::scalar;
 use crate::errors::{AccessKind, Checked, ErrorKind, MemoryKind, malformed};
 use crate::host::{self, Call, Reply, math_function};
-use crate::Ending;
 use crate::machine::{Machine, Results, Ret};
 use crate::parallel::RegionKind;
 use crate::value::Value;
@@ -209,7 +209,8 @@ impl Machine<'_, '_> {
             Some(addr) => addr,
             None => {
                 let size = count.saturating_mul(elem.size);
-                let addr = self.memory.allocate(size, elem.align.max(16), MemoryKind::Shared, self.call_span())?;
+                let addr =
+                    self.memory.allocate(size, elem.align.max(16), MemoryKind::Shared, self.call_span())?;
                 if let Some(at) = region {
                     self.regions[at].shared.insert(place, addr);
                 }
@@ -323,7 +324,9 @@ fn kernel(grid: &Value, block: &Value) -> Checked<RegionKind> {
         Some([part(0)?, part(1)?, part(2)?])
     };
     let (Some(grid), Some(block)) = (size(grid), size(block)) else {
-        return Err(Box::new(ErrorKind::Unsupported { what: "a kernel of negative or undefined size".into() }));
+        return Err(Box::new(ErrorKind::Unsupported {
+            what: "a kernel of negative or undefined size".into(),
+        }));
     };
     let fits = (0..3).all(|d| block[d] > 0 && grid[d].is_multiple_of(block[d]));
     let threads: u64 = block.iter().map(|&size| u64::from(size)).product();

@@ -370,7 +370,8 @@ impl Machine<'_, '_> {
 
     fn diverged(&self, here: &[(u32, u32)], other: &[(u32, u32)]) -> Box<ErrorKind> {
         let span = |place: &[(u32, u32)]| {
-            let last = place.last().map(|&(scope, block)| self.program.scope(scope).blocks[block as usize].span);
+            let last =
+                place.last().map(|&(scope, block)| self.program.scope(scope).blocks[block as usize].span);
             last.unwrap_or(nyala_span::Span::NONE)
         };
         Box::new(ErrorKind::BarrierDivergence { here: span(here), other: span(other) })

@@ -54,12 +54,7 @@ impl Machine<'_, '_> {
     }
 
     /// Applies a function on scalars of type `ty`, lane by lane if it is simd.
-    fn lanes(
-        &self,
-        ty: Ty,
-        args: &[Value],
-        apply: &dyn Fn(Prim, &[u64]) -> Checked<u64>,
-    ) -> Checked<Value> {
+    fn lanes(&self, ty: Ty, args: &[Value], apply: &dyn Fn(Prim, &[u64]) -> Checked<u64>) -> Checked<Value> {
         if args.iter().any(|arg| matches!(arg, Value::Undef)) {
             return Ok(Value::Undef);
         }

@@ -87,8 +87,7 @@ impl Races {
     /// A region or thread begins.
     pub(crate) fn begin(&mut self) {
         if self.tasks.is_empty() {
-            let program =
-                Task { parent: 0, region: 0, group: 0, epoch: 0, is_lane: false, is_thread: false };
+            let program = Task { parent: 0, region: 0, group: 0, epoch: 0, is_lane: false, is_thread: false };
             self.tasks.push(program);
         }
         self.open += 1;

@@ -76,7 +76,9 @@ impl Machine<'_, '_> {
             frames.drain(KEPT..KEPT + omitted);
         }
         let span = |caller: Option<Place>| caller.map(|caller| self.span_at(caller, AT_CALL));
-        let frames = frames.into_iter().map(|(function, caller)| Frame { function: function.into(), call: span(caller) });
+        let frames = frames
+            .into_iter()
+            .map(|(function, caller)| Frame { function: function.into(), call: span(caller) });
         (frames.collect(), (omitted > 0).then_some((KEPT, omitted)))
     }
 

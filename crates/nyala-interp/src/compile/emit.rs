@@ -48,11 +48,7 @@ pub(super) fn scope(program: &mut Program<'_>, memory: &mut Memory, flow: &Flow)
 }
 
 /// Compiles a constant expression into a scope of one block that ends nowhere.
-pub(super) fn expression(
-    program: &mut Program<'_>,
-    memory: &mut Memory,
-    def: Def,
-) -> Checked<(Scope, Reg)> {
+pub(super) fn expression(program: &mut Program<'_>, memory: &mut Memory, def: Def) -> Checked<(Scope, Reg)> {
     let mut emitter = Emitter::new(program, memory, FxHashMap::default());
     emitter.open(FRAME, 0);
     emitter.demand([def])?;
@@ -461,9 +457,8 @@ impl<'a, 'w> Emitter<'a, 'w> {
                 let wrap = flags.wrap;
                 Op::fast_arith(op, prim, wrap, dst, a, b).unwrap_or(Op::Arith { op, prim, wrap, dst, a, b })
             }),
-            (Node::Cmp { op, lhs, .. }, &[a, b]) => prim_of(lhs).map(|prim| {
-                Op::fast_cmp(op, prim, dst, a, b).unwrap_or(Op::Cmp { op, prim, dst, a, b })
-            }),
+            (Node::Cmp { op, lhs, .. }, &[a, b]) => prim_of(lhs)
+                .map(|prim| Op::fast_cmp(op, prim, dst, a, b).unwrap_or(Op::Cmp { op, prim, dst, a, b })),
             (Node::Cast(value), &[a]) => match (prim_of(value), prim_of(def)) {
                 (Some(from), Some(to)) => Some(Op::Cast { from, to, dst, a }),
                 _ => None,

@@ -17,9 +17,7 @@ pub(crate) fn math_function(symbol: &str) -> Option<(MathOp, Prim)> {
 }
 
 fn llvm(name: &str) -> Option<(MathOp, Prim)> {
-    let bits = |op, width: &str| {
-        Some((op, if width == "64" { Prim::U64 } else { Prim::U32 }))
-    };
+    let bits = |op, width: &str| Some((op, if width == "64" { Prim::U64 } else { Prim::U32 }));
     if let Some(width) = name.strip_prefix("x86.bmi.pext.") {
         return bits(MathOp::Pext, width);
     }

@@ -280,7 +280,9 @@ impl Allocation {
             self.is_init(at, size).then(|| self.read(at, size))
         };
         match &shape.kind {
-            ShapeKind::Prim(prim) => scalar(prim.bytes()).map_or(Value::Undef, |bits| Value::prim(*prim, bits)),
+            ShapeKind::Prim(prim) => {
+                scalar(prim.bytes()).map_or(Value::Undef, |bits| Value::prim(*prim, bits))
+            }
             ShapeKind::Ptr => scalar(8).map_or(Value::Undef, Value::Bits),
             ShapeKind::Fn => self.fns.get(&at).cloned().unwrap_or_default(),
             ShapeKind::Parts(parts) => {

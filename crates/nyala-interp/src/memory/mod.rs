@@ -147,7 +147,12 @@ impl Memory {
     }
 
     /// A local variable. It is freed when the token is dropped.
-    pub(crate) fn allocate_slot(&mut self, size: u64, align: u64, made: Span) -> Checked<(u64, Rc<SlotToken>)> {
+    pub(crate) fn allocate_slot(
+        &mut self,
+        size: u64,
+        align: u64,
+        made: Span,
+    ) -> Checked<(u64, Rc<SlotToken>)> {
         let addr = self.allocate(size, align, MemoryKind::Slot, made)?;
         let alloc = self.number_of(addr).expect("an address just given out");
         let token = Rc::new(SlotToken { alloc, graveyard: self.graveyard.clone() });
