@@ -24,7 +24,7 @@ mod live;
 use std::rc::Rc;
 
 use cranelift_entity::SecondaryMap;
-use nyala_ir::analysis::references::for_each_node;
+use nyala_ir::analysis::references::ContinuationFinder;
 use nyala_ir::analysis::{DomTree, Graph, Nesting};
 use nyala_ir::{Body, Cont, Def, Global, Node, Prim, Ty, TyKind, World};
 use rustc_hash::FxHashMap;
@@ -110,10 +110,11 @@ impl<'w> Program<'w> {
         let mut conts = vec![entry];
         let mut index = FxHashMap::from_iter([(entry, 0)]);
         let mut edges = vec![];
+        let mut finder = ContinuationFinder::new(self.world);
         let mut from = 0;
         while let Some(&cont) = conts.get(from) {
-            let roots = self.world.cont(cont).body.iter().flat_map(body_roots);
-            for_each_node(self.world, roots, |def| {
+            let roots: Vec<Def> = self.world.cont(cont).body.iter().flat_map(body_roots).collect();
+            for def in finder.find(&roots) {
                 if let Node::Cont(to) = self.world.node(def)
                     && to != entry
                     && self.roots[to] == Some(entry)
@@ -124,7 +125,7 @@ impl<'w> Program<'w> {
                     });
                     edges.push((from, to));
                 }
-            });
+            }
             from += 1;
         }
         let order = Graph::new(conts.len(), &edges).reverse_post_order(0);
