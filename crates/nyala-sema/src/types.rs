@@ -17,6 +17,7 @@
 //! So equal types have equal [`Ty`], people see the form they write, and an
 //! unknown result type can still become a tuple.
 
+use std::cell::Cell;
 use std::collections::hash_map::Entry;
 use std::fmt;
 
@@ -163,10 +164,26 @@ pub enum TyKind {
     Infer(TyVar),
 }
 
+/// What is known of a type without walking it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TyInfo {
+    /// How deeply it nests; saturates.
+    pub depth: u16,
+    /// How many types it is made of when written out; saturates.
+    pub size: u32,
+    /// Whether a variable of inference occurs in it.
+    pub has_infer: bool,
+    /// Whether a type parameter occurs in it.
+    pub has_param: bool,
+    /// Whether the error type occurs in it.
+    pub has_error: bool,
+}
+
 /// All types of a program.
 #[derive(Clone)]
 pub struct Types {
     kinds: PrimaryMap<Ty, TyKind>,
+    infos: PrimaryMap<Ty, TyInfo>,
     interned: FxHashMap<TyKind, Ty>,
     /// The names of structs, for printing types.
     pub struct_names: PrimaryMap<StructId, Name>,
@@ -187,6 +204,7 @@ impl Types {
     pub fn new() -> Types {
         let mut types = Types {
             kinds: PrimaryMap::new(),
+            infos: PrimaryMap::new(),
             interned: FxHashMap::default(),
             struct_names: PrimaryMap::new(),
             enum_names: PrimaryMap::new(),
@@ -207,10 +225,16 @@ impl Types {
         match self.interned.entry(kind) {
             Entry::Occupied(entry) => *entry.get(),
             Entry::Vacant(entry) => {
+                self.infos.push(info_of(entry.key(), &self.infos));
                 let ty = self.kinds.push(entry.key().clone());
                 *entry.insert(ty)
             }
         }
+    }
+
+    /// What is known of `ty` without walking it.
+    pub fn info(&self, ty: Ty) -> TyInfo {
+        self.infos[ty]
     }
 
     /// What `ty` is.
@@ -310,36 +334,54 @@ impl Types {
     }
 
     /// `ty` with each type parameter replaced by what `with` says.
+    ///
+    /// Takes time in the number of different types in `ty`, not in its written size.
     pub fn substitute(&mut self, ty: Ty, with: &FxHashMap<TyParam, Ty>) -> Ty {
         if with.is_empty() {
             return ty;
         }
+        self.substitute_memo(ty, &mut Substitution { with, done: FxHashMap::default() })
+    }
+
+    fn substitute_memo(&mut self, ty: Ty, with: &mut Substitution<'_>) -> Ty {
+        if !self.info(ty).has_param {
+            return ty;
+        }
+        if let Some(&done) = with.done.get(&ty) {
+            return done;
+        }
+        let new = self.substitute_parts(ty, with);
+        with.done.insert(ty, new);
+        new
+    }
+
+    fn substitute_parts(&mut self, ty: Ty, with: &mut Substitution<'_>) -> Ty {
         match self.kind(ty).clone() {
-            TyKind::Param(param) => with.get(&param).copied().unwrap_or(ty),
+            TyKind::Param(param) => with.with.get(&param).copied().unwrap_or(ty),
             TyKind::Error | TyKind::Never | TyKind::Prim(_) | TyKind::Infer(_) => ty,
             TyKind::Tuple(parts) => {
                 let parts = self.substitute_all(&parts, with);
                 self.tuple(&parts)
             }
             TyKind::Array(elem, len) => {
-                let elem = self.substitute(elem, with);
+                let elem = self.substitute_memo(elem, with);
                 self.intern(TyKind::Array(elem, len))
             }
             TyKind::Slice(elem) => {
-                let elem = self.substitute(elem, with);
+                let elem = self.substitute_memo(elem, with);
                 self.intern(TyKind::Slice(elem))
             }
             TyKind::Simd(elem, lanes) => {
-                let elem = self.substitute(elem, with);
+                let elem = self.substitute_memo(elem, with);
                 self.intern(TyKind::Simd(elem, lanes))
             }
             TyKind::Ptr { kind, space, pointee } => {
-                let pointee = self.substitute(pointee, with);
+                let pointee = self.substitute_memo(pointee, with);
                 self.ptr(kind, space, pointee)
             }
             TyKind::Fn { params, ret } => {
                 let params = self.substitute_all(&params, with);
-                let ret = self.substitute(ret, with);
+                let ret = self.substitute_memo(ret, with);
                 self.func(&params, ret)
             }
             TyKind::Struct(id, args) => {
@@ -353,20 +395,62 @@ impl Types {
         }
     }
 
-    fn substitute_all(&mut self, tys: &[Ty], with: &FxHashMap<TyParam, Ty>) -> Vec<Ty> {
-        tys.iter().map(|&ty| self.substitute(ty, with)).collect()
+    fn substitute_all(&mut self, tys: &[Ty], with: &mut Substitution<'_>) -> Vec<Ty> {
+        tys.iter().map(|&ty| self.substitute_memo(ty, with)).collect()
     }
 
-    /// `ty` as people write it.
+    /// `ty` as people write it; what is very long is cut off.
     pub fn display(&self, ty: Ty) -> TyDisplay<'_> {
-        TyDisplay { types: self, ty }
+        TyDisplay { types: self, ty, budget: Cell::new(DISPLAY_PARTS) }
     }
 }
+
+/// What a substitution replaces, and what it has replaced already.
+struct Substitution<'a> {
+    with: &'a FxHashMap<TyParam, Ty>,
+    done: FxHashMap<Ty, Ty>,
+}
+
+fn info_of(kind: &TyKind, infos: &PrimaryMap<Ty, TyInfo>) -> TyInfo {
+    let mut info = TyInfo {
+        depth: 0,
+        size: 1,
+        has_infer: matches!(kind, TyKind::Infer(_)),
+        has_param: matches!(kind, TyKind::Param(_)),
+        has_error: matches!(kind, TyKind::Error),
+    };
+    let mut add = |part: Ty| {
+        let part = infos[part];
+        info.depth = info.depth.max(part.depth);
+        info.size = info.size.saturating_add(part.size);
+        info.has_infer |= part.has_infer;
+        info.has_param |= part.has_param;
+        info.has_error |= part.has_error;
+    };
+    match kind {
+        TyKind::Error | TyKind::Never | TyKind::Prim(_) | TyKind::Param(_) | TyKind::Infer(_) => {}
+        TyKind::Tuple(parts) | TyKind::Struct(_, parts) | TyKind::Enum(_, parts) => {
+            parts.iter().copied().for_each(add);
+        }
+        TyKind::Array(elem, _) | TyKind::Slice(elem) | TyKind::Simd(elem, _) => add(*elem),
+        TyKind::Ptr { pointee, .. } => add(*pointee),
+        TyKind::Fn { params, ret } => {
+            params.iter().copied().for_each(&mut add);
+            add(*ret);
+        }
+    }
+    info.depth = info.depth.saturating_add(1);
+    info
+}
+
+/// How many parts of a type are printed before the rest is left out.
+const DISPLAY_PARTS: u32 = 200;
 
 /// A type ready to be printed; see [`Types::display`].
 pub struct TyDisplay<'a> {
     types: &'a Types,
     ty: Ty,
+    budget: Cell<u32>,
 }
 
 impl TyDisplay<'_> {
@@ -375,7 +459,10 @@ impl TyDisplay<'_> {
             if i > 0 {
                 f.write_str(", ")?;
             }
-            write!(f, "{}", self.types.display(part))?;
+            self.ty(f, part)?;
+            if self.budget.get() == 0 {
+                break;
+            }
         }
         Ok(())
     }
@@ -389,12 +476,11 @@ impl TyDisplay<'_> {
         }
         Ok(())
     }
-}
 
-impl fmt::Display for TyDisplay<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let show = |ty: Ty| self.types.display(ty);
-        match self.types.kind(self.ty) {
+    fn ty(&self, f: &mut fmt::Formatter<'_>, ty: Ty) -> fmt::Result {
+        let Some(budget) = self.budget.get().checked_sub(1) else { return f.write_str("..") };
+        self.budget.set(budget);
+        match self.types.kind(ty) {
             TyKind::Error => f.write_str("{error}"),
             TyKind::Never => f.write_str("!"),
             TyKind::Prim(prim) => f.write_str(prim.name()),
@@ -403,30 +489,49 @@ impl fmt::Display for TyDisplay<'_> {
                 self.list(f, parts)?;
                 f.write_str(")")
             }
-            TyKind::Array(elem, len) => write!(f, "[{} * {len}]", show(*elem)),
-            TyKind::Slice(elem) => write!(f, "[{}]", show(*elem)),
-            TyKind::Simd(elem, lanes) => write!(f, "simd[{} * {lanes}]", show(*elem)),
+            TyKind::Array(elem, len) => {
+                f.write_str("[")?;
+                self.ty(f, *elem)?;
+                write!(f, " * {len}]")
+            }
+            TyKind::Slice(elem) => {
+                f.write_str("[")?;
+                self.ty(f, *elem)?;
+                f.write_str("]")
+            }
+            TyKind::Simd(elem, lanes) => {
+                f.write_str("simd[")?;
+                self.ty(f, *elem)?;
+                write!(f, " * {lanes}]")
+            }
             TyKind::Ptr { kind, space, pointee } => {
-                f.write_str(match kind {
-                    PtrKind::Shared => "&",
-                    PtrKind::Mut => "&mut ",
-                    PtrKind::Owned => "~",
-                })?;
-                if *space != 0 {
-                    write!(f, "[{space}]")?;
+                let mutable = *kind == PtrKind::Mut;
+                f.write_str(if *kind == PtrKind::Owned { "~" } else { "&" })?;
+                f.write_str(if mutable { "mut" } else { "" })?;
+                match space {
+                    0 => f.write_str(if mutable { " " } else { "" })?,
+                    space => write!(f, "[{space}]")?,
                 }
-                write!(f, "{}", show(*pointee))
+                self.ty(f, *pointee)
             }
             TyKind::Fn { params, ret } => {
                 f.write_str("fn(")?;
                 self.list(f, params)?;
-                write!(f, ") -> {}", show(*ret))
+                f.write_str(") -> ")?;
+                self.ty(f, *ret)
             }
             TyKind::Struct(id, args) => self.applied(f, self.types.struct_names[*id], args),
             TyKind::Enum(id, args) => self.applied(f, self.types.enum_names[*id], args),
             TyKind::Param(param) => write!(f, "{}", self.types.param_names[*param]),
             TyKind::Infer(_) => f.write_str("_"),
         }
+    }
+}
+
+impl fmt::Display for TyDisplay<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.budget.set(DISPLAY_PARTS);
+        self.ty(f, self.ty)
     }
 }
 

@@ -1,0 +1,209 @@
+//! The state of checking a program, and the order of its steps.
+
+use cranelift_entity::PrimaryMap;
+use nyala_span::{Diagnostic, Name, Span};
+use nyala_syntax::ast::{self, Dialect};
+use rustc_hash::FxHashMap;
+
+use crate::errors::Error;
+use crate::infer::Body;
+use crate::scope::{AliasId, Def, Module, ModuleId, Modules, UseId};
+use crate::tree::{self, Abi, FnId, Program, StaticId};
+use crate::types::{EnumId, StructId, Ty, TyParam};
+use crate::{constness, exhaustive, warnings};
+
+/// One file of a program.
+#[derive(Clone, Copy)]
+pub struct CheckFile<'a> {
+    /// Its syntax tree.
+    pub ast: &'a ast::File,
+    /// Whether it belongs to the prelude, whose names the program may define anew.
+    pub is_prelude: bool,
+}
+
+/// What checking found.
+pub struct Checked {
+    /// The typed tree; may be lowered only if nothing in `diagnostics` is an error.
+    pub program: Program,
+    /// Errors and warnings.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Checks a program: all its files, in any order.
+pub fn check(files: &[CheckFile<'_>]) -> Checked {
+    let mut checker = Checker::new();
+    for file in files {
+        checker.collect_file(file);
+    }
+    checker.check_items();
+    let Checker { program, mut diagnostics, .. } = checker;
+    diagnostics.extend(exhaustive::check(&program));
+    diagnostics.extend(constness::check(&program));
+    // Warnings about a program that is wrong are often consequences.
+    if !diagnostics.iter().any(Diagnostic::is_error) {
+        diagnostics.extend(warnings::check(&program, &|span| {
+            files.iter().any(|file| file.is_prelude && file.ast.span.contains(span.lo))
+        }));
+    }
+    Checked { program, diagnostics }
+}
+
+/// Everything that is known while checking.
+pub(crate) struct Checker<'a> {
+    pub program: Program,
+    pub diagnostics: Vec<Diagnostic>,
+    pub modules: Modules,
+    /// The module of the program's files.
+    pub root: ModuleId,
+    /// The module of the prelude's files.
+    pub prelude: ModuleId,
+    pub fns: PrimaryMap<FnId, FnInfo<'a>>,
+    pub structs: PrimaryMap<StructId, StructInfo<'a>>,
+    pub enums: PrimaryMap<EnumId, EnumInfo<'a>>,
+    pub statics: PrimaryMap<StaticId, StaticInfo<'a>>,
+    pub aliases: PrimaryMap<AliasId, AliasInfo<'a>>,
+    pub uses: PrimaryMap<UseId, UseInfo<'a>>,
+    /// The body that is being checked.
+    pub body: Body,
+    /// How many expressions are open, over all bodies that wait for another.
+    pub depth: usize,
+}
+
+/// Where an item stands.
+#[derive(Clone, Copy)]
+pub(crate) struct Home {
+    pub module: ModuleId,
+    pub dialect: Dialect,
+    /// Whether it stands in a block, and sees the names of the body around it.
+    pub in_block: bool,
+}
+
+/// How far something that is found on demand has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Progress {
+    /// Nobody has asked yet.
+    Open,
+    /// Being found.
+    Running,
+    /// Found.
+    Done,
+}
+
+/// A function while its program is checked.
+pub(crate) struct FnInfo<'a> {
+    pub ast: &'a ast::FnItem,
+    pub attrs: &'a [ast::Attr],
+    pub home: Home,
+    /// Who defines it, for declarations.
+    pub abi: Option<Abi>,
+    /// The types of its parameters.
+    pub params: Vec<Ty>,
+    /// How many of its last parameters are implicit.
+    pub n_implicit: usize,
+    /// How far its result and type are known.
+    pub progress: Progress,
+    /// Whether its body has been checked.
+    pub is_checked: bool,
+}
+
+/// A struct while its program is checked.
+pub(crate) struct StructInfo<'a> {
+    pub ast: &'a ast::StructItem,
+    pub home: Home,
+    pub fields: FxHashMap<Name, u32>,
+}
+
+/// An enum while its program is checked.
+pub(crate) struct EnumInfo<'a> {
+    pub ast: &'a ast::EnumItem,
+    pub home: Home,
+    pub options: FxHashMap<Name, u32>,
+}
+
+/// What gives a static or `implicit` its value.
+pub(crate) struct StaticInfo<'a> {
+    pub ty: Option<&'a ast::TypeExpr>,
+    pub init: Option<&'a ast::Expr>,
+    pub attrs: &'a [ast::Attr],
+    pub home: Home,
+    /// How far its type is known.
+    pub progress: Progress,
+    /// Whether its value has been checked.
+    pub is_checked: bool,
+}
+
+/// An alias while its program is checked.
+pub(crate) struct AliasInfo<'a> {
+    pub name: ast::Ident,
+    pub tparam_names: &'a [ast::Ident],
+    pub tparams: Vec<TyParam>,
+    pub ast: &'a ast::TypeExpr,
+    pub home: Home,
+    /// What it stands for, when known.
+    pub ty: Option<Ty>,
+}
+
+/// A `use` while its program is checked.
+pub(crate) struct UseInfo<'a> {
+    pub path: &'a ast::Path,
+    pub home: Home,
+    pub progress: Progress,
+    /// What it brings in, when found.
+    pub target: Def,
+}
+
+impl<'a> Checker<'a> {
+    fn new() -> Checker<'a> {
+        let mut modules = Modules::new();
+        let prelude = modules.push(Module::new(None, None));
+        let root = modules.push(Module::new(None, Some(prelude)));
+        Checker {
+            program: Program::default(),
+            diagnostics: vec![],
+            modules,
+            root,
+            prelude,
+            fns: PrimaryMap::new(),
+            structs: PrimaryMap::new(),
+            enums: PrimaryMap::new(),
+            statics: PrimaryMap::new(),
+            aliases: PrimaryMap::new(),
+            uses: PrimaryMap::new(),
+            body: Body::new(Home { module: root, dialect: Dialect::Impala, in_block: false }),
+            depth: 0,
+        }
+    }
+
+    /// Reports a mistake.
+    pub fn report(&mut self, error: Error) {
+        self.body.has_errors = true;
+        let diagnostic = error.render(&self.program);
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// Reports a second definition of a name in one scope.
+    pub fn report_redefinition(&mut self, name: Name, span: Span, first: Span) {
+        self.report(Error::Redefinition { name, span, first });
+    }
+
+    /// A new function with nothing known but its name.
+    pub fn new_fn(&mut self, info: FnInfo<'a>) -> FnId {
+        let error = self.program.types.error();
+        let name = info.ast.name;
+        self.fns.push(info);
+        self.program.fns.push(tree::Function {
+            name: name.name,
+            span: name.span,
+            tparams: vec![],
+            params: vec![],
+            ret: error,
+            ty: error,
+            filter: None,
+            return_local: None,
+            body: None,
+            linkage: tree::Linkage::Internal,
+            attrs: vec![],
+            parent: None,
+        })
+    }
+}

@@ -1,0 +1,319 @@
+//! Written types to types.
+//!
+//! Types may be made large by little text (`type B = (A, A);` over and over), so
+//! every type that is built here is measured, and too large ones are reported.
+
+use nyala_span::Span;
+use nyala_syntax::ast::{self, AddrSpace, Length, LitKind, PtrKind, Ret, TypeExpr, TypeKind};
+use rustc_hash::FxHashMap;
+
+use crate::checker::Checker;
+use crate::errors::{Error, Namespace};
+use crate::scope::{AliasId, Def};
+use crate::types::{Prim, Ty, TyKind, TyParam};
+
+/// How deeply types may nest.
+pub(crate) const MAX_TYPE_DEPTH: u16 = 256;
+
+/// How many parts a type may have when written out.
+pub(crate) const MAX_TYPE_SIZE: u32 = 1_000_000;
+
+/// How many elements an array may have.
+const MAX_ARRAY_LEN: u64 = i32::MAX as u64;
+
+/// How many lanes a vector may have.
+const MAX_LANES: u64 = 1024;
+
+impl<'a> Checker<'a> {
+    /// What a written type means.
+    pub fn convert(&mut self, ty: &'a TypeExpr) -> Ty {
+        let converted = match &ty.kind {
+            TypeKind::Path { path, args } => self.convert_path(path, args),
+            TypeKind::Paren(inner) => return self.convert(inner),
+            TypeKind::Tuple(parts) => {
+                let parts = self.convert_sized_all(parts);
+                self.program.types.tuple(&parts)
+            }
+            TypeKind::Array { elem, len } => {
+                let elem = self.convert_sized(elem);
+                match self.length(len) {
+                    Some(len) => self.program.types.intern(TyKind::Array(elem, len)),
+                    None => self.program.types.error(),
+                }
+            }
+            TypeKind::Slice(elem) => {
+                let elem = self.convert_sized(elem);
+                self.program.types.intern(TyKind::Slice(elem))
+            }
+            TypeKind::Simd { elem, len } => self.convert_simd(elem, len),
+            TypeKind::Ptr { kind, space, pointee } => self.convert_ptr(*kind, *space, pointee),
+            TypeKind::Fn { params, ret } => {
+                let params = self.convert_sized_all(params);
+                let ret = match ret {
+                    Some(ret) => self.convert_ret(ret),
+                    None => {
+                        self.report(Error::MissingResult { span: ty.span.end() });
+                        self.program.types.error()
+                    }
+                };
+                self.program.types.func(&params, ret)
+            }
+            TypeKind::Cn(params) => {
+                let params = self.convert_sized_all(params);
+                let never = self.program.types.never();
+                self.program.types.func(&params, never)
+            }
+            TypeKind::Typeof(expr) => self.infer_expr(expr, None).ty,
+            TypeKind::Error => {
+                self.body.has_errors = true;
+                self.program.types.error()
+            }
+        };
+        self.bounded(converted, ty.span)
+    }
+
+    /// What follows `->`.
+    pub fn convert_ret(&mut self, ret: &'a Ret) -> Ty {
+        match ret {
+            Ret::Type(ty) => self.convert_sized(ty),
+            Ret::Never(_) => self.program.types.never(),
+        }
+    }
+
+    /// A type that values of can be held.
+    pub fn convert_sized(&mut self, ty: &'a TypeExpr) -> Ty {
+        let converted = self.convert(ty);
+        self.sized(converted, ty.span)
+    }
+
+    fn convert_sized_all(&mut self, tys: &'a [TypeExpr]) -> Vec<Ty> {
+        tys.iter().map(|ty| self.convert_sized(ty)).collect()
+    }
+
+    /// `ty`, or the error type if values of it cannot be held.
+    pub fn sized(&mut self, ty: Ty, span: Span) -> Ty {
+        let resolved = self.resolve(ty);
+        if matches!(self.program.types.kind(resolved), TyKind::Slice(_)) {
+            let ty = self.shown(ty);
+            self.report(Error::Unsized { ty, span });
+            return self.program.types.error();
+        }
+        ty
+    }
+
+    /// `ty`, or the error type if it is too large.
+    pub fn bounded(&mut self, ty: Ty, span: Span) -> Ty {
+        let info = self.program.types.info(ty);
+        if info.depth <= MAX_TYPE_DEPTH && info.size <= MAX_TYPE_SIZE {
+            return ty;
+        }
+        self.report(Error::TypeTooLarge { span });
+        self.program.types.error()
+    }
+
+    fn convert_simd(&mut self, elem: &'a TypeExpr, len: &'a Length) -> Ty {
+        let lane = self.convert(elem);
+        let lanes = self.lanes(len);
+        match (self.lane(lane, elem.span), lanes) {
+            (Some(lane), Some(lanes)) => self.program.types.intern(TyKind::Simd(lane, lanes)),
+            _ => self.program.types.error(),
+        }
+    }
+
+    /// `ty` as the lane of a vector.
+    pub fn lane(&mut self, ty: Ty, span: Span) -> Option<Ty> {
+        let resolved = self.resolve(ty);
+        match self.program.types.kind(resolved) {
+            TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Param(_) | TyKind::Infer(_) => Some(resolved),
+            TyKind::Error => None,
+            _ => {
+                let ty = self.shown(resolved);
+                self.report(Error::SimdElement { ty, span });
+                None
+            }
+        }
+    }
+
+    fn convert_ptr(&mut self, kind: PtrKind, space: Option<AddrSpace>, pointee: &'a TypeExpr) -> Ty {
+        let pointee = self.convert(pointee);
+        let space = match space {
+            None => 0,
+            Some(AddrSpace { number: Some(number), .. }) if number < 1 << 16 => number,
+            Some(AddrSpace { span, .. }) => {
+                self.report(Error::AddrSpace { span });
+                return self.program.types.error();
+            }
+        };
+        self.program.types.ptr(kind, space, pointee)
+    }
+
+    fn convert_path(&mut self, path: &'a ast::Path, args: &'a [TypeExpr]) -> Ty {
+        if let [single] = &*path.segments
+            && let Some(prim) = prim_named(single.name.as_str())
+            && self.lookup(single.name).is_none()
+        {
+            if !args.is_empty() {
+                self.type_arg_count(format!("`{}`", single.name), 0, args.len(), path.span);
+            }
+            return self.program.types.prim(prim);
+        }
+        let (def, level) = self.resolve_path(path, Namespace::Type);
+        let args: Vec<Ty> = args.iter().map(|arg| self.convert(arg)).collect();
+        let what = match self.apply_type_def(def, &args, path, level) {
+            Ok(ty) => return ty,
+            Err(what) => what,
+        };
+        let last = path.segments.last().expect("a path has at least one segment");
+        self.report(Error::NotAType { name: last.name, what, span: path.span });
+        self.program.types.error()
+    }
+
+    /// The type that a definition with type arguments is, or what else it is.
+    fn apply_type_def(
+        &mut self,
+        def: Def,
+        args: &[Ty],
+        path: &ast::Path,
+        level: u32,
+    ) -> Result<Ty, &'static str> {
+        let span = path.span;
+        Ok(match def {
+            Def::Struct(id) => {
+                let n = self.program.structs[id].tparams.len();
+                let args = self.fit_type_args(args, n, path);
+                self.program.types.intern(TyKind::Struct(id, args.into()))
+            }
+            Def::Enum(id) => {
+                let n = self.program.enums[id].tparams.len();
+                let args = self.fit_type_args(args, n, path);
+                self.program.types.intern(TyKind::Enum(id, args.into()))
+            }
+            Def::Alias(id) => self.apply_alias(id, args, path),
+            Def::TyParam(param) if level < self.body.generic_floor => {
+                let name = self.program.types.param_names[param];
+                self.report(Error::OuterGeneric { name, span });
+                self.program.types.error()
+            }
+            Def::TyParam(param) => {
+                self.fit_type_args(args, 0, path);
+                self.program.types.intern(TyKind::Param(param))
+            }
+            Def::Error => self.program.types.error(),
+            Def::Module(_) => return Err("module"),
+            Def::Fn(_) => return Err("function"),
+            Def::Static(_) => return Err("static"),
+            Def::Option(..) => return Err("option"),
+            Def::Local(_) | Def::Use(_) => return Err("variable"),
+        })
+    }
+
+    fn apply_alias(&mut self, id: AliasId, args: &[Ty], path: &ast::Path) -> Ty {
+        let tparams = self.aliases[id].tparams.clone();
+        let args = self.fit_type_args(args, tparams.len(), path);
+        let Some(ty) = self.aliases[id].ty else { return self.program.types.error() };
+        let with = substitution(&tparams, &args);
+        self.program.types.substitute(ty, &with)
+    }
+
+    /// As many arguments as there are parameters; reports another number.
+    fn fit_type_args(&mut self, args: &[Ty], n: usize, path: &ast::Path) -> Vec<Ty> {
+        if args.len() == n {
+            return args.to_vec();
+        }
+        let name = path.segments.last().expect("a path has at least one segment").name;
+        self.type_arg_count(format!("`{name}`"), n, args.len(), path.span);
+        vec![self.program.types.error(); n]
+    }
+
+    /// Reports a wrong number of type arguments.
+    pub fn type_arg_count(&mut self, what: String, expected: usize, found: usize, span: Span) {
+        self.report(Error::TypeArgCount { what, expected, found, span });
+    }
+
+    /// The lanes of a vector.
+    pub fn lanes(&mut self, len: &'a Length) -> Option<u32> {
+        let n = self.length(len)?;
+        if n == 0 || n > MAX_LANES {
+            let span = length_span(len);
+            self.report(Error::ArrayLength { span, why: "a vector has between 1 and 1024 lanes" });
+            return None;
+        }
+        Some(n as u32)
+    }
+
+    /// The length of an array.
+    pub fn length(&mut self, len: &'a Length) -> Option<u64> {
+        let value = match len {
+            Length::Lit(lit) => int_literal(lit),
+            Length::Path(path) => match self.resolve_path(path, Namespace::Value).0 {
+                Def::Static(id) if !self.program.statics[id].is_mut => match self.statics[id].init {
+                    Some(ast::Expr { kind: ast::ExprKind::Lit(lit), .. }) => int_literal(lit),
+                    _ => None,
+                },
+                Def::Error => return None,
+                _ => None,
+            },
+            Length::Error(_) => {
+                self.body.has_errors = true;
+                return None;
+            }
+        };
+        let why = match value {
+            Some(value) if value <= MAX_ARRAY_LEN => return Some(value),
+            Some(_) => "this array is too long",
+            None => "a length is an integer literal or an immutable static with a literal value",
+        };
+        self.report(Error::ArrayLength { span: length_span(len), why });
+        None
+    }
+}
+
+/// Which type each parameter stands for.
+pub(crate) fn substitution(params: &[TyParam], args: &[Ty]) -> FxHashMap<TyParam, Ty> {
+    params.iter().copied().zip(args.iter().copied()).collect()
+}
+
+fn int_literal(lit: &ast::Lit) -> Option<u64> {
+    match lit.kind {
+        LitKind::Int { value, suffix } if !suffix.is_some_and(|suffix| num_prim(suffix).is_float()) => value,
+        _ => None,
+    }
+}
+
+fn length_span(len: &Length) -> Span {
+    match len {
+        Length::Lit(lit) => lit.span,
+        Length::Path(path) => path.span,
+        Length::Error(span) => *span,
+    }
+}
+
+/// The primitive type a name means where a type is expected.
+pub(crate) fn prim_named(name: &str) -> Option<Prim> {
+    let alias = match name {
+        "int" => Prim::I32,
+        "uint" => Prim::U32,
+        "half" => Prim::F16,
+        "float" => Prim::F32,
+        "double" => Prim::F64,
+        _ => return Prim::ALL.into_iter().find(|prim| prim.name() == name),
+    };
+    Some(alias)
+}
+
+/// The type a suffix names.
+pub(crate) fn num_prim(suffix: ast::NumSuffix) -> Prim {
+    match suffix {
+        ast::NumSuffix::I8 => Prim::I8,
+        ast::NumSuffix::I16 => Prim::I16,
+        ast::NumSuffix::I32 => Prim::I32,
+        ast::NumSuffix::I64 => Prim::I64,
+        ast::NumSuffix::U8 => Prim::U8,
+        ast::NumSuffix::U16 => Prim::U16,
+        ast::NumSuffix::U32 => Prim::U32,
+        ast::NumSuffix::U64 => Prim::U64,
+        ast::NumSuffix::F16 => Prim::F16,
+        ast::NumSuffix::F32 => Prim::F32,
+        ast::NumSuffix::F64 => Prim::F64,
+    }
+}

@@ -1,0 +1,701 @@
+//! What can be wrong with a program's names and types, and how it is said.
+//!
+//! Each rule is a variant of [`Error`]; [`Error::render`] is the one place that
+//! turns it into a diagnostic. Types in a variant are free of inference variables
+//! that are known, so that people see what the checker knew.
+
+use nyala_span::{Code, Diagnostic, Name, Span};
+use nyala_syntax::ast::BinaryOp;
+
+use crate::tree::{FnId, Program};
+use crate::types::{Ty, TyKind};
+
+/// What kind of thing a path should name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Namespace {
+    Any,
+    Value,
+    Type,
+    Pattern,
+}
+
+impl Namespace {
+    fn noun(self) -> &'static str {
+        match self {
+            Namespace::Any => "name",
+            Namespace::Value => "value",
+            Namespace::Type => "type",
+            Namespace::Pattern => "option or struct",
+        }
+    }
+}
+
+/// Why a type is expected.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Because {
+    /// The place says it all.
+    Nothing,
+    /// A parameter of this function, by number.
+    Param(FnId, usize),
+    /// Something written here.
+    Written(Span),
+    /// The result written here.
+    Result(Span),
+    /// The place that is assigned to.
+    Place(Span),
+    /// An arm before.
+    Arm(Span),
+    /// An element before.
+    Elem(Span),
+    /// The field declared here.
+    Field(Span),
+    /// A condition.
+    Condition,
+    /// An `if` without `else`.
+    NoElse(Span),
+}
+
+/// Where mutability is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Write {
+    Assign,
+    Step,
+    Borrow,
+    Asm,
+}
+
+impl Write {
+    fn phrase(self) -> &'static str {
+        match self {
+            Write::Assign => "assign to",
+            Write::Step => "step",
+            Write::Borrow => "take `&mut` of",
+            Write::Asm => "write to",
+        }
+    }
+}
+
+/// Why something cannot be written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Frozen {
+    /// A local variable or parameter without `mut`.
+    Local(Name, Span),
+    /// A static without `mut`.
+    Static(Name, Span),
+    /// Behind a pointer that is not `mut`.
+    Pointer(Span, Ty),
+}
+
+/// Something wrong with a program.
+#[derive(Clone, Debug)]
+pub(crate) enum Error {
+    // Types of expressions.
+    CannotInfer { what: String, span: Span, hint: Option<(Span, &'static str)> },
+    ArgumentCount { expected: usize, cps: bool, found: usize, span: Span, callee: Option<FnId>, ty: Ty },
+    Mismatch { expected: Ty, found: Ty, span: Span, because: Because },
+    NotCallable { ty: Ty, span: Span },
+    IndexType { ty: Ty, span: Span },
+    IndexCount { found: usize, span: Span },
+    TupleIndex { ty: Ty, span: Span },
+    MissingFields { of: Name, names: Vec<Name>, span: Span },
+    NoSuchField { ty: Ty, name: Name, span: Span, similar: Option<Name> },
+    FieldTwice { name: Name, span: Span, first: Span },
+    NoOperator { op: &'static str, ty: Ty, span: Span, op_span: Span },
+    OperandTypes { op: &'static str, lhs: Ty, lhs_span: Span, rhs: Ty, rhs_span: Span, op_span: Span },
+    BadCast { from: Ty, to: Ty, span: Span },
+    NotAPointer { ty: Ty, span: Span },
+    Generator { ty: Ty, n_args: usize, span: Span, artic: bool },
+    BodyParams { expected: usize, found: usize, span: Span, ty: Ty },
+    AsmOperand { ty: Ty, span: Span },
+    Unreachable { span: Span, jump: Span },
+    LiteralRange { text: String, ty: Ty, span: Span },
+    InfiniteType { span: Span },
+    TypeTooLarge { span: Span },
+    TypeArgCount { what: String, expected: usize, found: usize, span: Span },
+    NotGeneric { span: Span },
+    StructNeeded { ty: Ty, span: Span },
+    NoPayload { name: Name, span: Span },
+    // Names.
+    Undefined { name: Name, span: Span, similar: Option<Name>, is_in_super: bool, namespace: Namespace },
+    Redefinition { name: Name, span: Span, first: Span },
+    NoSuchMember { of: Name, name: Name, span: Span, what: &'static str, similar: Option<Name> },
+    NotAModule { name: Name, span: Span },
+    SuperAtRoot { span: Span },
+    AnonymousUse { name: Name, span: Span },
+    NotAValue { name: Name, what: &'static str, span: Span },
+    NotAType { name: Name, what: &'static str, span: Span },
+    CyclicUse { span: Span },
+    OuterGeneric { name: Name, span: Span },
+    OuterLocal { name: Name, span: Span },
+    // Items.
+    InfiniteSize { name: Name, span: Span },
+    CyclicAlias { name: Name, span: Span },
+    Unsized { ty: Ty, span: Span },
+    SimdElement { ty: Ty, span: Span },
+    ArrayLength { span: Span, why: &'static str },
+    UnknownAbi { abi: String, span: Span },
+    BadAttribute { span: Span, expected: &'static str },
+    UnknownAttribute { name: Name, span: Span },
+    ExportGeneric { name: Name, span: Span },
+    ExportHigherOrder { name: Name, span: Span, ty: Ty },
+    RecursiveResult { name: Name, span: Span },
+    StaticCycle { name: Name, span: Span },
+    StaticType { name: Name, span: Span },
+    MainSignature { span: Span, ty: Ty },
+    ParamType { span: Span },
+    MissingResult { span: Span },
+    EmptyEnum { name: Name, span: Span },
+    AddrSpace { span: Span },
+    // Patterns.
+    BoundTwice { name: Name, span: Span, first: Span },
+    OptionArity { name: Name, expected: usize, found: usize, span: Span },
+    PatternType { ty: Ty, span: Span, what: &'static str },
+    FloatPattern { span: Span },
+    MissingFieldPatterns { of: Name, names: Vec<Name>, span: Span },
+    // Mutability.
+    Immutable { write: Write, frozen: Frozen, span: Span },
+    NotAPlace { write: Write, span: Span },
+    // Filters.
+    FilterName { name: Name, span: Span },
+    FilterEffect { span: Span },
+    // Implicits.
+    NoImplicit { ty: Ty, span: Span },
+    AmbiguousImplicit { ty: Ty, span: Span, candidates: Vec<Span> },
+    ImplicitNotLast { span: Span },
+}
+
+impl Error {
+    /// The same, said of what the context needs.
+    pub fn in_namespace(self, wanted: Namespace) -> Error {
+        match self {
+            Error::Undefined { name, span, similar, is_in_super, .. } => {
+                Error::Undefined { name, span, similar, is_in_super, namespace: wanted }
+            }
+            other => other,
+        }
+    }
+
+    /// What the user sees.
+    pub fn render(self, program: &Program) -> Diagnostic {
+        let render = Render { program };
+        match self {
+            error @ (Error::CannotInfer { .. }
+            | Error::ArgumentCount { .. }
+            | Error::Mismatch { .. }
+            | Error::OperandTypes { .. }
+            | Error::Generator { .. }) => render.inference(error),
+            error if error.is_about_names() => render.name(error),
+            error if error.is_about_items() => render.item(error),
+            error if error.is_about_patterns() => render.pattern(error),
+            error => render.expression(error),
+        }
+    }
+
+    fn is_about_names(&self) -> bool {
+        use Error::*;
+        matches!(
+            self,
+            Undefined { .. }
+                | Redefinition { .. }
+                | NoSuchMember { .. }
+                | NotAModule { .. }
+                | SuperAtRoot { .. }
+                | AnonymousUse { .. }
+                | NotAValue { .. }
+                | NotAType { .. }
+                | CyclicUse { .. }
+                | OuterGeneric { .. }
+                | OuterLocal { .. }
+        )
+    }
+
+    fn is_about_items(&self) -> bool {
+        use Error::*;
+        matches!(
+            self,
+            InfiniteSize { .. }
+                | CyclicAlias { .. }
+                | Unsized { .. }
+                | SimdElement { .. }
+                | ArrayLength { .. }
+                | UnknownAbi { .. }
+                | BadAttribute { .. }
+                | UnknownAttribute { .. }
+                | ExportGeneric { .. }
+                | ExportHigherOrder { .. }
+                | RecursiveResult { .. }
+                | StaticCycle { .. }
+                | StaticType { .. }
+                | MainSignature { .. }
+                | ParamType { .. }
+                | MissingResult { .. }
+                | EmptyEnum { .. }
+                | AddrSpace { .. }
+                | TypeTooLarge { .. }
+                | TypeArgCount { .. }
+        )
+    }
+
+    fn is_about_patterns(&self) -> bool {
+        use Error::*;
+        matches!(
+            self,
+            BoundTwice { .. }
+                | OptionArity { .. }
+                | PatternType { .. }
+                | FloatPattern { .. }
+                | MissingFieldPatterns { .. }
+                | Immutable { .. }
+                | NotAPlace { .. }
+                | FilterName { .. }
+                | FilterEffect { .. }
+                | NoImplicit { .. }
+                | AmbiguousImplicit { .. }
+                | ImplicitNotLast { .. }
+        )
+    }
+}
+
+fn error(code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
+    Diagnostic::error(Code(code), span, message)
+}
+
+fn plural(n: usize, noun: &str) -> String {
+    let s = if n == 1 { "" } else { "s" };
+    format!("{n} {noun}{s}")
+}
+
+fn name_list(names: &[Name]) -> String {
+    let shown: Vec<String> = names.iter().take(8).map(|name| format!("`{name}`")).collect();
+    let rest = names.len() - shown.len();
+    let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+    format!("{}{more}", shown.join(", "))
+}
+
+fn with_similar(diagnostic: Diagnostic, span: Span, similar: Option<Name>) -> Diagnostic {
+    match similar {
+        Some(name) => {
+            diagnostic.with_suggestion(span, name.as_str(), format!("a similar name exists: `{name}`"))
+        }
+        None => diagnostic,
+    }
+}
+
+/// The spelling of a binary operator.
+pub(crate) fn op_text(op: BinaryOp) -> &'static str {
+    match op {
+        BinaryOp::OrOr => "||",
+        BinaryOp::AndAnd => "&&",
+        BinaryOp::Eq => "==",
+        BinaryOp::Ne => "!=",
+        BinaryOp::Lt => "<",
+        BinaryOp::Le => "<=",
+        BinaryOp::Gt => ">",
+        BinaryOp::Ge => ">=",
+        BinaryOp::Or => "|",
+        BinaryOp::Xor => "^",
+        BinaryOp::And => "&",
+        BinaryOp::Shl => "<<",
+        BinaryOp::Shr => ">>",
+        BinaryOp::Add => "+",
+        BinaryOp::Sub => "-",
+        BinaryOp::Mul => "*",
+        BinaryOp::Div => "/",
+        BinaryOp::Rem => "%",
+    }
+}
+
+/// Turns errors into diagnostics, with the program at hand for printing types.
+struct Render<'a> {
+    program: &'a Program,
+}
+
+impl Render<'_> {
+    fn ty(&self, ty: Ty) -> String {
+        format!("`{}`", self.program.types.display(ty))
+    }
+
+    fn is_number(&self, ty: Ty) -> bool {
+        match self.program.types.kind(ty) {
+            TyKind::Prim(prim) => prim.is_int() || prim.is_float(),
+            _ => false,
+        }
+    }
+
+    fn inference(&self, error_: Error) -> Diagnostic {
+        match error_ {
+            Error::CannotInfer { what, span, hint } => {
+                let diagnostic = error("E0201", span, format!("cannot infer {what}; add a type here"));
+                match hint {
+                    Some((span, text)) => diagnostic.with_suggestion(span, text, "write the type"),
+                    None => diagnostic,
+                }
+            }
+            Error::ArgumentCount { expected, cps, found, span, callee, ty } => {
+                self.argument_count(expected, cps, found, span, callee, ty)
+            }
+            Error::Mismatch { expected, found, span, because } => {
+                self.mismatch(expected, found, span, because)
+            }
+            Error::OperandTypes { op, lhs, lhs_span, rhs, rhs_span, op_span } => {
+                let message =
+                    format!("`{op}` needs operands of one type, found {} and {}", self.ty(lhs), self.ty(rhs));
+                let diagnostic = error("E0212", op_span, message)
+                    .with_secondary(lhs_span, format!("this is {}", self.ty(lhs)))
+                    .with_secondary(rhs_span, format!("this is {}", self.ty(rhs)));
+                self.suggest_cast(diagnostic, rhs, lhs, rhs_span)
+            }
+            Error::Generator { ty, n_args, span, artic } => {
+                let args = (0..n_args).map(|_| "_, ").collect::<String>();
+                let list = args.trim_end_matches(", ");
+                let shapes = [
+                    format!("fn({args}fn(..) -> ..) -> .."),
+                    format!("fn(fn(..) -> ..) -> fn({list}) -> .."),
+                ];
+                let (first, second) = if artic { (&shapes[1], &shapes[0]) } else { (&shapes[0], &shapes[1]) };
+                error("E0216", span, format!("{} is no generator for this loop", self.ty(ty)))
+                    .with_label(format!("with {} a generator has another type", plural(n_args, "argument")))
+                    .with_note(format!("a generator is a `{first}` or a `{second}`"))
+            }
+            _ => unreachable!("sorted by `Error::render`"),
+        }
+    }
+
+    fn argument_count(
+        &self,
+        expected: usize,
+        cps: bool,
+        found: usize,
+        span: Span,
+        callee: Option<FnId>,
+        ty: Ty,
+    ) -> Diagnostic {
+        let counts = plural(expected, "argument");
+        let message = if cps {
+            format!("expected {counts}, or {} with the continuation, found {found}", expected + 1)
+        } else {
+            format!("expected {counts}, found {found}")
+        };
+        let diagnostic = error("E0202", span, message).with_label(format!("the callee is a {}", self.ty(ty)));
+        match callee {
+            Some(id) => {
+                let function = &self.program.fns[id];
+                diagnostic.with_secondary(function.span, format!("`{}` is declared here", function.name))
+            }
+            None => diagnostic,
+        }
+    }
+
+    fn mismatch(&self, expected: Ty, found: Ty, span: Span, because: Because) -> Diagnostic {
+        let (want, have) = (self.ty(expected), self.ty(found));
+        let diagnostic = error("E0203", span, format!("expected {want}, found {have}"))
+            .with_label(format!("this is {have}"));
+        let diagnostic = match because {
+            Because::Nothing => diagnostic,
+            Because::Param(id, index) => match self.program.fns[id].params.get(index) {
+                Some(param) => diagnostic.with_secondary(param.span, format!("{want} because of this")),
+                None => diagnostic,
+            },
+            Because::Written(at) => diagnostic.with_secondary(at, format!("{want} because of this")),
+            Because::Result(at) => {
+                diagnostic.with_secondary(at, format!("{want} because of this result type"))
+            }
+            Because::Place(at) => diagnostic.with_secondary(at, format!("this place has type {want}")),
+            Because::Arm(at) => diagnostic.with_secondary(at, format!("this arm is {want}")),
+            Because::Elem(at) => diagnostic.with_secondary(at, format!("this element is {want}")),
+            Because::Field(at) => diagnostic.with_secondary(at, format!("the field is {want}")),
+            Because::Condition => diagnostic.with_note("a condition must be a `bool`"),
+            Because::NoElse(at) => diagnostic
+                .with_secondary(at, "this `if` has no `else`")
+                .with_note("without `else` the value is `()`, so the block may have no other"),
+        };
+        let diagnostic = self.suggest_borrow(diagnostic, found, expected, span);
+        self.suggest_cast(diagnostic, found, expected, span)
+    }
+
+    fn suggest_cast(&self, diagnostic: Diagnostic, from: Ty, to: Ty, span: Span) -> Diagnostic {
+        if !self.is_number(from) || !self.is_number(to) || from == to {
+            return diagnostic;
+        }
+        let cast = format!(" as {}", self.program.types.display(to));
+        diagnostic.with_note("numbers are never converted implicitly").with_suggestion(
+            span.end(),
+            cast,
+            "convert it",
+        )
+    }
+
+    fn suggest_borrow(&self, diagnostic: Diagnostic, found: Ty, expected: Ty, span: Span) -> Diagnostic {
+        use nyala_syntax::ast::PtrKind;
+        match (self.program.types.kind(expected), self.program.types.kind(found)) {
+            (TyKind::Ptr { kind: PtrKind::Mut, pointee, .. }, _) if *pointee == found => {
+                diagnostic.with_suggestion(span.start(), "&mut ", "take the address")
+            }
+            (_, TyKind::Ptr { pointee, .. }) if *pointee == expected => {
+                diagnostic.with_suggestion(span.start(), "*", "read through the pointer")
+            }
+            _ => diagnostic,
+        }
+    }
+
+    fn expression(&self, error_: Error) -> Diagnostic {
+        match error_ {
+            Error::NotCallable { ty, span } => {
+                error("E0204", span, format!("{} can be neither called nor indexed", self.ty(ty)))
+                    .with_label(format!("this is {}", self.ty(ty)))
+                    .with_note(
+                        "functions can be called; arrays, vectors, and pointers to them can be indexed",
+                    )
+            }
+            Error::IndexType { ty, span } => {
+                error("E0205", span, format!("an index must be an integer, found {}", self.ty(ty)))
+            }
+            Error::IndexCount { found, span } => {
+                error("E0205", span, format!("an index is one integer, found {}", plural(found, "argument")))
+            }
+            Error::TupleIndex { ty, span } => {
+                error("E0206", span, format!("this selects no part of {}", self.ty(ty)))
+                    .with_label("must be a literal below the number of parts")
+            }
+            Error::MissingFields { of, names, span } => {
+                let fields = if names.len() == 1 { "field" } else { "fields" };
+                error("E0207", span, format!("missing {fields} {} of `{of}`", name_list(&names)))
+            }
+            Error::NoSuchField { ty, name, span, similar } => {
+                let diagnostic = error("E0208", span, format!("{} has no field `{name}`", self.ty(ty)));
+                with_similar(diagnostic, span, similar)
+            }
+            Error::StructNeeded { ty, span } => {
+                error("E0209", span, format!("{} is not a struct", self.ty(ty)))
+            }
+            Error::FieldTwice { name, span, first } => {
+                error("E0210", span, format!("field `{name}` is given twice"))
+                    .with_secondary(first, "first given here")
+            }
+            Error::NoOperator { op, ty, span, op_span } => {
+                error("E0211", op_span, format!("`{op}` is not defined for {}", self.ty(ty)))
+                    .with_secondary(span, format!("this is {}", self.ty(ty)))
+            }
+            Error::BadCast { from, to, span } => {
+                error("E0213", span, format!("{} cannot be cast to {}", self.ty(from), self.ty(to)))
+                    .with_note(
+                        "casts convert between numbers, `bool`, and pointers; `bitcast` keeps the bits",
+                    )
+            }
+            Error::NotAPointer { ty, span } => {
+                error("E0214", span, format!("{} is not a pointer", self.ty(ty)))
+                    .with_label("only pointers can be dereferenced")
+            }
+            Error::AsmOperand { ty, span } => {
+                error("E0217", span, format!("{} cannot be an operand of `asm`", self.ty(ty)))
+                    .with_note("operands are numbers, `bool`, pointers, or vectors")
+            }
+            Error::Unreachable { span, jump } => {
+                error("E0218", span, "this code is never reached").with_secondary(jump, "this never returns")
+            }
+            Error::LiteralRange { text, ty, span } => {
+                error("E0220", span, format!("literal `{text}` is out of range for {}", self.ty(ty)))
+            }
+            Error::BodyParams { expected, found, span, ty } => {
+                let message = format!("expected {}, found {found}", plural(expected, "parameter"));
+                error("E0221", span, message).with_label(format!("this must be a {}", self.ty(ty)))
+            }
+            Error::InfiniteType { span } => error("E0222", span, "this has a type that contains itself"),
+            Error::NotGeneric { span } => error("E0224", span, "this takes no type arguments"),
+            Error::NoPayload { name, span } => {
+                error("E0225", span, format!("option `{name}` has named fields"))
+                    .with_label("give them in `{ .. }`")
+            }
+            _ => unreachable!("sorted by `Error::render`"),
+        }
+    }
+
+    fn name(&self, error_: Error) -> Diagnostic {
+        match error_ {
+            Error::Undefined { name, span, similar, is_in_super, namespace } => {
+                let message = match name.as_str() {
+                    "break" | "continue" => format!("`{name}` outside of a loop"),
+                    "return" => "`return` outside of a function that returns".into(),
+                    _ => format!("undefined {} `{name}`", namespace.noun()),
+                };
+                let diagnostic = error("E0301", span, message).with_label("not found here");
+                if is_in_super {
+                    return diagnostic.with_note("a module sees its own names only").with_suggestion(
+                        span.start(),
+                        "super::",
+                        "name the one of the module around",
+                    );
+                }
+                with_similar(diagnostic, span, similar)
+            }
+            Error::Redefinition { name, span, first } => {
+                error("E0302", span, format!("`{name}` is defined twice in one scope"))
+                    .with_label("defined again here")
+                    .with_secondary(first, "first defined here")
+                    .with_note("types, values, functions and modules share one namespace")
+            }
+            Error::NoSuchMember { of, name, span, what, similar } => {
+                let diagnostic = error("E0303", span, format!("{what} `{of}` has no `{name}`"));
+                with_similar(diagnostic, span, similar)
+            }
+            Error::NotAModule { name, span } => {
+                error("E0304", span, format!("`{name}` is neither a module nor an enum"))
+            }
+            Error::SuperAtRoot { span } => error("E0305", span, "there is no module around this one"),
+            Error::AnonymousUse { name, span } => {
+                error("E0306", span, format!("`{name}` is anonymous and cannot be used"))
+            }
+            Error::NotAValue { name, what, span } => {
+                error("E0307", span, format!("{what} `{name}` is not a value"))
+            }
+            Error::NotAType { name, what, span } => {
+                error("E0308", span, format!("{what} `{name}` is not a type"))
+            }
+            Error::CyclicUse { span } => error("E0309", span, "this `use` leads back to itself"),
+            Error::OuterGeneric { name, span } => error(
+                "E0310",
+                span,
+                format!("type parameter `{name}` of the function around cannot be used here"),
+            )
+            .with_note("give the item a type parameter of its own"),
+            Error::OuterLocal { name, span } => {
+                error("E0311", span, format!("a static cannot use the local variable `{name}`"))
+            }
+            _ => unreachable!("sorted by `Error::render`"),
+        }
+    }
+
+    fn item(&self, error_: Error) -> Diagnostic {
+        match error_ {
+            Error::InfiniteSize { name, span } => error("E0401", span, format!("`{name}` contains itself"))
+                .with_label("would be infinitely large")
+                .with_note("put a pointer in between: `&T`"),
+            Error::CyclicAlias { name, span } => {
+                error("E0402", span, format!("alias `{name}` stands for itself"))
+            }
+            Error::Unsized { ty, span } => {
+                error("E0403", span, format!("{} has no size and cannot be held by value", self.ty(ty)))
+                    .with_note("use a pointer to it, or give it a length: `[T * 4]`")
+            }
+            Error::SimdElement { ty, span } => {
+                error("E0404", span, format!("{} cannot be a vector's lane", self.ty(ty)))
+                    .with_note("lanes are numbers, `bool`, or pointers")
+            }
+            Error::ArrayLength { span, why } => error("E0405", span, why),
+            Error::UnknownAbi { abi, span } => {
+                error("E0406", span, format!("unknown calling convention \"{abi}\""))
+                    .with_note("known are \"C\", \"device\", \"thorin\" and \"builtin\"")
+            }
+            Error::BadAttribute { span, expected } => {
+                error("E0407", span, format!("malformed attribute, expected `{expected}`"))
+            }
+            Error::UnknownAttribute { name, span } => {
+                error("E0408", span, format!("unknown attribute `{name}`"))
+                    .with_note("known are `export`, `import`, `intern` and `fast_math`")
+            }
+            Error::ExportGeneric { name, span } => {
+                error("E0409", span, format!("exported function `{name}` has type parameters"))
+            }
+            Error::ExportHigherOrder { name, span, ty } => {
+                error("E0410", span, format!("exported function `{name}` has a function in its type"))
+                    .with_label(format!("this is {}", self.ty(ty)))
+                    .with_note("functions cannot be passed to or from foreign code")
+            }
+            Error::TypeArgCount { what, expected, found, span } => {
+                let message = format!("{what} takes {}, found {found}", plural(expected, "type argument"));
+                error("E0411", span, message)
+            }
+            Error::RecursiveResult { name, span } => {
+                error("E0412", span, format!("cannot infer the result of the recursive function `{name}`"))
+                    .with_note("write its result: `-> T`")
+            }
+            Error::StaticCycle { name, span } => {
+                error("E0413", span, format!("static `{name}` depends on itself"))
+            }
+            Error::StaticType { name, span } => {
+                error("E0414", span, format!("static `{name}` has neither type nor value"))
+            }
+            Error::MainSignature { span, ty } => error(
+                "E0415",
+                span,
+                format!("`main` cannot be a {}", self.ty(ty)),
+            )
+            .with_note(
+                "it takes nothing, `argc: i32`, or `argc: i32, argv: &[&[u8]]`, and returns `i32` or `()`",
+            ),
+            Error::ParamType { span } => error("E0416", span, "this parameter needs a type"),
+            Error::MissingResult { span } => error("E0419", span, "missing result type")
+                .with_note("write `-> T`, or `-> !` for a continuation"),
+            Error::EmptyEnum { name, span } => error("E0420", span, format!("enum `{name}` has no option")),
+            Error::AddrSpace { span } => error("E0421", span, "this is no address space"),
+            Error::TypeTooLarge { span } => error("E0422", span, "this type is too large")
+                .with_note("types may nest 256 levels deep and have a million parts"),
+            _ => unreachable!("sorted by `Error::render`"),
+        }
+    }
+
+    fn pattern(&self, error_: Error) -> Diagnostic {
+        match error_ {
+            Error::BoundTwice { name, span, first } => {
+                error("E0503", span, format!("`{name}` is bound twice in one pattern"))
+                    .with_secondary(first, "first bound here")
+            }
+            Error::OptionArity { name, expected, found, span } => {
+                error("E0504", span, format!("`{name}` has {}, found {found}", plural(expected, "field")))
+            }
+            Error::PatternType { ty, span, what } => {
+                error("E0505", span, format!("{what} cannot match {}", self.ty(ty)))
+            }
+            Error::FloatPattern { span } => {
+                error("E0506", span, "a pattern cannot be a floating-point number")
+                    .with_note("compare with `==` or `<` instead")
+            }
+            Error::MissingFieldPatterns { of, names, span } => {
+                error("E0507", span, format!("pattern leaves out {} of `{of}`", name_list(&names)))
+                    .with_note("write `...` to ignore the rest")
+            }
+            Error::Immutable { write, frozen, span } => self.immutable(write, frozen, span),
+            Error::NotAPlace { write, span } => {
+                error("E0602", span, format!("cannot {} a value", write.phrase()))
+                    .with_label("this is a temporary value, not a place")
+            }
+            Error::FilterName { name, span } => {
+                error("E0702", span, format!("a filter cannot depend on `{name}`"))
+                    .with_note("filters see parameters, constants and statics")
+            }
+            Error::FilterEffect { span } => error("E0703", span, "this cannot stand in a filter")
+                .with_note("filters are made of names, literals, operators, casts, fields and `?`"),
+            Error::NoImplicit { ty, span } => {
+                error("E0801", span, format!("no implicit {} in scope", self.ty(ty)))
+            }
+            Error::AmbiguousImplicit { ty, span, candidates } => {
+                let diagnostic = error("E0802", span, format!("several implicit {} in scope", self.ty(ty)));
+                candidates.into_iter().fold(diagnostic, |it, span| it.with_secondary(span, "one of them"))
+            }
+            Error::ImplicitNotLast { span } => {
+                error("E0803", span, "implicit parameters come last").with_label("not implicit")
+            }
+            _ => unreachable!("sorted by `Error::render`"),
+        }
+    }
+
+    fn immutable(&self, write: Write, frozen: Frozen, span: Span) -> Diagnostic {
+        let verb = write.phrase();
+        match frozen {
+            Frozen::Local(name, at) => {
+                error("E0601", span, format!("cannot {verb} `{name}`, which is not `mut`"))
+                    .with_secondary(at, "bound here")
+                    .with_suggestion(at.start(), "mut ", "make it mutable")
+            }
+            Frozen::Static(name, at) => {
+                error("E0601", span, format!("cannot {verb} the static `{name}`, which is not `mut`"))
+                    .with_secondary(at, "declared here")
+                    .with_suggestion(at.start(), "mut ", "make it mutable")
+            }
+            Frozen::Pointer(at, ty) => {
+                error("E0601", span, format!("cannot {verb} what is behind {}", self.ty(ty)))
+                    .with_secondary(at, "this pointer is not `&mut`")
+            }
+        }
+    }
+}

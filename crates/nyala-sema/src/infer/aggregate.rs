@@ -1,0 +1,402 @@
+//! Tuples, arrays, vectors, structs, and their parts.
+
+use nyala_span::{Name, Span};
+use nyala_syntax::ast::{self, FieldInit, FieldName, Ident, Length, PtrKind};
+use rustc_hash::FxHashMap;
+
+use crate::checker::Checker;
+use crate::convert::substitution;
+use crate::errors::{Because, Error, Namespace};
+use crate::resolve::most_similar;
+use crate::scope::Def;
+use crate::tree::{Expr, ExprKind, Field};
+use crate::types::{StructId, Ty, TyKind, TyParam};
+
+use super::operator::Obligation;
+use super::unify::{Origin, VarKind};
+
+/// What a literal with named fields builds.
+struct Record {
+    ty: Ty,
+    name: Name,
+    option: Option<u32>,
+    fields: Vec<RecordField>,
+    with: FxHashMap<TyParam, Ty>,
+}
+
+/// What a literal must know of a field.
+struct RecordField {
+    name: Name,
+    span: Span,
+    ty: Ty,
+    has_default: bool,
+}
+
+fn record_fields(fields: &[Field]) -> Vec<RecordField> {
+    let field = |field: &Field| RecordField {
+        name: field.name,
+        span: field.span,
+        ty: field.ty,
+        has_default: field.default.is_some(),
+    };
+    fields.iter().map(field).collect()
+}
+
+impl<'a> Checker<'a> {
+    pub(super) fn tuple(&mut self, parts: &'a [ast::Expr], span: Span, hint: Option<Ty>) -> Expr {
+        let hints = hint.map(|hint| self.tuple_hints(hint)).unwrap_or_default();
+        let infer = |(i, part)| {
+            let value = self.infer_expr(part, hints.get(i).copied());
+            let ty = self.sized(value.ty, value.span);
+            Expr { ty, ..value }
+        };
+        let parts: Vec<Expr> = parts.iter().enumerate().map(infer).collect();
+        let tys: Vec<Ty> = parts.iter().map(|part| part.ty).collect();
+        let ty = self.program.types.tuple(&tys);
+        Expr { kind: ExprKind::Tuple(parts), ty, span }
+    }
+
+    fn tuple_hints(&mut self, hint: Ty) -> Vec<Ty> {
+        let hint = self.resolve(hint);
+        match self.program.types.kind(hint) {
+            TyKind::Tuple(parts) => parts.to_vec(),
+            _ => vec![],
+        }
+    }
+
+    /// What the elements of an expected array or vector are, also behind a pointer.
+    fn elem_hint(&mut self, hint: Option<Ty>) -> Option<Ty> {
+        let hint = self.resolve(hint?);
+        match *self.program.types.kind(hint) {
+            TyKind::Array(elem, _) | TyKind::Slice(elem) | TyKind::Simd(elem, _) => Some(elem),
+            TyKind::Ptr { pointee, .. } => {
+                let pointee = self.resolve(pointee);
+                match *self.program.types.kind(pointee) {
+                    TyKind::Array(elem, _) | TyKind::Slice(elem) | TyKind::Simd(elem, _) => Some(elem),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn array(
+        &mut self,
+        is_simd: bool,
+        elems: &'a [ast::Expr],
+        span: Span,
+        hint: Option<Ty>,
+    ) -> Expr {
+        let mut elem_ty = self.elem_hint(hint);
+        let mut because = Because::Nothing;
+        let mut typed = Vec::with_capacity(elems.len());
+        for elem in elems {
+            let value = match elem_ty {
+                Some(ty) => self.check_expr(elem, ty, because),
+                None => self.infer_expr(elem, None),
+            };
+            if elem_ty.is_none() && !self.is_error(value.ty) && !self.is_never(value.ty) {
+                elem_ty = Some(self.sized(value.ty, value.span));
+                because = Because::Elem(value.span);
+            }
+            typed.push(value);
+        }
+        let elem_ty = match elem_ty {
+            Some(ty) => ty,
+            None => self.fresh(VarKind::General, Origin::Expr(span)),
+        };
+        let ty = self.array_type(is_simd, elem_ty, elems.len() as u64, span);
+        Expr { kind: ExprKind::Array(typed), ty, span }
+    }
+
+    pub(super) fn repeat(
+        &mut self,
+        is_simd: bool,
+        value: &'a ast::Expr,
+        len: &'a Length,
+        span: Span,
+        hint: Option<Ty>,
+    ) -> Expr {
+        let value = match self.elem_hint(hint) {
+            Some(ty) => self.check_expr(value, ty, Because::Nothing),
+            None => self.infer_expr(value, None),
+        };
+        let elem = self.sized(value.ty, value.span);
+        let len = if is_simd { self.lanes(len).map(u64::from) } else { self.length(len) };
+        let ty = match len {
+            Some(len) => self.array_type(is_simd, elem, len, span),
+            None => self.program.types.error(),
+        };
+        Expr { kind: ExprKind::Repeat(Box::new(value)), ty, span }
+    }
+
+    fn array_type(&mut self, is_simd: bool, elem: Ty, len: u64, span: Span) -> Ty {
+        if !is_simd {
+            return self.program.types.intern(TyKind::Array(elem, len));
+        }
+        match (self.lane(elem, span), u32::try_from(len)) {
+            (Some(lane), Ok(lanes)) if (1..=1024).contains(&lanes) => {
+                self.program.types.intern(TyKind::Simd(lane, lanes))
+            }
+            (Some(_), _) => {
+                self.report(Error::ArrayLength { span, why: "a vector has between 1 and 1024 lanes" });
+                self.program.types.error()
+            }
+            (None, _) => self.program.types.error(),
+        }
+    }
+
+    pub(super) fn heap_array(&mut self, len: &'a ast::Expr, elem: &'a ast::TypeExpr, span: Span) -> Expr {
+        let len = self.index(len);
+        let elem = self.convert_sized(elem);
+        let slice = self.program.types.intern(TyKind::Slice(elem));
+        let ty = self.program.types.ptr(PtrKind::Owned, 0, slice);
+        Expr { kind: ExprKind::HeapArray { len: Box::new(len), elem }, ty, span }
+    }
+
+    /// An integer of any type.
+    pub(super) fn index(&mut self, index: &'a ast::Expr) -> Expr {
+        let index = self.infer_expr(index, None);
+        self.body.obligations.push(Obligation::Index { ty: index.ty, span: index.span });
+        index
+    }
+
+    /// `S { x: a }`, `E::C { x = a }`
+    pub(super) fn struct_literal(
+        &mut self,
+        path: &'a ast::Path,
+        args: &'a [ast::TypeExpr],
+        inits: &'a [FieldInit],
+        span: Span,
+        hint: Option<Ty>,
+    ) -> Expr {
+        let given: Vec<Ty> = args.iter().map(|arg| self.convert(arg)).collect();
+        let Some(record) = self.record(path, &given, hint) else {
+            for init in inits {
+                self.infer_expr(&init.value, None);
+            }
+            return self.error_expr(span);
+        };
+        let fields = self.field_inits(&record, inits);
+        // A misspelt field explains a missing one: one report is enough.
+        let all_known = fields.len() == inits.len();
+        let missing = self.missing_fields(&record, &fields);
+        if !missing.is_empty() && all_known {
+            self.report(Error::MissingFields { of: record.name, names: missing, span: path.span });
+        }
+        let ty = record.ty;
+        let kind = match record.option {
+            Some(option) => ExprKind::Variant { option, fields },
+            None => ExprKind::Struct { base: None, fields },
+        };
+        Expr { kind, ty, span }
+    }
+
+    /// What a path in front of `{ .. }` names.
+    fn record(&mut self, path: &'a ast::Path, given: &[Ty], hint: Option<Ty>) -> Option<Record> {
+        let span = path.span;
+        let name = path.segments.last().expect("a path has at least one segment").name;
+        let what = match self.resolve_path(path, Namespace::Type).0 {
+            Def::Struct(id) => {
+                let (ty, args) = self.struct_type(id, given, span, hint);
+                return Some(self.struct_record(id, ty, &args));
+            }
+            Def::Alias(id) => {
+                let tparams = self.aliases[id].tparams.clone();
+                let args = self.instantiate(&tparams, given, &format_args!("`{name}`"), span);
+                let target = self.aliases[id].ty?;
+                let ty = self.program.types.substitute(target, &substitution(&tparams, &args));
+                self.prefer(ty, hint);
+                match self.program.types.kind(ty).clone() {
+                    TyKind::Struct(id, args) => return Some(self.struct_record(id, ty, &args)),
+                    TyKind::Error => return None,
+                    _ => {
+                        self.report(Error::StructNeeded { ty, span });
+                        return None;
+                    }
+                }
+            }
+            Def::Option(of, option) => {
+                let (ty, args) = self.enum_type(of, given, span, hint);
+                let with = substitution(&self.program.enums[of].tparams, &args);
+                let info = self.program.enums[of].options.get(option as usize)?;
+                if info.is_record || info.fields.is_empty() {
+                    let fields = record_fields(&info.fields);
+                    return Some(Record { ty, name, option: Some(option), fields, with });
+                }
+                "option without named fields"
+            }
+            Def::Error => return None,
+            Def::Module(_) => "module",
+            Def::Enum(_) => "enum",
+            Def::Static(_) => "static",
+            Def::Fn(_) => "function",
+            Def::TyParam(_) => "type parameter",
+            Def::Local(_) | Def::Use(_) => "variable",
+        };
+        self.report(Error::NotAType { name, what, span });
+        None
+    }
+
+    fn struct_record(&mut self, id: StructId, ty: Ty, args: &[Ty]) -> Record {
+        let it = &self.program.structs[id];
+        let with = substitution(&it.tparams, args);
+        Record { ty, name: it.name, option: None, fields: record_fields(&it.fields), with }
+    }
+
+    fn field_inits(&mut self, record: &Record, inits: &'a [FieldInit]) -> Vec<(u32, Expr)> {
+        let numbers: FxHashMap<Name, u32> =
+            record.fields.iter().enumerate().map(|(i, field)| (field.name, i as u32)).collect();
+        let mut given: FxHashMap<Name, Span> = FxHashMap::default();
+        let mut typed = Vec::with_capacity(inits.len());
+        for init in inits {
+            let Ident { name, span } = init.name;
+            let Some(&number) = numbers.get(&name) else {
+                let similar = most_similar(name, record.fields.iter().map(|field| field.name));
+                let ty = self.shown(record.ty);
+                self.report(Error::NoSuchField { ty, name, span, similar });
+                self.infer_expr(&init.value, None);
+                continue;
+            };
+            let field = &record.fields[number as usize];
+            let ty = self.program.types.substitute(field.ty, &record.with);
+            let value = self.check_expr(&init.value, ty, Because::Field(field.span));
+            match given.insert(name, span) {
+                Some(first) => self.report(Error::FieldTwice { name, span, first }),
+                None => typed.push((number, value)),
+            }
+        }
+        typed
+    }
+
+    /// The fields that are left out and have no default. Defaults are put in when the
+    /// body is finished, since their own types are finished already.
+    fn missing_fields(&self, record: &Record, fields: &[(u32, Expr)]) -> Vec<Name> {
+        let mut is_given = vec![false; record.fields.len()];
+        for (number, _) in fields {
+            is_given[*number as usize] = true;
+        }
+        let fields = record.fields.iter().zip(is_given);
+        let missing = fields.filter(|(field, is_given)| !is_given && !field.has_default);
+        missing.map(|(field, _)| field.name).collect()
+    }
+
+    /// `e.{ x = a }`
+    pub(super) fn update(
+        &mut self,
+        base: &'a ast::Expr,
+        inits: &'a [FieldInit],
+        span: Span,
+        hint: Option<Ty>,
+    ) -> Expr {
+        let base = self.infer_expr(base, hint);
+        let ty = self.resolve(base.ty);
+        match self.program.types.kind(ty).clone() {
+            TyKind::Struct(id, args) => {
+                let record = self.struct_record(id, ty, &args);
+                let fields = self.field_inits(&record, inits);
+                Expr { kind: ExprKind::Struct { base: Some(Box::new(base)), fields }, ty, span }
+            }
+            kind => {
+                if kind != TyKind::Error {
+                    let ty = self.shown(ty);
+                    self.report(Error::StructNeeded { ty, span: base.span });
+                }
+                for init in inits {
+                    self.infer_expr(&init.value, None);
+                }
+                self.error_expr(span)
+            }
+        }
+    }
+
+    /// `e.f`, `e.0`
+    pub(super) fn field(&mut self, base: &'a ast::Expr, field: &'a FieldName, span: Span) -> Expr {
+        let base = self.infer_expr(base, None);
+        let base = self.auto_deref(base);
+        let ty = self.resolve(base.ty);
+        let (name, name_span) = match field {
+            FieldName::Named(ident) => (ident.name, ident.span),
+            FieldName::Index { index, span } => (Name::new(&index.to_string()), *span),
+        };
+        match self.program.types.kind(ty).clone() {
+            TyKind::Struct(id, args) => match self.structs[id].fields.get(&name) {
+                Some(&index) => {
+                    let field_ty = self.field_type(id, &args, index);
+                    Expr { kind: ExprKind::Field { base: Box::new(base), index }, ty: field_ty, span }
+                }
+                None => {
+                    let fields = &self.program.structs[id].fields;
+                    let similar = most_similar(name, fields.iter().map(|field| field.name));
+                    let ty = self.shown(ty);
+                    self.report(Error::NoSuchField { ty, name, span: name_span, similar });
+                    self.error_expr(span)
+                }
+            },
+            TyKind::Tuple(parts) => match field {
+                FieldName::Index { index, .. } => {
+                    self.tuple_part(base, &parts, u64::from(*index), span, name_span)
+                }
+                FieldName::Named(_) => {
+                    let ty = self.shown(ty);
+                    self.report(Error::NoSuchField { ty, name, span: name_span, similar: None });
+                    self.error_expr(span)
+                }
+            },
+            TyKind::Error => self.error_expr(span),
+            TyKind::Infer(_) => {
+                self.report(Error::CannotInfer {
+                    what: "the type of this".into(),
+                    span: base.span,
+                    hint: None,
+                });
+                self.error_expr(span)
+            }
+            _ => {
+                let ty = self.shown(ty);
+                self.report(Error::StructNeeded { ty, span: base.span });
+                self.error_expr(span)
+            }
+        }
+    }
+
+    pub(super) fn field_type(&mut self, id: StructId, args: &[Ty], index: u32) -> Ty {
+        let it = &self.program.structs[id];
+        let with = substitution(&it.tparams, args);
+        let ty = it.fields[index as usize].ty;
+        self.program.types.substitute(ty, &with)
+    }
+
+    /// Part `index` of a tuple.
+    pub(super) fn tuple_part(
+        &mut self,
+        base: Expr,
+        parts: &[Ty],
+        index: u64,
+        span: Span,
+        index_span: Span,
+    ) -> Expr {
+        match parts.get(usize::try_from(index).unwrap_or(usize::MAX)) {
+            Some(&ty) => {
+                Expr { kind: ExprKind::Field { base: Box::new(base), index: index as u32 }, ty, span }
+            }
+            None => {
+                let ty = self.shown(base.ty);
+                self.report(Error::TupleIndex { ty, span: index_span });
+                self.error_expr(span)
+            }
+        }
+    }
+
+    /// Reads through one pointer, if there is one.
+    pub(super) fn auto_deref(&mut self, base: Expr) -> Expr {
+        let ty = self.resolve(base.ty);
+        match *self.program.types.kind(ty) {
+            TyKind::Ptr { pointee, .. } => {
+                let span = base.span;
+                Expr { kind: ExprKind::Deref(Box::new(base)), ty: pointee, span }
+            }
+            _ => base,
+        }
+    }
+}

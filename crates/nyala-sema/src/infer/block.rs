@@ -1,0 +1,296 @@
+//! Blocks, statements, and control flow.
+
+use nyala_span::Span;
+use nyala_syntax::ast;
+
+use crate::checker::Checker;
+use crate::collect::{Collected, Target};
+use crate::errors::{Because, Error};
+use crate::tree::{Cond, Expr, ExprKind, FnId, Pat, PatKind, Stmt};
+use crate::types::{Ty, TyKind};
+
+/// The common type of arms, as far as it is known.
+struct Arms {
+    /// What every arm is converted to.
+    ty: Option<Ty>,
+    because: Because,
+    /// Whether all arms so far never return.
+    all_never: bool,
+}
+
+impl Arms {
+    fn new(ty: Option<Ty>) -> Arms {
+        Arms { ty, because: Because::Nothing, all_never: true }
+    }
+}
+
+impl<'a> Checker<'a> {
+    /// `{ .. }`
+    pub(super) fn block(&mut self, block: &'a ast::Block, hint: Option<Ty>) -> Expr {
+        self.body.scopes.enter();
+        let n_implicits = self.body.implicits.len();
+        let (mut stmts, mut nested) = self.block_items(&block.stmts);
+        let mut jump: Option<Span> = None;
+        for stmt in &block.stmts {
+            if let Some(span) = code_span(stmt)
+                && let Some(at) = jump.take()
+            {
+                self.report(Error::Unreachable { span, jump: at });
+            }
+            if let Some(at) = self.statement(stmt, &mut nested, &mut stmts) {
+                jump = Some(at);
+            }
+        }
+        let value = block.value.as_ref().map(|value| {
+            if let Some(at) = jump {
+                self.report(Error::Unreachable { span: value.span, jump: at });
+            }
+            Box::new(self.infer_expr(value, hint))
+        });
+        self.body.implicits.truncate(n_implicits);
+        self.body.scopes.exit();
+        let ty = match &value {
+            Some(value) => self.sized(value.ty, value.span),
+            None if jump.is_some() => self.program.types.never(),
+            None => self.program.types.unit(),
+        };
+        Expr { kind: ExprKind::Block { stmts, value }, ty, span: block.span }
+    }
+
+    /// Declares the items of a block. Its functions come into being at its beginning; they
+    /// are given back too, to be checked where they stand.
+    fn block_items(&mut self, stmts: &'a [ast::Stmt]) -> (Vec<Stmt>, std::vec::IntoIter<FnId>) {
+        let mut collected = Collected::default();
+        let (home, before) = (self.body.home, self.item_counts());
+        for stmt in stmts {
+            if let ast::Stmt::Item(item) = stmt {
+                self.collect_item(item, home, Target::Block, &mut collected);
+            }
+        }
+        self.declare_items_since(before);
+        for &id in &collected.statics {
+            self.check_static(id);
+        }
+        let fns = collected.fns.iter().map(|&id| Stmt::Fn(id)).collect();
+        (fns, collected.fns.into_iter())
+    }
+
+    /// Checks an item where it stands in a block.
+    fn nested_item(
+        &mut self,
+        item: &'a ast::Item,
+        nested: &mut std::vec::IntoIter<FnId>,
+        into: &mut Vec<Stmt>,
+    ) {
+        match &item.kind {
+            ast::ItemKind::Fn(_) => {
+                let id = nested.next().expect("every function of the block was collected");
+                self.nested_fn(id);
+            }
+            ast::ItemKind::ExternBlock { fns, .. } => nested.by_ref().take(fns.len()).for_each(drop),
+            ast::ItemKind::Implicit { ty, value } => {
+                let value = match ty {
+                    Some(ty) => {
+                        let written = self.convert_sized(ty);
+                        self.check_expr(value, written, Because::Written(ty.span))
+                    }
+                    None => self.infer_expr(value, None),
+                };
+                let name = ast::Ident { name: "implicit".into(), span: value.span };
+                let local = self.new_local(name, value.ty, false);
+                let pat = Pat { kind: PatKind::Bind(local, None), ty: value.ty, span: value.span };
+                self.offer_implicit(&pat);
+                into.push(Stmt::Let { pat, init: Some(value) });
+            }
+            _ => {}
+        }
+    }
+
+    /// Checks a statement; answers where control ends if it does.
+    fn statement(
+        &mut self,
+        stmt: &'a ast::Stmt,
+        nested: &mut std::vec::IntoIter<FnId>,
+        into: &mut Vec<Stmt>,
+    ) -> Option<Span> {
+        match stmt {
+            ast::Stmt::Let { pat, init, .. } => {
+                let (pat, init) = self.let_stmt(pat, init.as_ref());
+                let jump = match &init {
+                    Some(init) if self.is_never(init.ty) => Some(init.span),
+                    _ => None,
+                };
+                into.push(Stmt::Let { pat, init });
+                jump
+            }
+            ast::Stmt::Item(item) => {
+                self.nested_item(item, nested, into);
+                None
+            }
+            ast::Stmt::Expr { expr, .. } => {
+                let expr = self.infer_expr(expr, None);
+                let jump = self.is_never(expr.ty).then_some(expr.span);
+                into.push(Stmt::Expr(expr));
+                jump
+            }
+        }
+    }
+
+    fn let_stmt(&mut self, pat: &'a ast::Pat, init: Option<&'a ast::Expr>) -> (Pat, Option<Expr>) {
+        let Some(init) = init else {
+            let ty = self.uninitialised_type(pat);
+            return (self.check_pat(pat, ty), None);
+        };
+        // The value is outside the scope of the new names.
+        match self.written_pat_type(pat) {
+            Some(ty) => {
+                let init = self.check_expr(init, ty, Because::Written(pat.span));
+                (self.check_pat(pat, ty), Some(init))
+            }
+            None => {
+                let init = self.infer_expr(init, None);
+                (self.check_pat(pat, init.ty), Some(init))
+            }
+        }
+    }
+
+    /// The value of one arm, as what all arms are.
+    fn arm(&mut self, value: Expr, arms: &mut Arms) -> Expr {
+        if self.is_never(value.ty) {
+            return value;
+        }
+        arms.all_never = false;
+        match arms.ty {
+            Some(ty) => self.coerce(value, ty, arms.because),
+            None => {
+                if !self.is_error(value.ty) {
+                    arms.ty = Some(value.ty);
+                    arms.because = Because::Arm(value.span);
+                }
+                value
+            }
+        }
+    }
+
+    /// The type of all arms together, and each arm as that type.
+    fn join_arms(&mut self, arms: &Arms, values: Vec<Expr>) -> (Ty, Vec<Expr>) {
+        if arms.all_never {
+            return (self.program.types.never(), values);
+        }
+        let ty = arms.ty.unwrap_or(self.program.types.error());
+        let values = values.into_iter().map(|value| {
+            if self.is_never(value.ty) { self.coerce(value, ty, Because::Nothing) } else { value }
+        });
+        let values = values.collect();
+        (ty, values)
+    }
+
+    /// A hint that arms can be converted to: one that is known.
+    fn arms_hint(&mut self, hint: Option<Ty>) -> Option<Ty> {
+        let hint = self.resolve(hint?);
+        match self.program.types.kind(hint) {
+            TyKind::Infer(_) | TyKind::Error | TyKind::Never => None,
+            // An address is taken of the whole, so that it is one slot.
+            _ => Some(hint),
+        }
+    }
+
+    /// `if c { .. } else { .. }`
+    pub(super) fn if_expr(
+        &mut self,
+        arms: &'a [ast::IfArm],
+        else_block: Option<&'a ast::Block>,
+        span: Span,
+        hint: Option<Ty>,
+    ) -> Expr {
+        let unit = self.program.types.unit();
+        let mut state = match else_block {
+            Some(_) => Arms::new(self.arms_hint(hint)),
+            None => Arms { because: Because::NoElse(span), ..Arms::new(Some(unit)) },
+        };
+        let mut conds = Vec::with_capacity(arms.len());
+        let mut values = Vec::with_capacity(arms.len() + 1);
+        for arm in arms {
+            self.body.scopes.enter();
+            conds.push(self.cond(&arm.cond));
+            let value = self.block(&arm.block, state.ty.or(hint));
+            values.push(self.arm(value, &mut state));
+            self.body.scopes.exit();
+        }
+        if let Some(block) = else_block {
+            let value = self.block(block, state.ty.or(hint));
+            values.push(self.arm(value, &mut state));
+        } else {
+            state.all_never = false;
+        }
+        let (ty, mut values) = self.join_arms(&state, values);
+        let other = else_block.and_then(|_| values.pop()).map(Box::new);
+        let arms = conds.into_iter().zip(values).collect();
+        Expr { kind: ExprKind::If { arms, other }, ty, span }
+    }
+
+    fn cond(&mut self, cond: &'a ast::Cond) -> Cond {
+        match cond {
+            ast::Cond::Expr(expr) => {
+                let bool = self.program.types.bool();
+                Cond::Expr(self.check_expr(expr, bool, Because::Condition))
+            }
+            ast::Cond::Let(pat, expr) => {
+                let value = self.infer_expr(expr, None);
+                Cond::Let(self.check_pat(pat, value.ty), value)
+            }
+        }
+    }
+
+    /// `match e { p => a, .. }`
+    pub(super) fn match_expr(
+        &mut self,
+        scrutinee: &'a ast::Expr,
+        arms: &'a [ast::MatchArm],
+        span: Span,
+        hint: Option<Ty>,
+    ) -> Expr {
+        let scrutinee = self.infer_expr(scrutinee, None);
+        let mut state = Arms::new(self.arms_hint(hint));
+        let mut pats = Vec::with_capacity(arms.len());
+        let mut values = Vec::with_capacity(arms.len());
+        for arm in arms {
+            self.body.scopes.enter();
+            pats.push(self.check_pat(&arm.pat, scrutinee.ty));
+            let value = self.infer_expr(&arm.value, state.ty.or(hint));
+            values.push(self.arm(value, &mut state));
+            self.body.scopes.exit();
+        }
+        let (ty, values) = self.join_arms(&state, values);
+        let arms = pats.into_iter().zip(values).collect();
+        Expr { kind: ExprKind::Match { scrutinee: Box::new(scrutinee), arms }, ty, span }
+    }
+
+    /// `while c { .. }`
+    pub(super) fn while_expr(&mut self, cond: &'a ast::Cond, body: &'a ast::Block, span: Span) -> Expr {
+        let unit = self.program.types.unit();
+        self.body.scopes.enter();
+        let cond = Box::new(self.cond(cond));
+        self.body.scopes.enter();
+        let break_local = self.new_return("break", unit, span);
+        let continue_local = self.new_return("continue", unit, span);
+        let body = Box::new(self.block(body, None));
+        self.body.scopes.exit();
+        self.body.scopes.exit();
+        Expr { kind: ExprKind::While { cond, body, break_local, continue_local }, ty: unit, span }
+    }
+
+    /// A pattern that matches anything and binds nothing.
+    pub(super) fn wild(&self, ty: Ty, span: Span) -> Pat {
+        Pat { kind: PatKind::Wild, ty, span }
+    }
+}
+
+/// Where a statement has code that runs; none for items.
+fn code_span(stmt: &ast::Stmt) -> Option<Span> {
+    match stmt {
+        ast::Stmt::Let { span, .. } => Some(*span),
+        ast::Stmt::Item(_) => None,
+        ast::Stmt::Expr { expr, .. } => Some(expr.span),
+    }
+}

@@ -1,0 +1,369 @@
+//! Calls, jumps, and indexing, which share one syntax.
+//!
+//! A call with as many arguments as the function's type shows is direct; one more
+//! argument is the continuation that the result goes to, and the call is a jump.
+
+use nyala_span::Span;
+use nyala_syntax::ast::{self, Dialect, Ident, LitKind};
+
+use crate::checker::Checker;
+use crate::errors::{Because, Error};
+use crate::tree::{self, Call, Constructor, Expr, ExprKind, FnId, Pat, PatKind, Stmt};
+use crate::types::{Ty, TyKind};
+
+/// What is called, with the parts of its type.
+pub(super) struct Callee {
+    pub expr: Expr,
+    pub params: Vec<Ty>,
+    pub ret: Ty,
+}
+
+/// An argument list as a tuple.
+enum Tupled {
+    /// The arguments, after all.
+    Arguments(Vec<Expr>),
+    /// The argument is no fitting tuple.
+    Mismatch,
+    /// Not possible here; no argument has been looked at.
+    No,
+}
+
+impl<'a> Checker<'a> {
+    /// `f(a, b)` or `a(i)`
+    pub(super) fn call(
+        &mut self,
+        callee: &'a ast::Expr,
+        args: &'a [ast::Expr],
+        is_forced: bool,
+        span: Span,
+        hint: Option<Ty>,
+    ) -> Expr {
+        let callee = self.infer_expr(callee, None);
+        let ty = self.resolve(callee.ty);
+        match self.program.types.kind(ty).clone() {
+            TyKind::Fn { params, ret } => {
+                let callee = Callee { expr: callee, params: params.into_vec(), ret };
+                self.call_fn(callee, args, is_forced, span, hint)
+            }
+            TyKind::Infer(_) => self.call_unknown(callee, args, is_forced, span),
+            TyKind::Error | TyKind::Never => {
+                for arg in args {
+                    self.infer_expr(arg, None);
+                }
+                self.error_expr(span)
+            }
+            _ => self.index_expr(callee, args, span),
+        }
+    }
+
+    /// The function that an expression names, for messages.
+    fn named_fn(expr: &Expr) -> Option<FnId> {
+        match expr.kind {
+            ExprKind::Fn(id, _) => Some(id),
+            _ => None,
+        }
+    }
+
+    fn call_fn(
+        &mut self,
+        mut callee: Callee,
+        args: &'a [ast::Expr],
+        is_forced: bool,
+        span: Span,
+        hint: Option<Ty>,
+    ) -> Expr {
+        if let ExprKind::Local(id) = callee.expr.kind
+            && let Some(&ret) = self.body.returns.get(&id)
+            && self.as_var(ret).is_some()
+        {
+            callee.params = self.settle_return(ret, args.len(), span);
+        }
+        if args.len() == callee.params.len() {
+            self.prefer(callee.ret, hint);
+        }
+        let never = self.program.types.never();
+        let Some(args) = self.arguments(&callee, args, span) else {
+            let is_direct = callee.ret != never && args.len() <= callee.params.len();
+            let ty = if is_direct { callee.ret } else { self.program.types.error() };
+            self.body.has_errors = true;
+            return Expr { kind: ExprKind::Error, ty, span };
+        };
+        self.build_call(callee, args, is_forced, span)
+    }
+
+    /// What a `return` whose result is unknown takes, now that it is called with `n` arguments.
+    fn settle_return(&mut self, ret: Ty, n: usize, span: Span) -> Vec<Ty> {
+        if n == 1 {
+            return vec![ret];
+        }
+        let params: Vec<Ty> = (0..n).map(|_| self.fresh_general(span)).collect();
+        let tuple = self.program.types.tuple(&params);
+        self.unify(ret, tuple);
+        params
+    }
+
+    pub(super) fn fresh_general(&mut self, span: Span) -> Ty {
+        self.fresh(super::unify::VarKind::General, super::unify::Origin::Expr(span))
+    }
+
+    /// The arguments of a call as values of the parameters' types; none if their number is wrong.
+    fn arguments(&mut self, callee: &Callee, args: &'a [ast::Expr], span: Span) -> Option<Vec<Expr>> {
+        let (n, never) = (callee.params.len(), self.program.types.never());
+        let ret = self.resolve(callee.ret);
+        if args.len() == n {
+            return Some(self.check_args(callee, args));
+        }
+        if args.len() == n + 1 && ret != never {
+            let (last, rest) = args.split_last().expect("there is one argument at least");
+            let mut typed = self.check_args(callee, rest);
+            let cont = self.program.types.continuation(ret);
+            typed.push(self.check_expr(last, cont, Because::Nothing));
+            return Some(typed);
+        }
+        if let Some(args) = self.implicit_arguments(callee, args, span) {
+            return Some(args);
+        }
+        match self.tuple_arguments(callee, args, span) {
+            Tupled::Arguments(args) => return Some(args),
+            Tupled::Mismatch => {}
+            Tupled::No => {
+                for arg in args {
+                    self.infer_expr(arg, None);
+                }
+            }
+        }
+        let ty = self.shown(callee.expr.ty);
+        self.report(Error::ArgumentCount {
+            expected: n,
+            cps: ret != never,
+            found: args.len(),
+            span,
+            callee: Self::named_fn(&callee.expr),
+            ty,
+        });
+        None
+    }
+
+    /// One argument for each parameter. Lambdas come last: the other arguments may settle
+    /// the types of their parameters.
+    fn check_args(&mut self, callee: &Callee, args: &'a [ast::Expr]) -> Vec<Expr> {
+        let named = Self::named_fn(&callee.expr);
+        let because = |i| named.map_or(Because::Nothing, |id| Because::Param(id, i));
+        let mut typed: Vec<Option<Expr>> = vec![];
+        for (i, arg) in args.iter().enumerate() {
+            typed.push((!is_lambda(arg)).then(|| self.check_expr(arg, callee.params[i], because(i))));
+        }
+        let mut done = Vec::with_capacity(args.len());
+        for (i, (slot, arg)) in typed.into_iter().zip(args).enumerate() {
+            done.push(match slot {
+                Some(value) => value,
+                None => self.check_expr(arg, callee.params[i], because(i)),
+            });
+        }
+        done
+    }
+
+    /// The arguments with implicit ones added, if those are what is missing.
+    fn implicit_arguments(
+        &mut self,
+        callee: &Callee,
+        args: &'a [ast::Expr],
+        span: Span,
+    ) -> Option<Vec<Expr>> {
+        let id = Self::named_fn(&callee.expr)?;
+        let n = callee.params.len();
+        if args.len() >= n || args.len() + self.fns[id].n_implicit < n {
+            return None;
+        }
+        let mut typed = self.check_args(callee, args);
+        for &ty in &callee.params[args.len()..] {
+            let value = self.summon(ty, span);
+            typed.push(value);
+        }
+        Some(typed)
+    }
+
+    /// In Artic an argument list is a tuple: one tuple may stand for several arguments,
+    /// and several arguments for one tuple.
+    fn tuple_arguments(&mut self, callee: &Callee, args: &'a [ast::Expr], span: Span) -> Tupled {
+        if self.body.home.dialect != Dialect::Artic {
+            return Tupled::No;
+        }
+        if let [param] = *callee.params {
+            let param = self.resolve(param);
+            return match self.program.types.kind(param).clone() {
+                TyKind::Tuple(parts) if parts.len() == args.len() => {
+                    let typed = args.iter().zip(&*parts);
+                    let typed = typed.map(|(arg, &ty)| self.check_expr(arg, ty, Because::Nothing)).collect();
+                    Tupled::Arguments(vec![Expr { kind: ExprKind::Tuple(typed), ty: param, span }])
+                }
+                _ => Tupled::No,
+            };
+        }
+        let [arg] = args else { return Tupled::No };
+        let tuple_ty = self.program.types.tuple(&callee.params);
+        let value = self.infer_expr(arg, Some(tuple_ty));
+        let ty = self.resolve(value.ty);
+        match (self.program.types.kind(ty).clone(), value.kind) {
+            (TyKind::Tuple(parts), _) if parts.len() != callee.params.len() => Tupled::Mismatch,
+            (TyKind::Tuple(_), ExprKind::Tuple(values)) => {
+                Tupled::Arguments(self.coerce_all(values, &callee.params))
+            }
+            (TyKind::Tuple(parts), kind) => {
+                let value = Expr { kind, ..value };
+                Tupled::Arguments(self.split_tuple(value, &parts, &callee.params))
+            }
+            _ => Tupled::Mismatch,
+        }
+    }
+
+    fn coerce_all(&mut self, values: Vec<Expr>, tys: &[Ty]) -> Vec<Expr> {
+        let values = values.into_iter().zip(tys);
+        values.map(|(value, &ty)| self.coerce(value, ty, Because::Nothing)).collect()
+    }
+
+    /// The parts of a tuple value, which is evaluated once: the first argument is a block
+    /// that binds it.
+    fn split_tuple(&mut self, value: Expr, parts: &[Ty], params: &[Ty]) -> Vec<Expr> {
+        let span = value.span;
+        let tuple_ty = value.ty;
+        let local = self.new_local(Ident { name: "arguments".into(), span }, tuple_ty, false);
+        let tuple = || Expr { kind: ExprKind::Local(local), ty: tuple_ty, span };
+        let part = |(index, &ty): (usize, &Ty)| Expr {
+            kind: ExprKind::Field { base: Box::new(tuple()), index: index as u32 },
+            ty,
+            span,
+        };
+        let mut values: Vec<Expr> = parts.iter().enumerate().map(part).collect();
+        let pat = Pat { kind: PatKind::Bind(local, None), ty: tuple_ty, span };
+        if let Some(first) = values.first_mut() {
+            let ty = first.ty;
+            let inner = std::mem::replace(first, Expr { kind: ExprKind::Error, ty, span });
+            let stmts = vec![Stmt::Let { pat, init: Some(value) }];
+            first.kind = ExprKind::Block { stmts, value: Some(Box::new(inner)) };
+        }
+        self.coerce_all(values, params)
+    }
+
+    /// A call with its arguments in place.
+    pub(super) fn build_call(
+        &mut self,
+        callee: Callee,
+        args: Vec<Expr>,
+        is_forced: bool,
+        span: Span,
+    ) -> Expr {
+        let never = self.program.types.never();
+        let ret = self.resolve(callee.ret);
+        let is_jump = ret == never || args.len() > callee.params.len();
+        if let ExprKind::Constructor(constructor) = callee.expr.kind
+            && !is_jump
+        {
+            let fields = args.into_iter().enumerate().map(|(i, arg)| (i as u32, arg)).collect();
+            let kind = match constructor {
+                Constructor::Option { option, .. } => ExprKind::Variant { option, fields },
+                Constructor::Struct(_) => ExprKind::Struct { base: None, fields },
+            };
+            return Expr { kind, ty: ret, span };
+        }
+        let call =
+            Call { callee: callee.expr, args, is_jump, is_forced, break_local: None, args_first: false };
+        let ty = if is_jump { never } else { callee.ret };
+        Expr { kind: ExprKind::Call(Box::new(call)), ty, span }
+    }
+
+    /// A call of something whose type is not known: it is a function of these arguments.
+    fn call_unknown(&mut self, callee: Expr, args: &'a [ast::Expr], is_forced: bool, span: Span) -> Expr {
+        let args: Vec<Expr> = args.iter().map(|arg| self.infer_expr(arg, None)).collect();
+        let params: Vec<Ty> = args.iter().map(|arg| arg.ty).collect();
+        let ret = self.fresh_general(span);
+        let ty = self.program.types.func(&params, ret);
+        if !self.unify(callee.ty, ty) {
+            self.report(Error::InfiniteType { span: callee.span });
+            return self.error_expr(span);
+        }
+        self.build_call(Callee { expr: callee, params, ret }, args, is_forced, span)
+    }
+
+    /// `a(i)`, `t(0)`
+    fn index_expr(&mut self, base: Expr, args: &'a [ast::Expr], span: Span) -> Expr {
+        let whole = base.ty;
+        let base = self.auto_deref(base);
+        let ty = self.resolve(base.ty);
+        match self.program.types.kind(ty).clone() {
+            TyKind::Array(elem, _) | TyKind::Slice(elem) | TyKind::Simd(elem, _) => {
+                let [index] = args else {
+                    for arg in args {
+                        self.infer_expr(arg, None);
+                    }
+                    self.report(Error::IndexCount { found: args.len(), span });
+                    return Expr { kind: ExprKind::Error, ty: elem, span };
+                };
+                let index = Box::new(self.index(index));
+                Expr { kind: ExprKind::Index { base: Box::new(base), index }, ty: elem, span }
+            }
+            TyKind::Tuple(parts) if !parts.is_empty() => match args {
+                [arg] => match literal_index(arg) {
+                    Some(index) => self.tuple_part(base, &parts, index, span, arg.span),
+                    None => {
+                        let ty = self.shown(ty);
+                        self.report(Error::TupleIndex { ty, span: arg.span });
+                        self.error_expr(span)
+                    }
+                },
+                _ => {
+                    let ty = self.shown(ty);
+                    self.report(Error::TupleIndex { ty, span });
+                    self.error_expr(span)
+                }
+            },
+            TyKind::Error => self.error_expr(span),
+            _ => {
+                for arg in args {
+                    self.infer_expr(arg, None);
+                }
+                let ty = self.shown(whole);
+                self.report(Error::NotCallable { ty, span: base.span });
+                self.error_expr(span)
+            }
+        }
+    }
+}
+
+fn is_lambda(expr: &ast::Expr) -> bool {
+    match &expr.kind {
+        ast::ExprKind::Lambda(_) => true,
+        ast::ExprKind::Paren(inner) => is_lambda(inner),
+        _ => false,
+    }
+}
+
+fn literal_index(expr: &ast::Expr) -> Option<u64> {
+    match &expr.kind {
+        ast::ExprKind::Lit(ast::Lit { kind: LitKind::Int { value, .. }, .. }) => *value,
+        ast::ExprKind::Paren(inner) => literal_index(inner),
+        _ => None,
+    }
+}
+
+/// What a body becomes part of: the parameters and the result of the function type.
+pub(super) fn fn_parts(kind: &TyKind) -> Option<(Vec<Ty>, Ty)> {
+    match kind {
+        TyKind::Fn { params, ret } => Some((params.to_vec(), *ret)),
+        _ => None,
+    }
+}
+
+impl<'a> Checker<'a> {
+    /// Parameters and result of a type that is a function by now.
+    pub(super) fn as_fn(&mut self, ty: Ty) -> Option<(Vec<Ty>, Ty)> {
+        let ty = self.resolve(ty);
+        fn_parts(self.program.types.kind(ty))
+    }
+
+    /// The statement that nothing happens: unit.
+    pub(super) fn unit_expr(&mut self, span: Span) -> Expr {
+        let ty = self.program.types.unit();
+        tree::Expr { kind: ExprKind::Tuple(vec![]), ty, span }
+    }
+}

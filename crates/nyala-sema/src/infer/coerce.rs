@@ -1,0 +1,158 @@
+//! Implicit conversions, written out.
+//!
+//! A value becomes the address of it where a `&T` is expected; pointers lose `mut`,
+//! ownership or the length of an array; functions and tuples of such follow. No
+//! number is ever converted.
+
+use nyala_syntax::ast::{self, PtrKind};
+
+use crate::checker::Checker;
+use crate::convert::MAX_TYPE_DEPTH;
+use crate::errors::{Because, Error};
+use crate::tree::{Coercion, Expr, ExprKind};
+use crate::types::{Ty, TyKind};
+
+use super::unify::VarKind;
+
+impl<'a> Checker<'a> {
+    /// An expression where a value of type `to` is needed.
+    pub fn check_expr(&mut self, expr: &'a ast::Expr, to: Ty, because: Because) -> Expr {
+        let typed = self.infer_expr(expr, Some(to));
+        self.coerce(typed, to, because)
+    }
+
+    /// `expr` as a value of type `to`; reports it if there is no way.
+    pub(super) fn coerce(&mut self, expr: Expr, to: Ty, because: Because) -> Expr {
+        match self.try_coerce(expr, to) {
+            Ok(expr) => expr,
+            Err(expr) => {
+                let (expected, found) = (self.shown(to), self.shown(expr.ty));
+                self.report(Error::Mismatch { expected, found, span: expr.span, because });
+                self.error_expr(expr.span)
+            }
+        }
+    }
+
+    /// `expr` as a value of type `to`, or unchanged if there is no way.
+    pub(super) fn try_coerce(&mut self, expr: Expr, to: Ty) -> Result<Expr, Expr> {
+        let (from, to) = (self.resolve(expr.ty), self.resolve(to));
+        let types = &self.program.types;
+        if from == to || from == types.error() || to == types.error() {
+            return Ok(expr);
+        }
+        if from == types.never() {
+            return Ok(wrap(expr, Coercion::Never, to));
+        }
+        if let (ExprKind::Tuple(_), TyKind::Tuple(_)) = (&expr.kind, types.kind(to)) {
+            return self.coerce_tuple(expr, to);
+        }
+        let snapshot = self.snapshot();
+        if let Some(changed) = self.retype(from, to, 0) {
+            return Ok(if changed { wrap(expr, Coercion::Retype, to) } else { expr });
+        }
+        self.rollback(snapshot);
+        self.coerce_to_address(expr, from, to)
+    }
+
+    fn coerce_tuple(&mut self, expr: Expr, to: Ty) -> Result<Expr, Expr> {
+        let span = expr.span;
+        let ty = expr.ty;
+        let (ExprKind::Tuple(parts), TyKind::Tuple(wanted)) =
+            (expr.kind, self.program.types.kind(to).clone())
+        else {
+            unreachable!("the caller has looked");
+        };
+        if parts.len() != wanted.len() {
+            return Err(Expr { kind: ExprKind::Tuple(parts), ty, span });
+        }
+        let coerce = |(part, &to)| self.coerce(part, to, Because::Nothing);
+        let parts: Vec<Expr> = parts.into_iter().zip(&*wanted).map(coerce).collect();
+        let tys: Vec<Ty> = parts.iter().map(|part| part.ty).collect();
+        let ty = self.program.types.tuple(&tys);
+        Ok(Expr { kind: ExprKind::Tuple(parts), ty, span })
+    }
+
+    /// A value where its address is expected.
+    fn coerce_to_address(&mut self, expr: Expr, from: Ty, to: Ty) -> Result<Expr, Expr> {
+        let TyKind::Ptr { kind: PtrKind::Shared, space, pointee } = *self.program.types.kind(to) else {
+            return Err(expr);
+        };
+        let own_space = self.space_of(&expr);
+        if own_space != space || self.as_var(from).is_some_and(|var| var.kind == VarKind::General) {
+            return Err(expr);
+        }
+        let snapshot = self.snapshot();
+        let Some(changed) = self.retype_pointee(from, pointee, true, 0) else {
+            self.rollback(snapshot);
+            return Err(expr);
+        };
+        self.take_address(&expr);
+        let address = self.program.types.ptr(PtrKind::Shared, space, from);
+        let expr = wrap(expr, Coercion::AddrOf, address);
+        Ok(if changed { wrap(expr, Coercion::Retype, to) } else { expr })
+    }
+
+    /// Whether a value of type `from` is one of type `to` as it is, and if so, whether
+    /// the types differ. Finds variables on the way.
+    fn retype(&mut self, from: Ty, to: Ty, depth: u16) -> Option<bool> {
+        let (from, to) = (self.resolve(from), self.resolve(to));
+        if from == to {
+            return Some(false);
+        }
+        if depth > MAX_TYPE_DEPTH {
+            return None;
+        }
+        match (self.program.types.kind(from).clone(), self.program.types.kind(to).clone()) {
+            (
+                TyKind::Ptr { kind, space, pointee },
+                TyKind::Ptr { kind: to_kind, space: to_space, pointee: to_pointee },
+            ) => {
+                let fits = match to_kind {
+                    PtrKind::Shared => true,
+                    PtrKind::Mut => kind != PtrKind::Shared,
+                    PtrKind::Owned => kind == PtrKind::Owned,
+                };
+                if !fits || space != to_space {
+                    return None;
+                }
+                let is_shared = to_kind == PtrKind::Shared;
+                let changed = self.retype_pointee(pointee, to_pointee, is_shared, depth + 1)?;
+                Some(changed || kind != to_kind)
+            }
+            (TyKind::Tuple(parts), TyKind::Tuple(to_parts)) if parts.len() == to_parts.len() => {
+                self.retype_all(&parts, &to_parts, depth)
+            }
+            (TyKind::Fn { params, ret }, TyKind::Fn { params: to_params, ret: to_ret })
+                if params.len() == to_params.len() =>
+            {
+                let params_changed = self.retype_all(&to_params, &params, depth)?;
+                Some(self.retype(ret, to_ret, depth + 1)? || params_changed)
+            }
+            _ => self.unify(from, to).then_some(false),
+        }
+    }
+
+    fn retype_all(&mut self, from: &[Ty], to: &[Ty], depth: u16) -> Option<bool> {
+        from.iter()
+            .zip(to)
+            .try_fold(false, |changed, (&from, &to)| Some(self.retype(from, to, depth + 1)? || changed))
+    }
+
+    /// As [`Checker::retype`], behind a pointer: an array may lose its length.
+    fn retype_pointee(&mut self, from: Ty, to: Ty, is_shared: bool, depth: u16) -> Option<bool> {
+        let (from, to) = (self.resolve(from), self.resolve(to));
+        match (self.program.types.kind(from), self.program.types.kind(to)) {
+            (&TyKind::Array(elem, _), &TyKind::Slice(to_elem)) if is_shared => {
+                self.retype(elem, to_elem, depth).map(|_| true)
+            }
+            (&TyKind::Array(elem, _), &TyKind::Slice(to_elem)) => self.unify(elem, to_elem).then_some(true),
+            _ if is_shared => self.retype(from, to, depth),
+            _ => self.unify(from, to).then_some(false),
+        }
+    }
+}
+
+fn wrap(expr: Expr, kind: Coercion, ty: Ty) -> Expr {
+    let span = expr.span;
+    Expr { kind: ExprKind::Coerce { kind, expr: Box::new(expr) }, ty, span }
+}

@@ -1,0 +1,199 @@
+//! Literals: their types come from the context, their ranges are checked when the
+//! types are known.
+//!
+//! While a body is checked, `ExprKind::Lit` and `PatKind::Lit` hold the number of
+//! a [`PendingLit`]; [`Checker::literal_bits`] gives the bits in the end.
+
+use nyala_span::{Name, Span};
+use nyala_syntax::ast::{self, LitKind};
+
+use crate::checker::Checker;
+use crate::convert::num_prim;
+use crate::errors::Error;
+use crate::tree::{Expr, ExprKind};
+use crate::types::{Prim, Ty, TyKind};
+
+use super::unify::{Origin, VarKind};
+
+/// A literal whose type is still open.
+#[derive(Clone, Copy)]
+pub(crate) struct PendingLit {
+    value: LitValue,
+    /// A minus sign in front.
+    neg: bool,
+    span: Span,
+}
+
+#[derive(Clone, Copy)]
+enum LitValue {
+    Int(u64),
+    Float(Name),
+}
+
+impl<'a> Checker<'a> {
+    /// A literal expression; `hint` is a type that it should take if it can.
+    pub(super) fn literal(&mut self, lit: &'a ast::Lit, neg: bool, span: Span, hint: Option<Ty>) -> Expr {
+        if let LitKind::Str(text) = &lit.kind {
+            return self.string(text, span);
+        }
+        match self.pending_literal(lit, neg, span) {
+            Some((index, ty)) => {
+                self.adopt_hint(ty, hint);
+                Expr { kind: ExprKind::Lit(index), ty, span }
+            }
+            None => self.error_expr(span),
+        }
+    }
+
+    fn string(&mut self, text: &ast::StrLit, span: Span) -> Expr {
+        let mut bytes = text.bytes.clone();
+        bytes.push(0);
+        let u8 = self.program.types.prim(Prim::U8);
+        let ty = self.program.types.intern(TyKind::Array(u8, bytes.len() as u64));
+        Expr { kind: ExprKind::Str(bytes), ty, span }
+    }
+
+    /// Lets a literal's variable be the hint, also if the address of the literal is expected.
+    fn adopt_hint(&mut self, ty: Ty, hint: Option<Ty>) {
+        let Some(hint) = hint else { return };
+        let mut hint = self.resolve(hint);
+        if let TyKind::Ptr { pointee, .. } = *self.program.types.kind(hint) {
+            hint = self.resolve(pointee);
+        }
+        if matches!(self.program.types.kind(hint), TyKind::Prim(_)) && self.as_var(ty).is_some() {
+            self.try_unify(ty, hint);
+        }
+    }
+
+    /// The number that stands for a literal, and its type; none for strings and broken ones.
+    pub(super) fn pending_literal(&mut self, lit: &ast::Lit, neg: bool, span: Span) -> Option<(u64, Ty)> {
+        let (value, kind, suffix) = match &lit.kind {
+            LitKind::Bool(value) => return Some(self.fixed_literal(u64::from(*value), Prim::Bool, span)),
+            LitKind::Char(value) if !neg => {
+                return Some(self.fixed_literal(u64::from(*value), Prim::U8, span));
+            }
+            LitKind::Char(value) => (LitValue::Int(u64::from(*value)), VarKind::Num, Some(Prim::U8)),
+            LitKind::Int { value, suffix } => (LitValue::Int((*value)?), VarKind::Num, suffix.map(num_prim)),
+            LitKind::Float { digits, suffix } => {
+                (LitValue::Float(*digits), VarKind::Float, suffix.map(num_prim))
+            }
+            LitKind::Str(_) | LitKind::Error => return None,
+        };
+        let ty = match suffix {
+            Some(prim) => self.program.types.prim(prim),
+            None => self.fresh(kind, Origin::Expr(span)),
+        };
+        Some((self.push_literal(PendingLit { value, neg, span }), ty))
+    }
+
+    fn fixed_literal(&mut self, bits: u64, prim: Prim, span: Span) -> (u64, Ty) {
+        let index = self.push_literal(PendingLit { value: LitValue::Int(bits), neg: false, span });
+        (index, self.program.types.prim(prim))
+    }
+
+    fn push_literal(&mut self, literal: PendingLit) -> u64 {
+        self.body.literals.push(literal);
+        self.body.literals.len() as u64 - 1
+    }
+
+    /// A literal that the text does not have: `true` for a filter that always holds.
+    pub(super) fn true_literal(&mut self, span: Span) -> Expr {
+        let (index, ty) = self.fixed_literal(1, Prim::Bool, span);
+        Expr { kind: ExprKind::Lit(index), ty, span }
+    }
+
+    /// The bits of a literal now that its type is known; reports what does not fit.
+    pub(super) fn literal_bits(&mut self, index: u64, ty: Ty) -> u64 {
+        let literal = self.body.literals[index as usize];
+        let TyKind::Prim(prim) = *self.program.types.kind(ty) else { return 0 };
+        let bits = match literal.value {
+            LitValue::Int(value) if prim.is_float() => Some(int_as_float(value, literal.neg, prim)),
+            LitValue::Int(value) => int_bits(value, literal.neg, prim),
+            LitValue::Float(digits) => float_bits(digits.as_str(), literal.neg, prim),
+        };
+        bits.unwrap_or_else(|| {
+            let sign = if literal.neg { "-" } else { "" };
+            let text = match literal.value {
+                LitValue::Int(value) => format!("{sign}{value}"),
+                LitValue::Float(digits) => format!("{sign}{digits}"),
+            };
+            self.report(Error::LiteralRange { text, ty, span: literal.span });
+            0
+        })
+    }
+}
+
+/// The number of bits of an integer type or `bool`.
+fn width(prim: Prim) -> u32 {
+    match prim {
+        Prim::Bool => 1,
+        Prim::I8 | Prim::U8 => 8,
+        Prim::I16 | Prim::U16 | Prim::F16 => 16,
+        Prim::I32 | Prim::U32 | Prim::F32 => 32,
+        Prim::I64 | Prim::U64 | Prim::F64 => 64,
+    }
+}
+
+/// The bits of an integer literal, if it fits. A minus sign before an unsigned
+/// literal wraps, as it does at run time.
+fn int_bits(value: u64, neg: bool, prim: Prim) -> Option<u64> {
+    let width = width(prim);
+    let mask = u64::MAX >> (64 - width);
+    let max = match (prim.is_signed(), neg) {
+        (true, true) => 1 << (width - 1),
+        (true, false) => mask >> 1,
+        (false, _) => mask,
+    };
+    let bits = if neg { value.wrapping_neg() } else { value };
+    (value <= max).then_some(bits & mask)
+}
+
+fn int_as_float(value: u64, neg: bool, prim: Prim) -> u64 {
+    match prim {
+        Prim::F16 => u64::from(half::f16::from_f64(signed(value as f64, neg)).to_bits()),
+        Prim::F32 => u64::from(if neg { -(value as f32) } else { value as f32 }.to_bits()),
+        _ => signed(value as f64, neg).to_bits(),
+    }
+}
+
+fn signed(value: f64, neg: bool) -> f64 {
+    if neg { -value } else { value }
+}
+
+/// The bits of the value nearest to a decimal number; none if it is too large.
+fn float_bits(digits: &str, neg: bool, prim: Prim) -> Option<u64> {
+    match prim {
+        Prim::F32 => {
+            let value: f32 = digits.parse().ok()?;
+            value.is_finite().then(|| u64::from(if neg { -value } else { value }.to_bits()))
+        }
+        Prim::F16 => {
+            let value = half::f16::from_f64(signed(digits.parse().ok()?, neg));
+            value.is_finite().then(|| u64::from(value.to_bits()))
+        }
+        _ => {
+            let value: f64 = digits.parse().ok()?;
+            value.is_finite().then(|| signed(value, neg).to_bits())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_integer_is_a_literal() {
+        assert_eq!(int_bits(1 << 31, true, Prim::I32), Some(0x8000_0000));
+        assert_eq!(int_bits(1 << 31, false, Prim::I32), None);
+        assert_eq!(int_bits(1, true, Prim::U8), Some(0xff));
+        assert_eq!(int_bits(u64::MAX, false, Prim::U64), Some(u64::MAX));
+    }
+
+    #[test]
+    fn floats_are_rounded_once() {
+        assert_eq!(float_bits("0.1", false, Prim::F32), Some(u64::from(0.1f32.to_bits())));
+        assert_eq!(float_bits("0.0", true, Prim::F64), Some((-0.0f64).to_bits()));
+        assert_eq!(int_as_float(16_777_217, false, Prim::F32), u64::from(16_777_216f32.to_bits()));
+    }
+}

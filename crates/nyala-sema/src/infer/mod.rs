@@ -1,0 +1,150 @@
+//! Checks bodies: expressions, statements and patterns, with inference.
+//!
+//! Expected types flow inwards as *hints*; an expression answers with the type it
+//! has, and [`coerce`] turns that into what is expected, writing implicit
+//! conversions out. Unknown types are variables ([`unify`]) that later code may
+//! settle. When a body has been checked, [`finish`] replaces all variables.
+//!
+//! A nested function is part of the body around it. All other functions and all
+//! statics are bodies of their own, checked on demand where an inferred result is
+//! asked for.
+
+mod aggregate;
+mod block;
+mod call;
+mod coerce;
+mod expr;
+mod filter;
+mod finish;
+mod for_loop;
+mod function;
+mod implicits;
+mod lambda;
+mod literal;
+mod operator;
+mod pattern;
+mod place;
+mod unify;
+
+use nyala_span::Span;
+use nyala_syntax::ast::Ident;
+use rustc_hash::FxHashMap;
+
+use crate::checker::{Checker, Home};
+use crate::resolve::is_anonymous;
+use crate::scope::{Def, Scopes};
+use crate::tree::{self, FnId, Local, LocalId, StaticId};
+use crate::types::Ty;
+
+use literal::PendingLit;
+use operator::Obligation;
+use unify::Vars;
+
+/// What is known about the body that is being checked.
+pub(crate) struct Body {
+    pub home: Home,
+    pub scopes: Scopes,
+    /// How many functions and lambdas are open.
+    pub level: u32,
+    /// Type parameters below this level are out of reach.
+    pub generic_floor: u32,
+    /// Local variables below this level are out of reach.
+    pub local_floor: u32,
+    /// Whether something wrong was reported.
+    pub has_errors: bool,
+    vars: Vars,
+    /// The literals whose types are still open, by the number that stands for them.
+    literals: Vec<PendingLit>,
+    /// What each `return`, `break` and `continue` gives back.
+    returns: FxHashMap<LocalId, Ty>,
+    /// The types written in patterns that have been looked at, by their places.
+    pat_types: FxHashMap<Span, Ty>,
+    /// Rules that can be checked only when all types are known.
+    obligations: Vec<Obligation>,
+    /// The nested functions and statics that are part of this body.
+    fns: Vec<FnId>,
+    statics: Vec<StaticId>,
+    /// The implicit values in scope, innermost last.
+    implicits: Vec<tree::Expr>,
+    /// The variables that the body owns.
+    locals: Vec<LocalId>,
+    /// The function that is being checked.
+    current_fn: Option<FnId>,
+}
+
+impl Body {
+    pub fn new(home: Home) -> Body {
+        Body {
+            home,
+            scopes: Scopes::default(),
+            level: 0,
+            generic_floor: 0,
+            local_floor: 0,
+            has_errors: false,
+            vars: Vars::default(),
+            literals: vec![],
+            returns: FxHashMap::default(),
+            pat_types: FxHashMap::default(),
+            obligations: vec![],
+            fns: vec![],
+            statics: vec![],
+            implicits: vec![],
+            locals: vec![],
+            current_fn: None,
+        }
+    }
+}
+
+impl<'a> Checker<'a> {
+    /// A new local variable, without a name in scope.
+    fn new_local(&mut self, ident: Ident, ty: Ty, is_mut: bool) -> LocalId {
+        let local = Local {
+            name: ident.name,
+            span: ident.span,
+            ty,
+            is_mut,
+            address_taken: false,
+            is_captured: false,
+        };
+        let id = self.program.locals.push(local);
+        self.body.locals.push(id);
+        id
+    }
+
+    /// Gives a name to something in the innermost scope.
+    fn define_local(&mut self, ident: Ident, id: LocalId) {
+        let level = self.body.level;
+        if let Err(old) = self.body.scopes.define(ident.name, Def::Local(id), ident.span, level) {
+            self.report_redefinition(ident.name, ident.span, old.span);
+        }
+    }
+
+    /// The continuation `return`, `break` or `continue` of something with this result.
+    fn new_return(&mut self, name: &str, ret: Ty, span: Span) -> LocalId {
+        let ty = self.program.types.continuation(ret);
+        let ident = Ident { name: name.into(), span };
+        let id = self.new_local(ident, ty, false);
+        self.body.returns.insert(id, ret);
+        self.define_local(ident, id);
+        id
+    }
+
+    fn is_anonymous(&self, ident: Ident) -> bool {
+        is_anonymous(ident.name, self.body.home.dialect)
+    }
+
+    fn error_expr(&mut self, span: Span) -> tree::Expr {
+        self.body.has_errors = true;
+        tree::Expr { kind: tree::ExprKind::Error, ty: self.program.types.error(), span }
+    }
+
+    fn is_error(&mut self, ty: Ty) -> bool {
+        let ty = self.resolve(ty);
+        ty == self.program.types.error()
+    }
+
+    fn is_never(&mut self, ty: Ty) -> bool {
+        let ty = self.resolve(ty);
+        ty == self.program.types.never()
+    }
+}

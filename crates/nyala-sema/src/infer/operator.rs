@@ -1,0 +1,430 @@
+//! Operators, casts, and the rules about them that wait until types are known.
+
+use nyala_span::Span;
+use nyala_syntax::ast::{self, BinaryOp, Dialect, PtrKind, UnaryOp};
+
+use crate::checker::Checker;
+use crate::errors::{Because, Error, Write, op_text};
+use crate::tree::{ChainLink, Expr, ExprKind};
+use crate::types::{Prim, Ty, TyKind};
+
+use super::unify::VarKind;
+
+/// What operands an operator takes; vectors of such go lane by lane.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operands {
+    /// Numbers.
+    Numbers,
+    /// Integers.
+    Integers,
+    /// Integers and `bool`.
+    Bits,
+    /// Numbers, `bool` and pointers.
+    Comparable,
+}
+
+/// A rule that can be checked only when all types are known.
+pub(super) enum Obligation {
+    Operator { op: &'static str, operands: Operands, ty: Ty, span: Span, op_span: Span },
+    Cast { from: Ty, to: Ty, span: Span },
+    Index { ty: Ty, span: Span },
+    Asm { ty: Ty, span: Span },
+}
+
+impl<'a> Checker<'a> {
+    /// `a + b - c`
+    pub(super) fn chain(
+        &mut self,
+        first: &'a ast::Expr,
+        rest: &'a [ast::ChainLink],
+        hint: Option<Ty>,
+    ) -> Expr {
+        let is_logical = matches!(rest[0].op, BinaryOp::AndAnd | BinaryOp::OrOr);
+        let bool = self.program.types.bool();
+        let hint = match rest[0].op {
+            _ if is_logical => Some(bool),
+            op if is_comparison(op) => None,
+            _ => hint,
+        };
+        let mut head = self.infer_expr(first, hint);
+        if is_logical {
+            head = self.coerce(head, bool, Because::Nothing);
+        }
+        let mut so_far = (head.ty, head.span);
+        let mut links = Vec::with_capacity(rest.len());
+        for link in rest {
+            let (rhs, ty) = if is_logical {
+                (self.check_expr(&link.rhs, bool, Because::Nothing), bool)
+            } else {
+                self.link(&mut head, links.is_empty(), so_far, link)
+            };
+            let span = so_far.1.to(rhs.span);
+            so_far = (ty, span);
+            links.push(ChainLink { op: link.op, rhs, ty, span });
+        }
+        let (ty, span) = so_far;
+        Expr { kind: ExprKind::Chain { first: Box::new(head), rest: links }, ty, span }
+    }
+
+    /// The right operand and the type of one operator.
+    fn link(
+        &mut self,
+        head: &mut Expr,
+        is_first: bool,
+        (lhs, lhs_span): (Ty, Span),
+        link: &'a ast::ChainLink,
+    ) -> (Expr, Ty) {
+        let mut rhs = self.infer_expr(&link.rhs, Some(lhs));
+        let operand = self.operand_type(head, is_first, (lhs, lhs_span), &mut rhs, link);
+        let Some(operand) = operand else { return (rhs, self.program.types.error()) };
+        let operands = operands_of(link.op);
+        self.require_operator(op_text(link.op), operands, operand, lhs_span, link.op_span);
+        let ty = if is_comparison(link.op) { self.comparison_type(operand) } else { operand };
+        (rhs, ty)
+    }
+
+    /// The one type of both operands; reports it if they differ.
+    fn operand_type(
+        &mut self,
+        head: &mut Expr,
+        is_first: bool,
+        (lhs, lhs_span): (Ty, Span),
+        rhs: &mut Expr,
+        link: &ast::ChainLink,
+    ) -> Option<Ty> {
+        if self.is_error(lhs) || self.is_error(rhs.ty) {
+            return None;
+        }
+        if self.is_never(rhs.ty) || self.try_unify(lhs, rhs.ty) {
+            if self.is_never(rhs.ty) {
+                *rhs = self.coerce(std::mem::replace(rhs, nothing(rhs)), lhs, Because::Nothing);
+            }
+            return Some(lhs);
+        }
+        if is_first && self.is_never(lhs) {
+            *head = self.coerce(std::mem::replace(head, nothing(head)), rhs.ty, Because::Nothing);
+            return Some(rhs.ty);
+        }
+        // Pointers that differ in what they allow still compare.
+        if let Some(ty) = self.common_pointer(head, is_first, rhs, link.op) {
+            return Some(ty);
+        }
+        let (lhs, rhs_ty) = (self.shown(lhs), self.shown(rhs.ty));
+        self.report(Error::OperandTypes {
+            op: op_text(link.op),
+            lhs,
+            lhs_span,
+            rhs: rhs_ty,
+            rhs_span: rhs.span,
+            op_span: link.op_span,
+        });
+        None
+    }
+
+    fn common_pointer(
+        &mut self,
+        head: &mut Expr,
+        is_first: bool,
+        rhs: &mut Expr,
+        op: BinaryOp,
+    ) -> Option<Ty> {
+        let is_pointer = |this: &mut Self, ty: Ty| {
+            let ty = this.resolve(ty);
+            matches!(this.program.types.kind(ty), TyKind::Ptr { .. })
+        };
+        if !is_first || !is_comparison(op) || !is_pointer(self, head.ty) || !is_pointer(self, rhs.ty) {
+            return None;
+        }
+        let (lhs_ty, rhs_ty) = (head.ty, rhs.ty);
+        match self.try_coerce(std::mem::replace(rhs, nothing(rhs)), lhs_ty) {
+            Ok(coerced) => {
+                *rhs = coerced;
+                return Some(lhs_ty);
+            }
+            Err(same) => *rhs = same,
+        }
+        match self.try_coerce(std::mem::replace(head, nothing(head)), rhs_ty) {
+            Ok(coerced) => {
+                *head = coerced;
+                Some(rhs_ty)
+            }
+            Err(same) => {
+                *head = same;
+                None
+            }
+        }
+    }
+
+    fn comparison_type(&mut self, operand: Ty) -> Ty {
+        let operand = self.resolve(operand);
+        let bool = self.program.types.bool();
+        match *self.program.types.kind(operand) {
+            TyKind::Simd(_, lanes) => self.program.types.intern(TyKind::Simd(bool, lanes)),
+            _ => bool,
+        }
+    }
+
+    /// Reports it if `ty` has no such operator; later if it is not known.
+    fn require_operator(&mut self, op: &'static str, operands: Operands, ty: Ty, span: Span, op_span: Span) {
+        match self.has_operator(operands, ty) {
+            Some(true) => {}
+            Some(false) => {
+                let ty = self.shown(ty);
+                self.report(Error::NoOperator { op, ty, span, op_span });
+            }
+            None => {
+                self.body.obligations.push(Obligation::Operator { op, operands, ty, span, op_span });
+            }
+        }
+    }
+
+    fn has_operator(&mut self, operands: Operands, ty: Ty) -> Option<bool> {
+        let ty = self.resolve(ty);
+        match *self.program.types.kind(ty) {
+            TyKind::Error | TyKind::Never => Some(true),
+            TyKind::Prim(prim) => Some(match operands {
+                Operands::Numbers => prim != Prim::Bool,
+                Operands::Integers => prim.is_int(),
+                Operands::Bits => prim.is_int() || prim == Prim::Bool,
+                Operands::Comparable => true,
+            }),
+            TyKind::Ptr { .. } => Some(operands == Operands::Comparable),
+            TyKind::Simd(lane, _) => self.has_operator(operands, lane),
+            TyKind::Infer(_) => match self.as_var(ty).map(|var| var.kind) {
+                Some(VarKind::Num | VarKind::Float)
+                    if matches!(operands, Operands::Numbers | Operands::Comparable) =>
+                {
+                    Some(true)
+                }
+                _ => None,
+            },
+            _ => Some(false),
+        }
+    }
+
+    /// Checks the rules that have waited.
+    pub(super) fn check_obligations(&mut self) {
+        for obligation in std::mem::take(&mut self.body.obligations) {
+            match obligation {
+                Obligation::Operator { op, operands, ty, span, op_span } => {
+                    if self.has_operator(operands, ty) == Some(false) {
+                        let ty = self.shown(ty);
+                        self.report(Error::NoOperator { op, ty, span, op_span });
+                    }
+                }
+                Obligation::Cast { from, to, span } => self.check_cast(from, to, span),
+                Obligation::Index { ty, span } => {
+                    let ty = self.shown(ty);
+                    let is_int = matches!(self.program.types.kind(ty), TyKind::Prim(prim) if prim.is_int());
+                    if !is_int && !self.program.types.info(ty).has_infer && !self.is_error(ty) {
+                        self.report(Error::IndexType { ty, span });
+                    }
+                }
+                Obligation::Asm { ty, span } => {
+                    let ty = self.shown(ty);
+                    let fits = matches!(
+                        self.program.types.kind(ty),
+                        TyKind::Prim(_)
+                            | TyKind::Ptr { .. }
+                            | TyKind::Simd(..)
+                            | TyKind::Error
+                            | TyKind::Infer(_)
+                    );
+                    if !fits {
+                        self.report(Error::AsmOperand { ty, span });
+                    }
+                }
+            }
+        }
+    }
+
+    /// `e as T`
+    pub(super) fn cast(&mut self, expr: &'a ast::Expr, ty: &'a ast::TypeExpr, span: Span) -> Expr {
+        let value = self.infer_expr(expr, None);
+        let to = self.convert_sized(ty);
+        if self.is_error(value.ty) {
+            return Expr { kind: ExprKind::Error, ty: to, span };
+        }
+        let value = if self.is_never(value.ty) { self.coerce(value, to, Because::Nothing) } else { value };
+        self.body.obligations.push(Obligation::Cast { from: value.ty, to, span });
+        Expr { kind: ExprKind::Cast(Box::new(value)), ty: to, span }
+    }
+
+    fn check_cast(&mut self, from: Ty, to: Ty, span: Span) {
+        let (from, to) = (self.shown(from), self.shown(to));
+        if !self.can_cast(from, to) {
+            self.report(Error::BadCast { from, to, span });
+        }
+    }
+
+    fn can_cast(&self, from: Ty, to: Ty) -> bool {
+        let types = &self.program.types;
+        let is_int = |prim: &Prim| prim.is_int();
+        match (types.kind(from), types.kind(to)) {
+            _ if from == to => true,
+            (TyKind::Error | TyKind::Infer(_), _) | (_, TyKind::Error | TyKind::Infer(_)) => true,
+            (TyKind::Prim(_), TyKind::Prim(_)) | (TyKind::Ptr { .. }, TyKind::Ptr { .. }) => true,
+            (TyKind::Ptr { .. }, TyKind::Prim(prim)) | (TyKind::Prim(prim), TyKind::Ptr { .. }) => {
+                is_int(prim)
+            }
+            (TyKind::Simd(a, n), TyKind::Simd(b, m)) => n == m && self.can_cast(*a, *b),
+            _ => false,
+        }
+    }
+
+    /// Prefix and postfix operators.
+    pub(super) fn unary(
+        &mut self,
+        op: UnaryOp,
+        op_span: Span,
+        operand: &'a ast::Expr,
+        span: Span,
+        hint: Option<Ty>,
+    ) -> Expr {
+        match op {
+            UnaryOp::Minus => self.minus(op_span, operand, span, hint),
+            UnaryOp::Plus => {
+                let value = self.infer_expr(operand, hint);
+                self.require_operator("+", Operands::Numbers, value.ty, value.span, op_span);
+                value
+            }
+            UnaryOp::Not => {
+                let value = self.infer_expr(operand, hint);
+                self.require_operator("!", Operands::Bits, value.ty, value.span, op_span);
+                let ty = value.ty;
+                Expr { kind: ExprKind::Not(Box::new(value)), ty, span }
+            }
+            UnaryOp::Deref => self.deref(operand, span),
+            UnaryOp::AddrOf | UnaryOp::AddrOfMut => {
+                self.address(operand, op == UnaryOp::AddrOfMut, span, hint)
+            }
+            UnaryOp::Box => {
+                let hint = hint.and_then(|hint| self.pointee_hint(hint));
+                let value = self.infer_expr(operand, hint);
+                let pointee = self.sized(value.ty, value.span);
+                let ty = self.program.types.ptr(PtrKind::Owned, 0, pointee);
+                Expr { kind: ExprKind::Box(Box::new(value)), ty, span }
+            }
+            UnaryOp::PreInc | UnaryOp::PreDec | UnaryOp::PostInc | UnaryOp::PostDec => {
+                self.step(op, op_span, operand, span)
+            }
+            UnaryOp::Known => {
+                let value = self.infer_expr(operand, None);
+                let ty = self.program.types.bool();
+                Expr { kind: ExprKind::Known(Box::new(value)), ty, span }
+            }
+            UnaryOp::Hide => {
+                let value = self.infer_expr(operand, hint);
+                let ty = value.ty;
+                Expr { kind: ExprKind::Hide(Box::new(value)), ty, span }
+            }
+        }
+    }
+
+    fn minus(&mut self, op_span: Span, operand: &'a ast::Expr, span: Span, hint: Option<Ty>) -> Expr {
+        // The sign belongs to the literal: `-2147483648` is in range.
+        if let ast::ExprKind::Lit(lit) = &operand.kind
+            && matches!(lit.kind, ast::LitKind::Int { .. } | ast::LitKind::Float { .. })
+        {
+            return self.literal(lit, true, span, hint);
+        }
+        let value = self.infer_expr(operand, hint);
+        self.require_operator("-", Operands::Numbers, value.ty, value.span, op_span);
+        let ty = value.ty;
+        Expr { kind: ExprKind::Neg(Box::new(value)), ty, span }
+    }
+
+    fn deref(&mut self, operand: &'a ast::Expr, span: Span) -> Expr {
+        let pointer = self.infer_expr(operand, None);
+        let ty = self.resolve(pointer.ty);
+        match *self.program.types.kind(ty) {
+            TyKind::Ptr { pointee, .. } => {
+                Expr { kind: ExprKind::Deref(Box::new(pointer)), ty: pointee, span }
+            }
+            TyKind::Error => self.error_expr(span),
+            _ => {
+                let ty = self.shown(ty);
+                self.report(Error::NotAPointer { ty, span: pointer.span });
+                self.error_expr(span)
+            }
+        }
+    }
+
+    fn address(&mut self, operand: &'a ast::Expr, is_mut: bool, span: Span, hint: Option<Ty>) -> Expr {
+        let hint = hint.and_then(|hint| self.pointee_hint(hint));
+        let value = self.infer_expr(operand, hint);
+        if self.is_never(value.ty) {
+            return value;
+        }
+        if is_mut {
+            self.check_writable(&value, Write::Borrow);
+        }
+        self.take_address(&value);
+        let space = self.space_of(&value);
+        let kind = if is_mut { PtrKind::Mut } else { PtrKind::Shared };
+        let ty = self.program.types.ptr(kind, space, value.ty);
+        Expr { kind: ExprKind::AddrOf(Box::new(value)), ty, span }
+    }
+
+    /// What is behind an expected pointer.
+    pub(super) fn pointee_hint(&mut self, hint: Ty) -> Option<Ty> {
+        let hint = self.resolve(hint);
+        match *self.program.types.kind(hint) {
+            TyKind::Ptr { pointee, .. } => Some(pointee),
+            _ => None,
+        }
+    }
+
+    fn step(&mut self, op: UnaryOp, op_span: Span, operand: &'a ast::Expr, span: Span) -> Expr {
+        let place = self.infer_expr(operand, None);
+        self.check_writable(&place, Write::Step);
+        let is_dec = matches!(op, UnaryOp::PreDec | UnaryOp::PostDec);
+        let is_post = matches!(op, UnaryOp::PostInc | UnaryOp::PostDec);
+        let text = if is_dec { "--" } else { "++" };
+        self.require_operator(text, Operands::Numbers, place.ty, place.span, op_span);
+        let ty = place.ty;
+        Expr { kind: ExprKind::Step { place: Box::new(place), is_dec, is_post }, ty, span }
+    }
+
+    /// `p = e`, `p += e`
+    pub(super) fn assign(
+        &mut self,
+        op: Option<BinaryOp>,
+        op_span: Span,
+        place: &'a ast::Expr,
+        value: &'a ast::Expr,
+        span: Span,
+    ) -> Expr {
+        let place = self.infer_expr(place, None);
+        self.check_writable(&place, Write::Assign);
+        if let Some(op) = op {
+            self.require_operator(op_text(op), operands_of(op), place.ty, place.span, op_span);
+        }
+        let ty = self.sized(place.ty, place.span);
+        let value = self.check_expr(value, ty, Because::Place(place.span));
+        let load_first = self.body.home.dialect == Dialect::Artic;
+        let unit = self.program.types.unit();
+        let (place, value) = (Box::new(place), Box::new(value));
+        Expr { kind: ExprKind::Assign { op, place, value, load_first }, ty: unit, span }
+    }
+}
+
+/// Stands in for an expression that is being replaced.
+fn nothing(expr: &Expr) -> Expr {
+    Expr { kind: ExprKind::Error, ty: expr.ty, span: expr.span }
+}
+
+fn is_comparison(op: BinaryOp) -> bool {
+    use BinaryOp::*;
+    matches!(op, Eq | Ne | Lt | Le | Gt | Ge)
+}
+
+fn operands_of(op: BinaryOp) -> Operands {
+    use BinaryOp::*;
+    match op {
+        Eq | Ne | Lt | Le | Gt | Ge => Operands::Comparable,
+        Or | Xor | And | OrOr | AndAnd => Operands::Bits,
+        Shl | Shr => Operands::Integers,
+        Add | Sub | Mul | Div | Rem => Operands::Numbers,
+    }
+}

@@ -1,0 +1,327 @@
+//! Patterns.
+
+use nyala_span::Span;
+use nyala_syntax::ast::{self, Ident, LitKind, PatKind as Ast};
+use rustc_hash::FxHashMap;
+
+use crate::checker::Checker;
+use crate::convert::substitution;
+use crate::errors::{Error, Namespace};
+use crate::scope::Def;
+use crate::tree::{Field, Pat, PatKind};
+use crate::types::{EnumId, StructId, Ty, TyKind};
+
+use super::unify::{Origin, VarKind};
+
+/// What a pattern with a path matches.
+struct Shape {
+    ty: Ty,
+    name: nyala_span::Name,
+    option: Option<u32>,
+    /// Names and types of the fields.
+    fields: Vec<(nyala_span::Name, Ty)>,
+}
+
+impl<'a> Checker<'a> {
+    /// A pattern that matches values of type `ty`; its names go into the innermost scope.
+    pub(super) fn check_pat(&mut self, pat: &'a ast::Pat, ty: Ty) -> Pat {
+        let span = pat.span;
+        match &pat.kind {
+            Ast::Bind { is_mut, name, sub } => self.bind_pat(*is_mut, *name, sub.as_deref(), ty, span),
+            Ast::Typed { pat, ty: written } => {
+                let known = self.body.pat_types.remove(&written.span);
+                let written_ty = known.unwrap_or_else(|| self.convert_sized(written));
+                self.expect_pat_type(ty, written_ty, written.span);
+                self.check_pat(pat, written_ty)
+            }
+            Ast::Paren(inner) => self.check_pat(inner, ty),
+            Ast::Tuple(parts) => self.tuple_pat(parts, ty, span),
+            Ast::Lit { neg, lit } => self.literal_pat(*neg, lit, ty, span),
+            Ast::Option { path, args } => self.option_pat(path, args.as_deref(), ty, span),
+            Ast::Record { path, fields, rest } => self.record_pat(path, fields, *rest, ty, span),
+            Ast::Array(parts) => self.array_pat(parts, false, ty, span),
+            Ast::Simd(parts) => self.array_pat(parts, true, ty, span),
+            Ast::Error => self.error_pat(span),
+        }
+    }
+
+    fn error_pat(&mut self, span: Span) -> Pat {
+        self.body.has_errors = true;
+        Pat { kind: PatKind::Error, ty: self.program.types.error(), span }
+    }
+
+    /// Reports it if a value of type `found` is not one of type `expected`.
+    fn expect_pat_type(&mut self, found: Ty, expected: Ty, span: Span) -> bool {
+        if self.unify(found, expected) {
+            return true;
+        }
+        let (expected, found) = (self.shown(expected), self.shown(found));
+        let because = crate::errors::Because::Nothing;
+        self.report(Error::Mismatch { expected: found, found: expected, span, because });
+        false
+    }
+
+    fn bind_pat(&mut self, is_mut: bool, name: Ident, sub: Option<&'a ast::Pat>, ty: Ty, span: Span) -> Pat {
+        if !is_mut && sub.is_none() {
+            // A lone name may be an option that a `use` brought in.
+            if let Some(Def::Option(of, option)) = self.lookup(name.name) {
+                let shape = self.option_shape(of, option, span);
+                return self.fill_shape(shape, &[], ty, span);
+            }
+        }
+        if self.is_anonymous(name) {
+            return match sub {
+                Some(sub) => self.check_pat(sub, ty),
+                None => Pat { kind: PatKind::Wild, ty, span },
+            };
+        }
+        let ty = self.sized(ty, span);
+        let local = self.new_local(name, ty, is_mut);
+        let level = self.body.level;
+        if let Err(old) = self.body.scopes.define(name.name, Def::Local(local), name.span, level) {
+            self.report(Error::BoundTwice { name: name.name, span: name.span, first: old.span });
+        }
+        let sub = sub.map(|sub| Box::new(self.check_pat(sub, ty)));
+        Pat { kind: PatKind::Bind(local, sub), ty, span }
+    }
+
+    fn tuple_pat(&mut self, parts: &'a [ast::Pat], ty: Ty, span: Span) -> Pat {
+        let resolved = self.resolve(ty);
+        let tys = match self.program.types.kind(resolved).clone() {
+            TyKind::Tuple(tys) if tys.len() == parts.len() => tys.into_vec(),
+            TyKind::Infer(_) => {
+                let tys: Vec<Ty> = parts.iter().map(|part| self.fresh_general(part.span)).collect();
+                let tuple = self.program.types.tuple(&tys);
+                self.expect_pat_type(ty, tuple, span);
+                tys
+            }
+            TyKind::Error => vec![resolved; parts.len()],
+            _ => {
+                let ty = self.shown(ty);
+                self.report(Error::PatternType { ty, span, what: "a tuple pattern of this length" });
+                vec![self.program.types.error(); parts.len()]
+            }
+        };
+        let parts = parts.iter().zip(tys).map(|(part, ty)| self.check_pat(part, ty)).collect();
+        Pat { kind: PatKind::Parts(parts), ty, span }
+    }
+
+    fn array_pat(&mut self, parts: &'a [ast::Pat], is_simd: bool, ty: Ty, span: Span) -> Pat {
+        let resolved = self.resolve(ty);
+        let n = parts.len() as u64;
+        let elem = match *self.program.types.kind(resolved) {
+            TyKind::Array(elem, len) if !is_simd && len == n => elem,
+            TyKind::Simd(elem, lanes) if is_simd && u64::from(lanes) == n => elem,
+            TyKind::Error => resolved,
+            _ => {
+                let ty = self.shown(ty);
+                self.report(Error::PatternType { ty, span, what: "an array pattern of this length" });
+                self.program.types.error()
+            }
+        };
+        let parts = parts.iter().map(|part| self.check_pat(part, elem)).collect();
+        Pat { kind: PatKind::Parts(parts), ty, span }
+    }
+
+    fn literal_pat(&mut self, neg: bool, lit: &'a ast::Lit, ty: Ty, span: Span) -> Pat {
+        let is_float = match &lit.kind {
+            LitKind::Float { .. } => true,
+            LitKind::Int { suffix: Some(suffix), .. } => crate::convert::num_prim(*suffix).is_float(),
+            _ => false,
+        };
+        if is_float {
+            self.report(Error::FloatPattern { span });
+            return self.error_pat(span);
+        }
+        let Some((index, lit_ty)) = self.pending_literal(lit, neg, span) else {
+            if let LitKind::Str(_) = lit.kind {
+                let ty = self.shown(ty);
+                self.report(Error::PatternType { ty, span, what: "a string" });
+            }
+            return self.error_pat(span);
+        };
+        if !self.expect_pat_type(ty, lit_ty, span) {
+            return self.error_pat(span);
+        }
+        let resolved = self.resolve(ty);
+        if matches!(self.program.types.kind(resolved), TyKind::Prim(prim) if prim.is_float()) {
+            self.report(Error::FloatPattern { span });
+            return self.error_pat(span);
+        }
+        Pat { kind: PatKind::Lit(index), ty, span }
+    }
+
+    fn option_pat(&mut self, path: &'a ast::Path, args: Option<&'a [ast::Pat]>, ty: Ty, span: Span) -> Pat {
+        let args = args.unwrap_or_default();
+        let Some(shape) = self.shape(path) else {
+            for arg in args {
+                let error = self.program.types.error();
+                self.check_pat(arg, error);
+            }
+            return self.error_pat(span);
+        };
+        self.fill_shape(shape, args, ty, span)
+    }
+
+    fn fill_shape(&mut self, shape: Shape, args: &'a [ast::Pat], ty: Ty, span: Span) -> Pat {
+        let fits = self.expect_pat_type(ty, shape.ty, span);
+        if fits && shape.fields.len() != args.len() {
+            let (expected, found) = (shape.fields.len(), args.len());
+            self.report(Error::OptionArity { name: shape.name, expected, found, span });
+        }
+        let error = self.program.types.error();
+        let check = |(i, arg): (usize, &'a ast::Pat)| {
+            let ty = shape.fields.get(i).map_or(error, |&(_, ty)| ty);
+            (i as u32, self.check_pat(arg, ty))
+        };
+        let fields: Vec<(u32, Pat)> = args.iter().enumerate().map(check).collect();
+        let kind = match shape.option {
+            _ if !fits => PatKind::Error,
+            Some(option) => PatKind::Variant(option, fields),
+            None => PatKind::Struct(fields),
+        };
+        Pat { kind, ty, span }
+    }
+
+    /// What a path in a pattern names.
+    fn shape(&mut self, path: &'a ast::Path) -> Option<Shape> {
+        let name = path.segments.last().expect("a path has at least one segment").name;
+        let what = match self.resolve_path(path, Namespace::Pattern).0 {
+            Def::Option(of, option) => return Some(self.option_shape(of, option, path.span)),
+            Def::Struct(id) => return Some(self.struct_shape(id, path.span)),
+            Def::Alias(id) => {
+                let ty = self.aliases[id].ty?;
+                match *self.program.types.kind(ty) {
+                    TyKind::Struct(id, _) => return Some(self.struct_shape(id, path.span)),
+                    TyKind::Error => return None,
+                    _ => "type",
+                }
+            }
+            Def::Error => return None,
+            Def::Module(_) => "module",
+            Def::Enum(_) => "enum",
+            Def::Static(_) => "static",
+            Def::Fn(_) => "function",
+            Def::TyParam(_) => "type parameter",
+            Def::Local(_) | Def::Use(_) => "variable",
+        };
+        self.report(Error::NotAType { name, what, span: path.span });
+        None
+    }
+
+    fn option_shape(&mut self, of: EnumId, option: u32, span: Span) -> Shape {
+        let (ty, args) = self.enum_type(of, &[], span, None);
+        let it = &self.program.enums[of];
+        let with = substitution(&it.tparams, &args);
+        let name = self.enums[of].ast.options[option as usize].name.name;
+        let fields = it.options.get(option as usize).map(|option| field_types(&option.fields));
+        let fields = fields.unwrap_or_default().into_iter();
+        let fields = fields.map(|(name, ty)| (name, self.program.types.substitute(ty, &with))).collect();
+        Shape { ty, name, option: Some(option), fields }
+    }
+
+    fn struct_shape(&mut self, id: StructId, span: Span) -> Shape {
+        let (ty, args) = self.struct_type(id, &[], span, None);
+        let it = &self.program.structs[id];
+        let (with, name) = (substitution(&it.tparams, &args), it.name);
+        let fields = field_types(&it.fields).into_iter();
+        let fields = fields.map(|(name, ty)| (name, self.program.types.substitute(ty, &with))).collect();
+        Shape { ty, name, option: None, fields }
+    }
+
+    fn record_pat(
+        &mut self,
+        path: &'a ast::Path,
+        fields: &'a [ast::FieldPat],
+        rest: bool,
+        ty: Ty,
+        span: Span,
+    ) -> Pat {
+        let error = self.program.types.error();
+        let Some(shape) = self.shape(path) else {
+            for field in fields {
+                self.check_pat(&field.pat, error);
+            }
+            return self.error_pat(span);
+        };
+        let fits = self.expect_pat_type(ty, shape.ty, span);
+        let numbers: FxHashMap<_, _> =
+            shape.fields.iter().enumerate().map(|(i, &(name, _))| (name, i)).collect();
+        let mut given: FxHashMap<usize, Span> = FxHashMap::default();
+        let mut typed = vec![];
+        for field in fields {
+            let Ident { name, span } = field.name;
+            let number = numbers.get(&name).copied();
+            let field_ty = number.map_or(error, |number| shape.fields[number].1);
+            let pat = self.check_pat(&field.pat, field_ty);
+            match number {
+                None => {
+                    let ty = self.shown(shape.ty);
+                    let similar =
+                        crate::resolve::most_similar(name, shape.fields.iter().map(|field| field.0));
+                    self.report(Error::NoSuchField { ty, name, span, similar });
+                }
+                Some(number) => match given.insert(number, span) {
+                    Some(first) => self.report(Error::FieldTwice { name, span, first }),
+                    None => typed.push((number as u32, pat)),
+                },
+            }
+        }
+        if !rest {
+            self.check_all_fields(&shape, &given, span);
+        }
+        let kind = match shape.option {
+            _ if !fits => PatKind::Error,
+            Some(option) => PatKind::Variant(option, typed),
+            None => PatKind::Struct(typed),
+        };
+        Pat { kind, ty, span }
+    }
+
+    fn check_all_fields(&mut self, shape: &Shape, given: &FxHashMap<usize, Span>, span: Span) {
+        let all = shape.fields.iter().enumerate();
+        let missing = all.filter(|(i, _)| !given.contains_key(i)).map(|(_, &(name, _))| name);
+        let names: Vec<_> = missing.collect();
+        if !names.is_empty() {
+            self.report(Error::MissingFieldPatterns { of: shape.name, names, span });
+        }
+    }
+
+    /// The type that a pattern itself says, if it says one.
+    pub fn written_pat_type(&mut self, pat: &'a ast::Pat) -> Option<Ty> {
+        match &pat.kind {
+            Ast::Typed { ty, .. } => {
+                let converted = self.convert_sized(ty);
+                self.body.pat_types.insert(ty.span, converted);
+                Some(converted)
+            }
+            Ast::Paren(inner) => self.written_pat_type(inner),
+            Ast::Tuple(parts) if !parts.is_empty() => {
+                let tys: Vec<Option<Ty>> = parts.iter().map(|part| self.written_pat_type(part)).collect();
+                if tys.iter().all(Option::is_none) {
+                    return None;
+                }
+                let span = pat.span;
+                let tys = tys.into_iter();
+                let tys: Vec<Ty> = tys.map(|ty| ty.unwrap_or_else(|| self.fresh_general(span))).collect();
+                Some(self.program.types.tuple(&tys))
+            }
+            _ => None,
+        }
+    }
+
+    /// The variable of a `let` without value whose type later code must say.
+    pub(super) fn uninitialised_type(&mut self, pat: &'a ast::Pat) -> Ty {
+        match (&pat.kind, self.written_pat_type(pat)) {
+            (_, Some(ty)) => ty,
+            (Ast::Bind { name, .. }, None) => {
+                self.fresh(VarKind::General, Origin::Local(name.name, name.span))
+            }
+            _ => self.fresh_general(pat.span),
+        }
+    }
+}
+
+fn field_types(fields: &[Field]) -> Vec<(nyala_span::Name, Ty)> {
+    fields.iter().map(|field| (field.name, field.ty)).collect()
+}

@@ -1,0 +1,469 @@
+//! Variables of inference and making types equal.
+//!
+//! A variable stands for one type that is still to be found. Literals have
+//! variables that accept numbers only, and fall back to `i32` or `f64`.
+//!
+//! # Invariants
+//!
+//! * No variable is bound to a type that contains it.
+//! * `!` is bound only to a variable that the result of something diverging has.
+
+use nyala_span::Span;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::checker::Checker;
+use crate::convert::{MAX_TYPE_DEPTH, MAX_TYPE_SIZE};
+use crate::errors::Error;
+use crate::types::{Prim, Ty, TyKind, TyVar};
+
+/// How many pairs of types one unification compares before it gives up.
+const MAX_STEPS: usize = 100_000;
+
+/// What a variable accepts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum VarKind {
+    /// Any type.
+    General,
+    /// A number; falls back to `i32`.
+    Num,
+    /// A floating-point number; falls back to `f64`.
+    Float,
+}
+
+/// What a variable is for, to say so if it stays unknown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Origin {
+    /// The type of something written here.
+    Expr(Span),
+    /// A local variable; the place where its type may be written.
+    Local(nyala_span::Name, Span),
+    /// A type argument.
+    TypeArg(nyala_span::Name, Span),
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Var {
+    bound: Option<Ty>,
+    pub kind: VarKind,
+    pub origin: Origin,
+    /// The result of a function or lambda: what its `return` takes.
+    is_result: bool,
+    /// The result of something that never returns; falls back to `!`.
+    diverges: bool,
+}
+
+/// The variables of one body.
+#[derive(Default)]
+pub(crate) struct Vars {
+    vars: Vec<Var>,
+    /// What was overwritten since a snapshot.
+    trail: Vec<(u32, Var)>,
+    steps: usize,
+}
+
+/// A state of the variables to go back to.
+pub(crate) struct Snapshot(usize);
+
+impl<'a> Checker<'a> {
+    /// A new variable.
+    pub fn fresh(&mut self, kind: VarKind, origin: Origin) -> Ty {
+        let var = TyVar::from_u32(self.body.vars.vars.len() as u32);
+        self.body.vars.vars.push(Var { bound: None, kind, origin, is_result: false, diverges: false });
+        self.program.types.intern(TyKind::Infer(var))
+    }
+
+    /// A new variable for the result of a function or lambda.
+    pub fn fresh_result(&mut self, span: Span) -> Ty {
+        let ty = self.fresh(VarKind::General, Origin::Expr(span));
+        self.update_var(ty, |var| var.is_result = true);
+        ty
+    }
+
+    /// Says that a result comes from something that never returns.
+    pub fn mark_diverging(&mut self, ty: Ty) {
+        self.update_var(ty, |var| var.diverges = true);
+    }
+
+    fn update_var(&mut self, ty: Ty, change: impl FnOnce(&mut Var)) {
+        let resolved = self.resolve(ty);
+        if let TyKind::Infer(var) = *self.program.types.kind(resolved) {
+            let vars = &mut self.body.vars;
+            vars.trail.push((var.as_u32(), vars.vars[var.as_u32() as usize]));
+            change(&mut vars.vars[var.as_u32() as usize]);
+        }
+    }
+
+    /// `ty` with its head known if it can be: not a bound variable, and a function in
+    /// canonical form.
+    pub fn resolve(&mut self, ty: Ty) -> Ty {
+        if !self.program.types.info(ty).has_infer {
+            return ty;
+        }
+        let ty = self.walk(ty);
+        match self.program.types.kind(ty) {
+            TyKind::Fn { params, ret } => {
+                let (last, ret) = (params.last().copied(), *ret);
+                let new_ret = self.walk(ret);
+                let new_last = last.map(|last| self.walk(last));
+                if new_ret == ret && (new_last == last || new_ret != self.program.types.never()) {
+                    return ty;
+                }
+                let TyKind::Fn { params, .. } = self.program.types.kind(ty) else { return ty };
+                let mut params = params.to_vec();
+                if let (Some(slot), Some(new)) = (params.last_mut(), new_last) {
+                    *slot = new;
+                }
+                self.program.types.func(&params, new_ret)
+            }
+            _ => ty,
+        }
+    }
+
+    fn walk(&self, mut ty: Ty) -> Ty {
+        while let TyKind::Infer(var) = self.program.types.kind(ty)
+            && let Some(bound) = self.body.vars.vars[var.as_u32() as usize].bound
+        {
+            ty = bound;
+        }
+        ty
+    }
+
+    /// The variable that `ty` is, if it is one that is not known.
+    pub fn as_var(&mut self, ty: Ty) -> Option<Var> {
+        let ty = self.resolve(ty);
+        match self.program.types.kind(ty) {
+            TyKind::Infer(var) => Some(self.body.vars.vars[var.as_u32() as usize]),
+            _ => None,
+        }
+    }
+
+    /// Remembers the variables.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot(self.body.vars.trail.len())
+    }
+
+    /// Forgets what was found since the snapshot.
+    pub fn rollback(&mut self, snapshot: Snapshot) {
+        let vars = &mut self.body.vars;
+        for (var, old) in vars.trail.drain(snapshot.0..).rev() {
+            vars.vars[var as usize] = old;
+        }
+    }
+
+    /// Makes two types equal, if they can be.
+    pub fn unify(&mut self, a: Ty, b: Ty) -> bool {
+        self.body.vars.steps = 0;
+        self.unify_at(a, b, 0)
+    }
+
+    /// As [`Checker::unify`], but leaves nothing changed if they cannot be equal.
+    pub fn try_unify(&mut self, a: Ty, b: Ty) -> bool {
+        let snapshot = self.snapshot();
+        let equal = self.unify(a, b);
+        if !equal {
+            self.rollback(snapshot);
+        }
+        equal
+    }
+
+    fn unify_at(&mut self, a: Ty, b: Ty, depth: u16) -> bool {
+        let (a, b) = (self.resolve(a), self.resolve(b));
+        if a == b {
+            return true;
+        }
+        self.body.vars.steps += 1;
+        if depth > MAX_TYPE_DEPTH || self.body.vars.steps > MAX_STEPS {
+            return false;
+        }
+        match (self.program.types.kind(a), self.program.types.kind(b)) {
+            (TyKind::Error, _) | (_, TyKind::Error) => true,
+            (&TyKind::Infer(v), &TyKind::Infer(w)) => self.join(v, w),
+            (&TyKind::Infer(v), _) => self.bind(v, b),
+            (_, &TyKind::Infer(w)) => self.bind(w, a),
+            _ => self.unify_parts(a, b, depth + 1),
+        }
+    }
+
+    fn unify_parts(&mut self, a: Ty, b: Ty, depth: u16) -> bool {
+        match (self.program.types.kind(a).clone(), self.program.types.kind(b).clone()) {
+            (TyKind::Tuple(x), TyKind::Tuple(y)) => self.unify_all(&x, &y, depth),
+            (TyKind::Struct(s, x), TyKind::Struct(t, y)) => s == t && self.unify_all(&x, &y, depth),
+            (TyKind::Enum(s, x), TyKind::Enum(t, y)) => s == t && self.unify_all(&x, &y, depth),
+            (TyKind::Array(x, n), TyKind::Array(y, m)) => n == m && self.unify_at(x, y, depth),
+            (TyKind::Slice(x), TyKind::Slice(y)) => self.unify_at(x, y, depth),
+            (TyKind::Simd(x, n), TyKind::Simd(y, m)) => n == m && self.unify_at(x, y, depth),
+            (
+                TyKind::Ptr { kind: k, space: s, pointee: x },
+                TyKind::Ptr { kind: l, space: t, pointee: y },
+            ) => k == l && s == t && self.unify_at(x, y, depth),
+            (TyKind::Fn { params: x, ret: r }, TyKind::Fn { params: y, ret: s }) => {
+                self.unify_fns((&x, r), (&y, s), depth)
+            }
+            _ => false,
+        }
+    }
+
+    fn unify_all(&mut self, a: &[Ty], b: &[Ty], depth: u16) -> bool {
+        a.len() == b.len() && a.iter().zip(b).all(|(&a, &b)| self.unify_at(a, b, depth))
+    }
+
+    fn unify_fns(&mut self, (a, r): (&[Ty], Ty), (b, s): (&[Ty], Ty), depth: u16) -> bool {
+        let never = self.program.types.never();
+        // `fn(A, ?) -> !` and `fn(A) -> R`: the unknown is the continuation of `R`.
+        if a.len() == b.len() + 1 && r == never && s != never {
+            let cont = self.program.types.continuation(s);
+            return self.unify_all(&a[..b.len()], b, depth) && self.unify_at(a[b.len()], cont, depth);
+        }
+        if b.len() == a.len() + 1 && s == never && r != never {
+            return self.unify_fns((b, s), (a, r), depth);
+        }
+        // What `return` takes may turn out to be nothing, or several values.
+        if r == never && s == never && a.len() != b.len() {
+            return match (a, b) {
+                (&[one], many) | (many, &[one]) if self.is_result_var(one) => {
+                    let tuple = self.program.types.tuple(many);
+                    self.unify_at(one, tuple, depth)
+                }
+                _ => false,
+            };
+        }
+        self.unify_all(a, b, depth) && self.unify_at(r, s, depth)
+    }
+
+    fn is_result_var(&mut self, ty: Ty) -> bool {
+        self.as_var(ty).is_some_and(|var| var.is_result)
+    }
+
+    fn join(&mut self, v: TyVar, w: TyVar) -> bool {
+        let (from, to) = (self.body.vars.vars[v.as_u32() as usize], self.body.vars.vars[w.as_u32() as usize]);
+        let joined = Var {
+            bound: None,
+            kind: from.kind.max(to.kind),
+            origin: to.origin,
+            is_result: from.is_result || to.is_result,
+            diverges: from.diverges && to.diverges,
+        };
+        let target = self.program.types.intern(TyKind::Infer(w));
+        self.set_var(w, joined);
+        self.set_var(v, Var { bound: Some(target), ..from });
+        true
+    }
+
+    fn set_var(&mut self, var: TyVar, new: Var) {
+        let vars = &mut self.body.vars;
+        let slot = &mut vars.vars[var.as_u32() as usize];
+        vars.trail.push((var.as_u32(), *slot));
+        *slot = new;
+    }
+
+    fn bind(&mut self, var: TyVar, ty: Ty) -> bool {
+        let state = self.body.vars.vars[var.as_u32() as usize];
+        let fits = match (state.kind, self.program.types.kind(ty)) {
+            (VarKind::General, TyKind::Never) => state.diverges,
+            (VarKind::General, _) => true,
+            (VarKind::Num, TyKind::Prim(prim)) => *prim != Prim::Bool,
+            (VarKind::Float, TyKind::Prim(prim)) => prim.is_float(),
+            _ => false,
+        };
+        if !fits || self.occurs(var, ty) {
+            return false;
+        }
+        self.set_var(var, Var { bound: Some(ty), ..state });
+        true
+    }
+
+    fn occurs(&mut self, var: TyVar, ty: Ty) -> bool {
+        let mut seen = FxHashSet::default();
+        let mut stack = vec![ty];
+        while let Some(ty) = stack.pop() {
+            let ty = self.walk(ty);
+            if !self.program.types.info(ty).has_infer || !seen.insert(ty) {
+                continue;
+            }
+            if *self.program.types.kind(ty) == TyKind::Infer(var) {
+                return true;
+            }
+            parts(self.program.types.kind(ty), &mut stack);
+        }
+        false
+    }
+
+    /// `ty` with everything in it that is known.
+    pub fn zonk(&mut self, ty: Ty) -> Ty {
+        self.zonk_with(ty, &mut Zonk::new(), 0)
+    }
+
+    /// `ty` for a message: literals as what they would become.
+    pub fn shown(&mut self, ty: Ty) -> Ty {
+        self.zonk_with(ty, &mut Zonk { unknown: Unknown::Default, ..Zonk::new() }, 0)
+    }
+
+    /// `ty` with everything in it that is known, through a memo that several types share.
+    pub fn zonk_with(&mut self, ty: Ty, memo: &mut Zonk, depth: u16) -> Ty {
+        if !self.program.types.info(ty).has_infer {
+            return ty;
+        }
+        if let Some(&done) = memo.done.get(&ty) {
+            return done;
+        }
+        // Too deep to be written: reported where the type is finished.
+        if depth > 2 * MAX_TYPE_DEPTH {
+            memo.too_large = true;
+            return self.program.types.error();
+        }
+        let resolved = self.resolve(ty);
+        let new = match self.program.types.kind(resolved).clone() {
+            TyKind::Infer(var) => self.zonk_var(resolved, var, memo),
+            kind => self.zonk_parts(kind, memo, depth + 1),
+        };
+        let info = self.program.types.info(new);
+        let new = if info.depth > MAX_TYPE_DEPTH || info.size > MAX_TYPE_SIZE {
+            memo.too_large = true;
+            self.program.types.error()
+        } else {
+            new
+        };
+        memo.done.insert(ty, new);
+        new
+    }
+
+    fn zonk_var(&mut self, ty: Ty, var: TyVar, memo: &Zonk) -> Ty {
+        let state = self.body.vars.vars[var.as_u32() as usize];
+        match (memo.unknown, state.kind) {
+            (Unknown::Keep, _) => ty,
+            (_, VarKind::Num) => self.program.types.prim(Prim::I32),
+            (_, VarKind::Float) => self.program.types.prim(Prim::F64),
+            (Unknown::Default, VarKind::General) => ty,
+        }
+    }
+
+    fn zonk_parts(&mut self, kind: TyKind, memo: &mut Zonk, depth: u16) -> Ty {
+        match kind {
+            TyKind::Fn { params, ret } => {
+                let is_return = ret == self.program.types.never();
+                let flatten = matches!(*params, [one] if is_return && self.was_result_var(one));
+                let params = self.zonk_all(&params, memo, depth);
+                let ret = self.zonk_with(ret, memo, depth);
+                match *params {
+                    [one] if flatten => self.program.types.continuation(one),
+                    _ => self.program.types.func(&params, ret),
+                }
+            }
+            TyKind::Tuple(parts) => {
+                let parts = self.zonk_all(&parts, memo, depth);
+                self.program.types.tuple(&parts)
+            }
+            TyKind::Struct(id, args) => {
+                let args = self.zonk_all(&args, memo, depth);
+                self.program.types.intern(TyKind::Struct(id, args.into()))
+            }
+            TyKind::Enum(id, args) => {
+                let args = self.zonk_all(&args, memo, depth);
+                self.program.types.intern(TyKind::Enum(id, args.into()))
+            }
+            TyKind::Array(elem, len) => {
+                let elem = self.zonk_with(elem, memo, depth);
+                self.program.types.intern(TyKind::Array(elem, len))
+            }
+            TyKind::Slice(elem) => {
+                let elem = self.zonk_with(elem, memo, depth);
+                self.program.types.intern(TyKind::Slice(elem))
+            }
+            TyKind::Simd(elem, lanes) => {
+                let elem = self.zonk_with(elem, memo, depth);
+                self.program.types.intern(TyKind::Simd(elem, lanes))
+            }
+            TyKind::Ptr { kind, space, pointee } => {
+                let pointee = self.zonk_with(pointee, memo, depth);
+                self.program.types.ptr(kind, space, pointee)
+            }
+            kind => self.program.types.intern(kind),
+        }
+    }
+
+    fn zonk_all(&mut self, tys: &[Ty], memo: &mut Zonk, depth: u16) -> Vec<Ty> {
+        tys.iter().map(|&ty| self.zonk_with(ty, memo, depth)).collect()
+    }
+
+    /// Whether a type is written as the result of a function, known by now or not.
+    fn was_result_var(&self, ty: Ty) -> bool {
+        match self.program.types.kind(ty) {
+            TyKind::Infer(var) => self.body.vars.vars[var.as_u32() as usize].is_result,
+            _ => false,
+        }
+    }
+
+    /// Gives every variable that is still unknown its fallback; reports those that have none.
+    pub fn default_vars(&mut self) {
+        for index in 0..self.body.vars.vars.len() {
+            let var = self.body.vars.vars[index];
+            if var.bound.is_none() && (var.kind != VarKind::General || var.diverges) {
+                let types = &self.program.types;
+                let fallback = match var.kind {
+                    VarKind::General => types.never(),
+                    VarKind::Num => types.prim(Prim::I32),
+                    VarKind::Float => types.prim(Prim::F64),
+                };
+                self.body.vars.vars[index].bound = Some(fallback);
+            }
+        }
+    }
+
+    /// Reports the variables that stay unknown; they become the error type.
+    pub fn report_unknown(&mut self) {
+        for index in 0..self.body.vars.vars.len() {
+            let var = self.body.vars.vars[index];
+            if var.bound.is_some() {
+                continue;
+            }
+            self.body.vars.vars[index].bound = Some(self.program.types.error());
+            // An unknown type after a mistake is most likely its consequence.
+            if self.body.has_errors {
+                continue;
+            }
+            let (what, span, hint) = match var.origin {
+                Origin::Expr(span) => ("the type of this".to_string(), span, None),
+                Origin::Local(name, span) => {
+                    (format!("the type of `{name}`"), span, Some((span.end(), ": _")))
+                }
+                Origin::TypeArg(name, span) => (format!("the type argument `{name}`"), span, None),
+            };
+            self.report(Error::CannotInfer { what, span, hint });
+        }
+    }
+}
+
+/// What becomes of variables that are not known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unknown {
+    Keep,
+    Default,
+}
+
+/// The state of replacing variables in types.
+pub(crate) struct Zonk {
+    unknown: Unknown,
+    done: FxHashMap<Ty, Ty>,
+    /// Whether a type was too large and is the error type now.
+    pub too_large: bool,
+}
+
+impl Zonk {
+    /// Unknown variables stay.
+    pub fn new() -> Zonk {
+        Zonk { unknown: Unknown::Keep, done: FxHashMap::default(), too_large: false }
+    }
+}
+
+fn parts(kind: &TyKind, into: &mut Vec<Ty>) {
+    match kind {
+        TyKind::Tuple(parts) | TyKind::Struct(_, parts) | TyKind::Enum(_, parts) => into.extend(parts),
+        TyKind::Array(part, _) | TyKind::Slice(part) | TyKind::Simd(part, _) => into.push(*part),
+        TyKind::Ptr { pointee, .. } => into.push(*pointee),
+        TyKind::Fn { params, ret } => {
+            into.extend(params);
+            into.push(*ret);
+        }
+        TyKind::Error | TyKind::Never | TyKind::Prim(_) | TyKind::Param(_) | TyKind::Infer(_) => {}
+    }
+}

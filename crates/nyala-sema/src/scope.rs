@@ -1,0 +1,129 @@
+//! What names mean: definitions, modules, and the scopes of a body.
+//!
+//! Every scope has one namespace: a struct and a function of one name clash.
+//! A body's scopes are one table with an undo log, so that looking a name up
+//! costs the same however many names a block has.
+
+use cranelift_entity::{PrimaryMap, entity_impl};
+use indexmap::IndexMap;
+use nyala_span::{Name, Span};
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use crate::tree::{FnId, LocalId, StaticId};
+use crate::types::{EnumId, StructId, TyParam};
+
+/// A module.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ModuleId(u32);
+entity_impl!(ModuleId, "module");
+
+/// A type alias.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct AliasId(u32);
+entity_impl!(AliasId, "alias");
+
+/// A `use`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct UseId(u32);
+entity_impl!(UseId, "use");
+
+/// What a name stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Def {
+    Module(ModuleId),
+    Struct(StructId),
+    Enum(EnumId),
+    /// An option of an enum.
+    Option(EnumId, u32),
+    Alias(AliasId),
+    Static(StaticId),
+    Fn(FnId),
+    TyParam(TyParam),
+    Local(LocalId),
+    /// What a `use` brings in; only in the tables, never a result of resolution.
+    Use(UseId),
+    /// Reported already.
+    Error,
+}
+
+/// A name in a scope.
+#[derive(Clone, Copy)]
+pub(crate) struct Entry {
+    pub def: Def,
+    /// Where it is defined.
+    pub span: Span,
+    /// How many scopes are open around it.
+    depth: u32,
+    /// How many functions and lambdas are open around it.
+    pub level: u32,
+}
+
+/// A module and its names.
+pub(crate) struct Module {
+    pub parent: Option<ModuleId>,
+    pub names: IndexMap<Name, (Def, Span), FxBuildHasher>,
+    /// Where names are looked for that are not here: the prelude, for the root.
+    pub fallback: Option<ModuleId>,
+    /// Its `implicit` values.
+    pub implicits: Vec<StaticId>,
+}
+
+impl Module {
+    pub fn new(parent: Option<ModuleId>, fallback: Option<ModuleId>) -> Module {
+        Module { parent, fallback, names: IndexMap::default(), implicits: vec![] }
+    }
+}
+
+/// All modules.
+pub(crate) type Modules = PrimaryMap<ModuleId, Module>;
+
+/// The scopes of a body, innermost last.
+#[derive(Default)]
+pub(crate) struct Scopes {
+    table: FxHashMap<Name, Entry>,
+    undo: Vec<(Name, Option<Entry>)>,
+    marks: Vec<usize>,
+}
+
+impl Scopes {
+    /// Opens a scope.
+    pub fn enter(&mut self) {
+        self.marks.push(self.undo.len());
+    }
+
+    /// Closes the innermost scope.
+    pub fn exit(&mut self) {
+        let mark = self.marks.pop().expect("each exit has its enter");
+        for (name, old) in self.undo.drain(mark..).rev() {
+            match old {
+                Some(old) => self.table.insert(name, old),
+                None => self.table.remove(&name),
+            };
+        }
+    }
+
+    /// Defines a name in the innermost scope; gives back what it already is there.
+    pub fn define(&mut self, name: Name, def: Def, span: Span, level: u32) -> Result<(), Entry> {
+        let depth = self.marks.len() as u32;
+        let entry = Entry { def, span, depth, level };
+        let old = self.table.get(&name).copied();
+        if let Some(old) = old
+            && old.depth == depth
+        {
+            return Err(old);
+        }
+        self.table.insert(name, entry);
+        self.undo.push((name, old));
+        Ok(())
+    }
+
+    /// What a name stands for here.
+    pub fn lookup(&self, name: Name) -> Option<Entry> {
+        self.table.get(&name).copied()
+    }
+
+    /// All names in scope, for suggestions; in no order.
+    pub fn names(&self) -> impl Iterator<Item = Name> {
+        self.table.keys().copied()
+    }
+}
