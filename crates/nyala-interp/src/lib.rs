@@ -1,1 +1,178 @@
-//! nyala-interp
+//! Executes programs as graphs, every access checked: what programs mean.
+//!
+//! Nothing is assumed that a compiler would assume: accesses are checked for
+//! bounds, lifetime, alignment and initialisation, operators for overflow and
+//! the like, and parallel instances for data races. What goes wrong is told with
+//! its place and the chain of calls that led there.
+//!
+//! Read in this order:
+//!
+//! * [`value`]: what registers hold, closures among them;
+//! * [`memory`]: allocations and checked accesses;
+//! * [`code`] and [`compile`]: the form that programs are executed in, and how
+//!   they get there;
+//! * [`machine`]: how control moves; [`exec`] and [`pure`]: operations;
+//! * [`native`] and [`host`]: what programs only declare;
+//! * [`parallel`], [`lanes`] and [`race`]: many instances of one body;
+//! * [`trace`] and [`errors`]: what went wrong, and where.
+//!
+//! Nothing here touches files, threads or clocks; the caller provides [`Io`].
+
+mod code;
+mod compile;
+pub mod errors;
+mod exec;
+mod host;
+mod lanes;
+mod machine;
+mod memory;
+mod native;
+mod parallel;
+mod pure;
+mod race;
+mod trace;
+pub mod value;
+
+use std::io::{Read, Write};
+
+use nyala_ir::{Cont, Linkage, TyKind, World};
+use nyala_span::Span;
+
+pub use errors::{ErrorKind, InterpError};
+pub use value::Value;
+
+use errors::MemoryKind;
+use machine::Machine;
+
+/// How to run a program.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The most steps to take; an operation or a call is one.
+    pub steps: Option<u64>,
+    /// Chooses the order of parallel instances; 0 is the natural one.
+    pub seed: u64,
+    /// Whether memory that is never freed is an error.
+    pub leaks: bool,
+    /// The most memory that the program may have, in bytes.
+    pub memory: u64,
+    /// What `main` gets, the program's name first.
+    pub args: Vec<String>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { steps: None, seed: 0, leaks: false, memory: 8 << 30, args: vec![] }
+    }
+}
+
+/// The outside world of a run.
+pub struct Io<'a> {
+    /// Where the program prints to.
+    pub output: &'a mut dyn Write,
+    /// Where it reads from.
+    pub input: &'a mut dyn Read,
+    /// A monotonic clock, in nanoseconds.
+    pub nanos: &'a mut dyn FnMut() -> u64,
+}
+
+/// A run that went well.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// How it ended.
+    pub ending: Ending,
+    /// How many operations and calls were executed.
+    pub steps: u64,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug)]
+pub enum Ending {
+    /// By returning.
+    Results(Vec<Value>),
+    /// By `exit`, with this status.
+    Exit(i32),
+}
+
+/// Runs the exported `main`; gives the program's exit status.
+pub fn run_main(world: &World, options: &Options, io: Io<'_>) -> Result<i32, Box<InterpError>> {
+    let Some(main) = exported(world, "main") else {
+        return Err(no_entry("there is no exported function `main`".into()));
+    };
+    let params = &world.cont(main).params;
+    let n_args = params.iter().filter(|&&param| is_data(world, param)).count();
+    let mut machine = Machine::new(world, main, options, io);
+    let args = match n_args {
+        0..=2 => main_args(&mut machine, options).map(|args| args[..n_args].to_vec()),
+        _ => return Err(no_entry(format!("`main` takes {n_args} arguments instead of at most 2"))),
+    };
+    match finish(&mut machine, main, args, options)?.ending {
+        Ending::Exit(status) => Ok(status),
+        Ending::Results(results) => match results[..] {
+            [Value::Bits(status)] => Ok(status as i32),
+            [Value::Undef] => {
+                Err(machine.error(Box::new(ErrorKind::UndefDecides { what: "the exit status" })))
+            }
+            _ => Ok(0),
+        },
+    }
+}
+
+/// Calls a top-level continuation with `args`, its memory token and return
+/// continuation left out.
+pub fn call(
+    world: &World,
+    cont: Cont,
+    args: &[Value],
+    options: &Options,
+    io: Io<'_>,
+) -> Result<Run, Box<InterpError>> {
+    let mut machine = Machine::new(world, cont, options, io);
+    finish(&mut machine, cont, Ok(args.to_vec()), options)
+}
+
+/// The continuation that is exported under a symbol.
+pub fn exported(world: &World, symbol: &str) -> Option<Cont> {
+    let is_it = |linkage: &Linkage| matches!(linkage, Linkage::Exported(name) if name.as_str() == symbol);
+    world.conts().find(|(_, data)| is_it(&data.linkage)).map(|(cont, _)| cont)
+}
+
+fn finish(
+    machine: &mut Machine<'_, '_>,
+    cont: Cont,
+    args: errors::Checked<Vec<Value>>,
+    options: &Options,
+) -> Result<Run, Box<InterpError>> {
+    let ending = args.and_then(|args| machine.run(cont, args)).map_err(|kind| machine.error(kind))?;
+    machine
+        .io
+        .output
+        .flush()
+        .map_err(|error| machine.error(Box::new(ErrorKind::Io { error: error.to_string() })))?;
+    let (count, bytes, first) = machine.memory.live_heap();
+    if options.leaks && count > 0 {
+        let kind = ErrorKind::Leak { count, bytes };
+        return Err(Box::new(InterpError { kind, span: first, calls: vec![], omitted: None }));
+    }
+    Ok(Run { ending, steps: machine.steps() })
+}
+
+/// `argc` and `argv`.
+fn main_args(machine: &mut Machine<'_, '_>, options: &Options) -> errors::Checked<Vec<Value>> {
+    let mut table = vec![];
+    for arg in &options.args {
+        let text: Vec<u8> = arg.bytes().chain([0]).collect();
+        table.extend(machine.memory.allocate_bytes(&text, MemoryKind::Host)?.to_le_bytes());
+    }
+    table.extend([0; 8]);
+    let argv = machine.memory.allocate_bytes(&table, MemoryKind::Host)?;
+    Ok(vec![Value::Bits(options.args.len() as u64), Value::Bits(argv)])
+}
+
+fn is_data(world: &World, param: nyala_ir::Def) -> bool {
+    !matches!(world.types.kind(world.ty(param)), TyKind::Mem | TyKind::Cn(_))
+}
+
+fn no_entry(why: String) -> Box<InterpError> {
+    let kind = ErrorKind::NoEntry { why };
+    Box::new(InterpError { kind, span: Span::NONE, calls: vec![], omitted: None })
+}

@@ -62,6 +62,13 @@ impl References {
         References::from_roots(world, &program_roots(world))
     }
 
+    /// As [`References::of_program`], with one more root.
+    pub fn with_entry(world: &World, entry: Cont) -> References {
+        let mut roots = vec![entry];
+        roots.extend(program_roots(world));
+        References::from_roots(world, &roots)
+    }
+
     /// The vertices but for the root: continuations and operations, in the order
     /// they were found; the roots first.
     pub fn nodes(&self) -> &[Def] {

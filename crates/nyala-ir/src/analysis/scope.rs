@@ -197,6 +197,11 @@ impl Nesting {
         Nesting::of(world, &References::from_roots(world, &[entry]))
     }
 
+    /// The nesting of a program that is also entered at `entry`, exported or not.
+    pub fn with_entry(world: &World, entry: Cont) -> Nesting {
+        Nesting::of(world, &References::with_entry(world, entry))
+    }
+
     fn of(world: &World, refs: &References) -> Nesting {
         let doms = DomTree::new(refs.graph(), refs.root());
         let parents = parents(world, refs, &doms);

@@ -43,6 +43,13 @@ impl<'a> Printer<'a> {
         }
     }
 
+    /// Writes the comments before `end` behind the separator that stood there.
+    pub(super) fn overdue_comments(&mut self, end: usize) {
+        while let Some(comment) = self.next_comment(end) {
+            self.write(comment);
+        }
+    }
+
     /// A possible line break. Comments that end the line of what came before it
     /// are written first.
     pub(super) fn line(&mut self, line: Line) {

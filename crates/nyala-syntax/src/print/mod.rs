@@ -214,7 +214,7 @@ impl<'a> Printer<'a> {
         self.block_comments_until(at);
         write(self);
         self.step_over(at, text);
-        self.comments_until(at);
+        self.overdue_comments(at);
     }
 
     /// `open a, b close`. If the last element may be hugged, it may break while the rest

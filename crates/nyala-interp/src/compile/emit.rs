@@ -1,0 +1,632 @@
+//! The operations of each block.
+
+use std::rc::Rc;
+
+use nyala_ir::{Body, Cont, Def, Intrinsic, Linkage, Node, Prim, Ty, TyKind, World};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{Flow, Program, const_reg, is_owning, live, no_body, scalar};
+use crate::code::{Block, FRAME, List, Op, Reg, Scope, Target, Term};
+use crate::errors::{Checked, malformed};
+use crate::memory::Memory;
+use crate::memory::shape::Shape;
+
+/// The register of what has none: memory tokens.
+const NO_REG: Reg = Reg::MAX;
+
+/// Compiles the continuations of `flow`.
+pub(super) fn scope(program: &mut Program<'_>, memory: &mut Memory, flow: &Flow) -> Checked<Scope> {
+    let mut emitter = Emitter::new(program, memory, flow.blocks.clone());
+    let n_blocks = flow.conts.len();
+    let mut blocks: Vec<Option<Block>> = (0..n_blocks).map(|_| None).collect();
+    let mut ends = vec![FRAME; n_blocks];
+    let mut uses = vec![vec![]; n_blocks];
+    for &at in flow.doms.preorder() {
+        let parent = flow.doms.idom(at);
+        let outer = parent.and_then(|parent| blocks[parent].as_ref());
+        let start = parent.map_or(FRAME, |parent| ends[parent]);
+        emitter.open(start, flow.doms.depth(at));
+        let block = emitter.block(at as u32, flow.conts[at], outer)?;
+        ends[at] = emitter.next;
+        uses[at] = std::mem::take(&mut emitter.uses);
+        blocks[at] = Some(block);
+    }
+    let mut blocks: Vec<Block> = blocks.into_iter().flatten().collect();
+    if blocks.len() != n_blocks {
+        return malformed("a continuation that its scope does not reach");
+    }
+    let starts: Vec<Reg> = blocks.iter().map(|block| block.start).collect();
+    let live = live::live(&flow.graph, &starts, uses);
+    for (block, live) in blocks.iter_mut().zip(live) {
+        let is_ptr = |position: &u32| emitter.pointers.contains(&live[*position as usize]);
+        block.live_ptrs = (0..live.len() as u32).filter(is_ptr).collect();
+        block.live = live;
+    }
+    emitter.order_closures(&blocks);
+    find_ordered_jumps(&mut blocks, &emitter.pool);
+    Ok(emitter.finish(blocks))
+}
+
+/// Compiles a constant expression into a scope of one block that ends nowhere.
+pub(super) fn expression(program: &mut Program<'_>, memory: &mut Memory, def: Def) -> Checked<(Scope, Reg)> {
+    let mut emitter = Emitter::new(program, memory, FxHashMap::default());
+    emitter.open(FRAME, 0);
+    emitter.demand([def])?;
+    let reg = emitter.reg(def)?;
+    let ops = 0..emitter.ops.len() as u32;
+    let block = Block {
+        cont: Cont::from_u32(0),
+        span: emitter.world.span_of(def),
+        start: FRAME,
+        params: vec![],
+        ops,
+        term: Term::Stop,
+        live: vec![],
+        live_ptrs: vec![],
+        is_fn: true,
+        depth: 0,
+        owner: 0,
+        ret: None,
+    };
+    Ok((emitter.finish(vec![block]), reg))
+}
+
+/// Finds the jumps whose parameters can be set one after the other.
+fn find_ordered_jumps(blocks: &mut [Block], pool: &[Reg]) {
+    let params: Vec<Vec<Reg>> = blocks.iter().map(|block| block.params.clone()).collect();
+    for block in blocks {
+        if let Term::Jump { block, args, in_order } = &mut block.term {
+            let args = &pool[args.start as usize..][..args.len as usize];
+            let params = &params[*block as usize];
+            let is_intact = |(i, arg): (usize, &Reg)| !params[..i.min(params.len())].contains(arg);
+            *in_order = args.iter().enumerate().all(is_intact);
+        }
+    }
+}
+
+struct Emitter<'a, 'w> {
+    world: &'w World,
+    program: &'a mut Program<'w>,
+    memory: &'a mut Memory,
+    /// The continuations of the scope.
+    local: FxHashMap<Cont, u32>,
+    ops: Vec<Op>,
+    defs: Vec<Def>,
+    /// By operation: what it reads.
+    reads: Vec<List>,
+    pool: Vec<Reg>,
+    shapes: Vec<Rc<Shape>>,
+    shape_of: FxHashMap<Ty, u32>,
+    owning: FxHashSet<Reg>,
+    pointers: FxHashSet<Reg>,
+    last: Reg,
+    /// The registers of what dominating blocks and this one have executed.
+    known: FxHashMap<Def, Reg>,
+    /// What to forget when blocks at this depth are left.
+    undo: Vec<(u32, Def)>,
+    /// What this block has made for itself only.
+    own: FxHashMap<Def, Reg>,
+    /// Whether an operation has a closure of this scope inside.
+    carries: FxHashMap<Def, bool>,
+    depth: u32,
+    start: Reg,
+    next: Reg,
+    uses: Vec<Reg>,
+}
+
+impl<'a, 'w> Emitter<'a, 'w> {
+    fn new(
+        program: &'a mut Program<'w>,
+        memory: &'a mut Memory,
+        local: FxHashMap<Cont, u32>,
+    ) -> Emitter<'a, 'w> {
+        Emitter {
+            world: program.world,
+            program,
+            memory,
+            local,
+            ops: vec![],
+            defs: vec![],
+            reads: vec![],
+            pool: vec![],
+            shapes: vec![],
+            shape_of: FxHashMap::default(),
+            owning: FxHashSet::default(),
+            pointers: FxHashSet::default(),
+            last: FRAME,
+            known: FxHashMap::default(),
+            undo: vec![],
+            own: FxHashMap::default(),
+            carries: FxHashMap::default(),
+            depth: 0,
+            start: FRAME,
+            next: FRAME,
+            uses: vec![],
+        }
+    }
+
+    fn finish(self, blocks: Vec<Block>) -> Scope {
+        let mut owning: Vec<Reg> = self.owning.into_iter().collect();
+        owning.sort_unstable();
+        Scope {
+            id: self.program.next_id(),
+            blocks,
+            ops: self.ops,
+            defs: self.defs,
+            pool: self.pool,
+            shapes: self.shapes,
+            end: self.last,
+            owning,
+        }
+    }
+
+    /// Begins a block at a depth of the dominator tree.
+    fn open(&mut self, start: Reg, depth: u32) {
+        while let Some(&(at, def)) = self.undo.last()
+            && at >= depth
+        {
+            self.known.remove(&def);
+            self.undo.pop();
+        }
+        self.own.clear();
+        self.depth = depth;
+        self.start = start;
+        self.next = start;
+    }
+
+    fn block(&mut self, at: u32, cont: Cont, outer: Option<&Block>) -> Checked<Block> {
+        let world = self.world;
+        let data = world.cont(cont);
+        let Some(body) = &data.body else { return no_body(world, cont) };
+        let mut params = vec![];
+        let mut ret = None;
+        for &param in &data.params {
+            let ty = world.ty(param);
+            if self.program.is_mem(ty) {
+                self.know(param, NO_REG);
+                continue;
+            }
+            let reg = self.fresh(ty);
+            self.know(param, reg);
+            params.push(reg);
+            if world.types.as_cn(ty).is_some() {
+                ret = Some(reg);
+            }
+        }
+        let first = self.ops.len() as u32;
+        let term = self.body(body)?;
+        let is_fn = ret.is_some() || outer.is_none();
+        let depth = outer.map_or(0, |outer| outer.depth + u32::from(is_fn));
+        let (owner, ret) = match outer {
+            Some(outer) if !is_fn => (outer.owner, outer.ret),
+            _ => (at, ret),
+        };
+        Ok(Block {
+            cont,
+            span: body.span,
+            start: self.start,
+            params,
+            ops: first..self.ops.len() as u32,
+            term,
+            live: vec![],
+            live_ptrs: vec![],
+            is_fn,
+            depth,
+            owner,
+            ret,
+        })
+    }
+
+    // ---- Registers ------------------------------------------------------------
+
+    fn fresh(&mut self, ty: Ty) -> Reg {
+        let reg = self.next;
+        self.next += 1;
+        self.last = self.last.max(self.next);
+        if is_owning(self.world, ty) {
+            self.owning.insert(reg);
+        }
+        if self.world.types.as_ptr(ty).is_some() {
+            self.pointers.insert(reg);
+        }
+        reg
+    }
+
+    /// Remembers where a value is, for this block and those it dominates.
+    fn know(&mut self, def: Def, reg: Reg) {
+        self.known.insert(def, reg);
+        self.undo.push((self.depth, def));
+    }
+
+    /// The register of something that was demanded.
+    fn reg(&mut self, def: Def) -> Checked<Reg> {
+        let found = self.known.get(&def).or_else(|| self.own.get(&def)).copied();
+        let reg = match found {
+            Some(reg) => reg,
+            None => match self.program.constant(def, self.memory)?.and_then(const_reg) {
+                Some(reg) => reg,
+                None => return malformed(format!("{def} is used where it is not known")),
+            },
+        };
+        if (FRAME..self.start).contains(&reg) {
+            self.uses.push(reg);
+        }
+        Ok(reg)
+    }
+
+    /// The registers of those that have one.
+    fn list(&mut self, defs: &[Def]) -> Checked<List> {
+        let regs: Vec<Reg> = defs.iter().map(|&def| self.reg(def)).collect::<Checked<_>>()?;
+        Ok(self.regs(regs.into_iter().filter(|&reg| reg != NO_REG)))
+    }
+
+    fn regs(&mut self, regs: impl Iterator<Item = Reg>) -> List {
+        let start = self.pool.len() as u32;
+        self.pool.extend(regs);
+        List { start, len: self.pool.len() as u32 - start }
+    }
+
+    fn shape(&mut self, ty: Ty) -> u32 {
+        if let Some(&index) = self.shape_of.get(&ty) {
+            return index;
+        }
+        let index = self.shapes.len() as u32;
+        self.shapes.push(self.program.shapes.of(&self.world.types, ty));
+        self.shape_of.insert(ty, index);
+        index
+    }
+
+    // ---- Demand ---------------------------------------------------------------
+
+    /// Emits all operations that `roots` need and that are not known yet, each
+    /// after its operands.
+    fn demand(&mut self, roots: impl IntoIterator<Item = Def>) -> Checked<()> {
+        for root in roots {
+            let mut stack = vec![(root, false)];
+            while let Some((def, is_ready)) = stack.pop() {
+                if self.is_there(def)? {
+                    continue;
+                }
+                if is_ready {
+                    self.emit(def)?;
+                } else {
+                    stack.push((def, true));
+                    let first = stack.len();
+                    self.world.for_each_operand(def, |operand| stack.push((operand, false)));
+                    stack[first..].reverse();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_there(&mut self, def: Def) -> Checked<bool> {
+        if self.known.contains_key(&def) || self.own.contains_key(&def) {
+            return Ok(true);
+        }
+        Ok(match self.program.constant(def, self.memory)? {
+            Some(index) if const_reg(index).is_some() => true,
+            Some(index) => {
+                let dst = self.fresh(self.world.ty(def));
+                self.push(def, Op::Const { dst, index }, &[]);
+                self.know(def, dst);
+                true
+            }
+            None => false,
+        })
+    }
+
+    fn push(&mut self, def: Def, op: Op, reads: &[Reg]) {
+        let reads = self.regs(reads.iter().copied());
+        self.ops.push(op);
+        self.defs.push(def);
+        self.reads.push(reads);
+    }
+
+    /// Emits one operation whose operands are there.
+    fn emit(&mut self, def: Def) -> Checked<()> {
+        match self.world.node(def) {
+            Node::Cont(cont) => self.closure(def, cont),
+            Node::Param { .. } => malformed(format!("{def}, a parameter, is used outside its scope")),
+            Node::Load { .. } | Node::Store { .. } | Node::Slot { .. } | Node::Alloc { .. } => {
+                self.effect(def)
+            }
+            Node::Asm { .. } => {
+                let what = "inline assembly".into();
+                Err(Box::new(crate::errors::ErrorKind::Unsupported { what }))
+            }
+            _ => self.pure(def),
+        }
+    }
+
+    fn closure(&mut self, def: Def, cont: Cont) -> Checked<()> {
+        let Some(&block) = self.local.get(&cont) else {
+            return malformed(format!("`{}` is used outside its scope", self.world.cont(cont).name));
+        };
+        let dst = self.fresh(self.world.ty(def));
+        self.push(def, Op::Closure { dst, block }, &[]);
+        self.own.insert(def, dst);
+        self.carries.insert(def, true);
+        Ok(())
+    }
+
+    fn effect(&mut self, def: Def) -> Checked<()> {
+        let world = self.world;
+        let part = |ty: Ty| world.types.part(ty, 1);
+        match world.node(def) {
+            Node::Load { ptr, .. } => {
+                let Some(ty) = part(world.ty(def)) else { return malformed("a load of another type") };
+                let ptr = self.reg(ptr)?;
+                let dst = self.fresh(ty);
+                let op = match world.types.kind(ty) {
+                    TyKind::Prim(prim) => Op::LoadPrim { dst, ptr, prim: *prim },
+                    TyKind::Ptr { .. } => Op::LoadPtr { dst, ptr },
+                    _ => Op::Load { dst, ptr, shape: self.shape(ty) },
+                };
+                self.push(def, op, &[ptr]);
+                self.know(def, dst);
+            }
+            Node::Store { ptr, value, .. } => {
+                let ty = world.ty(value);
+                let (ptr, value) = (self.reg(ptr)?, self.reg(value)?);
+                let op = match world.types.kind(ty) {
+                    TyKind::Prim(prim) => Op::StorePrim { ptr, value, prim: *prim },
+                    TyKind::Ptr { .. } => Op::StorePtr { ptr, value },
+                    _ => Op::Store { ptr, value, shape: self.shape(ty) },
+                };
+                self.push(def, op, &[ptr, value]);
+                self.know(def, NO_REG);
+            }
+            Node::Slot { .. } | Node::Alloc { .. } => {
+                let pointee = part(world.ty(def)).and_then(|ptr| Some((ptr, world.types.as_ptr(ptr)?.0)));
+                let Some((ptr_ty, pointee)) = pointee else { return malformed("a slot of another type") };
+                let dst = self.fresh(ptr_ty);
+                if let Node::Alloc { count, .. } = world.node(def) {
+                    let elem = world.types.elem(pointee).unwrap_or(pointee);
+                    let (count, shape) = (self.reg(count)?, self.shape(elem));
+                    self.push(def, Op::Alloc { dst, count, shape }, &[count]);
+                } else {
+                    let shape = self.shape(pointee);
+                    self.push(def, Op::Slot { dst, shape }, &[]);
+                }
+                self.know(def, dst);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn pure(&mut self, def: Def) -> Checked<()> {
+        let world = self.world;
+        let operands = world.operands(def);
+        let carries =
+            operands.iter().any(|operand| self.carries.get(operand).is_some_and(|&carries| carries));
+        let reg = match self.alias(def)? {
+            Some(reg) => reg,
+            None => {
+                let regs: Vec<Reg> =
+                    operands.iter().map(|&operand| self.reg(operand)).collect::<Checked<_>>()?;
+                let dst = self.fresh(world.ty(def));
+                let op = self.pure_op(def, dst, &regs)?;
+                self.push(def, op, &regs);
+                dst
+            }
+        };
+        self.carries.insert(def, carries);
+        if carries {
+            self.own.insert(def, reg);
+        } else {
+            self.know(def, reg);
+        }
+        Ok(())
+    }
+
+    /// The register of an operand that already holds the value of `def`.
+    fn alias(&mut self, def: Def) -> Checked<Option<Reg>> {
+        let world = self.world;
+        Ok(match world.node(def) {
+            Node::Hide(inner) | Node::Run(inner) => Some(self.reg(inner)?),
+            Node::Extract { agg, index } if self.is_effect(agg) => match world.as_lit(index) {
+                Some(0) => Some(NO_REG),
+                _ => Some(self.reg(agg)?),
+            },
+            Node::Cast(inner) | Node::Bitcast(inner) => {
+                let (from, to) = (scalar(world, world.ty(inner)), scalar(world, world.ty(def)));
+                let is_same = match (world.node(def), from, to) {
+                    (Node::Bitcast(_), Some(from), Some(to)) => {
+                        from.bytes() == to.bytes() && to != Prim::Bool
+                    }
+                    (_, Some(from), Some(to)) => from == to,
+                    _ => false,
+                };
+                if is_same { Some(self.reg(inner)?) } else { None }
+            }
+            _ => None,
+        })
+    }
+
+    fn is_effect(&self, def: Def) -> bool {
+        matches!(self.world.node(def), Node::Load { .. } | Node::Slot { .. } | Node::Alloc { .. })
+    }
+
+    fn pure_op(&mut self, def: Def, dst: Reg, regs: &[Reg]) -> Checked<Op> {
+        let world = self.world;
+        let prim_of = |def: Def| scalar(world, world.ty(def));
+        let op = match (world.node(def), regs) {
+            (Node::Arith { op, flags, lhs, .. }, &[a, b]) => prim_of(lhs).map(|prim| {
+                let wrap = flags.wrap;
+                Op::fast_arith(op, prim, wrap, dst, a, b).unwrap_or(Op::Arith { op, prim, wrap, dst, a, b })
+            }),
+            (Node::Cmp { op, lhs, .. }, &[a, b]) => prim_of(lhs)
+                .map(|prim| Op::fast_cmp(op, prim, dst, a, b).unwrap_or(Op::Cmp { op, prim, dst, a, b })),
+            (Node::Cast(value), &[a]) => match (prim_of(value), prim_of(def)) {
+                (Some(from), Some(to)) => Some(Op::Cast { from, to, dst, a }),
+                _ => None,
+            },
+            (Node::Select { cond, .. }, &[cond_reg, then, other]) => {
+                prim_of(cond).map(|_| Op::Select { dst, cond: cond_reg, then, other })
+            }
+            (Node::Aggregate(_), _) => Some(Op::Aggregate { dst, args: self.regs(regs.iter().copied()) }),
+            (Node::Extract { index, .. }, &[agg, _]) => {
+                let index = world.as_lit(index).and_then(|index| u32::try_from(index).ok());
+                index.map(|index| Op::Extract { dst, agg, index })
+            }
+            (Node::VariantTag(_), &[agg]) => Some(Op::Extract { dst, agg, index: 0 }),
+            (Node::Lea { ptr, index }, &[ptr_reg, index_reg]) => {
+                self.lea(world.ty(ptr), index, dst, ptr_reg, index_reg)
+            }
+            _ => None,
+        };
+        Ok(op.unwrap_or_else(|| Op::Node { dst, args: self.regs(regs.iter().copied()) }))
+    }
+
+    fn lea(&mut self, ptr_ty: Ty, index: Def, dst: Reg, ptr: Reg, index_reg: Reg) -> Option<Op> {
+        let world = self.world;
+        let (pointee, _) = world.types.as_ptr(ptr_ty)?;
+        if let Some(elem) = world.types.elem(pointee) {
+            let prim = world.types.as_prim(world.ty(index))?;
+            let shape = self.shape(elem);
+            return Some(Op::Element { dst, ptr, index: index_reg, prim, shape });
+        }
+        let offset = nyala_ir::layout::offset(&world.types, pointee, world.as_lit(index)?);
+        u32::try_from(offset).ok().map(|offset| Op::Field { dst, ptr, offset })
+    }
+
+    // ---- The end of a block -----------------------------------------------------
+
+    fn body(&mut self, body: &Body) -> Checked<Term> {
+        let callee = self.strip(body.callee);
+        let Some(cont) = self.world.as_cont(callee) else {
+            self.demand(body.args.iter().copied().chain([callee]))?;
+            return Ok(Term::CallValue { callee: self.reg(callee)?, args: self.list(&body.args)? });
+        };
+        if let Some(&block) = self.local.get(&cont).filter(|&&block| block != 0) {
+            self.demand(body.args.iter().copied())?;
+            let args = self.list(&body.args)?;
+            return Ok(Term::Jump { block, args, in_order: false });
+        }
+        let data = self.world.cont(cont);
+        match (&data.body, &data.linkage) {
+            (Some(_), _) => {
+                self.demand(body.args.iter().copied())?;
+                Ok(Term::Call { cont, args: self.list(&body.args)? })
+            }
+            (None, Linkage::Intrinsic(intrinsic)) => self.intrinsic(*intrinsic, cont, body),
+            _ => self.native(None, cont, body),
+        }
+    }
+
+    /// What is called, without the marks for the partial evaluator.
+    fn strip(&self, mut def: Def) -> Def {
+        while let Node::Run(inner) | Node::Hide(inner) = self.world.node(def) {
+            def = inner;
+        }
+        def
+    }
+
+    fn intrinsic(&mut self, intrinsic: Intrinsic, cont: Cont, body: &Body) -> Checked<Term> {
+        match (intrinsic, &body.args[..]) {
+            (Intrinsic::Branch, &[mem, cond, then, other]) => {
+                self.demand([mem, cond])?;
+                let (then, other) = (self.target(then)?, self.target(other)?);
+                Ok(Term::Branch { cond: self.reg(cond)?, then, other })
+            }
+            (Intrinsic::Switch, [mem, value, default, cases @ ..]) => {
+                self.demand([*mem, *value])?;
+                let default = self.target(*default)?;
+                let cases = cases.chunks_exact(2).map(|case| {
+                    let Some(bits) = self.world.as_lit(case[0]) else {
+                        return malformed("a case that is no literal");
+                    };
+                    Ok((bits, self.target(case[1])?))
+                });
+                let cases = cases.collect::<Checked<Vec<(u64, Target)>>>()?;
+                Ok(Term::Switch { value: self.reg(*value)?, default, cases })
+            }
+            (Intrinsic::Unreachable, args) => {
+                self.demand(args.iter().copied())?;
+                Ok(Term::Unreachable)
+            }
+            _ => self.native(Some(intrinsic), cont, body),
+        }
+    }
+
+    fn native(&mut self, intrinsic: Option<Intrinsic>, cont: Cont, body: &Body) -> Checked<Term> {
+        let is_cont = |def: &Def| self.world.types.as_cn(self.world.ty(*def)).is_some();
+        let (args, ret) = match body.args.split_last() {
+            Some((ret, args)) if is_cont(ret) => (args, Some(*ret)),
+            _ => (&body.args[..], None),
+        };
+        self.demand(args.iter().copied())?;
+        let ret = ret.map_or(Ok(Target::None), |ret| self.target(ret))?;
+        Ok(Term::Native { cont, intrinsic, args: self.list(args)?, ret })
+    }
+
+    fn target(&mut self, def: Def) -> Checked<Target> {
+        let stripped = self.strip(def);
+        let block = self.world.as_cont(stripped).and_then(|cont| self.local.get(&cont));
+        match block {
+            Some(&block) if block != 0 => Ok(Target::Block(block)),
+            _ => {
+                self.demand([stripped])?;
+                Ok(Target::Value(self.reg(stripped)?))
+            }
+        }
+    }
+
+    // ---- Closures that capture what their own block computes ---------------------
+
+    /// A closure captures values of the block that makes it, so these must be
+    /// computed first. Where the order of demand has it otherwise, the operations
+    /// of the block are put into an order that has not.
+    fn order_closures(&mut self, blocks: &[Block]) {
+        for block in blocks {
+            let range = block.ops.start as usize..block.ops.end as usize;
+            let mut maker: FxHashMap<Reg, usize> = FxHashMap::default();
+            for at in range.clone() {
+                if let Some(dst) = self.ops[at].dst() {
+                    maker.insert(dst, at);
+                }
+            }
+            let is_late = |at: usize| match self.ops[at] {
+                Op::Closure { block, .. } => {
+                    blocks[block as usize].live.iter().any(|reg| maker.get(reg).is_some_and(|&by| by > at))
+                }
+                _ => false,
+            };
+            if range.clone().any(is_late) {
+                self.reorder(range, &maker, blocks);
+            }
+        }
+    }
+
+    fn reorder(&mut self, range: std::ops::Range<usize>, maker: &FxHashMap<Reg, usize>, blocks: &[Block]) {
+        let mut order = vec![];
+        let mut state: FxHashMap<usize, bool> = FxHashMap::default();
+        for root in range.clone() {
+            let mut stack = vec![(root, false)];
+            while let Some((at, is_ready)) = stack.pop() {
+                if is_ready {
+                    order.push(at);
+                } else if state.insert(at, true).is_none() {
+                    stack.push((at, true));
+                    let captured: &[Reg] = match self.ops[at] {
+                        Op::Closure { block, .. } => &blocks[block as usize].live,
+                        _ => &[],
+                    };
+                    let reads = self.reads[at];
+                    let reads = &self.pool[reads.start as usize..][..reads.len as usize];
+                    let before = reads.iter().chain(captured).filter_map(|reg| maker.get(reg).copied());
+                    // Effects stay in order among themselves.
+                    let effect = (range.start..at).rev().find(|&earlier| self.ops[earlier].has_effect());
+                    let effect = effect.filter(|_| self.ops[at].has_effect());
+                    stack.extend(before.chain(effect).map(|before| (before, false)));
+                }
+            }
+        }
+        let ops: Vec<Op> = order.iter().map(|&at| self.ops[at]).collect();
+        let defs: Vec<Def> = order.iter().map(|&at| self.defs[at]).collect();
+        self.ops[range.clone()].copy_from_slice(&ops);
+        self.defs[range].copy_from_slice(&defs);
+    }
+}

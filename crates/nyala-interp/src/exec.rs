@@ -1,0 +1,434 @@
+//! The operations of a block, one after the other: the inner loop.
+//!
+//! Common operations on scalars have an arm of their own. Whenever an operand is
+//! no plain number, or the result does not exist, they fall back to the general
+//! meaning of the node in [`pure`](crate::pure), which also finds the error.
+
+use std::rc::Rc;
+
+use nyala_ir::{Prim, eval};
+use smallvec::SmallVec;
+
+use crate::code::{Block, List, Op, Reg, Scope};
+use crate::errors::{Checked, ErrorKind, MemoryKind, malformed};
+use crate::machine::Machine;
+use crate::memory::HEAP_ALIGN;
+use crate::value::{Activation, Closure, Code, Keeps, Place, Value};
+
+/// `x op y` on two plain numbers, or the general meaning.
+macro_rules! fast {
+    ($machine:ident, $scope:ident, $at:ident, $dst:ident, $a:ident, $b:ident, |$x:ident, $y:ident| $result:expr) => {{
+        let (a, b) = (&$machine.regs[$a as usize], &$machine.regs[$b as usize]);
+        let result: Option<u64> = match (a, b) {
+            (&Value::Bits($x), &Value::Bits($y)) => $result,
+            _ => None,
+        };
+        match result {
+            Some(bits) => $machine.regs[$dst as usize] = Value::Bits(bits),
+            None => $machine.general($scope, $at, $dst, &[$a, $b])?,
+        }
+    }};
+}
+
+fn f32(bits: u64) -> f32 {
+    f32::from_bits(bits as u32)
+}
+
+fn f64(bits: u64) -> f64 {
+    f64::from_bits(bits)
+}
+
+fn of_i32(value: Option<i32>) -> Option<u64> {
+    value.map(|value| u64::from(value as u32))
+}
+
+fn of_i64(value: Option<i64>) -> Option<u64> {
+    value.map(|value| value as u64)
+}
+
+fn of_u32(value: u32) -> Option<u64> {
+    Some(u64::from(value))
+}
+
+fn of_f32(value: f32) -> Option<u64> {
+    Some(u64::from(value.to_bits()))
+}
+
+fn of_f64(value: f64) -> Option<u64> {
+    Some(value.to_bits())
+}
+
+fn of_bool(value: bool) -> Option<u64> {
+    Some(u64::from(value))
+}
+
+impl Machine<'_, '_> {
+    /// Executes the operations of a block.
+    pub(crate) fn exec(&mut self, scope: &Scope, block: &Block) -> Checked<()> {
+        for at in block.ops.clone() {
+            self.memory.at = at;
+            match scope.ops[at as usize] {
+                Op::AddI32 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_i32((x as i32).checked_add(y as i32)))
+                }
+                Op::SubI32 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_i32((x as i32).checked_sub(y as i32)))
+                }
+                Op::MulI32 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_i32((x as i32).checked_mul(y as i32)))
+                }
+                Op::LtI32 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_bool((x as i32) < y as i32))
+                }
+                Op::LeI32 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(x as i32 <= y as i32))
+                }
+                Op::GtI32 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(x as i32 > y as i32))
+                }
+                Op::GeI32 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(x as i32 >= y as i32))
+                }
+                Op::AddI64 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_i64((x as i64).checked_add(y as i64)))
+                }
+                Op::SubI64 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_i64((x as i64).checked_sub(y as i64)))
+                }
+                Op::MulI64 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_i64((x as i64).checked_mul(y as i64)))
+                }
+                Op::LtI64 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_bool((x as i64) < y as i64))
+                }
+                Op::LeI64 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(x as i64 <= y as i64))
+                }
+                Op::GtI64 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(x as i64 > y as i64))
+                }
+                Op::GeI64 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(x as i64 >= y as i64))
+                }
+                Op::AddU32 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_u32((x as u32).wrapping_add(y as u32)))
+                }
+                Op::SubU32 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_u32((x as u32).wrapping_sub(y as u32)))
+                }
+                Op::MulU32 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_u32((x as u32).wrapping_mul(y as u32)))
+                }
+                Op::AddU64 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| Some(x.wrapping_add(y)))
+                }
+                Op::SubU64 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| Some(x.wrapping_sub(y)))
+                }
+                Op::MulU64 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| Some(x.wrapping_mul(y)))
+                }
+                Op::LtU32 { dst, a, b } | Op::LtU64 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(x < y))
+                }
+                Op::LeU32 { dst, a, b } | Op::LeU64 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(x <= y))
+                }
+                Op::GtU32 { dst, a, b } | Op::GtU64 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(x > y))
+                }
+                Op::GeU32 { dst, a, b } | Op::GeU64 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(x >= y))
+                }
+                Op::AddF32 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_f32(f32(x) + f32(y)))
+                }
+                Op::SubF32 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_f32(f32(x) - f32(y)))
+                }
+                Op::MulF32 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_f32(f32(x) * f32(y)))
+                }
+                Op::DivF32 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_f32(f32(x) / f32(y)))
+                }
+                Op::LtF32 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(f32(x) < f32(y)))
+                }
+                Op::LeF32 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(f32(x) <= f32(y)))
+                }
+                Op::GtF32 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(f32(x) > f32(y)))
+                }
+                Op::GeF32 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(f32(x) >= f32(y)))
+                }
+                Op::AddF64 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_f64(f64(x) + f64(y)))
+                }
+                Op::SubF64 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_f64(f64(x) - f64(y)))
+                }
+                Op::MulF64 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_f64(f64(x) * f64(y)))
+                }
+                Op::DivF64 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_f64(f64(x) / f64(y)))
+                }
+                Op::LtF64 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(f64(x) < f64(y)))
+                }
+                Op::LeF64 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(f64(x) <= f64(y)))
+                }
+                Op::GtF64 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(f64(x) > f64(y)))
+                }
+                Op::GeF64 { dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(f64(x) >= f64(y)))
+                }
+                Op::And { dst, a, b } => fast!(self, scope, at, dst, a, b, |x, y| Some(x & y)),
+                Op::Or { dst, a, b } => fast!(self, scope, at, dst, a, b, |x, y| Some(x | y)),
+                Op::Xor { dst, a, b } => fast!(self, scope, at, dst, a, b, |x, y| Some(x ^ y)),
+                Op::EqInt { dst, a, b } => fast!(self, scope, at, dst, a, b, |x, y| of_bool(x == y)),
+                Op::NeInt { dst, a, b } => fast!(self, scope, at, dst, a, b, |x, y| of_bool(x != y)),
+                Op::Arith { op, prim, wrap, dst, a, b } => {
+                    let flags = nyala_ir::ArithFlags { wrap, fast: false };
+                    fast!(self, scope, at, dst, a, b, |x, y| eval::arith(op, flags, prim, x, y).ok())
+                }
+                Op::Cmp { op, prim, dst, a, b } => {
+                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(eval::cmp(op, prim, x, y)))
+                }
+                Op::Cast { from, to, dst, a } => match self.regs[a as usize] {
+                    Value::Bits(bits) => match eval::cast(from, to, bits) {
+                        Ok(bits) => self.set(dst, Value::Bits(bits)),
+                        Err(_) => self.general(scope, at, dst, &[a])?,
+                    },
+                    _ => self.general(scope, at, dst, &[a])?,
+                },
+                Op::Select { dst, cond, then, other } => {
+                    let chosen = if self.decide(cond, "a condition")? { then } else { other };
+                    let value = self.regs[chosen as usize].clone();
+                    self.set(dst, value);
+                }
+                Op::Extract { dst, agg, index } => self.extract(dst, agg, index)?,
+                Op::LoadPrim { dst, ptr, prim } => {
+                    let addr = self.address(ptr)?;
+                    let bits = self.memory.load_scalar(addr, prim.bytes())?;
+                    self.set(dst, Value::Bits(bool_bits(prim, bits)));
+                }
+                Op::LoadPtr { dst, ptr } => {
+                    let addr = self.address(ptr)?;
+                    let bits = self.memory.load_scalar(addr, 8)?;
+                    self.set(dst, Value::Bits(bits));
+                }
+                Op::StorePrim { ptr, value, prim } => {
+                    let addr = self.address(ptr)?;
+                    match self.regs[value as usize] {
+                        Value::Bits(bits) => self.memory.store_scalar(addr, prim.bytes(), bits)?,
+                        _ => self.store_prim(addr, value, prim)?,
+                    }
+                }
+                Op::Field { dst, ptr, offset } => {
+                    let addr = self.address(ptr)?.wrapping_add(u64::from(offset));
+                    self.set(dst, Value::Bits(addr));
+                }
+                Op::Element { dst, ptr, index, prim, shape } => {
+                    let size = scope.shapes[shape as usize].size;
+                    self.element(dst, ptr, index, prim, size)?;
+                }
+                Op::Node { dst, args } => self.node(scope, at, dst, args)?,
+                Op::Aggregate { dst, args } => {
+                    let parts = scope.list(args).iter().map(|&reg| self.regs[reg as usize].clone());
+                    let value = Value::agg(parts.collect());
+                    self.set(dst, value);
+                }
+                Op::Const { dst, index } => {
+                    let value = self.program.consts[index as usize].clone();
+                    self.set(dst, value);
+                }
+                Op::Closure { dst, block } => self.closure(scope, dst, block),
+                Op::Load { dst, ptr, shape } => {
+                    let addr = self.address(ptr)?;
+                    let value = self.memory.load(addr, &scope.shapes[shape as usize])?;
+                    self.set(dst, value);
+                }
+                Op::StorePtr { ptr, value } => self.store_ptr(ptr, value)?,
+                Op::Store { ptr, value, shape } => {
+                    let addr = self.address(ptr)?;
+                    let value = self.regs[value as usize].clone();
+                    self.memory.store(addr, &scope.shapes[shape as usize], &value)?;
+                }
+                Op::Slot { dst, shape } => self.slot(scope, block, dst, shape)?,
+                Op::Alloc { dst, count, shape } => self.alloc(scope, dst, count, shape)?,
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub(crate) fn set(&mut self, reg: Reg, value: Value) {
+        self.regs[reg as usize] = value;
+    }
+
+    /// The general meaning of an operation whose operands are in `args`.
+    #[cold]
+    #[inline(never)]
+    fn general(&mut self, scope: &Scope, at: u32, dst: Reg, args: &[Reg]) -> Checked<()> {
+        let args: SmallVec<[Value; 3]> = args.iter().map(|&reg| self.regs[reg as usize].clone()).collect();
+        let value = self.pure(scope.defs[at as usize], &args)?;
+        self.set(dst, value);
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn node(&mut self, scope: &Scope, at: u32, dst: Reg, args: List) -> Checked<()> {
+        let args = scope.list(args).iter().map(|&reg| self.regs[reg as usize].clone());
+        let args: SmallVec<[Value; 3]> = args.collect();
+        let value = self.pure(scope.defs[at as usize], &args)?;
+        self.set(dst, value);
+        Ok(())
+    }
+
+    /// A truth value that something depends on.
+    #[inline]
+    pub(crate) fn decide(&self, reg: Reg, what: &'static str) -> Checked<bool> {
+        match self.regs[reg as usize] {
+            Value::Bits(bits) => Ok(bits != 0),
+            Value::Undef => Err(Box::new(ErrorKind::UndefDecides { what })),
+            _ => malformed("a condition that is no bool"),
+        }
+    }
+
+    #[inline]
+    fn address(&self, reg: Reg) -> Checked<u64> {
+        match self.regs[reg as usize] {
+            Value::Bits(addr) => Ok(addr),
+            Value::Undef => Err(Box::new(ErrorKind::UndefDecides { what: "an address" })),
+            _ => malformed("an address that is no pointer"),
+        }
+    }
+
+    fn extract(&mut self, dst: Reg, agg: Reg, index: u32) -> Checked<()> {
+        let value = match &self.regs[agg as usize] {
+            Value::Agg(parts) => match parts.get(index as usize) {
+                Some(part) => part.clone(),
+                None => {
+                    let (index, len) = (i64::from(index), parts.len());
+                    return Err(Box::new(ErrorKind::IndexRange { index, len }));
+                }
+            },
+            Value::Undef => Value::Undef,
+            _ => return malformed("a part of what has no parts"),
+        };
+        self.set(dst, value);
+        Ok(())
+    }
+
+    #[inline]
+    fn element(&mut self, dst: Reg, ptr: Reg, index: Reg, prim: Prim, size: u64) -> Checked<()> {
+        let addr = self.address(ptr)?;
+        let index = match self.regs[index as usize] {
+            Value::Bits(bits) => prim.sign_extend(bits) as u64,
+            Value::Undef => return Err(Box::new(ErrorKind::UndefDecides { what: "an index" })),
+            _ => return malformed("an index that is no number"),
+        };
+        self.set(dst, Value::Bits(addr.wrapping_add(index.wrapping_mul(size))));
+        Ok(())
+    }
+
+    fn store_prim(&mut self, addr: u64, value: Reg, prim: Prim) -> Checked<()> {
+        let value = self.regs[value as usize].clone();
+        let shape = self.program.shapes.of(&self.program.world.types, self.program.world.types.prim(prim));
+        self.memory.store(addr, &shape, &value)
+    }
+
+    fn store_ptr(&mut self, ptr: Reg, value: Reg) -> Checked<()> {
+        let addr = self.address(ptr)?;
+        match self.regs[value as usize] {
+            Value::Bits(bits) => self.memory.store_ptr(addr, bits),
+            // An undefined address is as long as a number.
+            _ => self.store_prim(addr, value, Prim::U64),
+        }
+    }
+
+    fn alloc(&mut self, scope: &Scope, dst: Reg, count: Reg, shape: u32) -> Checked<()> {
+        let shape = &scope.shapes[shape as usize];
+        let count = match self.regs[count as usize] {
+            Value::Bits(bits) => bits as i64,
+            _ => return Err(Box::new(ErrorKind::UndefDecides { what: "a size" })),
+        };
+        let size = u64::try_from(count).ok().and_then(|count| count.checked_mul(shape.size));
+        let Some(size) = size else {
+            return Err(Box::new(ErrorKind::OutOfMemory { size: count as u64 }));
+        };
+        let made = self.program.world.span_of(scope.defs[self.memory.at as usize]);
+        let addr = self.memory.allocate(size, shape.align.max(HEAP_ALIGN), MemoryKind::Boxed, made)?;
+        self.set(dst, Value::Bits(addr));
+        Ok(())
+    }
+
+    // ---- Closures and local variables ---------------------------------------------
+
+    fn closure(&mut self, scope: &Scope, dst: Reg, block: u32) {
+        let target = &scope.blocks[block as usize];
+        let mut closure = Closure::new(Code::Block(Place { scope: scope.id, block }));
+        closure.maker = Some(Place { scope: scope.id, block: self.block });
+        closure.task = self.task;
+        closure.captured.extend(target.live.iter().map(|&reg| self.regs[reg as usize].clone()));
+        let addrs = target.live_ptrs.iter().filter_map(|&at| closure.captured[at as usize].as_bits());
+        let slots: SmallVec<[_; 1]> = addrs.filter_map(|addr| self.memory.slot_token(addr)).collect();
+        if self.activation.is_some() || !slots.is_empty() {
+            closure.keeps = Some(Box::new(Keeps { activation: self.activation.clone(), _slots: slots }));
+        }
+        self.set(dst, Value::Fn(Rc::new(closure)));
+    }
+
+    fn slot(&mut self, scope: &Scope, block: &Block, dst: Reg, shape: u32) -> Checked<()> {
+        let activation = match self.activation.take() {
+            Some(activation) if activation.depth >= block.depth => activation,
+            parent => Rc::new(Activation { depth: block.depth, parent, slots: Default::default() }),
+        };
+        self.retire_slot(&activation, block, dst);
+        let shape = &scope.shapes[shape as usize];
+        let made = self.program.world.span_of(scope.defs[self.memory.at as usize]);
+        let (addr, token) = self.memory.allocate_slot(shape.size, shape.align, made)?;
+        activation.slots.borrow_mut().latest.push((self.memory.at, token));
+        self.activation = Some(activation);
+        self.set(dst, Value::Bits(addr));
+        Ok(())
+    }
+
+    /// Lets go of the variable that the same operation made before in this
+    /// activation, unless something that is needed from here on has its address.
+    fn retire_slot(&mut self, activation: &Activation, block: &Block, dst: Reg) {
+        let mut slots = activation.slots.borrow_mut();
+        let Some(at) = slots.latest.iter().position(|(op, _)| *op == self.memory.at) else { return };
+        let (_, token) = slots.latest.swap_remove(at);
+        let needed = block.live.iter().copied().chain(block.start..dst);
+        let points = |reg: Reg| self.points_into(&self.regs[reg as usize], token.alloc);
+        if self.memory.is_stored(token.alloc) || needed.into_iter().any(points) {
+            slots.earlier.push(token);
+        } else {
+            drop(token);
+            drop(slots);
+            self.memory.reap();
+        }
+    }
+
+    /// Whether a value is or has an address in this allocation.
+    pub(crate) fn points_into(&self, value: &Value, alloc: u32) -> bool {
+        match value {
+            Value::Bits(bits) => self.memory.number_of(*bits) == Some(alloc),
+            Value::Agg(parts) => parts.iter().any(|part| self.points_into(part, alloc)),
+            Value::Fn(_) | Value::Undef => false,
+        }
+    }
+}
+
+/// A byte that is not 0 is `true`.
+#[inline]
+fn bool_bits(prim: Prim, bits: u64) -> u64 {
+    if prim == Prim::Bool { u64::from(bits != 0) } else { bits }
+}

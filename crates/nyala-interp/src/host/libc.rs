@@ -1,0 +1,133 @@
+//! The parts of the C library that programs use without more ado.
+
+use nyala_ir::Prim;
+
+use super::{Call, HostFn, Reply, bits, int, nothing};
+use crate::errors::{Checked, MemoryKind};
+
+/// What `malloc` aligns to.
+const MALLOC_ALIGN: u64 = 16;
+
+pub(super) fn lookup(name: &str) -> Option<HostFn> {
+    Some(match name {
+        "puts" => |call| {
+            let text = call.string(0)?;
+            call.write(&text)?;
+            call.write(b"\n")?;
+            int(0)
+        },
+        "putchar" => |call| {
+            let byte = call.int(0)?;
+            call.write(&[byte as u8])?;
+            int(byte)
+        },
+        "getchar" => |call| int(call.read_byte()?.map_or(-1, i32::from)),
+        "read" => read_line,
+        "exit" => |call| Ok(Reply::Exit(call.int(0)?)),
+        "abort" => |_| Ok(Reply::Exit(134)),
+        "abs" => |call| int(call.int(0)?.wrapping_abs()),
+        "labs" | "llabs" => |call| bits((call.bits(0)? as i64).wrapping_abs() as u64),
+        "atoi" => atoi,
+        "rand" => rand,
+        "srand" => |call| {
+            call.state.rand = call.int(0)? as u32;
+            nothing()
+        },
+        "clock" => |call| bits((call.io.nanos)() / 1000),
+        "malloc" => |call| {
+            let size = call.size(0)?;
+            bits(call.memory.allocate(size, MALLOC_ALIGN, MemoryKind::Heap, call.span)?)
+        },
+        "calloc" => calloc,
+        "realloc" | "impala_realloc" => realloc,
+        "free" => |call| {
+            let addr = call.bits(0)?;
+            call.memory.release(addr, call.span)?;
+            nothing()
+        },
+        "memcpy" | "memmove" | "impala_memmove" => |call| {
+            let (dst, src, size) = (call.bits(0)?, call.bits(1)?, call.size(2)?);
+            call.memory.copy(src, dst, size)?;
+            bits(dst)
+        },
+        "memset" => |call| {
+            let (dst, byte, size) = (call.bits(0)?, call.int(1)?, call.size(2)?);
+            call.memory.fill(dst, byte as u8, size)?;
+            bits(dst)
+        },
+        "memcmp" => memcmp,
+        "strlen" => |call| {
+            let text = call.string(0)?;
+            bits(text.len() as u64)
+        },
+        "strcmp" => |call| {
+            let (a, b) = (call.string(0)?, call.string(1)?);
+            int(a.cmp(&b) as i32)
+        },
+        "fmod" => |call| {
+            let (a, b) = (f64::from_bits(call.bits(0)?), f64::from_bits(call.bits(1)?));
+            bits((a % b).to_bits())
+        },
+        "fmodf" => |call| {
+            let (a, b) = (f32::from_bits(call.bits(0)? as u32), f32::from_bits(call.bits(1)? as u32));
+            bits(u64::from((a % b).to_bits()))
+        },
+        _ => return None,
+    })
+}
+
+/// Linear congruential, as the C standard's example; only the range is promised.
+fn rand(call: &mut Call<'_, '_>) -> Checked<Reply> {
+    let next = call.state.rand.wrapping_mul(1_103_515_245).wrapping_add(12_345);
+    call.state.rand = next;
+    int((next >> 16 & 0x7fff) as i32)
+}
+
+/// A line of the input into a buffer, with a zero behind it.
+fn read_line(call: &mut Call<'_, '_>) -> Checked<Reply> {
+    let mut line = vec![];
+    while let Some(byte) = call.read_byte()?.filter(|&byte| byte != b'\n') {
+        line.push(byte);
+    }
+    line.push(0);
+    let addr = call.bits(0)?;
+    call.memory.write_bytes(addr, &line)?;
+    nothing()
+}
+
+pub(super) fn atoi(call: &mut Call<'_, '_>) -> Checked<Reply> {
+    let text = call.string(0)?;
+    let text = String::from_utf8_lossy(&text);
+    let text = text.trim_start();
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let digits = digits.chars().take_while(char::is_ascii_digit);
+    let value = digits.fold(0i64, |value, digit| {
+        value.wrapping_mul(10).wrapping_add(i64::from(digit.to_digit(10).unwrap_or(0)))
+    });
+    int(if text.starts_with('-') { value.wrapping_neg() } else { value } as i32)
+}
+
+fn calloc(call: &mut Call<'_, '_>) -> Checked<Reply> {
+    let (count, size) = (call.size(0)?, call.size(1)?);
+    let size = count.saturating_mul(size);
+    let addr = call.memory.allocate(size, MALLOC_ALIGN, MemoryKind::Heap, call.span)?;
+    call.memory.zero(addr);
+    bits(addr)
+}
+
+fn realloc(call: &mut Call<'_, '_>) -> Checked<Reply> {
+    let (old, size) = (call.bits(0)?, call.size(1)?);
+    let new = call.memory.allocate(size, MALLOC_ALIGN, MemoryKind::Heap, call.span)?;
+    if old != 0 {
+        let kept = call.memory.bytes_after(old).min(size);
+        call.memory.copy(old, new, kept)?;
+        call.memory.release(old, call.span)?;
+    }
+    bits(new)
+}
+
+fn memcmp(call: &mut Call<'_, '_>) -> Checked<Reply> {
+    let (a, b, size) = (call.bits(0)?, call.bits(1)?, call.size(2)?);
+    let order = call.memory.read_bytes(a, size)?.cmp(&call.memory.read_bytes(b, size)?);
+    int(Prim::I32.sign_extend(order as u64) as i32)
+}

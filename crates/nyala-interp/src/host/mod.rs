@@ -1,0 +1,148 @@
+//! Functions of the host that programs call by their C symbols.
+//!
+//! [`lookup`] knows them by name. They get plain values and the memory, and never
+//! call back into the program; what does (parallel regions) or needs the machine's
+//! state (lane functions, work items) is in [`parallel`](crate::parallel).
+
+mod format;
+mod libc;
+mod math;
+mod random;
+mod runtime;
+
+use nyala_ir::{Cont, Prim};
+use nyala_span::Span;
+use rustc_hash::FxHashMap;
+use smallvec::smallvec;
+
+pub(crate) use math::math_function;
+
+use crate::Io;
+use crate::errors::{Checked, ErrorKind};
+use crate::host::random::MersenneTwister;
+use crate::machine::Results;
+use crate::memory::Memory;
+use crate::value::Value;
+
+/// What host functions remember between calls.
+pub(crate) struct HostState {
+    /// Functions that were called before.
+    pub(crate) known: FxHashMap<Cont, HostFn>,
+    random: MersenneTwister,
+    /// The state of C's `rand`.
+    rand: u32,
+    /// Addresses of strings that the host gave out.
+    strings: FxHashMap<&'static str, u64>,
+    /// Chooses the order of parallel instances.
+    pub(crate) seed: u64,
+}
+
+impl HostState {
+    pub(crate) fn new(seed: u64) -> HostState {
+        HostState {
+            known: FxHashMap::default(),
+            random: MersenneTwister::new(MersenneTwister::DEFAULT_SEED),
+            rand: 1,
+            strings: FxHashMap::default(),
+            seed,
+        }
+    }
+}
+
+/// A call of a host function.
+pub(crate) struct Call<'a, 'io> {
+    pub(crate) name: &'a str,
+    pub(crate) args: &'a [Value],
+    pub(crate) memory: &'a mut Memory,
+    pub(crate) io: &'a mut Io<'io>,
+    pub(crate) state: &'a mut HostState,
+    pub(crate) span: Span,
+}
+
+/// A host function.
+pub(crate) type HostFn = fn(&mut Call<'_, '_>) -> Checked<Reply>;
+
+/// What a host function answers.
+pub(crate) enum Reply {
+    /// Its results.
+    Results(Results),
+    /// The program ends.
+    Exit(i32),
+}
+
+/// The host function with this symbol.
+pub(crate) fn lookup(name: &str) -> Option<HostFn> {
+    runtime::lookup(name).or_else(|| libc::lookup(name))
+}
+
+impl Call<'_, '_> {
+    /// Argument `at`, which must be a defined scalar.
+    fn bits(&self, at: usize) -> Checked<u64> {
+        match self.args.get(at) {
+            Some(Value::Bits(bits)) => Ok(*bits),
+            Some(Value::Undef) => self.bad(format!("argument {} is undefined", at + 1)),
+            _ => self.bad(format!("argument {} is no number", at + 1)),
+        }
+    }
+
+    fn int(&self, at: usize) -> Checked<i32> {
+        self.bits(at).map(|bits| bits as i32)
+    }
+
+    /// A size or count, which must not be negative.
+    fn size(&self, at: usize) -> Checked<u64> {
+        let bits = self.bits(at)?;
+        match i64::try_from(bits) {
+            Ok(_) => Ok(bits),
+            Err(_) => self.bad(format!("{} is no size", bits as i64)),
+        }
+    }
+
+    fn bad<T>(&self, why: String) -> Checked<T> {
+        Err(Box::new(ErrorKind::BadArgument { name: self.name.into(), why }))
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Checked<Reply> {
+        self.io.output.write_all(bytes).map_err(io_error)?;
+        nothing()
+    }
+
+    fn flush(&mut self) -> Checked<Reply> {
+        self.io.output.flush().map_err(io_error)?;
+        nothing()
+    }
+
+    /// The next byte of the input, if there is one.
+    fn read_byte(&mut self) -> Checked<Option<u8>> {
+        let mut byte = [0];
+        loop {
+            return match self.io.input.read(&mut byte) {
+                Ok(0) => Ok(None),
+                Ok(_) => Ok(Some(byte[0])),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => Err(io_error(error)),
+            };
+        }
+    }
+
+    fn string(&mut self, at: usize) -> Checked<Vec<u8>> {
+        let addr = self.bits(at)?;
+        self.memory.c_string(addr)
+    }
+}
+
+fn io_error(error: std::io::Error) -> Box<ErrorKind> {
+    Box::new(ErrorKind::Io { error: error.to_string() })
+}
+
+fn nothing() -> Checked<Reply> {
+    Ok(Reply::Results(Results::new()))
+}
+
+fn bits(bits: u64) -> Checked<Reply> {
+    Ok(Reply::Results(smallvec![Value::Bits(bits)]))
+}
+
+fn int(value: i32) -> Checked<Reply> {
+    bits(Prim::I32.canonical(value as u64))
+}

@@ -1,0 +1,473 @@
+//! The machine: registers, memory, and how control moves.
+//!
+//! Every call is a jump. A function's registers are gone when it calls another
+//! one; what it needs afterwards is in the closure that it passes as return
+//! continuation. So there is no stack: deep recursion is a long chain of closures
+//! on the heap, and a tail call takes no space at all.
+//!
+//! # Where to look next
+//!
+//! [`exec`](crate::exec) executes the operations of a block,
+//! [`native`](crate::native) what is not defined in the program, and
+//! [`parallel`](crate::parallel) runs instances of parallel bodies.
+
+use std::rc::Rc;
+
+use nyala_ir::{Cont, Linkage, World};
+use smallvec::SmallVec;
+
+use crate::code::{Block, FRAME, List, Reg, Scope, Target, Term};
+use crate::compile::Program;
+use crate::errors::{Checked, ErrorKind, malformed};
+use crate::host::HostState;
+use crate::memory::{AT_CALL, Memory};
+use crate::parallel::Region;
+use crate::value::{Activation, Closure, Code, Keeps, Value};
+use crate::{Ending, Io, Options};
+
+/// The state of a run.
+pub(crate) struct Machine<'w, 'io> {
+    pub(crate) program: Program<'w>,
+    pub(crate) memory: Memory,
+    pub(crate) regs: Vec<Value>,
+    /// Arguments on their way from a call to the parameters.
+    pub(crate) args: Vec<Value>,
+    pub(crate) scope: Rc<Scope>,
+    pub(crate) block: u32,
+    /// The local variables of the function being executed, if it has made any.
+    pub(crate) activation: Option<Rc<Activation>>,
+    /// The instance being executed; 0 is the program itself.
+    pub(crate) task: u32,
+    /// Parallel regions being executed, the innermost last.
+    pub(crate) regions: Vec<Region>,
+    pub(crate) n_regions: u32,
+    /// Threads by their ids: the instance that runs as it, until it is joined.
+    pub(crate) threads: Vec<Option<u32>>,
+    pub(crate) host: HostState,
+    pub(crate) io: Io<'io>,
+    steps: u64,
+    limit: u64,
+    n_consts: usize,
+    outcome: Option<Ending>,
+}
+
+/// Where results go.
+#[derive(Clone)]
+pub(crate) enum Ret {
+    Block(u32),
+    Value(Value),
+    None,
+}
+
+/// The few results of a call.
+pub(crate) type Results = SmallVec<[Value; 2]>;
+
+impl<'w, 'io> Machine<'w, 'io> {
+    pub(crate) fn new(world: &'w World, entry: Cont, options: &Options, io: Io<'io>) -> Machine<'w, 'io> {
+        let nothing = Scope {
+            id: u32::MAX,
+            blocks: vec![],
+            ops: vec![],
+            defs: vec![],
+            pool: vec![],
+            shapes: vec![],
+            end: FRAME,
+            owning: vec![],
+        };
+        Machine {
+            program: Program::new(world, entry),
+            memory: Memory::new(options.memory),
+            regs: vec![Value::Undef; FRAME as usize],
+            args: vec![],
+            scope: Rc::new(nothing),
+            block: 0,
+            activation: None,
+            task: 0,
+            regions: vec![],
+            n_regions: 0,
+            threads: vec![],
+            host: HostState::new(options.seed),
+            io,
+            steps: 0,
+            limit: options.steps.unwrap_or(u64::MAX),
+            n_consts: 0,
+            outcome: None,
+        }
+    }
+
+    /// Calls `cont` with `args` and a last continuation, and runs to the end.
+    pub(crate) fn run(&mut self, cont: Cont, args: Vec<Value>) -> Checked<Ending> {
+        self.args = args;
+        self.args.push(Closure::value(Code::Halt));
+        self.call_cont(cont)?;
+        loop {
+            if let Some(outcome) = self.outcome.take() {
+                return Ok(outcome);
+            }
+            let scope = self.scope.clone();
+            self.run_scope(&scope)?;
+        }
+    }
+
+    /// How many steps were taken.
+    pub(crate) fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Executes blocks until control leaves the scope.
+    fn run_scope(&mut self, scope: &Scope) -> Checked<()> {
+        loop {
+            let block = &scope.blocks[self.block as usize];
+            self.steps += u64::from(block.ops.end - block.ops.start) + 1;
+            if self.steps > self.limit {
+                return Err(Box::new(ErrorKind::OutOfSteps { limit: self.limit }));
+            }
+            if self.memory.races.is_watching() {
+                self.memory.races.enter(scope.id, self.block);
+            }
+            self.exec(scope, block)?;
+            self.memory.at = AT_CALL;
+            match &block.term {
+                Term::Jump { block: target, args, in_order } => {
+                    let target_block = &scope.blocks[*target as usize];
+                    if target_block.is_fn && self.activation.is_some() {
+                        self.jump_to_fn(scope, target_block, *args)?;
+                    } else if *in_order {
+                        for (&param, &arg) in target_block.params.iter().zip(scope.list(*args)) {
+                            let value = self.regs[arg as usize].clone();
+                            self.set(param, value);
+                        }
+                    } else {
+                        self.take_args(scope, *args);
+                        self.set_params(target_block)?;
+                    }
+                    self.block = *target;
+                }
+                Term::Branch { cond, then, other } => {
+                    let target = if self.decide(*cond, "a condition")? { *then } else { *other };
+                    match target {
+                        Target::Block(block) => self.block = block,
+                        _ => return self.go(target),
+                    }
+                }
+                Term::Switch { value, default, cases } => {
+                    let target = self.choose(*value, *default, cases)?;
+                    match target {
+                        Target::Block(block) => self.block = block,
+                        _ => return self.go(target),
+                    }
+                }
+                Term::Call { cont, args } => {
+                    self.take_args(scope, *args);
+                    return self.call_cont(*cont);
+                }
+                Term::CallValue { callee, args } => {
+                    self.take_args(scope, *args);
+                    let callee = self.regs[*callee as usize].clone();
+                    return self.call_value(callee);
+                }
+                Term::Native { cont, intrinsic, args, ret } => {
+                    let args = scope.list(*args).iter().map(|&reg| self.regs[reg as usize].clone());
+                    let args: SmallVec<[Value; 4]> = args.collect();
+                    let ret = self.ret(*ret);
+                    let is_here = matches!(ret, Ret::Block(_));
+                    self.native(*cont, *intrinsic, &args, ret)?;
+                    // Most come back to this very scope at once.
+                    if !is_here || self.outcome.is_some() || self.scope.id != scope.id {
+                        return Ok(());
+                    }
+                }
+                Term::Unreachable => return Err(Box::new(ErrorKind::Unreachable)),
+                Term::Stop => return malformed("a constant expression is called"),
+            }
+        }
+    }
+
+    fn choose(&self, value: Reg, default: Target, cases: &[(u64, Target)]) -> Checked<Target> {
+        let bits = match self.regs[value as usize] {
+            Value::Bits(bits) => bits,
+            Value::Undef => return Err(Box::new(ErrorKind::UndefDecides { what: "a value to match" })),
+            _ => return malformed("a switch on what is no number"),
+        };
+        let case = cases.iter().find(|(case, _)| *case == bits);
+        Ok(case.map_or(default, |(_, target)| *target))
+    }
+
+    /// Goes on at a target that takes no arguments.
+    fn go(&mut self, target: Target) -> Checked<()> {
+        let ret = self.ret(target);
+        self.deliver(ret, Results::new())
+    }
+
+    fn ret(&self, target: Target) -> Ret {
+        match target {
+            Target::Block(block) => Ret::Block(block),
+            Target::Value(reg) => Ret::Value(self.regs[reg as usize].clone()),
+            Target::None => Ret::None,
+        }
+    }
+
+    /// Goes on with results.
+    pub(crate) fn deliver(&mut self, ret: Ret, results: Results) -> Checked<()> {
+        match ret {
+            Ret::Block(block) => {
+                let scope = self.scope.clone();
+                let target = &scope.blocks[block as usize];
+                self.args.clear();
+                self.args.extend(results);
+                self.set_params(target)?;
+                self.block = block;
+                Ok(())
+            }
+            Ret::Value(callee) => {
+                self.args.clear();
+                self.args.extend(results);
+                self.call_value(callee)
+            }
+            Ret::None => malformed("a function without continuation returned"),
+        }
+    }
+
+    pub(crate) fn finish(&mut self, outcome: Ending) {
+        self.outcome = Some(outcome);
+    }
+
+    // ---- Calls ----------------------------------------------------------------
+
+    fn take_args(&mut self, scope: &Scope, args: List) {
+        self.args.clear();
+        let regs = &self.regs;
+        self.args.extend(scope.list(args).iter().map(|&reg| regs[reg as usize].clone()));
+    }
+
+    /// Moves the arguments to the parameters of a block.
+    fn set_params(&mut self, block: &Block) -> Checked<()> {
+        if self.args.len() != block.params.len() {
+            let (expected, found) = (block.params.len(), self.args.len());
+            return malformed(format!("{found} arguments for {expected} parameters"));
+        }
+        for (&param, arg) in block.params.iter().zip(self.args.drain(..)) {
+            self.regs[param as usize] = arg;
+        }
+        Ok(())
+    }
+
+    /// Calls a top-level continuation with the arguments in `args`.
+    pub(crate) fn call_cont(&mut self, cont: Cont) -> Checked<()> {
+        let data = self.program.world.cont(cont);
+        if data.body.is_none() {
+            return self.call_native(cont);
+        }
+        let scope = self.program.enter(cont, &mut self.memory)?;
+        if !self.program.new_globals.is_empty() {
+            self.initialise_globals()?;
+        }
+        self.leave();
+        self.activation = None;
+        self.reap();
+        self.enter(scope, 0)
+    }
+
+    /// Calls something declared only, as a value: the last argument is its continuation.
+    fn call_native(&mut self, cont: Cont) -> Checked<()> {
+        let mut args: SmallVec<[Value; 4]> = self.args.drain(..).collect();
+        let ret = match args.last() {
+            Some(Value::Fn(_)) => args.pop().map_or(Ret::None, Ret::Value),
+            _ => Ret::None,
+        };
+        let intrinsic = match self.program.world.cont(cont).linkage {
+            Linkage::Intrinsic(intrinsic) => Some(intrinsic),
+            _ => None,
+        };
+        self.native(cont, intrinsic, &args, ret)
+    }
+
+    /// Calls a value with the arguments in `args`.
+    pub(crate) fn call_value(&mut self, callee: Value) -> Checked<()> {
+        let mut callee = callee;
+        loop {
+            let closure = match callee {
+                Value::Fn(closure) => closure,
+                Value::Undef => return Err(Box::new(ErrorKind::UndefDecides { what: "a function" })),
+                _ => return Err(Box::new(ErrorKind::NotAFunction)),
+            };
+            self.check_jump(&closure)?;
+            match closure.code {
+                Code::Func(cont) => return self.call_cont(cont),
+                Code::Block(_) => return self.call_block(closure),
+                Code::Halt => {
+                    let results = std::mem::take(&mut self.args);
+                    self.finish(Ending::Results(results));
+                    return Ok(());
+                }
+                Code::Done { .. } => {
+                    self.leave();
+                    self.activation = None;
+                    drop(closure);
+                    self.reap();
+                    return self.instance_done();
+                }
+                Code::Guard => callee = closure.captured[0].clone(),
+            }
+        }
+    }
+
+    fn call_block(&mut self, closure: Rc<Closure>) -> Checked<()> {
+        let Code::Block(place) = closure.code else { return malformed("a closure of another kind") };
+        self.leave();
+        let scope = self.program.scope(place.scope).clone();
+        let block = &scope.blocks[place.block as usize];
+        if self.regs.len() < scope.end as usize {
+            self.regs.resize(scope.end as usize, Value::Undef);
+        }
+        // A closure that is called for the last time gives its registers away.
+        match Rc::try_unwrap(closure) {
+            Ok(mut closure) => {
+                for (&reg, value) in block.live.iter().zip(closure.captured.drain(..)) {
+                    self.regs[reg as usize] = value;
+                }
+                self.activation = closure.keeps.as_mut().and_then(|keeps| keeps.activation.take());
+            }
+            Err(closure) => {
+                for (&reg, value) in block.live.iter().zip(&closure.captured) {
+                    self.regs[reg as usize] = value.clone();
+                }
+                self.activation = closure.keeps.as_ref().and_then(|keeps| keeps.activation.clone());
+            }
+        }
+        if block.is_fn {
+            self.leave_functions(block.depth);
+        }
+        self.reap();
+        self.set_params(block)?;
+        self.block = place.block;
+        self.scope = scope;
+        Ok(())
+    }
+
+    fn enter(&mut self, scope: Rc<Scope>, block: u32) -> Checked<()> {
+        if self.regs.len() < scope.end as usize {
+            self.regs.resize(scope.end as usize, Value::Undef);
+        }
+        self.load_consts();
+        self.set_params(&scope.blocks[block as usize])?;
+        self.block = block;
+        self.scope = scope;
+        Ok(())
+    }
+
+    /// Puts new constants into their registers.
+    fn load_consts(&mut self) {
+        let end = self.program.consts.len().min(FRAME as usize);
+        if self.n_consts < end {
+            self.regs[self.n_consts..end].clone_from_slice(&self.program.consts[self.n_consts..end]);
+            self.n_consts = end;
+        }
+    }
+
+    /// Control leaves the current function: its registers let go of what they hold.
+    pub(crate) fn leave(&mut self) {
+        self.guard();
+        let scope = &self.scope;
+        for &reg in &scope.owning {
+            self.regs[reg as usize] = Value::Undef;
+        }
+    }
+
+    pub(crate) fn reap(&mut self) {
+        if self.memory.has_dead() {
+            self.memory.reap();
+        }
+    }
+
+    /// A jump to a function inside the scope: it has local variables of its own.
+    fn jump_to_fn(&mut self, scope: &Scope, target: &Block, args: List) -> Checked<()> {
+        self.take_args(scope, args);
+        self.guard();
+        self.leave_functions(target.depth);
+        self.reap();
+        self.set_params(target)
+    }
+
+    /// Leaves the activations of functions that do not enclose one of this depth.
+    fn leave_functions(&mut self, depth: u32) {
+        while let Some(activation) = &self.activation
+            && activation.depth >= depth
+        {
+            self.activation = activation.parent.clone();
+        }
+    }
+
+    /// A tail call leaves the function, yet its local variables must live on while
+    /// the callee may use them: until it goes on with what it was given. If none of
+    /// the closures among the arguments sees to that, the last one is made to.
+    fn guard(&mut self) {
+        let Some(activation) = &self.activation else { return };
+        let slots = activation.slots.borrow();
+        if slots.is_empty() || self.args.iter().any(|arg| keeps(arg, activation)) {
+            return;
+        }
+        let is_used = slots.allocs().any(|alloc| {
+            self.memory.is_stored(alloc) || self.args.iter().any(|arg| self.points_into(arg, alloc))
+        });
+        drop(slots);
+        if !is_used {
+            return;
+        }
+        if let Some(ret) = self.args.iter_mut().rfind(|arg| matches!(arg, Value::Fn(_))) {
+            let mut guard = Closure::new(Code::Guard);
+            guard.task = self.task;
+            guard.captured.push(std::mem::take(ret));
+            guard.keeps =
+                Some(Box::new(Keeps { activation: Some(activation.clone()), _slots: SmallVec::new() }));
+            *ret = Value::Fn(Rc::new(guard));
+        }
+    }
+
+    // ---- Globals --------------------------------------------------------------
+
+    /// Gives their first values to globals that were mentioned for the first time.
+    fn initialise_globals(&mut self) -> Checked<()> {
+        let world = self.program.world;
+        while let Some(global) = self.program.new_globals.pop() {
+            let data = world.global(global);
+            let Some(addr) = self.program.global_addr(global) else { continue };
+            let Some(init) = data.init else {
+                self.memory.zero(addr);
+                continue;
+            };
+            let shape = self.program.shapes.of(&world.types, data.ty);
+            let value = self.constant(init)?;
+            self.memory.initialise(addr, &shape, &value)?;
+        }
+        Ok(())
+    }
+
+    /// The value of a constant expression. Leaves the registers of the caller alone.
+    fn constant(&mut self, def: nyala_ir::Def) -> Checked<Value> {
+        let (scope, reg) = self.program.expression(def, &mut self.memory)?;
+        let frame = self.regs.split_off(FRAME as usize);
+        self.regs.resize(scope.end as usize, Value::Undef);
+        self.load_consts();
+        let at = self.memory.at;
+        let result = self.exec(&scope, &scope.blocks[0]);
+        let value = self.regs[reg as usize].clone();
+        self.memory.at = at;
+        self.regs.truncate(FRAME as usize);
+        self.regs.extend(frame);
+        result.map(|()| value)
+    }
+}
+
+/// Whether a value is a closure that keeps an activation alive.
+fn keeps(value: &Value, activation: &Rc<Activation>) -> bool {
+    let Value::Fn(closure) = value else { return false };
+    let mut kept = closure.keeps.as_ref().and_then(|keeps| keeps.activation.as_ref());
+    while let Some(one) = kept {
+        if Rc::ptr_eq(one, activation) {
+            return true;
+        }
+        kept = one.parent.as_ref();
+    }
+    false
+}

@@ -1,0 +1,339 @@
+//! The program's memory, every access checked.
+//!
+//! Memory is a set of allocations, each with its bytes, a bit per byte that says
+//! whether it was written, and the functions stored in it (which have no bytes).
+//! Allocation number `i` owns the addresses `(i + 1) * WINDOW ..`; so an address
+//! names its allocation by itself, can be turned into an integer and back, and
+//! runs into no other allocation by walking off the end.
+//!
+//! # Invariants
+//!
+//! * No address is ever given out twice: a number that is used again continues
+//!   in its window behind the old one. A stale pointer never fits by accident.
+//! * What is freed has no bytes left, so that a bounds check is also the check
+//!   that the memory is alive; why it fails is found out afterwards.
+//!
+//! # Where to look next
+//!
+//! [`shape`] says how values of a type lie in memory, [`access`] reads and writes
+//! them, and [`race`](crate::race) watches accesses by parallel instances.
+
+pub(crate) mod access;
+pub(crate) mod shape;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::{Rc, Weak};
+
+use nyala_span::Span;
+
+use crate::errors::{AccessKind, Checked, ErrorKind, MemoryKind};
+use crate::race::{Races, Shadow};
+use crate::value::{SlotToken, Value};
+
+/// Addresses per allocation number, as a power of two: 64 GiB.
+const WINDOW_BITS: u32 = 36;
+/// Addresses between an allocation and the next one with the same number.
+const GAP: u64 = 4096;
+/// How many freed allocations are remembered before their numbers are used again,
+/// so that an error can tell where the memory came from.
+const REMEMBERED: usize = 1024;
+/// The alignment of memory from the host's allocation functions.
+pub(crate) const HEAP_ALIGN: u64 = 64;
+
+/// Not an operation, but the call at the end of the block.
+pub(crate) const AT_CALL: u32 = u32::MAX;
+
+/// All memory of a run.
+pub(crate) struct Memory {
+    allocs: Vec<Allocation>,
+    /// Numbers to use again, the longest free first.
+    free: VecDeque<u32>,
+    /// Local variables that lost their last owner.
+    pub(crate) graveyard: Rc<RefCell<Vec<u32>>>,
+    used: u64,
+    limit: u64,
+    /// The operation being executed, or [`AT_CALL`]; kept here to be at hand when
+    /// an access is noted.
+    pub(crate) at: u32,
+    /// Who uses what, while instances run in parallel.
+    pub(crate) races: Races,
+}
+
+struct Allocation {
+    base: u64,
+    /// One past the last address.
+    end: u64,
+    kind: MemoryKind,
+    alive: bool,
+    made: Span,
+    freed: Span,
+    bytes: Vec<u8>,
+    /// One bit per byte.
+    init: Vec<u64>,
+    /// Functions by their offsets.
+    fns: BTreeMap<u64, Value>,
+    token: Weak<SlotToken>,
+    /// Whether its address was written to memory.
+    is_stored: bool,
+    shadow: Shadow,
+}
+
+/// A place in memory that was checked: the allocation's number and an offset.
+#[derive(Clone, Copy)]
+pub(crate) struct Spot {
+    alloc: u32,
+    offset: usize,
+}
+
+impl Memory {
+    pub(crate) fn new(limit: u64) -> Memory {
+        Memory {
+            allocs: vec![],
+            free: VecDeque::new(),
+            graveyard: Rc::default(),
+            used: 0,
+            limit,
+            at: AT_CALL,
+            races: Races::default(),
+        }
+    }
+
+    /// New memory, uninitialised; gives its address.
+    pub(crate) fn allocate(&mut self, size: u64, align: u64, kind: MemoryKind, made: Span) -> Checked<u64> {
+        let fits = size < (1 << WINDOW_BITS) - 2 * GAP - align.min(1 << 30);
+        if !fits || self.used.saturating_add(size) > self.limit {
+            return Err(Box::new(ErrorKind::OutOfMemory { size }));
+        }
+        self.used += size;
+        let (number, after) = self.number(size, align);
+        let base = (after + GAP).next_multiple_of(align.max(8));
+        let (len, words) = (size as usize, (size as usize).div_ceil(64));
+        let alloc = Allocation {
+            base,
+            end: base + size,
+            kind,
+            alive: true,
+            made,
+            freed: Span::NONE,
+            bytes: vec![0; len],
+            init: vec![0; words],
+            fns: BTreeMap::new(),
+            token: Weak::new(),
+            is_stored: false,
+            shadow: Shadow::default(),
+        };
+        if number as usize == self.allocs.len() {
+            self.allocs.push(alloc);
+        } else {
+            self.allocs[number as usize] = alloc;
+        }
+        Ok(base)
+    }
+
+    /// A number for `size` bytes and the last address used under it so far.
+    fn number(&mut self, size: u64, align: u64) -> (u32, u64) {
+        while self.free.len() > REMEMBERED {
+            let Some(number) = self.free.pop_front() else { break };
+            let after = self.allocs[number as usize].end;
+            let end = window_start(number) + (1 << WINDOW_BITS);
+            // A window that is used up is left alone for good.
+            if after + 2 * GAP + align + size < end {
+                return (number, after);
+            }
+        }
+        let number = self.allocs.len() as u32;
+        (number, window_start(number))
+    }
+
+    /// A local variable. It is freed when the token is dropped.
+    pub(crate) fn allocate_slot(
+        &mut self,
+        size: u64,
+        align: u64,
+        made: Span,
+    ) -> Checked<(u64, Rc<SlotToken>)> {
+        let addr = self.allocate(size, align, MemoryKind::Slot, made)?;
+        let alloc = self.number_of(addr).expect("an address just given out");
+        let token = Rc::new(SlotToken { alloc, graveyard: self.graveyard.clone() });
+        self.allocs[alloc as usize].token = Rc::downgrade(&token);
+        Ok((addr, token))
+    }
+
+    /// Memory with these bytes, for constants and strings of the host.
+    pub(crate) fn allocate_bytes(&mut self, bytes: &[u8], kind: MemoryKind) -> Checked<u64> {
+        let addr = self.allocate(bytes.len() as u64, 8, kind, Span::NONE)?;
+        let alloc = &mut self.allocs[window_number(addr) as usize];
+        alloc.bytes.copy_from_slice(bytes);
+        alloc.init.fill(!0);
+        Ok(addr)
+    }
+
+    /// Makes all bytes of the allocation at `addr` zero.
+    pub(crate) fn zero(&mut self, addr: u64) {
+        if let Some(number) = self.number_of(addr) {
+            let alloc = &mut self.allocs[number as usize];
+            alloc.bytes.fill(0);
+            alloc.init.fill(!0);
+        }
+    }
+
+    /// Frees heap memory.
+    pub(crate) fn release(&mut self, addr: u64, at: Span) -> Checked<()> {
+        let bad = |why, alloc: Option<&Allocation>| {
+            let made = alloc.map_or(Span::NONE, |alloc| alloc.made);
+            let freed = alloc.map_or(Span::NONE, |alloc| alloc.freed);
+            Err(Box::new(ErrorKind::BadFree { why, made, freed }))
+        };
+        if addr == 0 {
+            return Ok(());
+        }
+        let Some(number) = self.number_of(addr) else {
+            return bad("the address belongs to nothing", None);
+        };
+        let alloc = &self.allocs[number as usize];
+        if addr < alloc.base {
+            return bad("it was freed before", None);
+        }
+        if !alloc.alive {
+            return bad("it was freed before", Some(alloc));
+        }
+        if !matches!(alloc.kind, MemoryKind::Heap | MemoryKind::Boxed) {
+            return bad("it does not come from the heap", Some(alloc));
+        }
+        if addr != alloc.base {
+            return bad("the address is not the start of the allocation", Some(alloc));
+        }
+        self.kill(number, at);
+        Ok(())
+    }
+
+    /// Frees work-group memory.
+    pub(crate) fn free_shared(&mut self, addr: u64) {
+        if let Some(number) = self.number_of(addr) {
+            self.kill(number, Span::NONE);
+        }
+    }
+
+    /// Frees the local variables that lost their last owner. What a dead variable
+    /// held may own others, hence the loop.
+    pub(crate) fn reap(&mut self) {
+        loop {
+            let dead = std::mem::take(&mut *self.graveyard.borrow_mut());
+            if dead.is_empty() {
+                return;
+            }
+            for number in dead {
+                self.kill(number, Span::NONE);
+            }
+        }
+    }
+
+    pub(crate) fn has_dead(&self) -> bool {
+        !self.graveyard.borrow().is_empty()
+    }
+
+    fn kill(&mut self, number: u32, at: Span) {
+        let alloc = &mut self.allocs[number as usize];
+        self.used -= alloc.bytes.len() as u64;
+        alloc.alive = false;
+        alloc.freed = at;
+        alloc.bytes = vec![];
+        alloc.init = vec![];
+        alloc.shadow = Shadow::default();
+        drop(std::mem::take(&mut alloc.fns));
+        self.free.push_back(number);
+    }
+
+    /// The owner of the local variable that `addr` lies in.
+    pub(crate) fn slot_token(&self, addr: u64) -> Option<Rc<SlotToken>> {
+        let alloc = &self.allocs[self.number_of(addr)? as usize];
+        let inside = alloc.kind == MemoryKind::Slot && addr >= alloc.base;
+        inside.then(|| alloc.token.upgrade()).flatten()
+    }
+
+    /// Whether the address of the local variable `alloc` was written to memory.
+    pub(crate) fn is_stored(&self, alloc: u32) -> bool {
+        self.allocs[alloc as usize].is_stored
+    }
+
+    /// The allocation that an address names; it may be dead.
+    pub(crate) fn number_of(&self, addr: u64) -> Option<u32> {
+        let number = window_number(addr);
+        ((number as usize) < self.allocs.len()).then_some(number as u32)
+    }
+
+    /// How much heap memory is alive: allocations and bytes.
+    pub(crate) fn live_heap(&self) -> (usize, u64, Span) {
+        let heap = self.allocs.iter().filter(|alloc| alloc.alive && alloc.kind == MemoryKind::Heap);
+        let first = heap.clone().next().map_or(Span::NONE, |alloc| alloc.made);
+        heap.fold((0, 0, first), |(count, bytes, first), alloc| {
+            (count + 1, bytes + alloc.bytes.len() as u64, first)
+        })
+    }
+
+    /// How many bytes there are from `addr` to the end of its allocation.
+    pub(crate) fn bytes_after(&self, addr: u64) -> u64 {
+        let Some(number) = self.number_of(addr) else { return 0 };
+        let alloc = &self.allocs[number as usize];
+        addr.checked_sub(alloc.base).map_or(0, |offset| (alloc.bytes.len() as u64).saturating_sub(offset))
+    }
+
+    /// Checks an access and gives its place.
+    #[inline]
+    pub(crate) fn check(&mut self, access: AccessKind, addr: u64, size: u64, align: u64) -> Checked<Spot> {
+        let number = window_number(addr);
+        if let Some(alloc) = self.allocs.get(number as usize) {
+            let offset = addr.wrapping_sub(alloc.base);
+            let end = offset.wrapping_add(size);
+            let inside = end <= alloc.bytes.len() as u64 && offset <= end && alloc.alive;
+            if inside && addr & (align - 1) == 0 {
+                let spot = Spot { alloc: number as u32, offset: offset as usize };
+                if self.races.is_watching() {
+                    self.watch(access, spot, size)?;
+                }
+                return Ok(spot);
+            }
+        }
+        Err(self.explain(access, addr, size, align))
+    }
+
+    #[cold]
+    fn watch(&mut self, access: AccessKind, spot: Spot, size: u64) -> Checked<()> {
+        let alloc = &mut self.allocs[spot.alloc as usize];
+        self.races.site.at = self.at;
+        self.races.access(&mut alloc.shadow, access, spot.offset, size as usize)
+    }
+
+    /// Why an access is wrong.
+    #[cold]
+    fn explain(&self, access: AccessKind, addr: u64, size: u64, align: u64) -> Box<ErrorKind> {
+        let Some(number) = self.number_of(addr) else {
+            return Box::new(ErrorKind::InvalidPointer { access, addr });
+        };
+        let alloc = &self.allocs[number as usize];
+        let offset = addr.wrapping_sub(alloc.base) as i64;
+        let (kind, made) = (alloc.kind, alloc.made);
+        Box::new(if offset < -(GAP as i64) / 2 {
+            // An earlier allocation with this number; nothing is known about it.
+            ErrorKind::Dangling { access, kind, made: Span::NONE, freed: Span::NONE }
+        } else if !alloc.alive {
+            ErrorKind::Dangling { access, kind, made, freed: alloc.freed }
+        } else if offset < 0 || (offset as u64).saturating_add(size) > alloc.bytes.len() as u64 {
+            let alloc_size = alloc.bytes.len() as u64;
+            ErrorKind::OutOfBounds { access, size, offset, kind, alloc_size, made }
+        } else {
+            ErrorKind::Misaligned { access, addr, align }
+        })
+    }
+}
+
+fn window_start(number: u32) -> u64 {
+    (u64::from(number) + 1) << WINDOW_BITS
+}
+
+/// The allocation number an address names; out of any range for addresses below
+/// the first window.
+fn window_number(addr: u64) -> u64 {
+    (addr >> WINDOW_BITS).wrapping_sub(1)
+}

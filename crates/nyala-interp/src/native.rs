@@ -1,0 +1,352 @@
+//! Calls of what the program only declares: intrinsics and external functions.
+
+use nyala_ir::{ArithFlags, ArithOp, CmpOp, Cont, Intrinsic, Linkage, Prim, Ty, TyKind, eval};
+use smallvec::smallvec;
+
+use crate::Ending;
+use crate::compile::scalar;
+use crate::errors::{AccessKind, Checked, ErrorKind, MemoryKind, malformed};
+use crate::host::{self, Call, Reply, math_function};
+use crate::machine::{Machine, Results, Ret};
+use crate::parallel::RegionKind;
+use crate::value::Value;
+
+impl Machine<'_, '_> {
+    /// Calls `cont`, which has no body, and goes on at `ret`.
+    pub(crate) fn native(
+        &mut self,
+        cont: Cont,
+        intrinsic: Option<Intrinsic>,
+        args: &[Value],
+        ret: Ret,
+    ) -> Checked<()> {
+        match intrinsic {
+            Some(intrinsic) => self.intrinsic(intrinsic, cont, args, ret),
+            None => self.external(cont, args, ret),
+        }
+    }
+
+    fn external(&mut self, cont: Cont, args: &[Value], ret: Ret) -> Checked<()> {
+        if let Some(&function) = self.host.known.get(&cont) {
+            return self.call_host(cont, function, args, ret);
+        }
+        let (Linkage::Imported(name) | Linkage::Device(name)) = self.program.world.cont(cont).linkage else {
+            return malformed(format!("`{}` has no body", self.program.world.cont(cont).name));
+        };
+        let name = name.as_str();
+        if let Some(function) = host::lookup(name) {
+            self.host.known.insert(cont, function);
+            return self.call_host(cont, function, args, ret);
+        }
+        if let Some((op, prim)) = math_function(name) {
+            let args: Option<Vec<u64>> = args.iter().take(op.arity()).map(Value::as_bits).collect();
+            let result = args.and_then(|args| eval::math(op, prim, &args).ok());
+            return self.deliver(ret, smallvec![result.map_or(Value::Undef, Value::Bits)]);
+        }
+        if let Some(result) = self.work_item(name, args) {
+            return self.deliver(ret, smallvec![result]);
+        }
+        self.lane_function(name, args, ret)
+    }
+
+    fn call_host(&mut self, cont: Cont, function: host::HostFn, args: &[Value], ret: Ret) -> Checked<()> {
+        let data = self.program.world.cont(cont);
+        let name = match data.linkage {
+            Linkage::Imported(name) | Linkage::Device(name) => name.as_str(),
+            _ => data.name.as_str(),
+        };
+        let span = self.call_span();
+        let Machine { memory, io, host, .. } = self;
+        let mut call = Call { name, args, memory, io, state: host, span };
+        match function(&mut call)? {
+            Reply::Exit(status) => {
+                self.finish(Ending::Exit(status));
+                Ok(())
+            }
+            Reply::Results(results) => self.deliver_as(cont, ret, results),
+        }
+    }
+
+    /// Goes on with as many results as the declaration says: old programs declare
+    /// functions of C without a result that they do not need, or with an unneeded unit.
+    fn deliver_as(&mut self, cont: Cont, ret: Ret, mut results: Results) -> Checked<()> {
+        let expected = self.result_types(cont).len();
+        if results.len() > expected {
+            results.truncate(expected);
+        }
+        while results.len() < expected {
+            results.push(Value::unit());
+        }
+        self.deliver(ret, results)
+    }
+
+    /// The types of the results that a declaration promises.
+    fn result_types(&self, cont: Cont) -> Vec<Ty> {
+        let world = self.program.world;
+        let ret = world.cont(cont).params.last().and_then(|&param| world.types.as_cn(world.ty(param)));
+        ret.into_iter().flatten().copied().filter(|&ty| ty != world.types.mem()).collect()
+    }
+
+    /// The types of the parameters of a declaration, without memory.
+    fn param_types(&self, cont: Cont) -> Vec<Ty> {
+        let world = self.program.world;
+        let types = world.cont(cont).params.iter().map(|&param| world.ty(param));
+        types.filter(|&ty| ty != world.types.mem()).collect()
+    }
+
+    fn intrinsic(&mut self, intrinsic: Intrinsic, cont: Cont, args: &[Value], ret: Ret) -> Checked<()> {
+        match intrinsic {
+            Intrinsic::Branch => match args {
+                [Value::Bits(cond), then] => {
+                    let target = if *cond != 0 { Ret::Value(then.clone()) } else { ret };
+                    self.deliver(target, Results::new())
+                }
+                [Value::Undef, ..] => Err(Box::new(ErrorKind::UndefDecides { what: "a condition" })),
+                _ => self.bad_shape(intrinsic, args),
+            },
+            Intrinsic::Unreachable => Err(Box::new(ErrorKind::Unreachable)),
+            Intrinsic::Switch => self.bad_shape(intrinsic, args),
+            Intrinsic::Fence | Intrinsic::PeInfo => self.deliver_as(cont, ret, Results::new()),
+            Intrinsic::Atomic
+            | Intrinsic::AtomicLoad
+            | Intrinsic::AtomicStore
+            | Intrinsic::CmpXchg
+            | Intrinsic::CmpXchgWeak => self.atomic(intrinsic, cont, args, ret),
+            Intrinsic::ReserveShared => self.reserve_shared(cont, args, ret),
+            Intrinsic::Spawn => self.spawn(args, ret),
+            Intrinsic::Sync => self.sync(cont, args, ret),
+            Intrinsic::Vectorize
+            | Intrinsic::Parallel
+            | Intrinsic::Fibers
+            | Intrinsic::Pipeline
+            | Intrinsic::Cuda
+            | Intrinsic::Nvvm
+            | Intrinsic::OpenCl
+            | Intrinsic::OpenClSpirv
+            | Intrinsic::AmdgpuHsa
+            | Intrinsic::AmdgpuPal
+            | Intrinsic::LevelZero
+            | Intrinsic::Hls => {
+                let (kind, body) = self.region_kind(intrinsic, args)?;
+                let results = self.result_types(cont).iter().map(|_| Value::unit()).collect();
+                self.start_region(kind, body, ret, results)
+            }
+        }
+    }
+
+    fn bad_shape<T>(&self, intrinsic: Intrinsic, args: &[Value]) -> Checked<T> {
+        let what = format!("`{}` with {} arguments", intrinsic.name(), args.len());
+        Err(Box::new(ErrorKind::Unsupported { what }))
+    }
+
+    // ---- Regions ----------------------------------------------------------------
+
+    /// Which instances an intrinsic runs, told apart by the number of arguments.
+    fn region_kind(&self, intrinsic: Intrinsic, args: &[Value]) -> Checked<(RegionKind, Value)> {
+        let Some((body, numbers)) = args.split_last() else { return self.bad_shape(intrinsic, args) };
+        let int = |value: &Value| match value {
+            Value::Bits(bits) => Ok(i64::from(*bits as i32)),
+            _ => Err(Box::new(ErrorKind::UndefDecides { what: "a range" })),
+        };
+        let kind = match (intrinsic, numbers) {
+            (Intrinsic::Vectorize, [width]) => lanes(int(width)?, 0, int(width)?)?,
+            (Intrinsic::Vectorize, [width, lower, upper] | [width, _, lower, upper]) => {
+                lanes(int(width)?, int(lower)?, int(upper)?)?
+            }
+            (Intrinsic::Parallel | Intrinsic::Pipeline, [_, lower, upper]) => {
+                RegionKind::Range { lower: int(lower)?, upper: int(upper)? }
+            }
+            (Intrinsic::Fibers, [_, first, second]) => {
+                let count = |value: i64| value.max(0) as u32;
+                RegionKind::Pairs { first: count(int(first)?), second: count(int(second)?) }
+            }
+            (Intrinsic::Hls, [] | [_]) => RegionKind::Once,
+            (_, [grid, block] | [_, grid, block]) => kernel(grid, block)?,
+            _ => return self.bad_shape(intrinsic, args),
+        };
+        Ok((kind, body.clone()))
+    }
+
+    fn spawn(&mut self, args: &[Value], ret: Ret) -> Checked<()> {
+        let [body] = args else { return self.bad_shape(Intrinsic::Spawn, args) };
+        let id = self.threads.len();
+        // It counts as running until it is joined.
+        self.memory.races.begin();
+        self.threads.push(None);
+        let results = smallvec![Value::Bits(id as u64)];
+        self.start_region(RegionKind::Once, body.clone(), ret, results)?;
+        self.memory.races.make_thread(self.task);
+        self.threads[id] = Some(self.task);
+        Ok(())
+    }
+
+    fn sync(&mut self, cont: Cont, args: &[Value], ret: Ret) -> Checked<()> {
+        let [Value::Bits(id)] = args else { return self.bad_shape(Intrinsic::Sync, args) };
+        let id = *id as i32;
+        let thread = usize::try_from(id).ok().and_then(|id| self.threads.get_mut(id));
+        match thread.and_then(Option::take) {
+            Some(task) => self.memory.races.join(task),
+            None => return Err(Box::new(ErrorKind::BadThread { id })),
+        }
+        self.deliver_as(cont, ret, Results::new())
+    }
+
+    /// Work-group memory: one block for each call and group.
+    fn reserve_shared(&mut self, cont: Cont, args: &[Value], ret: Ret) -> Checked<()> {
+        let world = self.program.world;
+        let pointee = self.result_types(cont).first().and_then(|&ty| world.types.as_ptr(ty));
+        let (Some((pointee, _)), [Value::Bits(count)]) = (pointee, args) else {
+            return self.bad_shape(Intrinsic::ReserveShared, args);
+        };
+        let elem = world.layout(world.types.elem(pointee).unwrap_or(pointee));
+        let Ok(count) = u64::try_from(*count as i32) else {
+            return self.bad_shape(Intrinsic::ReserveShared, args);
+        };
+        let place = (self.scope.id, self.block);
+        let region = self.regions.iter().rposition(|region| matches!(region.kind, RegionKind::Kernel { .. }));
+        let known = region.and_then(|at| self.regions[at].shared.get(&place).copied());
+        let addr = match known {
+            Some(addr) => addr,
+            None => {
+                let size = count.saturating_mul(elem.size);
+                let addr =
+                    self.memory.allocate(size, elem.align.max(16), MemoryKind::Shared, self.call_span())?;
+                if let Some(at) = region {
+                    self.regions[at].shared.insert(place, addr);
+                }
+                addr
+            }
+        };
+        self.deliver(ret, smallvec![Value::Bits(addr)])
+    }
+
+    // ---- Atomics ----------------------------------------------------------------
+
+    fn atomic(&mut self, intrinsic: Intrinsic, cont: Cont, args: &[Value], ret: Ret) -> Checked<()> {
+        let defined: Option<Vec<u64>> = args.iter().map(Value::as_bits).collect();
+        let Some(values) = defined else {
+            return Err(Box::new(ErrorKind::UndefDecides { what: "an atomic's operand" }));
+        };
+        let pointer_at = usize::from(intrinsic == Intrinsic::Atomic);
+        let world = self.program.world;
+        let pointee = self.param_types(cont).get(pointer_at).and_then(|&ty| world.types.as_ptr(ty));
+        let prim = pointee.and_then(|(pointee, _)| scalar(world, pointee));
+        let Some(prim) = prim else { return self.bad_shape(intrinsic, args) };
+        let size = prim.bytes();
+        let results: Results = match (intrinsic, &values[..]) {
+            (Intrinsic::AtomicLoad, [addr, ..]) => {
+                smallvec![Value::Bits(self.memory.load_atomic(*addr, size)?)]
+            }
+            (Intrinsic::AtomicStore, [addr, value, ..]) => {
+                self.memory.store_atomic(*addr, size, *value)?;
+                smallvec![]
+            }
+            (Intrinsic::Atomic, [op, addr, value, ..]) => {
+                let old = self.memory.load_atomic(*addr, size)?;
+                let new = combine(*op, prim, old, *value)?;
+                self.memory.store_atomic(*addr, size, new)?;
+                smallvec![Value::Bits(old)]
+            }
+            (Intrinsic::CmpXchg | Intrinsic::CmpXchgWeak, [addr, expected, new, ..]) => {
+                let old = self.memory.load_atomic(*addr, size)?;
+                if old == *expected {
+                    self.memory.store_atomic(*addr, size, *new)?;
+                }
+                smallvec![Value::Bits(old), Value::bool(old == *expected)]
+            }
+            _ => return self.bad_shape(intrinsic, args),
+        };
+        self.deliver_tuple(cont, ret, results)
+    }
+
+    /// Goes on with results that the declaration may want as one tuple.
+    fn deliver_tuple(&mut self, cont: Cont, ret: Ret, results: Results) -> Checked<()> {
+        let expected = self.result_types(cont);
+        let wants_tuple = match expected[..] {
+            [one] => matches!(self.program.world.types.kind(one), TyKind::Tuple(parts) if !parts.is_empty()),
+            _ => false,
+        };
+        if wants_tuple && results.len() > 1 {
+            return self.deliver(ret, smallvec![Value::agg(results.into_vec())]);
+        }
+        self.deliver_as(cont, ret, results)
+    }
+}
+
+/// What an atomic operation leaves in memory.
+fn combine(op: u64, prim: Prim, old: u64, value: u64) -> Checked<u64> {
+    let arith = |op| {
+        let result = eval::arith(op, ArithFlags::WRAP, prim, old, value);
+        result.or_else(|_| malformed("an atomic operation that its type does not have"))
+    };
+    let signed = match prim {
+        Prim::U8 => Prim::I8,
+        Prim::U16 => Prim::I16,
+        Prim::U32 => Prim::I32,
+        Prim::U64 => Prim::I64,
+        prim => prim,
+    };
+    let choose = |op, prim| if eval::cmp(op, prim, old, value) { old } else { value };
+    let unsigned = match prim {
+        Prim::I8 => Prim::U8,
+        Prim::I16 => Prim::U16,
+        Prim::I32 => Prim::U32,
+        Prim::I64 => Prim::U64,
+        prim => prim,
+    };
+    Ok(match op {
+        0 => value,
+        1 | 11 => arith(ArithOp::Add)?,
+        2 | 12 => arith(ArithOp::Sub)?,
+        3 => old & value,
+        4 => prim.canonical(!(old & value)),
+        5 => old | value,
+        6 => old ^ value,
+        7 => choose(CmpOp::Gt, signed),
+        8 => choose(CmpOp::Lt, signed),
+        9 => choose(CmpOp::Gt, unsigned),
+        10 => choose(CmpOp::Lt, unsigned),
+        _ => return malformed(format!("there is no atomic operation {op}")),
+    })
+}
+
+fn lanes(width: i64, lower: i64, upper: i64) -> Checked<RegionKind> {
+    match u32::try_from(width) {
+        Ok(width @ 1..) => Ok(RegionKind::Lanes { width, lower, upper }),
+        _ => Err(Box::new(ErrorKind::Unsupported { what: format!("{width} lanes") })),
+    }
+}
+
+fn kernel(grid: &Value, block: &Value) -> Checked<RegionKind> {
+    let size = |value: &Value| -> Option<[u32; 3]> {
+        let parts = value.as_parts()?;
+        let part = |d: usize| u32::try_from(parts.get(d)?.as_bits()? as i32).ok();
+        Some([part(0)?, part(1)?, part(2)?])
+    };
+    let (Some(grid), Some(block)) = (size(grid), size(block)) else {
+        return Err(Box::new(ErrorKind::Unsupported {
+            what: "a kernel of negative or undefined size".into(),
+        }));
+    };
+    let fits = (0..3).all(|d| block[d] > 0 && grid[d].is_multiple_of(block[d]));
+    let threads: u64 = block.iter().map(|&size| u64::from(size)).product();
+    if !fits || threads > MAX_BLOCK {
+        let what = format!("a kernel of {grid:?} threads in blocks of {block:?}");
+        return Err(Box::new(ErrorKind::Unsupported { what }));
+    }
+    Ok(RegionKind::Kernel { grid, block })
+}
+
+/// The most threads in a block of a kernel. Devices have 1024; the state of all
+/// threads of a block is kept at once.
+const MAX_BLOCK: u64 = 1 << 16;
+
+impl crate::memory::Memory {
+    fn load_atomic(&mut self, addr: u64, size: u64) -> Checked<u64> {
+        self.load_scalar_as(AccessKind::Atomic, addr, size)
+    }
+
+    fn store_atomic(&mut self, addr: u64, size: u64, bits: u64) -> Checked<()> {
+        self.store_scalar_as(AccessKind::Atomic, addr, size, bits)
+    }
+}

@@ -1,0 +1,137 @@
+//! Where the machine is: spans, and the chain of calls that led there.
+//!
+//! There is no stack to look at. A function's return continuation is one of its
+//! parameters, and the closure behind it knows the block that made it, which is
+//! the caller; from there on it goes by the return continuation that the closure
+//! has captured.
+
+use std::rc::Rc;
+
+use nyala_span::Span;
+
+use crate::code::Reg;
+use crate::errors::{ErrorKind, Frame, InterpError};
+use crate::machine::Machine;
+use crate::memory::AT_CALL;
+use crate::value::{Closure, Code, Place, Value};
+
+/// How many calls of a long chain are kept at either end.
+const KEPT: usize = 8;
+
+impl Machine<'_, '_> {
+    /// The error at the place where the machine is.
+    pub(crate) fn error(&self, kind: Box<ErrorKind>) -> Box<InterpError> {
+        let mut kind = *kind;
+        if let ErrorKind::Race { other_span, .. } = &mut kind
+            && let Some(site) = self.memory.races.culprit
+        {
+            *other_span = self.span_at(Place { scope: site.scope, block: site.block }, site.at);
+        }
+        let (calls, omitted) = self.calls();
+        Box::new(InterpError { kind, span: self.here(), calls, omitted })
+    }
+
+    /// What is being executed.
+    fn here(&self) -> Span {
+        if self.scope.blocks.is_empty() {
+            return Span::NONE;
+        }
+        match self.memory.at {
+            AT_CALL => self.call_span(),
+            at => self.scope.defs.get(at as usize).map_or(Span::NONE, |&def| self.program.world.span_of(def)),
+        }
+    }
+
+    /// The call at the end of the current block.
+    pub(crate) fn call_span(&self) -> Span {
+        self.scope.blocks.get(self.block as usize).map_or(Span::NONE, |block| block.span)
+    }
+
+    fn span_at(&self, place: Place, at: u32) -> Span {
+        let scope = self.program.scope(place.scope);
+        match at {
+            AT_CALL => scope.blocks[place.block as usize].span,
+            at => self.program.world.span_of(scope.defs[at as usize]),
+        }
+    }
+
+    /// The chain of calls, the innermost first, and what was left out of its middle.
+    fn calls(&self) -> (Vec<Frame>, Option<(usize, usize)>) {
+        if self.scope.blocks.is_empty() {
+            return (vec![], None);
+        }
+        let here = Place { scope: self.scope.id, block: self.block };
+        let mut frames = vec![];
+        let (mut function, mut ret) = (self.function(here), self.return_register(here));
+        loop {
+            let closure = ret.and_then(|closure| self.unguarded(closure));
+            let caller = closure.as_ref().and_then(|closure| closure.maker);
+            frames.push((function, caller));
+            let (Some(closure), Some(caller)) = (closure, caller) else { break };
+            function = self.function(caller);
+            ret = self.captured_return(&closure);
+        }
+        let omitted = frames.len().saturating_sub(2 * KEPT);
+        if omitted > 0 {
+            frames.drain(KEPT..KEPT + omitted);
+        }
+        let span = |caller: Option<Place>| caller.map(|caller| self.span_at(caller, AT_CALL));
+        let frames = frames
+            .into_iter()
+            .map(|(function, caller)| Frame { function: function.into(), call: span(caller) });
+        (frames.collect(), (omitted > 0).then_some((KEPT, omitted)))
+    }
+
+    /// The name of the function that a block belongs to.
+    fn function(&self, place: Place) -> &'static str {
+        let scope = self.program.scope(place.scope);
+        let owner = scope.blocks[place.block as usize].owner;
+        self.program.world.cont(scope.blocks[owner as usize].cont).name.as_str()
+    }
+
+    /// The return continuation of the function being executed.
+    fn return_register(&self, place: Place) -> Option<Rc<Closure>> {
+        let block = &self.scope.blocks[place.block as usize];
+        let reg: Reg = block.ret?;
+        let is_set = reg >= block.start || block.live.binary_search(&reg).is_ok();
+        match &self.regs[reg as usize] {
+            Value::Fn(closure) if is_set => Some(closure.clone()),
+            _ => None,
+        }
+    }
+
+    /// The return continuation of the function that a closure goes on in.
+    fn captured_return(&self, closure: &Closure) -> Option<Rc<Closure>> {
+        let Code::Block(place) = closure.code else { return None };
+        let block = &self.program.scope(place.scope).blocks[place.block as usize];
+        let at = block.live.binary_search(&block.ret?).ok()?;
+        match closure.captured.get(at) {
+            Some(Value::Fn(closure)) => Some(closure.clone()),
+            _ => None,
+        }
+    }
+
+    /// The closure behind guards.
+    fn unguarded(&self, mut closure: Rc<Closure>) -> Option<Rc<Closure>> {
+        while let Code::Guard = closure.code {
+            let Some(Value::Fn(inner)) = closure.captured.first() else { return None };
+            closure = inner.clone();
+        }
+        Some(closure)
+    }
+
+    /// Where the current instance is, from its body inwards: the order in which
+    /// blocks come in their scopes says who is behind.
+    pub(crate) fn place(&self) -> Vec<(u32, u32)> {
+        let here = Place { scope: self.scope.id, block: self.block };
+        let mut places = vec![(here.scope, here.block)];
+        let mut ret = self.return_register(here);
+        while let Some(closure) = ret.and_then(|closure| self.unguarded(closure)) {
+            let Code::Block(place) = closure.code else { break };
+            places.push((place.scope, place.block));
+            ret = self.captured_return(&closure);
+        }
+        places.reverse();
+        places
+    }
+}

@@ -1,0 +1,346 @@
+//! A copy computes what the original computes, on random programs.
+//!
+//! The programs branch, loop and call each other and themselves, in tail position
+//! and elsewhere. A machine of a few lines runs them: every continuation value is
+//! a closure over the frames that were live where it was made.
+
+use std::rc::Rc;
+
+use nyala_ir::analysis::Scope;
+use nyala_ir::{
+    ArithFlags, ArithOp, Body, CmpOp, Cont, Def, Intrinsic, Linkage, Node, Prim, Ty, World, eval, text,
+    verify,
+};
+use nyala_opt::mangle;
+use rustc_hash::FxHashMap;
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % limit as u64) as usize
+    }
+}
+
+// ---- Random programs ----------------------------------------------------------
+
+/// Functions `cn(mem, x, y, n, ret)` that count `n` down with every call.
+struct Program {
+    world: World,
+    functions: Vec<Cont>,
+    /// Where loops start.
+    heads: Vec<Cont>,
+    /// Imported; calling it ends the program.
+    stop: Def,
+}
+
+struct Builder<'a> {
+    random: &'a mut Random,
+    program: Program,
+    mem: Ty,
+    int: Ty,
+    function: Cont,
+}
+
+/// A block under construction, and the numbers it can see.
+#[derive(Clone)]
+struct Block {
+    cont: Cont,
+    numbers: Vec<Def>,
+}
+
+fn random_program(random: &mut Random) -> Program {
+    let mut world = World::new();
+    let (mem, int) = (world.types.mem(), world.types.prim(Prim::I32));
+    let ret = world.types.cn(&[mem, int]);
+    let stop = world.new_cont("stop", &[mem, int]);
+    world.set_linkage(stop, Linkage::Imported("stop".into()));
+    let functions: Vec<Cont> =
+        ["f", "g"].into_iter().map(|name| world.new_cont(name, &[mem, int, int, int, ret])).collect();
+    for &function in &functions {
+        world.set_linkage(function, Linkage::Exported(world.cont(function).name));
+    }
+    let stop = world.cont_def(stop);
+    let function = functions[0];
+    let program = Program { world, functions: functions.clone(), heads: vec![], stop };
+    let mut builder = Builder { random, program, mem, int, function };
+    for function in functions {
+        builder.function = function;
+        let numbers = (1..4).map(|index| builder.program.world.param(function, index)).collect();
+        builder.fill(Block { cont: function, numbers }, 4);
+    }
+    builder.program
+}
+
+impl Builder<'_> {
+    fn world(&mut self) -> &mut World {
+        &mut self.program.world
+    }
+
+    /// Something computed from what `block` can see.
+    fn number(&mut self, block: &Block) -> Def {
+        let mut value = block.numbers[self.random.below(block.numbers.len())];
+        for _ in 0..self.random.below(3) {
+            let op = [ArithOp::Add, ArithOp::Sub, ArithOp::Mul, ArithOp::Xor][self.random.below(4)];
+            let lit = self.random.below(5) as i32;
+            let other = match self.random.below(2) {
+                0 => self.world().lit_i32(lit),
+                _ => block.numbers[self.random.below(block.numbers.len())],
+            };
+            value = self.world().arith(op, ArithFlags::WRAP, value, other);
+        }
+        value
+    }
+
+    /// A continuation after `block`, with memory and `n_numbers` numbers of its own.
+    fn after(&mut self, block: &Block, name: &str, n_numbers: usize) -> Block {
+        let mut tys = vec![self.mem];
+        tys.resize(1 + n_numbers, self.int);
+        let cont = self.world().new_cont(name, &tys);
+        let own = self.program.world.cont(cont).params[1..].iter();
+        Block { cont, numbers: block.numbers.iter().chain(own).copied().collect() }
+    }
+
+    fn jump(&mut self, block: &Block, callee: Def, rest: &[Def]) {
+        let mem = self.program.world.param(block.cont, 0);
+        let args: Vec<Def> = std::iter::once(mem).chain(rest.iter().copied()).collect();
+        self.world().set_body(block.cont, callee, args);
+    }
+
+    fn branch(&mut self, block: &Block, cond: Def, then: &Block, other: &Block) {
+        let branch = self.world().branch();
+        let targets = [then, other].map(|target| self.program.world.cont_def(target.cont));
+        self.jump(block, branch, &[cond, targets[0], targets[1]]);
+    }
+
+    fn fill(&mut self, block: Block, depth: u32) {
+        match self.random.below(if depth == 0 { 1 } else { 6 }) {
+            0 => self.fill_return(&block),
+            1 | 2 => self.fill_branch(block, depth - 1),
+            3 => self.fill_loop(block, depth - 1),
+            _ => self.fill_call(block, depth - 1),
+        }
+    }
+
+    fn fill_return(&mut self, block: &Block) {
+        let (ret, value) = (self.program.world.param(self.function, 4), self.number(block));
+        self.jump(block, ret, &[value]);
+    }
+
+    fn fill_branch(&mut self, block: Block, depth: u32) {
+        let (lhs, rhs) = (self.number(&block), self.number(&block));
+        let op = CmpOp::ALL[self.random.below(6)];
+        let cond = self.world().cmp(op, lhs, rhs);
+        let (then, other) = (self.after(&block, "then", 0), self.after(&block, "else", 0));
+        self.branch(&block, cond, &then, &other);
+        self.fill(then, depth);
+        self.fill(other, depth);
+    }
+
+    /// `for i in 0..limit { acc = .. }`
+    fn fill_loop(&mut self, block: Block, depth: u32) {
+        let head = self.after(&block, "head", 2);
+        self.program.heads.push(head.cont);
+        let limit = self.random.below(4) as i32;
+        let (zero, one, limit) =
+            (self.world().lit_i32(0), self.world().lit_i32(1), self.world().lit_i32(limit));
+        let first = self.number(&block);
+        let head_def = self.program.world.cont_def(head.cont);
+        self.jump(&block, head_def, &[zero, first]);
+        let i = self.program.world.param(head.cont, 1);
+        let cond = self.world().cmp(CmpOp::Lt, i, limit);
+        let (body, done) = (self.after(&head, "body", 0), self.after(&head, "done", 0));
+        self.branch(&head, cond, &body, &done);
+        let (up, acc) = (self.world().arith(ArithOp::Add, ArithFlags::WRAP, i, one), self.number(&body));
+        self.jump(&body, head_def, &[up, acc]);
+        self.fill(done, depth);
+    }
+
+    /// A call of `f` or `g` while `n` lasts. Some hand on their own arguments, so
+    /// that copies find calls of themselves.
+    fn fill_call(&mut self, block: Block, depth: u32) {
+        let n = self.program.world.param(self.function, 3);
+        let (zero, one) = (self.world().lit_i32(0), self.world().lit_i32(1));
+        let cond = self.world().cmp(CmpOp::Gt, n, zero);
+        let (call, other) = (self.after(&block, "call", 0), self.after(&block, "else", 0));
+        self.branch(&block, cond, &call, &other);
+        self.fill(other, depth);
+        let callee = self.program.functions[self.random.below(2)];
+        let callee = self.program.world.cont_def(callee);
+        let mut given = [1, 2].map(|index| self.program.world.param(self.function, index));
+        for arg in &mut given {
+            if self.random.below(2) == 0 {
+                *arg = self.number(&call);
+            }
+        }
+        let less = self.world().arith(ArithOp::Sub, ArithFlags::WRAP, n, one);
+        if self.random.below(2) == 0 {
+            let ret = self.program.world.param(self.function, 4);
+            return self.jump(&call, callee, &[given[0], given[1], less, ret]);
+        }
+        let point = self.after(&call, "point", 1);
+        let point_def = self.program.world.cont_def(point.cont);
+        self.jump(&call, callee, &[given[0], given[1], less, point_def]);
+        self.fill(point, depth);
+    }
+}
+
+// ---- A machine ------------------------------------------------------------------
+
+#[derive(Clone)]
+enum Value {
+    Mem,
+    Bits(u64),
+    Closure(Cont, Frame),
+}
+
+/// The arguments of a continuation that was entered, and the frames around it.
+type Frame = Option<Rc<Activation>>;
+
+struct Activation {
+    cont: Cont,
+    args: Vec<Value>,
+    around: Frame,
+}
+
+/// Programs that take longer are not compared.
+const MAX_STEPS: usize = 2_000;
+
+/// What `stop` is called with when `cont` is called with numbers, and with `stop`
+/// as its last argument if it takes one more.
+fn run(world: &World, cont: Cont, stop: Def, numbers: &[i32]) -> Option<u64> {
+    let mut args = vec![Value::Mem];
+    args.extend(numbers.iter().map(|&number| Value::Bits(number as u32 as u64)));
+    let stop = world.as_cont(stop).expect("`stop` is a continuation");
+    if args.len() < world.cont(cont).params.len() {
+        args.push(Value::Closure(stop, None));
+    }
+    let (mut cont, mut around) = (cont, None);
+    for _ in 0..MAX_STEPS {
+        if cont == stop {
+            let Value::Bits(result) = args[1] else { unreachable!("`stop` takes a number") };
+            return Some(result);
+        }
+        let frame = Some(Rc::new(Activation { cont, args, around }));
+        let body = world.cont(cont).body.as_ref().expect("only `stop` has no body");
+        let values: Vec<Value> = body.args.iter().map(|&arg| value(world, &frame, arg)).collect();
+        let (callee, rest) = match (world.as_intrinsic(body.callee), &values[..]) {
+            (Some(Intrinsic::Branch), [_, Value::Bits(cond), then, other]) => {
+                (if *cond != 0 { then.clone() } else { other.clone() }, vec![Value::Mem])
+            }
+            _ => (value(world, &frame, body.callee), values),
+        };
+        let Value::Closure(next, outer) = callee else { unreachable!("only continuations are called") };
+        (cont, args, around) = (next, rest, outer);
+    }
+    None
+}
+
+/// Expressions are small here, so recursion is fine.
+fn value(world: &World, frame: &Frame, def: Def) -> Value {
+    let bits = |def: Def| match value(world, frame, def) {
+        Value::Bits(bits) => bits,
+        _ => unreachable!("operators work on numbers"),
+    };
+    match world.node(def) {
+        Node::Cont(cont) => Value::Closure(cont, frame.clone()),
+        Node::Lit(bits) => Value::Bits(bits),
+        Node::Param { cont, index } => {
+            let mut at = frame.as_ref();
+            while let Some(activation) = at.filter(|activation| activation.cont != cont) {
+                at = activation.around.as_ref();
+            }
+            at.expect("the owner encloses the use").args[index as usize].clone()
+        }
+        Node::Arith { op, flags, lhs, rhs } => {
+            Value::Bits(eval::arith(op, flags, Prim::I32, bits(lhs), bits(rhs)).expect("wraps"))
+        }
+        Node::Cmp { op, lhs, rhs } => Value::Bits(u64::from(eval::cmp(op, Prim::I32, bits(lhs), bits(rhs)))),
+        node => unreachable!("no program here has {node:?}"),
+    }
+}
+
+// ---- Properties -----------------------------------------------------------------
+
+fn for_random_programs(mut check: impl FnMut(&mut Random, Program)) {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    for _ in 0..300 {
+        let program = random_program(&mut random);
+        verify(&program.world).expect("random programs are well-formed");
+        check(&mut random, program);
+    }
+}
+
+fn samples(random: &mut Random) -> Vec<[i32; 3]> {
+    (0..5).map(|_| [0; 3].map(|_| random.below(5) as i32 - 1)).collect()
+}
+
+#[test]
+fn dropping_parameters_keeps_the_meaning() {
+    let mut compared = 0;
+    for_random_programs(|random, mut program| {
+        let world = &mut program.world;
+        let original = program.functions[0];
+        let scope = Scope::new(world, original);
+        for sample in samples(random) {
+            let dropped = [0; 4].map(|_| random.below(2) == 0);
+            let mut drop = vec![None; 5];
+            for index in (0..3).filter(|&index| dropped[index]) {
+                drop[index + 1] = Some(world.lit_i32(sample[index]));
+            }
+            drop[4] = dropped[3].then_some(program.stop);
+            let copy = mangle(world, &scope, &drop);
+            world.set_linkage(copy, Linkage::Exported("copy".into()));
+            verify(world).unwrap_or_else(|errors| panic!("{errors}\n{}", text::print(world)));
+            let kept: Vec<i32> = (0..3).filter(|&index| !dropped[index]).map(|index| sample[index]).collect();
+            let expected = run(world, original, program.stop, &sample);
+            let found = run(world, copy, program.stop, &kept);
+            // A copy may be quicker, never slower.
+            if let Some(expected) = expected {
+                assert_eq!(found, Some(expected), "{sample:?} {drop:?}\n{}", text::print(world));
+                compared += 1;
+            }
+        }
+    });
+    assert!(compared > 1_000, "only {compared} runs ended");
+}
+
+#[test]
+fn lifting_what_a_loop_needs_keeps_the_meaning() {
+    let mut compared = 0;
+    for_random_programs(|random, mut program| {
+        let world = &mut program.world;
+        let original = program.functions[0];
+        let samples = samples(random);
+        let results = |world: &World| -> FxHashMap<[i32; 3], Option<u64>> {
+            samples.iter().map(|&sample| (sample, run(world, original, program.stop, &sample))).collect()
+        };
+        let before = results(world);
+        for &head in &program.heads {
+            let mut lift = Scope::new(world, head).free_params().to_vec();
+            lift.retain(|_| random.below(3) > 0);
+            let scope = Scope::lifting(world, head, &lift);
+            let copy = mangle(world, &scope, &[None; 3]);
+            call_instead(world, head, copy, &lift);
+        }
+        verify(world).unwrap_or_else(|errors| panic!("{errors}\n{}", text::print(world)));
+        assert_eq!(before, results(world), "{}", text::print(world));
+        compared += before.values().flatten().count() * program.heads.len().min(1);
+    });
+    assert!(compared > 300, "only {compared} runs ended");
+}
+
+/// Makes every call of `old` a call of `new` with the lifted values.
+fn call_instead(world: &mut World, old: Cont, new: Cont, lift: &[Def]) {
+    let conts: Vec<Cont> = world.conts().map(|(cont, _)| cont).collect();
+    for cont in conts {
+        let Some(body) = world.cont(cont).body.clone() else { continue };
+        if world.as_cont(body.callee) == Some(old) {
+            let args = body.args.iter().chain(lift).copied().collect();
+            world.replace_body(cont, Some(Body { callee: world.cont_def(new), args, span: body.span }));
+        }
+    }
+}
