@@ -22,6 +22,8 @@ use crate::token::{Token, TokenKind};
 /// The partners of brackets, by token index.
 pub(crate) struct Pairs {
     partner: Vec<u32>,
+    /// Where the structure is in doubt: ranges of tokens, in order.
+    doubts: Vec<(usize, usize)>,
 }
 
 const NONE: u32 = u32::MAX;
@@ -30,6 +32,13 @@ impl Pairs {
     /// The closing bracket of the opening one at `index`; none if it is missing.
     pub fn closer(&self, index: usize) -> Option<usize> {
         self.partner.get(index).filter(|&&at| at != NONE).map(|&at| at as usize)
+    }
+
+    /// Whether the token at `index` follows a wrong bracket, so that an error there is
+    /// probably a consequence.
+    pub fn is_doubtful(&self, index: usize) -> bool {
+        let after = self.doubts.partition_point(|&(start, _)| start <= index);
+        after > 0 && index <= self.doubts[after - 1].1
     }
 }
 
@@ -65,8 +74,10 @@ struct Pairing<'a> {
     counts: Counts,
     n_braces: u32,
     errors: Vec<SyntaxError>,
-    /// An error was reported, and not all brackets have been closed since.
-    in_doubt: bool,
+    /// Where the doubt began, if an error was reported and not all brackets have been
+    /// closed since.
+    in_doubt: Option<usize>,
+    doubts: Vec<(usize, usize)>,
 }
 
 /// Pairs the brackets of `tokens` and drops closing ones that close nothing.
@@ -80,13 +91,15 @@ pub(crate) fn pair(tokens: &mut Vec<Token>, file: &SourceFile, cut_short: bool) 
         counts: Counts::default(),
         n_braces: 0,
         errors: vec![],
-        in_doubt: false,
+        in_doubt: None,
+        doubts: vec![],
     };
     pairing.run();
-    if !cut_short {
+    if !cut_short && pairing.in_doubt.is_none() {
         pairing.report_open_at_end(file);
     }
-    (Pairs { partner: pairing.partner }, pairing.errors)
+    pairing.end_doubt(pairing.tokens.len());
+    (Pairs { partner: pairing.partner, doubts: pairing.doubts }, pairing.errors)
 }
 
 impl Pairing<'_> {
@@ -105,8 +118,10 @@ impl Pairing<'_> {
                 kind if kind.is_closer() => self.close(kept, token, next),
                 _ => true,
             };
+            if self.open.is_empty() {
+                self.end_doubt(kept);
+            }
             kept += usize::from(keep);
-            self.in_doubt &= !self.open.is_empty();
         }
         self.tokens.truncate(kept);
     }
@@ -146,7 +161,8 @@ impl Pairing<'_> {
             let opener = self.tokens[top.index];
             let text = opener.kind.text().unwrap_or_default();
             let stopped_at = Some(token.span);
-            self.report(SyntaxError::Unclosed { opener: opener.span, text, stopped_at, by_indent: None });
+            let error = SyntaxError::Unclosed { opener: opener.span, text, stopped_at, by_indent: None };
+            self.report(error, top.index);
         }
         while let Some(open) = self.pop() {
             if is_partner(&open) {
@@ -172,7 +188,7 @@ impl Pairing<'_> {
         let text = token.kind.text().unwrap_or_default();
         let top = self.open.last().map(|top| (top.index, top.kind));
         let opener = top.map(|(at, kind)| (self.tokens[at].span, kind.text().unwrap_or_default()));
-        self.report(SyntaxError::StrayCloser { at: token.span, text, opener });
+        self.report(SyntaxError::StrayCloser { at: token.span, text, opener }, index);
         match top {
             Some((at, kind)) if kind != TokenKind::LBrace && kind.closer() != Some(next) => {
                 self.pop();
@@ -183,11 +199,18 @@ impl Pairing<'_> {
         }
     }
 
-    fn report(&mut self, error: SyntaxError) {
-        if !self.in_doubt {
+    /// Reports an error that casts doubt on what follows the token at `index`.
+    fn report(&mut self, error: SyntaxError, index: usize) {
+        if self.in_doubt.is_none() {
             self.errors.push(error);
+            self.in_doubt = Some(index);
         }
-        self.in_doubt = true;
+    }
+
+    fn end_doubt(&mut self, index: usize) {
+        if let Some(start) = self.in_doubt.take() {
+            self.doubts.push((start, index));
+        }
     }
 
     /// Reports what is still open at the end of the file: one bracket, the one
@@ -200,7 +223,7 @@ impl Pairing<'_> {
         };
         let Token { kind, span } = self.tokens[blamed];
         let text = kind.text().unwrap_or_default();
-        self.report(SyntaxError::Unclosed { opener: span, text, stopped_at: None, by_indent: closer });
+        self.errors.push(SyntaxError::Unclosed { opener: span, text, stopped_at: None, by_indent: closer });
     }
 
     /// The first brace behind `open` whose partner is indented less than it: probably

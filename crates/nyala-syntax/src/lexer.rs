@@ -152,37 +152,58 @@ impl Lexer<'_> {
     fn word(&mut self) {
         let from = self.pos;
         self.skip_while(is_word);
-        let mut text = &self.text[from..self.pos];
-        if text.len() > MAX_WORD {
-            self.error(SyntaxError::WordTooLong { at: self.span(from, self.pos) });
-            text = &text[..MAX_WORD];
+        if self.bytes.get(self.pos).is_some_and(|byte| !byte.is_ascii()) {
+            self.foreign_letters();
         }
-        let kind = TokenKind::keyword(text).unwrap_or_else(|| TokenKind::Ident(Name::new(text)));
+        let text = &self.text[from..self.pos];
+        let kind = TokenKind::keyword(text).unwrap_or_else(|| TokenKind::Ident(self.name(from)));
         self.push(kind, from);
     }
 
-    /// A run of characters that mean nothing: one report. Letters among them
-    /// were meant as a name, and become one.
+    /// The name from `from` to here, cut if it is too long.
+    fn name(&mut self, from: usize) -> Name {
+        let text = &self.text[from..self.pos];
+        if text.len() > MAX_WORD {
+            self.error(SyntaxError::WordTooLong { at: self.span(from, self.pos) });
+        }
+        Name::new(&text[..text.floor_char_boundary(MAX_WORD)])
+    }
+
+    /// The rest of a name from its first letter that is not ASCII: one report.
+    fn foreign_letters(&mut self) {
+        let from = self.pos;
+        let rest = &self.text[from..];
+        let len = rest.find(|ch: char| !ch.is_alphanumeric() && ch != '_').unwrap_or(rest.len());
+        if len > 0 {
+            self.pos += len;
+            self.unknown_text(from);
+        }
+    }
+
+    /// Characters that mean nothing. Letters were meant as a name, and become one; of
+    /// others, a run is reported once.
     fn unknown(&mut self) {
         let from = self.pos;
-        let is_meant = |ch: char| !ch.is_ascii() && !is_invisible(ch);
         let rest = &self.text[from..];
-        let foreign = rest.find(|ch| !is_meant(ch)).unwrap_or(rest.len());
-        if foreign == 0 {
-            let ch = rest.chars().next().unwrap_or('\0');
-            self.pos += ch.len_utf8();
-            if !is_invisible(ch) {
-                let text = ch.escape_debug().to_string();
-                self.error(SyntaxError::UnknownChar { at: self.span(from, self.pos), text });
-            }
-            return;
+        let first = rest.chars().next().unwrap_or('\0');
+        if first.is_alphabetic() {
+            self.foreign_letters();
+            let name = self.name(from);
+            return self.push(TokenKind::Ident(name), from);
         }
-        self.pos += foreign;
-        let shown: String = rest[..foreign].chars().take(8).collect();
-        self.error(SyntaxError::UnknownChar { at: self.span(from, self.pos), text: shown });
-        if rest.starts_with(char::is_alphabetic) {
-            self.push(TokenKind::Ident(Name::new("_")), from);
+        let is_foreign = |ch: char| !ch.is_ascii() && !is_invisible(ch) && !ch.is_alphabetic();
+        let n_foreign = rest.find(|ch| !is_foreign(ch)).unwrap_or(rest.len());
+        self.pos += n_foreign.max(first.len_utf8());
+        // Invisible characters are reported in a pass of their own.
+        if !is_invisible(first) {
+            self.unknown_text(from);
+            self.push(TokenKind::Unknown, from);
         }
+    }
+
+    fn unknown_text(&mut self, from: usize) {
+        let text = self.text[from..self.pos].chars().take(8).flat_map(char::escape_debug).collect();
+        self.error(SyntaxError::UnknownChar { at: self.span(from, self.pos), text });
     }
 
     fn punctuation(&mut self, byte: u8) {

@@ -26,6 +26,8 @@ macro_rules! token_kinds {
             Lit(u32),
             /// A string; the index of its value.
             Str(u32),
+            /// Text that the lexer could make nothing of, and has reported.
+            Unknown,
             /// The end of the text.
             Eof,
             $($kw,)*
@@ -166,6 +168,7 @@ impl TokenKind {
             TokenKind::Ident(name) => format!("`{name}`"),
             TokenKind::Lit(_) => "a literal".into(),
             TokenKind::Str(_) => "a string".into(),
+            TokenKind::Unknown => "an unknown character".into(),
             TokenKind::Eof => "the end of the file".into(),
             kind if kind.is_keyword() => format!("keyword `{}`", kind.text().unwrap_or_default()),
             kind => format!("`{}`", kind.text().unwrap_or_default()),

@@ -426,8 +426,12 @@ impl<'a> Parser<'a> {
 
     /// Reports an error about the next token, unless it is blamed already.
     fn error(&mut self, error: SyntaxError) {
-        let is_consequence = self.blamed == self.pos || (self.at(TokenKind::Eof) && self.end_is_blamed);
-        if !is_consequence {
+        let is_reported = match self.kind() {
+            TokenKind::Unknown => true,
+            TokenKind::Eof => self.end_is_blamed,
+            _ => self.blamed == self.pos || self.pairs.is_doubtful(self.pos),
+        };
+        if !is_reported {
             self.push_error(error);
         }
         self.blamed = self.pos;
