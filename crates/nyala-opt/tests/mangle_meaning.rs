@@ -1,18 +1,12 @@
 //! A copy computes what the original computes, on random programs.
 //!
 //! The programs branch, loop and call each other and themselves, in tail position
-//! and elsewhere. A machine of a few lines runs them: every continuation value is
-//! a closure over the frames that were live where it was made.
+//! and elsewhere; the interpreter runs them.
 
-use std::rc::Rc;
-
+use nyala_interp::{Ending, ErrorKind, Io, Options, Run, Value};
 use nyala_ir::analysis::Scope;
-use nyala_ir::{
-    ArithFlags, ArithOp, Body, CmpOp, Cont, Def, Intrinsic, Linkage, Node, Prim, Ty, World, eval, text,
-    verify,
-};
+use nyala_ir::{ArithFlags, ArithOp, Body, CmpOp, Cont, Def, Linkage, Prim, Ty, World, text, verify};
 use nyala_opt::mangle;
-use rustc_hash::FxHashMap;
 
 struct Random(u64);
 
@@ -33,8 +27,6 @@ struct Program {
     functions: Vec<Cont>,
     /// Where loops start.
     heads: Vec<Cont>,
-    /// Imported; calling it ends the program.
-    stop: Def,
 }
 
 struct Builder<'a> {
@@ -56,16 +48,13 @@ fn random_program(random: &mut Random) -> Program {
     let mut world = World::new();
     let (mem, int) = (world.types.mem(), world.types.prim(Prim::I32));
     let ret = world.types.cn(&[mem, int]);
-    let stop = world.new_cont("stop", &[mem, int]);
-    world.set_linkage(stop, Linkage::Imported("stop".into()));
     let functions: Vec<Cont> =
         ["f", "g"].into_iter().map(|name| world.new_cont(name, &[mem, int, int, int, ret])).collect();
     for &function in &functions {
         world.set_linkage(function, Linkage::Exported(world.cont(function).name));
     }
-    let stop = world.cont_def(stop);
     let function = functions[0];
-    let program = Program { world, functions: functions.clone(), heads: vec![], stop };
+    let program = Program { world, functions: functions.clone(), heads: vec![] };
     let mut builder = Builder { random, program, mem, int, function };
     for function in functions {
         builder.function = function;
@@ -188,78 +177,24 @@ impl Builder<'_> {
     }
 }
 
-// ---- A machine ------------------------------------------------------------------
-
-#[derive(Clone)]
-enum Value {
-    Mem,
-    Bits(u64),
-    Closure(Cont, Frame),
-}
-
-/// The arguments of a continuation that was entered, and the frames around it.
-type Frame = Option<Rc<Activation>>;
-
-struct Activation {
-    cont: Cont,
-    args: Vec<Value>,
-    around: Frame,
-}
+// ---- Running ---------------------------------------------------------------------
 
 /// Programs that take longer are not compared.
-const MAX_STEPS: usize = 2_000;
+const MAX_STEPS: u64 = 20_000;
 
-/// What `stop` is called with when `cont` is called with numbers, and with `stop`
-/// as its last argument if it takes one more.
-fn run(world: &World, cont: Cont, stop: Def, numbers: &[i32]) -> Option<u64> {
-    let mut args = vec![Value::Mem];
-    args.extend(numbers.iter().map(|&number| Value::Bits(number as u32 as u64)));
-    let stop = world.as_cont(stop).expect("`stop` is a continuation");
-    if args.len() < world.cont(cont).params.len() {
-        args.push(Value::Closure(stop, None));
-    }
-    let (mut cont, mut around) = (cont, None);
-    for _ in 0..MAX_STEPS {
-        if cont == stop {
-            let Value::Bits(result) = args[1] else { unreachable!("`stop` takes a number") };
-            return Some(result);
-        }
-        let frame = Some(Rc::new(Activation { cont, args, around }));
-        let body = world.cont(cont).body.as_ref().expect("only `stop` has no body");
-        let values: Vec<Value> = body.args.iter().map(|&arg| value(world, &frame, arg)).collect();
-        let (callee, rest) = match (world.as_intrinsic(body.callee), &values[..]) {
-            (Some(Intrinsic::Branch), [_, Value::Bits(cond), then, other]) => {
-                (if *cond != 0 { then.clone() } else { other.clone() }, vec![Value::Mem])
-            }
-            _ => (value(world, &frame, body.callee), values),
-        };
-        let Value::Closure(next, outer) = callee else { unreachable!("only continuations are called") };
-        (cont, args, around) = (next, rest, outer);
-    }
-    None
-}
-
-/// Expressions are small here, so recursion is fine.
-fn value(world: &World, frame: &Frame, def: Def) -> Value {
-    let bits = |def: Def| match value(world, frame, def) {
-        Value::Bits(bits) => bits,
-        _ => unreachable!("operators work on numbers"),
-    };
-    match world.node(def) {
-        Node::Cont(cont) => Value::Closure(cont, frame.clone()),
-        Node::Lit(bits) => Value::Bits(bits),
-        Node::Param { cont, index } => {
-            let mut at = frame.as_ref();
-            while let Some(activation) = at.filter(|activation| activation.cont != cont) {
-                at = activation.around.as_ref();
-            }
-            at.expect("the owner encloses the use").args[index as usize].clone()
-        }
-        Node::Arith { op, flags, lhs, rhs } => {
-            Value::Bits(eval::arith(op, flags, Prim::I32, bits(lhs), bits(rhs)).expect("wraps"))
-        }
-        Node::Cmp { op, lhs, rhs } => Value::Bits(u64::from(eval::cmp(op, Prim::I32, bits(lhs), bits(rhs)))),
-        node => unreachable!("no program here has {node:?}"),
+/// What `cont` returns for these numbers, unless it takes too long.
+fn run(world: &World, cont: Cont, numbers: &[i32]) -> Option<u64> {
+    let args: Vec<Value> = numbers.iter().map(|&number| Value::Bits(u64::from(number as u32))).collect();
+    let options = Options { steps: Some(MAX_STEPS), ..Options::default() };
+    let io = Io { output: &mut std::io::sink(), input: &mut std::io::empty(), nanos: &mut || 0 };
+    match nyala_interp::call(world, cont, &args, &options, io) {
+        Ok(Run { ending: Ending::Results(results), .. }) => match results[..] {
+            [Value::Bits(bits)] => Some(bits),
+            _ => panic!("functions return one number, not {results:?}"),
+        },
+        Ok(Run { ending: Ending::Exit(status), .. }) => panic!("nobody asked for exit {status}"),
+        Err(error) if matches!(error.kind, ErrorKind::OutOfSteps { .. }) => None,
+        Err(error) => panic!("{error:?}\n{}", text::print(world)),
     }
 }
 
@@ -287,25 +222,39 @@ fn dropping_parameters_keeps_the_meaning() {
         let scope = Scope::new(world, original);
         for sample in samples(random) {
             let dropped = [0; 4].map(|_| random.below(2) == 0);
-            let mut drop = vec![None; 5];
-            for index in (0..3).filter(|&index| dropped[index]) {
-                drop[index + 1] = Some(world.lit_i32(sample[index]));
-            }
-            drop[4] = dropped[3].then_some(program.stop);
-            let copy = mangle(world, &scope, &drop);
-            world.set_linkage(copy, Linkage::Exported("copy".into()));
+            let caller = call_of_copy(world, &scope, sample, dropped);
             verify(world).unwrap_or_else(|errors| panic!("{errors}\n{}", text::print(world)));
             let kept: Vec<i32> = (0..3).filter(|&index| !dropped[index]).map(|index| sample[index]).collect();
-            let expected = run(world, original, program.stop, &sample);
-            let found = run(world, copy, program.stop, &kept);
-            // A copy may be quicker, never slower.
-            if let Some(expected) = expected {
-                assert_eq!(found, Some(expected), "{sample:?} {drop:?}\n{}", text::print(world));
+            // A copy may be quicker, never slower but for the call of it.
+            if let Some(expected) = run(world, original, &sample) {
+                assert_eq!(run(world, caller, &kept), Some(expected), "{sample:?}\n{}", text::print(world));
                 compared += 1;
             }
         }
     });
     assert!(compared > 1_000, "only {compared} runs ended");
+}
+
+/// A function that hands its parameters to a copy of `scope`, which has dropped
+/// some numbers for their values in `sample`, and maybe its return continuation for
+/// that of the caller.
+fn call_of_copy(world: &mut World, scope: &Scope, sample: [i32; 3], dropped: [bool; 4]) -> Cont {
+    let params = world.cont(scope.entry()).params.clone();
+    let is_kept = |index: usize| !(1..4).contains(&index) || !dropped[index - 1];
+    let tys: Vec<Ty> = (0..5).filter(|&index| is_kept(index)).map(|index| world.ty(params[index])).collect();
+    let caller = world.new_cont("caller", &tys);
+    world.set_linkage(caller, Linkage::Exported("caller".into()));
+    let mut args = world.cont(caller).params.clone();
+    let mut drop = vec![None; 5];
+    for index in (1..4).filter(|&index| !is_kept(index)) {
+        drop[index] = Some(world.lit_i32(sample[index - 1]));
+    }
+    if dropped[3] {
+        drop[4] = args.pop();
+    }
+    let copy = mangle(world, scope, &drop);
+    world.set_body(caller, world.cont_def(copy), args);
+    caller
 }
 
 #[test]
@@ -315,10 +264,7 @@ fn lifting_what_a_loop_needs_keeps_the_meaning() {
         let world = &mut program.world;
         let original = program.functions[0];
         let samples = samples(random);
-        let results = |world: &World| -> FxHashMap<[i32; 3], Option<u64>> {
-            samples.iter().map(|&sample| (sample, run(world, original, program.stop, &sample))).collect()
-        };
-        let before = results(world);
+        let before: Vec<Option<u64>> = samples.iter().map(|sample| run(world, original, sample)).collect();
         for &head in &program.heads {
             let mut lift = Scope::new(world, head).free_params().to_vec();
             lift.retain(|_| random.below(3) > 0);
@@ -327,8 +273,10 @@ fn lifting_what_a_loop_needs_keeps_the_meaning() {
             call_instead(world, head, copy, &lift);
         }
         verify(world).unwrap_or_else(|errors| panic!("{errors}\n{}", text::print(world)));
-        assert_eq!(before, results(world), "{}", text::print(world));
-        compared += before.values().flatten().count() * program.heads.len().min(1);
+        for (sample, expected) in samples.iter().zip(before).filter(|(_, before)| before.is_some()) {
+            assert_eq!(run(world, original, sample), expected, "{sample:?}\n{}", text::print(world));
+            compared += program.heads.len().min(1);
+        }
     });
     assert!(compared > 300, "only {compared} runs ended");
 }
