@@ -8,7 +8,7 @@
 //! ; run: main() == 0 reads "input\n" prints "tupni\n"
 //! ; fails: main() E0960
 //! ; fails: main() E0950 outside the local variable
-//! ; option: seed 3 / option: leaks / option: steps 1000
+//! ; option: seed 3 / option: leaks / option: steps 1000 / option: memory 1000
 //! ```
 //!
 //! `fails` may go on with a text that the message must contain. Options hold for
@@ -65,6 +65,7 @@ fn set_option(options: &mut Options, option: &str) -> Result<(), String> {
     match option.split_once(' ').unwrap_or((option, "")) {
         ("seed", value) => options.seed = number(value)?,
         ("steps", value) => options.steps = Some(number(value)?),
+        ("memory", value) => options.memory = number(value)?,
         ("leaks", _) => options.leaks = true,
         ("args", value) => options.args = value.split(' ').map(String::from).collect(),
         _ => return Err(format!("no option `{option}`")),
