@@ -15,6 +15,11 @@ impl<'p> Lowerer<'p> {
         if let Some(op) = self.direct_op(call) {
             return self.direct_value(expr, call, op);
         }
+        if self.frame.expands_calls
+            && let Some(value) = self.expanded_call(call)
+        {
+            return Some(value);
+        }
         let Some(ret_ty) = self.result_cn(expr, call) else {
             self.emit_call(expr, call, None);
             return None;

@@ -20,7 +20,7 @@ struct Comparison {
 }
 
 impl Lowerer<'_> {
-    /// The intrinsic `compare`, in its instance's frame.
+    /// The intrinsic `compare`, whose instance is the frame's for now.
     pub(crate) fn compare_intrinsic(&mut self, function: &Function, symbol: Name) -> Def {
         let tys: Vec<Ty> = function.params.iter().map(|param| self.ty(param.ty)).collect();
         match tys[..] {

@@ -31,6 +31,8 @@ pub(crate) struct Frame {
     pub(crate) block: Cont,
     /// The memory at this point of the block.
     pub(crate) mem: Def,
+    /// Calls of known functions are expanded in place: the initialiser of a static.
+    pub(crate) expands_calls: bool,
     /// The values of mutable variables that are no slots.
     vars: FxHashMap<LocalId, Def>,
     /// Changes to `vars`, with the values before.
@@ -68,7 +70,7 @@ impl Frame {
     /// A frame that starts at the beginning of `block`.
     pub(crate) fn new(world: &World, instance: InstanceId, block: Cont) -> Frame {
         let mem = world.param(block, 0);
-        Frame { instance, block, mem, vars: FxHashMap::default(), log: vec![] }
+        Frame { instance, block, mem, expands_calls: false, vars: FxHashMap::default(), log: vec![] }
     }
 
     /// The frame of code that belongs to no function; nothing is built in it.

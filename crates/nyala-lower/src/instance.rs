@@ -142,8 +142,7 @@ impl<'p> Lowerer<'p> {
         let locals = FxHashMap::default();
         let instance = self.instances.push(Instance { function: None, parent, subst, locals, fast_math });
 
-        let frame = Frame::idle(&mut self.world, instance);
-        let outer_frame = std::mem::replace(&mut self.frame, frame);
+        let outer = std::mem::replace(&mut self.frame.instance, instance);
         let outer_span = std::mem::replace(&mut self.world.span, function.span);
         let def = match is_sane {
             true => self.declare(id, instance),
@@ -153,11 +152,11 @@ impl<'p> Lowerer<'p> {
             }
         };
         self.world.span = outer_span;
-        self.frame = outer_frame;
+        self.frame.instance = outer;
         def
     }
 
-    /// Makes the continuation of an instance, in the instance's own frame.
+    /// Makes the continuation of an instance, which is the frame's for now.
     fn declare(&mut self, id: FnId, instance: InstanceId) -> Def {
         let function = &self.program.fns[id];
         if let tree::Linkage::Import { abi, symbol } = function.linkage {
@@ -297,8 +296,12 @@ impl<'p> Lowerer<'p> {
     fn callable_body(&mut self, callable: Callable<'p>, cont: Cont) {
         let defs = self.world.cont(cont).params[1..].to_vec();
         let (args, ret) = defs.split_at(callable.params.len());
-        let ret = ret.first().copied();
         self.filters(callable.params, callable.filter, args, cont);
+        self.callable_code(callable, args, ret.first().copied());
+    }
+
+    /// Lowers what is called, into the current block.
+    fn callable_code(&mut self, callable: Callable<'p>, args: &[Def], ret: Option<Def>) {
         for (param, &arg) in callable.params.iter().zip(args) {
             self.bind_pat(&param.pat, arg);
         }
@@ -310,6 +313,39 @@ impl<'p> Lowerer<'p> {
             None => self.fall_through(callable.params, args),
         };
         self.tail(callable.body, tail);
+    }
+
+    /// Expands a call of a function outside all others into the current block; its
+    /// value, if control has stayed in that block.
+    pub(crate) fn expand(&mut self, id: FnId, type_args: &[sema::Ty], args: &[Def]) -> Option<Def> {
+        let function = &self.program.fns[id];
+        let type_args: Vec<sema::Ty> = type_args.iter().map(|&arg| self.close_ty(arg)).collect();
+        let subst = Rc::new(bind(&function.tparams, &type_args));
+        let block = self.frame.block;
+        let function_at = Some((id, block));
+        let instance = self.instances.push(Instance { function: function_at, subst, ..Instance::nowhere() });
+        let mut frame = Frame::new(&self.world, instance, block);
+        (frame.mem, frame.expands_calls) = (self.frame.mem, true);
+        let outer = std::mem::replace(&mut self.frame, frame);
+        let after = match self.ret_ty(function.ret) {
+            Some(ty) => {
+                let takes = self.world.types.as_cn(ty).expect("results go to continuations").to_vec();
+                Some(self.world.new_cont("next", &takes))
+            }
+            None => None,
+        };
+        let ret = after.map(|after| self.world.cont_def(after));
+        let body = function.body.as_ref().expect("only functions with a body are expanded");
+        let filter = function.filter.as_ref();
+        let callable =
+            Callable { params: &function.params, filter, return_local: function.return_local, body };
+        self.callable_code(callable, args, ret);
+        self.frame = outer;
+        // Straight code ends in a return from where it began: go on there instead.
+        let body = self.world.cont(block).body.clone().filter(|body| Some(body.callee) == ret)?;
+        self.world.replace_body(block, None);
+        self.frame.mem = body.args[0];
+        Some(self.world.tuple(&body.args[1..]))
     }
 
     /// Where the end of a body leads that has no return continuation: to the last

@@ -38,7 +38,7 @@ pub(crate) struct DirectOp {
 }
 
 impl<'p> Lowerer<'p> {
-    /// The continuation of an imported function, in its instance's frame.
+    /// The continuation of an imported function, whose instance is the frame's for now.
     pub(crate) fn import(&mut self, function: &'p Function, abi: Abi, symbol: Name) -> Def {
         match abi {
             Abi::C => self.declared(function, Linkage::Imported(symbol)),

@@ -38,6 +38,9 @@ pub(crate) struct Lowerer<'p> {
     pub(crate) generic_instances: usize,
 
     pub(crate) statics: FxHashMap<StaticId, StaticState>,
+    /// How many calls have been expanded for the current static, and how many are open.
+    pub(crate) expansions: usize,
+    pub(crate) depth: usize,
     pub(crate) constructors: FxHashMap<nyala_ir::Ty, FxHashMap<u32, Def>>,
     pub(crate) comparers: FxHashMap<nyala_ir::Ty, Def>,
 
@@ -66,6 +69,8 @@ impl<'p> Lowerer<'p> {
             pending: VecDeque::new(),
             generic_instances: 0,
             statics: FxHashMap::default(),
+            expansions: 0,
+            depth: 0,
             constructors: FxHashMap::default(),
             comparers: FxHashMap::default(),
             frame,

@@ -88,8 +88,8 @@ impl<'p> Lowerer<'p> {
 
     /// Part `index` of a place.
     pub(crate) fn part_of(&mut self, mut place: Place, index: Def) -> Place {
-        // An unknown element is read from memory rather than from a large value.
-        if matches!(place.root, Root::Static(..) | Root::Constant(_)) && self.world.as_lit(index).is_none() {
+        // An unknown element of a constant is read from memory rather than from a large value.
+        if self.world.as_lit(index).is_none() && self.is_constant_place(&place) {
             place = Place { root: Root::Ptr(self.address(&place)), path: vec![] };
         }
         match place.root {
@@ -100,6 +100,14 @@ impl<'p> Lowerer<'p> {
                 place.path.push(index);
                 place
             }
+        }
+    }
+
+    fn is_constant_place(&self, place: &Place) -> bool {
+        match place.root {
+            Root::Static(..) | Root::Constant(_) => true,
+            Root::Value(value) => self.is_constant_data(value),
+            Root::Var(_) | Root::Ptr(_) => false,
         }
     }
 

@@ -8,11 +8,14 @@
 //! constant if that has left the block without calls and memory operations and
 //! the value depends on no parameter. So literals, operators on them, aggregates,
 //! other statics, functions and lambdas are constant, and so are operators of the
-//! compiler such as `bitcast`; calls of functions are not, since nothing is
-//! evaluated here but what folds on construction.
+//! compiler such as `bitcast`.
+//!
+//! A call by name of a function with a body is expanded in place. Conditions that
+//! fold choose their arm, so recursion on known numbers ends; what needs a loop,
+//! memory or foreign code is not constant. See [`MAX_EXPANSIONS`].
 
 use nyala_ir::{Def, Linkage, Node};
-use nyala_sema::tree::{self, Expr, ExprKind, StaticId};
+use nyala_sema::tree::{self, Call, Expr, ExprKind, StaticId};
 use nyala_sema::visit;
 use rustc_hash::FxHashSet;
 
@@ -102,6 +105,8 @@ impl<'p> Lowerer<'p> {
         let block = self.new_block("static_init", &[]);
         let frame = Frame::new(&self.world, InstanceId::NOWHERE, block);
         let outer = std::mem::replace(&mut self.frame, frame);
+        self.frame.expands_calls = true;
+        self.expansions = 0;
         let start = self.frame.mem;
         let value = self.value(init);
         let is_straight = self.frame.block == block && self.frame.mem == start;
@@ -115,6 +120,24 @@ impl<'p> Lowerer<'p> {
                 init: init.span,
             });
         }
+        value
+    }
+
+    /// The value of a call that is expanded in place; none if it is not to be, or
+    /// does not end where it began.
+    pub(crate) fn expanded_call(&mut self, call: &'p Call) -> Option<Def> {
+        let ExprKind::Fn(id, type_args) = &call.callee.kind else { return None };
+        let function = &self.program.fns[*id];
+        let is_known = function.body.is_some() && function.parent.is_none();
+        if !is_known || call.is_jump || self.depth >= MAX_EXPANSION_DEPTH || self.expansions >= MAX_EXPANSIONS
+        {
+            return None;
+        }
+        let args = self.arguments(&call.args)?;
+        self.expansions += 1;
+        self.depth += 1;
+        let value = self.expand(*id, type_args, &args);
+        self.depth -= 1;
         value
     }
 
@@ -156,3 +179,9 @@ impl<'p> Lowerer<'p> {
         true
     }
 }
+
+/// So many calls are expanded for one static; with more it is not constant.
+const MAX_EXPANSIONS: usize = 10_000;
+
+/// Calls are expanded so deep inside each other; deeper ones are not constant.
+const MAX_EXPANSION_DEPTH: usize = 32;
