@@ -89,7 +89,7 @@ impl Facts {
 /// The variable that `call` jumps to, if it is one by name.
 pub(crate) fn jump_target(call: &Call) -> Option<LocalId> {
     match call.callee.kind {
-        ExprKind::Local(local) if call.args.is_empty() && !call.is_forced => Some(local),
+        ExprKind::Local(local) => Some(local),
         _ => None,
     }
 }

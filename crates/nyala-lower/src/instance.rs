@@ -93,12 +93,12 @@ impl<'p> Lowerer<'p> {
         let parent = self.program.fns[id].parent.map(|parent| {
             self.instance_around(parent).expect("a nested function is visible only inside the one around it")
         });
-        if parent.is_some() {
-            self.check_captures(id, at);
-        }
         let key = InstanceKey { function: id, args, parent };
         if let Some(&def) = self.fn_values.get(&key) {
             return def;
+        }
+        if parent.is_some() {
+            self.check_captures(id, at);
         }
         let is_sane = key.args.is_empty() || self.count_instance(id, &key.args, at);
         let def = self.instantiate(id, &key.args, parent, is_sane);
