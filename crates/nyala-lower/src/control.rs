@@ -188,7 +188,7 @@ impl<'p> Lowerer<'p> {
             ExprKind::Chain { first, rest }
                 if is_lazy(rest) && !rest.iter().all(|link| self.is_pure(&link.rhs)) =>
             {
-                self.lazy_cond(first, rest, base)
+                self.lazy_cond(first, rest, rest[0].op, base)
             }
             _ => {
                 let Some(cond) = self.value(expr) else { return Split::default() };
@@ -205,9 +205,9 @@ impl<'p> Lowerer<'p> {
         }
     }
 
-    /// `a && b && c` or `a || b || c` by control flow.
-    fn lazy_cond(&mut self, first: &'p Expr, rest: &'p [ChainLink], base: Mark) -> Split {
-        let is_and = rest[0].op == BinaryOp::AndAnd;
+    /// `a && b && c` or `a || b || c` by control flow; `op` says which.
+    fn lazy_cond(&mut self, first: &'p Expr, rest: &'p [ChainLink], op: BinaryOp, base: Mark) -> Split {
+        let is_and = op == BinaryOp::AndAnd;
         let mut decided = vec![];
         let mut undecided = vec![];
         let operands = std::iter::once(first).chain(rest.iter().map(|link| &link.rhs));
@@ -239,13 +239,17 @@ impl<'p> Lowerer<'p> {
             return Some(value);
         }
         let base = self.frame.mark();
-        let split = self.lazy_cond(first, rest, base);
-        self.at(expr.span);
-        let mut ends = vec![];
-        for (paths, holds) in [(split.then, true), (split.other, false)] {
-            let value = self.world.lit_bool(holds);
-            ends.extend(paths.into_iter().map(|end| end.with_value(value)));
+        let (last, rest) = rest.split_last().expect("a chain has two operands at least");
+        let split = self.lazy_cond(first, rest, last.op, base);
+        let is_and = last.op == BinaryOp::AndAnd;
+        let (decided, undecided) = if is_and { (split.other, split.then) } else { (split.then, split.other) };
+        let outcome = self.world.lit_bool(!is_and);
+        let mut ends: Vec<End> = decided.into_iter().map(|end| end.with_value(outcome)).collect();
+        if self.resume(base, undecided) {
+            let value = self.value(&last.rhs);
+            ends.extend(value.map(|value| self.close(base, Some(value))));
         }
+        self.at(expr.span);
         self.join(base, ends)
     }
 

@@ -61,7 +61,7 @@ impl LowerError {
             }
             LowerError::ImpureFilter { at } => {
                 Diagnostic::error(Code("E0750"), at, "a filter cannot do this")
-                    .with_label("needs control flow or memory")
+                    .with_label("needs memory or control flow")
                     .with_note("filters compare and combine parameters, constants and `?` of them")
             }
             LowerError::UnknownIntrinsic { name, at } => {
