@@ -6,10 +6,15 @@ use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use nyala_driver::{Options, Report, Session, pipeline};
+use nyala_interp::Io;
+use nyala_ir::{World, text};
 use nyala_span::SourceMap;
 use nyala_syntax::Parse;
 use nyala_tests::expectations::Expectations;
 use nyala_tests::{files, snapshot};
+
+/// A test program that takes more steps does not end.
+const MAX_STEPS: u64 = 200_000_000;
 
 type Test = fn(&Path) -> Result<(), Failed>;
 
@@ -26,6 +31,9 @@ fn main() -> ExitCode {
     add("accept", "examples", accept);
     add("reject", "tests/check/reject", reject);
     add("format", ".", format);
+    add("graph", "tests/run", graph);
+    add("graph", "examples", graph);
+    add("run", "tests/run", run);
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
@@ -55,6 +63,57 @@ fn reject(path: &Path) -> Result<(), Failed> {
         return Err("no error was reported".into());
     }
     Ok(snapshot::compare(&path.with_extension("stderr"), &drawn(&session))?)
+}
+
+/// The program's graph is well formed, and its text form can be read back.
+fn graph(path: &Path) -> Result<(), Failed> {
+    let mut session = session_for(path)?;
+    let world = pipeline::emit(&mut session).ok_or_else(|| drawn(&session))?;
+    nyala_ir::verify(&world)?;
+    let printed = text::print(&world);
+    let again = text::print(&text::parse(&printed)?);
+    if printed == again { Ok(()) } else { Err(snapshot::difference(&printed, &again).into()) }
+}
+
+/// The program does in the interpreter what it says at its top.
+fn run(path: &Path) -> Result<(), Failed> {
+    let expected = Expectations::parse(&std::fs::read_to_string(path)?)?;
+    let mut session = session_for(path)?;
+    let world = pipeline::emit(&mut session).ok_or_else(|| drawn(&session))?;
+    let mut output = Vec::new();
+    let status = interpret(&mut session, &world, &expected, &mut output);
+    let error = session.diagnostics.iter().find(|diagnostic| diagnostic.is_error());
+    if error.map(|error| error.code.0) != expected.error.as_deref() {
+        return Err(format!("expected {:?}\n{}", expected.error, drawn(&session)).into());
+    }
+    let output = String::from_utf8_lossy(&output);
+    if !output.lines().eq(&expected.out) {
+        return Err(snapshot::difference(&expected.out.join("\n"), &output).into());
+    }
+    match status {
+        Some(status) if status != expected.status => {
+            Err(format!("exit status {status} instead of {}", expected.status).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn interpret(
+    session: &mut Session,
+    world: &World,
+    expected: &Expectations,
+    output: &mut Vec<u8>,
+) -> Option<i32> {
+    let args = std::iter::once("program".to_owned()).chain(expected.args.iter().cloned()).collect();
+    let options = nyala_interp::Options { steps: Some(MAX_STEPS), args, ..Default::default() };
+    // A clock that is the same on every run.
+    let mut now = 0;
+    let mut nanos = || {
+        now += 1_000;
+        now
+    };
+    let io = Io { output, input: &mut expected.stdin.as_bytes(), nanos: &mut nanos };
+    pipeline::interp(session, world, &options, io)
 }
 
 /// Formatting keeps the meaning, and formatted text stays as it is.

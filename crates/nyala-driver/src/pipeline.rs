@@ -3,12 +3,17 @@
 //! Each function takes a program as far as its name says. It reports to the
 //! session, and returns nothing if the program has errors.
 
-use nyala_syntax::{Parse, ParseOptions};
+use nyala_interp::Io;
+use nyala_ir::World;
+use nyala_lower::LowerOptions;
+use nyala_sema::CheckFile;
+use nyala_sema::tree::Program;
+use nyala_syntax::{Parse, ParseOptions, ast};
 
 use crate::session::Session;
 
 /// Parses all files of the session.
-fn parse(session: &mut Session) -> Option<Vec<nyala_syntax::ast::File>> {
+fn parse(session: &mut Session) -> Option<Vec<ast::File>> {
     if session.has_errors() {
         return None;
     }
@@ -29,7 +34,41 @@ pub fn format(session: &mut Session) -> Option<String> {
     Some(nyala_syntax::format(trees.first()?, file))
 }
 
-/// Reports what is wrong with the program.
-pub fn check(session: &mut Session) {
-    parse(session);
+/// Checks the program: names, types, and all else that is wrong before it runs.
+pub fn check(session: &mut Session) -> Option<Program> {
+    let trees = parse(session)?;
+    let ids = session.sources.files().map(|(id, _)| id);
+    let files: Vec<CheckFile<'_>> =
+        ids.zip(&trees).map(|(id, ast)| CheckFile { ast, is_prelude: session.is_prelude(id) }).collect();
+    let checked = nyala_sema::check(&files);
+    session.diagnostics.extend(checked.diagnostics);
+    (!session.has_errors()).then_some(checked.program)
+}
+
+/// Turns the program into its graph, as it comes from the source.
+pub fn emit(session: &mut Session) -> Option<World> {
+    let program = check(session)?;
+    match nyala_lower::lower(&program, &LowerOptions::default()) {
+        Ok(world) => Some(world),
+        Err(errors) => {
+            session.diagnostics.extend(errors);
+            None
+        }
+    }
+}
+
+/// Runs the program in the interpreter; gives its exit status.
+pub fn interp(
+    session: &mut Session,
+    world: &World,
+    options: &nyala_interp::Options,
+    io: Io<'_>,
+) -> Option<i32> {
+    match nyala_interp::run_main(world, options, io) {
+        Ok(status) => Some(status),
+        Err(error) => {
+            session.diagnostics.push(error.to_diagnostic());
+            None
+        }
+    }
 }

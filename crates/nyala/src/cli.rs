@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use nyala_driver::{Dialect, Options, Session};
 
-use crate::commands::{check, fmt};
+use crate::commands::{check, fmt, interp, ir};
 
 /// The compiler for Impala: high-level libraries, the speed of hand-tuned code.
 ///
@@ -23,6 +23,8 @@ pub struct Cli {
 pub enum Command {
     Check(check::CheckArgs),
     Fmt(fmt::FmtArgs),
+    Ir(ir::IrArgs),
+    Interp(interp::InterpArgs),
 }
 
 /// The program, and how to read it.

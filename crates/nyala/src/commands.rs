@@ -2,6 +2,8 @@
 
 pub mod check;
 pub mod fmt;
+pub mod interp;
+pub mod ir;
 
 use std::process::ExitCode;
 
@@ -12,5 +14,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Check(args) => check::run(args),
         Command::Fmt(args) => fmt::run(args),
+        Command::Ir(args) => ir::run(args),
+        Command::Interp(args) => interp::run(args),
     }
 }

@@ -1,0 +1,42 @@
+//! `nyala ir`: the program graph, as text or as a picture.
+
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use nyala_driver::pipeline;
+
+use crate::cli::ProgramArgs;
+use crate::output;
+
+/// Print a program's graph
+#[derive(Args)]
+pub struct IrArgs {
+    #[command(flatten)]
+    program: ProgramArgs,
+    /// After which stage of the compiler
+    #[arg(long, value_name = "STAGE", default_value = "emitted")]
+    stage: Stage,
+    /// Print a picture for Graphviz instead of text
+    #[arg(long)]
+    dot: bool,
+}
+
+/// Where to look at the graph.
+#[derive(Clone, Copy, ValueEnum)]
+enum Stage {
+    /// As it comes from the source
+    Emitted,
+}
+
+pub fn run(args: IrArgs) -> anyhow::Result<ExitCode> {
+    let mut session = args.program.session();
+    let world = match args.stage {
+        Stage::Emitted => pipeline::emit(&mut session),
+    };
+    let status = output::show_diagnostics(&mut session, &args.program.messages)?;
+    if let Some(world) = world {
+        let text = if args.dot { nyala_ir::dot::dot(&world) } else { nyala_ir::text::print(&world) };
+        output::print(&text)?;
+    }
+    Ok(status)
+}
