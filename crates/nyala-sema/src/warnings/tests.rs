@@ -218,3 +218,19 @@ fn a_compound_assignment_leaves_its_place_alone() {
         ["W0009: the value of a compound assignment writes its place"]
     );
 }
+
+#[test]
+fn deep_trees_fit_the_stack() {
+    let mut b = Build::new();
+    let x = b.local("_x", b.i32, true);
+    let mut expr = b.lit(1);
+    // Implicit conversions may add levels to those that the parser allows.
+    for _ in 0..2 * nyala_syntax::ast::MAX_DEPTH {
+        let place = b.read(x);
+        let value = b.block(vec![], Some(expr));
+        expr = b.assign(Some(BinaryOp::Add), place, value);
+    }
+    let declared = b.let_(x, None);
+    let found = check_main(&mut b, vec![declared], Some(expr));
+    assert!(found.contains(&"W0007: variable `_x` is read before it has a value".to_owned()));
+}
