@@ -175,17 +175,17 @@ mod tests {
             "a b",
             |sources| {
                 let error =
-                    |text| Diagnostic::error(Code("E0300"), at(sources, text), format!("unknown `{text}`"));
+                    |text| Diagnostic::error(Code("E0302"), at(sources, text), format!("unknown `{text}`"));
                 vec![error("b"), error("a"), error("b")]
             },
             expect![[r#"
-                error[E0300]: unknown `a`
+                error[E0302]: unknown `a`
                  --> call.impala:1:1
                   |
                 1 | a b
                   | ^
 
-                error[E0300]: unknown `b`
+                error[E0302]: unknown `b`
                  --> call.impala:1:3
                   |
                 1 | a b
@@ -234,10 +234,10 @@ mod tests {
         check(
             &source,
             |sources| {
-                vec![Diagnostic::error(Code("E0300"), at(sources, "x"), "unknown `x`").with_label("this")]
+                vec![Diagnostic::error(Code("E0302"), at(sources, "x"), "unknown `x`").with_label("this")]
             },
             expect![[r#"
-                error[E0300]: unknown `x`
+                error[E0302]: unknown `x`
                  --> call.impala:1:1000001
                   |
                 1 | ...a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+a+x+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+b+...
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn errors_beyond_the_limit_are_counted() {
         let span = |pos| Span::new(pos, pos + 1);
-        let errors = (1..=250).map(|pos| Diagnostic::error(Code("E0300"), span(pos), "unknown")).collect();
+        let errors = (1..=250).map(|pos| Diagnostic::error(Code("E0302"), span(pos), "unknown")).collect();
         let report = Report::new(errors);
         assert_eq!(report.diagnostics().len(), MAX_ERRORS);
         assert_eq!(report.summary().as_deref(), Some("250 errors (150 not shown)"));

@@ -32,11 +32,16 @@ fn check_entry(code: &str, complaints: &mut Vec<String>) {
     }
 }
 
+/// Later stages report these.
+fn is_from_checking(code: &str) -> bool {
+    !["E048", "E0750", "E09"].iter().any(|later| code.starts_with(later))
+}
+
 #[test]
 fn examples_give_what_their_entry_says() {
     let mut complaints = vec![];
-    // Types and names are not checked by the pipeline yet.
-    let of_syntax = explained_codes().filter(|code| code.starts_with("E00") || code.starts_with("E01"));
-    of_syntax.for_each(|code| check_entry(code, &mut complaints));
+    explained_codes()
+        .filter(|code| is_from_checking(code))
+        .for_each(|code| check_entry(code, &mut complaints));
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
 }
