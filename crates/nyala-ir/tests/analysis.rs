@@ -70,7 +70,8 @@ fn nesting(world: &World) -> String {
 fn show_scope(world: &World, scope: &Scope) -> String {
     let conts = list(scope.conts().iter().map(|&cont| name(world, cont)));
     let free = list(scope.free_params().iter().map(|&param| text::print_node(world, param)));
-    format!("scope: {conts}\nfree: {free}\n")
+    let captures = list(scope.captures().iter().map(|&def| op_name(world, def)));
+    format!("scope: {conts}\nfree: {free}\ncaptures: {captures}\n")
 }
 
 fn show_cfg(world: &World, cfg: &Cfg) -> String {
@@ -127,5 +128,8 @@ fn show_schedules(world: &World, cfg: &Cfg) -> String {
 }
 
 fn op_name(world: &World, def: Def) -> String {
-    world.name(def).map_or_else(|| text::print_node(world, def), |name| name.to_string())
+    match (world.node(def), world.name(def)) {
+        (Node::Param { .. }, _) | (_, None) => text::print_node(world, def),
+        (_, Some(name)) => name.to_string(),
+    }
 }

@@ -27,6 +27,7 @@ pub struct Scope {
     operations: FxHashSet<Def>,
     sole_users: FxHashSet<Cont>,
     free_params: Vec<Def>,
+    captures: Vec<Def>,
     lifted: Vec<Def>,
 }
 
@@ -38,15 +39,23 @@ impl Scope {
 
     /// The scope that `entry` would have if `lifted`, values from outside, were
     /// parameters of it.
+    ///
+    /// If the scope calls what a lifted value belongs to (the body of a loop goes
+    /// back to its head), that is another activation, with values of its own: it
+    /// stays outside, and so do the values that it needs.
     pub fn lifting(world: &World, entry: Cont, lifted: &[Def]) -> Scope {
         let refs = References::from_roots(world, &[entry]);
         let is_member = members(world, &refs, lifted);
+        let (free, bound) = free_and_bound_uses(world, &refs);
+        let mut captures = captures(world, &refs, &free, &bound, &is_member);
+        captures.retain(|def| !lifted.contains(def));
         let mut scope = Scope {
             conts: vec![],
             members: FxHashSet::default(),
             operations: FxHashSet::default(),
             sole_users: FxHashSet::default(),
-            free_params: free_params(world, &refs),
+            free_params: unique(free.iter().map(|&(_, param)| param)),
+            captures,
             lifted: lifted.to_vec(),
         };
         for (vertex, &def) in refs.nodes().iter().enumerate().filter(|&(vertex, _)| is_member[vertex]) {
@@ -92,6 +101,15 @@ impl Scope {
     /// mentions, in the order found.
     pub fn free_params(&self) -> &[Def] {
         &self.free_params
+    }
+
+    /// The values from outside that the entry needs, directly or through
+    /// continuations it mentions: free parameters, and operations on such that need
+    /// nothing inside. To lift these rather than the parameters behind them keeps
+    /// effects outside: the address of a slot is lifted, not the memory it was made
+    /// with.
+    pub fn captures(&self) -> &[Def] {
+        &self.captures
     }
 
     /// The values that count as parameters of the entry.
@@ -151,17 +169,45 @@ fn sole_user(refs: &References, vertex: usize) -> Option<Def> {
     preds.next().is_none().then_some(refs.nodes()[first])
 }
 
-/// The parameters that something reachable mentions where their owner does not
-/// enclose it.
-fn free_params(world: &World, refs: &References) -> Vec<Def> {
+/// A parameter and the vertex that mentions it.
+type Use = (usize, Def);
+
+/// The uses of parameters whose owner does not enclose the use, and the others.
+fn free_and_bound_uses(world: &World, refs: &References) -> (Vec<Use>, Vec<Use>) {
     let doms = DomTree::new(refs.graph(), refs.root());
-    let mut seen = FxHashSet::default();
-    let is_free = |&(user, param): &(usize, Def)| {
+    refs.uses().iter().copied().partition(|&(user, param)| {
         let owner = refs.index(world.cont_def(owner(world, param)));
         !owner.is_some_and(|owner| doms.dominates(owner, user))
+    })
+}
+
+fn unique(defs: impl Iterator<Item = Def>) -> Vec<Def> {
+    let mut seen = FxHashSet::default();
+    defs.filter(|&def| seen.insert(def)).collect()
+}
+
+/// See [`Scope::captures`].
+fn captures(world: &World, refs: &References, free: &[Use], bound: &[Use], is_member: &[bool]) -> Vec<Def> {
+    let is_operation =
+        |vertex: usize| refs.nodes().get(vertex).is_some_and(|&def| world.as_cont(def).is_none());
+    // The operations that need one of some uses, directly or through operands.
+    let needing = |uses: &[Use]| {
+        let mut needs = vec![false; refs.nodes().len()];
+        let mut work: Vec<usize> = uses.iter().map(|&(user, _)| user).collect();
+        while let Some(vertex) = work.pop() {
+            if is_operation(vertex) && !std::mem::replace(&mut needs[vertex], true) {
+                work.extend(refs.graph().preds(vertex));
+            }
+        }
+        needs
     };
-    let free = refs.uses().iter().copied().filter(is_free).map(|(_, param)| param);
-    free.filter(|&param| seen.insert(param)).collect()
+    let (needs_free, needs_bound) = (needing(free), needing(bound));
+    let is_outside = |vertex: usize| is_operation(vertex) && !needs_bound[vertex] && !is_member[vertex];
+    let params = free.iter().filter(|&&(user, _)| !is_outside(user)).map(|&(_, param)| param);
+    let used_inside = |vertex: usize| refs.graph().preds(vertex).any(|pred| !is_outside(pred));
+    let is_captured = |&vertex: &usize| needs_free[vertex] && is_outside(vertex) && used_inside(vertex);
+    let operations = (0..refs.nodes().len()).filter(is_captured).map(|vertex| refs.nodes()[vertex]);
+    unique(params.chain(operations))
 }
 
 /// For each vertex, who else mentions one of its parameters.
