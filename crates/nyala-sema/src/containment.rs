@@ -8,6 +8,7 @@ use cranelift_entity::EntityRef;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::checker::Checker;
+use crate::convert::MAX_TYPE_SIZE;
 use crate::errors::Error;
 use crate::types::{EnumId, StructId, Ty, TyKind, TyParam};
 
@@ -28,6 +29,8 @@ struct Facts {
     held: FxHashMap<Nominal, Vec<TyParam>>,
     /// How deeply structs nest in it.
     nesting: FxHashMap<Nominal, u32>,
+    /// How many parts a value has; saturates.
+    size: FxHashMap<Nominal, u32>,
 }
 
 impl<'a> Checker<'a> {
@@ -111,13 +114,30 @@ impl<'a> Checker<'a> {
         let parts = self.parts_by_value(nominal, facts);
         let deepest = parts.iter().map(|part| facts.nesting.get(part).copied().unwrap_or(0)).max();
         let nesting = 1 + deepest.unwrap_or(0);
-        if nesting > MAX_NESTING {
+        let fields = self.field_types(nominal).into_iter();
+        let size = fields.fold(1u32, |size, ty| size.saturating_add(self.value_size(ty, facts)));
+        if nesting > MAX_NESTING || size > MAX_TYPE_SIZE {
             let (_, span) = self.name_of(nominal);
             self.report(Error::TypeTooLarge { span });
             self.forget_fields(nominal);
-            facts.nesting.insert(nominal, 0);
-        } else {
-            facts.nesting.insert(nominal, nesting);
+            return;
+        }
+        facts.nesting.insert(nominal, nesting);
+        facts.size.insert(nominal, size);
+    }
+
+    /// How many parts a value of this type has; an array counts as one of its elements.
+    /// Types nest no deeper than types may, so recursion is safe, and a type with
+    /// many parts has been refused before.
+    fn value_size(&self, ty: Ty, facts: &Facts) -> u32 {
+        match self.program.types.kind(ty) {
+            TyKind::Tuple(parts) => {
+                parts.iter().fold(1, |size: u32, &part| size.saturating_add(self.value_size(part, facts)))
+            }
+            TyKind::Array(elem, _) => self.value_size(*elem, facts),
+            TyKind::Struct(id, _) => facts.size.get(&Nominal::Struct(*id)).copied().unwrap_or(1),
+            TyKind::Enum(id, _) => facts.size.get(&Nominal::Enum(*id)).copied().unwrap_or(1),
+            _ => 1,
         }
     }
 

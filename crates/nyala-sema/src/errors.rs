@@ -92,7 +92,7 @@ pub(crate) enum Error {
     // Types of expressions.
     CannotInfer { what: String, span: Span, hint: Option<(Span, &'static str)> },
     ArgumentCount { expected: usize, cps: bool, found: usize, span: Span, callee: Option<FnId>, ty: Ty },
-    Mismatch { expected: Ty, found: Ty, span: Span, because: Because },
+    Mismatch { expected: Ty, found: Ty, span: Span, because: Because, semicolon: Option<Span> },
     NotCallable { ty: Ty, span: Span },
     IndexType { ty: Ty, span: Span },
     IndexCount { found: usize, span: Span },
@@ -334,8 +334,12 @@ impl Render<'_> {
             Error::ArgumentCount { expected, cps, found, span, callee, ty } => {
                 self.argument_count(expected, cps, found, span, callee, ty)
             }
-            Error::Mismatch { expected, found, span, because } => {
-                self.mismatch(expected, found, span, because)
+            Error::Mismatch { expected, found, span, because, semicolon } => {
+                let diagnostic = self.mismatch(expected, found, span, because);
+                match semicolon {
+                    Some(at) => diagnostic.with_secondary(at, "without `;` this would be the value"),
+                    None => diagnostic,
+                }
             }
             Error::OperandTypes { op, lhs, lhs_span, rhs, rhs_span, op_span } => {
                 let message =

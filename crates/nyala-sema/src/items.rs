@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use crate::checker::{Checker, Home, Progress};
 use crate::errors::{Because, Error};
 use crate::infer::Body;
-use crate::scope::AliasId;
+use crate::scope::{AliasId, Def};
 use crate::tree::{self, AttrArg, EnumOption, Field, FnId, Linkage, StaticId};
 use crate::types::{EnumId, Prim, StructId, Ty, TyKind, TyParam};
 
@@ -32,16 +32,14 @@ impl<'a> Checker<'a> {
         let mut done = ItemCounts::default();
         while done.fns < self.fns.len() || done.statics < self.statics.len() {
             let now = self.item_counts();
-            for id in (done.statics..now.statics).map(StaticId::new) {
-                if !self.statics[id].home.in_block {
-                    self.check_static(id);
-                }
-            }
-            for id in (done.fns..now.fns).map(FnId::new) {
-                if !self.fns[id].home.in_block {
-                    self.check_fn(id);
-                }
-            }
+            let in_module = |home: Home| !home.in_block;
+            let statics = (done.statics..now.statics).map(StaticId::new);
+            let statics: Vec<_> = statics.filter(|&id| in_module(self.statics[id].home)).collect();
+            let fns = (done.fns..now.fns).map(FnId::new);
+            let fns: Vec<_> = fns.filter(|&id| in_module(self.fns[id].home)).collect();
+            self.check_open_bodies(&fns, &statics);
+            statics.into_iter().for_each(|id| self.check_static(id));
+            fns.into_iter().for_each(|id| self.check_fn(id));
             done = now;
         }
         for id in self.fns.keys() {
@@ -232,7 +230,7 @@ impl<'a> Checker<'a> {
             if path.segments.len() == 1 && names.iter().any(|name| name.name == path.segments[0].name) {
                 continue;
             }
-            let Some(used) = self.alias_named(path, home) else { continue };
+            let Some(Def::Alias(used)) = self.item_named(path, home) else { continue };
             match state.get(&used) {
                 Some(Progress::Done) => {}
                 Some(_) => is_cyclic = true,
@@ -369,7 +367,7 @@ impl<'a> Checker<'a> {
 
     fn find_main(&mut self) {
         let main = self.modules[self.root].names.get(&Name::new("main")).map(|&(def, _)| def);
-        if let Some(crate::scope::Def::Fn(id)) = main
+        if let Some(Def::Fn(id)) = main
             && self.fns[id].abi.is_none()
         {
             self.program.main = Some(id);
@@ -443,7 +441,9 @@ impl<'a> Checker<'a> {
 
     fn visit_static_uses(&mut self, id: StaticId, state: &[Progress], stack: &mut Vec<StaticId>) {
         let mut used = vec![];
-        if let Some(init) = &self.program.statics[id].init {
+        // A cycle that leaves a type unknown has been reported.
+        let is_typed = self.program.statics[id].ty != self.program.types.error();
+        if let Some(init) = self.program.statics[id].init.as_ref().filter(|_| is_typed) {
             crate::visit::walk(init, |expr| {
                 if let tree::ExprKind::Static(id) = expr.kind {
                     used.push((id, expr.span));

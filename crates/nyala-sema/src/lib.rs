@@ -20,6 +20,7 @@ mod checker;
 mod collect;
 mod containment;
 mod convert;
+mod demand;
 mod errors;
 mod infer;
 mod items;

@@ -9,7 +9,7 @@ use nyala_syntax::ast::{Dialect, Ident, Path};
 
 use crate::checker::{Checker, Home, Progress};
 use crate::errors::{Error, Namespace};
-use crate::scope::{AliasId, Def, Entry, ModuleId, UseId};
+use crate::scope::{Def, Entry, ModuleId, UseId};
 
 /// How names with more than this many letters between them compare is not asked.
 const MAX_SUGGESTION_LEN: usize = 64;
@@ -96,14 +96,11 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The alias that a path in an item at `home` names, if it names one.
-    pub fn alias_named(&self, path: &Path, home: Home) -> Option<AliasId> {
+    /// What a path in an item at `home` names, if anything; reports nothing.
+    pub fn item_named(&self, path: &Path, home: Home) -> Option<Def> {
         let first = path.segments.first()?;
         let entry = if home.in_block { self.body.scopes.lookup(first.name) } else { None };
-        match self.path_from(path, home.module, entry) {
-            Ok(Def::Alias(id)) => Some(id),
-            _ => None,
-        }
+        self.path_from(path, home.module, entry).ok()
     }
 
     fn path_from(&self, path: &Path, module: ModuleId, entry: Option<Entry>) -> Result<Def, Stuck> {

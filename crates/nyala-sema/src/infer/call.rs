@@ -74,9 +74,13 @@ impl<'a> Checker<'a> {
     ) -> Expr {
         if let ExprKind::Local(id) = callee.expr.kind
             && let Some(&ret) = self.body.returns.get(&id)
-            && self.as_var(ret).is_some()
         {
-            callee.params = self.settle_return(ret, args.len(), span);
+            if self.as_var(ret).is_some() {
+                callee.params = self.settle_return(ret, args.len(), span);
+            } else if self.is_error(ret) {
+                // What it takes is unknown because of a mistake; it still never comes back.
+                callee.params = vec![ret; args.len()];
+            }
         }
         if args.len() == callee.params.len() {
             self.prefer(callee.ret, hint);

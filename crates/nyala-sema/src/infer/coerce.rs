@@ -4,12 +4,13 @@
 //! ownership or the length of an array; functions and tuples of such follow. No
 //! number is ever converted.
 
+use nyala_span::Span;
 use nyala_syntax::ast::{self, PtrKind};
 
 use crate::checker::Checker;
 use crate::convert::MAX_TYPE_DEPTH;
 use crate::errors::{Because, Error};
-use crate::tree::{Coercion, Expr, ExprKind};
+use crate::tree::{Coercion, Expr, ExprKind, Stmt};
 use crate::types::{Ty, TyKind};
 
 use super::unify::VarKind;
@@ -27,7 +28,11 @@ impl<'a> Checker<'a> {
             Ok(expr) => expr,
             Err(expr) => {
                 let (expected, found) = (self.shown(to), self.shown(expr.ty));
-                self.report(Error::Mismatch { expected, found, span: expr.span, because });
+                let (span, dropped) = culprit(&expr);
+                // A last expression that would have fitted but for its `;`.
+                let dropped = dropped.filter(|dropped| self.try_unify(dropped.ty, to));
+                let semicolon = dropped.map(|dropped| dropped.span.end());
+                self.report(Error::Mismatch { expected, found, span, because, semicolon });
                 self.error_expr(expr.span)
             }
         }
@@ -37,7 +42,12 @@ impl<'a> Checker<'a> {
     pub(super) fn try_coerce(&mut self, expr: Expr, to: Ty) -> Result<Expr, Expr> {
         let (from, to) = (self.resolve(expr.ty), self.resolve(to));
         let types = &self.program.types;
-        if from == to || from == types.error() || to == types.error() {
+        if from == to {
+            return Ok(expr);
+        }
+        if from == types.error() || to == types.error() {
+            // What would have been found here is lost with the mistake.
+            self.unify(from, to);
             return Ok(expr);
         }
         if from == types.never() {
@@ -150,6 +160,19 @@ impl<'a> Checker<'a> {
             _ => self.unify(from, to).then_some(false),
         }
     }
+}
+
+/// The part of an expression that gives it its type, and the last statement of a block
+/// without value.
+fn culprit(mut expr: &Expr) -> (Span, Option<&Expr>) {
+    while let ExprKind::Block { value, stmts } = &expr.kind {
+        expr = match (value, stmts.last()) {
+            (Some(value), _) => value,
+            (None, Some(Stmt::Expr(last))) => return (expr.span, Some(last)),
+            (None, _) => break,
+        };
+    }
+    (expr.span, None)
 }
 
 fn wrap(expr: Expr, kind: Coercion, ty: Ty) -> Expr {

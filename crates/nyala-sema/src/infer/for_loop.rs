@@ -190,7 +190,8 @@ impl<'a> Checker<'a> {
             Some((params, ret)) => (params, ret),
             None => (vec![], self.fresh_result(ast.body.span)),
         };
-        if param_tys.len() != ast.pats.len() && self.as_fn(expected).is_some() {
+        let is_wrong = param_tys.len() != ast.pats.len() && self.as_fn(expected).is_some();
+        if is_wrong {
             let ty = self.shown(expected);
             let at = ast.pats.first().map_or(ast.call.span, |pat| pat.span);
             let (expected, found) = (param_tys.len(), ast.pats.len());
@@ -206,7 +207,10 @@ impl<'a> Checker<'a> {
         let break_local = (kind == Loop::For && !is_never).then(|| self.new_return("break", loop_ret, span));
         self.body.level += 1;
         self.body.scopes.enter();
-        let lambda = self.loop_lambda(ast, kind, &param_tys, ret);
+        let mut lambda = self.loop_lambda(ast, kind, &param_tys, ret);
+        if is_wrong {
+            lambda.ty = self.program.types.error();
+        }
         self.body.scopes.exit();
         self.body.level -= 1;
         self.body.scopes.exit();

@@ -14,6 +14,8 @@ use super::filter::Filters;
 struct Expected {
     params: Vec<Ty>,
     ret: Option<Ty>,
+    /// A wrong number of parameters was reported.
+    is_wrong: bool,
 }
 
 impl<'a> Checker<'a> {
@@ -43,7 +45,10 @@ impl<'a> Checker<'a> {
         self.body.scopes.exit();
         self.body.level -= 1;
         let tys: Vec<Ty> = params.iter().map(|param| param.ty).collect();
-        let ty = self.program.types.func(&tys, ret);
+        let ty = match expected.is_wrong {
+            true => self.program.types.error(),
+            false => self.program.types.func(&tys, ret),
+        };
         let lambda = Lambda { params, filter, ret, return_local, body };
         Expr { kind: ExprKind::Lambda(Box::new(lambda)), ty, span }
     }
@@ -51,20 +56,20 @@ impl<'a> Checker<'a> {
     /// What the expected type says about a lambda with `n` parameters. With one more than
     /// the type shows, the last is the continuation that the result goes to.
     fn expected_of_lambda(&mut self, n: usize, hint: Option<Ty>, span: Span) -> Expected {
-        let nothing = Expected { params: vec![], ret: None };
+        let nothing = Expected { params: vec![], ret: None, is_wrong: false };
         let Some(hint) = hint else { return nothing };
         let Some((mut params, ret)) = self.as_fn(hint) else { return nothing };
         let never = self.program.types.never();
         if params.len() == n {
-            return Expected { params, ret: Some(ret) };
+            return Expected { params, ret: Some(ret), is_wrong: false };
         }
         if params.len() + 1 == n && !self.is_never(ret) {
             params.push(self.program.types.continuation(ret));
-            return Expected { params, ret: Some(never) };
+            return Expected { params, ret: Some(never), is_wrong: false };
         }
         let ty = self.shown(hint);
         self.report(Error::BodyParams { expected: params.len(), found: n, span, ty });
-        nothing
+        Expected { is_wrong: true, ..nothing }
     }
 
     fn lambda_params(&mut self, lambda: &'a ast::Lambda, expected: &[Ty]) -> (Vec<Param>, Option<Expr>) {

@@ -57,7 +57,7 @@ impl<'a> Checker<'a> {
         }
         let (expected, found) = (self.shown(expected), self.shown(found));
         let because = crate::errors::Because::Nothing;
-        self.report(Error::Mismatch { expected: found, found: expected, span, because });
+        self.report(Error::Mismatch { expected: found, found: expected, span, because, semicolon: None });
         false
     }
 

@@ -176,10 +176,10 @@ impl<'a> Checker<'a> {
             return false;
         }
         match (self.program.types.kind(a), self.program.types.kind(b)) {
-            (TyKind::Error, _) | (_, TyKind::Error) => true,
             (&TyKind::Infer(v), &TyKind::Infer(w)) => self.join(v, w),
             (&TyKind::Infer(v), _) => self.bind(v, b),
             (_, &TyKind::Infer(w)) => self.bind(w, a),
+            (TyKind::Error, _) | (_, TyKind::Error) => true,
             _ => self.unify_parts(a, b, depth + 1),
         }
     }
@@ -259,6 +259,7 @@ impl<'a> Checker<'a> {
     fn bind(&mut self, var: TyVar, ty: Ty) -> bool {
         let state = self.body.vars.vars[var.as_u32() as usize];
         let fits = match (state.kind, self.program.types.kind(ty)) {
+            (_, TyKind::Error) => true,
             (VarKind::General, TyKind::Never) => state.diverges,
             (VarKind::General, _) => true,
             (VarKind::Num, TyKind::Prim(prim)) => *prim != Prim::Bool,
