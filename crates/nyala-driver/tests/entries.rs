@@ -13,7 +13,7 @@ fn examples(entry: &str) -> Vec<&str> {
 fn reported(text: &str) -> Vec<(&'static str, String)> {
     let mut session = Session::new(Options::default());
     session.add_text("example.impala", text);
-    pipeline::check(&mut session);
+    pipeline::emit(&mut session);
     session.diagnostics.into_iter().map(|found| (found.code.0, found.message)).collect()
 }
 
@@ -32,16 +32,17 @@ fn check_entry(code: &str, complaints: &mut Vec<String>) {
     }
 }
 
-/// Later stages report these.
-fn is_from_checking(code: &str) -> bool {
-    !["E048", "E0750", "E09"].iter().any(|later| code.starts_with(later))
+/// Whether a program can earn this code before it runs. A static that depends on itself
+/// (E0484) is found by an earlier stage already.
+fn is_from_compiling(code: &str) -> bool {
+    !["E0484", "E095", "E096", "E097"].iter().any(|other| code.starts_with(other))
 }
 
 #[test]
 fn examples_give_what_their_entry_says() {
     let mut complaints = vec![];
     explained_codes()
-        .filter(|code| is_from_checking(code))
+        .filter(|code| is_from_compiling(code))
         .for_each(|code| check_entry(code, &mut complaints));
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
 }
