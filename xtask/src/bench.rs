@@ -5,6 +5,7 @@
 //! line.
 
 mod front_end;
+mod interp;
 mod programs;
 
 use anyhow::bail;
@@ -36,8 +37,10 @@ struct Bench {
     case: Option<fn(size: usize) -> anyhow::Result<()>>,
 }
 
-const BENCHES: &[Bench] =
-    &[Bench { name: "front-end", run: front_end::run, case: Some(front_end::measure_case) }];
+const BENCHES: &[Bench] = &[
+    Bench { name: "front-end", run: front_end::run, case: Some(front_end::measure_case) },
+    Bench { name: "interp", run: interp::run, case: None },
+];
 
 /// One figure.
 pub struct Row {

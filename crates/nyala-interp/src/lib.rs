@@ -109,9 +109,7 @@ pub fn run_main(world: &World, options: &Options, io: Io<'_>) -> Result<i32, Box
         Ending::Exit(status) => Ok(status),
         Ending::Results(results) => match results[..] {
             [Value::Bits(status)] => Ok(status as i32),
-            [Value::Undef] => {
-                Err(machine.error(Box::new(ErrorKind::UndefDecides { what: "the exit status" })))
-            }
+            [Value::Undef] => Err(machine.error(ErrorKind::UndefDecides { what: "the exit status" })),
             _ => Ok(0),
         },
     }
@@ -142,12 +140,8 @@ fn finish(
     args: errors::Checked<Vec<Value>>,
     options: &Options,
 ) -> Result<Run, Box<InterpError>> {
-    let ending = args.and_then(|args| machine.run(cont, args)).map_err(|kind| machine.error(kind))?;
-    machine
-        .io
-        .output
-        .flush()
-        .map_err(|error| machine.error(Box::new(ErrorKind::Io { error: error.to_string() })))?;
+    let ending = args.and_then(|args| machine.run(cont, args)).map_err(|kind| machine.error(*kind))?;
+    machine.io.output.flush().map_err(|error| machine.error(ErrorKind::Io { error: error.to_string() }))?;
     let (count, bytes, first) = machine.memory.live_heap();
     if options.leaks && count > 0 {
         let kind = ErrorKind::Leak { count, bytes };

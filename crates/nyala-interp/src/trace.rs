@@ -20,8 +20,7 @@ const KEPT: usize = 8;
 
 impl Machine<'_, '_> {
     /// The error at the place where the machine is.
-    pub(crate) fn error(&self, kind: Box<ErrorKind>) -> Box<InterpError> {
-        let mut kind = *kind;
+    pub(crate) fn error(&self, mut kind: ErrorKind) -> Box<InterpError> {
         if let ErrorKind::Race { other_span, .. } = &mut kind
             && let Some(site) = self.memory.races.culprit
         {

@@ -172,8 +172,8 @@ impl Memory {
 
     /// Writes bytes.
     pub(crate) fn write_bytes(&mut self, addr: u64, bytes: &[u8]) -> Checked<()> {
-        let each = bytes.iter().zip(0..);
-        each.map(|(&byte, i)| self.store_scalar(addr.wrapping_add(i), 1, u64::from(byte))).collect()
+        let mut each = bytes.iter().zip(0..);
+        each.try_for_each(|(&byte, i)| self.store_scalar(addr.wrapping_add(i), 1, u64::from(byte)))
     }
 
     /// The bits of `value` as another type, through memory that nobody sees.
