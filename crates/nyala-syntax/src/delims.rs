@@ -16,7 +16,7 @@
 
 use nyala_span::SourceFile;
 
-use crate::errors::SyntaxError;
+use crate::errors::{MAX_ERRORS, SyntaxError};
 use crate::token::{Token, TokenKind};
 
 /// The partners of brackets, by token index.
@@ -201,7 +201,7 @@ impl Pairing<'_> {
 
     /// Reports an error that casts doubt on what follows the token at `index`.
     fn report(&mut self, error: SyntaxError, index: usize) {
-        if self.in_doubt.is_none() {
+        if self.in_doubt.is_none() && self.errors.len() < MAX_ERRORS {
             self.errors.push(error);
             self.in_doubt = Some(index);
         }

@@ -195,13 +195,16 @@ fn flip_byte(random: &mut Random, text: String) -> String {
 fn mutants_never_panic_and_format_well() {
     let snippets = snippets();
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut n_formatted = 0;
     for case in 0..n_cases() {
         let text = mutant(&mut random, &snippets);
         let result = panic::catch_unwind(|| common::check_format("mutant", &text));
         match result {
-            Ok(Ok(())) => {}
+            Ok(Ok(was_formatted)) => n_formatted += u64::from(was_formatted),
             Ok(Err(failure)) => panic!("case {case}: {failure}\n--- from:\n{text}"),
             Err(_) => panic!("case {case} panicked:\n{text}"),
         }
     }
+    // Mutants that are all broken would test recovery only.
+    assert!(n_formatted > n_cases() / 20, "only {n_formatted} of {} mutants parse", n_cases());
 }

@@ -28,9 +28,9 @@ pub fn with_parse<T>(text: &str, look: impl FnOnce(&SourceFile, Parse) -> T) -> 
 }
 
 /// Checks that formatting `text` keeps its tree and its comments, and that formatting
-/// again changes nothing. Text with errors is not formatted.
-pub fn check_format(name: &str, text: &str) -> Result<(), String> {
-    let Some((tree, comments, formatted)) = formatted(text) else { return Ok(()) };
+/// again changes nothing. Text with errors is not formatted; whether this one was.
+pub fn check_format(name: &str, text: &str) -> Result<bool, String> {
+    let Some((tree, comments, formatted)) = formatted(text) else { return Ok(false) };
     let Some((new_tree, new_comments, again)) = formatted_or_errors(&formatted)? else {
         return Err(format!("{name}: formatted text does not parse:\n{formatted}"));
     };
@@ -46,7 +46,7 @@ pub fn check_format(name: &str, text: &str) -> Result<(), String> {
             formatted.lines().zip(again.lines()).find(|(old, new)| old != new).unwrap_or_default();
         return Err(format!("not stable: `{old}` became `{new}` in:\n{formatted}"));
     }
-    Ok(())
+    Ok(true)
 }
 
 type Formatted = (String, Vec<String>, String);
