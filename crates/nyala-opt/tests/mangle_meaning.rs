@@ -266,7 +266,7 @@ fn lifting_what_a_loop_needs_keeps_the_meaning() {
         let samples = samples(random);
         let before: Vec<Option<u64>> = samples.iter().map(|sample| run(world, original, sample)).collect();
         for &head in &program.heads {
-            let mut lift = Scope::new(world, head).free_params().to_vec();
+            let mut lift = Scope::new(world, head).captures().to_vec();
             lift.retain(|_| random.below(3) > 0);
             let scope = Scope::lifting(world, head, &lift);
             let copy = mangle(world, &scope, &[None; 3]);

@@ -104,10 +104,10 @@ impl Scope {
     }
 
     /// The values from outside that the entry needs, directly or through
-    /// continuations it mentions: free parameters, and operations on such that need
-    /// nothing inside. To lift these rather than the parameters behind them keeps
-    /// effects outside: the address of a slot is lifted, not the memory it was made
-    /// with.
+    /// continuations it mentions other than their owners: free parameters, and
+    /// operations on such that need nothing inside. To lift these rather than the
+    /// parameters behind them keeps effects outside: the address of a slot is
+    /// lifted, not the memory it was made with.
     pub fn captures(&self) -> &[Def] {
         &self.captures
     }
@@ -203,11 +203,29 @@ fn captures(world: &World, refs: &References, free: &[Use], bound: &[Use], is_me
     };
     let (needs_free, needs_bound) = (needing(free), needing(bound));
     let is_outside = |vertex: usize| is_operation(vertex) && !needs_bound[vertex] && !is_member[vertex];
-    let params = free.iter().filter(|&&(user, _)| !is_outside(user)).map(|&(_, param)| param);
-    let used_inside = |vertex: usize| refs.graph().preds(vertex).any(|pred| !is_outside(pred));
+    let is_here = reached_before_owners(world, refs, free);
+    let is_inside = |vertex: usize| vertex != refs.root() && is_here[vertex] && !is_outside(vertex);
+    let params = free.iter().filter(|&&(user, _)| is_inside(user)).map(|&(_, param)| param);
+    let used_inside = |vertex: usize| refs.graph().preds(vertex).any(is_inside);
     let is_captured = |&vertex: &usize| needs_free[vertex] && is_outside(vertex) && used_inside(vertex);
     let operations = (0..refs.nodes().len()).filter(is_captured).map(|vertex| refs.nodes()[vertex]);
     unique(params.chain(operations))
+}
+
+/// What the entry reaches without entering an owner of a free parameter again:
+/// from there on, the parameter is that of another activation.
+fn reached_before_owners(world: &World, refs: &References, free: &[Use]) -> Vec<bool> {
+    let mut is_reached = vec![false; refs.nodes().len()];
+    let owners = free.iter().filter_map(|&(_, param)| refs.index(world.cont_def(owner(world, param))));
+    let owners: FxHashSet<usize> = owners.collect();
+    let mut work = vec![ENTRY];
+    while let Some(vertex) = work.pop() {
+        let is_new = !std::mem::replace(&mut is_reached[vertex], true);
+        if is_new {
+            work.extend(refs.graph().succs(vertex).filter(|succ| !owners.contains(succ)));
+        }
+    }
+    is_reached
 }
 
 /// For each vertex, who else mentions one of its parameters.
