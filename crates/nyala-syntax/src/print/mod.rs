@@ -298,6 +298,3 @@ fn string_len(text: &str) -> usize {
 fn is_space(ch: char) -> bool {
     matches!(ch, ' ' | '\t' | '\n' | '\r' | '\u{b}' | '\u{c}')
 }
-
-#[cfg(test)]
-mod tests;
