@@ -7,6 +7,8 @@
 //! * [`world`]: the store that owns them and builds them, one factory each;
 //! * [`layout`]: sizes, alignments and offsets in memory;
 //! * [`eval`]: what operators mean on constants;
+//! * [`fold`]: the rules by which factories simplify;
+//! * [`free`]: free variables of nodes and continuations;
 //! * [`text`]: the form that people read and tests are written in;
 //! * [`analysis`]: scopes, control flow, dominance, loops, schedules;
 //! * [`verify`](mod@verify): the rules that every program keeps;
@@ -18,6 +20,8 @@
 pub mod analysis;
 pub mod dot;
 pub mod eval;
+pub mod fold;
+pub mod free;
 pub mod layout;
 pub mod node;
 pub mod rebuild;

@@ -51,6 +51,13 @@ pub struct DefList {
     pub(crate) len: u32,
 }
 
+impl DefList {
+    /// The nodes, from the pool that the list is in.
+    pub(crate) fn of(self, pool: &[Def]) -> &[Def] {
+        &pool[self.start as usize..][..self.len as usize]
+    }
+}
+
 /// What a node is. Its type is kept beside it.
 #[derive(Clone, Copy, Debug)]
 pub enum Node {

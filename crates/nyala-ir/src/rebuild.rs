@@ -25,6 +25,8 @@ impl World {
             (Node::Variant { option, .. }, &[payload]) => self.variant(ty, option, payload),
             (Node::VariantTag(_), &[value]) => self.variant_tag(value),
             (Node::VariantPayload { option, .. }, &[value]) => self.variant_payload(option, value),
+            (Node::SizeOf(of), []) => self.size_of(ty, of),
+            (Node::AlignOf(of), []) => self.align_of(ty, of),
             (Node::Known(_), &[value]) => self.known(value),
             (Node::Hide(_), &[value]) => self.hide(value),
             (Node::Run(_), &[callee]) => self.run(callee),

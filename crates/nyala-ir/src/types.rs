@@ -370,6 +370,22 @@ impl Types {
         }
     }
 
+    /// How many parts a tuple, struct, array or simd type has.
+    pub fn part_count(&self, ty: Ty) -> Option<u64> {
+        match self.kind(ty) {
+            TyKind::Tuple(parts) => Some(parts.len() as u64),
+            TyKind::Struct(id) => Some(self.structs[*id].fields.len() as u64),
+            TyKind::Array { len, .. } => Some(*len),
+            TyKind::Simd { lanes, .. } => Some(u64::from(*lanes)),
+            _ => None,
+        }
+    }
+
+    /// Whether `ty` is a simd type.
+    pub fn is_simd(&self, ty: Ty) -> bool {
+        matches!(self.kind(ty), TyKind::Simd { .. })
+    }
+
     /// The common element type of an array, slice or simd type.
     pub fn elem(&self, ty: Ty) -> Option<Ty> {
         match self.kind(ty) {

@@ -1,0 +1,39 @@
+//! Rules of calls and of what the partial evaluator is told.
+
+use crate::node::{Def, Intrinsic, Node};
+use crate::world::World;
+
+/// A call of `callee` with `args`, simplified.
+pub(crate) fn call(world: &World, callee: Def, args: Vec<Def>) -> (Def, Vec<Def>) {
+    match (world.as_intrinsic(callee), args.as_slice()) {
+        (Some(Intrinsic::Branch), &[mem, cond, then, other]) => {
+            // branch(m, true, a, b) = a(m),  branch(m, c, a, a) = a(m)
+            let target = match world.as_lit(cond) {
+                Some(0) => other,
+                Some(_) => then,
+                None if then == other => then,
+                None => return (callee, args),
+            };
+            (target, vec![mem])
+        }
+        (Some(Intrinsic::Switch), &[mem, value, default, ref cases @ ..]) => {
+            // switch(m, l, d, .., l, t, ..) = t(m), or d(m) if no case fits
+            if world.as_lit(value).is_none() || cases.chunks(2).any(|case| world.as_lit(case[0]).is_none()) {
+                return (callee, args);
+            }
+            let found = cases.chunks_exact(2).find(|case| case[0] == value);
+            (found.map_or(default, |case| case[1]), vec![mem])
+        }
+        _ => (callee, args),
+    }
+}
+
+/// run(run(f)) = run(f)
+pub(crate) fn run(world: &World, callee: Def) -> Option<Def> {
+    matches!(world.node(callee), Node::Run(_)).then_some(callee)
+}
+
+/// known(c) = true for constants. What is not constant stays: the partial evaluator decides.
+pub(crate) fn known(world: &mut World, value: Def) -> Option<Def> {
+    world.is_constant(value).then(|| world.lit_bool(true))
+}

@@ -1,0 +1,320 @@
+//! The factories of operations: fold first, intern second.
+
+use super::World;
+use crate::fold;
+use crate::layout::{self, Layout};
+use crate::node::{ArithFlags, ArithOp, AsmData, CmpOp, Def, MathOp, Node};
+use crate::types::{Prim, Ty, TyKind};
+
+impl World {
+    /// A literal of a primitive type from its bits.
+    pub fn lit(&mut self, prim: Prim, bits: u64) -> Def {
+        let ty = self.types.prim(prim);
+        self.intern(Node::Lit(prim.canonical(bits)), ty)
+    }
+
+    /// A literal `i32`.
+    pub fn lit_i32(&mut self, value: i32) -> Def {
+        self.lit(Prim::I32, value as u64)
+    }
+
+    /// A literal `u32`; what parts of tuples and structs are numbered by.
+    pub fn lit_u32(&mut self, value: u32) -> Def {
+        self.lit(Prim::U32, u64::from(value))
+    }
+
+    /// A literal `i64`.
+    pub fn lit_i64(&mut self, value: i64) -> Def {
+        self.lit(Prim::I64, value as u64)
+    }
+
+    /// A literal `bool`.
+    pub fn lit_bool(&mut self, value: bool) -> Def {
+        self.lit(Prim::Bool, u64::from(value))
+    }
+
+    /// The null pointer of a pointer type.
+    pub fn null(&mut self, ptr_ty: Ty) -> Def {
+        self.intern(Node::Lit(0), ptr_ty)
+    }
+
+    /// The unit value.
+    pub fn unit(&mut self) -> Def {
+        let unit = self.types.unit();
+        self.aggregate(unit, &[])
+    }
+
+    /// Any value of `ty`.
+    pub fn undef(&mut self, ty: Ty) -> Def {
+        self.intern(Node::Undef, ty)
+    }
+
+    /// `lhs op rhs`, simplified.
+    pub fn arith(&mut self, op: ArithOp, flags: ArithFlags, lhs: Def, rhs: Def) -> Def {
+        let ty = self.ty(lhs);
+        if !self.folding {
+            return self.intern(Node::Arith { op, flags, lhs, rhs }, ty);
+        }
+        let (flags, lhs, rhs) = fold::arith::normalize(self, op, flags, lhs, rhs);
+        match fold::arith::fold(self, op, flags, lhs, rhs) {
+            Some(folded) => folded,
+            None => self.intern(Node::Arith { op, flags, lhs, rhs }, ty),
+        }
+    }
+
+    /// `lhs op rhs`, simplified.
+    pub fn cmp(&mut self, op: CmpOp, lhs: Def, rhs: Def) -> Def {
+        let ty = self.bool_like(self.ty(lhs));
+        if !self.folding {
+            return self.intern(Node::Cmp { op, lhs, rhs }, ty);
+        }
+        let (op, lhs, rhs) = fold::compare::normalize(self, op, lhs, rhs);
+        match fold::compare::cmp(self, op, lhs, rhs, ty) {
+            Some(folded) => folded,
+            None => self.intern(Node::Cmp { op, lhs, rhs }, ty),
+        }
+    }
+
+    /// A mathematical function, simplified.
+    pub fn math(&mut self, op: MathOp, flags: ArithFlags, args: &[Def]) -> Def {
+        let first = self.ty(args[0]);
+        let ty = match op {
+            MathOp::Signbit | MathOp::IsNan | MathOp::IsFinite => self.bool_like(first),
+            _ => first,
+        };
+        match self.when_folding(|world| fold::math::math(world, op, args, ty)) {
+            Some(folded) => folded,
+            None => self.intern_list(args, ty, |args| Node::Math { op, flags, args }),
+        }
+    }
+
+    /// `value as ty`, simplified.
+    pub fn cast(&mut self, ty: Ty, value: Def) -> Def {
+        match self.when_folding(|world| fold::cast::cast(world, ty, value)) {
+            Some(folded) => folded,
+            None => self.intern(Node::Cast(value), ty),
+        }
+    }
+
+    /// The bits of `value` as a `ty`, simplified.
+    pub fn bitcast(&mut self, ty: Ty, value: Def) -> Def {
+        match self.when_folding(|world| fold::cast::bitcast(world, ty, value)) {
+            Some(folded) => folded,
+            None => self.intern(Node::Bitcast(value), ty),
+        }
+    }
+
+    /// `cond ? then : other`, simplified.
+    pub fn select(&mut self, cond: Def, then: Def, other: Def) -> Def {
+        let ty = self.ty(then);
+        match self.when_folding(|world| fold::compare::select(world, cond, then, other)) {
+            Some(folded) => folded,
+            None => self.intern(Node::Select { cond, then, other }, ty),
+        }
+    }
+
+    /// A tuple, struct, array or simd value of type `ty`. One part of a type that
+    /// is no aggregate is that part itself (there are no one-tuples).
+    pub fn aggregate(&mut self, ty: Ty, parts: &[Def]) -> Def {
+        match self.when_folding(|world| fold::aggregate::aggregate(world, ty, parts)) {
+            Some(folded) => folded,
+            None => self.intern_list(parts, ty, Node::Aggregate),
+        }
+    }
+
+    /// The tuple of `parts`; one part is itself.
+    pub fn tuple(&mut self, parts: &[Def]) -> Def {
+        let tys: Vec<Ty> = parts.iter().map(|&part| self.ty(part)).collect();
+        let ty = self.types.tuple(&tys);
+        self.aggregate(ty, parts)
+    }
+
+    /// Part `index` of `agg`, simplified.
+    pub fn extract(&mut self, agg: Def, index: Def) -> Def {
+        let ty = self.part_ty(self.ty(agg), index);
+        match self.when_folding(|world| fold::aggregate::extract(world, agg, index)) {
+            Some(folded) => folded,
+            None => self.intern(Node::Extract { agg, index }, ty),
+        }
+    }
+
+    /// Part number `index` of `agg`, simplified.
+    pub fn extract_at(&mut self, agg: Def, index: u32) -> Def {
+        let index = self.lit_u32(index);
+        self.extract(agg, index)
+    }
+
+    /// `agg` with part `index` replaced, simplified.
+    pub fn insert(&mut self, agg: Def, index: Def, value: Def) -> Def {
+        match self.when_folding(|world| fold::aggregate::insert(world, agg, index, value)) {
+            Some(folded) => folded,
+            None => {
+                let insert = self.intern(Node::Insert { agg, index, value }, self.ty(agg));
+                fold::aggregate::note_insert(self, insert, agg);
+                insert
+            }
+        }
+    }
+
+    /// Option `option` of the enum `ty` with its payload.
+    pub fn variant(&mut self, ty: Ty, option: u32, payload: Def) -> Def {
+        self.intern(Node::Variant { option, payload }, ty)
+    }
+
+    /// The option number of an enum value, as `u32`.
+    pub fn variant_tag(&mut self, value: Def) -> Def {
+        let ty = self.types.prim(Prim::U32);
+        match self.when_folding(|world| fold::aggregate::variant_tag(world, value)) {
+            Some(folded) => folded,
+            None => self.intern(Node::VariantTag(value), ty),
+        }
+    }
+
+    /// The payload of an enum value known to be `option`.
+    pub fn variant_payload(&mut self, option: u32, value: Def) -> Def {
+        let TyKind::Enum(id) = *self.types.kind(self.ty(value)) else {
+            panic!("variant_payload of a value that is no enum");
+        };
+        let ty = self.types.enums[id].options[option as usize].payload;
+        match self.when_folding(|world| fold::aggregate::variant_payload(world, option, value)) {
+            Some(folded) => folded,
+            None => self.intern(Node::VariantPayload { option, value }, ty),
+        }
+    }
+
+    /// The size of `of` as an integer of type `ty`.
+    pub fn size_of(&mut self, ty: Ty, of: Ty) -> Def {
+        let size = self.layout(of).size;
+        match self.when_folding(|world| fold::cast::size(world, ty, size)) {
+            Some(folded) => folded,
+            None => self.intern(Node::SizeOf(of), ty),
+        }
+    }
+
+    /// The alignment of `of` as an integer of type `ty`.
+    pub fn align_of(&mut self, ty: Ty, of: Ty) -> Def {
+        let align = self.layout(of).align;
+        match self.when_folding(|world| fold::cast::size(world, ty, align)) {
+            Some(folded) => folded,
+            None => self.intern(Node::AlignOf(of), ty),
+        }
+    }
+
+    /// `?value`
+    pub fn known(&mut self, value: Def) -> Def {
+        let ty = self.types.bool();
+        match self.when_folding(|world| fold::control::known(world, value)) {
+            Some(folded) => folded,
+            None => self.intern(Node::Known(value), ty),
+        }
+    }
+
+    /// `$value`
+    pub fn hide(&mut self, value: Def) -> Def {
+        let ty = self.ty(value);
+        self.intern(Node::Hide(value), ty)
+    }
+
+    /// `callee`, to be specialised on all arguments.
+    pub fn run(&mut self, callee: Def) -> Def {
+        let ty = self.ty(callee);
+        match self.when_folding(|world| fold::control::run(world, callee)) {
+            Some(folded) => folded,
+            None => self.intern(Node::Run(callee), ty),
+        }
+    }
+
+    /// Reads through `ptr`: the new memory and the value.
+    pub fn load(&mut self, mem: Def, ptr: Def) -> (Def, Def) {
+        if let Some(folded) = self.when_folding(|world| fold::memory::load(world, mem, ptr)) {
+            return folded;
+        }
+        let (pointee, _) = self.types.as_ptr(self.ty(ptr)).expect("load through a pointer");
+        let ty = self.effect_ty(&[pointee]);
+        let load = self.intern(Node::Load { mem, ptr }, ty);
+        (self.extract_at(load, 0), self.extract_at(load, 1))
+    }
+
+    /// Writes through `ptr`: the new memory.
+    pub fn store(&mut self, mem: Def, ptr: Def, value: Def) -> Def {
+        let ty = self.types.mem();
+        match self.when_folding(|world| fold::memory::store(world, mem, ptr, value)) {
+            Some(folded) => folded,
+            None => self.intern(Node::Store { mem, ptr, value }, ty),
+        }
+    }
+
+    /// A local variable of type `ty`: the new memory and its address.
+    pub fn slot(&mut self, mem: Def, ty: Ty) -> (Def, Def) {
+        let ptr = self.types.ptr(ty, 0);
+        let ty = self.effect_ty(&[ptr]);
+        let slot = self.intern(Node::Slot { mem }, ty);
+        (self.extract_at(slot, 0), self.extract_at(slot, 1))
+    }
+
+    /// `count` elements on the heap: the new memory and their address, `&[elem]`.
+    pub fn alloc(&mut self, mem: Def, elem: Ty, count: Def) -> (Def, Def) {
+        let slice = self.types.slice(elem);
+        let ptr = self.types.ptr(slice, 0);
+        let ty = self.effect_ty(&[ptr]);
+        let alloc = self.intern(Node::Alloc { mem, count }, ty);
+        (self.extract_at(alloc, 0), self.extract_at(alloc, 1))
+    }
+
+    /// The address of part `index` of what `ptr` points to, simplified.
+    pub fn lea(&mut self, ptr: Def, index: Def) -> Def {
+        let (pointee, space) = self.types.as_ptr(self.ty(ptr)).expect("lea on a pointer");
+        let part = self.part_ty(pointee, index);
+        let ty = self.types.ptr(part, space);
+        self.intern(Node::Lea { ptr, index }, ty)
+    }
+
+    /// Inline assembly: the new memory and the outputs.
+    pub fn asm(&mut self, mem: Def, asm: AsmData, inputs: &[Def], outputs: &[Ty]) -> (Def, Vec<Def>) {
+        let node = self.asm_node(mem, asm, inputs, outputs);
+        if outputs.is_empty() {
+            return (node, vec![]);
+        }
+        let results = (1..=outputs.len()).map(|i| self.extract_at(node, i as u32)).collect();
+        (self.extract_at(node, 0), results)
+    }
+
+    /// Inline assembly, as `(mem, outputs..)`.
+    pub(crate) fn asm_node(&mut self, mem: Def, asm: AsmData, inputs: &[Def], outputs: &[Ty]) -> Def {
+        let ty = self.effect_ty(outputs);
+        let asm = self.asms.push(asm);
+        let args: Vec<Def> = std::iter::once(mem).chain(inputs.iter().copied()).collect();
+        self.intern_list(&args, ty, |args| Node::Asm { asm, args })
+    }
+
+    /// `(mem, parts..)`
+    pub(crate) fn effect_ty(&mut self, parts: &[Ty]) -> Ty {
+        let all: Vec<Ty> = std::iter::once(self.types.mem()).chain(parts.iter().copied()).collect();
+        self.types.tuple(&all)
+    }
+
+    /// `bool`, or `simd[bool * n]` for a simd type.
+    fn bool_like(&mut self, ty: Ty) -> Ty {
+        let bool = self.types.bool();
+        match *self.types.kind(ty) {
+            TyKind::Simd { lanes, .. } => self.types.simd(bool, lanes),
+            _ => bool,
+        }
+    }
+
+    fn part_ty(&self, ty: Ty, index: Def) -> Ty {
+        let elem = self.types.elem(ty);
+        elem.or_else(|| self.types.part(ty, self.as_lit(index)?))
+            .expect("a literal index within a tuple or struct")
+    }
+
+    /// The layout of a type.
+    pub fn layout(&self, ty: Ty) -> Layout {
+        layout::layout(&self.types, ty)
+    }
+
+    /// What a rule gives, if rules are to be applied.
+    fn when_folding<T>(&mut self, rule: impl FnOnce(&mut World) -> Option<T>) -> Option<T> {
+        if self.folding { rule(self) } else { None }
+    }
+}

@@ -1,0 +1,133 @@
+//! Hash-consing: nodes are found by content and type.
+
+use std::hash::{Hash, Hasher};
+
+use cranelift_entity::EntityRef;
+use rustc_hash::FxHasher;
+
+use super::{NodeData, World, for_each_operand};
+use crate::free::{self, MadeOf};
+use crate::node::{ArithFlags, Def, DefList, Node};
+use crate::types::Ty;
+
+impl World {
+    /// The node with this content; an old one if there is one.
+    pub(crate) fn intern(&mut self, node: Node, ty: Ty) -> Def {
+        let hash = self.hash(node, ty);
+        let same = |&def: &Def| self.nodes[def].ty == ty && self.same(self.nodes[def].node, node);
+        if let Some(&def) = self.interned.find(hash, same) {
+            return def;
+        }
+        let made_of = self.operation_made_of(node);
+        let def = self.nodes.push(NodeData { node, ty, made_of, span: self.span });
+        let World { interned, nodes, pool, .. } = self;
+        interned.insert_unique(hash, def, |&def| hash_node(pool, nodes[def].node, nodes[def].ty));
+        def
+    }
+
+    /// What a new operation is made of.
+    fn operation_made_of(&mut self, node: Node) -> MadeOf {
+        let transparent = free::is_transparent(self, node);
+        let World { nodes, pool, free, .. } = self;
+        let mut mix = free.get_mut().mix(transparent);
+        for_each_operand(pool, node, |operand| mix.add(nodes[operand].made_of));
+        mix.finish()
+    }
+
+    /// As [`World::intern`], for a node with a list of operands.
+    pub(super) fn intern_list(
+        &mut self,
+        operands: &[Def],
+        ty: Ty,
+        node: impl FnOnce(DefList) -> Node,
+    ) -> Def {
+        let start = self.pool.len();
+        self.pool.extend_from_slice(operands);
+        let list = DefList { start: start as u32, len: operands.len() as u32 };
+        let before = self.nodes.len();
+        let def = self.intern(node(list), ty);
+        if self.nodes.len() == before {
+            self.pool.truncate(start);
+        }
+        def
+    }
+
+    fn hash(&self, node: Node, ty: Ty) -> u64 {
+        hash_node(&self.pool, node, ty)
+    }
+
+    fn same(&self, a: Node, b: Node) -> bool {
+        let lists = |a: DefList, b: DefList| self.list(a) == self.list(b);
+        match (a, b) {
+            (Node::Aggregate(a), Node::Aggregate(b)) => lists(a, b),
+            (Node::Math { op, flags, args }, Node::Math { op: op2, flags: flags2, args: args2 }) => {
+                op == op2 && flags == flags2 && lists(args, args2)
+            }
+            (Node::Asm { asm, args }, Node::Asm { asm: asm2, args: args2 }) => {
+                asm == asm2 && lists(args, args2)
+            }
+            (a, b) => Key::of(a) == Key::of(b),
+        }
+    }
+}
+
+/// A node without a list of operands, as plain data to compare and hash.
+#[derive(PartialEq, Eq, Hash)]
+struct Key {
+    tag: std::mem::Discriminant<Node>,
+    small: u32,
+    a: u64,
+    b: u32,
+    c: u32,
+}
+
+impl Key {
+    fn of(node: Node) -> Key {
+        let flags = |flags: ArithFlags| u32::from(flags.wrap) | u32::from(flags.fast) << 1;
+        let (small, a, b, c) = match node {
+            Node::Lit(bits) => (0, bits, 0, 0),
+            Node::Arith { op, flags: f, lhs, rhs } => {
+                ((op as u32) << 2 | flags(f), id(lhs), id(rhs) as u32, 0)
+            }
+            Node::Cmp { op, lhs, rhs } => (op as u32, id(lhs), id(rhs) as u32, 0),
+            Node::Math { op, flags: f, .. } => ((op as u32) << 2 | flags(f), 0, 0, 0),
+            Node::Variant { option, payload } => (option, id(payload), 0, 0),
+            Node::VariantPayload { option, value } => (option, id(value), 0, 0),
+            Node::SizeOf(ty) | Node::AlignOf(ty) => (0, ty.index() as u64, 0, 0),
+            Node::Select { cond: x, then: y, other: z }
+            | Node::Insert { agg: x, index: y, value: z }
+            | Node::Store { mem: x, ptr: y, value: z } => (0, id(x), id(y) as u32, id(z) as u32),
+            Node::Extract { agg: x, index: y }
+            | Node::Load { mem: x, ptr: y }
+            | Node::Alloc { mem: x, count: y }
+            | Node::Lea { ptr: x, index: y } => (0, id(x), id(y) as u32, 0),
+            Node::Cast(x)
+            | Node::Bitcast(x)
+            | Node::VariantTag(x)
+            | Node::Known(x)
+            | Node::Hide(x)
+            | Node::Run(x)
+            | Node::Slot { mem: x } => (0, id(x), 0, 0),
+            Node::Asm { asm, .. } => (0, asm.index() as u64, 0, 0),
+            Node::Cont(cont) => (0, cont.index() as u64, 0, 0),
+            Node::Param { cont, index } => (index, cont.index() as u64, 0, 0),
+            Node::Global(global) => (0, global.index() as u64, 0, 0),
+            Node::Aggregate(_) | Node::Undef => (0, 0, 0, 0),
+        };
+        Key { tag: std::mem::discriminant(&node), small, a, b, c }
+    }
+}
+
+fn id(def: Def) -> u64 {
+    def.index() as u64
+}
+
+fn hash_node(pool: &[Def], node: Node, ty: Ty) -> u64 {
+    let mut hasher = FxHasher::default();
+    ty.hash(&mut hasher);
+    Key::of(node).hash(&mut hasher);
+    if let Node::Aggregate(list) | Node::Math { args: list, .. } | Node::Asm { args: list, .. } = node {
+        pool[list.start as usize..][..list.len as usize].hash(&mut hasher);
+    }
+    hasher.finish()
+}
