@@ -3,7 +3,7 @@
 use cranelift_entity::PrimaryMap;
 use nyala_span::{Diagnostic, Name, Span};
 use nyala_syntax::ast::{self, Dialect};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::errors::Error;
 use crate::infer::Body;
@@ -37,6 +37,9 @@ pub fn check(files: &[CheckFile<'_>]) -> Checked {
     }
     checker.check_items();
     let Checker { program, mut diagnostics, .. } = checker;
+    // A type that is looked at twice is reported once.
+    let mut seen = FxHashSet::default();
+    diagnostics.retain(|it| seen.insert((it.code, it.primary.span, it.message.clone())));
     diagnostics.extend(exhaustive::check(&program));
     diagnostics.extend(constness::check(&program));
     // Warnings about a program that is wrong are often consequences.
@@ -102,6 +105,8 @@ pub(crate) struct FnInfo<'a> {
     pub n_implicit: usize,
     /// How far its result and type are known.
     pub progress: Progress,
+    /// How far its parameters are known.
+    pub declared: Progress,
     /// Whether its body has been checked.
     pub is_checked: bool,
 }

@@ -118,6 +118,7 @@ impl<'a> Checker<'a> {
             params: vec![],
             n_implicit: 0,
             progress: Progress::Open,
+            declared: Progress::Open,
             is_checked: false,
         });
         into.fns.push(id);

@@ -210,7 +210,12 @@ impl<'a> Checker<'a> {
     fn apply_alias(&mut self, id: AliasId, args: &[Ty], path: &ast::Path) -> Ty {
         let tparams = self.aliases[id].tparams.clone();
         let args = self.fit_type_args(args, tparams.len(), path);
-        let Some(ty) = self.aliases[id].ty else { return self.program.types.error() };
+        let Some(ty) = self.aliases[id].ty else {
+            // Only a `typeof` in the alias itself comes here.
+            let name = self.aliases[id].name;
+            self.report(Error::CyclicAlias { name: name.name, span: path.span });
+            return self.program.types.error();
+        };
         let with = substitution(&tparams, &args);
         self.program.types.substitute(ty, &with)
     }

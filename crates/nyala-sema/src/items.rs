@@ -275,7 +275,12 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn declare_fn(&mut self, id: FnId) {
+    /// Finds the type of a function as far as it is written, unless that was done before.
+    pub fn declare_fn(&mut self, id: FnId) {
+        if self.fns[id].declared != Progress::Open {
+            return;
+        }
+        self.fns[id].declared = Progress::Running;
         let (ast, home) = (self.fns[id].ast, self.fns[id].home);
         let tparams = self.declare_tparams(&ast.tparams);
         self.program.fns[id].tparams = tparams.clone();
@@ -288,7 +293,12 @@ impl<'a> Checker<'a> {
             this.body.level -= 1;
             this.body.scopes.exit();
         };
-        if home.in_block { declare(self) } else { self.in_own_body(Body::new(home), declare) }
+        if home.in_block {
+            declare(self)
+        } else {
+            self.in_own_body(Body::new(home), declare)
+        }
+        self.fns[id].declared = Progress::Done;
     }
 
     fn declare_signature(&mut self, id: FnId) {
@@ -301,6 +311,14 @@ impl<'a> Checker<'a> {
             let span = span.map_or(ast.params[early].span, |param| param.span);
             self.report(Error::ImplicitNotLast { span });
         }
+        // For messages until the body is checked.
+        let shown = ast.params.iter().zip(&params).map(|(param, &ty)| tree::Param {
+            pat: tree::Pat { kind: tree::PatKind::Wild, ty, span: param.span },
+            ty,
+            filter: None,
+            span: param.span,
+        });
+        self.program.fns[id].params = shown.collect();
         self.fns[id].params = params;
         match &ast.ret {
             Some(ret) => {

@@ -102,6 +102,11 @@ impl Scopes {
         }
     }
 
+    /// How many scopes are open.
+    pub fn depth(&self) -> usize {
+        self.marks.len()
+    }
+
     /// Defines a name in the innermost scope; gives back what it already is there.
     pub fn define(&mut self, name: Name, def: Def, span: Span, level: u32) -> Result<(), Entry> {
         let depth = self.marks.len() as u32;

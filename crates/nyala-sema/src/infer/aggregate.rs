@@ -290,6 +290,7 @@ impl<'a> Checker<'a> {
         hint: Option<Ty>,
     ) -> Expr {
         let base = self.infer_expr(base, hint);
+        let base = self.auto_deref(base);
         let ty = self.resolve(base.ty);
         match self.program.types.kind(ty).clone() {
             TyKind::Struct(id, args) => {

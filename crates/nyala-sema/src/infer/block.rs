@@ -129,6 +129,7 @@ impl<'a> Checker<'a> {
             }
             ast::Stmt::Expr { expr, .. } => {
                 let expr = self.infer_expr(expr, None);
+                self.sized(expr.ty, expr.span);
                 let jump = self.is_never(expr.ty).then_some(expr.span);
                 into.push(Stmt::Expr(expr));
                 jump
@@ -190,7 +191,6 @@ impl<'a> Checker<'a> {
         let hint = self.resolve(hint?);
         match self.program.types.kind(hint) {
             TyKind::Infer(_) | TyKind::Error | TyKind::Never => None,
-            // An address is taken of the whole, so that it is one slot.
             _ => Some(hint),
         }
     }

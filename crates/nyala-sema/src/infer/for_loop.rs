@@ -62,12 +62,13 @@ impl<'a> Checker<'a> {
         match self.generator(&callee, head.args.len(), ast.pats.len()) {
             Some(Generator::Last { params, body, ret }) => {
                 self.prefer(ret, hint);
-                let args = self.loop_args(&params, head.args);
+                let args = self.loop_args(&callee, &params, head.args);
                 self.loop_last(ast, kind, callee, (params, ret), args, body, head.is_forced, span)
             }
             Some(Generator::Curried { body, inner, params, ret }) => {
                 self.prefer(ret, hint);
-                let args = self.loop_args(&params, head.args);
+                let args = params.iter().zip(head.args);
+                let args = args.map(|(&ty, arg)| self.check_expr(arg, ty, Because::Nothing)).collect();
                 let callee = Callee { expr: callee, params: vec![body], ret: inner };
                 self.loop_curried(ast, kind, callee, (params, ret), args, head.is_forced, span)
             }
@@ -130,8 +131,13 @@ impl<'a> Checker<'a> {
         self.unify(callee.ty, ty);
     }
 
-    fn loop_args(&mut self, params: &[Ty], args: &'a [ast::Expr]) -> Vec<Expr> {
-        args.iter().zip(params).map(|(arg, &ty)| self.check_expr(arg, ty, Because::Nothing)).collect()
+    fn loop_args(&mut self, callee: &Expr, params: &[Ty], args: &'a [ast::Expr]) -> Vec<Expr> {
+        let because = |i| match callee.kind {
+            ExprKind::Fn(id, _) => Because::Param(id, i),
+            _ => Because::Nothing,
+        };
+        let args = args.iter().zip(params).enumerate();
+        args.map(|(i, (arg, &ty))| self.check_expr(arg, ty, because(i))).collect()
     }
 
     #[allow(clippy::too_many_arguments)]

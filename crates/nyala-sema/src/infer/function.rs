@@ -19,9 +19,14 @@ const MAX_DEMAND_DEPTH: usize = 64;
 impl<'a> Checker<'a> {
     /// The type of a function; finds its result if it is not written.
     pub(super) fn fn_type(&mut self, id: FnId, span: Span) -> Ty {
+        // A `typeof` in the type of an item may ask early.
+        if self.fns[id].declared == Progress::Open && self.depth <= MAX_DEMAND_DEPTH {
+            self.declare_fn(id);
+        }
+        let is_declared = self.fns[id].declared == Progress::Done;
         match self.fns[id].progress {
             Progress::Done => {}
-            Progress::Open if self.depth <= MAX_DEMAND_DEPTH => self.check_fn(id),
+            Progress::Open if is_declared && self.depth <= MAX_DEMAND_DEPTH => self.check_fn(id),
             Progress::Open | Progress::Running => {
                 let name = self.program.fns[id].name;
                 self.report(Error::RecursiveResult { name, span });

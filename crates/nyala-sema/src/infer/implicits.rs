@@ -5,8 +5,19 @@ use nyala_syntax::ast;
 
 use crate::checker::Checker;
 use crate::errors::Error;
-use crate::tree::{Expr, ExprKind, Pat, PatKind, StaticId};
+use crate::tree::{Expr, ExprKind, LocalId, Pat, PatKind, StaticId};
 use crate::types::Ty;
+
+/// An implicit value of a body.
+#[derive(Clone, Copy)]
+pub(super) struct Implicit {
+    local: LocalId,
+    ty: Ty,
+    /// How many scopes are open around it.
+    depth: usize,
+    /// How many functions and lambdas are open around it.
+    level: u32,
+}
 
 impl<'a> Checker<'a> {
     /// `summon[T]`
@@ -23,12 +34,7 @@ impl<'a> Checker<'a> {
 
     /// The implicit value of this type; reports it if there is none, or more than one.
     pub(super) fn summon(&mut self, ty: Ty, span: Span) -> Expr {
-        let local = (0..self.body.implicits.len()).rev().find_map(|i| {
-            let candidate = &self.body.implicits[i];
-            let (kind, candidate_ty) = (candidate.kind.clone(), candidate.ty);
-            self.try_unify(candidate_ty, ty).then_some(Expr { kind, ty, span })
-        });
-        if let Some(found) = local {
+        if let Some(found) = self.local_implicit(ty, span) {
             return found;
         }
         let mut module = Some(self.body.home.module);
@@ -38,15 +44,42 @@ impl<'a> Checker<'a> {
                 [] => module = self.modules[id].fallback,
                 [one] => return Expr { kind: ExprKind::Static(one), ty, span },
                 _ => {
-                    let ty = self.shown(ty);
                     let candidates = candidates.iter().map(|&id| self.program.statics[id].span).collect();
-                    self.report(Error::AmbiguousImplicit { ty, span, candidates });
-                    return self.error_expr(span);
+                    return self.ambiguous(ty, span, candidates);
                 }
             }
         }
         let ty = self.shown(ty);
         self.report(Error::NoImplicit { ty, span });
+        self.error_expr(span)
+    }
+
+    /// The implicit value of the innermost scope of the body that has one.
+    fn local_implicit(&mut self, ty: Ty, span: Span) -> Option<Expr> {
+        let mut found: Vec<Implicit> = vec![];
+        for i in (0..self.body.implicits.len()).rev() {
+            let candidate = self.body.implicits[i];
+            if found.first().is_some_and(|innermost| candidate.depth < innermost.depth) {
+                break;
+            }
+            if candidate.level >= self.body.local_floor && self.try_unify(candidate.ty, ty) {
+                found.push(candidate);
+            }
+        }
+        if found.len() > 1 {
+            let spans = found.iter().map(|it| self.program.locals[it.local].span).collect();
+            return Some(self.ambiguous(ty, span, spans));
+        }
+        let one = found.first()?;
+        if one.level < self.body.level {
+            self.program.locals[one.local].is_captured = true;
+        }
+        Some(Expr { kind: ExprKind::Local(one.local), ty, span })
+    }
+
+    fn ambiguous(&mut self, ty: Ty, span: Span, candidates: Vec<Span>) -> Expr {
+        let ty = self.shown(ty);
+        self.report(Error::AmbiguousImplicit { ty, span, candidates });
         self.error_expr(span)
     }
 
@@ -65,8 +98,8 @@ impl<'a> Checker<'a> {
     /// Makes an implicit parameter available to summon.
     pub(super) fn offer_implicit(&mut self, pat: &Pat) {
         if let PatKind::Bind(local, _) = pat.kind {
-            let value = Expr { kind: ExprKind::Local(local), ty: pat.ty, span: pat.span };
-            self.body.implicits.push(value);
+            let (depth, level) = (self.body.scopes.depth(), self.body.level);
+            self.body.implicits.push(Implicit { local, ty: pat.ty, depth, level });
         }
     }
 }

@@ -36,6 +36,7 @@ use crate::scope::{Def, Scopes};
 use crate::tree::{self, FnId, Local, LocalId, StaticId};
 use crate::types::Ty;
 
+use implicits::Implicit;
 use literal::PendingLit;
 use operator::Obligation;
 use unify::Vars;
@@ -59,13 +60,15 @@ pub(crate) struct Body {
     returns: FxHashMap<LocalId, Ty>,
     /// The types written in patterns that have been looked at, by their places.
     pat_types: FxHashMap<Span, Ty>,
+    /// The first local variable of the pattern that is being checked.
+    pattern_start: usize,
     /// Rules that can be checked only when all types are known.
     obligations: Vec<Obligation>,
     /// The nested functions and statics that are part of this body.
     fns: Vec<FnId>,
     statics: Vec<StaticId>,
     /// The implicit values in scope, innermost last.
-    implicits: Vec<tree::Expr>,
+    implicits: Vec<Implicit>,
     /// The variables that the body owns.
     locals: Vec<LocalId>,
     /// The function that is being checked.
@@ -85,6 +88,7 @@ impl Body {
             literals: vec![],
             returns: FxHashMap::default(),
             pat_types: FxHashMap::default(),
+            pattern_start: 0,
             obligations: vec![],
             fns: vec![],
             statics: vec![],

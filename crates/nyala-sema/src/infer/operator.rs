@@ -310,12 +310,13 @@ impl<'a> Checker<'a> {
             }
             UnaryOp::Known => {
                 let value = self.infer_expr(operand, None);
+                self.sized(value.ty, value.span);
                 let ty = self.program.types.bool();
                 Expr { kind: ExprKind::Known(Box::new(value)), ty, span }
             }
             UnaryOp::Hide => {
                 let value = self.infer_expr(operand, hint);
-                let ty = value.ty;
+                let ty = self.sized(value.ty, value.span);
                 Expr { kind: ExprKind::Hide(Box::new(value)), ty, span }
             }
         }

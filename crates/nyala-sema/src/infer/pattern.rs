@@ -1,5 +1,6 @@
 //! Patterns.
 
+use cranelift_entity::EntityRef;
 use nyala_span::Span;
 use nyala_syntax::ast::{self, Ident, LitKind, PatKind as Ast};
 use rustc_hash::FxHashMap;
@@ -8,7 +9,7 @@ use crate::checker::Checker;
 use crate::convert::substitution;
 use crate::errors::{Error, Namespace};
 use crate::scope::Def;
-use crate::tree::{Field, Pat, PatKind};
+use crate::tree::{Field, LocalId, Pat, PatKind};
 use crate::types::{EnumId, StructId, Ty, TyKind};
 
 use super::unify::{Origin, VarKind};
@@ -25,6 +26,11 @@ struct Shape {
 impl<'a> Checker<'a> {
     /// A pattern that matches values of type `ty`; its names go into the innermost scope.
     pub(super) fn check_pat(&mut self, pat: &'a ast::Pat, ty: Ty) -> Pat {
+        self.body.pattern_start = self.program.locals.len();
+        self.pat(pat, ty)
+    }
+
+    fn pat(&mut self, pat: &'a ast::Pat, ty: Ty) -> Pat {
         let span = pat.span;
         match &pat.kind {
             Ast::Bind { is_mut, name, sub } => self.bind_pat(*is_mut, *name, sub.as_deref(), ty, span),
@@ -32,9 +38,9 @@ impl<'a> Checker<'a> {
                 let known = self.body.pat_types.remove(&written.span);
                 let written_ty = known.unwrap_or_else(|| self.convert_sized(written));
                 self.expect_pat_type(ty, written_ty, written.span);
-                self.check_pat(pat, written_ty)
+                self.pat(pat, written_ty)
             }
-            Ast::Paren(inner) => self.check_pat(inner, ty),
+            Ast::Paren(inner) => self.pat(inner, ty),
             Ast::Tuple(parts) => self.tuple_pat(parts, ty, span),
             Ast::Lit { neg, lit } => self.literal_pat(*neg, lit, ty, span),
             Ast::Option { path, args } => self.option_pat(path, args.as_deref(), ty, span),
@@ -71,7 +77,7 @@ impl<'a> Checker<'a> {
         }
         if self.is_anonymous(name) {
             return match sub {
-                Some(sub) => self.check_pat(sub, ty),
+                Some(sub) => self.pat(sub, ty),
                 None => Pat { kind: PatKind::Wild, ty, span },
             };
         }
@@ -79,9 +85,15 @@ impl<'a> Checker<'a> {
         let local = self.new_local(name, ty, is_mut);
         let level = self.body.level;
         if let Err(old) = self.body.scopes.define(name.name, Def::Local(local), name.span, level) {
-            self.report(Error::BoundTwice { name: name.name, span: name.span, first: old.span });
+            let is_own = |id: LocalId| id.index() >= self.body.pattern_start;
+            match old.def {
+                Def::Local(id) if is_own(id) => {
+                    self.report(Error::BoundTwice { name: name.name, span: name.span, first: old.span });
+                }
+                _ => self.report_redefinition(name.name, name.span, old.span),
+            }
         }
-        let sub = sub.map(|sub| Box::new(self.check_pat(sub, ty)));
+        let sub = sub.map(|sub| Box::new(self.pat(sub, ty)));
         Pat { kind: PatKind::Bind(local, sub), ty, span }
     }
 
@@ -102,7 +114,7 @@ impl<'a> Checker<'a> {
                 vec![self.program.types.error(); parts.len()]
             }
         };
-        let parts = parts.iter().zip(tys).map(|(part, ty)| self.check_pat(part, ty)).collect();
+        let parts = parts.iter().zip(tys).map(|(part, ty)| self.pat(part, ty)).collect();
         Pat { kind: PatKind::Parts(parts), ty, span }
     }
 
@@ -119,7 +131,7 @@ impl<'a> Checker<'a> {
                 self.program.types.error()
             }
         };
-        let parts = parts.iter().map(|part| self.check_pat(part, elem)).collect();
+        let parts = parts.iter().map(|part| self.pat(part, elem)).collect();
         Pat { kind: PatKind::Parts(parts), ty, span }
     }
 
@@ -156,7 +168,7 @@ impl<'a> Checker<'a> {
         let Some(shape) = self.shape(path) else {
             for arg in args {
                 let error = self.program.types.error();
-                self.check_pat(arg, error);
+                self.pat(arg, error);
             }
             return self.error_pat(span);
         };
@@ -172,7 +184,7 @@ impl<'a> Checker<'a> {
         let error = self.program.types.error();
         let check = |(i, arg): (usize, &'a ast::Pat)| {
             let ty = shape.fields.get(i).map_or(error, |&(_, ty)| ty);
-            (i as u32, self.check_pat(arg, ty))
+            (i as u32, self.pat(arg, ty))
         };
         let fields: Vec<(u32, Pat)> = args.iter().enumerate().map(check).collect();
         let kind = match shape.option {
@@ -240,7 +252,7 @@ impl<'a> Checker<'a> {
         let error = self.program.types.error();
         let Some(shape) = self.shape(path) else {
             for field in fields {
-                self.check_pat(&field.pat, error);
+                self.pat(&field.pat, error);
             }
             return self.error_pat(span);
         };
@@ -253,7 +265,7 @@ impl<'a> Checker<'a> {
             let Ident { name, span } = field.name;
             let number = numbers.get(&name).copied();
             let field_ty = number.map_or(error, |number| shape.fields[number].1);
-            let pat = self.check_pat(&field.pat, field_ty);
+            let pat = self.pat(&field.pat, field_ty);
             match number {
                 None => {
                     let ty = self.shown(shape.ty);

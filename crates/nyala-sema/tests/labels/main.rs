@@ -29,6 +29,9 @@ fn check_labels(source: &str) {
         let is_expected = labels.iter().any(|label| is_error_label(label, error));
         assert!(is_expected, "{}: {}\n{error:#?}", map.describe(error.primary.span), error.message);
     }
+    if errors.is_empty() {
+        assert_all_known(&checked.program);
+    }
     for label in labels {
         match label.text.strip_prefix("error: ") {
             Some(text) => {
@@ -40,6 +43,20 @@ fn check_labels(source: &str) {
                 assert_eq!(found.as_deref(), Some(&*label.text), "at {}", map.describe(label.span));
             }
         }
+    }
+}
+
+/// A program without errors has no type that is unknown or wrong.
+fn assert_all_known(program: &Program) {
+    let assert_known = |ty, span: Span| {
+        let info = program.types.info(ty);
+        assert!(!info.has_error && !info.has_infer, "{} at {span:?}", program.types.display(ty));
+    };
+    program.locals.values().for_each(|local| assert_known(local.ty, local.span));
+    program.fns.values().for_each(|function| assert_known(function.ty, function.span));
+    program.statics.values().for_each(|it| assert_known(it.ty, it.span));
+    for root in visit::roots(program) {
+        visit::walk(root, |expr| assert_known(expr.ty, expr.span));
     }
 }
 

@@ -59,9 +59,9 @@ struct S { x: i32, x: f32 }
 enum E { A, A }
 //          ^ error: `A` is defined twice
 fn g(a: i32, a: f32) -> () {}
-//           ^ error: `a` is bound twice
+//           ^ error: `a` is defined twice
 fn h() -> () { let x = 1; let x = 2; }
-//                            ^ error: `x` is bound twice
+//                            ^ error: `x` is defined twice
 fn i() -> i32 { _ }
 //              ^ error: `_` is anonymous
 fn j() -> () { break() }
