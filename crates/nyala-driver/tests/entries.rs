@@ -2,6 +2,7 @@
 //! reported with its code, and the others are not.
 
 use nyala_driver::{Options, Session, explain, explained_codes, pipeline};
+use nyala_interp::Io;
 
 /// The blocks marked `impala`.
 fn examples(entry: &str) -> Vec<&str> {
@@ -36,6 +37,38 @@ fn check_entry(code: &str, complaints: &mut Vec<String>) {
 /// (E0484) is found by an earlier stage already.
 fn is_from_compiling(code: &str) -> bool {
     !["E0484", "E095", "E096", "E097"].iter().any(|other| code.starts_with(other))
+}
+
+/// Whether a program from source text can earn this code by running. E0973 and E0978 are
+/// mistakes of the compiler, and E0977 is one of the system.
+fn is_from_running(code: &str) -> bool {
+    let is_run_time = ["E095", "E096", "E097"].iter().any(|run_time| code.starts_with(run_time));
+    is_run_time && !["E0973", "E0977", "E0978"].contains(&code)
+}
+
+/// What the interpreter reports for a program.
+fn reported_by_running(text: &str) -> Vec<(&'static str, String)> {
+    let mut session = Session::new(Options::default());
+    session.add_text("example.impala", text);
+    if let Some(world) = pipeline::emit(&mut session) {
+        let options = nyala_interp::Options { steps: Some(1_000_000), leaks: true, ..Default::default() };
+        let io = Io { output: &mut std::io::sink(), input: &mut std::io::empty(), nanos: &mut || 0 };
+        pipeline::interp(&mut session, &world, &options, io);
+    }
+    session.diagnostics.into_iter().map(|found| (found.code.0, found.message)).collect()
+}
+
+#[test]
+fn examples_of_run_time_errors_give_what_their_entry_says() {
+    let mut complaints = vec![];
+    for code in explained_codes().filter(|code| is_from_running(code)) {
+        let examples = examples(explain(code).expect("it is listed"));
+        let found = examples.first().map(|example| reported_by_running(example)).unwrap_or_default();
+        if !found.iter().any(|(found, _)| *found == code) {
+            complaints.push(format!("{code}: the example gives {found:?}"));
+        }
+    }
+    assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
 }
 
 #[test]

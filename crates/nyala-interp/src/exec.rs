@@ -248,7 +248,7 @@ impl Machine<'_, '_> {
                     let value = self.program.consts[index as usize].clone();
                     self.set(dst, value);
                 }
-                Op::Closure { dst, block } => self.closure(scope, dst, block),
+                Op::Closure { dst, block } => self.closure(scope, dst, block)?,
                 Op::Load { dst, ptr, shape } => {
                     let addr = self.address(ptr)?;
                     let value = self.memory.load(addr, &scope.shapes[shape as usize])?;
@@ -371,7 +371,8 @@ impl Machine<'_, '_> {
 
     // ---- Closures and local variables ---------------------------------------------
 
-    fn closure(&mut self, scope: &Scope, dst: Reg, block: u32) {
+    fn closure(&mut self, scope: &Scope, dst: Reg, block: u32) -> Checked<()> {
+        self.memory.check_closures(Closure::bytes_of_all())?;
         let target = &scope.blocks[block as usize];
         let mut closure = Closure::new(Code::Block(Place { scope: scope.id, block }));
         closure.maker = Some(Place { scope: scope.id, block: self.block });
@@ -383,6 +384,7 @@ impl Machine<'_, '_> {
             closure.keeps = Some(Box::new(Keeps { activation: self.activation.clone(), _slots: slots }));
         }
         self.set(dst, Value::Fn(Rc::new(closure)));
+        Ok(())
     }
 
     fn slot(&mut self, scope: &Scope, block: &Block, dst: Reg, shape: u32) -> Checked<()> {

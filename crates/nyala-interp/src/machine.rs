@@ -224,7 +224,8 @@ impl<'w, 'io> Machine<'w, 'io> {
                 self.args.extend(results);
                 self.call_value(callee)
             }
-            Ret::None => malformed("a function without continuation returned"),
+            // It was declared not to return.
+            Ret::None => Err(Box::new(ErrorKind::Unreachable)),
         }
     }
 

@@ -13,6 +13,10 @@ use crate::errors::{Checked, ErrorKind, malformed};
 use crate::machine::Machine;
 use crate::value::Value;
 
+/// The most parts of an aggregate that is a value rather than in memory; asking
+/// for more is like asking for too much memory.
+const MAX_PARTS: usize = 1 << 26;
+
 impl Machine<'_, '_> {
     /// The value of an operation from those of its operands.
     pub(crate) fn pure(&mut self, def: Def, args: &[Value]) -> Checked<Value> {
@@ -103,7 +107,7 @@ impl Machine<'_, '_> {
     fn insert(&self, ty: Ty, agg: &Value, index: i64, value: &Value) -> Checked<Value> {
         let mut parts = match agg {
             Value::Agg(parts) => parts.clone(),
-            Value::Undef => Rc::new(vec![Value::Undef; self.n_parts(ty)]),
+            Value::Undef => Rc::new(vec![Value::Undef; self.n_parts(ty)?]),
             _ => return malformed("a part of what has no parts"),
         };
         let len = parts.len();
@@ -115,14 +119,18 @@ impl Machine<'_, '_> {
         Ok(Value::Agg(parts))
     }
 
-    fn n_parts(&self, ty: Ty) -> usize {
+    fn n_parts(&self, ty: Ty) -> Checked<usize> {
         let types = &self.program.world.types;
-        match types.kind(ty) {
+        let n_parts = match types.kind(ty) {
             TyKind::Tuple(parts) => parts.len(),
             TyKind::Struct(id) => types.structs[*id].fields.len(),
             TyKind::Array { len, .. } => *len as usize,
             TyKind::Simd { lanes, .. } => *lanes as usize,
             _ => 0,
+        };
+        match n_parts > MAX_PARTS {
+            true => Err(Box::new(ErrorKind::OutOfMemory { size: self.program.world.layout(ty).size })),
+            false => Ok(n_parts),
         }
     }
 }

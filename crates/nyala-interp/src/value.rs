@@ -8,10 +8,11 @@
 //!
 //! # Invariants
 //!
+//! * Every closure is made by [`Closure::new`], which counts it.
 //! * Dropping a value never recurses on the length of a chain of closures: a
 //!   million return continuations, each holding the next, are dropped in a loop.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use nyala_ir::{Cont, Prim};
@@ -95,8 +96,20 @@ pub struct Closure {
     pub(crate) keeps: Option<Box<Keeps>>,
 }
 
+thread_local! {
+    /// How many closures there are. They are counted here and not in the machine,
+    /// because dropping one has no access to the machine.
+    static CLOSURES: Cell<u64> = const { Cell::new(0) };
+}
+
 impl Closure {
+    /// About how many bytes all closures take.
+    pub(crate) fn bytes_of_all() -> u64 {
+        CLOSURES.get() * size_of::<Closure>() as u64
+    }
+
     pub(crate) fn new(code: Code) -> Closure {
+        CLOSURES.set(CLOSURES.get() + 1);
         Closure { code, maker: None, task: 0, captured: SmallVec::new(), keeps: None }
     }
 
@@ -193,6 +206,7 @@ impl Drop for SlotToken {
 
 impl Drop for Closure {
     fn drop(&mut self) {
+        CLOSURES.set(CLOSURES.get() - 1);
         let holds_more = |value: &Value| matches!(value, Value::Fn(_) | Value::Agg(_));
         if self.captured.iter().any(holds_more) {
             drop_all(std::mem::take(&mut self.captured).into_iter().collect());

@@ -99,6 +99,15 @@ impl Memory {
         }
     }
 
+    /// Closures count too: endless recursion is a chain of them.
+    #[inline]
+    pub(crate) fn check_closures(&self, size: u64) -> Checked<()> {
+        match self.used.saturating_add(size) > self.limit {
+            true => Err(Box::new(ErrorKind::OutOfMemory { size })),
+            false => Ok(()),
+        }
+    }
+
     /// New memory, uninitialised; gives its address.
     pub(crate) fn allocate(&mut self, size: u64, align: u64, kind: MemoryKind, made: Span) -> Checked<u64> {
         let fits = size < (1 << WINDOW_BITS) - 2 * GAP - align.min(1 << 30);
