@@ -31,6 +31,17 @@ pub struct References {
 impl References {
     /// From `roots` on.
     pub fn from_roots(world: &World, roots: &[Cont]) -> References {
+        References::new(world, roots, |_| true)
+    }
+
+    /// From `entry` on, but not beyond other continuations that depend on no
+    /// parameter: nothing nested in the entry, and nothing that it needs from
+    /// outside, is behind those.
+    pub fn within(world: &World, entry: Cont) -> References {
+        References::new(world, &[entry], |cont| cont == entry || !world.is_top_level(cont))
+    }
+
+    fn new(world: &World, roots: &[Cont], looks_into: impl Fn(Cont) -> bool) -> References {
         let mut nodes = vec![];
         let mut index = FxHashMap::default();
         let mut number = |def: Def, nodes: &mut Vec<Def>| {
@@ -43,6 +54,10 @@ impl References {
         let roots: Vec<usize> = roots.iter().map(|&root| number(world.cont_def(root), &mut nodes)).collect();
         let mut from = 0;
         while let Some(&def) = nodes.get(from) {
+            if world.as_cont(def).is_some_and(|cont| !looks_into(cont)) {
+                from += 1;
+                continue;
+            }
             for_each_mention(world, def, |mentioned| match world.node(mentioned) {
                 Node::Param { .. } => uses.push((from, mentioned)),
                 Node::Cont(_) => edges.push((from, number(mentioned, &mut nodes))),

@@ -44,7 +44,7 @@ impl Scope {
     /// back to its head), that is another activation, with values of its own: it
     /// stays outside, and so do the values that it needs.
     pub fn lifting(world: &World, entry: Cont, lifted: &[Def]) -> Scope {
-        let refs = References::from_roots(world, &[entry]);
+        let refs = References::within(world, entry);
         let is_member = members(world, &refs, lifted);
         let (free, bound) = free_and_bound_uses(world, &refs);
         let mut captures = captures(world, &refs, &free, &bound, &is_member);
@@ -258,7 +258,7 @@ impl Nesting {
     /// The nesting of what `entry` can reach. Uses of parameters from further
     /// outside are overlooked, so the entry is at the top.
     pub fn within(world: &World, entry: Cont) -> Nesting {
-        Nesting::of(world, &References::from_roots(world, &[entry]))
+        Nesting::of(world, &References::within(world, entry))
     }
 
     /// The nesting of a program that is also entered at `entry`, exported or not.
