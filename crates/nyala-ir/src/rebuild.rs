@@ -3,7 +3,7 @@
 //! Rewrites go through the factories, so what has become known folds on the way.
 
 use crate::node::{Def, Node};
-use crate::types::TyKind;
+use crate::types::{Ty, TyKind};
 use crate::world::World;
 
 impl World {
@@ -11,8 +11,17 @@ impl World {
     /// operands are themselves. An effect that simplifies away gives the tuple of
     /// its parts, so that taking it apart gives those.
     pub fn rebuild(&mut self, def: Def, operands: &[Def]) -> Def {
-        let ty = self.ty(def);
-        match (self.node(def), operands) {
+        match self.node(def) {
+            Node::Cont(_) | Node::Param { .. } | Node::Global(_) => def,
+            node => self.rebuild_as(node, self.ty(def), operands),
+        }
+    }
+
+    /// As [`World::rebuild`], for a node of another world with the same types (see
+    /// [`World::with_types_of`]) that is no continuation, parameter or global.
+    pub fn rebuild_as(&mut self, node: Node, ty: Ty, operands: &[Def]) -> Def {
+        match (node, operands) {
+            (Node::Lit(_) | Node::Undef, []) => self.intern(node, ty),
             (Node::Arith { op, flags, .. }, &[lhs, rhs]) => self.arith(op, flags, lhs, rhs),
             (Node::Cmp { op, .. }, &[lhs, rhs]) => self.cmp(op, lhs, rhs),
             (Node::Math { op, flags, .. }, args) => self.math(op, flags, args),
@@ -31,21 +40,21 @@ impl World {
             (Node::Hide(_), &[value]) => self.hide(value),
             (Node::Run(_), &[callee]) => self.run(callee),
             (Node::Lea { .. }, &[ptr, index]) => self.lea(ptr, index),
-            _ => self.rebuild_effect(def, operands),
+            _ => self.rebuild_effect(node, ty, operands),
         }
     }
 
-    fn rebuild_effect(&mut self, def: Def, operands: &[Def]) -> Def {
-        let result = self.types.part(self.ty(def), 1);
-        match (self.node(def), operands) {
+    fn rebuild_effect(&mut self, node: Node, ty: Ty, operands: &[Def]) -> Def {
+        let result = self.types.part(ty, 1);
+        match (node, operands) {
             (Node::Store { .. }, &[mem, ptr, value]) => self.store(mem, ptr, value),
             (Node::Load { .. }, &[mem, ptr]) => {
                 let (mem, value) = self.load(mem, ptr);
                 self.rejoin(&[mem, value])
             }
             (Node::Slot { .. }, &[mem]) => {
-                let (ty, _) = result.and_then(|ty| self.types.as_ptr(ty)).expect("a slot gives a pointer");
-                let (mem, ptr) = self.slot(mem, ty);
+                let (pointee, _) = result.and_then(|ty| self.types.as_ptr(ty)).expect("a slot gives a pointer");
+                let (mem, ptr) = self.slot(mem, pointee);
                 self.rejoin(&[mem, ptr])
             }
             (Node::Alloc { .. }, &[mem, count]) => {
@@ -55,7 +64,7 @@ impl World {
                 self.rejoin(&[mem, ptr])
             }
             (Node::Asm { asm, .. }, &[mem, ref inputs @ ..]) => {
-                let outputs: Vec<_> = match self.types.kind(self.ty(def)) {
+                let outputs: Vec<_> = match self.types.kind(ty) {
                     TyKind::Tuple(parts) => parts[1..].to_vec(),
                     _ => vec![],
                 };
@@ -63,7 +72,6 @@ impl World {
                 let parts: Vec<Def> = std::iter::once(mem).chain(results).collect();
                 self.rejoin(&parts)
             }
-            (_, []) => def,
             (node, _) => panic!("{node:?} does not have {} operands", operands.len()),
         }
     }

@@ -102,6 +102,12 @@ impl World {
         }
     }
 
+    /// The empty program with the types and the inline assembly of `other`, so that
+    /// a type means the same in both.
+    pub fn with_types_of(other: &World) -> World {
+        World { types: other.types.clone(), asms: other.asms.clone(), ..World::new() }
+    }
+
     /// Whether factories simplify. Without folding they build exactly the node that
     /// is asked for; the parser of the text form works so.
     pub fn set_folding(&mut self, folding: bool) {

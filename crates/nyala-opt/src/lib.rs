@@ -4,8 +4,10 @@
 //!
 //! * [`mangle`]: the one operation that copies continuations, under new
 //!   parameters; inlining, specialisation, loop peeling and unrolling, closure
-//!   elimination and outlining are all uses of it.
+//!   elimination and outlining are all uses of it;
+//! * [`partial_eval`]: removes abstraction at compile time, steered by filters.
 
 pub mod mangle;
+pub mod partial_eval;
 
 pub use mangle::{Mangling, mangle, mangle_group};
