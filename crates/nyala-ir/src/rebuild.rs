@@ -53,7 +53,8 @@ impl World {
                 self.rejoin(&[mem, value])
             }
             (Node::Slot { .. }, &[mem]) => {
-                let (pointee, _) = result.and_then(|ty| self.types.as_ptr(ty)).expect("a slot gives a pointer");
+                let (pointee, _) =
+                    result.and_then(|ty| self.types.as_ptr(ty)).expect("a slot gives a pointer");
                 let (mem, ptr) = self.slot(mem, pointee);
                 self.rejoin(&[mem, ptr])
             }

@@ -223,7 +223,8 @@ impl<'a> Engine<'a> {
 
     /// The values of captures and parameters.
     fn env(&self, instance: &Instance, args: &[Def]) -> Env {
-        let captures = self.plan.captures(instance.old).iter().copied().zip(instance.captured.iter().copied());
+        let captures =
+            self.plan.captures(instance.old).iter().copied().zip(instance.captured.iter().copied());
         let params = self.old.cont(instance.old).params.iter().copied().zip(args.iter().copied());
         captures.chain(params).collect()
     }
@@ -293,7 +294,8 @@ impl<'a> Engine<'a> {
         let emit = |callee: Def, args: Vec<Def>| Next::Emit(Call { callee, args, span: call.span });
         let as_is = |engine: &mut Self| {
             // A forced call that nothing could be done about may be possible in a later round.
-            let callee = if forced && !engine.options.is_final { engine.new.run(call.callee) } else { call.callee };
+            let callee =
+                if forced && !engine.options.is_final { engine.new.run(call.callee) } else { call.callee };
             emit(callee, call.args.clone())
         };
         let Some(callee) = self.new.as_cont(call.callee) else { return as_is(self) };
@@ -387,7 +389,8 @@ impl<'a> Engine<'a> {
         let args = call.args.iter().zip(reasons);
         let staying = args.clone().filter(|(_, reason)| reason.is_none());
         let tys: Vec<Ty> = staying.map(|(&arg, _)| self.new.ty(arg)).collect();
-        let orders: Vec<u32> = tys.into_iter().map(|ty| self.new.types.order(ty)).filter(|&order| order > 0).collect();
+        let orders: Vec<u32> =
+            tys.into_iter().map(|ty| self.new.types.order(ty)).filter(|&order| order > 0).collect();
         let fixed = args.filter(|(_, reason)| reason.is_some()).map(|(&arg, _)| arg);
         let fixed: Vec<Def> = instance.parts().chain(fixed).collect();
         orders.len() <= 1
@@ -433,7 +436,10 @@ impl<'a> Engine<'a> {
         let mut at = clone;
         while let Some((from, span)) = self.parents[at] {
             let instance = self.instances[at].as_ref().expect("specialised continuations are instances");
-            let fixed = instance.fixed.iter().map(|fixed| fixed.map(|def| nyala_ir::text::print_node(&self.new, def)));
+            let fixed = instance
+                .fixed
+                .iter()
+                .map(|fixed| fixed.map(|def| nyala_ir::text::print_node(&self.new, def)));
             chain.push((self.old.cont(instance.old).name, span, fixed.collect()));
             at = from;
             if chain.len() == Exhausted::MAX_CHAIN {
@@ -446,7 +452,8 @@ impl<'a> Engine<'a> {
     fn record(&mut self, instance: &Instance, call: &Call, reasons: &[Option<Reason>], outcome: Outcome) {
         if self.options.explain {
             let open = instance.fixed.iter().enumerate().filter(|(_, fixed)| fixed.is_none()).map(|(i, _)| i);
-            let reasons = open.zip(reasons).filter_map(|(i, reason)| reason.map(|reason| (i, reason))).collect();
+            let reasons =
+                open.zip(reasons).filter_map(|(i, reason)| reason.map(|reason| (i, reason))).collect();
             self.events.push(Event { span: call.span, callee: instance.old, reasons, outcome });
         }
     }
@@ -503,7 +510,10 @@ impl<'a> Engine<'a> {
         match self.old.node(old) {
             Node::Cont(cont) => self.cont(cont, env),
             Node::Global(global) => self.new_global(global),
-            Node::Param { cont, index } => panic!("parameter {index} of `{}` has no value here: the plan is wrong", self.old.cont(cont).name),
+            Node::Param { cont, index } => panic!(
+                "parameter {index} of `{}` has no value here: the plan is wrong",
+                self.old.cont(cont).name
+            ),
             Node::Known(_) if self.options.is_final => self.new.lit_bool(false),
             Node::Known(value) => {
                 let value = self.value(value, env).expect("operands come first");
@@ -676,7 +686,9 @@ impl<'a> Engine<'a> {
 
     fn for_each_part(&self, def: Def, each: impl FnMut(Def)) {
         match self.new.node(def) {
-            Node::Cont(cont) => self.instances[cont].iter().flat_map(|instance| instance.parts()).for_each(each),
+            Node::Cont(cont) => {
+                self.instances[cont].iter().flat_map(|instance| instance.parts()).for_each(each)
+            }
             _ => self.new.for_each_operand(def, each),
         }
     }
@@ -708,7 +720,10 @@ enum Next {
 /// The values of all parameters: those fixed, and `args` for the others.
 fn merge(fixed: &[Option<Def>], args: &[Def]) -> Vec<Def> {
     let mut args = args.iter().copied();
-    fixed.iter().map(|fixed| fixed.or_else(|| args.next()).expect("an argument for each open parameter")).collect()
+    fixed
+        .iter()
+        .map(|fixed| fixed.or_else(|| args.next()).expect("an argument for each open parameter"))
+        .collect()
 }
 
 /// What becomes fixed besides what is, and the arguments that are left.

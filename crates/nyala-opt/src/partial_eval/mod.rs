@@ -131,7 +131,8 @@ impl Exhausted {
     const MAX_CHAIN: usize = 8;
 
     fn into_diagnostic(self, budget: Budget) -> Diagnostic {
-        let (name, span) = self.chain.first().map_or((Name::new("?"), Span::NONE), |&(name, span, _)| (name, span));
+        let (name, span) =
+            self.chain.first().map_or((Name::new("?"), Span::NONE), |&(name, span, _)| (name, span));
         let message = format!("partial evaluation of `{name}` does not come to an end");
         let mut diagnostic = Diagnostic::warning(Code("W0900"), span, message)
             .with_label("this call is specialised again and again")

@@ -195,6 +195,7 @@ impl Collector {
 /// The nodes that the body and the filter of `cont` mention directly.
 fn mentioned(world: &World, cont: Cont) -> impl Iterator<Item = Def> + '_ {
     let data = world.cont(cont);
-    let body = data.body.iter().flat_map(|body| std::iter::once(body.callee).chain(body.args.iter().copied()));
+    let body =
+        data.body.iter().flat_map(|body| std::iter::once(body.callee).chain(body.args.iter().copied()));
     body.chain(data.filter.iter().copied())
 }
