@@ -6,10 +6,14 @@
 
 use nyala_ir::{Cont, Def};
 use nyala_sema::tree::{Coercion, Expr, ExprKind, LocalId, Param};
+use nyala_span::Span;
 
 use crate::errors::LowerError;
 use crate::instance::Binding;
 use crate::lowerer::Lowerer;
+
+/// Something in a filter that is no node.
+struct ImpureAt(Span);
 
 impl<'p> Lowerer<'p> {
     /// Sets the filters of a function's continuation; `filter` is for what it returns to.
@@ -43,22 +47,27 @@ impl<'p> Lowerer<'p> {
         let Some(filter) = filter else { return self.world.lit_bool(false) };
         match self.pure(filter) {
             Ok(node) => node,
-            Err(error) => {
-                self.errors.push(error);
+            Err(ImpureAt(at)) => {
+                // The filter of a whole function is the filter of each parameter too.
+                let same =
+                    |error: &LowerError| matches!(error, LowerError::ImpureFilter { at: old } if *old == at);
+                if !self.errors.iter().any(same) {
+                    self.errors.push(LowerError::ImpureFilter { at });
+                }
                 self.world.lit_bool(false)
             }
         }
     }
 
     /// The node of an expression without effects.
-    fn pure(&mut self, expr: &'p Expr) -> Result<Def, LowerError> {
+    fn pure(&mut self, expr: &'p Expr) -> Result<Def, ImpureAt> {
         self.at(expr.span);
         match &expr.kind {
             ExprKind::Lit(bits) => Ok(self.literal(expr.ty, *bits)),
             ExprKind::Str(text) => Ok(self.string(text)),
             ExprKind::Fn(id, args) => Ok(self.fn_value(*id, args, expr.span)),
             ExprKind::Local(local) => self.pure_local(expr, *local),
-            ExprKind::Static(id) => self.static_value(*id).ok_or(LowerError::ImpureFilter { at: expr.span }),
+            ExprKind::Static(id) => self.static_value(*id).ok_or(ImpureAt(expr.span)),
             ExprKind::Field { base, index } => {
                 let base = self.pure(base)?;
                 Ok(self.world.extract_at(base, *index))
@@ -91,7 +100,7 @@ impl<'p> Lowerer<'p> {
         }
     }
 
-    fn pure_rest(&mut self, expr: &'p Expr) -> Result<Def, LowerError> {
+    fn pure_rest(&mut self, expr: &'p Expr) -> Result<Def, ImpureAt> {
         match &expr.kind {
             ExprKind::Cast(inner) => {
                 let (value, ty) = (self.pure(inner)?, self.ty(expr.ty));
@@ -108,18 +117,18 @@ impl<'p> Lowerer<'p> {
             }
             ExprKind::Block { stmts, value: Some(value) } if stmts.is_empty() => self.pure(value),
             ExprKind::Call(call) => {
-                let op = self.direct_op(call).ok_or(LowerError::ImpureFilter { at: expr.span })?;
+                let op = self.direct_op(call).ok_or(ImpureAt(expr.span))?;
                 let args = call.args.iter().map(|arg| self.pure(arg)).collect::<Result<Vec<Def>, _>>()?;
-                self.op_node(expr, &op, &args).ok_or(LowerError::ImpureFilter { at: expr.span })
+                self.op_node(expr, &op, &args).ok_or(ImpureAt(expr.span))
             }
-            _ => Err(LowerError::ImpureFilter { at: expr.span }),
+            _ => Err(ImpureAt(expr.span)),
         }
     }
 
-    fn pure_local(&mut self, expr: &Expr, local: LocalId) -> Result<Def, LowerError> {
+    fn pure_local(&mut self, expr: &Expr, local: LocalId) -> Result<Def, ImpureAt> {
         match self.binding(local) {
             Some(Binding::Value(value) | Binding::Return(value)) => Ok(value),
-            _ => Err(LowerError::ImpureFilter { at: expr.span }),
+            _ => Err(ImpureAt(expr.span)),
         }
     }
 }

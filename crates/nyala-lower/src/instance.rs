@@ -195,17 +195,27 @@ impl<'p> Lowerer<'p> {
         Some(self.cn(&parts, None))
     }
 
-    /// Reports a nested function that is used before what it captures exists.
-    /// See Note [Why nested functions are lowered late].
+    /// Reports a nested function that is used before what it captures exists, itself
+    /// or through other nested functions. See Note [Why nested functions are lowered late].
     fn check_captures(&mut self, id: FnId, at: Span) {
         let (mut stack, mut seen) = (vec![id], FxHashSet::from_iter([id]));
+        let mut all_exist = true;
         while let Some(next) = stack.pop() {
+            let around = self.program.fns[next].parent.and_then(|parent| self.instance_around(parent));
+            let key = around.map(|around| (next, around));
+            if key.is_some_and(|key| self.captures_exist.contains(&key)) {
+                continue;
+            }
             let Some(captures) = self.facts.captures(next) else { continue };
             for &local in &captures.locals {
+                if self.binding(local).is_some() {
+                    continue;
+                }
+                all_exist = false;
                 let owner = self.facts.owner(local);
-                let is_of_caller = owner
-                    .is_some_and(|owner| !seen.contains(&owner) && self.instance_around(owner).is_some());
-                if is_of_caller && self.binding(local).is_none() {
+                // What belongs to a function that is entered on the way exists by then.
+                if owner.is_some_and(|owner| !seen.contains(&owner) && self.instance_around(owner).is_some())
+                {
                     let (function, variable) = (self.program.fns[id].name, self.program.locals[local].name);
                     let bound_at = self.program.locals[local].span;
                     self.errors.push(LowerError::UsedTooEarly { function, variable, at, bound_at });
@@ -213,6 +223,11 @@ impl<'p> Lowerer<'p> {
                 }
             }
             stack.extend(captures.fns.iter().filter(|&&called| seen.insert(called)));
+        }
+        if all_exist {
+            let around = |id: FnId| Some((id, self.instance_around(self.program.fns[id].parent?)?));
+            let checked: Vec<_> = seen.into_iter().filter_map(around).collect();
+            self.captures_exist.extend(checked);
         }
     }
 }

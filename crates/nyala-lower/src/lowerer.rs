@@ -5,10 +5,10 @@ use std::rc::Rc;
 
 use cranelift_entity::PrimaryMap;
 use nyala_ir::{Def, World};
-use nyala_sema::tree::{Linkage, Program, StaticId};
+use nyala_sema::tree::{FnId, Linkage, Program, StaticId};
 use nyala_sema::types as sema;
 use nyala_span::{Diagnostic, Span};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::LowerOptions;
 use crate::errors::LowerError;
@@ -34,6 +34,8 @@ pub(crate) struct Lowerer<'p> {
     pub(crate) fn_values: FxHashMap<InstanceKey, Def>,
     /// Instances whose continuation exists but has no body yet.
     pub(crate) pending: VecDeque<InstanceId>,
+    /// Nested functions whose captured variables exist, in an instance around them.
+    pub(crate) captures_exist: FxHashSet<(FnId, InstanceId)>,
     /// How many generic instances there are.
     pub(crate) generic_instances: usize,
 
@@ -67,6 +69,7 @@ impl<'p> Lowerer<'p> {
             instances,
             fn_values: FxHashMap::default(),
             pending: VecDeque::new(),
+            captures_exist: FxHashSet::default(),
             generic_instances: 0,
             statics: FxHashMap::default(),
             expansions: 0,
