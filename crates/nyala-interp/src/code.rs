@@ -40,9 +40,6 @@ pub(crate) struct Scope {
     pub(crate) shapes: Vec<Rc<Shape>>,
     /// One past the last register.
     pub(crate) end: Reg,
-    /// Registers that may hold closures or aggregates; they are cleared when the
-    /// scope is left, so that what they hold does not live longer than it should.
-    pub(crate) owning: Vec<Reg>,
 }
 
 impl Scope {
@@ -65,6 +62,11 @@ pub(crate) struct Block {
     pub(crate) live: Vec<Reg>,
     /// Those of `live` that are pointers, by position.
     pub(crate) live_ptrs: Vec<u32>,
+    /// Those of `live` that may hold closures or aggregates.
+    pub(crate) live_owning: Vec<Reg>,
+    /// The registers it sets itself that may hold closures or aggregates. They are
+    /// cleared when the scope is left, so that nothing lives longer than it should.
+    pub(crate) owning: Vec<Reg>,
     /// Whether it is a function, with a return continuation: it has local
     /// variables of its own.
     pub(crate) is_fn: bool,

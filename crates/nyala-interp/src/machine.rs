@@ -34,6 +34,11 @@ pub(crate) struct Machine<'w, 'io> {
     pub(crate) args: Vec<Value>,
     pub(crate) scope: Rc<Scope>,
     pub(crate) block: u32,
+    /// What to clear when the scope is left.
+    pub(crate) dirty: Dirty,
+    /// For each block, in which visit of a scope it was last executed.
+    visits: Vec<u64>,
+    n_visits: u64,
     /// The local variables of the function being executed, if it has made any.
     pub(crate) activation: Option<Rc<Activation>>,
     /// The instance being executed; 0 is the program itself.
@@ -49,6 +54,15 @@ pub(crate) struct Machine<'w, 'io> {
     limit: u64,
     n_consts: usize,
     outcome: Option<Ending>,
+}
+
+/// The blocks of the current scope whose registers are in use.
+#[derive(Default)]
+pub(crate) struct Dirty {
+    /// Blocks that were executed since the scope was entered.
+    blocks: Vec<u32>,
+    /// The block that a closure entered it by.
+    entered: Option<u32>,
 }
 
 /// Where results go.
@@ -72,7 +86,6 @@ impl<'w, 'io> Machine<'w, 'io> {
             pool: vec![],
             shapes: vec![],
             end: FRAME,
-            owning: vec![],
         };
         Machine {
             program: Program::new(world, entry),
@@ -81,6 +94,9 @@ impl<'w, 'io> Machine<'w, 'io> {
             args: vec![],
             scope: Rc::new(nothing),
             block: 0,
+            dirty: Dirty::default(),
+            visits: vec![],
+            n_visits: 0,
             activation: None,
             task: 0,
             regions: vec![],
@@ -124,6 +140,10 @@ impl<'w, 'io> Machine<'w, 'io> {
             }
             if self.memory.races.is_watching() {
                 self.memory.races.enter(scope.id, self.block);
+            }
+            if !block.owning.is_empty() && self.visits[self.block as usize] != self.n_visits {
+                self.visits[self.block as usize] = self.n_visits;
+                self.dirty.blocks.push(self.block);
             }
             self.exec(scope, block)?;
             self.memory.at = AT_CALL;
@@ -318,9 +338,8 @@ impl<'w, 'io> Machine<'w, 'io> {
         self.leave();
         let scope = self.program.scope(place.scope).clone();
         let block = &scope.blocks[place.block as usize];
-        if self.regs.len() < scope.end as usize {
-            self.regs.resize(scope.end as usize, Value::Undef);
-        }
+        self.visit(&scope);
+        self.dirty.entered = Some(place.block);
         // A closure that is called for the last time gives its registers away.
         match Rc::try_unwrap(closure) {
             Ok(mut closure) => {
@@ -347,9 +366,7 @@ impl<'w, 'io> Machine<'w, 'io> {
     }
 
     fn enter(&mut self, scope: Rc<Scope>, block: u32) -> Checked<()> {
-        if self.regs.len() < scope.end as usize {
-            self.regs.resize(scope.end as usize, Value::Undef);
-        }
+        self.visit(&scope);
         self.load_consts();
         self.set_params(&scope.blocks[block as usize])?;
         self.block = block;
@@ -369,9 +386,22 @@ impl<'w, 'io> Machine<'w, 'io> {
     /// Control leaves the current function: its registers let go of what they hold.
     pub(crate) fn leave(&mut self) {
         self.guard();
-        let scope = &self.scope;
-        for &reg in &scope.owning {
-            self.regs[reg as usize] = Value::Undef;
+        let Machine { scope, regs, dirty, .. } = self;
+        let blocks = dirty.blocks.drain(..).flat_map(|block| &scope.blocks[block as usize].owning);
+        let entered = dirty.entered.take().map(|block| &scope.blocks[block as usize].live_owning);
+        for &reg in blocks.chain(entered.into_iter().flatten()) {
+            regs[reg as usize] = Value::Undef;
+        }
+    }
+
+    /// Makes room for the registers of a scope that is entered.
+    pub(crate) fn visit(&mut self, scope: &Scope) {
+        self.n_visits += 1;
+        if self.regs.len() < scope.end as usize {
+            self.regs.resize(scope.end as usize, Value::Undef);
+        }
+        if self.visits.len() < scope.blocks.len() {
+            self.visits.resize(scope.blocks.len(), 0);
         }
     }
 

@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 
 use crate::code::{FRAME, Scope};
 use crate::errors::{Checked, ErrorKind, malformed};
-use crate::machine::{Machine, Results, Ret};
+use crate::machine::{Dirty, Machine, Results, Ret};
 use crate::value::{Activation, Closure, Code, Value};
 
 /// A parallel construct being executed.
@@ -103,6 +103,7 @@ pub(crate) struct Saved {
     regs: Vec<Value>,
     scope: Rc<Scope>,
     block: u32,
+    dirty: Dirty,
     activation: Option<Rc<Activation>>,
     task: u32,
 }
@@ -279,6 +280,7 @@ impl Machine<'_, '_> {
             regs,
             scope: self.scope.clone(),
             block: self.block,
+            dirty: std::mem::take(&mut self.dirty),
             activation: self.activation.take(),
             task: self.task,
         }
@@ -286,15 +288,14 @@ impl Machine<'_, '_> {
 
     fn restore(&mut self, saved: Saved) {
         self.leave();
+        self.visit(&saved.scope);
         let end = saved.scope.end as usize;
-        if self.regs.len() < end {
-            self.regs.resize(end, Value::Undef);
-        }
         for (reg, value) in self.regs[FRAME as usize..end].iter_mut().zip(saved.regs) {
             *reg = value;
         }
         self.scope = saved.scope;
         self.block = saved.block;
+        self.dirty = saved.dirty;
         self.activation = saved.activation;
         self.task = saved.task;
     }

@@ -40,6 +40,7 @@ pub(super) fn scope(program: &mut Program<'_>, memory: &mut Memory, flow: &Flow)
     for (block, live) in blocks.iter_mut().zip(live) {
         let is_ptr = |position: &u32| emitter.pointers.contains(&live[*position as usize]);
         block.live_ptrs = (0..live.len() as u32).filter(is_ptr).collect();
+        block.live_owning = live.iter().copied().filter(|reg| emitter.owning.contains(reg)).collect();
         block.live = live;
     }
     emitter.order_closures(&blocks);
@@ -63,6 +64,8 @@ pub(super) fn expression(program: &mut Program<'_>, memory: &mut Memory, def: De
         term: Term::Stop,
         live: vec![],
         live_ptrs: vec![],
+        live_owning: vec![],
+        owning: vec![],
         is_fn: true,
         depth: 0,
         owner: 0,
@@ -97,8 +100,11 @@ struct Emitter<'a, 'w> {
     pool: Vec<Reg>,
     shapes: Vec<Rc<Shape>>,
     shape_of: FxHashMap<Ty, u32>,
+    /// Registers that hold closures or aggregates in some block, and those that
+    /// hold pointers; blocks that share a number may use it for different things.
     owning: FxHashSet<Reg>,
     pointers: FxHashSet<Reg>,
+    block_owning: Vec<Reg>,
     last: Reg,
     /// The registers of what dominating blocks and this one have executed.
     known: FxHashMap<Def, Reg>,
@@ -133,6 +139,7 @@ impl<'a, 'w> Emitter<'a, 'w> {
             shape_of: FxHashMap::default(),
             owning: FxHashSet::default(),
             pointers: FxHashSet::default(),
+            block_owning: vec![],
             last: FRAME,
             known: FxHashMap::default(),
             undo: vec![],
@@ -146,8 +153,6 @@ impl<'a, 'w> Emitter<'a, 'w> {
     }
 
     fn finish(self, blocks: Vec<Block>) -> Scope {
-        let mut owning: Vec<Reg> = self.owning.into_iter().collect();
-        owning.sort_unstable();
         Scope {
             id: self.program.next_id(),
             blocks,
@@ -156,7 +161,6 @@ impl<'a, 'w> Emitter<'a, 'w> {
             pool: self.pool,
             shapes: self.shapes,
             end: self.last,
-            owning,
         }
     }
 
@@ -210,6 +214,8 @@ impl<'a, 'w> Emitter<'a, 'w> {
             term,
             live: vec![],
             live_ptrs: vec![],
+            live_owning: vec![],
+            owning: std::mem::take(&mut self.block_owning),
             is_fn,
             depth,
             owner,
@@ -225,6 +231,7 @@ impl<'a, 'w> Emitter<'a, 'w> {
         self.last = self.last.max(self.next);
         if is_owning(self.world, ty) {
             self.owning.insert(reg);
+            self.block_owning.push(reg);
         }
         if self.world.types.as_ptr(ty).is_some() {
             self.pointers.insert(reg);
