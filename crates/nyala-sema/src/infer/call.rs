@@ -11,6 +11,8 @@ use crate::errors::{Because, Error};
 use crate::tree::{self, Call, Constructor, Expr, ExprKind, FnId, Pat, PatKind, Stmt};
 use crate::types::{Ty, TyKind};
 
+use super::unify::{Origin, VarKind};
+
 /// What is called, with the parts of its type.
 pub(super) struct Callee {
     pub expr: Expr,
@@ -87,8 +89,8 @@ impl<'a> Checker<'a> {
         }
         let never = self.program.types.never();
         let Some(args) = self.arguments(&callee, args, span) else {
-            let is_direct = callee.ret != never && args.len() <= callee.params.len();
-            let ty = if is_direct { callee.ret } else { self.program.types.error() };
+            // The result is what was meant, most likely.
+            let ty = if callee.ret == never { self.program.types.error() } else { callee.ret };
             self.body.has_errors = true;
             return Expr { kind: ExprKind::Error, ty, span };
         };
@@ -107,7 +109,7 @@ impl<'a> Checker<'a> {
     }
 
     pub(super) fn fresh_general(&mut self, span: Span) -> Ty {
-        self.fresh(super::unify::VarKind::General, super::unify::Origin::Expr(span))
+        self.fresh(VarKind::General, Origin::Expr(span))
     }
 
     /// The arguments of a call as values of the parameters' types; none if their number is wrong.
@@ -117,11 +119,16 @@ impl<'a> Checker<'a> {
         if args.len() == n {
             return Some(self.check_args(callee, args));
         }
-        if args.len() == n + 1 && ret != never {
+        if args.len() == n + 1 && ret != never && !self.packs_arguments(callee, args.len()) {
             let (last, rest) = args.split_last().expect("there is one argument at least");
             let mut typed = self.check_args(callee, rest);
             let cont = self.program.types.continuation(ret);
-            typed.push(self.check_expr(last, cont, Because::Nothing));
+            let last = self.infer_expr(last, Some(cont));
+            if !self.can_be_continuation(last.ty) {
+                self.report_argument_count(callee, args.len(), span);
+                return None;
+            }
+            typed.push(self.coerce(last, cont, Because::Nothing));
             return Some(typed);
         }
         if let Some(args) = self.implicit_arguments(callee, args, span) {
@@ -136,16 +143,23 @@ impl<'a> Checker<'a> {
                 }
             }
         }
-        let ty = self.shown(callee.expr.ty);
-        self.report(Error::ArgumentCount {
-            expected: n,
-            cps: ret != never,
-            found: args.len(),
-            span,
-            callee: Self::named_fn(&callee.expr),
-            ty,
-        });
+        self.report_argument_count(callee, args.len(), span);
         None
+    }
+
+    fn report_argument_count(&mut self, callee: &Callee, found: usize, span: Span) {
+        let ty = self.shown(callee.expr.ty);
+        let cps = !self.is_never(callee.ret);
+        let (expected, callee) = (callee.params.len(), Self::named_fn(&callee.expr));
+        self.report(Error::ArgumentCount { expected, cps, found, span, callee, ty });
+    }
+
+    /// Whether an argument too many may be meant as the continuation of the call.
+    fn can_be_continuation(&mut self, ty: Ty) -> bool {
+        let ty = self.resolve(ty);
+        let kind = self.program.types.kind(ty);
+        matches!(kind, TyKind::Fn { .. } | TyKind::Error | TyKind::Never)
+            || self.as_var(ty).is_some_and(|var| var.kind == VarKind::General)
     }
 
     /// One argument for each parameter. Lambdas come last: the other arguments may settle
@@ -185,6 +199,14 @@ impl<'a> Checker<'a> {
             typed.push(value);
         }
         Some(typed)
+    }
+
+    /// Whether `n` arguments are the parts of the one parameter, a tuple.
+    fn packs_arguments(&mut self, callee: &Callee, n: usize) -> bool {
+        let [param] = *callee.params else { return false };
+        let param = self.resolve(param);
+        let is_tuple = matches!(self.program.types.kind(param), TyKind::Tuple(parts) if parts.len() == n);
+        is_tuple && self.body.home.dialect == Dialect::Artic
     }
 
     /// In Artic an argument list is a tuple: one tuple may stand for several arguments,

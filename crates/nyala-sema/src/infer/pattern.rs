@@ -58,7 +58,8 @@ impl<'a> Checker<'a> {
 
     /// Reports it if a value of type `found` is not one of type `expected`.
     fn expect_pat_type(&mut self, found: Ty, expected: Ty, span: Span) -> bool {
-        if self.unify(found, expected) {
+        // Nothing is ever matched against what never produces a value.
+        if self.is_never(found) || self.unify(found, expected) {
             return true;
         }
         let (expected, found) = (self.shown(expected), self.shown(found));
@@ -107,7 +108,7 @@ impl<'a> Checker<'a> {
                 self.expect_pat_type(ty, tuple, span);
                 tys
             }
-            TyKind::Error => vec![resolved; parts.len()],
+            TyKind::Error | TyKind::Never => vec![resolved; parts.len()],
             _ => {
                 let ty = self.shown(ty);
                 self.report(Error::PatternType { ty, span, what: "a tuple pattern of this length" });
@@ -124,7 +125,7 @@ impl<'a> Checker<'a> {
         let elem = match *self.program.types.kind(resolved) {
             TyKind::Array(elem, len) if !is_simd && len == n => elem,
             TyKind::Simd(elem, lanes) if is_simd && u64::from(lanes) == n => elem,
-            TyKind::Error => resolved,
+            TyKind::Error | TyKind::Never => resolved,
             _ => {
                 let ty = self.shown(ty);
                 self.report(Error::PatternType { ty, span, what: "an array pattern of this length" });

@@ -192,6 +192,9 @@ fn add(a: i32, b: i32) = a + b;
 fn sum((a, b): (i32, i32), mut c: i32) -> i32 { c = a + b; c }
 fn f() -> i32 { let t = (1, 2); add(t) + add((3, 4)) + sum((1, 2), 3) }
 fn pair() -> (i32, i32) { return((1, 2)) }
+fn swap[A, B]((a, b): (A, B)) -> (B, A) { (b, a) }
+fn swapped() -> i32 { let (x, y) = swap(true, 2); x }
+//                         ^ i32
 struct P { x: i32, y: i32 = 7 }
 struct Pair(i32, f32);
 fn g() -> i32 {

@@ -149,6 +149,8 @@ fn calls_are_checked() {
 fn f(x: i32) -> i32 { x }
 fn a() -> i32 { f() }
 //              ^^^ error: expected 1 argument, or 2 with the continuation, found 0
+fn a2() -> i32 { f(1, 2) }
+//               ^^^^^^^ error: expected 1 argument, or 2 with the continuation, found 2
 fn b(x: i32) -> i32 { x(1) }
 //                    ^ error: `i32` can be neither called nor indexed
 fn c(x: &[i32]) -> i32 { x(1.5) }
