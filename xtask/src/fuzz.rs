@@ -4,12 +4,15 @@
 //! random tokens. Case number `k` of seed `s` is the same on every machine:
 //! `--seed s --first k --cases 1` runs it again.
 
+use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand};
 use nyala_driver::{Options, Report, Session, pipeline};
+use nyala_interp::Io;
+use nyala_ir::text;
 
 use crate::files;
 use crate::random::Random;
@@ -19,7 +22,22 @@ use crate::random::Random;
 pub enum FuzzTarget {
     /// Lexer, parser and checker
     FrontEnd(FuzzArgs),
+    /// The same, and what has no errors is formatted, lowered, verified and run
+    Whole(FuzzArgs),
 }
+
+impl FuzzTarget {
+    /// Its name, its arguments, and what it does with an input.
+    fn parts(self) -> (&'static str, FuzzArgs, Action) {
+        match self {
+            FuzzTarget::FrontEnd(args) => ("front-end", args, check),
+            FuzzTarget::Whole(args) => ("whole", args, check_and_run),
+        }
+    }
+}
+
+/// Whether the input is without errors; or what is wrong with the compiler.
+type Action = fn(text: &str) -> Result<bool, String>;
 
 #[derive(Args)]
 pub struct FuzzArgs {
@@ -40,6 +58,10 @@ pub struct FuzzArgs {
 /// An input that takes longer is a finding.
 const HANG: Duration = Duration::from_secs(10);
 
+/// What a program may use when it is run.
+const MAX_STEPS: u64 = 1_000_000;
+const MAX_MEMORY: u64 = 256 << 20;
+
 /// Inputs are kept small: more of them find more.
 const MAX_TOKENS: usize = 5_000;
 
@@ -47,7 +69,7 @@ const MAX_TOKENS: usize = 5_000;
 type Corpus<'a> = [Vec<&'a str>];
 
 pub fn run(target: FuzzTarget) -> anyhow::Result<()> {
-    let FuzzTarget::FrontEnd(args) = target;
+    let (name, args, action) = target.parts();
     let sources = files::with_extension(".", "impala")?;
     let corpus: Vec<Vec<&str>> = sources.iter().map(|file| split(&file.text)).collect();
     ensure!(!corpus.is_empty(), "there is no Impala file to start from");
@@ -58,39 +80,31 @@ pub fn run(target: FuzzTarget) -> anyhow::Result<()> {
     while n_cases < args.cases && start.elapsed() < limit {
         let case = args.first + n_cases;
         let text = make_input(&corpus, &mut Random::new(args.seed, case));
-        match try_input(&text) {
-            Ok(has_errors) => n_clean += u64::from(!has_errors),
+        match try_input(action, &text) {
+            Ok(is_clean) => n_clean += u64::from(is_clean),
             Err(what) => {
                 n_findings += 1;
-                report_finding(args.seed, case, &what, &text)?;
+                report_finding(name, args.seed, case, &what, &text)?;
             }
         }
         n_cases += 1;
     }
     let seconds = start.elapsed().as_secs_f64();
     println!(
-        "front-end: {n_cases} cases in {seconds:.1} s ({:.0}/s), {n_clean} without errors, {n_findings} findings",
+        "{name}: {n_cases} cases in {seconds:.1} s ({:.0}/s), {n_clean} without errors, {n_findings} findings",
         n_cases as f64 / seconds
     );
     ensure!(n_findings == 0, "{n_findings} findings");
     Ok(())
 }
 
-/// Whether the input has errors; or what went wrong.
-fn try_input(text: &str) -> Result<bool, String> {
+/// Does `action`, and tells apart panics and hangs.
+fn try_input(action: Action, text: &str) -> Result<bool, String> {
     let start = Instant::now();
-    let result = panic::catch_unwind(AssertUnwindSafe(|| {
-        let mut session = Session::new(Options::default());
-        session.add_text("fuzz.impala", text);
-        pipeline::check(&mut session);
-        let has_errors = session.has_errors();
-        let report = Report::new(std::mem::take(&mut session.diagnostics));
-        let _ = (report.human(&session.sources, true), report.json(&session.sources));
-        has_errors
-    }));
+    let result = panic::catch_unwind(AssertUnwindSafe(|| action(text)));
     match result {
         Ok(_) if start.elapsed() > HANG => Err(format!("took {:?}", start.elapsed())),
-        Ok(has_errors) => Ok(has_errors),
+        Ok(result) => result,
         Err(payload) => {
             let message = payload.downcast_ref::<String>().map(String::as_str);
             let message = message.or(payload.downcast_ref::<&str>().copied());
@@ -99,10 +113,50 @@ fn try_input(text: &str) -> Result<bool, String> {
     }
 }
 
-fn report_finding(seed: u64, case: u64, what: &str, text: &str) -> anyhow::Result<()> {
+fn session_for(text: &str) -> Session {
+    let mut session = Session::new(Options::default());
+    session.add_text("fuzz.impala", text);
+    session
+}
+
+/// Whether there are no errors, after drawing what was reported.
+fn report(session: &mut Session) -> bool {
+    let is_clean = !session.has_errors();
+    let report = Report::new(std::mem::take(&mut session.diagnostics));
+    // What matters is that drawing does not panic.
+    let _ = (report.human(&session.sources, true), report.json(&session.sources));
+    is_clean
+}
+
+fn check(text: &str) -> Result<bool, String> {
+    let mut session = session_for(text);
+    pipeline::check(&mut session);
+    Ok(report(&mut session))
+}
+
+fn check_and_run(text: &str) -> Result<bool, String> {
+    let mut session = session_for(text);
+    let Some(world) = pipeline::emit(&mut session) else {
+        report(&mut session);
+        return Ok(false);
+    };
+    nyala_ir::verify(&world).map_err(|errors| format!("not well formed: {errors}"))?;
+    let printed = text::print(&world);
+    let parsed = text::parse(&printed).map_err(|error| format!("cannot read what was printed: {error}"))?;
+    if text::print(&parsed) != printed {
+        return Err("printing what was read gives another text".into());
+    }
+    let options = nyala_interp::Options { steps: Some(MAX_STEPS), memory: MAX_MEMORY, ..Default::default() };
+    let io = Io { output: &mut io::sink(), input: &mut io::empty(), nanos: &mut || 0 };
+    pipeline::interp(&mut session, &world, &options, io);
+    report(&mut session);
+    Ok(true)
+}
+
+fn report_finding(name: &str, seed: u64, case: u64, what: &str, text: &str) -> anyhow::Result<()> {
     let folder = files::repository().join("target/fuzz");
     std::fs::create_dir_all(&folder)?;
-    let path = folder.join(format!("front-end-{seed}-{case}.impala"));
+    let path = folder.join(format!("{name}-{seed}-{case}.impala"));
     std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
     println!("{}: {what}", path.display());
     Ok(())
@@ -130,17 +184,17 @@ fn random_tokens(corpus: &Corpus<'_>, random: &mut Random) -> String {
     text
 }
 
-/// A file with some tokens deleted, doubled, swapped, or with a piece of another
-/// file between them.
+/// A file with some tokens deleted, doubled, swapped, or replaced by similar ones,
+/// or with a piece of another file between them.
 fn mutate_tokens(corpus: &Corpus<'_>, random: &mut Random) -> String {
     let file = random.pick(corpus);
     let mut tokens = if file.len() > MAX_TOKENS { piece(file, MAX_TOKENS, random) } else { file }.to_vec();
-    for _ in 0..1 + random.below(6) {
+    for _ in 0..1 + random.below(2) * random.below(5) {
         if tokens.is_empty() {
             break;
         }
         let at = random.below(tokens.len());
-        match random.below(5) {
+        match random.below(12) {
             0 => drop(tokens.remove(at)),
             1 => tokens.insert(at, tokens[at]),
             2 => {
@@ -152,13 +206,32 @@ fn mutate_tokens(corpus: &Corpus<'_>, random: &mut Random) -> String {
                 let length = random.below(30);
                 tokens.splice(at..at, piece(other, length, random).iter().copied());
             }
-            _ => {
+            4 => {
                 let end = tokens.len().min(at + random.below(20));
                 tokens.drain(at..end);
             }
+            // Most of the time: what often gives a program that is still good.
+            _ => replace_by_similar(&mut tokens, at, random),
         }
     }
     tokens.concat()
+}
+
+/// Replaces the next word, number or sign from `at` on by another one of the file.
+fn replace_by_similar(tokens: &mut [&str], at: usize, random: &mut Random) {
+    let kind = |token: &str| {
+        let first = token.chars().next().unwrap_or(' ');
+        (first.is_ascii_digit(), first.is_alphabetic(), first.is_whitespace())
+    };
+    let is_text = |token: &&str| !token.trim().is_empty();
+    let Some(at) = (at..tokens.len()).find(|&at| is_text(&tokens[at])) else { return };
+    for _ in 0..20 {
+        let other = *random.pick(tokens);
+        if kind(other) == kind(tokens[at]) && other != tokens[at] {
+            tokens[at] = other;
+            return;
+        }
+    }
 }
 
 /// Up to `length` tokens from a random place on.
