@@ -14,7 +14,7 @@ use nyala_tests::expectations::Expectations;
 use nyala_tests::{files, snapshot};
 
 /// A test program that takes more steps does not end.
-const MAX_STEPS: u64 = 200_000_000;
+const MAX_STEPS: u64 = 20_000_000;
 
 type Test = fn(&Path) -> Result<(), Failed>;
 

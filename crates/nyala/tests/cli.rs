@@ -128,6 +128,39 @@ fn a_file_with_errors_is_not_formatted() {
 }
 
 #[test]
+fn interp_runs_a_program_and_passes_on_its_status() {
+    let program = "fn main(argc: i32, argv: &[&[u8]]) -> i32 { print_string(argv(1)); argc }";
+    let folder = Folder::new("interp");
+    let path = folder.file("args.impala", program);
+    assert_eq!(run(&["interp", &path, "--", "hello", "there"], ""), (Some(3), "hello".into(), String::new()));
+}
+
+#[test]
+fn interp_reports_mistakes_at_their_place() {
+    let program = "fn main() -> i32 {\n    let zero = 0;\n    1 / zero\n}\n";
+    let (status, _, stderr) = run(&["interp", "-"], program);
+    assert_eq!(status, Some(1));
+    assert!(stderr.contains("error[E09") && stderr.contains("<stdin>:3:5"), "{stderr}");
+}
+
+#[test]
+fn interp_stops_after_so_many_steps() {
+    let (status, _, stderr) =
+        run(&["interp", "-", "--steps", "1000"], "fn main() -> i32 { while true {} 0 }");
+    assert!(status == Some(1) && stderr.contains("error[E09"), "{stderr}");
+}
+
+#[test]
+fn the_graph_is_printed_as_text_or_picture() {
+    let (status, text, _) = run(&["ir", "-"], GOOD);
+    assert!(status == Some(0) && text.starts_with("export main("), "{text}");
+    let (status, picture, _) = run(&["ir", "-", "--dot"], GOOD);
+    assert!(status == Some(0) && picture.starts_with("digraph"), "{picture}");
+    let (status, text, stderr) = run(&["ir", "-"], BAD);
+    assert!(status == Some(1) && text.is_empty() && stderr.contains("E0101"), "{text}{stderr}");
+}
+
+#[test]
 fn a_reader_that_goes_away_is_no_error() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_nyala"));
     command.args(["check", "--explain", "E0020"]).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -1,0 +1,40 @@
+//! What the README and the book show is true.
+
+use nyala_driver::{Options, Report, Session, pipeline};
+use nyala_ir::text;
+use nyala_tests::files;
+
+#[test]
+fn the_readme_shows_an_example_and_its_graph() {
+    let read =
+        |path| std::fs::read_to_string(files::repository().join(path)).expect("it is in the repository");
+    let (readme, example) = (read("README.md"), read("examples/power.impala"));
+    assert!(readme.contains(&example), "the README shows another program than examples/power.impala");
+    let mut session = Session::new(Options { prelude: false, ..Options::default() });
+    session.add_text("power.impala", example);
+    let world = pipeline::emit(&mut session).expect("the example has no errors");
+    let graph = text::print(&world);
+    assert!(readme.contains(&graph), "the README shows another graph than this:\n{graph}");
+}
+
+#[test]
+fn programs_in_the_book_have_no_errors() {
+    let folder = files::repository().join("docs/src");
+    let chapters = files::with_extension(&folder, "md");
+    // The entries of diagnostics show what is wrong on purpose; the driver tests them.
+    for path in chapters.iter().filter(|path| !path.starts_with(folder.join("diagnostics"))) {
+        let chapter = std::fs::read_to_string(path).expect("it was just found");
+        for program in fenced(&chapter) {
+            let mut session = Session::new(Options::default());
+            session.add_text(files::display_name(path), program);
+            pipeline::emit(&mut session);
+            let report = Report::new(session.diagnostics.clone()).human(&session.sources, false);
+            assert!(!session.has_errors(), "{}:\n{report}", path.display());
+        }
+    }
+}
+
+/// The texts between ```` ```impala ```` and ```` ``` ````.
+fn fenced(chapter: &str) -> impl Iterator<Item = &str> {
+    chapter.split("```impala\n").skip(1).filter_map(|rest| rest.split("```").next())
+}
