@@ -23,6 +23,26 @@ fn check_graph(text: &str, expected: Expect) {
     expected.assert_eq(&nyala_ir::text::print(&world));
 }
 
+/// Lowers `open` nested in itself around `core` as deep as the parser lets it.
+fn check_depth(open: &str, core: &str, close: &str) {
+    let parses = |depth: &usize| {
+        let text = nested(open, core, close, *depth);
+        let mut sources = SourceMap::default();
+        let file = sources.add("test", text).expect("tests are small");
+        nyala_syntax::parse(sources.file(file)).errors.is_empty()
+    };
+    let depth = (1..=256).rev().find(parses).expect("one level is not too deep");
+    let world = lowered(&nested(open, core, close, depth)).expect("lowering reports nothing");
+    nyala_ir::verify::verify(&world).unwrap_or_else(|errors| panic!("{errors}"));
+}
+
+fn nested(open: &str, core: &str, close: &str, depth: usize) -> String {
+    let (open, close) = (open.repeat(depth), close.repeat(depth));
+    format!(
+        "fn g(x: i32) -> i32 {{ x }} fn range(a: i32, b: i32, body: fn(i32) -> ()) -> () {{ body(a) }} extern fn f(a: i32, b: bool) -> i32 {{ let mut v = 0; let u = {open}{core}{close}; a }}"
+    )
+}
+
 /// What lowering `text` reports.
 fn check_error(text: &str, code: &str) {
     let errors = lowered(text).err().expect("lowering reports an error");
@@ -382,6 +402,76 @@ fn intrinsics_that_compute_are_nodes() {
                 ret(mem, select(lt(p1, 0.0), bitcast[i32](sqrt(p1)), 8))
         "#]],
     );
+}
+
+#[test]
+fn functions_in_initialisers_are_expanded() {
+    check_graph(
+        "fn fac(n: i32) -> i32 { if n == 0 { return(1) } n * fac(n - 1) }
+         struct Ops { apply: fn(i32) -> i32, n: i32 }
+         fn ops(n: i32) -> Ops { Ops { apply: |x| x + n, n: fac(n) } }
+         static five = ops(5);
+         extern fn f() -> i32 { five.apply(five.n) }",
+        expect![[r#"
+            export f(mem: mem, ret: cn(mem, i32)):
+                lambda(mem, 120, ret)
+            lambda(mem: mem, p1: i32, ret: cn(mem, i32)):
+                ret(mem, add(p1, 5))
+        "#]],
+    );
+}
+
+#[test]
+fn initialisers_that_run_code_are_reported() {
+    check_error(
+        r#"fn count(n: i32) -> i32 { let mut i = 0; while i < n { ++i } i }
+         static ten = count(10);
+         fn main() -> i32 { ten }"#,
+        "E0483",
+    );
+}
+
+#[test]
+fn nested_functions_wait_for_what_they_capture() {
+    check_error(
+        "fn one() -> i32 { 1 }
+         fn main() -> i32 { let a = get(); let x = one(); fn get() -> i32 { x } a }",
+        "E0482",
+    );
+}
+
+#[test]
+fn the_deepest_trees_fit_in_the_stack_of_a_thread() {
+    check_depth("if b { v += 1; ", "v", " } else { a }");
+    check_depth("{ ", "v", " }");
+    check_depth("g(", "a", ")");
+    check_depth("g(-1 + ", "a", ")");
+    check_depth("(|| ", "a", ")()");
+    check_depth("match a { 0 => ", "a", ", _ => 1 }");
+    check_depth("while b && g(a) > 1 { ", "v = a", " }");
+    check_depth("if b || { let w = ", "b", "; w } { true } else { false }");
+    check_depth("for i in range(0, a) { ", "v += i", " }");
+}
+
+#[test]
+fn long_programs_are_no_deep_ones() {
+    let n = 3_000;
+    let many = |text: &dyn Fn(usize) -> String| (0..n).map(text).collect::<String>();
+    let statements = many(&|i| format!("if x == {i} {{ x += 1 }}\n"));
+    let functions = many(&|i| format!("fn f{i}(x: i32) -> i32 {{ f{}(x) }}\n", i + 1));
+    let sum = many(&|_| " + x".into());
+    let text = format!(
+        "extern fn main() -> i32 {{
+             let mut x = 0;
+             {statements}
+             fn g() -> i32 {{ x }}
+             x{sum}
+         }}
+         extern fn start() -> i32 {{ f0(0) }}
+         {functions}
+         fn f{n}(x: i32) -> i32 {{ x }}",
+    );
+    lowered(&text).expect("lowering reports nothing");
 }
 
 #[test]
