@@ -138,8 +138,8 @@ pub(crate) enum Error {
     UnknownAttribute { name: Name, span: Span },
     ExportGeneric { name: Name, span: Span },
     ExportHigherOrder { name: Name, span: Span, ty: Ty },
-    RecursiveResult { name: Name, span: Span },
-    StaticCycle { name: Name, span: Span },
+    RecursiveResult { name: Name, span: Span, declared: Span },
+    StaticCycle { name: Name, span: Span, declared: Span },
     StaticType { name: Name, span: Span },
     MainSignature { span: Span, ty: Ty },
     ParamType { span: Span },
@@ -536,7 +536,6 @@ impl Render<'_> {
                 error("E0302", span, format!("`{name}` is defined twice in one scope"))
                     .with_label("defined again here")
                     .with_secondary(first, "first defined here")
-                    .with_note("types, values, functions and modules share one namespace")
             }
             Error::NoSuchMember { of, name, span, what, similar } => {
                 let diagnostic = error("E0303", span, format!("{what} `{of}` has no `{name}`"));
@@ -609,12 +608,13 @@ impl Render<'_> {
                 let message = format!("{what} takes {}, found {found}", plural(expected, "type argument"));
                 error("E0411", span, message)
             }
-            Error::RecursiveResult { name, span } => {
+            Error::RecursiveResult { name, span, declared } => {
                 error("E0412", span, format!("cannot infer the result of the recursive function `{name}`"))
-                    .with_note("write its result: `-> T`")
+                    .with_secondary(declared, "write its result here: `-> T`")
             }
-            Error::StaticCycle { name, span } => {
+            Error::StaticCycle { name, span, declared } => {
                 error("E0413", span, format!("static `{name}` depends on itself"))
+                    .with_secondary(declared, "declared here")
             }
             Error::StaticType { name, span } => {
                 error("E0414", span, format!("static `{name}` has neither type nor value"))

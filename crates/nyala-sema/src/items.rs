@@ -477,8 +477,9 @@ impl<'a> Checker<'a> {
             }
         }
         if let Some(span) = cycle {
-            let name = self.program.statics[id].name;
-            self.report(Error::StaticCycle { name, span });
+            let it = &self.program.statics[id];
+            let (name, declared) = (it.name, it.span);
+            self.report(Error::StaticCycle { name, span, declared });
         }
     }
 }

@@ -50,6 +50,8 @@ impl<'a> Checker<'a> {
         self.body.implicits.truncate(n_implicits);
         self.body.scopes.exit();
         let ty = match &value {
+            // Where the expected type is wrong already, one report is enough.
+            Some(value) if hint.is_some_and(|hint| self.is_error(hint)) => value.ty,
             Some(value) => self.sized(value.ty, value.span),
             None if jump.is_some() => self.program.types.never(),
             None => self.program.types.unit(),
@@ -223,7 +225,11 @@ impl<'a> Checker<'a> {
         } else {
             state.all_never = false;
         }
-        let (ty, mut values) = self.join_arms(&state, values);
+        let (mut ty, mut values) = self.join_arms(&state, values);
+        // An arm that has a value although there is no `else` is reported there alone.
+        if else_block.is_none() && values.iter().any(|value| matches!(value.kind, ExprKind::Error)) {
+            ty = self.program.types.error();
+        }
         let other = else_block.and_then(|_| values.pop()).map(Box::new);
         let arms = conds.into_iter().zip(values).collect();
         Expr { kind: ExprKind::If { arms, other }, ty, span }

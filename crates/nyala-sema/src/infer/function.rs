@@ -28,8 +28,9 @@ impl<'a> Checker<'a> {
             Progress::Done => {}
             Progress::Open if is_declared && self.depth <= MAX_DEMAND_DEPTH => self.check_fn(id),
             Progress::Open | Progress::Running => {
-                let name = self.program.fns[id].name;
-                self.report(Error::RecursiveResult { name, span });
+                let function = &self.program.fns[id];
+                let (name, declared) = (function.name, function.span);
+                self.report(Error::RecursiveResult { name, span, declared });
                 let error = self.program.types.error();
                 self.set_result(id, error);
             }
@@ -162,8 +163,9 @@ impl<'a> Checker<'a> {
             Progress::Done => {}
             Progress::Open if self.depth <= MAX_DEMAND_DEPTH => self.check_static(id),
             Progress::Open | Progress::Running => {
-                let name = self.program.statics[id].name;
-                self.report(Error::StaticCycle { name, span });
+                let it = &self.program.statics[id];
+                let (name, declared) = (it.name, it.span);
+                self.report(Error::StaticCycle { name, span, declared });
                 self.statics[id].progress = Progress::Done;
             }
         }
