@@ -8,13 +8,13 @@
 //! Read in this order:
 //!
 //! * [`value`]: what registers hold, closures among them;
-//! * [`memory`]: allocations and checked accesses;
-//! * [`code`] and [`compile`]: the form that programs are executed in, and how
+//! * `memory`: allocations and checked accesses;
+//! * `code` and `compile`: the form that programs are executed in, and how
 //!   they get there;
-//! * [`machine`]: how control moves; [`exec`] and [`pure`]: operations;
-//! * [`native`] and [`host`]: what programs only declare;
-//! * [`parallel`], [`lanes`] and [`race`]: many instances of one body;
-//! * [`trace`] and [`errors`]: what went wrong, and where.
+//! * `machine`: how control moves; `exec` and `pure`: operations;
+//! * `native` and `host`: what programs only declare;
+//! * `parallel`, `lanes` and `race`: many instances of one body;
+//! * `trace` and [`errors`]: what went wrong, and where.
 //!
 //! Nothing here touches files, threads or clocks; the caller provides [`Io`].
 

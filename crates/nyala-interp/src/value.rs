@@ -2,13 +2,12 @@
 //!
 //! A scalar is its bits, zero-extended, as in the graph's literals. A pointer is
 //! an address and so a scalar too; which allocation it belongs to can be read off
-//! the address (see [`memory`](crate::memory)), so casts between pointers and
-//! integers lose nothing. Aggregates are shared and copied when written. A
-//! continuation is a [`Closure`].
+//! the address, so casts between pointers and integers lose nothing. Aggregates
+//! are shared and copied when written. A continuation is a [`Closure`].
 //!
 //! # Invariants
 //!
-//! * Every closure is made by [`Closure::new`], which counts it.
+//! * Every closure is made by `Closure::new`, which counts it.
 //! * Dropping a value never recurses on the length of a chain of closures: a
 //!   million return continuations, each holding the next, are dropped in a loop.
 
