@@ -6,6 +6,7 @@
 
 mod front_end;
 mod interp;
+mod ir;
 mod programs;
 
 use anyhow::bail;
@@ -39,6 +40,7 @@ struct Bench {
 
 const BENCHES: &[Bench] = &[
     Bench { name: "front-end", run: front_end::run, case: Some(front_end::measure_case) },
+    Bench { name: "ir", run: ir::run, case: Some(ir::measure_case) },
     Bench { name: "interp", run: interp::run, case: None },
 ];
 

@@ -47,7 +47,7 @@ pub struct World {
     pub span: Span,
     nodes: PrimaryMap<Def, NodeData>,
     pool: Vec<Def>,
-    interned: HashTable<Def>,
+    interned: HashTable<intern::Interned>,
     conts: PrimaryMap<Cont, ContData>,
     globals: PrimaryMap<Global, GlobalData>,
     constants: FxHashMap<Def, Def>,
@@ -142,6 +142,11 @@ impl World {
     /// Where `def` stands in the source.
     pub fn span_of(&self, def: Def) -> Span {
         self.nodes[def].span
+    }
+
+    /// All nodes, dead ones included; operands before what uses them.
+    pub fn defs(&self) -> impl Iterator<Item = Def> + use<> {
+        self.nodes.keys()
     }
 
     /// How many nodes there are, dead ones included.

@@ -105,7 +105,7 @@ fn time_parse(text: &str) -> anyhow::Result<Duration> {
 }
 
 /// The most memory this process ever had, by the kernel's account.
-fn peak_mib() -> anyhow::Result<f64> {
+pub(super) fn peak_mib() -> anyhow::Result<f64> {
     let status = std::fs::read_to_string("/proc/self/status").context("memory is measured on Linux only")?;
     let line = status
         .lines()

@@ -187,7 +187,8 @@ impl Arith {
         let sum = first + second;
         let bits = self.prim.canonical(sum as u64);
         let fits = i128::from(self.prim.sign_extend(bits)) == sum;
-        if !self.wraps() && !(fits && (first < 0) == (second < 0)) {
+        let same_way = fits && (first < 0) == (second < 0);
+        if !self.wraps() && !same_way {
             return None;
         }
         let bits = self.make(world, bits)?;

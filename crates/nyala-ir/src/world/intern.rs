@@ -10,18 +10,34 @@ use crate::free::{self, MadeOf};
 use crate::node::{ArithFlags, Def, DefList, Node};
 use crate::types::Ty;
 
+/// An entry of the table: a node and the hash of its content. With the hash
+/// beside it, neither growing the table nor most comparisons touch the node.
+#[derive(Clone, Copy)]
+pub(super) struct Interned {
+    hash: u32,
+    def: Def,
+}
+
+/// All bits of the table's hash depend on those that are kept.
+fn spread(hash: u32) -> u64 {
+    u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
 impl World {
     /// The node with this content; an old one if there is one.
     pub(crate) fn intern(&mut self, node: Node, ty: Ty) -> Def {
-        let hash = self.hash(node, ty);
-        let same = |&def: &Def| self.nodes[def].ty == ty && self.same(self.nodes[def].node, node);
-        if let Some(&def) = self.interned.find(hash, same) {
-            return def;
+        let hash = hash_node(&self.pool, node, ty);
+        let same = |entry: &Interned| {
+            entry.hash == hash
+                && self.nodes[entry.def].ty == ty
+                && self.same(self.nodes[entry.def].node, node)
+        };
+        if let Some(entry) = self.interned.find(spread(hash), same) {
+            return entry.def;
         }
         let made_of = self.operation_made_of(node);
         let def = self.nodes.push(NodeData { node, ty, made_of, span: self.span });
-        let World { interned, nodes, pool, .. } = self;
-        interned.insert_unique(hash, def, |&def| hash_node(pool, nodes[def].node, nodes[def].ty));
+        self.interned.insert_unique(spread(hash), Interned { hash, def }, |entry| spread(entry.hash));
         def
     }
 
@@ -50,10 +66,6 @@ impl World {
             self.pool.truncate(start);
         }
         def
-    }
-
-    fn hash(&self, node: Node, ty: Ty) -> u64 {
-        hash_node(&self.pool, node, ty)
     }
 
     fn same(&self, a: Node, b: Node) -> bool {
@@ -122,12 +134,13 @@ fn id(def: Def) -> u64 {
     def.index() as u64
 }
 
-fn hash_node(pool: &[Def], node: Node, ty: Ty) -> u64 {
+fn hash_node(pool: &[Def], node: Node, ty: Ty) -> u32 {
     let mut hasher = FxHasher::default();
     ty.hash(&mut hasher);
     Key::of(node).hash(&mut hasher);
     if let Node::Aggregate(list) | Node::Math { args: list, .. } | Node::Asm { args: list, .. } = node {
-        pool[list.start as usize..][..list.len as usize].hash(&mut hasher);
+        list.of(pool).hash(&mut hasher);
     }
-    hasher.finish()
+    let hash = hasher.finish();
+    (hash ^ hash >> 32) as u32
 }
