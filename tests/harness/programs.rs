@@ -34,6 +34,7 @@ fn main() -> ExitCode {
     add("graph", "tests/run", graph);
     add("graph", "examples", graph);
     add("run", "tests/run", run);
+    add("evaluated", "tests/run", run_evaluated);
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
@@ -77,14 +78,27 @@ fn graph(path: &Path) -> Result<(), Failed> {
 
 /// The program does in the interpreter what it says at its top.
 fn run(path: &Path) -> Result<(), Failed> {
-    let expected = Expectations::parse(&std::fs::read_to_string(path)?)?;
     let mut session = session_for(path)?;
     let world = pipeline::emit(&mut session).ok_or_else(|| drawn(&session))?;
+    does_as_expected(path, &mut session, &world)
+}
+
+/// Partial evaluation changes nothing about what the program does.
+fn run_evaluated(path: &Path) -> Result<(), Failed> {
+    let mut session = session_for(path)?;
+    let world = pipeline::emit(&mut session).ok_or_else(|| drawn(&session))?;
+    let evaluated = pipeline::evaluate(&mut session, &world);
+    nyala_ir::verify(&evaluated)?;
+    does_as_expected(path, &mut session, &evaluated)
+}
+
+fn does_as_expected(path: &Path, session: &mut Session, world: &World) -> Result<(), Failed> {
+    let expected = Expectations::parse(&std::fs::read_to_string(path)?)?;
     let mut output = Vec::new();
-    let status = interpret(&mut session, &world, &expected, &mut output);
+    let status = interpret(session, world, &expected, &mut output);
     let error = session.diagnostics.iter().find(|diagnostic| diagnostic.is_error());
     if error.map(|error| error.code.0) != expected.error.as_deref() {
-        return Err(format!("expected {:?}\n{}", expected.error, drawn(&session)).into());
+        return Err(format!("expected {:?}\n{}", expected.error, drawn(session)).into());
     }
     let output = String::from_utf8_lossy(&output);
     if !output.lines().eq(&expected.out) {

@@ -6,6 +6,7 @@
 use nyala_interp::Io;
 use nyala_ir::World;
 use nyala_lower::LowerOptions;
+use nyala_opt::partial_eval::partial_eval;
 use nyala_sema::CheckFile;
 use nyala_sema::tree::Program;
 use nyala_syntax::{Parse, ParseOptions, ast};
@@ -55,6 +56,13 @@ pub fn emit(session: &mut Session) -> Option<World> {
             None
         }
     }
+}
+
+/// Evaluates the program partially, as its filters ask.
+pub fn evaluate(session: &mut Session, world: &World) -> World {
+    let evaluated = partial_eval(world, nyala_opt::partial_eval::Options::default());
+    session.diagnostics.extend(evaluated.diagnostics);
+    evaluated.world
 }
 
 /// Runs the program in the interpreter; gives its exit status.

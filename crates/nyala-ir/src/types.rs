@@ -400,7 +400,11 @@ impl Types {
         if let Some(&order) = self.order.get(&ty) {
             return order;
         }
-        // A struct can reach itself only through a pointer, which ends the descent.
+        if matches!(self.kind(ty), TyKind::Struct(_) | TyKind::Enum(_)) {
+            // One that reaches itself does so through a function, or else through a
+            // pointer, which ends the descent: its order has no bound, and 2 says so.
+            self.order.insert(ty, 2);
+        }
         let order = match self.kind(ty).clone() {
             TyKind::Cn(params) => 1 + params.iter().map(|&param| self.order(param)).max().unwrap_or(0),
             TyKind::Tuple(parts) => parts.iter().map(|&part| self.order(part)).max().unwrap_or(0),
