@@ -34,7 +34,9 @@ pub fn run(args: IrArgs) -> anyhow::Result<ExitCode> {
     let mut session = args.program.session();
     let world = match args.stage {
         Stage::Emitted => pipeline::emit(&mut session),
-        Stage::Evaluated => pipeline::emit(&mut session).map(|world| pipeline::evaluate(&mut session, &world)),
+        Stage::Evaluated => {
+            pipeline::emit(&mut session).map(|world| pipeline::evaluate(&mut session, &world))
+        }
     };
     let status = output::show_diagnostics(&mut session, &args.program.messages)?;
     if let Some(world) = world {
