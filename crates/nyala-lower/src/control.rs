@@ -32,6 +32,12 @@ pub(crate) struct Split {
 impl<'p> Lowerer<'p> {
     /// Lowers an expression in tail position; ends the current block.
     pub(crate) fn tail(&mut self, expr: &'p Expr, tail: Tail) {
+        self.nesting += 1;
+        self.tail_of_kind(expr, tail);
+        self.nesting -= 1;
+    }
+
+    fn tail_of_kind(&mut self, expr: &'p Expr, tail: Tail) {
         match &expr.kind {
             ExprKind::Block { stmts, value } => self.block_tail(expr, stmts, value.as_deref(), tail),
             ExprKind::If { arms, other } => {

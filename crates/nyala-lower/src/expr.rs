@@ -16,6 +16,13 @@ use crate::place::Place;
 impl<'p> Lowerer<'p> {
     /// The value of an expression; `None` if it never produces one.
     pub(crate) fn value(&mut self, expr: &'p Expr) -> Option<Def> {
+        self.nesting += 1;
+        let value = self.value_of_kind(expr);
+        self.nesting -= 1;
+        value
+    }
+
+    fn value_of_kind(&mut self, expr: &'p Expr) -> Option<Def> {
         self.at(expr.span);
         match &expr.kind {
             ExprKind::Lit(bits) => Some(self.literal(expr.ty, *bits)),

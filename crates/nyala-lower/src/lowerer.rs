@@ -40,9 +40,12 @@ pub(crate) struct Lowerer<'p> {
     pub(crate) generic_instances: usize,
 
     pub(crate) statics: FxHashMap<StaticId, StaticState>,
-    /// How many calls have been expanded for the current static, and how many are open.
+    /// Statics whose values are being computed.
+    pub(crate) open_statics: FxHashSet<StaticId>,
+    /// How many calls have been expanded for the current static.
     pub(crate) expansions: usize,
-    pub(crate) depth: usize,
+    /// How many expressions are open, over all bodies that are being expanded.
+    pub(crate) nesting: usize,
     pub(crate) constructors: FxHashMap<nyala_ir::Ty, FxHashMap<u32, Def>>,
     pub(crate) comparers: FxHashMap<nyala_ir::Ty, Def>,
 
@@ -72,8 +75,9 @@ impl<'p> Lowerer<'p> {
             captures_exist: FxHashSet::default(),
             generic_instances: 0,
             statics: FxHashMap::default(),
+            open_statics: FxHashSet::default(),
             expansions: 0,
-            depth: 0,
+            nesting: 0,
             constructors: FxHashMap::default(),
             comparers: FxHashMap::default(),
             frame,

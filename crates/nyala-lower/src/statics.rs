@@ -72,7 +72,6 @@ impl<'p> Lowerer<'p> {
     /// uses; with a stack of its own, since they may form a long chain.
     fn initialise(&mut self, id: StaticId) {
         let mut stack = vec![(id, false)];
-        let mut open = FxHashSet::default();
         while let Some((id, is_ready)) = stack.pop() {
             if self.statics.contains_key(&id) {
                 continue;
@@ -80,10 +79,12 @@ impl<'p> Lowerer<'p> {
             let item = &self.program.statics[id];
             if is_ready {
                 let value = item.init.as_ref().and_then(|init| self.initial_value(id, init));
+                self.open_statics.remove(&id);
                 self.statics.insert(id, StaticState { value, address: None });
                 continue;
             }
-            if !open.insert(id) {
+            // Checking has found cycles, but does not look into functions.
+            if !self.open_statics.insert(id) {
                 self.errors.push(LowerError::StaticCycle { name: item.name, at: item.span });
                 self.statics.insert(id, StaticState::default());
                 continue;
@@ -129,16 +130,12 @@ impl<'p> Lowerer<'p> {
         let ExprKind::Fn(id, type_args) = &call.callee.kind else { return None };
         let function = &self.program.fns[*id];
         let is_known = function.body.is_some() && function.parent.is_none();
-        if !is_known || call.is_jump || self.depth >= MAX_EXPANSION_DEPTH || self.expansions >= MAX_EXPANSIONS
-        {
+        if !is_known || call.is_jump || self.nesting >= MAX_NESTING || self.expansions >= MAX_EXPANSIONS {
             return None;
         }
         let args = self.arguments(&call.args)?;
         self.expansions += 1;
-        self.depth += 1;
-        let value = self.expand(*id, type_args, &args);
-        self.depth -= 1;
-        value
+        self.expand(*id, type_args, &args)
     }
 
     /// Whether a value depends on no parameter and no memory.
@@ -183,5 +180,6 @@ impl<'p> Lowerer<'p> {
 /// So many calls are expanded for one static; with more it is not constant.
 const MAX_EXPANSIONS: usize = 10_000;
 
-/// Calls are expanded so deep inside each other; deeper ones are not constant.
-const MAX_EXPANSION_DEPTH: usize = 32;
+/// A call inside so many expressions, over all bodies that are being expanded, is not
+/// expanded: it would need too much of the machine's stack.
+const MAX_NESTING: usize = 256;

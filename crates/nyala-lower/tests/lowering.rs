@@ -432,6 +432,18 @@ fn initialisers_that_run_code_are_reported() {
 }
 
 #[test]
+fn a_static_may_not_depend_on_itself_through_a_function() {
+    let text = "fn next() -> i32 { first + 1 } static first: i32 = next(); fn main() -> i32 { first }";
+    let errors = lowered(text).err().expect("lowering reports an error");
+    assert!(errors.iter().any(|error| error.code.0 == "E0484"), "{errors:?}");
+}
+
+#[test]
+fn endless_functions_in_initialisers_end() {
+    check_error("fn f(n: i32) -> i32 { f(n + 1) + 1 } static x = f(0); fn main() -> i32 { x }", "E0483");
+}
+
+#[test]
 fn nested_functions_wait_for_what_they_capture() {
     check_error(
         "fn one() -> i32 { 1 }
