@@ -20,7 +20,7 @@
 //! * Occurrences are numbered with parents before parts, and an arm's tests are sorted:
 //!   a test comes after those it implies.
 //! * The number of questions can be exponential in the number of tests, so the
-//!   work is limited by [`BASE_BUDGET`]. The search keeps its own stack.
+//!   work is limited by `BASE_BUDGET`. The search keeps its own stack.
 
 use cranelift_entity::{SecondaryMap, entity_impl};
 use rustc_hash::FxHashMap;

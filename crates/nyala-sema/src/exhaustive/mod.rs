@@ -1,8 +1,8 @@
 //! Patterns: do the arms of a match cover every value, can each be reached, and does a
 //! pattern that must match always do so?
 //!
-//! Here patterns become tests and answers become diagnostics; [`decide`] is the
-//! search between them, and knows no types; [`witness`] prints a value that was
+//! Here patterns become tests and answers become diagnostics; `decide` is the
+//! search between them, and knows no types; `witness` prints a value that was
 //! forgotten, as a pattern people could write.
 
 pub mod decide;

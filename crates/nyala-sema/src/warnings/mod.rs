@@ -3,10 +3,10 @@
 //! Each check is linear in the size of the program and sure of what it says:
 //! where it cannot know, it is silent.
 //!
-//! * [`usage`]: what nobody uses, and `mut` that nobody needs;
-//! * [`flow`]: reads before any write, and compound assignments that race with themselves;
-//! * [`recursion`]: filters that cannot stop the recursion they specialise;
-//! * [`idle`]: casts and statements that do nothing.
+//! * `usage`: what nobody uses, and `mut` that nobody needs;
+//! * `flow`: reads before any write, and compound assignments that race with themselves;
+//! * `recursion`: filters that cannot stop the recursion they specialise;
+//! * `idle`: casts and statements that do nothing.
 
 mod flow;
 mod idle;
