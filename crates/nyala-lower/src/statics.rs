@@ -149,6 +149,8 @@ impl<'p> Lowerer<'p> {
                     | Node::Slot { .. }
                     | Node::Alloc { .. }
                     | Node::Asm { .. }
+                    // Of constants, it would have folded: it has no value.
+                    | Node::Arith { .. }
             )
         })
     }

@@ -188,7 +188,7 @@ impl<'a> Checker<'a> {
 
     /// Reports a second definition of a name in one scope.
     pub fn report_redefinition(&mut self, name: Name, span: Span, first: Span) {
-        self.report(Error::Redefinition { name, span, first });
+        self.report(Error::Redefinition { name, span, first, of_another_kind: false });
     }
 
     /// A new function with nothing known but its name.

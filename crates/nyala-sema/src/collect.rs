@@ -211,7 +211,7 @@ impl<'a> Checker<'a> {
         let clash = match target {
             Target::Module => {
                 let names = &mut self.modules[home.module].names;
-                let first = names.get(&ident.name).map(|&(_, span)| span);
+                let first = names.get(&ident.name).copied();
                 if first.is_none() {
                     names.insert(ident.name, (def, ident.span));
                 }
@@ -220,11 +220,16 @@ impl<'a> Checker<'a> {
             Target::Block => {
                 let level = self.body.level;
                 let defined = self.body.scopes.define(ident.name, def, ident.span, level);
-                defined.err().map(|entry| entry.span)
+                defined.err().map(|entry| (entry.def, entry.span))
             }
         };
-        if let Some(first) = clash {
-            self.report_redefinition(ident.name, ident.span, first);
+        if let Some((other, first)) = clash {
+            let Ident { name, span } = ident;
+            let is_import = |def| matches!(def, Def::Use(_));
+            let of_another_kind = std::mem::discriminant(&other) != std::mem::discriminant(&def)
+                && !is_import(other)
+                && !is_import(def);
+            self.report(Error::Redefinition { name, span, first, of_another_kind });
         }
     }
 

@@ -158,7 +158,11 @@ impl<'a> Checker<'a> {
             return self.program.types.prim(prim);
         }
         let (def, level) = self.resolve_path(path, Namespace::Type);
-        let args: Vec<Ty> = args.iter().map(|arg| self.convert(arg)).collect();
+        let args: Vec<Ty> = match def {
+            // Their fields may hold a value of it.
+            Def::Struct(_) | Def::Enum(_) => self.convert_sized_all(args),
+            _ => args.iter().map(|arg| self.convert(arg)).collect(),
+        };
         let what = match self.apply_type_def(def, &args, path, level) {
             Ok(ty) => return ty,
             Err(what) => what,

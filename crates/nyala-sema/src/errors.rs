@@ -17,6 +17,8 @@ pub(crate) enum Namespace {
     Value,
     Type,
     Pattern,
+    /// What a longer path starts with.
+    Module,
 }
 
 impl Namespace {
@@ -26,6 +28,7 @@ impl Namespace {
             Namespace::Value => "value",
             Namespace::Type => "type",
             Namespace::Pattern => "option or struct",
+            Namespace::Module => "module or enum",
         }
     }
 }
@@ -68,7 +71,7 @@ impl Write {
     fn phrase(self) -> &'static str {
         match self {
             Write::Assign => "assign to",
-            Write::Step => "step",
+            Write::Step => "change",
             Write::Borrow => "take `&mut` of",
             Write::Asm => "write to",
         }
@@ -117,7 +120,7 @@ pub(crate) enum Error {
     NoPayload { name: Name, span: Span },
     // Names.
     Undefined { name: Name, span: Span, similar: Option<Name>, is_in_super: bool, namespace: Namespace },
-    Redefinition { name: Name, span: Span, first: Span },
+    Redefinition { name: Name, span: Span, first: Span, of_another_kind: bool },
     NoSuchMember { of: Name, name: Name, span: Span, what: &'static str, similar: Option<Name> },
     NotAModule { name: Name, span: Span },
     SuperAtRoot { span: Span },
@@ -261,8 +264,11 @@ fn error(code: &'static str, span: Span, message: impl Into<String>) -> Diagnost
 }
 
 fn plural(n: usize, noun: &str) -> String {
-    let s = if n == 1 { "" } else { "s" };
-    format!("{n} {noun}{s}")
+    match n {
+        0 => format!("no {noun}s"),
+        1 => format!("1 {noun}"),
+        _ => format!("{n} {noun}s"),
+    }
 }
 
 fn name_list(names: &[Name]) -> String {
@@ -455,7 +461,8 @@ impl Render<'_> {
                 error("E0205", span, format!("an index must be an integer, found {}", self.ty(ty)))
             }
             Error::IndexCount { found, span } => {
-                error("E0205", span, format!("an index is one integer, found {}", plural(found, "argument")))
+                let message = format!("an index is one integer, found {}", plural(found, "argument"));
+                error("E0205", span, message).with_note("an array of arrays is indexed twice: `a(i)(j)`")
             }
             Error::TupleIndex { ty, span } => {
                 error("E0206", span, format!("this selects no part of {}", self.ty(ty)))
@@ -532,10 +539,15 @@ impl Render<'_> {
                 }
                 with_similar(diagnostic, span, similar)
             }
-            Error::Redefinition { name, span, first } => {
-                error("E0302", span, format!("`{name}` is defined twice in one scope"))
+            Error::Redefinition { name, span, first, of_another_kind } => {
+                let diagnostic = error("E0302", span, format!("`{name}` is defined twice in one scope"))
                     .with_label("defined again here")
-                    .with_secondary(first, "first defined here")
+                    .with_secondary(first, "first defined here");
+                if of_another_kind {
+                    diagnostic.with_note("types, values, functions and modules share one namespace")
+                } else {
+                    diagnostic
+                }
             }
             Error::NoSuchMember { of, name, span, what, similar } => {
                 let diagnostic = error("E0303", span, format!("{what} `{of}` has no `{name}`"));

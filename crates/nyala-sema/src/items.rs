@@ -375,12 +375,29 @@ impl<'a> Checker<'a> {
         let mut kept = vec![];
         for attr in attrs {
             match attr.name.name.as_str() {
-                "export" | "import" | "intern" => {}
+                "export" | "intern" => self.check_symbol_attr(attr),
+                "import" => {}
                 "fast_math" => kept.push((attr.name.name, attr_arg(&attr.value))),
                 _ => self.report(Error::UnknownAttribute { name: attr.name.name, span: attr.name.span }),
             }
         }
         kept
+    }
+
+    /// Reports what is neither `export` nor `export(name = "..")`; the same for `intern`.
+    fn check_symbol_attr(&mut self, attr: &'a ast::Attr) {
+        let is_symbol = |arg: &ast::Attr| {
+            let is_text = matches!(&arg.value, AttrValue::Lit(lit) if matches!(lit.kind, LitKind::Str(_)));
+            arg.name.name.as_str() == "name" && is_text
+        };
+        let is_well_formed = match &attr.value {
+            AttrValue::None => true,
+            AttrValue::List(args) => args.iter().all(is_symbol),
+            _ => false,
+        };
+        if !is_well_formed {
+            self.report(Error::BadAttribute { span: attr.span, expected: "name = \"..\"" });
+        }
     }
 
     fn find_main(&mut self) {

@@ -48,7 +48,8 @@ impl<'a> Checker<'a> {
                     continue;
                 }
                 Err(Stuck::Failed(error)) => {
-                    self.report(error);
+                    let wanted = if path.segments.len() > 1 { Namespace::Module } else { Namespace::Any };
+                    self.report(error.in_namespace(wanted));
                     Def::Error
                 }
             };
@@ -77,7 +78,9 @@ impl<'a> Checker<'a> {
                     self.resolve_use(id);
                 }
                 Err(Stuck::Failed(error)) => {
-                    self.report(error.in_namespace(namespace));
+                    // Only the first name of a path can be undefined; the others are no members.
+                    let wanted = if path.segments.len() > 1 { Namespace::Module } else { namespace };
+                    self.report(error.in_namespace(wanted));
                     return (Def::Error, 0);
                 }
             }

@@ -323,7 +323,7 @@ impl<'a> Checker<'a> {
                         self.infer_expr(arg, None);
                     }
                     self.report(Error::IndexCount { found: args.len(), span });
-                    return Expr { kind: ExprKind::Error, ty: elem, span };
+                    return self.error_expr(span);
                 };
                 let index = Box::new(self.index(index));
                 Expr { kind: ExprKind::Index { base: Box::new(base), index }, ty: elem, span }

@@ -199,7 +199,7 @@ impl<'a> Checker<'a> {
         let is_wrong = param_tys.len() != ast.pats.len() && self.as_fn(expected).is_some();
         if is_wrong {
             let ty = self.shown(expected);
-            let at = ast.pats.first().map_or(ast.call.span, |pat| pat.span);
+            let at = ast.pats.iter().map(|pat| pat.span).reduce(Span::to).unwrap_or(ast.call.span);
             let (expected, found) = (param_tys.len(), ast.pats.len());
             self.report(Error::BodyParams { expected, found, span: at, ty });
         }

@@ -24,6 +24,7 @@ impl<'a> Checker<'a> {
     pub(super) fn summon_expr(&mut self, args: &'a [ast::TypeExpr], span: Span) -> Expr {
         let tys: Vec<Ty> = args.iter().map(|arg| self.convert(arg)).collect();
         match *tys {
+            [ty] if self.is_error(ty) => self.error_expr(span),
             [ty] => self.summon(ty, span),
             _ => {
                 self.type_arg_count("`summon`".into(), 1, args.len(), span);

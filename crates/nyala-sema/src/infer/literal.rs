@@ -107,7 +107,7 @@ impl<'a> Checker<'a> {
         let literal = self.body.literals[index as usize];
         let TyKind::Prim(prim) = *self.program.types.kind(ty) else { return 0 };
         let bits = match literal.value {
-            LitValue::Int(value) if prim.is_float() => Some(int_as_float(value, literal.neg, prim)),
+            LitValue::Int(value) if prim.is_float() => int_as_float(value, literal.neg, prim),
             LitValue::Int(value) => int_bits(value, literal.neg, prim),
             LitValue::Float(digits) => float_bits(digits.as_str(), literal.neg, prim),
         };
@@ -148,12 +148,16 @@ fn int_bits(value: u64, neg: bool, prim: Prim) -> Option<u64> {
     (value <= max).then_some(bits & mask)
 }
 
-fn int_as_float(value: u64, neg: bool, prim: Prim) -> u64 {
-    match prim {
-        Prim::F16 => u64::from(half::f16::from_f64(signed(value as f64, neg)).to_bits()),
+/// The bits of the float nearest to an integer; none if it is too large.
+fn int_as_float(value: u64, neg: bool, prim: Prim) -> Option<u64> {
+    Some(match prim {
+        Prim::F16 => {
+            let value = half::f16::from_f64(signed(value as f64, neg));
+            value.is_finite().then(|| u64::from(value.to_bits()))?
+        }
         Prim::F32 => u64::from(if neg { -(value as f32) } else { value as f32 }.to_bits()),
         _ => signed(value as f64, neg).to_bits(),
-    }
+    })
 }
 
 fn signed(value: f64, neg: bool) -> f64 {
@@ -194,6 +198,7 @@ mod tests {
     fn floats_are_rounded_once() {
         assert_eq!(float_bits("0.1", false, Prim::F32), Some(u64::from(0.1f32.to_bits())));
         assert_eq!(float_bits("0.0", true, Prim::F64), Some((-0.0f64).to_bits()));
-        assert_eq!(int_as_float(16_777_217, false, Prim::F32), u64::from(16_777_216f32.to_bits()));
+        assert_eq!(int_as_float(16_777_217, false, Prim::F32), Some(u64::from(16_777_216f32.to_bits())));
+        assert_eq!(int_as_float(65520, false, Prim::F16), None);
     }
 }

@@ -38,6 +38,10 @@ impl<'a> Checker<'a> {
         }
         let span = expr.span;
         match root(expr) {
+            // Nobody has written `return`, `break` and `continue`, so none can be made `mut`.
+            Root::Local(id) if self.body.returns.contains_key(&id) => {
+                self.report(Error::NotAPlace { write, span });
+            }
             Root::Local(id) => {
                 let local = &self.program.locals[id];
                 if !local.is_mut {

@@ -1,5 +1,7 @@
 //! Numbers, characters and strings.
 
+use std::ops::RangeInclusive;
+
 use nyala_span::Name;
 
 use super::{Lexer, MAX_WORD, is_word};
@@ -220,10 +222,10 @@ impl Lexer<'_> {
         let from = self.pos;
         self.pos += 1;
         let value = match self.peek(0) {
-            b'0'..=b'7' => return self.numeric_escape(from, 8, 3),
+            b'0'..=b'7' => return self.numeric_escape(from, 8, 1..=3),
             b'x' => {
                 self.pos += 1;
-                return self.numeric_escape(from, 16, 2);
+                return self.numeric_escape(from, 16, 2..=2);
             }
             b'n' => b'\n',
             b't' => b'\t',
@@ -244,14 +246,19 @@ impl Lexer<'_> {
         Ok(value)
     }
 
-    fn numeric_escape(&mut self, from: usize, base: u32, max_len: usize) -> Result<u8, Malformed> {
+    fn numeric_escape(
+        &mut self,
+        from: usize,
+        base: u32,
+        lens: RangeInclusive<usize>,
+    ) -> Result<u8, Malformed> {
         let rest = &self.bytes[self.pos..];
-        let len = rest.iter().take(max_len).take_while(|&&byte| (byte as char).is_digit(base)).count();
+        let len = rest.iter().take(*lens.end()).take_while(|&&byte| (byte as char).is_digit(base)).count();
         let value = u8::from_str_radix(&self.text[self.pos..self.pos + len], base);
         self.pos += len;
         match value {
-            Ok(value) => Ok(value),
-            Err(_) => self.bad_escape(from),
+            Ok(value) if lens.contains(&len) => Ok(value),
+            _ => self.bad_escape(from),
         }
     }
 
