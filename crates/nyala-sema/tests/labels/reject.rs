@@ -79,7 +79,7 @@ fn o() -> i32 { super::x() }
 mod inner { fn p() -> i32 { length(1) } }
 //                          ^^^^^^ error: undefined value `length`
 use nothing::at::all;
-//  ^^^^^^^ error: undefined name `nothing`
+//  ^^^^^^^ error: undefined module or enum `nothing`
 ",
     );
 }
@@ -161,7 +161,7 @@ fn d(t: (i32, f32), i: i32) -> i32 { t(i) + t(2) }
 fn e(g: i32) -> () { for i in f(1) {} }
 //                            ^ error: `fn(i32) -> i32` is no generator
 fn g(r: fn(i32, fn(i32) -> ()) -> ()) -> () { for a, b in r(1) {} }
-//                                                ^ error: expected 1 parameter, found 2
+//                                                ^^^^ error: expected 1 parameter, found 2
 fn h(r: fn(fn(i32) -> ()) -> ()) -> () { r(|a, b, c| ()) }
 //                                         ^^^^^^^^^^^^ error: expected 1 parameter, found 3
 ",
@@ -230,7 +230,7 @@ fn f(a: i32, p: &P, q: &[i32]) -> () {
     p.x = 2;
 //  ^^^ error: cannot assign to what is behind `&P`
     q(1)++;
-//  ^^^^ error: cannot step what is behind `&[i32]`
+//  ^^^^ error: cannot change what is behind `&[i32]`
     let t = (1, 2);
     let r = &mut t;
 //               ^ error: cannot take `&mut` of `t`, which is not `mut`
