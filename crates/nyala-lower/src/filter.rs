@@ -119,7 +119,7 @@ impl<'p> Lowerer<'p> {
             ExprKind::Call(call) => {
                 let op = self.direct_op(call).ok_or(ImpureAt(expr.span))?;
                 let args = call.args.iter().map(|arg| self.pure(arg)).collect::<Result<Vec<Def>, _>>()?;
-                self.op_node(expr, &op, &args).ok_or(ImpureAt(expr.span))
+                Ok(self.op_node(expr, op, &args))
             }
             _ => Err(ImpureAt(expr.span)),
         }

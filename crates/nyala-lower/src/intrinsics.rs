@@ -155,9 +155,9 @@ impl<'p> Lowerer<'p> {
     }
 
     /// The node of an operation, in a filter.
-    pub(crate) fn op_node(&mut self, expr: &Expr, op: &DirectOp, args: &[Def]) -> Option<Def> {
+    pub(crate) fn op_node(&mut self, expr: &Expr, op: DirectOp, args: &[Def]) -> Def {
         let result = self.ty(expr.ty);
-        Some(self.build_op(*op, args, result))
+        self.build_op(op, args, result)
     }
 
     fn build_op(&mut self, DirectOp { op, of }: DirectOp, args: &[Def], result: Ty) -> Def {
