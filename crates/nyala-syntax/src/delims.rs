@@ -223,7 +223,19 @@ impl Pairing<'_> {
         };
         let Token { kind, span } = self.tokens[blamed];
         let text = kind.text().unwrap_or_default();
+        self.doubts.push((blamed, self.end_by_indent(blamed, file)));
         self.errors.push(SyntaxError::Unclosed { opener: span, text, stopped_at: None, by_indent: closer });
+    }
+
+    /// The first token behind `open` that starts a line and is not indented more than the line
+    /// of `open`: there the group should have ended.
+    fn end_by_indent(&self, open: usize, file: &SourceFile) -> usize {
+        let lines = Indents::of(file);
+        let indent = lines.indent(self.tokens[open].span.lo);
+        let starts_afresh =
+            |token: &Token| lines.is_first_on_line(token.span.lo) && lines.indent(token.span.lo) <= indent;
+        let behind = self.tokens[open + 1..].iter().position(starts_afresh);
+        behind.map_or(self.tokens.len(), |n| open + 1 + n)
     }
 
     /// The first brace behind `open` whose partner is indented less than it: probably

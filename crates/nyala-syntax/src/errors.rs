@@ -58,6 +58,9 @@ pub(crate) enum SyntaxError {
     ExpectedName { at: Span, found: String },
     WrongOperator { at: Span, found: &'static str, meant: &'static str },
     BadTupleIndex { at: Span },
+    AngleBrackets { at: Span, inside: String },
+    JumpWithoutCall { jump: Span, value: Span, name: &'static str, text: String },
+    Ternary { at: Span },
 }
 
 impl SyntaxError {
@@ -150,6 +153,7 @@ impl SyntaxError {
             SyntaxError::FilterHere { at, place } => {
                 error("E0113", at, format!("a filter cannot stand {place}"))
                     .with_note("filters stand in front of a function's name, a parameter, a lambda, and the body of `for`")
+                    .with_note("`@?` stands in front of a parameter only")
             }
             SyntaxError::AttrWithoutItem { at } => error("E0114", at, "this attribute belongs to no item"),
             SyntaxError::DuplicateAttr { at, first, name } => {
@@ -185,6 +189,15 @@ impl SyntaxError {
             SyntaxError::BadTupleIndex { at } => {
                 error("E0127", at, "an element is selected by a small decimal number without suffix")
             }
+            SyntaxError::AngleBrackets { at, inside } => error("E0128", at, "type parameters stand in `[..]`")
+                .with_suggestion(at, format!("[{inside}]"), "write brackets"),
+            SyntaxError::JumpWithoutCall { jump, value, name, text } => {
+                error("E0129", value, format!("`{name}` takes its value in parentheses"))
+                    .with_note("it is a continuation, and leaving is calling it")
+                    .with_suggestion(jump.end().to(value), format!("({text})"), "call it")
+            }
+            SyntaxError::Ternary { at } => error("E0130", at, "there is no operator `? :`")
+                .with_note("`if` has a value: `if c { a } else { b }`"),
         }
     }
 }

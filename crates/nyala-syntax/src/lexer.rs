@@ -202,7 +202,10 @@ impl Lexer<'_> {
     }
 
     fn unknown_text(&mut self, from: usize) {
-        let text = self.text[from..self.pos].chars().take(8).flat_map(char::escape_debug).collect();
+        let mut text = String::new();
+        for ch in self.text[from..self.pos].chars().take(8) {
+            if ch.is_ascii_graphic() { text.push(ch) } else { text.extend(ch.escape_debug()) }
+        }
         self.error(SyntaxError::UnknownChar { at: self.span(from, self.pos), text });
     }
 

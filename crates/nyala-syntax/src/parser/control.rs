@@ -8,9 +8,13 @@ use crate::token::TokenKind;
 impl Parser<'_> {
     /// `{ .. }`; reports a missing `{`.
     pub(super) fn block(&mut self) -> Block {
+        if matches!(self.kind(), TokenKind::At | TokenKind::AtQuestion) {
+            self.filter_here("in front of this block");
+        }
         let lo = self.span();
         if !self.at(TokenKind::LBrace) {
             self.expect(TokenKind::LBrace);
+            self.skip_bare_body();
             return Block { stmts: vec![], value: None, span: self.prev.end() };
         }
         let opener = self.pos;
@@ -37,6 +41,17 @@ impl Parser<'_> {
         Block { stmts, value, span: self.span_from(lo) }
     }
 
+    /// Goes to the end of a body without braces: `1` of `if c 1 else 2`.
+    fn skip_bare_body(&mut self) {
+        let is_end = |kind: TokenKind| {
+            kind.is_closer() || matches!(kind, TokenKind::Else | TokenKind::Semi | TokenKind::Eof)
+        };
+        while !self.at_new_line() && !is_end(self.kind()) {
+            self.skip_token_or_group();
+        }
+        self.blamed = self.pos;
+    }
+
     /// Reads a statement of the block that opened at `opener`; returns it if it is the
     /// block's value.
     fn statement(&mut self, opener: usize, stmts: &mut Vec<Stmt>) -> Option<Box<Expr>> {
@@ -51,7 +66,10 @@ impl Parser<'_> {
             return None;
         }
         let is_statement_like = self.at_statement_like();
-        let expr = if is_statement_like { self.primary() } else { self.expr() };
+        let mut expr = if is_statement_like { self.primary() } else { self.expr() };
+        if let Some(name) = self.jump_without_call(&expr) {
+            expr = self.jump_value(name, expr);
+        }
         if self.eat(TokenKind::Semi) {
             stmts.push(Stmt::Expr { expr, semi: true });
             return None;
@@ -65,6 +83,28 @@ impl Parser<'_> {
         }
         stmts.push(Stmt::Expr { expr, semi });
         None
+    }
+
+    /// The name of the continuation if this is `return x`, which lacks the parentheses.
+    fn jump_without_call(&self, expr: &Expr) -> Option<&'static str> {
+        let ExprKind::Path(path) = &expr.kind else { return None };
+        let [name] = &*path.segments else { return None };
+        let starts_value = matches!(
+            self.kind(),
+            TokenKind::Lit(_) | TokenKind::Str(_) | TokenKind::Ident(_) | TokenKind::True | TokenKind::False
+        );
+        let jump = ["return", "break", "continue"].into_iter().find(|&jump| name.name.as_str() == jump);
+        jump.filter(|_| starts_value && !self.at_new_line())
+    }
+
+    fn jump_value(&mut self, name: &'static str, jump: Expr) -> Expr {
+        let start = self.pos;
+        let value = self.expr();
+        let text = self.file.text[self.file.local(value.span)].to_owned();
+        if self.blamed != start {
+            self.push_error(SyntaxError::JumpWithoutCall { jump: jump.span, value: value.span, name, text });
+        }
+        Expr { kind: ExprKind::Error, span: jump.span.to(value.span) }
     }
 
     /// `let p: T = e;`
@@ -130,6 +170,10 @@ impl Parser<'_> {
 
     /// `e` or `let p = e`, in front of a block.
     fn cond(&mut self) -> Cond {
+        if self.at(TokenKind::LBrace) && !self.goes_on_behind_block() {
+            self.expected("a condition".into());
+            return Cond::Expr(Box::new(Expr { kind: ExprKind::Error, span: self.span().start() }));
+        }
         let outer = self.reset_flags();
         self.no_struct = true;
         let cond = if self.eat(TokenKind::Let) {
@@ -145,6 +189,13 @@ impl Parser<'_> {
         };
         self.restore_flags(outer);
         cond
+    }
+
+    /// Whether the block that starts here is a condition: another one follows, or the
+    /// expression goes on.
+    fn goes_on_behind_block(&self) -> bool {
+        let behind = self.kind_behind_group(self.pos);
+        !(behind.is_closer() || matches!(behind, TokenKind::Else | TokenKind::Semi | TokenKind::Eof))
     }
 
     fn before_block(&mut self) -> Expr {
@@ -180,7 +231,9 @@ impl Parser<'_> {
     /// `p => e`, and whether it ends by itself, without a comma.
     fn match_arm(&mut self, opener: usize) -> (MatchArm, bool) {
         let pat = self.typed_pat();
-        if !self.eat(TokenKind::FatArrow) {
+        if matches!(self.kind(), TokenKind::Arrow | TokenKind::Assign) {
+            self.wrong_operator("=>");
+        } else if !self.eat(TokenKind::FatArrow) {
             self.expected("`=>`".into());
             let value = Expr { kind: ExprKind::Error, span: self.prev.end() };
             return (MatchArm { pat, value }, false);

@@ -9,7 +9,7 @@ use crate::ast::{
     Attr, AttrValue, Dialect, EnumItem, Expr, ExprKind, FieldDef, Fields, Filter, FilterKind, FnBody, FnItem,
     Ident, Item, ItemKind, OptionDef, Param, StructItem, Vis,
 };
-use crate::errors::SyntaxError;
+use crate::errors::{MAX_ERRORS, SyntaxError};
 use crate::token::TokenKind;
 
 impl Parser<'_> {
@@ -273,7 +273,7 @@ impl Parser<'_> {
         let filter = match self.kind() {
             TokenKind::At => Some(self.filter()),
             TokenKind::AtQuestion => {
-                self.filter_here("in front of a function's name");
+                self.filter_here("in front of a function's name as `@?`");
                 None
             }
             _ => None,
@@ -289,6 +289,10 @@ impl Parser<'_> {
         let ret = match self.kind() {
             kind if (starts_type(kind) || kind == TokenKind::Not) && !self.at_new_line() => {
                 self.error(SyntaxError::MissingArrow { at: self.span() });
+                Some(self.ret())
+            }
+            TokenKind::FatArrow | TokenKind::Colon => {
+                self.wrong_operator("->");
                 Some(self.ret())
             }
             _ => self.opt_ret(),
@@ -314,7 +318,9 @@ impl Parser<'_> {
             _ => {
                 self.expected("a body, `{ .. }` or `= ..;`".into());
                 let span = self.prev.end();
-                if !self.at_new_line() {
+                if self.at_new_line() {
+                    self.skip_open_body();
+                } else {
                     self.skip_statement();
                 }
                 Some(FnBody::Expr(Expr { kind: ExprKind::Error, span }))
@@ -322,8 +328,48 @@ impl Parser<'_> {
         }
     }
 
+    /// Goes behind the body of a function that lacks its `{`, to the next item. The `}` at
+    /// its end closes nothing because of that, which need not be said.
+    fn skip_open_body(&mut self) {
+        let from = self.prev.hi;
+        while !self.at_item(false) && !self.kind().is_closer() && !self.at(TokenKind::Eof) {
+            self.skip_token_or_group();
+        }
+        if self.errors.len() < MAX_ERRORS {
+            let to = self.span().lo;
+            self.errors.retain(|error| match error {
+                SyntaxError::StrayCloser { at, opener: None, .. } => at.lo < from || to < at.lo,
+                _ => true,
+            });
+        }
+        self.blamed = self.pos;
+    }
+
     fn opt_tparams(&mut self) -> Vec<Ident> {
-        if self.at(TokenKind::LBracket) { self.list(Self::ident) } else { vec![] }
+        match self.kind() {
+            TokenKind::LBracket => self.list(Self::ident),
+            TokenKind::Lt => {
+                self.angle_brackets();
+                vec![]
+            }
+            _ => vec![],
+        }
+    }
+
+    /// Reports and skips `<T, U>`.
+    fn angle_brackets(&mut self) {
+        let mut end = self.pos + 1;
+        while matches!(self.kind_at(end), TokenKind::Ident(_) | TokenKind::Comma) {
+            end += 1;
+        }
+        if self.kind_at(end) != TokenKind::Gt {
+            return;
+        }
+        let (open, close) = (self.span(), self.tokens[end].span);
+        let inside = self.file.text[self.file.local(Span::new(open.hi, close.lo))].to_owned();
+        self.error(SyntaxError::AngleBrackets { at: open.to(close), inside });
+        self.pos = end;
+        self.bump();
     }
 
     /// `@`, `@(e)`

@@ -259,24 +259,44 @@ impl<'a> Parser<'a> {
     /// Takes `=`, also where `==` was written for it.
     fn expect_assign(&mut self) -> bool {
         if self.at(TokenKind::EqEq) {
-            self.error(SyntaxError::WrongOperator { at: self.span(), found: "==", meant: "=" });
-            self.bump();
+            self.wrong_operator("=");
             return true;
         }
         self.expect(TokenKind::Assign)
     }
 
+    /// Takes an operator that was written for `meant`.
+    fn wrong_operator(&mut self, meant: &'static str) {
+        let found = self.kind().text().unwrap_or_default();
+        self.error(SyntaxError::WrongOperator { at: self.span(), found, meant });
+        self.bump();
+    }
+
     /// Takes the `;` behind a `what`.
     fn expect_semi(&mut self, what: &'static str) {
         if !self.eat(TokenKind::Semi) {
-            self.error(SyntaxError::MissingSemi { at: self.prev.end(), after: what });
+            if self.at(TokenKind::Question) {
+                self.error(SyntaxError::Ternary { at: self.span() });
+            } else if !self.is_behind_open_string() {
+                self.error(SyntaxError::MissingSemi { at: self.prev.end(), after: what });
+            }
             if !self.at_new_line() {
                 self.skip_statement();
             }
         }
     }
 
+    /// Whether the last token is a string without end, which has swallowed what was to
+    /// follow it.
+    fn is_behind_open_string(&self) -> bool {
+        let is_open = |error: &SyntaxError| matches!(error, SyntaxError::UnterminatedString { at } if at.hi == self.prev.hi);
+        self.file.text[self.file.local(self.prev)].starts_with('"') && self.errors.iter().any(is_open)
+    }
+
     fn ident(&mut self) -> Ident {
+        if matches!(self.kind(), TokenKind::At | TokenKind::AtQuestion) {
+            self.filter_here("in front of this name");
+        }
         match self.kind() {
             TokenKind::Ident(name) => Ident { name, span: self.bump().span },
             _ => {

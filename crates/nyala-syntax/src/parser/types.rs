@@ -66,6 +66,12 @@ impl Parser<'_> {
         let opener = self.pos;
         self.bump();
         let elem = Box::new(self.ty());
+        if self.at(TokenKind::Semi) {
+            self.wrong_operator("*");
+            let len = self.length();
+            self.close(opener);
+            return TypeKind::Array { elem, len };
+        }
         let kind = if self.eat(TokenKind::Star) {
             TypeKind::Array { elem, len: self.length() }
         } else {
