@@ -1,7 +1,7 @@
 //! `cargo xtask`: everything longer than the ordinary tests.
 //!
 //! * [`tidy`]: whether the tree is in order;
-//! * [`bench`]: how fast we are;
+//! * [`mod@bench`]: how fast we are;
 //! * [`fuzz`]: random input, looking for what panics.
 
 mod bench;

@@ -2,7 +2,7 @@
 //!
 //! * [`Report`] puts what the stages reported in order, drops what was said
 //!   twice, and keeps the number of errors readable;
-//! * [`human`] draws them in rustc's style, [`json`] writes one object per line;
+//! * `human` draws them in rustc's style, `json` writes one object per line;
 //! * `excerpt` cuts out the lines that a drawing needs, so that neither a huge
 //!   file nor a huge line makes it slow.
 

@@ -2,7 +2,7 @@
 //!
 //! A pass is a function over a [`World`](nyala_ir::World). Read in this order:
 //!
-//! * [`mangle`]: the one operation that copies continuations, under new
+//! * [`mod@mangle`]: the one operation that copies continuations, under new
 //!   parameters; inlining, specialisation, loop peeling and unrolling, closure
 //!   elimination and outlining are all uses of it;
 //! * [`partial_eval`]: removes abstraction at compile time, steered by filters.

@@ -68,7 +68,9 @@ fn check_notes(sources: &[TextFile], complaints: &mut Vec<String>) {
 
 fn check_codes(sources: &[TextFile], entries: &[TextFile], complaints: &mut Vec<String>) {
     let mut used: BTreeMap<&str, &Path> = BTreeMap::new();
-    for file in sources.iter().filter(|file| file.path.starts_with("crates")) {
+    let is_compiler =
+        |path: &Path| path.starts_with("crates") && path.components().any(|part| part.as_os_str() == "src");
+    for file in sources.iter().filter(|file| is_compiler(&file.path)) {
         for literal in file.text.split('"').filter(|literal| is_code(literal)) {
             used.entry(literal).or_insert(&file.path);
         }

@@ -6,7 +6,7 @@
 //! * [`graph`]: plain directed graphs;
 //! * [`references`]: which continuations mention which;
 //! * [`scope`]: which continuations are nested in which, implied by their use of parameters;
-//! * [`cfg`]: control flow within a scope;
+//! * [`mod@cfg`]: control flow within a scope;
 //! * [`dominance`]: dominators and post-dominators;
 //! * [`loops`]: which continuations form loops;
 //! * [`schedule`]: where to compute the operations of a scope.

@@ -20,7 +20,7 @@
 //!
 //! Constants stand on the right of commutative operators and comparisons; other
 //! operands of commutative operators by age. Small aggregates are written out,
-//! with every known `insert` applied; see [`aggregate`]. A cast to `bool` is a
+//! with every known `insert` applied; see `aggregate`. A cast to `bool` is a
 //! comparison with zero. Flags that mean nothing for the operand's type are off.
 //!
 //! # What taught us

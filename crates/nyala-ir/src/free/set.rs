@@ -16,7 +16,7 @@ use rustc_hash::FxHasher;
 
 use crate::node::Def;
 
-/// A set of nodes in a [`Sets`]; equal sets are equal.
+/// A set of nodes in a `Sets`; equal sets are equal.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub struct Set(u32);
 

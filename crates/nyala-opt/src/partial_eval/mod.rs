@@ -14,7 +14,7 @@
 //!
 //! # How it works
 //!
-//! A *round* evaluates the whole program into a new one: see [`engine`]. Rounds
+//! A *round* evaluates the whole program into a new one: see `engine`. Rounds
 //! are repeated, since one may leave a function with a single use that had several
 //! before. The last round removes what only speaks to the evaluator: `?e` becomes
 //! `false`, `$e` becomes `e`.

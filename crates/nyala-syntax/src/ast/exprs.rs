@@ -1,0 +1,427 @@
+//! The syntax tree of expressions, statements and blocks.
+
+use nyala_span::{Name, Span};
+
+use super::{Filter, Ident, Item, Length, Param, Pat, Path, Ret, StrLit, TypeExpr};
+
+/// An expression.
+#[derive(Clone, Debug)]
+pub struct Expr {
+    /// What it is.
+    pub kind: ExprKind,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// The kinds of expressions.
+#[derive(Clone, Debug)]
+pub enum ExprKind {
+    /// `1`, `2.5f`, `true`, `'x'`, `"s"`
+    Lit(Lit),
+    /// `x`, `E::A`
+    Path(Path),
+    /// `(e)`
+    Paren(Box<Expr>),
+    /// `()`, `(a, b)`
+    Tuple(Vec<Expr>),
+    /// `[a, b]`, `simd[a, b]`
+    Array {
+        /// `simd` in front.
+        is_simd: bool,
+        /// The elements.
+        elems: Vec<Expr>,
+    },
+    /// `[v, .. n]`, `[v; n]`, `simd[v; n]`
+    Repeat {
+        /// `simd` in front.
+        is_simd: bool,
+        /// The element.
+        value: Box<Expr>,
+        /// How many.
+        len: Length,
+    },
+    /// `~[n: T]`
+    HeapArray {
+        /// How many.
+        len: Box<Expr>,
+        /// Of what.
+        elem: TypeExpr,
+    },
+    /// `S[T] { x: a, y = b }`
+    Struct {
+        /// The struct or record option.
+        path: Path,
+        /// Its type arguments.
+        args: Vec<TypeExpr>,
+        /// Its fields.
+        fields: Vec<FieldInit>,
+    },
+    /// `e.{ x = a }`
+    Update {
+        /// What is copied.
+        base: Box<Expr>,
+        /// What is different.
+        fields: Vec<FieldInit>,
+    },
+    /// `{ .. }`
+    Block(Block),
+    /// `if c { .. } else if d { .. } else { .. }`
+    If {
+        /// The conditions with their blocks; at least one.
+        arms: Vec<IfArm>,
+        /// The last `else`.
+        else_block: Option<Block>,
+    },
+    /// `match e { p => a, .. }`
+    Match {
+        /// What is matched.
+        scrutinee: Box<Expr>,
+        /// The arms.
+        arms: Vec<MatchArm>,
+    },
+    /// `while c { .. }`
+    While {
+        /// The condition.
+        cond: Cond,
+        /// The body.
+        body: Block,
+    },
+    /// `for p, q in g(a) @{ .. }`
+    For(Box<ForExpr>),
+    /// `with p in g(a) { .. }`
+    With(Box<ForExpr>),
+    /// `@(f)|x, y: T| -> R e`
+    Lambda(Box<Lambda>),
+    /// `asm(..)`
+    Asm(Box<Asm>),
+    /// `-e`, `&mut e`, `e++`, `?e`
+    Unary {
+        /// The operator.
+        op: UnaryOp,
+        /// Where it stands.
+        op_span: Span,
+        /// The operand.
+        operand: Box<Expr>,
+    },
+    /// `a + b - c`: operators of one level, from left to right.
+    Chain {
+        /// The leftmost operand.
+        first: Box<Expr>,
+        /// The rest; at least one.
+        rest: Vec<ChainLink>,
+    },
+    /// `p = e`, `p += e`
+    Assign {
+        /// The operator of a compound assignment.
+        op: Option<BinaryOp>,
+        /// Where the operator stands.
+        op_span: Span,
+        /// The place.
+        place: Box<Expr>,
+        /// The value.
+        value: Box<Expr>,
+    },
+    /// `e as T`
+    Cast {
+        /// What is cast.
+        expr: Box<Expr>,
+        /// To what.
+        ty: TypeExpr,
+    },
+    /// `e : T`
+    Ascribe {
+        /// The expression.
+        expr: Box<Expr>,
+        /// Its type.
+        ty: TypeExpr,
+    },
+    /// `f(a, b)`, which may also be an index.
+    Call {
+        /// What is called or indexed.
+        callee: Box<Expr>,
+        /// The arguments.
+        args: Vec<Expr>,
+        /// `@@` or `@` that reaches this call.
+        mark: Option<CallMark>,
+    },
+    /// `f[A, B]`
+    TypeArgs {
+        /// What gets type arguments.
+        expr: Box<Expr>,
+        /// The arguments.
+        args: Vec<TypeExpr>,
+    },
+    /// `e.f`, `e.0`
+    Field {
+        /// The struct or tuple.
+        base: Box<Expr>,
+        /// The field.
+        field: FieldName,
+    },
+    /// Text that is no expression.
+    Error,
+}
+
+/// A literal as written; its type and range are checked later.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Lit {
+    /// What it is.
+    pub kind: LitKind,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// The kinds of literals.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum LitKind {
+    /// `true`, `false`
+    Bool(bool),
+    /// An integer; `None` where it does not fit 64 bits (reported by the lexer).
+    Int {
+        /// Its value.
+        value: Option<u64>,
+        /// Its suffix, `i` and `u` resolved; a float suffix makes it a float: `2f`.
+        suffix: Option<NumSuffix>,
+    },
+    /// A number with a point or an exponent. The digits are kept, because they
+    /// are rounded once, to the final type.
+    Float {
+        /// The digits without suffix and underscores, as Rust's float parser takes them.
+        digits: Name,
+        /// Its suffix.
+        suffix: Option<NumSuffix>,
+    },
+    /// `'x'`
+    Char(u8),
+    /// `"s"`
+    Str(StrLit),
+    /// A literal that is malformed (reported by the lexer).
+    Error,
+}
+
+/// The type a numeric suffix names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum NumSuffix {
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    F16,
+    F32,
+    F64,
+}
+
+impl NumSuffix {
+    /// Whether it names a floating-point type.
+    pub fn is_float(self) -> bool {
+        matches!(self, NumSuffix::F16 | NumSuffix::F32 | NumSuffix::F64)
+    }
+}
+
+/// `x: e` or `x = e` in a struct literal.
+#[derive(Clone, Debug)]
+pub struct FieldInit {
+    /// The field.
+    pub name: Ident,
+    /// `=` rather than `:`.
+    pub with_eq: bool,
+    /// Its value.
+    pub value: Expr,
+}
+
+/// `{ statements; value }`
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// The statements.
+    pub stmts: Vec<Stmt>,
+    /// The last expression, if no `;` follows it.
+    pub value: Option<Box<Expr>>,
+    /// With the braces.
+    pub span: Span,
+}
+
+/// A statement.
+#[derive(Clone, Debug)]
+pub enum Stmt {
+    /// `let p: T = e;`
+    Let {
+        /// The pattern; a written type is a [`PatKind::Typed`] around it.
+        pat: Pat,
+        /// The initialiser.
+        init: Option<Expr>,
+        /// With the semicolon.
+        span: Span,
+    },
+    /// A nested item.
+    Item(Item),
+    /// `e;`, or a statement-like expression without one.
+    Expr {
+        /// The expression.
+        expr: Expr,
+        /// Whether a `;` follows.
+        semi: bool,
+    },
+}
+
+/// A condition.
+#[derive(Clone, Debug)]
+pub enum Cond {
+    /// `e`
+    Expr(Box<Expr>),
+    /// `let p = e`
+    Let(Box<Pat>, Box<Expr>),
+}
+
+/// `if` or `else if` with its block.
+#[derive(Clone, Debug)]
+pub struct IfArm {
+    /// The condition.
+    pub cond: Cond,
+    /// The block.
+    pub block: Block,
+}
+
+/// `p => e`
+#[derive(Clone, Debug)]
+pub struct MatchArm {
+    /// The pattern.
+    pub pat: Pat,
+    /// The value.
+    pub value: Expr,
+}
+
+/// `for` and `with`.
+#[derive(Clone, Debug)]
+pub struct ForExpr {
+    /// The loop variables; a written type is a [`PatKind::Typed`].
+    pub pats: Vec<Pat>,
+    /// The call of the generator. A [`ExprKind::Call`] unless the text is broken;
+    /// `@g(..)` marks it, `$g(..)` wraps it in [`UnaryOp::Hide`].
+    pub call: Expr,
+    /// The filter in front of the body.
+    pub filter: Option<Filter>,
+    /// The body.
+    pub body: Block,
+}
+
+/// An anonymous function.
+#[derive(Clone, Debug)]
+pub struct Lambda {
+    /// Its filter.
+    pub filter: Option<Filter>,
+    /// Its parameters.
+    pub params: Vec<Param>,
+    /// Its result, if written.
+    pub ret: Option<Ret>,
+    /// Its body; `None` for `f(||)`, which means unit.
+    pub body: Option<Expr>,
+}
+
+/// Inline assembly.
+#[derive(Clone, Debug)]
+pub struct Asm {
+    /// The template.
+    pub template: StrLit,
+    /// `"=r"(place)`
+    pub outputs: Vec<(StrLit, Expr)>,
+    /// `"r"(value)`
+    pub inputs: Vec<(StrLit, Expr)>,
+    /// Clobbers.
+    pub clobbers: Vec<StrLit>,
+    /// Options.
+    pub options: Vec<StrLit>,
+}
+
+/// What a prefix or postfix operator does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UnaryOp {
+    /// `+e`
+    Plus,
+    /// `-e`
+    Minus,
+    /// `!e`
+    Not,
+    /// `*e`
+    Deref,
+    /// `&e`
+    AddrOf,
+    /// `&mut e`
+    AddrOfMut,
+    /// `~e`
+    Box,
+    /// `++e`
+    PreInc,
+    /// `--e`
+    PreDec,
+    /// `e++`
+    PostInc,
+    /// `e--`
+    PostDec,
+    /// `?e`
+    Known,
+    /// `$e`
+    Hide,
+}
+
+/// One operator with its right operand.
+#[derive(Clone, Debug)]
+pub struct ChainLink {
+    /// The operator.
+    pub op: BinaryOp,
+    /// Where it stands.
+    pub op_span: Span,
+    /// The right operand.
+    pub rhs: Expr,
+}
+
+/// Binary operators.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs)]
+pub enum BinaryOp {
+    OrOr,
+    AndAnd,
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    Or,
+    Xor,
+    And,
+    Shl,
+    Shr,
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+}
+
+/// How a call is forced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CallMark {
+    /// `@@` rather than `@`.
+    pub doubled: bool,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// The name after a `.`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FieldName {
+    /// `.f`
+    Named(Ident),
+    /// `.0`
+    Index {
+        /// The number.
+        index: u32,
+        /// Where it stands.
+        span: Span,
+    },
+}
