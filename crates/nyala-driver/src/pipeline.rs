@@ -6,7 +6,6 @@
 use nyala_interp::Io;
 use nyala_ir::World;
 use nyala_lower::LowerOptions;
-use nyala_opt::partial_eval::partial_eval;
 use nyala_sema::CheckFile;
 use nyala_sema::tree::Program;
 use nyala_syntax::{Parse, ParseOptions, ast};
@@ -60,7 +59,7 @@ pub fn emit(session: &mut Session) -> Option<World> {
 
 /// Evaluates the program partially, as its filters ask.
 pub fn evaluate(session: &mut Session, world: &World) -> World {
-    let evaluated = partial_eval(world, nyala_opt::partial_eval::Options::default());
+    let evaluated = nyala_opt::pipeline::evaluate(world, nyala_opt::partial_eval::Options::default());
     session.diagnostics.extend(evaluated.diagnostics);
     evaluated.world
 }

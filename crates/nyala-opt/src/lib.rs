@@ -5,9 +5,19 @@
 //! * [`mod@mangle`]: the one operation that copies continuations, under new
 //!   parameters; inlining, specialisation, loop peeling and unrolling, closure
 //!   elimination and outlining are all uses of it;
-//! * [`partial_eval`]: removes abstraction at compile time, steered by filters.
+//! * [`partial_eval`]: removes abstraction at compile time, steered by filters;
+//! * [`eliminate_params`](mod@eliminate_params): removes parameters that always get
+//!   the same value, so that functions become loops;
+//! * [`promote_slots`](mod@promote_slots): turns local variables in memory into values;
+//! * [`pipeline`]: all of them, in order.
 
+pub mod eliminate_params;
 pub mod mangle;
 pub mod partial_eval;
+pub mod pipeline;
+pub mod promote_slots;
+mod rewrite;
 
+pub use eliminate_params::eliminate_params;
 pub use mangle::{Mangling, mangle, mangle_group};
+pub use promote_slots::promote_slots;

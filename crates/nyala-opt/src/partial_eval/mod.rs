@@ -82,6 +82,14 @@ const MAX_ROUNDS: usize = 32;
 /// Before: any verified world. After: no call has a filter that holds, or the
 /// budget's end was reported; there is no `known`, `hide` or `run` left.
 pub fn partial_eval(world: &World, options: Options) -> Evaluated {
+    let mut evaluated = evaluate_rounds(world, options);
+    evaluated.world = finish(&evaluated.world, options);
+    evaluated
+}
+
+/// Evaluates `world`, but keeps what speaks to the evaluator: something may
+/// become known that leads to more evaluation.
+pub fn evaluate_rounds(world: &World, options: Options) -> Evaluated {
     let mut evaluated = Evaluated { world: World::new(), events: vec![], diagnostics: vec![] };
     let mut current = None;
     for _ in 0..MAX_ROUNDS {
@@ -99,12 +107,17 @@ pub fn partial_eval(world: &World, options: Options) -> Evaluated {
             break;
         }
     }
+    evaluated.world = current.expect("there is at least one round");
+    evaluated
+}
+
+/// The last round: removes what only speaks to the evaluator, and all that is dead.
+pub fn finish(world: &World, options: Options) -> World {
     let options = Options { is_final: true, explain: false, ..options };
-    let mut engine = Engine::new(current.as_ref().unwrap_or(world), &options);
+    let mut engine = Engine::new(world, &options);
     engine.run();
     check(&engine.new);
-    evaluated.world = engine.new;
-    evaluated
+    engine.new
 }
 
 /// In debug builds, what a round has built must be well-formed.

@@ -1,0 +1,232 @@
+//! Removes parameters that always get the same value.
+//!
+//! If every call of a continuation gives a parameter the same value, or hands on
+//! the parameter itself, then the value can be used instead. This turns
+//! a function that always returns to the same place into a loop of the function
+//! around it: its `ret` is such a parameter. And it removes what SSA construction
+//! adds for variables that a loop does not change.
+//!
+//! # What always holds
+//!
+//! * Only continuations whose calls are all known are changed: they are called,
+//!   and mentioned in no other way.
+//! * The value is in scope wherever the continuation is called from outside, so
+//!   the continuation may come to be nested in what the value depends on. A
+//!   call made by another activation of that means another activation of
+//!   the continuation too, so each use gets the value that was handed over.
+//! * What still has a continuation to return to stays a function and must not
+//!   come to depend on local data: it loses data only if that is constant.
+//!
+//! Values are found optimistically, as in sparse constant propagation: a parameter
+//! is assumed to have one value until a call proves otherwise. So a group of
+//! functions that hand on what they get is recognised as well.
+
+use cranelift_entity::SecondaryMap;
+use nyala_ir::analysis::References;
+use nyala_ir::analysis::references::is_operation;
+use nyala_ir::{Body, Cont, Def, Linkage, Node, Ty, World};
+use rustc_hash::FxHashMap;
+
+use crate::rewrite::Rewriter;
+
+/// Removes parameters that always get the same value; whether there was one.
+///
+/// Before: any verified world. After: no reachable continuation whose calls are all
+/// known has such a parameter, as far as one sweep can tell.
+pub fn eliminate_params(world: &mut World) -> bool {
+    let refs = References::of_program(world);
+    let conts: Vec<Cont> = refs.conts(world).collect();
+    let mut values = Values::new(world, &refs, &conts);
+    // Which of them are functions is known only when the continuations are.
+    values.solve(world, &conts, Kind::Continuations);
+    values.solve(world, &conts, Kind::Data);
+    if values.known.values().all(|value| value.is_none()) {
+        return false;
+    }
+    replace(world, &conts, &values);
+    true
+}
+
+/// What one round of solving is about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Continuations,
+    Data,
+}
+
+/// What is known about parameters.
+struct Values {
+    /// Whether all calls of a continuation are known.
+    is_candidate: SecondaryMap<Cont, bool>,
+    /// A parameter's one value; none once it has several. A parameter of a
+    /// candidate that is absent has not been given a value yet.
+    known: FxHashMap<Def, Option<Def>>,
+}
+
+impl Values {
+    fn new(world: &World, refs: &References, conts: &[Cont]) -> Values {
+        let mut is_candidate = SecondaryMap::new();
+        for &cont in conts {
+            let data = world.cont(cont);
+            is_candidate[cont] = data.linkage == Linkage::Internal && data.body.is_some();
+        }
+        let mut reject = |def: Def| {
+            if let Some(cont) = world.as_cont(def) {
+                is_candidate[cont] = false;
+            }
+        };
+        for &def in refs.nodes() {
+            if is_operation(world, def) {
+                world.for_each_operand(def, &mut reject);
+            }
+        }
+        for &cont in conts {
+            let data = world.cont(cont);
+            data.body.iter().flat_map(|body| &body.args).chain(&data.filter).copied().for_each(&mut reject);
+        }
+        world.globals().filter_map(|(_, global)| global.init).for_each(&mut reject);
+        Values { is_candidate, known: FxHashMap::default() }
+    }
+
+    /// Finds the values of the parameters of one kind.
+    fn solve(&mut self, world: &World, conts: &[Cont], kind: Kind) {
+        let calls: Vec<Cont> =
+            conts.iter().copied().filter(|&cont| self.callee(world, cont).is_some()).collect();
+        let mut handed_on: FxHashMap<Def, Vec<Cont>> = FxHashMap::default();
+        for &caller in &calls {
+            for &arg in &body(world, caller).args {
+                if matches!(world.node(arg), Node::Param { .. }) {
+                    handed_on.entry(arg).or_default().push(caller);
+                }
+            }
+        }
+        let mut work = calls;
+        work.reverse();
+        while let Some(caller) = work.pop() {
+            let callee = self.callee(world, caller).expect("only calls of candidates are looked at");
+            for (index, &arg) in body(world, caller).args.iter().enumerate() {
+                let param = world.param(callee, index);
+                if kind_of(world, param) == Some(kind) && self.meet(world, callee, param, arg) {
+                    work.extend(handed_on.get(&param).into_iter().flatten());
+                }
+            }
+        }
+    }
+
+    /// The candidate that `caller` calls.
+    fn callee(&self, world: &World, caller: Cont) -> Option<Cont> {
+        let callee = world.as_cont(world.cont(caller).body.as_ref()?.callee)?;
+        self.is_candidate[callee].then_some(callee)
+    }
+
+    /// Notes that `param` gets `arg`; whether that is news.
+    fn meet(&mut self, world: &World, callee: Cont, param: Def, arg: Def) -> bool {
+        let value = match self.resolve(world, arg) {
+            Some(value) if value == param => return false,
+            Some(value) => value,
+            // Not reached yet; this call is looked at again when it is.
+            None => return false,
+        };
+        let is_allowed = kind_of(world, param) == Some(Kind::Continuations)
+            || world.is_constant(value)
+            || !self.returns(world, callee);
+        let new = match self.known.get(&param) {
+            None => is_allowed.then_some(value),
+            Some(&old) => old.filter(|&old| old == value),
+        };
+        self.known.insert(param, new) != Some(new)
+    }
+
+    /// What `arg` is under the assumptions; none if it is a parameter that has no
+    /// value yet.
+    fn resolve(&self, world: &World, arg: Def) -> Option<Def> {
+        let Node::Param { cont, .. } = world.node(arg) else { return Some(arg) };
+        // Parameters that are not solved for have been rejected with their owner.
+        if !self.is_candidate[cont] || kind_of(world, arg).is_none() {
+            return Some(arg);
+        }
+        self.known.get(&arg).map(|value| value.unwrap_or(arg))
+    }
+
+    /// Whether a continuation is left among the parameters of `cont`.
+    fn returns(&self, world: &World, cont: Cont) -> bool {
+        world.cont(cont).params.iter().any(|&param| {
+            kind_of(world, param) == Some(Kind::Continuations)
+                && self.known.get(&param).copied().flatten().is_none()
+        })
+    }
+
+    /// The value to use instead of `param`.
+    fn value(&self, param: Def) -> Option<Def> {
+        self.known.get(&param).copied().flatten()
+    }
+}
+
+/// What a parameter is; memory is neither.
+fn kind_of(world: &World, param: Def) -> Option<Kind> {
+    let ty = world.ty(param);
+    match world.types.as_cn(ty) {
+        Some(_) => Some(Kind::Continuations),
+        None => (ty != world.types.mem()).then_some(Kind::Data),
+    }
+}
+
+fn body(world: &World, cont: Cont) -> &Body {
+    world.cont(cont).body.as_ref().expect("only what has a body is a caller")
+}
+
+/// Gives every continuation that loses parameters a new head, and rewrites all bodies.
+fn replace(world: &mut World, conts: &[Cont], values: &Values) {
+    let mut rewriter = Rewriter::new(world);
+    let mut heads: FxHashMap<Cont, Cont> = FxHashMap::default();
+    for &cont in conts {
+        let params = rewriter.world.cont(cont).params.clone();
+        if params.iter().any(|&param| values.value(param).is_some()) {
+            heads.insert(cont, new_head(&mut rewriter, cont, values));
+        }
+    }
+    for &old in conts {
+        let new = heads.get(&old).copied().unwrap_or(old);
+        let data = rewriter.world.cont(old).clone();
+        let kept = |param: &Def| new == old || values.value(*param).is_none();
+        let filter = data.params.iter().zip(&data.filter).filter(|(param, _)| kept(param));
+        let filter: Vec<Def> = filter.map(|(_, &filter)| rewriter.def(filter)).collect();
+        rewriter.world.set_filter(new, filter);
+        let Some(body) = data.body else { continue };
+        let callee = rewriter.world.as_cont(body.callee).filter(|callee| heads.contains_key(callee));
+        let stays = |index: usize, world: &World| {
+            callee.is_none_or(|callee| values.value(world.param(callee, index)).is_none())
+        };
+        let args = body.args.iter().enumerate();
+        let args: Vec<Def> =
+            args.filter(|&(index, _)| stays(index, rewriter.world)).map(|(_, &arg)| arg).collect();
+        let args = args.into_iter().map(|arg| rewriter.def(arg)).collect();
+        let callee = match callee {
+            Some(callee) => rewriter.world.cont_def(heads[&callee]),
+            None => rewriter.def(body.callee),
+        };
+        rewriter.world.replace_body(new, Some(Body { callee, args, span: body.span }));
+    }
+}
+
+/// A continuation like `old`, without the parameters that have a value.
+fn new_head(rewriter: &mut Rewriter<'_>, old: Cont, values: &Values) -> Cont {
+    let data = rewriter.world.cont(old).clone();
+    let kept: Vec<Def> = data.params.iter().copied().filter(|&param| values.value(param).is_none()).collect();
+    let tys: Vec<Ty> = kept.iter().map(|&param| rewriter.world.ty(param)).collect();
+    rewriter.world.span = data.span;
+    let new = rewriter.world.new_cont(data.name, &tys);
+    for (index, &param) in kept.iter().enumerate() {
+        let new_param = rewriter.world.param(new, index);
+        if let Some(name) = rewriter.world.name(param) {
+            rewriter.world.set_name(new_param, name);
+        }
+        rewriter.replace(param, new_param);
+    }
+    for param in data.params {
+        if let Some(value) = values.value(param) {
+            rewriter.unify(param, value);
+        }
+    }
+    new
+}

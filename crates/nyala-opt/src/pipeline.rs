@@ -1,0 +1,57 @@
+//! The passes, one after the other.
+//!
+//! Passes do not verify what they build; this does, in debug builds.
+
+use nyala_ir::World;
+
+use crate::partial_eval::{Evaluated, Options, evaluate_rounds, finish};
+use crate::{eliminate_params, promote_slots};
+
+/// How often evaluation is resumed after a clean-up at most. What needs more stays as it is.
+const MAX_RESUMPTIONS: usize = 16;
+
+/// Evaluates `world`; what is found out about local variables on the way
+/// steers evaluation too.
+///
+/// Before: any verified world. After: as after
+/// [`partial_eval`](crate::partial_eval::partial_eval); no variable is in memory that could be a value.
+pub fn evaluate(world: &World, options: Options) -> Evaluated {
+    let mut evaluated = evaluate_rounds(world, options);
+    for _ in 0..MAX_RESUMPTIONS {
+        let is_exhausted = !evaluated.diagnostics.is_empty();
+        if is_exhausted || !clean_up(&mut evaluated.world) {
+            break;
+        }
+        let more = evaluate_rounds(&evaluated.world, options);
+        evaluated.world = more.world;
+        evaluated.events.extend(more.events);
+        evaluated.diagnostics.extend(more.diagnostics);
+    }
+    evaluated.world = finish(&evaluated.world, options);
+    // Without what speaks to the evaluator, more may be the same.
+    for _ in 0..MAX_RESUMPTIONS {
+        if !clean_up(&mut evaluated.world) {
+            break;
+        }
+        evaluated.world = finish(&evaluated.world, options);
+    }
+    evaluated
+}
+
+/// Removes parameters and slots that are not needed; whether there were any.
+pub fn clean_up(world: &mut World) -> bool {
+    let fewer_params = eliminate_params(world);
+    check(world, "eliminate_params");
+    let fewer_slots = promote_slots(world);
+    check(world, "promote_slots");
+    fewer_params || fewer_slots
+}
+
+/// In debug builds, what a pass has built must be well-formed.
+fn check(world: &World, pass: &str) {
+    if cfg!(debug_assertions)
+        && let Err(errors) = nyala_ir::verify::verify(world)
+    {
+        panic!("{pass} built a malformed program: {errors}\n{}", nyala_ir::text::print(world));
+    }
+}

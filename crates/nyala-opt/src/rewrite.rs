@@ -1,0 +1,78 @@
+//! Replaces nodes all over a program, in place.
+//!
+//! A [`Rewriter`] knows what stands for some old nodes and builds everything that
+//! depends on them again, through the factories, so that what becomes known folds.
+//! Nothing recurses on the depth of the graph, and each node is built once.
+
+use nyala_ir::{Def, World};
+use rustc_hash::FxHashMap;
+
+/// What stands for each old node.
+pub(crate) struct Rewriter<'w> {
+    pub world: &'w mut World,
+    /// Old nodes, and the new ones that stand for them.
+    done: FxHashMap<Def, Def>,
+    /// Old nodes that mean the same as other old nodes.
+    same: FxHashMap<Def, Def>,
+}
+
+impl<'w> Rewriter<'w> {
+    /// One that changes nothing yet.
+    pub fn new(world: &'w mut World) -> Rewriter<'w> {
+        Rewriter { world, done: FxHashMap::default(), same: FxHashMap::default() }
+    }
+
+    /// From now on, the new node `new` stands for `old`.
+    pub fn replace(&mut self, old: Def, new: Def) {
+        self.done.insert(old, new);
+    }
+
+    /// From now on, whatever stands for the old node `other` stands for `old`.
+    pub fn unify(&mut self, old: Def, other: Def) {
+        self.same.insert(old, other);
+    }
+
+    /// What stands for `old`. Operands come before users on an explicit stack.
+    pub fn def(&mut self, old: Def) -> Def {
+        let mut stack = vec![old];
+        while let Some(&next) = stack.last() {
+            if self.done.contains_key(&next) {
+                stack.pop();
+            } else if let Some(other) = self.same.get(&next) {
+                match self.done.get(other) {
+                    Some(&new) => drop(self.done.insert(next, new)),
+                    None => stack.push(*other),
+                }
+            } else {
+                let before = stack.len();
+                self.world.for_each_operand(next, |operand| {
+                    if !self.done.contains_key(&operand) {
+                        stack.push(operand);
+                    }
+                });
+                if stack.len() == before {
+                    let new = self.build(next);
+                    self.done.insert(next, new);
+                }
+            }
+        }
+        self.done[&old]
+    }
+
+    /// What stands for a node whose operands are done.
+    fn build(&mut self, old: Def) -> Def {
+        let old_operands = self.world.operands(old);
+        let operands: Vec<Def> = old_operands.iter().map(|operand| self.done[operand]).collect();
+        if operands == old_operands {
+            return old;
+        }
+        self.world.span = self.world.span_of(old);
+        let new = self.world.rebuild(old, &operands);
+        if let Some(name) = self.world.name(old)
+            && self.world.name(new).is_none()
+        {
+            self.world.set_name(new, name);
+        }
+        new
+    }
+}
