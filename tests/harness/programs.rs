@@ -30,6 +30,7 @@ fn main() -> ExitCode {
     add("accept", "tests/check/accept", accept);
     add("accept", "examples", accept);
     add("reject", "tests/check/reject", reject);
+    add("json", "tests/check/json", json);
     add("format", ".", format);
     add("graph", "tests/run", graph);
     add("graph", "examples", graph);
@@ -64,6 +65,40 @@ fn reject(path: &Path) -> Result<(), Failed> {
         return Err("no error was reported".into());
     }
     Ok(snapshot::compare(&path.with_extension("stderr"), &drawn(&session))?)
+}
+
+/// The reports for tools are what is stored, and their places in bytes are those in lines
+/// and columns.
+fn json(path: &Path) -> Result<(), Failed> {
+    let text = std::fs::read_to_string(path)?;
+    let mut session = session_for(path)?;
+    pipeline::emit(&mut session);
+    let reports = Report::new(session.diagnostics.clone()).json(&session.sources);
+    for line in reports.lines() {
+        let report: serde_json::Value = serde_json::from_str(line)?;
+        for list in ["spans", "suggestions"] {
+            for place in report[list].as_array().ok_or("spans and suggestions are lists")? {
+                check_place(place, &text)?;
+            }
+        }
+    }
+    Ok(snapshot::compare(&path.with_extension("json"), &reports)?)
+}
+
+/// Lines and columns count from 1, columns in characters.
+fn check_place(place: &serde_json::Value, text: &str) -> Result<(), Failed> {
+    for end in ["start", "end"] {
+        let number = |name: &str| place[format!("{name}_{end}")].as_u64().ok_or("a place has numbers");
+        let byte = place[format!("byte_{end}")].as_u64().ok_or("a place has bytes")?;
+        let before = text.get(..usize::try_from(byte)?).ok_or("the place is in the text")?;
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let line = 1 + before.matches('\n').count() as u64;
+        let column = 1 + before[line_start..].chars().count() as u64;
+        if (line, column) != (number("line")?, number("column")?) {
+            return Err(format!("byte {byte} is at {line}:{column}, but the report says {place}").into());
+        }
+    }
+    Ok(())
 }
 
 /// The program's graph is well formed, and its text form can be read back.

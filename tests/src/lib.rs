@@ -8,6 +8,8 @@
 //!   each kind of warning that is expected;
 //! * `check/reject`: programs with errors; what is reported stands beside each in
 //!   a file ending in `.stderr`;
+//! * `check/json`: programs whose reports for tools stand beside them in a file ending
+//!   in `.json`;
 //! * `run`: programs that are executed.
 //!
 //! `BLESS=1 cargo test` writes the stored texts anew; the diff is what to review.

@@ -1,6 +1,9 @@
 //! The book's entries for diagnostics say the truth: the first example of an entry is
 //! reported with its code, and the others are not.
 
+use std::collections::BTreeSet;
+use std::path::Path;
+
 use nyala_driver::{Options, Session, explain, explained_codes, pipeline};
 use nyala_interp::Io;
 
@@ -14,7 +17,9 @@ fn examples(entry: &str) -> Vec<&str> {
 fn reported(text: &str) -> Vec<(&'static str, String)> {
     let mut session = Session::new(Options::default());
     session.add_text("example.impala", text);
-    pipeline::emit(&mut session);
+    if let Some(world) = pipeline::emit(&mut session) {
+        pipeline::evaluate(&mut session, &world);
+    }
     session.diagnostics.into_iter().map(|found| (found.code.0, found.message)).collect()
 }
 
@@ -78,4 +83,33 @@ fn examples_give_what_their_entry_says() {
         .filter(|code| is_from_compiling(code))
         .for_each(|code| check_entry(code, &mut complaints));
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+}
+
+/// The codes that the sources of the compiler mention, in quotes.
+fn mentioned_codes(folder: &Path, into: &mut BTreeSet<String>) {
+    for path in folder.read_dir().expect("the folder is there").flatten().map(|entry| entry.path()) {
+        if path.is_dir() {
+            mentioned_codes(&path, into);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = std::fs::read_to_string(&path).expect("sources are text");
+            let is_code = |word: &&str| {
+                word.len() == 5
+                    && word.starts_with(['E', 'W'])
+                    && word[1..].bytes().all(|byte| byte.is_ascii_digit())
+            };
+            into.extend(text.split('"').filter(is_code).map(str::to_owned));
+        }
+    }
+}
+
+#[test]
+fn every_code_has_its_entry() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate is one of several");
+    let mut codes = BTreeSet::new();
+    for package in crates.read_dir().expect("the folder is there").flatten() {
+        mentioned_codes(&package.path().join("src"), &mut codes);
+    }
+    assert!(codes.len() > 100, "only {} codes were found", codes.len());
+    let without: Vec<_> = codes.iter().filter(|code| explain(code).is_none()).collect();
+    assert!(without.is_empty(), "without an entry: {without:?}");
 }
