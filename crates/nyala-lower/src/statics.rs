@@ -109,12 +109,14 @@ impl<'p> Lowerer<'p> {
         self.frame.expands_calls = true;
         self.expansions = 0;
         let start = self.frame.mem;
+        let n_errors = self.errors.len();
         let value = self.value(init);
         let is_straight = self.frame.block == block && self.frame.mem == start;
         self.frame = outer;
         self.world.span = span;
         let value = value.filter(|&value| is_straight && self.is_constant(value));
-        if value.is_none() {
+        // That a value is unknown because of another mistake goes without saying.
+        if value.is_none() && self.errors.len() == n_errors {
             self.errors.push(LowerError::StaticNotConstant {
                 name: item.name,
                 at: item.span,

@@ -168,7 +168,7 @@ impl<'a> Checker<'a> {
             Err(what) => what,
         };
         let last = path.segments.last().expect("a path has at least one segment");
-        self.report(Error::NotAType { name: last.name, what, span: path.span });
+        self.report(Error::NotAType { name: last.name, what, wanted: "a type", span: path.span });
         self.program.types.error()
     }
 

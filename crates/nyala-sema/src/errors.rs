@@ -54,6 +54,8 @@ pub(crate) enum Because {
     Field(Span),
     /// A condition.
     Condition,
+    /// A filter.
+    Filter,
     /// An `if` without `else`.
     NoElse(Span),
 }
@@ -89,82 +91,324 @@ pub(crate) enum Frozen {
     Pointer(Span, Ty),
 }
 
+/// One side of an operator.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Operand {
+    pub ty: Ty,
+    pub span: Span,
+    /// Whether an operator behind it would belong to it as a whole.
+    pub is_tight: bool,
+}
+
 /// Something wrong with a program.
 #[derive(Clone, Debug)]
 pub(crate) enum Error {
     // Types of expressions.
-    CannotInfer { what: String, span: Span, hint: Option<(Span, &'static str)> },
-    ArgumentCount { expected: usize, cps: bool, found: usize, span: Span, callee: Option<FnId>, ty: Ty },
-    Mismatch { expected: Ty, found: Ty, span: Span, because: Because, semicolon: Option<Span> },
-    NotCallable { ty: Ty, span: Span },
-    IndexType { ty: Ty, span: Span },
-    IndexCount { found: usize, span: Span },
-    TupleIndex { ty: Ty, span: Span },
-    MissingFields { of: Name, names: Vec<Name>, span: Span },
-    NoSuchField { ty: Ty, name: Name, span: Span, similar: Option<Name> },
-    FieldTwice { name: Name, span: Span, first: Span },
-    NoOperator { op: &'static str, ty: Ty, span: Span, op_span: Span },
-    OperandTypes { op: &'static str, lhs: Ty, lhs_span: Span, rhs: Ty, rhs_span: Span, op_span: Span },
-    BadCast { from: Ty, to: Ty, span: Span },
-    NotAPointer { ty: Ty, span: Span },
-    Generator { ty: Ty, n_args: usize, span: Span, artic: bool },
-    BodyParams { expected: usize, found: usize, span: Span, ty: Ty },
-    AsmOperand { ty: Ty, span: Span },
-    Unreachable { span: Span, jump: Span },
-    LiteralRange { text: String, ty: Ty, span: Span },
-    InfiniteType { span: Span },
-    TypeTooLarge { span: Span },
-    TypeArgCount { what: String, expected: usize, found: usize, span: Span },
-    NotGeneric { span: Span },
-    StructNeeded { ty: Ty, span: Span },
-    NoPayload { name: Name, span: Span },
+    CannotInfer {
+        what: String,
+        span: Span,
+        name: Option<Name>,
+    },
+    ArgumentCount {
+        expected: usize,
+        cps: bool,
+        found: usize,
+        span: Span,
+        callee: Option<FnId>,
+        ty: Ty,
+    },
+    Mismatch {
+        expected: Ty,
+        found: Ty,
+        span: Span,
+        is_operand: bool,
+        because: Because,
+        semicolon: Option<Span>,
+    },
+    NotCallable {
+        ty: Ty,
+        span: Span,
+    },
+    IndexType {
+        ty: Ty,
+        span: Span,
+    },
+    IndexCount {
+        found: usize,
+        span: Span,
+    },
+    TupleIndex {
+        ty: Ty,
+        span: Span,
+    },
+    MissingFields {
+        of: Name,
+        names: Vec<Name>,
+        span: Span,
+    },
+    NoSuchField {
+        ty: Ty,
+        name: Name,
+        span: Span,
+        similar: Option<Name>,
+    },
+    FieldTwice {
+        name: Name,
+        span: Span,
+        first: Span,
+    },
+    NoOperator {
+        op: &'static str,
+        ty: Ty,
+        span: Span,
+        op_span: Span,
+    },
+    OperandTypes {
+        op: &'static str,
+        op_span: Span,
+        lhs: Operand,
+        rhs: Operand,
+    },
+    BadCast {
+        from: Ty,
+        to: Ty,
+        span: Span,
+    },
+    NotAPointer {
+        ty: Ty,
+        span: Span,
+    },
+    Generator {
+        ty: Ty,
+        n_args: usize,
+        span: Span,
+        artic: bool,
+    },
+    BodyParams {
+        expected: usize,
+        found: usize,
+        span: Span,
+        ty: Ty,
+    },
+    AsmOperand {
+        ty: Ty,
+        span: Span,
+    },
+    Unreachable {
+        span: Span,
+        jump: Span,
+    },
+    LiteralRange {
+        text: String,
+        ty: Ty,
+        span: Span,
+    },
+    InfiniteType {
+        span: Span,
+    },
+    TypeTooLarge {
+        span: Span,
+    },
+    TypeArgCount {
+        what: String,
+        expected: usize,
+        found: usize,
+        span: Span,
+    },
+    NotGeneric {
+        span: Span,
+    },
+    StructNeeded {
+        ty: Ty,
+        span: Span,
+    },
+    NoPayload {
+        name: Name,
+        span: Span,
+    },
     // Names.
-    Undefined { name: Name, span: Span, similar: Option<Name>, is_in_super: bool, namespace: Namespace },
-    Redefinition { name: Name, span: Span, first: Span, of_another_kind: bool },
-    NoSuchMember { of: Name, name: Name, span: Span, what: &'static str, similar: Option<Name> },
-    NotAModule { name: Name, span: Span },
-    SuperAtRoot { span: Span },
-    AnonymousUse { name: Name, span: Span },
-    NotAValue { name: Name, what: &'static str, span: Span },
-    NotAType { name: Name, what: &'static str, span: Span },
-    CyclicUse { span: Span },
-    OuterGeneric { name: Name, span: Span },
-    OuterLocal { name: Name, span: Span },
+    Undefined {
+        name: Name,
+        span: Span,
+        similar: Option<Name>,
+        is_in_super: bool,
+        namespace: Namespace,
+    },
+    Redefinition {
+        name: Name,
+        span: Span,
+        first: Span,
+        of_another_kind: bool,
+    },
+    NoSuchMember {
+        of: Name,
+        name: Name,
+        span: Span,
+        what: &'static str,
+        similar: Option<Name>,
+    },
+    NotAModule {
+        name: Name,
+        span: Span,
+    },
+    SuperAtRoot {
+        span: Span,
+    },
+    AnonymousUse {
+        name: Name,
+        span: Span,
+    },
+    NotAValue {
+        name: Name,
+        what: &'static str,
+        span: Span,
+    },
+    NotAType {
+        name: Name,
+        what: &'static str,
+        wanted: &'static str,
+        span: Span,
+    },
+    CyclicUse {
+        span: Span,
+    },
+    OuterGeneric {
+        name: Name,
+        span: Span,
+    },
+    OuterLocal {
+        name: Name,
+        span: Span,
+    },
     // Items.
-    InfiniteSize { name: Name, span: Span },
-    CyclicAlias { name: Name, span: Span },
-    Unsized { ty: Ty, span: Span },
-    SimdElement { ty: Ty, span: Span },
-    ArrayLength { span: Span, why: &'static str },
-    UnknownAbi { abi: String, span: Span },
-    BadAttribute { span: Span, expected: &'static str },
-    UnknownAttribute { name: Name, span: Span },
-    ExportGeneric { name: Name, span: Span },
-    ExportHigherOrder { name: Name, span: Span, ty: Ty },
-    RecursiveResult { name: Name, span: Span, declared: Span },
-    StaticCycle { name: Name, span: Span, declared: Span },
-    StaticType { name: Name, span: Span },
-    MainSignature { span: Span, ty: Ty },
-    ParamType { span: Span },
-    MissingResult { span: Span },
-    EmptyEnum { name: Name, span: Span },
-    AddrSpace { span: Span },
+    InfiniteSize {
+        name: Name,
+        span: Span,
+    },
+    CyclicAlias {
+        name: Name,
+        span: Span,
+    },
+    Unsized {
+        ty: Ty,
+        span: Span,
+    },
+    SimdElement {
+        ty: Ty,
+        span: Span,
+    },
+    ArrayLength {
+        span: Span,
+        why: &'static str,
+    },
+    UnknownAbi {
+        abi: String,
+        span: Span,
+    },
+    BadAttribute {
+        span: Span,
+        expected: &'static str,
+    },
+    UnknownAttribute {
+        name: Name,
+        span: Span,
+    },
+    ExportGeneric {
+        name: Name,
+        span: Span,
+    },
+    ExportHigherOrder {
+        name: Name,
+        span: Span,
+        ty: Ty,
+    },
+    RecursiveResult {
+        name: Name,
+        span: Span,
+        declared: Span,
+    },
+    StaticCycle {
+        name: Name,
+        span: Span,
+        declared: Span,
+    },
+    StaticType {
+        name: Name,
+        span: Span,
+    },
+    MainSignature {
+        span: Span,
+        ty: Ty,
+    },
+    ParamType {
+        span: Span,
+    },
+    MissingResult {
+        span: Span,
+    },
+    EmptyEnum {
+        name: Name,
+        span: Span,
+    },
+    AddrSpace {
+        span: Span,
+    },
     // Patterns.
-    BoundTwice { name: Name, span: Span, first: Span },
-    OptionArity { name: Name, expected: usize, found: usize, span: Span },
-    PatternType { ty: Ty, span: Span, what: &'static str },
-    FloatPattern { span: Span },
-    MissingFieldPatterns { of: Name, names: Vec<Name>, span: Span },
+    BoundTwice {
+        name: Name,
+        span: Span,
+        first: Span,
+    },
+    OptionArity {
+        name: Name,
+        expected: usize,
+        found: usize,
+        span: Span,
+    },
+    PatternType {
+        ty: Ty,
+        span: Span,
+        what: String,
+    },
+    FloatPattern {
+        span: Span,
+    },
+    MissingFieldPatterns {
+        of: Name,
+        names: Vec<Name>,
+        span: Span,
+    },
     // Mutability.
-    Immutable { write: Write, frozen: Frozen, span: Span },
-    NotAPlace { write: Write, span: Span },
+    Immutable {
+        write: Write,
+        frozen: Frozen,
+        span: Span,
+    },
+    NotAPlace {
+        write: Write,
+        span: Span,
+    },
     // Filters.
-    FilterName { name: Name, span: Span },
-    FilterEffect { span: Span },
+    FilterName {
+        name: Name,
+        span: Span,
+    },
+    FilterEffect {
+        span: Span,
+    },
     // Implicits.
-    NoImplicit { ty: Ty, span: Span },
-    AmbiguousImplicit { ty: Ty, span: Span, candidates: Vec<Span> },
-    ImplicitNotLast { span: Span },
+    NoImplicit {
+        ty: Ty,
+        span: Span,
+    },
+    AmbiguousImplicit {
+        ty: Ty,
+        span: Span,
+        candidates: Vec<Span>,
+    },
+    ImplicitNotLast {
+        span: Span,
+    },
 }
 
 impl Error {
@@ -330,30 +574,39 @@ impl Render<'_> {
 
     fn inference(&self, error_: Error) -> Diagnostic {
         match error_ {
-            Error::CannotInfer { what, span, hint } => {
+            Error::CannotInfer { what, span, name } => {
                 let diagnostic = error("E0201", span, format!("cannot infer {what}; add a type here"));
-                match hint {
-                    Some((span, text)) => diagnostic.with_suggestion(span, text, "write the type"),
+                match name {
+                    Some(name) => diagnostic.with_label(format!("write `{name}: T`")),
                     None => diagnostic,
                 }
             }
             Error::ArgumentCount { expected, cps, found, span, callee, ty } => {
                 self.argument_count(expected, cps, found, span, callee, ty)
             }
-            Error::Mismatch { expected, found, span, because, semicolon } => {
+            Error::Mismatch { expected, found, span, is_operand, because, semicolon } => {
                 let diagnostic = self.mismatch(expected, found, span, because);
+                let diagnostic = self.suggest_borrow(diagnostic, found, expected, span);
+                let culprit = Operand { ty: found, span, is_tight: is_operand };
+                let diagnostic = self.suggest_cast(diagnostic, culprit, expected);
                 match semicolon {
                     Some(at) => diagnostic.with_secondary(at, "without `;` this would be the value"),
                     None => diagnostic,
                 }
             }
-            Error::OperandTypes { op, lhs, lhs_span, rhs, rhs_span, op_span } => {
-                let message =
-                    format!("`{op}` needs operands of one type, found {} and {}", self.ty(lhs), self.ty(rhs));
+            Error::OperandTypes { op, op_span, lhs, rhs } => {
+                let (lhs_ty, rhs_ty) = (self.ty(lhs.ty), self.ty(rhs.ty));
+                let message = format!("`{op}` needs operands of one type, found {lhs_ty} and {rhs_ty}");
                 let diagnostic = error("E0212", op_span, message)
-                    .with_secondary(lhs_span, format!("this is {}", self.ty(lhs)))
-                    .with_secondary(rhs_span, format!("this is {}", self.ty(rhs)));
-                self.suggest_cast(diagnostic, rhs, lhs, rhs_span)
+                    .with_secondary(lhs.span, format!("this is {lhs_ty}"))
+                    .with_secondary(rhs.span, format!("this is {rhs_ty}"));
+                // The count of a shift follows what is shifted; otherwise nothing should be lost.
+                let is_shift = matches!(op, "<<" | ">>");
+                if !is_shift && self.rank(lhs.ty) < self.rank(rhs.ty) {
+                    self.suggest_cast(diagnostic, lhs, rhs.ty)
+                } else {
+                    self.suggest_cast(diagnostic, rhs, lhs.ty)
+                }
             }
             Error::Generator { ty, n_args, span, artic } => {
                 let args = (0..n_args).map(|_| "_, ").collect::<String>();
@@ -415,24 +668,43 @@ impl Render<'_> {
             Because::Elem(at) => diagnostic.with_secondary(at, format!("this element is {want}")),
             Because::Field(at) => diagnostic.with_secondary(at, format!("the field is {want}")),
             Because::Condition => diagnostic.with_note("a condition must be a `bool`"),
+            Because::Filter => diagnostic.with_note("a filter must be a `bool`"),
             Because::NoElse(at) => diagnostic
                 .with_secondary(at, "this `if` has no `else`")
                 .with_note("without `else` the value is `()`, so the block may have no other"),
         };
-        let diagnostic = self.suggest_borrow(diagnostic, found, expected, span);
-        self.suggest_cast(diagnostic, found, expected, span)
+        if want == have { self.with_namesakes(diagnostic, [expected, found]) } else { diagnostic }
     }
 
-    fn suggest_cast(&self, diagnostic: Diagnostic, from: Ty, to: Ty, span: Span) -> Diagnostic {
-        if !self.is_number(from) || !self.is_number(to) || from == to {
+    /// Shows where types of one name are defined.
+    fn with_namesakes(&self, diagnostic: Diagnostic, tys: [Ty; 2]) -> Diagnostic {
+        let defined = tys.into_iter().filter_map(|ty| match *self.program.types.kind(ty) {
+            TyKind::Struct(id, _) => Some(self.program.structs[id].span),
+            TyKind::Enum(id, _) => Some(self.program.enums[id].span),
+            _ => None,
+        });
+        let labels = ["what is expected is defined here", "what is found is defined here"];
+        defined.zip(labels).fold(diagnostic, |it, (span, label)| it.with_secondary(span, label))
+    }
+
+    /// How much a number can hold: more of it loses less.
+    fn rank(&self, ty: Ty) -> Option<(bool, u32)> {
+        match self.program.types.kind(ty) {
+            TyKind::Prim(prim) => Some((prim.is_float(), prim.bits())),
+            _ => None,
+        }
+    }
+
+    fn suggest_cast(&self, diagnostic: Diagnostic, from: Operand, to: Ty) -> Diagnostic {
+        if !self.is_number(from.ty) || !self.is_number(to) || from.ty == to {
+            return diagnostic;
+        }
+        let diagnostic = diagnostic.with_note("numbers are never converted implicitly");
+        if !from.is_tight {
             return diagnostic;
         }
         let cast = format!(" as {}", self.program.types.display(to));
-        diagnostic.with_note("numbers are never converted implicitly").with_suggestion(
-            span.end(),
-            cast,
-            "convert it",
-        )
+        diagnostic.with_suggestion(from.span.end(), cast, "convert it")
     }
 
     fn suggest_borrow(&self, diagnostic: Diagnostic, found: Ty, expected: Ty, span: Span) -> Diagnostic {
@@ -477,7 +749,11 @@ impl Render<'_> {
                 with_similar(diagnostic, span, similar)
             }
             Error::StructNeeded { ty, span } => {
-                error("E0209", span, format!("{} is not a struct", self.ty(ty)))
+                let diagnostic = error("E0209", span, format!("{} has no fields", self.ty(ty)));
+                match self.program.types.kind(ty) {
+                    TyKind::Ptr { .. } => diagnostic.with_note("fields are reached through one pointer only"),
+                    _ => diagnostic,
+                }
             }
             Error::FieldTwice { name, span, first } => {
                 error("E0210", span, format!("field `{name}` is given twice"))
@@ -512,7 +788,8 @@ impl Render<'_> {
                 error("E0221", span, message).with_label(format!("this must be a {}", self.ty(ty)))
             }
             Error::InfiniteType { span } => error("E0222", span, "this has a type that contains itself"),
-            Error::NotGeneric { span } => error("E0224", span, "this takes no type arguments"),
+            Error::NotGeneric { span } => error("E0224", span, "this takes no type arguments")
+                .with_note("elements are selected with parentheses: `a(i)`"),
             Error::NoPayload { name, span } => {
                 error("E0225", span, format!("option `{name}` has named fields"))
                     .with_label("give them in `{ .. }`")
@@ -563,8 +840,8 @@ impl Render<'_> {
             Error::NotAValue { name, what, span } => {
                 error("E0307", span, format!("{what} `{name}` is not a value"))
             }
-            Error::NotAType { name, what, span } => {
-                error("E0308", span, format!("{what} `{name}` is not a type"))
+            Error::NotAType { name, what, wanted, span } => {
+                error("E0308", span, format!("{what} `{name}` is not {wanted}"))
             }
             Error::CyclicUse { span } => error("E0309", span, "this `use` leads back to itself"),
             Error::OuterGeneric { name, span } => error(
@@ -639,7 +916,9 @@ impl Render<'_> {
             .with_note(
                 "it takes nothing, `argc: i32`, or `argc: i32, argv: &[&[u8]]`, and returns `i32` or `()`",
             ),
-            Error::ParamType { span } => error("E0416", span, "this parameter needs a type"),
+            Error::ParamType { span } => {
+                error("E0416", span, "this parameter needs a type").with_label("write `name: T`")
+            }
             Error::MissingResult { span } => error("E0419", span, "missing result type")
                 .with_note("write `-> T`, or `-> !` for a continuation"),
             Error::EmptyEnum { name, span } => error("E0420", span, format!("enum `{name}` has no option")),

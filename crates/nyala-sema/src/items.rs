@@ -303,7 +303,8 @@ impl<'a> Checker<'a> {
 
     fn declare_signature(&mut self, id: FnId) {
         let ast = self.fns[id].ast;
-        let params: Vec<Ty> = ast.params.iter().map(|param| self.param_type(param)).collect();
+        let params: Vec<Ty> =
+            ast.params.iter().map(|param| self.param_type(param, ast.body.is_some())).collect();
         self.fns[id].n_implicit = ast.params.iter().rev().take_while(|param| param.is_implicit).count();
         let n_explicit = ast.params.len() - self.fns[id].n_implicit;
         if let Some(early) = ast.params[..n_explicit].iter().position(|param| param.is_implicit) {
@@ -337,9 +338,14 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn param_type(&mut self, param: &'a ast::Param) -> Ty {
-        if let Some(ty) = &param.ty {
-            return self.convert_sized(ty);
+    fn param_type(&mut self, param: &'a ast::Param, has_body: bool) -> Ty {
+        match &param.ty {
+            Some(ty) if has_body && param.pat.is_none() && self.is_probably_a_variable(ty) => {
+                self.report(Error::ParamType { span: ty.span });
+                return self.program.types.error();
+            }
+            Some(ty) => return self.convert_sized(ty),
+            None => {}
         }
         let of_pattern = param.pat.as_ref().and_then(|pat| self.written_pat_type(pat));
         match of_pattern {
@@ -349,6 +355,17 @@ impl<'a> Checker<'a> {
                 self.program.types.error()
             }
         }
+    }
+
+    /// Whether a written type is a name of nothing that looks like a variable's.
+    fn is_probably_a_variable(&mut self, ty: &ast::TypeExpr) -> bool {
+        let ast::TypeKind::Path { path, args } = &ty.kind else { return false };
+        let [name] = &*path.segments else { return false };
+        let text = name.name.as_str();
+        args.is_empty()
+            && text.starts_with(|first: char| first.is_ascii_lowercase())
+            && crate::convert::prim_named(text).is_none()
+            && self.lookup(name.name).is_none()
     }
 
     fn declare_linkage(&mut self, id: FnId) {

@@ -8,6 +8,7 @@ use nyala_span::Name;
 use nyala_syntax::ast::{Dialect, Ident, Path};
 
 use crate::checker::{Checker, Home, Progress};
+use crate::convert::prim_named;
 use crate::errors::{Error, Namespace};
 use crate::scope::{Def, Entry, ModuleId, UseId};
 
@@ -78,6 +79,10 @@ impl<'a> Checker<'a> {
                     self.resolve_use(id);
                 }
                 Err(Stuck::Failed(error)) => {
+                    if path.segments.len() == 1 && prim_named(first.name.as_str()).is_some() {
+                        self.report_primitive(*first, namespace);
+                        return (Def::Error, 0);
+                    }
                     // Only the first name of a path can be undefined; the others are no members.
                     let wanted = if path.segments.len() > 1 { Namespace::Module } else { namespace };
                     self.report(error.in_namespace(wanted));
@@ -85,6 +90,16 @@ impl<'a> Checker<'a> {
                 }
             }
         }
+    }
+
+    /// Reports the name of a primitive type where something else is needed.
+    fn report_primitive(&mut self, Ident { name, span }: Ident, needed: Namespace) {
+        let what = "primitive type";
+        self.report(match needed {
+            Namespace::Pattern => Error::NotAType { name, what, wanted: "an option or a struct", span },
+            Namespace::Type => Error::NotAType { name, what, wanted: "a struct", span },
+            _ => Error::NotAValue { name, what, span },
+        });
     }
 
     /// What a single name stands for here, if anything; reports nothing.

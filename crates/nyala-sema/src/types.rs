@@ -105,6 +105,17 @@ impl Prim {
         }
     }
 
+    /// How many bits a value has.
+    pub fn bits(self) -> u32 {
+        match self {
+            Prim::Bool => 1,
+            Prim::I8 | Prim::U8 => 8,
+            Prim::I16 | Prim::U16 | Prim::F16 => 16,
+            Prim::I32 | Prim::U32 | Prim::F32 => 32,
+            Prim::I64 | Prim::U64 | Prim::F64 => 64,
+        }
+    }
+
     /// `i8` to `u64`.
     pub fn is_int(self) -> bool {
         !self.is_float() && self != Prim::Bool

@@ -33,7 +33,7 @@ const BASE_BUDGET: usize = 100_000;
 const BUDGET_PER_TEST: usize = 100;
 
 /// How many values that nothing matches are reported for one match.
-pub const MAX_WITNESSES: usize = 3;
+pub const MAX_WITNESSES: usize = 4;
 
 /// A way into the matched value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -17,7 +17,7 @@ use nyala_span::{Code, Diagnostic, Span};
 use crate::tree::{Expr, ExprKind, Param, Pat, PatKind, Program, Stmt};
 use crate::types::{Prim, Ty, TyKind, Types};
 use crate::visit;
-use decide::{Ctor, Decided, Matrix, Occurrence, Test, TooComplex, decide};
+use decide::{Ctor, Decided, MAX_WITNESSES, Matrix, Occurrence, Test, TooComplex, decide};
 
 /// Checks all patterns of a program. What contains errors already is left alone.
 pub fn check(program: &Program) -> Vec<Diagnostic> {
@@ -69,9 +69,12 @@ impl Problem {
     }
 }
 
-/// "`a` is", "`a` and `b` are", "`a`, `b` and `c` are".
+/// "`a` is", "`a` and `b` are", "`a`, `b` and `c` are", "`a`, `b`, `c` and others are".
 fn quoted_and_are(values: &[String]) -> String {
-    let quoted: Vec<String> = values.iter().map(|value| format!("`{value}`")).collect();
+    let mut quoted: Vec<String> = values.iter().map(|value| format!("`{value}`")).collect();
+    if let Some(last) = quoted.get_mut(MAX_WITNESSES - 1) {
+        "others".clone_into(last);
+    }
     match quoted.split_last() {
         Some((last, [])) => format!("{last} is"),
         Some((last, before)) => format!("{} and {last} are", before.join(", ")),

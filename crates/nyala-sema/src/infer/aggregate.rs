@@ -234,7 +234,7 @@ impl<'a> Checker<'a> {
             Def::TyParam(_) => "type parameter",
             Def::Local(_) | Def::Use(_) => "variable",
         };
-        self.report(Error::NotAType { name, what, span });
+        self.report(Error::NotAType { name, what, wanted: "a struct", span });
         None
     }
 
@@ -349,7 +349,7 @@ impl<'a> Checker<'a> {
                 self.report(Error::CannotInfer {
                     what: "the type of this".into(),
                     span: base.span,
-                    hint: None,
+                    name: None,
                 });
                 self.error_expr(span)
             }

@@ -4,7 +4,6 @@
 //! ownership or the length of an array; functions and tuples of such follow. No
 //! number is ever converted.
 
-use nyala_span::Span;
 use nyala_syntax::ast::{self, PtrKind};
 
 use crate::checker::Checker;
@@ -28,11 +27,12 @@ impl<'a> Checker<'a> {
             Ok(expr) => expr,
             Err(expr) => {
                 let (expected, found) = (self.shown(to), self.shown(expr.ty));
-                let (span, dropped) = culprit(&expr);
+                let (culprit, dropped) = culprit(&expr);
+                let (span, is_operand) = (culprit.span, is_tight(culprit));
                 // A last expression that would have fitted but for its `;`.
                 let dropped = dropped.filter(|dropped| self.try_unify(dropped.ty, to));
                 let semicolon = dropped.map(|dropped| dropped.span.end());
-                self.report(Error::Mismatch { expected, found, span, because, semicolon });
+                self.report(Error::Mismatch { expected, found, span, is_operand, because, semicolon });
                 self.error_expr(expr.span)
             }
         }
@@ -164,15 +164,30 @@ impl<'a> Checker<'a> {
 
 /// The part of an expression that gives it its type, and the last statement of a block
 /// without value.
-fn culprit(mut expr: &Expr) -> (Span, Option<&Expr>) {
+fn culprit(mut expr: &Expr) -> (&Expr, Option<&Expr>) {
     while let ExprKind::Block { value, stmts } = &expr.kind {
         expr = match (value, stmts.last()) {
             (Some(value), _) => value,
-            (None, Some(Stmt::Expr(last))) => return (expr.span, Some(last)),
+            (None, Some(Stmt::Expr(last))) => return (expr, Some(last)),
             (None, _) => break,
         };
     }
-    (expr.span, None)
+    (expr, None)
+}
+
+/// Whether `as T` written behind an expression would convert all of it.
+pub(super) fn is_tight(expr: &Expr) -> bool {
+    !matches!(
+        expr.kind,
+        ExprKind::Chain { .. }
+            | ExprKind::Assign { .. }
+            | ExprKind::Lambda(_)
+            | ExprKind::Hide(_)
+            | ExprKind::Block { .. }
+            | ExprKind::If { .. }
+            | ExprKind::Match { .. }
+            | ExprKind::While { .. }
+    )
 }
 
 fn wrap(expr: Expr, kind: Coercion, ty: Ty) -> Expr {

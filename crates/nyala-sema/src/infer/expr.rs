@@ -99,12 +99,16 @@ impl<'a> Checker<'a> {
         let span = path.span;
         let (def, level) = self.resolve_path(path, Namespace::Value);
         let name = path.segments.last().expect("a path has at least one segment").name;
+        if matches!(def, Def::Local(_) | Def::Static(_)) && !args.is_empty() {
+            // Most likely an index, so what stands between the brackets may be no type.
+            self.report(Error::NotGeneric { span });
+            return self.error_expr(span);
+        }
         let given: Vec<Ty> = args.iter().map(|arg| self.convert(arg)).collect();
         let what = match def {
-            Def::Local(id) => return self.local_expr(id, level, &given, span),
+            Def::Local(id) => return self.local_expr(id, level, span),
             Def::Fn(id) => return self.fn_expr(id, &given, span),
             Def::Static(id) => {
-                self.no_type_args(&given, span);
                 let ty = self.static_type(id, span);
                 return Expr { kind: ExprKind::Static(id), ty, span };
             }
@@ -124,14 +128,7 @@ impl<'a> Checker<'a> {
         self.error_expr(span)
     }
 
-    fn no_type_args(&mut self, given: &[Ty], span: Span) {
-        if !given.is_empty() {
-            self.report(Error::NotGeneric { span });
-        }
-    }
-
-    fn local_expr(&mut self, id: tree::LocalId, level: u32, given: &[Ty], span: Span) -> Expr {
-        self.no_type_args(given, span);
+    fn local_expr(&mut self, id: tree::LocalId, level: u32, span: Span) -> Expr {
         if level < self.body.local_floor {
             let name = self.program.locals[id].name;
             self.report(Error::OuterLocal { name, span });

@@ -45,7 +45,7 @@ impl<'a> Checker<'a> {
         match &filter.kind {
             FilterKind::Always => self.true_literal(filter.span),
             FilterKind::If(expr) => {
-                let value = self.check_expr(expr, bool, Because::Nothing);
+                let value = self.check_expr(expr, bool, Because::Filter);
                 self.check_filter(&value);
                 value
             }

@@ -123,21 +123,10 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The number of bits of an integer type or `bool`.
-fn width(prim: Prim) -> u32 {
-    match prim {
-        Prim::Bool => 1,
-        Prim::I8 | Prim::U8 => 8,
-        Prim::I16 | Prim::U16 | Prim::F16 => 16,
-        Prim::I32 | Prim::U32 | Prim::F32 => 32,
-        Prim::I64 | Prim::U64 | Prim::F64 => 64,
-    }
-}
-
 /// The bits of an integer literal, if it fits. A minus sign before an unsigned
 /// literal wraps, as it does at run time.
 fn int_bits(value: u64, neg: bool, prim: Prim) -> Option<u64> {
-    let width = width(prim);
+    let width = prim.bits();
     let mask = u64::MAX >> (64 - width);
     let max = match (prim.is_signed(), neg) {
         (true, true) => 1 << (width - 1),

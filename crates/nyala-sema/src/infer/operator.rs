@@ -4,10 +4,11 @@ use nyala_span::Span;
 use nyala_syntax::ast::{self, BinaryOp, Dialect, PtrKind, UnaryOp};
 
 use crate::checker::Checker;
-use crate::errors::{Because, Error, Write, op_text};
+use crate::errors::{Because, Error, Operand, Write, op_text};
 use crate::tree::{ChainLink, Expr, ExprKind};
 use crate::types::{Prim, Ty, TyKind};
 
+use super::coerce::is_tight;
 use super::unify::VarKind;
 
 /// What operands an operator takes; vectors of such go lane by lane.
@@ -109,15 +110,9 @@ impl<'a> Checker<'a> {
         if let Some(ty) = self.common_pointer(head, is_first, rhs, link.op) {
             return Some(ty);
         }
-        let (lhs, rhs_ty) = (self.shown(lhs), self.shown(rhs.ty));
-        self.report(Error::OperandTypes {
-            op: op_text(link.op),
-            lhs,
-            lhs_span,
-            rhs: rhs_ty,
-            rhs_span: rhs.span,
-            op_span: link.op_span,
-        });
+        let lhs = Operand { ty: self.shown(lhs), span: lhs_span, is_tight: is_first && is_tight(head) };
+        let rhs = Operand { ty: self.shown(rhs.ty), span: rhs.span, is_tight: is_tight(rhs) };
+        self.report(Error::OperandTypes { op: op_text(link.op), op_span: link.op_span, lhs, rhs });
         None
     }
 

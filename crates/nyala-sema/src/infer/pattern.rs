@@ -64,7 +64,14 @@ impl<'a> Checker<'a> {
         }
         let (expected, found) = (self.shown(expected), self.shown(found));
         let because = crate::errors::Because::Nothing;
-        self.report(Error::Mismatch { expected: found, found: expected, span, because, semicolon: None });
+        self.report(Error::Mismatch {
+            expected: found,
+            found: expected,
+            span,
+            is_operand: false,
+            because,
+            semicolon: None,
+        });
         false
     }
 
@@ -111,7 +118,11 @@ impl<'a> Checker<'a> {
             TyKind::Error | TyKind::Never => vec![resolved; parts.len()],
             _ => {
                 let ty = self.shown(ty);
-                self.report(Error::PatternType { ty, span, what: "a tuple pattern of this length" });
+                self.report(Error::PatternType {
+                    ty,
+                    span,
+                    what: format!("a tuple of {} patterns", parts.len()),
+                });
                 vec![self.program.types.error(); parts.len()]
             }
         };
@@ -128,7 +139,8 @@ impl<'a> Checker<'a> {
             TyKind::Error | TyKind::Never => resolved,
             _ => {
                 let ty = self.shown(ty);
-                self.report(Error::PatternType { ty, span, what: "an array pattern of this length" });
+                let kind = if is_simd { "a vector" } else { "an array" };
+                self.report(Error::PatternType { ty, span, what: format!("{kind} of {n} patterns") });
                 self.program.types.error()
             }
         };
@@ -149,7 +161,7 @@ impl<'a> Checker<'a> {
         let Some((index, lit_ty)) = self.pending_literal(lit, neg, span) else {
             if let LitKind::Str(_) = lit.kind {
                 let ty = self.shown(ty);
-                self.report(Error::PatternType { ty, span, what: "a string" });
+                self.report(Error::PatternType { ty, span, what: "a string".into() });
             }
             return self.error_pat(span);
         };
@@ -218,7 +230,7 @@ impl<'a> Checker<'a> {
             Def::TyParam(_) => "type parameter",
             Def::Local(_) | Def::Use(_) => "variable",
         };
-        self.report(Error::NotAType { name, what, span: path.span });
+        self.report(Error::NotAType { name, what, wanted: "an option or a struct", span: path.span });
         None
     }
 

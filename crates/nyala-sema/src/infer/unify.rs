@@ -412,24 +412,31 @@ impl<'a> Checker<'a> {
 
     /// Reports the variables that stay unknown; they become the error type.
     pub fn report_unknown(&mut self) {
-        for index in 0..self.body.vars.vars.len() {
-            let var = self.body.vars.vars[index];
-            if var.bound.is_some() {
-                continue;
-            }
-            self.body.vars.vars[index].bound = Some(self.program.types.error());
-            // An unknown type after a mistake is most likely its consequence.
-            if self.body.has_errors {
-                continue;
-            }
-            let (what, span, hint) = match var.origin {
+        let error = self.program.types.error();
+        let mut unknown = vec![];
+        for var in self.body.vars.vars.iter_mut().filter(|var| var.bound.is_none()) {
+            var.bound = Some(error);
+            unknown.push(var.origin);
+        }
+        // An unknown type after a mistake is most likely its consequence.
+        if self.body.has_errors {
+            return;
+        }
+        // Where a name can be given a type, that settles the expressions that use it. Of
+        // expressions, the first probably settles the others.
+        let is_local = |origin: &Origin| matches!(origin, Origin::Local(..));
+        if unknown.iter().any(is_local) {
+            unknown.retain(is_local);
+        } else {
+            unknown.truncate(1);
+        }
+        for origin in unknown {
+            let (what, span, name) = match origin {
                 Origin::Expr(span) => ("the type of this".to_string(), span, None),
-                Origin::Local(name, span) => {
-                    (format!("the type of `{name}`"), span, Some((span.end(), ": _")))
-                }
+                Origin::Local(name, span) => (format!("the type of `{name}`"), span, Some(name)),
                 Origin::TypeArg(name, span) => (format!("the type argument `{name}`"), span, None),
             };
-            self.report(Error::CannotInfer { what, span, hint });
+            self.report(Error::CannotInfer { what, span, name });
         }
     }
 }

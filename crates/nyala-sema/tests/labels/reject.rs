@@ -182,7 +182,7 @@ fn c() -> S { S { x: 1, x: 2, y: 3 } }
 fn d(s: S) -> i32 { s.z }
 //                    ^ error: `S` has no field `z`
 fn e(x: i32) -> i32 { x.y }
-//                    ^ error: `i32` is not a struct
+//                    ^ error: `i32` has no fields
 ",
     );
 }
@@ -257,7 +257,7 @@ fn f(e: E, s: S, x: f32, t: (i32, i32)) -> i32 {
     let S { x = a } = s;
 //      ^^^^^^^^^^^ error: pattern leaves out `y` of `S`
     let (b, c, d) = t;
-//      ^^^^^^^^^ error: a tuple pattern of this length cannot match `(i32, i32)`
+//      ^^^^^^^^^ error: a tuple of 3 patterns cannot match `(i32, i32)`
     let (g, g) = t;
 //          ^ error: `g` is bound twice
     match t { (true, _) => 1, _ => 2 }
