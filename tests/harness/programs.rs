@@ -55,7 +55,13 @@ fn accept(path: &Path) -> Result<(), Failed> {
     let mut codes: Vec<String> = session.diagnostics.iter().map(|d| d.code.to_string()).collect();
     codes.sort();
     codes.dedup();
-    if codes == expected.warnings { Ok(()) } else { Err(drawn(&session).into()) }
+    if codes != expected.warnings {
+        return Err(drawn(&session).into());
+    }
+    if codes.is_empty() {
+        return Ok(());
+    }
+    Ok(snapshot::compare(&path.with_extension("stderr"), &drawn(&session))?)
 }
 
 fn reject(path: &Path) -> Result<(), Failed> {

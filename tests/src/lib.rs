@@ -5,7 +5,8 @@
 //! ([`expectations`]), and comparing with a stored text ([`snapshot`]).
 //!
 //! * `check/accept`: programs without errors; `// warn: W0001` at the top names
-//!   each kind of warning that is expected;
+//!   each kind of warning that is expected, and the warnings stand beside it in a file
+//!   ending in `.stderr`;
 //! * `check/reject`: programs with errors; what is reported stands beside each in
 //!   a file ending in `.stderr`;
 //! * `check/json`: programs whose reports for tools stand beside them in a file ending

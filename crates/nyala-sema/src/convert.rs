@@ -107,7 +107,10 @@ impl<'a> Checker<'a> {
         if info.depth <= MAX_TYPE_DEPTH && info.size <= MAX_TYPE_SIZE {
             return ty;
         }
-        self.report(Error::TypeTooLarge { span });
+        // One that holds another mistake may be large because of it.
+        if !info.has_error {
+            self.report(Error::TypeTooLarge { span });
+        }
         self.program.types.error()
     }
 

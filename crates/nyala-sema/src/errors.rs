@@ -616,12 +616,27 @@ impl Render<'_> {
                     format!("fn(fn(..) -> ..) -> fn({list}) -> .."),
                 ];
                 let (first, second) = if artic { (&shapes[1], &shapes[0]) } else { (&shapes[0], &shapes[1]) };
+                let given = plural(n_args, "argument");
+                let label = match self.arguments_of_generator(ty) {
+                    Some(n) => {
+                        format!("this takes {} besides the body, found {n_args}", plural(n, "argument"))
+                    }
+                    None => format!("with {given} a generator has another type"),
+                };
                 error("E0216", span, format!("{} is no generator for this loop", self.ty(ty)))
-                    .with_label(format!("with {} a generator has another type", plural(n_args, "argument")))
+                    .with_label(label)
                     .with_note(format!("a generator is a `{first}` or a `{second}`"))
             }
             _ => unreachable!("sorted by `Error::render`"),
         }
+    }
+
+    /// How many arguments a generator of this type takes besides the body; none if it takes
+    /// no body.
+    fn arguments_of_generator(&self, ty: Ty) -> Option<usize> {
+        let TyKind::Fn { params, .. } = self.program.types.kind(ty) else { return None };
+        let (&body, rest) = params.split_last()?;
+        matches!(self.program.types.kind(body), TyKind::Fn { .. }).then_some(rest.len())
     }
 
     fn argument_count(

@@ -17,14 +17,22 @@ pub(super) fn check(program: &Program) -> Vec<Warning> {
                     Stmt::Expr(expr) => Some(expr),
                     _ => None,
                 });
-                warnings.extend(
-                    exprs.filter(|expr| is_idle(expr)).map(|expr| Warning::NoEffect { at: expr.span }),
-                );
+                warnings.extend(exprs.filter(|expr| is_idle(expr)).map(|expr| Warning::NoEffect {
+                    at: expr.span,
+                    lacks_call: is_named_thunk(program, expr),
+                }));
             }
             _ => {}
         });
     }
     warnings
+}
+
+/// Whether this is the name of a function without parameters, such as `break`.
+fn is_named_thunk(program: &Program, expr: &Expr) -> bool {
+    let is_name = matches!(expr.kind, ExprKind::Local(_) | ExprKind::Fn(..));
+    let parts = program.types.as_fn(expr.ty);
+    is_name && parts.is_some_and(|(params, _)| params.is_empty())
 }
 
 /// A literal may have its type only because of the cast, so it is left alone.

@@ -44,7 +44,7 @@ enum Warning {
     UnusedFunction { name: Name, at: Span },
     UnusedMut { name: Name, at: Span },
     SameTypeCast { ty: String, at: Span },
-    NoEffect { at: Span },
+    NoEffect { at: Span, lacks_call: bool },
     Uninitialised { name: Name, declared: Span, at: Span },
     EndlessFilter { function: Name, parameter: Name, declared: Span, call: Span },
     WritesOwnPlace { place: Span, write: Span, load_first: bool },
@@ -75,8 +75,11 @@ impl Warning {
             Warning::SameTypeCast { ty, at } => {
                 Diagnostic::warning(Code("W0005"), at, format!("cast of `{ty}` to itself"))
             }
-            Warning::NoEffect { at } => Diagnostic::warning(Code("W0006"), at, "statement has no effect")
-                .with_label("this value is not used"),
+            Warning::NoEffect { at, lacks_call } => {
+                let warning = Diagnostic::warning(Code("W0006"), at, "statement has no effect")
+                    .with_label("this value is not used");
+                if lacks_call { warning.with_suggestion(at.end(), "()", "call it") } else { warning }
+            }
             Warning::Uninitialised { name, declared, at } => {
                 let message = format!("variable `{name}` is read before it has a value");
                 Diagnostic::warning(Code("W0007"), at, message)
