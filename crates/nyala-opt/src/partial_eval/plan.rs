@@ -1,19 +1,20 @@
 //! What the evaluator needs to know of the old program, computed once.
 //!
 //! Evaluating a continuation means building its body again under the values of
-//! what is free in it. To keep the cost proportional to what is built, an
-//! operation is evaluated where it becomes possible: in the innermost
-//! continuation whose parameters it needs, its *home*. All that is nested in
-//! there takes the value over, as one of its *captures*.
+//! what is free in it. To keep the cost proportional to what is built, each
+//! operation is evaluated once: in the innermost continuation through which all
+//! its uses are reached, its *home*. What lies behind takes the value over, as one of
+//! its *captures*. (Any home further outside would be right too, but a value that
+//! is needed late would be handed on by all continuations in between.)
 //!
 //! # Invariants
 //!
 //! * The captures of a continuation are nodes whose home is further outside, so
 //!   whoever mentions the continuation has their values. They contain no continuation.
-//! * What has no home depends on no parameter: it means the same everywhere.
+//! * What is constant depends on no parameter: it means the same everywhere.
 
 use cranelift_entity::SecondaryMap;
-use nyala_ir::analysis::Nesting;
+use nyala_ir::analysis::{DomTree, References};
 use nyala_ir::{Cont, Def, Node, World};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -25,13 +26,11 @@ pub struct Plan {
     uses: SecondaryMap<Cont, u32>,
 }
 
-/// Where a node can first be evaluated.
+/// Where a node is evaluated.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 enum Home {
-    /// No body mentions it.
+    /// Anywhere: it depends on no parameter.
     #[default]
-    Unseen,
-    /// It depends on no parameter.
     Anywhere,
     /// In this continuation.
     In(Cont),
@@ -40,24 +39,23 @@ enum Home {
 impl Plan {
     /// The plan of all that is reachable.
     pub fn new(world: &World) -> Plan {
-        let nesting = Nesting::new(world);
+        let refs = References::of_program(world);
         let mut plan = Plan {
             homes: SecondaryMap::new(),
             has_conts: SecondaryMap::new(),
             captures: FxHashMap::default(),
             uses: SecondaryMap::new(),
         };
-        for &cont in nesting.conts() {
-            plan.find_homes(world, &nesting, cont);
-        }
-        plan.find_captures(world, nesting.conts());
+        plan.find_homes(world, &refs);
+        plan.count_uses(world, &refs);
+        let conts: Vec<Cont> = refs.conts(world).collect();
+        plan.find_captures(world, &conts);
         plan
     }
 
-    /// Whether `def` means the same everywhere. What no body mentions is part of a
-    /// global's value, which depends on no parameter.
+    /// Whether `def` means the same everywhere.
     pub fn is_constant(&self, def: Def) -> bool {
-        !matches!(self.homes[def], Home::In(_))
+        self.homes[def] == Home::Anywhere
     }
 
     /// The nodes whose values an instance of `cont` needs from around it.
@@ -70,55 +68,43 @@ impl Plan {
         self.uses[cont]
     }
 
-    /// The homes of all nodes that `cont` mentions, operands first.
-    fn find_homes(&mut self, world: &World, nesting: &Nesting, cont: Cont) {
-        for root in mentioned(world, cont) {
-            if let Some(used) = world.as_cont(root) {
+    fn find_homes(&mut self, world: &World, refs: &References) {
+        let doms = DomTree::new(refs.graph(), refs.root());
+        for &vertex in doms.preorder() {
+            let Some(&def) = refs.nodes().get(vertex) else { continue };
+            self.homes[def] = match (world.as_cont(def), doms.idom(vertex).and_then(|idom| refs.nodes().get(idom))) {
+                (Some(cont), _) if world.is_top_level(cont) => Home::Anywhere,
+                (Some(cont), _) => Home::In(cont),
+                (None, None) => Home::Anywhere,
+                (None, Some(_)) if world.is_constant(def) => Home::Anywhere,
+                (None, Some(&above)) => world.as_cont(above).map_or(self.homes[above], Home::In),
+            };
+        }
+        for (cont, data) in refs.conts(world).map(|cont| (cont, world.cont(cont))) {
+            for &param in &data.params {
+                self.homes[param] = Home::In(cont);
+            }
+        }
+        // Operands have smaller numbers than what uses them.
+        for def in world.defs() {
+            let mut any = world.as_cont(def).is_some();
+            world.for_each_operand(def, |operand| any |= self.has_conts[operand]);
+            self.has_conts[def] = any;
+        }
+    }
+
+    fn count_uses(&mut self, world: &World, refs: &References) {
+        let mut count = |def: Def| {
+            if let Some(used) = world.as_cont(def) {
                 self.uses[used] += 1;
             }
-            let mut stack = vec![(root, false)];
-            while let Some((def, operands_done)) = stack.pop() {
-                if self.homes[def] != Home::Unseen {
-                    continue;
-                }
-                if operands_done {
-                    self.homes[def] = self.home(world, nesting, def);
-                    self.has_conts[def] = self.contains_conts(world, def);
-                } else {
-                    stack.push((def, true));
-                    world.for_each_operand(def, |operand| {
-                        stack.push((operand, false));
-                        if let Some(used) = world.as_cont(operand) {
-                            self.uses[used] += 1;
-                        }
-                    });
-                }
+        };
+        for &def in refs.nodes() {
+            match world.as_cont(def) {
+                Some(cont) => mentioned(world, cont).for_each(&mut count),
+                None => world.for_each_operand(def, &mut count),
             }
         }
-    }
-
-    fn home(&self, world: &World, nesting: &Nesting, def: Def) -> Home {
-        match world.node(def) {
-            Node::Param { cont, .. } => return Home::In(cont),
-            Node::Cont(cont) => return nesting.parent(cont).map_or(Home::Anywhere, Home::In),
-            _ => {}
-        }
-        let mut innermost = Home::Anywhere;
-        world.for_each_operand(def, |operand| {
-            let home = self.homes[operand];
-            innermost = match (innermost, home) {
-                (Home::In(a), Home::In(b)) if nesting.depth(a) >= nesting.depth(b) => Home::In(a),
-                (_, Home::In(b)) => Home::In(b),
-                (old, _) => old,
-            };
-        });
-        innermost
-    }
-
-    fn contains_conts(&self, world: &World, def: Def) -> bool {
-        let mut any = world.as_cont(def).is_some();
-        world.for_each_operand(def, |operand| any |= self.has_conts[operand]);
-        any
     }
 
     /// A continuation captures what its own nodes need from outside, and what the
@@ -129,11 +115,11 @@ impl Plan {
         let mut work = vec![];
         for &cont in conts {
             let mut collector = Collector::default();
-            let mut found = collector.collect(world, self, cont, mentioned(world, cont).collect());
+            let found = collector.collect(world, self, cont, mentioned(world, cont).collect());
             for &nested in &found.conts {
                 mentioned_by.entry(nested).or_default().push(cont);
             }
-            work.push((cont, std::mem::take(&mut found.captures)));
+            work.push((cont, found.captures));
             collectors.insert(cont, collector);
         }
         while let Some((cont, fresh)) = work.pop() {
@@ -179,7 +165,7 @@ impl Collector {
             }
             match (world.node(def), plan.homes[def]) {
                 (Node::Cont(mentioned), Home::In(_)) => found.conts.push(mentioned),
-                (_, Home::Anywhere | Home::Unseen) => {}
+                (_, Home::Anywhere) => {}
                 (Node::Param { .. }, Home::In(home)) if home == cont => {}
                 (_, Home::In(home)) if home == cont || plan.has_conts[def] => {
                     world.for_each_operand(def, |operand| stack.push(operand));
