@@ -72,13 +72,14 @@ impl Plan {
         let doms = DomTree::new(refs.graph(), refs.root());
         for &vertex in doms.preorder() {
             let Some(&def) = refs.nodes().get(vertex) else { continue };
-            self.homes[def] = match (world.as_cont(def), doms.idom(vertex).and_then(|idom| refs.nodes().get(idom))) {
-                (Some(cont), _) if world.is_top_level(cont) => Home::Anywhere,
-                (Some(cont), _) => Home::In(cont),
-                (None, None) => Home::Anywhere,
-                (None, Some(_)) if world.is_constant(def) => Home::Anywhere,
-                (None, Some(&above)) => world.as_cont(above).map_or(self.homes[above], Home::In),
-            };
+            self.homes[def] =
+                match (world.as_cont(def), doms.idom(vertex).and_then(|idom| refs.nodes().get(idom))) {
+                    (Some(cont), _) if world.is_top_level(cont) => Home::Anywhere,
+                    (Some(cont), _) => Home::In(cont),
+                    (None, None) => Home::Anywhere,
+                    (None, Some(_)) if world.is_constant(def) => Home::Anywhere,
+                    (None, Some(&above)) => world.as_cont(above).map_or(self.homes[above], Home::In),
+                };
         }
         for (cont, data) in refs.conts(world).map(|cont| (cont, world.cont(cont))) {
             for &param in &data.params {
