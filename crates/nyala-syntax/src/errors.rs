@@ -61,6 +61,7 @@ pub(crate) enum SyntaxError {
     AngleBrackets { at: Span, inside: String },
     JumpWithoutCall { jump: Span, value: Span, name: &'static str, text: String },
     Ternary { at: Span },
+    SquareIndex { at: Span, inside: String },
 }
 
 impl SyntaxError {
@@ -198,6 +199,8 @@ impl SyntaxError {
             }
             SyntaxError::Ternary { at } => error("E0130", at, "there is no operator `? :`")
                 .with_note("`if` has a value: `if c { a } else { b }`"),
+            SyntaxError::SquareIndex { at, inside } => error("E0131", at, "elements are selected with parentheses")
+                .with_suggestion(at, format!("({inside})"), "write parentheses"),
         }
     }
 }

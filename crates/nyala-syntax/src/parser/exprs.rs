@@ -308,6 +308,7 @@ impl Parser<'_> {
     fn postfix_op(&mut self, expr: Expr, mark: &mut Option<CallMark>) -> ExprKind {
         match self.kind() {
             TokenKind::LParen => self.call(expr, mark.take()),
+            TokenKind::LBracket if self.at_square_index() => self.square_index(),
             TokenKind::LBracket => ExprKind::TypeArgs { expr: Box::new(expr), args: self.list(Self::ty) },
             TokenKind::LBrace => self.struct_literal(expr),
             TokenKind::Dot => self.field(expr),
@@ -322,6 +323,30 @@ impl Parser<'_> {
                 ExprKind::Unary { op, op_span, operand: Box::new(expr) }
             }
         }
+    }
+
+    /// Whether a closed bracket holds what can be no type: `[0]`, `[i + 1]`.
+    fn at_square_index(&self) -> bool {
+        use TokenKind::{Dot, LParen, Lit, Minus, Percent, Plus, Slash, Star};
+        let is_value = match self.nth(1) {
+            Lit(_) => true,
+            TokenKind::Ident(_) => {
+                matches!(self.nth(2), Plus | Minus | Star | Slash | Percent | Dot | LParen)
+            }
+            _ => false,
+        };
+        is_value && self.pairs.closer(self.pos).is_some()
+    }
+
+    /// Reports and skips an index in brackets.
+    fn square_index(&mut self) -> ExprKind {
+        let lo = self.span();
+        self.skip_token_or_group();
+        let at = self.span_from(lo);
+        let inside = Span::new(at.lo + 1, at.hi - 1);
+        let inside = self.file.text[self.file.local(inside)].to_owned();
+        self.push_error(SyntaxError::SquareIndex { at, inside });
+        ExprKind::Error
     }
 
     fn call(&mut self, callee: Expr, mark: Option<CallMark>) -> ExprKind {
