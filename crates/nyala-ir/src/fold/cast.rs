@@ -104,7 +104,8 @@ pub(crate) fn bitcast(world: &mut World, ty: Ty, value: Def) -> Option<Def> {
     }
 }
 
-/// A number or null pointer as a number or pointer of the same size.
+/// A number or null pointer as a number or null pointer of the same size. Other
+/// addresses are no literals: a number that becomes one stays in the program.
 fn literal_bits(world: &mut World, ty: Ty, value_ty: Ty, bits: u64) -> Option<Def> {
     // An address is eight plain bytes.
     let prim = |ty: Ty| match world.types.as_ptr(ty) {
@@ -112,7 +113,8 @@ fn literal_bits(world: &mut World, ty: Ty, value_ty: Ty, bits: u64) -> Option<De
         None => world.types.as_prim(ty),
     };
     let bits = eval::bitcast(prim(value_ty)?, prim(ty)?, bits).ok()?;
-    Some(world.intern(Node::Lit(bits), ty))
+    let is_literal = bits == 0 || world.types.as_ptr(ty).is_none();
+    is_literal.then(|| world.intern(Node::Lit(bits), ty))
 }
 
 /// Whether a value of `ty` is nothing but its bits.

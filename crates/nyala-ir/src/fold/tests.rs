@@ -222,6 +222,7 @@ fn conversions() {
     check("bitcast[i32](bitcast[f32](x))", "x");
     check("bitcast[f32](1065353216)", "1.0f32");
     check("bitcast[&u8](0u64)", "null[&u8]");
+    check_stays("bitcast[&u8](16u64)");
     check_stays("bitcast[bool](2u8)");
     check("size_of[i64](P)", "8i64");
     check("align_of[i32](E)", "4");
