@@ -160,7 +160,8 @@ fn interpret(
     output: &mut Vec<u8>,
 ) -> Option<i32> {
     let args = std::iter::once("program".to_owned()).chain(expected.args.iter().cloned()).collect();
-    let options = nyala_interp::Options { steps: Some(MAX_STEPS), args, ..Default::default() };
+    let steps = Some(expected.steps.unwrap_or(MAX_STEPS));
+    let options = nyala_interp::Options { steps, leaks: expected.leaks, args, ..Default::default() };
     // A clock that is the same on every run.
     let mut now = 0;
     let mut nanos = || {

@@ -5,6 +5,8 @@
 //! // stdin: a line          what the program reads; one line each
 //! // out: a line            what it prints; one line each
 //! // status: 3              its exit status, 0 if not given
+//! // steps: 1000            the most steps it may take
+//! // leaks: forbidden       memory that is never freed is an error
 //! // error: E0951           the error that ends it
 //! // warn: W0001            a warning that checking reports
 //! ```
@@ -20,6 +22,10 @@ pub struct Expectations {
     pub out: Vec<String>,
     /// Its exit status.
     pub status: i32,
+    /// The most steps it may take, if it has a limit of its own.
+    pub steps: Option<u64>,
+    /// Whether memory that is never freed is an error.
+    pub leaks: bool,
     /// The code of the error that ends it.
     pub error: Option<String>,
     /// The codes of the warnings that checking reports, each once, sorted.
@@ -48,6 +54,8 @@ impl Expectations {
             "stdin" => self.stdin += &format!("{value}\n"),
             "out" => self.out.push(value.to_owned()),
             "status" => self.status = value.trim().parse().map_err(|_| format!("bad status `{value}`"))?,
+            "steps" => self.steps = Some(value.trim().parse().map_err(|_| format!("bad number `{value}`"))?),
+            "leaks" if value.trim() == "forbidden" => self.leaks = true,
             "error" => self.error = Some(value.trim().to_owned()),
             "warn" => self.warnings.push(value.trim().to_owned()),
             "dialect" => {}
