@@ -8,6 +8,7 @@
 //! // steps: 1000            the most steps it may take
 //! // leaks: forbidden       memory that is never freed is an error
 //! // error: E0951           the error that ends it
+//! // evaluated: undefined   what it does after partial evaluation is left open
 //! // warn: W0001            a warning that checking reports
 //! ```
 
@@ -26,6 +27,9 @@ pub struct Expectations {
     pub steps: Option<u64>,
     /// Whether memory that is never freed is an error.
     pub leaks: bool,
+    /// Whether it may do anything after partial evaluation, which lets variables live
+    /// longer than the functions that made them.
+    pub undefined_evaluated: bool,
     /// The code of the error that ends it.
     pub error: Option<String>,
     /// The codes of the warnings that checking reports, each once, sorted.
@@ -55,6 +59,7 @@ impl Expectations {
             "out" => self.out.push(value.to_owned()),
             "status" => self.status = value.trim().parse().map_err(|_| format!("bad status `{value}`"))?,
             "steps" => self.steps = Some(value.trim().parse().map_err(|_| format!("bad number `{value}`"))?),
+            "evaluated" if value.trim() == "undefined" => self.undefined_evaluated = true,
             "leaks" if value.trim() == "forbidden" => self.leaks = true,
             "error" => self.error = Some(value.trim().to_owned()),
             "warn" => self.warnings.push(value.trim().to_owned()),
