@@ -24,8 +24,9 @@
 use cranelift_entity::SecondaryMap;
 use nyala_ir::analysis::References;
 use nyala_ir::analysis::references::is_operation;
+use nyala_ir::analysis::schedule::has_effect;
 use nyala_ir::{Body, Cont, Def, Linkage, Node, Ty, World};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::rewrite::Rewriter;
 
@@ -190,7 +191,7 @@ fn replace(world: &mut World, conts: &[Cont], values: &Values) {
         let data = rewriter.world.cont(old).clone();
         let kept = |param: &Def| new == old || values.value(*param).is_none();
         let filter = data.params.iter().zip(&data.filter).filter(|(param, _)| kept(param));
-        let filter: Vec<Def> = filter.map(|(_, &filter)| rewriter.def(filter)).collect();
+        let filter: Vec<Def> = filter.map(|(_, &filter)| new_filter(&mut rewriter, filter)).collect();
         rewriter.world.set_filter(new, filter);
         let Some(body) = data.body else { continue };
         let callee = rewriter.world.as_cont(body.callee).filter(|callee| heads.contains_key(callee));
@@ -207,6 +208,27 @@ fn replace(world: &mut World, conts: &[Cont], values: &Values) {
         };
         rewriter.world.replace_body(new, Some(Body { callee, args, span: body.span }));
     }
+}
+
+/// `filter` with values instead of parameters. Filters execute nothing: one that came
+/// to depend on what is executed depends on what nobody knows, and says no.
+fn new_filter(rewriter: &mut Rewriter<'_>, filter: Def) -> Def {
+    let filter = rewriter.def(filter);
+    if executes(rewriter.world, filter) { rewriter.world.lit_bool(false) } else { filter }
+}
+
+fn executes(world: &World, root: Def) -> bool {
+    let mut seen = FxHashSet::default();
+    let mut stack = vec![root];
+    while let Some(def) = stack.pop() {
+        if has_effect(world, def) {
+            return true;
+        }
+        if seen.insert(def) {
+            world.for_each_operand(def, |operand| stack.push(operand));
+        }
+    }
+    false
 }
 
 /// A continuation like `old`, without the parameters that have a value.
