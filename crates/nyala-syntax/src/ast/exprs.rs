@@ -250,7 +250,7 @@ pub struct Block {
 pub enum Stmt {
     /// `let p: T = e;`
     Let {
-        /// The pattern; a written type is a [`PatKind::Typed`] around it.
+        /// The pattern; a written type is a [`PatKind::Typed`](super::PatKind::Typed) around it.
         pat: Pat,
         /// The initialiser.
         init: Option<Expr>,
@@ -298,7 +298,7 @@ pub struct MatchArm {
 /// `for` and `with`.
 #[derive(Clone, Debug)]
 pub struct ForExpr {
-    /// The loop variables; a written type is a [`PatKind::Typed`].
+    /// The loop variables; a written type is a [`PatKind::Typed`](super::PatKind::Typed).
     pub pats: Vec<Pat>,
     /// The call of the generator. A [`ExprKind::Call`] unless the text is broken;
     /// `@g(..)` marks it, `$g(..)` wraps it in [`UnaryOp::Hide`].
