@@ -2,19 +2,23 @@
 
 use nyala_driver::{Options, Report, Session, pipeline};
 use nyala_ir::text;
-use nyala_tests::files;
+use nyala_tests::{files, snapshot};
 
+/// `BLESS=1` puts the graph of today into the README.
 #[test]
 fn the_readme_shows_an_example_and_what_is_left_of_it() {
-    let read =
-        |path| std::fs::read_to_string(files::repository().join(path)).expect("it is in the repository");
+    let path = |name| files::repository().join(name);
+    let read = |name| std::fs::read_to_string(path(name)).expect("it is in the repository");
     let (readme, example) = (read("README.md"), read("examples/power.impala"));
     assert!(readme.contains(&example), "the README shows another program than examples/power.impala");
     let mut session = Session::new(Options::default());
     session.add_text("power.impala", example);
     let world = pipeline::emit(&mut session).expect("the example has no errors");
     let graph = text::print(&pipeline::evaluate(&mut session, &world));
-    assert!(readme.contains(&graph), "the README shows another graph than this:\n{graph}");
+    let (before, rest) = readme.split_once("```text\n").expect("the README shows a graph");
+    let (_, after) = rest.split_once("```").expect("the graph ends");
+    let wanted = format!("{before}```text\n{graph}```{after}");
+    snapshot::compare(&path("README.md"), &wanted).unwrap_or_else(|difference| panic!("{difference}"));
 }
 
 #[test]
