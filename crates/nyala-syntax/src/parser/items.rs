@@ -9,7 +9,7 @@ use crate::ast::{
     Attr, AttrValue, Dialect, EnumItem, Expr, ExprKind, FieldDef, Fields, Filter, FilterKind, FnBody, FnItem,
     Ident, Item, ItemKind, OptionDef, Param, StructItem, Vis,
 };
-use crate::errors::{MAX_ERRORS, SyntaxError};
+use crate::errors::SyntaxError;
 use crate::token::TokenKind;
 
 impl Parser<'_> {
@@ -316,10 +316,12 @@ impl Parser<'_> {
                 None
             }
             _ => {
+                let n_errors = self.errors.len();
                 self.expected("a body, `{ .. }` or `= ..;`".into());
+                let is_reported = self.errors.len() > n_errors;
                 let span = self.prev.end();
                 if self.at_new_line() {
-                    self.skip_open_body();
+                    self.skip_open_body(is_reported);
                 } else {
                     self.skip_statement();
                 }
@@ -329,16 +331,16 @@ impl Parser<'_> {
     }
 
     /// Goes behind the body of a function that lacks its `{`, to the next item. The `}` at
-    /// its end closes nothing because of that, which need not be said.
-    fn skip_open_body(&mut self) {
+    /// its end closes nothing because of that, which need not be said if the `{` was asked for.
+    fn skip_open_body(&mut self, is_reported: bool) {
         let from = self.prev.hi;
         while !self.at_item(false) && !self.kind().is_closer() && !self.at(TokenKind::Eof) {
             self.skip_token_or_group();
         }
-        if self.errors.len() < MAX_ERRORS {
+        if is_reported {
             let to = self.span().lo;
             self.errors.retain(|error| match error {
-                SyntaxError::StrayCloser { at, opener: None, .. } => at.lo < from || to < at.lo,
+                SyntaxError::StrayCloser { at, text: "}", opener: None } => at.lo < from || to < at.lo,
                 _ => true,
             });
         }
