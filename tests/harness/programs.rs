@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use libtest_mimic::{Arguments, Failed, Trial};
 use nyala_driver::{Options, Report, Session, pipeline};
 use nyala_interp::Io;
+use nyala_ir::analysis::{Functions, Obstacle};
 use nyala_ir::{World, text};
 use nyala_span::SourceMap;
 use nyala_syntax::Parse;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
     add("graph", "examples", graph);
     add("run", "tests/run", run);
     add("evaluated", "tests/run", run_evaluated);
+    add("cff", "tests/run", run_cff);
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
@@ -134,6 +136,21 @@ fn run_evaluated(path: &Path) -> Result<(), Failed> {
         return Ok(());
     }
     does_as_expected(path, &mut session, &evaluated)
+}
+
+/// In control-flow form the program does the same; nothing but escapes stands against that form.
+fn run_cff(path: &Path) -> Result<(), Failed> {
+    let mut session = session_for(path)?;
+    let world = pipeline::emit(&mut session).ok_or_else(|| drawn(&session))?;
+    let evaluated = pipeline::evaluate(&mut session, &world);
+    let lowered = pipeline::lower_to_cff(evaluated);
+    nyala_ir::verify(&lowered)?;
+    let mut obstacles = Functions::new(&lowered).obstacles(&lowered);
+    obstacles.retain(|obstacle| !matches!(obstacle, Obstacle::Escape { .. }));
+    if !obstacles.is_empty() {
+        return Err(format!("{obstacles:?}\n{}", text::print(&lowered)).into());
+    }
+    does_as_expected(path, &mut session, &lowered)
 }
 
 fn does_as_expected(path: &Path, session: &mut Session, world: &World) -> Result<(), Failed> {

@@ -64,6 +64,12 @@ pub fn evaluate(session: &mut Session, world: &World) -> World {
     evaluated.world
 }
 
+/// Brings an evaluated program into control-flow form.
+pub fn lower_to_cff(mut world: World) -> World {
+    nyala_opt::lower_to_cff(&mut world);
+    world
+}
+
 /// Runs the program in the interpreter; gives its exit status.
 pub fn interp(
     session: &mut Session,

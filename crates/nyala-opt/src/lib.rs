@@ -9,9 +9,11 @@
 //! * [`eliminate_params`](mod@eliminate_params): removes parameters that always get
 //!   the same value, so that functions become loops;
 //! * [`promote_slots`](mod@promote_slots): turns local variables in memory into values;
+//! * [`lower_to_cff`](mod@lower_to_cff): functions and basic blocks, by lambda lifting;
 //! * [`pipeline`]: all of them, in order.
 
 pub mod eliminate_params;
+pub mod lower_to_cff;
 pub mod mangle;
 pub mod partial_eval;
 pub mod pipeline;
@@ -19,5 +21,6 @@ pub mod promote_slots;
 mod rewrite;
 
 pub use eliminate_params::eliminate_params;
+pub use lower_to_cff::lower_to_cff;
 pub use mangle::{Mangling, mangle, mangle_group};
 pub use promote_slots::promote_slots;

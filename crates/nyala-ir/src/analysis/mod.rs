@@ -6,6 +6,7 @@
 //! * [`graph`]: plain directed graphs;
 //! * [`references`]: which continuations mention which;
 //! * [`scope`]: which continuations are nested in which, implied by their use of parameters;
+//! * [`functions`]: which continuations are functions, and which are basic blocks of which;
 //! * [`mod@cfg`]: control flow within a scope;
 //! * [`dominance`]: dominators and post-dominators;
 //! * [`loops`]: which continuations form loops;
@@ -13,6 +14,7 @@
 
 pub mod cfg;
 pub mod dominance;
+pub mod functions;
 pub mod graph;
 pub mod loops;
 pub mod references;
@@ -21,6 +23,7 @@ pub mod scope;
 
 pub use cfg::Cfg;
 pub use dominance::DomTree;
+pub use functions::{Function, Functions, Obstacle};
 pub use graph::Graph;
 pub use loops::LoopForest;
 pub use references::References;

@@ -21,23 +21,26 @@ pub struct IrArgs {
     dot: bool,
 }
 
-/// Where to look at the graph.
-#[derive(Clone, Copy, ValueEnum)]
+/// Where to look at the graph; each stage comes after those above it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 enum Stage {
     /// As it comes from the source
     Emitted,
     /// After partial evaluation
     Evaluated,
+    /// In control-flow form: functions and basic blocks
+    Cff,
 }
 
 pub fn run(args: IrArgs) -> anyhow::Result<ExitCode> {
     let mut session = args.program.session();
-    let world = match args.stage {
-        Stage::Emitted => pipeline::emit(&mut session),
-        Stage::Evaluated => {
-            pipeline::emit(&mut session).map(|world| pipeline::evaluate(&mut session, &world))
-        }
-    };
+    let mut world = pipeline::emit(&mut session);
+    if args.stage >= Stage::Evaluated {
+        world = world.map(|world| pipeline::evaluate(&mut session, &world));
+    }
+    if args.stage >= Stage::Cff {
+        world = world.map(pipeline::lower_to_cff);
+    }
     let status = output::show_diagnostics(&mut session, &args.program.messages)?;
     if let Some(world) = world {
         let text = if args.dot { nyala_ir::dot::dot(&world) } else { nyala_ir::text::print(&world) };

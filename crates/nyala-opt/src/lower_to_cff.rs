@@ -1,0 +1,237 @@
+//! Brings a program into control-flow form: functions and their basic blocks.
+//!
+//! [`nyala_ir::analysis::functions`] says what that is. Partial evaluation has left
+//! functions that are nested in others, because they use their values, and blocks
+//! that several functions share. Here
+//!
+//! * every function gets the values that it needs from others as parameters, just
+//!   before the place to return to (lambda lifting), and blocks of its own;
+//! * a function that needs such values and is used as a value becomes a *closure*: a
+//!   function that does nothing but call the lifted one with the values it captures;
+//! * what a branch goes to is a block, also if it was a place to return to.
+//!
+//! What is left are escapes: a function that makes another one return.
+//! They stay as they are, and [`Functions::obstacles`] finds them.
+//!
+//! # What always holds
+//!
+//! * The program means the same, whatever is left.
+//! * Each function is built once; the cost is linear in the functions with their
+//!   blocks. Nothing recurses on the depth of the program.
+
+use nyala_ir::analysis::functions::is_target;
+use nyala_ir::analysis::{Function, Functions};
+use nyala_ir::{Body, Cont, Def, Intrinsic, Node, Ty, World};
+use nyala_span::Name;
+use rustc_hash::FxHashMap;
+
+/// Brings `world` into control-flow form, as far as that is possible.
+///
+/// Before: an evaluated program; filters are dropped. After: all obstacles that
+/// [`Functions::obstacles`] finds are escapes.
+pub fn lower_to_cff(world: &mut World) {
+    let functions = Functions::new(world);
+    let heads = functions.all().iter().map(|function| (function.entry, head(world, function))).collect();
+    let mut lowering = Lowering { world, functions: &functions, heads, bodies: vec![] };
+    for function in functions.all() {
+        lowering.function(function);
+    }
+    // Only now: the same block may have been read for several functions.
+    let bodies = std::mem::take(&mut lowering.bodies);
+    for (cont, body) in bodies {
+        world.set_filter(cont, vec![]);
+        world.replace_body(cont, Some(body));
+    }
+}
+
+/// The entry of a function with its captures as parameters. One that captures nothing
+/// stays: it may be known outside or be in a global.
+fn head(world: &mut World, function: &Function) -> Cont {
+    if function.captures.is_empty() {
+        return function.entry;
+    }
+    let data = world.cont(function.entry).clone();
+    let mut sources = data.params;
+    let at = sources.len() - usize::from(function.ret.is_some());
+    sources.splice(at..at, function.captures.iter().copied());
+    world.span = data.span;
+    new_cont(world, data.name, &sources)
+}
+
+/// A continuation with parameters like `sources`.
+fn new_cont(world: &mut World, name: Name, sources: &[Def]) -> Cont {
+    let tys: Vec<Ty> = sources.iter().map(|&source| world.ty(source)).collect();
+    let cont = world.new_cont(name, &tys);
+    for (index, &source) in sources.iter().enumerate() {
+        if let Some(name) = world.name(source) {
+            world.set_name(world.param(cont, index), name);
+        }
+    }
+    cont
+}
+
+struct Lowering<'a> {
+    world: &'a mut World,
+    functions: &'a Functions,
+    /// The new entries of functions.
+    heads: FxHashMap<Cont, Cont>,
+    /// What new continuations do.
+    bodies: Vec<(Cont, Body)>,
+}
+
+/// The function that is being built.
+struct Context {
+    /// What stands for old values; blocks are separate from functions as values.
+    values: FxHashMap<Def, Def>,
+    blocks: FxHashMap<Cont, Cont>,
+    /// Old and new blocks whose bodies are still to be made.
+    work: Vec<(Cont, Cont)>,
+}
+
+impl Lowering<'_> {
+    fn function(&mut self, function: &Function) {
+        let head = self.heads[&function.entry];
+        let mut context =
+            Context { values: FxHashMap::default(), blocks: FxHashMap::default(), work: vec![] };
+        let old_params = self.world.cont(function.entry).params.clone();
+        let at = old_params.len() - usize::from(function.ret.is_some());
+        let old = old_params[..at].iter().chain(&function.captures).chain(&old_params[at..]);
+        context.values.extend(old.copied().zip(self.world.cont(head).params.iter().copied()));
+        context.work.push((function.entry, head));
+        while let Some((old, new)) = context.work.pop() {
+            let Some(body) = self.world.cont(old).body.clone() else { continue };
+            let body = self.body(&mut context, &body);
+            self.bodies.push((new, body));
+        }
+    }
+
+    fn body(&mut self, context: &mut Context, body: &Body) -> Body {
+        let is_jump =
+            matches!(self.world.as_intrinsic(body.callee), Some(Intrinsic::Branch | Intrinsic::Switch));
+        let mut args = Vec::with_capacity(body.args.len());
+        for (index, &arg) in body.args.iter().enumerate() {
+            args.push(match is_target(self.world, body, index) {
+                true => self.target(context, arg, is_jump),
+                false => self.def(context, arg),
+            });
+        }
+        let callee = match self.world.as_cont(body.callee) {
+            Some(callee) if self.world.cont(callee).body.is_none() => body.callee,
+            Some(callee) => match self.functions.get(callee) {
+                Some(function) => self.call(context, function, &mut args),
+                None => self.block(context, callee),
+            },
+            None => self.def(context, body.callee),
+        };
+        Body { callee, args, span: body.span }
+    }
+
+    /// A call of a function hands over what it captures.
+    fn call(&mut self, context: &mut Context, function: &Function, args: &mut Vec<Def>) -> Def {
+        let captures: Vec<Def> = function.captures.iter().map(|&def| self.def(context, def)).collect();
+        let at = args.len() - usize::from(function.ret.is_some());
+        args.splice(at..at, captures);
+        self.world.cont_def(self.heads[&function.entry])
+    }
+
+    /// The place that control goes to for an old one. A branch goes to blocks only.
+    fn target(&mut self, context: &mut Context, old: Def, is_jump: bool) -> Def {
+        match self.world.as_cont(old) {
+            Some(cont) if self.world.cont(cont).body.is_some() => self.block(context, cont),
+            None if !is_jump => self.def(context, old),
+            _ => {
+                let callee = self.def(context, old);
+                self.block_that_calls(callee)
+            }
+        }
+    }
+
+    /// A block that hands on what it gets.
+    fn block_that_calls(&mut self, callee: Def) -> Def {
+        let tys = self.world.types.as_cn(self.world.ty(callee)).unwrap_or(&[]).to_vec();
+        self.world.span = self.world.span_of(callee);
+        let span = self.world.span;
+        let block = self.world.new_cont("leave", &tys);
+        let args = self.world.cont(block).params.clone();
+        self.bodies.push((block, Body { callee, args, span }));
+        self.world.cont_def(block)
+    }
+
+    /// The function's own copy of a block.
+    fn block(&mut self, context: &mut Context, old: Cont) -> Def {
+        if let Some(&new) = context.blocks.get(&old) {
+            return self.world.cont_def(new);
+        }
+        let data = self.world.cont(old).clone();
+        self.world.span = data.span;
+        let new = new_cont(self.world, data.name, &data.params);
+        context.values.extend(data.params.iter().copied().zip(self.world.cont(new).params.iter().copied()));
+        context.blocks.insert(old, new);
+        context.work.push((old, new));
+        self.world.cont_def(new)
+    }
+
+    /// What stands for an old value. Operands come before users on an explicit stack.
+    fn def(&mut self, context: &mut Context, old: Def) -> Def {
+        let mut stack = vec![old];
+        while let Some(&next) = stack.last() {
+            if context.values.contains_key(&next) {
+                stack.pop();
+                continue;
+            }
+            let operands = self.operands(next);
+            let before = stack.len();
+            stack.extend(operands.iter().copied().filter(|operand| !context.values.contains_key(operand)));
+            if stack.len() == before {
+                let new: Vec<Def> = operands.iter().map(|operand| context.values[operand]).collect();
+                let new = self.finish(next, &operands, &new);
+                context.values.insert(next, new);
+            }
+        }
+        context.values[&old]
+    }
+
+    /// What an old value is made of; a function is made of what it captures.
+    fn operands(&self, old: Def) -> Vec<Def> {
+        match self.world.node(old) {
+            Node::Cont(cont) => self.functions.get(cont).map_or(vec![], |function| function.captures.clone()),
+            _ => self.world.operands(old),
+        }
+    }
+
+    /// What stands for a value with new operands.
+    fn finish(&mut self, old: Def, old_operands: &[Def], operands: &[Def]) -> Def {
+        if let Node::Cont(cont) = self.world.node(old) {
+            return self.closure(cont, operands);
+        }
+        if old_operands == operands {
+            return old;
+        }
+        self.world.span = self.world.span_of(old);
+        let new = self.world.rebuild(old, operands);
+        if let Some(name) = self.world.name(old)
+            && self.world.name(new).is_none()
+        {
+            self.world.set_name(new, name);
+        }
+        new
+    }
+
+    /// A function as a value.
+    fn closure(&mut self, cont: Cont, captures: &[Def]) -> Def {
+        let Some(function) = self.functions.get(cont) else { return self.world.cont_def(cont) };
+        let head = self.heads[&cont];
+        if captures.is_empty() {
+            return self.world.cont_def(head);
+        }
+        let data = self.world.cont(cont).clone();
+        self.world.span = data.span;
+        let closure = new_cont(self.world, data.name, &data.params);
+        let mut args = self.world.cont(closure).params.clone();
+        let at = args.len() - usize::from(function.ret.is_some());
+        args.splice(at..at, captures.iter().copied());
+        let callee = self.world.cont_def(head);
+        self.bodies.push((closure, Body { callee, args, span: data.span }));
+        self.world.cont_def(closure)
+    }
+}
