@@ -26,7 +26,8 @@
 use cranelift_entity::SecondaryMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::references::{References, for_each_node, owner};
+use super::references::{References, for_each_node, is_operation, owner};
+use super::schedule::has_effect;
 use crate::node::{Body, Cont, Def, Intrinsic, Linkage, Node};
 use crate::types::{Ty, TyKind, Types};
 use crate::world::World;
@@ -133,8 +134,12 @@ impl Functions {
             if !function.captures.is_empty() && !function.is_value {
                 obstacles.push(Obstacle::Nested(function.entry));
             }
-            obstacles.extend(function.blocks.iter().filter(|&&block| !seen.insert(block)).map(|&b| Obstacle::Shared(b)));
-            obstacles.extend(function.kept_returns(world).map(|ret| Obstacle::Escape { from: function.entry, ret }));
+            obstacles.extend(
+                function.blocks.iter().filter(|&&block| !seen.insert(block)).map(|&b| Obstacle::Shared(b)),
+            );
+            obstacles.extend(
+                function.kept_returns(world).map(|ret| Obstacle::Escape { from: function.entry, ret }),
+            );
         }
         obstacles
     }
@@ -142,7 +147,8 @@ impl Functions {
 
 impl Function {
     fn new(world: &World, roles: &Roles, entry: Cont) -> Function {
-        let ret = world.cont(entry).params.last().copied().filter(|&last| is_return(&world.types, world.ty(last)));
+        let ret =
+            world.cont(entry).params.last().copied().filter(|&last| is_return(&world.types, world.ty(last)));
         let mut function = Function {
             entry,
             ret,
@@ -212,7 +218,7 @@ impl Function {
 pub struct Uses {
     /// Where control may go: targets of jumps, and the place a call returns to.
     pub targets: Vec<Def>,
-    /// What is handed over, and the callee if it is unknown.
+    /// What is handed over, and the callee if it is computed.
     pub values: Vec<Def>,
 }
 
@@ -220,7 +226,7 @@ impl Uses {
     /// Of one body.
     pub fn of(world: &World, body: &Body) -> Uses {
         let mut uses = Uses { targets: vec![], values: vec![] };
-        if world.as_cont(body.callee).is_none() {
+        if is_operation(world, body.callee) {
             uses.values.push(body.callee);
         }
         for (index, &arg) in body.args.iter().enumerate() {
@@ -311,8 +317,8 @@ impl Captures {
         captures
     }
 
-    /// Operations that need nothing of the function are captured as they are: an
-    /// effect must stay where it is, and anything else need not be done again.
+    /// What effects outside have given is captured. Other operations are done again,
+    /// where they are needed: they may fail, and must not if they are not needed.
     fn look_at(&mut self, world: &World, function: &Function, roots: impl Iterator<Item = Def>) {
         let mut stack: Vec<Def> = roots.collect();
         stack.reverse();
@@ -320,9 +326,7 @@ impl Captures {
             if matches!(world.node(def), Node::Cont(_)) || !self.seen.insert(def) {
                 continue;
             }
-            let is_param = |&mentioned: &Def| matches!(world.node(mentioned), Node::Param { .. });
-            let is_dynamic = world.mentions(def).iter().any(is_param);
-            if is_dynamic && !function.computes(world, def) {
+            if is_source(world, def) && !function.computes(world, def) {
                 self.found.push(def);
             } else {
                 let first = stack.len();
@@ -330,5 +334,14 @@ impl Captures {
                 stack[first..].reverse();
             }
         }
+    }
+}
+
+/// Whether `def` is a parameter or part of what an effect gives.
+fn is_source(world: &World, def: Def) -> bool {
+    match world.node(def) {
+        Node::Param { .. } => true,
+        Node::Extract { agg, .. } => has_effect(world, agg),
+        _ => has_effect(world, def),
     }
 }

@@ -1,0 +1,46 @@
+//! Small programs in control-flow form, and what stands against that form.
+
+#[path = "../../nyala-ir/tests/support/files.rs"]
+mod files;
+
+use std::process::ExitCode;
+
+use files::TestFile;
+use libtest_mimic::Failed;
+use nyala_ir::analysis::{Functions, Obstacle};
+use nyala_ir::verify::verify;
+use nyala_ir::{World, text};
+use nyala_opt::lower_to_cff;
+
+fn main() -> ExitCode {
+    files::run("tests/lower_to_cff", render)
+}
+
+fn render(file: &TestFile) -> Result<String, Failed> {
+    let mut world = file.world()?;
+    world.set_folding(true);
+    verify(&world)?;
+    lower_to_cff(&mut world);
+    let printed = text::print(&world);
+    verify(&world).map_err(|errors| Failed::from(format!("{errors}\n\n{printed}")))?;
+    Ok(file.expecting(&(describe(&world) + &printed)))
+}
+
+/// One line for each function, with what it captures, and one for each obstacle.
+fn describe(world: &World) -> String {
+    let functions = Functions::new(world);
+    let name = |cont| world.cont(cont).name;
+    let mut lines = vec![];
+    for function in functions.all() {
+        let blocks = function.blocks.len();
+        let captures = function.captures.len();
+        let value = if function.is_value { ", a value" } else { "" };
+        lines.push(format!("{}: {blocks} blocks, {captures} captures{value}", name(function.entry)));
+    }
+    lines.extend(functions.obstacles(world).into_iter().map(|obstacle| match obstacle {
+        Obstacle::Nested(cont) => format!("{} is nested", name(cont)),
+        Obstacle::Shared(cont) => format!("{} is shared", name(cont)),
+        Obstacle::Escape { from, .. } => format!("{} escapes", name(from)),
+    }));
+    lines.iter().map(|line| format!("; {line}\n")).collect()
+}
