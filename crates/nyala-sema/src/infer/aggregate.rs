@@ -345,7 +345,7 @@ impl<'a> Checker<'a> {
                 }
             },
             TyKind::Error => self.error_expr(span),
-            TyKind::Infer(_) => {
+            TyKind::Infer(_) if !self.is_number(ty) => {
                 self.report(Error::CannotInfer {
                     what: "the type of this".into(),
                     span: base.span,

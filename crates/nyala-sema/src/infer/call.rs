@@ -47,7 +47,7 @@ impl<'a> Checker<'a> {
                 let callee = Callee { expr: callee, params: params.into_vec(), ret };
                 self.call_fn(callee, args, is_forced, span, hint)
             }
-            TyKind::Infer(_) => self.call_unknown(callee, args, is_forced, span),
+            TyKind::Infer(_) if !self.is_number(ty) => self.call_unknown(callee, args, is_forced, span),
             TyKind::Error | TyKind::Never => {
                 for arg in args {
                     self.infer_expr(arg, None);

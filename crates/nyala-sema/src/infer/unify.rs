@@ -119,13 +119,31 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn walk(&self, mut ty: Ty) -> Ty {
-        while let TyKind::Infer(var) = self.program.types.kind(ty)
-            && let Some(bound) = self.body.vars.vars[var.as_u32() as usize].bound
-        {
-            ty = bound;
+    /// What a chain of bound variables ends in. All of them are bound to it directly
+    /// afterwards: chains get as long as the program, and are asked for again.
+    fn walk(&mut self, ty: Ty) -> Ty {
+        let Some(mut end) = self.bound(ty) else { return ty };
+        while let Some(next) = self.bound(end) {
+            end = next;
         }
-        ty
+        let mut ty = ty;
+        while let TyKind::Infer(var) = *self.program.types.kind(ty)
+            && let Some(next) = self.bound(ty)
+            && next != end
+        {
+            let state = self.body.vars.vars[var.as_u32() as usize];
+            self.set_var(var, Var { bound: Some(end), ..state });
+            ty = next;
+        }
+        end
+    }
+
+    /// What a variable is bound to, if `ty` is a variable and bound.
+    fn bound(&self, ty: Ty) -> Option<Ty> {
+        match self.program.types.kind(ty) {
+            TyKind::Infer(var) => self.body.vars.vars[var.as_u32() as usize].bound,
+            _ => None,
+        }
     }
 
     /// The variable that `ty` is, if it is one that is not known.
@@ -135,6 +153,11 @@ impl<'a> Checker<'a> {
             TyKind::Infer(var) => Some(self.body.vars.vars[var.as_u32() as usize]),
             _ => None,
         }
+    }
+
+    /// Whether `ty` is the type of a literal that is still open: a number in any case.
+    pub fn is_number(&mut self, ty: Ty) -> bool {
+        self.as_var(ty).is_some_and(|var| var.kind != VarKind::General)
     }
 
     /// Remembers the variables.

@@ -29,6 +29,18 @@ fn p(p: &[1]i32) -> () { let q: &i32 = p; }
 }
 
 #[test]
+fn a_number_is_neither_function_nor_struct() {
+    check_labels(
+        "
+fn f() -> i32 { let x = 3; x(0) }
+//                         ^ error: `i32` can be neither called nor indexed
+fn g() -> i32 { let x = 2.5; x.value }
+//                           ^ error: `f64` is not a struct
+",
+    );
+}
+
+#[test]
 fn one_mistake_is_reported_once() {
     check_labels(
         "
