@@ -4,6 +4,9 @@
 //! While a body is checked, `ExprKind::Lit` and `PatKind::Lit` hold the number of
 //! a [`PendingLit`]; [`Checker::literal_bits`] gives the bits in the end.
 
+use std::cmp::Ordering;
+
+use half::f16;
 use nyala_span::{Name, Span};
 use nyala_syntax::ast::{self, LitKind};
 
@@ -141,8 +144,8 @@ fn int_bits(value: u64, neg: bool, prim: Prim) -> Option<u64> {
 fn int_as_float(value: u64, neg: bool, prim: Prim) -> Option<u64> {
     Some(match prim {
         Prim::F16 => {
-            let value = half::f16::from_f64(signed(value as f64, neg));
-            value.is_finite().then(|| u64::from(value.to_bits()))?
+            // Whatever `f32` would round is too large.
+            finite_f16(f16::from_f32(value as f32), neg)?
         }
         Prim::F32 => u64::from(if neg { -(value as f32) } else { value as f32 }.to_bits()),
         _ => signed(value as f64, neg).to_bits(),
@@ -160,14 +163,54 @@ fn float_bits(digits: &str, neg: bool, prim: Prim) -> Option<u64> {
             let value: f32 = digits.parse().ok()?;
             value.is_finite().then(|| u64::from(if neg { -value } else { value }.to_bits()))
         }
-        Prim::F16 => {
-            let value = half::f16::from_f64(signed(digits.parse().ok()?, neg));
-            value.is_finite().then(|| u64::from(value.to_bits()))
-        }
+        Prim::F16 => finite_f16(nearest_f16(digits)?, neg),
         _ => {
             let value: f64 = digits.parse().ok()?;
             value.is_finite().then(|| signed(value, neg).to_bits())
         }
+    }
+}
+
+fn finite_f16(value: f16, neg: bool) -> Option<u64> {
+    let value = if neg { -value } else { value };
+    value.is_finite().then(|| u64::from(value.to_bits()))
+}
+
+/// The half float nearest to a decimal number that is not negative. On the way it is
+/// rounded to `f32`; where that ends in the middle between two half floats, the digits
+/// decide.
+fn nearest_f16(digits: &str) -> Option<f16> {
+    let wide: f32 = digits.parse().ok()?;
+    let (below, above) = (f16::from_f32(wide.next_down()), f16::from_f32(wide.next_up()));
+    if below == above {
+        return Some(f16::from_f32(wide));
+    }
+    // The middle between two half floats has 25 places at most.
+    let middle = format!("{wide:.25}");
+    Some(match Decimal::of(digits)?.cmp(&Decimal::of(&middle)?) {
+        Ordering::Less => below,
+        Ordering::Equal => f16::from_f32(wide),
+        Ordering::Greater => above,
+    })
+}
+
+/// A positive decimal number `0.DIGITS * 10^exponent`, the first digit not being 0:
+/// what is larger as a number is larger in this order.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Decimal {
+    exponent: i64,
+    digits: String,
+}
+
+impl Decimal {
+    fn of(text: &str) -> Option<Decimal> {
+        let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let all = [whole, fraction].concat();
+        let digits = all.trim_start_matches('0');
+        let zeros = (all.len() - digits.len()) as i64;
+        let exponent = exponent.parse::<i64>().ok()?.checked_add(whole.len() as i64 - zeros)?;
+        Some(Decimal { exponent, digits: digits.trim_end_matches('0').into() })
     }
 }
 
@@ -189,5 +232,23 @@ mod tests {
         assert_eq!(float_bits("0.0", true, Prim::F64), Some((-0.0f64).to_bits()));
         assert_eq!(int_as_float(16_777_217, false, Prim::F32), Some(u64::from(16_777_216f32.to_bits())));
         assert_eq!(int_as_float(65520, false, Prim::F16), None);
+    }
+
+    #[test]
+    fn half_floats_are_rounded_once() {
+        // 1 + 2^-11 is in the middle between 1 and the next half float.
+        let middle = "1.00048828125";
+        let half = |digits: &str| float_bits(digits, false, Prim::F16);
+        assert_eq!(half(middle), Some(0x3c00));
+        assert_eq!(half(&format!("{middle}00000000000000000000001")), Some(0x3c01));
+        assert_eq!(half("1.0004882812499999999999999999999"), Some(0x3c00));
+        assert_eq!(half("0.000000100048828125000000000000000001e7"), Some(0x3c01));
+        // 2^-25 is in the middle between 0 and the smallest half float.
+        assert_eq!(half("2.98023223876953125e-8"), Some(0));
+        assert_eq!(half("2.980232238769531250001e-8"), Some(1));
+        assert_eq!(half("65519.999999999999999999999999"), Some(0x7bff));
+        assert_eq!(half("65520.0"), None);
+        assert_eq!(half("0.0"), Some(0));
+        assert_eq!(float_bits("1.5", true, Prim::F16), Some(0xbe00));
     }
 }
