@@ -162,7 +162,7 @@ impl<'p> Lowerer<'p> {
         if let tree::Linkage::Import { abi, symbol } = function.linkage {
             return self.import(function, abi, symbol);
         }
-        let cont = self.function_cont(function.name, &function.params, function.ret);
+        let cont = self.function_cont(internal_name(function), &function.params, function.ret);
         match function.linkage {
             tree::Linkage::Export(symbol) => self.world.set_linkage(cont, Linkage::Exported(symbol)),
             _ if self.program.main == Some(id) => {
@@ -381,6 +381,15 @@ impl<'p> Lowerer<'p> {
 // are declared further down. So their bodies wait until the function around them
 // is done and all its variables have a meaning. What is used before it has one is
 // a mistake of the program, which only shows where the function is used.
+
+/// The name of a function inside the program: `#[intern(name = "..")]` or its own.
+fn internal_name(function: &tree::Function) -> Name {
+    let intern = function.attrs.iter().find(|(name, _)| name.as_str() == "intern");
+    match intern {
+        Some((_, Some(AttrArg::Name(symbol)))) => *symbol,
+        _ => function.name,
+    }
+}
 
 /// Whether an attribute like `fast_math` is given, and not as `false`.
 fn is_on(name: Name, arg: Option<&AttrArg>, wanted: &str) -> bool {

@@ -392,7 +392,11 @@ impl<'a> Checker<'a> {
         let mut kept = vec![];
         for attr in attrs {
             match attr.name.name.as_str() {
-                "export" | "intern" => self.check_symbol_attr(attr),
+                "export" => self.check_symbol_attr(attr),
+                "intern" => {
+                    self.check_symbol_attr(attr);
+                    kept.extend(symbol(attr).map(|symbol| (attr.name.name, Some(AttrArg::Name(symbol)))));
+                }
                 "import" => {}
                 "fast_math" => kept.push((attr.name.name, attr_arg(&attr.value))),
                 _ => self.report(Error::UnknownAttribute { name: attr.name.name, span: attr.name.span }),
