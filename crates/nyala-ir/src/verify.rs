@@ -36,7 +36,7 @@ use cranelift_entity::EntitySet;
 use crate::analysis::dominance::DomTree;
 use crate::analysis::references::{References, for_each_node, owner};
 use crate::analysis::schedule::has_effect;
-use crate::node::{Cont, Def, Linkage, Node};
+use crate::node::{Cont, Def, Linkage, MathOp, Node};
 use crate::text::print_node;
 use crate::types::{Ty, TyKind};
 use crate::world::World;
@@ -63,6 +63,17 @@ pub fn verify(world: &World) -> Result<(), VerifyErrors> {
         violations if violations.is_empty() => Ok(()),
         violations => Err(VerifyErrors { violations }),
     }
+}
+
+/// What would be wrong with a node of type `ty`, before it is built: for operations
+/// that programs ask for by name, with types of their choice.
+pub fn check_node(world: &World, node: Node, ty: Ty) -> Result<(), String> {
+    operands::check_node(world, node, ty)
+}
+
+/// As [`check_node`], for a mathematical function.
+pub fn check_math(world: &World, op: MathOp, args: &[Def], ty: Ty) -> Result<(), String> {
+    operands::check_math(world, op, args, ty)
 }
 
 /// The rules, by the names they are reported under.

@@ -23,6 +23,8 @@ pub(crate) enum LowerError {
     UnknownIntrinsic { name: Name, at: Span },
     /// An intrinsic is declared with a type it never had.
     IntrinsicShape { name: Name, at: Span, found: String, accepted: &'static [&'static str] },
+    /// An intrinsic for many types is used with types it does not work on.
+    OperandTypes { name: &'static str, at: Span, reason: String },
 }
 
 impl LowerError {
@@ -73,6 +75,10 @@ impl LowerError {
                 let report = Diagnostic::error(Code("E0902"), at, message)
                     .with_label(format!("declared as `{found}`"));
                 accepted.iter().fold(report, |report, shape| report.with_note(format!("accepted: `{shape}`")))
+            }
+            LowerError::OperandTypes { name, at, reason } => {
+                Diagnostic::error(Code("E0903"), at, format!("`{name}` does not work on these types"))
+                    .with_label(reason)
             }
         }
     }

@@ -7,7 +7,7 @@
 //! continuation that is always specialised. The others stay continuations that
 //! later stages know.
 
-use nyala_ir::{Def, Intrinsic, Linkage, MathOp, Ty};
+use nyala_ir::{Def, Intrinsic, Linkage, MathOp, Node, Ty, verify};
 use nyala_sema::tree::{self, Abi, Call, Expr, ExprKind, FnId, Function};
 use nyala_sema::types as sema;
 use nyala_span::Name;
@@ -35,6 +35,22 @@ pub(crate) struct DirectOp {
     op: Op,
     /// The first type argument, for `sizeof` and `alignof`.
     of: Option<Ty>,
+}
+
+impl Op {
+    /// The name that programs call it by.
+    fn name(self) -> &'static str {
+        match self {
+            Op::Bitcast => "bitcast",
+            Op::Select => "select",
+            Op::Insert => "insert",
+            Op::SizeOf => "sizeof",
+            Op::AlignOf => "alignof",
+            Op::Undef => "undef",
+            Op::Known => "pe_known",
+            Op::Math(op) => op.name(),
+        }
+    }
 }
 
 impl<'p> Lowerer<'p> {
@@ -161,6 +177,10 @@ impl<'p> Lowerer<'p> {
     }
 
     fn build_op(&mut self, DirectOp { op, of }: DirectOp, args: &[Def], result: Ty) -> Def {
+        if let Err(reason) = self.check_op(op, args, result) {
+            self.errors.push(LowerError::OperandTypes { name: op.name(), at: self.world.span, reason });
+            return self.world.undef(result);
+        }
         match (op, args) {
             (Op::Bitcast, &[value]) => self.world.bitcast(result, value),
             (Op::Select, &[cond, then, other]) => self.world.select(cond, then, other),
@@ -175,6 +195,19 @@ impl<'p> Lowerer<'p> {
             }
             _ => unreachable!("declarations are checked before they are used"),
         }
+    }
+
+    /// Whether an operation works on the types that a program has chosen for it.
+    fn check_op(&self, op: Op, args: &[Def], result: Ty) -> Result<(), String> {
+        let world = &self.world;
+        let node = match (op, args) {
+            (Op::Bitcast, &[value]) => Node::Bitcast(value),
+            (Op::Select, &[cond, then, other]) => Node::Select { cond, then, other },
+            (Op::Insert, &[agg, index, value]) => Node::Insert { agg, index, value },
+            (Op::Math(op), args) => return verify::check_math(world, op, &args[..op.arity()], result),
+            _ => return Ok(()),
+        };
+        verify::check_node(world, node, result)
     }
 
     // ---- Declared types ---------------------------------------------------------------

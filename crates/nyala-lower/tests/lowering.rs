@@ -514,6 +514,32 @@ fn intrinsics_are_known_by_name_and_type() {
 }
 
 #[test]
+fn intrinsics_are_used_with_types_they_work_on() {
+    let check = |body: &str| {
+        let declared = r#"extern "thorin" {
+            fn bitcast[D, S](S) -> D;
+            fn select[T, U](T, U, U) -> U;
+            fn insert[T, U](T, i32, U) -> T;
+            fn sqrt[T](T) -> T;
+        }"#;
+        check_error(&format!("{declared} fn main() -> i32 {{ {body}; 0 }}"), "E0903");
+    };
+    check("let text = bitcast[&mut [u8]](\"text\")");
+    check("let narrow = bitcast[i16](1)");
+    check("let either = select(1, 2, 3)");
+    check("let whole = insert((1, true), 0, true)");
+    check("let root = sqrt(true)");
+    check("let cast: fn(i32) -> i64 = bitcast; cast(1)");
+}
+
+#[test]
+fn a_symbol_inside_the_program_can_be_chosen() {
+    let text = "#[intern(name = \"chosen\")] fn f(x: i32) -> i32 { x } extern fn start() -> i32 { f(1) }";
+    let world = lowered(text).expect("nothing is wrong with it");
+    assert!(world.conts().any(|(_, cont)| cont.name.as_str() == "chosen"));
+}
+
+#[test]
 fn filters_do_not_read_memory() {
     check_error("fn @(*p == 1) f(p: &i32) -> i32 { *p } fn main() -> i32 { f(&0) }", "E0750");
 }

@@ -16,6 +16,16 @@ pub(super) fn check(world: &World, def: Def) -> Result<(), Broken> {
     checker.node(world.node(def)).map_err(|message| (Rule::Operand, message))
 }
 
+/// Whether a node of type `ty` would be well-typed.
+pub(super) fn check_node(world: &World, node: Node, ty: Ty) -> Check {
+    Checker { world, ty }.node(node)
+}
+
+/// Whether a mathematical function of these arguments would be well-typed.
+pub(super) fn check_math(world: &World, op: MathOp, args: &[Def], ty: Ty) -> Check {
+    Checker { world, ty }.math(op, args)
+}
+
 fn literal(world: &World, ty: Ty, bits: u64) -> Check {
     match *world.types.kind(ty) {
         TyKind::Prim(prim) if prim.canonical(bits) == bits => Ok(()),
