@@ -91,7 +91,7 @@ pub(crate) enum Frozen {
     Pointer(Span, Ty),
 }
 
-/// One side of an operator.
+/// An expression that has a wrong type, or one side of an operator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Operand {
     pub ty: Ty,
@@ -104,311 +104,78 @@ pub(crate) struct Operand {
 #[derive(Clone, Debug)]
 pub(crate) enum Error {
     // Types of expressions.
-    CannotInfer {
-        what: String,
-        span: Span,
-        name: Option<Name>,
-    },
-    ArgumentCount {
-        expected: usize,
-        cps: bool,
-        found: usize,
-        span: Span,
-        callee: Option<FnId>,
-        ty: Ty,
-    },
-    Mismatch {
-        expected: Ty,
-        found: Ty,
-        span: Span,
-        is_operand: bool,
-        because: Because,
-        semicolon: Option<Span>,
-    },
-    NotCallable {
-        ty: Ty,
-        span: Span,
-    },
-    IndexType {
-        ty: Ty,
-        span: Span,
-    },
-    IndexCount {
-        found: usize,
-        span: Span,
-    },
-    TupleIndex {
-        ty: Ty,
-        span: Span,
-    },
-    MissingFields {
-        of: Name,
-        names: Vec<Name>,
-        span: Span,
-    },
-    NoSuchField {
-        ty: Ty,
-        name: Name,
-        span: Span,
-        similar: Option<Name>,
-    },
-    FieldTwice {
-        name: Name,
-        span: Span,
-        first: Span,
-    },
-    NoOperator {
-        op: &'static str,
-        ty: Ty,
-        span: Span,
-        op_span: Span,
-    },
-    OperandTypes {
-        op: &'static str,
-        op_span: Span,
-        lhs: Operand,
-        rhs: Operand,
-    },
-    BadCast {
-        from: Ty,
-        to: Ty,
-        span: Span,
-    },
-    NotAPointer {
-        ty: Ty,
-        span: Span,
-    },
-    Generator {
-        ty: Ty,
-        n_args: usize,
-        span: Span,
-        artic: bool,
-    },
-    BodyParams {
-        expected: usize,
-        found: usize,
-        span: Span,
-        ty: Ty,
-    },
-    AsmOperand {
-        ty: Ty,
-        span: Span,
-    },
-    Unreachable {
-        span: Span,
-        jump: Span,
-    },
-    LiteralRange {
-        text: String,
-        ty: Ty,
-        span: Span,
-    },
-    InfiniteType {
-        span: Span,
-    },
-    TypeTooLarge {
-        span: Span,
-    },
-    TypeArgCount {
-        what: String,
-        expected: usize,
-        found: usize,
-        span: Span,
-    },
-    NotGeneric {
-        span: Span,
-    },
-    StructNeeded {
-        ty: Ty,
-        span: Span,
-    },
-    NoPayload {
-        name: Name,
-        span: Span,
-    },
+    CannotInfer { what: String, span: Span, name: Option<Name> },
+    ArgumentCount { expected: usize, cps: bool, found: usize, span: Span, callee: Option<FnId>, ty: Ty },
+    Mismatch { expected: Ty, found: Operand, because: Because, semicolon: Option<Span> },
+    NotCallable { ty: Ty, span: Span },
+    IndexType { ty: Ty, span: Span },
+    IndexCount { found: usize, span: Span },
+    TupleIndex { ty: Ty, span: Span },
+    MissingFields { of: Name, names: Vec<Name>, span: Span },
+    NoSuchField { ty: Ty, name: Name, span: Span, similar: Option<Name> },
+    FieldTwice { name: Name, span: Span, first: Span },
+    NoOperator { op: &'static str, ty: Ty, span: Span, op_span: Span },
+    OperandTypes { op: &'static str, op_span: Span, lhs: Operand, rhs: Operand },
+    BadCast { from: Ty, to: Ty, span: Span },
+    NotAPointer { ty: Ty, span: Span },
+    Generator { ty: Ty, n_args: usize, span: Span, artic: bool },
+    BodyParams { expected: usize, found: usize, span: Span, ty: Ty },
+    AsmOperand { ty: Ty, span: Span },
+    Unreachable { span: Span, jump: Span },
+    LiteralRange { text: String, ty: Ty, span: Span },
+    InfiniteType { span: Span },
+    TypeTooLarge { span: Span },
+    TypeArgCount { what: String, expected: usize, found: usize, span: Span },
+    NotGeneric { span: Span },
+    StructNeeded { ty: Ty, span: Span },
+    NoPayload { name: Name, span: Span },
     // Names.
-    Undefined {
-        name: Name,
-        span: Span,
-        similar: Option<Name>,
-        is_in_super: bool,
-        namespace: Namespace,
-    },
-    Redefinition {
-        name: Name,
-        span: Span,
-        first: Span,
-        of_another_kind: bool,
-    },
-    NoSuchMember {
-        of: Name,
-        name: Name,
-        span: Span,
-        what: &'static str,
-        similar: Option<Name>,
-    },
-    NotAModule {
-        name: Name,
-        span: Span,
-    },
-    SuperAtRoot {
-        span: Span,
-    },
-    AnonymousUse {
-        name: Name,
-        span: Span,
-    },
-    NotAValue {
-        name: Name,
-        what: &'static str,
-        span: Span,
-    },
-    NotAType {
-        name: Name,
-        what: &'static str,
-        wanted: &'static str,
-        span: Span,
-    },
-    CyclicUse {
-        span: Span,
-    },
-    OuterGeneric {
-        name: Name,
-        span: Span,
-    },
-    OuterLocal {
-        name: Name,
-        span: Span,
-    },
+    Undefined { name: Name, span: Span, similar: Option<Name>, is_in_super: bool, namespace: Namespace },
+    Redefinition { name: Name, span: Span, first: Span, of_another_kind: bool },
+    NoSuchMember { of: Name, name: Name, span: Span, what: &'static str, similar: Option<Name> },
+    NotAModule { name: Name, span: Span },
+    SuperAtRoot { span: Span },
+    AnonymousUse { name: Name, span: Span },
+    NotAValue { name: Name, what: &'static str, span: Span },
+    NotAType { name: Name, what: &'static str, wanted: &'static str, span: Span },
+    CyclicUse { span: Span },
+    OuterGeneric { name: Name, span: Span },
+    OuterLocal { name: Name, span: Span },
     // Items.
-    InfiniteSize {
-        name: Name,
-        span: Span,
-    },
-    CyclicAlias {
-        name: Name,
-        span: Span,
-    },
-    Unsized {
-        ty: Ty,
-        span: Span,
-    },
-    SimdElement {
-        ty: Ty,
-        span: Span,
-    },
-    ArrayLength {
-        span: Span,
-        why: &'static str,
-    },
-    UnknownAbi {
-        abi: String,
-        span: Span,
-    },
-    BadAttribute {
-        span: Span,
-        expected: &'static str,
-    },
-    UnknownAttribute {
-        name: Name,
-        span: Span,
-    },
-    ExportGeneric {
-        name: Name,
-        span: Span,
-    },
-    ExportHigherOrder {
-        name: Name,
-        span: Span,
-        ty: Ty,
-    },
-    RecursiveResult {
-        name: Name,
-        span: Span,
-        declared: Span,
-    },
-    StaticCycle {
-        name: Name,
-        span: Span,
-        declared: Span,
-    },
-    StaticType {
-        name: Name,
-        span: Span,
-    },
-    MainSignature {
-        span: Span,
-        ty: Ty,
-    },
-    ParamType {
-        span: Span,
-    },
-    MissingResult {
-        span: Span,
-    },
-    EmptyEnum {
-        name: Name,
-        span: Span,
-    },
-    AddrSpace {
-        span: Span,
-    },
+    InfiniteSize { name: Name, span: Span },
+    CyclicAlias { name: Name, span: Span },
+    Unsized { ty: Ty, span: Span },
+    SimdElement { ty: Ty, span: Span },
+    ArrayLength { span: Span, why: &'static str },
+    UnknownAbi { abi: String, span: Span },
+    BadAttribute { span: Span, expected: &'static str },
+    UnknownAttribute { name: Name, span: Span },
+    ExportGeneric { name: Name, span: Span },
+    ExportHigherOrder { name: Name, span: Span, ty: Ty },
+    RecursiveResult { name: Name, span: Span, declared: Span },
+    StaticCycle { name: Name, span: Span, declared: Span },
+    StaticType { name: Name, span: Span },
+    MainSignature { span: Span, ty: Ty },
+    ParamType { span: Span },
+    MissingResult { span: Span },
+    EmptyEnum { name: Name, span: Span },
+    AddrSpace { span: Span },
     // Patterns.
-    BoundTwice {
-        name: Name,
-        span: Span,
-        first: Span,
-    },
-    OptionArity {
-        name: Name,
-        expected: usize,
-        found: usize,
-        span: Span,
-    },
-    PatternType {
-        ty: Ty,
-        span: Span,
-        what: String,
-    },
-    FloatPattern {
-        span: Span,
-    },
-    MissingFieldPatterns {
-        of: Name,
-        names: Vec<Name>,
-        span: Span,
-    },
+    BoundTwice { name: Name, span: Span, first: Span },
+    OptionArity { name: Name, expected: usize, found: usize, span: Span },
+    PatternType { ty: Ty, span: Span, what: String },
+    FloatPattern { span: Span },
+    MissingFieldPatterns { of: Name, names: Vec<Name>, span: Span },
     // Mutability.
-    Immutable {
-        write: Write,
-        frozen: Frozen,
-        span: Span,
-    },
-    NotAPlace {
-        write: Write,
-        span: Span,
-    },
+    Immutable { write: Write, frozen: Frozen, span: Span },
+    NotAPlace { write: Write, span: Span },
     // Filters.
-    FilterName {
-        name: Name,
-        span: Span,
-    },
-    FilterEffect {
-        span: Span,
-    },
+    FilterName { name: Name, span: Span },
+    FilterEffect { span: Span },
     // Implicits.
-    NoImplicit {
-        ty: Ty,
-        span: Span,
-    },
-    AmbiguousImplicit {
-        ty: Ty,
-        span: Span,
-        candidates: Vec<Span>,
-    },
-    ImplicitNotLast {
-        span: Span,
-    },
+    NoImplicit { ty: Ty, span: Span },
+    AmbiguousImplicit { ty: Ty, span: Span, candidates: Vec<Span> },
+    ImplicitNotLast { span: Span },
 }
 
 impl Error {
@@ -584,11 +351,10 @@ impl Render<'_> {
             Error::ArgumentCount { expected, cps, found, span, callee, ty } => {
                 self.argument_count(expected, cps, found, span, callee, ty)
             }
-            Error::Mismatch { expected, found, span, is_operand, because, semicolon } => {
-                let diagnostic = self.mismatch(expected, found, span, because);
-                let diagnostic = self.suggest_borrow(diagnostic, found, expected, span);
-                let culprit = Operand { ty: found, span, is_tight: is_operand };
-                let diagnostic = self.suggest_cast(diagnostic, culprit, expected);
+            Error::Mismatch { expected, found, because, semicolon } => {
+                let diagnostic = self.mismatch(expected, found.ty, found.span, because);
+                let diagnostic = self.suggest_borrow(diagnostic, found.ty, expected, found.span);
+                let diagnostic = self.suggest_cast(diagnostic, found, expected);
                 match semicolon {
                     Some(at) => diagnostic.with_secondary(at, "without `;` this would be the value"),
                     None => diagnostic,

@@ -8,7 +8,7 @@ use nyala_syntax::ast::{self, PtrKind};
 
 use crate::checker::Checker;
 use crate::convert::MAX_TYPE_DEPTH;
-use crate::errors::{Because, Error};
+use crate::errors::{Because, Error, Operand};
 use crate::tree::{Coercion, Expr, ExprKind, Stmt};
 use crate::types::{Ty, TyKind};
 
@@ -26,13 +26,13 @@ impl<'a> Checker<'a> {
         match self.try_coerce(expr, to) {
             Ok(expr) => expr,
             Err(expr) => {
-                let (expected, found) = (self.shown(to), self.shown(expr.ty));
                 let (culprit, dropped) = culprit(&expr);
-                let (span, is_operand) = (culprit.span, is_tight(culprit));
+                let (expected, ty) = (self.shown(to), self.shown(expr.ty));
+                let found = Operand { ty, span: culprit.span, is_tight: is_tight(culprit) };
                 // A last expression that would have fitted but for its `;`.
                 let dropped = dropped.filter(|dropped| self.try_unify(dropped.ty, to));
                 let semicolon = dropped.map(|dropped| dropped.span.end());
-                self.report(Error::Mismatch { expected, found, span, is_operand, because, semicolon });
+                self.report(Error::Mismatch { expected, found, because, semicolon });
                 self.error_expr(expr.span)
             }
         }

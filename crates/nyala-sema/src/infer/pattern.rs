@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::checker::Checker;
 use crate::convert::substitution;
-use crate::errors::{Error, Namespace};
+use crate::errors::{Error, Namespace, Operand};
 use crate::scope::Def;
 use crate::tree::{Field, LocalId, Pat, PatKind};
 use crate::types::{EnumId, StructId, Ty, TyKind};
@@ -62,16 +62,10 @@ impl<'a> Checker<'a> {
         if self.is_never(found) || self.unify(found, expected) {
             return true;
         }
-        let (expected, found) = (self.shown(expected), self.shown(found));
+        let (expected, of_value) = (self.shown(expected), self.shown(found));
         let because = crate::errors::Because::Nothing;
-        self.report(Error::Mismatch {
-            expected: found,
-            found: expected,
-            span,
-            is_operand: false,
-            because,
-            semicolon: None,
-        });
+        let found = Operand { ty: expected, span, is_tight: false };
+        self.report(Error::Mismatch { expected: of_value, found, because, semicolon: None });
         false
     }
 
