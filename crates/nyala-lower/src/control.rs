@@ -355,7 +355,7 @@ impl<'p> Lowerer<'p> {
     fn enter_with(&mut self, block: nyala_ir::Cont, vars: &[LocalId]) {
         self.enter(block);
         for (i, &local) in vars.iter().enumerate() {
-            self.frame.set_var(local, self.world.param(block, 1 + i));
+            self.take_param(local, self.world.param(block, 1 + i));
         }
     }
 

@@ -16,7 +16,7 @@
 //! * Once a construct never produces a value (its lowering gave `None`), the
 //!   frame has no block to continue in, until one is entered.
 
-use nyala_ir::{Cont, Def, Ty, World};
+use nyala_ir::{Cont, Def, Node, Ty, World};
 use nyala_sema::tree::LocalId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -125,6 +125,21 @@ impl Lowerer<'_> {
         self.world.new_cont(name, &all)
     }
 
+    /// A variable has the value of a parameter, which is named after it.
+    pub(crate) fn take_param(&mut self, local: LocalId, param: Def) {
+        self.name_after(local, param);
+        self.frame.set_var(local, param);
+    }
+
+    /// Names a parameter after the variable that it is the value of, for people to read.
+    pub(crate) fn name_after(&mut self, local: LocalId, value: Def) {
+        let is_param = matches!(self.world.node(value), Node::Param { .. });
+        let name = self.program.locals[local].name;
+        if is_param && !name.is_underscore() && self.world.name(value).is_none() {
+            self.world.set_name(value, name);
+        }
+    }
+
     /// Continues at the beginning of `block`.
     pub(crate) fn enter(&mut self, block: Cont) {
         self.frame.block = block;
@@ -192,7 +207,7 @@ impl Lowerer<'_> {
         self.enter(block);
         let first_var = 1 + usize::from(result.is_some());
         for (i, &(local, _)) in differing.iter().enumerate() {
-            self.frame.set_var(local, self.world.param(block, first_var + i));
+            self.take_param(local, self.world.param(block, first_var + i));
         }
         // What all paths changed alike.
         for &(local, value) in &ends[0].changes {

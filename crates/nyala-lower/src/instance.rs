@@ -248,6 +248,9 @@ impl Lowerer<'_> {
     /// A variable comes into being; without a value it is uninitialised.
     pub(crate) fn bind_local(&mut self, local: LocalId, value: Option<Def>) {
         let data = &self.program.locals[local];
+        if let Some(value) = value {
+            self.name_after(local, value);
+        }
         let ty = self.ty(data.ty);
         let is_large = data.is_mut && self.leaves(ty) > MAX_VALUE_LEAVES;
         if is_large || self.facts.is_slot(local) {

@@ -59,15 +59,15 @@ fn a_tail_call_hands_on_its_return_continuation() {
         expect![[r#"
             export main(mem: mem, ret: cn(mem, i32)):
                 range(mem, 0, 9, lambda, next)
-            range(mem: mem, p1: i32, p2: i32, p3: cn(mem, i32, cn(mem)), ret: cn(mem)):
-                branch(mem, lt(p1, p2), if_then, if_else)
+            range(mem: mem, a: i32, b: i32, body: cn(mem, i32, cn(mem)), ret: cn(mem)):
+                branch(mem, lt(a, b), if_then, if_else)
             if_then(mem: mem):
-                range.p3(mem, range.p1, next_1)
+                range.body(mem, range.a, next_1)
             next_1(mem: mem):
-                range(mem, add(range.p1, 1), range.p2, range.p3, range.ret)
+                range(mem, add(range.a, 1), range.b, range.body, range.ret)
             if_else(mem: mem):
                 range.ret(mem)
-            lambda(mem: mem, p1: i32, ret: cn(mem)):
+            lambda(mem: mem, i: i32, ret: cn(mem)):
                 ret(mem)
             next(mem: mem):
                 main.ret(mem, 0)
@@ -80,13 +80,13 @@ fn a_call_before_the_closing_brace_is_in_tail_position() {
     check_graph(
         "extern fn f(n: i32) -> () { if n > 0 { f(n - 1); } else { f(n + 1); } }",
         expect![[r#"
-        export f(mem: mem, p1: i32, ret: cn(mem)):
-            branch(mem, gt(p1, 0), if_then, if_else)
-        if_then(mem: mem):
-            f(mem, sub(f.p1, 1), f.ret)
-        if_else(mem: mem):
-            f(mem, add(f.p1, 1), f.ret)
-    "#]],
+            export f(mem: mem, n: i32, ret: cn(mem)):
+                branch(mem, gt(n, 0), if_then, if_else)
+            if_then(mem: mem):
+                f(mem, sub(f.n, 1), f.ret)
+            if_else(mem: mem):
+                f(mem, add(f.n, 1), f.ret)
+        "#]],
     );
 }
 
@@ -103,20 +103,20 @@ fn mutable_variables_become_parameters_of_loops_and_joins() {
              sum
          }",
         expect![[r#"
-            export sum(mem: mem, p1: i32, ret: cn(mem, i32)):
+            export sum(mem: mem, n: i32, ret: cn(mem, i32)):
                 while_head(mem, 0, 0)
-            while_head(mem: mem, p1: i32, p2: i32):
-                branch(mem, lt(p2, sum.p1), if_then, if_else)
+            while_head(mem: mem, sum: i32, i: i32):
+                branch(mem, lt(i, sum.n), if_then, if_else)
             if_then(mem: mem):
-                branch(mem, eq(rem(while_head.p2, 2), 0), if_then_1, if_else_1)
+                branch(mem, eq(rem(while_head.i, 2), 0), if_then_1, if_else_1)
             if_then_1(mem: mem):
-                join(mem, add(while_head.p1, while_head.p2))
-            join(mem: mem, p1: i32):
-                while_head(mem, p1, add(while_head.p2, 1))
+                join(mem, add(while_head.sum, while_head.i))
+            join(mem: mem, sum: i32):
+                while_head(mem, sum, add(while_head.i, 1))
             if_else_1(mem: mem):
-                join(mem, while_head.p1)
+                join(mem, while_head.sum)
             if_else(mem: mem):
-                sum.ret(mem, while_head.p1)
+                sum.ret(mem, while_head.sum)
         "#]],
     );
 }
@@ -134,17 +134,17 @@ fn break_and_continue_called_by_name_are_jumps() {
              i
          }",
         expect![[r#"
-            export find(mem: mem, p1: i32, ret: cn(mem, i32)):
+            export find(mem: mem, n: i32, ret: cn(mem, i32)):
                 while_head(mem, 0)
-            while_head(mem: mem, p1: i32):
-                d0 = add(p1, 1)
-                branch(mem, lt(d0, find.p1), if_then, if_else)
+            while_head(mem: mem, i: i32):
+                d0 = add(i, 1)
+                branch(mem, lt(d0, find.n), if_then, if_else)
             if_then(mem: mem):
                 while_head(mem, while_head.d0)
             if_else(mem: mem):
                 while_exit(mem, while_head.d0)
-            while_exit(mem: mem, p1: i32):
-                find.ret(mem, p1)
+            while_exit(mem: mem, i: i32):
+                find.ret(mem, i)
         "#]],
     );
 }
@@ -162,9 +162,9 @@ fn break_as_a_value_makes_variables_slots() {
              i
          }",
         expect![[r#"
-            export find(mem: mem, p1: i32, ret: cn(mem, i32)):
+            export find(mem: mem, n: i32, ret: cn(mem, i32)):
                 d0 = slot[i32](mem)
-                d1 = store(d0.0, d0.1, p1)
+                d1 = store(d0.0, d0.1, n)
                 while_head(d1)
             while_head(mem: mem):
                 d0 = load(mem, find.d0.1)
@@ -195,19 +195,19 @@ fn aggregates_are_values_and_captured_variables_are_slots() {
              p.x + p.y(1) + count
          }",
         expect![[r#"
-            export f(mem: mem, p1: i32, ret: cn(mem, i32)):
+            export f(mem: mem, n: i32, ret: cn(mem, i32)):
                 d0 = slot[i32](mem)
                 d1 = store(d0.0, d0.1, 0)
                 call(d1, lambda, next)
-            call(mem: mem, p1: cn(mem, cn(mem)), ret: cn(mem)):
-                p1(mem, ret)
+            call(mem: mem, f: cn(mem, cn(mem)), ret: cn(mem)):
+                f(mem, ret)
             lambda(mem: mem, ret: cn(mem)):
                 d0 = load(mem, f.d0.1)
                 d1 = store(d0.0, f.d0.1, add(d0.1, 1))
                 ret(d1)
             next(mem: mem):
                 d0 = load(mem, f.d0.1)
-                f.ret(d0.0, add(add(f.p1, add(f.p1, 2)), d0.1))
+                f.ret(d0.0, add(add(f.n, add(f.n, 2)), d0.1))
         "#]],
     );
 }
@@ -221,25 +221,25 @@ fn filters_are_nodes_over_the_parameters() {
          fn scale(@factor: i32, @?flag: bool, x: i32) -> i32 { if flag { factor * x } else { x } }
          extern fn f(x: i32) -> i32 { @@power(x, 3) + scale(2, true, $x) }",
         expect![[r#"
-            export f(mem: mem, p1: i32, ret: cn(mem, i32)):
-                run(power)(mem, p1, 3, next)
-            power(mem: mem, p1: i32, p2: i32, ret: cn(mem, i32)) @ [false, d0, d0, d0]:
-                d0 = and(known(p2), lt(p2, 8))
-                branch(mem, eq(p2, 0), if_then, if_else)
+            export f(mem: mem, x: i32, ret: cn(mem, i32)):
+                run(power)(mem, x, 3, next)
+            power(mem: mem, x: i32, n: i32, ret: cn(mem, i32)) @ [false, d0, d0, d0]:
+                d0 = and(known(n), lt(n, 8))
+                branch(mem, eq(n, 0), if_then, if_else)
             if_then(mem: mem):
                 power.ret(mem, 1)
             if_else(mem: mem):
-                power(mem, power.p1, sub(power.p2, 1), next_1)
+                power(mem, power.x, sub(power.n, 1), next_1)
             next_1(mem: mem, p1: i32):
-                power.ret(mem, mul(power.p1, p1))
+                power.ret(mem, mul(power.x, p1))
             next(mem: mem, p1: i32):
-                scale(mem, 2, true, hide(f.p1), next_2)
-            scale(mem: mem, p1: i32, p2: bool, p3: i32, ret: cn(mem, i32)) @ [false, true, known(p2), false, false]:
-                branch(mem, p2, if_then_1, if_else_1)
+                scale(mem, 2, true, hide(f.x), next_2)
+            scale(mem: mem, factor: i32, flag: bool, x: i32, ret: cn(mem, i32)) @ [false, true, known(flag), false, false]:
+                branch(mem, flag, if_then_1, if_else_1)
             if_then_1(mem: mem):
-                scale.ret(mem, mul(scale.p1, scale.p3))
+                scale.ret(mem, mul(scale.factor, scale.x))
             if_else_1(mem: mem):
-                scale.ret(mem, scale.p3)
+                scale.ret(mem, scale.x)
             next_2(mem: mem, p1: i32):
                 f.ret(mem, add(next.p1, p1))
         "#]],
@@ -260,21 +260,21 @@ fn a_match_is_decided_by_switches() {
          }",
         expect![[r#"
             enum Shape { Point, Circle: i32, Box: (i32, i32) }
-            export area(mem: mem, p1: Shape, p2: bool, ret: cn(mem, i32)):
-                switch(mem, tag(p1), match_arm, 0, match_arm_1, 1, match_arm_2)
+            export area(mem: mem, shape: Shape, unit: bool, ret: cn(mem, i32)):
+                switch(mem, tag(shape), match_arm, 0, match_arm_1, 1, match_arm_2)
             match_arm(mem: mem):
-                branch(mem, area.p2, match_arm_3, match_next)
+                branch(mem, area.unit, match_arm_3, match_next)
             match_arm_3(mem: mem):
-                d0 = payload[Box](area.p1)
+                d0 = payload[Box](area.shape)
                 area.ret(mem, mul(d0.0, d0.1))
             match_next(mem: mem):
                 area.ret(mem, -1)
             match_arm_1(mem: mem):
                 area.ret(mem, 0)
             match_arm_2(mem: mem):
-                branch(mem, area.p2, match_next, match_arm_4)
+                branch(mem, area.unit, match_next, match_arm_4)
             match_arm_4(mem: mem):
-                d0 = payload[Circle](area.p1)
+                d0 = payload[Circle](area.shape)
                 area.ret(mem, mul(d0, mul(d0, 3)))
         "#]],
     );
@@ -295,30 +295,30 @@ fn a_loop_over_a_generator_knows_break_continue_and_return() {
              0
          }",
         expect![[r#"
-            export f(mem: mem, p1: i32, ret: cn(mem, i32)):
-                range(mem, 0, p1, lambda, next)
-            range(mem: mem, p1: i32, p2: i32, p3: cn(mem, i32, cn(mem)), ret: cn(mem)):
-                branch(mem, lt(p1, p2), if_then, if_else)
+            export f(mem: mem, n: i32, ret: cn(mem, i32)):
+                range(mem, 0, n, lambda, next)
+            range(mem: mem, a: i32, b: i32, body: cn(mem, i32, cn(mem)), ret: cn(mem)):
+                branch(mem, lt(a, b), if_then, if_else)
             if_then(mem: mem):
-                range.p3(mem, range.p1, next_1)
+                range.body(mem, range.a, next_1)
             next_1(mem: mem):
-                range(mem, add(range.p1, 1), range.p2, range.p3, range.ret)
+                range(mem, add(range.a, 1), range.b, range.body, range.ret)
             if_else(mem: mem):
                 range.ret(mem)
-            lambda(mem: mem, p1: i32, ret: cn(mem)):
-                branch(mem, eq(p1, 3), if_then_1, if_else_1)
+            lambda(mem: mem, i: i32, ret: cn(mem)):
+                branch(mem, eq(i, 3), if_then_1, if_else_1)
             if_then_1(mem: mem):
                 lambda.ret(mem)
             if_else_1(mem: mem):
-                branch(mem, eq(lambda.p1, 5), if_then_2, if_else_2)
+                branch(mem, eq(lambda.i, 5), if_then_2, if_else_2)
             if_then_2(mem: mem):
                 next(mem)
             next(mem: mem):
                 f.ret(mem, 0)
             if_else_2(mem: mem):
-                branch(mem, eq(lambda.p1, 7), if_then_3, if_else_3)
+                branch(mem, eq(lambda.i, 7), if_then_3, if_else_3)
             if_then_3(mem: mem):
-                f.ret(mem, lambda.p1)
+                f.ret(mem, lambda.i)
             if_else_3(mem: mem):
                 lambda.ret(mem)
         "#]],
@@ -337,12 +337,12 @@ fn strings_are_constants_and_statics_fold() {
             const const: [u8 * 3] = "hi\0"
             const table: [i32 * 3] = [1, 2, 3]
             import puts(mem: mem, p1: &[u8], ret: cn(mem, i32))
-            export f(mem: mem, p1: i32, ret: cn(mem, i32)):
+            export f(mem: mem, i: i32, ret: cn(mem, i32)):
                 d0 = load(mem, counter)
                 d1 = store(d0.0, counter, add(d0.1, 2))
                 puts(d1, bitcast[&[u8]](const), next)
             next(mem: mem, p1: i32):
-                d0 = load(mem, lea(table, f.p1))
+                d0 = load(mem, lea(table, f.i))
                 d1 = load(d0.0, counter)
                 f.ret(d1.0, add(d0.1, d1.1))
         "#]],
@@ -358,14 +358,14 @@ fn generic_functions_have_one_instance_for_each_type() {
              id[i32](p(0)) + id[i32](2)
          }",
         expect![[r#"
-            export f(mem: mem, p1: i32, ret: cn(mem, i32)):
-                id(mem, (p1, 1), next)
-            id(mem: mem, p1: (i32, i32), ret: cn(mem, i32, i32)):
-                ret(mem, p1.0, p1.1)
+            export f(mem: mem, x: i32, ret: cn(mem, i32)):
+                id(mem, (x, 1), next)
+            id(mem: mem, x: (i32, i32), ret: cn(mem, i32, i32)):
+                ret(mem, x.0, x.1)
             next(mem: mem, p1: i32, p2: i32):
                 id_1(mem, p1, next_1)
-            id_1(mem: mem, p1: i32, ret: cn(mem, i32)):
-                ret(mem, p1)
+            id_1(mem: mem, x: i32, ret: cn(mem, i32)):
+                ret(mem, x)
             next_1(mem: mem, p1: i32):
                 id_1(mem, 2, next_2)
             next_2(mem: mem, p1: i32):
@@ -379,14 +379,14 @@ fn lazy_operators_branch_unless_the_right_side_is_trivial() {
     check_graph(
         "extern fn f(a: i32, b: i32) -> bool { a < b && b < 9 || a / b == 1 }",
         expect![[r#"
-            export f(mem: mem, p1: i32, p2: i32, ret: cn(mem, bool)):
-                branch(mem, and(lt(p1, p2), lt(p2, 9)), if_then, if_else)
+            export f(mem: mem, a: i32, b: i32, ret: cn(mem, bool)):
+                branch(mem, and(lt(a, b), lt(b, 9)), if_then, if_else)
             if_then(mem: mem):
                 join(mem, true)
             join(mem: mem, p1: bool):
                 f.ret(mem, p1)
             if_else(mem: mem):
-                join(mem, eq(div(f.p1, f.p2), 1))
+                join(mem, eq(div(f.a, f.b), 1))
         "#]],
     );
 }
@@ -398,8 +398,8 @@ fn intrinsics_that_compute_are_nodes() {
          extern "device" { fn "llvm.sqrt.f32" sqrtf(f32) -> f32; }
          extern fn f(x: f32) -> i32 { select(x < 0f, bitcast[i32, f32](sqrtf(x)), sizeof[(i8, i32)]() as i32) }"#,
         expect![[r#"
-            export f(mem: mem, p1: f32, ret: cn(mem, i32)):
-                ret(mem, select(lt(p1, 0.0), bitcast[i32](sqrt(p1)), 8))
+            export f(mem: mem, x: f32, ret: cn(mem, i32)):
+                ret(mem, select(lt(x, 0.0), bitcast[i32](sqrt(x)), 8))
         "#]],
     );
 }
@@ -415,8 +415,8 @@ fn functions_in_initialisers_are_expanded() {
         expect![[r#"
             export f(mem: mem, ret: cn(mem, i32)):
                 lambda(mem, 120, ret)
-            lambda(mem: mem, p1: i32, ret: cn(mem, i32)):
-                ret(mem, add(p1, 5))
+            lambda(mem: mem, x: i32, ret: cn(mem, i32)):
+                ret(mem, add(x, 5))
         "#]],
     );
 }
