@@ -4,12 +4,14 @@
 //!
 //! * [`session`]: one compilation, its options and its source files;
 //! * [`pipeline`]: how far a program is taken;
+//! * [`native`]: compiled programs, run in memory;
 //! * [`render`]: what was reported, as text for people or as JSON;
 //! * [`embedded`]: texts built into the compiler;
 //! * [`errors`]: what can be wrong with files.
 
 pub mod embedded;
 pub mod errors;
+pub mod native;
 pub mod pipeline;
 pub mod render;
 pub mod session;

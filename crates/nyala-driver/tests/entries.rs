@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use nyala_driver::native::{self, NativeOptions};
 use nyala_driver::{Options, Session, explain, explained_codes, pipeline};
 use nyala_interp::Io;
 
@@ -41,7 +42,7 @@ fn check_entry(code: &str, complaints: &mut Vec<String>) {
 /// Whether a program can earn this code before it runs. A static that depends on itself
 /// (E0484) is found by an earlier stage already.
 fn is_from_compiling(code: &str) -> bool {
-    !["E0484", "E095", "E096", "E097"].iter().any(|other| code.starts_with(other))
+    !["E0484", "E092", "E095", "E096", "E097"].iter().any(|other| code.starts_with(other))
 }
 
 /// Whether a program from source text can earn this code by running. E0973 and E0978 are
@@ -74,6 +75,26 @@ fn examples_of_run_time_errors_give_what_their_entry_says() {
         }
     }
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+}
+
+/// What is reported when native code is made for a program.
+fn reported_by_native(text: &str) -> Vec<&'static str> {
+    let mut session = Session::new(Options::default());
+    session.add_text("example.impala", text);
+    if let Some(world) = pipeline::emit(&mut session) {
+        let evaluated = pipeline::evaluate(&mut session, &world);
+        native::run(&mut session, &evaluated, &NativeOptions::default(), &["example".into()]);
+    }
+    session.diagnostics.into_iter().map(|found| found.code.0).collect()
+}
+
+#[test]
+fn examples_without_native_code_give_what_their_entry_says() {
+    for code in ["E0920", "E0921", "E0922", "E0923"] {
+        let examples = examples(explain(code).expect("it has an entry"));
+        assert_eq!(reported_by_native(examples[0]), [code]);
+        assert!(reported(examples[1]).is_empty(), "{code}");
+    }
 }
 
 #[test]

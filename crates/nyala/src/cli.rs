@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use nyala_driver::{Dialect, Options, Session};
 
-use crate::commands::{check, fmt, interp, ir};
+use crate::commands::{check, fmt, interp, ir, run};
 
 /// The compiler for Impala: high-level libraries, the speed of hand-tuned code.
 ///
@@ -25,6 +25,7 @@ pub enum Command {
     Fmt(fmt::FmtArgs),
     Ir(ir::IrArgs),
     Interp(interp::InterpArgs),
+    Run(run::RunArgs),
 }
 
 /// The program, and how to read it.

@@ -4,6 +4,7 @@ pub mod check;
 pub mod fmt;
 pub mod interp;
 pub mod ir;
+pub mod run;
 
 use std::process::ExitCode;
 
@@ -16,5 +17,6 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Fmt(args) => fmt::run(args),
         Command::Ir(args) => ir::run(args),
         Command::Interp(args) => interp::run(args),
+        Command::Run(args) => run::run(args),
     }
 }

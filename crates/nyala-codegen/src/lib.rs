@@ -1,0 +1,20 @@
+//! Programs in control-flow form to native code, through LLVM.
+//!
+//! Read in this order:
+//!
+//! * [`form`]: which continuations are functions and which are their blocks;
+//! * [`text`]: a program as LLVM assembly, a text that people can read;
+//! * [`llvm`]: the LLVM library, found and loaded when the compiler runs, which
+//!   turns that text into machine code;
+//! * [`errors`]: what cannot be compiled.
+//!
+//! Writing the text needs no LLVM, so all of it can be tested, and shown to the
+//! user, on any machine. Only [`llvm`] touches the library, and only there is
+//! `unsafe` code.
+
+pub mod errors;
+pub mod form;
+pub mod llvm;
+pub mod text;
+
+pub use errors::CodegenError;

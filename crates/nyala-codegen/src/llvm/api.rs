@@ -1,0 +1,104 @@
+//! The functions of LLVM's C interface that are used, as the headers declare them.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::path::Path;
+
+use libloading::Library;
+
+/// Any of LLVM's objects.
+pub(super) type Ref = *mut c_void;
+
+/// A symbol that is defined at an address.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct SymbolAddress {
+    pub(super) name: Ref,
+    pub(super) address: u64,
+    pub(super) generic_flags: u8,
+    pub(super) target_flags: u8,
+}
+
+macro_rules! api {
+    ($($name:ident: fn($($param:ty),*) $(-> $result:ty)?;)*) => {
+        /// The functions, by their names in LLVM.
+        #[allow(non_snake_case)]
+        pub(super) struct Api {
+            $(pub(super) $name: unsafe extern "C" fn($($param),*) $(-> $result)?,)*
+        }
+
+        impl Api {
+            /// Loads the library and knows all functions, or says what is missing.
+            pub(super) fn load(path: &Path) -> Result<Api, libloading::Error> {
+                // SAFETY: LLVM's initialisers only set up its own tables. It is never
+                // unloaded, so the functions stay where they are.
+                let library: &'static Library = Box::leak(Box::new(unsafe { Library::new(path) }?));
+                // SAFETY: the types are those of the C headers.
+                let api = Api { $($name: *unsafe { library.get(stringify!($name)) }?,)* };
+                initialize_targets(library);
+                Ok(api)
+            }
+        }
+    };
+}
+
+/// Makes all targets known that the library has.
+fn initialize_targets(library: &Library) {
+    const TARGETS: [&str; 8] =
+        ["X86", "AArch64", "RISCV", "PowerPC", "LoongArch", "WebAssembly", "NVPTX", "AMDGPU"];
+    const PARTS: [&str; 5] = ["TargetInfo", "Target", "TargetMC", "AsmPrinter", "AsmParser"];
+    for target in TARGETS {
+        for part in PARTS {
+            let name = format!("LLVMInitialize{target}{part}");
+            // SAFETY: all of these take and return nothing.
+            if let Ok(initialize) = unsafe { library.get::<unsafe extern "C" fn()>(name.as_str()) } {
+                // SAFETY: they may be called in any order.
+                unsafe { initialize() };
+            }
+        }
+    }
+}
+
+api! {
+    LLVMDisposeMessage: fn(*mut c_char);
+    LLVMContextCreate: fn() -> Ref;
+    LLVMContextDispose: fn(Ref);
+    LLVMCreateMemoryBufferWithMemoryRangeCopy: fn(*const c_char, usize, *const c_char) -> Ref;
+    LLVMDisposeMemoryBuffer: fn(Ref);
+    LLVMGetBufferStart: fn(Ref) -> *const c_char;
+    LLVMGetBufferSize: fn(Ref) -> usize;
+    LLVMParseIRInContext: fn(Ref, Ref, *mut Ref, *mut *mut c_char) -> c_int;
+    LLVMDisposeModule: fn(Ref);
+    LLVMVerifyModule: fn(Ref, c_int, *mut *mut c_char) -> c_int;
+    LLVMPrintModuleToString: fn(Ref) -> *mut c_char;
+    LLVMSetTarget: fn(Ref, *const c_char);
+    LLVMSetModuleDataLayout: fn(Ref, Ref);
+
+    LLVMGetDefaultTargetTriple: fn() -> *mut c_char;
+    LLVMGetHostCPUName: fn() -> *mut c_char;
+    LLVMGetHostCPUFeatures: fn() -> *mut c_char;
+    LLVMGetTargetFromTriple: fn(*const c_char, *mut Ref, *mut *mut c_char) -> c_int;
+    LLVMCreateTargetMachine: fn(Ref, *const c_char, *const c_char, *const c_char, c_int, c_int, c_int) -> Ref;
+    LLVMDisposeTargetMachine: fn(Ref);
+    LLVMCreateTargetDataLayout: fn(Ref) -> Ref;
+    LLVMDisposeTargetData: fn(Ref);
+    LLVMTargetMachineEmitToMemoryBuffer: fn(Ref, Ref, c_int, *mut *mut c_char, *mut Ref) -> c_int;
+
+    LLVMCreatePassBuilderOptions: fn() -> Ref;
+    LLVMDisposePassBuilderOptions: fn(Ref);
+    LLVMRunPasses: fn(Ref, *const c_char, Ref, Ref) -> Ref;
+    LLVMGetErrorMessage: fn(Ref) -> *mut c_char;
+    LLVMDisposeErrorMessage: fn(*mut c_char);
+
+    LLVMOrcCreateLLJIT: fn(*mut Ref, Ref) -> Ref;
+    LLVMOrcDisposeLLJIT: fn(Ref) -> Ref;
+    LLVMOrcLLJITGetMainJITDylib: fn(Ref) -> Ref;
+    LLVMOrcLLJITGetGlobalPrefix: fn(Ref) -> c_char;
+    LLVMOrcLLJITMangleAndIntern: fn(Ref, *const c_char) -> Ref;
+    LLVMOrcLLJITAddObjectFile: fn(Ref, Ref, Ref) -> Ref;
+    LLVMOrcLLJITLookup: fn(Ref, *mut u64, *const c_char) -> Ref;
+    LLVMOrcAbsoluteSymbols: fn(*mut SymbolAddress, usize) -> Ref;
+    LLVMOrcJITDylibDefine: fn(Ref, Ref) -> Ref;
+    LLVMOrcJITDylibAddGenerator: fn(Ref, Ref);
+    LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess: fn(*mut Ref, c_char, *const c_void, *const c_void) -> Ref;
+    LLVMOrcCreateDynamicLibrarySearchGeneratorForPath: fn(*mut Ref, *const c_char, c_char, *const c_void, *const c_void) -> Ref;
+}

@@ -1,0 +1,224 @@
+//! LLVM assembly to machine code.
+
+use std::ffi::{c_char, c_int};
+use std::ptr::null_mut;
+
+use super::api::Ref;
+use super::{Llvm, LlvmError, c_string};
+
+/// For what, and how well, to compile.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// 0 to 3.
+    pub opt_level: u8,
+    /// The machine, as LLVM names it; this one if not given.
+    pub target: Option<String>,
+    /// The processor; this machine's if neither it nor a target is given.
+    pub cpu: Option<String>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { opt_level: 2, target: None, cpu: None }
+    }
+}
+
+/// What to make.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Output {
+    /// An object file.
+    Object,
+    /// Assembly of the target.
+    Assembly,
+    /// LLVM assembly, optimised.
+    Llvm,
+}
+
+/// Compiles LLVM assembly.
+pub fn compile(llvm: &Llvm, text: &str, options: &Options, output: Output) -> Result<Vec<u8>, LlvmError> {
+    let machine = Machine::new(llvm, options)?;
+    let module = Module::parse(llvm, text)?;
+    module.set_target(&machine);
+    module.verify()?;
+    module.optimize(&machine, options.opt_level)?;
+    module.emit(&machine, output)
+}
+
+/// A target machine.
+struct Machine<'a> {
+    llvm: &'a Llvm,
+    machine: Ref,
+    triple: String,
+}
+
+impl<'a> Machine<'a> {
+    fn new(llvm: &'a Llvm, options: &Options) -> Result<Machine<'a>, LlvmError> {
+        let api = &llvm.api;
+        // SAFETY: these three give strings that the caller owns.
+        let host = unsafe {
+            [api.LLVMGetDefaultTargetTriple, api.LLVMGetHostCPUName, api.LLVMGetHostCPUFeatures]
+                .map(|ask| llvm.take_message(ask()))
+        };
+        let is_host = options.target.is_none();
+        let [triple, host_cpu, host_features] = host;
+        let triple = options.target.clone().unwrap_or(triple);
+        let (cpu, features) = match &options.cpu {
+            Some(cpu) if cpu != "native" => (cpu.clone(), String::new()),
+            _ if is_host => (host_cpu, host_features),
+            _ => (String::new(), String::new()),
+        };
+        let [c_triple, cpu, features] = [&triple, &cpu, &features].map(|text| c_string(text));
+        let (mut target, mut message): (Ref, *mut c_char) = (null_mut(), null_mut());
+        // SAFETY: the strings and the places for results are valid during the call,
+        // and the message is ours when the call fails.
+        unsafe {
+            if (api.LLVMGetTargetFromTriple)(c_triple.as_ptr(), &mut target, &mut message) != 0 {
+                return Err(LlvmError::Target(llvm.take_message(message)));
+            }
+        }
+        let level = c_int::from(options.opt_level.min(3));
+        // SAFETY: the target comes from LLVM; the strings are copied.
+        let machine = unsafe {
+            (api.LLVMCreateTargetMachine)(
+                target,
+                c_triple.as_ptr(),
+                cpu.as_ptr(),
+                features.as_ptr(),
+                level,
+                RELOC_PIC,
+                CODE_MODEL_DEFAULT,
+            )
+        };
+        if machine.is_null() {
+            return Err(LlvmError::Target(format!("`{triple}`")));
+        }
+        Ok(Machine { llvm, machine, triple })
+    }
+}
+
+/// `LLVMRelocPIC`: code that may be anywhere, so that it reaches what is far away.
+const RELOC_PIC: c_int = 2;
+/// `LLVMCodeModelDefault`.
+const CODE_MODEL_DEFAULT: c_int = 0;
+/// `LLVMReturnStatusAction`.
+const RETURN_STATUS: c_int = 2;
+
+impl Drop for Machine<'_> {
+    fn drop(&mut self) {
+        // SAFETY: it is ours and not used any more.
+        unsafe { (self.llvm.api.LLVMDisposeTargetMachine)(self.machine) }
+    }
+}
+
+/// A module in a context of its own.
+struct Module<'a> {
+    llvm: &'a Llvm,
+    context: Ref,
+    module: Ref,
+}
+
+impl<'a> Module<'a> {
+    fn parse(llvm: &'a Llvm, text: &str) -> Result<Module<'a>, LlvmError> {
+        let api = &llvm.api;
+        let (mut module, mut message): (Ref, *mut c_char) = (null_mut(), null_mut());
+        // SAFETY: the text is copied into the buffer, which the parser takes over;
+        // the module belongs to the context, and both to us.
+        unsafe {
+            let context = (api.LLVMContextCreate)();
+            let (start, len) = (text.as_ptr().cast(), text.len());
+            let buffer = (api.LLVMCreateMemoryBufferWithMemoryRangeCopy)(start, len, c"program".as_ptr());
+            if (api.LLVMParseIRInContext)(context, buffer, &mut module, &mut message) != 0 {
+                (api.LLVMContextDispose)(context);
+                return Err(LlvmError::Rejected(llvm.take_message(message)));
+            }
+            Ok(Module { llvm, context, module })
+        }
+    }
+
+    fn set_target(&self, machine: &Machine<'_>) {
+        let (api, triple) = (&self.llvm.api, c_string(&machine.triple));
+        // SAFETY: module and machine are alive; both strings are copied.
+        unsafe {
+            let layout = (api.LLVMCreateTargetDataLayout)(machine.machine);
+            (api.LLVMSetTarget)(self.module, triple.as_ptr());
+            (api.LLVMSetModuleDataLayout)(self.module, layout);
+            (api.LLVMDisposeTargetData)(layout);
+        }
+    }
+
+    fn verify(&self) -> Result<(), LlvmError> {
+        let mut message = null_mut();
+        // SAFETY: the module is alive, and the message is ours in any case.
+        unsafe {
+            let failed = (self.llvm.api.LLVMVerifyModule)(self.module, RETURN_STATUS, &mut message) != 0;
+            let message = self.llvm.take_message(message);
+            if failed { Err(LlvmError::Rejected(message)) } else { Ok(()) }
+        }
+    }
+
+    fn optimize(&self, machine: &Machine<'_>, level: u8) -> Result<(), LlvmError> {
+        let (api, passes) = (&self.llvm.api, c_string(&format!("default<O{}>", level.min(3))));
+        // SAFETY: all objects are alive, and the options are disposed of once.
+        unsafe {
+            let options = (api.LLVMCreatePassBuilderOptions)();
+            let error = (api.LLVMRunPasses)(self.module, passes.as_ptr(), machine.machine, options);
+            (api.LLVMDisposePassBuilderOptions)(options);
+            self.llvm.check(error).map_err(LlvmError::Rejected)
+        }
+    }
+
+    fn emit(&self, machine: &Machine<'_>, output: Output) -> Result<Vec<u8>, LlvmError> {
+        let api = &self.llvm.api;
+        let kind = match output {
+            // SAFETY: the module is alive, and the string is ours.
+            Output::Llvm => unsafe {
+                return Ok(self.llvm.take_message((api.LLVMPrintModuleToString)(self.module)).into_bytes());
+            },
+            Output::Assembly => 0,
+            Output::Object => 1,
+        };
+        let (mut buffer, mut message): (Ref, *mut c_char) = (null_mut(), null_mut());
+        // SAFETY: all objects are alive; the buffer has as many bytes as it says
+        // until it is disposed of.
+        unsafe {
+            let emit = api.LLVMTargetMachineEmitToMemoryBuffer;
+            if emit(machine.machine, self.module, kind, &mut message, &mut buffer) != 0 {
+                return Err(LlvmError::Target(self.llvm.take_message(message)));
+            }
+            let (start, len) = ((api.LLVMGetBufferStart)(buffer), (api.LLVMGetBufferSize)(buffer));
+            let bytes = std::slice::from_raw_parts(start.cast::<u8>(), len).to_vec();
+            (api.LLVMDisposeMemoryBuffer)(buffer);
+            Ok(bytes)
+        }
+    }
+}
+
+impl Drop for Module<'_> {
+    fn drop(&mut self) {
+        // SAFETY: both are ours and not used any more; the module goes first, as it
+        // is in the context.
+        unsafe {
+            (self.llvm.api.LLVMDisposeModule)(self.module);
+            (self.llvm.api.LLVMContextDispose)(self.context);
+        }
+    }
+}
+
+impl Llvm {
+    /// What an error says, if it is one.
+    ///
+    /// # Safety
+    /// `error` comes from LLVM and was not looked at before.
+    pub(super) unsafe fn check(&self, error: Ref) -> Result<(), String> {
+        if error.is_null() {
+            return Ok(());
+        }
+        // SAFETY: asking for the message takes over the error, and the message is ours.
+        unsafe {
+            let message = (self.api.LLVMGetErrorMessage)(error);
+            let text = std::ffi::CStr::from_ptr(message).to_string_lossy().into_owned();
+            (self.api.LLVMDisposeErrorMessage)(message);
+            Err(text)
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! An object file as code in this process.
+
+use std::ffi::{c_char, c_void};
+use std::path::Path;
+use std::ptr::{null, null_mut};
+
+use super::api::{Ref, SymbolAddress};
+use super::{Llvm, LlvmError, c_string};
+
+/// `LLVMJITSymbolGenericFlagsExported | LLVMJITSymbolGenericFlagsCallable`
+const EXPORTED_FUNCTION: u8 = 1 | 4;
+
+/// Code in this process. It stays until this is dropped.
+pub struct Jit<'a> {
+    llvm: &'a Llvm,
+    jit: Ref,
+    library: Ref,
+}
+
+impl<'a> Jit<'a> {
+    /// Without any code, but with all symbols of the process.
+    pub fn new(llvm: &'a Llvm) -> Result<Jit<'a>, LlvmError> {
+        let api = &llvm.api;
+        let mut jit = null_mut();
+        // SAFETY: without a builder the defaults are used; the library is the JIT's.
+        let jit = unsafe {
+            llvm.check((api.LLVMOrcCreateLLJIT)(&mut jit, null_mut())).map_err(LlvmError::Link)?;
+            Jit { llvm, jit, library: (api.LLVMOrcLLJITGetMainJITDylib)(jit) }
+        };
+        jit.add_generator(|generator, prefix| {
+            // SAFETY: no filter is given, so every symbol is allowed.
+            unsafe {
+                (api.LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess)(generator, prefix, null(), null())
+            }
+        })?;
+        Ok(jit)
+    }
+
+    /// Makes the symbols of a shared library known.
+    pub fn link(&self, path: &Path) -> Result<(), LlvmError> {
+        let api = &self.llvm.api;
+        let name = c_string(&path.to_string_lossy());
+        self.add_generator(|generator, prefix| {
+            // SAFETY: the path is a string, and no filter is given.
+            unsafe {
+                (api.LLVMOrcCreateDynamicLibrarySearchGeneratorForPath)(
+                    generator,
+                    name.as_ptr(),
+                    prefix,
+                    null(),
+                    null(),
+                )
+            }
+        })
+    }
+
+    fn add_generator(&self, create: impl FnOnce(*mut Ref, c_char) -> Ref) -> Result<(), LlvmError> {
+        let api = &self.llvm.api;
+        let mut generator = null_mut();
+        // SAFETY: the JIT is alive, and the library takes over the generator.
+        unsafe {
+            let prefix = (api.LLVMOrcLLJITGetGlobalPrefix)(self.jit);
+            self.llvm.check(create(&mut generator, prefix)).map_err(LlvmError::Link)?;
+            (api.LLVMOrcJITDylibAddGenerator)(self.library, generator);
+        }
+        Ok(())
+    }
+
+    /// Makes functions of this process known under names of choice.
+    ///
+    /// # Safety
+    /// The addresses are of functions that are what the code takes them for.
+    pub unsafe fn define(&self, symbols: &[(&str, *const c_void)]) -> Result<(), LlvmError> {
+        let api = &self.llvm.api;
+        // SAFETY: names are interned by the JIT, which takes over the references.
+        unsafe {
+            let intern = |name: &str| (api.LLVMOrcLLJITMangleAndIntern)(self.jit, c_string(name).as_ptr());
+            let mut pairs: Vec<SymbolAddress> = symbols
+                .iter()
+                .map(|&(name, address)| SymbolAddress {
+                    name: intern(name),
+                    address: address.addr() as u64,
+                    generic_flags: EXPORTED_FUNCTION,
+                    target_flags: 0,
+                })
+                .collect();
+            let unit = (api.LLVMOrcAbsoluteSymbols)(pairs.as_mut_ptr(), pairs.len());
+            self.llvm.check((api.LLVMOrcJITDylibDefine)(self.library, unit)).map_err(LlvmError::Link)
+        }
+    }
+
+    /// Adds an object file.
+    pub fn add_object(&self, object: &[u8]) -> Result<(), LlvmError> {
+        let api = &self.llvm.api;
+        // SAFETY: the bytes are copied into a buffer, which the JIT takes over.
+        unsafe {
+            let (start, len) = (object.as_ptr().cast(), object.len());
+            let buffer = (api.LLVMCreateMemoryBufferWithMemoryRangeCopy)(start, len, c"program".as_ptr());
+            let error = (api.LLVMOrcLLJITAddObjectFile)(self.jit, self.library, buffer);
+            self.llvm.check(error).map_err(LlvmError::Link)
+        }
+    }
+
+    /// The address of a function. All that it needs is linked now.
+    pub fn lookup(&self, name: &str) -> Result<*const c_void, LlvmError> {
+        let (api, mut address) = (&self.llvm.api, 0);
+        let name = c_string(name);
+        // SAFETY: the JIT is alive and the name a string.
+        let error = unsafe { (api.LLVMOrcLLJITLookup)(self.jit, &mut address, name.as_ptr()) };
+        // SAFETY: the error is looked at once.
+        unsafe { self.llvm.check(error) }.map_err(LlvmError::Link)?;
+        Ok(address as usize as *const c_void)
+    }
+}
+
+impl Drop for Jit<'_> {
+    fn drop(&mut self) {
+        // SAFETY: it is ours, and nobody runs its code any more. There is nobody to
+        // tell about an error.
+        let _ = unsafe { self.llvm.check((self.llvm.api.LLVMOrcDisposeLLJIT)(self.jit)) };
+    }
+}

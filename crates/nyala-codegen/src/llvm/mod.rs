@@ -1,0 +1,110 @@
+//! The LLVM library: found and loaded at run time, and used through its C interface.
+//!
+//! Nothing of LLVM is needed to build this crate. Every Rust toolchain ships the
+//! library, so one is nearly always there.
+//!
+//! * [`find`]: where it may be;
+//! * `api`: the functions of it that are used;
+//! * [`compile`](mod@compile): LLVM assembly to an object file, assembly, or optimised
+//!   LLVM assembly;
+//! * [`jit`]: an object file as code in this process.
+//!
+//! A compilation uses a context of its own, so several may run at once.
+
+mod api;
+pub mod compile;
+pub mod find;
+pub mod jit;
+
+use std::ffi::{CStr, CString, c_char};
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+pub use compile::{Options, Output, compile};
+pub use jit::Jit;
+
+use api::Api;
+
+/// The library, loaded.
+pub struct Llvm {
+    api: Api,
+    /// The file it came from.
+    pub path: PathBuf,
+}
+
+/// What went wrong with LLVM.
+#[derive(Clone, Debug)]
+pub enum LlvmError {
+    /// There is no library.
+    Missing {
+        /// Where it was looked for, with what was wrong there.
+        searched: Vec<String>,
+    },
+    /// LLVM does not know the target.
+    Target(String),
+    /// LLVM does not accept the program.
+    Rejected(String),
+    /// The program cannot be put together: a symbol that nobody defines, say.
+    Link(String),
+}
+
+impl fmt::Display for LlvmError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LlvmError::Missing { .. } => f.write_str("no LLVM library was found"),
+            LlvmError::Target(message) => write!(f, "LLVM cannot compile for this target: {message}"),
+            LlvmError::Rejected(message) => write!(f, "LLVM does not accept the program: {message}"),
+            LlvmError::Link(message) => write!(f, "the program cannot be linked: {message}"),
+        }
+    }
+}
+
+impl std::error::Error for LlvmError {}
+
+impl Llvm {
+    /// The library; it is loaded the first time and stays.
+    pub fn get() -> Result<&'static Llvm, LlvmError> {
+        static LLVM: OnceLock<Result<Llvm, LlvmError>> = OnceLock::new();
+        LLVM.get_or_init(Llvm::load).as_ref().map_err(Clone::clone)
+    }
+
+    fn load() -> Result<Llvm, LlvmError> {
+        let mut searched = vec![];
+        for place in find::places() {
+            let files = place.libraries();
+            if files.is_empty() {
+                searched.push(format!("{place}: nothing there"));
+            }
+            for path in files {
+                match Api::load(&path) {
+                    Ok(api) => return Ok(Llvm { api, path }),
+                    Err(error) => searched.push(format!("{}: {error}", path.display())),
+                }
+            }
+        }
+        Err(LlvmError::Missing { searched })
+    }
+
+    /// The text of a message that LLVM allocated, which is freed.
+    ///
+    /// # Safety
+    /// `message` is null or a string from LLVM that nobody else frees.
+    unsafe fn take_message(&self, message: *mut c_char) -> String {
+        if message.is_null() {
+            return String::new();
+        }
+        // SAFETY: LLVM's strings end with a zero, and the caller owns this one.
+        unsafe {
+            let text = CStr::from_ptr(message).to_string_lossy().into_owned();
+            (self.api.LLVMDisposeMessage)(message);
+            text
+        }
+    }
+}
+
+/// `text` for C. A zero inside ends it early, which LLVM then complains about.
+fn c_string(text: &str) -> CString {
+    let end = text.find('\0').unwrap_or(text.len());
+    CString::new(&text[..end]).expect("there is no zero before the first zero")
+}

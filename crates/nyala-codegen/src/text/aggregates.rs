@@ -1,0 +1,141 @@
+//! Tuples, structs, arrays, vectors and enums as values.
+//!
+//! They are first-class values of LLVM. Where LLVM has no instruction, as for an
+//! index that is known only at run time, the value takes the way through a local
+//! variable, which LLVM removes where it can.
+
+use nyala_ir::{Def, Node, Ty, TyKind};
+
+use super::function::FunctionWriter;
+
+impl FunctionWriter<'_, '_> {
+    /// Writes an operation on aggregates; nothing if `def` is none.
+    pub(crate) fn aggregate_operation(&mut self, def: Def) -> Option<String> {
+        Some(match self.world.node(def) {
+            Node::Aggregate(parts) => {
+                let parts = self.world.list(parts);
+                self.aggregate(def, parts)
+            }
+            // The parts of operations with effects; see `memory`.
+            Node::Extract { agg, .. } if self.is_effect(agg) => return None,
+            Node::Extract { agg, index } => self.extract(def, agg, index),
+            Node::Insert { agg, index, value } => self.insert(agg, index, value),
+            Node::Variant { option, payload } => self.variant(def, option, payload),
+            Node::VariantTag(value) => self.tag(value),
+            Node::VariantPayload { value, .. } => self.through_memory(def, value),
+            _ => return None,
+        })
+    }
+
+    fn is_simd(&self, def: Def) -> bool {
+        self.world.types.is_simd(self.world.ty(def))
+    }
+
+    fn aggregate(&mut self, def: Def, parts: &[Def]) -> String {
+        let ty = self.module.ty_of(def);
+        let mut all = "poison".to_owned();
+        for (index, &part) in parts.iter().enumerate() {
+            let part = self.typed(part);
+            let text = match self.is_simd(def) {
+                true => format!("insertelement {ty} {all}, {part}, i32 {index}"),
+                false => format!("insertvalue {ty} {all}, {part}, {index}"),
+            };
+            all = self.compute("all", text);
+        }
+        all
+    }
+
+    fn extract(&mut self, def: Def, agg: Def, index: Def) -> String {
+        let whole = self.typed(agg);
+        if self.is_simd(agg) {
+            let index = self.typed(index);
+            return self.compute("lane", format!("extractelement {whole}, {index}"));
+        }
+        match self.known_part(agg, index) {
+            Some(index) => self.compute("part", format!("extractvalue {whole}, {index}")),
+            None => {
+                let variable = self.variable_with(agg);
+                let at = self.element_address(&variable, agg, index);
+                self.load_from(&at, self.world.ty(def))
+            }
+        }
+    }
+
+    fn insert(&mut self, agg: Def, index: Def, value: Def) -> String {
+        let (whole, part) = (self.typed(agg), self.typed(value));
+        if self.is_simd(agg) {
+            let index = self.typed(index);
+            return self.compute("lanes", format!("insertelement {whole}, {part}, {index}"));
+        }
+        match self.known_part(agg, index) {
+            Some(index) => self.compute("all", format!("insertvalue {whole}, {part}, {index}")),
+            None => {
+                let variable = self.variable_with(agg);
+                let at = self.element_address(&variable, agg, index);
+                self.store_to(&at, value);
+                self.load_from(&variable, self.world.ty(agg))
+            }
+        }
+    }
+
+    /// A literal index that is in range.
+    fn known_part(&self, agg: Def, index: Def) -> Option<u64> {
+        let index = self.world.as_lit(index)?;
+        self.world.types.part(self.world.ty(agg), index).map(|_| index)
+    }
+
+    /// A local variable that holds the value of `def`.
+    fn variable_with(&mut self, def: Def) -> String {
+        let variable = self.local_of(self.world.ty(def));
+        self.store_to(&variable, def);
+        variable
+    }
+
+    fn local_of(&mut self, ty: Ty) -> String {
+        let align = self.module.align_of(ty);
+        let text = self.module.ty(ty);
+        self.local("tmp", &text, align)
+    }
+
+    fn element_address(&mut self, variable: &str, agg: Def, index: Def) -> String {
+        let elem = self.world.types.elem(self.world.ty(agg)).unwrap_or(self.world.types.unit());
+        let (elem, index) = (self.module.ty(elem), self.index(index));
+        self.compute("at", format!("getelementptr inbounds {elem}, ptr {variable}, i64 {index}"))
+    }
+
+    /// The first bytes of `from`, as a value of the type of `def`.
+    pub(crate) fn through_memory(&mut self, def: Def, from: Def) -> String {
+        let (to_ty, from_ty) = (self.world.ty(def), self.world.ty(from));
+        // The larger one of the two, so that both accesses are inside.
+        let size = |ty: Ty| nyala_ir::layout::layout(&self.world.types, ty).size;
+        let room = if size(to_ty) > size(from_ty) { to_ty } else { from_ty };
+        let align = self.module.align_of(to_ty).max(self.module.align_of(from_ty));
+        let text = self.module.ty(room);
+        let variable = self.local("tmp", &text, align);
+        self.store_to(&variable, from);
+        self.load_from(&variable, to_ty)
+    }
+
+    fn variant(&mut self, def: Def, option: u32, payload: Def) -> String {
+        let ty = self.world.ty(def);
+        let TyKind::Enum(id) = *self.world.types.kind(ty) else { unreachable!("a variant is of an enum") };
+        let variable = self.local_of(ty);
+        self.store_to(&variable, payload);
+        let (text, tag) = (self.module.ty(ty), self.module.types.tag(id));
+        let at = self.compute("at", format!("getelementptr inbounds {text}, ptr {variable}, i32 0, i32 1"));
+        self.line(format!("store {tag} {option}, ptr {at}"));
+        self.load_from(&variable, ty)
+    }
+
+    fn tag(&mut self, value: Def) -> String {
+        let TyKind::Enum(id) = *self.world.types.kind(self.world.ty(value)) else {
+            unreachable!("only enums have tags")
+        };
+        let (tag, value) = (self.module.types.tag(id), self.typed(value));
+        let narrow = self.compute("tag", format!("extractvalue {value}, 1"));
+        match tag.as_str() {
+            "i32" => narrow,
+            _ => self.compute("tag", format!("zext {tag} {narrow} to i32")),
+        }
+    }
+}

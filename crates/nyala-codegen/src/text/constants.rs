@@ -1,0 +1,87 @@
+//! Constants: literals, and aggregates and addresses made of them.
+
+use nyala_ir::layout::layout;
+use nyala_ir::{Def, Node, Prim, TyKind};
+
+use super::ModuleWriter;
+use super::names::escaped;
+
+impl ModuleWriter<'_> {
+    /// `def` as a constant, without its type; none if it is computed at run time.
+    pub(crate) fn constant(&mut self, def: Def) -> Option<String> {
+        let world = self.world;
+        match world.node(def) {
+            Node::Lit(bits) => Some(match world.types.kind(world.ty(def)) {
+                TyKind::Prim(prim) => literal(*prim, bits),
+                _ if bits == 0 => "null".into(),
+                _ => format!("inttoptr (i64 {bits} to ptr)"),
+            }),
+            Node::Undef => Some("undef".into()),
+            Node::Global(global) => Some(self.global(global)),
+            Node::SizeOf(ty) => Some(layout(&world.types, ty).size.to_string()),
+            Node::AlignOf(ty) => Some(layout(&world.types, ty).align.to_string()),
+            Node::Known(_) => Some("false".into()),
+            Node::Hide(value) => self.constant(value),
+            Node::Bitcast(value) if self.is_pointer(def) && self.is_pointer(value) => self.constant(value),
+            Node::Aggregate(parts) => self.aggregate_constant(def, world.list(parts)),
+            _ => None,
+        }
+    }
+
+    fn is_pointer(&self, def: Def) -> bool {
+        matches!(self.world.types.kind(self.world.ty(def)), TyKind::Ptr { .. })
+    }
+
+    fn aggregate_constant(&mut self, def: Def, parts: &[Def]) -> Option<String> {
+        if let Some(bytes) = self.byte_string(def, parts) {
+            return Some(format!("c\"{}\"", escaped(&bytes)));
+        }
+        let mut texts = Vec::with_capacity(parts.len());
+        for &part in parts {
+            let value = self.constant(part)?;
+            texts.push(format!("{} {value}", self.ty_of(part)));
+        }
+        let list = texts.join(", ");
+        Some(match self.world.types.kind(self.world.ty(def)) {
+            TyKind::Array { .. } => format!("[{list}]"),
+            TyKind::Simd { .. } => format!("<{list}>"),
+            _ if list.is_empty() => "{}".into(),
+            _ => format!("{{ {list} }}"),
+        })
+    }
+
+    /// The bytes of an array of bytes.
+    fn byte_string(&self, def: Def, parts: &[Def]) -> Option<Vec<u8>> {
+        let elem = match self.world.types.kind(self.world.ty(def)) {
+            TyKind::Array { elem, .. } => self.world.types.as_prim(*elem),
+            _ => None,
+        };
+        matches!(elem, Some(Prim::U8 | Prim::I8))
+            .then(|| parts.iter().map(|&part| self.world.as_lit(part).map(|bits| bits as u8)).collect())?
+    }
+}
+
+/// A literal of a primitive type.
+pub(crate) fn literal(prim: Prim, bits: u64) -> String {
+    match prim {
+        Prim::Bool => (bits != 0).to_string(),
+        Prim::F16 => format!("0xH{bits:04X}"),
+        Prim::F32 => format!("0x{:016X}", widened(bits as u32)),
+        Prim::F64 => format!("0x{bits:016X}"),
+        _ => {
+            let unused = 64 - prim.bits();
+            ((bits << unused) as i64 >> unused).to_string()
+        }
+    }
+}
+
+/// The bits of the double that equals a float, which is how LLVM writes floats.
+/// A NaN keeps its payload, which a conversion might change.
+fn widened(bits: u32) -> u64 {
+    let value = f32::from_bits(bits);
+    if !value.is_nan() {
+        return f64::from(value).to_bits();
+    }
+    let (sign, fraction) = (u64::from(bits >> 31), u64::from(bits & 0x7f_ffff));
+    sign << 63 | 0x7ff << 52 | fraction << 29
+}

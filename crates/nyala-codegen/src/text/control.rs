@@ -1,0 +1,132 @@
+//! How blocks end: with jumps, branches, returns and calls.
+
+use nyala_ir::{Def, Intrinsic, Linkage, Ty};
+use nyala_span::Span;
+
+use super::function::FunctionWriter;
+use super::is_data;
+use crate::errors::CodegenError;
+
+impl FunctionWriter<'_, '_> {
+    /// The end of a block: a call of `callee`.
+    pub(crate) fn call(&mut self, callee: Def, args: &[Def], span: Span) {
+        let place = self.function.place(callee);
+        if Some(place) == self.function.ret {
+            let values = self.data_values(args);
+            return self.return_values(&values);
+        }
+        let Some(cont) = self.world.as_cont(place) else {
+            self.function_value(span);
+            return;
+        };
+        match &self.world.cont(cont).linkage {
+            Linkage::Intrinsic(intrinsic) => self.intrinsic(*intrinsic, args, span),
+            Linkage::Imported(name) | Linkage::Device(name) => {
+                self.call_outside(cont, name.as_str(), args, span)
+            }
+            Linkage::Internal | Linkage::Exported(_) => {
+                let is_block = self.function.cfg.index(cont).is_some_and(|vertex| vertex > 0);
+                if is_block || self.is_self_jump(place, args) {
+                    let values = self.data_values(args);
+                    self.jump(cont, &values);
+                } else {
+                    self.call_function(cont, args);
+                }
+            }
+        }
+    }
+
+    /// The intrinsics that only move control.
+    pub(crate) fn control(&mut self, intrinsic: Intrinsic, args: &[Def], span: Span) {
+        match (intrinsic, args) {
+            (Intrinsic::Branch, &[_, cond, then, other]) => {
+                let cond = self.typed(cond);
+                let (then, other) = (self.target(then, span), self.target(other, span));
+                self.line(format!("br {cond}, label %{then}, label %{other}"));
+            }
+            (Intrinsic::Switch, [_, value, default, cases @ ..]) => {
+                let (value, default) = (self.typed(*value), self.target(*default, span));
+                let mut text = format!("switch {value}, label %{default} [");
+                for case in cases.chunks_exact(2) {
+                    text += &format!(" {}, label %{}", self.typed(case[0]), self.target(case[1], span));
+                }
+                self.line(text + " ]");
+            }
+            _ => self.line("unreachable"),
+        }
+    }
+
+    /// The label of a place that takes no data.
+    fn target(&mut self, place: Def, span: Span) -> String {
+        let cont = self.world.as_cont(self.function.place(place));
+        match cont.and_then(|cont| self.block_label(cont)) {
+            Some(label) => label.to_owned(),
+            None => self.detour(|writer| writer.call(place, &[], span)),
+        }
+    }
+
+    /// Goes on after a call, at the place it was told to return to.
+    pub(crate) fn go_on(&mut self, place: Def, values: &[String], span: Span) {
+        let place = self.function.place(place);
+        if Some(place) == self.function.ret {
+            return self.return_values(values);
+        }
+        match self.world.as_cont(place).filter(|&cont| self.function.cfg.index(cont).is_some()) {
+            Some(block) => self.jump(block, values),
+            None => self.function_value(span),
+        }
+    }
+
+    fn return_values(&mut self, values: &[String]) {
+        let result = self.result();
+        let types = self.module.result_types(self.function.ret.map(|ret| self.world.ty(ret)));
+        match values {
+            [] => self.line("ret void"),
+            [one] => self.line(format!("ret {result} {one}")),
+            several => {
+                let all = self.build_struct(&result, &types, several);
+                self.line(format!("ret {result} {all}"));
+            }
+        }
+    }
+
+    /// A first-class struct with these parts.
+    pub(crate) fn build_struct(&mut self, ty: &str, parts: &[Ty], values: &[String]) -> String {
+        let mut all = "poison".to_owned();
+        for (index, (&part, value)) in parts.iter().zip(values).enumerate() {
+            let part = self.module.ty(part);
+            all = self.compute("all", format!("insertvalue {ty} {all}, {part} {value}, {index}"));
+        }
+        all
+    }
+
+    /// The parts of what a function with several results returns.
+    pub(crate) fn split_results(&mut self, ty: &str, all: String, count: usize) -> Vec<String> {
+        match count {
+            0 => vec![],
+            1 => vec![all],
+            _ => {
+                (0..count).map(|i| self.compute("result", format!("extractvalue {ty} {all}, {i}"))).collect()
+            }
+        }
+    }
+
+    /// The values of those arguments that are data.
+    pub(crate) fn data_values(&mut self, args: &[Def]) -> Vec<String> {
+        let world = self.world;
+        let is_data = |&&arg: &&Def| is_data(world, world.ty(arg));
+        args.iter().filter(is_data).map(|&arg| self.value(arg)).collect()
+    }
+
+    /// The argument that says where to return to.
+    pub(crate) fn return_arg(&self, args: &[Def]) -> Option<Def> {
+        args.iter().copied().find(|&arg| self.world.types.as_cn(self.world.ty(arg)).is_some())
+    }
+
+    /// Reports that a function is not known before the program runs.
+    pub(crate) fn function_value(&mut self, span: Span) {
+        let name = self.world.cont(self.function.cont).name.to_string();
+        self.module.report(CodegenError::FunctionValue { at: span, name });
+        self.line("unreachable");
+    }
+}

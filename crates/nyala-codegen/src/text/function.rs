@@ -1,0 +1,324 @@
+//! One function: its blocks, and the values in them.
+//!
+//! Blocks are written in reverse post order, so what dominates a block comes
+//! before it. Parameters of blocks become phis, filled in as jumps are written.
+//!
+//! An operation may be scheduled in several blocks of which none dominates
+//! another. So a value is looked up from a block: the copy is taken that was
+//! computed in a dominator.
+
+use std::fmt::Write as _;
+
+use nyala_ir::analysis::{DomTree, Mode, Schedule};
+use nyala_ir::{Cont, Def, Node, World};
+use nyala_span::Span;
+use rustc_hash::FxHashMap;
+
+use super::ModuleWriter;
+use super::names::Names;
+use crate::errors::CodegenError;
+use crate::form::{Function, callee};
+
+/// A block in the making.
+struct Block {
+    label: String,
+    /// For each parameter that is a phi, its name, type and incoming values.
+    phis: Vec<Phi>,
+    lines: String,
+}
+
+struct Phi {
+    name: String,
+    ty: String,
+    incoming: Vec<String>,
+}
+
+/// A function in the making.
+pub(crate) struct FunctionWriter<'m, 'w> {
+    pub(crate) module: &'m mut ModuleWriter<'w>,
+    pub(crate) world: &'w World,
+    pub(crate) function: &'m Function,
+    /// Whether a call in tail position may give up this function's frame.
+    pub(crate) frees_frame: bool,
+    doms: DomTree,
+    names: Names,
+    values: FxHashMap<Def, Vec<(usize, String)>>,
+    blocks: Vec<Block>,
+    /// Blocks between others, which only pass control on.
+    detours: String,
+    /// Local variables.
+    slots: String,
+    /// The block that is being written, and the label of its part.
+    vertex: usize,
+    label: String,
+    /// Whether what is written goes to the detours.
+    in_detour: bool,
+    /// The call that ends the block.
+    span: Span,
+}
+
+impl<'m, 'w> FunctionWriter<'m, 'w> {
+    /// The function as text.
+    pub(crate) fn write(module: &'m mut ModuleWriter<'w>, function: &'m Function) -> String {
+        let world = module.world;
+        let schedule = Schedule::new(world, &function.cfg, Mode::Smart);
+        let mut writer = FunctionWriter {
+            module,
+            world,
+            function,
+            frees_frame: !lets_addresses_escape(world, function, &schedule),
+            doms: function.cfg.dominators(),
+            names: Names::default(),
+            values: FxHashMap::default(),
+            blocks: vec![],
+            detours: String::new(),
+            slots: String::new(),
+            vertex: 0,
+            label: String::new(),
+            in_detour: false,
+            span: Span::NONE,
+        };
+        let header = writer.header();
+        writer.make_blocks();
+        for vertex in 0..function.cfg.conts().len() {
+            writer.block(vertex, &schedule);
+        }
+        format!("{header}{}}}\n", writer.body())
+    }
+
+    fn header(&mut self) -> String {
+        let cont = self.function.cont;
+        let mut params = vec![];
+        for param in self.module.data_params(cont) {
+            let (name, ty) = (self.fresh(param, "x"), self.module.ty_of(param));
+            params.push(format!("{ty} {name}"));
+            self.values.insert(param, vec![(0, name)]);
+        }
+        let result = self.result();
+        let name = self.module.function_name(cont);
+        format!("define internal tailcc {result} {name}({}) #0 {{\n", params.join(", "))
+    }
+
+    /// What the function returns.
+    pub(crate) fn result(&mut self) -> String {
+        let results = self.module.result_types(self.function.ret.map(|ret| self.world.ty(ret)));
+        self.module.types.results(&results)
+    }
+
+    fn make_blocks(&mut self) {
+        let function = self.function;
+        let is_loop = self.is_loop();
+        self.names.reserve("entry");
+        for (vertex, &cont) in function.cfg.conts().iter().enumerate() {
+            let name = self.world.cont(cont).name;
+            let label = match vertex {
+                0 if !is_loop => "entry".into(),
+                0 => self.names.unique("start"),
+                _ => self.names.unique(name.as_str()),
+            };
+            let mut block = Block { label, phis: vec![], lines: String::new() };
+            if vertex > 0 || is_loop {
+                for param in self.module.data_params(cont) {
+                    block.phis.push(self.phi(vertex, param));
+                }
+            }
+            self.blocks.push(block);
+        }
+    }
+
+    fn phi(&mut self, vertex: usize, param: Def) -> Phi {
+        let name = self.fresh(param, "x");
+        let mut incoming = vec![];
+        // What the function was called with comes in from its entry.
+        if let Some(values) = self.values.remove(&param) {
+            incoming.extend(values.into_iter().map(|(_, value)| format!("[ {value}, %entry ]")));
+        }
+        self.values.insert(param, vec![(vertex, name.clone())]);
+        Phi { name, ty: self.module.ty_of(param), incoming }
+    }
+
+    /// Whether the function calls itself in tail position.
+    fn is_loop(&self) -> bool {
+        let bodies = self.function.cfg.conts().iter().filter_map(|&cont| self.world.cont(cont).body.as_ref());
+        self.frees_frame
+            && bodies.into_iter().any(|body| self.is_self_jump(callee(self.world, body), &body.args))
+    }
+
+    /// Whether a call starts this function anew, in place of itself.
+    pub(crate) fn is_self_jump(&self, callee: Def, args: &[Def]) -> bool {
+        let returns_here = |ret: Def| args.iter().any(|&arg| self.function.place(arg) == ret);
+        self.frees_frame
+            && self.world.as_cont(callee) == Some(self.function.cont)
+            && self.function.ret.is_none_or(returns_here)
+    }
+
+    fn block(&mut self, vertex: usize, schedule: &Schedule) {
+        self.vertex = vertex;
+        self.label = self.blocks[vertex].label.clone();
+        let cont = self.function.cfg.conts()[vertex];
+        let body = self.world.cont(cont).body.as_ref();
+        self.span = body.map_or(Span::NONE, |body| body.span);
+        for &def in schedule.block(vertex) {
+            if let Some(value) = self.operation(def) {
+                self.set(def, value);
+            }
+        }
+        match body {
+            Some(body) => self.call(callee(self.world, body), &body.args, body.span),
+            None => self.line("unreachable"),
+        }
+    }
+
+    fn body(self) -> String {
+        let mut text = format!("entry:\n{}", self.slots);
+        if let Some(first) = self.blocks.first().filter(|first| first.label != "entry") {
+            writeln!(text, "  br label %{}", first.label).expect("strings take all text");
+        }
+        for block in self.blocks {
+            if block.label != "entry" {
+                writeln!(text, "\n{}:", block.label).expect("strings take all text");
+            }
+            for phi in block.phis {
+                let incoming = phi.incoming.join(", ");
+                writeln!(text, "  {} = phi {} {incoming}", phi.name, phi.ty).expect("strings take all text");
+            }
+            text += &block.lines;
+        }
+        text + &self.detours
+    }
+
+    // ---- Values -------------------------------------------------------------------
+
+    /// A new name that looks like what `def` is called.
+    pub(crate) fn fresh(&mut self, def: Def, otherwise: &str) -> String {
+        let name = self.world.name(def);
+        format!("%{}", self.names.unique(name.as_ref().map_or(otherwise, |name| name.as_str())))
+    }
+
+    /// A new name.
+    pub(crate) fn temporary(&mut self, wanted: &str) -> String {
+        format!("%{}", self.names.unique(wanted))
+    }
+
+    /// A new label.
+    pub(crate) fn new_label(&mut self, wanted: &str) -> String {
+        self.names.unique(wanted)
+    }
+
+    /// Writes an instruction that computes something.
+    pub(crate) fn compute(&mut self, wanted: &str, instruction: impl AsRef<str>) -> String {
+        let name = self.temporary(wanted);
+        self.line(format!("{name} = {}", instruction.as_ref()));
+        name
+    }
+
+    /// Writes an instruction.
+    pub(crate) fn line(&mut self, instruction: impl AsRef<str>) {
+        let to = if self.in_detour { &mut self.detours } else { &mut self.blocks[self.vertex].lines };
+        writeln!(to, "  {}", instruction.as_ref()).expect("strings take all text");
+    }
+
+    /// A local variable of LLVM type `ty`; one for the whole call of the function.
+    pub(crate) fn local(&mut self, wanted: &str, ty: &str, align: u64) -> String {
+        let name = self.temporary(wanted);
+        writeln!(self.slots, "  {name} = alloca {ty}, align {align}").expect("strings take all text");
+        name
+    }
+
+    fn set(&mut self, def: Def, value: String) {
+        self.values.entry(def).or_default().push((self.vertex, value));
+    }
+
+    /// The value of `def` in the current block.
+    pub(crate) fn value(&mut self, def: Def) -> String {
+        let known = self.values.get(&def).and_then(|copies| {
+            copies.iter().rev().find(|(vertex, _)| self.doms.dominates(*vertex, self.vertex))
+        });
+        if let Some((_, value)) = known {
+            return value.clone();
+        }
+        if let Some(constant) = self.module.constant(def) {
+            return constant;
+        }
+        let name = self.world.cont(self.function.cont).name.to_string();
+        self.module.report(CodegenError::FunctionValue { at: self.span, name })
+    }
+
+    /// The value of `def` with its type in front.
+    pub(crate) fn typed(&mut self, def: Def) -> String {
+        let ty = self.module.ty_of(def);
+        format!("{ty} {}", self.value(def))
+    }
+
+    // ---- Blocks -------------------------------------------------------------------
+
+    /// Goes to a block of this function with values for its parameters.
+    pub(crate) fn jump(&mut self, target: Cont, values: &[String]) {
+        let vertex = self.function.cfg.index(target).expect("only blocks of the function are jumped to");
+        let label = self.label.clone();
+        let block = &mut self.blocks[vertex];
+        for (phi, value) in block.phis.iter_mut().zip(values) {
+            phi.incoming.push(format!("[ {value}, %{label} ]"));
+        }
+        let line = format!("br label %{}", block.label);
+        self.line(line);
+    }
+
+    /// The label of a block of this function that takes no data.
+    pub(crate) fn block_label(&self, cont: Cont) -> Option<&str> {
+        let vertex = self.function.cfg.index(cont).filter(|&vertex| vertex > 0)?;
+        let block = &self.blocks[vertex];
+        block.phis.is_empty().then_some(block.label.as_str())
+    }
+
+    /// Writes a block that is entered from the current one only; gives its label.
+    pub(crate) fn detour(&mut self, write: impl FnOnce(&mut Self)) -> String {
+        let label = self.new_label("leave");
+        let outer = std::mem::replace(&mut self.label, label.clone());
+        let was_in_detour = std::mem::replace(&mut self.in_detour, true);
+        writeln!(self.detours, "\n{label}:").expect("strings take all text");
+        write(self);
+        self.in_detour = was_in_detour;
+        self.label = outer;
+        label
+    }
+}
+
+/// Whether the address of a local variable gets where this function cannot follow
+/// it. Then the frame must stay until the function returns.
+fn lets_addresses_escape(world: &World, function: &Function, schedule: &Schedule) -> bool {
+    let mut is_address: FxHashMap<Def, bool> = FxHashMap::default();
+    let mut escapes = false;
+    for (vertex, &cont) in function.cfg.conts().iter().enumerate() {
+        for &def in schedule.block(vertex) {
+            let derives = |from: Def| is_address.get(&from).copied().unwrap_or(false);
+            let derived = match world.node(def) {
+                Node::Slot { .. } => true,
+                Node::Extract { agg: from, .. }
+                | Node::Lea { ptr: from, .. }
+                | Node::Hide(from)
+                | Node::Bitcast(from)
+                | Node::Cast(from)
+                    if world.types.as_ptr(world.ty(def)).is_some() =>
+                {
+                    derives(from)
+                }
+                // The memory after the variable was made, not its address.
+                Node::Extract { .. } => false,
+                Node::Load { .. } | Node::Cmp { .. } => false,
+                Node::Store { value, .. } => {
+                    escapes |= derives(value);
+                    false
+                }
+                _ => {
+                    world.for_each_operand(def, |operand| escapes |= derives(operand));
+                    false
+                }
+            };
+            is_address.insert(def, derived);
+        }
+        let args = world.cont(cont).body.iter().flat_map(|body| &body.args);
+        escapes |= args.into_iter().any(|arg| is_address.get(arg) == Some(&true));
+    }
+    escapes
+}

@@ -1,0 +1,145 @@
+//! Operations on memory.
+//!
+//! A local variable is allocated once per call of the function, at its entry: one
+//! in a loop is the same memory in every round.
+
+use nyala_ir::layout::layout;
+use nyala_ir::{Def, Node, Prim, Ty, TyKind};
+
+use super::function::FunctionWriter;
+
+impl FunctionWriter<'_, '_> {
+    /// Whether `def` is an operation with an effect, whose first part is memory.
+    pub(crate) fn is_effect(&self, def: Def) -> bool {
+        nyala_ir::analysis::schedule::has_effect(self.world, def)
+    }
+
+    /// Writes an operation on memory. Its value is what it gives besides memory.
+    pub(crate) fn memory_operation(&mut self, def: Def) -> Option<String> {
+        match self.world.node(def) {
+            Node::Extract { agg, index } => self.effect_part(agg, index),
+            Node::Load { ptr, .. } => {
+                let at = self.value(ptr);
+                let ty = self.world.types.part(self.world.ty(def), 1)?;
+                Some(self.load(&at, ty, def))
+            }
+            Node::Store { ptr, value, .. } => {
+                let at = self.value(ptr);
+                self.store_to(&at, value);
+                None
+            }
+            Node::Slot { .. } => Some(self.slot(def)),
+            Node::Alloc { count, .. } => Some(self.alloc(def, count)),
+            Node::Lea { ptr, index } => Some(self.lea(ptr, index)),
+            Node::Asm { .. } => Some(self.module.unsupported(self.world.span_of(def), "inline assembly")),
+            _ => Some(self.module.unsupported(self.world.span_of(def), "this operation")),
+        }
+    }
+
+    fn effect_part(&mut self, effect: Def, index: Def) -> Option<String> {
+        match self.world.as_lit(index) {
+            Some(0) => None,
+            _ => Some(self.value(effect)),
+        }
+    }
+
+    fn load(&mut self, at: &str, ty: Ty, def: Def) -> String {
+        if self.world.types.as_cn(ty).is_some() || self.world.types.is_simd(self.world.ty(def)) {
+            return self.module.unsupported(self.world.span_of(def), "this access to memory");
+        }
+        self.load_from(at, ty)
+    }
+
+    /// Reads a value. Lanes that are `bool` are bytes in memory.
+    pub(crate) fn load_from(&mut self, at: &str, ty: Ty) -> String {
+        let (text, align) = (self.module.ty(ty), self.module.align_of(ty));
+        match self.bool_lanes(ty) {
+            None => self.compute("load", format!("load {text}, ptr {at}, align {align}")),
+            Some(lanes) => {
+                let bytes = self.compute("bytes", format!("load <{lanes} x i8>, ptr {at}, align {align}"));
+                self.compute("load", format!("trunc <{lanes} x i8> {bytes} to {text}"))
+            }
+        }
+    }
+
+    /// Writes a value.
+    pub(crate) fn store_to(&mut self, at: &str, value: Def) {
+        let ty = self.world.ty(value);
+        let (typed, align) = (self.typed(value), self.module.align_of(ty));
+        match self.bool_lanes(ty) {
+            None => self.line(format!("store {typed}, ptr {at}, align {align}")),
+            Some(lanes) => {
+                let bytes = self.compute("bytes", format!("zext {typed} to <{lanes} x i8>"));
+                self.line(format!("store <{lanes} x i8> {bytes}, ptr {at}, align {align}"));
+            }
+        }
+    }
+
+    /// The number of lanes of `simd[bool * n]`.
+    fn bool_lanes(&self, ty: Ty) -> Option<u32> {
+        match self.world.types.kind(ty) {
+            TyKind::Simd { elem, lanes } if *elem == self.world.types.bool() => Some(*lanes),
+            _ => None,
+        }
+    }
+
+    /// What the pointer points to that an operation with an effect gives.
+    fn pointee(&self, def: Def) -> Ty {
+        let ptr = self.world.types.part(self.world.ty(def), 1);
+        let pointee = ptr.and_then(|ptr| self.world.types.as_ptr(ptr));
+        pointee.map_or(self.world.types.unit(), |(pointee, _)| pointee)
+    }
+
+    fn slot(&mut self, def: Def) -> String {
+        let ty = self.pointee(def);
+        let align = self.module.align_of(ty);
+        // In memory, lanes that are `bool` take a byte each.
+        let text = match self.bool_lanes(ty) {
+            Some(lanes) => format!("<{lanes} x i8>"),
+            None => self.module.ty(ty),
+        };
+        let name = self.world.name(def);
+        self.local(name.as_ref().map_or("slot", |name| name.as_str()), &text, align)
+    }
+
+    fn alloc(&mut self, def: Def, count: Def) -> String {
+        let array = self.pointee(def);
+        let elem = self.world.types.elem(array).unwrap_or(array);
+        let size = layout(&self.world.types, elem).size;
+        let count = self.value(count);
+        let bytes = self.compute("bytes", format!("mul i64 {count}, {size}"));
+        self.call_library("anydsl_alloc", "ptr", &["i32", "i64"], &["0".into(), bytes])
+    }
+
+    fn lea(&mut self, ptr: Def, index: Def) -> String {
+        let Some((pointee, _)) = self.world.types.as_ptr(self.world.ty(ptr)) else {
+            return self.module.unsupported(self.world.span_of(ptr), "addresses in lanes");
+        };
+        let base = self.value(ptr);
+        match self.world.types.elem(pointee) {
+            Some(elem) => {
+                let (elem, index) = (self.module.ty(elem), self.index(index));
+                self.compute("at", format!("getelementptr inbounds {elem}, ptr {base}, i64 {index}"))
+            }
+            None => {
+                let (ty, index) = (self.module.ty(pointee), self.value(index));
+                self.compute("field", format!("getelementptr inbounds {ty}, ptr {base}, i32 0, i32 {index}"))
+            }
+        }
+    }
+
+    /// An index as 64 bits, extended as its type says.
+    pub(crate) fn index(&mut self, index: Def) -> String {
+        let value = self.value(index);
+        let prim = self.world.types.as_prim(self.world.ty(index)).unwrap_or(Prim::I64);
+        let is_literal = self.world.as_lit(index).is_some() && prim.is_signed();
+        match prim.bits() {
+            64 => value,
+            _ if is_literal => value,
+            _ => {
+                let (extend, ty) = (if prim.is_signed() { "sext" } else { "zext" }, self.module.ty_of(index));
+                self.compute("index", format!("{extend} {ty} {value} to i64"))
+            }
+        }
+    }
+}

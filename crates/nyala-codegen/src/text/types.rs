@@ -1,0 +1,116 @@
+//! Types as LLVM writes them, with the layout of [`nyala_ir::layout`].
+//!
+//! `bool` is `i1`, which takes a byte in memory. Structs are LLVM structs: both
+//! have natural alignment. An enum is storage for its largest payload and the
+//! tag behind it. All pointers are `ptr`: on the host, address spaces are one.
+
+use nyala_ir::layout::{enum_layout, layout};
+use nyala_ir::{EnumId, Prim, StructId, Ty, TyKind, Types};
+use rustc_hash::FxHashMap;
+
+use super::names::Names;
+
+/// The types that have been written.
+pub(crate) struct TypeWriter<'a> {
+    types: &'a Types,
+    names: Names,
+    structs: FxHashMap<StructId, String>,
+    enums: FxHashMap<EnumId, String>,
+    /// Definitions of named types.
+    pub(crate) definitions: String,
+}
+
+impl<'a> TypeWriter<'a> {
+    pub(crate) fn new(types: &'a Types) -> TypeWriter<'a> {
+        TypeWriter {
+            types,
+            names: Names::default(),
+            structs: FxHashMap::default(),
+            enums: FxHashMap::default(),
+            definitions: String::new(),
+        }
+    }
+
+    /// A data type. Function values have none yet; who uses one reports it.
+    pub(crate) fn ty(&mut self, ty: Ty) -> String {
+        match self.types.kind(ty) {
+            TyKind::Prim(prim) => prim_type(*prim).into(),
+            TyKind::Ptr { .. } | TyKind::Cn(_) => "ptr".into(),
+            TyKind::Tuple(parts) => self.sequence(parts),
+            TyKind::Array { elem, len } => format!("[{len} x {}]", self.ty(*elem)),
+            TyKind::Slice(elem) => format!("[0 x {}]", self.ty(*elem)),
+            TyKind::Simd { elem, lanes } => format!("<{lanes} x {}>", self.ty(*elem)),
+            TyKind::Struct(id) => self.structure(*id),
+            TyKind::Enum(id) => self.enumeration(*id),
+            TyKind::Mem => "{}".into(),
+        }
+    }
+
+    /// What a function with these results returns.
+    pub(crate) fn results(&mut self, results: &[Ty]) -> String {
+        match results {
+            [] => "void".into(),
+            [one] => self.ty(*one),
+            several => self.sequence(several),
+        }
+    }
+
+    fn sequence(&mut self, parts: &[Ty]) -> String {
+        let parts: Vec<String> = parts.iter().map(|&part| self.ty(part)).collect();
+        if parts.is_empty() { "{}".into() } else { format!("{{ {} }}", parts.join(", ")) }
+    }
+
+    fn structure(&mut self, id: StructId) -> String {
+        if let Some(name) = self.structs.get(&id) {
+            return name.clone();
+        }
+        let data = &self.types.structs[id];
+        let fields: Vec<Ty> = data.fields.iter().map(|field| field.ty).collect();
+        let name = format!("%{}", self.names.unique(data.name.as_str()));
+        self.structs.insert(id, name.clone());
+        let body = self.sequence(&fields);
+        self.definitions += &format!("{name} = type {body}\n");
+        name
+    }
+
+    fn enumeration(&mut self, id: EnumId) -> String {
+        if let Some(name) = self.enums.get(&id) {
+            return name.clone();
+        }
+        let name = format!("%{}", self.names.unique(self.types.enums[id].name.as_str()));
+        self.enums.insert(id, name.clone());
+        self.definitions += &format!("{name} = type {{ {}, {} }}\n", self.storage(id), self.tag(id));
+        name
+    }
+
+    /// The type of an enum's tag.
+    pub(crate) fn tag(&self, id: EnumId) -> String {
+        format!("i{}", enum_layout(self.types, id).2 * 8)
+    }
+
+    /// Room for any payload: words as wide as the payloads' alignment.
+    fn storage(&self, id: EnumId) -> String {
+        let payloads = self.types.enums[id].options.iter().map(|option| layout(self.types, option.payload));
+        let (size, align) =
+            payloads.fold((0, 1), |(size, align), one| (one.size.max(size), one.align.max(align)));
+        let words = size.div_ceil(align);
+        match align {
+            1 | 2 | 4 | 8 => format!("[{words} x i{}]", align * 8),
+            _ => format!("[{words} x <{} x i64>]", align / 8),
+        }
+    }
+}
+
+/// A primitive type.
+pub(crate) fn prim_type(prim: Prim) -> &'static str {
+    match prim {
+        Prim::Bool => "i1",
+        Prim::I8 | Prim::U8 => "i8",
+        Prim::I16 | Prim::U16 => "i16",
+        Prim::I32 | Prim::U32 => "i32",
+        Prim::I64 | Prim::U64 => "i64",
+        Prim::F16 => "half",
+        Prim::F32 => "float",
+        Prim::F64 => "double",
+    }
+}

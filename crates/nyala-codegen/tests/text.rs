@@ -1,0 +1,368 @@
+//! Programs in text form, and the LLVM assembly they become.
+
+use expect_test::{Expect, expect};
+use nyala_codegen::text;
+
+/// `text` with the first nine columns of indented lines removed: items start in the
+/// first column.
+fn unindent(text: &str) -> String {
+    text.lines().map(|line| line.strip_prefix("         ").unwrap_or(line).to_owned() + "\n").collect()
+}
+
+/// The LLVM assembly of a program, or what is reported.
+fn check(program: &str, expected: Expect) {
+    let world = nyala_ir::text::parse(&unindent(program)).expect("the program is well formed");
+    nyala_ir::verify(&world).expect("the program keeps the rules");
+    let text = text::write(&world).unwrap_or_else(|errors| {
+        let reports = errors.iter().map(|error| error.to_diagnostic());
+        reports.map(|report| format!("{}: {}\n", report.code, report.message)).collect()
+    });
+    expected.assert_eq(&text);
+}
+
+#[test]
+fn parameters_of_blocks_become_phis() {
+    check(
+        "export max(mem: mem, a: i32, b: i32, ret: cn(mem, i32)):
+             branch(mem, lt(a, b), less, more)
+         less(mem: mem):
+             join(mem, max.b)
+         more(mem: mem):
+             join(mem, max.a)
+         join(mem: mem, x: i32):
+             max.ret(mem, add(x, 1))",
+        expect![[r#"
+            define internal tailcc i32 @max.1(i32 %a, i32 %b) #0 {
+            entry:
+              %lt = icmp slt i32 %a, %b
+              br i1 %lt, label %less, label %more
+
+            less:
+              br label %join
+
+            more:
+              br label %join
+
+            join:
+              %x = phi i32 [ %b, %less ], [ %a, %more ]
+              %add = add nsw i32 %x, 1
+              ret i32 %add
+            }
+
+            define i32 @max(i32 %0, i32 %1) #0 {
+            start:
+              %result = call tailcc i32 @max.1(i32 %0, i32 %1)
+              ret i32 %result
+            }
+
+            attributes #0 = { nounwind }
+        "#]],
+    );
+}
+
+#[test]
+fn a_tail_call_of_itself_is_a_loop() {
+    check(
+        "export sum(mem: mem, n: u64, acc: u64, ret: cn(mem, u64)):
+             branch(mem, eq(n, 0), done, more)
+         done(mem: mem):
+             sum.ret(mem, sum.acc)
+         more(mem: mem):
+             sum(mem, sub(sum.n, 1), add(sum.acc, sum.n), sum.ret)",
+        expect![[r#"
+            define internal tailcc i64 @sum.1(i64 %n, i64 %acc) #0 {
+            entry:
+              br label %start
+
+            start:
+              %n.1 = phi i64 [ %n, %entry ], [ %sub, %more ]
+              %acc.1 = phi i64 [ %acc, %entry ], [ %add, %more ]
+              %eq = icmp eq i64 %n.1, 0
+              br i1 %eq, label %done, label %more
+
+            done:
+              ret i64 %acc.1
+
+            more:
+              %sub = sub i64 %n.1, 1
+              %add = add i64 %acc.1, %n.1
+              br label %start
+            }
+
+            define i64 @sum(i64 %0, i64 %1) #0 {
+            start:
+              %result = call tailcc i64 @sum.1(i64 %0, i64 %1)
+              ret i64 %result
+            }
+
+            attributes #0 = { nounwind }
+        "#]],
+    );
+}
+
+#[test]
+fn other_tail_calls_need_no_stack() {
+    check(
+        "export even(mem: mem, n: u32, ret: cn(mem, bool)):
+             branch(mem, eq(n, 0), yes, no)
+         yes(mem: mem):
+             even.ret(mem, true)
+         no(mem: mem):
+             odd(mem, sub(even.n, 1), even.ret)
+         odd(mem: mem, n: u32, ret: cn(mem, bool)):
+             branch(mem, eq(n, 0), stop, go)
+         stop(mem: mem):
+             odd.ret(mem, false)
+         go(mem: mem):
+             even(mem, sub(odd.n, 1), odd.ret)",
+        expect![[r#"
+            define internal tailcc i1 @even.1(i32 %n) #0 {
+            entry:
+              %eq = icmp eq i32 %n, 0
+              br i1 %eq, label %yes, label %no
+
+            yes:
+              ret i1 true
+
+            no:
+              %sub = sub i32 %n, 1
+              %result = musttail call tailcc i1 @odd(i32 %sub)
+              ret i1 %result
+            }
+
+            define zeroext i1 @even(i32 %0) #0 {
+            start:
+              %result = call tailcc i1 @even.1(i32 %0)
+              ret i1 %result
+            }
+
+            define internal tailcc i1 @odd(i32 %n) #0 {
+            entry:
+              %eq = icmp eq i32 %n, 0
+              br i1 %eq, label %stop, label %go
+
+            stop:
+              ret i1 false
+
+            go:
+              %sub = sub i32 %n, 1
+              %result = musttail call tailcc i1 @even.1(i32 %sub)
+              ret i1 %result
+            }
+
+            attributes #0 = { nounwind }
+        "#]],
+    );
+}
+
+#[test]
+fn a_frame_stays_while_its_variables_are_known_elsewhere() {
+    check(
+        "import use(mem: mem, p: &i32, ret: cn(mem)) = \"use\"
+         export f(mem: mem, ret: cn(mem)):
+             d0 = slot[i32](mem)
+             d1 = store(d0.0, d0.1, 1)
+             g(d1, d0.1, ret)
+         g(mem: mem, p: &i32, ret: cn(mem)):
+             use(mem, p, ret)",
+        expect![[r#"
+            declare void @use(ptr)
+
+            define internal tailcc void @f.1() #0 {
+            entry:
+              %slot = alloca i32, align 4
+              store i32 1, ptr %slot, align 4
+              call tailcc void @g(ptr %slot)
+              ret void
+            }
+
+            define void @f() #0 {
+            start:
+              call tailcc void @f.1()
+              ret void
+            }
+
+            define internal tailcc void @g(ptr %p) #0 {
+            entry:
+              call void @use(ptr %p)
+              ret void
+            }
+
+            attributes #0 = { nounwind }
+        "#]],
+    );
+}
+
+#[test]
+fn a_nested_loop_is_part_of_its_function() {
+    check(
+        "export f(mem: mem, x: i32, ret: cn(mem, i32)):
+             count(mem, 0, next)
+         count(mem: mem, i: i32, ret: cn(mem)):
+             branch(mem, lt(i, f.x), more, done)
+         more(mem: mem):
+             count(mem, add(count.i, 1), count.ret)
+         done(mem: mem):
+             count.ret(mem)
+         next(mem: mem):
+             f.ret(mem, f.x)",
+        expect![[r#"
+            define internal tailcc i32 @f.1(i32 %x) #0 {
+            entry:
+              br label %count
+
+            count:
+              %i = phi i32 [ 0, %entry ], [ %add, %more ]
+              %lt = icmp slt i32 %i, %x
+              br i1 %lt, label %more, label %done
+
+            more:
+              %add = add nsw i32 %i, 1
+              br label %count
+
+            done:
+              br label %next
+
+            next:
+              ret i32 %x
+            }
+
+            define i32 @f(i32 %0) #0 {
+            start:
+              %result = call tailcc i32 @f.1(i32 %0)
+              ret i32 %result
+            }
+
+            attributes #0 = { nounwind }
+        "#]],
+    );
+}
+
+#[test]
+fn enums_are_storage_and_a_tag() {
+    check(
+        "enum E { None, Some: f64 }
+         export f(mem: mem, x: f64, ret: cn(mem, f64)):
+             g(mem, variant[E.Some](x), ret)
+         g(mem: mem, e: E, ret: cn(mem, f64)):
+             branch(mem, eq(tag(e), 1), some, none)
+         some(mem: mem):
+             g.ret(mem, payload[Some](g.e))
+         none(mem: mem):
+             g.ret(mem, 0.0)",
+        expect![[r#"
+            %E = type { [1 x i64], i8 }
+
+            define internal tailcc double @f.1(double %x) #0 {
+            entry:
+              %tmp = alloca %E, align 8
+              store double %x, ptr %tmp, align 8
+              %at = getelementptr inbounds %E, ptr %tmp, i32 0, i32 1
+              store i8 1, ptr %at
+              %load = load %E, ptr %tmp, align 8
+              %result = musttail call tailcc double @g(%E %load)
+              ret double %result
+            }
+
+            define double @f(double %0) #0 {
+            start:
+              %result = call tailcc double @f.1(double %0)
+              ret double %result
+            }
+
+            define internal tailcc double @g(%E %e) #0 {
+            entry:
+              %tmp = alloca %E, align 8
+              %tag = extractvalue %E %e, 1
+              %tag.1 = zext i8 %tag to i32
+              %eq = icmp eq i32 %tag.1, 1
+              br i1 %eq, label %some, label %none
+
+            some:
+              store %E %e, ptr %tmp, align 8
+              %load = load double, ptr %tmp, align 8
+              ret double %load
+
+            none:
+              ret double 0x0000000000000000
+            }
+
+            attributes #0 = { nounwind }
+        "#]],
+    );
+}
+
+#[test]
+fn structs_are_passed_as_they_are_and_bytes_are_text() {
+    check(
+        "struct P { x: i32, y: bool }
+         const text: [u8 * 3] = \"a\\n\\0\"
+         import puts(mem: mem, text: &[u8], ret: cn(mem, i32)) = \"puts\"
+         export f(mem: mem, i: u8, ret: cn(mem, i32)):
+             g(mem, P { 3, true }, i, next)
+         next(mem: mem, p: P):
+             puts(mem, bitcast[&[u8]](text), f.ret)
+         g(mem: mem, p: P, i: u8, ret: cn(mem, P)):
+             ret(mem, insert(p, 0, cast[i32](i)))",
+        expect![[r#"
+            %P = type { i32, i1 }
+
+            @text = internal constant [3 x i8] c"a\0A\00", align 1
+
+            declare i32 @puts(ptr)
+
+            define internal tailcc i32 @f.1(i8 %i) #0 {
+            entry:
+              %result = call tailcc %P @g(%P { i32 3, i1 true }, i8 %i)
+              br label %next
+
+            next:
+              %p = phi %P [ %result, %entry ]
+              %result.1 = call i32 @puts(ptr @text)
+              ret i32 %result.1
+            }
+
+            define i32 @f(i8 zeroext %0) #0 {
+            start:
+              %result = call tailcc i32 @f.1(i8 %0)
+              ret i32 %result
+            }
+
+            define internal tailcc %P @g(%P %p, i8 %i) #0 {
+            entry:
+              %cast = zext i8 %i to i32
+              %all = insertvalue %P %p, i32 %cast, 0
+              ret %P %all
+            }
+
+            attributes #0 = { nounwind }
+        "#]],
+    );
+}
+
+#[test]
+fn what_has_no_native_code_is_told() {
+    check(
+        "intrinsic parallel(mem: mem, n: i32, a: i32, b: i32, body: cn(mem, i32, cn(mem)), ret: cn(mem))
+         export f(mem: mem, ret: cn(mem)):
+             parallel(mem, 0, 0, 4, body, ret)
+         body(mem: mem, i: i32, ret: cn(mem)):
+             ret(mem)",
+        expect![[r#"
+            E0922: no native code can be made for `parallel` yet
+        "#]],
+    );
+    check(
+        "export f(mem: mem, c: bool, ret: cn(mem, i32)):
+             g(mem, select(c, one, two), ret)
+         g(mem: mem, h: cn(mem, cn(mem, i32)), ret: cn(mem, i32)):
+             h(mem, ret)
+         one(mem: mem, ret: cn(mem, i32)):
+             ret(mem, 1)
+         two(mem: mem, ret: cn(mem, i32)):
+             ret(mem, 2)",
+        expect![[r#"
+            E0920: `g` needs a function that is known only when it runs
+        "#]],
+    );
+}

@@ -1,0 +1,72 @@
+//! What compiled programs call: functions with C symbols and the C calling convention.
+//!
+//! Read in this order:
+//!
+//! * [`memory`]: allocation, release, copies; the host is the only device;
+//! * [`print`](mod@print): numbers and text to standard output;
+//! * [`misc`]: time, random numbers, classification of floats, bits;
+//! * [`lanes`]: lane functions where there is one lane.
+//!
+//! [`SYMBOLS`] lists all of them for programs that are compiled in memory.
+//!
+//! An error has no channel to be reported through: it ends the process with a
+//! message that says what was attempted.
+
+pub mod lanes;
+pub mod memory;
+pub mod misc;
+pub mod print;
+mod random;
+
+use std::ffi::c_void;
+
+/// A function by its symbol.
+#[derive(Clone, Copy, Debug)]
+pub struct Symbol {
+    /// Its name.
+    pub name: &'static str,
+    /// Where it is.
+    pub address: *const c_void,
+}
+
+// SAFETY: the address is that of a function, which is the same for all threads.
+unsafe impl Sync for Symbol {}
+
+macro_rules! symbols {
+    ($($module:ident :: { $($name:ident),* $(,)? })*) => {
+        /// All functions of the runtime.
+        pub static SYMBOLS: &[Symbol] =
+            &[$($(Symbol { name: stringify!($name), address: $module::$name as *const c_void },)*)*];
+    };
+}
+
+symbols! {
+    memory::{
+        anydsl_info, anydsl_device_name, anydsl_device_check_feature_support,
+        anydsl_alloc, anydsl_alloc_host, anydsl_alloc_unified, anydsl_get_device_ptr,
+        anydsl_release, anydsl_release_host, anydsl_copy, anydsl_synchronize,
+        anydsl_aligned_malloc, anydsl_aligned_free,
+    }
+    print::{
+        anydsl_print_i8, anydsl_print_i16, anydsl_print_i32, anydsl_print_i64,
+        anydsl_print_u8, anydsl_print_u16, anydsl_print_u32, anydsl_print_u64,
+        anydsl_print_f32, anydsl_print_f64, anydsl_print_char, anydsl_print_string, anydsl_print_flush,
+    }
+    misc::{
+        anydsl_random_seed, anydsl_random_val_f32, anydsl_random_val_u64,
+        anydsl_get_micro_time, anydsl_get_nano_time, anydsl_get_kernel_time,
+        anydsl_isinff, anydsl_isnanf, anydsl_isfinitef, anydsl_isinf, anydsl_isnan, anydsl_isfinite,
+        nyala_pext, nyala_pdep,
+    }
+    lanes::{
+        rv_mask, rv_any, rv_all, rv_ballot, rv_extract, rv_insert, rv_load, rv_store, rv_shuffle,
+        rv_align, rv_compact, rv_lane_id, rv_num_lanes,
+    }
+}
+
+/// Ends the process because of something that cannot go on.
+fn fail(what: std::fmt::Arguments<'_>) -> ! {
+    print::anydsl_print_flush();
+    eprintln!("error: {what}");
+    std::process::exit(1)
+}

@@ -1,0 +1,88 @@
+//! Runs every program under `tests/run` as native code, with and without
+//! optimisation: it does what it does in the interpreter.
+//!
+//! Programs that have no native code yet are listed in `native.txt` with the code
+//! of the diagnostic that they get. A program that is not listed must run, and one
+//! that is listed must get that diagnostic, so the list is always true.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, ExitCode, Output, Stdio};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use nyala_tests::expectations::Expectations;
+use nyala_tests::{files, snapshot};
+
+const NOT_YET: &str = include_str!("native.txt");
+
+fn main() -> ExitCode {
+    let not_yet: BTreeMap<&str, &str> = NOT_YET.lines().filter_map(|line| line.split_once(' ')).collect();
+    let mut trials = vec![];
+    for path in files::with_extension(&files::repository().join("tests/run"), "impala") {
+        let name = files::display_name(&path);
+        let missing = not_yet.get(name.as_str()).copied();
+        if expects_error(&path) {
+            continue;
+        }
+        for level in ["-O0", "-O2"] {
+            let path = path.clone();
+            let kind = missing.map_or(level.to_owned(), |code| format!("{level}, not yet: {code}"));
+            trials.push(Trial::test(&name, move || test(&path, level, missing)).with_kind(kind));
+        }
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// Whether a program ends with a mistake, which native code does not promise to notice.
+fn expects_error(path: &Path) -> bool {
+    let source = std::fs::read_to_string(path).unwrap_or_default();
+    Expectations::parse(&source).is_ok_and(|expected| expected.error.is_some())
+}
+
+fn test(path: &Path, level: &str, missing: Option<&str>) -> Result<(), Failed> {
+    let expected = Expectations::parse(&std::fs::read_to_string(path)?)?;
+    let output = run(path, level, &expected)?;
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    match (missing, error_code(&stderr)) {
+        (None, None) => compare(&expected, &output),
+        (Some(missing), Some(code)) if missing == code => Ok(()),
+        (Some(missing), None) => {
+            Err(format!("it has native code now: take it from the list ({missing})").into())
+        }
+        (missing, Some(_)) => Err(format!("expected {missing:?}\n{stderr}").into()),
+    }
+}
+
+fn run(path: &Path, level: &str, expected: &Expectations) -> std::io::Result<Output> {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_nyala"))
+        .args(["run", level])
+        .arg(path)
+        .arg("--")
+        .args(&expected.args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    // A program that does not read its input may be gone already.
+    let _ = child.stdin.take().map(|mut stdin| stdin.write_all(expected.stdin.as_bytes()));
+    child.wait_with_output()
+}
+
+/// The code of the first error that was reported.
+fn error_code(stderr: &str) -> Option<&str> {
+    stderr.split_once("error[").and_then(|(_, rest)| rest.split_once(']')).map(|(code, _)| code)
+}
+
+fn compare(expected: &Expectations, output: &Output) -> Result<(), Failed> {
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    if !stdout.lines().eq(&expected.out) {
+        return Err(snapshot::difference(&expected.out.join("\n"), &stdout).into());
+    }
+    if output.status.code() == Some(expected.status & 0xff) {
+        Ok(())
+    } else {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        Err(format!("{} instead of {}\n{stderr}", output.status, expected.status).into())
+    }
+}
