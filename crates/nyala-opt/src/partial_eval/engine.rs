@@ -361,9 +361,13 @@ impl<'a> Engine<'a> {
             })
             .collect();
         if may_go_deeper && !self.is_plain_function(instance, call, &reasons) {
-            for (reason, &arg) in reasons.iter_mut().zip(&call.args) {
+            // A recursion that nests would be specialised on ever new places to return to.
+            let keeps_return = self.plan.nests_calls(instance.old);
+            let last = call.args.len().wrapping_sub(1);
+            for (i, (reason, &arg)) in reasons.iter_mut().zip(&call.args).enumerate() {
                 let is_continuation = self.new.types.order(self.new.ty(arg)) == 1;
-                *reason = reason.or(is_continuation.then_some(Reason::Continuation));
+                let may_be = is_continuation && !(keeps_return && i == last);
+                *reason = reason.or(may_be.then_some(Reason::Continuation));
             }
         }
         reasons

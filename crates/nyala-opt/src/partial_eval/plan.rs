@@ -13,7 +13,7 @@
 //!   whoever mentions the continuation has their values. They contain no continuation.
 //! * What is constant depends on no parameter: it means the same everywhere.
 
-use cranelift_entity::SecondaryMap;
+use cranelift_entity::{EntitySet, SecondaryMap};
 use nyala_ir::analysis::{DomTree, References};
 use nyala_ir::{Cont, Def, Node, World};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -24,6 +24,7 @@ pub struct Plan {
     has_conts: SecondaryMap<Def, bool>,
     captures: FxHashMap<Cont, Vec<Def>>,
     uses: SecondaryMap<Cont, u32>,
+    nests_calls: EntitySet<Cont>,
 }
 
 /// Where a node is evaluated.
@@ -45,9 +46,11 @@ impl Plan {
             has_conts: SecondaryMap::new(),
             captures: FxHashMap::default(),
             uses: SecondaryMap::new(),
+            nests_calls: EntitySet::new(),
         };
         plan.find_homes(world, &refs);
         plan.count_uses(world, &refs);
+        plan.find_nested_calls(world, &refs);
         let conts: Vec<Cont> = refs.conts(world).collect();
         plan.find_captures(world, &conts);
         plan
@@ -66,6 +69,35 @@ impl Plan {
     /// How often `cont` is mentioned by a body or another node.
     pub fn uses(&self, cont: Cont) -> u32 {
         self.uses[cont]
+    }
+
+    /// Whether `cont` calls itself, perhaps through others, to go on afterwards: each
+    /// of its calls returns to a place of its own.
+    pub fn nests_calls(&self, cont: Cont) -> bool {
+        self.nests_calls.contains(cont)
+    }
+
+    /// A call from within the callee's own component that is handed a new continuation.
+    fn find_nested_calls(&mut self, world: &World, refs: &References) {
+        let vertices: Vec<usize> = (0..refs.nodes().len()).collect();
+        let components = refs.graph().components(&vertices, |_| true);
+        let mut component = vec![usize::MAX; refs.nodes().len() + 1];
+        for (number, members) in components.iter().enumerate() {
+            members.iter().for_each(|&member| component[member] = number);
+        }
+        for cont in refs.conts(world) {
+            let Some(body) = &world.cont(cont).body else { continue };
+            let callee = match world.node(body.callee) {
+                Node::Run(callee) => callee,
+                _ => body.callee,
+            };
+            let returns_here = body.args.last().is_some_and(|&last| world.as_cont(last).is_some());
+            let (from, to) = (refs.index(world.cont_def(cont)), refs.index(callee));
+            let is_recursive = from.zip(to).is_some_and(|(from, to)| component[from] == component[to]);
+            if let Some(callee) = world.as_cont(callee).filter(|_| returns_here && is_recursive) {
+                self.nests_calls.insert(callee);
+            }
+        }
     }
 
     fn find_homes(&mut self, world: &World, refs: &References) {
