@@ -65,8 +65,8 @@ pub fn evaluate(session: &mut Session, world: &World) -> World {
 }
 
 /// Brings an evaluated program into control-flow form.
-pub fn lower_to_cff(mut world: World) -> World {
-    nyala_opt::lower_to_cff(&mut world);
+pub fn control_flow_form(mut world: World) -> World {
+    nyala_opt::pipeline::control_flow_form(&mut world);
     world
 }
 

@@ -9,12 +9,14 @@
 //! * [`eliminate_params`](mod@eliminate_params): removes parameters that always get
 //!   the same value, so that functions become loops;
 //! * [`promote_slots`](mod@promote_slots): turns local variables in memory into values;
+//! * [`merge_returns`](mod@merge_returns): one place to return to for each function;
 //! * [`lower_to_cff`](mod@lower_to_cff): functions and basic blocks, by lambda lifting;
 //! * [`pipeline`]: all of them, in order.
 
 pub mod eliminate_params;
 pub mod lower_to_cff;
 pub mod mangle;
+pub mod merge_returns;
 pub mod partial_eval;
 pub mod pipeline;
 pub mod promote_slots;
@@ -23,4 +25,5 @@ mod rewrite;
 pub use eliminate_params::eliminate_params;
 pub use lower_to_cff::lower_to_cff;
 pub use mangle::{Mangling, mangle, mangle_group};
+pub use merge_returns::merge_returns;
 pub use promote_slots::promote_slots;

@@ -5,7 +5,7 @@
 use nyala_ir::World;
 
 use crate::partial_eval::{Evaluated, Options, evaluate_rounds, finish};
-use crate::{eliminate_params, promote_slots};
+use crate::{eliminate_params, lower_to_cff, merge_returns, promote_slots};
 
 /// How often evaluation is resumed after a clean-up at most. What needs more stays as it is.
 const MAX_RESUMPTIONS: usize = 16;
@@ -45,6 +45,20 @@ pub fn clean_up(world: &mut World) -> bool {
     let fewer_slots = promote_slots(world);
     check(world, "promote_slots");
     fewer_params || fewer_slots
+}
+
+/// From an evaluated program to functions and basic blocks.
+///
+/// After: every obstacle that [`Functions::obstacles`](nyala_ir::analysis::Functions::obstacles)
+/// finds is an escape from a function that is used as a value.
+pub fn control_flow_form(world: &mut World) {
+    merge_returns(world);
+    check(world, "merge_returns");
+    lower_to_cff(world);
+    check(world, "lower_to_cff");
+    // A function that makes the one around it return has got that place as a parameter.
+    merge_returns(world);
+    check(world, "merge_returns");
 }
 
 /// In debug builds, what a pass has built must be well-formed.

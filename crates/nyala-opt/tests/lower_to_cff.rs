@@ -1,4 +1,5 @@
-//! Small programs in control-flow form, and what stands against that form.
+//! Small programs in control-flow form, and what stands against that form. The first
+//! line of a file says whether only lambda lifting runs or all that leads to this form.
 
 #[path = "../../nyala-ir/tests/support/files.rs"]
 mod files;
@@ -11,6 +12,7 @@ use nyala_ir::analysis::{Functions, Obstacle};
 use nyala_ir::verify::verify;
 use nyala_ir::{World, text};
 use nyala_opt::lower_to_cff;
+use nyala_opt::pipeline::control_flow_form;
 
 fn main() -> ExitCode {
     files::run("tests/lower_to_cff", render)
@@ -20,7 +22,11 @@ fn render(file: &TestFile) -> Result<String, Failed> {
     let mut world = file.world()?;
     world.set_folding(true);
     verify(&world)?;
-    lower_to_cff(&mut world);
+    match file.name.as_str() {
+        "lower-to-cff" => lower_to_cff(&mut world),
+        "control-flow-form" => control_flow_form(&mut world),
+        name => return Err(format!("there is no pass `{name}`").into()),
+    }
     let printed = text::print(&world);
     verify(&world).map_err(|errors| Failed::from(format!("{errors}\n\n{printed}")))?;
     Ok(file.expecting(&(describe(&world) + &printed)))

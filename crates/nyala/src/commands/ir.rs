@@ -39,7 +39,7 @@ pub fn run(args: IrArgs) -> anyhow::Result<ExitCode> {
         world = world.map(|world| pipeline::evaluate(&mut session, &world));
     }
     if args.stage >= Stage::Cff {
-        world = world.map(pipeline::lower_to_cff);
+        world = world.map(pipeline::control_flow_form);
     }
     let status = output::show_diagnostics(&mut session, &args.program.messages)?;
     if let Some(world) = world {
