@@ -14,16 +14,6 @@ pub enum CodegenError {
         /// The function, or the one that uses it.
         name: String,
     },
-    /// A function uses variables of the function around it, and its calls return
-    /// to different places.
-    LocalFunction {
-        /// Where it stands.
-        at: Span,
-        /// Its name.
-        name: String,
-        /// The function around it.
-        inside: String,
-    },
     /// Something that the language has and the back end does not know yet.
     Unsupported {
         /// Where.
@@ -35,6 +25,13 @@ pub enum CodegenError {
     NoMain {
         /// What is there instead.
         why: String,
+    },
+    /// A function that nobody defines.
+    Undefined {
+        /// A call of it.
+        at: Span,
+        /// Its symbol.
+        name: String,
     },
     /// Something is wrong with LLVM, or LLVM finds something wrong.
     Llvm(LlvmError),
@@ -50,17 +47,15 @@ impl CodegenError {
                     .with_label("this function is still a value after evaluation")
                     .with_note("native code for function values is not there yet; `nyala interp` runs them")
             }
-            CodegenError::LocalFunction { at, name, inside } => {
-                let message = format!("`{name}` cannot be compiled apart from `{inside}`");
-                Diagnostic::error(Code("E0921"), *at, message)
-                    .with_label(format!("uses variables of `{inside}` and returns to several places"))
-                    .with_note("native code for such functions is not there yet; `nyala interp` runs them")
-            }
             CodegenError::Unsupported { at, what } => {
                 Diagnostic::error(Code("E0922"), *at, format!("no native code can be made for {what} yet"))
             }
             CodegenError::NoMain { why } => {
                 Diagnostic::error(Code("E0923"), Span::NONE, format!("the program cannot be run: {why}"))
+            }
+            CodegenError::Undefined { at, name } => {
+                Diagnostic::error(Code("E0927"), *at, format!("nobody defines the C function `{name}`"))
+                    .with_note("`--link LIB` makes the functions of a shared library known")
             }
             CodegenError::Llvm(error) => llvm_diagnostic(error),
         }
@@ -84,8 +79,6 @@ fn llvm_diagnostic(error: &LlvmError) -> Diagnostic {
         LlvmError::Rejected(_) => report("E0926").with_note(
             "if the program declares no `llvm.` function itself, this is a mistake of the compiler",
         ),
-        LlvmError::Link(_) => {
-            report("E0927").with_note("`--link LIB` makes the functions of a shared library known")
-        }
+        LlvmError::Link(_) => report("E0927"),
     }
 }

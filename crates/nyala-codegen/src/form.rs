@@ -1,18 +1,14 @@
-//! Which continuations are functions, and which are their basic blocks.
+//! The functions of a program and their basic blocks.
 //!
-//! A program in control-flow form has two kinds of continuations:
-//!
-//! * *functions* need no parameter of another. They take memory, data, and at
-//!   most one continuation: where to return to;
-//! * *blocks* are nested in exactly one function, and take memory and data.
-//!
-//! One more kind is as good as a block: a nested continuation with a return
-//! parameter whose calls, but for those it makes itself, all return to the same
-//! place. That is what loops look like. Its return parameter is that place.
+//! The program is in control-flow form (see [`nyala_ir::analysis::functions`]), as far
+//! as that is possible; what stands against it is found here, or when it is written.
+//! Blocks are nested in their function. A continuation that neither is nested nor
+//! returns counts as a function, even if it is used as a block: to jump there is to
+//! call it.
 
 use nyala_ir::analysis::{Cfg, Scope};
 use nyala_ir::{Body, Cont, Def, Node, TyKind, World};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use crate::errors::CodegenError;
 
@@ -25,21 +21,6 @@ pub struct Function {
     pub cfg: Cfg,
     /// Where it returns to; none if it never does.
     pub ret: Option<Def>,
-    /// The place that each return parameter of a nested continuation stands for.
-    places: FxHashMap<Def, Def>,
-}
-
-impl Function {
-    /// The place that a continuation in this function stands for: the function's
-    /// own return parameter, a block, or another function.
-    pub fn place(&self, mut def: Def) -> Def {
-        // Continuations that only call each other return in a circle.
-        for _ in 0..self.places.len() {
-            let Some(&place) = self.places.get(&def) else { break };
-            def = place;
-        }
-        def
-    }
 }
 
 /// All functions that the outside can reach, exported ones first.
@@ -87,10 +68,14 @@ impl Finder<'_> {
         let cfg = Cfg::new(world, &Scope::new(world, cont));
         let ret = match returns(world, cont)[..] {
             [] => None,
-            [(_, ret)] => Some(ret),
-            _ => return self.function_value(cont, cont),
+            [ret] => Some(ret),
+            _ => return self.function_value(cont),
         };
-        let places = self.places(&cfg)?;
+        for &block in &cfg.conts()[1..] {
+            if !returns(world, block).is_empty() {
+                return self.closure(&cfg, block);
+            }
+        }
         for body in cfg.conts().iter().filter_map(|&block| world.cont(block).body.as_ref()) {
             for def in std::iter::once(callee(world, body)).chain(body.args.iter().copied()) {
                 if let Some(other) = world.as_cont(def).filter(|&other| cfg.index(other).is_none()) {
@@ -98,46 +83,34 @@ impl Finder<'_> {
                 }
             }
         }
-        Some(Function { cont, cfg, ret, places })
+        Some(Function { cont, cfg, ret })
     }
 
-    /// Where each nested continuation with a return parameter returns to.
-    fn places(&mut self, cfg: &Cfg) -> Option<FxHashMap<Def, Def>> {
+    /// Reports a function that closes over values of the function it is in: whoever
+    /// gets it needs it as a value.
+    fn closure<T>(&mut self, cfg: &Cfg, closure: Cont) -> Option<T> {
         let world = self.world;
-        let mut rets: FxHashMap<Cont, (usize, Def)> = FxHashMap::default();
-        for &block in &cfg.conts()[1..] {
-            match returns(world, block)[..] {
-                [] => {}
-                [ret] => drop(rets.insert(block, ret)),
-                _ => return self.function_value(cfg.conts()[0], block),
-            }
-        }
-        let mut places: FxHashMap<Def, Def> = FxHashMap::default();
-        for body in cfg.conts().iter().filter_map(|&block| world.cont(block).body.as_ref()) {
-            let Some(block) = world.as_cont(callee(world, body)) else { continue };
-            let Some(&(index, ret)) = rets.get(&block) else { continue };
-            let place = body.args[index];
-            if place != ret && *places.entry(ret).or_insert(place) != place {
-                let name = |cont: Cont| world.cont(cont).name.to_string();
-                let (at, inside) = (world.cont(block).span, name(cfg.conts()[0]));
-                self.errors.push(CodegenError::LocalFunction { at, name: name(block), inside });
-                return None;
-            }
-        }
-        Some(places)
+        let bodies = cfg.conts().iter().filter_map(|&block| world.cont(block).body.as_ref());
+        let user = bodies.into_iter().find(|body| body.args.contains(&world.cont_def(closure)));
+        let at = user.map_or(world.cont(closure).span, |user| user.span);
+        let intrinsic = user.and_then(|user| world.as_intrinsic(callee(world, user)));
+        self.errors.push(match intrinsic {
+            Some(intrinsic) => CodegenError::Unsupported { at, what: format!("`{}`", intrinsic.name()) },
+            None => CodegenError::FunctionValue { at, name: world.cont(cfg.conts()[0]).name.to_string() },
+        });
+        None
     }
 
-    fn function_value<T>(&mut self, user: Cont, at: Cont) -> Option<T> {
-        let name = self.world.cont(user).name.to_string();
-        self.errors.push(CodegenError::FunctionValue { at: self.world.cont(at).span, name });
+    fn function_value<T>(&mut self, cont: Cont) -> Option<T> {
+        let name = self.world.cont(cont).name.to_string();
+        self.errors.push(CodegenError::FunctionValue { at: self.world.cont(cont).span, name });
         None
     }
 }
 
 /// The parameters of continuation type. More than one, or one that itself takes
 /// continuations, is a function value; the latter is found where it is called.
-fn returns(world: &World, cont: Cont) -> Vec<(usize, Def)> {
-    let is_cn = |&(_, &param): &(usize, &Def)| matches!(world.types.kind(world.ty(param)), TyKind::Cn(_));
-    let params = world.cont(cont).params.iter().enumerate();
-    params.filter(is_cn).map(|(index, &param)| (index, param)).collect()
+fn returns(world: &World, cont: Cont) -> Vec<Def> {
+    let is_cn = |&&param: &&Def| matches!(world.types.kind(world.ty(param)), TyKind::Cn(_));
+    world.cont(cont).params.iter().filter(is_cn).copied().collect()
 }

@@ -13,7 +13,7 @@ fn unindent(text: &str) -> String {
 fn check(program: &str, expected: Expect) {
     let world = nyala_ir::text::parse(&unindent(program)).expect("the program is well formed");
     nyala_ir::verify(&world).expect("the program keeps the rules");
-    let text = text::write(&world).unwrap_or_else(|errors| {
+    let text = text::write(&world).map(|module| module.text).unwrap_or_else(|errors| {
         let reports = errors.iter().map(|error| error.to_diagnostic());
         reports.map(|report| format!("{}: {}\n", report.code, report.message)).collect()
     });
@@ -194,18 +194,16 @@ fn a_frame_stays_while_its_variables_are_known_elsewhere() {
 }
 
 #[test]
-fn a_nested_loop_is_part_of_its_function() {
+fn a_loop_is_made_of_blocks() {
     check(
         "export f(mem: mem, x: i32, ret: cn(mem, i32)):
-             count(mem, 0, next)
-         count(mem: mem, i: i32, ret: cn(mem)):
+             count(mem, 0)
+         count(mem: mem, i: i32):
              branch(mem, lt(i, f.x), more, done)
          more(mem: mem):
-             count(mem, add(count.i, 1), count.ret)
+             count(mem, add(count.i, 1))
          done(mem: mem):
-             count.ret(mem)
-         next(mem: mem):
-             f.ret(mem, f.x)",
+             f.ret(mem, count.i)",
         expect![[r#"
             define internal tailcc i32 @f.1(i32 %x) #0 {
             entry:
@@ -221,10 +219,7 @@ fn a_nested_loop_is_part_of_its_function() {
               br label %count
 
             done:
-              br label %next
-
-            next:
-              ret i32 %x
+              ret i32 %i
             }
 
             define i32 @f(i32 %0) #0 {
@@ -285,6 +280,40 @@ fn enums_are_storage_and_a_tag() {
 
             none:
               ret double 0x0000000000000000
+            }
+
+            attributes #0 = { nounwind }
+        "#]],
+    );
+}
+
+#[test]
+fn enums_in_constants_are_laid_out_byte_by_byte() {
+    check(
+        "enum E { None, Some: u16 }
+         const table: [E * 2] = [variant[E.Some](7), variant[E.None](())]
+         export f(mem: mem, i: i32, ret: cn(mem, u32)):
+             d0 = load(mem, lea(table, i))
+             ret(d0.0, tag(d0.1))",
+        expect![[r#"
+            %E = type { [1 x i16], i8 }
+
+            @table = internal constant <{ <{ i16, i8, [1 x i8] }>, <{ {}, [2 x i8], i8, [1 x i8] }> }> <{ <{ i16, i8, [1 x i8] }> <{ i16 7, i8 1, [1 x i8] zeroinitializer }>, <{ {}, [2 x i8], i8, [1 x i8] }> <{ {} {}, [2 x i8] zeroinitializer, i8 0, [1 x i8] zeroinitializer }> }>, align 2
+
+            define internal tailcc i32 @f.1(i32 %i) #0 {
+            entry:
+              %index = sext i32 %i to i64
+              %at = getelementptr inbounds %E, ptr @table, i64 %index
+              %load = load %E, ptr %at, align 2
+              %tag = extractvalue %E %load, 1
+              %tag.1 = zext i8 %tag to i32
+              ret i32 %tag.1
+            }
+
+            define i32 @f(i32 %0) #0 {
+            start:
+              %result = call tailcc i32 @f.1(i32 %0)
+              ret i32 %result
             }
 
             attributes #0 = { nounwind }

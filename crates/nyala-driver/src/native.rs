@@ -3,9 +3,11 @@
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::path::PathBuf;
 
-use nyala_codegen::llvm::{self, Jit, Llvm, Output};
-use nyala_codegen::{CodegenError, text};
+use nyala_codegen::CodegenError;
+use nyala_codegen::llvm::{self, Jit, Llvm, LlvmError, Output};
+use nyala_codegen::text::{self, Module};
 use nyala_ir::{Linkage, Prim, TyKind, World};
+use nyala_runtime::{SYMBOLS, Symbol};
 
 use crate::session::Session;
 
@@ -32,33 +34,59 @@ pub fn run(session: &mut Session, world: &World, options: &NativeOptions, args: 
 
 fn try_run(world: &World, options: &NativeOptions, args: &[String]) -> Result<i32, Vec<CodegenError>> {
     check_main(world).map_err(|why| vec![CodegenError::NoMain { why }])?;
-    let text = text::write(world)?;
-    run_text(&text, options, args).map_err(|error| vec![error.into()])
+    let module = text::write(world)?;
+    let one = |error: LlvmError| vec![error.into()];
+    let llvm = Llvm::get().map_err(one)?;
+    let jit = load_libraries(llvm, &module, options).map_err(one)?;
+    check_imports(&jit, &module)?;
+    let object = llvm::compile(llvm, &module.text, &options.llvm, Output::Object).map_err(one)?;
+    jit.add_object(&object).map_err(one)?;
+    let main = jit.lookup("main").map_err(one)?;
+    // SAFETY: every exported `main` is compiled to take at most these parameters and
+    // to return an `int`; `check_main` looked at its parameters.
+    let main: MainFn = unsafe { std::mem::transmute(main) };
+    Ok(call_main(main, args))
 }
 
-fn run_text(text: &str, options: &NativeOptions, args: &[String]) -> Result<i32, llvm::LlvmError> {
-    let llvm = Llvm::get()?;
-    let object = llvm::compile(llvm, text, &options.llvm, Output::Object)?;
+/// `main`, as the system calls it.
+type MainFn = extern "C" fn(c_int, *const *const c_char) -> c_int;
+
+fn call_main(main: MainFn, args: &[String]) -> i32 {
+    let args: Vec<CString> = args.iter().map(|arg| c_arg(arg)).collect();
+    let mut table: Vec<*const c_char> = args.iter().map(|arg| arg.as_ptr()).collect();
+    table.push(std::ptr::null());
+    let status = main(c_int::try_from(args.len()).unwrap_or(c_int::MAX), table.as_ptr());
+    nyala_runtime::print::anydsl_print_flush();
+    status
+}
+
+/// Makes known what the program may call: the runtime and the libraries of the options.
+fn load_libraries<'a>(
+    llvm: &'a Llvm,
+    module: &Module,
+    options: &NativeOptions,
+) -> Result<Jit<'a>, LlvmError> {
     let jit = Jit::new(llvm)?;
+    // Only those that are needed: a program may have a function with such a name.
+    let is_needed = |symbol: &&Symbol| module.imports.iter().any(|import| import.name == symbol.name);
     let symbols: Vec<(&str, *const c_void)> =
-        nyala_runtime::SYMBOLS.iter().map(|symbol| (symbol.name, symbol.address)).collect();
+        SYMBOLS.iter().filter(is_needed).map(|symbol| (symbol.name, symbol.address)).collect();
     // SAFETY: these are the runtime's functions, which have the types that the
     // language's reference gives them.
     unsafe { jit.define(&symbols) }?;
     for library in &options.link {
         jit.link(library)?;
     }
-    jit.add_object(&object)?;
-    let main = jit.lookup("main")?;
-    // SAFETY: every exported `main` is compiled to take at most these parameters and
-    // to return an `int`; `check_main` looked at its parameters.
-    let main: extern "C" fn(c_int, *const *const c_char) -> c_int = unsafe { std::mem::transmute(main) };
-    let args: Vec<CString> = args.iter().map(|arg| c_arg(arg)).collect();
-    let mut table: Vec<*const c_char> = args.iter().map(|arg| arg.as_ptr()).collect();
-    table.push(std::ptr::null());
-    let status = main(c_int::try_from(args.len()).unwrap_or(c_int::MAX), table.as_ptr());
-    nyala_runtime::print::anydsl_print_flush();
-    Ok(status)
+    Ok(jit)
+}
+
+/// Finds functions that nobody defines, before linking finds them without a place.
+fn check_imports(jit: &Jit<'_>, module: &Module) -> Result<(), Vec<CodegenError>> {
+    let undefined = module.imports.iter().filter(|import| jit.lookup(&import.name).is_err());
+    let errors: Vec<CodegenError> = undefined
+        .map(|import| CodegenError::Undefined { at: import.span, name: import.name.clone() })
+        .collect();
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
 /// An argument as C has it: up to its first zero.

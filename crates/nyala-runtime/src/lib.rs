@@ -5,13 +5,15 @@
 //! * [`memory`]: allocation, release, copies; the host is the only device;
 //! * [`print`](mod@print): numbers and text to standard output;
 //! * [`misc`]: time, random numbers, classification of floats, bits;
-//! * [`lanes`]: lane functions where there is one lane.
+//! * [`lanes`]: lane functions where there is one lane;
+//! * [`helpers`]: what old test programs expect.
 //!
 //! [`SYMBOLS`] lists all of them for programs that are compiled in memory.
 //!
 //! An error has no channel to be reported through: it ends the process with a
 //! message that says what was attempted.
 
+pub mod helpers;
 pub mod lanes;
 pub mod memory;
 pub mod misc;
@@ -61,6 +63,10 @@ symbols! {
     lanes::{
         rv_mask, rv_any, rv_all, rv_ballot, rv_extract, rv_insert, rv_load, rv_store, rv_shuffle,
         rv_align, rv_compact, rv_lane_id, rv_num_lanes,
+    }
+    helpers::{
+        print_char, put_u8, print, println, print_int, print_f64, forty_two, read,
+        anydsl_atoi, anydsl_memset, impala_memmove, impala_realloc,
     }
 }
 

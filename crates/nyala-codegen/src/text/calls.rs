@@ -30,9 +30,22 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
+    /// Calls a function that does not return.
+    pub(crate) fn call_and_stop(&mut self, cont: Cont, values: &[String]) {
+        let name = self.module.function_name(cont);
+        let params = self.module.data_params(cont);
+        let typed: Vec<String> = params
+            .iter()
+            .zip(values)
+            .map(|(&param, value)| format!("{} {value}", self.module.ty_of(param)))
+            .collect();
+        self.line(format!("call tailcc void {name}({})", typed.join(", ")));
+        self.line("unreachable");
+    }
+
     /// Whether nothing is left to do after a call with this return point.
     fn may_give_up_frame(&mut self, ret: Option<Def>, ty: &str, results: &[Ty]) -> bool {
-        let returns_there = ret.map(|ret| self.function.place(ret)) == self.function.ret;
+        let returns_there = ret == self.function.ret;
         let words: usize = results.iter().map(|&ty| self.words(ty)).sum();
         self.frees_frame && returns_there && words <= MAX_RESULT_WORDS && ty == self.result()
     }
@@ -85,7 +98,7 @@ impl FunctionWriter<'_, '_> {
             true => self.module.types.results(&results),
             false => self.module.c_result(&results, span),
         };
-        let symbol = self.module.declare(name, &result, &params);
+        let symbol = self.module.declare(name, &result, &params, span);
         let call = format!("call {result} {symbol}({})", typed.join(", "));
         let ty = self.module.types.results(&results);
         let values = self.finish_call(&call, &ty, results.len());
@@ -104,7 +117,7 @@ impl FunctionWriter<'_, '_> {
         args: &[String],
     ) -> String {
         let types: Vec<String> = params.iter().map(|&ty| ty.to_owned()).collect();
-        let symbol = self.module.declare(name, result, &types);
+        let symbol = self.module.declare(name, result, &types, self.span);
         let typed: Vec<String> = types.iter().zip(args).map(|(ty, arg)| format!("{ty} {arg}")).collect();
         self.compute("call", format!("call {result} {symbol}({})", typed.join(", ")))
     }

@@ -1,6 +1,10 @@
 //! Constants: literals, and aggregates and addresses made of them.
+//!
+//! A value of an enum has no constant of the enum's own LLVM type, as that has
+//! storage for any payload. As the first value of a global it is written with the
+//! type of its payload and the padding around it: only the layout matters there.
 
-use nyala_ir::layout::layout;
+use nyala_ir::layout::{enum_layout, layout, offset};
 use nyala_ir::{Def, Node, Prim, TyKind};
 
 use super::ModuleWriter;
@@ -26,6 +30,36 @@ impl ModuleWriter<'_> {
             Node::Aggregate(parts) => self.aggregate_constant(def, world.list(parts)),
             _ => None,
         }
+    }
+
+    /// `def` as the first value of a global: a type with the layout of its own, and
+    /// a constant of it.
+    pub(crate) fn initializer(&mut self, def: Def) -> Option<(String, String)> {
+        if let Some(constant) = self.constant(def) {
+            return Some((self.ty_of(def), constant));
+        }
+        let world = self.world;
+        let ty = world.ty(def);
+        let mut laid_out = LaidOut::default();
+        match world.node(def) {
+            Node::Hide(value) => return self.initializer(value),
+            Node::Aggregate(parts) => {
+                for (index, &part) in (0..).zip(world.list(parts)) {
+                    let (part_ty, value) = self.initializer(part)?;
+                    let size = layout(&world.types, world.ty(part)).size;
+                    laid_out.add(offset(&world.types, ty, index), size, &part_ty, &value);
+                }
+            }
+            Node::Variant { option, payload } => {
+                let TyKind::Enum(id) = *world.types.kind(ty) else { return None };
+                let (payload_ty, value) = self.initializer(payload)?;
+                laid_out.add(0, layout(&world.types, world.ty(payload)).size, &payload_ty, &value);
+                let (_, tag_at, tag_size) = enum_layout(&world.types, id);
+                laid_out.add(tag_at, tag_size, &self.types.tag(id), &option.to_string());
+            }
+            _ => return None,
+        }
+        Some(laid_out.finish(layout(&world.types, ty).size))
     }
 
     fn is_pointer(&self, def: Def) -> bool {
@@ -58,6 +92,36 @@ impl ModuleWriter<'_> {
         };
         matches!(elem, Some(Prim::U8 | Prim::I8))
             .then(|| parts.iter().map(|&part| self.world.as_lit(part).map(|bits| bits as u8)).collect())?
+    }
+}
+
+/// A packed struct with every part where it belongs.
+#[derive(Default)]
+struct LaidOut {
+    size: u64,
+    types: Vec<String>,
+    values: Vec<String>,
+}
+
+impl LaidOut {
+    fn pad(&mut self, to: u64) {
+        if let Some(padding) = to.checked_sub(self.size).filter(|&padding| padding > 0) {
+            self.types.push(format!("[{padding} x i8]"));
+            self.values.push(format!("[{padding} x i8] zeroinitializer"));
+            self.size = to;
+        }
+    }
+
+    fn add(&mut self, at: u64, size: u64, ty: &str, value: &str) {
+        self.pad(at);
+        self.types.push(ty.to_owned());
+        self.values.push(format!("{ty} {value}"));
+        self.size += size;
+    }
+
+    fn finish(mut self, size: u64) -> (String, String) {
+        self.pad(size);
+        (format!("<{{ {} }}>", self.types.join(", ")), format!("<{{ {} }}>", self.values.join(", ")))
     }
 }
 

@@ -10,12 +10,11 @@ use crate::errors::CodegenError;
 impl FunctionWriter<'_, '_> {
     /// The end of a block: a call of `callee`.
     pub(crate) fn call(&mut self, callee: Def, args: &[Def], span: Span) {
-        let place = self.function.place(callee);
-        if Some(place) == self.function.ret {
+        if Some(callee) == self.function.ret {
             let values = self.data_values(args);
             return self.return_values(&values);
         }
-        let Some(cont) = self.world.as_cont(place) else {
+        let Some(cont) = self.world.as_cont(callee) else {
             self.function_value(span);
             return;
         };
@@ -26,7 +25,7 @@ impl FunctionWriter<'_, '_> {
             }
             Linkage::Internal | Linkage::Exported(_) => {
                 let is_block = self.function.cfg.index(cont).is_some_and(|vertex| vertex > 0);
-                if is_block || self.is_self_jump(place, args) {
+                if is_block || self.is_self_jump(callee, args) {
                     let values = self.data_values(args);
                     self.jump(cont, &values);
                 } else {
@@ -58,7 +57,7 @@ impl FunctionWriter<'_, '_> {
 
     /// The label of a place that takes no data.
     fn target(&mut self, place: Def, span: Span) -> String {
-        let cont = self.world.as_cont(self.function.place(place));
+        let cont = self.world.as_cont(place);
         match cont.and_then(|cont| self.block_label(cont)) {
             Some(label) => label.to_owned(),
             None => self.detour(|writer| writer.call(place, &[], span)),
@@ -67,13 +66,15 @@ impl FunctionWriter<'_, '_> {
 
     /// Goes on after a call, at the place it was told to return to.
     pub(crate) fn go_on(&mut self, place: Def, values: &[String], span: Span) {
-        let place = self.function.place(place);
         if Some(place) == self.function.ret {
             return self.return_values(values);
         }
-        match self.world.as_cont(place).filter(|&cont| self.function.cfg.index(cont).is_some()) {
-            Some(block) => self.jump(block, values),
-            None => self.function_value(span),
+        match self.world.as_cont(place) {
+            Some(block) if self.function.cfg.index(block).is_some() => self.jump(block, values),
+            Some(function) if self.world.cont(function).body.is_some() => {
+                self.call_and_stop(function, values);
+            }
+            _ => self.function_value(span),
         }
     }
 

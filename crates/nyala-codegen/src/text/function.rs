@@ -54,7 +54,7 @@ pub(crate) struct FunctionWriter<'m, 'w> {
     /// Whether what is written goes to the detours.
     in_detour: bool,
     /// The call that ends the block.
-    span: Span,
+    pub(crate) span: Span,
 }
 
 impl<'m, 'w> FunctionWriter<'m, 'w> {
@@ -146,7 +146,7 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
 
     /// Whether a call starts this function anew, in place of itself.
     pub(crate) fn is_self_jump(&self, callee: Def, args: &[Def]) -> bool {
-        let returns_here = |ret: Def| args.iter().any(|&arg| self.function.place(arg) == ret);
+        let returns_here = |ret: Def| args.contains(&ret);
         self.frees_frame
             && self.world.as_cont(callee) == Some(self.function.cont)
             && self.function.ret.is_none_or(returns_here)

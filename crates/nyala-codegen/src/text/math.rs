@@ -33,7 +33,7 @@ impl FunctionWriter<'_, '_> {
             MathOp::Clz | MathOp::Ctz => {
                 let name = if op == MathOp::Clz { "ctlz" } else { "cttz" };
                 let name = format!("llvm.{name}.{}", suffix(&ty));
-                let symbol = self.module.declare(&name, &ty, &[ty.clone(), "i1 immarg".into()]);
+                let symbol = self.module.declare(&name, &ty, &[ty.clone(), "i1 immarg".into()], self.span);
                 self.compute(op.name(), format!("call {ty} {symbol}({ty} {x}, i1 false)"))
             }
             MathOp::Pext | MathOp::Pdep | MathOp::Cbrt | MathOp::Erf => {
@@ -46,7 +46,7 @@ impl FunctionWriter<'_, '_> {
     /// A call of `llvm.name.type`, all of whose arguments have the type of the result.
     fn llvm_math(&mut self, name: &str, flag: &str, ty: &str, values: &[String]) -> String {
         let params = vec![ty.to_owned(); values.len()];
-        let symbol = self.module.declare(&format!("llvm.{name}.{}", suffix(ty)), ty, &params);
+        let symbol = self.module.declare(&format!("llvm.{name}.{}", suffix(ty)), ty, &params, self.span);
         let typed: Vec<String> = values.iter().map(|value| format!("{ty} {value}")).collect();
         self.compute(name, format!("call {flag}{ty} {symbol}({})", typed.join(", ")))
     }

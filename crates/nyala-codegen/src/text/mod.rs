@@ -40,8 +40,26 @@ use function::FunctionWriter;
 use names::{Names, symbol};
 use types::TypeWriter;
 
+/// A program as LLVM assembly.
+#[derive(Clone, Debug)]
+pub struct Module {
+    /// The assembly.
+    pub text: String,
+    /// The functions that others must define.
+    pub imports: Vec<Import>,
+}
+
+/// A function that others define.
+#[derive(Clone, Debug)]
+pub struct Import {
+    /// Its symbol.
+    pub name: String,
+    /// A call of it.
+    pub span: Span,
+}
+
 /// The program as LLVM assembly, or what cannot be written.
-pub fn write(world: &World) -> Result<String, Vec<CodegenError>> {
+pub fn write(world: &World) -> Result<Module, Vec<CodegenError>> {
     let functions = form::functions(world)?;
     let mut module = ModuleWriter::new(world);
     for function in &functions {
@@ -65,6 +83,7 @@ pub(crate) struct ModuleWriter<'a> {
     globals: String,
     declared: FxHashSet<String>,
     declarations: String,
+    imports: Vec<Import>,
     functions: Vec<String>,
     errors: Vec<CodegenError>,
 }
@@ -91,12 +110,13 @@ impl<'a> ModuleWriter<'a> {
             globals: String::new(),
             declared: exported.collect(),
             declarations: String::new(),
+            imports: vec![],
             functions: vec![],
             errors: vec![],
         }
     }
 
-    fn finish(self) -> Result<String, Vec<CodegenError>> {
+    fn finish(self) -> Result<Module, Vec<CodegenError>> {
         if !self.errors.is_empty() {
             return Err(self.errors);
         }
@@ -104,7 +124,7 @@ impl<'a> ModuleWriter<'a> {
         sections.extend(self.functions);
         sections.push("attributes #0 = { nounwind }\n".into());
         sections.retain(|section| !section.is_empty());
-        Ok(sections.join("\n"))
+        Ok(Module { text: sections.join("\n"), imports: self.imports })
     }
 
     /// Reports what cannot be compiled; its value may be anything from here on.
@@ -161,27 +181,30 @@ impl<'a> ModuleWriter<'a> {
             }
         };
         self.global_names.insert(global, name.clone());
-        let init = match (linkage, data.init) {
-            ("external ", _) => String::new(),
-            (_, None) => " zeroinitializer".into(),
-            (_, Some(init)) => match self.constant(init) {
-                Some(init) => format!(" {init}"),
-                None => self.unsupported(data.span, format!("the first value of `{}`", data.name)),
-            },
+        let (ty, init) = match (linkage, data.init) {
+            ("external ", _) => (self.ty(data.ty), String::new()),
+            (_, None) => (self.ty(data.ty), "zeroinitializer".into()),
+            (_, Some(init)) => self.initializer(init).unwrap_or_else(|| {
+                let init = self.unsupported(data.span, format!("the first value of `{}`", data.name));
+                (self.ty(data.ty), init)
+            }),
         };
-        let (kind, ty) = (if data.is_mut { "global" } else { "constant" }, self.ty(data.ty));
+        let kind = if data.is_mut { "global" } else { "constant" };
         let align = self.align_of(data.ty);
-        self.globals += &format!("{name} = {linkage}{kind} {ty}{init}, align {align}\n");
+        self.globals += &format!("{name} = {linkage}{kind} {ty} {init}, align {align}\n");
         name
     }
 
     /// Declares a function of the outside, once per name. Calls say themselves
     /// what they pass, so it does not matter which declaration is kept.
-    pub(crate) fn declare(&mut self, name: &str, result: &str, params: &[String]) -> String {
+    pub(crate) fn declare(&mut self, name: &str, result: &str, params: &[String], span: Span) -> String {
         let text = symbol(name);
         if self.declared.insert(name.to_owned()) {
             let params = params.join(", ");
             writeln!(self.declarations, "declare {result} {text}({params})").expect("strings take all text");
+            if !name.starts_with("llvm.") {
+                self.imports.push(Import { name: name.to_owned(), span });
+            }
         }
         text
     }

@@ -46,6 +46,7 @@ impl NativeArgs {
 pub fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let mut session = args.program.session();
     let world = pipeline::emit(&mut session).map(|world| pipeline::evaluate(&mut session, &world));
+    let world = world.map(pipeline::control_flow_form);
     let status = output::show_diagnostics(&mut session, &args.program.messages)?;
     let Some(world) = world.filter(|_| status == ExitCode::SUCCESS) else { return Ok(status) };
     let name = args.program.files.last().map(|path| path.display().to_string()).unwrap_or_default();
