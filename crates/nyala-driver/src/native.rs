@@ -1,10 +1,11 @@
-//! Compiled programs: made by LLVM, run in this process.
+//! Native code: made by LLVM, for a file or to be run in this process.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::path::PathBuf;
 
 use nyala_codegen::CodegenError;
-use nyala_codegen::llvm::{self, Jit, Llvm, LlvmError, Output};
+use nyala_codegen::llvm::{self, Jit, Llvm, LlvmError};
+pub use nyala_codegen::llvm::{Options as LlvmOptions, Output};
 use nyala_codegen::text::{self, Module};
 use nyala_ir::{Linkage, Prim, TyKind, World};
 use nyala_runtime::{SYMBOLS, Symbol};
@@ -23,13 +24,28 @@ pub struct NativeOptions {
 /// Compiles the program and runs its `main` with these arguments, the program's
 /// name first; gives its exit status.
 pub fn run(session: &mut Session, world: &World, options: &NativeOptions, args: &[String]) -> Option<i32> {
-    match try_run(world, options, args) {
-        Ok(status) => Some(status),
-        Err(errors) => {
-            session.diagnostics.extend(errors.iter().map(CodegenError::to_diagnostic));
-            None
-        }
-    }
+    reported(session, try_run(world, options, args))
+}
+
+/// Compiles the program to the contents of a file.
+pub fn compile(
+    session: &mut Session,
+    world: &World,
+    options: &llvm::Options,
+    output: Output,
+) -> Option<Vec<u8>> {
+    let compiled = text::write(world).and_then(|module| {
+        let compiled = Llvm::get().and_then(|llvm| llvm::compile(llvm, &module.text, options, output));
+        compiled.map_err(|error| vec![error.into()])
+    });
+    reported(session, compiled)
+}
+
+fn reported<T>(session: &mut Session, result: Result<T, Vec<CodegenError>>) -> Option<T> {
+    let report = |errors: Vec<CodegenError>| {
+        session.diagnostics.extend(errors.iter().map(CodegenError::to_diagnostic));
+    };
+    result.map_err(report).ok()
 }
 
 fn try_run(world: &World, options: &NativeOptions, args: &[String]) -> Result<i32, Vec<CodegenError>> {

@@ -70,6 +70,13 @@ pub fn control_flow_form(mut world: World) -> World {
     world
 }
 
+/// Takes the program to what back ends accept.
+pub fn prepare(session: &mut Session) -> Option<World> {
+    let world = emit(session)?;
+    let world = evaluate(session, &world);
+    (!session.has_errors()).then(|| control_flow_form(world))
+}
+
 /// Runs the program in the interpreter; gives its exit status.
 pub fn interp(
     session: &mut Session,

@@ -81,8 +81,7 @@ fn examples_of_run_time_errors_give_what_their_entry_says() {
 fn reported_by_native(text: &str) -> Vec<&'static str> {
     let mut session = Session::new(Options::default());
     session.add_text("example.impala", text);
-    if let Some(world) = pipeline::emit(&mut session) {
-        let world = pipeline::control_flow_form(pipeline::evaluate(&mut session, &world));
+    if let Some(world) = pipeline::prepare(&mut session) {
         native::run(&mut session, &world, &NativeOptions::default(), &["example".into()]);
     }
     session.diagnostics.into_iter().map(|found| found.code.0).collect()

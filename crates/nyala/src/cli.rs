@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use nyala_driver::{Dialect, Options, Session};
 
-use crate::commands::{check, fmt, interp, ir, run};
+use crate::commands::{build, check, fmt, interp, ir, run};
 
 /// The compiler for Impala: high-level libraries, the speed of hand-tuned code.
 ///
@@ -26,6 +26,7 @@ pub enum Command {
     Ir(ir::IrArgs),
     Interp(interp::InterpArgs),
     Run(run::RunArgs),
+    Build(build::BuildArgs),
 }
 
 /// The program, and how to read it.
@@ -60,6 +61,17 @@ pub struct MessageArgs {
     /// Whether diagnostics have colours
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub color: ColorChoice,
+}
+
+/// How native code is made.
+#[derive(Args)]
+pub struct NativeArgs {
+    /// How much to optimise: 0 to 3
+    #[arg(short = 'O', value_name = "LEVEL", default_value_t = 2, value_parser = value_parser!(u8).range(0..=3))]
+    pub opt_level: u8,
+    /// The processor to make code for, as LLVM names it [default: this one]
+    #[arg(long, value_name = "CPU")]
+    pub target_cpu: Option<String>,
 }
 
 /// The two dialects, as arguments.

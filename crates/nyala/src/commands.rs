@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub mod build;
 pub mod check;
 pub mod fmt;
 pub mod interp;
@@ -18,5 +19,6 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Ir(args) => ir::run(args),
         Command::Interp(args) => interp::run(args),
         Command::Run(args) => run::run(args),
+        Command::Build(args) => build::run(args),
     }
 }

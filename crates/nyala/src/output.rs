@@ -3,7 +3,9 @@
 //!
 //! A reader that goes away (`nyala ir .. | head`) ends the program quietly.
 
+use std::fs;
 use std::io::{self, IsTerminal as _, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 
 use nyala_driver::{Report, Session};
@@ -35,9 +37,26 @@ pub fn show_diagnostics(session: &mut Session, messages: &MessageArgs) -> io::Re
 
 /// Writes a result.
 pub fn print(text: &str) -> io::Result<()> {
+    print_bytes(text.as_bytes())
+}
+
+/// Writes a result that need not be text.
+pub fn print_bytes(bytes: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
+    stdout.write_all(bytes)?;
     stdout.flush()
+}
+
+/// Writes a file at once: nobody ever sees half of it.
+pub fn write_file(path: &Path, contents: &[u8]) -> io::Result<()> {
+    let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?.to_string_lossy();
+    let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
+    let result = fs::write(&temporary, contents).and_then(|()| fs::rename(&temporary, path));
+    if result.is_err() {
+        // The first error is the one to report.
+        let _ = fs::remove_file(&temporary);
+    }
+    result
 }
 
 /// The exit status for an error that is not the program's, after reporting it.

@@ -169,3 +169,45 @@ fn a_reader_that_goes_away_is_no_error() {
     let output = child.wait_with_output().expect("it ends");
     assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
 }
+
+#[test]
+fn build_writes_what_is_asked_for() {
+    let folder = Folder::new("build");
+    let source = folder.file("a.impala", "extern fn twice(x: i32) -> i32 { x + x }\n");
+    let emitted = |kind: &str| run(&["build", "--emit", kind, "-o", "-", &source], "");
+    let (status, llvm, stderr) = emitted("llvm");
+    assert!(status == Some(0) && llvm.contains("define") && llvm.contains("@twice(i32"), "{stderr}");
+    assert!(emitted("asm").1.contains("twice:"));
+    assert!(emitted("ir").1.contains("export twice("));
+
+    let object = folder.0.join("a.o").display().to_string();
+    let built = run(&["build", "--target", "aarch64-unknown-linux-gnu", "-o", &object, &source], "");
+    assert_eq!(built, (Some(0), String::new(), String::new()));
+    assert!(fs::read(&object).expect("it was written").starts_with(b"\x7fELF"));
+}
+
+#[test]
+fn build_that_fails_leaves_no_file_behind() {
+    let folder = Folder::new("build-fails");
+    let source = folder.file("a.impala", GOOD);
+    let object = folder.0.join("a.o").display().to_string();
+    let (status, _, stderr) = run(&["build", "--target", "pdp11", "-o", &object, &source], "");
+    assert!(status == Some(1) && stderr.contains("error[E0925]"), "{stderr}");
+    let absent = folder.0.join("absent/a.o").display().to_string();
+    let (status, _, stderr) = run(&["build", "-o", &absent, &source], "");
+    assert!(status == Some(1) && stderr.contains("cannot write"), "{stderr}");
+    assert_eq!(fs::read_dir(&folder.0).expect("it exists").count(), 1);
+    assert_eq!(run(&["build", "-O4", "-o", &object, &source], "").0, Some(2));
+}
+
+#[test]
+fn without_llvm_it_is_said_where_it_was_looked_for() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_nyala"));
+    let folder = Folder::new("no-llvm");
+    let source = folder.file("a.impala", GOOD);
+    let output =
+        command.args(["run", &source]).env("NYALA_LLVM", &folder.0).output().expect("cargo has built it");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr.contains("error[E0924]") && stderr.contains(&folder.0.display().to_string()), "{stderr}");
+}
