@@ -322,6 +322,43 @@ fn enums_in_constants_are_laid_out_byte_by_byte() {
 }
 
 #[test]
+fn large_values_stay_in_memory() {
+    check(
+        "export f(mem: mem, p: &[i64 * 100], q: &[i64 * 100], i: i32, ret: cn(mem, i64)):
+             d0 = load(mem, p)
+             d1 = store(d0.0, q, insert(d0.1, i, 3))
+             ret(d1, extract(d0.1, i))",
+        expect![[r#"
+            declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1 immarg)
+
+            define internal tailcc i64 @f.1(ptr %p, ptr %q, i32 %i) #0 {
+            entry:
+              %tmp = alloca [100 x i64], align 8
+              %tmp.1 = alloca [100 x i64], align 8
+              call void @llvm.memcpy.p0.p0.i64(ptr align 8 %tmp, ptr align 8 %p, i64 800, i1 false)
+              call void @llvm.memcpy.p0.p0.i64(ptr align 8 %tmp.1, ptr align 8 %tmp, i64 800, i1 false)
+              %index = sext i32 %i to i64
+              %at = getelementptr inbounds i64, ptr %tmp.1, i64 %index
+              store i64 3, ptr %at, align 8
+              call void @llvm.memcpy.p0.p0.i64(ptr align 8 %q, ptr align 8 %tmp.1, i64 800, i1 false)
+              %index.1 = sext i32 %i to i64
+              %at.1 = getelementptr inbounds i64, ptr %tmp, i64 %index.1
+              %load = load i64, ptr %at.1, align 8
+              ret i64 %load
+            }
+
+            define i64 @f(ptr %0, ptr %1, i32 %2) #0 {
+            start:
+              %result = call tailcc i64 @f.1(ptr %0, ptr %1, i32 %2)
+              ret i64 %result
+            }
+
+            attributes #0 = { nounwind }
+        "#]],
+    );
+}
+
+#[test]
 fn structs_are_passed_as_they_are_and_bytes_are_text() {
     check(
         "struct P { x: i32, y: bool }

@@ -12,10 +12,7 @@ impl FunctionWriter<'_, '_> {
     /// Writes an operation on aggregates; nothing if `def` is none.
     pub(crate) fn aggregate_operation(&mut self, def: Def) -> Option<String> {
         Some(match self.world.node(def) {
-            Node::Aggregate(parts) => {
-                let parts = self.world.list(parts);
-                self.aggregate(def, parts)
-            }
+            Node::Aggregate(parts) => self.aggregate(def, self.world.list(parts)),
             // The parts of operations with effects; see `memory`.
             Node::Extract { agg, .. } if self.is_effect(agg) => return None,
             Node::Extract { agg, index } => self.extract(def, agg, index),
@@ -46,36 +43,88 @@ impl FunctionWriter<'_, '_> {
     }
 
     fn extract(&mut self, def: Def, agg: Def, index: Def) -> String {
-        let whole = self.typed(agg);
         if self.is_simd(agg) {
-            let index = self.typed(index);
+            let (whole, index) = (self.typed(agg), self.typed(index));
             return self.compute("lane", format!("extractelement {whole}, {index}"));
         }
         match self.known_part(agg, index) {
-            Some(index) => self.compute("part", format!("extractvalue {whole}, {index}")),
-            None => {
+            Some(index) if self.address(agg).is_none() => {
+                let whole = self.typed(agg);
+                self.compute("part", format!("extractvalue {whole}, {index}"))
+            }
+            _ => {
                 let variable = self.variable_with(agg);
-                let at = self.element_address(&variable, agg, index);
+                let at = self.part_address(&variable, agg, index);
                 self.load_from(&at, self.world.ty(def))
             }
         }
     }
 
     fn insert(&mut self, agg: Def, index: Def, value: Def) -> String {
-        let (whole, part) = (self.typed(agg), self.typed(value));
         if self.is_simd(agg) {
-            let index = self.typed(index);
+            let (whole, part, index) = (self.typed(agg), self.typed(value), self.typed(index));
             return self.compute("lanes", format!("insertelement {whole}, {part}, {index}"));
         }
         match self.known_part(agg, index) {
-            Some(index) => self.compute("all", format!("insertvalue {whole}, {part}, {index}")),
+            Some(index) => {
+                let (whole, part) = (self.typed(agg), self.typed(value));
+                self.compute("all", format!("insertvalue {whole}, {part}, {index}"))
+            }
             None => {
-                let variable = self.variable_with(agg);
-                let at = self.element_address(&variable, agg, index);
-                self.store_to(&at, value);
+                let variable = self.local_of(self.world.ty(agg));
+                self.insert_at(&variable, agg, index, value);
                 self.load_from(&variable, self.world.ty(agg))
             }
         }
+    }
+
+    /// Writes `agg` with part `index` replaced to a variable.
+    fn insert_at(&mut self, variable: &str, agg: Def, index: Def, value: Def) {
+        self.store_to(variable, agg);
+        let at = self.part_address(variable, agg, index);
+        self.store_to(&at, value);
+    }
+
+    /// Writes an operation whose result is a large aggregate; whether `def` is one.
+    pub(crate) fn large_operation(&mut self, def: Def) -> bool {
+        let ty = self.world.ty(def);
+        match self.world.node(def) {
+            _ if !self.module.is_large(ty) => return false,
+            Node::Extract { agg, index } if !self.is_effect(agg) => {
+                let whole = self.variable_with(agg);
+                let address = self.part_address(&whole, agg, index);
+                self.set_address(def, address);
+            }
+            Node::Insert { agg, index, value } => {
+                let variable = self.local_of(ty);
+                self.insert_at(&variable, agg, index, value);
+                self.set_address(def, variable);
+            }
+            Node::Aggregate(parts) => {
+                let variable = self.local_of(ty);
+                for (index, &part) in self.world.list(parts).iter().enumerate() {
+                    let text = self.module.ty(ty);
+                    let part_at =
+                        format!("getelementptr inbounds {text}, ptr {variable}, i32 0, i32 {index}");
+                    let at = self.compute("at", part_at);
+                    self.store_to(&at, part);
+                }
+                self.set_address(def, variable);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Where a large value is: in memory already, or in a constant made for it.
+    pub(crate) fn large_address(&mut self, def: Def) -> Option<String> {
+        if let Some(address) = self.address(def) {
+            return Some(address);
+        }
+        if !self.module.is_large(self.world.ty(def)) {
+            return None;
+        }
+        self.module.constant(def).map(|constant| self.module.private_constant(self.world.ty(def), &constant))
     }
 
     /// A literal index that is in range.
@@ -84,23 +133,38 @@ impl FunctionWriter<'_, '_> {
         self.world.types.part(self.world.ty(agg), index).map(|_| index)
     }
 
-    /// A local variable that holds the value of `def`.
+    /// The address of memory that holds the value of `def`; only to be read.
     fn variable_with(&mut self, def: Def) -> String {
+        if let Some(address) = self.large_address(def) {
+            return address;
+        }
         let variable = self.local_of(self.world.ty(def));
         self.store_to(&variable, def);
         variable
     }
 
-    fn local_of(&mut self, ty: Ty) -> String {
+    pub(crate) fn local_of(&mut self, ty: Ty) -> String {
         let align = self.module.align_of(ty);
         let text = self.module.ty(ty);
         self.local("tmp", &text, align)
     }
 
-    fn element_address(&mut self, variable: &str, agg: Def, index: Def) -> String {
-        let elem = self.world.types.elem(self.world.ty(agg)).unwrap_or(self.world.types.unit());
-        let (elem, index) = (self.module.ty(elem), self.index(index));
-        self.compute("at", format!("getelementptr inbounds {elem}, ptr {variable}, i64 {index}"))
+    /// The address of a part of an aggregate that is at an address.
+    fn part_address(&mut self, variable: &str, agg: Def, index: Def) -> String {
+        let ty = self.world.ty(agg);
+        match self.world.types.elem(ty) {
+            Some(elem) => {
+                let (elem, index) = (self.module.ty(elem), self.index(index));
+                self.compute("at", format!("getelementptr inbounds {elem}, ptr {variable}, i64 {index}"))
+            }
+            None => {
+                let (text, index) = (self.module.ty(ty), self.value(index));
+                self.compute(
+                    "at",
+                    format!("getelementptr inbounds {text}, ptr {variable}, i32 0, i32 {index}"),
+                )
+            }
+        }
     }
 
     /// The first bytes of `from`, as a value of the type of `def`.

@@ -6,6 +6,12 @@
 //! An operation may be scheduled in several blocks of which none dominates
 //! another. So a value is looked up from a block: the copy is taken that was
 //! computed in a dominator.
+//!
+//! A large aggregate that is read from memory or changed stays in memory, in a variable
+//! of the operation that computes it; LLVM takes long over large values. It is read
+//! from there where an instruction needs it as a value. The variable is written
+//! again only when the operation is executed again, and then its old value can be
+//! meant by a phi only, which holds a value.
 
 use std::fmt::Write as _;
 
@@ -43,6 +49,8 @@ pub(crate) struct FunctionWriter<'m, 'w> {
     doms: DomTree,
     names: Names,
     values: FxHashMap<Def, Vec<(usize, String)>>,
+    /// Addresses of large values.
+    in_memory: FxHashMap<Def, Vec<(usize, String)>>,
     blocks: Vec<Block>,
     /// Blocks between others, which only pass control on.
     detours: String,
@@ -70,6 +78,7 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
             doms: function.cfg.dominators(),
             names: Names::default(),
             values: FxHashMap::default(),
+            in_memory: FxHashMap::default(),
             blocks: vec![],
             detours: String::new(),
             slots: String::new(),
@@ -229,13 +238,29 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
         self.values.entry(def).or_default().push((self.vertex, value));
     }
 
+    /// Says where the large value of `def` is.
+    pub(crate) fn set_address(&mut self, def: Def, address: String) {
+        self.in_memory.entry(def).or_default().push((self.vertex, address));
+    }
+
+    /// Where the large value of `def` is, if it is in memory.
+    pub(crate) fn address(&self, def: Def) -> Option<String> {
+        self.visible(self.in_memory.get(&def)?)
+    }
+
+    /// What was computed in a dominator of the current block.
+    fn visible(&self, copies: &[(usize, String)]) -> Option<String> {
+        let copy = copies.iter().rev().find(|(vertex, _)| self.doms.dominates(*vertex, self.vertex));
+        copy.map(|(_, value)| value.clone())
+    }
+
     /// The value of `def` in the current block.
     pub(crate) fn value(&mut self, def: Def) -> String {
-        let known = self.values.get(&def).and_then(|copies| {
-            copies.iter().rev().find(|(vertex, _)| self.doms.dominates(*vertex, self.vertex))
-        });
-        if let Some((_, value)) = known {
-            return value.clone();
+        if let Some(value) = self.values.get(&def).and_then(|copies| self.visible(copies)) {
+            return value;
+        }
+        if let Some(address) = self.address(def) {
+            return self.load_from(&address, self.world.ty(def));
         }
         if let Some(constant) = self.module.constant(def) {
             return constant;

@@ -3,7 +3,7 @@
 //! A local variable is allocated once per call of the function, at its entry: one
 //! in a loop is the same memory in every round.
 
-use nyala_ir::layout::layout;
+use nyala_ir::layout::{Layout, layout};
 use nyala_ir::{Def, Node, Prim, Ty, TyKind};
 
 use super::function::FunctionWriter;
@@ -17,10 +17,21 @@ impl FunctionWriter<'_, '_> {
     /// Writes an operation on memory. Its value is what it gives besides memory.
     pub(crate) fn memory_operation(&mut self, def: Def) -> Option<String> {
         match self.world.node(def) {
-            Node::Extract { agg, index } => self.effect_part(agg, index),
+            Node::Extract { agg, index } => match self.large_part(agg, index) {
+                Some(address) => {
+                    self.set_address(def, address);
+                    None
+                }
+                None => self.effect_part(agg, index),
+            },
             Node::Load { ptr, .. } => {
                 let at = self.value(ptr);
                 let ty = self.world.types.part(self.world.ty(def), 1)?;
+                if self.module.is_large(ty) {
+                    let copy = self.copy_of(&at, ty);
+                    self.set_address(def, copy);
+                    return None;
+                }
                 Some(self.load(&at, ty, def))
             }
             Node::Store { ptr, value, .. } => {
@@ -41,6 +52,27 @@ impl FunctionWriter<'_, '_> {
             Some(0) => None,
             _ => Some(self.value(effect)),
         }
+    }
+
+    /// A part of an operation with an effect, if it is a large value: the operation's own.
+    fn large_part(&self, effect: Def, index: Def) -> Option<String> {
+        self.world.as_lit(index).filter(|&index| index > 0).and_then(|_| self.address(effect))
+    }
+
+    /// A copy of a large value, in a variable of its own.
+    pub(crate) fn copy_of(&mut self, from: &str, ty: Ty) -> String {
+        let copy = self.local_of(ty);
+        self.copy(&copy, from, ty);
+        copy
+    }
+
+    /// Copies a value from address to address; they are not the same.
+    pub(crate) fn copy(&mut self, to: &str, from: &str, ty: Ty) {
+        let Layout { size, align } = layout(&self.world.types, ty);
+        let params = ["ptr", "ptr", "i64", "i1 immarg"].map(String::from);
+        let symbol = self.module.declare("llvm.memcpy.p0.p0.i64", "void", &params, self.span);
+        let (to, from) = (format!("ptr align {align} {to}"), format!("ptr align {align} {from}"));
+        self.line(format!("call void {symbol}({to}, {from}, i64 {size}, i1 false)"));
     }
 
     fn load(&mut self, at: &str, ty: Ty, def: Def) -> String {
@@ -65,6 +97,9 @@ impl FunctionWriter<'_, '_> {
     /// Writes a value.
     pub(crate) fn store_to(&mut self, at: &str, value: Def) {
         let ty = self.world.ty(value);
+        if let Some(from) = self.large_address(value) {
+            return self.copy(at, &from, ty);
+        }
         let (typed, align) = (self.typed(value), self.module.align_of(ty));
         match self.bool_lanes(ty) {
             None => self.line(format!("store {typed}, ptr {at}, align {align}")),

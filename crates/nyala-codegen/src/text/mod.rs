@@ -58,6 +58,10 @@ pub struct Import {
     pub span: Span,
 }
 
+/// Aggregates with more bytes are kept in memory where that is possible: LLVM treats
+/// each scalar of a value on its own.
+const MAX_VALUE_BYTES: u64 = 256;
+
 /// The program as LLVM assembly, or what cannot be written.
 pub fn write(world: &World) -> Result<Module, Vec<CodegenError>> {
     let functions = form::functions(world)?;
@@ -81,6 +85,8 @@ pub(crate) struct ModuleWriter<'a> {
     function_names: FxHashMap<Cont, String>,
     global_names: FxHashMap<Global, String>,
     globals: String,
+    /// Constants made here, by type and value.
+    constants: FxHashMap<String, String>,
     declared: FxHashSet<String>,
     declarations: String,
     imports: Vec<Import>,
@@ -108,6 +114,7 @@ impl<'a> ModuleWriter<'a> {
             function_names: FxHashMap::default(),
             global_names: FxHashMap::default(),
             globals: String::new(),
+            constants: FxHashMap::default(),
             declared: exported.collect(),
             declarations: String::new(),
             imports: vec![],
@@ -157,6 +164,27 @@ impl<'a> ModuleWriter<'a> {
 
     pub(crate) fn align_of(&self, ty: Ty) -> u64 {
         layout(&self.world.types, ty).align
+    }
+
+    /// Whether values of this type are better kept in memory.
+    pub(crate) fn is_large(&self, ty: Ty) -> bool {
+        let is_aggregate = matches!(
+            self.world.types.kind(ty),
+            TyKind::Array { .. } | TyKind::Struct(_) | TyKind::Tuple(_) | TyKind::Enum(_)
+        );
+        is_aggregate && layout(&self.world.types, ty).size > MAX_VALUE_BYTES
+    }
+
+    /// The address of a constant.
+    pub(crate) fn private_constant(&mut self, ty: Ty, value: &str) -> String {
+        let constant = format!("{} {value}", self.ty(ty));
+        if let Some(name) = self.constants.get(&constant) {
+            return name.clone();
+        }
+        let (name, align) = (format!("@{}", self.names.unique("const")), self.align_of(ty));
+        self.globals += &format!("{name} = private unnamed_addr constant {constant}, align {align}\n");
+        self.constants.insert(constant, name.clone());
+        name
     }
 
     /// The symbol of a function of the program.

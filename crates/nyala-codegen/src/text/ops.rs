@@ -11,6 +11,9 @@ impl FunctionWriter<'_, '_> {
         if let Some(constant) = self.module.constant(def) {
             return Some(constant);
         }
+        if self.large_operation(def) {
+            return None;
+        }
         let value = match self.world.node(def) {
             Node::Arith { op, flags, lhs, rhs } => self.arith(op, flags, lhs, rhs),
             Node::Cmp { op, lhs, rhs } => self.compare(op, lhs, rhs),
