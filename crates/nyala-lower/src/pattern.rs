@@ -6,6 +6,8 @@
 //! come into play where that fails. So each arm is reached in one way only, and
 //! the code is never larger than the patterns.
 
+use std::collections::VecDeque;
+
 use nyala_ir::{CmpOp, Cont, Def, Prim, TyKind};
 use nyala_sema::tree::{Expr, LocalId, Pat, PatKind};
 use nyala_sema::visit;
@@ -41,7 +43,8 @@ struct Row<'p> {
 struct Task<'p> {
     block: Cont,
     mem: Def,
-    rows: Vec<Row<'p>>,
+    /// Taken from the front, without touching the others: there may be many.
+    rows: VecDeque<Row<'p>>,
     /// Where to go if none matches; none if one must.
     fail: Option<Cont>,
 }
@@ -142,11 +145,11 @@ impl<'p> Lowerer<'p> {
         pats: impl Iterator<Item = &'p Pat>,
         fail: Option<Cont>,
     ) -> Decision {
-        let mut rows = vec![];
+        let mut rows = VecDeque::new();
         for (arm, pat) in pats.enumerate() {
             let mut row = Row { arm, tests: vec![], bindings: vec![] };
             self.add_tests(&mut row, value, pat);
-            rows.push(row);
+            rows.push_back(row);
         }
         let leaves = rows.iter().map(|_| None).collect();
         let mut decision = Decision { leaves, may_fail: false };
@@ -164,7 +167,7 @@ impl<'p> Lowerer<'p> {
         tasks: &mut Vec<Task<'p>>,
         decision: &mut Decision,
     ) {
-        let Some(first) = task.rows.first_mut() else {
+        let Some(first) = task.rows.front_mut() else {
             // Without arms nothing can be matched: the value has no option.
             self.world.set_unreachable(task.block, task.mem);
             return;
@@ -176,7 +179,8 @@ impl<'p> Lowerer<'p> {
         };
         let tests_value = |row: &Row<'p>| row.tests.iter().any(|&(tested, _)| tested == value);
         let n_same = task.rows.iter().position(|row| !tests_value(row)).unwrap_or(task.rows.len());
-        let rest = task.rows.split_off(n_same);
+        let same: Vec<Row<'p>> = task.rows.drain(..n_same).collect();
+        let rest = task.rows;
         let next = match rest.is_empty() {
             true => task.fail,
             false => {
@@ -185,7 +189,7 @@ impl<'p> Lowerer<'p> {
                 Some(block)
             }
         };
-        let groups = self.groups(value, task.rows);
+        let groups = self.groups(value, same);
         let is_complete = self.n_options(value).is_some_and(|n| groups.len() as u64 == n);
         decision.may_fail |= !is_complete && next.is_some() && next == fail;
         let test = Test { block: task.block, mem: task.mem, value, next, is_complete };
@@ -220,13 +224,18 @@ impl<'p> Lowerer<'p> {
         // Without another way out the last group needs no test.
         let last = if otherwise.is_none() { groups.pop() } else { None };
         if groups.is_empty() {
-            let rows = last.expect("there is at least one group").rows;
+            let rows = last.expect("there is at least one group").rows.into();
             tasks.push(Task { block: test.block, mem: test.mem, rows, fail: test.next });
             return;
         }
         let mut target = |this: &mut Self, group: Group<'p>| {
             let block = this.new_block("match_arm", &[]);
-            tasks.push(Task { block, mem: this.world.param(block, 0), rows: group.rows, fail: test.next });
+            tasks.push(Task {
+                block,
+                mem: this.world.param(block, 0),
+                rows: group.rows.into(),
+                fail: test.next,
+            });
             this.world.cont_def(block)
         };
         let mut cases = vec![];
