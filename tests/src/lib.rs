@@ -2,7 +2,8 @@
 //!
 //! This crate holds what the test programs in `harness/` share: finding source
 //! files ([`files`]), what a program says at its top about how it behaves
-//! ([`expectations`]), and comparing with a stored text ([`snapshot`]).
+//! ([`expectations`]), comparing with a stored text ([`snapshot`]), and changing
+//! programs at [`random`] ([`mutate`]).
 //!
 //! * `check/accept`: programs without errors; `// warn: W0001` at the top names
 //!   each kind of warning that is expected, and the warnings stand beside it in a file
@@ -17,4 +18,6 @@
 
 pub mod expectations;
 pub mod files;
+pub mod mutate;
+pub mod random;
 pub mod snapshot;

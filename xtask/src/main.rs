@@ -7,7 +7,6 @@
 mod bench;
 mod files;
 mod fuzz;
-mod random;
 mod tidy;
 
 use std::process::ExitCode;

@@ -11,7 +11,7 @@ use nyala_ir::{ArithFlags, ArithOp, CmpOp, Cont, Def, Linkage, Prim, Ty, World, 
 
 use super::Row;
 use super::front_end::peak_mib;
-use crate::random::Random;
+use nyala_tests::random::Random;
 
 /// Operations choose their operands among this many recent ones.
 const WINDOW: usize = 64;

@@ -1,0 +1,60 @@
+//! Mutants of the small programs in the repository: whatever they look like, lexer,
+//! parser and checker end with an answer, and the report can be drawn.
+//!
+//! `cargo xtask fuzz` tries more of them, and runs those that have no errors.
+
+use std::panic::{self, AssertUnwindSafe};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use nyala_driver::{Options, Report, Session, pipeline};
+use nyala_tests::files;
+use nyala_tests::mutate::Corpus;
+use nyala_tests::random::Random;
+
+/// How many parts the mutants are tried in, side by side.
+const PARTS: u64 = 20;
+
+/// How many mutants each part has: 200,000 together.
+const CASES: u64 = 10_000;
+
+/// Small programs make fast cases.
+const MAX_BYTES: usize = 600;
+
+/// Mutants are drawn from a fixed seed: what fails here fails everywhere.
+const SEED: u64 = 1;
+
+fn main() -> ExitCode {
+    let args = Arguments::from_args();
+    let paths: Vec<PathBuf> = files::with_extension(&files::repository(), "impala");
+    let texts = paths.iter().filter_map(|path| std::fs::read_to_string(path).ok());
+    let programs: Arc<Vec<String>> = Arc::new(texts.filter(|text| text.len() <= MAX_BYTES).collect());
+    let trials = (0..PARTS).map(|part| {
+        let programs = Arc::clone(&programs);
+        Trial::test(format!("part_{part}"), move || try_part(&programs, part))
+    });
+    let trials = trials.collect();
+    libtest_mimic::run(&args, trials).exit_code()
+}
+
+fn try_part(programs: &[String], part: u64) -> Result<(), Failed> {
+    let corpus = Corpus::new(programs.iter().map(String::as_str));
+    for case in part * CASES..(part + 1) * CASES {
+        let text = corpus.input(&mut Random::new(SEED, case));
+        if panic::catch_unwind(AssertUnwindSafe(|| check(&text))).is_err() {
+            return Err(format!("case {case} panicked:\n{text}").into());
+        }
+    }
+    Ok(())
+}
+
+fn check(text: &str) {
+    let mut session = Session::new(Options { prelude: false, ..Options::default() });
+    session.add_text("mutant.impala", text);
+    pipeline::check(&mut session);
+    let report = Report::new(std::mem::take(&mut session.diagnostics));
+    // What matters is that drawing does not panic.
+    let _ = report.human(&session.sources, false);
+}
