@@ -111,11 +111,7 @@ impl Candidates {
     fn reject_value(&mut self, world: &World, def: Def) {
         match world.node(def) {
             Node::Cont(cont) => drop(self.places.remove(&cont)),
-            Node::Param { cont, index } => {
-                if self.places.get(&cont).is_some_and(|places| places.contains(&(index as usize))) {
-                    self.places.remove(&cont);
-                }
-            }
+            Node::Param { cont, .. } if self.place(world, def).is_some() => drop(self.places.remove(&cont)),
             _ => {}
         }
     }
