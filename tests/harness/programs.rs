@@ -142,12 +142,25 @@ fn run_cff(path: &Path) -> Result<(), Failed> {
     let evaluated = pipeline::evaluate(&mut session, &world);
     let lowered = pipeline::control_flow_form(evaluated);
     nyala_ir::verify(&lowered)?;
-    let mut obstacles = Functions::new(&lowered).obstacles(&lowered);
+    let functions = Functions::new(&lowered);
+    let mut obstacles = functions.obstacles(&lowered);
     obstacles.retain(|obstacle| !matches!(obstacle, Obstacle::Escape { .. }));
     if !obstacles.is_empty() {
         return Err(format!("{obstacles:?}\n{}", text::print(&lowered)).into());
     }
+    has_functions(path, &lowered, &functions)?;
     does_as_expected_after_evaluation(path, &mut session, &lowered)
+}
+
+/// Exactly the functions that the program names are left, if it names any.
+fn has_functions(path: &Path, world: &World, functions: &Functions) -> Result<(), Failed> {
+    let Some(expected) = Expectations::parse(&std::fs::read_to_string(path)?)?.functions else {
+        return Ok(());
+    };
+    let names = functions.all().iter().map(|function| world.cont(function.entry).name.to_string());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    if names == expected { Ok(()) } else { Err(format!("{names:?} instead of {expected:?}").into()) }
 }
 
 /// The program does as expected, unless it leaves open what it does after evaluation.

@@ -9,6 +9,7 @@
 //! // leaks: forbidden       memory that is never freed is an error
 //! // error: E0951           the error that ends it
 //! // evaluated: undefined   what it does after partial evaluation is left open
+//! // functions: main f      the functions that are left in control-flow form
 //! // warn: W0001            a warning that checking reports
 //! ```
 
@@ -30,6 +31,8 @@ pub struct Expectations {
     /// Whether it may do anything after partial evaluation, which lets variables live
     /// longer than the functions that made them.
     pub undefined_evaluated: bool,
+    /// The functions that are left in control-flow form, if it says so.
+    pub functions: Option<Vec<String>>,
     /// The code of the error that ends it.
     pub error: Option<String>,
     /// The codes of the warnings that checking reports, each once, sorted.
@@ -61,6 +64,7 @@ impl Expectations {
             "steps" => self.steps = Some(value.trim().parse().map_err(|_| format!("bad number `{value}`"))?),
             "evaluated" if value.trim() == "undefined" => self.undefined_evaluated = true,
             "leaks" if value.trim() == "forbidden" => self.leaks = true,
+            "functions" => self.functions = Some(value.split_whitespace().map(str::to_owned).collect()),
             "error" => self.error = Some(value.trim().to_owned()),
             "warn" => self.warnings.push(value.trim().to_owned()),
             "dialect" => {}
