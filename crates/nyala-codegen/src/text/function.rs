@@ -18,7 +18,7 @@ use std::fmt::Write as _;
 use nyala_ir::analysis::{DomTree, Mode, Schedule};
 use nyala_ir::{Cont, Def, Node, World};
 use nyala_span::Span;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ModuleWriter;
 use super::names::Names;
@@ -46,6 +46,8 @@ pub(crate) struct FunctionWriter<'m, 'w> {
     pub(crate) function: &'m Function,
     /// Whether a call in tail position may give up this function's frame.
     pub(crate) frees_frame: bool,
+    /// Local variables whose address is kept; see [`Addresses`].
+    kept: FxHashSet<Def>,
     doms: DomTree,
     names: Names,
     values: FxHashMap<Def, Vec<(usize, String)>>,
@@ -70,11 +72,13 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
     pub(crate) fn write(module: &'m mut ModuleWriter<'w>, function: &'m Function) -> String {
         let world = module.world;
         let schedule = Schedule::new(world, &function.cfg, Mode::Smart);
+        let Addresses { escape, kept } = Addresses::new(world, function, &schedule);
         let mut writer = FunctionWriter {
             module,
             world,
             function,
-            frees_frame: !lets_addresses_escape(world, function, &schedule),
+            frees_frame: !escape,
+            kept,
             doms: function.cfg.dominators(),
             names: Names::default(),
             values: FxHashMap::default(),
@@ -234,6 +238,24 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
         name
     }
 
+    /// Whether a variable that is made here may be needed when it is made again.
+    pub(crate) fn outlives_its_round(&self, slot: Def) -> bool {
+        self.kept.contains(&slot) && self.is_in_loop()
+    }
+
+    /// Whether control can come back to the current block.
+    fn is_in_loop(&self) -> bool {
+        let graph = self.function.cfg.graph();
+        let mut seen = FxHashSet::default();
+        let mut work: Vec<usize> = graph.succs(self.vertex).collect();
+        while let Some(vertex) = work.pop() {
+            if seen.insert(vertex) {
+                work.extend(graph.succs(vertex));
+            }
+        }
+        seen.contains(&self.vertex)
+    }
+
     fn set(&mut self, def: Def, value: String) {
         self.values.entry(def).or_default().push((self.vertex, value));
     }
@@ -309,41 +331,76 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
     }
 }
 
-/// Whether the address of a local variable gets where this function cannot follow
-/// it. Then the frame must stay until the function returns.
-fn lets_addresses_escape(world: &World, function: &Function, schedule: &Schedule) -> bool {
-    let mut is_address: FxHashMap<Def, bool> = FxHashMap::default();
-    let mut escapes = false;
-    for (vertex, &cont) in function.cfg.conts().iter().enumerate() {
-        for &def in schedule.block(vertex) {
-            let derives = |from: Def| is_address.get(&from).copied().unwrap_or(false);
-            let derived = match world.node(def) {
-                Node::Slot { .. } => true,
-                Node::Extract { agg: from, .. }
-                | Node::Lea { ptr: from, .. }
-                | Node::Hide(from)
-                | Node::Bitcast(from)
-                | Node::Cast(from)
-                    if world.types.as_ptr(world.ty(def)).is_some() =>
-                {
-                    derives(from)
+/// What becomes of the addresses of a function's local variables.
+#[derive(Default)]
+struct Addresses {
+    /// Whether one gets where this function cannot follow it. Then the frame must stay
+    /// until the function returns.
+    escape: bool,
+    /// The variables whose address is put into memory or another variable, so that it
+    /// may be used when the variable is made again. To lend it to a function that is
+    /// called does not count.
+    kept: FxHashSet<Def>,
+}
+
+impl Addresses {
+    fn new(world: &World, function: &Function, schedule: &Schedule) -> Addresses {
+        let mut addresses = Addresses::default();
+        // The variable that each address belongs to.
+        let mut variables: FxHashMap<Def, Def> = FxHashMap::default();
+        for (vertex, &cont) in function.cfg.conts().iter().enumerate() {
+            for &def in schedule.block(vertex) {
+                if let Some(variable) = derived(world, &variables, def) {
+                    variables.insert(def, variable);
+                } else {
+                    each_kept(world, def, |operand| addresses.keep(variables.get(&operand)));
                 }
-                // The memory after the variable was made, not its address.
-                Node::Extract { .. } => false,
-                Node::Load { .. } | Node::Cmp { .. } => false,
-                Node::Store { value, .. } => {
-                    escapes |= derives(value);
-                    false
+            }
+            if let Some(body) = &world.cont(cont).body {
+                let called = world.as_cont(callee(world, body));
+                let is_lent = called.is_some_and(|called| function.cfg.index(called).is_none());
+                for variable in body.args.iter().filter_map(|arg| variables.get(arg)) {
+                    match is_lent {
+                        true => addresses.escape = true,
+                        false => addresses.keep(Some(variable)),
+                    }
                 }
-                _ => {
-                    world.for_each_operand(def, |operand| escapes |= derives(operand));
-                    false
-                }
-            };
-            is_address.insert(def, derived);
+            }
         }
-        let args = world.cont(cont).body.iter().flat_map(|body| &body.args);
-        escapes |= args.into_iter().any(|arg| is_address.get(arg) == Some(&true));
+        addresses
     }
-    escapes
+
+    fn keep(&mut self, variable: Option<&Def>) {
+        self.escape |= variable.is_some();
+        self.kept.extend(variable);
+    }
+}
+
+/// The variable whose address `def` is.
+fn derived(world: &World, variables: &FxHashMap<Def, Def>, def: Def) -> Option<Def> {
+    match world.node(def) {
+        Node::Slot { .. } => Some(def),
+        Node::Extract { agg: from, .. }
+        | Node::Lea { ptr: from, .. }
+        | Node::Hide(from)
+        | Node::Bitcast(from)
+        | Node::Cast(from)
+            if world.types.as_ptr(world.ty(def)).is_some() =>
+        {
+            variables.get(&from).copied()
+        }
+        _ => None,
+    }
+}
+
+/// Calls `each` with the operands that an operation does more with than to access
+/// what they point to.
+fn each_kept(world: &World, def: Def, mut each: impl FnMut(Def)) {
+    match world.node(def) {
+        Node::Load { .. } | Node::Cmp { .. } => {}
+        // The memory after a variable was made, not its address.
+        Node::Extract { .. } => {}
+        Node::Store { value, .. } => each(value),
+        _ => world.for_each_operand(def, each),
+    }
 }

@@ -1,7 +1,8 @@
 //! Operations on memory.
 //!
-//! A local variable is allocated once per call of the function, at its entry: one
-//! in a loop is the same memory in every round.
+//! A local variable is allocated once per call of the function, at its entry, so that
+//! one in a loop does not need more memory in every round. Only if its address
+//! is kept, other rounds may use it, and it is allocated anew where it is made.
 
 use nyala_ir::layout::{Layout, layout};
 use nyala_ir::{Def, Node, Prim, Ty, TyKind};
@@ -134,6 +135,9 @@ impl FunctionWriter<'_, '_> {
             None => self.module.ty(ty),
         };
         let name = self.world.name(def);
+        if self.outlives_its_round(def) {
+            return self.compute("slot", format!("alloca {text}, align {align}"));
+        }
         self.local(name.as_ref().map_or("slot", |name| name.as_str()), &text, align)
     }
 
