@@ -5,7 +5,6 @@
 
 use nyala_interp::Io;
 use nyala_ir::World;
-use nyala_lower::LowerOptions;
 use nyala_sema::CheckFile;
 use nyala_sema::tree::Program;
 use nyala_syntax::{Parse, ParseOptions, ast};
@@ -48,7 +47,7 @@ pub fn check(session: &mut Session) -> Option<Program> {
 /// Turns the program into its graph, as it comes from the source.
 pub fn emit(session: &mut Session) -> Option<World> {
     let program = check(session)?;
-    match nyala_lower::lower(&program, &LowerOptions::default()) {
+    match nyala_lower::lower(&program, &session.options.lower) {
         Ok(world) => Some(world),
         Err(errors) => {
             session.diagnostics.extend(errors);

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use nyala_lower::LowerOptions;
 use nyala_span::{Diagnostic, FileId, SourceMap};
 use nyala_syntax::ast::Dialect;
 
@@ -21,11 +22,13 @@ pub struct Options {
     pub dialect: Option<Dialect>,
     /// Whether the prelude is part of the program.
     pub prelude: bool,
+    /// What operators mean.
+    pub lower: LowerOptions,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { dialect: None, prelude: true }
+        Options { dialect: None, prelude: true, lower: LowerOptions::default() }
     }
 }
 

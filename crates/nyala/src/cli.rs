@@ -72,6 +72,22 @@ pub struct NativeArgs {
     /// The processor to make code for, as LLVM names it [default: this one]
     #[arg(long, value_name = "CPU")]
     pub target_cpu: Option<String>,
+    /// Signed integers wrap around on overflow, which is a mistake of the program otherwise
+    #[arg(long)]
+    pub wrapping: bool,
+    /// Floats may be treated as real numbers: reordered, for example
+    #[arg(long)]
+    pub fast_math: bool,
+}
+
+impl NativeArgs {
+    /// A session with the program's files loaded, to make native code for.
+    pub fn session(&self, program: &ProgramArgs) -> Session {
+        let mut session = program.session();
+        session.options.lower.wrapping = self.wrapping;
+        session.options.lower.fast_math = self.fast_math;
+        session
+    }
 }
 
 /// The two dialects, as arguments.
@@ -117,6 +133,6 @@ impl ReadingArgs {
             DialectArg::Impala => Dialect::Impala,
             DialectArg::Artic => Dialect::Artic,
         });
-        Options { dialect, prelude: !self.no_prelude }
+        Options { dialect, prelude: !self.no_prelude, ..Options::default() }
     }
 }

@@ -211,3 +211,17 @@ fn without_llvm_it_is_said_where_it_was_looked_for() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr.contains("error[E0924]") && stderr.contains(&folder.0.display().to_string()), "{stderr}");
 }
+
+#[test]
+fn flags_say_what_arithmetic_means() {
+    let folder = Folder::new("flags");
+    let text = "extern fn f(x: i32, y: f32) -> f32 { (x + 1) as f32 + y * y }\n";
+    let source = folder.file("a.impala", text);
+    let llvm = |flags: &[&str]| {
+        let args = [&["build", "-O0", "--emit", "llvm", "-o", "-", &source], flags].concat();
+        run(&args, "").1
+    };
+    assert!(llvm(&[]).contains("add nsw i32") && llvm(&[]).contains("fmul float"));
+    assert!(llvm(&["--wrapping"]).contains("add i32"));
+    assert!(llvm(&["--fast-math"]).contains("fmul fast float"));
+}

@@ -44,7 +44,7 @@ enum Emit {
 }
 
 pub fn run(args: BuildArgs) -> anyhow::Result<ExitCode> {
-    let mut session = args.program.session();
+    let mut session = args.native.session(&args.program);
     let contents = pipeline::prepare(&mut session).and_then(|world| args.contents(&mut session, &world));
     let status = output::show_diagnostics(&mut session, &args.program.messages)?;
     if let Some(contents) = contents {

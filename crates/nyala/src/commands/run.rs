@@ -28,7 +28,7 @@ pub struct RunArgs {
 }
 
 pub fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
-    let mut session = args.program.session();
+    let mut session = args.native.session(&args.program);
     let world = pipeline::prepare(&mut session);
     let status = output::show_diagnostics(&mut session, &args.program.messages)?;
     let Some(world) = world else { return Ok(status) };
