@@ -7,10 +7,11 @@
 mod long;
 
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use nyala_driver::{Options, Report, Session, pipeline};
+use nyala_tests::clock::Clock;
 
 /// How many times the repeated part of a shape is written.
 const SIZES: [usize; 5] = [100, 1_000, 10_000, 100_000, 1_000_000];
@@ -172,31 +173,6 @@ fn answer(session: &mut Session, size: usize, clock: &Clock) -> Result<(), Faile
         return Err(format!("size {size} has a report of {} bytes", drawn.len()).into());
     }
     Ok(())
-}
-
-/// Measures the time that this thread has the processor: machines may be busy with
-/// other things. Where the system does not tell, any time counts.
-struct Clock {
-    start: Instant,
-    used: Option<Duration>,
-}
-
-impl Clock {
-    fn start() -> Clock {
-        Clock { start: Instant::now(), used: Clock::used() }
-    }
-
-    fn elapsed(&self) -> Duration {
-        match (self.used, Clock::used()) {
-            (Some(before), Some(now)) => now.saturating_sub(before),
-            _ => self.start.elapsed(),
-        }
-    }
-
-    fn used() -> Option<Duration> {
-        let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-        text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
-    }
 }
 
 impl Shape {

@@ -2,8 +2,8 @@
 //!
 //! This crate holds what the test programs in `harness/` share: finding source
 //! files ([`files`]), what a program says at its top about how it behaves
-//! ([`expectations`]), comparing with a stored text ([`snapshot`]), and changing
-//! programs at [`random`] ([`mutate`]).
+//! ([`expectations`]), comparing with a stored text ([`snapshot`]), changing
+//! programs at [`random`] ([`mutate`]), and measuring time ([`clock`]).
 //!
 //! * `check/accept`: programs without errors; `// warn: W0001` at the top names
 //!   each kind of warning that is expected, and the warnings stand beside it in a file
@@ -16,6 +16,7 @@
 //!
 //! `BLESS=1 cargo test` writes the stored texts anew; the diff is what to review.
 
+pub mod clock;
 pub mod expectations;
 pub mod files;
 pub mod mutate;

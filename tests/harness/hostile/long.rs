@@ -5,8 +5,9 @@ use std::fmt::Display;
 
 use libtest_mimic::Failed;
 use nyala_driver::{Options, Session, pipeline};
+use nyala_tests::clock::Clock;
 
-use crate::{Clock, answer};
+use crate::answer;
 
 /// How many small things there are.
 const SIZES: [usize; 3] = [100, 10_000, 100_000];

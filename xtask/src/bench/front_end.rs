@@ -1,15 +1,16 @@
 //! The front end on programs of ten thousand to a million lines: lines per
 //! second, memory, and whether both grow in proportion.
 //!
-//! Each size is measured in a process of its own, because the peak of memory is a
+//! Times are those of the processor. Each size is measured in a process of its own, because the peak of memory is a
 //! property of the process.
 
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use nyala_driver::{Options, Session, pipeline};
 use nyala_span::SourceMap;
+use nyala_tests::clock::Clock;
 
 use super::{Row, programs};
 
@@ -78,11 +79,11 @@ fn measure_in_child(size: usize) -> anyhow::Result<Measurement> {
 pub fn measure_case(size: usize) -> anyhow::Result<()> {
     let text = programs::generate(size);
     let parse_time = time_parse(&text)?;
-    let start = Instant::now();
+    let clock = Clock::start();
     let mut session = Session::new(Options::default());
     session.add_text("generated.impala", text);
     pipeline::check(&mut session);
-    let check_time = start.elapsed();
+    let check_time = clock.elapsed();
     if let Some(first) = session.diagnostics.iter().find(|diagnostic| diagnostic.is_error()) {
         anyhow::bail!(
             "the generated program has errors: {}: {}",
@@ -97,9 +98,9 @@ pub fn measure_case(size: usize) -> anyhow::Result<()> {
 fn time_parse(text: &str) -> anyhow::Result<Duration> {
     let mut sources = SourceMap::default();
     let id = sources.add("generated.impala", text)?;
-    let start = Instant::now();
+    let clock = Clock::start();
     let parse = nyala_syntax::parse(sources.file(id));
-    let time = start.elapsed();
+    let time = clock.elapsed();
     ensure!(parse.errors.is_empty(), "the generated program does not parse");
     Ok(time)
 }
