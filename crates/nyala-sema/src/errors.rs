@@ -151,6 +151,7 @@ pub(crate) enum Error {
     BadAttribute { span: Span, expected: &'static str },
     UnknownAttribute { name: Name, span: Span },
     ExportGeneric { name: Name, span: Span },
+    ExportNested { name: Name, span: Span },
     ExportHigherOrder { name: Name, span: Span, ty: Ty },
     RecursiveResult { name: Name, span: Span, declared: Span },
     StaticCycle { name: Name, span: Span, declared: Span },
@@ -236,6 +237,7 @@ impl Error {
                 | BadAttribute { .. }
                 | UnknownAttribute { .. }
                 | ExportGeneric { .. }
+                | ExportNested { .. }
                 | ExportHigherOrder { .. }
                 | RecursiveResult { .. }
                 | StaticCycle { .. }
@@ -665,6 +667,10 @@ impl Render<'_> {
             Error::UnknownAttribute { name, span } => {
                 error("E0408", span, format!("unknown attribute `{name}`"))
                     .with_note("known are `export`, `import`, `intern` and `fast_math`")
+            }
+            Error::ExportNested { name, span } => {
+                error("E0423", span, format!("nested function `{name}` cannot be exported"))
+                    .with_label("only the function around it can call it")
             }
             Error::ExportGeneric { name, span } => {
                 error("E0409", span, format!("exported function `{name}` has type parameters"))

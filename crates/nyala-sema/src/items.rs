@@ -447,6 +447,9 @@ impl<'a> Checker<'a> {
         if !self.program.fns[id].tparams.is_empty() {
             self.report(Error::ExportGeneric { name, span });
         }
+        if self.program.fns[id].parent.is_some() {
+            self.report(Error::ExportNested { name, span });
+        }
         let Some((params, ret)) = self.program.types.as_fn(ty) else { return };
         let crossing: Vec<Ty> = params.iter().copied().chain([ret]).collect();
         if let Some(&ty) = crossing.iter().find(|&&ty| self.contains_function(ty)) {

@@ -1,8 +1,8 @@
 //! The front end on programs of ten thousand to a million lines: lines per
 //! second, memory, and whether both grow in proportion.
 //!
-//! Times are those of the processor. Each size is measured in a process of its own, because the peak of memory is a
-//! property of the process.
+//! Times are those of the processor. Each size is measured in a process of its own,
+//! because the peak of memory is a property of the process.
 
 use std::process::Command;
 use std::time::Duration;

@@ -39,7 +39,10 @@ impl<'a> Checker<'a> {
         self.body.scopes.enter();
         let body = match &lambda.body {
             Some(body) => self.fn_body_value(body, &params, ret, because),
-            None => self.unit_expr(span),
+            None => {
+                let unit = self.unit_expr(span);
+                self.finish_body_value(unit, &params, ret, because)
+            }
         };
         self.body.scopes.exit();
         self.body.scopes.exit();

@@ -35,7 +35,31 @@ fn a_number_is_neither_function_nor_struct() {
 fn f() -> i32 { let x = 3; x(0) }
 //                         ^ error: `i32` can be neither called nor indexed
 fn g() -> i32 { let x = 2.5; x.value }
-//                           ^ error: `f64` is not a struct
+//                           ^ error: `f64` has no fields
+",
+    );
+}
+
+#[test]
+fn a_lambda_without_body_gives_unit() {
+    check_labels(
+        "
+struct S { run: fn(i32) -> i32 }
+fn f() -> S { S { run: |y| } }
+//                     ^^^ error: expected `i32`, found `()`
+",
+    );
+}
+
+#[test]
+fn nested_functions_are_not_exported() {
+    check_labels(
+        "
+fn f() -> () {
+    extern fn g() -> () {}
+//            ^ error: nested function `g` cannot be exported
+    g()
+}
 ",
     );
 }
