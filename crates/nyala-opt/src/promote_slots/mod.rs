@@ -18,7 +18,7 @@
 //! is handed a member, to return to. Nothing outside the region accesses the variable.
 //! So the value at the mention is right if no member of the region runs between the
 //! call and the member's entry, and if the member is entered at most once. Both hold
-//! if ([`region`] checks all of it)
+//! if (`region` checks all of it)
 //!
 //! * it is the only member that is handed over, and members are handed to nothing
 //!   inside the region, so that whoever may run a member got it at this mention;
@@ -30,7 +30,7 @@
 //! Bodies of `parallel`, `vectorize` and kernels take a continuation to go on
 //! with, so their parameters hold functions, and what they access stays in memory.
 //!
-//! Where to look next: [`region`] decides which slots are promoted.
+//! Where to look next: `region` decides which slots are promoted.
 
 mod region;
 
