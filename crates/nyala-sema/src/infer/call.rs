@@ -48,7 +48,10 @@ impl<'a> Checker<'a> {
                 self.call_fn(callee, args, is_forced, span, hint)
             }
             TyKind::Infer(_) if !self.is_number(ty) => self.call_unknown(callee, args, is_forced, span),
-            TyKind::Error | TyKind::Never => {
+            kind @ (TyKind::Error | TyKind::Never) => {
+                if kind == TyKind::Never {
+                    self.report(Error::Unreachable { span, jump: callee.span });
+                }
                 for arg in args {
                     self.infer_expr(arg, None);
                 }

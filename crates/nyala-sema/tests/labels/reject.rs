@@ -52,6 +52,16 @@ fn f() -> S { S { run: |y| } }
 }
 
 #[test]
+fn what_a_jump_gives_is_not_called() {
+    check_labels(
+        "
+fn f() -> i32 { return(1)(2) }
+//              ^^^^^^^^^^^^ error: this code is never reached
+",
+    );
+}
+
+#[test]
 fn nested_functions_are_not_exported() {
     check_labels(
         "
