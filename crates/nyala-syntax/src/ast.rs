@@ -23,6 +23,10 @@ pub use exprs::*;
 /// skips it, so no later stage meets a deeper tree.
 pub const MAX_DEPTH: usize = 256;
 
+/// How many `else if` may follow each other. No program needs a tenth of them; the parser
+/// reports and skips the rest, so that their cost has a bound.
+pub const MAX_ELSE_IFS: usize = 250_000;
+
 /// One parsed source file.
 #[derive(Clone, Debug)]
 pub struct File {

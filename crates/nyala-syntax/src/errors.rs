@@ -6,7 +6,7 @@
 
 use nyala_span::{Code, Diagnostic, Span};
 
-use crate::ast::MAX_DEPTH;
+use crate::ast::{MAX_DEPTH, MAX_ELSE_IFS};
 use crate::lexer::MAX_WORD;
 
 /// How many errors are reported in one file. Text with more is no program, and the
@@ -39,6 +39,7 @@ pub(crate) enum SyntaxError {
     Unclosed { opener: Span, text: &'static str, stopped_at: Option<Span>, by_indent: Option<Span> },
     StrayCloser { at: Span, text: &'static str, opener: Option<(Span, &'static str)> },
     TooDeep { at: Span },
+    TooManyElseIfs { at: Span },
     ItemAsExpr { at: Span, keyword: &'static str },
     ModuleLet { at: Span },
     ChainedAssign { at: Span, first: Span },
@@ -143,6 +144,8 @@ impl SyntaxError {
             // ---- Parsing, something is in the wrong place: E01xx ----
             SyntaxError::TooDeep { at } => error("E0108", at, "this is nested too deeply")
                 .with_note(format!("at most {MAX_DEPTH} constructs may lie inside each other")),
+            SyntaxError::TooManyElseIfs { at } => error("E0132", at, "too many `else if` follow each other")
+                .with_note(format!("at most {MAX_ELSE_IFS} may; a `match` or a table says this better")),
             SyntaxError::ItemAsExpr { at, keyword } => {
                 error("E0109", at, format!("expected an expression, found a `{keyword}` item"))
                     .with_note("define it as a statement of its own and use its name here")

@@ -1,7 +1,7 @@
 //! Blocks, statements, and the expressions that end a statement by themselves.
 
 use super::Parser;
-use crate::ast::{Block, Cond, Expr, ExprKind, ForExpr, IfArm, MatchArm, Pat, Stmt, UnaryOp};
+use crate::ast::{Block, Cond, Expr, ExprKind, ForExpr, IfArm, MAX_ELSE_IFS, MatchArm, Pat, Stmt, UnaryOp};
 use crate::errors::SyntaxError;
 use crate::token::TokenKind;
 
@@ -162,6 +162,10 @@ impl Parser<'_> {
         while self.eat(TokenKind::Else) {
             if !self.eat(TokenKind::If) {
                 return ExprKind::If { arms, else_block: Some(self.block()) };
+            }
+            if arms.len() > MAX_ELSE_IFS {
+                self.too_many_else_ifs();
+                break;
             }
             arms.push(IfArm { cond: self.cond(), block: self.block() });
         }

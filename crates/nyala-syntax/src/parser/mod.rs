@@ -427,6 +427,16 @@ impl<'a> Parser<'a> {
             self.reported_depth = true;
             self.push_error(SyntaxError::TooDeep { at: self.span() });
         }
+        self.skip_group();
+    }
+
+    fn too_many_else_ifs(&mut self) {
+        self.push_error(SyntaxError::TooManyElseIfs { at: self.span() });
+        self.skip_group();
+    }
+
+    /// Skips the rest of the statement or of what is in brackets.
+    fn skip_group(&mut self) {
         while !self.kind().is_closer() && !matches!(self.kind(), TokenKind::Eof | TokenKind::Semi) {
             self.skip_token_or_group();
         }
