@@ -25,6 +25,7 @@ pub mod free;
 pub mod layout;
 pub mod node;
 pub mod rebuild;
+mod table;
 pub mod text;
 pub mod types;
 pub mod verify;

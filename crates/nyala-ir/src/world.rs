@@ -27,7 +27,6 @@ mod intern;
 use std::cell::RefCell;
 
 use cranelift_entity::{EntityRef, PrimaryMap};
-use hashbrown::HashTable;
 use nyala_span::{Name, Span};
 use rustc_hash::FxHashMap;
 
@@ -36,6 +35,7 @@ use crate::free::{Free, MadeOf};
 use crate::node::{
     AsmData, AsmId, Body, Cont, ContData, Def, DefList, Global, GlobalData, Intrinsic, Linkage, Node,
 };
+use crate::table::Table;
 use crate::types::{Ty, Types};
 
 /// All nodes of one program.
@@ -47,7 +47,7 @@ pub struct World {
     pub span: Span,
     nodes: PrimaryMap<Def, NodeData>,
     pool: Vec<Def>,
-    interned: HashTable<intern::Interned>,
+    interned: Table<Def>,
     conts: PrimaryMap<Cont, ContData>,
     globals: PrimaryMap<Global, GlobalData>,
     constants: FxHashMap<Def, Def>,
@@ -87,7 +87,7 @@ impl World {
             span: Span::NONE,
             nodes: PrimaryMap::new(),
             pool: vec![],
-            interned: HashTable::new(),
+            interned: Table::new(),
             conts: PrimaryMap::new(),
             globals: PrimaryMap::new(),
             constants: FxHashMap::default(),

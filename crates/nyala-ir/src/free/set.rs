@@ -8,13 +8,11 @@
 //! highest bit tells continuations from parameters, so the two kinds are two sides of a
 //! trie and taken apart at no cost.
 
-use std::hash::{Hash, Hasher};
-
 use cranelift_entity::EntityRef;
-use hashbrown::HashTable;
-use rustc_hash::FxHasher;
+use cranelift_entity::packed_option::ReservedValue;
 
 use crate::node::Def;
+use crate::table::{Table, table_hash};
 
 /// A set of nodes in a `Sets`; equal sets are equal.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
@@ -35,6 +33,16 @@ impl Set {
 
     pub(super) fn from_index(index: u32) -> Set {
         Set(index)
+    }
+}
+
+impl ReservedValue for Set {
+    fn reserved_value() -> Set {
+        Set(u32::MAX)
+    }
+
+    fn is_reserved_value(&self) -> bool {
+        self.0 == u32::MAX
     }
 }
 
@@ -97,7 +105,7 @@ const CACHE_SIZE: usize = 1 << 12;
 pub(super) struct Sets {
     /// Number 0 stands for the empty set and is never looked at.
     tries: Vec<Trie>,
-    interned: HashTable<u32>,
+    interned: Table<Set>,
     /// Unions that were asked for lately.
     unions: Vec<(Set, Set, Set)>,
 }
@@ -105,7 +113,7 @@ pub(super) struct Sets {
 impl Sets {
     pub fn new() -> Sets {
         let unused = Trie { key: 0, bit: 0, content: 0 };
-        Sets { tries: vec![unused], interned: HashTable::new(), unions: vec![Default::default(); CACHE_SIZE] }
+        Sets { tries: vec![unused], interned: Table::new(), unions: vec![Default::default(); CACHE_SIZE] }
     }
 
     fn trie(&self, set: Set) -> Trie {
@@ -113,19 +121,15 @@ impl Sets {
     }
 
     fn intern(&mut self, trie: Trie) -> Set {
-        let hash = |trie: &Trie| {
-            let mut hasher = FxHasher::default();
-            trie.hash(&mut hasher);
-            hasher.finish()
-        };
+        let hash = table_hash(&trie);
         let Sets { tries, interned, .. } = self;
-        if let Some(&set) = interned.find(hash(&trie), |&set| tries[set as usize] == trie) {
-            return Set(set);
+        if let Some(set) = interned.find(hash, |set| tries[set.0 as usize] == trie) {
+            return set;
         }
-        let set = u32::try_from(tries.len()).expect("fewer than 2^32 sets fit in memory");
+        let set = Set(u32::try_from(tries.len()).expect("fewer than 2^32 sets fit in memory"));
         tries.push(trie);
-        interned.insert_unique(hash(&trie), set, |&set| hash(&tries[set as usize]));
-        Set(set)
+        interned.insert(hash, set);
+        set
     }
 
     pub fn singleton(&mut self, element: Element) -> Set {

@@ -1,6 +1,6 @@
 //! Hash-consing: nodes are found by content and type.
 
-use std::hash::{Hash, Hasher};
+use std::hash::Hash;
 
 use cranelift_entity::EntityRef;
 use rustc_hash::FxHasher;
@@ -8,36 +8,20 @@ use rustc_hash::FxHasher;
 use super::{NodeData, World, for_each_operand};
 use crate::free::{self, MadeOf};
 use crate::node::{ArithFlags, Def, DefList, Node};
+use crate::table;
 use crate::types::Ty;
-
-/// An entry of the table: a node and the hash of its content. With the hash
-/// beside it, neither growing the table nor most comparisons touch the node.
-#[derive(Clone, Copy)]
-pub(super) struct Interned {
-    hash: u32,
-    def: Def,
-}
-
-/// All bits of the table's hash depend on those that are kept.
-fn spread(hash: u32) -> u64 {
-    u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
 
 impl World {
     /// The node with this content; an old one if there is one.
     pub(crate) fn intern(&mut self, node: Node, ty: Ty) -> Def {
         let hash = hash_node(&self.pool, node, ty);
-        let same = |entry: &Interned| {
-            entry.hash == hash
-                && self.nodes[entry.def].ty == ty
-                && self.same(self.nodes[entry.def].node, node)
-        };
-        if let Some(entry) = self.interned.find(spread(hash), same) {
-            return entry.def;
+        let same = |def: Def| self.nodes[def].ty == ty && self.same(self.nodes[def].node, node);
+        if let Some(def) = self.interned.find(hash, same) {
+            return def;
         }
         let made_of = self.operation_made_of(node);
         let def = self.nodes.push(NodeData { node, ty, made_of, span: self.span });
-        self.interned.insert_unique(spread(hash), Interned { hash, def }, |entry| spread(entry.hash));
+        self.interned.insert(hash, def);
         def
     }
 
@@ -141,6 +125,5 @@ fn hash_node(pool: &[Def], node: Node, ty: Ty) -> u32 {
     if let Node::Aggregate(list) | Node::Math { args: list, .. } | Node::Asm { args: list, .. } = node {
         list.of(pool).hash(&mut hasher);
     }
-    let hash = hasher.finish();
-    (hash ^ hash >> 32) as u32
+    table::finish(hasher)
 }
