@@ -48,6 +48,8 @@ impl MadeOf {
 #[derive(Clone)]
 pub(crate) struct Free {
     sets: Sets,
+    /// What nodes are made of, as far as somebody has asked.
+    made_of: SecondaryMap<Def, Option<MadeOf>>,
     solutions: SecondaryMap<Cont, Option<Set>>,
     /// For each continuation, those whose solution was computed from its own.
     dependents: SecondaryMap<Cont, Vec<Cont>>,
@@ -55,21 +57,12 @@ pub(crate) struct Free {
 
 impl Free {
     pub fn new() -> Free {
-        Free { sets: Sets::new(), solutions: SecondaryMap::new(), dependents: SecondaryMap::new() }
-    }
-
-    /// A parameter or continuation mentions itself.
-    pub fn made_of_itself(&mut self, def: Def, is_cont: bool) -> MadeOf {
-        MadeOf::new(self.sets.singleton(Element::new(def, is_cont)), is_cont)
-    }
-
-    pub fn made_of_nothing() -> MadeOf {
-        MadeOf::new(Set::EMPTY, true)
-    }
-
-    /// Starts to mix what an operation is made of; see [`is_transparent`].
-    pub fn mix(&mut self, transparent: bool) -> Mix<'_> {
-        Mix { sets: &mut self.sets, mentions: Set::EMPTY, constant: transparent }
+        Free {
+            sets: Sets::new(),
+            made_of: SecondaryMap::new(),
+            solutions: SecondaryMap::new(),
+            dependents: SecondaryMap::new(),
+        }
     }
 
     /// Forgets what depends on the body or filter of `cont`.
@@ -83,27 +76,31 @@ impl Free {
     }
 }
 
-/// What an operation is made of, as far as its operands were added.
-pub(crate) struct Mix<'a> {
-    sets: &'a mut Sets,
-    mentions: Set,
-    constant: bool,
-}
-
-impl Mix<'_> {
-    pub fn add(&mut self, operand: MadeOf) {
-        self.mentions = self.sets.union(self.mentions, operand.mentions());
-        self.constant &= operand.is_constant();
-    }
-
-    pub fn finish(self) -> MadeOf {
-        MadeOf::new(self.mentions, self.constant)
+impl Free {
+    /// What `def` is made of, if that is known for all its operands.
+    fn mix(&mut self, world: &World, def: Def) -> Option<MadeOf> {
+        let node = world.node(def);
+        match node {
+            Node::Param { .. } | Node::Cont(_) => {
+                let is_cont = matches!(node, Node::Cont(_));
+                return Some(MadeOf::new(self.sets.singleton(Element::new(def, is_cont)), is_cont));
+            }
+            Node::Global(_) => return Some(MadeOf::new(Set::EMPTY, true)),
+            _ => {}
+        }
+        let mut mix = Some((Set::EMPTY, is_transparent(world, node)));
+        world.for_each_operand(def, |operand| {
+            mix = mix.zip(self.made_of[operand]).map(|((mentions, constant), operand)| {
+                (self.sets.union(mentions, operand.mentions()), constant & operand.is_constant())
+            });
+        });
+        mix.map(|(mentions, constant)| MadeOf::new(mentions, constant))
     }
 }
 
 /// Whether an operation is constant when its operands are. Others that have
 /// constant operands were not folded, because they would fail or must not be.
-pub(crate) fn is_transparent(world: &World, node: Node) -> bool {
+fn is_transparent(world: &World, node: Node) -> bool {
     match node {
         Node::Lit(_) | Node::Undef | Node::SizeOf(_) | Node::AlignOf(_) => true,
         Node::Aggregate(_) | Node::Insert { .. } | Node::Variant { .. } => true,
@@ -116,10 +113,38 @@ pub(crate) fn is_transparent(world: &World, node: Node) -> bool {
 // ---- Questions --------------------------------------------------------------------
 
 impl World {
+    /// What `def` is made of. Found when first asked for, for all that it uses too:
+    /// most programs are built without anybody asking.
+    fn made_of(&self, def: Def) -> MadeOf {
+        let free = &mut *self.free.borrow_mut();
+        if let Some(made_of) = free.made_of[def] {
+            return made_of;
+        }
+        let mut stack = vec![def];
+        while let Some(&next) = stack.last() {
+            match free.made_of[next].or_else(|| free.mix(self, next)) {
+                Some(made_of) => {
+                    free.made_of[next] = Some(made_of);
+                    stack.pop();
+                    if next == def {
+                        return made_of;
+                    }
+                }
+                None => self.for_each_operand(next, |operand| {
+                    if free.made_of[operand].is_none() {
+                        stack.push(operand);
+                    }
+                }),
+            }
+        }
+        unreachable!("the loop ends with `def`, which is at the bottom of the stack")
+    }
+
     /// The parameters and continuations that `def` reaches through operations
     /// alone: parameters, then continuations, oldest first. Both reach themselves.
     pub fn mentions(&self, def: Def) -> Vec<Def> {
-        self.free.borrow().sets.elements(self.made_of(def).mentions())
+        let mentions = self.made_of(def).mentions();
+        self.free.borrow().sets.elements(mentions)
     }
 
     /// Whether `def` reaches the parameter or continuation `other` through operations alone.
@@ -129,7 +154,8 @@ impl World {
 
     /// The parameters that `def` depends on, also through the bodies of continuations.
     pub fn free_set(&self, def: Def) -> Set {
-        let (params, conts) = self.free.borrow().sets.by_kind(self.made_of(def).mentions());
+        let mentions = self.made_of(def).mentions();
+        let (params, conts) = self.free.borrow().sets.by_kind(mentions);
         let mut free = params;
         for cont in self.set_elements(conts) {
             let cont = self.as_cont(cont).expect("this side holds continuations");
@@ -230,11 +256,11 @@ impl<'w> Solver<'w> {
 
     fn equation(&self, cont: Cont) -> Equation {
         let data = self.world.cont(cont);
-        let free = &mut *self.world.free.borrow_mut();
         let body = data.body.iter().flat_map(|body| std::iter::once(&body.callee).chain(&body.args));
-        let mentions = body
-            .chain(&data.filter)
-            .fold(Set::EMPTY, |all, &def| free.sets.union(all, self.world.made_of(def).mentions()));
+        let mentions: Vec<Set> =
+            body.chain(&data.filter).map(|&def| self.world.made_of(def).mentions()).collect();
+        let free = &mut *self.world.free.borrow_mut();
+        let mentions = mentions.into_iter().fold(Set::EMPTY, |all, one| free.sets.union(all, one));
         let (local, conts) = free.sets.by_kind(mentions);
         let conts = free.sets.elements(conts);
         let mentioned = conts.into_iter().filter_map(|def| self.world.as_cont(def)).collect();

@@ -31,7 +31,7 @@ use nyala_span::{Name, Span};
 use rustc_hash::FxHashMap;
 
 use crate::fold;
-use crate::free::{Free, MadeOf};
+use crate::free::Free;
 use crate::node::{
     AsmData, AsmId, Body, Cont, ContData, Def, DefList, Global, GlobalData, Intrinsic, Linkage, Node,
 };
@@ -67,7 +67,6 @@ pub struct World {
 struct NodeData {
     node: Node,
     ty: Ty,
-    made_of: MadeOf,
     span: Span,
 }
 
@@ -133,10 +132,6 @@ impl World {
     /// The type of `def`.
     pub fn ty(&self, def: Def) -> Ty {
         self.nodes[def].ty
-    }
-
-    pub(crate) fn made_of(&self, def: Def) -> MadeOf {
-        self.nodes[def].made_of
     }
 
     /// Where `def` stands in the source.
@@ -321,11 +316,9 @@ impl World {
         })
     }
 
-    /// A new node that is no operation: it mentions itself.
+    /// A new node that is no operation.
     fn push_self(&mut self, node: Node, ty: Ty, span: Span) -> Def {
-        let is_cont = matches!(node, Node::Cont(_));
-        let made_of = self.free.get_mut().made_of_itself(self.nodes.next_key(), is_cont);
-        self.nodes.push(NodeData { node, ty, made_of, span })
+        self.nodes.push(NodeData { node, ty, span })
     }
 
     /// Adds a parameter at the end, changing the continuation's type. Only for a
@@ -459,8 +452,7 @@ impl World {
         let global = Global::new(self.globals.len());
         let ptr = self.types.ptr(ty, 0);
         let span = self.span;
-        let made_of = Free::made_of_nothing();
-        let def = self.nodes.push(NodeData { node: Node::Global(global), ty: ptr, made_of, span });
+        let def = self.nodes.push(NodeData { node: Node::Global(global), ty: ptr, span });
         let linkage = Linkage::Internal;
         self.globals.push(GlobalData { name: name.into(), span, ty, is_mut, init, def, linkage });
         def

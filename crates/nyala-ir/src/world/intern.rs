@@ -5,8 +5,7 @@ use std::hash::Hash;
 use cranelift_entity::EntityRef;
 use rustc_hash::FxHasher;
 
-use super::{NodeData, World, for_each_operand};
-use crate::free::{self, MadeOf};
+use super::{NodeData, World};
 use crate::node::{ArithFlags, Def, DefList, Node};
 use crate::table;
 use crate::types::Ty;
@@ -19,19 +18,9 @@ impl World {
         if let Some(def) = self.interned.find(hash, same) {
             return def;
         }
-        let made_of = self.operation_made_of(node);
-        let def = self.nodes.push(NodeData { node, ty, made_of, span: self.span });
+        let def = self.nodes.push(NodeData { node, ty, span: self.span });
         self.interned.insert(hash, def);
         def
-    }
-
-    /// What a new operation is made of.
-    fn operation_made_of(&mut self, node: Node) -> MadeOf {
-        let transparent = free::is_transparent(self, node);
-        let World { nodes, pool, free, .. } = self;
-        let mut mix = free.get_mut().mix(transparent);
-        for_each_operand(pool, node, |operand| mix.add(nodes[operand].made_of));
-        mix.finish()
     }
 
     /// As [`World::intern`], for a node with a list of operands.
