@@ -1,8 +1,8 @@
 //! Free variables, cheap to ask for.
 //!
-//! Each node carries the set of parameters and continuations that it reaches
-//! through operations alone (its *mentions*), made when the node is made from
-//! those of its operands. Sets are shared; see `set`.
+//! Each node has a set of parameters and continuations that it reaches through
+//! operations alone (its *mentions*), made from those of its operands when somebody
+//! first asks, and kept. Sets are shared; see `set`.
 //!
 //! A continuation's free parameters are those that its body and filter mention, and
 //! those free in the continuations they mention, less its own: the least solution
