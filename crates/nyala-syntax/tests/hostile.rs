@@ -5,6 +5,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use nyala_span::SourceMap;
+use nyala_syntax::ast::MAX_ELSE_IFS;
 
 /// How a shape of a given size is written.
 struct Shape {
@@ -107,7 +108,7 @@ const SHAPES: &[Shape] = &[
     flat("sum", |n| around("x + ", "x", "", n)),
     flat("sum of products", |n| around("x * x + ", "x", "", n)),
     flat("comparisons", |n| around("x < ", "x", "", n)),
-    flat("else if", |n| around("if x { y } else ", "{}", "", n)),
+    flat("else if", |n| around("if x { y } else ", "{}", "", n.min(MAX_ELSE_IFS))),
     flat("statements", |n| around("f(x);", "", "", n)),
     flat("stray semicolons", |n| around(";", "", "", n)),
     flat("array elements", |n| format!("static x = [{}];", "1, ".repeat(n))),
@@ -162,6 +163,16 @@ fn check_all(n: usize) {
         .expect("a thread starts")
         .join()
         .expect("no shape panics");
+}
+
+#[test]
+fn too_many_else_ifs_are_reported_once() {
+    let mut map = SourceMap::default();
+    let text = around("if x { y } else ", "{}", "", MAX_ELSE_IFS + 10);
+    let id = map.add("else if", text).expect("test texts are far below the limit");
+    let codes: Vec<&str> =
+        nyala_syntax::parse(map.file(id)).errors.iter().map(|error| error.code.0).collect();
+    assert_eq!(codes, ["E0132"]);
 }
 
 #[test]
