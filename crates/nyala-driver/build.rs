@@ -1,5 +1,5 @@
-//! Lists the texts that are built into the compiler: the prelude's sources and
-//! the book's entries for diagnostics. Adding a file to either folder is enough.
+//! Lists the texts that are built into the compiler: the sources of every edition of the
+//! prelude and the book's entries for diagnostics. Adding a file to a folder is enough.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,10 @@ use std::{env, fs, io};
 fn main() -> io::Result<()> {
     let root = Path::new(&env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../..");
     let mut list = String::new();
-    embed(&mut list, "PRELUDE", &root.join("lib/default"), "impala")?;
+    for edition in ["default", "2018", "2019", "artic"] {
+        let name = format!("EDITION_{}", edition.to_uppercase());
+        embed(&mut list, &name, &root.join("lib").join(edition), "impala")?;
+    }
     embed(&mut list, "DIAGNOSTICS", &root.join("docs/src/diagnostics"), "md")?;
     let out_dir = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     fs::write(out_dir.join("embedded.rs"), list)

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use nyala_driver::{Options, Report, Session, pipeline};
+use nyala_driver::{Options, Prelude, Report, Session, pipeline};
 use nyala_tests::clock::Clock;
 
 /// How many times the repeated part of a shape is written.
@@ -153,7 +153,7 @@ fn main() -> ExitCode {
 fn try_sizes(shape: &Shape) -> Result<(), Failed> {
     for size in SIZES {
         let clock = Clock::start();
-        let mut session = Session::new(Options { prelude: false, ..Options::default() });
+        let mut session = Session::new(Options { prelude: Prelude::Absent, ..Options::default() });
         session.add_text("hostile.impala", shape.text(size));
         pipeline::check(&mut session);
         answer(&mut session, size, &clock)?;

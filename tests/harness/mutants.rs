@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use nyala_driver::{Options, Report, Session, pipeline};
+use nyala_driver::{Options, Prelude, Report, Session, pipeline};
 use nyala_tests::files;
 use nyala_tests::mutate::Corpus;
 use nyala_tests::random::Random;
@@ -51,7 +51,7 @@ fn try_part(programs: &[String], part: u64) -> Result<(), Failed> {
 }
 
 fn check(text: &str) {
-    let mut session = Session::new(Options { prelude: false, ..Options::default() });
+    let mut session = Session::new(Options { prelude: Prelude::Absent, ..Options::default() });
     session.add_text("mutant.impala", text);
     pipeline::check(&mut session);
     let report = Report::new(std::mem::take(&mut session.diagnostics));

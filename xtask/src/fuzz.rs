@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand};
-use nyala_driver::{Options, Report, Session, pipeline};
+use nyala_driver::{Options, Prelude, Report, Session, pipeline};
 use nyala_interp::Io;
 use nyala_ir::text;
 use nyala_tests::mutate::Corpus;
@@ -43,7 +43,7 @@ type Action = fn(input: &Input) -> Result<bool, String>;
 struct Input {
     text: String,
     /// With the whole prelude, or a short one.
-    prelude: bool,
+    prelude: Prelude,
 }
 
 #[derive(Args)]
@@ -94,7 +94,7 @@ pub fn run(target: FuzzTarget) -> anyhow::Result<()> {
         let case = args.first + n_cases;
         let input = Input {
             text: corpus.input(&mut Random::new(args.seed, case)),
-            prelude: case.is_multiple_of(PRELUDE_EVERY),
+            prelude: if case.is_multiple_of(PRELUDE_EVERY) { Prelude::AsWritten } else { Prelude::Absent },
         };
         match try_input(action, &input) {
             Ok(is_clean) => n_clean += u64::from(is_clean),
@@ -132,7 +132,7 @@ fn try_input(action: Action, input: &Input) -> Result<bool, String> {
 fn session_for(input: &Input) -> Session {
     let mut session = Session::new(Options { prelude: input.prelude, ..Options::default() });
     session.add_text("fuzz.impala", input.text.as_str());
-    if !input.prelude {
+    if input.prelude == Prelude::Absent {
         session.add_text("prelude.impala", SHORT_PRELUDE);
     }
     session

@@ -1,4 +1,4 @@
-//! Texts built into the compiler: the prelude and the entries of `--explain`.
+//! Texts built into the compiler: the editions of the prelude and the entries of `--explain`.
 //!
 //! The build script lists the files; see `build.rs`.
 
@@ -13,9 +13,4 @@ pub fn explain(code: &str) -> Option<&'static str> {
 /// The codes that [`explain`] knows, sorted.
 pub fn explained_codes() -> impl Iterator<Item = &'static str> {
     DIAGNOSTICS.iter().map(|&(name, _)| name).filter(|name| *name != "README")
-}
-
-/// The sources of the prelude: the name for diagnostics, and the text.
-pub(crate) fn prelude() -> impl Iterator<Item = (String, &'static str)> {
-    PRELUDE.iter().map(|&(stem, text)| (format!("<prelude>/{stem}.impala"), text))
 }

@@ -1,4 +1,4 @@
-//! What can be wrong with the files of a program, before anything looks inside.
+//! What can be wrong with the files of a program, before they are parsed.
 
 use std::fmt;
 use std::io;
@@ -55,6 +55,43 @@ impl From<io::Error> for FileError {
             io::ErrorKind::NotFound => FileError::Missing,
             io::ErrorKind::IsADirectory => FileError::Directory,
             _ => FileError::Unreadable(reason),
+        }
+    }
+}
+
+/// What is wrong with the editions that files ask for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum EditionError {
+    /// There is no such edition.
+    Unknown {
+        /// Where it is asked for.
+        span: Span,
+        /// What it is called there.
+        name: String,
+    },
+    /// Two files ask for different ones.
+    Several {
+        /// The place in the later file.
+        span: Span,
+        /// The place in the earlier one.
+        other: Span,
+    },
+}
+
+impl EditionError {
+    /// The report for the user.
+    pub(crate) fn into_diagnostic(self) -> Diagnostic {
+        match self {
+            EditionError::Unknown { span, name } => {
+                Diagnostic::error(Code("E0025"), span, format!("there is no edition `{name}`"))
+                    .with_note("the editions are `impala` (the default), `artic`, `2018` and `2019`")
+            }
+            EditionError::Several { span, other } => {
+                let message = "the files of the program ask for different editions";
+                Diagnostic::error(Code("E0026"), span, message)
+                    .with_secondary(other, "another edition is asked for here")
+                    .with_note("a program has one prelude; `--edition` decides which, whatever files ask for")
+            }
         }
     }
 }

@@ -6,9 +6,11 @@
 //! * [`pipeline`]: how far a program is taken;
 //! * [`native`]: compiled programs, run in memory;
 //! * [`render`]: what was reported, as text for people or as JSON;
+//! * [`edition`]: the generations of the prelude;
 //! * [`embedded`]: texts built into the compiler;
 //! * [`errors`]: what can be wrong with files.
 
+pub mod edition;
 pub mod embedded;
 pub mod errors;
 pub mod native;
@@ -18,6 +20,7 @@ pub mod session;
 
 pub use nyala_syntax::ast::Dialect;
 
+pub use edition::{Edition, Prelude};
 pub use embedded::{explain, explained_codes};
 pub use render::Report;
 pub use session::{Options, Session};

@@ -7,38 +7,41 @@ use nyala_interp::Io;
 use nyala_ir::World;
 use nyala_sema::CheckFile;
 use nyala_sema::tree::Program;
+use nyala_span::FileId;
 use nyala_syntax::{Parse, ParseOptions, ast};
 
 use crate::session::Session;
 
-/// Parses all files of the session.
-fn parse(session: &mut Session) -> Option<Vec<ast::File>> {
+/// Parses all files of the session, the prelude's first.
+fn parse(session: &mut Session) -> Option<Vec<(FileId, ast::File)>> {
+    session.add_prelude();
     if session.has_errors() {
         return None;
     }
+    let (prelude, program): (Vec<_>, Vec<_>) =
+        session.sources.files().partition(|&(id, _)| session.is_prelude(id));
     let mut trees = Vec::new();
-    for (id, file) in session.sources.files() {
+    for (id, file) in prelude.into_iter().chain(program) {
         let dialect = session.options.dialect.filter(|_| !session.is_prelude(id));
         let Parse { file, errors } = nyala_syntax::parse_with(file, ParseOptions { dialect });
-        trees.push(file);
+        trees.push((id, file));
         session.diagnostics.extend(errors);
     }
     (!session.has_errors()).then_some(trees)
 }
 
-/// Writes the one file of the session in canonical form.
+/// Writes the one file of a session without prelude in canonical form.
 pub fn format(session: &mut Session) -> Option<String> {
     let trees = parse(session)?;
-    let (_, file) = session.sources.files().next()?;
-    Some(nyala_syntax::format(trees.first()?, file))
+    let (id, tree) = trees.first()?;
+    Some(nyala_syntax::format(tree, session.sources.file(*id)))
 }
 
 /// Checks the program: names, types, and all else that is wrong before it runs.
 pub fn check(session: &mut Session) -> Option<Program> {
     let trees = parse(session)?;
-    let ids = session.sources.files().map(|(id, _)| id);
     let files: Vec<CheckFile<'_>> =
-        ids.zip(&trees).map(|(id, ast)| CheckFile { ast, is_prelude: session.is_prelude(id) }).collect();
+        trees.iter().map(|(id, ast)| CheckFile { ast, is_prelude: session.is_prelude(*id) }).collect();
     let checked = nyala_sema::check(&files);
     session.diagnostics.extend(checked.diagnostics);
     (!session.has_errors()).then_some(checked.program)

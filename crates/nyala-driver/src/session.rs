@@ -2,13 +2,14 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::path::Path;
 
 use nyala_lower::LowerOptions;
 use nyala_span::{Diagnostic, FileId, SourceMap};
 use nyala_syntax::ast::Dialect;
 
-use crate::embedded;
+use crate::edition::{Edition, Prelude};
 use crate::errors::FileError;
 
 /// The largest source file that is read. What is larger is reported, so that a
@@ -16,20 +17,14 @@ use crate::errors::FileError;
 pub const MAX_SOURCE_BYTES: u64 = 128 << 20;
 
 /// What the user chose.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The dialect of every file of the program; found out per file when absent.
     pub dialect: Option<Dialect>,
-    /// Whether the prelude is part of the program.
-    pub prelude: bool,
+    /// The prelude that is part of the program.
+    pub prelude: Prelude,
     /// What operators mean.
     pub lower: LowerOptions,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options { dialect: None, prelude: true, lower: LowerOptions::default() }
-    }
 }
 
 /// One compilation.
@@ -42,25 +37,17 @@ impl Default for Options {
 pub struct Session {
     /// What the user chose.
     pub options: Options,
-    /// The files: first the prelude, then the program's.
+    /// The files: the program's, and the prelude's once a pipeline has started.
     pub sources: SourceMap,
     /// What was reported so far.
     pub diagnostics: Vec<Diagnostic>,
-    n_prelude_files: u32,
+    prelude_files: Range<u32>,
 }
 
 impl Session {
-    /// A session with the prelude loaded if `options` ask for it.
+    /// A session without files.
     pub fn new(options: Options) -> Session {
-        let mut session =
-            Session { options, sources: SourceMap::default(), diagnostics: vec![], n_prelude_files: 0 };
-        if session.options.prelude {
-            for (name, text) in embedded::prelude() {
-                session.add_text(name, text);
-                session.n_prelude_files += 1;
-            }
-        }
-        session
+        Session { options, sources: SourceMap::default(), diagnostics: vec![], prelude_files: 0..0 }
     }
 
     /// Reads the file at `path`, or standard input if that is `-`. What cannot
@@ -85,9 +72,34 @@ impl Session {
         }
     }
 
+    /// Adds the prelude, unless it is there or not wanted. After all files of the
+    /// program are there, since they may choose it.
+    pub(crate) fn add_prelude(&mut self) {
+        if !self.prelude_files.is_empty() {
+            return;
+        }
+        let edition = match self.options.prelude {
+            Prelude::Absent => return,
+            Prelude::Edition(edition) => edition,
+            Prelude::AsWritten => match Edition::asked_for(self.sources.files().map(|(_, file)| file)) {
+                Ok(edition) => edition.unwrap_or_default(),
+                Err(error) => return self.diagnostics.push(error.into_diagnostic()),
+            },
+        };
+        let first = self.n_files();
+        for (name, text) in edition.sources() {
+            self.add_text(name, text);
+        }
+        self.prelude_files = first..self.n_files();
+    }
+
+    fn n_files(&self) -> u32 {
+        self.sources.files().last().map_or(0, |(id, _)| id.0 + 1)
+    }
+
     /// Whether a file belongs to the prelude.
     pub fn is_prelude(&self, file: FileId) -> bool {
-        file.0 < self.n_prelude_files
+        self.prelude_files.contains(&file.0)
     }
 
     /// Whether the program is rejected because of something reported so far.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
-use nyala_driver::{Dialect, Options, Session};
+use nyala_driver::{Dialect, Edition, Options, Prelude, Session};
 
 use crate::commands::{build, check, fmt, interp, ir, run};
 
@@ -47,8 +47,12 @@ pub struct ReadingArgs {
     /// The dialect of all files [default: found out for each file]
     #[arg(long, value_name = "DIALECT")]
     pub dialect: Option<DialectArg>,
+    /// The generation of the prelude that the program was written against [default: what a
+    /// first line `// edition: ..` says, else impala]
+    #[arg(long, value_name = "EDITION")]
+    pub edition: Option<EditionArg>,
     /// Leave the prelude (loops, memory, printing, math, ..) out of the program
-    #[arg(long)]
+    #[arg(long, conflicts_with = "edition")]
     pub no_prelude: bool,
 }
 
@@ -97,6 +101,32 @@ pub enum DialectArg {
     Artic,
 }
 
+/// The generations of the prelude, as arguments.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum EditionArg {
+    /// What new programs are written against
+    Impala,
+    /// Generators take their body first, as in Artic
+    Artic,
+    /// As programs of 2018 know it
+    #[value(name = "2018")]
+    E2018,
+    /// As programs of 2019 know it
+    #[value(name = "2019")]
+    E2019,
+}
+
+impl From<EditionArg> for Edition {
+    fn from(edition: EditionArg) -> Edition {
+        match edition {
+            EditionArg::Impala => Edition::Default,
+            EditionArg::Artic => Edition::Artic,
+            EditionArg::E2018 => Edition::E2018,
+            EditionArg::E2019 => Edition::E2019,
+        }
+    }
+}
+
 /// How diagnostics are written.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum MessageFormat {
@@ -133,6 +163,11 @@ impl ReadingArgs {
             DialectArg::Impala => Dialect::Impala,
             DialectArg::Artic => Dialect::Artic,
         });
-        Options { dialect, prelude: !self.no_prelude, ..Options::default() }
+        let prelude = match self.edition {
+            _ if self.no_prelude => Prelude::Absent,
+            None => Prelude::AsWritten,
+            Some(edition) => Prelude::Edition(edition.into()),
+        };
+        Options { dialect, prelude, ..Options::default() }
     }
 }

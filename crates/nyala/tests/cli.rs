@@ -136,6 +136,23 @@ fn interp_runs_a_program_and_passes_on_its_status() {
 }
 
 #[test]
+fn an_edition_and_files_of_both_dialects_make_one_program() {
+    let folder = Folder::new("editions");
+    let impala = folder.file(
+        "main.impala",
+        "fn main() -> i32 {\n    let mut sum = 0;\n    for x in evens(0, 10) { sum += twice(x); }\n    sum\n}\n",
+    );
+    let artic = folder.file(
+        "evens.impala",
+        "fn twice(x: i32) = 2 * x;\n\
+         fn @evens(body: fn(i32) -> ()) = @|a: i32, b: i32| for i in range_step(a, b, 2) { @body(i) };\n",
+    );
+    assert_eq!(run(&["interp", "--edition", "artic", &impala, &artic], "").0, Some(40));
+    // The default edition has generators that take their body last: `for` finds out.
+    assert_eq!(run(&["run", &impala, &artic], ""), (Some(40), String::new(), String::new()));
+}
+
+#[test]
 fn interp_reports_mistakes_at_their_place() {
     let program = "fn main() -> i32 {\n    let zero = 0;\n    1 / zero\n}\n";
     let (status, _, stderr) = run(&["interp", "-"], program);

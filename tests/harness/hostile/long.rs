@@ -4,7 +4,7 @@
 use std::fmt::Display;
 
 use libtest_mimic::Failed;
-use nyala_driver::{Options, Session, pipeline};
+use nyala_driver::{Options, Prelude, Session, pipeline};
 use nyala_tests::clock::Clock;
 
 use crate::answer;
@@ -34,7 +34,7 @@ const fn bad(name: &'static str, error: &'static str, text: fn(usize) -> String)
 pub fn try_sizes(program: &Program) -> Result<(), Failed> {
     for size in SIZES {
         let clock = Clock::start();
-        let mut session = Session::new(Options { prelude: false, ..Options::default() });
+        let mut session = Session::new(Options { prelude: Prelude::Absent, ..Options::default() });
         session.add_text("long.impala", (program.text)(size));
         match program.error {
             None => drop(pipeline::emit(&mut session)),

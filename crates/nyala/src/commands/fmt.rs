@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
-use nyala_driver::{Session, pipeline};
+use nyala_driver::{Prelude, Session, pipeline};
 
 use crate::cli::{MessageArgs, ReadingArgs};
 use crate::output::{self, PROGRAM_ERRORS};
@@ -40,7 +40,7 @@ pub fn run(args: FmtArgs) -> anyhow::Result<ExitCode> {
 /// Formats one file. Whether it was readable and, with `--check`, already formatted.
 fn format_file(args: &FmtArgs, path: &Path) -> anyhow::Result<bool> {
     let mut options = args.reading.options();
-    options.prelude = false;
+    options.prelude = Prelude::Absent;
     let mut session = Session::new(options);
     session.load(path);
     let formatted = pipeline::format(&mut session);

@@ -1,0 +1,152 @@
+//! Editions: the generations of the prelude that programs were written against.
+//!
+//! An edition is a stack of folders under `lib/`, from the default upwards: a file of a
+//! higher folder replaces the one of the same name below. It selects declarations, never
+//! the grammar. A file may ask for its edition in its first line: `// edition: 2018`.
+
+use std::collections::BTreeMap;
+
+use nyala_span::{SourceFile, Span};
+
+use crate::embedded;
+use crate::errors::EditionError;
+
+/// The prelude that is to be part of a program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Prelude {
+    /// The edition that the files of the program ask for; the default one if none does.
+    #[default]
+    AsWritten,
+    /// This one, whatever files ask for.
+    Edition(Edition),
+    /// No prelude.
+    Absent,
+}
+
+/// A generation of the prelude.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Edition {
+    /// What new programs are written against.
+    #[default]
+    Default,
+    /// `vectorize` with alignment and bounds, `exec` with functions for each position,
+    /// sizes of 32 bits, atomics without an order.
+    E2018,
+    /// As 2018, but with the shapes of today for `vectorize` and `exec`.
+    E2019,
+    /// Generators and `exec` take their body first: `range(body)(a, b)`.
+    Artic,
+}
+
+/// The name of a file without its ending, and its text.
+type Source = (&'static str, &'static str);
+
+impl Edition {
+    /// The edition of this name, as on the command line.
+    pub fn from_name(name: &str) -> Option<Edition> {
+        match name {
+            "impala" => Some(Edition::Default),
+            "artic" => Some(Edition::Artic),
+            "2018" => Some(Edition::E2018),
+            "2019" => Some(Edition::E2019),
+            _ => None,
+        }
+    }
+
+    /// The edition that the files ask for in their first lines.
+    pub(crate) fn asked_for<'a>(
+        files: impl Iterator<Item = &'a SourceFile>,
+    ) -> Result<Option<Edition>, EditionError> {
+        let mut asked: Option<(Edition, Span)> = None;
+        for (name, span) in files.filter_map(first_line_edition) {
+            let edition = Edition::from_name(name)
+                .ok_or_else(|| EditionError::Unknown { span, name: name.to_owned() })?;
+            match asked {
+                Some((other, place)) if other != edition => {
+                    return Err(EditionError::Several { span, other: place });
+                }
+                _ => asked = Some((edition, span)),
+            }
+        }
+        Ok(asked.map(|(edition, _)| edition))
+    }
+
+    /// The sources: the name for diagnostics, and the text; sorted by name.
+    pub(crate) fn sources(self) -> impl Iterator<Item = (String, &'static str)> {
+        let mut files = BTreeMap::new();
+        for (folder, sources) in self.folders() {
+            for &(stem, text) in *sources {
+                files.insert(stem, (*folder, text));
+            }
+        }
+        files.into_iter().map(|(stem, (folder, text))| (format!("<prelude>/{folder}/{stem}.impala"), text))
+    }
+
+    fn folders(self) -> &'static [(&'static str, &'static [Source])] {
+        const DEFAULT: (&str, &[Source]) = ("default", embedded::EDITION_DEFAULT);
+        const E2018: (&str, &[Source]) = ("2018", embedded::EDITION_2018);
+        const E2019: (&str, &[Source]) = ("2019", embedded::EDITION_2019);
+        const ARTIC: (&str, &[Source]) = ("artic", embedded::EDITION_ARTIC);
+        match self {
+            Edition::Default => &[DEFAULT],
+            Edition::E2018 => &[DEFAULT, E2019, E2018],
+            Edition::E2019 => &[DEFAULT, E2019],
+            Edition::Artic => &[DEFAULT, ARTIC],
+        }
+    }
+}
+
+/// The name after `// edition:` in the first line of a file, and the place of that line.
+fn first_line_edition(file: &SourceFile) -> Option<(&str, Span)> {
+    let line = file.line_text(1);
+    let name = line.strip_prefix("//")?.trim_start().strip_prefix("edition:")?.trim();
+    let lo = file.span().lo;
+    let len = u32::try_from(line.len()).expect("files are shorter than 4 GiB");
+    Some((name, Span { lo, hi: lo + len }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Options, Session, pipeline};
+
+    /// Every function of every edition is checked, used or not.
+    #[test]
+    fn editions_are_free_of_errors() {
+        for edition in [Edition::Default, Edition::E2018, Edition::E2019, Edition::Artic] {
+            let mut session = Session::new(Options { prelude: Prelude::Edition(edition), ..Options::default() });
+            session.add_text("main.impala", "fn main() -> i32 { 0 }");
+            assert!(pipeline::check(&mut session).is_some(), "{edition:?}: {:#?}", session.diagnostics);
+        }
+    }
+
+    fn check(texts: &[&str]) -> Vec<String> {
+        let mut session = Session::new(Options::default());
+        for (index, text) in texts.iter().enumerate() {
+            session.add_text(format!("{index}.impala"), *text);
+        }
+        let _ = pipeline::check(&mut session);
+        session.diagnostics.iter().map(|d| format!("{}: {}", d.code, d.message)).collect()
+    }
+
+    #[test]
+    fn a_program_asks_for_its_edition() {
+        let of_2018 = "// edition: 2018\nfn main() -> i32 { sizeof[i64]() }";
+        assert!(check(&[of_2018]).is_empty());
+        assert!(check(&[of_2018, "extern fn f() -> i32 { sizeof[i8]() }"]).is_empty());
+        assert_eq!(
+            check(&[of_2018, "// edition: artic"]),
+            ["E0026: the files of the program ask for different editions"]
+        );
+        assert_eq!(check(&["// edition: 2017"]), ["E0025: there is no edition `2017`"]);
+    }
+
+    #[test]
+    fn a_file_of_a_higher_folder_replaces_the_one_below() {
+        let names: Vec<String> = Edition::E2018.sources().map(|(name, _)| name).collect();
+        assert!(names.contains(&"<prelude>/2018/loops.impala".to_owned()));
+        assert!(names.contains(&"<prelude>/2019/core.impala".to_owned()));
+        assert!(names.contains(&"<prelude>/default/math.impala".to_owned()));
+        assert!(!names.contains(&"<prelude>/default/loops.impala".to_owned()));
+    }
+}
