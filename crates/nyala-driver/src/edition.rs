@@ -114,7 +114,8 @@ mod tests {
     #[test]
     fn editions_are_free_of_errors() {
         for edition in [Edition::Default, Edition::E2018, Edition::E2019, Edition::Artic] {
-            let mut session = Session::new(Options { prelude: Prelude::Edition(edition), ..Options::default() });
+            let mut session =
+                Session::new(Options { prelude: Prelude::Edition(edition), ..Options::default() });
             session.add_text("main.impala", "fn main() -> i32 { 0 }");
             assert!(pipeline::check(&mut session).is_some(), "{edition:?}: {:#?}", session.diagnostics);
         }
