@@ -44,6 +44,10 @@ pub fn check(session: &mut Session) -> Option<Program> {
         trees.iter().map(|(id, ast)| CheckFile { ast, is_prelude: session.is_prelude(*id) }).collect();
     let checked = nyala_sema::check(&files);
     session.diagnostics.extend(checked.diagnostics);
+    if !session.has_errors() {
+        let errors = nyala_lower::check_statics(&checked.program, &session.options.lower);
+        session.diagnostics.extend(errors);
+    }
     (!session.has_errors()).then_some(checked.program)
 }
 

@@ -18,7 +18,7 @@ pub(crate) enum LowerError {
     /// An array in a constant has too many elements to be written out.
     HugeConstant { at: Span, limit: u64 },
     /// A filter does something that needs control flow or memory.
-    ImpureFilter { at: Span },
+    ImpureFilter { at: Span, inside: Option<Span>, why: &'static str },
     /// No intrinsic has this name.
     UnknownIntrinsic { name: Name, at: Span },
     /// An intrinsic is declared with a type it never had.
@@ -61,10 +61,16 @@ impl LowerError {
                 Diagnostic::error(Code("E0485"), at, message)
                     .with_note("leave out the initialiser for zeros, or fill the array when the program runs")
             }
-            LowerError::ImpureFilter { at } => {
-                Diagnostic::error(Code("E0750"), at, "a filter cannot do this")
-                    .with_label("needs memory or control flow")
-                    .with_note("filters compare and combine parameters, constants and `?` of them")
+            LowerError::ImpureFilter { at, inside, why } => {
+                let report = Diagnostic::error(Code("E0750"), at, "a filter cannot do this").with_note(
+                    "filters compute with parameters, constants and `?` of them, and call functions that do",
+                );
+                match inside {
+                    Some(inside) => {
+                        report.with_label("leads to what it cannot do").with_secondary(inside, why)
+                    }
+                    None => report.with_label(why),
+                }
             }
             LowerError::UnknownIntrinsic { name, at } => {
                 Diagnostic::error(Code("E0901"), at, format!("the compiler knows no function `{name}`"))

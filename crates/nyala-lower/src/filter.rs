@@ -1,19 +1,39 @@
 //! Filters: when to specialise, as nodes without control flow.
 //!
 //! A filter is instantiated and folded at each call, so it must be one node over
-//! the parameters: `&&` and `||` evaluate both sides here, which is the same,
-//! because nothing in a filter has an effect.
+//! the parameters. `&&`, `||`, `if` and `match` evaluate all their parts here and
+//! then select, which is the same, because nothing in a filter has an effect. Calls
+//! of functions with a body are expanded in place: by name, not recursive, and not
+//! more than [`MAX_EXPANSIONS`]. What is left needs memory or control flow, and is
+//! reported.
+
+use std::rc::Rc;
 
 use nyala_ir::{Cont, Def};
-use nyala_sema::tree::{Coercion, Expr, ExprKind, LocalId, Param};
+use nyala_sema::tree::{Call, Coercion, Cond, Expr, ExprKind, FnId, LocalId, Param, Pat, Stmt};
+use nyala_sema::types as sema;
 use nyala_span::Span;
 
 use crate::errors::LowerError;
-use crate::instance::Binding;
+use crate::instance::{Binding, Instance};
 use crate::lowerer::Lowerer;
+use crate::statics::{MAX_EXPANSIONS, MAX_NESTING};
+use crate::types::bind;
 
 /// Something in a filter that is no node.
-struct ImpureAt(Span);
+struct NoNode {
+    at: Span,
+    /// In a function that is called there.
+    inside: Option<Span>,
+    why: &'static str,
+}
+
+impl NoNode {
+    /// What only running code can do.
+    fn at(at: Span) -> NoNode {
+        NoNode { at, inside: None, why: "needs memory or control flow" }
+    }
+}
 
 impl<'p> Lowerer<'p> {
     /// Sets the filters of a function's continuation; `filter` is for what it returns to.
@@ -29,9 +49,8 @@ impl<'p> Lowerer<'p> {
         }
         // In a filter a parameter is the argument, wherever the body will keep it.
         for (param, &arg) in params.iter().zip(args) {
-            for (local, value) in self.pat_bindings(&param.pat, arg) {
-                self.set_binding(local, Binding::Value(value));
-            }
+            let bindings = self.pat_bindings(&param.pat, arg);
+            self.bind_pure(bindings);
         }
         let mut all = vec![self.world.lit_bool(false)];
         for param in params {
@@ -45,14 +64,14 @@ impl<'p> Lowerer<'p> {
 
     fn filter(&mut self, filter: Option<&'p Expr>) -> Def {
         let Some(filter) = filter else { return self.world.lit_bool(false) };
+        self.expansions = 0;
         match self.pure(filter) {
             Ok(node) => node,
-            Err(ImpureAt(at)) => {
+            Err(NoNode { at, inside, why }) => {
                 // The filter of a whole function is the filter of each parameter too.
-                let same =
-                    |error: &LowerError| matches!(error, LowerError::ImpureFilter { at: old } if *old == at);
+                let same = |error: &LowerError| matches!(error, LowerError::ImpureFilter { at: old, .. } if *old == at);
                 if !self.errors.iter().any(same) {
-                    self.errors.push(LowerError::ImpureFilter { at });
+                    self.errors.push(LowerError::ImpureFilter { at, inside, why });
                 }
                 self.world.lit_bool(false)
             }
@@ -60,14 +79,21 @@ impl<'p> Lowerer<'p> {
     }
 
     /// The node of an expression without effects.
-    fn pure(&mut self, expr: &'p Expr) -> Result<Def, ImpureAt> {
+    fn pure(&mut self, expr: &'p Expr) -> Result<Def, NoNode> {
+        self.nesting += 1;
+        let node = self.pure_node(expr);
+        self.nesting -= 1;
+        node
+    }
+
+    fn pure_node(&mut self, expr: &'p Expr) -> Result<Def, NoNode> {
         self.at(expr.span);
         match &expr.kind {
             ExprKind::Lit(bits) => Ok(self.literal(expr.ty, *bits)),
             ExprKind::Str(text) => Ok(self.string(text)),
             ExprKind::Fn(id, args) => Ok(self.fn_value(*id, args, expr.span)),
             ExprKind::Local(local) => self.pure_local(expr, *local),
-            ExprKind::Static(id) => self.static_value(*id).ok_or(ImpureAt(expr.span)),
+            ExprKind::Static(id) => self.static_value(*id).ok_or(NoNode::at(expr.span)),
             ExprKind::Field { base, index } => {
                 let base = self.pure(base)?;
                 Ok(self.world.extract_at(base, *index))
@@ -100,7 +126,7 @@ impl<'p> Lowerer<'p> {
         }
     }
 
-    fn pure_rest(&mut self, expr: &'p Expr) -> Result<Def, ImpureAt> {
+    fn pure_rest(&mut self, expr: &'p Expr) -> Result<Def, NoNode> {
         match &expr.kind {
             ExprKind::Cast(inner) => {
                 let (value, ty) = (self.pure(inner)?, self.ty(expr.ty));
@@ -111,24 +137,135 @@ impl<'p> Lowerer<'p> {
                 Ok(self.adapt(value, ty))
             }
             ExprKind::Tuple(parts) | ExprKind::Array(parts) => {
-                let parts = parts.iter().map(|part| self.pure(part)).collect::<Result<Vec<Def>, _>>()?;
-                let ty = self.ty(expr.ty);
+                let (parts, ty) = (self.pure_all(parts)?, self.ty(expr.ty));
                 Ok(self.world.aggregate(ty, &parts))
             }
-            ExprKind::Block { stmts, value: Some(value) } if stmts.is_empty() => self.pure(value),
-            ExprKind::Call(call) => {
-                let op = self.direct_op(call).ok_or(ImpureAt(expr.span))?;
-                let args = call.args.iter().map(|arg| self.pure(arg)).collect::<Result<Vec<Def>, _>>()?;
-                Ok(self.op_node(expr, op, &args))
+            ExprKind::Block { stmts, value: Some(value) } => {
+                stmts.iter().try_for_each(|stmt| self.pure_let(stmt, expr.span))?;
+                self.pure(value)
             }
-            _ => Err(ImpureAt(expr.span)),
+            ExprKind::If { arms, other: Some(other) } => {
+                let mut decided = vec![];
+                for (cond, value) in arms {
+                    decided.push((self.pure_cond(cond)?, self.pure(value)?));
+                }
+                let other = self.pure(other)?;
+                Ok(self.first_that_holds(decided, other))
+            }
+            ExprKind::Match { scrutinee, arms } => {
+                let scrutinee = self.pure(scrutinee)?;
+                self.pure_match(expr.span, scrutinee, arms)
+            }
+            ExprKind::Call(call) => self.pure_call(expr, call),
+            _ => Err(NoNode::at(expr.span)),
         }
     }
 
-    fn pure_local(&mut self, expr: &Expr, local: LocalId) -> Result<Def, ImpureAt> {
+    fn pure_all(&mut self, exprs: &'p [Expr]) -> Result<Vec<Def>, NoNode> {
+        exprs.iter().map(|expr| self.pure(expr)).collect()
+    }
+
+    fn pure_let(&mut self, stmt: &'p Stmt, block: Span) -> Result<(), NoNode> {
+        let Stmt::Let { pat, init: Some(init) } = stmt else { return Err(NoNode::at(block)) };
+        let value = self.pure(init)?;
+        let bindings = self.pat_bindings(pat, value);
+        self.bind_pure(bindings);
+        Ok(())
+    }
+
+    fn bind_pure(&mut self, bindings: Vec<(LocalId, Def)>) {
+        for (local, value) in bindings {
+            self.set_binding(local, Binding::Value(value));
+        }
+    }
+
+    fn pure_cond(&mut self, cond: &'p Cond) -> Result<Def, NoNode> {
+        match cond {
+            Cond::Expr(cond) => self.pure(cond),
+            Cond::Let(pat, value) => {
+                let value = self.pure(value)?;
+                let (holds, bindings) = self.pat_test(pat, value);
+                self.bind_pure(bindings);
+                Ok(holds)
+            }
+        }
+    }
+
+    fn pure_match(&mut self, at: Span, value: Def, arms: &'p [(Pat, Expr)]) -> Result<Def, NoNode> {
+        // Arms are exhaustive: the last matches if no other does.
+        let mut decided = vec![];
+        for (pat, arm) in arms {
+            let (holds, bindings) = self.pat_test(pat, value);
+            self.bind_pure(bindings);
+            decided.push((holds, self.pure(arm)?));
+        }
+        let (_, last) = decided.pop().ok_or(NoNode::at(at))?;
+        Ok(self.first_that_holds(decided, last))
+    }
+
+    /// The value of the first condition that holds, or `other`.
+    fn first_that_holds(&mut self, decided: Vec<(Def, Def)>, other: Def) -> Def {
+        decided.into_iter().rev().fold(other, |rest, (cond, value)| self.world.select(cond, value, rest))
+    }
+
+    fn pure_call(&mut self, expr: &'p Expr, call: &'p Call) -> Result<Def, NoNode> {
+        if let Some(op) = self.direct_op(call) {
+            let args = self.pure_all(&call.args)?;
+            return Ok(self.op_node(expr, op, &args));
+        }
+        let ExprKind::Fn(id, type_args) = &call.callee.kind else {
+            return Err(NoNode { why: "what is called is not known here", ..NoNode::at(expr.span) });
+        };
+        let function = &self.program.fns[*id];
+        let Some(body) = &function.body else {
+            return Err(NoNode { why: "is defined elsewhere", ..NoNode::at(expr.span) });
+        };
+        if call.is_jump || function.parent.is_some() {
+            return Err(NoNode::at(expr.span));
+        }
+        if self.expanding.contains(id) {
+            return Err(NoNode { why: "calls itself", ..NoNode::at(expr.span) });
+        }
+        if self.nesting >= MAX_NESTING || self.expansions >= MAX_EXPANSIONS {
+            return Err(NoNode { why: "needs too many calls", ..NoNode::at(expr.span) });
+        }
+        let args = self.pure_all(&call.args)?;
+        self.pure_body(*id, type_args, &args, body).map_err(|inner| NoNode {
+            at: expr.span,
+            inside: inner.inside.or(Some(inner.at)),
+            why: inner.why,
+        })
+    }
+
+    /// The value of a function's body, in an instance of its own.
+    fn pure_body(
+        &mut self,
+        id: FnId,
+        type_args: &[sema::Ty],
+        args: &[Def],
+        body: &'p Expr,
+    ) -> Result<Def, NoNode> {
+        self.expansions += 1;
+        let function = &self.program.fns[id];
+        let type_args: Vec<sema::Ty> = type_args.iter().map(|&arg| self.close_ty(arg)).collect();
+        let subst = Rc::new(bind(&function.tparams, &type_args));
+        let instance = self.instances.push(Instance::expanded(subst));
+        let outer = std::mem::replace(&mut self.frame.instance, instance);
+        self.expanding.push(id);
+        for (param, &arg) in function.params.iter().zip(args) {
+            let bindings = self.pat_bindings(&param.pat, arg);
+            self.bind_pure(bindings);
+        }
+        let value = self.pure(body);
+        self.expanding.pop();
+        self.frame.instance = outer;
+        value
+    }
+
+    fn pure_local(&mut self, expr: &Expr, local: LocalId) -> Result<Def, NoNode> {
         match self.binding(local) {
             Some(Binding::Value(value) | Binding::Return(value)) => Ok(value),
-            _ => Err(ImpureAt(expr.span)),
+            _ => Err(NoNode::at(expr.span)),
         }
     }
 }

@@ -74,13 +74,12 @@ pub(crate) enum Binding {
 impl Instance {
     /// What belongs to no function.
     pub(crate) fn nowhere() -> Instance {
-        Instance {
-            function: None,
-            parent: None,
-            subst: Rc::default(),
-            locals: FxHashMap::default(),
-            fast_math: false,
-        }
+        Instance::expanded(Rc::default())
+    }
+
+    /// A function's body in the middle of something else, with these type arguments.
+    pub(crate) fn expanded(subst: Rc<Subst>) -> Instance {
+        Instance { function: None, parent: None, subst, locals: FxHashMap::default(), fast_math: false }
     }
 }
 
@@ -341,7 +340,7 @@ impl<'p> Lowerer<'p> {
         let subst = Rc::new(bind(&function.tparams, &type_args));
         let block = self.frame.block;
         let function_at = Some((id, block));
-        let instance = self.instances.push(Instance { function: function_at, subst, ..Instance::nowhere() });
+        let instance = self.instances.push(Instance { function: function_at, ..Instance::expanded(subst) });
         let mut frame = Frame::new(&self.world, instance, block);
         (frame.mem, frame.expands_calls) = (self.frame.mem, true);
         let outer = std::mem::replace(&mut self.frame, frame);

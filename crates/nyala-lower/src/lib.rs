@@ -59,3 +59,9 @@ pub struct LowerOptions {
 pub fn lower(program: &Program, options: &LowerOptions) -> Result<World, Vec<Diagnostic>> {
     lowerer::Lowerer::new(program, *options).run()
 }
+
+/// What is wrong with the values of the statics of a checked program without errors,
+/// whether or not anything uses them.
+pub fn check_statics(program: &Program, options: &LowerOptions) -> Vec<Diagnostic> {
+    statics::check(program, options)
+}

@@ -42,8 +42,10 @@ pub(crate) struct Lowerer<'p> {
     pub(crate) statics: FxHashMap<StaticId, StaticState>,
     /// Statics whose values are being computed.
     pub(crate) open_statics: FxHashSet<StaticId>,
-    /// How many calls have been expanded for the current static.
+    /// How many calls have been expanded for the current static or filter.
     pub(crate) expansions: usize,
+    /// The functions that are being expanded in a filter.
+    pub(crate) expanding: Vec<FnId>,
     /// How many expressions are open, over all bodies that are being expanded.
     pub(crate) nesting: usize,
     pub(crate) constructors: FxHashMap<nyala_ir::Ty, FxHashMap<u32, Def>>,
@@ -77,6 +79,7 @@ impl<'p> Lowerer<'p> {
             statics: FxHashMap::default(),
             open_statics: FxHashSet::default(),
             expansions: 0,
+            expanding: vec![],
             nesting: 0,
             constructors: FxHashMap::default(),
             comparers: FxHashMap::default(),

@@ -12,6 +12,7 @@ use nyala_ir::{CmpOp, Cont, Def, Prim, TyKind};
 use nyala_sema::tree::{Expr, LocalId, Pat, PatKind};
 use nyala_sema::visit;
 use nyala_span::Span;
+use nyala_syntax::ast::BinaryOp;
 use rustc_hash::FxHashMap;
 
 use crate::lowerer::Lowerer;
@@ -85,6 +86,22 @@ impl<'p> Lowerer<'p> {
             self.add_payload_tests(&mut row, value, pat);
         }
         row.bindings
+    }
+
+    /// Whether a pattern matches, as a node, and its variables with the values they have
+    /// if it does.
+    pub(crate) fn pat_test(&mut self, pat: &'p Pat, value: Def) -> (Def, Vec<(LocalId, Def)>) {
+        let mut row = Row { arm: 0, tests: vec![], bindings: vec![] };
+        self.add_tests(&mut row, value, pat);
+        let mut all = self.world.lit_bool(true);
+        while let Some((value, pat)) = row.tests.pop() {
+            let (number, prim) = self.tested(value);
+            let key = self.world.lit(prim, test_key(pat));
+            let holds = self.world.cmp(CmpOp::Eq, number, key);
+            all = self.binary_op(BinaryOp::And, all, holds);
+            self.add_payload_tests(&mut row, value, pat);
+        }
+        (all, row.bindings)
     }
 
     /// The variables of a pattern come into being without value.
@@ -203,11 +220,7 @@ impl<'p> Lowerer<'p> {
         for mut row in rows {
             let at = row.tests.iter().position(|&(tested, _)| tested == value);
             let (_, pat) = row.tests.remove(at.expect("rows of a group make its test"));
-            let key = match pat.kind {
-                PatKind::Lit(bits) => bits,
-                PatKind::Variant(option, _) => u64::from(option),
-                _ => unreachable!("tests are literals and options"),
-            };
+            let key = test_key(pat);
             self.add_payload_tests(&mut row, value, pat);
             let group = *index.entry(key).or_insert_with(|| {
                 groups.push(Group { key, rows: vec![] });
@@ -251,11 +264,7 @@ impl<'p> Lowerer<'p> {
     }
 
     fn emit_switch(&mut self, block: Cont, mem: Def, value: Def, cases: &[(u64, Def)], default: Def) {
-        let ty = self.world.ty(value);
-        let (value, prim) = match self.world.types.as_prim(ty) {
-            Some(prim) => (value, prim),
-            None => (self.world.variant_tag(value), Prim::U32),
-        };
+        let (value, prim) = self.tested(value);
         match *cases {
             [(key, target)] if prim == Prim::Bool => {
                 let (then, other) = if key != 0 { (target, default) } else { (default, target) };
@@ -271,6 +280,14 @@ impl<'p> Lowerer<'p> {
                     cases.iter().map(|&(key, target)| (self.world.lit(prim, key), target)).collect();
                 self.world.set_switch(block, mem, value, default, &cases);
             }
+        }
+    }
+
+    /// What is compared to see which literal or option `value` is.
+    fn tested(&mut self, value: Def) -> (Def, Prim) {
+        match self.world.types.as_prim(self.world.ty(value)) {
+            Some(prim) => (value, prim),
+            None => (self.world.variant_tag(value), Prim::U32),
         }
     }
 
@@ -335,5 +352,14 @@ impl<'p> Lowerer<'p> {
             self.world.types.kind(self.world.ty(value)),
             TyKind::Tuple(_) | TyKind::Array { .. } | TyKind::Simd { .. } | TyKind::Struct(_)
         )
+    }
+}
+
+/// The number of a literal or option.
+fn test_key(pat: &Pat) -> u64 {
+    match pat.kind {
+        PatKind::Lit(bits) => bits,
+        PatKind::Variant(option, _) => u64::from(option),
+        _ => unreachable!("tests are literals and options"),
     }
 }

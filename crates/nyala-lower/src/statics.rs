@@ -15,10 +15,12 @@
 //! memory or foreign code is not constant. See [`MAX_EXPANSIONS`].
 
 use nyala_ir::{Def, Linkage, Node};
-use nyala_sema::tree::{self, Call, Expr, ExprKind, StaticId};
+use nyala_sema::tree::{self, Call, Expr, ExprKind, Program, StaticId};
 use nyala_sema::visit;
+use nyala_span::Diagnostic;
 use rustc_hash::FxHashSet;
 
+use crate::LowerOptions;
 use crate::errors::LowerError;
 use crate::frame::Frame;
 use crate::instance::InstanceId;
@@ -31,6 +33,42 @@ pub(crate) struct StaticState {
     value: Option<Def>,
     /// The global that holds it.
     address: Option<Def>,
+}
+
+/// Computes the values of all statics that can fail to have one; for what it reports.
+pub(crate) fn check(program: &Program, options: &LowerOptions) -> Vec<Diagnostic> {
+    let is_open = |item: &tree::Static| item.init.as_ref().is_some_and(must_be_computed);
+    let open: Vec<StaticId> =
+        program.statics.iter().filter(|(_, item)| is_open(item)).map(|(id, _)| id).collect();
+    if open.is_empty() {
+        return vec![];
+    }
+    let mut lowerer = Lowerer::new(program, *options);
+    open.into_iter().for_each(|id| lowerer.initialise(id));
+    lowerer.errors.into_iter().map(LowerError::diagnostic).collect()
+}
+
+/// Whether an initialiser is more than a value that is written down.
+fn must_be_computed(init: &Expr) -> bool {
+    let mut found = false;
+    visit::walk_while(init, |expr| {
+        found |= !matches!(
+            expr.kind,
+            ExprKind::Lit(_)
+                | ExprKind::Str(_)
+                | ExprKind::Fn(..)
+                | ExprKind::Constructor(_)
+                | ExprKind::Static(_)
+                | ExprKind::Lambda(_)
+                | ExprKind::Tuple(_)
+                | ExprKind::Array(_)
+                | ExprKind::Struct { .. }
+                | ExprKind::Variant { .. }
+                | ExprKind::Coerce { .. }
+        );
+        !found && !matches!(expr.kind, ExprKind::Lambda(_))
+    });
+    found
 }
 
 impl<'p> Lowerer<'p> {
@@ -181,9 +219,9 @@ impl<'p> Lowerer<'p> {
     }
 }
 
-/// So many calls are expanded for one static; with more it is not constant.
-const MAX_EXPANSIONS: usize = 10_000;
+/// So many calls are expanded for one static or filter; with more it is not constant.
+pub(crate) const MAX_EXPANSIONS: usize = 10_000;
 
 /// A call inside so many expressions, over all bodies that are being expanded, is not
 /// expanded: it would need too much of the machine's stack.
-const MAX_NESTING: usize = 256;
+pub(crate) const MAX_NESTING: usize = 256;

@@ -1,5 +1,5 @@
-//! What can be known without running the program: statics have a value that can be computed
-//! at compile time, and bodies of functions that never return have no end to fall off.
+//! What can be known without running the program: statics and defaults of fields have a value
+//! that can be computed at compile time, and bodies of functions that never return have no end to fall off.
 //!
 //! Whether a value *is* constant is found out by the evaluator, which may run functions
 //! to compute it. Here only that is reported which can never be constant, at the place
@@ -7,17 +7,22 @@
 
 use nyala_span::{Code, Diagnostic, Name, Span};
 
-use crate::tree::{Abi, Coercion, Expr, ExprKind, Linkage, Param, Program, Static, Stmt};
+use crate::tree::{Abi, Coercion, Expr, ExprKind, Linkage, Param, Program, Stmt};
 use crate::types::Ty;
 use crate::visit::{self, Root};
 
-/// Checks the values of all statics and the ends of all bodies. What contains errors
+/// Checks the values of all statics and defaults, and the ends of all bodies. What contains errors
 /// already is left alone.
 pub fn check(program: &Program) -> Vec<Diagnostic> {
     let mut problems = vec![];
     for item in program.statics.values() {
         if let Some(init) = &item.init {
-            problems.extend(not_constant(program, item, init));
+            problems.extend(not_constant(program, "the value of the static", item.name, init));
+        }
+    }
+    for field in program.structs.values().flat_map(|item| &item.fields) {
+        if let Some(default) = &field.default {
+            problems.extend(not_constant(program, "the default of the field", field.name, default));
         }
     }
     for function in program.fns.values() {
@@ -37,7 +42,7 @@ pub fn check(program: &Program) -> Vec<Diagnostic> {
 
 /// What can be wrong.
 enum Problem {
-    NotConstant { of: Name, because: Reason, at: Span },
+    NotConstant { what: &'static str, of: Name, because: Reason, at: Span },
     ReachedEnd { at: Span, last_param: Option<Span> },
 }
 
@@ -54,8 +59,8 @@ enum Reason {
 impl Problem {
     fn into_diagnostic(self) -> Diagnostic {
         match self {
-            Problem::NotConstant { of, because, at } => {
-                let message = format!("the value of the static `{of}` is not constant");
+            Problem::NotConstant { what, of, because, at } => {
+                let message = format!("{what} `{of}` is not constant");
                 Diagnostic::error(Code("E0430"), at, message).with_label(because.describe())
             }
             Problem::ReachedEnd { at, last_param } => {
@@ -90,13 +95,13 @@ impl Reason {
     }
 }
 
-/// The first thing in the value of `item` that exists at run time only.
-fn not_constant(program: &Program, item: &Static, init: &Expr) -> Option<Problem> {
+/// The first thing in the value of `of` that exists at run time only.
+fn not_constant(program: &Program, what: &'static str, of: Name, init: &Expr) -> Option<Problem> {
     let mut found = None;
     visit::walk_while(init, |expr| {
         if found.is_none() {
             let reason = run_time_only(program, expr);
-            found = reason.map(|because| Problem::NotConstant { of: item.name, because, at: expr.span });
+            found = reason.map(|because| Problem::NotConstant { what, of, because, at: expr.span });
         }
         found.is_none() && !is_opaque(expr)
     });

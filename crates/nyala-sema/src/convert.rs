@@ -21,6 +21,9 @@ pub(crate) const MAX_TYPE_SIZE: u32 = 1_000_000;
 /// How many elements an array may have.
 const MAX_ARRAY_LEN: u64 = i32::MAX as u64;
 
+/// Generic, global, texture, shared, constant memory, and the input variables of shaders.
+const ADDRESS_SPACES: [u32; 6] = [0, 1, 2, 3, 4, 8];
+
 /// How many lanes a vector may have.
 const MAX_LANES: u64 = 1024;
 
@@ -127,7 +130,7 @@ impl<'a> Checker<'a> {
     pub fn lane(&mut self, ty: Ty, span: Span) -> Option<Ty> {
         let resolved = self.resolve(ty);
         match self.program.types.kind(resolved) {
-            TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Param(_) | TyKind::Infer(_) => Some(resolved),
+            TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Infer(_) => Some(resolved),
             TyKind::Error => None,
             _ => {
                 let ty = self.shown(resolved);
@@ -141,7 +144,7 @@ impl<'a> Checker<'a> {
         let pointee = self.convert(pointee);
         let space = match space {
             None => 0,
-            Some(AddrSpace { number: Some(number), .. }) if number < 1 << 16 => number,
+            Some(AddrSpace { number: Some(number), .. }) if ADDRESS_SPACES.contains(&number) => number,
             Some(AddrSpace { span, .. }) => {
                 self.report(Error::AddrSpace { span });
                 return self.program.types.error();

@@ -150,13 +150,14 @@ pub(crate) enum Error {
     UnknownAbi { abi: String, span: Span },
     BadAttribute { span: Span, expected: &'static str },
     UnknownAttribute { name: Name, span: Span },
-    ExportGeneric { name: Name, span: Span },
+    ForeignGeneric { verb: &'static str, name: Name, span: Span },
     ExportNested { name: Name, span: Span },
-    ExportHigherOrder { name: Name, span: Span, ty: Ty },
+    ForeignHigherOrder { verb: &'static str, name: Name, span: Span, ty: Ty },
     RecursiveResult { name: Name, span: Span, declared: Span },
     StaticCycle { name: Name, span: Span, declared: Span },
     StaticType { name: Name, span: Span },
     MainSignature { span: Span, ty: Ty },
+    MainIsStatic { span: Span },
     ParamType { span: Span },
     MissingResult { span: Span },
     EmptyEnum { name: Name, span: Span },
@@ -236,13 +237,14 @@ impl Error {
                 | UnknownAbi { .. }
                 | BadAttribute { .. }
                 | UnknownAttribute { .. }
-                | ExportGeneric { .. }
+                | ForeignGeneric { .. }
                 | ExportNested { .. }
-                | ExportHigherOrder { .. }
+                | ForeignHigherOrder { .. }
                 | RecursiveResult { .. }
                 | StaticCycle { .. }
                 | StaticType { .. }
                 | MainSignature { .. }
+                | MainIsStatic { .. }
                 | ParamType { .. }
                 | MissingResult { .. }
                 | EmptyEnum { .. }
@@ -672,11 +674,11 @@ impl Render<'_> {
                 error("E0423", span, format!("nested function `{name}` cannot be exported"))
                     .with_label("only the function around it can call it")
             }
-            Error::ExportGeneric { name, span } => {
-                error("E0409", span, format!("exported function `{name}` has type parameters"))
+            Error::ForeignGeneric { verb, name, span } => {
+                error("E0409", span, format!("{verb} function `{name}` has type parameters"))
             }
-            Error::ExportHigherOrder { name, span, ty } => {
-                error("E0410", span, format!("exported function `{name}` has a function in its type"))
+            Error::ForeignHigherOrder { verb, name, span, ty } => {
+                error("E0410", span, format!("{verb} function `{name}` has a function in its type"))
                     .with_label(format!("this is {}", self.ty(ty)))
                     .with_note("functions cannot be passed to or from foreign code")
             }
@@ -703,13 +705,17 @@ impl Render<'_> {
             .with_note(
                 "it takes nothing, `argc: i32`, or `argc: i32, argv: &[&[u8]]`, and returns `i32` or `()`",
             ),
+            Error::MainIsStatic { span } => error("E0415", span, "`main` cannot be a static")
+                .with_note("`main` is the function that a program starts with"),
             Error::ParamType { span } => {
                 error("E0416", span, "this parameter needs a type").with_label("write `name: T`")
             }
             Error::MissingResult { span } => error("E0419", span, "missing result type")
                 .with_note("write `-> T`, or `-> !` for a continuation"),
             Error::EmptyEnum { name, span } => error("E0420", span, format!("enum `{name}` has no option")),
-            Error::AddrSpace { span } => error("E0421", span, "this is no address space"),
+            Error::AddrSpace { span } => error("E0421", span, "this is no address space").with_note(
+                "0 is generic, 1 global, 2 texture, 3 shared, 4 constant, 8 holds a shader's inputs",
+            ),
             Error::TypeTooLarge { span } => error("E0422", span, "this type is too large")
                 .with_note("types may nest 256 levels deep and have a million parts"),
             _ => unreachable!("sorted by `Error::render`"),
@@ -742,11 +748,12 @@ impl Render<'_> {
                     .with_label("this is a temporary value, not a place")
             }
             Error::FilterName { name, span } => {
-                error("E0702", span, format!("a filter cannot depend on `{name}`"))
-                    .with_note("filters see parameters, constants and statics")
+                error("E0702", span, format!("a filter cannot depend on `{name}`")).with_note(
+                    "filters see the parameters of their function, constants and immutable statics",
+                )
             }
             Error::FilterEffect { span } => error("E0703", span, "this cannot stand in a filter")
-                .with_note("filters are made of names, literals, operators, casts, fields and `?`"),
+                .with_note("filters compute a `bool` from values; they change nothing and need no memory"),
             Error::NoImplicit { ty, span } => {
                 error("E0801", span, format!("no implicit {} in scope", self.ty(ty)))
             }

@@ -9,7 +9,7 @@ use crate::checker::{Checker, Home, Progress};
 use crate::errors::{Because, Error};
 use crate::infer::Body;
 use crate::scope::{AliasId, Def};
-use crate::tree::{self, AttrArg, EnumOption, Field, FnId, Linkage, StaticId};
+use crate::tree::{self, Abi, AttrArg, EnumOption, Field, FnId, Linkage, StaticId};
 use crate::types::{EnumId, Prim, StructId, Ty, TyKind, TyParam};
 
 /// How many items of each kind there are.
@@ -422,15 +422,14 @@ impl<'a> Checker<'a> {
     }
 
     fn find_main(&mut self) {
-        let main = self.modules[self.root].names.get(&Name::new("main")).map(|&(def, _)| def);
-        if let Some(Def::Fn(id)) = main
-            && self.fns[id].abi.is_none()
-        {
-            self.program.main = Some(id);
+        match self.modules[self.root].names.get(&Name::new("main")) {
+            Some(&(Def::Fn(id), _)) if self.fns[id].abi.is_none() => self.program.main = Some(id),
+            Some(&(Def::Static(_), span)) => self.report(Error::MainIsStatic { span }),
+            _ => {}
         }
     }
 
-    /// Checks what crosses the border: exported functions and `main`.
+    /// Checks what crosses the border: exported functions, `main`, and what is imported from C.
     fn check_linkage(&mut self, id: FnId) {
         let function = &self.program.fns[id];
         let (name, span, ty) = (function.name, function.span, function.ty);
@@ -441,11 +440,15 @@ impl<'a> Checker<'a> {
         if is_main && !self.is_main_type(ty) {
             self.report(Error::MainSignature { span, ty });
         }
-        if !is_main && !matches!(self.program.fns[id].linkage, Linkage::Export(_)) {
-            return;
-        }
+        let verb = match self.program.fns[id].linkage {
+            Linkage::Import { abi: Abi::C, .. } => "imported",
+            Linkage::Export(_) => "exported",
+            _ if is_main => "exported",
+            _ => return,
+        };
         if !self.program.fns[id].tparams.is_empty() {
-            self.report(Error::ExportGeneric { name, span });
+            self.report(Error::ForeignGeneric { verb, name, span });
+            return;
         }
         if self.program.fns[id].parent.is_some() {
             self.report(Error::ExportNested { name, span });
@@ -453,7 +456,7 @@ impl<'a> Checker<'a> {
         let Some((params, ret)) = self.program.types.as_fn(ty) else { return };
         let crossing: Vec<Ty> = params.iter().copied().chain([ret]).collect();
         if let Some(&ty) = crossing.iter().find(|&&ty| self.contains_function(ty)) {
-            self.report(Error::ExportHigherOrder { name, span, ty });
+            self.report(Error::ForeignHigherOrder { verb, name, span, ty });
         }
     }
 

@@ -1,14 +1,18 @@
 //! Filters: when the evaluator specialises on a parameter.
 //!
-//! A filter is a `bool` over the parameters of its function. It has no effects and
-//! no control flow, so that it can be evaluated at every call.
+//! A filter is a `bool` over the parameters of its function, constants and statics. It
+//! has no effects, so that it can be evaluated at every call; it may decide and call
+//! functions, and lowering says which of these it cannot look into.
 
+use cranelift_entity::EntityRef;
 use nyala_span::Span;
 use nyala_syntax::ast::{self, BinaryOp, FilterKind};
 
 use crate::checker::Checker;
 use crate::errors::{Because, Error};
-use crate::tree::{ChainLink, Expr, ExprKind, Param, PatKind};
+use crate::scope::Def;
+use crate::tree::{ChainLink, Expr, ExprKind, LocalId, Param, PatKind, Stmt};
+use crate::visit;
 
 /// The filters of a function or lambda as written.
 #[derive(Clone, Copy)]
@@ -45,8 +49,9 @@ impl<'a> Checker<'a> {
         match &filter.kind {
             FilterKind::Always => self.true_literal(filter.span),
             FilterKind::If(expr) => {
+                let first_own = LocalId::new(self.program.locals.len());
                 let value = self.check_expr(expr, bool, Because::Filter);
-                self.check_filter(&value);
+                visit::walk(&value, |part| self.check_filter_part(part, first_own));
                 value
             }
             FilterKind::IfKnown => match of.map(|param| (&param.pat.kind, param.ty)) {
@@ -70,42 +75,36 @@ impl<'a> Checker<'a> {
         Some(Expr { kind: ExprKind::Chain { first: Box::new(a), rest }, ty, span })
     }
 
-    /// Reports what cannot stand in a filter.
-    fn check_filter(&mut self, expr: &Expr) {
+    /// Reports what cannot stand in a filter; variables from `first_own` on are its own.
+    fn check_filter_part(&mut self, expr: &Expr, first_own: LocalId) {
         match &expr.kind {
-            ExprKind::Lit(_) | ExprKind::Str(_) | ExprKind::Fn(..) | ExprKind::Constructor(_) => {}
-            ExprKind::Static(_) | ExprKind::Error => {}
-            ExprKind::Local(id) => self.check_filter_local(*id, expr.span),
-            ExprKind::Tuple(parts) | ExprKind::Array(parts) => {
-                parts.iter().for_each(|part| self.check_filter(part));
+            ExprKind::Local(id) if *id < first_own => self.check_filter_local(*id, expr.span),
+            ExprKind::Static(id) if self.program.statics[*id].is_mut => {
+                let name = self.program.statics[*id].name;
+                self.report(Error::FilterName { name, span: expr.span });
             }
-            ExprKind::Index { base, index } => {
-                self.check_filter(base);
-                self.check_filter(index);
+            ExprKind::Assign { .. }
+            | ExprKind::Step { .. }
+            | ExprKind::Asm(_)
+            | ExprKind::AddrOf(_)
+            | ExprKind::Box(_)
+            | ExprKind::HeapArray { .. }
+            | ExprKind::While { .. }
+            | ExprKind::Lambda(_) => self.report(Error::FilterEffect { span: expr.span }),
+            ExprKind::Block { stmts, .. } if stmts.iter().any(|stmt| matches!(stmt, Stmt::Fn(_))) => {
+                self.report(Error::FilterEffect { span: expr.span });
             }
-            ExprKind::Chain { first, rest } => {
-                self.check_filter(first);
-                rest.iter().for_each(|link| self.check_filter(&link.rhs));
-            }
-            ExprKind::Field { base: inner, .. }
-            | ExprKind::Repeat(inner)
-            | ExprKind::Deref(inner)
-            | ExprKind::Neg(inner)
-            | ExprKind::Not(inner)
-            | ExprKind::Cast(inner)
-            | ExprKind::Coerce { expr: inner, .. }
-            | ExprKind::Known(inner)
-            | ExprKind::Hide(inner) => self.check_filter(inner),
-            _ => self.report(Error::FilterEffect { span: expr.span }),
+            _ => {}
         }
     }
 
-    /// A filter may use its function's parameters, and what never changes around it.
-    fn check_filter_local(&mut self, id: crate::tree::LocalId, span: Span) {
-        let local = &self.program.locals[id];
-        let name = local.name;
-        let is_own = self.body.scopes.lookup(name).is_some_and(|entry| entry.level == self.body.level);
-        if local.is_mut && !is_own {
+    /// A filter sees the parameters of its function: no variables of the code around it.
+    fn check_filter_local(&mut self, id: LocalId, span: Span) {
+        let name = self.program.locals[id].name;
+        let entry = self.body.scopes.lookup(name);
+        let is_param =
+            entry.is_some_and(|entry| entry.def == Def::Local(id) && entry.level == self.body.level);
+        if !is_param {
             self.report(Error::FilterName { name, span });
         }
     }

@@ -126,15 +126,15 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The bits of an integer literal, if it fits. A minus sign before an unsigned
-/// literal wraps, as it does at run time.
+/// The bits of an integer literal, if it fits; a minus sign before it belongs to it.
 fn int_bits(value: u64, neg: bool, prim: Prim) -> Option<u64> {
     let width = prim.bits();
     let mask = u64::MAX >> (64 - width);
     let max = match (prim.is_signed(), neg) {
         (true, true) => 1 << (width - 1),
         (true, false) => mask >> 1,
-        (false, _) => mask,
+        (false, true) => 0,
+        (false, false) => mask,
     };
     let bits = if neg { value.wrapping_neg() } else { value };
     (value <= max).then_some(bits & mask)
@@ -222,7 +222,10 @@ mod tests {
     fn the_smallest_integer_is_a_literal() {
         assert_eq!(int_bits(1 << 31, true, Prim::I32), Some(0x8000_0000));
         assert_eq!(int_bits(1 << 31, false, Prim::I32), None);
-        assert_eq!(int_bits(1, true, Prim::U8), Some(0xff));
+        assert_eq!(int_bits(1, true, Prim::U8), None);
+        assert_eq!(int_bits(0, true, Prim::U8), Some(0));
+        assert_eq!(int_bits(128, true, Prim::I8), Some(0x80));
+        assert_eq!(int_bits(129, true, Prim::I8), None);
         assert_eq!(int_bits(u64::MAX, false, Prim::U64), Some(u64::MAX));
     }
 

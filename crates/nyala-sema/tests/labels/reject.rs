@@ -355,8 +355,8 @@ fn filters_are_checked() {
 fn pure(x: i32) -> bool { true }
 fn @(x) f(x: i32) -> i32 { x }
 //   ^ error: expected `bool`, found `i32`
-fn @(pure(x)) g(x: i32) -> i32 { x }
-//   ^^^^^^^ error: this cannot stand in a filter
+fn @(pure(x) & ?&x) g(x: i32) -> i32 { x }
+//              ^^ error: this cannot stand in a filter
 fn h() -> fn(i32) -> i32 {
     let mut m = true;
     m = false;
