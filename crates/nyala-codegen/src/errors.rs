@@ -77,7 +77,7 @@ fn llvm_diagnostic(error: &LlvmError) -> Diagnostic {
             .with_note("set NYALA_LLVM to the library or to its folder, or install Rust, which has one"),
         LlvmError::Target(_) => report("E0925"),
         LlvmError::Rejected(_) => report("E0926").with_note(
-            "if the program declares no `llvm.` function itself, this is a mistake of the compiler",
+            "if the program has no `asm` and declares no `llvm.` function, this is a mistake of the compiler",
         ),
         LlvmError::Link(_) => report("E0927"),
     }

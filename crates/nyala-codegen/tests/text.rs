@@ -13,10 +13,11 @@ fn unindent(text: &str) -> String {
 fn check(program: &str, expected: Expect) {
     let world = nyala_ir::text::parse(&unindent(program)).expect("the program is well formed");
     nyala_ir::verify(&world).expect("the program keeps the rules");
-    let text = text::write(&world).map(|module| module.text).unwrap_or_else(|errors| {
-        let reports = errors.iter().map(|error| error.to_diagnostic());
-        reports.map(|report| format!("{}: {}\n", report.code, report.message)).collect()
-    });
+    let text =
+        text::write(&world, &text::Options::default()).map(|module| module.text).unwrap_or_else(|errors| {
+            let reports = errors.iter().map(|error| error.to_diagnostic());
+            reports.map(|report| format!("{}: {}\n", report.code, report.message)).collect()
+        });
     expected.assert_eq(&text);
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use nyala_codegen::CodegenError;
 use nyala_codegen::llvm::{self, Jit, Llvm, LlvmError};
 pub use nyala_codegen::llvm::{Options as LlvmOptions, Output};
-use nyala_codegen::text::{self, Module};
+use nyala_codegen::text::{self, Abi, Module};
 use nyala_ir::{Linkage, Prim, TyKind, World};
 use nyala_runtime::{SYMBOLS, Symbol};
 
@@ -24,7 +24,8 @@ pub struct NativeOptions {
 /// Compiles the program and runs its `main` with these arguments, the program's
 /// name first; gives its exit status.
 pub fn run(session: &mut Session, world: &World, options: &NativeOptions, args: &[String]) -> Option<i32> {
-    reported(session, try_run(world, options, args))
+    let result = try_run(session, world, options, args);
+    reported(session, result)
 }
 
 /// Compiles the program to the contents of a file.
@@ -34,7 +35,7 @@ pub fn compile(
     options: &llvm::Options,
     output: Output,
 ) -> Option<Vec<u8>> {
-    let compiled = text::write(world).and_then(|module| {
+    let compiled = text::write(world, &text_options(session, options)).and_then(|module| {
         let compiled = Llvm::get().and_then(|llvm| llvm::compile(llvm, &module.text, options, output));
         compiled.map_err(|error| vec![error.into()])
     });
@@ -48,9 +49,18 @@ fn reported<T>(session: &mut Session, result: Result<T, Vec<CodegenError>>) -> O
     result.map_err(report).ok()
 }
 
-fn try_run(world: &World, options: &NativeOptions, args: &[String]) -> Result<i32, Vec<CodegenError>> {
+fn text_options<'a>(session: &'a Session, options: &llvm::Options) -> text::Options<'a> {
+    text::Options { abi: Abi::of_target(options.target.as_deref()), sources: Some(&session.sources) }
+}
+
+fn try_run(
+    session: &Session,
+    world: &World,
+    options: &NativeOptions,
+    args: &[String],
+) -> Result<i32, Vec<CodegenError>> {
     check_main(world).map_err(|why| vec![CodegenError::NoMain { why }])?;
-    let module = text::write(world)?;
+    let module = text::write(world, &text_options(session, &options.llvm))?;
     let one = |error: LlvmError| vec![error.into()];
     let llvm = Llvm::get().map_err(one)?;
     let jit = load_libraries(llvm, &module, options).map_err(one)?;

@@ -76,7 +76,8 @@ pub fn enum_layout(types: &Types, id: EnumId) -> (Layout, u64, u64) {
     (Layout { size: round_up(tag_at.saturating_add(tag), align), align }, tag_at, tag)
 }
 
-fn sequence(types: &Types, parts: impl Iterator<Item = Ty>) -> Layout {
+/// The layout of a struct with these fields.
+pub fn sequence(types: &Types, parts: impl Iterator<Item = Ty>) -> Layout {
     let mut all = Layout::UNIT;
     for part in parts {
         let part = layout(types, part);

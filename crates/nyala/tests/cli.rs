@@ -238,7 +238,7 @@ fn flags_say_what_arithmetic_means() {
         let args = [&["build", "-O0", "--emit", "llvm", "-o", "-", &source], flags].concat();
         run(&args, "").1
     };
-    assert!(llvm(&[]).contains("add nsw i32") && llvm(&[]).contains("fmul float"));
+    assert!(llvm(&[]).contains("add nsw i32") && llvm(&[]).contains("fmul contract float"));
     assert!(llvm(&["--wrapping"]).contains("add i32"));
     assert!(llvm(&["--fast-math"]).contains("fmul fast float"));
 }

@@ -62,6 +62,9 @@ api! {
     LLVMDisposeMessage: fn(*mut c_char);
     LLVMContextCreate: fn() -> Ref;
     LLVMContextDispose: fn(Ref);
+    LLVMContextSetDiagnosticHandler: fn(Ref, unsafe extern "C" fn(Ref, *mut c_void), *mut c_void);
+    LLVMGetDiagInfoDescription: fn(Ref) -> *mut c_char;
+    LLVMGetDiagInfoSeverity: fn(Ref) -> c_int;
     LLVMCreateMemoryBufferWithMemoryRangeCopy: fn(*const c_char, usize, *const c_char) -> Ref;
     LLVMDisposeMemoryBuffer: fn(Ref);
     LLVMGetBufferStart: fn(Ref) -> *const c_char;

@@ -1,6 +1,7 @@
 //! LLVM assembly to machine code.
 
-use std::ffi::{c_char, c_int};
+use std::cell::RefCell;
+use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 
 use super::api::Ref;
@@ -115,6 +116,33 @@ struct Module<'a> {
     llvm: &'a Llvm,
     context: Ref,
     module: Ref,
+    /// What LLVM reported while it made code, such as assembly that is none. The
+    /// context has its address.
+    errors: Box<Reports<'a>>,
+}
+
+/// Where the errors of a context are gathered.
+struct Reports<'a> {
+    llvm: &'a Llvm,
+    errors: RefCell<Vec<String>>,
+}
+
+/// Takes a report; without it LLVM would print an error and end the process.
+///
+/// # Safety
+/// `info` is LLVM's for the time of the call, and `reports` are `Reports` that are alive.
+unsafe extern "C" fn gather(info: Ref, reports: *mut c_void) {
+    /// `LLVMDSError`
+    const ERROR: c_int = 0;
+    // SAFETY: the caller's promise; the description is ours.
+    unsafe {
+        let reports = &*reports.cast::<Reports<'_>>();
+        let api = &reports.llvm.api;
+        if (api.LLVMGetDiagInfoSeverity)(info) == ERROR {
+            let text = reports.llvm.take_message((api.LLVMGetDiagInfoDescription)(info));
+            reports.errors.borrow_mut().push(text);
+        }
+    }
 }
 
 impl<'a> Module<'a> {
@@ -131,7 +159,10 @@ impl<'a> Module<'a> {
                 (api.LLVMContextDispose)(context);
                 return Err(LlvmError::Rejected(llvm.take_message(message)));
             }
-            Ok(Module { llvm, context, module })
+            let errors = Box::new(Reports { llvm, errors: RefCell::default() });
+            let address: *const Reports<'_> = &*errors;
+            (api.LLVMContextSetDiagnosticHandler)(context, gather, address.cast_mut().cast());
+            Ok(Module { llvm, context, module, errors })
         }
     }
 
@@ -188,7 +219,8 @@ impl<'a> Module<'a> {
             let (start, len) = ((api.LLVMGetBufferStart)(buffer), (api.LLVMGetBufferSize)(buffer));
             let bytes = std::slice::from_raw_parts(start.cast::<u8>(), len).to_vec();
             (api.LLVMDisposeMemoryBuffer)(buffer);
-            Ok(bytes)
+            let errors = self.errors.errors.borrow();
+            if errors.is_empty() { Ok(bytes) } else { Err(LlvmError::Rejected(errors.join("; "))) }
         }
     }
 }

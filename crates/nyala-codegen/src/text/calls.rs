@@ -67,7 +67,7 @@ impl FunctionWriter<'_, '_> {
         self.line(format!("ret {ty} {result}"));
     }
 
-    fn finish_call(&mut self, call: &str, ty: &str, n_results: usize) -> Vec<String> {
+    pub(crate) fn finish_call(&mut self, call: &str, ty: &str, n_results: usize) -> Vec<String> {
         if ty == "void" {
             self.line(call);
             return vec![];
@@ -87,21 +87,23 @@ impl FunctionWriter<'_, '_> {
         let ret = self.return_arg(args);
         let results = self.module.result_types(ret.map(|ret| world.ty(ret)));
         let data: Vec<Def> = args.iter().copied().filter(|&arg| is_data(world, world.ty(arg))).collect();
-        let c_type = |writer: &mut Self, ty: Ty| match is_device {
-            true => writer.module.ty(ty),
-            false => writer.module.c_type(ty, span),
-        };
-        let params: Vec<String> = data.iter().map(|&arg| c_type(self, world.ty(arg))).collect();
-        let typed: Vec<String> =
-            params.iter().zip(&data).map(|(ty, &arg)| format!("{ty} {}", self.value(arg))).collect();
-        let result = match is_device {
-            true => self.module.types.results(&results),
-            false => self.module.c_result(&results, span),
-        };
-        let symbol = self.module.declare(name, &result, &params, span);
-        let call = format!("call {result} {symbol}({})", typed.join(", "));
         let ty = self.module.types.results(&results);
-        let values = self.finish_call(&call, &ty, results.len());
+        let values = match is_device {
+            true => {
+                let params: Vec<String> = data.iter().map(|&arg| self.module.ty_of(arg)).collect();
+                let symbol = self.module.declare(name, &ty, &params, span);
+                let typed = self.typed_data(&data);
+                self.finish_call(&format!("call {ty} {symbol}({})", typed.join(", ")), &ty, results.len())
+            }
+            false => {
+                let params: Vec<Ty> = data.iter().map(|&arg| world.ty(arg)).collect();
+                let border = self.module.border(&params, &results, span);
+                let symbol = self.module.declare(name, &border.result_type(), &border.param_types(), span);
+                let values = self.data_values(&data);
+                let result = border.call(self, &symbol, &values);
+                result.map_or(vec![], |all| self.split_results(&ty, all, results.len()))
+            }
+        };
         match ret {
             Some(ret) => self.go_on(ret, &values, span),
             None => self.line("unreachable"),

@@ -43,7 +43,10 @@ impl FunctionWriter<'_, '_> {
             Node::Slot { .. } => Some(self.slot(def)),
             Node::Alloc { count, .. } => Some(self.alloc(def, count)),
             Node::Lea { ptr, index } => Some(self.lea(ptr, index)),
-            Node::Asm { .. } => Some(self.module.unsupported(self.world.span_of(def), "inline assembly")),
+            Node::Asm { asm, args } => {
+                let (asm, inputs) = (self.world.asm_data(asm), &self.world.list(args)[1..]);
+                self.asm(def, asm, inputs)
+            }
             _ => Some(self.module.unsupported(self.world.span_of(def), "this operation")),
         }
     }
@@ -51,6 +54,9 @@ impl FunctionWriter<'_, '_> {
     fn effect_part(&mut self, effect: Def, index: Def) -> Option<String> {
         match self.world.as_lit(index) {
             Some(0) => None,
+            Some(index) if matches!(self.world.node(effect), Node::Asm { .. }) => {
+                Some(self.asm_part(effect, index))
+            }
             _ => Some(self.value(effect)),
         }
     }

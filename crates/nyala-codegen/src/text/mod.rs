@@ -6,8 +6,9 @@
 //! of it, with its own name and the calling convention of C.
 //!
 //! Read `types`, `constants`, `function` (blocks and values),
-//! `control` (how blocks end), `calls` (what is called), and then `ops`, `math`,
-//! `aggregates` and `memory` for the operations.
+//! `control` (how blocks end), `calls` (what is called), `abi` and `border` (how values go
+//! to and from C), and then `ops`, `math`, `aggregates`, `memory` and `asm` for the
+//! operations.
 //!
 //! # Invariants
 //!
@@ -15,7 +16,10 @@
 //!   that may fail is executed unless the program asks for it.
 //! * Memory tokens are not written: the schedule keeps their order.
 
+mod abi;
 mod aggregates;
+mod asm;
+mod border;
 mod calls;
 mod constants;
 mod control;
@@ -30,12 +34,13 @@ mod types;
 use std::fmt::Write as _;
 
 use nyala_ir::layout::layout;
-use nyala_ir::{Cont, Def, Global, Linkage, Prim, Ty, TyKind, World};
-use nyala_span::Span;
+use nyala_ir::{Cont, Def, Global, Linkage, Ty, TyKind, World};
+use nyala_span::{SourceMap, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::errors::CodegenError;
-use crate::form::{self, Function};
+use crate::form;
+pub use abi::Abi;
 use function::FunctionWriter;
 use names::{Names, symbol};
 use types::TypeWriter;
@@ -62,10 +67,19 @@ pub struct Import {
 /// each scalar of a value on its own.
 const MAX_VALUE_BYTES: u64 = 256;
 
+/// How to write a program.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Options<'a> {
+    /// How C functions are called.
+    pub abi: Abi,
+    /// Where the positions in the program belong to.
+    pub sources: Option<&'a SourceMap>,
+}
+
 /// The program as LLVM assembly, or what cannot be written.
-pub fn write(world: &World) -> Result<Module, Vec<CodegenError>> {
+pub fn write(world: &World, options: &Options<'_>) -> Result<Module, Vec<CodegenError>> {
     let functions = form::functions(world)?;
-    let mut module = ModuleWriter::new(world);
+    let mut module = ModuleWriter::new(world, options);
     for function in &functions {
         module.function_name(function.cont);
     }
@@ -80,6 +94,7 @@ pub fn write(world: &World) -> Result<Module, Vec<CodegenError>> {
 /// A module in the making.
 pub(crate) struct ModuleWriter<'a> {
     pub(crate) world: &'a World,
+    pub(crate) options: &'a Options<'a>,
     types: TypeWriter<'a>,
     names: Names,
     function_names: FxHashMap<Cont, String>,
@@ -95,7 +110,7 @@ pub(crate) struct ModuleWriter<'a> {
 }
 
 impl<'a> ModuleWriter<'a> {
-    fn new(world: &'a World) -> ModuleWriter<'a> {
+    fn new(world: &'a World, options: &'a Options<'a>) -> ModuleWriter<'a> {
         let mut names = Names::default();
         let linkages = world.conts().map(|(_, data)| &data.linkage);
         for linkage in linkages.chain(world.globals().map(|(_, data)| &data.linkage)) {
@@ -109,6 +124,7 @@ impl<'a> ModuleWriter<'a> {
         });
         ModuleWriter {
             world,
+            options,
             types: TypeWriter::new(&world.types),
             names,
             function_names: FxHashMap::default(),
@@ -237,38 +253,6 @@ impl<'a> ModuleWriter<'a> {
         text
     }
 
-    /// How a value of type `ty` crosses the border to C, as a parameter or result;
-    /// narrow integers are extended there.
-    pub(crate) fn c_type(&mut self, ty: Ty, at: Span) -> String {
-        let world = self.world;
-        let text = self.ty(ty);
-        match world.types.kind(ty) {
-            TyKind::Prim(Prim::Bool | Prim::U8 | Prim::U16) => format!("{text} zeroext"),
-            TyKind::Prim(Prim::I8 | Prim::I16) => format!("{text} signext"),
-            TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Simd { .. } => text,
-            _ => {
-                let ty = world.types.display(ty);
-                self.unsupported(at, format!("a value of type `{ty}` that is passed to or from C"))
-            }
-        }
-    }
-
-    /// The result of a C function.
-    pub(crate) fn c_result(&mut self, results: &[Ty], at: Span) -> String {
-        match results {
-            [] => "void".into(),
-            [one] => {
-                // Attributes come before the type of a result.
-                let text = self.c_type(*one, at);
-                text.split_once(' ').map_or(text.clone(), |(ty, extension)| match extension {
-                    "zeroext" | "signext" => format!("{extension} {ty}"),
-                    _ => text.clone(),
-                })
-            }
-            _ => self.unsupported(at, "several results of a C function"),
-        }
-    }
-
     /// The data parameters of a function.
     pub(crate) fn data_params(&self, cont: Cont) -> Vec<Def> {
         let world = self.world;
@@ -280,50 +264,6 @@ impl<'a> ModuleWriter<'a> {
     pub(crate) fn result_types(&self, ret: Option<Ty>) -> Vec<Ty> {
         let taken = ret.and_then(|ret| self.world.types.as_cn(ret)).unwrap_or(&[]);
         taken.iter().copied().filter(|&ty| is_data(self.world, ty)).collect()
-    }
-
-    /// The function that the outside calls.
-    fn export(&mut self, function: &Function) {
-        let world = self.world;
-        let data = world.cont(function.cont);
-        let Linkage::Exported(name) = &data.linkage else { return };
-        let results = self.result_types(function.ret.map(|ret| world.ty(ret)));
-        let (inner, inner_result) = (self.function_name(function.cont), self.types.results(&results));
-        let (mut params, mut args) = (vec![], vec![]);
-        for (index, param) in self.data_params(function.cont).into_iter().enumerate() {
-            params.push(format!("{} %{index}", self.c_type(world.ty(param), data.span)));
-            args.push(format!("{} %{index}", self.ty_of(param)));
-        }
-        let is_main = name.as_str() == "main";
-        let result = match is_main {
-            true => "i32".into(),
-            false => self.c_result(&results, data.span),
-        };
-        let call = format!("call tailcc {inner_result} {inner}({})", args.join(", "));
-        let body = match results[..] {
-            [] if is_main => format!("  {call}\n  ret i32 0\n"),
-            [] => format!("  {call}\n  ret void\n"),
-            [ty] if is_main => {
-                let status = self.exit_status(ty);
-                format!("  %result = {call}\n{status}")
-            }
-            _ => format!("  %result = {call}\n  ret {inner_result} %result\n"),
-        };
-        let (name, params) = (symbol(name.as_str()), params.join(", "));
-        self.functions.push(format!("define {result} {name}({params}) #0 {{\nstart:\n{body}}}\n"));
-    }
-
-    /// What `main` gives the system: its result if that is an integer, else success.
-    fn exit_status(&mut self, ty: Ty) -> String {
-        match self.world.types.as_prim(ty) {
-            Some(Prim::I32 | Prim::U32) => "  ret i32 %result\n".into(),
-            Some(Prim::I64 | Prim::U64) => "  %status = trunc i64 %result to i32\n  ret i32 %status\n".into(),
-            Some(prim) if prim.is_int() || prim == Prim::Bool => {
-                let (extend, ty) = (if prim.is_signed() { "sext" } else { "zext" }, self.ty(ty));
-                format!("  %status = {extend} {ty} %result to i32\n  ret i32 %status\n")
-            }
-            _ => "  ret i32 0\n".into(),
-        }
     }
 }
 

@@ -127,7 +127,8 @@ impl FunctionWriter<'_, '_> {
 
 /// What a float operation may assume.
 pub(crate) fn fast(flags: ArithFlags) -> &'static str {
-    if flags.fast { "fast " } else { "" }
+    // A product and a sum may always be rounded once.
+    if flags.fast { "fast " } else { "contract " }
 }
 
 fn arith_instruction(op: ArithOp, prim: Prim) -> &'static str {

@@ -1,0 +1,92 @@
+//! What is special about native code: inline assembly, space, checks.
+
+use std::io::Write as _;
+use std::process::{Command, Output, Stdio};
+
+/// Gives a program to `nyala run` with these arguments.
+fn run(args: &[&str], program: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_nyala"))
+        .arg("run")
+        .args(args)
+        .arg("-")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the compiler starts");
+    let mut stdin = child.stdin.take().expect("it is piped");
+    stdin.write_all(program.as_bytes()).expect("the program is read");
+    drop(stdin);
+    child.wait_with_output().expect("the compiler ends")
+}
+
+/// What a program prints, at every level of optimisation.
+fn check(program: &str, expected: &str) {
+    for level in ["-O0", "-O2", "-O3"] {
+        let Output { status, stdout, stderr } = run(&[level], program);
+        assert_eq!(String::from_utf8_lossy(&stderr), "", "{level}");
+        assert_eq!(String::from_utf8_lossy(&stdout), expected, "{level}");
+        assert!(status.success(), "{level}");
+    }
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn assembly_has_inputs_and_outputs_of_all_kinds() {
+    check(
+        r#"
+        fn bump(x: i32) -> i32 {
+            let mut y = x;
+            asm("addl $1, $0" : "=r"(y) : "r"(5), "0"(x));
+            y
+        }
+        fn two(x: i32) -> (i32, i32) {
+            let mut a = 0;
+            let mut b = 0;
+            asm("movl $2, $0; leal 1($2), $1" : "=&r"(a), "=&r"(b) : "r"(x) : "memory" : "volatile");
+            (a, b)
+        }
+        fn in_memory(x: i32) -> i32 {
+            let mut a = x;
+            let mut z = 0;
+            asm("movl $$7, $0" : "=*m"(z));
+            asm("incl $0" : : "*m"(&mut a) : "memory");
+            a + z
+        }
+        fn intel(x: i64) -> i64 {
+            let mut y = 0i64;
+            asm("lea $0, [$1 + $1]" : "=r"(y) : "r"(x) : "{rcx}" : "intel");
+            y
+        }
+        fn main() -> () {
+            let (a, b) = two(10);
+            print_i32(bump(3)); print_char(' ');
+            print_i32(a); print_char(' ');
+            print_i32(b); print_char(' ');
+            print_i32(in_memory(1)); print_char(' ');
+            print_i64(intel(21i64));
+        }"#,
+        "8 10 11 9 42",
+    );
+}
+
+#[test]
+fn assembly_that_is_none_is_reported() {
+    let output = run(&[], r#"fn main() -> () { asm("no such instruction"); }"#);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("error[E0926]") && stderr.contains("<inline asm>:1"), "{stderr}");
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn tail_calls_need_no_space() {
+    check(
+        "fn even(n: i32) -> bool { if n == 0 { true } else { odd(n - 1) } }
+         fn odd(n: i32) -> bool { if n == 0 { false } else { even(n - 1) } }
+         fn sum(n: i32, acc: i64) -> i64 { if n == 0 { acc } else { sum(n - 1, acc + n as i64) } }
+         fn main(argc: i32) -> () {
+             if even(10000000 * argc) { print_i64(sum(10000000 * argc, 0i64)) }
+         }",
+        "50000005000000",
+    );
+}
