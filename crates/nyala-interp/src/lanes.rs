@@ -1,64 +1,67 @@
-//! Functions by which an instance learns its place among the others, or meets them.
+//! Functions by which instances meet: barriers, and what the lanes of a vector and the
+//! threads of a warp ask each other.
 
 use nyala_ir::Prim;
 use smallvec::{SmallVec, smallvec};
 
 use crate::errors::{Checked, ErrorKind, malformed};
 use crate::machine::{Machine, Results, Ret};
-use crate::parallel::{Meeting, RegionKind};
+use crate::parallel::{Circle, RegionKind, WARP};
 use crate::value::Value;
 
-/// An instance's number in its group, and the arguments it came with.
-type Arrived = (u32, SmallVec<[Value; 4]>);
+/// An instance that has come to a meeting.
+pub(crate) struct Arrived {
+    /// Its number among those who can meet.
+    pub(crate) lane: u32,
+    pub(crate) task: u32,
+    pub(crate) args: SmallVec<[Value; 4]>,
+}
+
+/// Why instances meet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Meeting {
+    Barrier,
+    Any,
+    All,
+    Ballot,
+    Count,
+    Extract,
+    Insert,
+    Load,
+    Store,
+    Shuffle,
+    Compact,
+    /// A warp's shuffle: from a lane, or from one that is before, behind or opposite.
+    From,
+    Up,
+    Down,
+    Xor,
+    /// Who has the same value.
+    MatchAny,
+    /// All, if they have the same value.
+    MatchAll,
+}
 
 impl Machine<'_, '_> {
-    // ---- Work items ---------------------------------------------------------------
-
-    /// The answer of a function that asks for the place of a kernel's thread.
-    pub(crate) fn work_item(&self, name: &str, args: &[Value]) -> Option<Value> {
-        let (question, dim) = work_item(name, args)?;
-        let kernel = self.regions.iter().rev().find_map(|region| match region.kind {
-            RegionKind::Kernel { grid, block } => Some((region, grid, block)),
-            _ => None,
-        });
-        // Outside of a kernel there is one thread.
-        let Some((region, grid, block)) = kernel else {
-            return Some(Value::Bits(u64::from(question.is_size())));
-        };
-        let part = |number: u64, sizes: [u32; 3]| {
-            let before: u64 = sizes[..dim].iter().map(|&size| u64::from(size)).product();
-            number / before % u64::from(sizes[dim]).max(1)
-        };
-        let blocks = [grid[0] / block[0], grid[1] / block[1], grid[2] / block[2]];
-        let thread = part(u64::from(region.instances[region.current].number), block);
-        let group = part(region.group, blocks);
-        let (size, n_blocks) = (u64::from(block[dim]), u64::from(blocks[dim]));
-        Some(Value::Bits(match question {
-            WorkItem::Thread => thread,
-            WorkItem::Block => group,
-            WorkItem::BlockSize => size,
-            WorkItem::NumBlocks => n_blocks,
-            WorkItem::Global => group * size + thread,
-            WorkItem::GlobalSize => u64::from(grid[dim]),
-            WorkItem::Offset => 0,
-            WorkItem::Dimensions => 3,
-        }))
-    }
-
-    // ---- Meeting others -------------------------------------------------------------
-
-    /// Calls a lane function or barrier.
-    pub(crate) fn lane_function(&mut self, name: &str, args: &[Value], ret: Ret) -> Checked<()> {
+    /// Calls a barrier, or a function of lanes or warps.
+    pub(crate) fn meeting_function(&mut self, name: &str, args: &[Value], ret: Ret) -> Checked<()> {
         if let Some(answer) = self.lane_fact(name, args) {
             return self.deliver(ret, smallvec![answer]);
         }
-        let Some(meeting) = meeting(name) else {
+        let Some((meeting, circle)) = meeting(name) else {
             return Err(Box::new(ErrorKind::UnknownFunction { name: name.into() }));
         };
-        if self.can_meet(meeting) {
-            return self.wait(meeting, args, ret);
+        let yes = [Value::bool(true)];
+        let args = match (circle, args) {
+            // The first argument says who must come; those who do not are left out.
+            (Circle::Warp, [_, rest @ ..]) => rest,
+            (Circle::Warp, []) => &yes,
+            _ => args,
+        };
+        if self.can_meet(circle) {
+            return self.wait(meeting, circle, args, ret);
         }
-        let alone = [(0, SmallVec::from(args))];
+        let alone = [Arrived { lane: 0, task: self.task, args: args.into() }];
         let results = self.meeting_results(meeting, 1, &alone)?.pop().unwrap_or_default();
         self.deliver(ret, results)
     }
@@ -86,36 +89,57 @@ impl Machine<'_, '_> {
         width: u32,
         arrived: &[Arrived],
     ) -> Checked<Vec<Results>> {
-        let is_true = |(_, args): &Arrived| match args.first() {
+        let is_true = |instance: &Arrived| match instance.args.first() {
             Some(Value::Bits(bits)) => Ok(*bits != 0),
             _ => Err(Box::new(ErrorKind::UndefDecides { what: "a lane's condition" })),
         };
         let same = |value: Value| Ok(arrived.iter().map(|_| smallvec![value.clone()]).collect());
         match meeting {
             Meeting::Barrier => Ok(arrived.iter().map(|_| Results::new()).collect()),
-            Meeting::Any | Meeting::All | Meeting::Ballot => {
+            Meeting::Any | Meeting::All | Meeting::Ballot | Meeting::Count => {
                 let votes: Vec<bool> = arrived.iter().map(is_true).collect::<Checked<_>>()?;
-                let mask = arrived.iter().zip(&votes).filter(|(_, vote)| **vote);
+                let ayes = arrived.iter().zip(&votes).filter(|(_, vote)| **vote).map(|(lane, _)| lane);
                 same(match meeting {
                     Meeting::Any => Value::bool(votes.contains(&true)),
                     Meeting::All => Value::bool(!votes.contains(&false)),
-                    _ => Value::prim(Prim::I32, mask.fold(0, |mask, ((lane, _), _)| mask | 1 << (lane % 32))),
+                    Meeting::Count => Value::Bits(ayes.count() as u64),
+                    _ => mask(ayes),
                 })
+            }
+            Meeting::From | Meeting::Up | Meeting::Down | Meeting::Xor => arrived
+                .iter()
+                .map(|Arrived { lane, args, .. }| {
+                    let source = warp_source(meeting, *lane, number_arg(args, 1)?, segment(args)?);
+                    Ok(smallvec![at_lane(arrived, if width == 1 { 0 } else { source }, 0)])
+                })
+                .collect(),
+            Meeting::MatchAny => {
+                let alike = |value: &Value| mask(arrived.iter().filter(|other| other.args[0].same(value)));
+                Ok(arrived.iter().map(|instance| smallvec![alike(&instance.args[0])]).collect())
+            }
+            Meeting::MatchAll => {
+                let is_same = arrived.iter().all(|other| other.args[0].same(&arrived[0].args[0]));
+                for instance in arrived {
+                    let addr = addr_arg(instance.args.get(1))?;
+                    self.memory.races.switch_to(instance.task);
+                    self.memory.store_scalar(addr, 4, u64::from(is_same))?;
+                }
+                same(if is_same { mask(arrived.iter()) } else { Value::Bits(0) })
             }
             Meeting::Extract => arrived
                 .iter()
-                .map(|(_, args)| Ok(smallvec![at_lane(arrived, lane_arg(args, 1, width)?, 0)]))
+                .map(|Arrived { args, .. }| Ok(smallvec![at_lane(arrived, lane_arg(args, 1, width)?, 0)]))
                 .collect(),
             Meeting::Insert => arrived
                 .iter()
-                .map(|(lane, args)| {
+                .map(|Arrived { lane, args, .. }| {
                     let chosen = if lane_arg(args, 1, width)? == *lane { 2 } else { 0 };
                     Ok(smallvec![args.get(chosen).cloned().unwrap_or_default()])
                 })
                 .collect(),
             Meeting::Shuffle => arrived
                 .iter()
-                .map(|(lane, args)| {
+                .map(|Arrived { lane, args, .. }| {
                     let by = number_arg(args, 1)?.rem_euclid(i64::from(width)) as u32;
                     Ok(smallvec![at_lane(arrived, (lane + by) % width, 0)])
                 })
@@ -128,16 +152,17 @@ impl Machine<'_, '_> {
     /// `rv_load` and `rv_store`: through the pointer of a lane, or through one
     /// that all share to the element of that number.
     fn lane_access(&mut self, meeting: Meeting, width: u32, arrived: &[Arrived]) -> Checked<Vec<Results>> {
-        let first = arrived.first().and_then(|(_, args)| args.first().cloned()).unwrap_or_default();
-        let is_uniform = arrived.iter().all(|(_, args)| args.first().is_some_and(|ptr| ptr.same(&first)));
+        let pointers = || arrived.iter().map(|instance| instance.args.first().cloned().unwrap_or_default());
+        let first = pointers().next().unwrap_or_default();
+        let is_uniform = pointers().all(|ptr| ptr.same(&first));
         let mut results = vec![];
-        for (_, args) in arrived {
+        for Arrived { task, args, .. } in arrived {
             let lane = if width == 1 { number_arg(args, 1)? } else { i64::from(lane_arg(args, 1, width)?) };
-            let ptr = if is_uniform { first.clone() } else { at_lane(arrived, lane as u32, 0) };
-            let Value::Bits(ptr) = ptr else {
-                return Err(Box::new(ErrorKind::UndefDecides { what: "an address" }));
+            let addr = match is_uniform {
+                true => addr_arg(Some(&first))?.wrapping_add((lane * 4) as u64),
+                false => addr_arg(Some(&at_lane(arrived, lane as u32, 0)))?,
             };
-            let addr = if is_uniform { ptr.wrapping_add((lane * 4) as u64) } else { ptr };
+            self.memory.races.switch_to(*task);
             results.push(match (meeting, args.get(2)) {
                 (Meeting::Store, Some(Value::Bits(value))) => {
                     self.memory.store_scalar(addr, 4, *value)?;
@@ -151,26 +176,80 @@ impl Machine<'_, '_> {
     }
 }
 
-fn meeting(name: &str) -> Option<Meeting> {
+/// The meeting behind a name, and who comes.
+fn meeting(name: &str) -> Option<(Meeting, Circle)> {
+    let name = name.strip_suffix("_sync").unwrap_or(name);
     Some(match name {
-        "__syncthreads" | "llvm.nvvm.barrier0" | "llvm.amdgcn.s.barrier" | "barrier" => Meeting::Barrier,
-        "rv_any" => Meeting::Any,
-        "rv_all" => Meeting::All,
-        "rv_ballot" => Meeting::Ballot,
-        "rv_extract" => Meeting::Extract,
-        "rv_insert" => Meeting::Insert,
-        "rv_load" => Meeting::Load,
-        "rv_store" => Meeting::Store,
-        "rv_shuffle" => Meeting::Shuffle,
-        "rv_compact" => Meeting::Compact,
+        "__syncthreads" | "llvm.nvvm.barrier0" | "llvm.amdgcn.s.barrier" | "barrier" => {
+            (Meeting::Barrier, Circle::Block)
+        }
+        "__syncthreads_count" => (Meeting::Count, Circle::Block),
+        "__syncthreads_and" => (Meeting::All, Circle::Block),
+        "__syncthreads_or" => (Meeting::Any, Circle::Block),
+        "__syncwarp" => (Meeting::Barrier, Circle::Warp),
+        "__any" => (Meeting::Any, Circle::Warp),
+        "__all" => (Meeting::All, Circle::Warp),
+        "__ballot" | "__activemask" => (Meeting::Ballot, Circle::Warp),
+        "__shfl" => (Meeting::From, Circle::Warp),
+        "__shfl_up" => (Meeting::Up, Circle::Warp),
+        "__shfl_down" => (Meeting::Down, Circle::Warp),
+        "__shfl_xor" => (Meeting::Xor, Circle::Warp),
+        "__match_any" => (Meeting::MatchAny, Circle::Warp),
+        "__match_all" => (Meeting::MatchAll, Circle::Warp),
+        "rv_any" => (Meeting::Any, Circle::Lanes),
+        "rv_all" => (Meeting::All, Circle::Lanes),
+        "rv_ballot" => (Meeting::Ballot, Circle::Lanes),
+        "rv_extract" => (Meeting::Extract, Circle::Lanes),
+        "rv_insert" => (Meeting::Insert, Circle::Lanes),
+        "rv_load" => (Meeting::Load, Circle::Lanes),
+        "rv_store" => (Meeting::Store, Circle::Lanes),
+        "rv_shuffle" => (Meeting::Shuffle, Circle::Lanes),
+        "rv_compact" => (Meeting::Compact, Circle::Lanes),
         _ => return None,
     })
 }
 
+/// A bit for each lane.
+fn mask<'a>(lanes: impl Iterator<Item = &'a Arrived>) -> Value {
+    Value::prim(Prim::U32, lanes.fold(0, |mask, instance| mask | 1 << (instance.lane % 32)))
+}
+
+/// How many lanes of a warp shuffle among themselves; all if nothing is said.
+fn segment(args: &[Value]) -> Checked<u32> {
+    if args.len() < 3 {
+        return Ok(WARP);
+    }
+    let size = number_arg(args, 2)?;
+    match u32::try_from(size) {
+        Ok(size) if size.is_power_of_two() && size <= WARP => Ok(size),
+        _ => Err(Box::new(ErrorKind::Unsupported { what: format!("a shuffle among {size} lanes") })),
+    }
+}
+
+/// The lane that a warp's shuffle takes its value from: the own one if the one
+/// that is asked for is not among the `size` lanes that shuffle with each other.
+fn warp_source(meeting: Meeting, lane: u32, by: i64, size: u32) -> u32 {
+    let first = i64::from(lane & !(size - 1));
+    let (own, size) = (i64::from(lane), i64::from(size));
+    let source = match meeting {
+        Meeting::Up => own - by,
+        Meeting::Down => own + by,
+        Meeting::Xor => own ^ by,
+        _ => first + by.rem_euclid(size),
+    };
+    // Lanes of earlier segments can be reached by exclusive or.
+    let lowest = if meeting == Meeting::Xor { 0 } else { first };
+    if (lowest..first + size).contains(&source) { source as u32 } else { lane }
+}
+
 /// Argument `at` of the instance in this lane; undefined if it is not there.
 fn at_lane(arrived: &[Arrived], lane: u32, at: usize) -> Value {
-    let found = arrived.iter().find(|(number, _)| *number == lane);
-    found.and_then(|(_, args)| args.get(at).cloned()).unwrap_or_default()
+    let found = arrived.iter().find(|instance| instance.lane == lane);
+    found.and_then(|instance| instance.args.get(at).cloned()).unwrap_or_default()
+}
+
+fn addr_arg(arg: Option<&Value>) -> Checked<u64> {
+    arg.and_then(Value::as_bits).ok_or_else(|| Box::new(ErrorKind::UndefDecides { what: "an address" }))
 }
 
 fn number_arg(args: &[Value], at: usize) -> Checked<i64> {
@@ -193,73 +272,16 @@ fn lane_arg(args: &[Value], at: usize, width: u32) -> Checked<u32> {
 /// The values of lanes whose second argument is true, moved to the front.
 fn compact(arrived: &[Arrived]) -> Checked<Vec<Results>> {
     let mut kept = vec![];
-    for (_, args) in arrived {
+    for Arrived { args, .. } in arrived {
         match args.get(1) {
             Some(Value::Bits(0)) => {}
             Some(Value::Bits(_)) => kept.push(args[0].clone()),
             _ => return Err(Box::new(ErrorKind::UndefDecides { what: "a lane's condition" })),
         }
     }
-    let own = |(_, args): &Arrived| args.first().cloned().unwrap_or_default();
+    let own = |instance: &Arrived| instance.args.first().cloned().unwrap_or_default();
     let mut kept = kept.into_iter();
     Ok(arrived.iter().map(|lane| smallvec![kept.next().unwrap_or_else(|| own(lane))]).collect())
-}
-
-/// What a work-item function asks for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum WorkItem {
-    Thread,
-    Block,
-    BlockSize,
-    NumBlocks,
-    Global,
-    GlobalSize,
-    Offset,
-    Dimensions,
-}
-
-impl WorkItem {
-    fn is_size(self) -> bool {
-        matches!(
-            self,
-            WorkItem::BlockSize | WorkItem::NumBlocks | WorkItem::GlobalSize | WorkItem::Dimensions
-        )
-    }
-}
-
-/// The question behind a name and the dimension it is about.
-fn work_item(name: &str, args: &[Value]) -> Option<(WorkItem, usize)> {
-    let opencl = match name {
-        "get_local_id" => Some(WorkItem::Thread),
-        "get_group_id" => Some(WorkItem::Block),
-        "get_local_size" => Some(WorkItem::BlockSize),
-        "get_num_groups" => Some(WorkItem::NumBlocks),
-        "get_global_id" => Some(WorkItem::Global),
-        "get_global_size" => Some(WorkItem::GlobalSize),
-        "get_global_offset" => Some(WorkItem::Offset),
-        "get_work_dim" => return Some((WorkItem::Dimensions, 0)),
-        _ => None,
-    };
-    if let Some(question) = opencl {
-        let dim = args.first().and_then(Value::as_bits).unwrap_or(0);
-        // Dimensions that there are not have one thread.
-        return match usize::try_from(dim) {
-            Ok(dim) if dim < 3 => Some((question, dim)),
-            _ => None,
-        };
-    }
-    let (question, dim) = name.rsplit_once(['_', '.'])?;
-    let dim = ["x", "y", "z"].iter().position(|known| *known == dim)?;
-    let question = match question {
-        "threadIdx" | "llvm.nvvm.read.ptx.sreg.tid" | "llvm.amdgcn.workitem.id" => WorkItem::Thread,
-        "anydsl.amdpal.workitem.id" => WorkItem::Thread,
-        "blockIdx" | "llvm.nvvm.read.ptx.sreg.ctaid" | "llvm.amdgcn.workgroup.id" => WorkItem::Block,
-        "anydsl.amdpal.workgroup.id" => WorkItem::Block,
-        "blockDim" | "llvm.nvvm.read.ptx.sreg.ntid" | "anydsl.amdpal.workgroup.size" => WorkItem::BlockSize,
-        "gridDim" | "llvm.nvvm.read.ptx.sreg.nctaid" | "anydsl.amdpal.nblk" => WorkItem::NumBlocks,
-        _ => return None,
-    };
-    Some((question, dim))
 }
 
 #[cfg(test)]
@@ -267,11 +289,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_all_platforms_are_known() {
-        let dim = [Value::Bits(1)];
-        assert_eq!(work_item("get_local_id", &dim), Some((WorkItem::Thread, 1)));
-        assert_eq!(work_item("blockIdx_z", &[]), Some((WorkItem::Block, 2)));
-        assert_eq!(work_item("llvm.nvvm.read.ptx.sreg.ntid.x", &[]), Some((WorkItem::BlockSize, 0)));
-        assert_eq!(work_item("printf_x", &[]), None);
+    fn warps_shuffle_within_segments() {
+        assert_eq!(warp_source(Meeting::Down, 3, 4, 32), 7);
+        assert_eq!(warp_source(Meeting::Down, 30, 4, 32), 30);
+        assert_eq!(warp_source(Meeting::Up, 2, 4, 32), 2);
+        assert_eq!(warp_source(Meeting::Up, 9, 1, 8), 8);
+        assert_eq!(warp_source(Meeting::Up, 8, 1, 8), 8);
+        assert_eq!(warp_source(Meeting::From, 13, 2, 8), 10);
+        assert_eq!(warp_source(Meeting::Xor, 5, 1, 32), 4);
+        assert_eq!(warp_source(Meeting::Xor, 5, 8, 8), 5);
     }
 }

@@ -12,16 +12,18 @@
 //! * `code` and `compile`: the form that programs are executed in, and how
 //!   they get there;
 //! * `machine`: how control moves; `exec` and `pure`: operations;
-//! * `native` and `host`: what programs only declare;
-//! * `parallel`, `lanes` and `race`: many instances of one body;
+//! * `native`, `atomics` and `host`: what programs only declare;
+//! * `parallel`, `work_items`, `lanes`, `graphs` and `race`: many instances of one body;
 //! * `trace` and [`errors`]: what went wrong, and where.
 //!
 //! Nothing here touches files, threads or clocks; the caller provides [`Io`].
 
+mod atomics;
 mod code;
 mod compile;
 pub mod errors;
 mod exec;
+mod graphs;
 mod host;
 mod lanes;
 mod machine;
@@ -32,6 +34,7 @@ mod pure;
 mod race;
 mod trace;
 pub mod value;
+mod work_items;
 
 use std::io::{Read, Write};
 

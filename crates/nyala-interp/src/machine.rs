@@ -19,6 +19,7 @@ use smallvec::SmallVec;
 use crate::code::{Block, FRAME, List, Reg, Scope, Target, Term};
 use crate::compile::Program;
 use crate::errors::{Checked, ErrorKind, malformed};
+use crate::graphs::FlowGraphs;
 use crate::host::HostState;
 use crate::memory::{AT_CALL, Memory};
 use crate::parallel::Region;
@@ -48,6 +49,7 @@ pub(crate) struct Machine<'w, 'io> {
     pub(crate) n_regions: u32,
     /// Threads by their ids: the instance that runs as it, until it is joined.
     pub(crate) threads: Vec<Option<u32>>,
+    pub(crate) graphs: FlowGraphs,
     pub(crate) host: HostState,
     pub(crate) io: Io<'io>,
     steps: u64,
@@ -102,6 +104,7 @@ impl<'w, 'io> Machine<'w, 'io> {
             regions: vec![],
             n_regions: 0,
             threads: vec![],
+            graphs: FlowGraphs::default(),
             host: HostState::new(options.seed),
             io,
             steps: 0,

@@ -1,14 +1,14 @@
 //! Calls of what the program only declares: intrinsics and external functions.
 
-use nyala_ir::{ArithFlags, ArithOp, CmpOp, Cont, Intrinsic, Linkage, Prim, Ty, TyKind, eval};
+use nyala_ir::{Cont, Intrinsic, Linkage, Ty, TyKind};
 use smallvec::smallvec;
 
 use crate::Ending;
 use crate::compile::scalar;
-use crate::errors::{AccessKind, Checked, ErrorKind, MemoryKind, malformed};
-use crate::host::{self, Call, Reply, math_function};
+use crate::errors::{Checked, ErrorKind, MemoryKind, malformed};
+use crate::host::{self, Call, Numeric, Reply, numeric};
 use crate::machine::{Machine, Results, Ret};
-use crate::parallel::RegionKind;
+use crate::parallel::{RegionKind, Work};
 use crate::value::Value;
 
 impl Machine<'_, '_> {
@@ -38,15 +38,51 @@ impl Machine<'_, '_> {
             self.host.known.insert(cont, function);
             return self.call_host(cont, function, args, ret);
         }
-        if let Some((op, prim)) = math_function(name) {
-            let args: Option<Vec<u64>> = args.iter().take(op.arity()).map(Value::as_bits).collect();
-            let result = args.and_then(|args| eval::math(op, prim, &args).ok());
-            return self.deliver(ret, smallvec![result.map_or(Value::Undef, Value::Bits)]);
-        }
-        if let Some(result) = self.work_item(name, args) {
+        if let Some(function) = numeric(name) {
+            let result = self.numeric(name, function, cont, args)?;
             return self.deliver(ret, smallvec![result]);
         }
-        self.lane_function(name, args, ret)
+        if let Some(result) = self.device_atomic(name, cont, args) {
+            return self.deliver_as(cont, ret, smallvec![result?]);
+        }
+        if let Some(result) = self.work_item(name, args)? {
+            return self.deliver(ret, smallvec![result]);
+        }
+        match name {
+            "__ldg" => self.load_cached(cont, args, ret),
+            "anydsl_parallel_for" | "anydsl_fibers_spawn" => self.start_by_name(name, cont, args, ret),
+            "anydsl_spawn_thread" => self.spawn(args, ret),
+            "anydsl_sync_thread" => self.sync(cont, args, ret),
+            _ if name.starts_with("anydsl_") => self.flow_graph(name, cont, args, ret),
+            _ => self.meeting_function(name, args, ret),
+        }
+    }
+
+    /// A function on numbers of the type that the declaration says.
+    fn numeric(&self, name: &str, function: Numeric, cont: Cont, args: &[Value]) -> Checked<Value> {
+        let ty = self.param_types(cont).first().and_then(|&ty| scalar(self.program.world, ty));
+        let bits: Option<Vec<u64>> = args.iter().take(function.arity()).map(Value::as_bits).collect();
+        match (ty, bits) {
+            (Some(prim), Some(bits)) if bits.len() == function.arity() => {
+                function.eval(prim, &bits).map(Value::Bits).map_err(|_| {
+                    let why = format!("there is none for `{}`", prim.name());
+                    Box::new(ErrorKind::BadArgument { name: name.into(), why })
+                })
+            }
+            _ => Ok(Value::Undef),
+        }
+    }
+
+    /// CUDA's load through the cache for what nobody writes.
+    fn load_cached(&mut self, cont: Cont, args: &[Value], ret: Ret) -> Checked<()> {
+        let Machine { program, memory, .. } = self;
+        let world = program.world;
+        let ret_ty = world.cont(cont).params.last().and_then(|&param| world.types.as_cn(world.ty(param)));
+        let ([Value::Bits(addr)], Some(&[_, ty])) = (args, ret_ty) else {
+            return Err(Box::new(ErrorKind::UndefDecides { what: "an address" }));
+        };
+        let value = memory.load(*addr, &program.shapes.of(&world.types, ty))?;
+        self.deliver(ret, smallvec![value])
     }
 
     fn call_host(&mut self, cont: Cont, function: host::HostFn, args: &[Value], ret: Ret) -> Checked<()> {
@@ -69,7 +105,7 @@ impl Machine<'_, '_> {
 
     /// Goes on with as many results as the declaration says: old programs declare
     /// functions of C without a result that they do not need, or with an unneeded unit.
-    fn deliver_as(&mut self, cont: Cont, ret: Ret, mut results: Results) -> Checked<()> {
+    pub(crate) fn deliver_as(&mut self, cont: Cont, ret: Ret, mut results: Results) -> Checked<()> {
         let expected = self.result_types(cont).len();
         if results.len() > expected {
             results.truncate(expected);
@@ -88,7 +124,7 @@ impl Machine<'_, '_> {
     }
 
     /// The types of the parameters of a declaration, without memory.
-    fn param_types(&self, cont: Cont) -> Vec<Ty> {
+    pub(crate) fn param_types(&self, cont: Cont) -> Vec<Ty> {
         let world = self.program.world;
         let types = world.cont(cont).params.iter().map(|&param| world.ty(param));
         types.filter(|&ty| ty != world.types.mem()).collect()
@@ -128,13 +164,13 @@ impl Machine<'_, '_> {
             | Intrinsic::LevelZero
             | Intrinsic::Hls => {
                 let (kind, body) = self.region_kind(intrinsic, args)?;
-                let results = self.result_types(cont).iter().map(|_| Value::unit()).collect();
-                self.start_region(kind, body, ret, results)
+                let results = self.unit_results(cont);
+                self.start_region(kind, Work::of(body), ret, results)
             }
         }
     }
 
-    fn bad_shape<T>(&self, intrinsic: Intrinsic, args: &[Value]) -> Checked<T> {
+    pub(crate) fn bad_shape<T>(&self, intrinsic: Intrinsic, args: &[Value]) -> Checked<T> {
         let what = format!("`{}` with {} arguments", intrinsic.name(), args.len());
         Err(Box::new(ErrorKind::Unsupported { what }))
     }
@@ -144,22 +180,18 @@ impl Machine<'_, '_> {
     /// Which instances an intrinsic runs, told apart by the number of arguments.
     fn region_kind(&self, intrinsic: Intrinsic, args: &[Value]) -> Checked<(RegionKind, Value)> {
         let Some((body, numbers)) = args.split_last() else { return self.bad_shape(intrinsic, args) };
-        let int = |value: &Value| match value {
-            Value::Bits(bits) => Ok(i64::from(*bits as i32)),
-            _ => Err(Box::new(ErrorKind::UndefDecides { what: "a range" })),
-        };
         let kind = match (intrinsic, numbers) {
             (Intrinsic::Vectorize, [width]) => lanes(int(width)?, 0, int(width)?)?,
             (Intrinsic::Vectorize, [width, lower, upper] | [width, _, lower, upper]) => {
                 lanes(int(width)?, int(lower)?, int(upper)?)?
             }
-            (Intrinsic::Parallel | Intrinsic::Pipeline, [_, lower, upper]) => {
+            (Intrinsic::Parallel, [_, lower, upper]) => {
                 RegionKind::Range { lower: int(lower)?, upper: int(upper)? }
             }
-            (Intrinsic::Fibers, [_, first, second]) => {
-                let count = |value: i64| value.max(0) as u32;
-                RegionKind::Pairs { first: count(int(first)?), second: count(int(second)?) }
+            (Intrinsic::Pipeline, [_, lower, upper]) => {
+                RegionKind::Loop { lower: int(lower)?, upper: int(upper)? }
             }
+            (Intrinsic::Fibers, [_, first, second]) => pairs(first, second)?,
             (Intrinsic::Hls, [] | [_]) => RegionKind::Once,
             (_, [grid, block] | [_, grid, block]) => kernel(grid, block)?,
             _ => return self.bad_shape(intrinsic, args),
@@ -167,14 +199,37 @@ impl Machine<'_, '_> {
         Ok((kind, body.clone()))
     }
 
+    /// The runtime's functions behind `parallel` and `fibers`, which hand a pointer on to
+    /// the function they are given.
+    fn start_by_name(&mut self, name: &str, cont: Cont, args: &[Value], ret: Ret) -> Checked<()> {
+        let [_, first, second, given, body] = args else {
+            return self.bad_shape(Intrinsic::Parallel, args);
+        };
+        let kind = match name {
+            "anydsl_fibers_spawn" => pairs(first, second)?,
+            _ => RegionKind::Chunks { lower: int(first)?, upper: int(second)? },
+        };
+        let results = self.unit_results(cont);
+        self.start_region(kind, Work { body: body.clone(), given: Some(given.clone()) }, ret, results)
+    }
+
+    pub(crate) fn unit_results(&self, cont: Cont) -> Results {
+        self.result_types(cont).iter().map(|_| Value::unit()).collect()
+    }
+
+    /// `spawn(body)`, or `anydsl_spawn_thread(given, body)`.
     fn spawn(&mut self, args: &[Value], ret: Ret) -> Checked<()> {
-        let [body] = args else { return self.bad_shape(Intrinsic::Spawn, args) };
+        let (body, given) = match args {
+            [body] => (body.clone(), None),
+            [given, body] => (body.clone(), Some(given.clone())),
+            _ => return self.bad_shape(Intrinsic::Spawn, args),
+        };
         let id = self.threads.len();
         // It counts as running until it is joined.
         self.memory.races.begin();
         self.threads.push(None);
         let results = smallvec![Value::Bits(id as u64)];
-        self.start_region(RegionKind::Once, body.clone(), ret, results)?;
+        self.start_region(RegionKind::Once, Work { body, given }, ret, results)?;
         self.memory.races.make_thread(self.task);
         self.threads[id] = Some(self.task);
         Ok(())
@@ -220,47 +275,8 @@ impl Machine<'_, '_> {
         self.deliver(ret, smallvec![Value::Bits(addr)])
     }
 
-    // ---- Atomics ----------------------------------------------------------------
-
-    fn atomic(&mut self, intrinsic: Intrinsic, cont: Cont, args: &[Value], ret: Ret) -> Checked<()> {
-        let defined: Option<Vec<u64>> = args.iter().map(Value::as_bits).collect();
-        let Some(values) = defined else {
-            return Err(Box::new(ErrorKind::UndefDecides { what: "an atomic's operand" }));
-        };
-        let pointer_at = usize::from(intrinsic == Intrinsic::Atomic);
-        let world = self.program.world;
-        let pointee = self.param_types(cont).get(pointer_at).and_then(|&ty| world.types.as_ptr(ty));
-        let prim = pointee.and_then(|(pointee, _)| scalar(world, pointee));
-        let Some(prim) = prim else { return self.bad_shape(intrinsic, args) };
-        let size = prim.bytes();
-        let results: Results = match (intrinsic, &values[..]) {
-            (Intrinsic::AtomicLoad, [addr, ..]) => {
-                smallvec![Value::Bits(self.memory.load_atomic(*addr, size)?)]
-            }
-            (Intrinsic::AtomicStore, [addr, value, ..]) => {
-                self.memory.store_atomic(*addr, size, *value)?;
-                smallvec![]
-            }
-            (Intrinsic::Atomic, [op, addr, value, ..]) => {
-                let old = self.memory.load_atomic(*addr, size)?;
-                let new = combine(*op, prim, old, *value)?;
-                self.memory.store_atomic(*addr, size, new)?;
-                smallvec![Value::Bits(old)]
-            }
-            (Intrinsic::CmpXchg | Intrinsic::CmpXchgWeak, [addr, expected, new, ..]) => {
-                let old = self.memory.load_atomic(*addr, size)?;
-                if old == *expected {
-                    self.memory.store_atomic(*addr, size, *new)?;
-                }
-                smallvec![Value::Bits(old), Value::bool(old == *expected)]
-            }
-            _ => return self.bad_shape(intrinsic, args),
-        };
-        self.deliver_tuple(cont, ret, results)
-    }
-
     /// Goes on with results that the declaration may want as one tuple.
-    fn deliver_tuple(&mut self, cont: Cont, ret: Ret, results: Results) -> Checked<()> {
+    pub(crate) fn deliver_tuple(&mut self, cont: Cont, ret: Ret, results: Results) -> Checked<()> {
         let expected = self.result_types(cont);
         let wants_tuple = match expected[..] {
             [one] => matches!(self.program.world.types.kind(one), TyKind::Tuple(parts) if !parts.is_empty()),
@@ -273,41 +289,16 @@ impl Machine<'_, '_> {
     }
 }
 
-/// What an atomic operation leaves in memory.
-fn combine(op: u64, prim: Prim, old: u64, value: u64) -> Checked<u64> {
-    let arith = |op| {
-        let result = eval::arith(op, ArithFlags::WRAP, prim, old, value);
-        result.or_else(|_| malformed("an atomic operation that its type does not have"))
-    };
-    let signed = match prim {
-        Prim::U8 => Prim::I8,
-        Prim::U16 => Prim::I16,
-        Prim::U32 => Prim::I32,
-        Prim::U64 => Prim::I64,
-        prim => prim,
-    };
-    let choose = |op, prim| if eval::cmp(op, prim, old, value) { old } else { value };
-    let unsigned = match prim {
-        Prim::I8 => Prim::U8,
-        Prim::I16 => Prim::U16,
-        Prim::I32 => Prim::U32,
-        Prim::I64 => Prim::U64,
-        prim => prim,
-    };
-    Ok(match op {
-        0 => value,
-        1 | 11 => arith(ArithOp::Add)?,
-        2 | 12 => arith(ArithOp::Sub)?,
-        3 => old & value,
-        4 => prim.canonical(!(old & value)),
-        5 => old | value,
-        6 => old ^ value,
-        7 => choose(CmpOp::Gt, signed),
-        8 => choose(CmpOp::Lt, signed),
-        9 => choose(CmpOp::Gt, unsigned),
-        10 => choose(CmpOp::Lt, unsigned),
-        _ => return malformed(format!("there is no atomic operation {op}")),
-    })
+fn int(value: &Value) -> Checked<i64> {
+    match value {
+        Value::Bits(bits) => Ok(i64::from(*bits as i32)),
+        _ => Err(Box::new(ErrorKind::UndefDecides { what: "a range" })),
+    }
+}
+
+fn pairs(first: &Value, second: &Value) -> Checked<RegionKind> {
+    let (first, second) = (int(first)?.max(0), int(second)?.max(0));
+    Ok(RegionKind::Pairs { first: first as u32, second: second as u32 })
 }
 
 fn lanes(width: i64, lower: i64, upper: i64) -> Checked<RegionKind> {
@@ -340,13 +331,3 @@ fn kernel(grid: &Value, block: &Value) -> Checked<RegionKind> {
 /// The most threads in a block of a kernel. Devices have 1024; the state of all
 /// threads of a block is kept at once.
 const MAX_BLOCK: u64 = 1 << 16;
-
-impl crate::memory::Memory {
-    fn load_atomic(&mut self, addr: u64, size: u64) -> Checked<u64> {
-        self.load_scalar_as(AccessKind::Atomic, addr, size)
-    }
-
-    fn store_atomic(&mut self, addr: u64, size: u64, bits: u64) -> Checked<()> {
-        self.store_scalar_as(AccessKind::Atomic, addr, size, bits)
-    }
-}

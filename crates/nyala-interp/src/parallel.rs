@@ -2,9 +2,10 @@
 //!
 //! Instances run one after the other, in an order that the seed chooses. Those
 //! that have to meet (the lanes of a `vectorize` at a lane function, the threads
-//! of a kernel's block at a barrier) form a group: an instance that arrives is
-//! put aside with its registers, the others run, and when all have arrived or
-//! ended, those who wait at the same place go on together.
+//! of a kernel's block at a barrier, those of a warp at a warp function) form a
+//! group: an instance that arrives is put aside with its registers, the others
+//! run, and when all have arrived or ended, those who wait at the same place go
+//! on together.
 //!
 //! # Invariants
 //!
@@ -19,14 +20,16 @@ use smallvec::SmallVec;
 
 use crate::code::{FRAME, Scope};
 use crate::errors::{Checked, ErrorKind, malformed};
+use crate::lanes::{Arrived, Meeting};
 use crate::machine::{Dirty, Machine, Results, Ret};
+use crate::race::Membership;
 use crate::value::{Activation, Closure, Code, Value};
 
 /// A parallel construct being executed.
 pub(crate) struct Region {
     pub(crate) kind: RegionKind,
     id: u32,
-    body: Value,
+    work: Work,
     /// The next group to start.
     next_group: u64,
     /// The number of the current group.
@@ -36,9 +39,25 @@ pub(crate) struct Region {
     pub(crate) current: usize,
     /// Work-group memory of the current group, by the call that reserves it.
     pub(crate) shared: FxHashMap<(u32, u32), u64>,
-    parent: Saved,
+    /// What an AMD device is told about the launch.
+    pub(crate) packet: Option<u64>,
+    pub(crate) parent: Saved,
     ret: Ret,
     results: Results,
+}
+
+/// What instances execute.
+pub(crate) struct Work {
+    pub(crate) body: Value,
+    /// The first argument of each, before its own.
+    pub(crate) given: Option<Value>,
+}
+
+impl Work {
+    /// A body that gets its instance's arguments only.
+    pub(crate) fn of(body: Value) -> Work {
+        Work { body, given: None }
+    }
 }
 
 /// What the instances are.
@@ -46,22 +65,34 @@ pub(crate) struct Region {
 pub(crate) enum RegionKind {
     /// One for each number of a range, which it is given.
     Range { lower: i64, upper: i64 },
+    /// The same, one after the other.
+    Loop { lower: i64, upper: i64 },
+    /// One for each part of a range, of which it is given the bounds.
+    Chunks { lower: i64, upper: i64 },
     /// Groups of `width` lanes over a range.
     Lanes { width: u32, lower: i64, upper: i64 },
     /// One for each pair of numbers.
     Pairs { first: u32, second: u32 },
     /// The threads of a kernel.
     Kernel { grid: [u32; 3], block: [u32; 3] },
+    /// The tasks of a flow graph, from one of them on.
+    Graph { root: u32 },
     /// A single one.
     Once,
 }
+
+/// How many threads of a block form a warp.
+pub(crate) const WARP: u32 = 32;
 
 /// One execution of the body.
 pub(crate) struct Instance {
     pub(crate) task: u32,
     /// Its number in the group.
     pub(crate) number: u32,
+    body: Value,
     args: SmallVec<[Value; 2]>,
+    /// Instances of its group that must end before it starts.
+    after: Vec<u32>,
     state: State,
 }
 
@@ -77,32 +108,30 @@ enum State {
 pub(crate) struct Waiting {
     saved: Saved,
     ret: Ret,
-    pub(crate) meeting: Meeting,
-    pub(crate) args: SmallVec<[Value; 4]>,
+    meeting: Meeting,
+    circle: Circle,
+    args: SmallVec<[Value; 4]>,
     /// Where it is: blocks by their order, from the body inwards.
     place: Vec<(u32, u32)>,
 }
 
-/// Why instances meet.
+/// Who meets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Meeting {
-    Barrier,
-    Any,
-    All,
-    Ballot,
-    Extract,
-    Insert,
-    Load,
-    Store,
-    Shuffle,
-    Compact,
+pub(crate) enum Circle {
+    /// The threads of a block; all of them, and at the same place.
+    Block,
+    /// Those threads of a warp that are at the same place.
+    Warp,
+    /// Those lanes of a vector that are at the same place.
+    Lanes,
 }
 
 /// The state of the machine, put aside.
 pub(crate) struct Saved {
-    regs: Vec<Value>,
-    scope: Rc<Scope>,
-    block: u32,
+    /// From [`FRAME`] on.
+    pub(crate) regs: Vec<Value>,
+    pub(crate) scope: Rc<Scope>,
+    pub(crate) block: u32,
     dirty: Dirty,
     activation: Option<Rc<Activation>>,
     task: u32,
@@ -112,22 +141,30 @@ impl RegionKind {
     fn n_groups(self) -> u64 {
         let len = |lower: i64, upper: i64| upper.saturating_sub(lower).max(0) as u64;
         match self {
-            RegionKind::Range { lower, upper } => len(lower, upper),
+            RegionKind::Range { lower, upper }
+            | RegionKind::Loop { lower, upper }
+            | RegionKind::Chunks { lower, upper } => len(lower, upper),
             RegionKind::Lanes { width, lower, upper } => len(lower, upper).div_ceil(u64::from(width)),
             RegionKind::Pairs { first, second } => u64::from(first) * u64::from(second),
             RegionKind::Kernel { grid, block } => {
                 (0..3).map(|d| u64::from(grid[d]) / u64::from(block[d])).product()
             }
-            RegionKind::Once => 1,
+            RegionKind::Once | RegionKind::Graph { .. } => 1,
         }
     }
 
-    /// The arguments of each instance of a group.
+    /// The arguments of each instance of a group, if they all do the same.
     fn group(self, group: u64) -> Vec<SmallVec<[Value; 2]>> {
         let number = |value: i64| Value::Bits(u64::from(value as u32));
         let one = |value: i64| SmallVec::from_iter([number(value)]);
         match self {
-            RegionKind::Range { lower, .. } => vec![one(lower + group as i64)],
+            RegionKind::Range { lower, .. } | RegionKind::Loop { lower, .. } => {
+                vec![one(lower + group as i64)]
+            }
+            RegionKind::Chunks { lower, .. } => {
+                let at = lower + group as i64;
+                vec![SmallVec::from_iter([number(at), number(at + 1)])]
+            }
             RegionKind::Lanes { width, lower, upper } => {
                 let first = lower + (group * u64::from(width)) as i64;
                 (first..upper.min(first + i64::from(width))).map(one).collect()
@@ -140,7 +177,7 @@ impl RegionKind {
                 let n_threads = block.iter().map(|&size| size as usize).product();
                 vec![SmallVec::new(); n_threads]
             }
-            RegionKind::Once => vec![SmallVec::new()],
+            RegionKind::Once | RegionKind::Graph { .. } => vec![SmallVec::new()],
         }
     }
 }
@@ -163,12 +200,47 @@ fn shuffled(at: u64, n: u64, seed: u64) -> u64 {
     ((u128::from(at) * u128::from(step) + u128::from(mixed & 0xffff_ffff)) % u128::from(n)) as u64
 }
 
+impl Instance {
+    fn waiting(&self) -> Option<&Waiting> {
+        match &self.state {
+            State::Waiting(waiting) => Some(waiting),
+            _ => None,
+        }
+    }
+}
+
+impl Region {
+    fn is_runnable(&self, at: usize) -> bool {
+        let instance = &self.instances[at];
+        let has_ended = |&other: &u32| matches!(self.instances[other as usize].state, State::Done);
+        match instance.state {
+            State::Fresh => instance.after.iter().all(has_ended),
+            State::Ready(..) => true,
+            _ => false,
+        }
+    }
+
+    fn membership(&self, number: u32) -> Membership {
+        let team = match self.kind {
+            RegionKind::Kernel { .. } => number / WARP,
+            _ => 0,
+        };
+        Membership {
+            parent: self.parent.task,
+            region: self.id,
+            group: self.group as u32,
+            team,
+            is_lane: matches!(self.kind, RegionKind::Lanes { .. }),
+        }
+    }
+}
+
 impl Machine<'_, '_> {
-    /// Runs all instances of `body`, then goes on with `results`.
+    /// Runs all instances of a body, then goes on with `results`.
     pub(crate) fn start_region(
         &mut self,
         kind: RegionKind,
-        body: Value,
+        work: Work,
         ret: Ret,
         results: Results,
     ) -> Checked<()> {
@@ -178,12 +250,13 @@ impl Machine<'_, '_> {
         self.regions.push(Region {
             kind,
             id: self.n_regions,
-            body,
+            work,
             next_group: 0,
             group: 0,
             instances: vec![],
             current: 0,
             shared: FxHashMap::default(),
+            packet: None,
             parent,
             ret,
             results,
@@ -205,12 +278,11 @@ impl Machine<'_, '_> {
             let seed = self.host.seed;
             let Some(region) = self.regions.last_mut() else { return malformed("no region runs") };
             let n = region.instances.len() as u64;
-            let is_runnable =
-                |at: &usize| matches!(region.instances[*at].state, State::Fresh | State::Ready(..));
+            let is_runnable = |at: &usize| region.is_runnable(*at);
             if let Some(at) = (0..n).map(|at| shuffled(at, n, seed) as usize).find(is_runnable) {
                 return self.resume(at);
             }
-            if region.instances.iter().any(|instance| matches!(instance.state, State::Waiting(_))) {
+            if region.instances.iter().any(|instance| instance.waiting().is_some()) {
                 self.meet()?;
             } else if region.next_group < region.kind.n_groups() {
                 self.start_group()?;
@@ -223,28 +295,48 @@ impl Machine<'_, '_> {
     fn start_group(&mut self) -> Checked<()> {
         let seed = self.host.seed;
         let Some(region) = self.regions.last_mut() else { return malformed("no region runs") };
-        let group = shuffled(region.next_group, region.kind.n_groups(), seed);
+        let group = match region.kind {
+            RegionKind::Loop { .. } => region.next_group,
+            kind => shuffled(region.next_group, kind.n_groups(), seed),
+        };
         region.next_group += 1;
+        region.group = group;
         for addr in region.shared.drain().map(|(_, addr)| addr) {
             self.memory.free_shared(addr);
         }
-        let is_lane = matches!(region.kind, RegionKind::Lanes { .. });
-        let (parent, id) = (region.parent.task, region.id);
-        let instances = region.kind.group(group).into_iter().zip(0..).map(|(args, number)| {
-            let task = self.memory.races.add_task(parent, id, group as u32, is_lane);
-            Instance { task, number, args, state: State::Fresh }
+        if let RegionKind::Loop { .. } = region.kind {
+            // Each round is ordered with the others as if it were a region of its own.
+            self.n_regions += 1;
+            region.id = self.n_regions;
+        }
+        let works: Vec<(Value, SmallVec<[Value; 2]>, Vec<u32>)> = match region.kind {
+            RegionKind::Graph { root } => {
+                let tasks = self.graphs.from(root).into_iter();
+                tasks.map(|task| (task.body, SmallVec::new(), task.after)).collect()
+            }
+            kind => {
+                kind.group(group).into_iter().map(|args| (region.work.body.clone(), args, vec![])).collect()
+            }
+        };
+        let instances = works.into_iter().zip(0..).map(|((body, args, after), number)| {
+            let task = self.memory.races.add_task(region.membership(number));
+            Instance { task, number, body, args, after, state: State::Fresh }
         });
         region.instances = instances.collect();
-        region.group = group;
         Ok(())
     }
 
     fn resume(&mut self, at: usize) -> Checked<()> {
         let Some(region) = self.regions.last_mut() else { return malformed("no region runs") };
         region.current = at;
-        let instance = &mut region.instances[at];
-        self.task = instance.task;
+        self.task = region.instances[at].task;
         self.memory.races.switch_to(self.task);
+        let after = std::mem::take(&mut region.instances[at].after);
+        if !after.is_empty() {
+            let others = after.iter().map(|&other| region.instances[other as usize].task);
+            self.memory.races.follow(self.task, others);
+        }
+        let instance = &mut region.instances[at];
         match std::mem::replace(&mut instance.state, State::Running) {
             State::Ready(saved, ret, results) => {
                 self.restore(*saved);
@@ -252,9 +344,10 @@ impl Machine<'_, '_> {
             }
             _ => {
                 self.args.clear();
+                self.args.extend(region.work.given.clone());
                 self.args.append(&mut instance.args.to_vec());
                 self.args.push(Closure::value(Code::Done { task: instance.task }));
-                let body = region.body.clone();
+                let body = std::mem::take(&mut instance.body);
                 self.call_value(body)
             }
         }
@@ -262,7 +355,7 @@ impl Machine<'_, '_> {
 
     fn end_region(&mut self) -> Checked<()> {
         let Some(region) = self.regions.pop() else { return malformed("no region runs") };
-        for &addr in region.shared.values() {
+        for addr in region.shared.values().copied().chain(region.packet) {
             self.memory.free_shared(addr);
         }
         self.memory.races.end();
@@ -302,21 +395,21 @@ impl Machine<'_, '_> {
 
     // ---- Meeting ----------------------------------------------------------------
 
-    /// Whether the current instance has others to meet for this.
-    pub(crate) fn can_meet(&self, meeting: Meeting) -> bool {
-        let kind = self.regions.last().map(|region| region.kind);
-        match meeting {
-            Meeting::Barrier => matches!(kind, Some(RegionKind::Kernel { .. })),
-            _ => matches!(kind, Some(RegionKind::Lanes { .. })),
+    /// Whether the current instance has others to meet.
+    pub(crate) fn can_meet(&self, circle: Circle) -> bool {
+        match self.regions.last().map(|region| region.kind) {
+            Some(RegionKind::Kernel { .. }) => circle != Circle::Lanes,
+            Some(RegionKind::Lanes { .. }) => circle == Circle::Lanes,
+            _ => false,
         }
     }
 
-    /// The current instance waits for the others of its group.
-    pub(crate) fn wait(&mut self, meeting: Meeting, args: &[Value], ret: Ret) -> Checked<()> {
+    /// The current instance waits for others of its group.
+    pub(crate) fn wait(&mut self, meeting: Meeting, circle: Circle, args: &[Value], ret: Ret) -> Checked<()> {
         let place = self.place();
         let saved = self.save();
         let Some(region) = self.regions.last_mut() else { return malformed("no region runs") };
-        let waiting = Waiting { saved, ret, meeting, args: args.into(), place };
+        let waiting = Waiting { saved, ret, meeting, circle, args: args.into(), place };
         let current = region.current;
         region.instances[current].state = State::Waiting(Box::new(waiting));
         self.schedule()
@@ -325,45 +418,63 @@ impl Machine<'_, '_> {
     /// All instances of the group wait or have ended: those who are furthest
     /// behind go on together, so that the others wait where ways join again.
     fn meet(&mut self) -> Checked<()> {
-        let Some(region) = self.regions.last_mut() else { return malformed("no region runs") };
-        let waiting = |instance: &Instance| match &instance.state {
-            State::Waiting(waiting) => Some((waiting.place.clone(), waiting.meeting)),
-            _ => None,
-        };
-        let Some((place, meeting)) = region.instances.iter().filter_map(waiting).min_by(|a, b| a.0.cmp(&b.0))
-        else {
+        let Some(region) = self.regions.last() else { return malformed("no region runs") };
+        let all: Vec<(&Instance, &Waiting)> =
+            region.instances.iter().filter_map(|instance| Some((instance, instance.waiting()?))).collect();
+        // A barrier is for all, so it comes after what is for some.
+        let order = |waiting: &Waiting| (waiting.circle == Circle::Block, waiting.place.clone());
+        let first = all.iter().min_by_key(|(_, waiting)| order(waiting));
+        let Some(&(first, Waiting { meeting, circle, place, .. })) = first else {
             return malformed("nobody waits");
         };
-        let mut here = vec![];
-        for (at, instance) in region.instances.iter().enumerate() {
-            match waiting(instance) {
-                Some((other, _)) if other == place => here.push(at),
-                Some((other, Meeting::Barrier)) => return Err(self.diverged(&place, &other)),
-                _ => {}
-            }
+        let is_here = |&&(instance, waiting): &&(&Instance, &Waiting)| {
+            let is_near = *circle != Circle::Warp || instance.number / WARP == first.number / WARP;
+            waiting.place == *place && is_near
+        };
+        if *circle == Circle::Block
+            && let Some((_, other)) = all.iter().find(|waiting| !is_here(waiting))
+        {
+            return Err(self.diverged(place, &other.place));
         }
-        let args: Vec<(u32, SmallVec<[Value; 4]>)> = here
-            .iter()
-            .map(|&at| {
-                let instance = &region.instances[at];
-                let args = match &instance.state {
-                    State::Waiting(waiting) => waiting.args.clone(),
-                    _ => SmallVec::new(),
-                };
-                (instance.number, args)
-            })
-            .collect();
-        let width = match region.kind {
-            RegionKind::Lanes { width, .. } => width,
+        let width = match (circle, region.kind) {
+            (Circle::Warp, _) => WARP,
+            (_, RegionKind::Lanes { width, .. }) => width,
             _ => region.instances.len() as u32,
         };
-        let results = self.meeting_results(meeting, width, &args)?;
+        let number = |instance: &Instance| match circle {
+            Circle::Warp => instance.number % WARP,
+            _ => instance.number,
+        };
+        let here = all.iter().filter(is_here);
+        let (numbers, arrived): (Vec<usize>, Vec<Arrived>) = here
+            .map(|(instance, waiting)| {
+                let (lane, args) = (number(instance), waiting.args.clone());
+                (instance.number as usize, Arrived { lane, task: instance.task, args })
+            })
+            .unzip();
+        let is_for_all = match circle {
+            // Those that have ended do not keep the others from meeting.
+            Circle::Block => true,
+            Circle::Warp => false,
+            Circle::Lanes => numbers.len() == region.instances.len(),
+        };
+        let meeting = *meeting;
+        let results = self.meeting_results(meeting, width, &arrived)?;
+        self.go_on_together(&numbers, results, is_for_all)
+    }
+
+    /// Lets instances, by their numbers, go on after a meeting.
+    fn go_on_together(&mut self, numbers: &[usize], results: Vec<Results>, is_for_all: bool) -> Checked<()> {
         let Some(region) = self.regions.last_mut() else { return malformed("no region runs") };
-        for (at, results) in here.into_iter().zip(results) {
-            let instance = &mut region.instances[at];
-            self.memory.races.pass_barrier(instance.task);
-            if let State::Waiting(waiting) = std::mem::replace(&mut instance.state, State::Done) {
-                instance.state = State::Ready(Box::new(waiting.saved), waiting.ret, results);
+        let tasks = numbers.iter().map(|&at| region.instances[at].task);
+        match is_for_all {
+            true => self.memory.races.all_meet(tasks),
+            false => self.memory.races.some_meet(tasks),
+        }
+        for (&at, results) in numbers.iter().zip(results) {
+            let state = &mut region.instances[at].state;
+            if let State::Waiting(waiting) = std::mem::replace(state, State::Done) {
+                *state = State::Ready(Box::new(waiting.saved), waiting.ret, results);
             }
         }
         Ok(())

@@ -3,13 +3,14 @@
 //! There is no stack to look at. A function's return continuation is one of its
 //! parameters, and the closure behind it knows the block that made it, which is
 //! the caller; from there on it goes by the return continuation that the closure
-//! has captured.
+//! has captured. Where that is the end of a parallel instance, the chain goes on
+//! with the call that started the region, which has been put aside.
 
 use std::rc::Rc;
 
 use nyala_span::Span;
 
-use crate::code::Reg;
+use crate::code::{FRAME, Reg, Scope};
 use crate::errors::{ErrorKind, Frame, InterpError};
 use crate::machine::Machine;
 use crate::memory::AT_CALL;
@@ -61,9 +62,23 @@ impl Machine<'_, '_> {
         }
         let here = Place { scope: self.scope.id, block: self.block };
         let mut frames = vec![];
+        let mut regions = self.regions.iter().rev();
         let (mut function, mut ret) = (self.function(here), self.return_register(here));
         loop {
             let closure = ret.and_then(|closure| self.unguarded(closure));
+            let is_end = closure.as_ref().is_none_or(|closure| matches!(closure.code, Code::Done { .. }));
+            let caller = match is_end {
+                true => regions.next().map(|region| &region.parent),
+                false => None,
+            };
+            if let Some(parent) = caller {
+                let place = Place { scope: parent.scope.id, block: parent.block };
+                frames.push((function, Some(place)));
+                function = self.function(place);
+                ret =
+                    return_in(&parent.scope, place, |reg| parent.regs.get(reg.checked_sub(FRAME)? as usize));
+                continue;
+            }
             let caller = closure.as_ref().and_then(|closure| closure.maker);
             frames.push((function, caller));
             let (Some(closure), Some(caller)) = (closure, caller) else { break };
@@ -90,13 +105,7 @@ impl Machine<'_, '_> {
 
     /// The return continuation of the function being executed.
     fn return_register(&self, place: Place) -> Option<Rc<Closure>> {
-        let block = &self.scope.blocks[place.block as usize];
-        let reg: Reg = block.ret?;
-        let is_set = reg >= block.start || block.live.binary_search(&reg).is_ok();
-        match &self.regs[reg as usize] {
-            Value::Fn(closure) if is_set => Some(closure.clone()),
-            _ => None,
-        }
+        return_in(&self.scope, place, |reg| self.regs.get(reg as usize))
     }
 
     /// The return continuation of the function that a closure goes on in.
@@ -132,5 +141,20 @@ impl Machine<'_, '_> {
         }
         places.reverse();
         places
+    }
+}
+
+/// The return continuation of the function that is at `place`, given its registers.
+fn return_in<'r>(
+    scope: &Scope,
+    place: Place,
+    register: impl Fn(Reg) -> Option<&'r Value>,
+) -> Option<Rc<Closure>> {
+    let block = &scope.blocks[place.block as usize];
+    let reg: Reg = block.ret?;
+    let is_set = reg >= block.start || block.live.binary_search(&reg).is_ok();
+    match register(reg)? {
+        Value::Fn(closure) if is_set => Some(closure.clone()),
+        _ => None,
     }
 }

@@ -64,14 +64,6 @@ pub(super) fn lookup(name: &str) -> Option<HostFn> {
             let (a, b) = (call.string(0)?, call.string(1)?);
             int(a.cmp(&b) as i32)
         },
-        "fmod" => |call| {
-            let (a, b) = (f64::from_bits(call.bits(0)?), f64::from_bits(call.bits(1)?));
-            bits((a % b).to_bits())
-        },
-        "fmodf" => |call| {
-            let (a, b) = (f32::from_bits(call.bits(0)? as u32), f32::from_bits(call.bits(1)? as u32));
-            bits(u64::from((a % b).to_bits()))
-        },
         _ => return None,
     })
 }

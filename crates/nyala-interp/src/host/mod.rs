@@ -15,7 +15,7 @@ use nyala_span::Span;
 use rustc_hash::FxHashMap;
 use smallvec::smallvec;
 
-pub(crate) use math::math_function;
+pub(crate) use math::{Numeric, numeric};
 
 use crate::Io;
 use crate::errors::{Checked, ErrorKind};

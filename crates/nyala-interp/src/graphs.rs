@@ -1,0 +1,114 @@
+//! Flow graphs: tasks, and which of them come before which.
+
+use nyala_ir::Cont;
+use rustc_hash::FxHashMap;
+use smallvec::smallvec;
+
+use crate::errors::{Checked, ErrorKind};
+use crate::machine::{Machine, Results, Ret};
+use crate::parallel::{RegionKind, Work};
+use crate::value::Value;
+
+/// The flow graphs of a program. Edges never lead from one to another, so that
+/// their tasks can be kept together.
+#[derive(Default)]
+pub(crate) struct FlowGraphs {
+    n_graphs: u32,
+    tasks: Vec<FlowTask>,
+}
+
+struct FlowTask {
+    body: Value,
+    next: Vec<u32>,
+}
+
+/// A task to execute, and the numbers of those that come before it.
+pub(crate) struct Ordered {
+    pub(crate) body: Value,
+    pub(crate) after: Vec<u32>,
+}
+
+impl FlowGraphs {
+    /// The tasks that `root` leads to, itself the first.
+    pub(crate) fn from(&self, root: u32) -> Vec<Ordered> {
+        let mut numbers = FxHashMap::from_iter([(root, 0)]);
+        let mut found = vec![root];
+        let mut edges = vec![];
+        let mut at = 0;
+        while let Some(&task) = found.get(at) {
+            for &next in &self.tasks[task as usize].next {
+                let number = *numbers.entry(next).or_insert_with(|| {
+                    found.push(next);
+                    found.len() as u32 - 1
+                });
+                edges.push((at as u32, number));
+            }
+            at += 1;
+        }
+        let body = |&task: &u32| self.tasks[task as usize].body.clone();
+        let mut all: Vec<Ordered> =
+            found.iter().map(|task| Ordered { body: body(task), after: vec![] }).collect();
+        for (before, after) in edges {
+            all[after as usize].after.push(before);
+        }
+        all
+    }
+}
+
+/// Whether some tasks can never start.
+fn has_circle(tasks: &[Ordered]) -> bool {
+    let mut next = vec![vec![]; tasks.len()];
+    for (at, task) in tasks.iter().enumerate() {
+        task.after.iter().for_each(|&before| next[before as usize].push(at));
+    }
+    let mut missing: Vec<usize> = tasks.iter().map(|task| task.after.len()).collect();
+    let mut ready: Vec<usize> = (0..tasks.len()).filter(|&at| missing[at] == 0).collect();
+    let mut n_started = 0;
+    while let Some(done) = ready.pop() {
+        n_started += 1;
+        for &at in &next[done] {
+            missing[at] -= 1;
+            if missing[at] == 0 {
+                ready.push(at);
+            }
+        }
+    }
+    n_started < tasks.len()
+}
+
+impl Machine<'_, '_> {
+    /// Calls one of the runtime's functions for flow graphs.
+    pub(crate) fn flow_graph(&mut self, name: &str, cont: Cont, args: &[Value], ret: Ret) -> Checked<()> {
+        let graphs = &mut self.graphs;
+        let is_task = |task: u64| (task as usize) < graphs.tasks.len();
+        let result = match (name, args) {
+            ("anydsl_create_graph", []) => {
+                graphs.n_graphs += 1;
+                graphs.n_graphs - 1
+            }
+            ("anydsl_create_task", [_, body]) => {
+                graphs.tasks.push(FlowTask { body: body.clone(), next: vec![] });
+                graphs.tasks.len() as u32 - 1
+            }
+            ("anydsl_create_edge", &[Value::Bits(from), Value::Bits(to)]) if is_task(from) && is_task(to) => {
+                graphs.tasks[from as usize].next.push(to as u32);
+                return self.deliver_as(cont, ret, Results::new());
+            }
+            ("anydsl_execute_graph", &[_, Value::Bits(root)]) if is_task(root) => {
+                if has_circle(&graphs.from(root as u32)) {
+                    let why = "its tasks wait for each other in a circle".into();
+                    return Err(Box::new(ErrorKind::BadArgument { name: name.into(), why }));
+                }
+                let results = self.unit_results(cont);
+                let kind = RegionKind::Graph { root: root as u32 };
+                return self.start_region(kind, Work::of(Value::Undef), ret, results);
+            }
+            ("anydsl_create_edge" | "anydsl_execute_graph", _) => {
+                let why = "there is no such task".into();
+                return Err(Box::new(ErrorKind::BadArgument { name: name.into(), why }));
+            }
+            _ => return Err(Box::new(ErrorKind::UnknownFunction { name: name.into() })),
+        };
+        self.deliver_as(cont, ret, smallvec![Value::Bits(u64::from(result))])
+    }
+}
