@@ -140,7 +140,7 @@ fn run_cff(path: &Path) -> Result<(), Failed> {
     let mut session = session_for(path)?;
     let world = pipeline::emit(&mut session).ok_or_else(|| drawn(&session))?;
     let evaluated = pipeline::evaluate(&mut session, &world);
-    let lowered = pipeline::control_flow_form(evaluated);
+    let lowered = pipeline::control_flow_form(&mut session, evaluated);
     nyala_ir::verify(&lowered)?;
     let functions = Functions::new(&lowered);
     let mut obstacles = functions.obstacles(&lowered);

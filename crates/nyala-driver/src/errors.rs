@@ -1,7 +1,10 @@
-//! What can be wrong with the files of a program, before they are parsed.
+//! What can be wrong outside of the program: with its files, before anything looks
+//! inside, and with what its executable is made from.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 
 use nyala_span::{Code, Diagnostic, SourceTooLarge, Span};
 
@@ -92,6 +95,65 @@ impl EditionError {
                     .with_secondary(other, "another edition is asked for here")
                     .with_note("a program has one prelude; `--edition` decides which, whatever files ask for")
             }
+        }
+    }
+}
+
+/// Why an object file does not become an executable.
+#[derive(Debug)]
+pub enum LinkError {
+    /// The C compiler cannot be started.
+    NoLinker {
+        /// What was started.
+        program: OsString,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The linker reports errors.
+    Failed {
+        /// All that it printed.
+        message: String,
+    },
+    /// The runtime's static library is nowhere.
+    NoRuntime {
+        /// Where it was looked for.
+        searched: Vec<PathBuf>,
+    },
+    /// The executable would be for another machine.
+    OtherMachine {
+        /// Which.
+        target: String,
+    },
+    /// A temporary file cannot be written or read.
+    Io(io::Error),
+}
+
+impl LinkError {
+    /// The report for the user.
+    pub fn to_diagnostic(&self) -> Diagnostic {
+        let error = |code, message: String| Diagnostic::error(Code(code), Span::NONE, message);
+        match self {
+            LinkError::NoLinker { program, error: reason } => {
+                error("E0930", format!("cannot start the linker `{}`: {reason}", program.display()))
+                    .with_note("executables are linked by the system's C compiler: `cc`, or what the environment variable CC says")
+                    .with_note("`--emit obj` writes an object file, which needs no linker")
+            }
+            LinkError::Failed { message } => {
+                let report = error("E0931", "the linker reports errors".into());
+                message.lines().fold(report, |report, line| report.with_note(line))
+            }
+            LinkError::NoRuntime { searched } => {
+                let report = error("E0932", "the runtime's static library was not found".into());
+                let searched = searched.iter().map(|place| format!("searched {}", place.display()));
+                searched
+                    .fold(report, Diagnostic::with_note)
+                    .with_note("set NYALA_RUNTIME to the file `libnyala_runtime.a` or to its folder")
+            }
+            LinkError::OtherMachine { target } => {
+                error("E0933", format!("no executable can be linked for `{target}`: this is another machine"))
+                    .with_note("`--emit obj` writes an object file for it")
+            }
+            LinkError::Io(reason) => error("E0931", format!("the program cannot be linked: {reason}")),
         }
     }
 }

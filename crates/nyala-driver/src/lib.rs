@@ -4,19 +4,23 @@
 //!
 //! * [`session`]: one compilation, its options and its source files;
 //! * [`pipeline`]: how far a program is taken;
-//! * [`native`]: compiled programs, run in memory;
+//! * [`native`]: compiled programs, run in memory or written to files;
+//! * [`link`]: executables;
+//! * [`timings`]: how long the phases take;
 //! * [`render`]: what was reported, as text for people or as JSON;
 //! * [`edition`]: the generations of the prelude;
 //! * [`embedded`]: texts built into the compiler;
-//! * [`errors`]: what can be wrong with files.
+//! * [`errors`]: what can be wrong with files and with linking.
 
 pub mod edition;
 pub mod embedded;
 pub mod errors;
+pub mod link;
 pub mod native;
 pub mod pipeline;
 pub mod render;
 pub mod session;
+pub mod timings;
 
 pub use nyala_syntax::ast::Dialect;
 

@@ -1,31 +1,36 @@
 //! Native code: made by LLVM, for a file or to be run in this process.
 
+use std::env;
 use std::ffi::{CString, c_char, c_int, c_void};
-use std::path::PathBuf;
 
 use nyala_codegen::CodegenError;
+pub use nyala_codegen::llvm::fatal::set_hook as set_fatal_hook;
 use nyala_codegen::llvm::{self, Jit, Llvm, LlvmError};
 pub use nyala_codegen::llvm::{Options as LlvmOptions, Output};
 use nyala_codegen::text::{self, Abi, Module};
 use nyala_ir::{Linkage, Prim, TyKind, World};
 use nyala_runtime::{SYMBOLS, Symbol};
+use nyala_span::{Diagnostic, Name};
 
+use crate::errors::LinkError;
+use crate::link::{self, Library};
 use crate::session::Session;
+use crate::timings::Timings;
 
 /// How to compile and link.
 #[derive(Clone, Default, Debug)]
 pub struct NativeOptions {
     /// For what, and how well, LLVM compiles.
     pub llvm: llvm::Options,
-    /// Shared libraries whose functions the program may call.
-    pub link: Vec<PathBuf>,
+    /// Libraries whose functions the program may call.
+    pub link: Vec<Library>,
 }
 
 /// Compiles the program and runs its `main` with these arguments, the program's
 /// name first; gives its exit status.
 pub fn run(session: &mut Session, world: &World, options: &NativeOptions, args: &[String]) -> Option<i32> {
     let result = try_run(session, world, options, args);
-    reported(session, result)
+    reported(session, result.map_err(diagnostics))
 }
 
 /// Compiles the program to the contents of a file.
@@ -35,43 +40,125 @@ pub fn compile(
     options: &llvm::Options,
     output: Output,
 ) -> Option<Vec<u8>> {
-    let compiled = text::write(world, &text_options(session, options)).and_then(|module| {
-        let compiled = Llvm::get().and_then(|llvm| llvm::compile(llvm, &module.text, options, output));
-        compiled.map_err(|error| vec![error.into()])
-    });
-    reported(session, compiled)
+    let result = try_compile(session, world, options, output);
+    reported(session, result.map(|(_, contents)| contents).map_err(diagnostics))
 }
 
-fn reported<T>(session: &mut Session, result: Result<T, Vec<CodegenError>>) -> Option<T> {
-    let report = |errors: Vec<CodegenError>| {
-        session.diagnostics.extend(errors.iter().map(CodegenError::to_diagnostic));
-    };
-    result.map_err(report).ok()
+/// Compiles the program and links it with the runtime to the contents of an executable.
+pub fn executable(session: &mut Session, world: World, options: &NativeOptions) -> Option<Vec<u8>> {
+    let result = try_executable(session, world, options);
+    reported(session, result)
 }
 
-fn text_options<'a>(session: &'a Session, options: &llvm::Options) -> text::Options<'a> {
-    text::Options { abi: Abi::of_target(options.target.as_deref()), sources: Some(&session.sources) }
+fn reported<T>(session: &mut Session, result: Result<T, Vec<Diagnostic>>) -> Option<T> {
+    result.map_err(|errors| session.diagnostics.extend(errors)).ok()
+}
+
+fn diagnostics(errors: Vec<CodegenError>) -> Vec<Diagnostic> {
+    errors.iter().map(CodegenError::to_diagnostic).collect()
+}
+
+fn one(error: LlvmError) -> Vec<CodegenError> {
+    vec![error.into()]
+}
+
+/// LLVM, which takes its time to load.
+fn load_llvm(timings: &mut Timings) -> Result<&'static Llvm, Vec<CodegenError>> {
+    timings.enter("LLVM: load");
+    Llvm::get().map_err(one)
+}
+
+fn write(session: &mut Session, world: &World, options: &llvm::Options) -> Result<Module, Vec<CodegenError>> {
+    session.timings.enter("write LLVM assembly");
+    let abi = Abi::of_target(options.target.as_deref());
+    text::write(world, &text::Options { abi, sources: Some(&session.sources) })
+}
+
+fn try_compile(
+    session: &mut Session,
+    world: &World,
+    options: &llvm::Options,
+    output: Output,
+) -> Result<(Module, Vec<u8>), Vec<CodegenError>> {
+    let module = write(session, world, options)?;
+    let timings = &mut session.timings;
+    let llvm = load_llvm(timings)?;
+    let contents = llvm::compile(llvm, &module.text, options, output, |phase| timings.enter(phase));
+    Ok((module, contents.map_err(one)?))
 }
 
 fn try_run(
-    session: &Session,
+    session: &mut Session,
     world: &World,
     options: &NativeOptions,
     args: &[String],
 ) -> Result<i32, Vec<CodegenError>> {
-    check_main(world).map_err(|why| vec![CodegenError::NoMain { why }])?;
-    let module = text::write(world, &text_options(session, &options.llvm))?;
-    let one = |error: LlvmError| vec![error.into()];
-    let llvm = Llvm::get().map_err(one)?;
+    check_main(world)?;
+    let module = write(session, world, &options.llvm)?;
+    let timings = &mut session.timings;
+    let llvm = load_llvm(timings)?;
+    timings.enter("link");
     let jit = load_libraries(llvm, &module, options).map_err(one)?;
     check_imports(&jit, &module)?;
-    let object = llvm::compile(llvm, &module.text, &options.llvm, Output::Object).map_err(one)?;
+    let object =
+        llvm::compile(llvm, &module.text, &options.llvm, Output::Object, |phase| timings.enter(phase));
+    let object = object.map_err(one)?;
+    timings.enter("link");
     jit.add_object(&object).map_err(one)?;
     let main = jit.lookup("main").map_err(one)?;
     // SAFETY: every exported `main` is compiled to take at most these parameters and
     // to return an `int`; `check_main` looked at its parameters.
     let main: MainFn = unsafe { std::mem::transmute(main) };
+    timings.enter("run");
     Ok(call_main(main, args))
+}
+
+fn try_executable(
+    session: &mut Session,
+    mut world: World,
+    options: &NativeOptions,
+) -> Result<Vec<u8>, Vec<Diagnostic>> {
+    check_main(&world).map_err(diagnostics)?;
+    if let Some(target) = options.llvm.target.as_ref().filter(|target| !is_this_machine(target)) {
+        return Err(vec![LinkError::OtherMachine { target: target.clone() }.to_diagnostic()]);
+    }
+    use_linked_names(&mut world);
+    let (module, object) =
+        try_compile(session, &world, &options.llvm, Output::Object).map_err(diagnostics)?;
+    session.timings.enter("link");
+    link::link(&object, &options.link).map_err(|error| match undefined(&module, &error) {
+        undefined if undefined.is_empty() => vec![error.to_diagnostic()],
+        undefined => diagnostics(undefined),
+    })
+}
+
+/// Whether programs for this target run here.
+fn is_this_machine(triple: &str) -> bool {
+    triple.split('-').next() == Some(env::consts::ARCH) && triple.contains(env::consts::OS)
+}
+
+/// Makes the program call the runtime's functions by their symbols in its library.
+fn use_linked_names(world: &mut World) {
+    let linked = |name: &str| SYMBOLS.iter().find(|symbol| symbol.name == name).map(|symbol| symbol.linked);
+    let imported = world.conts().filter_map(|(cont, data)| match data.linkage {
+        Linkage::Imported(name) => Some((cont, linked(name.as_str())?)),
+        _ => None,
+    });
+    for (cont, symbol) in imported.collect::<Vec<_>>() {
+        world.set_linkage(cont, Linkage::Imported(Name::new(symbol)));
+    }
+}
+
+/// The functions that the linker misses and that the program declares.
+fn undefined(module: &Module, error: &LinkError) -> Vec<CodegenError> {
+    let LinkError::Failed { message } = error else { return vec![] };
+    let is_missed = |name: &str| {
+        // As GNU, LLVM and Apple say it.
+        let phrases = [format!("`{name}'"), format!("undefined symbol: {name}\n"), format!("\"_{name}\"")];
+        phrases.iter().any(|phrase| message.contains(phrase))
+    };
+    let missed = module.imports.iter().filter(|import| is_missed(&import.name));
+    missed.map(|import| CodegenError::Undefined { at: import.span, name: import.name.clone() }).collect()
 }
 
 /// `main`, as the system calls it.
@@ -101,7 +188,7 @@ fn load_libraries<'a>(
     // language's reference gives them.
     unsafe { jit.define(&symbols) }?;
     for library in &options.link {
-        jit.link(library)?;
+        jit.link(&library.to_load())?;
     }
     Ok(jit)
 }
@@ -123,15 +210,16 @@ fn c_arg(arg: &str) -> CString {
 
 /// Whether there is a `main` that the system could call: with nothing, or with the
 /// number of arguments and the arguments.
-fn check_main(world: &World) -> Result<(), String> {
+fn check_main(world: &World) -> Result<(), Vec<CodegenError>> {
+    let error = |why: &str| Err(vec![CodegenError::NoMain { why: why.into() }]);
     let is_main = |linkage: &Linkage| matches!(linkage, Linkage::Exported(name) if name.as_str() == "main");
     let Some((_, main)) = world.conts().find(|(_, data)| is_main(&data.linkage)) else {
-        return Err("there is no exported function `main`".into());
+        return error("there is no exported function `main`");
     };
     let types = main.params.iter().map(|&param| world.types.kind(world.ty(param)));
     let data: Vec<&TyKind> = types.filter(|kind| !matches!(kind, TyKind::Mem | TyKind::Cn(_))).collect();
     match data[..] {
         [] | [TyKind::Prim(Prim::I32)] | [TyKind::Prim(Prim::I32), TyKind::Ptr { .. }] => Ok(()),
-        _ => Err("`main` takes either nothing, or the number of arguments and the arguments".into()),
+        _ => error("`main` takes either nothing, or the number of arguments and the arguments"),
     }
 }

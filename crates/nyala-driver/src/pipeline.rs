@@ -18,6 +18,7 @@ fn parse(session: &mut Session) -> Option<Vec<(FileId, ast::File)>> {
     if session.has_errors() {
         return None;
     }
+    session.timings.enter("parse");
     let (prelude, program): (Vec<_>, Vec<_>) =
         session.sources.files().partition(|&(id, _)| session.is_prelude(id));
     let mut trees = Vec::new();
@@ -40,6 +41,7 @@ pub fn format(session: &mut Session) -> Option<String> {
 /// Checks the program: names, types, and all else that is wrong before it runs.
 pub fn check(session: &mut Session) -> Option<Program> {
     let trees = parse(session)?;
+    session.timings.enter("check");
     let files: Vec<CheckFile<'_>> =
         trees.iter().map(|(id, ast)| CheckFile { ast, is_prelude: session.is_prelude(*id) }).collect();
     let checked = nyala_sema::check(&files);
@@ -54,6 +56,7 @@ pub fn check(session: &mut Session) -> Option<Program> {
 /// Turns the program into its graph, as it comes from the source.
 pub fn emit(session: &mut Session) -> Option<World> {
     let program = check(session)?;
+    session.timings.enter("lower");
     match nyala_lower::lower(&program, &session.options.lower) {
         Ok(world) => Some(world),
         Err(errors) => {
@@ -65,13 +68,15 @@ pub fn emit(session: &mut Session) -> Option<World> {
 
 /// Evaluates the program partially, as its filters ask.
 pub fn evaluate(session: &mut Session, world: &World) -> World {
+    session.timings.enter("evaluate");
     let evaluated = nyala_opt::pipeline::evaluate(world, nyala_opt::partial_eval::Options::default());
     session.diagnostics.extend(evaluated.diagnostics);
     evaluated.world
 }
 
 /// Brings an evaluated program into control-flow form.
-pub fn control_flow_form(mut world: World) -> World {
+pub fn control_flow_form(session: &mut Session, mut world: World) -> World {
+    session.timings.enter("control-flow form");
     nyala_opt::pipeline::control_flow_form(&mut world);
     world
 }
@@ -80,7 +85,7 @@ pub fn control_flow_form(mut world: World) -> World {
 pub fn prepare(session: &mut Session) -> Option<World> {
     let world = emit(session)?;
     let world = evaluate(session, &world);
-    (!session.has_errors()).then(|| control_flow_form(world))
+    (!session.has_errors()).then(|| control_flow_form(session, world))
 }
 
 /// Runs the program in the interpreter; gives its exit status.
@@ -90,6 +95,7 @@ pub fn interp(
     options: &nyala_interp::Options,
     io: Io<'_>,
 ) -> Option<i32> {
+    session.timings.enter("interpret");
     match nyala_interp::run_main(world, options, io) {
         Ok(status) => Some(status),
         Err(error) => {

@@ -11,6 +11,7 @@ use nyala_syntax::ast::Dialect;
 
 use crate::edition::{Edition, Prelude};
 use crate::errors::FileError;
+use crate::timings::Timings;
 
 /// The largest source file that is read. What is larger is reported, so that a
 /// device file or a wrong path does not fill the memory.
@@ -41,13 +42,21 @@ pub struct Session {
     pub sources: SourceMap,
     /// What was reported so far.
     pub diagnostics: Vec<Diagnostic>,
+    /// How long the phases took so far.
+    pub timings: Timings,
     prelude_files: Range<u32>,
 }
 
 impl Session {
     /// A session without files.
     pub fn new(options: Options) -> Session {
-        Session { options, sources: SourceMap::default(), diagnostics: vec![], prelude_files: 0..0 }
+        Session {
+            options,
+            sources: SourceMap::default(),
+            diagnostics: vec![],
+            timings: Timings::new("read"),
+            prelude_files: 0..0,
+        }
     }
 
     /// Reads the file at `path`, or standard input if that is `-`. What cannot

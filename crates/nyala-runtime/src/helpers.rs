@@ -1,7 +1,8 @@
 //! Small functions that old test programs expect to be linked with.
 //!
 //! Their names are too common to be symbols of a library: `read` is also one of the
-//! system. So they are only in [`SYMBOLS`](crate::SYMBOLS).
+//! system. So [`SYMBOLS`](crate::SYMBOLS) has them under these names, and the static library
+//! with a prefix.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -16,11 +17,13 @@ unsafe extern "C" {
 }
 
 /// Prints a byte.
+#[unsafe(export_name = "nyala_helper_print_char")]
 pub extern "C" fn print_char(byte: u8) {
     anydsl_print_char(byte);
 }
 
 /// Prints a byte.
+#[unsafe(export_name = "nyala_helper_put_u8")]
 pub extern "C" fn put_u8(byte: u8) {
     anydsl_print_char(byte);
 }
@@ -29,6 +32,7 @@ pub extern "C" fn put_u8(byte: u8) {
 ///
 /// # Safety
 /// `text` points to bytes that end with a zero.
+#[unsafe(export_name = "nyala_helper_print")]
 pub unsafe extern "C" fn print(text: *const c_char) {
     // SAFETY: the caller's promise.
     unsafe { anydsl_print_string(text) }
@@ -38,6 +42,7 @@ pub unsafe extern "C" fn print(text: *const c_char) {
 ///
 /// # Safety
 /// `text` points to bytes that end with a zero.
+#[unsafe(export_name = "nyala_helper_println")]
 pub unsafe extern "C" fn println(text: *const c_char) {
     // SAFETY: the caller's promise.
     unsafe { anydsl_print_string(text) };
@@ -45,16 +50,19 @@ pub unsafe extern "C" fn println(text: *const c_char) {
 }
 
 /// Prints a number as a line.
+#[unsafe(export_name = "nyala_helper_print_int")]
 pub extern "C" fn print_int(number: i32) {
     write(&format!("{number}\n"));
 }
 
 /// Prints a number with nine digits behind the point, as a line.
+#[unsafe(export_name = "nyala_helper_print_f64")]
 pub extern "C" fn print_f64(number: f64) {
     write(&format!("{number:.9}\n"));
 }
 
 /// 42
+#[unsafe(export_name = "nyala_helper_forty_two")]
 pub extern "C" fn forty_two() -> i32 {
     42
 }
@@ -63,6 +71,7 @@ pub extern "C" fn forty_two() -> i32 {
 ///
 /// # Safety
 /// The buffer is large enough.
+#[unsafe(export_name = "nyala_helper_read")]
 pub unsafe extern "C" fn read(buffer: *mut u8) {
     let mut at = buffer;
     // SAFETY: the caller's promise. A byte of the input is not negative, its end is.
@@ -79,6 +88,7 @@ pub unsafe extern "C" fn read(buffer: *mut u8) {
 ///
 /// # Safety
 /// `text` points to bytes that end with a zero.
+#[unsafe(export_name = "nyala_helper_anydsl_atoi")]
 pub unsafe extern "C" fn anydsl_atoi(text: *const c_char) -> i32 {
     // SAFETY: the caller's promise.
     unsafe { atoi(text) }
@@ -88,6 +98,7 @@ pub unsafe extern "C" fn anydsl_atoi(text: *const c_char) -> i32 {
 ///
 /// # Safety
 /// There are that many bytes.
+#[unsafe(export_name = "nyala_helper_anydsl_memset")]
 pub unsafe extern "C" fn anydsl_memset(block: *mut c_void, byte: i32, size: i64) {
     // SAFETY: the caller's promise.
     unsafe { memset(block, byte, size as usize) };
@@ -97,6 +108,7 @@ pub unsafe extern "C" fn anydsl_memset(block: *mut c_void, byte: i32, size: i64)
 ///
 /// # Safety
 /// Both ranges are valid.
+#[unsafe(export_name = "nyala_helper_impala_memmove")]
 pub unsafe extern "C" fn impala_memmove(to: *mut c_void, from: *const c_void, size: usize) -> *mut c_void {
     // SAFETY: the caller's promise.
     unsafe { memmove(to, from, size) }
@@ -106,6 +118,7 @@ pub unsafe extern "C" fn impala_memmove(to: *mut c_void, from: *const c_void, si
 ///
 /// # Safety
 /// `block` is null or from C's allocator.
+#[unsafe(export_name = "nyala_helper_impala_realloc")]
 pub unsafe extern "C" fn impala_realloc(block: *mut c_void, size: usize) -> *mut c_void {
     // SAFETY: the caller's promise.
     unsafe { realloc(block, size) }

@@ -22,11 +22,13 @@ mod random;
 
 use std::ffi::c_void;
 
-/// A function by its symbol.
+/// A function by its name.
 #[derive(Clone, Copy, Debug)]
 pub struct Symbol {
-    /// Its name.
+    /// Its name for programs.
     pub name: &'static str,
+    /// Its symbol in the static library.
+    pub linked: &'static str,
     /// Where it is.
     pub address: *const c_void,
 }
@@ -35,36 +37,39 @@ pub struct Symbol {
 unsafe impl Sync for Symbol {}
 
 macro_rules! symbols {
-    ($($module:ident :: { $($name:ident),* $(,)? })*) => {
+    ($($prefix:literal $module:ident :: { $($name:ident),* $(,)? })*) => {
         /// All functions of the runtime.
-        pub static SYMBOLS: &[Symbol] =
-            &[$($(Symbol { name: stringify!($name), address: $module::$name as *const c_void },)*)*];
+        pub static SYMBOLS: &[Symbol] = &[$($(Symbol {
+            name: stringify!($name),
+            linked: concat!($prefix, stringify!($name)),
+            address: $module::$name as *const c_void,
+        },)*)*];
     };
 }
 
 symbols! {
-    memory::{
+    "" memory::{
         anydsl_info, anydsl_device_name, anydsl_device_check_feature_support,
         anydsl_alloc, anydsl_alloc_host, anydsl_alloc_unified, anydsl_get_device_ptr,
         anydsl_release, anydsl_release_host, anydsl_copy, anydsl_synchronize,
         anydsl_aligned_malloc, anydsl_aligned_free,
     }
-    print::{
+    "" print::{
         anydsl_print_i8, anydsl_print_i16, anydsl_print_i32, anydsl_print_i64,
         anydsl_print_u8, anydsl_print_u16, anydsl_print_u32, anydsl_print_u64,
         anydsl_print_f32, anydsl_print_f64, anydsl_print_char, anydsl_print_string, anydsl_print_flush,
     }
-    misc::{
+    "" misc::{
         anydsl_random_seed, anydsl_random_val_f32, anydsl_random_val_u64,
         anydsl_get_micro_time, anydsl_get_nano_time, anydsl_get_kernel_time,
         anydsl_isinff, anydsl_isnanf, anydsl_isfinitef, anydsl_isinf, anydsl_isnan, anydsl_isfinite,
         nyala_pext, nyala_pdep,
     }
-    lanes::{
+    "" lanes::{
         rv_mask, rv_any, rv_all, rv_ballot, rv_extract, rv_insert, rv_load, rv_store, rv_shuffle,
         rv_align, rv_compact, rv_lane_id, rv_num_lanes,
     }
-    helpers::{
+    "nyala_helper_" helpers::{
         print_char, put_u8, print, println, print_int, print_f64, forty_two, read,
         anydsl_atoi, anydsl_memset, impala_memmove, impala_realloc,
     }

@@ -1,8 +1,12 @@
 //! What can be asked on the command line.
 
+use std::ffi::OsString;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+use nyala_driver::link::Library;
+use nyala_driver::native::{LlvmOptions, NativeOptions};
 use nyala_driver::{Dialect, Edition, Options, Prelude, Session};
 
 use crate::commands::{build, check, fmt, interp, ir, run};
@@ -82,6 +86,19 @@ pub struct NativeArgs {
     /// Floats may be treated as real numbers: reordered, for example
     #[arg(long)]
     pub fast_math: bool,
+    /// A library whose functions the program calls: a file, or `m` for the system's `libm`
+    #[arg(long, value_name = "LIB")]
+    pub link: Vec<OsString>,
+    #[command(flatten)]
+    pub timing: TimingArgs,
+}
+
+/// Whether to show where the time goes.
+#[derive(Args)]
+pub struct TimingArgs {
+    /// Print how long each phase of the compiler took
+    #[arg(long)]
+    pub time_passes: bool,
 }
 
 impl NativeArgs {
@@ -91,6 +108,24 @@ impl NativeArgs {
         session.options.lower.wrapping = self.wrapping;
         session.options.lower.fast_math = self.fast_math;
         session
+    }
+
+    /// How to compile and link for a target, by default this machine.
+    pub fn options(&self, target: Option<String>) -> NativeOptions {
+        NativeOptions {
+            llvm: LlvmOptions { opt_level: self.opt_level, target, cpu: self.target_cpu.clone() },
+            link: self.link.iter().map(|name| Library::new(name)).collect(),
+        }
+    }
+}
+
+impl TimingArgs {
+    /// Shows how long the phases took, if that was asked for.
+    pub fn show(&self, session: &Session) -> io::Result<()> {
+        if self.time_passes {
+            write!(io::stderr(), "{}", session.timings.table())?;
+        }
+        Ok(())
     }
 }
 

@@ -23,7 +23,12 @@ pub struct Failure {
     message: String,
     /// How it came there.
     backtrace: String,
+    /// Whose mistake it is, for the user.
+    blame: &'static str,
 }
+
+const OURS: &str = "this is a bug in nyala, not in your program";
+const OURS_OR_LLVMS: &str = "unless the program itself declares a function of LLVM, this is a bug in nyala";
 
 /// The last panic of any thread. The hook sees message and place; the one who
 /// joins the thread sees neither.
@@ -33,21 +38,27 @@ static LAST_PANIC: Mutex<Option<Failure>> = Mutex::new(None);
 pub fn guard<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Failure> {
     panic::set_hook(Box::new(|info| {
         let backtrace = Backtrace::force_capture().to_string();
-        let failure = Failure { message: info.to_string(), backtrace };
+        let failure = Failure { message: info.to_string(), backtrace, blame: OURS };
         *LAST_PANIC.lock().unwrap_or_else(|poison| poison.into_inner()) = Some(failure);
     }));
     thread::scope(|scope| {
         let worker = thread::Builder::new().name("compiler".into()).stack_size(STACK_BYTES);
         match worker.spawn_scoped(scope, work) {
             Ok(handle) => handle.join().map_err(|_| last_panic()),
-            Err(error) => Err(Failure { message: format!("no thread: {error}"), backtrace: String::new() }),
+            Err(error) => Err(Failure::without_backtrace(format!("no thread: {error}"))),
         }
     })
 }
 
 fn last_panic() -> Failure {
     let last = LAST_PANIC.lock().unwrap_or_else(|poison| poison.into_inner()).take();
-    last.unwrap_or_else(|| Failure { message: "panicked without a message".into(), backtrace: String::new() })
+    last.unwrap_or_else(|| Failure::without_backtrace("panicked without a message".into()))
+}
+
+impl Failure {
+    fn without_backtrace(message: String) -> Failure {
+        Failure { message, backtrace: String::new(), blame: OURS }
+    }
 }
 
 /// Tells the user, and writes what we know to a file.
@@ -55,12 +66,20 @@ pub fn report(failure: &Failure) -> ExitCode {
     let mut stderr = io::stderr().lock();
     let headline = failure.message.lines().collect::<Vec<_>>().join(": ");
     // Nothing is left to be done if standard error is closed.
-    let _ = writeln!(stderr, "internal error: {headline}\n  this is a bug in nyala, not in your program");
+    let _ = writeln!(stderr, "internal error: {headline}\n  {}", failure.blame);
     let _ = match write_report(failure) {
         Ok(path) => writeln!(stderr, "  a report was written to {}", path.display()),
         Err(error) => writeln!(stderr, "  no report could be written: {error}"),
     };
     ExitCode::from(STATUS)
+}
+
+/// Ends the process because LLVM cannot go on.
+pub fn llvm_gave_up(reason: &str) -> ! {
+    let backtrace = Backtrace::force_capture().to_string();
+    let message = format!("LLVM cannot go on: {reason}");
+    report(&Failure { message, backtrace, blame: OURS_OR_LLVMS });
+    std::process::exit(STATUS.into())
 }
 
 /// Writes the report to a new file in the temporary folder.

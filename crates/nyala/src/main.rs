@@ -19,6 +19,7 @@ use clap::Parser as _;
 
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
+    nyala_driver::native::set_fatal_hook(internal_error::llvm_gave_up);
     let result = match internal_error::guard(|| commands::run(cli)) {
         Ok(result) => result,
         Err(failure) => return internal_error::report(&failure),

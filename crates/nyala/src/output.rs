@@ -47,16 +47,43 @@ pub fn print_bytes(bytes: &[u8]) -> io::Result<()> {
     stdout.flush()
 }
 
+/// What a file is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// To be read.
+    Plain,
+    /// To be run.
+    Executable,
+}
+
 /// Writes a file at once: nobody ever sees half of it.
-pub fn write_file(path: &Path, contents: &[u8]) -> io::Result<()> {
+pub fn write_file(path: &Path, contents: &[u8], mode: Mode) -> io::Result<()> {
     let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?.to_string_lossy();
     let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-    let result = fs::write(&temporary, contents).and_then(|()| fs::rename(&temporary, path));
+    let result = fs::write(&temporary, contents)
+        .and_then(|()| set_mode(&temporary, mode))
+        .and_then(|()| fs::rename(&temporary, path));
     if result.is_err() {
         // The first error is the one to report.
         let _ = fs::remove_file(&temporary);
     }
     result
+}
+
+/// Allows whoever may read an executable to run it.
+#[cfg(unix)]
+fn set_mode(path: &Path, mode: Mode) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    if mode == Mode::Plain {
+        return Ok(());
+    }
+    let bits = fs::metadata(path)?.permissions().mode();
+    fs::set_permissions(path, fs::Permissions::from_mode(bits | (bits & 0o444) >> 2))
+}
+
+#[cfg(not(unix))]
+fn set_mode(_path: &Path, _mode: Mode) -> io::Result<()> {
+    Ok(())
 }
 
 /// The exit status for an error that is not the program's, after reporting it.

@@ -1,53 +1,11 @@
 //! The program as a user meets it: exit statuses, streams, and files.
 
+mod support;
+
 use std::fs;
-use std::io::Write as _;
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
-/// Runs nyala with `stdin` as its input.
-fn nyala(args: &[&str], stdin: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_nyala"));
-    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().expect("cargo has built it");
-    let mut pipe = child.stdin.take().expect("it was asked for");
-    // A program that does not read its input may be gone already.
-    let _ = pipe.write_all(stdin.as_bytes());
-    drop(pipe);
-    child.wait_with_output().expect("it ends")
-}
-
-/// Exit status, standard output and standard error.
-fn run(args: &[&str], stdin: &str) -> (Option<i32>, String, String) {
-    let output = nyala(args, stdin);
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code(), text(&output.stdout), text(&output.stderr))
-}
-
-/// A folder of its own for a test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("nyala-cli-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).expect("the temporary folder is writable");
-        Folder(path)
-    }
-
-    /// Writes a file and gives its path as an argument.
-    fn file(&self, name: &str, text: impl AsRef<[u8]>) -> String {
-        let path = self.0.join(name);
-        fs::write(&path, text).expect("the temporary folder is writable");
-        path.display().to_string()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What stays behind in the temporary folder does no harm.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
+use support::{Folder, run};
 
 const GOOD: &str = "fn main() -> i32 { 0 }\n";
 const BAD: &str = "fn main() -> i32 { 1 + }\n";
@@ -188,36 +146,6 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
-fn build_writes_what_is_asked_for() {
-    let folder = Folder::new("build");
-    let source = folder.file("a.impala", "extern fn twice(x: i32) -> i32 { x + x }\n");
-    let emitted = |kind: &str| run(&["build", "--emit", kind, "-o", "-", &source], "");
-    let (status, llvm, stderr) = emitted("llvm");
-    assert!(status == Some(0) && llvm.contains("define") && llvm.contains("@twice(i32"), "{stderr}");
-    assert!(emitted("asm").1.contains("twice:"));
-    assert!(emitted("ir").1.contains("export twice("));
-
-    let object = folder.0.join("a.o").display().to_string();
-    let built = run(&["build", "--target", "aarch64-unknown-linux-gnu", "-o", &object, &source], "");
-    assert_eq!(built, (Some(0), String::new(), String::new()));
-    assert!(fs::read(&object).expect("it was written").starts_with(b"\x7fELF"));
-}
-
-#[test]
-fn build_that_fails_leaves_no_file_behind() {
-    let folder = Folder::new("build-fails");
-    let source = folder.file("a.impala", GOOD);
-    let object = folder.0.join("a.o").display().to_string();
-    let (status, _, stderr) = run(&["build", "--target", "pdp11", "-o", &object, &source], "");
-    assert!(status == Some(1) && stderr.contains("error[E0925]"), "{stderr}");
-    let absent = folder.0.join("absent/a.o").display().to_string();
-    let (status, _, stderr) = run(&["build", "-o", &absent, &source], "");
-    assert!(status == Some(1) && stderr.contains("cannot write"), "{stderr}");
-    assert_eq!(fs::read_dir(&folder.0).expect("it exists").count(), 1);
-    assert_eq!(run(&["build", "-O4", "-o", &object, &source], "").0, Some(2));
-}
-
-#[test]
 fn without_llvm_it_is_said_where_it_was_looked_for() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_nyala"));
     let folder = Folder::new("no-llvm");
@@ -227,18 +155,4 @@ fn without_llvm_it_is_said_where_it_was_looked_for() {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr.contains("error[E0924]") && stderr.contains(&folder.0.display().to_string()), "{stderr}");
-}
-
-#[test]
-fn flags_say_what_arithmetic_means() {
-    let folder = Folder::new("flags");
-    let text = "extern fn f(x: i32, y: f32) -> f32 { (x + 1) as f32 + y * y }\n";
-    let source = folder.file("a.impala", text);
-    let llvm = |flags: &[&str]| {
-        let args = [&["build", "-O0", "--emit", "llvm", "-o", "-", &source], flags].concat();
-        run(&args, "").1
-    };
-    assert!(llvm(&[]).contains("add nsw i32") && llvm(&[]).contains("fmul contract float"));
-    assert!(llvm(&["--wrapping"]).contains("add i32"));
-    assert!(llvm(&["--fast-math"]).contains("fmul fast float"));
 }

@@ -1,5 +1,5 @@
-//! Runs every program under `tests/run` as native code, with and without
-//! optimisation: it does what it does in the interpreter.
+//! Runs every program under `tests/run` as native code, in memory with and without
+//! optimisation, and as an executable: it does what it does in the interpreter.
 //!
 //! Programs that have no native code yet are listed in `native.txt` with the code
 //! of the diagnostic that they get. A program that is not listed must run, and one
@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, ExitCode, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use nyala_tests::expectations::Expectations;
@@ -25,13 +26,32 @@ fn main() -> ExitCode {
         if expects_error(&path) {
             continue;
         }
-        for level in ["-O0", "-O2"] {
+        for way in [Way::Run("-O0"), Way::Run("-O2"), Way::Run("-O3"), Way::Build] {
             let path = path.clone();
-            let kind = missing.map_or(level.to_owned(), |code| format!("{level}, not yet: {code}"));
-            trials.push(Trial::test(&name, move || test(&path, level, missing)).with_kind(kind));
+            let kind =
+                missing.map_or(way.name().to_owned(), |code| format!("{}, not yet: {code}", way.name()));
+            trials.push(Trial::test(&name, move || test(&path, way, missing)).with_kind(kind));
         }
     }
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// How a program is made to run.
+#[derive(Clone, Copy)]
+enum Way {
+    /// In memory, at a level of optimisation.
+    Run(&'static str),
+    /// As an executable.
+    Build,
+}
+
+impl Way {
+    fn name(self) -> &'static str {
+        match self {
+            Way::Run(level) => level,
+            Way::Build => "exe",
+        }
+    }
 }
 
 /// Whether a program ends with a mistake, which native code does not promise to notice.
@@ -40,9 +60,12 @@ fn expects_error(path: &Path) -> bool {
     Expectations::parse(&source).is_ok_and(|expected| expected.error.is_some())
 }
 
-fn test(path: &Path, level: &str, missing: Option<&str>) -> Result<(), Failed> {
+fn test(path: &Path, way: Way, missing: Option<&str>) -> Result<(), Failed> {
     let expected = Expectations::parse(&std::fs::read_to_string(path)?)?;
-    let output = run(path, level, &expected)?;
+    let output = match way {
+        Way::Run(level) => run(nyala().args(["run", level]).arg(path).arg("--"), &expected)?,
+        Way::Build => build_and_run(path, &expected)?,
+    };
     let stderr = String::from_utf8_lossy(&output.stderr);
     match (missing, error_code(&stderr)) {
         (None, None) => compare(&expected, &output),
@@ -54,16 +77,28 @@ fn test(path: &Path, level: &str, missing: Option<&str>) -> Result<(), Failed> {
     }
 }
 
-fn run(path: &Path, level: &str, expected: &Expectations) -> std::io::Result<Output> {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_nyala"))
-        .args(["run", level])
-        .arg(path)
-        .arg("--")
-        .args(&expected.args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
+fn nyala() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_nyala"))
+}
+
+/// What the executable does, or what building it reports.
+fn build_and_run(path: &Path, expected: &Expectations) -> std::io::Result<Output> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let name = format!("exe-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let executable = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let built = nyala().arg("build").arg(path).arg("-o").arg(&executable).output()?;
+    if !built.status.success() {
+        return Ok(built);
+    }
+    let output = run(&mut Command::new(&executable), expected);
+    std::fs::remove_file(&executable)?;
+    output
+}
+
+/// Runs a command with a program's arguments and input.
+fn run(command: &mut Command, expected: &Expectations) -> std::io::Result<Output> {
+    let command = command.args(&expected.args).stdin(Stdio::piped());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     // A program that does not read its input may be gone already.
     let _ = child.stdin.take().map(|mut stdin| stdin.write_all(expected.stdin.as_bytes()));
     child.wait_with_output()

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use libloading::Library;
 
-/// Any of LLVM's objects.
+/// Any of LLVM's objects, or null.
 pub(super) type Ref = *mut c_void;
 
 /// A symbol that is defined at an address.
@@ -60,6 +60,7 @@ fn initialize_targets(library: &Library) {
 
 api! {
     LLVMDisposeMessage: fn(*mut c_char);
+    LLVMInstallFatalErrorHandler: fn(extern "C" fn(*const c_char));
     LLVMContextCreate: fn() -> Ref;
     LLVMContextDispose: fn(Ref);
     LLVMContextSetDiagnosticHandler: fn(Ref, unsafe extern "C" fn(Ref, *mut c_void), *mut c_void);

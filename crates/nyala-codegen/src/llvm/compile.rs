@@ -35,13 +35,22 @@ pub enum Output {
     Llvm,
 }
 
-/// Compiles LLVM assembly.
-pub fn compile(llvm: &Llvm, text: &str, options: &Options, output: Output) -> Result<Vec<u8>, LlvmError> {
+/// Compiles LLVM assembly. Each phase is announced as it begins.
+pub fn compile(
+    llvm: &Llvm,
+    text: &str,
+    options: &Options,
+    output: Output,
+    mut on_phase: impl FnMut(&'static str),
+) -> Result<Vec<u8>, LlvmError> {
+    on_phase("LLVM: read");
     let machine = Machine::new(llvm, options)?;
     let module = Module::parse(llvm, text)?;
     module.set_target(&machine);
     module.verify()?;
+    on_phase("LLVM: optimise");
     module.optimize(&machine, options.opt_level)?;
+    on_phase("LLVM: emit");
     module.emit(&machine, output)
 }
 
@@ -62,11 +71,11 @@ impl<'a> Machine<'a> {
         };
         let is_host = options.target.is_none();
         let [triple, host_cpu, host_features] = host;
-        let triple = options.target.clone().unwrap_or(triple);
+        let (triple, baseline) = options.target.as_ref().map_or((triple, ""), |target| known_as(target));
         let (cpu, features) = match &options.cpu {
             Some(cpu) if cpu != "native" => (cpu.clone(), String::new()),
             _ if is_host => (host_cpu, host_features),
-            _ => (String::new(), String::new()),
+            _ => (String::new(), baseline.to_owned()),
         };
         let [c_triple, cpu, features] = [&triple, &cpu, &features].map(|text| c_string(text));
         let (mut target, mut message): (Ref, *mut c_char) = (null_mut(), null_mut());
@@ -94,6 +103,15 @@ impl<'a> Machine<'a> {
             return Err(LlvmError::Target(format!("`{triple}`")));
         }
         Ok(Machine { llvm, machine, triple })
+    }
+}
+
+/// LLVM's name for a target, and the features that all of its processors have. Rust puts
+/// those of RISC-V into the name; its Linux takes them for granted.
+fn known_as(target: &str) -> (String, &'static str) {
+    match target.split_once('-') {
+        Some(("riscv64gc" | "riscv64", rest)) => (format!("riscv64-{rest}"), "+m,+a,+f,+d,+c"),
+        _ => (target.to_owned(), ""),
     }
 }
 

@@ -7,12 +7,14 @@
 //! * `api`: the functions of it that are used;
 //! * [`compile`](mod@compile): LLVM assembly to an object file, assembly, or optimised
 //!   LLVM assembly;
-//! * [`jit`]: an object file as code in this process.
+//! * [`jit`]: an object file as code in this process;
+//! * [`fatal`]: when LLVM cannot go on.
 //!
 //! A compilation uses a context of its own, so several may run at once.
 
 mod api;
 pub mod compile;
+pub mod fatal;
 pub mod find;
 pub mod jit;
 
@@ -78,7 +80,11 @@ impl Llvm {
             }
             for path in files {
                 match Api::load(&path) {
-                    Ok(api) => return Ok(Llvm { api, path }),
+                    Ok(api) => {
+                        // SAFETY: the handler may be called at any time, from any thread.
+                        unsafe { (api.LLVMInstallFatalErrorHandler)(fatal::handle) };
+                        return Ok(Llvm { api, path });
+                    }
                     Err(error) => searched.push(format!("{}: {error}", path.display())),
                 }
             }

@@ -1,38 +1,47 @@
-//! `nyala build`: compile a program to a file.
+//! `nyala build`: compile a program to files.
+//!
+//! All that is asked for is made first and written afterwards, so a program with errors
+//! leaves no file behind.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use nyala_driver::native::{self, LlvmOptions, Output};
+use nyala_driver::native::{self, Output};
 use nyala_driver::{Session, pipeline};
 use nyala_ir::World;
 
 use crate::cli::{NativeArgs, ProgramArgs};
-use crate::output;
+use crate::output::{self, Mode};
 
-/// Compile a program to a file
+/// Compile a program to an executable or another kind of file
+///
+/// An executable is linked by the system's C compiler (`cc`, or what the environment
+/// variable CC says) and needs nothing of nyala to run.
 #[derive(Args)]
 pub struct BuildArgs {
     #[command(flatten)]
     program: ProgramArgs,
     #[command(flatten)]
     native: NativeArgs,
-    /// What to write
-    #[arg(long, value_name = "KIND", default_value = "obj")]
-    emit: Emit,
-    /// The file to write; `-` is standard output
+    /// What to write; several kinds are separated by commas
+    #[arg(long, value_name = "KIND", default_value = "exe", value_delimiter = ',')]
+    emit: Vec<Emit>,
+    /// The file to write; `-` is standard output. For several kinds, each adds its
+    /// extension [default: named after the last source file]
     #[arg(short, long, value_name = "OUT")]
-    output: PathBuf,
+    output: Option<PathBuf>,
     /// The machine to make code for, as LLVM names it [default: this one]
     #[arg(long, value_name = "TRIPLE")]
     target: Option<String>,
 }
 
 /// What to write.
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Emit {
+    /// An executable
+    Exe,
     /// An object file
     Obj,
     /// Assembly of the target
@@ -43,36 +52,75 @@ enum Emit {
     Ir,
 }
 
+impl Emit {
+    /// What the names of such files end with.
+    fn extension(self) -> &'static str {
+        match self {
+            Emit::Exe => std::env::consts::EXE_EXTENSION,
+            Emit::Obj => "o",
+            Emit::Asm => "s",
+            Emit::Llvm => "ll",
+            Emit::Ir => "ir",
+        }
+    }
+}
+
 pub fn run(args: BuildArgs) -> anyhow::Result<ExitCode> {
     let mut session = args.native.session(&args.program);
-    let contents = pipeline::prepare(&mut session).and_then(|world| args.contents(&mut session, &world));
+    let contents = args.contents(&mut session);
     let status = output::show_diagnostics(&mut session, &args.program.messages)?;
-    if let Some(contents) = contents {
-        args.write(&contents).with_context(|| format!("cannot write `{}`", args.output.display()))?;
+    session.timings.enter("write");
+    for (&emit, contents) in args.emit.iter().zip(contents.iter().flatten()) {
+        let path = args.path(emit);
+        write(emit, &path, contents).with_context(|| format!("cannot write `{}`", path.display()))?;
     }
+    args.native.timing.show(&session)?;
     Ok(status)
 }
 
 impl BuildArgs {
-    fn contents(&self, session: &mut Session, world: &World) -> Option<Vec<u8>> {
-        let kind = match self.emit {
+    /// The contents of all files, unless there are errors.
+    fn contents(&self, session: &mut Session) -> Option<Vec<Vec<u8>>> {
+        let world = pipeline::prepare(session)?;
+        self.emit.iter().map(|&emit| self.emitted(session, &world, emit)).collect()
+    }
+
+    fn emitted(&self, session: &mut Session, world: &World, emit: Emit) -> Option<Vec<u8>> {
+        let options = self.native.options(self.target.clone());
+        let kind = match emit {
+            Emit::Exe => return native::executable(session, world.clone(), &options),
+            Emit::Ir => return Some(nyala_ir::text::print(world).into_bytes()),
             Emit::Obj => Output::Object,
             Emit::Asm => Output::Assembly,
             Emit::Llvm => Output::Llvm,
-            Emit::Ir => return Some(nyala_ir::text::print(world).into_bytes()),
         };
-        let options = LlvmOptions {
-            opt_level: self.native.opt_level,
-            target: self.target.clone(),
-            cpu: self.native.target_cpu.clone(),
-        };
-        native::compile(session, world, &options, kind)
+        native::compile(session, world, &options.llvm, kind)
     }
 
-    fn write(&self, contents: &[u8]) -> std::io::Result<()> {
-        match self.output == Path::new("-") {
-            true => output::print_bytes(contents),
-            false => output::write_file(&self.output, contents),
+    /// Where to write.
+    fn path(&self, emit: Emit) -> PathBuf {
+        match &self.output {
+            Some(path) if self.emit.len() == 1 || is_standard_output(path) => path.clone(),
+            Some(path) => path.with_extension(emit.extension()),
+            None => Path::new(self.stem()).with_extension(emit.extension()),
         }
+    }
+
+    /// The name of the last source file, without folder and extension.
+    fn stem(&self) -> &Path {
+        let last = self.program.files.last().filter(|path| !is_standard_output(path));
+        last.and_then(|path| path.file_stem()).map_or(Path::new("program"), Path::new)
+    }
+}
+
+fn is_standard_output(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+fn write(emit: Emit, path: &Path, contents: &[u8]) -> std::io::Result<()> {
+    let mode = if emit == Emit::Exe { Mode::Executable } else { Mode::Plain };
+    match is_standard_output(path) {
+        true => output::print_bytes(contents),
+        false => output::write_file(path, contents, mode),
     }
 }

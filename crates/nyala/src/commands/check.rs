@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use nyala_driver::{Session, explain, pipeline};
 
-use crate::cli::{MessageArgs, ReadingArgs};
+use crate::cli::{MessageArgs, ReadingArgs, TimingArgs};
 use crate::output;
 
 /// Report what is wrong with a program
@@ -22,6 +22,8 @@ pub struct CheckArgs {
     reading: ReadingArgs,
     #[command(flatten)]
     messages: MessageArgs,
+    #[command(flatten)]
+    timing: TimingArgs,
 }
 
 pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
@@ -33,6 +35,7 @@ pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
         session.load(path);
     }
     pipeline::check(&mut session);
+    args.timing.show(&session)?;
     Ok(output::show_diagnostics(&mut session, &args.messages)?)
 }
 

@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use nyala_driver::pipeline;
+use nyala_driver::{Session, pipeline};
+use nyala_ir::World;
 
 use crate::cli::ProgramArgs;
 use crate::output;
@@ -30,21 +31,34 @@ enum Stage {
     Evaluated,
     /// In control-flow form: functions and basic blocks
     Cff,
+    /// What native code is made from
+    Final,
 }
 
 pub fn run(args: IrArgs) -> anyhow::Result<ExitCode> {
     let mut session = args.program.session();
-    let mut world = pipeline::emit(&mut session);
-    if args.stage >= Stage::Evaluated {
-        world = world.map(|world| pipeline::evaluate(&mut session, &world));
-    }
-    if args.stage >= Stage::Cff {
-        world = world.map(pipeline::control_flow_form);
-    }
+    let world = args.stage.reach(&mut session);
     let status = output::show_diagnostics(&mut session, &args.program.messages)?;
     if let Some(world) = world {
         let text = if args.dot { nyala_ir::dot::dot(&world) } else { nyala_ir::text::print(&world) };
         output::print(&text)?;
     }
     Ok(status)
+}
+
+impl Stage {
+    /// Takes the program to this stage.
+    fn reach(self, session: &mut Session) -> Option<World> {
+        if self == Stage::Final {
+            return pipeline::prepare(session);
+        }
+        let mut world = pipeline::emit(session)?;
+        if self >= Stage::Evaluated {
+            world = pipeline::evaluate(session, &world);
+        }
+        if self >= Stage::Cff {
+            world = pipeline::control_flow_form(session, world);
+        }
+        Some(world)
+    }
 }

@@ -1,11 +1,9 @@
 //! `nyala run`: compile a program in memory and run it.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use nyala_driver::native::{self, LlvmOptions, NativeOptions};
-use nyala_driver::pipeline;
+use nyala_driver::{native, pipeline};
 
 use crate::cli::{NativeArgs, ProgramArgs};
 use crate::output::{self, PROGRAM_ERRORS};
@@ -19,9 +17,6 @@ pub struct RunArgs {
     program: ProgramArgs,
     #[command(flatten)]
     native: NativeArgs,
-    /// A shared library whose functions the program calls
-    #[arg(long, value_name = "LIB")]
-    link: Vec<PathBuf>,
     /// Arguments for the program
     #[arg(last = true, value_name = "ARGS")]
     args: Vec<String>,
@@ -34,9 +29,8 @@ pub fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let Some(world) = world else { return Ok(status) };
     let name = args.program.files.last().map(|path| path.display().to_string()).unwrap_or_default();
     let program_args: Vec<String> = std::iter::once(name).chain(args.args).collect();
-    let llvm = LlvmOptions { opt_level: args.native.opt_level, target: None, cpu: args.native.target_cpu };
-    let options = NativeOptions { llvm, link: args.link };
-    let status = native::run(&mut session, &world, &options, &program_args);
+    let status = native::run(&mut session, &world, &args.native.options(None), &program_args);
+    args.native.timing.show(&session)?;
     output::show_diagnostics(&mut session, &args.program.messages)?;
     // As the system does: the lowest byte of what `main` returns.
     Ok(ExitCode::from(status.map_or(PROGRAM_ERRORS, |status| status as u8)))

@@ -1,0 +1,184 @@
+//! Executables: an object file, the runtime and libraries, put together by the system's
+//! C compiler.
+//!
+//! The work is done in a folder of its own under the system's temporary one, which goes
+//! away whatever happens; the result is the contents of a file.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::errors::LinkError;
+
+/// A library as the user names it: a file, or what follows `lib` in the name of one that
+/// the system finds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Library {
+    /// A file.
+    File(PathBuf),
+    /// `m` for `libm.so`.
+    Named(String),
+}
+
+impl Library {
+    /// A file if there is one, or if `name` is a path; else a name.
+    pub fn new(name: &OsStr) -> Library {
+        let path = Path::new(name);
+        match name.to_str() {
+            Some(name) if !name.contains(['/', '.']) && !path.is_file() => Library::Named(name.to_owned()),
+            // Whole, because the loader does not look into the current folder.
+            _ => Library::File(fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())),
+        }
+    }
+
+    /// What the system's loader is asked for.
+    pub fn to_load(&self) -> PathBuf {
+        match self {
+            Library::File(path) => path.clone(),
+            Library::Named(name) => {
+                format!("{}{name}{}", env::consts::DLL_PREFIX, env::consts::DLL_SUFFIX).into()
+            }
+        }
+    }
+
+    /// What the linker is given. A shared library is looked for, when the program starts,
+    /// where it is now.
+    fn to_link(&self) -> Vec<OsString> {
+        match self {
+            Library::Named(name) => vec![format!("-l{name}").into()],
+            Library::File(path) => {
+                let mut args = vec![path.clone().into_os_string()];
+                if let Some(folder) = path.parent().filter(|_| path.extension() != Some(OsStr::new("a"))) {
+                    args.push("-Wl,-rpath".into());
+                    let mut rpath = OsString::from("-Wl,");
+                    rpath.push(folder);
+                    args.push(rpath);
+                }
+                args
+            }
+        }
+    }
+}
+
+/// Links an object file to an executable; gives its contents.
+pub fn link(object: &[u8], libraries: &[Library]) -> Result<Vec<u8>, LinkError> {
+    let runtime = runtime_library()?;
+    let folder = WorkFolder::new().map_err(LinkError::Io)?;
+    let (input, output) = (folder.0.join("program.o"), folder.0.join("program"));
+    fs::write(&input, object).map_err(LinkError::Io)?;
+    let mut command = linker();
+    command.arg(&input).arg(runtime).args(libraries.iter().flat_map(Library::to_link));
+    command.args(SYSTEM_LIBRARIES).args([REMOVE_UNUSED, STRIP_DEBUG, "-o"]).arg(&output);
+    let program = command.get_program().to_owned();
+    let result = command.output().map_err(|error| LinkError::NoLinker { program, error })?;
+    if !result.status.success() {
+        return Err(LinkError::Failed { message: String::from_utf8_lossy(&result.stderr).into_owned() });
+    }
+    fs::read(&output).map_err(LinkError::Io)
+}
+
+/// What programs and the runtime may need of the system besides the C library.
+const SYSTEM_LIBRARIES: [&str; 3] = ["-lm", "-lpthread", "-ldl"];
+
+/// Leaves out what is never called: most of the runtime, for most programs.
+const REMOVE_UNUSED: &str = if cfg!(target_os = "macos") { "-Wl,-dead_strip" } else { "-Wl,--gc-sections" };
+
+/// Leaves out what debuggers know about the runtime: many times the program's size.
+const STRIP_DEBUG: &str = "-Wl,-S";
+
+/// The C compiler, which knows how the system links: the environment's, else `cc`.
+fn linker() -> Command {
+    let chosen = env::var("CC").unwrap_or_default();
+    let mut words = chosen.split_whitespace();
+    let mut command = Command::new(words.next().unwrap_or("cc"));
+    command.args(words);
+    command
+}
+
+/// The runtime as a static library. See Note [Where the runtime is].
+fn runtime_library() -> Result<PathBuf, LinkError> {
+    let mut searched = vec![];
+    for place in runtime_places() {
+        match runtime_at(&place) {
+            Some(path) => return Ok(path),
+            None => searched.push(place),
+        }
+    }
+    Err(LinkError::NoRuntime { searched })
+}
+
+// Note [Where the runtime is]
+//
+// Cargo builds the runtime's static library together with the compiler, because its crate
+// says that it is one, and leaves it in the folder `deps` under a name with a hash. An
+// installation has it in `lib` beside `bin`. Tests are executables in `deps` themselves.
+
+fn runtime_places() -> Vec<PathBuf> {
+    if let Some(path) = env::var_os("NYALA_RUNTIME").filter(|path| !path.is_empty()) {
+        // Who names a library wants that one and no other.
+        return vec![path.into()];
+    }
+    let folder = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.to_owned()));
+    let places = |folder: PathBuf| [folder.join("../lib"), folder.join("deps"), folder];
+    folder.map(places).into_iter().flatten().collect()
+}
+
+/// The runtime's library at a place, which is a file or a folder. Cargo may have left several; the
+/// newest is what was built last.
+fn runtime_at(place: &Path) -> Option<PathBuf> {
+    if place.is_file() {
+        return Some(place.to_owned());
+    }
+    let is_runtime = |path: &PathBuf| {
+        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        let rest = name.strip_prefix("libnyala_runtime").and_then(|rest| rest.strip_suffix(".a"));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
+    let found = place.read_dir().ok()?.flatten().map(|entry| entry.path()).filter(is_runtime);
+    found.max_by_key(|path| fs::metadata(path).and_then(|data| data.modified()).ok())
+}
+
+/// A new folder that is removed with what is in it.
+struct WorkFolder(PathBuf);
+
+impl WorkFolder {
+    fn new() -> io::Result<WorkFolder> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        loop {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let path = env::temp_dir().join(format!("nyala-link-{}-{number}", std::process::id()));
+            match fs::create_dir(&path) {
+                // Left behind by a process with the same number.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                result => return result.map(|()| WorkFolder(path)),
+            }
+        }
+    }
+}
+
+impl Drop for WorkFolder {
+    fn drop(&mut self) {
+        // What stays behind in the temporary folder does no harm.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_is_a_file_or_a_name() {
+        let named = Library::new(OsStr::new("sqlite3"));
+        assert_eq!(named, Library::Named("sqlite3".into()));
+        assert_eq!(named.to_link(), ["-lsqlite3"]);
+        assert!(named.to_load().to_string_lossy().contains("libsqlite3."));
+        let file = Library::new(OsStr::new("/absent/libx.so"));
+        assert_eq!(file.to_link(), ["/absent/libx.so", "-Wl,-rpath", "-Wl,/absent"]);
+        assert_eq!(file.to_load(), Path::new("/absent/libx.so"));
+    }
+}

@@ -1,0 +1,172 @@
+//! `nyala build` as a user meets it: what it writes, and what it leaves behind when it
+//! cannot.
+
+mod support;
+
+use std::fs;
+use std::process::Command;
+
+use support::{Folder, nyala, run, run_command};
+
+const GOOD: &str = "fn main() -> i32 { 0 }\n";
+
+#[test]
+fn build_writes_what_is_asked_for() {
+    let folder = Folder::new("build");
+    let source = folder.file("a.impala", "extern fn twice(x: i32) -> i32 { x + x }\n");
+    let emitted = |kind: &str| run(&["build", "--emit", kind, "-o", "-", &source], "");
+    let (status, llvm, stderr) = emitted("llvm");
+    assert!(status == Some(0) && llvm.contains("define") && llvm.contains("@twice(i32"), "{stderr}");
+    assert!(emitted("asm").1.contains("twice:"));
+    assert!(emitted("ir").1.contains("export twice("));
+
+    let stem = folder.path("all");
+    let built = run(&["build", "--emit", "obj,asm,llvm,ir", "-o", &stem, &source], "");
+    assert_eq!(built, (Some(0), String::new(), String::new()));
+    assert_eq!(folder.names(), ["a.impala", "all.ir", "all.ll", "all.o", "all.s"]);
+}
+
+#[test]
+fn an_executable_needs_nothing_else() {
+    let folder = Folder::new("exe");
+    let program = "fn main(argc: i32, argv: &[&[u8]]) -> i32 { print_string(argv(1)); argc }";
+    let source = folder.file("echo.impala", program);
+    let built = run_command(nyala().args(["build", &source]).current_dir(&folder.0), "");
+    assert_eq!(built, (Some(0), String::new(), String::new()));
+    assert_eq!(folder.names(), ["echo", "echo.impala"]);
+    let ran = run_command(Command::new(folder.0.join("echo")).args(["hello", "there"]).env_clear(), "");
+    assert_eq!(ran, (Some(3), "hello".into(), String::new()));
+}
+
+/// `e_machine` in the header of an object file.
+fn machine(object: &[u8]) -> u16 {
+    assert!(object.starts_with(b"\x7fELF"));
+    u16::from_le_bytes([object[18], object[19]])
+}
+
+#[test]
+fn objects_are_made_for_other_machines() {
+    let folder = Folder::new("cross");
+    let source = folder.file("a.impala", "extern fn twice(x: i32) -> i32 { x + x }\n");
+    let triples = [
+        ("x86_64-unknown-linux-gnu", 62),
+        ("aarch64-unknown-linux-gnu", 183),
+        ("riscv64gc-unknown-linux-gnu", 243),
+    ];
+    for (triple, expected) in triples {
+        let object = folder.path("a.o");
+        let built = run(&["build", "--emit", "obj", "--target", triple, "-o", &object, &source], "");
+        assert_eq!(built, (Some(0), String::new(), String::new()), "{triple}");
+        assert_eq!(machine(&fs::read(&object).expect("it was written")), expected, "{triple}");
+    }
+}
+
+/// Builds `text` with these arguments, which fails: gives what is reported. Nothing is
+/// left behind.
+fn build_fails(name: &str, text: &str, args: &[&str], env: Option<(&str, &str)>) -> String {
+    let folder = Folder::new(name);
+    let source = folder.file("a.impala", text);
+    let mut command = nyala();
+    command.arg("build").args(args).arg(&source).envs(env).current_dir(&folder.0);
+    let (status, stdout, stderr) = run_command(&mut command, "");
+    assert_eq!((status, stdout.as_str()), (Some(1), ""), "{stderr}");
+    assert_eq!(folder.names(), ["a.impala"]);
+    stderr
+}
+
+#[test]
+fn a_program_without_main_is_no_executable() {
+    let stderr = build_fails("no-main", "extern fn f() -> i32 { 0 }\n", &[], None);
+    assert!(stderr.contains("error[E0923]") && stderr.contains("no exported function `main`"), "{stderr}");
+    let stderr = build_fails("odd-main", "fn main(x: f32) -> i32 { x as i32 }\n", &[], None);
+    assert!(stderr.contains("error[E0415]") && stderr.contains("a.impala:1:4"), "{stderr}");
+}
+
+#[test]
+fn an_unknown_target_is_reported() {
+    let stderr = build_fails("target", GOOD, &["--emit", "obj", "--target", "pdp11"], None);
+    assert!(stderr.contains("error[E0925]"), "{stderr}");
+    let stderr = build_fails("other", GOOD, &["--target", "sparc-sun-solaris"], None);
+    assert!(stderr.contains("error[E0933]") && stderr.contains("sparc-sun-solaris"), "{stderr}");
+}
+
+#[test]
+fn a_missing_linker_or_runtime_is_reported() {
+    let stderr = build_fails("linker", GOOD, &[], Some(("CC", "no-such-compiler")));
+    assert!(stderr.contains("error[E0930]") && stderr.contains("no-such-compiler"), "{stderr}");
+    let stderr = build_fails("runtime", GOOD, &[], Some(("NYALA_RUNTIME", "/no/such/folder")));
+    assert!(stderr.contains("error[E0932]") && stderr.contains("searched /no/such/folder"), "{stderr}");
+}
+
+#[test]
+fn what_the_linker_misses_is_shown_in_the_source() {
+    let text = "extern \"C\" { fn launch_rocket() -> (); }\nfn main() -> i32 { launch_rocket(); 0 }\n";
+    let stderr = build_fails("undefined", text, &[], None);
+    assert!(stderr.contains("error[E0927]") && stderr.contains("a.impala:2:20"), "{stderr}");
+    let stderr = build_fails("no-library", GOOD, &["--link", "no-such-library"], None);
+    assert!(stderr.contains("error[E0931]") && stderr.contains("no-such-library"), "{stderr}");
+}
+
+#[test]
+fn what_cannot_be_written_is_reported() {
+    let stderr = build_fails("unwritable", GOOD, &["-o", "absent/a"], None);
+    assert!(stderr.contains("cannot write `absent/a`"), "{stderr}");
+    let stderr = build_fails("folder", GOOD, &["-o", "."], None);
+    assert!(stderr.contains("cannot write `.`"), "{stderr}");
+    assert_eq!(run(&["build", "-O4", "-o", "a", "-"], GOOD).0, Some(2));
+}
+
+#[test]
+fn functions_come_from_libraries() {
+    let folder = Folder::new("link");
+    let c = folder.file("shout.c", "int shout(int x) { return 2 * x + 1; }\n");
+    let library = folder.path("libshout.so");
+    let compiled = Command::new("cc").args(["-shared", "-fPIC", "-o", &library, &c]).status();
+    assert!(compiled.is_ok_and(|status| status.success()));
+    let text = "extern \"C\" { fn shout(i32) -> i32; }\nfn main() -> i32 { shout(20) }\n";
+    let source = folder.file("a.impala", text);
+    assert_eq!(run(&["run", "--link", &library, &source], "").0, Some(41));
+    let executable = folder.path("a");
+    let built = run(&["build", "--link", &library, "-o", &executable, &source], "");
+    assert_eq!(built, (Some(0), String::new(), String::new()));
+    assert_eq!(run_command(&mut Command::new(&executable), "").0, Some(41));
+}
+
+#[test]
+fn what_llvm_cannot_compile_is_an_internal_error() {
+    let folder = Folder::new("fatal");
+    let text =
+        "extern \"device\" { fn \"llvm.x86.rdtsc\" ticks() -> i64; }\nextern fn f() -> i64 { ticks() }\n";
+    let source = folder.file("a.impala", text);
+    let args = ["build", "--emit", "obj", "--target", "aarch64-unknown-linux-gnu", "-o", "-", &source];
+    // The report goes to the temporary folder.
+    let (status, stdout, stderr) = run_command(nyala().args(args).env("TMPDIR", &folder.0), "");
+    assert_eq!((status, stdout.as_str()), (Some(101), ""));
+    assert!(stderr.contains("internal error: LLVM cannot go on") && stderr.contains("rdtsc"), "{stderr}");
+    assert!(folder.names().iter().any(|name| name.starts_with("nyala-internal-error")));
+}
+
+#[test]
+fn phases_are_timed() {
+    let (status, _, stderr) = run(&["run", "--time-passes", "-"], GOOD);
+    assert_eq!(status, Some(0));
+    for phase in ["parse", "check", "lower", "evaluate", "LLVM: optimise", "link", "run", "total"] {
+        assert!(stderr.lines().any(|line| line.starts_with(phase)), "{phase} is missing:\n{stderr}");
+    }
+    assert!(run(&["check", "--time-passes", "-"], GOOD).2.contains("total"));
+    assert!(run(&["build", "--time-passes", "--emit", "ir", "-o", "-", "-"], GOOD).2.contains("total"));
+}
+
+#[test]
+fn flags_say_what_arithmetic_means() {
+    let folder = Folder::new("flags");
+    let text = "extern fn f(x: i32, y: f32) -> f32 { (x + 1) as f32 + y * y }\n";
+    let source = folder.file("a.impala", text);
+    let llvm = |flags: &[&str]| {
+        let args = [&["build", "-O0", "--emit", "llvm", "-o", "-", &source], flags].concat();
+        run(&args, "").1
+    };
+    assert!(llvm(&[]).contains("add nsw i32") && llvm(&[]).contains("fmul contract float"));
+    assert!(llvm(&["--wrapping"]).contains("add i32"));
+    assert!(llvm(&["--fast-math"]).contains("fmul fast float"));
+}
