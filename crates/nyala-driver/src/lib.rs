@@ -5,7 +5,7 @@
 //! * [`session`]: one compilation, its options and its source files;
 //! * [`pipeline`]: how far a program is taken;
 //! * [`native`]: compiled programs, run in memory or written to files;
-//! * [`link`]: executables;
+//! * [`link`](mod@link): executables;
 //! * [`timings`]: how long the phases take;
 //! * [`render`]: what was reported, as text for people or as JSON;
 //! * [`edition`]: the generations of the prelude;

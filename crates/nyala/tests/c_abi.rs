@@ -197,7 +197,7 @@ fn check(name: &str, ours: &str, c: &str) {
     std::fs::write(folder.join("ours.impala"), ours).expect("it can be written");
     std::fs::write(folder.join("host.c"), c).expect("it can be written");
     for level in ["-O0", "-O2"] {
-        let build = ["build", level, "--no-prelude", "-o", "ours.o", "ours.impala"];
+        let build = ["build", level, "--emit", "obj", "--no-prelude", "-o", "ours.o", "ours.impala"];
         let steps = run(&folder, env!("CARGO_BIN_EXE_nyala"), &build)
             .and_then(|_| run(&folder, "cc", &["-O1", "-w", "-o", "host", "host.c", "ours.o", "-lm"]))
             .and_then(|_| run(&folder, "./host", &[]));
