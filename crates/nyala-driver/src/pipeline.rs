@@ -5,6 +5,7 @@
 
 use nyala_interp::Io;
 use nyala_ir::World;
+use nyala_opt::partial_eval::Explanation;
 use nyala_sema::CheckFile;
 use nyala_sema::tree::Program;
 use nyala_span::FileId;
@@ -69,9 +70,18 @@ pub fn emit(session: &mut Session) -> Option<World> {
 /// Evaluates the program partially, as its filters ask.
 pub fn evaluate(session: &mut Session, world: &World) -> World {
     session.timings.enter("evaluate");
-    let evaluated = nyala_opt::pipeline::evaluate(world, nyala_opt::partial_eval::Options::default());
+    let evaluated = nyala_opt::pipeline::evaluate(world, session.options.evaluation);
     session.diagnostics.extend(evaluated.diagnostics);
     evaluated.world
+}
+
+/// Evaluates the program partially, and says what was done at each call.
+pub fn explain(session: &mut Session, world: &World) -> (World, Explanation) {
+    session.timings.enter("evaluate");
+    let options = nyala_opt::partial_eval::Options { explain: true, ..session.options.evaluation };
+    let evaluated = nyala_opt::pipeline::evaluate(world, options);
+    session.diagnostics.extend(evaluated.diagnostics);
+    (evaluated.world, evaluated.explanation.unwrap_or_default())
 }
 
 /// Brings an evaluated program into control-flow form.

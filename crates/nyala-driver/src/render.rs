@@ -18,15 +18,19 @@ pub const MAX_ERRORS: usize = 100;
 /// How many warnings are shown; the rest is counted.
 pub const MAX_WARNINGS: usize = 100;
 
+/// How many notes are shown; the rest is counted.
+pub const MAX_NOTES: usize = 1000;
+
 /// What a compilation reported, ready to be shown.
 ///
 /// Diagnostics are in the order of the source text, none is there twice, and at
-/// most [`MAX_ERRORS`] errors and [`MAX_WARNINGS`] warnings are kept.
+/// most [`MAX_ERRORS`] errors, [`MAX_WARNINGS`] warnings and [`MAX_NOTES`] notes are kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Report {
     diagnostics: Vec<Diagnostic>,
     n_errors: usize,
     n_warnings: usize,
+    n_notes: usize,
 }
 
 impl Report {
@@ -37,12 +41,13 @@ impl Report {
             key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
         });
         diagnostics.dedup();
-        let (mut n_errors, mut n_warnings) = (0, 0);
+        let (mut n_errors, mut n_warnings, mut n_notes) = (0, 0, 0);
         diagnostics.retain(|diagnostic| match diagnostic.severity {
             Severity::Error => within(&mut n_errors, MAX_ERRORS),
             Severity::Warning => within(&mut n_warnings, MAX_WARNINGS),
+            Severity::Note => within(&mut n_notes, MAX_NOTES),
         });
-        Report { diagnostics, n_errors, n_warnings }
+        Report { diagnostics, n_errors, n_warnings, n_notes }
     }
 
     /// The diagnostics that are shown.
@@ -57,7 +62,7 @@ impl Report {
 
     /// `2 errors, 1 warning (3 not shown)`, if there are any.
     pub fn summary(&self) -> Option<String> {
-        let counts = [(self.n_errors, "error"), (self.n_warnings, "warning")];
+        let counts = [(self.n_errors, "error"), (self.n_warnings, "warning"), (self.n_notes, "note")];
         let mut parts = Vec::new();
         for (count, what) in counts.into_iter().filter(|&(count, _)| count > 0) {
             parts.push(format!("{count} {what}{}", if count == 1 { "" } else { "s" }));
@@ -65,7 +70,7 @@ impl Report {
         if parts.is_empty() {
             return None;
         }
-        let n_hidden = self.n_errors + self.n_warnings - self.diagnostics.len();
+        let n_hidden = self.n_errors + self.n_warnings + self.n_notes - self.diagnostics.len();
         let hidden = if n_hidden > 0 { format!(" ({n_hidden} not shown)") } else { String::new() };
         Some(parts.join(", ") + &hidden)
     }

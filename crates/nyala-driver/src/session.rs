@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use nyala_lower::LowerOptions;
+use nyala_opt::partial_eval::Options as EvaluationOptions;
 use nyala_span::{Diagnostic, FileId, SourceMap};
 use nyala_syntax::ast::Dialect;
 
@@ -26,6 +27,8 @@ pub struct Options {
     pub prelude: Prelude,
     /// What operators mean.
     pub lower: LowerOptions,
+    /// How far partial evaluation goes.
+    pub evaluation: EvaluationOptions,
 }
 
 /// One compilation.

@@ -5,6 +5,7 @@
 //! * [`types`]: the types of the graph, interned;
 //! * [`node`]: what nodes there are;
 //! * [`world`]: the store that owns them and builds them, one factory each;
+//! * [`origin`]: what the source says about functions;
 //! * [`layout`]: sizes, alignments and offsets in memory;
 //! * [`eval`]: what operators mean on constants;
 //! * [`fold`]: the rules by which factories simplify;
@@ -24,6 +25,7 @@ pub mod fold;
 pub mod free;
 pub mod layout;
 pub mod node;
+pub mod origin;
 pub mod rebuild;
 mod table;
 pub mod text;

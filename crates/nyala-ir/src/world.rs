@@ -35,6 +35,7 @@ use crate::free::Free;
 use crate::node::{
     AsmData, AsmId, Body, Cont, ContData, Def, DefList, Global, GlobalData, Intrinsic, Linkage, Node,
 };
+use crate::origin::Origins;
 use crate::table::Table;
 use crate::types::{Ty, Types};
 
@@ -45,6 +46,8 @@ pub struct World {
     pub types: Types,
     /// Where the nodes built next stand in the source.
     pub span: Span,
+    /// What the source says about functions.
+    pub origins: Origins,
     nodes: PrimaryMap<Def, NodeData>,
     pool: Vec<Def>,
     interned: Table<Def>,
@@ -84,6 +87,7 @@ impl World {
         World {
             types: Types::new(),
             span: Span::NONE,
+            origins: Origins::default(),
             nodes: PrimaryMap::new(),
             pool: vec![],
             interned: Table::new(),
@@ -101,10 +105,11 @@ impl World {
         }
     }
 
-    /// The empty program with the types and the inline assembly of `other`, so that
-    /// a type means the same in both.
+    /// The empty program with the types, the inline assembly and the origins of `other`, so
+    /// that a type means the same in both.
     pub fn with_types_of(other: &World) -> World {
-        World { types: other.types.clone(), asms: other.asms.clone(), ..World::new() }
+        let (types, asms, origins) = (other.types.clone(), other.asms.clone(), other.origins.clone());
+        World { types, asms, origins, ..World::new() }
     }
 
     /// Whether factories simplify. Without folding they build exactly the node that

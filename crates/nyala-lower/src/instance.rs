@@ -161,7 +161,9 @@ impl<'p> Lowerer<'p> {
         if let tree::Linkage::Import { abi, symbol } = function.linkage {
             return self.import(function, abi, symbol);
         }
-        let cont = self.function_cont(internal_name(function), &function.params, function.ret);
+        let name = internal_name(function);
+        self.function_origin(function, name);
+        let cont = self.function_cont(name, &function.params, function.ret);
         match function.linkage {
             tree::Linkage::Export(symbol) => self.world.set_linkage(cont, Linkage::Exported(symbol)),
             _ if self.program.main == Some(id) => {
@@ -299,7 +301,9 @@ impl<'p> Lowerer<'p> {
     /// A lambda as a value.
     pub(crate) fn lambda(&mut self, lambda: &'p Lambda) -> Def {
         let span = self.world.span;
-        let cont = self.function_cont(Name::new("lambda"), &lambda.params, lambda.ret);
+        let name = Name::new("lambda");
+        self.lambda_origin(lambda, name);
+        let cont = self.function_cont(name, &lambda.params, lambda.ret);
         let (params, filter) = (&lambda.params[..], lambda.filter.as_ref());
         let callable = Callable { params, filter, return_local: lambda.return_local, body: &lambda.body };
         let frame = Frame::new(&self.world, self.frame.instance, cont);
@@ -394,7 +398,7 @@ fn internal_name(function: &tree::Function) -> Name {
 }
 
 /// Whether an attribute like `fast_math` is given, and not as `false`.
-fn is_on(name: Name, arg: Option<&AttrArg>, wanted: &str) -> bool {
+pub(crate) fn is_on(name: Name, arg: Option<&AttrArg>, wanted: &str) -> bool {
     let off = match arg {
         Some(AttrArg::Name(value)) => value.as_str() == "false",
         Some(AttrArg::Int(value)) => *value == 0,

@@ -7,7 +7,8 @@
 //!   for each use;
 //! * `frame`: the block under construction and the values of variables in it;
 //! * `expr`, `place`, `call`, `control`, `pattern`: the language's constructs;
-//! * `filter`: when to specialise, as nodes without control flow;
+//! * `filter`: when to specialise, as nodes without control flow; `origin`: what else the
+//!   evaluator is told;
 //! * `types`, `adapt`: types, and values between two representations of one type;
 //! * `statics`, `intrinsics`, `compare`: what is not an ordinary function;
 //! * `facts`: what must be known about variables before their function is lowered.
@@ -34,6 +35,7 @@ mod frame;
 mod instance;
 mod intrinsics;
 mod lowerer;
+mod origin;
 mod pattern;
 mod place;
 mod statics;

@@ -11,9 +11,11 @@
 //! * [`promote_slots`](mod@promote_slots): turns local variables in memory into values;
 //! * [`merge_returns`](mod@merge_returns): one place to return to for each function;
 //! * [`lower_to_cff`](mod@lower_to_cff): functions and basic blocks, by lambda lifting;
-//! * [`pipeline`]: all of them, in order.
+//! * [`pipeline`]: all of them, in order;
+//! * `errors`: what partial evaluation reports.
 
 pub mod eliminate_params;
+mod errors;
 pub mod lower_to_cff;
 pub mod mangle;
 pub mod merge_returns;

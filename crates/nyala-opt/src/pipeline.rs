@@ -4,7 +4,7 @@
 
 use nyala_ir::World;
 
-use crate::partial_eval::{Evaluated, Options, evaluate_rounds, finish};
+use crate::partial_eval::{Evaluated, Evaluation, Options};
 use crate::{eliminate_params, lower_to_cff, merge_returns, promote_slots};
 
 /// How often evaluation is resumed after a clean-up at most. What needs more stays as it is.
@@ -16,26 +16,23 @@ const MAX_RESUMPTIONS: usize = 16;
 /// Before: any verified world. After: as after
 /// [`partial_eval`](crate::partial_eval::partial_eval); no variable is in memory that could be a value.
 pub fn evaluate(world: &World, options: Options) -> Evaluated {
-    let mut evaluated = evaluate_rounds(world, options);
+    let mut evaluation = Evaluation::new(world, options);
+    let mut current = evaluation.rounds(world);
     for _ in 0..MAX_RESUMPTIONS {
-        let is_exhausted = !evaluated.diagnostics.is_empty();
-        if is_exhausted || !clean_up(&mut evaluated.world) {
+        if evaluation.is_over() || !clean_up(&mut current) {
             break;
         }
-        let more = evaluate_rounds(&evaluated.world, options);
-        evaluated.world = more.world;
-        evaluated.events.extend(more.events);
-        evaluated.diagnostics.extend(more.diagnostics);
+        current = evaluation.rounds(&current);
     }
-    evaluated.world = finish(&evaluated.world, options);
+    current = evaluation.finish(&current);
     // Without what speaks to the evaluator, more may be the same.
     for _ in 0..MAX_RESUMPTIONS {
-        if !clean_up(&mut evaluated.world) {
+        if !clean_up(&mut current) {
             break;
         }
-        evaluated.world = finish(&evaluated.world, options);
+        current = evaluation.finish(&current);
     }
-    evaluated
+    evaluation.done(current)
 }
 
 /// Removes parameters and slots that are not needed; whether there were any.

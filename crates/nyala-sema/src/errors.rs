@@ -669,6 +669,9 @@ impl Render<'_> {
             Error::UnknownAttribute { name, span } => {
                 error("E0408", span, format!("unknown attribute `{name}`"))
                     .with_note("known are `export`, `import`, `intern` and `fast_math`")
+                    .with_note(
+                        "and for partial evaluation: `must_specialize`, `pe_depth`, `pe_growth`, `pe_specialisations`",
+                    )
             }
             Error::ExportNested { name, span } => {
                 error("E0423", span, format!("nested function `{name}` cannot be exported"))

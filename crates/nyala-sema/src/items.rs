@@ -398,7 +398,11 @@ impl<'a> Checker<'a> {
                     kept.extend(symbol(attr).map(|symbol| (attr.name.name, Some(AttrArg::Name(symbol)))));
                 }
                 "import" => {}
-                "fast_math" => kept.push((attr.name.name, attr_arg(&attr.value))),
+                "fast_math" | "must_specialize" => kept.push((attr.name.name, attr_arg(&attr.value))),
+                "pe_specialisations" | "pe_growth" | "pe_depth" => match attr_arg(&attr.value) {
+                    Some(limit @ AttrArg::Int(_)) => kept.push((attr.name.name, Some(limit))),
+                    _ => self.report(Error::BadAttribute { span: attr.span, expected: "name = number" }),
+                },
                 _ => self.report(Error::UnknownAttribute { name: attr.name.name, span: attr.name.span }),
             }
         }

@@ -135,7 +135,8 @@ pub struct Function {
     /// How it is linked.
     pub linkage: Linkage,
     /// The attributes nobody else has understood, as `(name, value)`:
-    /// `fast_math`, budgets of the evaluator, and the symbol that `intern` gives.
+    /// `fast_math`, `must_specialize`, budgets of the evaluator, and the symbol that
+    /// `intern` gives.
     pub attrs: Vec<(Name, Option<AttrArg>)>,
     /// The function around it.
     pub parent: Option<FnId>,

@@ -29,6 +29,7 @@ use crate::Span;
 /// | `E08xx` | implicits |
 /// | `E09xx` | found after evaluation |
 /// | `W0xxx` | warnings |
+/// | `N0xxx` | notes |
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Code(pub &'static str);
 
@@ -45,6 +46,8 @@ pub enum Severity {
     Error,
     /// The program is accepted, but probably not meant so.
     Warning,
+    /// What the program asked to be told.
+    Note,
 }
 
 impl fmt::Display for Severity {
@@ -52,6 +55,7 @@ impl fmt::Display for Severity {
         f.write_str(match self {
             Severity::Error => "error",
             Severity::Warning => "warning",
+            Severity::Note => "note",
         })
     }
 }
@@ -104,6 +108,11 @@ impl Diagnostic {
     /// A warning at `span`.
     pub fn warning(code: Code, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic::new(Severity::Warning, code, span, message.into())
+    }
+
+    /// A note at `span`.
+    pub fn note(code: Code, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(Severity::Note, code, span, message.into())
     }
 
     fn new(severity: Severity, code: Code, span: Span, message: String) -> Diagnostic {

@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use nyala_driver::link::Library;
 use nyala_driver::native::{LlvmOptions, NativeOptions};
 use nyala_driver::{Dialect, Edition, Options, Prelude, Session};
+use nyala_opt::partial_eval::{self, Budget, OnLimit};
 
 use crate::commands::{build, check, fmt, interp, ir, run};
 
@@ -91,6 +92,8 @@ pub struct NativeArgs {
     pub link: Vec<OsString>,
     #[command(flatten)]
     pub timing: TimingArgs,
+    #[command(flatten)]
+    pub evaluation: EvaluationArgs,
 }
 
 /// Whether to show where the time goes.
@@ -101,10 +104,51 @@ pub struct TimingArgs {
     pub time_passes: bool,
 }
 
+/// How far partial evaluation goes.
+#[derive(Args)]
+#[command(next_help_heading = "Limits of partial evaluation")]
+pub struct EvaluationArgs {
+    /// The most specialisations that are made
+    #[arg(long, value_name = "N", default_value_t = Budget::default().specialisations)]
+    pub pe_specialisations: u64,
+    /// The most nodes that the program grows by
+    #[arg(long, value_name = "N", default_value_t = Budget::default().growth)]
+    pub pe_growth: u64,
+    /// The most calls that are specialised one inside the other
+    #[arg(long, value_name = "N", default_value_t = Budget::default().depth)]
+    pub pe_depth: u64,
+    /// What to do when a limit is reached
+    #[arg(long, value_name = "WHAT", default_value = "continue")]
+    pub pe_on_limit: OnLimitArg,
+}
+
+/// What to do when a limit is reached.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum OnLimitArg {
+    /// Warn, leave the calls that grow as they are, and go on with the rest
+    Continue,
+    /// Report an error
+    Stop,
+}
+
+impl EvaluationArgs {
+    /// The evaluator's options for these arguments.
+    pub fn options(&self) -> partial_eval::Options {
+        let budget =
+            Budget { specialisations: self.pe_specialisations, growth: self.pe_growth, depth: self.pe_depth };
+        let on_limit = match self.pe_on_limit {
+            OnLimitArg::Continue => OnLimit::Continue,
+            OnLimitArg::Stop => OnLimit::Stop,
+        };
+        partial_eval::Options { budget, on_limit, ..Default::default() }
+    }
+}
+
 impl NativeArgs {
     /// A session with the program's files loaded, to make native code for.
     pub fn session(&self, program: &ProgramArgs) -> Session {
         let mut session = program.session();
+        session.options.evaluation = self.evaluation.options();
         session.options.lower.wrapping = self.wrapping;
         session.options.lower.fast_math = self.fast_math;
         session

@@ -95,8 +95,8 @@ fn check_codes(sources: &[TextFile], entries: &[TextFile], complaints: &mut Vec<
     }
 }
 
-/// `E0203`, `W0001`
+/// `E0203`, `W0001`, `N0900`
 pub fn is_code(text: &str) -> bool {
-    let digits = text.strip_prefix(['E', 'W']);
+    let digits = text.strip_prefix(['E', 'W', 'N']);
     digits.is_some_and(|digits| digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }

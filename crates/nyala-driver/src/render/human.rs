@@ -12,6 +12,7 @@ pub(super) fn draw(diagnostic: &Diagnostic, sources: &SourceMap, with_color: boo
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
+        Severity::Note => Level::NOTE,
     };
     let title = level.primary_title(&diagnostic.message).id(diagnostic.code.0);
     let mut shifts = Vec::new();

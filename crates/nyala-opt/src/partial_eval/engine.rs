@@ -18,21 +18,26 @@
 
 use std::rc::Rc;
 
-use cranelift_entity::{EntitySet, SecondaryMap};
+use cranelift_entity::packed_option::PackedOption;
+use cranelift_entity::{EntitySet, PrimaryMap, SecondaryMap};
 use nyala_ir::{Body, Cont, Def, Global, Intrinsic, Linkage, Node, Ty, TyKind, World};
 use rustc_hash::FxHashMap;
 
-use super::explain::{Event, Outcome, Reason};
+use super::explain::Outcome;
+use super::journal::SiteId;
+use super::limits::{Link, LinkId, Used};
 use super::plan::Plan;
 use super::refs::Refs;
-use super::{Budget, Exhausted, Options};
+use super::{Options, State};
 
 /// One round of evaluation.
 pub(super) struct Engine<'a> {
-    old: &'a World,
+    pub(super) old: &'a World,
     pub(super) new: World,
-    plan: Plan,
-    options: &'a Options,
+    pub(super) plan: Plan,
+    pub(super) options: &'a Options,
+    /// What is known from earlier rounds.
+    pub(super) state: &'a mut State,
     instances: SecondaryMap<Cont, Option<Rc<Instance>>>,
     memo: FxHashMap<Rc<Instance>, Cont>,
     /// What stands for old nodes that mean the same everywhere.
@@ -43,10 +48,20 @@ pub(super) struct Engine<'a> {
     queue: Vec<Cont>,
     queued: EntitySet<Def>,
     pub(super) counters: Counters,
-    pub(super) events: Vec<Event>,
-    pub(super) exhausted: Option<Exhausted>,
-    /// For each instance, the one whose evaluation asked for it, and where.
-    parents: SecondaryMap<Cont, Option<(Cont, nyala_span::Span)>>,
+    /// Which specialisation led to which.
+    pub(super) links: PrimaryMap<LinkId, Link>,
+    /// For each instance, the specialisation it belongs to.
+    pub(super) link_of: SecondaryMap<Cont, PackedOption<LinkId>>,
+    /// The specialisation that is being evaluated.
+    pub(super) link: PackedOption<LinkId>,
+    /// What functions with limits of their own have used of them.
+    pub(super) used: FxHashMap<Cont, Used>,
+    /// For each instance, the call in the source for which it is built.
+    site_of: SecondaryMap<Cont, Option<SiteId>>,
+    /// The call in the source for which something is being built.
+    site: Option<SiteId>,
+    /// For the place a call returns to, what was called and where.
+    results: SecondaryMap<Cont, Option<(Cont, nyala_span::Span)>>,
     /// How many specialisations that nobody asked for led to an instance.
     depths: SecondaryMap<Cont, u32>,
     /// The depth of what is being evaluated.
@@ -72,12 +87,12 @@ pub(super) struct Counters {
 
 /// An old continuation with values.
 #[derive(PartialEq, Eq, Hash, Clone)]
-struct Instance {
-    old: Cont,
+pub(super) struct Instance {
+    pub(super) old: Cont,
     /// New values for [`Plan::captures`], in that order.
-    captured: Rc<[Def]>,
+    pub(super) captured: Rc<[Def]>,
     /// For each old parameter the value it is specialised on.
-    fixed: Box<[Option<Def>]>,
+    pub(super) fixed: Box<[Option<Def>]>,
 }
 
 impl Instance {
@@ -97,18 +112,31 @@ enum Known {
 }
 
 /// A call in the new program.
-struct Call {
-    callee: Def,
-    args: Vec<Def>,
-    span: nyala_span::Span,
+pub(super) struct Call {
+    pub(super) callee: Def,
+    pub(super) args: Vec<Def>,
+    pub(super) span: nyala_span::Span,
+}
+
+/// Why a call is specialised on a parameter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Rule {
+    /// `@@` at the call.
+    Forced,
+    /// Its filter holds.
+    Filter,
+    /// It is a function that takes a function or returns.
+    HigherOrder,
+    /// It is a continuation, and the callee is no plain function.
+    Continuation,
 }
 
 /// The values of old nodes in the evaluation of one body.
-type Env = FxHashMap<Def, Def>;
+pub(super) type Env = FxHashMap<Def, Def>;
 
 /// How far a filter has to be decided.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mode {
+pub(super) enum Mode {
     /// What is unknown may become known later.
     Residual,
     /// What is unknown now is unknown.
@@ -116,12 +144,13 @@ enum Mode {
 }
 
 impl<'a> Engine<'a> {
-    pub(super) fn new(old: &'a World, options: &'a Options) -> Engine<'a> {
+    pub(super) fn new(old: &'a World, options: &'a Options, state: &'a mut State) -> Engine<'a> {
         Engine {
             old,
             new: World::with_types_of(old),
             plan: Plan::new(old),
             options,
+            state,
             instances: SecondaryMap::new(),
             memo: FxHashMap::default(),
             constants: FxHashMap::default(),
@@ -131,9 +160,13 @@ impl<'a> Engine<'a> {
             queue: vec![],
             queued: EntitySet::new(),
             counters: Counters::default(),
-            events: vec![],
-            exhausted: None,
-            parents: SecondaryMap::new(),
+            links: PrimaryMap::new(),
+            link_of: SecondaryMap::new(),
+            link: None.into(),
+            used: FxHashMap::default(),
+            site_of: SecondaryMap::new(),
+            site: None,
+            results: SecondaryMap::new(),
             depths: SecondaryMap::new(),
             depth: 0,
             liftable: SecondaryMap::new(),
@@ -187,14 +220,19 @@ impl<'a> Engine<'a> {
         let mut held = self.hold(&instance, &args);
         let mut old = instance.old;
         self.depth = self.depths[target];
+        self.link = self.link_of[target];
+        self.site = self.site_of[target];
         let call = loop {
+            let nodes = self.new.node_count();
             let mut call = self.call(old, &mut env);
+            self.count_growth(self.new.node_count() - nodes);
+            self.answer_info(&mut call);
             let forced = self.strip_run(&mut call);
             // Whoever is called must not count as needed by this evaluation.
             self.refs.claim(&self.new, call.callee);
             call.args.iter().for_each(|&arg| self.refs.claim(&self.new, arg));
             held.drain(..).for_each(|def| self.refs.release(&self.new, def));
-            let next = self.next(target, &call, forced);
+            let next = self.next(&call, forced);
             let release = |engine: &mut Self, call: &Call| {
                 engine.refs.release(&engine.new, call.callee);
                 call.args.iter().for_each(|&arg| engine.refs.release(&engine.new, arg));
@@ -202,6 +240,11 @@ impl<'a> Engine<'a> {
             match next {
                 Next::Inline(callee, instance, args) => {
                     self.depth = self.depths[callee];
+                    if self.is_continuation(self.new.cont_def(callee)) {
+                        // Back to where it was made; a function is evaluated where it is called.
+                        self.link = self.link_of[callee];
+                        self.site = self.site_of[callee];
+                    }
                     env = self.env(&instance, &args);
                     held = self.hold(&instance, &args);
                     old = instance.old;
@@ -215,14 +258,41 @@ impl<'a> Engine<'a> {
                 }
             }
         };
+        self.keep_result(&call);
         self.enqueue(call.callee);
         call.args.iter().for_each(|&arg| self.enqueue(arg));
         let body = Body { callee: call.callee, args: call.args, span: call.span };
         self.new.replace_body(target, Some(body));
     }
 
+    /// Counts nodes for whom they were built.
+    fn count_growth(&mut self, nodes: usize) {
+        if let Some(site) = self.site {
+            self.state.journal.add_nodes(site, nodes as u64);
+        }
+        self.count_nodes(nodes as u64);
+    }
+
+    /// Remembers where the result of a call that stays goes.
+    fn keep_result(&mut self, call: &Call) {
+        let ret = call.args.last().and_then(|&last| self.new.as_cont(last));
+        if let (Some(callee), Some(ret)) = (self.new.as_cont(call.callee), ret) {
+            self.results[ret] = Some((callee, call.span));
+        }
+    }
+
+    /// What was called to return to `cont`, and where.
+    pub(super) fn result_of(&self, cont: Cont) -> Option<(Cont, nyala_span::Span)> {
+        self.results[cont]
+    }
+
+    /// The instance that a continuation of the new program is.
+    pub(super) fn instance(&self, cont: Cont) -> Option<&Rc<Instance>> {
+        self.instances[cont].as_ref()
+    }
+
     /// The values of captures and parameters.
-    fn env(&self, instance: &Instance, args: &[Def]) -> Env {
+    pub(super) fn env(&self, instance: &Instance, args: &[Def]) -> Env {
         let captures =
             self.plan.captures(instance.old).iter().copied().zip(instance.captured.iter().copied());
         let params = self.old.cont(instance.old).params.iter().copied().zip(args.iter().copied());
@@ -290,7 +360,7 @@ impl<'a> Engine<'a> {
     }
 
     /// What to do with a call.
-    fn next(&mut self, from: Cont, call: &Call, forced: bool) -> Next {
+    fn next(&mut self, call: &Call, forced: bool) -> Next {
         let emit = |callee: Def, args: Vec<Def>| Next::Emit(Call { callee, args, span: call.span });
         let as_is = |engine: &mut Self| {
             // A forced call that nothing could be done about may be possible in a later round.
@@ -300,23 +370,37 @@ impl<'a> Engine<'a> {
         };
         let Some(callee) = self.new.as_cont(call.callee) else { return as_is(self) };
         let Some(instance) = self.instances[callee].clone() else { return as_is(self) };
-        if self.is_sole_use(callee, &instance) {
-            self.counters.inlined += 1;
-            self.record(&instance, call, &[], Outcome::Inlined);
-            let args = merge(&instance.fixed, &call.args);
-            return Next::Inline(callee, instance, args);
+        let is_sole_use = self.is_sole_use(callee, &instance);
+        // Whether a demand is met shows in the last round: until then, a call that does not meet it waits.
+        let is_demanding = !self.options.is_final && self.is_demanding(instance.old);
+        if is_sole_use && !is_demanding {
+            return self.inline(callee, instance, call);
         }
-        if self.options.is_final || self.exhausted.is_some() {
+        if self.options.is_final || self.state.is_over {
             return emit(call.callee, call.args.clone());
         }
-        let reasons = self.reasons(&instance, call, forced);
-        if reasons.iter().all(|reason| reason.is_none()) {
-            self.record(&instance, call, &reasons, Outcome::Kept);
+        let rules = self.rules(&instance, call, forced);
+        let meets_demand = is_demanding && self.meets_demand(&instance, call, &rules);
+        if is_sole_use && meets_demand {
+            return self.inline(callee, instance, call);
+        }
+        if rules.iter().all(|rule| rule.is_none()) {
+            self.record(&instance, call, &rules, Outcome::Kept);
             return emit(call.callee, call.args.clone());
         }
-        let (fixed, rest) = split(&instance.fixed, &call.args, &reasons);
-        let clone = self.specialise(from, &instance, fixed, call, &reasons);
-        emit(self.new.cont_def(clone), rest)
+        let (fixed, rest) = split(&instance.fixed, &call.args, &rules);
+        match self.specialise(&instance, fixed, call, &rules) {
+            Some(clone) => emit(self.new.cont_def(clone), rest),
+            None => emit(call.callee, call.args.clone()),
+        }
+    }
+
+    /// Evaluates a callee on the spot.
+    fn inline(&mut self, callee: Cont, instance: Rc<Instance>, call: &Call) -> Next {
+        self.counters.inlined += 1;
+        self.site = self.record(&instance, call, &[], Outcome::Inlined).or(self.site);
+        let args = merge(&instance.fixed, &call.args);
+        Next::Inline(callee, instance, args)
     }
 
     /// Whether `callee` has no other use than the call at hand, now or later.
@@ -329,7 +413,7 @@ impl<'a> Engine<'a> {
     }
 
     /// For each parameter that is still open, why it is specialised, if it is.
-    fn reasons(&mut self, instance: &Instance, call: &Call, forced: bool) -> Vec<Option<Reason>> {
+    fn rules(&mut self, instance: &Instance, call: &Call, forced: bool) -> Vec<Option<Rule>> {
         let old = self.old;
         let data = old.cont(instance.old);
         if data.body.is_none() {
@@ -340,7 +424,8 @@ impl<'a> Engine<'a> {
         let mut env = None;
         let mem = self.new.types.mem();
         let may_go_deeper = self.depth < MAX_AUTOMATIC_DEPTH;
-        let mut reasons: Vec<Option<Reason>> = open
+        let is_stopped = self.is_stopped(instance.old);
+        let mut rules: Vec<Option<Rule>> = open
             .iter()
             .zip(&call.args)
             .map(|(&index, &arg)| {
@@ -348,33 +433,33 @@ impl<'a> Engine<'a> {
                 if ty == mem {
                     return None;
                 }
-                if forced {
-                    return Some(Reason::Forced);
+                if forced && !is_stopped {
+                    return Some(Rule::Forced);
                 }
-                if let Some(&filter) = data.filter.get(index) {
+                if let Some(&filter) = data.filter.get(index).filter(|_| !is_stopped) {
                     let env = env.get_or_insert_with(|| self.env(instance, &all_args));
                     if self.holds(filter, env) {
-                        return Some(Reason::Filter);
+                        return Some(Rule::Filter);
                     }
                 }
-                (may_go_deeper && self.new.types.order(ty) > 1).then_some(Reason::HigherOrder)
+                (may_go_deeper && self.new.types.order(ty) > 1).then_some(Rule::HigherOrder)
             })
             .collect();
-        if may_go_deeper && !self.is_plain_function(instance, call, &reasons) {
+        if may_go_deeper && !self.is_plain_function(instance, call, &rules) {
             // A recursion that nests would be specialised on ever new places to return to.
             let keeps_return = self.plan.nests_calls(instance.old);
             let last = call.args.len().wrapping_sub(1);
-            for (i, (reason, &arg)) in reasons.iter_mut().zip(&call.args).enumerate() {
+            for (i, (rule, &arg)) in rules.iter_mut().zip(&call.args).enumerate() {
                 let is_continuation = self.new.types.order(self.new.ty(arg)) == 1;
                 let may_be = is_continuation && !(keeps_return && i == last);
-                *reason = reason.or(may_be.then_some(Reason::Continuation));
+                *rule = rule.or(may_be.then_some(Rule::Continuation));
             }
         }
-        reasons
+        rules
     }
 
     /// Whether a filter is true for the arguments in `env`.
-    fn holds(&mut self, filter: Def, env: &mut Env) -> bool {
+    pub(super) fn holds(&mut self, filter: Def, env: &mut Env) -> bool {
         match self.old.as_lit(filter) {
             Some(bits) => bits != 0,
             None => {
@@ -389,77 +474,45 @@ impl<'a> Engine<'a> {
     /// Whether a call leaves a function that needs no closure: one continuation to
     /// return to, no other function among the arguments that stay, and nothing
     /// fixed or captured but what can be handed to it as data.
-    fn is_plain_function(&mut self, instance: &Instance, call: &Call, reasons: &[Option<Reason>]) -> bool {
-        let args = call.args.iter().zip(reasons);
-        let staying = args.clone().filter(|(_, reason)| reason.is_none());
+    fn is_plain_function(&mut self, instance: &Instance, call: &Call, rules: &[Option<Rule>]) -> bool {
+        let args = call.args.iter().zip(rules);
+        let staying = args.clone().filter(|(_, rule)| rule.is_none());
         let tys: Vec<Ty> = staying.map(|(&arg, _)| self.new.ty(arg)).collect();
         let orders: Vec<u32> =
             tys.into_iter().map(|ty| self.new.types.order(ty)).filter(|&order| order > 0).collect();
-        let fixed = args.filter(|(_, reason)| reason.is_some()).map(|(&arg, _)| arg);
+        let fixed = args.filter(|(_, rule)| rule.is_some()).map(|(&arg, _)| arg);
         let fixed: Vec<Def> = instance.parts().chain(fixed).collect();
         orders.len() <= 1
             && orders.iter().all(|&order| order == 1)
             && fixed.into_iter().all(|def| self.is_liftable(def))
     }
 
-    /// The instance with more parameters fixed.
+    /// The instance with more parameters fixed; none if that is too much.
     fn specialise(
         &mut self,
-        from: Cont,
         instance: &Instance,
         fixed: Box<[Option<Def>]>,
         call: &Call,
-        reasons: &[Option<Reason>],
-    ) -> Cont {
+        rules: &[Option<Rule>],
+    ) -> Option<Cont> {
         let key = Instance { old: instance.old, captured: instance.captured.clone(), fixed };
         if let Some(&clone) = self.memo.get(&key) {
-            self.record(instance, call, reasons, Outcome::Reused(clone));
-            return clone;
+            let is_loop = self.link.is_some() && self.link == self.link_of[clone];
+            let outcome = if is_loop { Outcome::Looped } else { Outcome::Reused };
+            self.record(instance, call, rules, outcome);
+            return Some(clone);
+        }
+        if !self.may_specialise(instance, &key.fixed, rules, call.span) {
+            self.record(instance, call, &vec![None; rules.len()], Outcome::Kept);
+            return None;
         }
         self.counters.specialised += 1;
         let clone = self.instantiate(key);
-        let asked = |reason: &Option<Reason>| matches!(reason, Some(Reason::Forced | Reason::Filter));
-        self.depths[clone] = self.depth + u32::from(!reasons.iter().any(asked));
-        self.parents[clone] = Some((from, call.span));
-        self.record(instance, call, reasons, Outcome::Specialised(clone));
-        self.check_budget(clone);
-        clone
-    }
-
-    fn check_budget(&mut self, clone: Cont) {
-        let Budget { specialisations, nodes } = self.options.budget;
-        let exceeded = self.counters.specialised > specialisations || self.new.node_count() as u64 > nodes;
-        if exceeded && self.exhausted.is_none() {
-            self.exhausted = Some(self.explain_growth(clone));
-        }
-    }
-
-    /// The calls that led to `clone`, innermost first.
-    fn explain_growth(&self, clone: Cont) -> Exhausted {
-        let mut chain = vec![];
-        let mut at = clone;
-        while let Some((from, span)) = self.parents[at] {
-            let instance = self.instances[at].as_ref().expect("specialised continuations are instances");
-            let fixed = instance
-                .fixed
-                .iter()
-                .map(|fixed| fixed.map(|def| nyala_ir::text::print_node(&self.new, def)));
-            chain.push((self.old.cont(instance.old).name, span, fixed.collect()));
-            at = from;
-            if chain.len() == Exhausted::MAX_CHAIN {
-                break;
-            }
-        }
-        Exhausted { chain, specialised: self.counters.specialised, nodes: self.new.node_count() as u64 }
-    }
-
-    fn record(&mut self, instance: &Instance, call: &Call, reasons: &[Option<Reason>], outcome: Outcome) {
-        if self.options.explain {
-            let open = instance.fixed.iter().enumerate().filter(|(_, fixed)| fixed.is_none()).map(|(i, _)| i);
-            let reasons =
-                open.zip(reasons).filter_map(|(i, reason)| reason.map(|reason| (i, reason))).collect();
-            self.events.push(Event { span: call.span, callee: instance.old, reasons, outcome });
-        }
+        let asked = |rule: &Option<Rule>| matches!(rule, Some(Rule::Forced | Rule::Filter));
+        self.depths[clone] = self.depth + u32::from(!rules.iter().any(asked));
+        self.add_link(clone, instance.old, call.span);
+        self.site_of[clone] = self.record(instance, call, rules, Outcome::Specialised).or(self.site);
+        Some(clone)
     }
 
     // ---- Nodes ------------------------------------------------------------------
@@ -470,7 +523,7 @@ impl<'a> Engine<'a> {
     }
 
     /// The value of `old` under `env`, which gets all values found on the way.
-    fn def(&mut self, old: Def, env: &mut Env, mode: Mode) -> Def {
+    pub(super) fn def(&mut self, old: Def, env: &mut Env, mode: Mode) -> Def {
         let mut stack = vec![old];
         while let Some(&next) = stack.last() {
             if self.value(next, env).is_some() {
@@ -585,6 +638,8 @@ impl<'a> Engine<'a> {
         }
         self.refs.set_needs(&self.new, cont, instance.parts().collect());
         self.depths[cont] = self.depth;
+        self.link_of[cont] = self.link;
+        self.site_of[cont] = self.site;
         let instance = Rc::new(instance);
         self.instances[cont] = Some(instance.clone());
         self.memo.insert(instance, cont);
@@ -638,7 +693,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Whether `def` depends on nothing that is only known when the program runs.
-    fn is_known(&mut self, def: Def) -> bool {
+    pub(super) fn is_known(&mut self, def: Def) -> bool {
         let mut cache = std::mem::take(&mut self.known);
         let known = self.all_parts(&mut cache, def, |engine, def| !engine.is_dynamic(def));
         self.known = cache;
@@ -688,7 +743,7 @@ impl<'a> Engine<'a> {
         cache[def] == Known::Yes
     }
 
-    fn for_each_part(&self, def: Def, each: impl FnMut(Def)) {
+    pub(super) fn for_each_part(&self, def: Def, each: impl FnMut(Def)) {
         match self.new.node(def) {
             Node::Cont(cont) => {
                 self.instances[cont].iter().flat_map(|instance| instance.parts()).for_each(each)
@@ -697,8 +752,13 @@ impl<'a> Engine<'a> {
         }
     }
 
+    /// Whether `def` is called to go on and never comes back: a block, or a place to return to.
+    pub(super) fn is_continuation(&mut self, def: Def) -> bool {
+        self.new.types.order(self.new.ty(def)) == 1
+    }
+
     /// Whether a node by itself is only known when the program runs.
-    fn is_dynamic(&self, def: Def) -> bool {
+    pub(super) fn is_dynamic(&self, def: Def) -> bool {
         matches!(
             self.new.node(def),
             Node::Param { .. }
@@ -722,7 +782,7 @@ enum Next {
 }
 
 /// The values of all parameters: those fixed, and `args` for the others.
-fn merge(fixed: &[Option<Def>], args: &[Def]) -> Vec<Def> {
+pub(super) fn merge(fixed: &[Option<Def>], args: &[Def]) -> Vec<Def> {
     let mut args = args.iter().copied();
     fixed
         .iter()
@@ -731,18 +791,18 @@ fn merge(fixed: &[Option<Def>], args: &[Def]) -> Vec<Def> {
 }
 
 /// What becomes fixed besides what is, and the arguments that are left.
-fn split(fixed: &[Option<Def>], args: &[Def], reasons: &[Option<Reason>]) -> (Box<[Option<Def>]>, Vec<Def>) {
-    let mut open = args.iter().copied().zip(reasons);
+fn split(fixed: &[Option<Def>], args: &[Def], rules: &[Option<Rule>]) -> (Box<[Option<Def>]>, Vec<Def>) {
+    let mut open = args.iter().copied().zip(rules);
     let mut rest = vec![];
     let fixed = fixed
         .iter()
         .map(|fixed| {
             fixed.or_else(|| {
-                let (arg, reason) = open.next().expect("an argument for each open parameter");
-                if reason.is_none() {
+                let (arg, rule) = open.next().expect("an argument for each open parameter");
+                if rule.is_none() {
                     rest.push(arg);
                 }
-                reason.is_some().then_some(arg)
+                rule.is_some().then_some(arg)
             })
         })
         .collect();

@@ -22,53 +22,79 @@
 //! # Why it ends
 //!
 //! It need not, by itself: a filter may ask for ever more specialisations. A
-//! [`Budget`] counts them; when it is spent, the rest of the program stays as it
-//! is and the chain of calls that grew is reported.
+//! [`Budget`] bounds them; when it is spent, that is reported with the chain of calls that
+//! grew, and these stay calls: see `limits`.
+//!
+//! # What it says
+//!
+//! `journal` writes down what happens at each call, as an [`Explanation`]; `demands`
+//! answers what the program itself asks. `show` writes values as people do.
 
+mod demands;
 mod engine;
 mod explain;
+mod journal;
+mod limits;
 mod plan;
 mod refs;
+mod show;
 
 use nyala_ir::World;
-use nyala_span::{Code, Diagnostic, Name, Span};
+use nyala_span::{Diagnostic, Name, Span};
+use rustc_hash::FxHashSet;
 
 use engine::Engine;
-pub use explain::{Event, Outcome, Reason};
+pub use explain::{Explanation, Outcome, ParamAnswer, Reason, Site, Source, Unknown, Variant};
+use journal::Journal;
+pub(crate) use limits::Limit;
 
 /// How evaluation is done.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// When to stop.
     pub budget: Budget,
-    /// Whether to record an [`Event`] for each call.
+    /// What to do then.
+    pub on_limit: OnLimit,
+    /// Whether to write down what happens at each call.
     pub explain: bool,
     /// The last round, which removes what only speaks to the evaluator.
     #[doc(hidden)]
     pub is_final: bool,
 }
 
-/// When evaluation stops.
+/// When evaluation stops. A function can set limits of its own, by attributes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budget {
     /// How many specialisations a round may make.
     pub specialisations: u64,
-    /// How many nodes a round may make.
-    pub nodes: u64,
+    /// How many nodes the program may grow by.
+    pub growth: u64,
+    /// How deep specialisations may nest: how many calls may be specialised one inside the other.
+    pub depth: u64,
 }
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget { specialisations: 250_000, nodes: 20_000_000 }
+        Budget { specialisations: 250_000, growth: 5_000_000, depth: 100_000 }
     }
+}
+
+/// What to do when a limit is reached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OnLimit {
+    /// Warn, leave the calls that grow as they are, and go on with the rest.
+    #[default]
+    Continue,
+    /// Report an error.
+    Stop,
 }
 
 /// An evaluated program.
 pub struct Evaluated {
     /// The program.
     pub world: World,
-    /// What was decided in each round, if asked for.
-    pub events: Vec<Vec<Event>>,
+    /// What happened at each call, if asked for.
+    pub explanation: Option<Explanation>,
     /// What to tell the user.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -80,44 +106,86 @@ const MAX_ROUNDS: usize = 32;
 /// Evaluates `world`.
 ///
 /// Before: any verified world. After: no call has a filter that holds, or the
-/// budget's end was reported; there is no `known`, `hide` or `run` left.
+/// end of a limit was reported; there is no `known`, `hide` or `run` left.
 pub fn partial_eval(world: &World, options: Options) -> Evaluated {
-    let mut evaluated = evaluate_rounds(world, options);
-    evaluated.world = finish(&evaluated.world, options);
-    evaluated
+    let mut evaluation = Evaluation::new(world, options);
+    let evaluated = evaluation.rounds(world);
+    let world = evaluation.finish(&evaluated);
+    evaluation.done(world)
 }
 
-/// Evaluates `world`, but keeps what speaks to the evaluator: something may
-/// become known that leads to more evaluation.
-pub fn evaluate_rounds(world: &World, options: Options) -> Evaluated {
-    let mut evaluated = Evaluated { world: World::new(), events: vec![], diagnostics: vec![] };
-    let mut current = None;
-    for _ in 0..MAX_ROUNDS {
-        let mut engine = Engine::new(current.as_ref().unwrap_or(world), &options);
-        engine.run();
-        let (counters, exhausted) = (engine.counters, engine.exhausted.take());
-        evaluated.events.push(std::mem::take(&mut engine.events));
-        check(&engine.new);
-        current = Some(engine.new);
-        if let Some(exhausted) = exhausted {
-            evaluated.diagnostics.push(exhausted.into_diagnostic(options.budget));
-            break;
-        }
-        if counters == Default::default() {
-            break;
-        }
+/// An evaluation in progress: what its rounds have in common.
+pub struct Evaluation {
+    options: Options,
+    state: State,
+}
+
+/// What one round leaves for the next.
+#[derive(Default)]
+struct State {
+    /// What happened at each call.
+    journal: Journal,
+    /// Functions whose filters are no longer followed, by place and name.
+    stopped: FxHashSet<(Span, Name)>,
+    /// How often a limit was reached.
+    n_reports: u64,
+    /// Nothing is specialised any more.
+    is_over: bool,
+    /// The size of the program before evaluation.
+    nodes_before: u64,
+    /// What is certain.
+    diagnostics: Vec<Diagnostic>,
+    /// What the last round found missing, which a later one may yet do.
+    pending: Vec<Diagnostic>,
+}
+
+impl Evaluation {
+    /// The evaluation of `world`.
+    pub fn new(world: &World, options: Options) -> Evaluation {
+        let state = State { nodes_before: journal::size(world), ..State::default() };
+        Evaluation { options, state }
     }
-    evaluated.world = current.expect("there is at least one round");
-    evaluated
-}
 
-/// The last round: removes what only speaks to the evaluator, and all that is dead.
-pub fn finish(world: &World, options: Options) -> World {
-    let options = Options { is_final: true, explain: false, ..options };
-    let mut engine = Engine::new(world, &options);
-    engine.run();
-    check(&engine.new);
-    engine.new
+    /// Evaluates `world`, but keeps what speaks to the evaluator: something may
+    /// become known that leads to more evaluation.
+    pub fn rounds(&mut self, world: &World) -> World {
+        let mut current = None;
+        for _ in 0..MAX_ROUNDS {
+            self.state.journal.begin_round();
+            self.state.pending.clear();
+            let mut engine = Engine::new(current.as_ref().unwrap_or(world), &self.options, &mut self.state);
+            engine.run();
+            let (counters, new) = (engine.counters, engine.new);
+            check(&new);
+            current = Some(new);
+            if self.state.is_over || counters == Default::default() {
+                break;
+            }
+        }
+        current.expect("there is at least one round")
+    }
+
+    /// Whether more rounds would do nothing.
+    pub fn is_over(&self) -> bool {
+        self.state.is_over
+    }
+
+    /// The last round: removes what only speaks to the evaluator, and all that is dead.
+    pub fn finish(&mut self, world: &World) -> World {
+        let options = Options { is_final: true, explain: false, ..self.options };
+        let mut engine = Engine::new(world, &options, &mut self.state);
+        engine.run();
+        check(&engine.new);
+        engine.new
+    }
+
+    /// The result.
+    pub fn done(self, world: World) -> Evaluated {
+        let State { journal, nodes_before, mut diagnostics, pending, .. } = self.state;
+        diagnostics.extend(pending);
+        let explanation = self.options.explain.then(|| journal.explanation(nodes_before, &world));
+        Evaluated { world, explanation, diagnostics }
+    }
 }
 
 /// In debug builds, what a round has built must be well-formed.
@@ -126,38 +194,5 @@ fn check(world: &World) {
         && let Err(errors) = nyala_ir::verify::verify(world)
     {
         panic!("partial evaluation built a malformed program: {errors}\n{}", nyala_ir::text::print(world));
-    }
-}
-
-/// The budget is spent.
-#[derive(Clone, Debug)]
-struct Exhausted {
-    /// The calls that led there, innermost first: who is called, from where, and the values of
-    /// its fixed parameters.
-    chain: Vec<(Name, Span, Vec<Option<String>>)>,
-    specialised: u64,
-    nodes: u64,
-}
-
-impl Exhausted {
-    /// How many calls of the chain are kept.
-    const MAX_CHAIN: usize = 8;
-
-    fn into_diagnostic(self, budget: Budget) -> Diagnostic {
-        let (name, span) =
-            self.chain.first().map_or((Name::new("?"), Span::NONE), |&(name, span, _)| (name, span));
-        let message = format!("partial evaluation of `{name}` does not come to an end");
-        let mut diagnostic = Diagnostic::warning(Code("W0900"), span, message)
-            .with_label("this call is specialised again and again")
-            .with_note(format!(
-                "stopped after {} specialisations and {} nodes (the budget is {} and {}); the rest stays as it is",
-                self.specialised, self.nodes, budget.specialisations, budget.nodes
-            ));
-        for (name, _, fixed) in self.chain.iter().rev() {
-            let fixed: Vec<String> =
-                fixed.iter().map(|value| value.clone().unwrap_or_else(|| "_".into())).collect();
-            diagnostic = diagnostic.with_note(format!("`{name}({})`", fixed.join(", ")));
-        }
-        diagnostic
     }
 }

@@ -1,0 +1,90 @@
+//! What the source says about functions that the graph does not.
+//!
+//! The graph has continuations with filters; what a user wrote to get them (a
+//! filter's text, a limit for the evaluator, a demand to be specialised) is kept in
+//! a table beside it. An origin is found by the place and the name of a function, which all
+//! its instances and specialisations have in common, so passes need not know of it.
+
+use std::sync::Arc;
+
+use nyala_span::{Name, Span};
+use rustc_hash::FxHashMap;
+
+use crate::node::{Cont, ContData};
+use crate::world::World;
+
+/// A function or lambda of the source.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Origin {
+    /// What people call it; `lambda` for one without a name.
+    pub name: Name,
+    /// Where its name stands; all of it for a lambda.
+    pub span: Span,
+    /// Its body; [`Span::NONE`] if it has none.
+    pub body: Span,
+    /// Its parameters, without those that conversion to continuation-passing style adds.
+    pub params: Vec<OriginParam>,
+    /// How many parameters its continuation has, before any is specialised.
+    pub arity: usize,
+    /// The filter of the function as a whole.
+    pub filter: Option<Span>,
+    /// How far the evaluator may go here, where the user says so.
+    pub limits: OriginLimits,
+    /// Whether it is an error to leave a call of it unspecialised.
+    pub must_specialize: bool,
+}
+
+/// A parameter of an [`Origin`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OriginParam {
+    /// Its name, if it is no pattern.
+    pub name: Option<Name>,
+    /// Its filter, or that of the whole function.
+    pub filter: Option<Span>,
+}
+
+/// Limits of partial evaluation that a function sets for itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct OriginLimits {
+    /// How many specialisations there may be of it.
+    pub specialisations: Option<u64>,
+    /// How many nodes they may have together.
+    pub growth: Option<u64>,
+    /// How deep in specialised calls it may be specialised.
+    pub depth: Option<u64>,
+}
+
+impl Origin {
+    /// Where the filter of a parameter stands; that of the whole function for what has no name.
+    pub fn filter_of(&self, name: Option<Name>) -> Option<Span> {
+        let named = self.params.iter().find(|param| param.name.is_some() && param.name == name);
+        named.map_or(self.filter, |param| param.filter)
+    }
+
+    /// Whether it asks to be specialised on anything.
+    pub fn has_filters(&self) -> bool {
+        self.filter.is_some() || self.params.iter().any(|param| param.filter.is_some())
+    }
+}
+
+/// All origins of a program; worlds made from each other share them.
+#[derive(Clone, Default, Debug)]
+pub struct Origins(Arc<FxHashMap<(Span, Name), Origin>>);
+
+impl Origins {
+    /// Adds one, unless it is known: the instances of a generic function have one origin.
+    pub fn add(&mut self, place: Span, name: Name, origin: impl FnOnce() -> Origin) {
+        Arc::make_mut(&mut self.0).entry((place, name)).or_insert_with(origin);
+    }
+
+    fn of(&self, data: &ContData) -> Option<&Origin> {
+        self.0.get(&(data.span, data.name))
+    }
+}
+
+impl World {
+    /// The function of the source that `cont` comes from; none for a block.
+    pub fn origin(&self, cont: Cont) -> Option<&Origin> {
+        self.origins.of(self.cont(cont))
+    }
+}

@@ -1,0 +1,179 @@
+//! What partial evaluation reports.
+
+use nyala_span::{Code, Diagnostic, Name, Span};
+
+use crate::partial_eval::{Limit, ParamAnswer, Reason, Unknown};
+
+/// A limit was reached.
+pub(crate) struct LimitReached {
+    pub limit: Limit,
+    /// Whether compilation ends with this.
+    pub stops: bool,
+    pub function: Name,
+    /// The call that would have been specialised next.
+    pub call: Span,
+    /// The filter that asks for it; none if nobody did.
+    pub filter: Option<Span>,
+    pub is_forced: bool,
+    /// The calls that lead into the circle, from the inside out.
+    pub entries: Vec<Span>,
+    pub params: Vec<String>,
+    /// The values it was specialised on: in the first calls, and in the last.
+    pub calls: Vec<Vec<Option<String>>>,
+    /// How many calls of it there are, one inside the other.
+    pub n_calls: usize,
+    /// The functions of the circle, in the order of their calls.
+    pub circle: Vec<Name>,
+}
+
+impl LimitReached {
+    /// As a report for the user.
+    pub fn diagnostic(&self) -> Diagnostic {
+        let message = format!("partial evaluation of `{}` does not come to an end", self.function);
+        let report = match self.stops {
+            true => Diagnostic::error(Code("E0911"), self.call, message),
+            false => Diagnostic::warning(Code("W0900"), self.call, message),
+        };
+        let mut report = report.with_label(match self.is_forced {
+            true => "`@@` specialises this call again and again",
+            false => "this call is specialised again and again",
+        });
+        if let Some(filter) = self.filter {
+            report = report.with_secondary(filter, "this filter asks for it");
+        }
+        for (i, &entry) in self.entries.iter().enumerate().filter(|&(_, &entry)| entry != self.call) {
+            report = report.with_secondary(entry, if i == 0 { "it begins here" } else { "called from here" });
+        }
+        report = self.what_changes().into_iter().fold(report, Diagnostic::with_note);
+        if self.circle.iter().any(|name| *name != self.function) {
+            let names: Vec<String> = self.circle.iter().map(|name| format!("`{name}`")).collect();
+            report = report.with_note(format!("the calls go round: {}, ..", names.join(" calls ")));
+        }
+        let (what, count, flag) = match self.limit {
+            Limit::Specialisations(limit) => ("specialisations", limit, "pe_specialisations"),
+            Limit::Growth(limit) => ("new nodes", limit, "pe_growth"),
+            Limit::Depth(limit) => ("specialised calls, one inside the other", limit, "pe_depth"),
+        };
+        let then = if self.stops { "" } else { "; from here on its calls stay, and the rest goes on" };
+        report.with_note(format!("stopped after {count} {what}{then}")).with_note(self.advice()).with_note(
+            format!(
+                "if it needs more, raise the limit: `--{} N`, or `#[{flag} = N]` at `{}`",
+                flag.replace('_', "-"),
+                self.function
+            ),
+        )
+    }
+
+    /// The values of each parameter that are not the same in all calls.
+    fn changing(&self) -> impl Iterator<Item = (&str, Vec<&str>)> {
+        self.params.iter().enumerate().filter_map(|(index, name)| {
+            let values: Vec<&str> =
+                self.calls.iter().map(|call| call[index].as_deref().unwrap_or("_")).collect();
+            let is_same = values.windows(2).all(|pair| pair[0] == pair[1]);
+            (!is_same).then_some((name.as_str(), values))
+        })
+    }
+
+    /// The first parameter with a name that changes.
+    fn first_change(&self) -> Option<&str> {
+        self.changing().map(|(name, _)| name).find(|name| *name != "_")
+    }
+
+    fn what_changes(&self) -> Vec<String> {
+        let mut notes = vec![];
+        for (name, values) in self.changing() {
+            let Some((last, first)) = values.split_last() else { continue };
+            let gap = if self.n_calls > values.len() { ", .." } else { "" };
+            let name = if name == "_" { "what follows".into() } else { format!("`{name}`") };
+            notes.push(format!("{name} changes from call to call: {}{gap}, {last}", first.join(", ")));
+        }
+        notes
+    }
+
+    fn advice(&self) -> String {
+        let function = self.function;
+        if self.is_forced {
+            return format!(
+                "leave out the `@@`, or end the recursion of `{function}` by something that is known"
+            );
+        }
+        match (self.filter, self.first_change()) {
+            (Some(_), Some(changing)) => format!(
+                "let the filter of `{function}` say when to end, as in `@(?{changing} & ({changing} < 100))`, or hide `{changing}` with `$`"
+            ),
+            (Some(_), None) => format!("let the filter of `{function}` say when to end"),
+            (None, _) => format!("`{function}` hands on ever new functions; give it data instead"),
+        }
+    }
+}
+
+/// A call of a function that demands to be specialised, which it was not.
+pub(crate) struct NotSpecialised {
+    pub function: Name,
+    pub declared: Span,
+    pub call: Span,
+    /// The arguments that it was not specialised on.
+    pub params: Vec<ParamAnswer>,
+}
+
+impl NotSpecialised {
+    /// As a report for the user.
+    pub fn diagnostic(self) -> Diagnostic {
+        let NotSpecialised { function, declared, call, params } = self;
+        let message = format!("this call of `{function}` is not specialised");
+        let names: Vec<String> = params.iter().map(|param| format!("`{}`", param.name)).collect();
+        let mut report = Diagnostic::error(Code("E0910"), call, message)
+            .with_label(format!("not on {}", names.join(", ")))
+            .with_secondary(declared, "declared as `must_specialize`");
+        let mut explained: Vec<(Span, String)> = vec![];
+        for param in params {
+            match param.reason {
+                Reason::FilterFails { at, instantiated, unknown } => {
+                    if explained.contains(&(at, instantiated.clone())) {
+                        continue;
+                    }
+                    let is = if unknown.is_empty() {
+                        "is false for these arguments"
+                    } else {
+                        "is not known to hold"
+                    };
+                    report = report.with_secondary(at, format!("this filter {is}: `{instantiated}`"));
+                    report = unknown.iter().fold(report, blame);
+                    explained.push((at, instantiated));
+                }
+                Reason::Limit => report = report.with_note("a limit of partial evaluation was reached"),
+                _ => report = report.with_note(format!("`{}` has no filter", param.name)),
+            }
+        }
+        report
+    }
+}
+
+/// Says where an unknown value comes from.
+fn blame(report: Diagnostic, unknown: &Unknown) -> Diagnostic {
+    let Unknown { name, value, source, at } = unknown;
+    let is = if name == value { String::new() } else { format!(" = {value}") };
+    let text = format!("`{name}{is}` is not known: {}", source.describe());
+    if at.is_none() { report.with_note(text) } else { report.with_secondary(*at, text) }
+}
+
+/// `pe_info`: what is known of a value.
+pub(crate) struct Info {
+    pub call: Span,
+    pub message: String,
+    /// The value, or why it is not known.
+    pub value: Result<String, Unknown>,
+}
+
+impl Info {
+    /// As a report for the user.
+    pub fn diagnostic(self) -> Diagnostic {
+        let note = |text: String| Diagnostic::note(Code("N0900"), self.call, text);
+        match self.value {
+            Ok(value) => note(format!("{}: {value}", self.message)).with_label("known here"),
+            Err(unknown) => {
+                blame(note(format!("{}: not known", self.message)).with_label("not known here"), &unknown)
+            }
+        }
+    }
+}

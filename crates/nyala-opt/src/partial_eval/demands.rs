@@ -1,0 +1,76 @@
+//! What the program asks the evaluator: `pe_info`, and functions that must be specialised.
+//!
+//! An answer that is no yet may become one in a later round, so a no is given by the last
+//! round only: the state keeps those of the current one.
+
+use nyala_ir::{Cont, Def, Intrinsic};
+
+use super::engine::{Call, Engine, Instance, Rule};
+use super::explain::{ParamAnswer, Reason, Source, Unknown};
+use super::show;
+use crate::errors::{Info, NotSpecialised};
+
+impl Engine<'_> {
+    /// Answers a `pe_info` as soon as it can be answered, and goes on behind it. The
+    /// last round removes those that are left.
+    pub(super) fn answer_info(&mut self, call: &mut Call) {
+        let is_info = self.new.as_intrinsic(call.callee) == Some(Intrinsic::PeInfo);
+        let (true, &[mem, message, value, ret]) = (is_info, call.args.as_slice()) else { return };
+        if !self.options.is_final {
+            let source = self.source_of(value);
+            let text = show::string(&self.new, message).unwrap_or_else(|| "pe_info".into());
+            let shown = self.show(value);
+            let info = |value| Info { call: call.span, message: text, value }.diagnostic();
+            match source {
+                None => self.state.diagnostics.push(info(Ok(shown))),
+                Some((source, at)) => {
+                    let unknown = Unknown { name: shown.clone(), value: shown, source, at };
+                    self.state.pending.push(info(Err(unknown)));
+                    return;
+                }
+            }
+        }
+        call.callee = ret;
+        call.args = vec![mem];
+    }
+
+    /// Whether `old` is a function all of whose calls must be specialised.
+    pub(super) fn is_demanding(&self, old: Cont) -> bool {
+        self.old.origin(old).is_some_and(|origin| origin.must_specialize)
+    }
+
+    /// Whether a call is specialised on all that its callee asks for: each parameter with
+    /// a filter, or all data if it has no filters. What is missed is reported, unless a later
+    /// round does better.
+    pub(super) fn meets_demand(&mut self, instance: &Instance, call: &Call, rules: &[Option<Rule>]) -> bool {
+        let old = self.old;
+        let Some(origin) = old.origin(instance.old) else { return true };
+        let filter = &old.cont(instance.old).filter;
+        let asks = |index: usize| match filter.get(index) {
+            Some(&filter) => old.as_lit(filter) != Some(0),
+            None => !origin.has_filters(),
+        };
+        let open = (0..instance.fixed.len()).filter(|&index| instance.fixed[index].is_none());
+        let mem = self.new.types.mem();
+        let mut is_missed = |index: usize, arg: Def, rule: Option<Rule>| {
+            rule.is_none() && asks(index) && self.new.ty(arg) != mem && !self.is_continuation(arg)
+        };
+        if !open.zip(call.args.iter().zip(rules)).any(|(index, (&arg, &rule))| is_missed(index, arg, rule)) {
+            return true;
+        }
+        let mut params = self.answers(instance, call, rules);
+        params.retain(|param| !param.reason.is_specialised());
+        // Its own version for unknown arguments exists because of another call, which is to blame.
+        let is_own = |unknown: &Unknown| matches!(unknown.source, Source::Param { function, .. } if function == origin.name);
+        let is_follow_up = |param: &ParamAnswer| match &param.reason {
+            Reason::FilterFails { unknown, .. } => unknown.iter().any(is_own),
+            _ => false,
+        };
+        if params.iter().any(is_follow_up) {
+            return false;
+        }
+        let report = NotSpecialised { function: origin.name, declared: origin.span, call: call.span, params };
+        self.state.pending.push(report.diagnostic());
+        false
+    }
+}

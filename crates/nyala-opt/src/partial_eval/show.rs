@@ -1,0 +1,224 @@
+//! Values as people write them.
+//!
+//! A report speaks of arguments and filters in the terms of the source: `n + 1`,
+//! `?n & (n < 10)`, `|i| ..`. What is large is cut, so the length of a text is bounded.
+
+use nyala_ir::types::TyKind;
+use nyala_ir::{ArithOp, CmpOp, Cont, Def, Linkage, Node, Prim, World};
+
+/// Deeper than this is `..`.
+const MAX_DEPTH: u32 = 5;
+/// Longer lists are cut.
+const MAX_PARTS: usize = 6;
+/// So many bytes are enough for any value.
+const MAX_BYTES: usize = 120;
+
+/// What closures contain, by name.
+pub(super) trait Captures {
+    /// The names and values that a continuation captures.
+    fn captured(&self, cont: Cont) -> Vec<(Option<nyala_span::Name>, Def)>;
+}
+
+/// The text of a value.
+pub(super) fn value(world: &World, def: Def, captures: &dyn Captures) -> String {
+    let mut shower = Shower { world, captures, out: String::new() };
+    shower.expr(def, 0, false);
+    shower.out
+}
+
+/// A string constant.
+pub(super) fn string(world: &World, def: Def) -> Option<String> {
+    let mut at = def;
+    loop {
+        at = match world.node(at) {
+            Node::Bitcast(inner) | Node::Cast(inner) => inner,
+            Node::Lea { ptr, index } if world.as_lit(index) == Some(0) => ptr,
+            _ => break,
+        };
+    }
+    let Node::Global(global) = world.node(at) else { return None };
+    let Node::Aggregate(parts) = world.node(world.global(global).init?) else { return None };
+    let bytes: Option<Vec<u8>> =
+        world.list(parts).iter().map(|&part| Some(world.as_lit(part)? as u8)).collect();
+    let mut bytes = bytes?;
+    if bytes.last() == Some(&0) {
+        bytes.pop();
+    }
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+struct Shower<'a> {
+    world: &'a World,
+    captures: &'a dyn Captures,
+    out: String,
+}
+
+impl Shower<'_> {
+    /// Writes `def`; in brackets if it is an operator among others.
+    fn expr(&mut self, def: Def, depth: u32, is_operand: bool) {
+        if depth > MAX_DEPTH || self.out.len() > MAX_BYTES {
+            self.out += "..";
+            return;
+        }
+        let world = self.world;
+        match world.node(def) {
+            Node::Lit(bits) => self.literal(def, bits),
+            Node::Cont(cont) => self.function(cont, depth),
+            Node::Param { cont, index } => match world.name(def) {
+                Some(name) => self.out += name.as_str(),
+                None if self.world.origin(cont).is_none() => self.out += "<result>",
+                None => self.out += &format!("<parameter {index}>"),
+            },
+            Node::Global(global) => match string(world, def) {
+                Some(text) => self.out += &format!("{text:?}"),
+                None => self.out += &format!("&{}", world.global(global).name),
+            },
+            Node::Arith { op, lhs, rhs, .. } => self.binary(arith(op), lhs, rhs, depth, is_operand),
+            Node::Cmp { op, lhs, rhs } => self.binary(cmp(op), lhs, rhs, depth, is_operand),
+            Node::Known(value) => self.prefix("?", value, depth),
+            Node::Hide(value) => self.prefix("$", value, depth),
+            Node::Run(callee) => self.prefix("@@", callee, depth),
+            Node::Cast(value) | Node::Bitcast(value) => self.expr(value, depth + 1, is_operand),
+            Node::Extract { agg, index } => self.extract(agg, index, depth),
+            Node::Aggregate(parts) => {
+                let is_array = matches!(world.types.kind(world.ty(def)), TyKind::Array { .. });
+                let parts = world.list(parts).to_vec();
+                self.list(if is_array { "[" } else { "(" }, &parts, if is_array { "]" } else { ")" }, depth);
+            }
+            Node::Math { op, args, .. } => {
+                self.out += op.name();
+                let args = world.list(args).to_vec();
+                self.list("(", &args, ")", depth);
+            }
+            Node::Select { cond, then, other } => {
+                self.out += "if ";
+                self.expr(cond, depth + 1, false);
+                self.out += " { ";
+                self.expr(then, depth + 1, false);
+                self.out += " } else { ";
+                self.expr(other, depth + 1, false);
+                self.out += " }";
+            }
+            Node::Lea { ptr, index } => {
+                self.out += "&";
+                self.expr(ptr, depth + 1, true);
+                self.list("(", &[index], ")", depth);
+            }
+            Node::Variant { payload, .. } => self.list("<option>(", &[payload], ")", depth),
+            Node::Load { ptr, .. } => self.prefix("*", ptr, depth),
+            Node::Slot { .. } => self.out += "<variable>",
+            Node::Alloc { .. } => self.out += "<allocation>",
+            Node::Undef => self.out += "<undefined>",
+            _ => self.out += "<value>",
+        }
+    }
+
+    fn prefix(&mut self, operator: &str, value: Def, depth: u32) {
+        self.out += operator;
+        self.expr(value, depth + 1, true);
+    }
+
+    fn binary(&mut self, operator: &str, lhs: Def, rhs: Def, depth: u32, is_operand: bool) {
+        if is_operand {
+            self.out += "(";
+        }
+        self.expr(lhs, depth + 1, true);
+        self.out += &format!(" {operator} ");
+        self.expr(rhs, depth + 1, true);
+        if is_operand {
+            self.out += ")";
+        }
+    }
+
+    /// The second part of an operation with an effect is its value.
+    fn extract(&mut self, agg: Def, index: Def, depth: u32) {
+        match self.world.node(agg) {
+            Node::Load { .. } | Node::Slot { .. } | Node::Alloc { .. } | Node::Asm { .. } => {
+                self.expr(agg, depth, true);
+            }
+            _ => {
+                self.expr(agg, depth + 1, true);
+                self.list("(", &[index], ")", depth);
+            }
+        }
+    }
+
+    fn list(&mut self, open: &str, parts: &[Def], close: &str, depth: u32) {
+        self.out += open;
+        for (i, &part) in parts.iter().take(MAX_PARTS).enumerate() {
+            if i > 0 {
+                self.out += ", ";
+            }
+            self.expr(part, depth + 1, false);
+        }
+        if parts.len() > MAX_PARTS {
+            self.out += &format!(", .. {} more", parts.len() - MAX_PARTS);
+        }
+        self.out += close;
+    }
+
+    fn literal(&mut self, def: Def, bits: u64) {
+        let ty = self.world.ty(def);
+        let text = match self.world.types.kind(ty) {
+            TyKind::Prim(Prim::Bool) => (bits != 0).to_string(),
+            TyKind::Prim(Prim::F32) => f32::from_bits(bits as u32).to_string(),
+            TyKind::Prim(Prim::F64) => f64::from_bits(bits).to_string(),
+            TyKind::Ptr { .. } if bits == 0 => "null".into(),
+            _ => match self.world.as_int(def) {
+                Some(value) => value.to_string(),
+                None => bits.to_string(),
+            },
+        };
+        self.out += &text;
+    }
+
+    /// A function by its name, a lambda by its parameters and what it captures.
+    fn function(&mut self, cont: Cont, depth: u32) {
+        let data = self.world.cont(cont);
+        let is_named = data.linkage != Linkage::Internal || data.name.as_str() != "lambda";
+        match self.world.origin(cont) {
+            Some(origin) if !is_named => {
+                let names = origin.params.iter().map(|param| param.name.map_or("_", |name| name.as_str()));
+                self.out += &format!("|{}| ..", names.collect::<Vec<_>>().join(", "));
+            }
+            Some(origin) => self.out += origin.name.as_str(),
+            None if data.linkage == Linkage::Internal => self.out += "<what follows>",
+            None => self.out += data.name.as_str(),
+        }
+        let captured = self.captures.captured(cont);
+        let named: Vec<_> = captured.iter().filter_map(|&(name, def)| Some((name?, def))).collect();
+        if named.is_empty() || self.world.origin(cont).is_none() {
+            return;
+        }
+        for (i, &(name, def)) in named.iter().take(MAX_PARTS).enumerate() {
+            self.out += &format!("{}{name} = ", if i == 0 { " with " } else { ", " });
+            self.expr(def, depth + 2, false);
+        }
+    }
+}
+
+fn arith(op: ArithOp) -> &'static str {
+    match op {
+        ArithOp::Add => "+",
+        ArithOp::Sub => "-",
+        ArithOp::Mul => "*",
+        ArithOp::Div => "/",
+        ArithOp::Rem => "%",
+        ArithOp::And => "&",
+        ArithOp::Or => "|",
+        ArithOp::Xor => "^",
+        ArithOp::Shl => "<<",
+        ArithOp::Shr => ">>",
+    }
+}
+
+fn cmp(op: CmpOp) -> &'static str {
+    match op {
+        CmpOp::Eq => "==",
+        CmpOp::Ne => "!=",
+        CmpOp::Lt => "<",
+        CmpOp::Le => "<=",
+        CmpOp::Gt => ">",
+        CmpOp::Ge => ">=",
+    }
+}
