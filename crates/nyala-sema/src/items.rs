@@ -224,7 +224,11 @@ impl<'a> Checker<'a> {
         let info = &self.aliases[id];
         let (home, ast, names) = (info.home, info.ast, info.tparam_names);
         let mut paths = vec![];
-        mentioned_paths(ast, &mut paths);
+        for_each_type(ast, &mut |ty| {
+            if let ast::TypeKind::Path { path, .. } = &ty.kind {
+                paths.push(path);
+            }
+        });
         let mut is_cyclic = false;
         for path in paths {
             if path.segments.len() == 1 && names.iter().any(|name| name.name == path.segments[0].name) {
@@ -289,7 +293,9 @@ impl<'a> Checker<'a> {
             this.body.scopes.enter();
             this.body.level += 1;
             this.define_tparams(&ast.tparams, &tparams);
+            this.body.scopes.enter();
             this.declare_signature(id);
+            this.body.scopes.exit();
             this.body.level -= 1;
             this.body.scopes.exit();
         };
@@ -303,8 +309,7 @@ impl<'a> Checker<'a> {
 
     fn declare_signature(&mut self, id: FnId) {
         let ast = self.fns[id].ast;
-        let params: Vec<Ty> =
-            ast.params.iter().map(|param| self.param_type(param, ast.body.is_some())).collect();
+        let params = self.param_types(ast);
         self.fns[id].n_implicit = ast.params.iter().rev().take_while(|param| param.is_implicit).count();
         let n_explicit = ast.params.len() - self.fns[id].n_implicit;
         if let Some(early) = ast.params[..n_explicit].iter().position(|param| param.is_implicit) {
@@ -338,9 +343,31 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// The types of a function's parameters. Each may be asked for by a `typeof` behind it,
+    /// up to the end of the signature.
+    fn param_types(&mut self, ast: &'a ast::FnItem) -> Vec<Ty> {
+        let ret = match &ast.ret {
+            Some(ast::Ret::Type(ty)) => Some(ty),
+            _ => None,
+        };
+        let mut has_typeof = false;
+        for ty in ast.params.iter().filter_map(|param| param.ty.as_ref()).chain(ret) {
+            for_each_type(ty, &mut |ty| has_typeof |= matches!(ty.kind, ast::TypeKind::Typeof(_)));
+        }
+        let mut types = vec![];
+        for param in &ast.params {
+            let ty = self.param_type(param, ast.body.is_some());
+            if let Some(pat) = param.pat.as_ref().filter(|_| has_typeof) {
+                self.check_pat(pat, ty);
+            }
+            types.push(ty);
+        }
+        types
+    }
+
     fn param_type(&mut self, param: &'a ast::Param, has_body: bool) -> Ty {
         match &param.ty {
-            Some(ty) if has_body && param.pat.is_none() && self.is_probably_a_variable(ty) => {
+            Some(ty) if has_body && param.pat.is_none() && self.meant_variables(ty).is_some() => {
                 self.report(Error::ParamType { span: ty.span });
                 return self.program.types.error();
             }
@@ -357,15 +384,31 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether a written type is a name of nothing that looks like a variable's.
-    fn is_probably_a_variable(&mut self, ty: &ast::TypeExpr) -> bool {
-        let ast::TypeKind::Path { path, args } = &ty.kind else { return false };
-        let [name] = &*path.segments else { return false };
-        let text = name.name.as_str();
-        args.is_empty()
-            && text.starts_with(|first: char| first.is_ascii_lowercase())
+    /// The names in a written type that is probably a pattern without type: names of nothing
+    /// that look like variables, or a tuple of such.
+    pub fn meant_variables(&mut self, ty: &ast::TypeExpr) -> Option<Vec<ast::Ident>> {
+        let mut names = vec![];
+        let mut stack = vec![ty];
+        while let Some(ty) = stack.pop() {
+            match &ty.kind {
+                ast::TypeKind::Paren(inner) => stack.push(inner),
+                ast::TypeKind::Tuple(parts) => stack.extend(parts),
+                ast::TypeKind::Path { path, args } if args.is_empty() => {
+                    let [name] = *path.segments else { return None };
+                    names.push(name);
+                }
+                _ => return None,
+            }
+        }
+        let is_meant = !names.is_empty() && names.iter().all(|name| self.is_probably_a_variable(name.name));
+        is_meant.then_some(names)
+    }
+
+    fn is_probably_a_variable(&mut self, name: Name) -> bool {
+        let text = name.as_str();
+        text.starts_with(|first: char| first.is_ascii_lowercase())
             && crate::convert::prim_named(text).is_none()
-            && self.lookup(name.name).is_none()
+            && self.lookup(name).is_none()
     }
 
     fn declare_linkage(&mut self, id: FnId) {
@@ -532,24 +575,23 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The paths that a written type mentions.
-fn mentioned_paths<'a>(ty: &'a ast::TypeExpr, into: &mut Vec<&'a ast::Path>) {
+/// Calls `visit` on a written type and all types in it.
+fn for_each_type<'a>(ty: &'a ast::TypeExpr, visit: &mut dyn FnMut(&'a ast::TypeExpr)) {
     use ast::TypeKind::*;
+    visit(ty);
     match &ty.kind {
-        Path { path, args } => {
-            into.push(path);
-            args.iter().for_each(|arg| mentioned_paths(arg, into));
+        Path { args: parts, .. } | Tuple(parts) | Cn(parts) => {
+            parts.iter().for_each(|part| for_each_type(part, visit));
         }
-        Tuple(parts) | Cn(parts) => parts.iter().for_each(|part| mentioned_paths(part, into)),
-        Paren(inner) | Slice(inner) => mentioned_paths(inner, into),
-        Array { elem, .. } | Simd { elem, .. } => mentioned_paths(elem, into),
-        Ptr { pointee, .. } => mentioned_paths(pointee, into),
+        Paren(inner) | Slice(inner) => for_each_type(inner, visit),
+        Array { elem, .. } | Simd { elem, .. } => for_each_type(elem, visit),
+        Ptr { pointee, .. } => for_each_type(pointee, visit),
         Fn { params, ret } => {
-            params.iter().for_each(|param| mentioned_paths(param, into));
+            params.iter().for_each(|param| for_each_type(param, visit));
             if let Some(ret) = ret
                 && let ast::Ret::Type(ret) = &**ret
             {
-                mentioned_paths(ret, into);
+                for_each_type(ret, visit);
             }
         }
         Typeof(_) | Error => {}

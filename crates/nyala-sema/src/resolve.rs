@@ -38,7 +38,9 @@ impl<'a> Checker<'a> {
             }
             self.uses[id].progress = Progress::Running;
             let (path, home) = (self.uses[id].path, self.uses[id].home);
-            let target = match self.path_from(path, home.module, None) {
+            // In a block, what the `use` itself brings in is not what it means.
+            let entry = self.entry_at(path, home).filter(|entry| entry.def != Def::Use(id));
+            let target = match self.path_from(path, home.module, entry) {
                 Ok(def) => def,
                 Err(Stuck::Use(next)) if self.uses[next].progress == Progress::Running => {
                     self.report(Error::CyclicUse { span: path.span });
@@ -116,9 +118,14 @@ impl<'a> Checker<'a> {
 
     /// What a path in an item at `home` names, if anything; reports nothing.
     pub fn item_named(&self, path: &Path, home: Home) -> Option<Def> {
-        let first = path.segments.first()?;
-        let entry = if home.in_block { self.body.scopes.lookup(first.name) } else { None };
+        let entry = self.entry_at(path, home);
         self.path_from(path, home.module, entry).ok()
+    }
+
+    /// What the scopes of the body around an item at `home` say about the start of a path.
+    fn entry_at(&self, path: &Path, home: Home) -> Option<Entry> {
+        let first = path.segments.first().filter(|_| home.in_block)?;
+        self.body.scopes.lookup(first.name)
     }
 
     fn path_from(&self, path: &Path, module: ModuleId, entry: Option<Entry>) -> Result<Def, Stuck> {

@@ -445,7 +445,7 @@ pub enum PatKind {
         /// What the value must match too.
         sub: Option<Box<Pat>>,
     },
-    /// `p: T`
+    /// `p: T`; of an option also `E[T]::A(p)`, and then pattern and type begin together.
     Typed {
         /// The pattern.
         pat: Box<Pat>,

@@ -59,7 +59,7 @@ pub(crate) enum SyntaxError {
     ExpectedName { at: Span, found: String },
     WrongOperator { at: Span, found: &'static str, meant: &'static str },
     BadTupleIndex { at: Span },
-    AngleBrackets { at: Span, inside: String },
+    AngleBrackets { at: Span, what: &'static str, inside: String },
     JumpWithoutCall { jump: Span, value: Span, name: &'static str, text: String },
     Ternary { at: Span },
     SquareIndex { at: Span, inside: String },
@@ -193,8 +193,10 @@ impl SyntaxError {
             SyntaxError::BadTupleIndex { at } => {
                 error("E0127", at, "an element is selected by a small decimal number without suffix")
             }
-            SyntaxError::AngleBrackets { at, inside } => error("E0128", at, "type parameters stand in `[..]`")
-                .with_suggestion(at, format!("[{inside}]"), "write brackets"),
+            SyntaxError::AngleBrackets { at, what, inside } => {
+                error("E0128", at, format!("type {what} are written in `[..]`"))
+                    .with_suggestion(at, format!("[{inside}]"), "write brackets")
+            }
             SyntaxError::JumpWithoutCall { jump, value, name, text } => {
                 error("E0129", value, format!("`{name}` takes its value in parentheses"))
                     .with_note("it is a continuation, and leaving is calling it")

@@ -14,7 +14,7 @@ mod tests;
 use cranelift_entity::SecondaryMap;
 use nyala_span::{Code, Diagnostic, Span};
 
-use crate::tree::{Expr, ExprKind, Param, Pat, PatKind, Program, Stmt};
+use crate::tree::{Expr, ExprKind, Lambda, Param, Pat, PatKind, Program, Stmt};
 use crate::types::{Prim, Ty, TyKind, Types};
 use crate::visit;
 use decide::{Ctor, Decided, MAX_WITNESSES, Matrix, Occurrence, Test, TooComplex, decide};
@@ -23,7 +23,7 @@ use decide::{Ctor, Decided, MAX_WITNESSES, Matrix, Occurrence, Test, TooComplex,
 pub fn check(program: &Program) -> Vec<Diagnostic> {
     let mut checker = Checker { program, problems: vec![] };
     for function in program.fns.values() {
-        checker.params(&function.params);
+        checker.params("a parameter", &function.params);
     }
     for root in visit::roots(program) {
         visit::walk(root, |expr| checker.expr(expr));
@@ -91,7 +91,7 @@ impl Checker<'_> {
     fn expr(&mut self, expr: &Expr) {
         match &expr.kind {
             ExprKind::Match { scrutinee, arms } => self.match_(scrutinee, arms),
-            ExprKind::Lambda(lambda) => self.params(&lambda.params),
+            ExprKind::Lambda(lambda) => self.params(self.owner_of_params(lambda), &lambda.params),
             ExprKind::Block { stmts, .. } => {
                 for stmt in stmts {
                     if let Stmt::Let { pat, .. } = stmt {
@@ -103,9 +103,19 @@ impl Checker<'_> {
         }
     }
 
-    fn params(&mut self, params: &[Param]) {
+    /// What the parameters of a lambda are for people: the body of a loop is one, too.
+    fn owner_of_params(&self, lambda: &Lambda) -> &'static str {
+        let own_return = lambda.return_local.map(|local| self.program.locals[local].name.as_str());
+        match own_return {
+            Some("continue") => "a `for`",
+            Some("break") => "a `with`",
+            _ => "a parameter",
+        }
+    }
+
+    fn params(&mut self, of: &'static str, params: &[Param]) {
         for param in params {
-            self.irrefutable("a parameter", &param.pat);
+            self.irrefutable(of, &param.pat);
         }
     }
 

@@ -40,6 +40,7 @@ impl<'a> Checker<'a> {
         span: Span,
         hint: Option<Ty>,
     ) -> Expr {
+        let is_summon = matches!(&callee.kind, ast::ExprKind::Path(path) if self.is_summon(path));
         let callee = self.infer_expr(callee, None);
         let ty = self.resolve(callee.ty);
         match self.program.types.kind(ty).clone() {
@@ -52,7 +53,8 @@ impl<'a> Checker<'a> {
                 if kind == TyKind::Never {
                     self.report(Error::Unreachable { span, jump: callee.span });
                 }
-                for arg in args {
+                // What is summoned is a type, but arguments are values.
+                for arg in args.iter().filter(|_| !is_summon) {
                     self.infer_expr(arg, None);
                 }
                 self.error_expr(span)

@@ -72,9 +72,7 @@ impl<'a> Checker<'a> {
         hint: Option<Ty>,
     ) -> Expr {
         match &expr.kind {
-            Ast::Path(path) if path.segments.len() == 1 && path.segments[0].name.as_str() == "summon" => {
-                self.summon_expr(args, span)
-            }
+            Ast::Path(path) if self.is_summon(path) => self.summon_expr(args, span),
             Ast::Path(path) => {
                 let mut typed = self.path_expr(path, args, hint);
                 typed.span = span;
@@ -97,6 +95,9 @@ impl<'a> Checker<'a> {
         hint: Option<Ty>,
     ) -> Expr {
         let span = path.span;
+        if args.is_empty() && self.is_summon(path) {
+            return self.summon_expr(args, span);
+        }
         let (def, level) = self.resolve_path(path, Namespace::Value);
         let name = path.segments.last().expect("a path has at least one segment").name;
         if matches!(def, Def::Local(_) | Def::Static(_)) && !args.is_empty() {

@@ -120,7 +120,10 @@ impl<'a> Checker<'a> {
         for (param, &ty) in ast.params.iter().zip(&tys) {
             let pat = match &param.pat {
                 Some(pat) => self.check_pat(pat, ty),
-                None => self.wild(ty, param.span),
+                None => {
+                    self.define_meant(param, ty);
+                    self.wild(ty, param.span)
+                }
             };
             if param.is_implicit {
                 self.offer_implicit(&pat);
@@ -130,6 +133,16 @@ impl<'a> Checker<'a> {
         let filters = Filters { whole: ast.filter.as_ref(), params: &ast.params };
         let whole = self.param_filters(&mut params, filters);
         (params, whole)
+    }
+
+    /// Defines the names of a parameter whose type is missing, so that using them is no
+    /// second mistake.
+    fn define_meant(&mut self, param: &ast::Param, ty: Ty) {
+        let Some(written) = param.ty.as_ref().filter(|_| self.is_error(ty)) else { return };
+        for name in self.meant_variables(written).unwrap_or_default() {
+            // One that is given twice means nothing twice.
+            let _ = self.body.scopes.define(name.name, Def::Error, name.span, self.body.level);
+        }
     }
 
     fn fn_value(&mut self, body: &'a FnBody, params: &[Param], ret: Ty, written: Option<&Ret>) -> Expr {

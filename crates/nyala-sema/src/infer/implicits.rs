@@ -20,6 +20,11 @@ pub(super) struct Implicit {
 }
 
 impl<'a> Checker<'a> {
+    /// Whether a path is the word `summon`; a program may give it another meaning.
+    pub(super) fn is_summon(&mut self, path: &ast::Path) -> bool {
+        matches!(*path.segments, [word] if word.name.as_str() == "summon" && self.lookup(word.name).is_none())
+    }
+
     /// `summon[T]`
     pub(super) fn summon_expr(&mut self, args: &'a [ast::TypeExpr], span: Span) -> Expr {
         let tys: Vec<Ty> = args.iter().map(|arg| self.convert(arg)).collect();
@@ -27,7 +32,7 @@ impl<'a> Checker<'a> {
             [ty] if self.is_error(ty) => self.error_expr(span),
             [ty] => self.summon(ty, span),
             _ => {
-                self.type_arg_count("`summon`".into(), 1, args.len(), span);
+                self.type_arg_count("`summon[..]`".into(), 1, args.len(), span);
                 self.error_expr(span)
             }
         }

@@ -22,14 +22,14 @@ impl<'a> Checker<'a> {
     /// `|x, y: T| -> R e`
     pub(super) fn lambda(&mut self, lambda: &'a ast::Lambda, span: Span, hint: Option<Ty>) -> Expr {
         let expected = self.expected_of_lambda(lambda.params.len(), hint, span);
+        self.body.level += 1;
+        self.body.scopes.enter();
+        let (params, filter) = self.lambda_params(lambda, &expected.params);
         let ret = match (&lambda.ret, expected.ret) {
             (Some(ret), _) => self.convert_ret(ret),
             (None, Some(ret)) => ret,
             (None, None) => self.fresh_result(span),
         };
-        self.body.level += 1;
-        self.body.scopes.enter();
-        let (params, filter) = self.lambda_params(lambda, &expected.params);
         let is_cont = self.is_never(ret);
         let return_local = (!is_cont).then(|| self.new_return("return", ret, span));
         let because = match &lambda.ret {

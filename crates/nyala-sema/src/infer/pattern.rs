@@ -25,7 +25,7 @@ struct Shape {
 
 impl<'a> Checker<'a> {
     /// A pattern that matches values of type `ty`; its names go into the innermost scope.
-    pub(super) fn check_pat(&mut self, pat: &'a ast::Pat, ty: Ty) -> Pat {
+    pub fn check_pat(&mut self, pat: &'a ast::Pat, ty: Ty) -> Pat {
         self.body.pattern_start = self.program.locals.len();
         self.pat(pat, ty)
     }

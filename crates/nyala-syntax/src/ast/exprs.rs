@@ -144,7 +144,7 @@ pub enum ExprKind {
         /// `@@` or `@` that reaches this call.
         mark: Option<CallMark>,
     },
-    /// `f[A, B]`
+    /// `f[A, B]`; of an option also `E[A]::B`, and then the arguments stand inside the path.
     TypeArgs {
         /// What gets type arguments.
         expr: Box<Expr>,

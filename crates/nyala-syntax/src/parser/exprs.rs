@@ -309,7 +309,7 @@ impl Parser<'_> {
         match self.kind() {
             TokenKind::LParen => self.call(expr, mark.take()),
             TokenKind::LBracket if self.at_square_index() => self.square_index(),
-            TokenKind::LBracket => ExprKind::TypeArgs { expr: Box::new(expr), args: self.list(Self::ty) },
+            TokenKind::LBracket => self.type_args(expr),
             TokenKind::LBrace => self.struct_literal(expr),
             TokenKind::Dot => self.field(expr),
             TokenKind::Colon => {
@@ -323,6 +323,21 @@ impl Parser<'_> {
                 ExprKind::Unary { op, op_span, operand: Box::new(expr) }
             }
         }
+    }
+
+    /// `f[T]`, and `E[T]::A`, which is another way to write `E::A[T]`.
+    fn type_args(&mut self, mut expr: Expr) -> ExprKind {
+        let args = self.list(Self::ty);
+        if let ExprKind::Path(path) = &mut expr.kind
+            && !args.is_empty()
+        {
+            while self.eat(TokenKind::ColonColon) {
+                path.segments.push(self.ident());
+                path.span = self.span_from(path.span);
+                expr.span = path.span;
+            }
+        }
+        ExprKind::TypeArgs { expr: Box::new(expr), args }
     }
 
     /// Whether a closed bracket holds what can be no type: `[0]`, `[i + 1]`.

@@ -353,27 +353,13 @@ impl Parser<'_> {
         match self.kind() {
             TokenKind::LBracket => self.list(Self::ident),
             TokenKind::Lt => {
-                self.angle_brackets();
+                if let Some(end) = self.end_of_angles() {
+                    self.skip_angles("parameters", end);
+                }
                 vec![]
             }
             _ => vec![],
         }
-    }
-
-    /// Reports and skips `<T, U>`.
-    fn angle_brackets(&mut self) {
-        let mut end = self.pos + 1;
-        while matches!(self.kind_at(end), TokenKind::Ident(_) | TokenKind::Comma) {
-            end += 1;
-        }
-        if self.kind_at(end) != TokenKind::Gt {
-            return;
-        }
-        let (open, close) = (self.span(), self.tokens[end].span);
-        let inside = self.file.text[self.file.local(Span::new(open.hi, close.lo))].to_owned();
-        self.error(SyntaxError::AngleBrackets { at: open.to(close), inside });
-        self.pos = end;
-        self.bump();
     }
 
     /// `@`, `@(e)`

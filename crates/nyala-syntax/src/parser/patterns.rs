@@ -1,7 +1,7 @@
 //! Patterns.
 
 use super::Parser;
-use crate::ast::{FieldPat, Lit, LitKind, Pat, PatKind};
+use crate::ast::{FieldPat, Lit, LitKind, Pat, PatKind, Path, TypeExpr, TypeKind};
 use crate::errors::SyntaxError;
 use crate::token::TokenKind;
 
@@ -9,19 +9,51 @@ impl Parser<'_> {
     /// A pattern, with its type if one is written.
     pub(super) fn typed_pat(&mut self) -> Pat {
         let lo = self.span();
-        let outer = std::mem::replace(&mut self.deepest, self.depth);
-        let pat = self.pat();
-        let height = self.deepest - self.depth;
-        self.deepest = self.deepest.max(outer);
-        if !self.eat(TokenKind::Colon) {
+        let ((pat, of_path), height) = self.measured(|parser| match parser.at_generic_option() {
+            true => parser.generic_option(),
+            false => (parser.pat(), None),
+        });
+        if of_path.is_none() && !self.eat(TokenKind::Colon) {
             return pat;
         }
         if !self.fits(height + 1) {
             return Pat { kind: PatKind::Error, span: self.span_from(lo) };
         }
         self.deepest = self.deepest.max(self.depth + height + 1);
-        let ty = self.ty();
+        let ty = of_path.unwrap_or_else(|| self.ty());
         Pat { kind: PatKind::Typed { pat: Box::new(pat), ty }, span: self.span_from(lo) }
+    }
+
+    /// Whether `E[T]::A` stands here.
+    fn at_generic_option(&self) -> bool {
+        if !matches!(self.kind(), TokenKind::Ident(_)) {
+            return false;
+        }
+        let mut index = self.pos + 1;
+        while self.kind_at(index) == TokenKind::ColonColon {
+            index += 2;
+        }
+        self.kind_at(index) == TokenKind::LBracket
+            && self.kind_at(index + 1) != TokenKind::RBracket
+            && self.kind_behind_group(index) == TokenKind::ColonColon
+    }
+
+    /// `E[T]::A(p)`, which is another way to write `E::A(p): E[T]`.
+    fn generic_option(&mut self) -> (Pat, Option<TypeExpr>) {
+        let lo = self.span();
+        if !self.enter() {
+            return (Pat { kind: PatKind::Error, span: lo.start() }, None);
+        }
+        let mut path = self.path();
+        let kind = TypeKind::Path { path: path.clone(), args: self.list(Self::ty) };
+        let ty = TypeExpr { kind, span: self.span_from(lo) };
+        while self.eat(TokenKind::ColonColon) {
+            path.segments.push(self.ident());
+            path.span = self.span_from(lo);
+        }
+        let kind = self.path_pat(path);
+        self.leave();
+        (Pat { kind, span: self.span_from(lo) }, Some(ty))
     }
 
     /// A pattern without a type.
@@ -80,6 +112,11 @@ impl Parser<'_> {
             return self.bind_pat();
         }
         let path = self.path();
+        self.path_pat(path)
+    }
+
+    /// What follows the path of an option or struct.
+    fn path_pat(&mut self, path: Path) -> PatKind {
         match self.kind() {
             TokenKind::LParen => PatKind::Option { path, args: Some(self.list(Self::typed_pat)) },
             TokenKind::LBrace => {

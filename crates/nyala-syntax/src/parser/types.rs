@@ -1,5 +1,7 @@
 //! Types and paths.
 
+use nyala_span::Span;
+
 use super::Parser;
 use crate::ast::{AddrSpace, Length, Lit, LitKind, Path, PtrKind, Ret, TypeExpr, TypeKind};
 use crate::errors::SyntaxError;
@@ -46,8 +48,48 @@ impl Parser<'_> {
 
     fn named_type(&mut self) -> TypeKind {
         let path = self.path();
+        if self.at(TokenKind::Lt)
+            && let Some(end) = self.end_of_angles()
+            && ends_type(self.kind_at(end + 1))
+        {
+            self.skip_angles("arguments", end);
+            return TypeKind::Error;
+        }
         let args = if self.at(TokenKind::LBracket) { self.list(Self::ty) } else { vec![] };
         TypeKind::Path { path, args }
+    }
+
+    /// The index of the last token of `<T, U>`, if what follows the `<` here looks like
+    /// types and is short.
+    pub(super) fn end_of_angles(&self) -> Option<usize> {
+        const MAX_TOKENS: usize = 64;
+        let (mut index, mut depth) = (self.pos, 0);
+        while index < self.pos + MAX_TOKENS {
+            match self.kind_at(index) {
+                TokenKind::Lt => depth += 1,
+                TokenKind::Gt => depth -= 1,
+                TokenKind::Shr => depth -= 2,
+                TokenKind::LBracket | TokenKind::LParen => index = self.pairs.closer(index)?,
+                TokenKind::Comma | TokenKind::ColonColon | TokenKind::Mut => {}
+                kind if starts_type(kind) => {}
+                _ => return None,
+            }
+            if depth <= 0 {
+                return Some(index);
+            }
+            index += 1;
+        }
+        None
+    }
+
+    /// Reports and skips `<T, U>`, which ends with the token at `end`.
+    pub(super) fn skip_angles(&mut self, what: &'static str, end: usize) {
+        let (open, close) = (self.span(), self.tokens[end].span);
+        let inside = &self.file.text[self.file.local(Span::new(open.hi, close.hi - 1))];
+        let inside = inside.replace('<', "[").replace('>', "]");
+        self.error(SyntaxError::AngleBrackets { at: open.to(close), what, inside });
+        self.pos = end;
+        self.bump();
     }
 
     fn tuple_type(&mut self) -> TypeKind {
@@ -219,6 +261,21 @@ impl Parser<'_> {
         }
         Path { segments, span: self.span_from(lo) }
     }
+}
+
+/// Whether this token follows types, and no expression that could be on the right of `>`.
+fn ends_type(kind: TokenKind) -> bool {
+    matches!(
+        kind,
+        TokenKind::Comma
+            | TokenKind::RParen
+            | TokenKind::RBracket
+            | TokenKind::RBrace
+            | TokenKind::LBrace
+            | TokenKind::Assign
+            | TokenKind::Semi
+            | TokenKind::Eof
+    )
 }
 
 /// Whether a type can start with this token.

@@ -53,8 +53,7 @@ impl Printer<'_> {
                 self.tok("]");
             }
             ExprKind::Struct { path, args, fields } => {
-                self.path(path);
-                self.opt_types(args);
+                self.generic_path(path, args);
                 self.space();
                 self.field_inits(fields);
             }
@@ -144,10 +143,13 @@ impl Printer<'_> {
                 self.expr(callee);
                 self.list(PARENS, args, is_huggable, Self::expr);
             }
-            ExprKind::TypeArgs { expr, args } => {
-                self.expr(expr);
-                self.list(BRACKETS, args, |_| false, Self::ty);
-            }
+            ExprKind::TypeArgs { expr, args } => match &expr.kind {
+                ExprKind::Path(path) => self.generic_path(path, args),
+                _ => {
+                    self.expr(expr);
+                    self.list(BRACKETS, args, |_| false, Self::ty);
+                }
+            },
             ExprKind::Field { base, field } => {
                 self.expr(base);
                 self.dot(base);

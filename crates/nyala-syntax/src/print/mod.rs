@@ -35,7 +35,7 @@ mod types;
 
 use nyala_span::{SourceFile, Span};
 
-use crate::ast::{Comment, Dialect, File, Ident, Path, StrLit};
+use crate::ast::{Comment, Dialect, File, Ident, Path, StrLit, TypeExpr};
 use layout::{Doc, GroupId, Line};
 
 /// Writes `file`, which was parsed from `source` without errors, in canonical form.
@@ -157,12 +157,30 @@ impl<'a> Printer<'a> {
     }
 
     fn path(&mut self, path: &Path) {
+        self.path_names(path, &[]);
+    }
+
+    /// A path with type arguments, which may stand before its last names: `E[T]::A`.
+    fn generic_path(&mut self, path: &Path, args: &[TypeExpr]) {
+        if !self.path_names(path, args) {
+            self.opt_types(args);
+        }
+    }
+
+    /// The names of a path, with the arguments that stand between them; whether there are such.
+    fn path_names(&mut self, path: &Path, args: &[TypeExpr]) -> bool {
+        let mut is_written = false;
         for (i, segment) in path.segments.iter().enumerate() {
+            if !is_written && args.first().is_some_and(|arg| arg.span.lo < segment.span.lo) {
+                self.opt_types(args);
+                is_written = true;
+            }
             if i > 0 {
                 self.tok("::");
             }
             self.ident(segment);
         }
+        is_written
     }
 
     /// Joined strings, one per line if they do not fit on one.

@@ -139,10 +139,13 @@ impl Printer<'_> {
                     self.pat(sub);
                 }
             }
-            PatKind::Typed { pat, ty } => {
-                self.pat(pat);
-                self.type_annotation(ty);
-            }
+            PatKind::Typed { pat, ty } => match &ty.kind {
+                TypeKind::Path { args, .. } if ty.span.lo == pat.span.lo => self.path_pat(pat, args),
+                _ => {
+                    self.pat(pat);
+                    self.type_annotation(ty);
+                }
+            },
             PatKind::Tuple(pats) => self.pats(PARENS, pats),
             PatKind::Paren(inner) => self.pats(PARENS, std::slice::from_ref(inner)),
             PatKind::Lit { neg, lit } => {
@@ -151,23 +154,31 @@ impl Printer<'_> {
                 }
                 self.lit(lit);
             }
-            PatKind::Option { path, args } => {
-                self.path(path);
-                if let Some(args) = args {
-                    self.pats(PARENS, args);
-                }
-            }
-            PatKind::Record { path, fields, rest } => {
-                self.path(path);
-                self.space();
-                self.field_pats(fields, *rest);
-            }
+            PatKind::Option { .. } | PatKind::Record { .. } => self.path_pat(pat, &[]),
             PatKind::Array(pats) => self.pats(BRACKETS, pats),
             PatKind::Simd(pats) => {
                 self.tok("simd");
                 self.pats(BRACKETS, pats);
             }
             PatKind::Error => {}
+        }
+    }
+
+    /// An option or a struct, with type arguments inside its path.
+    fn path_pat(&mut self, pat: &Pat, type_args: &[TypeExpr]) {
+        match &pat.kind {
+            PatKind::Option { path, args } => {
+                self.generic_path(path, type_args);
+                if let Some(args) = args {
+                    self.pats(PARENS, args);
+                }
+            }
+            PatKind::Record { path, fields, rest } => {
+                self.generic_path(path, type_args);
+                self.space();
+                self.field_pats(fields, *rest);
+            }
+            _ => unreachable!("only options and structs have a path"),
         }
     }
 
