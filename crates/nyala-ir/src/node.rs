@@ -22,7 +22,7 @@
 use cranelift_entity::entity_impl;
 use nyala_span::{Name, Span};
 
-use crate::types::{Prim, Ty};
+use crate::types::Ty;
 
 /// Any node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -567,20 +567,4 @@ pub struct AsmData {
     pub clobbers: Vec<Vec<u8>>,
     /// `volatile`, `alignstack`, `intel`.
     pub options: Vec<Vec<u8>>,
-}
-
-impl Prim {
-    /// `bits` cut to this type's width, zero-extended: the canonical form in [`Node::Lit`].
-    pub fn canonical(self, bits: u64) -> u64 {
-        match self.bits() {
-            64 => bits,
-            width => bits & ((1 << width) - 1),
-        }
-    }
-
-    /// The value of canonical `bits` as a signed number: sign-extended for signed types.
-    pub fn sign_extend(self, bits: u64) -> i64 {
-        let unused = 64 - self.bits();
-        if self.is_signed() { ((bits << unused) as i64) >> unused } else { bits as i64 }
-    }
 }

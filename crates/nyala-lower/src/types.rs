@@ -1,6 +1,6 @@
 //! Types: the source's to the graph's, instances of structs and enums included.
 
-use nyala_ir::{FieldData, OptionData, Prim, Ty, TyKind};
+use nyala_ir::{FieldData, OptionData, Ty, TyKind};
 use nyala_sema::types as sema;
 use nyala_sema::types::{StructId, TyParam};
 use nyala_span::{Name, Span};
@@ -81,7 +81,7 @@ impl Lowerer<'_> {
         match self.types.kind(ty).clone() {
             // A value of type `!` never exists.
             sema::TyKind::Never => self.world.types.unit(),
-            sema::TyKind::Prim(prim) => self.world.types.prim(lower_prim(prim)),
+            sema::TyKind::Prim(prim) => self.world.types.prim(prim),
             sema::TyKind::Tuple(parts) => {
                 let parts = self.lower_tys(&parts);
                 self.world.types.tuple(&parts)
@@ -284,22 +284,4 @@ impl Lowerer<'_> {
 /// Type parameters with their arguments.
 pub(crate) fn bind(tparams: &[TyParam], args: &[sema::Ty]) -> Subst {
     tparams.iter().copied().zip(args.iter().copied()).collect()
-}
-
-/// A primitive type of the source in the graph.
-fn lower_prim(prim: sema::Prim) -> Prim {
-    match prim {
-        sema::Prim::Bool => Prim::Bool,
-        sema::Prim::I8 => Prim::I8,
-        sema::Prim::I16 => Prim::I16,
-        sema::Prim::I32 => Prim::I32,
-        sema::Prim::I64 => Prim::I64,
-        sema::Prim::U8 => Prim::U8,
-        sema::Prim::U16 => Prim::U16,
-        sema::Prim::U32 => Prim::U32,
-        sema::Prim::U64 => Prim::U64,
-        sema::Prim::F16 => Prim::F16,
-        sema::Prim::F32 => Prim::F32,
-        sema::Prim::F64 => Prim::F64,
-    }
 }

@@ -209,11 +209,7 @@ impl<'a> Checker<'a> {
                 self.program.types.intern(TyKind::Param(param))
             }
             Def::Error => self.program.types.error(),
-            Def::Module(_) => return Err("module"),
-            Def::Fn(_) => return Err("function"),
-            Def::Static(_) => return Err("static"),
-            Def::Option(..) => return Err("option"),
-            Def::Local(_) | Def::Use(_) => return Err("variable"),
+            other => return Err(other.noun()),
         })
     }
 
@@ -290,7 +286,7 @@ pub(crate) fn substitution(params: &[TyParam], args: &[Ty]) -> FxHashMap<TyParam
 
 fn int_literal(lit: &ast::Lit) -> Option<u64> {
     match lit.kind {
-        LitKind::Int { value, suffix } if !suffix.is_some_and(|suffix| num_prim(suffix).is_float()) => value,
+        LitKind::Int { value, suffix } if !suffix.is_some_and(Prim::is_float) => value,
         _ => None,
     }
 }
@@ -314,21 +310,4 @@ pub(crate) fn prim_named(name: &str) -> Option<Prim> {
         _ => return Prim::ALL.into_iter().find(|prim| prim.name() == name),
     };
     Some(alias)
-}
-
-/// The type a suffix names.
-pub(crate) fn num_prim(suffix: ast::NumSuffix) -> Prim {
-    match suffix {
-        ast::NumSuffix::I8 => Prim::I8,
-        ast::NumSuffix::I16 => Prim::I16,
-        ast::NumSuffix::I32 => Prim::I32,
-        ast::NumSuffix::I64 => Prim::I64,
-        ast::NumSuffix::U8 => Prim::U8,
-        ast::NumSuffix::U16 => Prim::U16,
-        ast::NumSuffix::U32 => Prim::U32,
-        ast::NumSuffix::U64 => Prim::U64,
-        ast::NumSuffix::F16 => Prim::F16,
-        ast::NumSuffix::F32 => Prim::F32,
-        ast::NumSuffix::F64 => Prim::F64,
-    }
 }

@@ -5,7 +5,6 @@
 //! that are known, so that people see what the checker knew.
 
 use nyala_span::{Code, Diagnostic, Name, Span};
-use nyala_syntax::ast::BinaryOp;
 
 use crate::tree::{FnId, Program};
 use crate::types::{Ty, TyKind};
@@ -299,30 +298,6 @@ fn with_similar(diagnostic: Diagnostic, span: Span, similar: Option<Name>) -> Di
             diagnostic.with_suggestion(span, name.as_str(), format!("a similar name exists: `{name}`"))
         }
         None => diagnostic,
-    }
-}
-
-/// The spelling of a binary operator.
-pub(crate) fn op_text(op: BinaryOp) -> &'static str {
-    match op {
-        BinaryOp::OrOr => "||",
-        BinaryOp::AndAnd => "&&",
-        BinaryOp::Eq => "==",
-        BinaryOp::Ne => "!=",
-        BinaryOp::Lt => "<",
-        BinaryOp::Le => "<=",
-        BinaryOp::Gt => ">",
-        BinaryOp::Ge => ">=",
-        BinaryOp::Or => "|",
-        BinaryOp::Xor => "^",
-        BinaryOp::And => "&",
-        BinaryOp::Shl => "<<",
-        BinaryOp::Shr => ">>",
-        BinaryOp::Add => "+",
-        BinaryOp::Sub => "-",
-        BinaryOp::Mul => "*",
-        BinaryOp::Div => "/",
-        BinaryOp::Rem => "%",
     }
 }
 

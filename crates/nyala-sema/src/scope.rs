@@ -46,6 +46,23 @@ pub(crate) enum Def {
     Error,
 }
 
+impl Def {
+    /// What it is called where something else is needed.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Def::Module(_) => "module",
+            Def::Struct(_) => "struct",
+            Def::Enum(_) => "enum",
+            Def::Option(..) => "option",
+            Def::Alias(_) => "type alias",
+            Def::Static(_) => "static",
+            Def::Fn(_) => "function",
+            Def::TyParam(_) => "type parameter",
+            Def::Local(_) | Def::Use(_) | Def::Error => "variable",
+        }
+    }
+}
+
 /// A name in a scope.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {

@@ -23,6 +23,7 @@ use std::fmt;
 
 use cranelift_entity::{PrimaryMap, entity_impl};
 use nyala_span::Name;
+pub use nyala_span::Prim;
 use rustc_hash::FxHashMap;
 
 use nyala_syntax::ast::PtrKind;
@@ -51,86 +52,6 @@ entity_impl!(TyParam, "T");
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TyVar(u32);
 entity_impl!(TyVar, "?");
-
-/// The primitive types.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-#[allow(missing_docs)]
-pub enum Prim {
-    Bool,
-    I8,
-    I16,
-    I32,
-    I64,
-    U8,
-    U16,
-    U32,
-    U64,
-    F16,
-    F32,
-    F64,
-}
-
-impl Prim {
-    /// All of them.
-    pub const ALL: [Prim; 12] = [
-        Prim::Bool,
-        Prim::I8,
-        Prim::I16,
-        Prim::I32,
-        Prim::I64,
-        Prim::U8,
-        Prim::U16,
-        Prim::U32,
-        Prim::U64,
-        Prim::F16,
-        Prim::F32,
-        Prim::F64,
-    ];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Prim::Bool => "bool",
-            Prim::I8 => "i8",
-            Prim::I16 => "i16",
-            Prim::I32 => "i32",
-            Prim::I64 => "i64",
-            Prim::U8 => "u8",
-            Prim::U16 => "u16",
-            Prim::U32 => "u32",
-            Prim::U64 => "u64",
-            Prim::F16 => "f16",
-            Prim::F32 => "f32",
-            Prim::F64 => "f64",
-        }
-    }
-
-    /// How many bits a value has.
-    pub fn bits(self) -> u32 {
-        match self {
-            Prim::Bool => 1,
-            Prim::I8 | Prim::U8 => 8,
-            Prim::I16 | Prim::U16 | Prim::F16 => 16,
-            Prim::I32 | Prim::U32 | Prim::F32 => 32,
-            Prim::I64 | Prim::U64 | Prim::F64 => 64,
-        }
-    }
-
-    /// `i8` to `u64`.
-    pub fn is_int(self) -> bool {
-        !self.is_float() && self != Prim::Bool
-    }
-
-    /// `f16`, `f32`, `f64`.
-    pub fn is_float(self) -> bool {
-        matches!(self, Prim::F16 | Prim::F32 | Prim::F64)
-    }
-
-    /// `i8` to `i64`.
-    pub fn is_signed(self) -> bool {
-        matches!(self, Prim::I8 | Prim::I16 | Prim::I32 | Prim::I64)
-    }
-}
 
 /// What a type is.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

@@ -3,6 +3,7 @@
 //! * [`span`]: positions and ranges, eight bytes each, valid across all files;
 //! * [`source`]: the source files of one compilation and line/column look-up;
 //! * [`name`]: interned identifiers;
+//! * [`prim`]: the primitive types;
 //! * [`diagnostic`]: what a stage reports to the user, as data.
 //!
 //! Nothing here touches the file system or prints: the driver reads files and
@@ -10,10 +11,12 @@
 
 pub mod diagnostic;
 pub mod name;
+pub mod prim;
 pub mod source;
 pub mod span;
 
 pub use diagnostic::{Code, Diagnostic, Label, Severity, Suggestion};
 pub use name::Name;
+pub use prim::Prim;
 pub use source::{FileId, LineCol, SourceFile, SourceMap, SourceTooLarge};
 pub use span::Span;

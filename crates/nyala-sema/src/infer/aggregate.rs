@@ -227,12 +227,7 @@ impl<'a> Checker<'a> {
                 "option without named fields"
             }
             Def::Error => return None,
-            Def::Module(_) => "module",
-            Def::Enum(_) => "enum",
-            Def::Static(_) => "static",
-            Def::Fn(_) => "function",
-            Def::TyParam(_) => "type parameter",
-            Def::Local(_) | Def::Use(_) => "variable",
+            other => other.noun(),
         };
         self.report(Error::NotAType { name, what, wanted: "a struct", span });
         None

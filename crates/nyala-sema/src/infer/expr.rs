@@ -116,14 +116,10 @@ impl<'a> Checker<'a> {
             Def::Option(of, option) => return self.option_expr(of, option, &given, span, hint),
             Def::Struct(id) => match self.struct_expr(id, &given, span) {
                 Some(expr) => return expr,
-                None => "struct",
+                None => def.noun(),
             },
             Def::Error => return self.error_expr(span),
-            Def::Module(_) => "module",
-            Def::Enum(_) => "enum",
-            Def::Alias(_) => "type alias",
-            Def::TyParam(_) => "type parameter",
-            Def::Use(_) => "import",
+            other => other.noun(),
         };
         self.report(Error::NotAValue { name, what, span });
         self.error_expr(span)

@@ -11,7 +11,6 @@ use nyala_span::{Name, Span};
 use nyala_syntax::ast::{self, LitKind};
 
 use crate::checker::Checker;
-use crate::convert::num_prim;
 use crate::errors::Error;
 use crate::tree::{Expr, ExprKind};
 use crate::types::{Prim, Ty, TyKind};
@@ -76,10 +75,8 @@ impl<'a> Checker<'a> {
                 return Some(self.fixed_literal(u64::from(*value), Prim::U8, span));
             }
             LitKind::Char(value) => (LitValue::Int(u64::from(*value)), VarKind::Num, Some(Prim::U8)),
-            LitKind::Int { value, suffix } => (LitValue::Int((*value)?), VarKind::Num, suffix.map(num_prim)),
-            LitKind::Float { digits, suffix } => {
-                (LitValue::Float(*digits), VarKind::Float, suffix.map(num_prim))
-            }
+            LitKind::Int { value, suffix } => (LitValue::Int((*value)?), VarKind::Num, *suffix),
+            LitKind::Float { digits, suffix } => (LitValue::Float(*digits), VarKind::Float, *suffix),
             LitKind::Str(_) | LitKind::Error => return None,
         };
         let ty = match suffix {

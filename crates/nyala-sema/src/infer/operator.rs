@@ -4,7 +4,7 @@ use nyala_span::Span;
 use nyala_syntax::ast::{self, BinaryOp, Dialect, PtrKind, UnaryOp};
 
 use crate::checker::Checker;
-use crate::errors::{Because, Error, Operand, Write, op_text};
+use crate::errors::{Because, Error, Operand, Write};
 use crate::tree::{ChainLink, Expr, ExprKind};
 use crate::types::{Prim, Ty, TyKind};
 
@@ -79,7 +79,7 @@ impl<'a> Checker<'a> {
         let operand = self.operand_type(head, is_first, (lhs, lhs_span), &mut rhs, link);
         let Some(operand) = operand else { return (rhs, self.program.types.error()) };
         let operands = operands_of(link.op);
-        self.require_operator(op_text(link.op), operands, operand, lhs_span, link.op_span);
+        self.require_operator(link.op.symbol(), operands, operand, lhs_span, link.op_span);
         let ty = if is_comparison(link.op) { self.comparison_type(operand) } else { operand };
         (rhs, ty)
     }
@@ -112,7 +112,7 @@ impl<'a> Checker<'a> {
         }
         let lhs = Operand { ty: self.shown(lhs), span: lhs_span, is_tight: is_first && is_tight(head) };
         let rhs = Operand { ty: self.shown(rhs.ty), span: rhs.span, is_tight: is_tight(rhs) };
-        self.report(Error::OperandTypes { op: op_text(link.op), op_span: link.op_span, lhs, rhs });
+        self.report(Error::OperandTypes { op: link.op.symbol(), op_span: link.op_span, lhs, rhs });
         None
     }
 
@@ -394,7 +394,7 @@ impl<'a> Checker<'a> {
         let place = self.infer_expr(place, None);
         self.check_writable(&place, Write::Assign);
         if let Some(op) = op {
-            self.require_operator(op_text(op), operands_of(op), place.ty, place.span, op_span);
+            self.require_operator(op.symbol(), operands_of(op), place.ty, place.span, op_span);
         }
         let ty = self.sized(place.ty, place.span);
         let value = self.check_expr(value, ty, Because::Place(place.span));

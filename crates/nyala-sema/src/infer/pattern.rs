@@ -145,7 +145,7 @@ impl<'a> Checker<'a> {
     fn literal_pat(&mut self, neg: bool, lit: &'a ast::Lit, ty: Ty, span: Span) -> Pat {
         let is_float = match &lit.kind {
             LitKind::Float { .. } => true,
-            LitKind::Int { suffix: Some(suffix), .. } => crate::convert::num_prim(*suffix).is_float(),
+            LitKind::Int { suffix: Some(suffix), .. } => suffix.is_float(),
             _ => false,
         };
         if is_float {
@@ -217,12 +217,7 @@ impl<'a> Checker<'a> {
                 }
             }
             Def::Error => return None,
-            Def::Module(_) => "module",
-            Def::Enum(_) => "enum",
-            Def::Static(_) => "static",
-            Def::Fn(_) => "function",
-            Def::TyParam(_) => "type parameter",
-            Def::Local(_) | Def::Use(_) => "variable",
+            other => other.noun(),
         };
         self.report(Error::NotAType { name, what, wanted: "an option or a struct", span: path.span });
         None

@@ -1,6 +1,6 @@
 //! The syntax tree of expressions, statements and blocks.
 
-use nyala_span::{Name, Span};
+use nyala_span::{Name, Prim, Span};
 
 use super::{Filter, Ident, Item, Length, Param, Pat, Path, Ret, StrLit, TypeExpr};
 
@@ -181,7 +181,7 @@ pub enum LitKind {
         /// Its value.
         value: Option<u64>,
         /// Its suffix, `i` and `u` resolved; a float suffix makes it a float: `2f`.
-        suffix: Option<NumSuffix>,
+        suffix: Option<Prim>,
     },
     /// A number with a point or an exponent. The digits are kept, because they
     /// are rounded once, to the final type.
@@ -189,7 +189,7 @@ pub enum LitKind {
         /// The digits without suffix and underscores, as Rust's float parser takes them.
         digits: Name,
         /// Its suffix.
-        suffix: Option<NumSuffix>,
+        suffix: Option<Prim>,
     },
     /// `'x'`
     Char(u8),
@@ -197,30 +197,6 @@ pub enum LitKind {
     Str(StrLit),
     /// A literal that is malformed (reported by the lexer).
     Error,
-}
-
-/// The type a numeric suffix names.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs)]
-pub enum NumSuffix {
-    I8,
-    I16,
-    I32,
-    I64,
-    U8,
-    U16,
-    U32,
-    U64,
-    F16,
-    F32,
-    F64,
-}
-
-impl NumSuffix {
-    /// Whether it names a floating-point type.
-    pub fn is_float(self) -> bool {
-        matches!(self, NumSuffix::F16 | NumSuffix::F32 | NumSuffix::F64)
-    }
 }
 
 /// `x: e` or `x = e` in a struct literal.
@@ -401,6 +377,32 @@ pub enum BinaryOp {
     Mul,
     Div,
     Rem,
+}
+
+impl BinaryOp {
+    /// How it is written.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            BinaryOp::OrOr => "||",
+            BinaryOp::AndAnd => "&&",
+            BinaryOp::Eq => "==",
+            BinaryOp::Ne => "!=",
+            BinaryOp::Lt => "<",
+            BinaryOp::Le => "<=",
+            BinaryOp::Gt => ">",
+            BinaryOp::Ge => ">=",
+            BinaryOp::Or => "|",
+            BinaryOp::Xor => "^",
+            BinaryOp::And => "&",
+            BinaryOp::Shl => "<<",
+            BinaryOp::Shr => ">>",
+            BinaryOp::Add => "+",
+            BinaryOp::Sub => "-",
+            BinaryOp::Mul => "*",
+            BinaryOp::Div => "/",
+            BinaryOp::Rem => "%",
+        }
+    }
 }
 
 /// How a call is forced.

@@ -2,10 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use nyala_span::Name;
+use nyala_span::{Name, Prim};
 
 use super::{Lexer, MAX_WORD, is_word};
-use crate::ast::{LitKind, NumSuffix, StrLit};
+use crate::ast::{LitKind, StrLit};
 use crate::errors::SyntaxError;
 use crate::token::TokenKind;
 
@@ -94,10 +94,10 @@ impl Lexer<'_> {
             self.error(SyntaxError::WordTooLong { at: self.span(from, self.pos) });
             return LitKind::Error;
         }
-        let is_allowed = |suffix: NumSuffix| !is_float || suffix.is_float();
+        let is_allowed = |suffix: Prim| !is_float || suffix.is_float();
         let Some(suffix) = self.suffix(digits_end, is_allowed) else { return LitKind::Error };
         let digits = self.text[from..digits_end].replace('_', "");
-        let is_float_suffix = suffix.is_some_and(NumSuffix::is_float);
+        let is_float_suffix = suffix.is_some_and(Prim::is_float);
         match parse_int(&digits, 10).filter(|_| !is_float) {
             Some(value) => LitKind::Int { value: Some(value), suffix },
             None if is_float || is_float_suffix => LitKind::Float { digits: Name::new(&digits), suffix },
@@ -118,7 +118,7 @@ impl Lexer<'_> {
     }
 
     /// The suffix from `from` to here. `None` if there is one, but no good one.
-    fn suffix(&mut self, from: usize, is_allowed: impl Fn(NumSuffix) -> bool) -> Option<Option<NumSuffix>> {
+    fn suffix(&mut self, from: usize, is_allowed: impl Fn(Prim) -> bool) -> Option<Option<Prim>> {
         let text = &self.text[from..self.pos];
         if text.is_empty() {
             return Some(None);
@@ -285,19 +285,12 @@ fn parse_int(digits: &str, base: u32) -> Option<u64> {
     Some(value)
 }
 
-fn num_suffix(text: &str) -> Option<NumSuffix> {
-    Some(match text {
-        "i8" => NumSuffix::I8,
-        "i16" => NumSuffix::I16,
-        "i" | "i32" => NumSuffix::I32,
-        "i64" => NumSuffix::I64,
-        "u8" => NumSuffix::U8,
-        "u16" => NumSuffix::U16,
-        "u" | "u32" => NumSuffix::U32,
-        "u64" => NumSuffix::U64,
-        "h" | "f16" => NumSuffix::F16,
-        "f" | "f32" => NumSuffix::F32,
-        "f64" => NumSuffix::F64,
-        _ => return None,
-    })
+fn num_suffix(text: &str) -> Option<Prim> {
+    match text {
+        "i" => Some(Prim::I32),
+        "u" => Some(Prim::U32),
+        "h" => Some(Prim::F16),
+        "f" => Some(Prim::F32),
+        _ => Prim::ALL.into_iter().find(|prim| *prim != Prim::Bool && prim.name() == text),
+    }
 }

@@ -81,7 +81,7 @@ impl Printer<'_> {
         self.doc.indent();
         for link in rest {
             self.line(Line::Space);
-            self.keyword(binary_text(link.op));
+            self.keyword(link.op.symbol());
             self.operand(&link.rhs);
         }
         self.doc.dedent();
@@ -582,30 +582,6 @@ fn unary_text(op: UnaryOp) -> &'static str {
         UnaryOp::PreDec | UnaryOp::PostDec => "--",
         UnaryOp::Known => "?",
         UnaryOp::Hide => "$",
-    }
-}
-
-/// How a binary operator is written.
-pub(crate) fn binary_text(op: BinaryOp) -> &'static str {
-    match op {
-        BinaryOp::OrOr => "||",
-        BinaryOp::AndAnd => "&&",
-        BinaryOp::Eq => "==",
-        BinaryOp::Ne => "!=",
-        BinaryOp::Lt => "<",
-        BinaryOp::Le => "<=",
-        BinaryOp::Gt => ">",
-        BinaryOp::Ge => ">=",
-        BinaryOp::Or => "|",
-        BinaryOp::Xor => "^",
-        BinaryOp::And => "&",
-        BinaryOp::Shl => "<<",
-        BinaryOp::Shr => ">>",
-        BinaryOp::Add => "+",
-        BinaryOp::Sub => "-",
-        BinaryOp::Mul => "*",
-        BinaryOp::Div => "/",
-        BinaryOp::Rem => "%",
     }
 }
 
