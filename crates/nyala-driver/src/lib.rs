@@ -22,6 +22,7 @@ pub mod render;
 pub mod session;
 pub mod timings;
 
+pub use nyala_interface as interface;
 pub use nyala_syntax::ast::Dialect;
 
 pub use edition::{Edition, Prelude};

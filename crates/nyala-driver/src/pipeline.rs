@@ -3,6 +3,7 @@
 //! Each function takes a program as far as its name says. It reports to the
 //! session, and returns nothing if the program has errors.
 
+use nyala_interface::Interface;
 use nyala_interp::Io;
 use nyala_ir::World;
 use nyala_opt::partial_eval::Explanation;
@@ -57,8 +58,13 @@ pub fn check(session: &mut Session) -> Option<Program> {
 /// Turns the program into its graph, as it comes from the source.
 pub fn emit(session: &mut Session) -> Option<World> {
     let program = check(session)?;
+    lower(session, &program)
+}
+
+/// Turns a checked program into its graph.
+fn lower(session: &mut Session, program: &Program) -> Option<World> {
     session.timings.enter("lower");
-    match nyala_lower::lower(&program, &session.options.lower) {
+    match nyala_lower::lower(program, &session.options.lower) {
         Ok(world) => Some(world),
         Err(errors) => {
             session.diagnostics.extend(errors);
@@ -93,7 +99,22 @@ pub fn control_flow_form(session: &mut Session, mut world: World) -> World {
 
 /// Takes the program to what back ends accept.
 pub fn prepare(session: &mut Session) -> Option<World> {
-    let world = emit(session)?;
+    let program = check(session)?;
+    prepare_checked(session, &program)
+}
+
+/// Takes the program to what back ends accept, and tells what the outside sees of it.
+pub fn prepare_with_interface(session: &mut Session) -> Option<(World, Interface)> {
+    let program = check(session)?;
+    let world = prepare_checked(session, &program)?;
+    session.timings.enter("interface");
+    let sources = &session.sources;
+    let is_own = |span| sources.file_of(span).is_some_and(|file| !session.is_prelude(file));
+    Some((world, nyala_interface::collect(&program, is_own)))
+}
+
+fn prepare_checked(session: &mut Session, program: &Program) -> Option<World> {
+    let world = lower(session, program)?;
     let world = evaluate(session, &world);
     (!session.has_errors()).then(|| control_flow_form(session, world))
 }

@@ -3,11 +3,13 @@
 //! All that is asked for is made first and written afterwards, so a program with errors
 //! leaves no file behind.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
+use nyala_driver::interface::{self, Interface};
 use nyala_driver::native::{self, Output};
 use nyala_driver::{Session, pipeline};
 use nyala_ir::World;
@@ -50,6 +52,8 @@ enum Emit {
     Llvm,
     /// The graph that native code is made from, as text
     Ir,
+    /// A C header with the exported functions and their types
+    Header,
 }
 
 impl Emit {
@@ -61,6 +65,7 @@ impl Emit {
             Emit::Asm => "s",
             Emit::Llvm => "ll",
             Emit::Ir => "ir",
+            Emit::Header => "h",
         }
     }
 }
@@ -81,15 +86,18 @@ pub fn run(args: BuildArgs) -> anyhow::Result<ExitCode> {
 impl BuildArgs {
     /// The contents of all files, unless there are errors.
     fn contents(&self, session: &mut Session) -> Option<Vec<Vec<u8>>> {
-        let world = pipeline::prepare(session)?;
-        self.emit.iter().map(|&emit| self.emitted(session, &world, emit)).collect()
+        let (world, interface) = pipeline::prepare_with_interface(session)?;
+        self.emit.iter().map(|&emit| self.emitted(session, &world, &interface, emit)).collect()
     }
 
-    fn emitted(&self, session: &mut Session, world: &World, emit: Emit) -> Option<Vec<u8>> {
+    fn emitted(&self, session: &mut Session, world: &World, seen: &Interface, emit: Emit) -> Option<Vec<u8>> {
         let options = self.native.options(self.target.clone());
         let kind = match emit {
             Emit::Exe => return native::executable(session, world.clone(), &options),
             Emit::Ir => return Some(nyala_ir::text::print(world).into_bytes()),
+            Emit::Header => {
+                return Some(interface::c::header(seen, &self.name()).into_bytes());
+            }
             Emit::Obj => Output::Object,
             Emit::Asm => Output::Assembly,
             Emit::Llvm => Output::Llvm,
@@ -104,6 +112,12 @@ impl BuildArgs {
             Some(path) => path.with_extension(emit.extension()),
             None => Path::new(self.stem()).with_extension(emit.extension()),
         }
+    }
+
+    /// What the program is called: as its output, if that has a name.
+    fn name(&self) -> Cow<'_, str> {
+        let output = self.output.as_deref().filter(|path| !is_standard_output(path));
+        output.and_then(Path::file_stem).unwrap_or(self.stem().as_os_str()).to_string_lossy()
     }
 
     /// The name of the last source file, without folder and extension.

@@ -1,0 +1,105 @@
+//! A C program calls the functions of an Impala program, by its generated header, and is called
+//! back; both are linked as a user would.
+
+mod support;
+
+use std::process::Command;
+
+use support::{Folder, nyala, run_command};
+
+const PROGRAM: &str = r#"
+struct Particle { at: (f32, f32), mass: f64, alive: bool }
+enum Shape { Point, Circle(f32), Box(f32, f32) }
+extern "C" {
+    fn on_particle(i32, &Particle) -> bool;
+    fn make_shape(i32) -> Shape;
+}
+
+extern fn total_mass(n: i32, particles: &[Particle]) -> f64 {
+    let mut mass = 0.0;
+    for i in range(0, n) {
+        if on_particle(i, &particles(i)) { mass += particles(i).mass }
+    }
+    mass
+}
+extern fn area(shape: Shape) -> f32 {
+    match shape { Shape::Point => 0f, Shape::Circle(r) => 3f * r * r, Shape::Box(a, b) => a * b }
+}
+extern fn area_of(i: i32) -> f32 { area(make_shape(i)) }
+extern fn divide(a: i32, b: i32) -> (i32, i32) { (a / b, a % b) }
+extern fn moved(p: Particle, x: f32) -> Particle {
+    Particle { at: (p.at(0) + x, p.at(1)), mass: p.mass, alive: !p.alive }
+}
+extern fn rotate(a: [i32 * 3]) -> [i32 * 3] { [a(1), a(2), a(0)] }
+extern fn double(x: f64) -> f64 { x + x }
+"#;
+
+const HOST: &str = r#"
+#include "particles.h"
+#include <assert.h>
+#include <stddef.h>
+
+static int seen = 0;
+
+bool on_particle(int32_t i, Particle const* particle) {
+    seen += i;
+    return particle->alive;
+}
+
+Shape make_shape(int32_t i) {
+    Shape shape;
+    shape.tag = i == 0 ? Shape_Circle : Shape_Box;
+    if (i == 0) shape.data.Circle = 2.0f;
+    else { shape.data.Box.e0 = 4.0f; shape.data.Box.e1 = 5.0f; }
+    return shape;
+}
+
+int main(void) {
+    Particle particles[3] = {{{1, 2}, 10, true}, {{3, 4}, 20, false}, {{5, 6}, 30, true}};
+    assert(total_mass(3, particles) == 40.0);
+    assert(seen == 3);
+    Shape point;
+    point.tag = Shape_Point;
+    assert(area(point) == 0.0f);
+    assert(area_of(0) == 12.0f && area_of(1) == 20.0f);
+    tuple_i32_i32 quotient = divide(17, 5);
+    assert(quotient.e0 == 3 && quotient.e1 == 2);
+    struct Particle away = moved(particles[0], 1.5f);
+    assert(away.at.e0 == 2.5f && away.at.e1 == 2.0f && away.mass == 10 && !away.alive);
+    array_i32_3 turned = rotate((array_i32_3){{1, 2, 3}});
+    assert(turned.e[0] == 2 && turned.e[1] == 3 && turned.e[2] == 1);
+    assert(double_(1.25) == 2.5);
+    return 0;
+}
+"#;
+
+#[test]
+fn a_c_program_calls_and_is_called_back() {
+    let folder = Folder::new("c-host");
+    let source = folder.file("particles.impala", PROGRAM);
+    folder.file("host.c", HOST);
+    for level in ["-O0", "-O3"] {
+        let args = ["build", level, "--emit", "obj,header", &source];
+        let built = run_command(nyala().args(args).current_dir(&folder.0), "");
+        assert_eq!(built, (Some(0), String::new(), String::new()));
+        let mut cc = Command::new("cc");
+        cc.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-o", "host", "host.c", "particles.o"]);
+        let compiled = run_command(cc.current_dir(&folder.0), "");
+        assert_eq!(compiled, (Some(0), String::new(), String::new()));
+        let ran = run_command(&mut Command::new(folder.path("host")), "");
+        assert_eq!(ran, (Some(0), String::new(), String::new()));
+    }
+}
+
+#[test]
+fn the_header_is_cpp_too() {
+    let folder = Folder::new("cpp-header");
+    let source = folder.file("particles.impala", PROGRAM);
+    let header = folder.path("particles.h");
+    let built = run_command(nyala().args(["build", "--emit", "header", "-o", &header, &source]), "");
+    assert_eq!(built, (Some(0), String::new(), String::new()));
+    match Command::new("c++").args(["-fsyntax-only", "-x", "c++", &header]).output() {
+        Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr)),
+        Err(error) => eprintln!("SKIPPED: there is no C++ compiler ({error})"),
+    }
+}
