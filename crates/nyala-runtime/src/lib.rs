@@ -18,7 +18,6 @@ pub mod lanes;
 pub mod memory;
 pub mod misc;
 pub mod print;
-mod random;
 
 use std::ffi::c_void;
 

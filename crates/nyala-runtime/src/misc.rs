@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use crate::random::MersenneTwister;
+use nyala_random::MersenneTwister;
 
 thread_local! {
     static RANDOM: RefCell<MersenneTwister> =

@@ -7,10 +7,10 @@
 mod format;
 mod libc;
 mod math;
-mod random;
 mod runtime;
 
 use nyala_ir::{Cont, Prim};
+use nyala_random::MersenneTwister;
 use nyala_span::Span;
 use rustc_hash::FxHashMap;
 use smallvec::smallvec;
@@ -19,7 +19,6 @@ pub(crate) use math::{Numeric, numeric};
 
 use crate::Io;
 use crate::errors::{Checked, ErrorKind};
-use crate::host::random::MersenneTwister;
 use crate::machine::Results;
 use crate::memory::Memory;
 use crate::value::Value;

@@ -2,8 +2,8 @@
 
 use nyala_ir::Prim;
 use nyala_ir::eval::float_value;
+use nyala_random::MersenneTwister;
 
-use super::random::MersenneTwister;
 use super::{Call, HostFn, Reply, bits, format, int, nothing};
 use crate::errors::{Checked, MemoryKind};
 use crate::memory::HEAP_ALIGN;

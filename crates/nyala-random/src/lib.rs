@@ -1,18 +1,23 @@
-//! The Mersenne Twister with 32 bits, as C++ has it: what the runtime promises.
+//! The Mersenne Twister with 32 bits, as C++ has it: what programs are promised.
+//!
+//! Compiled programs get it from the runtime and interpreted ones from the interpreter;
+//! both see the same numbers.
 
 const N: usize = 624;
 const M: usize = 397;
 
 /// A generator of 32-bit numbers.
-pub(crate) struct MersenneTwister {
+pub struct MersenneTwister {
     state: [u32; N],
     at: usize,
 }
 
 impl MersenneTwister {
-    pub(crate) const DEFAULT_SEED: u32 = 5489;
+    /// The seed of a program that sets none.
+    pub const DEFAULT_SEED: u32 = 5489;
 
-    pub(crate) fn new(seed: u32) -> MersenneTwister {
+    /// The generator with this seed.
+    pub fn new(seed: u32) -> MersenneTwister {
         let mut state = [seed; N];
         for i in 1..N {
             let last = state[i - 1];
@@ -21,7 +26,8 @@ impl MersenneTwister {
         MersenneTwister { state, at: N }
     }
 
-    pub(crate) fn next_u32(&mut self) -> u32 {
+    /// Uniform over all numbers.
+    pub fn next_u32(&mut self) -> u32 {
         if self.at == N {
             self.twist();
         }
@@ -43,7 +49,7 @@ impl MersenneTwister {
     }
 
     /// Uniform in `[0, 1)`.
-    pub(crate) fn next_f32(&mut self) -> f32 {
+    pub fn next_f32(&mut self) -> f32 {
         let value = self.next_u32() as f32 / 4_294_967_296.0;
         value.min(1.0 - f32::EPSILON / 2.0)
     }
