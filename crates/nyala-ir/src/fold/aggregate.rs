@@ -213,6 +213,12 @@ pub(crate) fn variant_tag(world: &mut World, value: Def) -> Option<Def> {
     match world.node(value) {
         // tag(variant[o](p)) = o
         Node::Variant { option, .. } => Some(world.lit_u32(option)),
+        // tag(select(c, a, b)) = select(c, tag(a), tag(b)), if those are known
+        Node::Select { cond, then, other } => {
+            let ((then, _), (other, _)) = (as_variant(world, then)?, as_variant(world, other)?);
+            let (then, other) = (world.lit_u32(then), world.lit_u32(other));
+            Some(world.select(cond, then, other))
+        }
         // An enum with one option has no other.
         _ => match *world.types.kind(world.ty(value)) {
             TyKind::Enum(id) if world.types.enums[id].options.len() == 1 => Some(world.lit_u32(0)),
@@ -222,10 +228,23 @@ pub(crate) fn variant_tag(world: &mut World, value: Def) -> Option<Def> {
 }
 
 /// What the payload of `value`, known to be `option`, simplifies to.
-pub(crate) fn variant_payload(world: &World, option: u32, value: Def) -> Option<Def> {
+pub(crate) fn variant_payload(world: &mut World, option: u32, value: Def) -> Option<Def> {
     match world.node(value) {
         // payload[o](variant[o](p)) = p; another option would fail when run
         Node::Variant { option: actual, payload } if actual == option => Some(payload),
+        // payload[o](select(c, variant[o](p), variant[o](q))) = select(c, p, q)
+        Node::Select { cond, then, other } => match (as_variant(world, then)?, as_variant(world, other)?) {
+            ((a, then), (b, other)) if a == option && b == option => Some(world.select(cond, then, other)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The option and the payload of a value that is written out.
+fn as_variant(world: &World, value: Def) -> Option<(u32, Def)> {
+    match world.node(value) {
+        Node::Variant { option, payload } => Some((option, payload)),
         _ => None,
     }
 }

@@ -163,6 +163,14 @@ pub(crate) fn select(world: &mut World, cond: Def, then: Def, other: Def) -> Opt
         Some(_) => return Some(then),
         None => {}
     }
+    // A choice for each lane, if all are known.
+    if let (Some(choices), Some(a), Some(b)) = (lanes(world, cond), lanes(world, then), lanes(world, other)) {
+        let chosen: Vec<u64> =
+            choices.iter().zip(a.iter().zip(&b)).map(|(&c, (&a, &b))| if c != 0 { a } else { b }).collect();
+        let ty = world.ty(then);
+        let prim = world.types.lane_prim(ty)?;
+        return Some(make_lanes(world, ty, prim, &chosen));
+    }
     // select(c, a, a) = a
     if then == other {
         return Some(then);

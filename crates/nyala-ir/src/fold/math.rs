@@ -1,9 +1,9 @@
 //! Rules of mathematical functions.
 
-use super::{constant, make_constant};
+use super::{constant, lanes, make_constant, make_lanes};
 use crate::eval;
 use crate::node::{Def, MathOp, Node};
-use crate::types::Ty;
+use crate::types::{Prim, Ty};
 use crate::world::World;
 
 /// What `op(args)` simplifies to, as a value of type `ty`.
@@ -13,6 +13,9 @@ pub(crate) fn math(world: &mut World, op: MathOp, args: &[Def], ty: Ty) -> Optio
     if let Some(constants) = constants {
         let bits = eval::math(op, prim, &constants).ok()?;
         return make_constant(world, ty, bits);
+    }
+    if let Some(folded) = fold_lanes(world, op, prim, args, ty) {
+        return Some(folded);
     }
     match (op, args) {
         // fmin(x, x) = x,  fmax(x, x) = x
@@ -36,4 +39,16 @@ pub(crate) fn math(world: &mut World, op: MathOp, args: &[Def], ty: Ty) -> Optio
         }
         _ => None,
     }
+}
+
+/// Lane by lane, if all are known.
+fn fold_lanes(world: &mut World, op: MathOp, prim: Prim, args: &[Def], ty: Ty) -> Option<Def> {
+    let lanes: Vec<Vec<u64>> = args.iter().map(|&arg| lanes(world, arg)).collect::<Option<_>>()?;
+    let eval = |lane: usize| {
+        let args: Vec<u64> = lanes.iter().map(|lanes| lanes[lane]).collect();
+        eval::math(op, prim, &args).ok()
+    };
+    let results: Vec<u64> = (0..lanes[0].len()).map(eval).collect::<Option<_>>()?;
+    let result = world.types.lane_prim(ty)?;
+    Some(make_lanes(world, ty, result, &results))
 }

@@ -47,6 +47,22 @@ pub(crate) fn store(world: &mut World, mem: Def, ptr: Def, value: Def) -> Option
     }
 }
 
+/// lea(p as &[T], i) = lea(p, i) for a `p` of type `&[T * n]`. A literal `i` must be
+/// inside, so that what lies outside is not blamed on a place that cannot be.
+pub(crate) fn lea(world: &mut World, ptr: Def, index: Def) -> Option<Def> {
+    let (Node::Cast(array) | Node::Bitcast(array)) = world.node(ptr) else { return None };
+    let ((to, to_space), (from, from_space)) =
+        (world.types.as_ptr(world.ty(ptr))?, world.types.as_ptr(world.ty(array))?);
+    let is_known = match (world.types.kind(to), world.types.kind(from)) {
+        (TyKind::Slice(a), TyKind::Array { elem, len }) => {
+            let is_inside = |at: i64| u64::try_from(at).is_ok_and(|at| at < *len);
+            a == elem && world.as_int(index).is_none_or(is_inside)
+        }
+        _ => false,
+    };
+    (is_known && to_space == from_space).then(|| world.lea(array, index))
+}
+
 /// Whether two pointers certainly point to different places: into different
 /// variables, or to different parts of one.
 fn are_distinct(world: &World, a: Def, b: Def) -> bool {

@@ -257,6 +257,12 @@ fn aggregates() {
     check("payload[B](variant[E.B](x))", "x");
     check_stays("payload[A](variant[E.B](x))");
     check_stays("tag(e)");
+    check("tag(select(b, variant[E.B](x), variant[E.A](())))", "select(b, 1u32, 0)");
+    check("tag(select(b, variant[E.B](x), variant[E.B](y)))", "1u32");
+    check_stays("tag(select(b, e, variant[E.B](y)))");
+    check("payload[B](select(b, variant[E.B](x), variant[E.B](y)))", "select(b, x, y)");
+    check_stays("payload[B](select(b, variant[E.B](x), variant[E.A](())))");
+    check("tag(variant[One.It](x))", "0u32");
 }
 
 #[test]
@@ -271,6 +277,10 @@ fn simd_constants() {
     check("xor(xor(vb, simd[true, true, true, true]), simd[true, true, true, true])", "vb");
     check("cast[simd[f32 * 2]](simd[1, 2])", "simd[1.0f32, 2.0]");
     check("select(vb, va, va)", "va");
+    check("select(simd[true, false], simd[1, 2], simd[3, 4])", "simd[1, 4]");
+    check("sqrt(simd[4.0, 9.0])", "simd[2.0, 3.0]");
+    check("fmax(simd[1.0, 5.0], simd[2.0, 2.0])", "simd[2.0, 5.0]");
+    check("is_nan(simd[f32(0x7fc00000), 1.0f32])", "simd[true, false]");
 }
 
 #[test]
@@ -327,6 +337,10 @@ fn loads_see_constants_and_earlier_stores() {
         "load(store(store(mem, lea(bitcast[&P](p), 0), x), lea(bitcast[&P](p), 1), y), lea(bitcast[&P](p), 0)).1",
         "x",
     );
+    check("lea(bitcast[&[i32]](table), n)", "lea(table, n)");
+    check("lea(bitcast[&[i32]](table), 2)", "lea(table, 2)");
+    check_stays("lea(bitcast[&[i32]](table), 3)");
+    check_stays("lea(bitcast[&[u32]](table), n)");
     check("store(store(mem, p, x), p, y)", "store(mem, p, y)");
     check_stays("store(store(mem, p, x), q, y)");
 }

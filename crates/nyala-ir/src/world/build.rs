@@ -263,6 +263,9 @@ impl World {
 
     /// The address of part `index` of what `ptr` points to, simplified.
     pub fn lea(&mut self, ptr: Def, index: Def) -> Def {
+        if let Some(folded) = self.when_folding(|world| fold::memory::lea(world, ptr, index)) {
+            return folded;
+        }
         let (pointee, space) = self.types.as_ptr(self.ty(ptr)).expect("lea on a pointer");
         let part = self.part_ty(pointee, index);
         let ty = self.types.ptr(part, space);

@@ -1,43 +1,63 @@
 //! Folding agrees with evaluation: on all values of 8 bits, and on random
-//! expressions of every type.
+//! expressions of every type, of simd types too, and with aggregates in them.
 
 use crate::eval::{self, EvalError};
 use crate::node::{ArithFlags, ArithOp, CmpOp, Def, MathOp, Node};
-use crate::types::{Prim, TyKind};
+use crate::types::{Prim, Ty};
 use crate::world::World;
 
 /// An expression, apart from any world.
 #[derive(Clone, Debug)]
 enum Expr {
     Param(usize),
-    Lit(u64),
+    /// A literal; in simd expressions, in each of two lanes.
+    Lit([u64; 2]),
     Arith(ArithOp, ArithFlags, Box<Expr>, Box<Expr>),
     Select(Box<Expr>, Box<Expr>, Box<Expr>),
     /// A comparison of two expressions of the first type.
     Cmp(CmpOp, Prim, Box<Expr>, Box<Expr>),
     /// A cast from the first type.
     Cast(Prim, Box<Expr>),
-    Fmin(Box<Expr>, Box<Expr>),
+    /// The bits of an expression of the first type, which has as many.
+    Bitcast(Prim, Box<Expr>),
+    /// A function on expressions of the first type.
+    Math(MathOp, Prim, Vec<Expr>),
 }
 
 /// Types of the three parameters: the type under test, again, and `bool`.
 struct Bench {
     world: World,
     params: Vec<Def>,
+    /// All types are simd types with two lanes.
+    is_simd: bool,
 }
 
 impl Bench {
     fn new(params: &[Prim]) -> Bench {
-        let mut world = World::new();
-        let tys: Vec<_> = params.iter().map(|&prim| world.types.prim(prim)).collect();
-        let cont = world.new_cont("f", &tys);
-        Bench { params: world.cont(cont).params.clone(), world }
+        Bench::with_types(params, false)
+    }
+
+    fn with_types(params: &[Prim], is_simd: bool) -> Bench {
+        let mut bench = Bench { world: World::new(), params: vec![], is_simd };
+        let tys: Vec<_> = params.iter().map(|&prim| bench.ty(prim)).collect();
+        let cont = bench.world.new_cont("f", &tys);
+        bench.params = bench.world.cont(cont).params.clone();
+        bench
+    }
+
+    fn ty(&mut self, prim: Prim) -> Ty {
+        let elem = self.world.types.prim(prim);
+        if self.is_simd { self.world.types.simd(elem, 2) } else { elem }
     }
 
     fn build(&mut self, prim: Prim, expr: &Expr) -> Def {
         match expr {
             Expr::Param(i) => self.params[*i],
-            Expr::Lit(bits) => self.world.lit(prim, *bits),
+            Expr::Lit(bits) if self.is_simd => {
+                let (ty, lanes) = (self.ty(prim), bits.map(|bits| self.world.lit(prim, bits)));
+                self.world.aggregate(ty, &lanes)
+            }
+            Expr::Lit(bits) => self.world.lit(prim, bits[0]),
             Expr::Arith(op, flags, a, b) => {
                 let (a, b) = (self.build(prim, a), self.build(prim, b));
                 self.world.arith(*op, *flags, a, b)
@@ -51,42 +71,45 @@ impl Bench {
                 self.world.cmp(*op, a, b)
             }
             Expr::Cast(from, a) => {
-                let a = self.build(*from, a);
-                let ty = self.world.types.prim(prim);
+                let (a, ty) = (self.build(*from, a), self.ty(prim));
                 self.world.cast(ty, a)
             }
-            Expr::Fmin(a, b) => {
-                let (a, b) = (self.build(prim, a), self.build(prim, b));
-                self.world.math(MathOp::Fmin, ArithFlags::STRICT, &[a, b])
+            Expr::Bitcast(from, a) => {
+                let (a, ty) = (self.build(*from, a), self.ty(prim));
+                self.world.bitcast(ty, a)
+            }
+            Expr::Math(op, operand, args) => {
+                let args: Vec<Def> = args.iter().map(|arg| self.build(*operand, arg)).collect();
+                self.world.math(*op, ArithFlags::STRICT, &args)
             }
         }
     }
 
-    /// The value of a folded node.
-    fn value(&self, def: Def, inputs: &[u64]) -> Result<u64, EvalError> {
-        let prim = |def| match self.world.types.kind(self.world.ty(def)) {
-            TyKind::Prim(prim) => *prim,
-            other => panic!("{other:?} is no number"),
-        };
-        match self.world.node(def) {
+    /// The value of a folded node, in a lane if it has several.
+    fn value(&self, def: Def, inputs: &[u64], lane: usize) -> Result<u64, EvalError> {
+        let world = &self.world;
+        let prim = |def| world.types.lane_prim(world.ty(def)).expect("all are numbers");
+        let value = |def| self.value(def, inputs, lane);
+        match world.node(def) {
             Node::Lit(bits) => Ok(bits),
             Node::Param { index, .. } => Ok(inputs[index as usize]),
+            Node::Aggregate(lanes) => value(world.list(lanes)[lane]),
             Node::Arith { op, flags, lhs, rhs } => {
-                eval::arith(op, flags, prim(lhs), self.value(lhs, inputs)?, self.value(rhs, inputs)?)
+                eval::arith(op, flags, prim(lhs), value(lhs)?, value(rhs)?)
             }
             Node::Cmp { op, lhs, rhs } => {
-                let (a, b) = (self.value(lhs, inputs)?, self.value(rhs, inputs)?);
+                let (a, b) = (value(lhs)?, value(rhs)?);
                 Ok(u64::from(eval::cmp(op, prim(lhs), a, b)))
             }
             Node::Select { cond, then, other } => {
-                let (then, other) = (self.value(then, inputs)?, self.value(other, inputs)?);
-                Ok(if self.value(cond, inputs)? != 0 { then } else { other })
+                let (then, other) = (value(then)?, value(other)?);
+                Ok(if value(cond)? != 0 { then } else { other })
             }
-            Node::Cast(value) => eval::cast(prim(value), prim(def), self.value(value, inputs)?),
+            Node::Cast(from) => eval::cast(prim(from), prim(def), value(from)?),
+            Node::Bitcast(from) => eval::bitcast(prim(from), prim(def), value(from)?),
             Node::Math { op, args, .. } => {
-                let list = self.world.list(args);
-                let args: Vec<u64> =
-                    list.iter().map(|&arg| self.value(arg, inputs)).collect::<Result<_, _>>()?;
+                let list = world.list(args);
+                let args: Vec<u64> = list.iter().map(|&arg| value(arg)).collect::<Result<_, _>>()?;
                 eval::math(op, prim(list[0]), &args)
             }
             node => panic!("no expression folds to {node:?}"),
@@ -94,27 +117,32 @@ impl Bench {
     }
 }
 
-/// The value of an expression as it is written.
-fn evaluate(prim: Prim, expr: &Expr, inputs: &[u64]) -> Result<u64, EvalError> {
+/// The value of an expression as it is written, in a lane if it has several.
+fn evaluate(prim: Prim, expr: &Expr, inputs: &[u64], lane: usize) -> Result<u64, EvalError> {
+    let value = |prim: Prim, expr: &Expr| evaluate(prim, expr, inputs, lane);
     match expr {
         Expr::Param(i) => Ok(inputs[*i]),
-        Expr::Lit(bits) => Ok(prim.canonical(*bits)),
-        Expr::Arith(op, flags, a, b) => {
-            eval::arith(*op, *flags, prim, evaluate(prim, a, inputs)?, evaluate(prim, b, inputs)?)
-        }
+        Expr::Lit(bits) => Ok(prim.canonical(bits[lane])),
+        Expr::Arith(op, flags, a, b) => eval::arith(*op, *flags, prim, value(prim, a)?, value(prim, b)?),
         Expr::Select(cond, a, b) => {
-            let (a, b) = (evaluate(prim, a, inputs)?, evaluate(prim, b, inputs)?);
-            Ok(if evaluate(Prim::Bool, cond, inputs)? != 0 { a } else { b })
+            let (a, b) = (value(prim, a)?, value(prim, b)?);
+            Ok(if value(Prim::Bool, cond)? != 0 { a } else { b })
         }
         Expr::Cmp(op, operand, a, b) => {
-            let (a, b) = (evaluate(*operand, a, inputs)?, evaluate(*operand, b, inputs)?);
+            let (a, b) = (value(*operand, a)?, value(*operand, b)?);
             Ok(u64::from(eval::cmp(*op, *operand, a, b)))
         }
-        Expr::Cast(from, a) => eval::cast(*from, prim, evaluate(*from, a, inputs)?),
-        Expr::Fmin(a, b) => {
-            eval::math(MathOp::Fmin, prim, &[evaluate(prim, a, inputs)?, evaluate(prim, b, inputs)?])
+        Expr::Cast(from, a) => eval::cast(*from, prim, value(*from, a)?),
+        Expr::Bitcast(from, a) => eval::bitcast(*from, prim, value(*from, a)?),
+        Expr::Math(op, operand, args) => {
+            let args: Vec<u64> = args.iter().map(|arg| value(*operand, arg)).collect::<Result<_, _>>()?;
+            eval::math(*op, *operand, &args)
         }
     }
+}
+
+fn lit(bits: u64) -> Expr {
+    Expr::Lit([bits; 2])
 }
 
 fn arith(op: ArithOp, flags: ArithFlags, a: Expr, b: Expr) -> Expr {
@@ -132,7 +160,7 @@ fn check(bench: &mut Bench, prim: Prim, expr: &Expr, inputs: impl Iterator<Item 
     let def = bench.build(prim, expr);
     let is_lit = bench.world.as_lit(def).is_some();
     for input in inputs {
-        let (expected, folded) = (evaluate(prim, expr, &input), bench.value(def, &input));
+        let (expected, folded) = (evaluate(prim, expr, &input, 0), bench.value(def, &input, 0));
         let same = match (expected, folded) {
             (Ok(a), Ok(b)) => a == b || (is_nan(prim, a) && is_nan(prim, b)),
             (Ok(_), Err(_)) => false,
@@ -158,17 +186,17 @@ fn two_operators_with_constants_on_all_bytes() {
             ArithOp::ALL.into_iter().flat_map(move |op1| ArithOp::ALL.map(|op2| (flags, op1, op2)))
         }) {
             for (c1, c2) in CONSTANTS.into_iter().flat_map(|c1| CONSTANTS.map(|c2| (c1, c2))) {
-                let x_c1 = arith(op1, flags, Expr::Param(0), Expr::Lit(c1));
+                let x_c1 = arith(op1, flags, Expr::Param(0), lit(c1));
                 check(
                     &mut bench,
                     prim,
-                    &arith(op2, flags, x_c1.clone(), Expr::Lit(c2)),
+                    &arith(op2, flags, x_c1.clone(), lit(c2)),
                     bytes().step_by(3).map(|x| vec![x]),
                 );
                 check(
                     &mut bench,
                     prim,
-                    &arith(op2, flags, Expr::Lit(c2), x_c1),
+                    &arith(op2, flags, lit(c2), x_c1),
                     bytes().step_by(5).map(|x| vec![x]),
                 );
             }
@@ -182,7 +210,7 @@ fn one_operator_with_each_constant_on_all_bytes() {
         let mut bench = Bench::new(&[prim]);
         for (op, c) in ArithOp::ALL.into_iter().flat_map(|op| bytes().map(move |c| (op, c))) {
             for flags in FLAGS {
-                let expr = arith(op, flags, Expr::Param(0), Expr::Lit(c));
+                let expr = arith(op, flags, Expr::Param(0), lit(c));
                 check(&mut bench, prim, &expr, bytes().map(|x| vec![x]));
             }
         }
@@ -213,13 +241,13 @@ fn comparisons_with_constants_on_all_bytes() {
     for prim in [Prim::I8, Prim::U8] {
         let mut bench = Bench::new(&[prim]);
         for (op, c) in CmpOp::ALL.into_iter().flat_map(|op| bytes().map(move |c| (op, c))) {
-            let compare = |a: Expr| Expr::Cmp(op, prim, Box::new(a), Box::new(Expr::Lit(c)));
+            let compare = |a: Expr| Expr::Cmp(op, prim, Box::new(a), Box::new(lit(c)));
             let inputs = || bytes().map(|x| vec![x]);
             check(&mut bench, Prim::Bool, &compare(Expr::Param(0)), inputs());
             check(
                 &mut bench,
                 Prim::Bool,
-                &arith(ArithOp::Xor, ArithFlags::STRICT, compare(Expr::Param(0)), Expr::Lit(1)),
+                &arith(ArithOp::Xor, ArithFlags::STRICT, compare(Expr::Param(0)), lit(1)),
                 inputs(),
             );
             for (flags, inner, c1) in [
@@ -229,7 +257,7 @@ fn comparisons_with_constants_on_all_bytes() {
                 (ArithFlags::STRICT, ArithOp::Xor, 129),
                 (ArithFlags::STRICT, ArithOp::Mul, 2),
             ] {
-                let inner = arith(inner, flags, Expr::Param(0), Expr::Lit(c1));
+                let inner = arith(inner, flags, Expr::Param(0), lit(c1));
                 check(&mut bench, Prim::Bool, &compare(inner), inputs().step_by(3));
             }
         }
@@ -305,15 +333,19 @@ impl Random {
         prim.canonical(bits)
     }
 
+    fn lit(&mut self, prim: Prim) -> Expr {
+        Expr::Lit([self.value(prim), self.value(prim)])
+    }
+
     /// Parameters 0 and 1 have type `prim`, parameter 2 is a `bool`.
     fn expr(&mut self, main: Prim, prim: Prim, depth: u32) -> Expr {
         let leaf = depth == 0 || self.below(8) == 0;
         let below = depth.saturating_sub(1);
         match self.below(10) {
-            0..=2 if leaf => Expr::Lit(self.value(prim)),
+            0..=2 if leaf => self.lit(prim),
             _ if leaf && prim == main => Expr::Param(self.below(2) as usize),
             _ if leaf && prim == Prim::Bool => Expr::Param(2),
-            _ if leaf => Expr::Lit(self.value(prim)),
+            _ if leaf => self.lit(prim),
             0 => Expr::Select(
                 Box::new(self.expr(main, Prim::Bool, below)),
                 Box::new(self.expr(main, prim, below)),
@@ -329,8 +361,13 @@ impl Random {
                 )
             }
             1 => Expr::Cast(Prim::Bool, Box::new(self.expr(main, Prim::Bool, below))),
-            2 if prim.is_float() => {
-                Expr::Fmin(Box::new(self.expr(main, prim, below)), Box::new(self.expr(main, prim, below)))
+            2 | 3 => self.function(main, prim, below),
+            4 if prim != Prim::Bool => {
+                // There and back, by another type of that width.
+                let others: Vec<Prim> =
+                    Prim::ALL.into_iter().filter(|other| other.bits() == prim.bits()).collect();
+                let other = others[self.below(others.len() as u64) as usize];
+                Expr::Bitcast(other, Box::new(Expr::Bitcast(prim, Box::new(self.expr(main, prim, below)))))
             }
             _ => {
                 let flags = FLAGS[self.below(2) as usize];
@@ -343,25 +380,144 @@ impl Random {
             }
         }
     }
+
+    /// A function of the type `prim`, if it has any.
+    fn function(&mut self, main: Prim, prim: Prim, below: u32) -> Expr {
+        let of_floats = |op: MathOp| eval::math(op, Prim::F64, &vec![0; op.arity()]).is_ok();
+        let gives_bool = |op| matches!(op, MathOp::Signbit | MathOp::IsNan | MathOp::IsFinite);
+        let operand = if prim == Prim::Bool { main } else { prim };
+        let fits = |op: MathOp| {
+            operand != Prim::Bool
+                && of_floats(op) == operand.is_float()
+                && gives_bool(op) == (prim == Prim::Bool)
+        };
+        let all: Vec<MathOp> = MathOp::ALL.iter().copied().filter(|&op| fits(op)).collect();
+        if all.is_empty() {
+            return self.lit(prim);
+        }
+        let op = all[self.below(all.len() as u64) as usize];
+        Expr::Math(op, operand, (0..op.arity()).map(|_| self.expr(main, operand, below)).collect())
+    }
+
+    /// Makes expressions and compares what they fold to with what they mean.
+    fn check_expressions(&mut self, prim: Prim, bench: &mut Bench) {
+        for round in 0..2_000 {
+            let result = if round % 4 == 0 { Prim::Bool } else { prim };
+            let expr = self.expr(prim, result, 4);
+            let def = bench.build(result, &expr);
+            for at in 0..12 {
+                let lane = at % if bench.is_simd { 2 } else { 1 };
+                let input = vec![self.value(prim), self.value(prim), self.below(2)];
+                let Ok(expected) = evaluate(result, &expr, &input, lane) else { continue };
+                let folded = bench.value(def, &input, lane);
+                let same = folded == Ok(expected)
+                    || folded.is_ok_and(|bits| is_nan(result, bits) && is_nan(result, expected));
+                assert!(same, "{expr:?} on {input:?} as {result}: {expected:?}, folded {folded:?}");
+            }
+        }
+    }
 }
 
 #[test]
 fn random_expressions_keep_their_values() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     for prim in Prim::ALL {
-        let mut bench = Bench::new(&[prim, prim, Prim::Bool]);
-        for round in 0..2_000 {
-            let result = if round % 4 == 0 { Prim::Bool } else { prim };
-            let expr = random.expr(prim, result, 4);
-            let def = bench.build(result, &expr);
-            for _ in 0..12 {
-                let input = vec![random.value(prim), random.value(prim), random.below(2)];
-                let Ok(expected) = evaluate(result, &expr, &input) else { continue };
-                let folded = bench.value(def, &input);
-                let same = folded == Ok(expected)
-                    || folded.is_ok_and(|bits| is_nan(result, bits) && is_nan(result, expected));
-                assert!(same, "{expr:?} on {input:?} as {result}: {expected:?}, folded {folded:?}");
-            }
+        random.check_expressions(prim, &mut Bench::new(&[prim, prim, Prim::Bool]));
+    }
+}
+
+#[test]
+fn random_simd_expressions_keep_their_values() {
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    for prim in Prim::ALL {
+        random.check_expressions(prim, &mut Bench::with_types(&[prim, prim, Prim::Bool], true));
+    }
+}
+
+/// Arrays of four numbers: what is read from a random mixture of literals, replaced
+/// elements and choices is what a plain array would hold.
+#[test]
+fn random_aggregates_keep_their_parts() {
+    const PARTS: usize = 4;
+    let mut random = Random(0x1234_5678_9abc_def1);
+    for _ in 0..3_000 {
+        let mut world = World::new();
+        let (i32, bool) = (world.types.prim(Prim::I32), world.types.bool());
+        let ty = world.types.array(i32, PARTS as u64);
+        let cont = world.new_cont("f", &[i32, i32, bool]);
+        let params = world.cont(cont).params.clone();
+        let inputs = [random.below(PARTS as u64), random.below(PARTS as u64), random.below(2)];
+        // Arrays with the values that they should have.
+        let mut arrays: Vec<(Def, [u64; PARTS])> = vec![];
+        for _ in 0..12 {
+            let index = match random.below(3) {
+                2 => random.below(PARTS as u64),
+                param => inputs[param as usize],
+            };
+            let index_def = match random.below(2) {
+                0 if index == inputs[0] => params[0],
+                0 if index == inputs[1] => params[1],
+                _ => world.lit_i32(index as i32),
+            };
+            let element = random.below(100);
+            let any = |random: &mut Random| random.below(arrays.len() as u64) as usize;
+            let made = match random.below(4) {
+                0 | 1 if !arrays.is_empty() => {
+                    let (array, mut values) = arrays[any(&mut random)];
+                    let value = world.lit_i32(element as i32);
+                    values[index as usize] = element;
+                    (world.insert(array, index_def, value), values)
+                }
+                2 if !arrays.is_empty() => {
+                    let ((a, a_values), (b, b_values)) = (arrays[any(&mut random)], arrays[any(&mut random)]);
+                    let values = if inputs[2] != 0 { a_values } else { b_values };
+                    (world.select(params[2], a, b), values)
+                }
+                _ => {
+                    let values = std::array::from_fn(|_| random.below(100));
+                    let parts = values.map(|value: u64| world.lit_i32(value as i32));
+                    (world.aggregate(ty, &parts), values)
+                }
+            };
+            arrays.push(made);
+            let read = world.extract(made.0, index_def);
+            assert_eq!(part(&world, read, &inputs), Part::Number(made.1[index as usize]));
         }
+    }
+}
+
+/// The value of a number or of an array.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Part {
+    Number(u64),
+    Array(Vec<Part>),
+}
+
+fn part(world: &World, def: Def, inputs: &[u64]) -> Part {
+    let number = |def| match part(world, def, inputs) {
+        Part::Number(number) => number as usize,
+        Part::Array(_) => panic!("an array where a number is expected"),
+    };
+    let array = |def| match part(world, def, inputs) {
+        Part::Array(parts) => parts,
+        Part::Number(_) => panic!("a number where an array is expected"),
+    };
+    match world.node(def) {
+        Node::Lit(bits) => Part::Number(bits),
+        Node::Param { index, .. } => Part::Number(inputs[index as usize]),
+        Node::Aggregate(parts) => {
+            Part::Array(world.list(parts).iter().map(|&def| part(world, def, inputs)).collect())
+        }
+        Node::Insert { agg, index, value } => {
+            let mut parts = array(agg);
+            parts[number(index)] = part(world, value, inputs);
+            Part::Array(parts)
+        }
+        Node::Extract { agg, index } => array(agg)[number(index)].clone(),
+        Node::Select { cond, then, other } => {
+            let chosen = if number(cond) != 0 { then } else { other };
+            part(world, chosen, inputs)
+        }
+        node => panic!("nothing folds to {node:?}"),
     }
 }
