@@ -9,7 +9,9 @@
 //!    as a value: whoever jumps there later does not know the variable's value.
 //!
 //! (Lowering adds large arrays, once it knows the types.) All others are values,
-//! and a loop has one parameter for each of them that it assigns.
+//! and a loop has one parameter for each of them that it assigns. A call that returns
+//! a second time, because its return continuation was kept, finds those as they
+//! were when it was made; slots it finds as they are.
 
 use cranelift_entity::EntitySet;
 use nyala_sema::tree::{Call, Expr, ExprKind, FnId, Lambda, LocalId, Param, Pat, Program, Stmt};

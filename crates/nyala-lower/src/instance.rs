@@ -270,7 +270,9 @@ impl Lowerer<'_> {
 }
 
 /// A mutable variable with more parts than this is a slot, although its address
-/// is not taken: each assignment to an element would copy all of it.
+/// is not taken. As a value, each assignment to an element would copy all of it where
+/// the index is not known, and each loop would carry all of it as a parameter. Where
+/// indices become known, the evaluator turns slots into values again.
 const MAX_VALUE_LEAVES: u64 = 64;
 
 // ---- Bodies --------------------------------------------------------------------

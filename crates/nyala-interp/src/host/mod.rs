@@ -8,6 +8,7 @@ mod format;
 mod libc;
 mod math;
 mod runtime;
+mod vector;
 
 use nyala_ir::{Cont, Prim};
 use nyala_random::MersenneTwister;
@@ -71,7 +72,7 @@ pub(crate) enum Reply {
 
 /// The host function with this symbol.
 pub(crate) fn lookup(name: &str) -> Option<HostFn> {
-    runtime::lookup(name).or_else(|| libc::lookup(name))
+    runtime::lookup(name).or_else(|| libc::lookup(name)).or_else(|| vector::lookup(name))
 }
 
 impl Call<'_, '_> {
