@@ -1,12 +1,12 @@
 //! Flow graphs: tasks, and which of them come before which.
 
-use nyala_ir::Cont;
+use nyala_ir::{Cont, Intrinsic};
 use rustc_hash::FxHashMap;
 use smallvec::smallvec;
 
 use crate::errors::{Checked, ErrorKind};
 use crate::machine::{Machine, Results, Ret};
-use crate::parallel::{RegionKind, Work};
+use crate::parallel::RegionKind;
 use crate::value::Value;
 
 /// The flow graphs of a program. Edges never lead from one to another, so that
@@ -77,37 +77,48 @@ fn has_circle(tasks: &[Ordered]) -> bool {
 }
 
 impl Machine<'_, '_> {
-    /// Calls one of the runtime's functions for flow graphs.
-    pub(crate) fn flow_graph(&mut self, name: &str, cont: Cont, args: &[Value], ret: Ret) -> Checked<()> {
+    /// Calls an intrinsic for flow graphs.
+    pub(crate) fn flow_graph(
+        &mut self,
+        intrinsic: Intrinsic,
+        cont: Cont,
+        args: &[Value],
+        ret: Ret,
+    ) -> Checked<()> {
+        let bad = |why: &str| {
+            let name = intrinsic.name().into();
+            Err(Box::new(ErrorKind::BadArgument { name, why: why.into() }))
+        };
         let graphs = &mut self.graphs;
         let is_task = |task: u64| (task as usize) < graphs.tasks.len();
-        let result = match (name, args) {
-            ("anydsl_create_graph", []) => {
+        let result = match (intrinsic, args) {
+            (Intrinsic::CreateGraph, []) => {
                 graphs.n_graphs += 1;
                 graphs.n_graphs - 1
             }
-            ("anydsl_create_task", [_, body]) => {
+            (Intrinsic::CreateTask, [_, body]) => {
                 graphs.tasks.push(FlowTask { body: body.clone(), next: vec![] });
                 graphs.tasks.len() as u32 - 1
             }
-            ("anydsl_create_edge", &[Value::Bits(from), Value::Bits(to)]) if is_task(from) && is_task(to) => {
+            (Intrinsic::CreateEdge, &[Value::Bits(from), Value::Bits(to)])
+                if is_task(from) && is_task(to) =>
+            {
                 graphs.tasks[from as usize].next.push(to as u32);
                 return self.deliver_as(cont, ret, Results::new());
             }
-            ("anydsl_execute_graph", &[_, Value::Bits(root)]) if is_task(root) => {
+            (Intrinsic::ExecuteGraph, &[_, Value::Bits(root)]) if is_task(root) => {
                 if has_circle(&graphs.from(root as u32)) {
-                    let why = "its tasks wait for each other in a circle".into();
-                    return Err(Box::new(ErrorKind::BadArgument { name: name.into(), why }));
+                    return bad("its tasks wait for each other in a circle");
                 }
                 let results = self.unit_results(cont);
-                let kind = RegionKind::Graph { root: root as u32 };
-                return self.start_region(kind, Work::of(Value::Undef), ret, results);
+                return self.start_region(
+                    RegionKind::Graph { root: root as u32 },
+                    Value::Undef,
+                    ret,
+                    results,
+                );
             }
-            ("anydsl_create_edge" | "anydsl_execute_graph", _) => {
-                let why = "there is no such task".into();
-                return Err(Box::new(ErrorKind::BadArgument { name: name.into(), why }));
-            }
-            _ => return Err(Box::new(ErrorKind::UnknownFunction { name: name.into() })),
+            _ => return bad("there is no such task"),
         };
         self.deliver_as(cont, ret, smallvec![Value::Bits(u64::from(result))])
     }

@@ -8,7 +8,7 @@ use crate::compile::scalar;
 use crate::errors::{Checked, ErrorKind, MemoryKind, malformed};
 use crate::host::{self, Call, Numeric, Reply, numeric};
 use crate::machine::{Machine, Results, Ret};
-use crate::parallel::{RegionKind, Work};
+use crate::parallel::RegionKind;
 use crate::value::Value;
 
 impl Machine<'_, '_> {
@@ -50,10 +50,6 @@ impl Machine<'_, '_> {
         }
         match name {
             "__ldg" => self.load_cached(cont, args, ret),
-            "anydsl_parallel_for" | "anydsl_fibers_spawn" => self.start_by_name(name, cont, args, ret),
-            "anydsl_spawn_thread" => self.spawn(args, ret),
-            "anydsl_sync_thread" => self.sync(cont, args, ret),
-            _ if name.starts_with("anydsl_") => self.flow_graph(name, cont, args, ret),
             _ => self.meeting_function(name, args, ret),
         }
     }
@@ -148,6 +144,10 @@ impl Machine<'_, '_> {
             | Intrinsic::AtomicStore
             | Intrinsic::CmpXchg
             | Intrinsic::CmpXchgWeak => self.atomic(intrinsic, cont, args, ret),
+            Intrinsic::CreateGraph
+            | Intrinsic::CreateTask
+            | Intrinsic::CreateEdge
+            | Intrinsic::ExecuteGraph => self.flow_graph(intrinsic, cont, args, ret),
             Intrinsic::ReserveShared => self.reserve_shared(cont, args, ret),
             Intrinsic::Spawn => self.spawn(args, ret),
             Intrinsic::Sync => self.sync(cont, args, ret),
@@ -165,7 +165,7 @@ impl Machine<'_, '_> {
             | Intrinsic::Hls => {
                 let (kind, body) = self.region_kind(intrinsic, args)?;
                 let results = self.unit_results(cont);
-                self.start_region(kind, Work::of(body), ret, results)
+                self.start_region(kind, body, ret, results)
             }
         }
     }
@@ -191,7 +191,10 @@ impl Machine<'_, '_> {
             (Intrinsic::Pipeline, [_, lower, upper]) => {
                 RegionKind::Loop { lower: int(lower)?, upper: int(upper)? }
             }
-            (Intrinsic::Fibers, [_, first, second]) => pairs(first, second)?,
+            (Intrinsic::Fibers, [_, first, second]) => {
+                let count = |value: i64| value.max(0) as u32;
+                RegionKind::Pairs { first: count(int(first)?), second: count(int(second)?) }
+            }
             (Intrinsic::Hls, [] | [_]) => RegionKind::Once,
             (_, [grid, block] | [_, grid, block]) => kernel(grid, block)?,
             _ => return self.bad_shape(intrinsic, args),
@@ -199,37 +202,18 @@ impl Machine<'_, '_> {
         Ok((kind, body.clone()))
     }
 
-    /// The runtime's functions behind `parallel` and `fibers`, which hand a pointer on to
-    /// the function they are given.
-    fn start_by_name(&mut self, name: &str, cont: Cont, args: &[Value], ret: Ret) -> Checked<()> {
-        let [_, first, second, given, body] = args else {
-            return self.bad_shape(Intrinsic::Parallel, args);
-        };
-        let kind = match name {
-            "anydsl_fibers_spawn" => pairs(first, second)?,
-            _ => RegionKind::Chunks { lower: int(first)?, upper: int(second)? },
-        };
-        let results = self.unit_results(cont);
-        self.start_region(kind, Work { body: body.clone(), given: Some(given.clone()) }, ret, results)
-    }
-
     pub(crate) fn unit_results(&self, cont: Cont) -> Results {
         self.result_types(cont).iter().map(|_| Value::unit()).collect()
     }
 
-    /// `spawn(body)`, or `anydsl_spawn_thread(given, body)`.
     fn spawn(&mut self, args: &[Value], ret: Ret) -> Checked<()> {
-        let (body, given) = match args {
-            [body] => (body.clone(), None),
-            [given, body] => (body.clone(), Some(given.clone())),
-            _ => return self.bad_shape(Intrinsic::Spawn, args),
-        };
+        let [body] = args else { return self.bad_shape(Intrinsic::Spawn, args) };
         let id = self.threads.len();
         // It counts as running until it is joined.
         self.memory.races.begin();
         self.threads.push(None);
         let results = smallvec![Value::Bits(id as u64)];
-        self.start_region(RegionKind::Once, Work { body, given }, ret, results)?;
+        self.start_region(RegionKind::Once, body.clone(), ret, results)?;
         self.memory.races.make_thread(self.task);
         self.threads[id] = Some(self.task);
         Ok(())
@@ -294,11 +278,6 @@ fn int(value: &Value) -> Checked<i64> {
         Value::Bits(bits) => Ok(i64::from(*bits as i32)),
         _ => Err(Box::new(ErrorKind::UndefDecides { what: "a range" })),
     }
-}
-
-fn pairs(first: &Value, second: &Value) -> Checked<RegionKind> {
-    let (first, second) = (int(first)?.max(0), int(second)?.max(0));
-    Ok(RegionKind::Pairs { first: first as u32, second: second as u32 })
 }
 
 fn lanes(width: i64, lower: i64, upper: i64) -> Checked<RegionKind> {

@@ -29,7 +29,8 @@ use crate::value::{Activation, Closure, Code, Value};
 pub(crate) struct Region {
     pub(crate) kind: RegionKind,
     id: u32,
-    work: Work,
+    /// What instances execute, unless each has its own.
+    body: Value,
     /// The next group to start.
     next_group: u64,
     /// The number of the current group.
@@ -46,20 +47,6 @@ pub(crate) struct Region {
     results: Results,
 }
 
-/// What instances execute.
-pub(crate) struct Work {
-    pub(crate) body: Value,
-    /// The first argument of each, before its own.
-    pub(crate) given: Option<Value>,
-}
-
-impl Work {
-    /// A body that gets its instance's arguments only.
-    pub(crate) fn of(body: Value) -> Work {
-        Work { body, given: None }
-    }
-}
-
 /// What the instances are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RegionKind {
@@ -67,8 +54,6 @@ pub(crate) enum RegionKind {
     Range { lower: i64, upper: i64 },
     /// The same, one after the other.
     Loop { lower: i64, upper: i64 },
-    /// One for each part of a range, of which it is given the bounds.
-    Chunks { lower: i64, upper: i64 },
     /// Groups of `width` lanes over a range.
     Lanes { width: u32, lower: i64, upper: i64 },
     /// One for each pair of numbers.
@@ -141,9 +126,7 @@ impl RegionKind {
     fn n_groups(self) -> u64 {
         let len = |lower: i64, upper: i64| upper.saturating_sub(lower).max(0) as u64;
         match self {
-            RegionKind::Range { lower, upper }
-            | RegionKind::Loop { lower, upper }
-            | RegionKind::Chunks { lower, upper } => len(lower, upper),
+            RegionKind::Range { lower, upper } | RegionKind::Loop { lower, upper } => len(lower, upper),
             RegionKind::Lanes { width, lower, upper } => len(lower, upper).div_ceil(u64::from(width)),
             RegionKind::Pairs { first, second } => u64::from(first) * u64::from(second),
             RegionKind::Kernel { grid, block } => {
@@ -160,10 +143,6 @@ impl RegionKind {
         match self {
             RegionKind::Range { lower, .. } | RegionKind::Loop { lower, .. } => {
                 vec![one(lower + group as i64)]
-            }
-            RegionKind::Chunks { lower, .. } => {
-                let at = lower + group as i64;
-                vec![SmallVec::from_iter([number(at), number(at + 1)])]
             }
             RegionKind::Lanes { width, lower, upper } => {
                 let first = lower + (group * u64::from(width)) as i64;
@@ -240,7 +219,7 @@ impl Machine<'_, '_> {
     pub(crate) fn start_region(
         &mut self,
         kind: RegionKind,
-        work: Work,
+        body: Value,
         ret: Ret,
         results: Results,
     ) -> Checked<()> {
@@ -250,7 +229,7 @@ impl Machine<'_, '_> {
         self.regions.push(Region {
             kind,
             id: self.n_regions,
-            work,
+            body,
             next_group: 0,
             group: 0,
             instances: vec![],
@@ -314,9 +293,7 @@ impl Machine<'_, '_> {
                 let tasks = self.graphs.from(root).into_iter();
                 tasks.map(|task| (task.body, SmallVec::new(), task.after)).collect()
             }
-            kind => {
-                kind.group(group).into_iter().map(|args| (region.work.body.clone(), args, vec![])).collect()
-            }
+            kind => kind.group(group).into_iter().map(|args| (region.body.clone(), args, vec![])).collect(),
         };
         let instances = works.into_iter().zip(0..).map(|((body, args, after), number)| {
             let task = self.memory.races.add_task(region.membership(number));
@@ -344,7 +321,6 @@ impl Machine<'_, '_> {
             }
             _ => {
                 self.args.clear();
-                self.args.extend(region.work.given.clone());
                 self.args.append(&mut instance.args.to_vec());
                 self.args.push(Closure::value(Code::Done { task: instance.task }));
                 let body = std::mem::take(&mut instance.body);

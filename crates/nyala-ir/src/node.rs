@@ -517,6 +517,14 @@ intrinsics! {
     Hls "hls",
     /// A pipelined loop for high-level synthesis; a plain loop elsewhere.
     Pipeline "pipeline",
+    /// A new flow graph.
+    CreateGraph "anydsl_create_graph",
+    /// A task of a flow graph.
+    CreateTask "anydsl_create_task",
+    /// One task of a flow graph comes before another.
+    CreateEdge "anydsl_create_edge",
+    /// Runs the tasks of a flow graph that one of them leads to.
+    ExecuteGraph "anydsl_execute_graph",
     /// Work-group memory.
     ReserveShared "reserve_shared",
     /// Read-modify-write.

@@ -375,6 +375,10 @@ fn intrinsic_shapes(intrinsic: Intrinsic) -> Option<(&'static [usize], &'static 
         Intrinsic::Pipeline => {
             (&[4], &["pipeline(interval: i32, lower: i32, upper: i32, body: fn(i32) -> ()) -> ()"])
         }
+        Intrinsic::CreateGraph => (&[0], &["create_graph() -> FlowGraph"]),
+        Intrinsic::CreateTask => (&[2], &["create_task(graph: FlowGraph, body: fn() -> ()) -> FlowTask"]),
+        Intrinsic::CreateEdge => (&[2], &["create_edge(before: FlowTask, after: FlowTask) -> ()"]),
+        Intrinsic::ExecuteGraph => (&[2], &["execute_graph(graph: FlowGraph, first: FlowTask) -> ()"]),
         Intrinsic::ReserveShared => (&[1], &["reserve_shared[T](n: i32) -> &mut[3][T]"]),
         Intrinsic::Atomic => (
             &[3, 5],

@@ -110,6 +110,9 @@ fn arguments(intrinsic: Intrinsic) -> (&'static [usize], bool) {
         | Intrinsic::AmdgpuPal
         | Intrinsic::LevelZero => (&[3, 4], true),
         Intrinsic::Hls => (&[1, 2], true),
+        Intrinsic::CreateGraph => (&[0], false),
+        Intrinsic::CreateTask => (&[2], true),
+        Intrinsic::CreateEdge | Intrinsic::ExecuteGraph => (&[2], false),
         Intrinsic::Sync | Intrinsic::ReserveShared => (&[1], false),
         Intrinsic::Atomic => (&[3, 5], false),
         Intrinsic::AtomicLoad => (&[3], false),
