@@ -25,13 +25,12 @@ mod constants;
 mod control;
 mod function;
 mod intrinsics;
+mod known;
 mod math;
 mod memory;
 mod names;
 mod ops;
 mod types;
-
-use std::fmt::Write as _;
 
 use nyala_ir::layout::layout;
 use nyala_ir::{Cont, Def, Global, Linkage, Ty, TyKind, World};
@@ -42,6 +41,7 @@ use crate::errors::CodegenError;
 use crate::form;
 pub use abi::Abi;
 use function::FunctionWriter;
+use known::{Known, known};
 use names::{Names, symbol};
 use types::TypeWriter;
 
@@ -244,8 +244,15 @@ impl<'a> ModuleWriter<'a> {
     pub(crate) fn declare(&mut self, name: &str, result: &str, params: &[String], span: Span) -> String {
         let text = symbol(name);
         if self.declared.insert(name.to_owned()) {
+            let Known { result: of_result, param, function } = known(name, params);
+            let mut params = params.to_vec();
+            if let Some((at, attributes)) = param {
+                params[at] += &format!(" {attributes}");
+            }
             let params = params.join(", ");
-            writeln!(self.declarations, "declare {result} {text}({params})").expect("strings take all text");
+            let line = format!("declare {of_result}{result} {text}({params}) {function}");
+            self.declarations += line.trim_end();
+            self.declarations.push('\n');
             if !name.starts_with("llvm.") {
                 self.imports.push(Import { name: name.to_owned(), span });
             }
