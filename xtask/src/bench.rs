@@ -4,6 +4,7 @@
 //! makes [`Row`]s; they are printed as a table, or with `--json` as one object per
 //! line.
 
+mod classic;
 mod front_end;
 mod interp;
 mod ir;
@@ -42,6 +43,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "front-end", run: front_end::run, case: Some(front_end::measure_case) },
     Bench { name: "ir", run: ir::run, case: Some(ir::measure_case) },
     Bench { name: "interp", run: interp::run, case: None },
+    Bench { name: "classic", run: classic::run, case: None },
 ];
 
 /// One figure.
@@ -52,8 +54,26 @@ pub struct Row {
     pub unit: &'static str,
     /// Our figure.
     pub ours: f64,
+    /// What it is compared with, if there is anything.
+    pub peer: Option<Peer>,
     /// Whether the result was compared with what is expected.
     pub checked: bool,
+}
+
+/// Another's figure.
+pub struct Peer {
+    /// Whose, and with which settings.
+    pub name: String,
+    /// In the same unit.
+    pub value: f64,
+}
+
+impl Row {
+    /// How much better we are than the peer; 1 is as good.
+    fn ratio(&self) -> Option<f64> {
+        let value = self.peer.as_ref()?.value;
+        Some(if self.unit.ends_with("/s") { self.ours / value } else { value / self.ours })
+    }
 }
 
 pub fn run(args: &BenchArgs) -> anyhow::Result<()> {
@@ -76,18 +96,26 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<()> {
 }
 
 fn print(bench: &str, rows: &[Row], as_json: bool) {
-    for Row { case, unit, ours, checked } in rows {
+    if let Some(peer) = rows.iter().find_map(|row| row.peer.as_ref()).filter(|_| !as_json) {
+        println!("{bench}: compared with {}", peer.name);
+    }
+    for row in rows {
+        let Row { case, unit, ours, peer, checked } = row;
         if as_json {
-            // No peer reads this language, so there is nothing to compare with.
-            let none = serde_json::Value::Null;
             println!(
                 "{}",
-                json!({"bench": bench, "case": case, "unit": unit, "ours": ours, "peer": none,
-                       "peer_value": none, "ratio": none, "checked": checked})
+                json!({"bench": bench, "case": case, "unit": unit, "ours": ours,
+                       "peer": peer.as_ref().map(|peer| &peer.name),
+                       "peer_value": peer.as_ref().map(|peer| peer.value),
+                       "ratio": row.ratio(), "checked": checked})
             );
         } else {
             let mark = if *checked { "" } else { "   (result not checked)" };
-            println!("{bench:<10} {case:<32} {ours:>14.3} {unit}{mark}");
+            let compared = match (peer, row.ratio()) {
+                (Some(peer), Some(ratio)) => format!("   peer {:>10.3}   {ratio:.3}x", peer.value),
+                _ => String::new(),
+            };
+            println!("{bench:<10} {case:<36} {ours:>14.3} {unit}{compared}{mark}");
         }
     }
 }

@@ -167,7 +167,7 @@ fn a_frame_stays_while_its_variables_are_known_elsewhere() {
          g(mem: mem, p: &i32, ret: cn(mem)):
              use(mem, p, ret)",
         expect![[r#"
-            declare void @use(ptr)
+            declare void @use(ptr) nounwind
 
             define internal tailcc void @f.1() #0 {
             entry:
@@ -376,7 +376,7 @@ fn structs_are_passed_as_they_are_and_bytes_are_text() {
 
             @text = internal constant [3 x i8] c"a\0A\00", align 1
 
-            declare i32 @puts(ptr)
+            declare i32 @puts(ptr) nounwind
 
             define internal tailcc i32 @f.1(i8 %i) #0 {
             entry:

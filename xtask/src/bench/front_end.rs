@@ -29,7 +29,7 @@ pub fn run(quick: bool) -> anyhow::Result<Vec<Row>> {
         let best = best_of(if quick { 3 } else { 5 }, size)?;
         let lines = size as f64;
         let mut row = |what: &str, unit, ours| {
-            rows.push(Row { case: format!("{what}, {size} lines"), unit, ours, checked: true });
+            rows.push(Row { case: format!("{what}, {size} lines"), unit, ours, peer: None, checked: true });
         };
         row("parse", "lines/s", lines / best.parse_seconds);
         row("check", "lines/s", lines / best.check_seconds);
@@ -41,6 +41,7 @@ pub fn run(quick: bool) -> anyhow::Result<Vec<Row>> {
         case: "check, time per line at largest / smallest".into(),
         unit: "x",
         ours: growth,
+        peer: None,
         checked: true,
     });
     Ok(rows)

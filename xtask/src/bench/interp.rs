@@ -143,7 +143,7 @@ fn measure(case: &Case, quick: bool) -> anyhow::Result<Row> {
         Unit::Steps => (steps as f64, "ops/s"),
         Unit::Calls => (f64::from(n), "calls/s"),
     };
-    Ok(Row { case: case.name.into(), unit, ours: count / best, checked: true })
+    Ok(Row { case: case.name.into(), unit, ours: count / best, peer: None, checked: true })
 }
 
 /// The time that this thread has computed, so that other work on the machine does

@@ -32,7 +32,7 @@ pub fn run(quick: bool) -> anyhow::Result<Vec<Row>> {
         let best = |figure: usize| runs.iter().map(|run| run[figure]).fold(f64::INFINITY, f64::min);
         let n = size as f64;
         let mut row = |what: &str, unit, ours| {
-            rows.push(Row { case: format!("{what}, {size} nodes"), unit, ours, checked: true });
+            rows.push(Row { case: format!("{what}, {size} nodes"), unit, ours, peer: None, checked: true });
         };
         row("build", "nodes/s", n / best(0));
         row("find again", "nodes/s", n / best(1));

@@ -30,7 +30,17 @@ struct Block {
     label: String,
     /// For each parameter that is a phi, its name, type and incoming values.
     phis: Vec<Phi>,
+    /// Where jumps back to the block meet; see Note [One way back].
+    latch: Option<Latch>,
     lines: String,
+}
+
+/// Note [One way back]: a loop written as tail calls goes back from many places. LLVM would
+/// take the values that some of them leave alone for loops within the loop. So where there
+/// are several ways back, they meet in a block of their own, as at the end of a loop in C.
+struct Latch {
+    label: String,
+    phis: Vec<Phi>,
 }
 
 struct Phi {
@@ -129,14 +139,27 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
                 0 => self.names.unique("start"),
                 _ => self.names.unique(name.as_str()),
             };
-            let mut block = Block { label, phis: vec![], lines: String::new() };
+            let mut block = Block { label, phis: vec![], latch: None, lines: String::new() };
             if vertex > 0 || is_loop {
                 for param in self.module.data_params(cont) {
                     block.phis.push(self.phi(vertex, param));
                 }
+                block.latch = self.latch(vertex, &block);
             }
             self.blocks.push(block);
         }
+    }
+
+    fn latch(&mut self, vertex: usize, block: &Block) -> Option<Latch> {
+        let graph = self.function.cfg.graph();
+        let ways_back = graph.preds(vertex).filter(|&pred| self.doms.dominates(vertex, pred)).count();
+        if ways_back < 2 || block.phis.is_empty() {
+            return None;
+        }
+        let label = self.names.unique(&format!("{}_again", block.label));
+        let again = |phi: &Phi, name: String| Phi { name, ty: phi.ty.clone(), incoming: vec![] };
+        let phis = block.phis.iter().map(|phi| again(phi, self.temporary("again"))).collect();
+        Some(Latch { label, phis })
     }
 
     fn phi(&mut self, vertex: usize, param: Def) -> Phi {
@@ -187,15 +210,23 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
         if let Some(first) = self.blocks.first().filter(|first| first.label != "entry") {
             writeln!(text, "  br label %{}", first.label).expect("strings take all text");
         }
-        for block in self.blocks {
+        for mut block in self.blocks {
             if block.label != "entry" {
                 writeln!(text, "\n{}:", block.label).expect("strings take all text");
             }
-            for phi in block.phis {
-                let incoming = phi.incoming.join(", ");
-                writeln!(text, "  {} = phi {} {incoming}", phi.name, phi.ty).expect("strings take all text");
+            let latch = block.latch.take().filter(Latch::is_used);
+            if let Some(latch) = &latch {
+                for (phi, again) in block.phis.iter_mut().zip(&latch.phis) {
+                    phi.incoming.push(format!("[ {}, %{} ]", again.name, latch.label));
+                }
             }
+            write_phis(&mut text, &block.phis);
             text += &block.lines;
+            if let Some(latch) = latch {
+                writeln!(text, "\n{}:", latch.label).expect("strings take all text");
+                write_phis(&mut text, &latch.phis);
+                writeln!(text, "  br label %{}", block.label).expect("strings take all text");
+            }
         }
         text + &self.detours
     }
@@ -303,11 +334,16 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
     pub(crate) fn jump(&mut self, target: Cont, values: &[String]) {
         let vertex = self.function.cfg.index(target).expect("only blocks of the function are jumped to");
         let label = self.label.clone();
+        let is_back = self.doms.dominates(vertex, self.vertex);
         let block = &mut self.blocks[vertex];
-        for (phi, value) in block.phis.iter_mut().zip(values) {
+        let (to, phis) = match &mut block.latch {
+            Some(latch) if is_back => (&latch.label, &mut latch.phis),
+            _ => (&block.label, &mut block.phis),
+        };
+        for (phi, value) in phis.iter_mut().zip(values) {
             phi.incoming.push(format!("[ {value}, %{label} ]"));
         }
-        let line = format!("br label %{}", block.label);
+        let line = format!("br label %{to}");
         self.line(line);
     }
 
@@ -328,6 +364,19 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
         self.in_detour = was_in_detour;
         self.label = outer;
         label
+    }
+}
+
+impl Latch {
+    fn is_used(&self) -> bool {
+        self.phis.iter().any(|phi| !phi.incoming.is_empty())
+    }
+}
+
+fn write_phis(text: &mut String, phis: &[Phi]) {
+    for phi in phis {
+        let incoming = phi.incoming.join(", ");
+        writeln!(text, "  {} = phi {} {incoming}", phi.name, phi.ty).expect("strings take all text");
     }
 }
 

@@ -1,0 +1,65 @@
+//! The C compiler to compare with.
+//!
+//! `zig cc` comes first: it is a Clang on the LLVM that we use too, so the comparison is of
+//! our code and nothing else. It is a Python package, installed below `target` when it is
+//! first needed. Where that fails, the system's Clang or GCC has to do.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::bail;
+
+use crate::files;
+
+/// What all of them are told.
+const OPTIONS: [&str; 3] = ["-O3", "-march=native", "-w"];
+
+/// A C compiler.
+pub struct Compiler {
+    program: PathBuf,
+    args: &'static [&'static str],
+    /// What it calls itself, and its options.
+    pub name: String,
+}
+
+impl Compiler {
+    /// The best one there is.
+    pub fn find() -> anyhow::Result<Compiler> {
+        let zig = install_zig().map(|python| (python, &["-m", "ziglang", "cc"][..], "zig cc, "));
+        let others = ["clang", "gcc", "cc"].map(|name| (PathBuf::from(name), &[][..], ""));
+        for (program, args, prefix) in zig.into_iter().chain(others) {
+            let version = Command::new(&program).args(args).arg("--version").output();
+            let Some(version) = version.ok().filter(|version| version.status.success()) else { continue };
+            let text = String::from_utf8_lossy(&version.stdout);
+            let name = format!("{prefix}{} -O3 -march=native", text.lines().next().unwrap_or_default());
+            return Ok(Compiler { program, args, name });
+        }
+        bail!("there is no C compiler to compare with: neither zig (by pip), nor clang, nor gcc")
+    }
+
+    /// A call of it, without files.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(self.args).args(OPTIONS);
+        command
+    }
+}
+
+/// The Python that has the package, if it can be had.
+fn install_zig() -> Option<PathBuf> {
+    let folder = files::repository().join("target/bench/zig");
+    let python = folder.join("bin/python");
+    if has_zig(&python) {
+        return Some(python);
+    }
+    eprintln!("installing zig, whose C compiler is the peer, into {}", folder.display());
+    let made = Command::new("python3").args(["-m", "venv"]).arg(&folder).status().ok()?;
+    let install = ["-m", "pip", "install", "--quiet", "ziglang"];
+    let installed = made.success() && Command::new(&python).args(install).status().ok()?.success();
+    (installed && has_zig(&python)).then_some(python)
+}
+
+fn has_zig(python: &Path) -> bool {
+    let version = Command::new(python).args(["-m", "ziglang", "version"]).output();
+    version.is_ok_and(|version| version.status.success())
+}
