@@ -71,7 +71,8 @@ fn load_llvm(timings: &mut Timings) -> Result<&'static Llvm, Vec<CodegenError>> 
 fn write(session: &mut Session, world: &World, options: &llvm::Options) -> Result<Module, Vec<CodegenError>> {
     session.timings.enter("write LLVM assembly");
     let abi = Abi::of_target(options.target.as_deref());
-    text::write(world, &text::Options { abi, sources: Some(&session.sources) })
+    let checked = session.options.checked;
+    text::write(world, &text::Options { abi, checked, sources: Some(&session.sources) })
 }
 
 fn try_compile(

@@ -27,6 +27,8 @@ pub struct Options {
     pub prelude: Prelude,
     /// What operators mean.
     pub lower: LowerOptions,
+    /// Whether native code reports operations that fail.
+    pub checked: bool,
     /// How far partial evaluation goes.
     pub evaluation: EvaluationOptions,
 }

@@ -6,6 +6,7 @@
 //! * [`print`](mod@print): numbers and text to standard output;
 //! * [`misc`]: time, random numbers, classification of floats, bits;
 //! * [`lanes`]: lane functions where there is one lane;
+//! * [`checks`]: where programs end that check themselves;
 //! * [`helpers`]: what old test programs expect.
 //!
 //! [`SYMBOLS`] lists all of them for programs that are compiled in memory.
@@ -13,6 +14,7 @@
 //! An error has no channel to be reported through: it ends the process with a
 //! message that says what was attempted.
 
+pub mod checks;
 pub mod helpers;
 pub mod lanes;
 pub mod memory;
@@ -53,6 +55,7 @@ symbols! {
         anydsl_release, anydsl_release_host, anydsl_copy, anydsl_synchronize,
         anydsl_aligned_malloc, anydsl_aligned_free,
     }
+    "" checks::{ nyala_check_failed }
     "" print::{
         anydsl_print_i8, anydsl_print_i16, anydsl_print_i32, anydsl_print_i64,
         anydsl_print_u8, anydsl_print_u16, anydsl_print_u32, anydsl_print_u64,

@@ -81,6 +81,10 @@ pub struct NativeArgs {
     /// The processor to make code for, as LLVM names it [default: this one]
     #[arg(long, value_name = "CPU")]
     pub target_cpu: Option<String>,
+    /// Report operations that fail when the program runs, and end it: overflow, division
+    /// by zero, shifts and casts out of range, indices outside arrays of known length
+    #[arg(long)]
+    pub checked: bool,
     /// Signed integers wrap around on overflow, which is a mistake of the program otherwise
     #[arg(long)]
     pub wrapping: bool,
@@ -149,6 +153,7 @@ impl NativeArgs {
     pub fn session(&self, program: &ProgramArgs) -> Session {
         let mut session = program.session();
         session.options.evaluation = self.evaluation.options();
+        session.options.checked = self.checked;
         session.options.lower.wrapping = self.wrapping;
         session.options.lower.fast_math = self.fast_math;
         session

@@ -1,7 +1,11 @@
 //! What is special about native code: inline assembly, space, checks.
 
 use std::io::Write as _;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
+
+use nyala_tests::expectations::Expectations;
+use nyala_tests::files;
 
 /// Gives a program to `nyala run` with these arguments.
 fn run(args: &[&str], program: &str) -> Output {
@@ -89,4 +93,67 @@ fn tail_calls_need_no_space() {
          }",
         "50000005000000",
     );
+}
+
+/// Programs whose arrays have lengths that cannot be seen: the memory is the runtime's, or
+/// accessed as something else than it was made as.
+const UNSEEN: [&str; 3] = ["copy_beyond_a_buffer", "read_beyond_a_buffer", "wide_access_at_the_end"];
+
+/// What `nyala` says about a program: its errors, and its exit status.
+fn errors(args: &[&str], path: &Path) -> (String, Option<i32>) {
+    let output = Command::new(env!("CARGO_BIN_EXE_nyala")).args(args).arg(path).stdin(Stdio::null()).output();
+    let Output { status, stderr, .. } = output.expect("the compiler starts");
+    (String::from_utf8_lossy(&stderr).into_owned(), status.code())
+}
+
+/// The message of the first error.
+fn message(stderr: &str) -> &str {
+    let start = stderr.find("error[").unwrap_or(stderr.len());
+    stderr[start..].lines().next().unwrap_or_default()
+}
+
+#[test]
+fn checked_programs_report_what_the_interpreter_reports() {
+    let mut count = 0;
+    for path in files::with_extension(&files::repository().join("tests/run/errors"), "impala") {
+        let source = std::fs::read_to_string(&path).expect("it is there");
+        let expected = Expectations::parse(&source).expect("it is well formed");
+        let name = path.file_stem().expect("files have names").to_string_lossy().into_owned();
+        let is_seen = expected.error.as_deref().is_some_and(|code| match code {
+            "E0958" | "E0959" | "E0960" | "E0961" | "E0972" => true,
+            "E0950" => !UNSEEN.contains(&name.as_str()),
+            _ => false,
+        });
+        if !is_seen {
+            continue;
+        }
+        count += 1;
+        let (interpreted, _) = errors(&["interp", "--color", "never"], &path);
+        for level in ["-O0", "-O2"] {
+            let (stderr, status) = errors(&["run", "--checked", level], &path);
+            let place = format!("{}:", path.display());
+            assert!(stderr.lines().any(|line| line.starts_with(&place)), "{name}: {stderr}");
+            assert_eq!(status, Some(1), "{name}");
+            match stderr.contains("in a lane") {
+                // The numbers are not shown: they are many.
+                true => assert_eq!(message(&stderr).get(..12), message(&interpreted).get(..12), "{name}"),
+                false => assert_eq!(message(&stderr), message(&interpreted), "{name}"),
+            }
+        }
+    }
+    assert!(count >= 25, "only {count} programs");
+}
+
+#[test]
+fn checks_change_nothing_for_correct_programs() {
+    let program = "fn main(argc: i32) -> () {
+        let a = ~[10: i32];
+        for i in range(0, 10) { a(i) = (i - 5) * argc << 2 }
+        let mut sum = 0;
+        for i in range(0, 10) { sum += a(i) / (i + argc) % 7 }
+        print_i32(sum + (2.9f32 * argc as f32) as i32 + (1 << 30));
+    }";
+    let [plain, checked] = [&["-O2"][..], &["-O2", "--checked"]].map(|args| run(args, program));
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    assert_eq!(plain.stdout, checked.stdout);
 }

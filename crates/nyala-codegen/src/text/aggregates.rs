@@ -16,7 +16,7 @@ impl FunctionWriter<'_, '_> {
             // The parts of operations with effects; see `memory`.
             Node::Extract { agg, .. } if self.is_effect(agg) => return None,
             Node::Extract { agg, index } => self.extract(def, agg, index),
-            Node::Insert { agg, index, value } => self.insert(agg, index, value),
+            Node::Insert { agg, index, value } => self.insert(def, agg, index, value),
             Node::Variant { option, payload } => self.variant(def, option, payload),
             Node::VariantTag(value) => self.tag(value),
             Node::VariantPayload { value, .. } => self.through_memory(def, value),
@@ -43,6 +43,9 @@ impl FunctionWriter<'_, '_> {
     }
 
     fn extract(&mut self, def: Def, agg: Def, index: Def) -> String {
+        if self.is_checked(def) {
+            self.check_index(def, agg, index);
+        }
         if self.is_simd(agg) {
             let (whole, index) = (self.typed(agg), self.typed(index));
             return self.compute("lane", format!("extractelement {whole}, {index}"));
@@ -60,7 +63,10 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    fn insert(&mut self, agg: Def, index: Def, value: Def) -> String {
+    fn insert(&mut self, def: Def, agg: Def, index: Def, value: Def) -> String {
+        if self.is_checked(def) {
+            self.check_index(def, agg, index);
+        }
         if self.is_simd(agg) {
             let (whole, part, index) = (self.typed(agg), self.typed(value), self.typed(index));
             return self.compute("lanes", format!("insertelement {whole}, {part}, {index}"));
@@ -91,11 +97,17 @@ impl FunctionWriter<'_, '_> {
         match self.world.node(def) {
             _ if !self.module.is_large(ty) => return false,
             Node::Extract { agg, index } if !self.is_effect(agg) => {
+                if self.is_checked(def) {
+                    self.check_index(def, agg, index);
+                }
                 let whole = self.variable_with(agg);
                 let address = self.part_address(&whole, agg, index);
                 self.set_address(def, address);
             }
             Node::Insert { agg, index, value } => {
+                if self.is_checked(def) {
+                    self.check_index(def, agg, index);
+                }
                 let variable = self.local_of(ty);
                 self.insert_at(&variable, agg, index, value);
                 self.set_address(def, variable);

@@ -354,6 +354,15 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
         block.phis.is_empty().then_some(block.label.as_str())
     }
 
+    /// Leaves the current block if a condition holds; what comes next is written behind that.
+    pub(crate) fn branch_away(&mut self, condition: &str, to: &str) {
+        let label = self.new_label("go_on");
+        self.line(format!("br i1 {condition}, label %{to}, label %{label}"));
+        let text = if self.in_detour { &mut self.detours } else { &mut self.blocks[self.vertex].lines };
+        writeln!(text, "\n{label}:").expect("strings take all text");
+        self.label = label;
+    }
+
     /// Writes a block that is entered from the current one only; gives its label.
     pub(crate) fn detour(&mut self, write: impl FnOnce(&mut Self)) -> String {
         let label = self.new_label("leave");

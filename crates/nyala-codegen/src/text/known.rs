@@ -67,6 +67,7 @@ pub(crate) fn known(name: &str, params: &[String]) -> Known {
         | "anydsl_get_micro_time"
         | "anydsl_get_nano_time"
         | "anydsl_get_kernel_time" => OWN_MEMORY,
+        "nyala_check_failed" => "cold noreturn nounwind",
         "anydsl_isinff" | "anydsl_isnanf" | "anydsl_isfinitef" | "anydsl_isinf" | "anydsl_isnan"
         | "anydsl_isfinite" | "nyala_pext" | "nyala_pdep" => PURE,
         _ if is_math(name) => PURE,

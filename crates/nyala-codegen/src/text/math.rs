@@ -52,7 +52,7 @@ impl FunctionWriter<'_, '_> {
     }
 
     /// A float constant of the type of `like`, the same in every lane.
-    fn splat(&mut self, like: Def, prim: Prim, value: f64) -> String {
+    pub(crate) fn splat(&mut self, like: Def, prim: Prim, value: f64) -> String {
         let lane = super::constants::literal(prim, nyala_ir::eval::float_from_value(prim, value));
         match self.world.types.kind(self.world.ty(like)) {
             TyKind::Simd { .. } => format!("splat ({} {lane})", prim_type(prim)),
@@ -111,7 +111,7 @@ impl FunctionWriter<'_, '_> {
 }
 
 /// How LLVM abbreviates a scalar or vector type in names.
-fn suffix(ty: &str) -> String {
+pub(crate) fn suffix(ty: &str) -> String {
     let scalar = |ty: &str| match ty {
         "half" => "f16".to_owned(),
         "float" => "f32".to_owned(),

@@ -26,8 +26,11 @@ impl FunctionWriter<'_, '_> {
                 None => self.effect_part(agg, index),
             },
             Node::Load { ptr, .. } => {
-                let at = self.value(ptr);
                 let ty = self.world.types.part(self.world.ty(def), 1)?;
+                if self.module.options.checked {
+                    self.check_access(def, ptr, ty, "read");
+                }
+                let at = self.value(ptr);
                 if self.module.is_large(ty) {
                     let copy = self.copy_of(&at, ty);
                     self.set_address(def, copy);
@@ -36,6 +39,9 @@ impl FunctionWriter<'_, '_> {
                 Some(self.load(&at, ty, def))
             }
             Node::Store { ptr, value, .. } => {
+                if self.module.options.checked {
+                    self.check_access(def, ptr, self.world.ty(value), "write");
+                }
                 let at = self.value(ptr);
                 self.store_to(&at, value);
                 None

@@ -8,7 +8,7 @@
 //! Read `types`, `constants`, `function` (blocks and values),
 //! `control` (how blocks end), `calls` (what is called), `abi` and `border` (how values go
 //! to and from C), and then `ops`, `math`, `aggregates`, `memory` and `asm` for the
-//! operations.
+//! operations, and `checks` for programs that report their mistakes.
 //!
 //! # Invariants
 //!
@@ -21,6 +21,7 @@ mod aggregates;
 mod asm;
 mod border;
 mod calls;
+mod checks;
 mod constants;
 mod control;
 mod function;
@@ -72,6 +73,8 @@ const MAX_VALUE_BYTES: u64 = 256;
 pub struct Options<'a> {
     /// How C functions are called.
     pub abi: Abi,
+    /// Whether operations that fail are reported when the program runs.
+    pub checked: bool,
     /// Where the positions in the program belong to.
     pub sources: Option<&'a SourceMap>,
 }
@@ -194,10 +197,16 @@ impl<'a> ModuleWriter<'a> {
     /// The address of a constant.
     pub(crate) fn private_constant(&mut self, ty: Ty, value: &str) -> String {
         let constant = format!("{} {value}", self.ty(ty));
+        let align = self.align_of(ty);
+        self.private(constant, align)
+    }
+
+    /// The address of a constant, given as type and value.
+    pub(crate) fn private(&mut self, constant: String, align: u64) -> String {
         if let Some(name) = self.constants.get(&constant) {
             return name.clone();
         }
-        let (name, align) = (format!("@{}", self.names.unique("const")), self.align_of(ty));
+        let name = format!("@{}", self.names.unique("const"));
         self.globals += &format!("{name} = private unnamed_addr constant {constant}, align {align}\n");
         self.constants.insert(constant, name.clone());
         name

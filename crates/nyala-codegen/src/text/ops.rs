@@ -1,5 +1,6 @@
 //! Operations on scalars and vectors: arithmetic, comparison, conversion.
 
+use nyala_ir::analysis::schedule::can_fail;
 use nyala_ir::{ArithFlags, ArithOp, CmpOp, Def, Node, Prim, Ty, TyKind};
 
 use super::function::FunctionWriter;
@@ -15,6 +16,9 @@ impl FunctionWriter<'_, '_> {
             return None;
         }
         let value = match self.world.node(def) {
+            Node::Arith { op, flags, lhs, rhs } if self.is_checked(def) => {
+                self.checked_arith(def, op, flags.wrap, lhs, rhs)
+            }
             Node::Arith { op, flags, lhs, rhs } => self.arith(op, flags, lhs, rhs),
             Node::Cmp { op, lhs, rhs } => self.compare(op, lhs, rhs),
             Node::Math { op, flags, args } => {
@@ -31,6 +35,11 @@ impl FunctionWriter<'_, '_> {
             _ => return self.aggregate_operation(def).or_else(|| self.memory_operation(def)),
         };
         Some(value)
+    }
+
+    /// Whether an operation reports its mistakes.
+    pub(crate) fn is_checked(&self, def: Def) -> bool {
+        self.module.options.checked && can_fail(self.world, def)
     }
 
     fn lane(&self, def: Def) -> Option<Prim> {
@@ -61,6 +70,10 @@ impl FunctionWriter<'_, '_> {
         let (source, target) = (self.lane(from), self.lane(def));
         let (from_ty, to_ty) = (self.module.ty_of(from), self.module.ty_of(def));
         match (source, target) {
+            (Some(source), Some(target)) if self.is_checked(def) => {
+                self.check_cast(def, from, source, target);
+                self.convert(source, target, &from_ty, &value, &to_ty)
+            }
             (Some(source), Some(target)) => self.convert(source, target, &from_ty, &value, &to_ty),
             (None, None) => value,
             (None, Some(_)) => self.compute("address", format!("ptrtoint {from_ty} {value} to {to_ty}")),
@@ -131,7 +144,7 @@ pub(crate) fn fast(flags: ArithFlags) -> &'static str {
     if flags.fast { "fast " } else { "contract " }
 }
 
-fn arith_instruction(op: ArithOp, prim: Prim) -> &'static str {
+pub(crate) fn arith_instruction(op: ArithOp, prim: Prim) -> &'static str {
     let (float, signed) = (prim.is_float(), prim.is_signed());
     match op {
         ArithOp::Add if float => "fadd",

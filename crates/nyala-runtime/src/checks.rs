@@ -1,0 +1,49 @@
+//! Where programs end that were compiled to check themselves.
+
+use std::ffi::{CStr, c_char};
+
+/// Ends the process with a message: the place in the source, then the text with each
+/// `{}` replaced by a number. `kind` says what the numbers are: 0 unsigned, 1 signed,
+/// 2 the bits of a float.
+///
+/// # Safety
+/// Both texts end with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nyala_check_failed(
+    place: *const c_char,
+    message: *const c_char,
+    kind: u32,
+    first: u64,
+    second: u64,
+) -> ! {
+    // SAFETY: the caller's promise.
+    let [place, message] = [place, message].map(|text| unsafe { CStr::from_ptr(text) }.to_string_lossy());
+    crate::print::anydsl_print_flush();
+    eprintln!("{place}: {}", filled(&message, [first, second].map(|bits| shown(kind, bits))));
+    std::process::exit(1)
+}
+
+/// The message with each `{}` replaced.
+fn filled(message: &str, values: [String; 2]) -> String {
+    values.iter().fold(message.to_owned(), |message, value| message.replacen("{}", value, 1))
+}
+
+fn shown(kind: u32, bits: u64) -> String {
+    match kind {
+        0 => bits.to_string(),
+        1 => bits.cast_signed().to_string(),
+        _ => f64::from_bits(bits).to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_shown_as_what_they_are() {
+        let values = [shown(1, u64::MAX), shown(2, 2.5f64.to_bits())];
+        assert_eq!(filled("add({}, {})", values), "add(-1, 2.5)");
+        assert_eq!(filled("index {}", [shown(0, 7), shown(0, 0)]), "index 7");
+    }
+}
