@@ -38,6 +38,40 @@ fn programs_in_the_book_have_no_errors() {
     }
 }
 
+/// The book has no tool of its own in the tests, so links are followed here.
+#[test]
+fn links_lead_somewhere() {
+    let root = files::repository();
+    let mut texts = files::with_extension(&root.join("docs"), "md");
+    texts.extend(
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(|name| root.join(name)),
+    );
+    let mut in_book = std::collections::HashSet::new();
+    for path in &texts {
+        let text = std::fs::read_to_string(path).expect("it is in the repository");
+        for target in links(&text) {
+            let target = path.with_file_name(target);
+            assert!(target.exists(), "{} links to {}", path.display(), target.display());
+            if path.ends_with("SUMMARY.md") {
+                in_book.insert(target);
+            }
+        }
+    }
+    let chapters = texts.iter().filter(|path| path.starts_with(root.join("docs/src")));
+    for chapter in chapters.filter(|path| !path.ends_with("SUMMARY.md")) {
+        assert!(in_book.contains(chapter), "{} is not in the table of contents", chapter.display());
+    }
+}
+
+/// The files that a text links to: `[..](file#part)`, outside of code.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    let prose = text.split('`').step_by(2);
+    let targets = prose.flat_map(|piece| piece.split("](").skip(1).filter_map(|rest| rest.split(')').next()));
+    let files =
+        targets.filter(|target| !target.contains("://")).filter_map(|target| target.split('#').next());
+    files.filter(|file| !file.is_empty())
+}
+
 /// The texts between ```` ```impala ```` and ```` ``` ````.
 fn fenced(chapter: &str) -> impl Iterator<Item = &str> {
     chapter.split("```impala\n").skip(1).filter_map(|rest| rest.split("```").next())

@@ -1,24 +1,25 @@
 //! Input made to break compilers: every shape, at sizes from a hundred to a
-//! million, ends in a result or a clean error, soon, and on a small stack.
+//! million, ends in a result or a clean error, soon, with little memory, and on the
+//! stack that a program has (`hostile/child.rs`).
 //!
 //! Long programs of many small things (`hostile/long.rs`) must work.
 
+#[path = "hostile/child.rs"]
+mod child;
 #[path = "hostile/long.rs"]
 mod long;
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use nyala_driver::{Options, Prelude, Report, Session, pipeline};
-use nyala_tests::clock::Clock;
+
+use child::Stage;
 
 /// How many times the repeated part of a shape is written.
 const SIZES: [usize; 5] = [100, 1_000, 10_000, 100_000, 1_000_000];
 
-/// How many seconds of the processor one input may take. Builds with checks are slow,
-/// so there it is generous: it catches growth that is not linear.
-const TIME_LIMIT: Duration = Duration::from_secs(if cfg!(debug_assertions) { 60 } else { 5 });
+/// The size at which a shape goes through all stages.
+const SAMPLE: usize = 10_000;
 
 /// A text with a repeated part: `before`, `open` n times, `middle`, `close` n times, `after`.
 struct Shape {
@@ -145,6 +146,9 @@ const SHAPES: &[Shape] = &[
 ];
 
 fn main() -> ExitCode {
+    if let Some(status) = child::run_if_asked() {
+        return status;
+    }
     let shapes = SHAPES.iter().map(|shape| Trial::test(shape.name, || try_sizes(shape)));
     let long = long::PROGRAMS.iter().map(|program| Trial::test(program.name, || long::try_sizes(program)));
     libtest_mimic::run(&Arguments::from_args(), shapes.chain(long).collect()).exit_code()
@@ -152,25 +156,10 @@ fn main() -> ExitCode {
 
 fn try_sizes(shape: &Shape) -> Result<(), Failed> {
     for size in SIZES {
-        let clock = Clock::start();
-        let mut session = Session::new(Options { prelude: Prelude::Absent, ..Options::default() });
-        session.add_text("hostile.impala", shape.text(size));
-        pipeline::check(&mut session);
-        answer(&mut session, size, &clock)?;
+        child::start(shape.name, size, Stage::Check)?;
     }
-    Ok(())
-}
-
-/// Draws the report, which is part of answering, and looks at what it all took.
-fn answer(session: &mut Session, size: usize, clock: &Clock) -> Result<(), Failed> {
-    let report = Report::new(std::mem::take(&mut session.diagnostics));
-    let drawn = report.human(&session.sources, false) + &report.json(&session.sources);
-    if clock.elapsed() > TIME_LIMIT {
-        return Err(format!("size {size} took {:?}", clock.elapsed()).into());
-    }
-    // 100 errors and 100 warnings of a few lines each, twice.
-    if drawn.len() > 1 << 20 {
-        return Err(format!("size {size} has a report of {} bytes", drawn.len()).into());
+    for stage in [Stage::Format, Stage::Emit, Stage::Interpret] {
+        child::start(shape.name, SAMPLE, stage)?;
     }
     Ok(())
 }
@@ -180,4 +169,10 @@ impl Shape {
         let Shape { before, open, middle, close, after, .. } = self;
         [before, open.repeat(size).as_str(), middle, close.repeat(size).as_str(), after].concat()
     }
+}
+
+/// The text of the shape or program of this name.
+fn text(name: &str, size: usize) -> Option<String> {
+    let shape = SHAPES.iter().find(|shape| shape.name == name).map(|shape| shape.text(size));
+    shape.or_else(|| long::PROGRAMS.iter().find(|it| it.name == name).map(|it| (it.text)(size)))
 }

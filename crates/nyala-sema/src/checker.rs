@@ -51,6 +51,10 @@ pub fn check(files: &[CheckFile<'_>]) -> Checked {
     Checked { program, diagnostics }
 }
 
+/// How many errors are reported. A program with more is none, and the reports must not
+/// need much more memory than the program.
+const MAX_ERRORS: usize = 1000;
+
 /// Everything that is known while checking.
 pub(crate) struct Checker<'a> {
     pub program: Program,
@@ -182,8 +186,10 @@ impl<'a> Checker<'a> {
     /// Reports a mistake.
     pub fn report(&mut self, error: Error) {
         self.body.has_errors = true;
-        let diagnostic = error.render(&self.program);
-        self.diagnostics.push(diagnostic);
+        if self.diagnostics.len() < MAX_ERRORS {
+            let diagnostic = error.render(&self.program);
+            self.diagnostics.push(diagnostic);
+        }
     }
 
     /// Reports a second definition of a name in one scope.

@@ -56,6 +56,46 @@ fn files_that_cannot_be_read_are_reported_together() {
     }
 }
 
+/// Every command that reads a file reports one that it cannot read, and ends with 1.
+#[test]
+fn every_command_reports_files_that_cannot_be_read() {
+    let folder = Folder::new("unreadable-for-all");
+    let latin1 = folder.file("latin1.impala", b"// caf\xe9\n");
+    let path = folder.0.display().to_string();
+    for command in ["check", "fmt", "ir", "interp", "run", "build"] {
+        for (file, code) in [("absent.impala", "E0020"), (&path, "E0021"), (&latin1, "E0022")] {
+            let (status, _, stderr) = run(&[command, file], "");
+            assert!(status == Some(1) && stderr.contains(code), "{command} {file}: {status:?}\n{stderr}");
+        }
+    }
+}
+
+/// Bytes that editors do not show are errors at their place; a mark of the byte order at the
+/// start of a file is none.
+#[test]
+fn invisible_bytes_are_reported_where_they_stand() {
+    assert_eq!(run(&["check", "-"], &format!("\u{feff}{GOOD}")), (Some(0), String::new(), String::new()));
+    for (text, place) in [
+        ("fn main() -> i32 { 0 }\0\n", "1:23"),
+        ("fn main() -> i32 { /* \u{202e} */ 0 }\n", "1:23"),
+        ("fn main() -> i32 { \u{feff}0 }\n", "1:20"),
+    ] {
+        let (status, _, stderr) = run(&["check", "-"], text);
+        assert!(status == Some(1) && stderr.contains(place), "{text:?}: {stderr}");
+    }
+}
+
+/// A line of a million bytes is read, and shown in part if something is wrong with it.
+#[test]
+fn a_line_may_be_long() {
+    let sum = "1 + 2 * 3 - ".repeat(90_000);
+    let good = format!("fn main() -> i32 {{ ({sum} 0) * 0 }}\n");
+    assert_eq!(run(&["check", "-"], &good).0, Some(0));
+    let (status, _, stderr) = run(&["check", "-"], &format!("fn main() -> i32 {{ {sum} x }}\n"));
+    assert!(status == Some(1) && stderr.contains("E0301"), "{}", &stderr[..200]);
+    assert!(stderr.len() < 2_000, "the report has {} bytes", stderr.len());
+}
+
 #[test]
 fn codes_are_explained() {
     let (status, stdout, _) = run(&["check", "--explain", "e0020"], "");

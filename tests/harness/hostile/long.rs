@@ -4,10 +4,8 @@
 use std::fmt::Display;
 
 use libtest_mimic::Failed;
-use nyala_driver::{Options, Prelude, Session, pipeline};
-use nyala_tests::clock::Clock;
 
-use crate::answer;
+use crate::child::{self, Stage};
 
 /// How many small things there are.
 const SIZES: [usize; 3] = [100, 10_000, 100_000];
@@ -17,7 +15,7 @@ pub struct Program {
     pub name: &'static str,
     /// The first error that is expected; none if the program is good.
     error: Option<&'static str>,
-    text: fn(usize) -> String,
+    pub text: fn(usize) -> String,
 }
 
 /// A good program.
@@ -33,19 +31,11 @@ const fn bad(name: &'static str, error: &'static str, text: fn(usize) -> String)
 /// Checks a program at all sizes, and lowers it if it is good.
 pub fn try_sizes(program: &Program) -> Result<(), Failed> {
     for size in SIZES {
-        let clock = Clock::start();
-        let mut session = Session::new(Options { prelude: Prelude::Absent, ..Options::default() });
-        session.add_text("long.impala", (program.text)(size));
-        match program.error {
-            None => drop(pipeline::emit(&mut session)),
-            Some(_) => drop(pipeline::check(&mut session)),
-        }
-        let first = session.diagnostics.iter().find(|diagnostic| diagnostic.is_error());
-        if first.map(|error| error.code.0) != program.error {
-            let found = first.map(|error| &error.message);
+        let stage = if program.error.is_some() { Stage::Check } else { Stage::Emit };
+        let found = child::start(program.name, size, stage)?;
+        if found.as_deref() != program.error {
             return Err(format!("size {size}: expected {:?}, found {found:?}", program.error).into());
         }
-        answer(&mut session, size, &clock)?;
     }
     Ok(())
 }

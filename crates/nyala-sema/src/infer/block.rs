@@ -56,6 +56,7 @@ impl<'a> Checker<'a> {
             None if jump.is_some() => self.program.types.never(),
             None => self.program.types.unit(),
         };
+        stmts.shrink_to_fit();
         Expr { kind: ExprKind::Block { stmts, value }, ty, span: block.span }
     }
 

@@ -28,13 +28,18 @@ pub fn check(program: &Program, is_prelude: &dyn Fn(Span) -> bool) -> Vec<Diagno
     warnings.extend(flow::check(program, &uses));
     warnings.extend(recursion::check(program, &uses));
     warnings.extend(idle::check(program));
+    warnings.retain(|warning| !warning.place().is_none() && !is_prelude(warning.place()));
+    warnings.sort_by_key(Warning::place);
+    warnings.truncate(MAX_WARNINGS);
     let mut diagnostics: Vec<Diagnostic> = warnings.into_iter().map(Warning::into_diagnostic).collect();
-    diagnostics.retain(|warning| !warning.primary.span.is_none() && !is_prelude(warning.primary.span));
     diagnostics.sort_by_key(|warning| (warning.primary.span, warning.code));
     // The filter of a function is part of that of each parameter.
     diagnostics.dedup_by_key(|warning| (warning.primary.span, warning.code));
     diagnostics
 }
+
+/// How many warnings there are at most: nobody reads more.
+const MAX_WARNINGS: usize = 1000;
 
 /// All that is warned about.
 enum Warning {
@@ -51,6 +56,22 @@ enum Warning {
 }
 
 impl Warning {
+    /// Where it is reported.
+    fn place(&self) -> Span {
+        match *self {
+            Warning::UnusedVariable { at, .. }
+            | Warning::NeverRead { at, .. }
+            | Warning::UnusedParameter { at, .. }
+            | Warning::UnusedFunction { at, .. }
+            | Warning::UnusedMut { at, .. }
+            | Warning::SameTypeCast { at, .. }
+            | Warning::NoEffect { at, .. }
+            | Warning::Uninitialised { at, .. } => at,
+            Warning::EndlessFilter { declared, .. } => declared,
+            Warning::WritesOwnPlace { write, .. } => write,
+        }
+    }
+
     fn into_diagnostic(self) -> Diagnostic {
         match self {
             Warning::UnusedVariable { name, at } => {

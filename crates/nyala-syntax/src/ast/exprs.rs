@@ -234,7 +234,7 @@ pub enum Stmt {
         span: Span,
     },
     /// A nested item.
-    Item(Item),
+    Item(Box<Item>),
     /// `e;`, or a statement-like expression without one.
     Expr {
         /// The expression.

@@ -38,6 +38,8 @@ impl Parser<'_> {
         }
         self.restore_flags(outer);
         self.close(opener);
+        // A program has many blocks of one or two statements.
+        stmts.shrink_to_fit();
         Block { stmts, value, span: self.span_from(lo) }
     }
 
@@ -62,7 +64,7 @@ impl Parser<'_> {
             return None;
         }
         if self.at_item(true) {
-            stmts.push(Stmt::Item(self.item(true)));
+            stmts.push(Stmt::Item(Box::new(self.item(true))));
             return None;
         }
         let is_statement_like = self.at_statement_like();

@@ -36,7 +36,8 @@ impl OpenChain {
     }
 
     /// The finished chain with its height.
-    fn finish(self) -> (Expr, usize) {
+    fn finish(mut self) -> (Expr, usize) {
+        self.rest.shrink_to_fit();
         let last = self.rest.last().map_or(self.first.span, |link| link.rhs.span);
         let span = self.first.span.to(last);
         let kind = ExprKind::Chain { first: Box::new(self.first), rest: self.rest };

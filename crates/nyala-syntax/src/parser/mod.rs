@@ -369,6 +369,7 @@ impl<'a> Parser<'a> {
         }
         self.restore_flags(outer);
         self.close(opener);
+        elements.shrink_to_fit();
         elements
     }
 

@@ -337,3 +337,27 @@ fn what_the_lexer_reports_is_not_reported_again() {
     "#]],
     );
 }
+
+/// Editors show what a text means while it is being written.
+#[test]
+fn broken_text_has_a_tree() {
+    let text = "
+struct S { a: i32, b: }
+fn first(x: i32) -> i32 { let y = ; x + (1 * }
+fn second(s: S) -> i32 { s. }
+fn third() -> i32 { if x { 1 } else }
+fn last() -> i32 { 2 }
+";
+    let mut map = SourceMap::default();
+    let id = map.add("test", text).expect("test texts are small");
+    let parse = parse(map.file(id));
+    assert!(!parse.errors.is_empty());
+    expect![[r#"
+        impala
+        (item (struct S (record (field a i32) (field b error))))
+        (item (fn first (params (param x (type i32))) (ret i32) (block (let y (init error)) (value (chain x Add (paren (chain 1 Mul error)))))))
+        (item (fn second (params (param s (type S))) (ret i32) (block (value (field s _)))))
+        (item (fn third (params) (ret i32) (block (value (if x (block (value 1)) (else (block)))))))
+        (item (fn last (params) (ret i32) (block (value 2))))
+    "#]].assert_eq(&dump(&parse.file));
+}

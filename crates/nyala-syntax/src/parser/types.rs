@@ -259,6 +259,7 @@ impl Parser<'_> {
         while self.eat(TokenKind::ColonColon) {
             segments.push(self.ident());
         }
+        segments.shrink_to_fit();
         Path { segments, span: self.span_from(lo) }
     }
 }

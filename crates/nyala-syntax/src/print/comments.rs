@@ -58,16 +58,27 @@ impl<'a> Printer<'a> {
         // A comment that ends its line starts one, too.
         let comment = self.next_comment(self.next_token());
         let is_alone = comment.is_some_and(|comment| self.newlines_after(comment) > 0);
-        self.doc.line(if is_alone { Line::Hard } else { line });
+        self.doc.line(if is_alone && line != Line::Blank { Line::Hard } else { line });
     }
 
     /// A line break between statements, with an empty line if the source has one.
     pub(super) fn line_between(&mut self) {
         self.trailing_comments();
         self.wants_space = false;
+        self.doc.line(if self.empty_line_follows() { Line::Blank } else { Line::Hard });
+    }
+
+    /// A possible line break between the elements of a list; an empty line is kept.
+    pub(super) fn line_in_list(&mut self, line: Line) {
+        self.trailing_comments();
+        self.line(if self.empty_line_follows() { Line::Blank } else { line });
+    }
+
+    /// Whether the source has an empty line before what comes next.
+    fn empty_line_follows(&self) -> bool {
         let next = self.next_token();
         let next = self.next_comment(next).map_or(next, |comment| self.source.local(comment.span).start);
-        self.doc.line(if self.newlines_before(next) > 1 { Line::Blank } else { Line::Hard });
+        self.newlines_before(next) > 1
     }
 
     /// Writes the comments on the line of the last token, if the line ends behind them.

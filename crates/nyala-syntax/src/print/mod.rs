@@ -8,7 +8,8 @@
 //!
 //! # What is normalised
 //!
-//! * white space and line breaks; one empty line between statements is kept;
+//! * white space and line breaks; one empty line between statements, and between the
+//!   elements of a list, is kept;
 //! * the comma behind the last element of a list, and behind arms of `match` that
 //!   end in a brace;
 //! * stray semicolons, empty attribute lists, and empty trailing sections of `asm` go;
@@ -281,7 +282,7 @@ impl<'a> Printer<'a> {
                 self.last_comma();
             } else {
                 self.sep(",");
-                self.line(style.between);
+                self.line_in_list(style.between);
             }
         }
     }
