@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use libtest_mimic::{Arguments, Failed, Trial};
 use nyala_driver::{Options, Report, Session, pipeline};
 use nyala_interp::Io;
-use nyala_ir::analysis::{Functions, Obstacle};
+use nyala_ir::analysis::Functions;
 use nyala_ir::{World, text};
 use nyala_span::SourceMap;
 use nyala_syntax::Parse;
@@ -135,16 +135,15 @@ fn run_evaluated(path: &Path) -> Result<(), Failed> {
     does_as_expected_after_evaluation(path, &mut session, &evaluated)
 }
 
-/// In control-flow form the program does the same; nothing but escapes stands against that form.
+/// In control-flow form the program does the same; nothing stands against that form.
 fn run_cff(path: &Path) -> Result<(), Failed> {
     let mut session = session_for(path)?;
     let world = pipeline::emit(&mut session).ok_or_else(|| drawn(&session))?;
     let evaluated = pipeline::evaluate(&mut session, &world);
     let lowered = pipeline::control_flow_form(&mut session, evaluated);
     nyala_ir::verify(&lowered)?;
-    let functions = Functions::new(&lowered);
-    let mut obstacles = functions.obstacles(&lowered);
-    obstacles.retain(|obstacle| !matches!(obstacle, Obstacle::Escape { .. }));
+    let functions = Functions::styled(&lowered);
+    let obstacles = functions.obstacles(&lowered);
     if !obstacles.is_empty() {
         return Err(format!("{obstacles:?}\n{}", text::print(&lowered)).into());
     }

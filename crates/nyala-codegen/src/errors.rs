@@ -7,12 +7,12 @@ use crate::llvm::LlvmError;
 /// Why a program cannot be compiled.
 #[derive(Clone, Debug)]
 pub enum CodegenError {
-    /// A function is a value at run time.
-    FunctionValue {
-        /// Where it is used.
+    /// The body of a parallel or vectorised loop jumps out of it.
+    JumpOut {
+        /// The loop.
         at: Span,
-        /// The function, or the one that uses it.
-        name: String,
+        /// What runs it.
+        name: &'static str,
     },
     /// Something that the language has and the back end does not know yet.
     Unsupported {
@@ -41,11 +41,13 @@ impl CodegenError {
     /// The report for the user.
     pub fn to_diagnostic(&self) -> Diagnostic {
         match self {
-            CodegenError::FunctionValue { at, name } => {
-                let message = format!("`{name}` needs a function that is known only when it runs");
+            CodegenError::JumpOut { at, name } => {
+                let message = format!("the body of `{name}` jumps out of it");
                 Diagnostic::error(Code("E0920"), *at, message)
-                    .with_label("this function is still a value after evaluation")
-                    .with_note("native code for function values is not there yet; `nyala interp` runs them")
+                    .with_label("its instances run side by side, so each must come to its own end")
+                    .with_note(
+                        "`continue` ends an instance; a variable can say that the others have no work left",
+                    )
             }
             CodegenError::Unsupported { at, what } => {
                 Diagnostic::error(Code("E0922"), *at, format!("no native code can be made for {what} yet"))

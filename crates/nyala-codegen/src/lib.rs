@@ -1,8 +1,8 @@
 //! Programs in control-flow form to native code, through LLVM.
 //!
-//! Read in this order:
+//! What functions and their blocks are is said in [`nyala_ir::analysis::functions`]. Read in
+//! this order:
 //!
-//! * [`form`]: which continuations are functions and which are their blocks;
 //! * [`text`]: a program as LLVM assembly, a text that people can read;
 //! * [`llvm`]: the LLVM library, found and loaded when the compiler runs, which
 //!   turns that text into machine code;
@@ -13,7 +13,6 @@
 //! `unsafe` code.
 
 pub mod errors;
-pub mod form;
 pub mod llvm;
 pub mod text;
 

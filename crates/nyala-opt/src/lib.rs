@@ -11,9 +11,12 @@
 //! * [`promote_slots`](mod@promote_slots): turns local variables in memory into values;
 //! * [`merge_returns`](mod@merge_returns): one place to return to for each function;
 //! * [`lower_to_cff`](mod@lower_to_cff): functions and basic blocks, by lambda lifting;
+//! * [`convert_closures`](mod@convert_closures): the functions that are still values, so that
+//!   native code can be made for them;
 //! * [`pipeline`]: all of them, in order;
 //! * `errors`: what partial evaluation reports.
 
+pub mod convert_closures;
 pub mod eliminate_params;
 mod errors;
 pub mod lower_to_cff;
@@ -24,6 +27,7 @@ pub mod pipeline;
 pub mod promote_slots;
 mod rewrite;
 
+pub use convert_closures::convert_closures;
 pub use eliminate_params::eliminate_params;
 pub use lower_to_cff::lower_to_cff;
 pub use mangle::{Mangling, mangle, mangle_group};

@@ -8,10 +8,12 @@
 //!   before the place to return to (lambda lifting), and blocks of its own;
 //! * a function that needs such values and is used as a value becomes a *closure*: a
 //!   function that does nothing but call the lifted one with the values it captures;
+//! * what is defined elsewhere and used as a value becomes a function that calls it;
 //! * what a branch goes to is a block, also if it was a place to return to.
 //!
 //! What is left are escapes: a function that makes another one return.
-//! They stay as they are, and [`Functions::obstacles`] finds them.
+//! They stay as they are, [`Functions::obstacles`] finds them, and
+//! [`convert_closures`](mod@crate::convert_closures) is there for them.
 //!
 //! # What always holds
 //!
@@ -19,9 +21,8 @@
 //! * Each function is built once; the cost is linear in the functions with their
 //!   blocks. Nothing recurses on the depth of the program.
 
-use nyala_ir::analysis::functions::is_target;
 use nyala_ir::analysis::{Function, Functions};
-use nyala_ir::{Body, Cont, Def, Intrinsic, Node, Ty, World};
+use nyala_ir::{Body, Cont, Def, Global, Intrinsic, Node, Ty, World};
 use nyala_span::Name;
 use rustc_hash::FxHashMap;
 
@@ -31,10 +32,18 @@ use rustc_hash::FxHashMap;
 /// [`Functions::obstacles`] finds are escapes.
 pub fn lower_to_cff(world: &mut World) {
     let functions = Functions::new(world);
+    lower(world, &functions);
+}
+
+/// Gives each of `functions` its captures as parameters, and blocks of its own.
+pub(crate) fn lower(world: &mut World, functions: &Functions) {
     let heads = functions.all().iter().map(|function| (function.entry, head(world, function))).collect();
-    let mut lowering = Lowering { world, functions: &functions, heads, bodies: vec![] };
+    let mut lowering = Lowering { world, functions, heads, bodies: vec![], wrappers: FxHashMap::default() };
     for function in functions.all() {
         lowering.function(function);
+    }
+    for global in lowering.world.globals().map(|(global, _)| global).collect::<Vec<_>>() {
+        lowering.global(global);
     }
     // Only now: the same block may have been read for several functions.
     let bodies = std::mem::take(&mut lowering.bodies);
@@ -77,9 +86,12 @@ struct Lowering<'a> {
     heads: FxHashMap<Cont, Cont>,
     /// What new continuations do.
     bodies: Vec<(Cont, Body)>,
+    /// Functions that call what is defined elsewhere.
+    wrappers: FxHashMap<Cont, Def>,
 }
 
 /// The function that is being built.
+#[derive(Default)]
 struct Context {
     /// What stands for old values; blocks are separate from functions as values.
     values: FxHashMap<Def, Def>,
@@ -91,8 +103,7 @@ struct Context {
 impl Lowering<'_> {
     fn function(&mut self, function: &Function) {
         let head = self.heads[&function.entry];
-        let mut context =
-            Context { values: FxHashMap::default(), blocks: FxHashMap::default(), work: vec![] };
+        let mut context = Context::default();
         let old_params = self.world.cont(function.entry).params.clone();
         let at = old_params.len() - usize::from(function.ret.is_some());
         let old = old_params[..at].iter().chain(&function.captures).chain(&old_params[at..]);
@@ -105,12 +116,20 @@ impl Lowering<'_> {
         }
     }
 
+    /// The first value of a global, which depends on no function's values.
+    fn global(&mut self, global: Global) {
+        if let Some(init) = self.world.global(global).init {
+            let init = self.def(&mut Context::default(), init);
+            self.world.set_global_init(global, init);
+        }
+    }
+
     fn body(&mut self, context: &mut Context, body: &Body) -> Body {
         let is_jump =
             matches!(self.world.as_intrinsic(body.callee), Some(Intrinsic::Branch | Intrinsic::Switch));
         let mut args = Vec::with_capacity(body.args.len());
         for (index, &arg) in body.args.iter().enumerate() {
-            args.push(match is_target(self.world, body, index) {
+            args.push(match self.functions.styles().is_target(self.world, body, index) {
                 true => self.target(context, arg, is_jump),
                 false => self.def(context, arg),
             });
@@ -136,8 +155,12 @@ impl Lowering<'_> {
 
     /// The place that control goes to for an old one. A branch goes to blocks only.
     fn target(&mut self, context: &mut Context, old: Def, is_jump: bool) -> Def {
+        let functions = self.functions;
         match self.world.as_cont(old) {
-            Some(cont) if self.world.cont(cont).body.is_some() => self.block(context, cont),
+            Some(cont) if self.world.cont(cont).body.is_some() => match functions.get(cont) {
+                Some(function) if function.is_re_entered => self.block_that_enters(context, function),
+                _ => self.block(context, cont),
+            },
             None if !is_jump => self.def(context, old),
             _ => {
                 let callee = self.def(context, old);
@@ -154,6 +177,17 @@ impl Lowering<'_> {
         let block = self.world.new_cont("leave", &tys);
         let args = self.world.cont(block).params.clone();
         self.bodies.push((block, Body { callee, args, span }));
+        self.world.cont_def(block)
+    }
+
+    /// A block that calls a function with what it gets.
+    fn block_that_enters(&mut self, context: &mut Context, function: &Function) -> Def {
+        let data = self.world.cont(function.entry).clone();
+        self.world.span = data.span;
+        let block = new_cont(self.world, data.name, &data.params);
+        let mut args = self.world.cont(block).params.clone();
+        let callee = self.call(context, function, &mut args);
+        self.bodies.push((block, Body { callee, args, span: data.span }));
         self.world.cont_def(block)
     }
 
@@ -219,7 +253,7 @@ impl Lowering<'_> {
 
     /// A function as a value.
     fn closure(&mut self, cont: Cont, captures: &[Def]) -> Def {
-        let Some(function) = self.functions.get(cont) else { return self.world.cont_def(cont) };
+        let Some(function) = self.functions.get(cont) else { return self.wrapper(cont) };
         let head = self.heads[&cont];
         if captures.is_empty() {
             return self.world.cont_def(head);
@@ -233,5 +267,22 @@ impl Lowering<'_> {
         let callee = self.world.cont_def(head);
         self.bodies.push((closure, Body { callee, args, span: data.span }));
         self.world.cont_def(closure)
+    }
+
+    /// What is defined elsewhere as a value: a function of the program that calls it.
+    fn wrapper(&mut self, cont: Cont) -> Def {
+        let callee = self.world.cont_def(cont);
+        if self.world.cont(cont).body.is_some() {
+            return callee;
+        }
+        if let Some(&wrapper) = self.wrappers.get(&cont) {
+            return wrapper;
+        }
+        let data = self.world.cont(cont).clone();
+        self.world.span = data.span;
+        let wrapper = new_cont(self.world, data.name, &data.params);
+        let args = self.world.cont(wrapper).params.clone();
+        self.bodies.push((wrapper, Body { callee, args, span: data.span }));
+        *self.wrappers.entry(cont).or_insert(self.world.cont_def(wrapper))
     }
 }

@@ -5,7 +5,7 @@
 use nyala_ir::World;
 
 use crate::partial_eval::{Evaluated, Evaluation, Options};
-use crate::{eliminate_params, lower_to_cff, merge_returns, promote_slots};
+use crate::{convert_closures, eliminate_params, lower_to_cff, merge_returns, promote_slots};
 
 /// How often evaluation is resumed after a clean-up at most. What needs more stays as it is.
 const MAX_RESUMPTIONS: usize = 16;
@@ -46,8 +46,8 @@ pub fn clean_up(world: &mut World) -> bool {
 
 /// From an evaluated program to functions and basic blocks.
 ///
-/// After: every obstacle that [`Functions::obstacles`](nyala_ir::analysis::Functions::obstacles)
-/// finds is an escape from a function that is used as a value.
+/// After: nothing stands against control-flow form, in the styles of
+/// [`Functions::styled`](nyala_ir::analysis::Functions::styled).
 pub fn control_flow_form(world: &mut World) {
     merge_returns(world);
     check(world, "merge_returns");
@@ -56,6 +56,8 @@ pub fn control_flow_form(world: &mut World) {
     // A function that makes the one around it return has got that place as a parameter.
     merge_returns(world);
     check(world, "merge_returns");
+    convert_closures(world);
+    check(world, "convert_closures");
 }
 
 /// In debug builds, what a pass has built must be well-formed.

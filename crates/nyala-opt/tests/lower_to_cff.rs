@@ -1,5 +1,6 @@
 //! Small programs in control-flow form, and what stands against that form. The first
-//! line of a file says whether only lambda lifting runs or all that leads to this form.
+//! line of a file says whether only lambda lifting runs or all that leads to this form,
+//! with the conversion of closures.
 
 #[path = "../../nyala-ir/tests/support/files.rs"]
 mod files;
@@ -22,26 +23,32 @@ fn render(file: &TestFile) -> Result<String, Failed> {
     let mut world = file.world()?;
     world.set_folding(true);
     verify(&world)?;
-    match file.name.as_str() {
-        "lower-to-cff" => lower_to_cff(&mut world),
-        "control-flow-form" => control_flow_form(&mut world),
+    let find: fn(&World) -> Functions = match file.name.as_str() {
+        "lower-to-cff" => {
+            lower_to_cff(&mut world);
+            Functions::new
+        }
+        "control-flow-form" => {
+            control_flow_form(&mut world);
+            Functions::styled
+        }
         name => return Err(format!("there is no pass `{name}`").into()),
-    }
+    };
     let printed = text::print(&world);
     verify(&world).map_err(|errors| Failed::from(format!("{errors}\n\n{printed}")))?;
-    Ok(file.expecting(&(describe(&world) + &printed)))
+    Ok(file.expecting(&(describe(&world, &find(&world)) + &printed)))
 }
 
 /// One line for each function, with what it captures, and one for each obstacle.
-fn describe(world: &World) -> String {
-    let functions = Functions::new(world);
+fn describe(world: &World, functions: &Functions) -> String {
     let name = |cont| world.cont(cont).name;
     let mut lines = vec![];
     for function in functions.all() {
         let blocks = function.blocks.len();
         let captures = function.captures.len();
         let value = if function.is_value { ", a value" } else { "" };
-        lines.push(format!("{}: {blocks} blocks, {captures} captures{value}", name(function.entry)));
+        let passing = if functions.styles().is_passing(function.entry) { ", passing" } else { "" };
+        lines.push(format!("{}: {blocks} blocks, {captures} captures{value}{passing}", name(function.entry)));
     }
     lines.extend(functions.obstacles(world).into_iter().map(|obstacle| match obstacle {
         Obstacle::Nested(cont) => format!("{} is nested", name(cont)),

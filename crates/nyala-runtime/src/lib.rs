@@ -3,6 +3,7 @@
 //! Read in this order:
 //!
 //! * [`memory`]: allocation, release, copies; the host is the only device;
+//! * [`environments`]: memory for what closures capture;
 //! * [`print`](mod@print): numbers and text to standard output;
 //! * [`misc`]: time, random numbers, classification of floats, bits;
 //! * [`lanes`]: lane functions where there is one lane;
@@ -15,6 +16,7 @@
 //! message that says what was attempted.
 
 pub mod checks;
+pub mod environments;
 pub mod helpers;
 pub mod lanes;
 pub mod memory;
@@ -56,6 +58,7 @@ symbols! {
         anydsl_aligned_malloc, anydsl_aligned_free,
     }
     "" checks::{ nyala_check_failed }
+    "" environments::{ nyala_environment }
     "" print::{
         anydsl_print_i8, anydsl_print_i16, anydsl_print_i32, anydsl_print_i64,
         anydsl_print_u8, anydsl_print_u16, anydsl_print_u32, anydsl_print_u64,

@@ -1,17 +1,16 @@
-//! Values that cross the border to C: calls of C functions, and exported functions.
+//! Values that cross the border to C; `export` has the functions that C calls.
 //!
 //! Inside, an aggregate is one value. What `abi` says it is outside is made by way of
 //! a variable, which LLVM removes where it can.
 
+use nyala_ir::Ty;
 use nyala_ir::layout::{Layout, sequence};
-use nyala_ir::{Cont, Linkage, Prim, Ty};
 use nyala_span::Span;
 
 use super::ModuleWriter;
 use super::abi::{Pass, Piece, Signature, signature};
 use super::function::FunctionWriter;
-use super::names::{Names, symbol};
-use crate::form::Function;
+use super::names::Names;
 
 /// A function in the making, as far as the border is concerned.
 pub(crate) trait Code {
@@ -202,7 +201,7 @@ impl Border {
     }
 
     /// The values of this side that a C function was called with.
-    fn enter(&self, code: &mut impl Code) -> Vec<String> {
+    pub(crate) fn enter(&self, code: &mut impl Code) -> Vec<String> {
         let mut next = usize::from(self.result.result().1.is_some());
         let mut values = vec![];
         for crossing in &self.params {
@@ -215,7 +214,7 @@ impl Border {
     }
 
     /// Returns from a C function.
-    fn give_back(&self, code: &mut impl Code, value: Option<&str>) {
+    pub(crate) fn give_back(&self, code: &mut impl Code, value: Option<&str>) {
         let Some(value) = value else { return code.line("ret void".into()) };
         let Crossing { ty, layout, pass } = &self.result;
         match pass {
@@ -263,91 +262,19 @@ impl ModuleWriter<'_> {
         let result = Crossing { ty: self.types.results(results), layout: layout_of(results), pass: result };
         Border { params, result }
     }
-
-    /// The function that the outside calls.
-    pub(crate) fn export(&mut self, function: &Function) {
-        let world = self.world;
-        let data = world.cont(function.cont);
-        let Linkage::Exported(name) = &data.linkage else { return };
-        let text = match name.as_str() {
-            "main" => self.exported_main(function),
-            name => self.exported(function.cont, function, name),
-        };
-        self.functions.push(text);
-    }
-
-    fn exported(&mut self, cont: Cont, function: &Function, name: &str) -> String {
-        let world = self.world;
-        let results = self.result_types(function.ret.map(|ret| world.ty(ret)));
-        let params: Vec<Ty> = self.data_params(cont).into_iter().map(|param| world.ty(param)).collect();
-        let border = self.border(&params, &results, world.cont(cont).span);
-        let mut code = Shell::default();
-        let values = border.enter(&mut code);
-        let types: Vec<String> = params.iter().map(|&ty| self.ty(ty)).collect();
-        let args: Vec<String> =
-            types.iter().zip(&values).map(|(ty, value)| format!("{ty} {value}")).collect();
-        let (inner, inner_result) = (self.function_name(cont), self.types.results(&results));
-        let call = format!("call tailcc {inner_result} {inner}({})", args.join(", "));
-        let value = match results.is_empty() {
-            true => {
-                code.line(call);
-                None
-            }
-            false => Some(code.compute("result", call)),
-        };
-        border.give_back(&mut code, value.as_deref());
-        let (result, name) = (border.result_type(), symbol(name));
-        let types = border.param_types().into_iter().enumerate();
-        let params: Vec<String> = types.map(|(index, ty)| format!("{ty} %{index}")).collect();
-        format!("define {result} {name}({}) #0 {{\n{}}}\n", params.join(", "), code.text())
-    }
-
-    /// `main` returns an `int`, whatever the program's own does.
-    fn exported_main(&mut self, function: &Function) -> String {
-        let world = self.world;
-        let results = self.result_types(function.ret.map(|ret| world.ty(ret)));
-        let (inner, inner_result) = (self.function_name(function.cont), self.types.results(&results));
-        let (mut params, mut args) = (vec![], vec![]);
-        for (index, param) in self.data_params(function.cont).into_iter().enumerate() {
-            params.push(format!("{} %{index}", self.ty_of(param)));
-            args.push(format!("{} %{index}", self.ty_of(param)));
-        }
-        let call = format!("call tailcc {inner_result} {inner}({})", args.join(", "));
-        let body = match results[..] {
-            [] => format!("  {call}\n  ret i32 0\n"),
-            [ty] => {
-                let status = self.exit_status(ty);
-                format!("  %result = {call}\n{status}")
-            }
-            _ => format!("  %result = {call}\n  ret i32 0\n"),
-        };
-        format!("define i32 @main({}) #0 {{\nstart:\n{body}}}\n", params.join(", "))
-    }
-
-    /// What `main` gives the system: its result if that is an integer, else success.
-    fn exit_status(&mut self, ty: Ty) -> String {
-        match self.world.types.as_prim(ty) {
-            Some(Prim::I32 | Prim::U32) => "  ret i32 %result\n".into(),
-            Some(Prim::I64 | Prim::U64) => "  %status = trunc i64 %result to i32\n  ret i32 %status\n".into(),
-            Some(prim) if prim.is_int() || prim == Prim::Bool => {
-                let (extend, ty) = (if prim.is_signed() { "sext" } else { "zext" }, self.ty(ty));
-                format!("  %status = {extend} {ty} %result to i32\n  ret i32 %status\n")
-            }
-            _ => "  ret i32 0\n".into(),
-        }
-    }
 }
 
 /// The body of a function with one block, around another function.
 #[derive(Default)]
-struct Shell {
+pub(crate) struct Shell {
     names: Names,
     locals: String,
     lines: String,
 }
 
 impl Shell {
-    fn text(self) -> String {
+    /// The text of the block.
+    pub(crate) fn text(self) -> String {
         format!("start:\n{}{}", self.locals, self.lines)
     }
 }

@@ -4,7 +4,7 @@ use nyala_ir::{Cont, Def, Linkage, Ty, TyKind};
 use nyala_span::Span;
 
 use super::function::FunctionWriter;
-use super::is_data;
+use super::is_value;
 
 /// A result of more words than this may be returned through memory, which the
 /// caller owns: its frame is needed until then.
@@ -13,34 +13,60 @@ const MAX_RESULT_WORDS: usize = 2;
 impl FunctionWriter<'_, '_> {
     /// Calls a function of the program.
     pub(crate) fn call_function(&mut self, cont: Cont, args: &[Def]) {
-        let world = self.world;
-        let span = world.cont(cont).span;
-        let ret = self.return_arg(args);
-        let results = self.module.result_types(ret.map(|ret| world.ty(ret)));
-        let (name, ty) = (self.module.function_name(cont), self.module.types.results(&results));
-        let typed: Vec<String> = self.typed_data(args);
-        let call = format!("call tailcc {ty} {name}({})", typed.join(", "));
+        let name = self.module.function_name(cont);
+        let is_passing = self.module.program.styles().is_passing(cont);
+        self.call_code(&name, vec![], args, is_passing);
+    }
+
+    /// Calls a function that is a value.
+    pub(crate) fn call_value(&mut self, callee: Def, args: &[Def]) {
+        let (code, environment) = self.code_and_environment(callee);
+        let is_passing = self.module.program.styles().is_passing_type(self.world.ty(callee));
+        self.call_code(&code, vec![environment], args, is_passing);
+    }
+
+    /// Calls `code`; `typed` are arguments in front of `args`.
+    fn call_code(&mut self, code: &str, mut typed: Vec<String>, args: &[Def], is_passing: bool) {
+        let ret = self.return_arg(args).filter(|_| !is_passing);
+        let args = if ret.is_some() { &args[..args.len() - 1] } else { args };
+        typed.extend(self.typed_values(args));
+        let results = self.module.result_types(ret.map(|ret| self.world.ty(ret)));
+        let ty = self.module.types.results(&results);
+        let call = format!("call tailcc {ty} {code}({})", typed.join(", "));
         if self.may_give_up_frame(ret, &ty, &results) {
             return self.tail_call(&call, &ty);
         }
         let values = self.finish_call(&call, &ty, results.len());
         match ret {
-            Some(ret) => self.go_on(ret, &values, span),
+            Some(ret) => self.go_on(ret, &values),
+            None if is_passing => self.line("ret void"),
             None => self.line("unreachable"),
         }
     }
 
-    /// Calls a function that does not return.
-    pub(crate) fn call_and_stop(&mut self, cont: Cont, values: &[String]) {
-        let name = self.module.function_name(cont);
-        let params = self.module.data_params(cont);
-        let typed: Vec<String> = params
-            .iter()
-            .zip(values)
-            .map(|(&param, value)| format!("{} {value}", self.module.ty_of(param)))
-            .collect();
-        self.line(format!("call tailcc void {name}({})", typed.join(", ")));
-        self.line("unreachable");
+    /// Goes to a place that is a value.
+    pub(crate) fn leave_to(&mut self, place: Def, values: &[String]) {
+        let (code, environment) = self.code_and_environment(place);
+        let taken = self.module.result_types(Some(self.world.ty(place)));
+        let mut typed = vec![environment];
+        for (&ty, value) in taken.iter().zip(values) {
+            typed.push(format!("{} {value}", self.module.ty(ty)));
+        }
+        let call = format!("call tailcc void {code}({})", typed.join(", "));
+        if self.may_give_up_frame(None, "void", &[]) {
+            return self.tail_call(&call, "void");
+        }
+        self.line(call);
+        let is_passing = self.module.program.styles().is_passing_type(self.world.ty(place));
+        self.line(if is_passing { "ret void" } else { "unreachable" });
+    }
+
+    /// The code of a function that is a value, and its environment as an argument.
+    fn code_and_environment(&mut self, function: Def) -> (String, String) {
+        let pair = self.typed(function);
+        let code = self.compute("code", format!("extractvalue {pair}, 0"));
+        let environment = self.compute("env", format!("extractvalue {pair}, 1"));
+        (code, format!("ptr {environment}"))
     }
 
     /// Whether nothing is left to do after a call with this return point.
@@ -54,6 +80,7 @@ impl FunctionWriter<'_, '_> {
     fn words(&self, ty: Ty) -> usize {
         match self.world.types.kind(ty) {
             TyKind::Prim(_) | TyKind::Ptr { .. } => 1,
+            TyKind::Cn(_) => 2,
             _ => MAX_RESULT_WORDS + 1,
         }
     }
@@ -86,26 +113,27 @@ impl FunctionWriter<'_, '_> {
         }
         let ret = self.return_arg(args);
         let results = self.module.result_types(ret.map(|ret| world.ty(ret)));
-        let data: Vec<Def> = args.iter().copied().filter(|&arg| is_data(world, world.ty(arg))).collect();
+        let given = if ret.is_some() { &args[..args.len() - 1] } else { args };
+        let data: Vec<Def> = given.iter().copied().filter(|&arg| is_value(world, world.ty(arg))).collect();
         let ty = self.module.types.results(&results);
         let values = match is_device {
             true => {
                 let params: Vec<String> = data.iter().map(|&arg| self.module.ty_of(arg)).collect();
                 let symbol = self.module.declare(name, &ty, &params, span);
-                let typed = self.typed_data(&data);
+                let typed = self.typed_values(&data);
                 self.finish_call(&format!("call {ty} {symbol}({})", typed.join(", ")), &ty, results.len())
             }
             false => {
                 let params: Vec<Ty> = data.iter().map(|&arg| world.ty(arg)).collect();
                 let border = self.module.border(&params, &results, span);
                 let symbol = self.module.declare(name, &border.result_type(), &border.param_types(), span);
-                let values = self.data_values(&data);
+                let values = self.values_of(&data);
                 let result = border.call(self, &symbol, &values);
                 result.map_or(vec![], |all| self.split_results(&ty, all, results.len()))
             }
         };
         match ret {
-            Some(ret) => self.go_on(ret, &values, span),
+            Some(ret) => self.go_on(ret, &values),
             None => self.line("unreachable"),
         }
     }
@@ -124,9 +152,9 @@ impl FunctionWriter<'_, '_> {
         self.compute("call", format!("call {result} {symbol}({})", typed.join(", ")))
     }
 
-    fn typed_data(&mut self, args: &[Def]) -> Vec<String> {
+    fn typed_values(&mut self, args: &[Def]) -> Vec<String> {
         let world = self.world;
-        let is_data = |&&arg: &&Def| is_data(world, world.ty(arg));
-        args.iter().filter(is_data).map(|&arg| self.typed(arg)).collect()
+        let is_value = |&&arg: &&Def| is_value(world, world.ty(arg));
+        args.iter().filter(is_value).map(|&arg| self.typed(arg)).collect()
     }
 }

@@ -28,6 +28,7 @@ impl ModuleWriter<'_> {
             Node::Hide(value) => self.constant(value),
             Node::Bitcast(value) if self.is_pointer(def) && self.is_pointer(value) => self.constant(value),
             Node::Aggregate(parts) => self.aggregate_constant(def, world.list(parts)),
+            Node::Cont(cont) => self.function_constant(cont),
             _ => None,
         }
     }

@@ -1,22 +1,21 @@
 //! How blocks end: with jumps, branches, returns and calls.
 
+use nyala_ir::analysis::functions::is_return;
 use nyala_ir::{Def, Intrinsic, Linkage, Ty};
 use nyala_span::Span;
 
 use super::function::FunctionWriter;
-use super::is_data;
-use crate::errors::CodegenError;
+use super::is_value;
 
 impl FunctionWriter<'_, '_> {
     /// The end of a block: a call of `callee`.
     pub(crate) fn call(&mut self, callee: Def, args: &[Def], span: Span) {
         if Some(callee) == self.function.ret {
-            let values = self.data_values(args);
+            let values = self.values_of(args);
             return self.return_values(&values);
         }
         let Some(cont) = self.world.as_cont(callee) else {
-            self.function_value(span);
-            return;
+            return self.call_value(callee, args);
         };
         match &self.world.cont(cont).linkage {
             Linkage::Intrinsic(intrinsic) => self.intrinsic(*intrinsic, args, span),
@@ -24,9 +23,9 @@ impl FunctionWriter<'_, '_> {
                 self.call_outside(cont, name.as_str(), args, span)
             }
             Linkage::Internal | Linkage::Exported(_) => {
-                let is_block = self.function.cfg.index(cont).is_some_and(|vertex| vertex > 0);
+                let is_block = self.module.program.get(cont).is_none();
                 if is_block || self.is_self_jump(callee, args) {
-                    let values = self.data_values(args);
+                    let values = self.values_of(args);
                     self.jump(cont, &values);
                 } else {
                     self.call_function(cont, args);
@@ -65,16 +64,13 @@ impl FunctionWriter<'_, '_> {
     }
 
     /// Goes on after a call, at the place it was told to return to.
-    pub(crate) fn go_on(&mut self, place: Def, values: &[String], span: Span) {
+    pub(crate) fn go_on(&mut self, place: Def, values: &[String]) {
         if Some(place) == self.function.ret {
             return self.return_values(values);
         }
         match self.world.as_cont(place) {
-            Some(block) if self.function.cfg.index(block).is_some() => self.jump(block, values),
-            Some(function) if self.world.cont(function).body.is_some() => {
-                self.call_and_stop(function, values);
-            }
-            _ => self.function_value(span),
+            Some(block) => self.jump(block, values),
+            None => self.leave_to(place, values),
         }
     }
 
@@ -112,22 +108,15 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// The values of those arguments that are data.
-    pub(crate) fn data_values(&mut self, args: &[Def]) -> Vec<String> {
-        let world = self.world;
-        let is_data = |&&arg: &&Def| is_data(world, world.ty(arg));
-        args.iter().filter(is_data).map(|&arg| self.value(arg)).collect()
+    /// The values of arguments. The function's own place to return to is none.
+    pub(crate) fn values_of(&mut self, args: &[Def]) -> Vec<String> {
+        let (world, ret) = (self.world, self.function.ret);
+        let is_value = |&&arg: &&Def| is_value(world, world.ty(arg)) && Some(arg) != ret;
+        args.iter().filter(is_value).map(|&arg| self.value(arg)).collect()
     }
 
     /// The argument that says where to return to.
     pub(crate) fn return_arg(&self, args: &[Def]) -> Option<Def> {
-        args.iter().copied().find(|&arg| self.world.types.as_cn(self.world.ty(arg)).is_some())
-    }
-
-    /// Reports that a function is not known before the program runs.
-    pub(crate) fn function_value(&mut self, span: Span) {
-        let name = self.world.cont(self.function.cont).name.to_string();
-        self.module.report(CodegenError::FunctionValue { at: span, name });
-        self.line("unreachable");
+        args.last().copied().filter(|&last| is_return(&self.world.types, self.world.ty(last)))
     }
 }

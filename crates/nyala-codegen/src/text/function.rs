@@ -15,15 +15,14 @@
 
 use std::fmt::Write as _;
 
-use nyala_ir::analysis::{DomTree, Mode, Schedule};
+use nyala_ir::analysis::functions::Uses;
+use nyala_ir::analysis::{AddressUse, Cfg, DomTree, Function, Mode, Schedule, address_uses};
 use nyala_ir::{Cont, Def, Node, World};
 use nyala_span::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ModuleWriter;
 use super::names::Names;
-use crate::errors::CodegenError;
-use crate::form::{Function, callee};
 
 /// A block in the making.
 struct Block {
@@ -53,10 +52,14 @@ struct Phi {
 pub(crate) struct FunctionWriter<'m, 'w> {
     pub(crate) module: &'m mut ModuleWriter<'w>,
     pub(crate) world: &'w World,
-    pub(crate) function: &'m Function,
+    pub(crate) function: &'w Function,
+    /// Its blocks and how control moves between them.
+    pub(crate) cfg: Cfg,
     /// Whether a call in tail position may give up this function's frame.
     pub(crate) frees_frame: bool,
-    /// Local variables whose address is kept; see [`Addresses`].
+    /// The variables whose address is put into memory or another variable, so that it
+    /// may be used when the variable is made again. To lend it to a function that is
+    /// called does not count.
     kept: FxHashSet<Def>,
     doms: DomTree,
     names: Names,
@@ -79,17 +82,22 @@ pub(crate) struct FunctionWriter<'m, 'w> {
 
 impl<'m, 'w> FunctionWriter<'m, 'w> {
     /// The function as text.
-    pub(crate) fn write(module: &'m mut ModuleWriter<'w>, function: &'m Function) -> String {
-        let world = module.world;
-        let schedule = Schedule::new(world, &function.cfg, Mode::Smart);
-        let Addresses { escape, kept } = Addresses::new(world, function, &schedule);
+    pub(crate) fn write(module: &'m mut ModuleWriter<'w>, function: &'w Function) -> String {
+        let (world, program) = (module.world, module.program);
+        let cfg = Cfg::of_function(world, program, function);
+        let schedule = Schedule::of_function(world, program, function, &cfg, Mode::Smart);
+        let is_slot = |variable: Def| matches!(world.node(variable), Node::Slot { .. });
+        let mut uses = address_uses(world, program, function);
+        uses.retain(|&(variable, _)| is_slot(variable));
+        let is_kept = |how: AddressUse| !matches!(how, AddressUse::Passed { .. });
         let mut writer = FunctionWriter {
             module,
             world,
             function,
-            frees_frame: !escape,
-            kept,
-            doms: function.cfg.dominators(),
+            frees_frame: uses.is_empty(),
+            kept: uses.into_iter().filter(|&(_, how)| is_kept(how)).map(|(variable, _)| variable).collect(),
+            doms: cfg.dominators(),
+            cfg,
             names: Names::default(),
             values: FxHashMap::default(),
             in_memory: FxHashMap::default(),
@@ -101,18 +109,22 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
             in_detour: false,
             span: Span::NONE,
         };
-        let header = writer.header();
+        let env = (!function.captures.is_empty()).then(|| writer.temporary("env"));
+        let header = writer.header(env.as_deref());
         writer.make_blocks();
-        for vertex in 0..function.cfg.conts().len() {
+        if let Some(env) = env {
+            writer.open_environment(&env);
+        }
+        for vertex in 0..writer.blocks.len() {
             writer.block(vertex, &schedule);
         }
         format!("{header}{}}}\n", writer.body())
     }
 
-    fn header(&mut self) -> String {
-        let cont = self.function.cont;
-        let mut params = vec![];
-        for param in self.module.data_params(cont) {
+    fn header(&mut self, env: Option<&str>) -> String {
+        let cont = self.function.entry;
+        let mut params: Vec<String> = env.iter().map(|env| format!("ptr {env}")).collect();
+        for param in self.module.value_params(cont) {
             let (name, ty) = (self.fresh(param, "x"), self.module.ty_of(param));
             params.push(format!("{ty} {name}"));
             self.values.insert(param, vec![(0, name)]);
@@ -129,10 +141,9 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
     }
 
     fn make_blocks(&mut self) {
-        let function = self.function;
         let is_loop = self.is_loop();
         self.names.reserve("entry");
-        for (vertex, &cont) in function.cfg.conts().iter().enumerate() {
+        for (vertex, cont) in self.cfg.conts().to_vec().into_iter().enumerate() {
             let name = self.world.cont(cont).name;
             let label = match vertex {
                 0 if !is_loop => "entry".into(),
@@ -141,7 +152,7 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
             };
             let mut block = Block { label, phis: vec![], latch: None, lines: String::new() };
             if vertex > 0 || is_loop {
-                for param in self.module.data_params(cont) {
+                for param in self.module.value_params(cont) {
                     block.phis.push(self.phi(vertex, param));
                 }
                 block.latch = self.latch(vertex, &block);
@@ -151,7 +162,7 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
     }
 
     fn latch(&mut self, vertex: usize, block: &Block) -> Option<Latch> {
-        let graph = self.function.cfg.graph();
+        let graph = self.cfg.graph();
         let ways_back = graph.preds(vertex).filter(|&pred| self.doms.dominates(vertex, pred)).count();
         if ways_back < 2 || block.phis.is_empty() {
             return None;
@@ -173,25 +184,28 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
         Phi { name, ty: self.module.ty_of(param), incoming }
     }
 
-    /// Whether the function calls itself in tail position.
+    /// Whether the function calls itself in tail position, or goes back to its start.
     fn is_loop(&self) -> bool {
-        let bodies = self.function.cfg.conts().iter().filter_map(|&cont| self.world.cont(cont).body.as_ref());
-        self.frees_frame
-            && bodies.into_iter().any(|body| self.is_self_jump(callee(self.world, body), &body.args))
+        let (world, styles) = (self.world, self.module.program.styles());
+        let entry = world.cont_def(self.function.entry);
+        self.function.bodies(world).any(|body| {
+            self.is_self_jump(body.callee, &body.args)
+                || Uses::of(world, styles, body).targets.contains(&entry)
+        })
     }
 
     /// Whether a call starts this function anew, in place of itself.
     pub(crate) fn is_self_jump(&self, callee: Def, args: &[Def]) -> bool {
         let returns_here = |ret: Def| args.contains(&ret);
         self.frees_frame
-            && self.world.as_cont(callee) == Some(self.function.cont)
+            && self.world.as_cont(callee) == Some(self.function.entry)
             && self.function.ret.is_none_or(returns_here)
     }
 
     fn block(&mut self, vertex: usize, schedule: &Schedule) {
         self.vertex = vertex;
         self.label = self.blocks[vertex].label.clone();
-        let cont = self.function.cfg.conts()[vertex];
+        let cont = self.cfg.conts()[vertex];
         let body = self.world.cont(cont).body.as_ref();
         self.span = body.map_or(Span::NONE, |body| body.span);
         for &def in schedule.block(vertex) {
@@ -200,7 +214,7 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
             }
         }
         match body {
-            Some(body) => self.call(callee(self.world, body), &body.args, body.span),
+            Some(body) => self.call(body.callee, &body.args, body.span),
             None => self.line("unreachable"),
         }
     }
@@ -276,7 +290,7 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
 
     /// Whether control can come back to the current block.
     fn is_in_loop(&self) -> bool {
-        let graph = self.function.cfg.graph();
+        let graph = self.cfg.graph();
         let mut seen = FxHashSet::default();
         let mut work: Vec<usize> = graph.succs(self.vertex).collect();
         while let Some(vertex) = work.pop() {
@@ -287,7 +301,8 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
         seen.contains(&self.vertex)
     }
 
-    fn set(&mut self, def: Def, value: String) {
+    /// Says what the value of `def` is, from the current block on.
+    pub(crate) fn set(&mut self, def: Def, value: String) {
         self.values.entry(def).or_default().push((self.vertex, value));
     }
 
@@ -318,8 +333,8 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
         if let Some(constant) = self.module.constant(def) {
             return constant;
         }
-        let name = self.world.cont(self.function.cont).name.to_string();
-        self.module.report(CodegenError::FunctionValue { at: self.span, name })
+        let name = self.world.cont(self.function.entry).name.to_string();
+        self.module.unsupported(self.span, format!("`{name}`, which is not in control-flow form"))
     }
 
     /// The value of `def` with its type in front.
@@ -332,7 +347,7 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
 
     /// Goes to a block of this function with values for its parameters.
     pub(crate) fn jump(&mut self, target: Cont, values: &[String]) {
-        let vertex = self.function.cfg.index(target).expect("only blocks of the function are jumped to");
+        let vertex = self.cfg.index(target).expect("only blocks of the function are jumped to");
         let label = self.label.clone();
         let is_back = self.doms.dominates(vertex, self.vertex);
         let block = &mut self.blocks[vertex];
@@ -349,7 +364,7 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
 
     /// The label of a block of this function that takes no data.
     pub(crate) fn block_label(&self, cont: Cont) -> Option<&str> {
-        let vertex = self.function.cfg.index(cont).filter(|&vertex| vertex > 0)?;
+        let vertex = self.cfg.index(cont).filter(|&vertex| vertex > 0)?;
         let block = &self.blocks[vertex];
         block.phis.is_empty().then_some(block.label.as_str())
     }
@@ -386,79 +401,5 @@ fn write_phis(text: &mut String, phis: &[Phi]) {
     for phi in phis {
         let incoming = phi.incoming.join(", ");
         writeln!(text, "  {} = phi {} {incoming}", phi.name, phi.ty).expect("strings take all text");
-    }
-}
-
-/// What becomes of the addresses of a function's local variables.
-#[derive(Default)]
-struct Addresses {
-    /// Whether one gets where this function cannot follow it. Then the frame must stay
-    /// until the function returns.
-    escape: bool,
-    /// The variables whose address is put into memory or another variable, so that it
-    /// may be used when the variable is made again. To lend it to a function that is
-    /// called does not count.
-    kept: FxHashSet<Def>,
-}
-
-impl Addresses {
-    fn new(world: &World, function: &Function, schedule: &Schedule) -> Addresses {
-        let mut addresses = Addresses::default();
-        // The variable that each address belongs to.
-        let mut variables: FxHashMap<Def, Def> = FxHashMap::default();
-        for (vertex, &cont) in function.cfg.conts().iter().enumerate() {
-            for &def in schedule.block(vertex) {
-                if let Some(variable) = derived(world, &variables, def) {
-                    variables.insert(def, variable);
-                } else {
-                    each_kept(world, def, |operand| addresses.keep(variables.get(&operand)));
-                }
-            }
-            if let Some(body) = &world.cont(cont).body {
-                let called = world.as_cont(callee(world, body));
-                let is_lent = called.is_some_and(|called| function.cfg.index(called).is_none());
-                for variable in body.args.iter().filter_map(|arg| variables.get(arg)) {
-                    match is_lent {
-                        true => addresses.escape = true,
-                        false => addresses.keep(Some(variable)),
-                    }
-                }
-            }
-        }
-        addresses
-    }
-
-    fn keep(&mut self, variable: Option<&Def>) {
-        self.escape |= variable.is_some();
-        self.kept.extend(variable);
-    }
-}
-
-/// The variable whose address `def` is.
-fn derived(world: &World, variables: &FxHashMap<Def, Def>, def: Def) -> Option<Def> {
-    match world.node(def) {
-        Node::Slot { .. } => Some(def),
-        Node::Extract { agg: from, .. }
-        | Node::Lea { ptr: from, .. }
-        | Node::Hide(from)
-        | Node::Bitcast(from)
-        | Node::Cast(from)
-            if world.types.as_ptr(world.ty(def)).is_some() =>
-        {
-            variables.get(&from).copied()
-        }
-        _ => None,
-    }
-}
-
-/// Calls `each` with the operands that an operation does more with than to access
-/// what they point to.
-fn each_kept(world: &World, def: Def, mut each: impl FnMut(Def)) {
-    match world.node(def) {
-        Node::Load { .. } | Node::Cmp { .. } => {}
-        // The memory after a variable was made, not its address.
-        Node::Extract { .. } => {}
-        Node::Store { value, .. } => each(value),
-        _ => world.for_each_operand(def, each),
     }
 }

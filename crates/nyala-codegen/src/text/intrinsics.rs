@@ -20,7 +20,7 @@ impl FunctionWriter<'_, '_> {
             | Intrinsic::Fence => self.atomic(intrinsic, args, span),
             // It has said what it knows at compile time.
             Intrinsic::PeInfo => match self.return_arg(args) {
-                Some(ret) => self.go_on(ret, &[], span),
+                Some(ret) => self.go_on(ret, &[]),
                 None => self.line("unreachable"),
             },
             other => {
@@ -67,7 +67,7 @@ impl FunctionWriter<'_, '_> {
             }
             _ => vec![self.module.unsupported(span, format!("this form of `{}`", intrinsic.name()))],
         };
-        self.go_on(ret, &values, span);
+        self.go_on(ret, &values);
     }
 
     fn read_modify_write(&mut self, op: Def, addr: Def, value: Def, rest: &[Def], span: Span) -> Vec<String> {

@@ -89,7 +89,7 @@ impl FunctionWriter<'_, '_> {
     }
 
     fn load(&mut self, at: &str, ty: Ty, def: Def) -> String {
-        if self.world.types.as_cn(ty).is_some() || self.world.types.is_simd(self.world.ty(def)) {
+        if self.world.types.is_simd(self.world.ty(def)) {
             return self.module.unsupported(self.world.span_of(def), "this access to memory");
         }
         self.load_from(at, ty)

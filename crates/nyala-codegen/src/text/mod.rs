@@ -6,9 +6,10 @@
 //! of it, with its own name and the calling convention of C.
 //!
 //! Read `types`, `constants`, `function` (blocks and values),
-//! `control` (how blocks end), `calls` (what is called), `abi` and `border` (how values go
-//! to and from C), and then `ops`, `math`, `aggregates`, `memory` and `asm` for the
-//! operations, and `checks` for programs that report their mistakes.
+//! `control` (how blocks end), `calls` (what is called), `closures` (functions as values),
+//! `abi`, `border` and `export` (how values go to and from C), and then `ops`, `math`,
+//! `aggregates`, `memory` and `asm` for the operations,
+//! and `checks` for programs that report their mistakes.
 //!
 //! # Invariants
 //!
@@ -22,8 +23,10 @@ mod asm;
 mod border;
 mod calls;
 mod checks;
+mod closures;
 mod constants;
 mod control;
+mod export;
 mod function;
 mod intrinsics;
 mod known;
@@ -33,13 +36,14 @@ mod names;
 mod ops;
 mod types;
 
+use nyala_ir::analysis::functions::{Uses, return_param};
+use nyala_ir::analysis::{Function, Functions};
 use nyala_ir::layout::layout;
-use nyala_ir::{Cont, Def, Global, Linkage, Ty, TyKind, World};
+use nyala_ir::{Cont, Def, Global, Linkage, Node, Ty, TyKind, World};
 use nyala_span::{SourceMap, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::errors::CodegenError;
-use crate::form;
 pub use abi::Abi;
 use function::FunctionWriter;
 use known::{Known, known};
@@ -81,12 +85,16 @@ pub struct Options<'a> {
 
 /// The program as LLVM assembly, or what cannot be written.
 pub fn write(world: &World, options: &Options<'_>) -> Result<Module, Vec<CodegenError>> {
-    let functions = form::functions(world)?;
-    let mut module = ModuleWriter::new(world, options);
-    for function in &functions {
-        module.function_name(function.cont);
+    let program = Functions::styled(world);
+    let mut module = ModuleWriter::new(world, &program, options);
+    for function in program.all() {
+        module.function_name(function.entry);
     }
-    for function in &functions {
+    program.all().iter().for_each(|function| module.check_jumps_out(function));
+    if !module.errors.is_empty() {
+        return Err(module.errors);
+    }
+    for function in program.all() {
         let text = FunctionWriter::write(&mut module, function);
         module.functions.push(text);
         module.export(function);
@@ -98,9 +106,12 @@ pub fn write(world: &World, options: &Options<'_>) -> Result<Module, Vec<Codegen
 pub(crate) struct ModuleWriter<'a> {
     pub(crate) world: &'a World,
     pub(crate) options: &'a Options<'a>,
+    pub(crate) program: &'a Functions,
     types: TypeWriter<'a>,
     names: Names,
     function_names: FxHashMap<Cont, String>,
+    /// The code of functions that are values and capture nothing.
+    value_names: FxHashMap<Cont, String>,
     global_names: FxHashMap<Global, String>,
     globals: String,
     /// Constants made here, by type and value.
@@ -113,7 +124,7 @@ pub(crate) struct ModuleWriter<'a> {
 }
 
 impl<'a> ModuleWriter<'a> {
-    fn new(world: &'a World, options: &'a Options<'a>) -> ModuleWriter<'a> {
+    fn new(world: &'a World, program: &'a Functions, options: &'a Options<'a>) -> ModuleWriter<'a> {
         let mut names = Names::default();
         let linkages = world.conts().map(|(_, data)| &data.linkage);
         for linkage in linkages.chain(world.globals().map(|(_, data)| &data.linkage)) {
@@ -127,10 +138,12 @@ impl<'a> ModuleWriter<'a> {
         });
         ModuleWriter {
             world,
+            program,
             options,
             types: TypeWriter::new(&world.types),
             names,
             function_names: FxHashMap::default(),
+            value_names: FxHashMap::default(),
             global_names: FxHashMap::default(),
             globals: String::new(),
             constants: FxHashMap::default(),
@@ -155,22 +168,29 @@ impl<'a> ModuleWriter<'a> {
 
     /// Reports what cannot be compiled; its value may be anything from here on.
     pub(crate) fn unsupported(&mut self, at: Span, what: impl Into<String>) -> String {
-        let error = CodegenError::Unsupported { at, what: what.into() };
-        self.report(error)
+        self.errors.push(CodegenError::Unsupported { at, what: what.into() });
+        "poison".into()
     }
 
-    /// Reports an error, unless it is the same trouble in the same function again.
-    pub(crate) fn report(&mut self, error: CodegenError) -> String {
-        let is_known = |known: &CodegenError| match (known, &error) {
-            (CodegenError::FunctionValue { name, .. }, CodegenError::FunctionValue { name: other, .. }) => {
-                name == other
+    /// Reports bodies of loops that make a function return whose instances they are not.
+    fn check_jumps_out(&mut self, function: &Function) {
+        for body in function.bodies(self.world) {
+            let Some(intrinsic) = self.world.as_intrinsic(body.callee) else { continue };
+            let values = Uses::of(self.world, self.program.styles(), body).values.into_iter();
+            let mut captures = values
+                .filter_map(|value| self.world.as_cont(value))
+                .flat_map(|body| self.program.captures(body).iter().copied());
+            if captures.any(|capture| self.is_place_to_return_to(capture)) {
+                self.errors.push(CodegenError::JumpOut { at: body.span, name: intrinsic.name() });
             }
-            _ => false,
-        };
-        if !self.errors.iter().any(is_known) {
-            self.errors.push(error);
         }
-        "poison".into()
+    }
+
+    fn is_place_to_return_to(&self, def: Def) -> bool {
+        match self.world.node(def) {
+            Node::Param { cont, .. } => return_param(self.world, cont) == Some(def),
+            _ => false,
+        }
     }
 
     pub(crate) fn ty(&mut self, ty: Ty) -> String {
@@ -269,21 +289,22 @@ impl<'a> ModuleWriter<'a> {
         text
     }
 
-    /// The data parameters of a function.
-    pub(crate) fn data_params(&self, cont: Cont) -> Vec<Def> {
+    /// The parameters of a function or block that are values.
+    pub(crate) fn value_params(&self, cont: Cont) -> Vec<Def> {
         let world = self.world;
-        let is_data = |&&param: &&Def| is_data(world, world.ty(param));
-        world.cont(cont).params.iter().filter(is_data).copied().collect()
+        let ret = self.program.get(cont).and_then(|function| function.ret);
+        let is_value = |&&param: &&Def| is_value(world, world.ty(param)) && Some(param) != ret;
+        world.cont(cont).params.iter().filter(is_value).copied().collect()
     }
 
     /// The results that a return continuation takes; nothing if there is none.
     pub(crate) fn result_types(&self, ret: Option<Ty>) -> Vec<Ty> {
         let taken = ret.and_then(|ret| self.world.types.as_cn(ret)).unwrap_or(&[]);
-        taken.iter().copied().filter(|&ty| is_data(self.world, ty)).collect()
+        taken.iter().copied().filter(|&ty| is_value(self.world, ty)).collect()
     }
 }
 
-/// Whether values of this type exist at run time, and are no return points.
-pub(crate) fn is_data(world: &World, ty: Ty) -> bool {
-    !matches!(world.types.kind(ty), TyKind::Mem | TyKind::Cn(_))
+/// Whether values of this type exist at run time.
+pub(crate) fn is_value(world: &World, ty: Ty) -> bool {
+    !matches!(world.types.kind(ty), TyKind::Mem)
 }

@@ -32,6 +32,7 @@ impl FunctionWriter<'_, '_> {
                 self.compute("select", format!("select {text}"))
             }
             Node::Hide(value) => self.value(value),
+            Node::Cont(cont) => self.closure(cont),
             _ => return self.aggregate_operation(def).or_else(|| self.memory_operation(def)),
         };
         Some(value)

@@ -31,11 +31,12 @@ impl<'a> TypeWriter<'a> {
         }
     }
 
-    /// A data type. Function values have none yet; who uses one reports it.
+    /// The type of values. A function is a pair: its code and its environment.
     pub(crate) fn ty(&mut self, ty: Ty) -> String {
         match self.types.kind(ty) {
             TyKind::Prim(prim) => prim_type(*prim).into(),
-            TyKind::Ptr { .. } | TyKind::Cn(_) => "ptr".into(),
+            TyKind::Ptr { .. } => "ptr".into(),
+            TyKind::Cn(_) => FUNCTION.into(),
             TyKind::Tuple(parts) => self.sequence(parts),
             TyKind::Array { elem, len } => format!("[{len} x {}]", self.ty(*elem)),
             TyKind::Slice(elem) => format!("[0 x {}]", self.ty(*elem)),
@@ -100,6 +101,9 @@ impl<'a> TypeWriter<'a> {
         }
     }
 }
+
+/// A function as a value.
+pub(crate) const FUNCTION: &str = "{ ptr, ptr }";
 
 /// A primitive type.
 pub(crate) fn prim_type(prim: Prim) -> &'static str {

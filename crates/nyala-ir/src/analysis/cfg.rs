@@ -1,4 +1,4 @@
-//! Control flow within a scope.
+//! Control flow within a scope, or between the blocks of a function.
 //!
 //! Vertices are the continuations of the scope in reverse post order, the entry
 //! first, and one more: the exit. The edges say where control may go next:
@@ -18,6 +18,7 @@
 use rustc_hash::FxHashMap;
 
 use super::dominance::DomTree;
+use super::functions::{Function, Functions, Uses};
 use super::graph::Graph;
 use super::references::ContinuationFinder;
 use super::scope::Scope;
@@ -35,13 +36,30 @@ pub struct Cfg {
 impl Cfg {
     /// The control flow graph of `scope`.
     pub fn new(world: &World, scope: &Scope) -> Cfg {
-        let found: FxHashMap<Cont, usize> =
-            scope.conts().iter().enumerate().map(|(at, &cont)| (cont, at)).collect();
+        let mut finder = ContinuationFinder::new(world);
+        Cfg::build(scope.conts(), |cont| Flow::of(world, &mut finder, scope, cont))
+    }
+
+    /// The control flow graph of one of `functions`: its blocks only.
+    pub fn of_function(world: &World, functions: &Functions, function: &Function) -> Cfg {
+        Cfg::build(&function.blocks, |block| {
+            let Some(body) = &world.cont(block).body else { return Flow { targets: vec![], exits: true } };
+            let callee = world.as_cont(body.callee);
+            let is_jump = |callee: &Cont| *callee == function.entry || functions.get(*callee).is_none();
+            let places = Uses::of(world, functions.styles(), body).targets;
+            let mut targets: Vec<Cont> = callee.filter(is_jump).into_iter().collect();
+            targets.extend(places.iter().filter_map(|&place| world.as_cont(place)));
+            targets.retain(|&target| function.contains(target));
+            Flow { exits: targets.is_empty() && !is_dead_end(world, body.callee), targets }
+        })
+    }
+
+    fn build(scope: &[Cont], mut flow: impl FnMut(Cont) -> Flow) -> Cfg {
+        let found: FxHashMap<Cont, usize> = scope.iter().enumerate().map(|(at, &cont)| (cont, at)).collect();
         let exit = found.len();
         let mut edges = vec![];
-        let mut finder = ContinuationFinder::new(world);
-        for (from, &cont) in scope.conts().iter().enumerate() {
-            let flow = Flow::of(world, &mut finder, scope, cont);
+        for (from, &cont) in scope.iter().enumerate() {
+            let flow = flow(cont);
             edges.extend(flow.targets.iter().map(|target| (from, found[target])));
             edges.extend(flow.exits.then_some((from, exit)));
         }
@@ -55,7 +73,7 @@ impl Cfg {
         }
         let renumber = |&(from, to): &(usize, usize)| Some((renumbered[from]?, renumbered[to]?));
         let edges: Vec<(usize, usize)> = edges.iter().filter_map(renumber).collect();
-        let conts: Vec<Cont> = order.iter().map(|&old| scope.conts()[old]).collect();
+        let conts: Vec<Cont> = order.iter().map(|&old| scope[old]).collect();
         let index = conts.iter().enumerate().map(|(at, &cont)| (cont, at)).collect();
         Cfg { graph: Graph::new(conts.len() + 1, &edges), conts, index }
     }

@@ -14,7 +14,8 @@
 //! `parallel`, `vectorize` and kernels get are such values.
 //!
 //! [`Functions`] finds this structure in any program, and what stands against it:
-//! [`Functions::obstacles`].
+//! [`Functions::obstacles`]. With [`Styles`] even escapes are part of it: a function
+//! whose `ret` is used as a value gets it as a parameter like any other.
 //!
 //! # Return or function?
 //!
@@ -28,6 +29,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::references::{References, for_each_node, is_operation, owner};
 use super::schedule::has_effect;
+use super::styles::Styles;
 use crate::node::{Body, Cont, Def, Intrinsic, Linkage, Node};
 use crate::types::{Ty, TyKind, Types};
 use crate::world::World;
@@ -37,6 +39,7 @@ use crate::world::World;
 pub struct Functions {
     all: Vec<Function>,
     index: FxHashMap<Cont, usize>,
+    styles: Styles,
 }
 
 /// A function.
@@ -44,7 +47,8 @@ pub struct Functions {
 pub struct Function {
     /// Where it begins.
     pub entry: Cont,
-    /// Where it returns to: its last parameter.
+    /// Where it returns to: its last parameter. None if it never returns, or if
+    /// the place is a value (see [`Styles`]).
     pub ret: Option<Def>,
     /// Its basic blocks, the entry first.
     pub blocks: Vec<Cont>,
@@ -52,8 +56,14 @@ pub struct Function {
     pub captures: Vec<Def>,
     /// Whether it is used as a value, not only called.
     pub is_value: bool,
+    /// Whether a value of it may be there when the function that made it is not: it is not
+    /// just the body that `parallel` or `vectorize` is handed.
+    pub may_outlive: bool,
     /// The functions that it mentions.
     pub mentions: Vec<Cont>,
+    /// Whether it would be a block, if another function were not nested in one activation of it
+    /// and started another one. Even who jumps to it calls it.
+    pub is_re_entered: bool,
     members: FxHashSet<Cont>,
 }
 
@@ -74,16 +84,47 @@ pub enum Obstacle {
 }
 
 impl Functions {
-    /// The functions of a well-formed program.
+    /// The functions of a well-formed program, as if all of them could return directly.
     pub fn new(world: &World) -> Functions {
-        let roles = Roles::new(world);
-        let mut functions = Functions { all: vec![], index: FxHashMap::default() };
-        for &entry in roles.conts.iter().filter(|&&cont| roles.is_function(world, cont)) {
-            functions.index.insert(entry, functions.all.len());
-            functions.all.push(Function::new(world, &roles, entry));
+        Functions::with_styles(world, Styles::default())
+    }
+
+    /// The functions of a well-formed program, in the styles that they need.
+    pub fn styled(world: &World) -> Functions {
+        let mut functions = Functions::new(world);
+        loop {
+            let styles = Styles::of(world, &functions);
+            if styles == functions.styles {
+                return functions;
+            }
+            // Where calls return to may be functions now.
+            functions = Functions::with_styles(world, styles);
+        }
+    }
+
+    fn with_styles(world: &World, styles: Styles) -> Functions {
+        let mut roles = Roles::new(world, &styles);
+        let mut functions = Functions { all: vec![], index: FxHashMap::default(), styles };
+        loop {
+            functions.all.clear();
+            for &entry in roles.conts.iter().filter(|&&cont| roles.is_function(world, cont)) {
+                functions.index.insert(entry, functions.all.len());
+                functions.all.push(Function::new(world, &roles, &functions.styles, entry));
+            }
+            let re_entered = functions.all.iter().flat_map(|function| function.re_entered(world));
+            let re_entered: Vec<Cont> = re_entered.collect();
+            if re_entered.is_empty() {
+                break;
+            }
+            re_entered.into_iter().for_each(|cont| roles.is_re_entered[cont] = true);
         }
         functions.find_captures(world);
         functions
+    }
+
+    /// How functions return.
+    pub fn styles(&self) -> &Styles {
+        &self.styles
     }
 
     /// All of them, in the order found from the roots of the program.
@@ -94,6 +135,11 @@ impl Functions {
     /// The function that begins with `entry`.
     pub fn get(&self, entry: Cont) -> Option<&Function> {
         self.index.get(&entry).map(|&at| &self.all[at])
+    }
+
+    /// What a continuation that is used as a value closes over.
+    pub fn captures(&self, cont: Cont) -> &[Def] {
+        self.get(cont).map_or(&[], |function| &function.captures)
     }
 
     /// Whatever a function that is mentioned needs from outside must be at hand where it
@@ -138,7 +184,9 @@ impl Functions {
                 function.blocks.iter().filter(|&&block| !seen.insert(block)).map(|&b| Obstacle::Shared(b)),
             );
             obstacles.extend(
-                function.kept_returns(world).map(|ret| Obstacle::Escape { from: function.entry, ret }),
+                function
+                    .kept_return(world, &self.styles)
+                    .map(|ret| Obstacle::Escape { from: function.entry, ret }),
             );
         }
         obstacles
@@ -146,22 +194,23 @@ impl Functions {
 }
 
 impl Function {
-    fn new(world: &World, roles: &Roles, entry: Cont) -> Function {
-        let ret =
-            world.cont(entry).params.last().copied().filter(|&last| is_return(&world.types, world.ty(last)));
+    fn new(world: &World, roles: &Roles, styles: &Styles, entry: Cont) -> Function {
+        let ret = return_param(world, entry).filter(|_| !styles.is_passing(entry));
         let mut function = Function {
             entry,
             ret,
             blocks: vec![entry],
             captures: vec![],
             is_value: roles.is_value[entry],
+            may_outlive: roles.may_outlive[entry],
             mentions: vec![],
+            is_re_entered: roles.is_re_entered[entry],
             members: FxHashSet::from_iter([entry]),
         };
         let mut at = 0;
         while let Some(&block) = function.blocks.get(at) {
             if let Some(body) = &world.cont(block).body {
-                function.look_at(world, roles, body);
+                function.look_at(world, roles, styles, body);
             }
             at += 1;
         }
@@ -170,8 +219,8 @@ impl Function {
         function
     }
 
-    fn look_at(&mut self, world: &World, roles: &Roles, body: &Body) {
-        let uses = Uses::of(world, body);
+    fn look_at(&mut self, world: &World, roles: &Roles, styles: &Styles, body: &Body) {
+        let uses = Uses::of(world, styles, body);
         if let Some(callee) = world.as_cont(body.callee) {
             if roles.is_function(world, callee) {
                 self.mentions.push(callee);
@@ -180,7 +229,11 @@ impl Function {
             }
         }
         for target in uses.targets.iter().filter_map(|&target| world.as_cont(target)) {
-            self.add_block(world, target);
+            if roles.is_re_entered[target] {
+                self.mentions.push(target);
+            } else {
+                self.add_block(world, target);
+            }
         }
         for_each_node(world, uses.values, |def| {
             self.mentions.extend(world.as_cont(def).filter(|&cont| world.cont(cont).body.is_some()));
@@ -193,6 +246,14 @@ impl Function {
         }
     }
 
+    /// The blocks in which the function is nested: in one activation of the block, whose
+    /// values it needs, while it starts another one. A loop whose body is a value is such a block.
+    fn re_entered(&self, world: &World) -> Vec<Cont> {
+        let free = world.cont_free_params(self.entry);
+        let owners: FxHashSet<Cont> = free.iter().map(|&param| owner(world, param)).collect();
+        self.blocks[1..].iter().copied().filter(|block| owners.contains(block)).collect()
+    }
+
     /// Whether `cont` is one of its blocks.
     pub fn contains(&self, cont: Cont) -> bool {
         self.members.contains(&cont)
@@ -203,15 +264,23 @@ impl Function {
         world.free_params(def).iter().any(|&param| self.contains(owner(world, param)))
     }
 
-    /// Its own `ret`, where it is used as a value.
-    fn kept_returns<'a>(&'a self, world: &'a World) -> impl Iterator<Item = Def> + 'a {
-        let bodies = self.blocks.iter().filter_map(|&block| world.cont(block).body.as_ref());
-        let values = bodies.flat_map(|body| Uses::of(world, body).values);
-        let ret = self.ret;
-        let mut mentioned = false;
-        for_each_node(world, values, |def| mentioned |= Some(def) == ret);
-        ret.filter(|_| mentioned).into_iter()
+    /// What its blocks do.
+    pub fn bodies<'a>(&'a self, world: &'a World) -> impl Iterator<Item = &'a Body> + 'a {
+        self.blocks.iter().filter_map(|&block| world.cont(block).body.as_ref())
     }
+
+    /// Its own `ret`, if it is used as a value.
+    pub(super) fn kept_return(&self, world: &World, styles: &Styles) -> Option<Def> {
+        let values = self.bodies(world).flat_map(|body| Uses::of(world, styles, body).values);
+        let mut mentioned = false;
+        for_each_node(world, values, |def| mentioned |= Some(def) == self.ret);
+        self.ret.filter(|_| mentioned)
+    }
+}
+
+/// The parameter of a continuation that is by its type a place to return to.
+pub fn return_param(world: &World, cont: Cont) -> Option<Def> {
+    world.cont(cont).params.last().copied().filter(|&last| is_return(&world.types, world.ty(last)))
 }
 
 /// What a body does with its operands.
@@ -224,13 +293,13 @@ pub struct Uses {
 
 impl Uses {
     /// Of one body.
-    pub fn of(world: &World, body: &Body) -> Uses {
+    pub fn of(world: &World, styles: &Styles, body: &Body) -> Uses {
         let mut uses = Uses { targets: vec![], values: vec![] };
         if is_operation(world, body.callee) {
             uses.values.push(body.callee);
         }
         for (index, &arg) in body.args.iter().enumerate() {
-            let is_target = is_target(world, body, index);
+            let is_target = styles.is_target(world, body, index);
             if is_target { &mut uses.targets } else { &mut uses.values }.push(arg);
         }
         uses
@@ -240,12 +309,16 @@ impl Uses {
 /// Whether argument `index` of a call is a place where control may go from there.
 /// One that is computed is a value first of all.
 pub fn is_target(world: &World, body: &Body, index: usize) -> bool {
-    let is_place = matches!(world.node(body.args[index]), Node::Cont(_) | Node::Param { .. });
+    let is_known = matches!(world.node(body.args[index]), Node::Cont(_) | Node::Param { .. });
+    is_known && is_place(world, body, index)
+}
+
+/// Whether control may go to argument `index` of a call from there, computed or not.
+pub(super) fn is_place(world: &World, body: &Body, index: usize) -> bool {
+    let ty = world.ty(body.args[index]);
     match world.as_intrinsic(body.callee) {
-        Some(Intrinsic::Branch | Intrinsic::Switch) => {
-            is_place && world.types.as_cn(world.ty(body.args[index])).is_some()
-        }
-        _ => is_place && index + 1 == body.args.len() && is_return(&world.types, world.ty(body.args[index])),
+        Some(Intrinsic::Branch | Intrinsic::Switch) => world.types.as_cn(ty).is_some(),
+        _ => index + 1 == body.args.len() && is_return(&world.types, ty),
     }
 }
 
@@ -264,28 +337,48 @@ pub fn is_return(types: &Types, ty: Ty) -> bool {
     returns
 }
 
+/// Whether all instances of a body end before the intrinsic that is handed it returns.
+fn awaits_body(intrinsic: Intrinsic) -> bool {
+    matches!(intrinsic, Intrinsic::Parallel | Intrinsic::Vectorize | Intrinsic::Pipeline)
+}
+
 /// How continuations are mentioned.
 struct Roles {
     conts: Vec<Cont>,
     is_value: SecondaryMap<Cont, bool>,
+    may_outlive: SecondaryMap<Cont, bool>,
     is_target: SecondaryMap<Cont, bool>,
+    /// See [`Function::re_entered`]: such blocks must be functions.
+    is_re_entered: SecondaryMap<Cont, bool>,
 }
 
 impl Roles {
-    fn new(world: &World) -> Roles {
+    fn new(world: &World, styles: &Styles) -> Roles {
         let conts: Vec<Cont> = References::of_program(world).conts(world).collect();
-        let mut roles = Roles { conts, is_value: SecondaryMap::new(), is_target: SecondaryMap::new() };
+        let mut roles = Roles {
+            conts,
+            is_value: SecondaryMap::new(),
+            may_outlive: SecondaryMap::new(),
+            is_target: SecondaryMap::new(),
+            is_re_entered: SecondaryMap::new(),
+        };
         let mut values: Vec<Def> = world.globals().filter_map(|(_, global)| global.init).collect();
         for body in roles.conts.iter().filter_map(|&cont| world.cont(cont).body.as_ref()) {
-            let uses = Uses::of(world, body);
-            values.extend(uses.values);
-            for target in uses.targets.into_iter().filter_map(|target| world.as_cont(target)) {
+            let Uses { targets, values: mut used } = Uses::of(world, styles, body);
+            if world.as_intrinsic(body.callee).is_some_and(awaits_body) {
+                let bodies: Vec<Cont> = used.iter().filter_map(|&value| world.as_cont(value)).collect();
+                bodies.into_iter().for_each(|cont| roles.is_value[cont] = true);
+                used.retain(|&value| world.as_cont(value).is_none());
+            }
+            values.extend(used);
+            for target in targets.into_iter().filter_map(|target| world.as_cont(target)) {
                 roles.is_target[target] = true;
             }
         }
         for_each_node(world, values, |def| {
             if let Some(cont) = world.as_cont(def) {
                 roles.is_value[cont] = true;
+                roles.may_outlive[cont] = true;
             }
         });
         roles
@@ -293,9 +386,10 @@ impl Roles {
 
     fn is_function(&self, world: &World, cont: Cont) -> bool {
         let data = world.cont(cont);
-        let returns = data.params.last().is_some_and(|&last| is_return(&world.types, world.ty(last)));
+        let returns = return_param(world, cont).is_some();
         let is_exported = matches!(data.linkage, Linkage::Exported(_));
-        data.body.is_some() && (is_exported || self.is_value[cont] || (returns && !self.is_target[cont]))
+        let is_called = returns && !self.is_target[cont];
+        data.body.is_some() && (is_exported || self.is_value[cont] || self.is_re_entered[cont] || is_called)
     }
 }
 

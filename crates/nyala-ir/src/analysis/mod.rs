@@ -7,11 +7,14 @@
 //! * [`references`]: which continuations mention which;
 //! * [`scope`]: which continuations are nested in which, implied by their use of parameters;
 //! * [`functions`]: which continuations are functions, and which are basic blocks of which;
+//! * [`styles`]: which functions return, and which are told how to go on;
+//! * [`addresses`]: what becomes of the addresses of variables;
 //! * [`mod@cfg`]: control flow within a scope;
 //! * [`dominance`]: dominators and post-dominators;
 //! * [`loops`]: which continuations form loops;
 //! * [`schedule`]: where to compute the operations of a scope.
 
+pub mod addresses;
 pub mod cfg;
 pub mod dominance;
 pub mod functions;
@@ -20,7 +23,9 @@ pub mod loops;
 pub mod references;
 pub mod schedule;
 pub mod scope;
+pub mod styles;
 
+pub use addresses::{AddressUse, address_uses};
 pub use cfg::Cfg;
 pub use dominance::DomTree;
 pub use functions::{Function, Functions, Obstacle};
@@ -29,3 +34,4 @@ pub use loops::LoopForest;
 pub use references::References;
 pub use schedule::{Mode, Schedule};
 pub use scope::{Nesting, Scope};
+pub use styles::Styles;

@@ -1,4 +1,4 @@
-//! Where to compute the operations of a scope.
+//! Where to compute the operations of a scope, or of a function.
 //!
 //! The program only says what depends on what. A schedule assigns operations to
 //! the continuations of a scope (its *blocks*), each after its operands.
@@ -17,13 +17,19 @@
 //! which all operands are there (*early*) and the last one that dominates all
 //! uses (*late*). [`Mode::Smart`] takes the latest block among those in the
 //! fewest loops (Click 1995).
+//!
+//! # Functions
+//!
+//! In a function of a program in control-flow form, what it captures is there from the start,
+//! and another function that is used as a value is an operation on what that one captures.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::cfg::Cfg;
 use super::dominance::DomTree;
+use super::functions::{Function, Functions, Uses};
 use super::loops::LoopForest;
-use super::references::{is_operation, owner};
+use super::references::owner;
 use super::scope::Nesting;
 use crate::node::{ArithOp, Def, Node};
 use crate::types::{Prim, Ty};
@@ -51,11 +57,27 @@ pub struct Schedule {
 impl Schedule {
     /// Schedules the scope of `cfg`.
     pub fn new(world: &World, cfg: &Cfg, mode: Mode) -> Schedule {
-        let ops = Ops::new(world, cfg, mode);
-        let doms = cfg.dominators();
-        let mut blocks = pinned(world, cfg, &ops, &doms);
+        Schedule::build(View { world, cfg, within: None }, mode)
+    }
+
+    /// Schedules one of `functions` with the control flow graph `cfg` of its blocks.
+    pub fn of_function(
+        world: &World,
+        functions: &Functions,
+        function: &Function,
+        cfg: &Cfg,
+        mode: Mode,
+    ) -> Schedule {
+        let captures = function.captures.iter().copied().collect();
+        Schedule::build(View { world, cfg, within: Some(Within { functions, captures }) }, mode)
+    }
+
+    fn build(view: View<'_>, mode: Mode) -> Schedule {
+        let ops = Ops::new(&view, mode);
+        let doms = view.cfg.dominators();
+        let mut blocks = pinned(&view, &ops, &doms);
         if mode != Mode::Demand {
-            Placer::new(world, cfg, &ops, &doms, mode).run(&mut blocks);
+            Placer::new(&view, &ops, &doms, mode).run(&mut blocks);
         }
         for block in &mut blocks {
             block.sort_by_key(|def| ops.order[def]);
@@ -116,6 +138,56 @@ fn arith_can_fail(world: &World, op: ArithOp, wraps: bool, ty: Ty, rhs: Def) -> 
     }
 }
 
+/// What is scheduled.
+struct View<'a> {
+    world: &'a World,
+    cfg: &'a Cfg,
+    within: Option<Within<'a>>,
+}
+
+/// The function that is scheduled.
+struct Within<'a> {
+    functions: &'a Functions,
+    /// The values that it is made with.
+    captures: FxHashSet<Def>,
+}
+
+impl View<'_> {
+    fn for_each_operand(&self, def: Def, mut each: impl FnMut(Def)) {
+        match (&self.within, self.world.node(def)) {
+            (Some(within), Node::Cont(cont)) => {
+                within.functions.captures(cont).iter().for_each(|&capture| each(capture))
+            }
+            (Some(within), _) if within.captures.contains(&def) => {}
+            _ => self.world.for_each_operand(def, each),
+        }
+    }
+
+    fn is_operation(&self, def: Def) -> bool {
+        let mut has_operand = false;
+        self.for_each_operand(def, |_| has_operand = true);
+        has_operand
+    }
+
+    /// What the body of a block needs.
+    fn needs(&self, vertex: usize) -> Vec<Def> {
+        let body = self.cfg.cont(vertex).and_then(|cont| self.world.cont(cont).body.as_ref());
+        match (&self.within, body) {
+            (_, None) => vec![],
+            (None, Some(body)) => std::iter::once(body.callee).chain(body.args.iter().copied()).collect(),
+            (Some(within), Some(body)) => {
+                // A place where control goes is not made first.
+                let Uses { values, targets } = Uses::of(self.world, within.functions.styles(), body);
+                let places = std::iter::once(body.callee).chain(targets);
+                values
+                    .into_iter()
+                    .chain(places.filter(|&place| self.world.as_cont(place).is_none()))
+                    .collect()
+            }
+        }
+    }
+}
+
 /// The operations that the bodies of a scope need.
 struct Ops {
     /// Operands before users.
@@ -127,25 +199,19 @@ struct Ops {
 }
 
 impl Ops {
-    fn new(world: &World, cfg: &Cfg, mode: Mode) -> Ops {
+    fn new(view: &View<'_>, mode: Mode) -> Ops {
         let mut ops = Ops { list: vec![], order: FxHashMap::default(), is_pinned: vec![] };
-        for vertex in 0..cfg.exit() {
-            let roots = needs(world, cfg, vertex);
-            visit_operands_first(
-                world,
-                roots,
-                |ops: &Ops, def| ops.order.contains_key(&def),
-                Ops::add(world, mode),
-                &mut ops,
-            );
+        for vertex in 0..view.cfg.exit() {
+            let is_known = |ops: &Ops, def: Def| ops.order.contains_key(&def);
+            visit_operands_first(view, vertex, is_known, Ops::add(view, mode), &mut ops);
         }
         ops
     }
 
-    fn add(world: &World, mode: Mode) -> impl FnMut(&mut Ops, Def) + '_ {
+    fn add<'a>(view: &'a View<'_>, mode: Mode) -> impl FnMut(&mut Ops, Def) + 'a {
         move |ops, def| {
-            let mut is_pinned = mode == Mode::Demand || can_fail(world, def);
-            world.for_each_operand(def, |operand| is_pinned |= ops.is_pinned(operand));
+            let mut is_pinned = mode == Mode::Demand || can_fail(view.world, def);
+            view.for_each_operand(def, |operand| is_pinned |= ops.is_pinned(operand));
             ops.order.insert(def, ops.list.len());
             ops.list.push(def);
             ops.is_pinned.push(is_pinned);
@@ -157,24 +223,19 @@ impl Ops {
     }
 }
 
-/// What the body of a block needs.
-fn needs(world: &World, cfg: &Cfg, vertex: usize) -> Vec<Def> {
-    let body = cfg.cont(vertex).and_then(|cont| world.cont(cont).body.as_ref());
-    body.map_or(vec![], |body| std::iter::once(body.callee).chain(body.args.iter().copied()).collect())
-}
-
-/// Calls `finish` for each operation that `roots` need and that is not `done`,
-/// operands first. `finish` must make it done.
+/// Calls `finish` for each operation that the block of `vertex` needs and that is not
+/// `done`, operands first. `finish` must make it done.
 fn visit_operands_first<S>(
-    world: &World,
-    roots: Vec<Def>,
+    view: &View<'_>,
+    vertex: usize,
     done: impl Fn(&S, Def) -> bool,
     mut finish: impl FnMut(&mut S, Def),
     state: &mut S,
 ) {
-    let mut stack: Vec<(Def, bool)> = roots.into_iter().rev().map(|root| (root, false)).collect();
+    let mut stack: Vec<(Def, bool)> =
+        view.needs(vertex).into_iter().rev().map(|root| (root, false)).collect();
     while let Some((def, operands_are_done)) = stack.pop() {
-        if done(state, def) || !is_operation(world, def) {
+        if done(state, def) || !view.is_operation(def) {
             continue;
         }
         if operands_are_done {
@@ -183,13 +244,13 @@ fn visit_operands_first<S>(
         }
         stack.push((def, true));
         let first = stack.len();
-        world.for_each_operand(def, |operand| stack.push((operand, false)));
+        view.for_each_operand(def, |operand| stack.push((operand, false)));
         stack[first..].reverse();
     }
 }
 
 /// The pinned operations of each block.
-fn pinned(world: &World, cfg: &Cfg, ops: &Ops, doms: &DomTree) -> Vec<Vec<Def>> {
+fn pinned(view: &View<'_>, ops: &Ops, doms: &DomTree) -> Vec<Vec<Def>> {
     struct State {
         blocks: Vec<Vec<Def>>,
         /// Where each operation was placed last. Blocks come in preorder of the
@@ -197,8 +258,8 @@ fn pinned(world: &World, cfg: &Cfg, ops: &Ops, doms: &DomTree) -> Vec<Vec<Def>> 
         /// the last one does.
         last: FxHashMap<Def, usize>,
     }
-    let mut state = State { blocks: vec![vec![]; cfg.exit()], last: FxHashMap::default() };
-    for &vertex in doms.preorder().iter().filter(|&&vertex| vertex != cfg.exit()) {
+    let mut state = State { blocks: vec![vec![]; view.cfg.exit()], last: FxHashMap::default() };
+    for &vertex in doms.preorder().iter().filter(|&&vertex| vertex != view.cfg.exit()) {
         let is_there = |state: &State, def: Def| {
             !ops.is_pinned(def) || state.last.get(&def).is_some_and(|&last| doms.dominates(last, vertex))
         };
@@ -206,15 +267,14 @@ fn pinned(world: &World, cfg: &Cfg, ops: &Ops, doms: &DomTree) -> Vec<Vec<Def>> 
             state.blocks[vertex].push(def);
             state.last.insert(def, vertex);
         };
-        visit_operands_first(world, needs(world, cfg, vertex), is_there, place, &mut state);
+        visit_operands_first(view, vertex, is_there, place, &mut state);
     }
     state.blocks
 }
 
 /// Finds one block for each operation that is not pinned.
 struct Placer<'a> {
-    world: &'a World,
-    cfg: &'a Cfg,
+    view: &'a View<'a>,
     ops: &'a Ops,
     doms: &'a DomTree,
     mode: Mode,
@@ -227,15 +287,15 @@ struct Placer<'a> {
 }
 
 impl<'a> Placer<'a> {
-    fn new(world: &'a World, cfg: &'a Cfg, ops: &'a Ops, doms: &'a DomTree, mode: Mode) -> Placer<'a> {
-        let early = early_blocks(world, cfg, ops, doms);
-        let fewer_loops = fewer_loops(cfg, doms);
-        Placer { world, cfg, ops, doms, mode, early, late: vec![None; ops.list.len()], fewer_loops }
+    fn new(view: &'a View<'a>, ops: &'a Ops, doms: &'a DomTree, mode: Mode) -> Placer<'a> {
+        let early = early_blocks(view, ops, doms);
+        let fewer_loops = fewer_loops(view.cfg, doms);
+        Placer { view, ops, doms, mode, early, late: vec![None; ops.list.len()], fewer_loops }
     }
 
     fn run(mut self, blocks: &mut [Vec<Def>]) {
         for (vertex, block) in blocks.iter().enumerate() {
-            needs(self.world, self.cfg, vertex).into_iter().for_each(|def| self.use_in(def, vertex));
+            self.view.needs(vertex).into_iter().for_each(|def| self.use_in(def, vertex));
             for &def in block {
                 self.use_operands_in(def, vertex);
             }
@@ -250,8 +310,8 @@ impl<'a> Placer<'a> {
     }
 
     fn use_operands_in(&mut self, def: Def, vertex: usize) {
-        let world = self.world;
-        world.for_each_operand(def, |operand| self.use_in(operand, vertex));
+        let view = self.view;
+        view.for_each_operand(def, |operand| self.use_in(operand, vertex));
     }
 
     fn use_in(&mut self, def: Def, vertex: usize) {
@@ -276,16 +336,18 @@ impl<'a> Placer<'a> {
 }
 
 /// For each operation, the deepest block that one of its operands needs.
-fn early_blocks(world: &World, cfg: &Cfg, ops: &Ops, doms: &DomTree) -> Vec<usize> {
-    let nesting = Nesting::within(world, cfg.conts()[cfg.entry()]);
+fn early_blocks(view: &View<'_>, ops: &Ops, doms: &DomTree) -> Vec<usize> {
+    let View { world, cfg, within } = view;
+    let nesting = within.is_none().then(|| Nesting::within(world, cfg.conts()[cfg.entry()]));
+    let parent = |cont| nesting.as_ref().and_then(|nesting| nesting.parent(cont));
     let mut early: Vec<usize> = Vec::with_capacity(ops.list.len());
     for &def in &ops.list {
         let mut block = cfg.entry();
-        world.for_each_operand(def, |operand| {
+        view.for_each_operand(def, |operand| {
             let available = match world.node(operand) {
                 Node::Param { .. } => cfg.index(owner(world, operand)),
                 // A continuation can be made where all that it captures is there.
-                Node::Cont(cont) => nesting.parent(cont).and_then(|parent| cfg.index(parent)),
+                Node::Cont(cont) if within.is_none() => parent(cont).and_then(|parent| cfg.index(parent)),
                 _ => ops.order.get(&operand).map(|&at| early[at]),
             };
             block = available.filter(|&at| doms.depth(at) > doms.depth(block)).unwrap_or(block);

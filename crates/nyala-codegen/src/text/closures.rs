@@ -1,0 +1,108 @@
+//! Functions as values.
+//!
+//! A function that is a value is a pair: the address of its code and that of its
+//! environment, which holds what it captures. The code takes the environment as its first
+//! parameter. A function that captures nothing has no environment; as it may be called
+//! directly too, the code of its value is a second function that calls it.
+//!
+//! Environments are immutable. They are on the stack for bodies of loops that are done when
+//! the loop is (see [`Function::may_outlive`](nyala_ir::analysis::Function::may_outlive)),
+//! and else on the heap, where they are never freed.
+
+use nyala_ir::layout::layout;
+use nyala_ir::{Cont, Def, Ty, World};
+
+use super::ModuleWriter;
+use super::function::FunctionWriter;
+use super::types::FUNCTION;
+
+/// Where what a function captures is in its environment.
+struct Environment {
+    offsets: Vec<u64>,
+    size: u64,
+    align: u64,
+}
+
+impl Environment {
+    fn new(world: &World, captures: &[Def]) -> Environment {
+        let mut environment = Environment { offsets: vec![], size: 0, align: 1 };
+        for &capture in captures {
+            let layout = layout(&world.types, world.ty(capture));
+            let offset = environment.size.next_multiple_of(layout.align);
+            environment.offsets.push(offset);
+            environment.size = offset + layout.size;
+            environment.align = environment.align.max(layout.align);
+        }
+        environment
+    }
+}
+
+impl ModuleWriter<'_> {
+    /// A function that captures nothing, as a value.
+    pub(crate) fn function_constant(&mut self, cont: Cont) -> Option<String> {
+        let function = self.program.get(cont).filter(|function| function.captures.is_empty())?;
+        if let Some(code) = self.value_names.get(&cont) {
+            return Some(format!("{{ ptr {code}, ptr null }}"));
+        }
+        let results = self.result_types(function.ret.map(|ret| self.world.ty(ret)));
+        let result = self.types.results(&results);
+        let params: Vec<Ty> = self.value_params(cont).iter().map(|&param| self.world.ty(param)).collect();
+        let typed: Vec<String> =
+            params.iter().zip(0..).map(|(&ty, index)| format!("{} %{index}", self.ty(ty))).collect();
+        let (code, callee) = (self.value_name(cont), self.function_name(cont));
+        let mut params = vec!["ptr %env".to_owned()];
+        params.extend(typed.iter().cloned());
+        let head = format!("define internal tailcc {result} {code}({}) #0 {{", params.join(", "));
+        let call = format!("tail call tailcc {result} {callee}({})", typed.join(", "));
+        let body = match result.as_str() {
+            "void" => format!("  {call}\n  ret void"),
+            _ => format!("  %result = {call}\n  ret {result} %result"),
+        };
+        self.functions.push(format!("{head}\nstart:\n{body}\n}}\n"));
+        Some(format!("{{ ptr {code}, ptr null }}"))
+    }
+
+    fn value_name(&mut self, cont: Cont) -> String {
+        let name = format!("@{}", self.names.unique(&format!("{}.value", self.world.cont(cont).name)));
+        self.value_names.insert(cont, name.clone());
+        name
+    }
+}
+
+impl FunctionWriter<'_, '_> {
+    /// Takes what the function captures out of its environment.
+    pub(crate) fn open_environment(&mut self, env: &str) {
+        let captures = &self.function.captures;
+        for (&capture, offset) in captures.iter().zip(Environment::new(self.world, captures).offsets) {
+            let at = self.compute("captured", format!("getelementptr inbounds i8, ptr {env}, i64 {offset}"));
+            let ty = self.world.ty(capture);
+            if self.module.is_large(ty) {
+                // Nothing changes what is there.
+                self.set_address(capture, at);
+            } else {
+                let value = self.load_from(&at, ty);
+                self.set(capture, value);
+            }
+        }
+    }
+
+    /// A function with what it captures.
+    pub(crate) fn closure(&mut self, cont: Cont) -> String {
+        let program = self.module.program;
+        let captures = program.captures(cont);
+        let Environment { offsets, size, align } = Environment::new(self.world, captures);
+        let env = match program.get(cont).is_some_and(|function| function.may_outlive) {
+            true => {
+                let (params, args) = (["i64", "i64"], [size.to_string(), align.to_string()]);
+                self.call_library("nyala_environment", "ptr", &params, &args)
+            }
+            false => self.local("env", &format!("[{size} x i8]"), align),
+        };
+        for (&capture, offset) in captures.iter().zip(offsets) {
+            let at = self.compute("at", format!("getelementptr inbounds i8, ptr {env}, i64 {offset}"));
+            self.store_to(&at, capture);
+        }
+        let code = self.module.function_name(cont);
+        self.compute("closure", format!("insertvalue {FUNCTION} {{ ptr {code}, ptr undef }}, ptr {env}, 1"))
+    }
+}

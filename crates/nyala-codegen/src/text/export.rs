@@ -1,0 +1,136 @@
+//! What the outside calls: for each exported function one with its own name and the
+//! calling convention of C.
+
+use nyala_ir::analysis::Function;
+use nyala_ir::analysis::functions::return_param;
+use nyala_ir::layout::sequence;
+use nyala_ir::{Linkage, Prim, Ty};
+
+use super::ModuleWriter;
+use super::border::{Code, Shell};
+use super::names::symbol;
+use super::types::FUNCTION;
+
+impl ModuleWriter<'_> {
+    /// The function that the outside calls.
+    pub(crate) fn export(&mut self, function: &Function) {
+        let Linkage::Exported(name) = &self.world.cont(function.entry).linkage else { return };
+        let text = match name.as_str() {
+            "main" => self.exported_main(function),
+            name => self.exported(function, name),
+        };
+        self.functions.push(text);
+    }
+
+    fn exported(&mut self, function: &Function, name: &str) -> String {
+        let (params, results) = self.signature(function);
+        let border = self.border(&params, &results, self.world.cont(function.entry).span);
+        let mut code = Shell::default();
+        let values = border.enter(&mut code);
+        let value = self.call_inner(&mut code, function, &values);
+        border.give_back(&mut code, value.as_deref());
+        let (result, name) = (border.result_type(), symbol(name));
+        let types = border.param_types().into_iter().enumerate();
+        let params: Vec<String> = types.map(|(index, ty)| format!("{ty} %{index}")).collect();
+        format!("define {result} {name}({}) #0 {{\n{}}}\n", params.join(", "), code.text())
+    }
+
+    /// `main` returns an `int`, whatever the program's own does.
+    fn exported_main(&mut self, function: &Function) -> String {
+        let (params, results) = self.signature(function);
+        let names: Vec<String> = (0..params.len()).map(|index| format!("%{index}")).collect();
+        let mut code = Shell::default();
+        let value = self.call_inner(&mut code, function, &names);
+        let status = match (value, &results[..]) {
+            (Some(value), &[ty]) => self.exit_status(&mut code, ty, value),
+            _ => "0".into(),
+        };
+        code.line(format!("ret i32 {status}"));
+        let params: Vec<String> =
+            params.iter().zip(names).map(|(&ty, name)| format!("{} {name}", self.ty(ty))).collect();
+        format!("define i32 @main({}) #0 {{\n{}}}\n", params.join(", "), code.text())
+    }
+
+    /// What `main` gives the system: its result if that is an integer, else success.
+    fn exit_status(&mut self, code: &mut Shell, ty: Ty, value: String) -> String {
+        match self.world.types.as_prim(ty) {
+            Some(Prim::I32 | Prim::U32) => value,
+            Some(Prim::I64 | Prim::U64) => code.compute("status", format!("trunc i64 {value} to i32")),
+            Some(prim) if prim.is_int() || prim == Prim::Bool => {
+                let (extend, ty) = (if prim.is_signed() { "sext" } else { "zext" }, self.ty(ty));
+                code.compute("status", format!("{extend} {ty} {value} to i32"))
+            }
+            _ => "0".into(),
+        }
+    }
+
+    /// What a function takes and returns, however it returns.
+    fn signature(&self, function: &Function) -> (Vec<Ty>, Vec<Ty>) {
+        let ret = return_param(self.world, function.entry);
+        let params = self.value_params(function.entry).into_iter().filter(|&param| Some(param) != ret);
+        let params = params.map(|param| self.world.ty(param)).collect();
+        (params, self.result_types(ret.map(|ret| self.world.ty(ret))))
+    }
+
+    /// Calls a function of the program; gives its results as one value.
+    fn call_inner(&mut self, code: &mut Shell, function: &Function, values: &[String]) -> Option<String> {
+        let (params, results) = self.signature(function);
+        let (inner, result) = (self.function_name(function.entry), self.types.results(&results));
+        let args: Vec<String> =
+            params.iter().zip(values).map(|(&ty, value)| format!("{} {value}", self.ty(ty))).collect();
+        let is_passing = self.program.styles().is_passing(function.entry);
+        if is_passing && return_param(self.world, function.entry).is_some() {
+            return self.call_until_it_returns(code, &inner, args, &results);
+        }
+        let result = if is_passing { "void".into() } else { result };
+        let call = format!("call tailcc {result} {inner}({})", args.join(", "));
+        if result == "void" {
+            code.line(call);
+            return None;
+        }
+        Some(code.compute("result", call))
+    }
+
+    /// Calls a passing function with a place to go on that keeps the results. What goes on
+    /// by calls without end comes back here when that place does.
+    fn call_until_it_returns(
+        &mut self,
+        code: &mut Shell,
+        inner: &str,
+        mut args: Vec<String>,
+        results: &[Ty],
+    ) -> Option<String> {
+        let ty = self.types.results(results);
+        let align = sequence(&self.world.types, results.iter().copied()).align;
+        let room = if results.is_empty() { "{}" } else { &ty };
+        let kept = code.local("kept", room, align);
+        let place = self.place_that_keeps(results, &ty, align);
+        let done = format!("insertvalue {FUNCTION} {{ ptr {place}, ptr undef }}, ptr {kept}, 1");
+        args.push(format!("{FUNCTION} {}", code.compute("done", done)));
+        code.line(format!("call tailcc void {inner}({})", args.join(", ")));
+        (!results.is_empty()).then(|| code.compute("result", format!("load {ty}, ptr {kept}, align {align}")))
+    }
+
+    /// A function that writes the results it is given to its environment.
+    fn place_that_keeps(&mut self, results: &[Ty], ty: &str, align: u64) -> String {
+        let name = format!("@{}", self.names.unique("done"));
+        let types: Vec<String> = results.iter().map(|&part| self.ty(part)).collect();
+        let mut params = vec!["ptr %kept".to_owned()];
+        params.extend(types.iter().enumerate().map(|(index, ty)| format!("{ty} %{index}")));
+        let mut code = Shell::default();
+        let all = match &types[..] {
+            [] => None,
+            [_] => Some("%0".to_owned()),
+            parts => Some(parts.iter().enumerate().fold("poison".to_owned(), |all, (index, part)| {
+                code.compute("all", format!("insertvalue {ty} {all}, {part} %{index}, {index}"))
+            })),
+        };
+        if let Some(all) = all {
+            code.line(format!("store {ty} {all}, ptr %kept, align {align}"));
+        }
+        code.line("ret void".into());
+        let (params, text) = (params.join(", "), code.text());
+        self.functions.push(format!("define internal tailcc void {name}({params}) #0 {{\n{text}}}\n"));
+        name
+    }
+}

@@ -1,0 +1,72 @@
+//! Memory for what closures capture.
+//!
+//! Nobody knows when a closure is used for the last time, so its environment is never
+//! released. Each thread cuts environments off chunks of its own.
+
+use std::alloc::{Layout, alloc};
+use std::cell::Cell;
+use std::ffi::c_void;
+
+use crate::fail;
+
+/// How much is asked for at once.
+const CHUNK: usize = 64 << 10;
+
+thread_local! {
+    /// What is left of the thread's chunk: from where to where.
+    static REST: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
+}
+
+/// `size` bytes aligned to `align`, a power of two, for ever.
+#[unsafe(no_mangle)]
+pub extern "C" fn nyala_environment(size: i64, align: i64) -> *mut c_void {
+    let (size, align) = (size as usize, align as usize);
+    let (start, end) = REST.get();
+    let at = start.next_multiple_of(align);
+    if at + size <= end {
+        REST.set((at + size, end));
+        return at as *mut c_void;
+    }
+    let chunk = chunk(CHUNK.max(size), align.max(align_of::<u64>()));
+    // A large environment has its own; the rest of the current chunk stays in use.
+    if size < CHUNK {
+        REST.set((chunk as usize + size, chunk as usize + CHUNK));
+    }
+    chunk
+}
+
+fn chunk(size: usize, align: usize) -> *mut c_void {
+    let layout = Layout::from_size_align(size, align);
+    // SAFETY: a chunk is not empty.
+    let chunk = layout.map_or(std::ptr::null_mut(), |layout| unsafe { alloc(layout) });
+    if chunk.is_null() {
+        fail(format_args!("out of memory: cannot allocate {size} bytes for a closure"));
+    }
+    chunk.cast()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn environments_are_aligned_and_apart() {
+        let mut last = 0;
+        for (size, align) in [(8, 8), (1, 1), (32, 32), (100_000, 16), (24, 8), (70_000, 64), (16, 8)] {
+            let at = nyala_environment(size, align) as usize;
+            assert_eq!(at % align as usize, 0, "{size} bytes");
+            // SAFETY: the memory was just handed out.
+            unsafe { std::ptr::write_bytes(at as *mut u8, 1, size as usize) };
+            assert_ne!(at, last);
+            last = at;
+        }
+    }
+
+    #[test]
+    fn many_environments_do_not_overlap() {
+        let all: Vec<usize> = (0..10_000).map(|_| nyala_environment(24, 8) as usize).collect();
+        let mut sorted = all.clone();
+        sorted.sort_unstable();
+        assert!(sorted.windows(2).all(|pair| pair[1] - pair[0] >= 24));
+    }
+}
