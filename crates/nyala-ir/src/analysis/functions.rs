@@ -271,10 +271,8 @@ impl Function {
 
     /// Its own `ret`, if it is used as a value.
     pub(super) fn kept_return(&self, world: &World, styles: &Styles) -> Option<Def> {
-        let values = self.bodies(world).flat_map(|body| Uses::of(world, styles, body).values);
-        let mut mentioned = false;
-        for_each_node(world, values, |def| mentioned |= Some(def) == self.ret);
-        self.ret.filter(|_| mentioned)
+        let mut values = self.bodies(world).flat_map(|body| Uses::of(world, styles, body).values);
+        self.ret.filter(|&ret| values.any(|value| world.has_mention(value, ret)))
     }
 }
 
