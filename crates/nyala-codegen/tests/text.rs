@@ -505,7 +505,7 @@ fn a_closure_has_an_environment() {
          two(mem: mem, z: i32, ret: cn(mem, i32)):
              ret(mem, z)",
         expect![[r#"
-            declare ptr @nyala_environment(i64, i64)
+            declare ptr @nyala_environment(i64, i64) nounwind
 
             define internal tailcc i32 @two_value(ptr %env, i32 %0) #0 {
             start:
@@ -577,7 +577,7 @@ fn a_place_to_return_to_that_is_kept_is_a_parameter() {
          g(mem: mem, k: cn(mem, i32), x: i32):
              k(mem, x)",
         expect![[r#"
-            declare ptr @nyala_environment(i64, i64)
+            declare ptr @nyala_environment(i64, i64) nounwind
 
             define internal tailcc void @f.1(i1 %c, i32 %x, { ptr, ptr } %ret) #0 {
             entry:
