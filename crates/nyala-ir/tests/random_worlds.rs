@@ -1,8 +1,10 @@
 //! Random worlds: what always holds for the text form and for construction.
 
+use std::collections::BTreeSet;
+
 use nyala_ir::{
-    ArithFlags, ArithOp, CmpOp, Cont, Def, FieldData, Linkage, MathOp, OptionData, Prim, Ty, TyKind, World,
-    text,
+    ArithFlags, ArithOp, AsmData, CmpOp, Cont, Def, FieldData, Linkage, MathOp, Node, OptionData, Prim, Ty,
+    TyKind, World, text,
 };
 
 struct Random(u64);
@@ -117,7 +119,7 @@ fn random_op(world: &mut World, random: &mut Random, tys: &[Ty], values: &[Def])
     let (a, b) = (value_of(world, random, ty, values)?, value_of(world, random, ty, values)?);
     let flags = ArithFlags { wrap: random.below(4) == 0, fast: random.below(4) == 0 };
     let prim = world.types.lane_prim(ty);
-    match random.below(10) {
+    match random.below(18) {
         0 | 1 => prim.map(|prim| {
             let ops: &[ArithOp] = match prim {
                 Prim::Bool => &[ArithOp::And, ArithOp::Or, ArithOp::Xor],
@@ -132,9 +134,13 @@ fn random_op(world: &mut World, random: &mut Random, tys: &[Ty], values: &[Def])
             let cond = value_of(world, random, bool, values)?;
             Some(world.select(cond, a, b))
         }
-        4 => prim
-            .filter(|prim| prim.is_float())
-            .map(|_| world.math(random.pick(&[MathOp::Fmin, MathOp::Pow]), flags, &[a, b])),
+        4 => {
+            let op = random.pick(MathOp::ALL);
+            let is_for_bits =
+                matches!(op, MathOp::Popcount | MathOp::Clz | MathOp::Ctz | MathOp::Pext | MathOp::Pdep);
+            prim.filter(|prim| if is_for_bits { prim.is_int() } else { prim.is_float() })
+                .map(|_| world.math(op, flags, &[a, b, a][..op.arity()]))
+        }
         5 => {
             let to = world.types.prim(random.pick(&Prim::ALL));
             world.types.as_prim(ty).map(|_| world.cast(to, a))
@@ -151,7 +157,71 @@ fn random_op(world: &mut World, random: &mut Random, tys: &[Ty], values: &[Def])
             let (index, part) = (world.lit_u32(index), value_of(world, random, part, values)?);
             Some(world.insert(a, index, part))
         }
-        _ => Some(world.hide(a)),
+        9 => Some(world.hide(a)),
+        10 => match *world.types.kind(ty) {
+            TyKind::Enum(id) => {
+                let option = random.below(world.types.enums[id].options.len()) as u32;
+                let payload = world.types.enums[id].options[option as usize].payload;
+                let payload = value_of(world, random, payload, values)?;
+                Some(world.variant(ty, option, payload))
+            }
+            _ => None,
+        },
+        11 => match *world.types.kind(ty) {
+            TyKind::Enum(_) if random.below(2) == 0 => Some(world.variant_tag(a)),
+            TyKind::Enum(id) => {
+                let option = random.below(world.types.enums[id].options.len()) as u32;
+                Some(world.variant_payload(option, a))
+            }
+            _ => None,
+        },
+        12 => {
+            let of = random.pick(tys);
+            let is_sized = !matches!(world.types.kind(of), TyKind::Cn(_));
+            prim.filter(|prim| prim.is_int() && is_sized && world.types.as_prim(ty).is_some()).map(|_| {
+                match random.below(2) {
+                    0 => world.size_of(ty, of),
+                    _ => world.align_of(ty, of),
+                }
+            })
+        }
+        13 => Some(world.known(a)),
+        14 => {
+            let others = Prim::ALL.iter().filter(|other| Some(other.bits()) == prim.map(Prim::bits));
+            let others: Vec<Prim> = others.copied().collect();
+            world.types.as_prim(ty)?;
+            let to = world.types.prim(random.pick(&others));
+            Some(world.bitcast(to, a))
+        }
+        15 => {
+            // A part whose number is not known.
+            let is_array = matches!(world.types.kind(ty), TyKind::Array { .. } | TyKind::Simd { .. });
+            let part = world.types.part(ty, 0).filter(|_| is_array)?;
+            let i32 = world.types.prim(Prim::I32);
+            let index = value_of(world, random, i32, values)?;
+            match random.below(2) {
+                0 => Some(world.extract(a, index)),
+                _ => {
+                    let part = value_of(world, random, part, values)?;
+                    Some(world.insert(a, index, part))
+                }
+            }
+        }
+        16 => {
+            let (pointee, _) = world.types.as_ptr(ty)?;
+            let n_parts = world.types.part_count(pointee).filter(|&n| n > 0)?;
+            let is_simd = matches!(world.types.kind(pointee), TyKind::Simd { .. } | TyKind::Enum(_));
+            let index = world.lit_u32(random.below(n_parts as usize) as u32);
+            (!is_simd).then(|| world.lea(a, index))
+        }
+        _ => {
+            let parts: Vec<Ty> = (0..world.types.part_count(ty)?.min(4))
+                .map(|at| world.types.part(ty, at))
+                .collect::<Option<_>>()?;
+            let parts: Vec<Def> =
+                parts.into_iter().map(|part| value_of(world, random, part, values)).collect::<Option<_>>()?;
+            (!parts.is_empty()).then(|| world.aggregate(ty, &parts))
+        }
     }
 }
 
@@ -177,8 +247,11 @@ fn random_body(world: &mut World, random: &mut Random, cont: Cont, conts: &[Cont
         }
         args.push(value);
     }
-    args[0] = mem;
-    world.set_body(cont, world.cont_def(target), args);
+    args[0] = random_effects(world, random, mem, values);
+    let callee = world.cont_def(target);
+    let callee = if random.below(4) == 0 { world.run(callee) } else { callee };
+    world.set_body(cont, callee, args);
+    random_jump(world, random, cont, conts, values);
     if random.below(2) == 0 {
         let bool = world.types.bool();
         let mut filter = vec![];
@@ -191,7 +264,97 @@ fn random_body(world: &mut World, random: &mut Random, cont: Cont, conts: &[Cont
     }
 }
 
+/// Allocations and assembly, now and then.
+fn random_effects(world: &mut World, random: &mut Random, mem: Def, values: &[Def]) -> Def {
+    let (i32, i64) = (world.types.prim(Prim::I32), world.types.prim(Prim::I64));
+    match random.below(6) {
+        0 => {
+            let count = value_of(world, random, i64, values).expect("numbers have literals");
+            world.alloc(mem, i32, count).0
+        }
+        1 => {
+            let input = value_of(world, random, i32, values).expect("numbers have literals");
+
+            let texts = |text: &[u8]| vec![text.to_vec()];
+            let asm = AsmData {
+                template: b"nop \"$0\"".to_vec(),
+                outputs: texts(b"=r"),
+                inputs: texts(b"r"),
+                clobbers: texts(b"memory"),
+                options: texts(b"volatile"),
+            };
+            world.asm(mem, asm, &[input], &[i32]).0
+        }
+        _ => mem,
+    }
+}
+
+/// Makes the call a branch, a switch or unreachable, now and then.
+fn random_jump(world: &mut World, random: &mut Random, cont: Cont, conts: &[Cont], values: &[Def]) {
+    let mem = world.param(cont, 0);
+    let is_block = |&&target: &&Cont| world.cont(target).params.len() == 1;
+    let blocks: Vec<Def> = conts.iter().filter(is_block).map(|&target| world.cont_def(target)).collect();
+    match random.below(8) {
+        0 if blocks.len() > 1 => {
+            let bool = world.types.bool();
+            let cond = value_of(world, random, bool, values).expect("bool has literals");
+            let (then, other) = (random.pick(&blocks), random.pick(&blocks));
+            world.set_branch(cont, mem, cond, then, other);
+        }
+        1 if blocks.len() > 1 => {
+            let i32 = world.types.prim(Prim::I32);
+            let value = value_of(world, random, i32, values).expect("numbers have literals");
+            let cases: Vec<(Def, Def)> = (0..3).map(|i| (world.lit_i32(i), random.pick(&blocks))).collect();
+            world.set_switch(cont, mem, value, random.pick(&blocks), &cases);
+        }
+        2 => world.set_unreachable(cont, mem),
+        _ => {}
+    }
+}
+
 const ROUNDS: u64 = 400;
+
+#[test]
+fn random_worlds_have_nodes_of_every_kind() {
+    let mut kinds = BTreeSet::new();
+    for seed in 0..ROUNDS {
+        let world = random_world(seed, 10 + seed as usize % 90, false);
+        let name = |def| format!("{:?}", world.node(def));
+        let kind = |name: &str| name.split([' ', '(', '{']).next().unwrap_or_default().to_owned();
+        kinds.extend(world.defs().map(|def| kind(&name(def))));
+    }
+    let all = [
+        "Aggregate",
+        "AlignOf",
+        "Alloc",
+        "Arith",
+        "Asm",
+        "Bitcast",
+        "Cast",
+        "Cmp",
+        "Cont",
+        "Extract",
+        "Global",
+        "Hide",
+        "Insert",
+        "Known",
+        "Lea",
+        "Lit",
+        "Load",
+        "Math",
+        "Param",
+        "Run",
+        "Select",
+        "SizeOf",
+        "Slot",
+        "Store",
+        "Undef",
+        "Variant",
+        "VariantPayload",
+        "VariantTag",
+    ];
+    assert_eq!(kinds.iter().map(String::as_str).collect::<Vec<_>>(), all);
+}
 
 #[test]
 fn print_parse_print_is_stable() {
@@ -216,7 +379,9 @@ fn the_same_construction_gives_the_same_text() {
 fn what_was_folded_stays_as_it_is() {
     for seed in 0..ROUNDS {
         let mut world = random_world(seed, 60, true);
-        for def in world.defs().collect::<Vec<_>>() {
+        // Each piece of assembly is one of its own.
+        let is_asm = |def: &Def| matches!(world.node(*def), Node::Asm { .. });
+        for def in world.defs().filter(|def| !is_asm(def)).collect::<Vec<_>>() {
             let operands = world.operands(def);
             let again = world.rebuild(def, &operands);
             assert_eq!(
