@@ -6,7 +6,7 @@ use smallvec::smallvec;
 
 use crate::errors::{Checked, ErrorKind};
 use crate::machine::{Machine, Results, Ret};
-use crate::parallel::RegionKind;
+use crate::parallel::{RegionKind, Start};
 use crate::value::Value;
 
 /// The flow graphs of a program. Edges never lead from one to another, so that
@@ -22,15 +22,9 @@ struct FlowTask {
     next: Vec<u32>,
 }
 
-/// A task to execute, and the numbers of those that come before it.
-pub(crate) struct Ordered {
-    pub(crate) body: Value,
-    pub(crate) after: Vec<u32>,
-}
-
 impl FlowGraphs {
     /// The tasks that `root` leads to, itself the first.
-    pub(crate) fn from(&self, root: u32) -> Vec<Ordered> {
+    pub(crate) fn from(&self, root: u32) -> Vec<Start> {
         let mut numbers = FxHashMap::from_iter([(root, 0)]);
         let mut found = vec![root];
         let mut edges = vec![];
@@ -46,8 +40,8 @@ impl FlowGraphs {
             at += 1;
         }
         let body = |&task: &u32| self.tasks[task as usize].body.clone();
-        let mut all: Vec<Ordered> =
-            found.iter().map(|task| Ordered { body: body(task), after: vec![] }).collect();
+        let mut all: Vec<Start> =
+            found.iter().map(|task| Start { body: body(task), ..Start::default() }).collect();
         for (before, after) in edges {
             all[after as usize].after.push(before);
         }
@@ -56,7 +50,7 @@ impl FlowGraphs {
 }
 
 /// Whether some tasks can never start.
-fn has_circle(tasks: &[Ordered]) -> bool {
+fn has_circle(tasks: &[Start]) -> bool {
     let mut next = vec![vec![]; tasks.len()];
     for (at, task) in tasks.iter().enumerate() {
         task.after.iter().for_each(|&before| next[before as usize].push(at));

@@ -74,15 +74,20 @@ pub(crate) struct Instance {
     pub(crate) task: u32,
     /// Its number in the group.
     pub(crate) number: u32,
-    body: Value,
-    args: SmallVec<[Value; 2]>,
-    /// Instances of its group that must end before it starts.
-    after: Vec<u32>,
     state: State,
 }
 
+/// What an instance starts with.
+#[derive(Default)]
+pub(crate) struct Start {
+    pub(crate) body: Value,
+    pub(crate) args: SmallVec<[Value; 2]>,
+    /// Instances of its group that must end before.
+    pub(crate) after: Vec<u32>,
+}
+
 enum State {
-    Fresh,
+    Fresh(Start),
     Waiting(Box<Waiting>),
     Ready(Box<Saved>, Ret, Results),
     Running,
@@ -192,8 +197,8 @@ impl Region {
     fn is_runnable(&self, at: usize) -> bool {
         let instance = &self.instances[at];
         let has_ended = |&other: &u32| matches!(self.instances[other as usize].state, State::Done);
-        match instance.state {
-            State::Fresh => instance.after.iter().all(has_ended),
+        match &instance.state {
+            State::Fresh(start) => start.after.iter().all(has_ended),
             State::Ready(..) => true,
             _ => false,
         }
@@ -288,16 +293,17 @@ impl Machine<'_, '_> {
             self.n_regions += 1;
             region.id = self.n_regions;
         }
-        let works: Vec<(Value, SmallVec<[Value; 2]>, Vec<u32>)> = match region.kind {
-            RegionKind::Graph { root } => {
-                let tasks = self.graphs.from(root).into_iter();
-                tasks.map(|task| (task.body, SmallVec::new(), task.after)).collect()
+        let body = &region.body;
+        let starts = match region.kind {
+            RegionKind::Graph { root } => self.graphs.from(root),
+            kind => {
+                let all = kind.group(group).into_iter();
+                all.map(|args| Start { body: body.clone(), args, after: vec![] }).collect()
             }
-            kind => kind.group(group).into_iter().map(|args| (region.body.clone(), args, vec![])).collect(),
         };
-        let instances = works.into_iter().zip(0..).map(|((body, args, after), number)| {
+        let instances = starts.into_iter().zip(0..).map(|(start, number)| {
             let task = self.memory.races.add_task(region.membership(number));
-            Instance { task, number, body, args, after, state: State::Fresh }
+            Instance { task, number, state: State::Fresh(start) }
         });
         region.instances = instances.collect();
         Ok(())
@@ -308,24 +314,22 @@ impl Machine<'_, '_> {
         region.current = at;
         self.task = region.instances[at].task;
         self.memory.races.switch_to(self.task);
-        let after = std::mem::take(&mut region.instances[at].after);
-        if !after.is_empty() {
-            let others = after.iter().map(|&other| region.instances[other as usize].task);
-            self.memory.races.follow(self.task, others);
-        }
-        let instance = &mut region.instances[at];
-        match std::mem::replace(&mut instance.state, State::Running) {
+        match std::mem::replace(&mut region.instances[at].state, State::Running) {
             State::Ready(saved, ret, results) => {
                 self.restore(*saved);
                 self.deliver(ret, results)
             }
-            _ => {
+            State::Fresh(start) => {
+                if !start.after.is_empty() {
+                    let others = start.after.iter().map(|&other| region.instances[other as usize].task);
+                    self.memory.races.follow(self.task, others);
+                }
                 self.args.clear();
-                self.args.append(&mut instance.args.to_vec());
-                self.args.push(Closure::value(Code::Done { task: instance.task }));
-                let body = std::mem::take(&mut instance.body);
-                self.call_value(body)
+                self.args.extend(start.args);
+                self.args.push(Closure::value(Code::Done { task: self.task }));
+                self.call_value(start.body)
             }
+            State::Waiting(_) | State::Running | State::Done => malformed("an instance that cannot go on"),
         }
     }
 

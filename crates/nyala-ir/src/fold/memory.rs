@@ -47,7 +47,7 @@ pub(crate) fn store(world: &mut World, mem: Def, ptr: Def, value: Def) -> Option
     }
 }
 
-/// lea(p as &[T], i) = lea(p, i) for a `p` of type `&[T * n]`. A literal `i` must be
+/// `lea(p as &[T], i) = lea(p, i)` for a `p` of type `&[T * n]`. A literal `i` must be
 /// inside, so that what lies outside is not blamed on a place that cannot be.
 pub(crate) fn lea(world: &mut World, ptr: Def, index: Def) -> Option<Def> {
     let (Node::Cast(array) | Node::Bitcast(array)) = world.node(ptr) else { return None };
