@@ -97,6 +97,14 @@ pub fn control_flow_form(session: &mut Session, mut world: World) -> World {
     world
 }
 
+/// Turns the bodies of `vectorize` in a program in control-flow form into SIMD code, where that is
+/// possible.
+pub fn vectorize(session: &mut Session, mut world: World) -> World {
+    session.timings.enter("vectorize");
+    session.diagnostics.extend(nyala_opt::pipeline::vectorize(&mut world));
+    world
+}
+
 /// Takes the program to what back ends accept.
 pub fn prepare(session: &mut Session) -> Option<World> {
     let program = check(session)?;
@@ -116,7 +124,11 @@ pub fn prepare_with_interface(session: &mut Session) -> Option<(World, Interface
 fn prepare_checked(session: &mut Session, program: &Program) -> Option<World> {
     let world = lower(session, program)?;
     let world = evaluate(session, &world);
-    (!session.has_errors()).then(|| control_flow_form(session, world))
+    if session.has_errors() {
+        return None;
+    }
+    let world = control_flow_form(session, world);
+    Some(vectorize(session, world))
 }
 
 /// Runs the program in the interpreter; gives its exit status.

@@ -19,7 +19,9 @@ fn reported(text: &str) -> Vec<(&'static str, String)> {
     let mut session = Session::new(Options::default());
     session.add_text("example.impala", text);
     if let Some(world) = pipeline::emit(&mut session) {
-        pipeline::evaluate(&mut session, &world);
+        let evaluated = pipeline::evaluate(&mut session, &world);
+        let in_form = pipeline::control_flow_form(&mut session, evaluated);
+        pipeline::vectorize(&mut session, in_form);
     }
     session.diagnostics.into_iter().map(|found| (found.code.0, found.message)).collect()
 }

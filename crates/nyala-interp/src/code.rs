@@ -160,6 +160,9 @@ macro_rules! ops {
             StorePrim { ptr: Reg, value: Reg, prim: Prim },
             StorePtr { ptr: Reg, value: Reg },
             Store { ptr: Reg, value: Reg, shape: u32 },
+            /// Lanes, each a scalar of the shape, where the mask is set.
+            LoadLanes { dst: Reg, ptr: Reg, mask: Reg, shape: u32 },
+            StoreLanes { ptr: Reg, mask: Reg, value: Reg, shape: u32 },
             Slot { dst: Reg, shape: u32 },
             Alloc { dst: Reg, count: Reg, shape: u32 },
             /// The address of a part at a fixed offset.
@@ -185,11 +188,12 @@ macro_rules! ops {
                     | Op::LoadPrim { dst, .. }
                     | Op::LoadPtr { dst, .. }
                     | Op::Load { dst, .. }
+                    | Op::LoadLanes { dst, .. }
                     | Op::Slot { dst, .. }
                     | Op::Alloc { dst, .. }
                     | Op::Field { dst, .. }
                     | Op::Element { dst, .. } => Some(dst),
-                    Op::StorePrim { .. } | Op::StorePtr { .. } | Op::Store { .. } => None,
+                    Op::StorePrim { .. } | Op::StorePtr { .. } | Op::Store { .. } | Op::StoreLanes { .. } => None,
                 }
             }
         }
@@ -217,6 +221,8 @@ impl Op {
                 | Op::StorePrim { .. }
                 | Op::StorePtr { .. }
                 | Op::Store { .. }
+                | Op::LoadLanes { .. }
+                | Op::StoreLanes { .. }
                 | Op::Slot { .. }
                 | Op::Alloc { .. }
         )

@@ -231,8 +231,11 @@ impl Machine<'_, '_> {
                     }
                 }
                 Op::Field { dst, ptr, offset } => {
-                    let addr = self.address(ptr)?.wrapping_add(u64::from(offset));
-                    self.set(dst, Value::Bits(addr));
+                    let addr = match self.regs[ptr as usize] {
+                        Value::Bits(addr) => Value::Bits(addr.wrapping_add(u64::from(offset))),
+                        _ => Value::Undef,
+                    };
+                    self.set(dst, addr);
                 }
                 Op::Element { dst, ptr, index, prim, shape } => {
                     let size = scope.shapes[shape as usize].size;
@@ -253,6 +256,13 @@ impl Machine<'_, '_> {
                     let addr = self.address(ptr)?;
                     let value = self.memory.load(addr, &scope.shapes[shape as usize])?;
                     self.set(dst, value);
+                }
+                Op::LoadLanes { dst, ptr, mask, shape } => {
+                    let value = self.load_lanes(ptr, mask, &scope.shapes[shape as usize])?;
+                    self.set(dst, value);
+                }
+                Op::StoreLanes { ptr, mask, value, shape } => {
+                    self.store_lanes(ptr, mask, value, &scope.shapes[shape as usize])?;
                 }
                 Op::StorePtr { ptr, value } => self.store_ptr(ptr, value)?,
                 Op::Store { ptr, value, shape } => {
@@ -328,13 +338,15 @@ impl Machine<'_, '_> {
 
     #[inline]
     fn element(&mut self, dst: Reg, ptr: Reg, index: Reg, prim: Prim, size: u64) -> Checked<()> {
-        let addr = self.address(ptr)?;
-        let index = match self.regs[index as usize] {
-            Value::Bits(bits) => prim.sign_extend(bits) as u64,
-            Value::Undef => return Err(Box::new(ErrorKind::UndefDecides { what: "an index" })),
+        // Only an access shows that an address is undefined.
+        let addr = match (&self.regs[ptr as usize], &self.regs[index as usize]) {
+            (&Value::Bits(addr), &Value::Bits(index)) => {
+                Value::Bits(addr.wrapping_add((prim.sign_extend(index) as u64).wrapping_mul(size)))
+            }
+            (Value::Bits(_) | Value::Undef, Value::Bits(_) | Value::Undef) => Value::Undef,
             _ => return malformed("an index that is no number"),
         };
-        self.set(dst, Value::Bits(addr.wrapping_add(index.wrapping_mul(size))));
+        self.set(dst, addr);
         Ok(())
     }
 

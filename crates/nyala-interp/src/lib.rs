@@ -11,7 +11,7 @@
 //! * `memory`: allocations and checked accesses;
 //! * `code` and `compile`: the form that programs are executed in, and how
 //!   they get there;
-//! * `machine`: how control moves; `exec` and `pure`: operations;
+//! * `machine`: how control moves; `exec`, `pure` and `vectors`: operations;
 //! * `native`, `atomics` and `host`: what programs only declare;
 //! * `parallel`, `work_items`, `lanes`, `graphs` and `race`: many instances of one body;
 //! * `trace` and [`errors`]: what went wrong, and where.
@@ -34,6 +34,7 @@ mod pure;
 mod race;
 mod trace;
 pub mod value;
+mod vectors;
 mod work_items;
 
 use std::io::{Read, Write};

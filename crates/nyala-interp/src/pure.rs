@@ -12,6 +12,7 @@ use crate::compile::scalar;
 use crate::errors::{Checked, ErrorKind, malformed};
 use crate::machine::Machine;
 use crate::value::Value;
+use crate::vectors::lane_op;
 
 /// The most parts of an aggregate that is a value rather than in memory; asking
 /// for more is like asking for too much memory.
@@ -53,6 +54,10 @@ impl Machine<'_, '_> {
                 Ok(Value::agg(vec![Value::Bits(u64::from(option)), payload.clone()]))
             }
             (Node::VariantPayload { option, .. }, [value]) => payload(option, value),
+            (Node::Lanes { op, .. }, _) => lane_op(op, args),
+            (Node::Lea { ptr, index }, [ptr_value, index_value]) => {
+                self.lea_lanes(world.ty(ptr), index, ptr_value, index_value)
+            }
             (node, _) => malformed(format!("{node:?} is no operation")),
         }
     }

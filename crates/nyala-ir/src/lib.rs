@@ -35,7 +35,7 @@ pub mod world;
 
 pub use node::{
     ArithFlags, ArithOp, AsmData, Body, CmpOp, Cont, ContData, Def, DefList, Global, GlobalData, Intrinsic,
-    Linkage, MathOp, Node,
+    LaneOp, Linkage, MathOp, Node,
 };
 pub use types::{EnumData, EnumId, FieldData, OptionData, Prim, StructData, StructId, Ty, TyKind, Types};
 pub use verify::{VerifyErrors, verify};

@@ -201,12 +201,40 @@ pub enum Node {
     },
     /// The address of part `index` of what `ptr` points to. On a pointer to
     /// `[T]` or `[T * n]` the index is any integer, also negative; on a tuple or
-    /// struct it is a literal.
+    /// struct it is a literal. Either may have lanes, and then the address does.
     Lea {
         /// The address.
         ptr: Def,
         /// Which part.
         index: Def,
+    },
+    /// Reads a scalar for each lane of `mask` that is set, and leaves the others
+    /// undefined; `(mem, simd[T * n])`.
+    LoadLanes {
+        /// The memory.
+        mem: Def,
+        /// Where: `simd[&T * n]`, or `&T` for neighbours, the first lane there.
+        ptr: Def,
+        /// For which lanes: `simd[bool * n]`.
+        mask: Def,
+    },
+    /// Writes a scalar for each lane of `mask` that is set, the last lane last; `mem`.
+    StoreLanes {
+        /// The memory.
+        mem: Def,
+        /// Where, as for [`Node::LoadLanes`].
+        ptr: Def,
+        /// For which lanes.
+        mask: Def,
+        /// What: `simd[T * n]`.
+        value: Def,
+    },
+    /// An operation that lets lanes meet.
+    Lanes {
+        /// Which.
+        op: LaneOp,
+        /// Its arguments, all simd with the same number of lanes.
+        args: DefList,
     },
     /// Inline assembly; operands are `mem` and the inputs; `(mem, outputs..)`.
     Asm {
@@ -407,6 +435,48 @@ math_ops! {
     Pext "pext" 2,
     /// Scatters the bits of the first to where the second has ones.
     Pdep "pdep" 2,
+}
+
+/// Operations of lanes on each other.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum LaneOp {
+    /// Whether one lane of `simd[bool * n]` is true; `bool`.
+    Any,
+    /// Whether all lanes of `simd[bool * n]` are true; `bool`.
+    All,
+    /// The lanes of `simd[bool * n]` as bits, the first one lowest; `u64`. At most 64 lanes.
+    Ballot,
+    /// Each lane of the first as the second, `simd[i32 * n]`, says. A lane that there is not
+    /// is undefined.
+    Permute,
+    /// The lanes of the first where the second, `simd[bool * n]`, is true, moved to the
+    /// front in order. The lanes behind keep their own value.
+    Compress,
+}
+
+impl LaneOp {
+    /// All of them.
+    pub const ALL: [LaneOp; 5] =
+        [LaneOp::Any, LaneOp::All, LaneOp::Ballot, LaneOp::Permute, LaneOp::Compress];
+
+    /// Its name in the text form.
+    pub fn name(self) -> &'static str {
+        match self {
+            LaneOp::Any => "any",
+            LaneOp::All => "all",
+            LaneOp::Ballot => "ballot",
+            LaneOp::Permute => "permute",
+            LaneOp::Compress => "compress",
+        }
+    }
+
+    /// How many arguments it takes.
+    pub fn arity(self) -> usize {
+        match self {
+            LaneOp::Any | LaneOp::All | LaneOp::Ballot => 1,
+            LaneOp::Permute | LaneOp::Compress => 2,
+        }
+    }
 }
 
 /// A call: the body of a continuation.

@@ -39,6 +39,7 @@ impl World {
             (Node::Known(_), &[value]) => self.known(value),
             (Node::Hide(_), &[value]) => self.hide(value),
             (Node::Run(_), &[callee]) => self.run(callee),
+            (Node::Lanes { op, .. }, args) => self.lanes(op, args),
             (Node::Lea { .. }, &[ptr, index]) => self.lea(ptr, index),
             _ => self.rebuild_effect(node, ty, operands),
         }
@@ -52,6 +53,11 @@ impl World {
                 let (mem, value) = self.load(mem, ptr);
                 self.rejoin(&[mem, value])
             }
+            (Node::LoadLanes { .. }, &[mem, ptr, mask]) => {
+                let (mem, value) = self.load_lanes(mem, ptr, mask);
+                self.rejoin(&[mem, value])
+            }
+            (Node::StoreLanes { .. }, &[mem, ptr, mask, value]) => self.store_lanes(mem, ptr, mask, value),
             (Node::Slot { .. }, &[mem]) => {
                 let (pointee, _) =
                     result.and_then(|ty| self.types.as_ptr(ty)).expect("a slot gives a pointer");

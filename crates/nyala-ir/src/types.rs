@@ -260,6 +260,22 @@ impl Types {
         }
     }
 
+    /// What `ty` or its lanes point to, and in which space.
+    pub fn lane_ptr(&self, ty: Ty) -> Option<(Ty, u32)> {
+        match self.kind(ty) {
+            TyKind::Simd { elem, .. } => self.as_ptr(*elem),
+            _ => self.as_ptr(ty),
+        }
+    }
+
+    /// How many lanes a simd type has; none for other types.
+    pub fn lanes(&self, ty: Ty) -> Option<u32> {
+        match self.kind(ty) {
+            TyKind::Simd { lanes, .. } => Some(*lanes),
+            _ => None,
+        }
+    }
+
     /// The parameters of a continuation type.
     pub fn as_cn(&self, ty: Ty) -> Option<&[Ty]> {
         match self.kind(ty) {

@@ -283,12 +283,22 @@ fn for_each_operand(pool: &[Def], node: Node, mut each: impl FnMut(Def)) {
         }
         Node::Select { cond: a, then: b, other: c }
         | Node::Insert { agg: a, index: b, value: c }
-        | Node::Store { mem: a, ptr: b, value: c } => {
+        | Node::Store { mem: a, ptr: b, value: c }
+        | Node::LoadLanes { mem: a, ptr: b, mask: c } => {
             each(a);
             each(b);
             each(c);
         }
-        Node::Aggregate(list) | Node::Math { args: list, .. } | Node::Asm { args: list, .. } => {
+        Node::StoreLanes { mem, ptr, mask, value } => {
+            each(mem);
+            each(ptr);
+            each(mask);
+            each(value);
+        }
+        Node::Aggregate(list)
+        | Node::Math { args: list, .. }
+        | Node::Lanes { args: list, .. }
+        | Node::Asm { args: list, .. } => {
             for &def in list.of(pool) {
                 each(def);
             }

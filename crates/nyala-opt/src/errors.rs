@@ -1,8 +1,9 @@
-//! What partial evaluation reports.
+//! What partial evaluation and vectorisation report.
 
 use nyala_span::{Code, Diagnostic, Name, Span};
 
 use crate::partial_eval::{Limit, ParamAnswer, Reason, Unknown};
+use crate::vectorize::Refusal;
 
 /// A limit was reached.
 pub(crate) struct LimitReached {
@@ -175,5 +176,18 @@ impl Info {
                 blame(note(format!("{}: not known", self.message)).with_label("not known here"), &unknown)
             }
         }
+    }
+}
+
+impl Refusal {
+    /// The report for the user, about the `vectorize` at `site`.
+    pub fn diagnostic(&self, site: Span) -> Diagnostic {
+        let report = Diagnostic::warning(Code("W0910"), site, "this `vectorize` is not vectorised");
+        let why = format!("because of {}", self.why);
+        let report = match self.at == site || self.at.is_none() {
+            true => report.with_label(why),
+            false => report.with_secondary(self.at, why),
+        };
+        report.with_note("its lanes run one after the other")
     }
 }

@@ -11,10 +11,11 @@
 //! * [`promote_slots`](mod@promote_slots): turns local variables in memory into values;
 //! * [`merge_returns`](mod@merge_returns): one place to return to for each function;
 //! * [`lower_to_cff`](mod@lower_to_cff): functions and basic blocks, by lambda lifting;
+//! * [`mod@vectorize`]: SIMD versions of functions, for `vectorize`;
 //! * [`convert_closures`](mod@convert_closures): the functions that are still values, so that
 //!   native code can be made for them;
 //! * [`pipeline`]: all of them, in order;
-//! * `errors`: what partial evaluation reports.
+//! * `errors`: what is reported.
 
 pub mod convert_closures;
 pub mod eliminate_params;
@@ -26,6 +27,7 @@ pub mod partial_eval;
 pub mod pipeline;
 pub mod promote_slots;
 mod rewrite;
+pub mod vectorize;
 
 pub use convert_closures::convert_closures;
 pub use eliminate_params::eliminate_params;
@@ -33,3 +35,4 @@ pub use lower_to_cff::lower_to_cff;
 pub use mangle::{Mangling, mangle, mangle_group};
 pub use merge_returns::merge_returns;
 pub use promote_slots::promote_slots;
+pub use vectorize::vectorize;

@@ -3,6 +3,7 @@
 //! Passes do not verify what they build; this does, in debug builds.
 
 use nyala_ir::World;
+use nyala_span::Diagnostic;
 
 use crate::partial_eval::{Evaluated, Evaluation, Options};
 use crate::{convert_closures, eliminate_params, lower_to_cff, merge_returns, promote_slots};
@@ -58,6 +59,13 @@ pub fn control_flow_form(world: &mut World) {
     check(world, "merge_returns");
     convert_closures(world);
     check(world, "convert_closures");
+}
+
+/// SIMD code for `vectorize`, where that is possible; warnings where it is not.
+pub fn vectorize(world: &mut World) -> Vec<Diagnostic> {
+    let warnings = crate::vectorize::vectorize(world);
+    check(world, "vectorize");
+    warnings
 }
 
 /// In debug builds, what a pass has built must be well-formed.

@@ -30,6 +30,9 @@ impl FunctionWriter<'_, '_> {
 
     fn aggregate(&mut self, def: Def, parts: &[Def]) -> String {
         let ty = self.module.ty_of(def);
+        if self.is_simd(def) && parts.windows(2).all(|pair| pair[0] == pair[1]) {
+            return self.splat_of(self.world.ty(def), parts[0]);
+        }
         let mut all = "poison".to_owned();
         for (index, &part) in parts.iter().enumerate() {
             let part = self.typed(part);

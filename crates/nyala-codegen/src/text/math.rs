@@ -116,6 +116,7 @@ pub(crate) fn suffix(ty: &str) -> String {
         "half" => "f16".to_owned(),
         "float" => "f32".to_owned(),
         "double" => "f64".to_owned(),
+        "ptr" => "p0".to_owned(),
         int => int.to_owned(),
     };
     match ty.trim_matches(['<', '>']).split_once(" x ") {

@@ -46,6 +46,11 @@ impl FunctionWriter<'_, '_> {
                 self.store_to(&at, value);
                 None
             }
+            Node::LoadLanes { ptr, mask, .. } => self.load_lanes(def, ptr, mask),
+            Node::StoreLanes { ptr, mask, value, .. } => {
+                self.store_lanes(ptr, mask, value);
+                None
+            }
             Node::Slot { .. } => Some(self.slot(def)),
             Node::Alloc { count, .. } => Some(self.alloc(def, count)),
             Node::Lea { ptr, index } => Some(self.lea(ptr, index)),
@@ -163,18 +168,19 @@ impl FunctionWriter<'_, '_> {
     }
 
     fn lea(&mut self, ptr: Def, index: Def) -> String {
-        let Some((pointee, _)) = self.world.types.as_ptr(self.world.ty(ptr)) else {
-            return self.module.unsupported(self.world.span_of(ptr), "addresses in lanes");
+        let Some((pointee, _)) = self.world.types.lane_ptr(self.world.ty(ptr)) else {
+            return self.module.unsupported(self.world.span_of(ptr), "this address");
         };
-        let base = self.value(ptr);
+        let base = self.typed(ptr);
         match self.world.types.elem(pointee) {
             Some(elem) => {
+                let index_ty = self.same_lanes(self.world.ty(index), Prim::I64);
                 let (elem, index) = (self.module.ty(elem), self.index(index));
-                self.compute("at", format!("getelementptr inbounds {elem}, ptr {base}, i64 {index}"))
+                self.compute("at", format!("getelementptr inbounds {elem}, {base}, {index_ty} {index}"))
             }
             None => {
                 let (ty, index) = (self.module.ty(pointee), self.value(index));
-                self.compute("field", format!("getelementptr inbounds {ty}, ptr {base}, i32 0, i32 {index}"))
+                self.compute("field", format!("getelementptr inbounds {ty}, {base}, i32 0, i32 {index}"))
             }
         }
     }
@@ -182,14 +188,15 @@ impl FunctionWriter<'_, '_> {
     /// An index as 64 bits, extended as its type says.
     pub(crate) fn index(&mut self, index: Def) -> String {
         let value = self.value(index);
-        let prim = self.world.types.as_prim(self.world.ty(index)).unwrap_or(Prim::I64);
+        let prim = self.world.types.lane_prim(self.world.ty(index)).unwrap_or(Prim::I64);
         let is_literal = self.world.as_lit(index).is_some() && prim.is_signed();
         match prim.bits() {
             64 => value,
             _ if is_literal => value,
             _ => {
                 let (extend, ty) = (if prim.is_signed() { "sext" } else { "zext" }, self.module.ty_of(index));
-                self.compute("index", format!("{extend} {ty} {value} to i64"))
+                let wide = self.same_lanes(self.world.ty(index), Prim::I64);
+                self.compute("index", format!("{extend} {ty} {value} to {wide}"))
             }
         }
     }

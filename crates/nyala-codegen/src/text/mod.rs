@@ -8,7 +8,7 @@
 //! Read `types`, `constants`, `function` (blocks and values),
 //! `control` (how blocks end), `calls` (what is called), `closures` (functions as values),
 //! `abi`, `border` and `export` (how values go to and from C), and then `ops`, `math`,
-//! `aggregates`, `memory` and `asm` for the operations,
+//! `aggregates`, `memory`, `lanes` and `asm` for the operations,
 //! and `checks` for programs that report their mistakes.
 //!
 //! # Invariants
@@ -30,6 +30,7 @@ mod export;
 mod function;
 mod intrinsics;
 mod known;
+mod lanes;
 mod math;
 mod memory;
 mod names;

@@ -33,6 +33,7 @@ impl FunctionWriter<'_, '_> {
             }
             Node::Hide(value) => self.value(value),
             Node::Cont(cont) => self.closure(cont),
+            Node::Lanes { op, args } => self.lane_op(def, op, self.world.list(args)),
             _ => return self.aggregate_operation(def).or_else(|| self.memory_operation(def)),
         };
         Some(value)

@@ -338,6 +338,7 @@ impl<'a, 'w> Emitter<'a, 'w> {
             Node::Load { .. } | Node::Store { .. } | Node::Slot { .. } | Node::Alloc { .. } => {
                 self.effect(def)
             }
+            Node::LoadLanes { .. } | Node::StoreLanes { .. } => self.lane_access(def),
             Node::Asm { .. } => {
                 let what = "inline assembly".into();
                 Err(Box::new(crate::errors::ErrorKind::Unsupported { what }))
@@ -403,6 +404,25 @@ impl<'a, 'w> Emitter<'a, 'w> {
         Ok(())
     }
 
+    fn lane_access(&mut self, def: Def) -> Checked<()> {
+        let world = self.world;
+        let (Node::LoadLanes { ptr, mask, .. } | Node::StoreLanes { ptr, mask, .. }) = world.node(def) else {
+            return malformed("no access of lanes");
+        };
+        let Some((elem, _)) = world.types.lane_ptr(world.ty(ptr)) else { return malformed("no pointers") };
+        let (ptr, mask, shape) = (self.reg(ptr)?, self.reg(mask)?, self.shape(elem));
+        if let Node::StoreLanes { value, .. } = world.node(def) {
+            let value = self.reg(value)?;
+            self.push(def, Op::StoreLanes { ptr, mask, value, shape }, &[ptr, mask, value]);
+            self.know(def, NO_REG);
+        } else {
+            let dst = self.fresh(world.types.part(world.ty(def), 1).unwrap_or(elem));
+            self.push(def, Op::LoadLanes { dst, ptr, mask, shape }, &[ptr, mask]);
+            self.know(def, dst);
+        }
+        Ok(())
+    }
+
     fn pure(&mut self, def: Def) -> Checked<()> {
         let world = self.world;
         let operands = world.operands(def);
@@ -453,7 +473,10 @@ impl<'a, 'w> Emitter<'a, 'w> {
     }
 
     fn is_effect(&self, def: Def) -> bool {
-        matches!(self.world.node(def), Node::Load { .. } | Node::Slot { .. } | Node::Alloc { .. })
+        matches!(
+            self.world.node(def),
+            Node::Load { .. } | Node::LoadLanes { .. } | Node::Slot { .. } | Node::Alloc { .. }
+        )
     }
 
     fn pure_op(&mut self, def: Def, dst: Reg, regs: &[Reg]) -> Checked<Op> {

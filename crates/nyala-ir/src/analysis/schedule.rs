@@ -100,7 +100,13 @@ impl Schedule {
 pub fn has_effect(world: &World, def: Def) -> bool {
     matches!(
         world.node(def),
-        Node::Load { .. } | Node::Store { .. } | Node::Slot { .. } | Node::Alloc { .. } | Node::Asm { .. }
+        Node::Load { .. }
+            | Node::Store { .. }
+            | Node::LoadLanes { .. }
+            | Node::StoreLanes { .. }
+            | Node::Slot { .. }
+            | Node::Alloc { .. }
+            | Node::Asm { .. }
     )
 }
 

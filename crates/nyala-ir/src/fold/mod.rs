@@ -33,6 +33,7 @@ pub(crate) mod arith;
 pub(crate) mod cast;
 pub(crate) mod compare;
 pub(crate) mod control;
+pub(crate) mod lanes;
 pub(crate) mod math;
 pub(crate) mod memory;
 

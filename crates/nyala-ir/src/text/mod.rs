@@ -38,7 +38,8 @@
 //! * `add[wrap](x, y)`, `mul[fast](x, y)`: flags. `cast[f32](x)`, `slot[i32](mem)`,
 //!   `alloc[f32](mem, n)`, `size_of[i64](Vec2)`, `undef[i32]`, `null[&i32]`: types.
 //!   `variant[Shape.Circle](1.0)`, `payload[Circle](s)`, `tag(s)`: enums.
-//!   `(a, b)`, `[a, b]`, `simd[a, b]`, `Vec2 { a, b }`: aggregates.
+//!   `(a, b)`, `[a, b]`, `simd[a, b]`, `Vec2 { a, b }`: aggregates; `splat[8](a)` has `a` in
+//!   each lane.
 //! * `branch`, `switch` and `unreachable` need no declaration.
 //! * `@ e` is a filter `e` for all parameters. `= "symbol"` is left out where it
 //!   is the name. A name that is no identifier stands in backquotes. `;` starts a comment.

@@ -53,6 +53,8 @@ fn misuse(world: &World, user: Def, operand: Def) -> Option<&'static str> {
         let is_token = match world.node(user) {
             Node::Load { mem, .. }
             | Node::Store { mem, .. }
+            | Node::LoadLanes { mem, .. }
+            | Node::StoreLanes { mem, .. }
             | Node::Slot { mem }
             | Node::Alloc { mem, .. } => mem == operand,
             Node::Asm { args, .. } => world.list(args).first() == Some(&operand),

@@ -1,7 +1,7 @@
 //! Rules about single nodes: `operand` and `literal`.
 
 use super::{Broken, Rule, is_mem, mismatch};
-use crate::node::{ArithOp, Def, DefList, MathOp, Node};
+use crate::node::{ArithOp, Def, DefList, LaneOp, MathOp, Node};
 use crate::types::{Prim, Ty, TyKind};
 use crate::world::World;
 
@@ -60,10 +60,13 @@ impl Checker<'_> {
             Node::Run(callee) => self.run(callee),
             Node::Load { .. }
             | Node::Store { .. }
+            | Node::LoadLanes { .. }
+            | Node::StoreLanes { .. }
             | Node::Slot { .. }
             | Node::Alloc { .. }
             | Node::Asm { .. } => self.effects(node),
             Node::Lea { ptr, index } => self.lea(ptr, index),
+            Node::Lanes { op, args } => self.lane_op(op, self.world.list(args)),
         }
     }
 
@@ -270,8 +273,13 @@ impl Checker<'_> {
     /// The type of part `index` of `ty`. An element's index need not be in
     /// range: that is an error of the program, when it is run.
     fn part(&self, ty: Ty, index: Def) -> Result<Ty, String> {
+        self.part_at(ty, index, self.world.ty(index))
+    }
+
+    /// The type of part `index`, an integer of type `index_ty`.
+    fn part_at(&self, ty: Ty, index: Def, index_ty: Ty) -> Result<Ty, String> {
         let types = &self.world.types;
-        self.is_int("the index", self.world.ty(index))?;
+        self.is_int("the index", index_ty)?;
         let known = || types.part(ty, self.world.as_lit(index)?);
         types.elem(ty).or_else(known).ok_or_else(|| format!("`{}` has no such part", self.display(ty)))
     }
@@ -315,15 +323,75 @@ impl Checker<'_> {
     }
 
     fn lea(&self, ptr: Def, index: Def) -> Check {
-        let (pointee, space) = self.pointee(ptr)?;
-        let part = self.part(pointee, index)?;
-        match self.world.types.as_ptr(self.ty) {
-            Some(found) if found == (part, space) => Ok(()),
+        let (pointee, space) = self.lane_pointee(ptr)?;
+        let part = self.part_at(pointee, index, self.lane(self.world.ty(index)))?;
+        let (ptr_lanes, index_lanes) = (self.lanes(self.world.ty(ptr)), self.lanes(self.world.ty(index)));
+        if ptr_lanes.is_some() && index_lanes.is_some() && ptr_lanes != index_lanes {
+            return Err("the address and the index have different lanes".into());
+        }
+        match self.world.types.lane_ptr(self.ty) {
+            Some(found) if found == (part, space) && self.lanes(self.ty) == ptr_lanes.or(index_lanes) => {
+                Ok(())
+            }
             _ => Err(format!(
                 "it has type `{}`, expected a pointer to `{}`",
                 self.display(self.ty),
                 self.display(part)
             )),
+        }
+    }
+
+    /// What a pointer operand or its lanes point to, and in which space.
+    fn lane_pointee(&self, ptr: Def) -> Result<(Ty, u32), String> {
+        let ty = self.world.ty(ptr);
+        self.world.types.lane_ptr(ty).ok_or_else(|| format!("`{}` is no pointer", self.display(ty)))
+    }
+
+    /// `mask` is `simd[bool * n]`; gives `n`.
+    fn mask(&self, mask: Def) -> Result<u32, String> {
+        let ty = self.world.ty(mask);
+        let lanes = self.lanes(ty).filter(|_| self.lane(ty) == self.world.types.bool());
+        lanes.ok_or_else(|| format!("the mask has type `{}`, expected lanes of `bool`", self.display(ty)))
+    }
+
+    /// The lanes that an access through `ptr` for `mask` reads or writes have type `value`.
+    fn access(&self, ptr: Def, mask: Def, value: Ty) -> Check {
+        let lanes = self.mask(mask)?;
+        let (elem, _) = self.lane_pointee(ptr)?;
+        let has_lanes = |ty: Ty| self.lanes(ty) == Some(lanes);
+        let ptr_ty = self.world.ty(ptr);
+        match self.lane(value) == elem
+            && has_lanes(value)
+            && (has_lanes(ptr_ty) || !self.world.types.is_simd(ptr_ty))
+        {
+            true => Ok(()),
+            false => Err(format!(
+                "{lanes} lanes of type `{}` are accessed through `{}`",
+                self.display(value),
+                self.display(ptr_ty)
+            )),
+        }
+    }
+
+    fn lane_op(&self, op: LaneOp, args: &[Def]) -> Check {
+        let types = &self.world.types;
+        if args.len() != op.arity() {
+            return Err(format!("`{}` takes {} operands", op.name(), op.arity()));
+        }
+        let first = self.world.ty(args[0]);
+        match op {
+            LaneOp::Any | LaneOp::All => self.mask(args[0]).and_then(|_| self.gives(types.bool())),
+            LaneOp::Ballot if self.mask(args[0])? > 64 => Err("there are more than 64 lanes".into()),
+            LaneOp::Ballot => self.gives(types.prim(Prim::U64)),
+            LaneOp::Permute | LaneOp::Compress => {
+                let lane = if op == LaneOp::Permute { types.prim(Prim::I32) } else { types.bool() };
+                let second = self.world.ty(args[1]);
+                let fits = self.lanes(first).is_some() && self.lanes(first) == self.lanes(second);
+                match fits && self.lane(second) == lane {
+                    true => self.gives(first),
+                    false => Err(format!("the operands have different lanes for `{}`", op.name())),
+                }
+            }
         }
     }
 
@@ -338,6 +406,17 @@ impl Checker<'_> {
             Node::Store { mem, ptr, value } => {
                 self.takes_mem(Some(mem))?;
                 self.has("the value", value, self.pointee(ptr)?.0)?;
+                self.gives(types.mem())
+            }
+            Node::LoadLanes { mem, ptr, mask } => {
+                self.takes_mem(Some(mem))?;
+                let value = types.part(self.ty, 1).ok_or("it gives no value")?;
+                self.access(ptr, mask, value)?;
+                self.gives_effect(|_| true)
+            }
+            Node::StoreLanes { mem, ptr, mask, value } => {
+                self.takes_mem(Some(mem))?;
+                self.access(ptr, mask, self.world.ty(value))?;
                 self.gives(types.mem())
             }
             Node::Slot { mem } => {

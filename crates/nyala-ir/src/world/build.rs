@@ -3,7 +3,7 @@
 use super::World;
 use crate::fold;
 use crate::layout::{self, Layout};
-use crate::node::{ArithFlags, ArithOp, AsmData, CmpOp, Def, MathOp, Node};
+use crate::node::{ArithFlags, ArithOp, AsmData, CmpOp, Def, LaneOp, MathOp, Node};
 use crate::types::{Prim, Ty, TyKind};
 
 impl World {
@@ -266,10 +266,47 @@ impl World {
         if let Some(folded) = self.when_folding(|world| fold::memory::lea(world, ptr, index)) {
             return folded;
         }
-        let (pointee, space) = self.types.as_ptr(self.ty(ptr)).expect("lea on a pointer");
+        let (pointee, space) = self.types.lane_ptr(self.ty(ptr)).expect("lea on a pointer");
         let part = self.part_ty(pointee, index);
-        let ty = self.types.ptr(part, space);
+        let lane = self.types.ptr(part, space);
+        let lanes = self.types.lanes(self.ty(ptr)).or(self.types.lanes(self.ty(index)));
+        let ty = lanes.map_or(lane, |lanes| self.types.simd(lane, lanes));
         self.intern(Node::Lea { ptr, index }, ty)
+    }
+
+    /// Reads a scalar for each lane that is set in `mask`: the new memory and the lanes.
+    pub fn load_lanes(&mut self, mem: Def, ptr: Def, mask: Def) -> (Def, Def) {
+        let (elem, _) = self.types.lane_ptr(self.ty(ptr)).expect("load through pointers");
+        let lanes = self.types.lanes(self.ty(mask)).expect("a mask has lanes");
+        let value = self.types.simd(elem, lanes);
+        let ty = self.effect_ty(&[value]);
+        let load = self.intern(Node::LoadLanes { mem, ptr, mask }, ty);
+        (self.extract_at(load, 0), self.extract_at(load, 1))
+    }
+
+    /// Writes a scalar for each lane that is set in `mask`: the new memory.
+    pub fn store_lanes(&mut self, mem: Def, ptr: Def, mask: Def, value: Def) -> Def {
+        let ty = self.types.mem();
+        self.intern(Node::StoreLanes { mem, ptr, mask, value }, ty)
+    }
+
+    /// An operation of lanes on each other, simplified.
+    pub fn lanes(&mut self, op: LaneOp, args: &[Def]) -> Def {
+        let ty = match op {
+            LaneOp::Any | LaneOp::All => self.types.bool(),
+            LaneOp::Ballot => self.types.prim(Prim::U64),
+            LaneOp::Permute | LaneOp::Compress => self.ty(args[0]),
+        };
+        match self.when_folding(|world| fold::lanes::lanes(world, op, args)) {
+            Some(folded) => folded,
+            None => self.intern_list(args, ty, |args| Node::Lanes { op, args }),
+        }
+    }
+
+    /// `lane` in each of `n` lanes.
+    pub fn splat(&mut self, lane: Def, n: u32) -> Def {
+        let ty = self.types.simd(self.ty(lane), n);
+        self.aggregate(ty, &vec![lane; n as usize])
     }
 
     /// Inline assembly: the new memory and the outputs.

@@ -48,6 +48,9 @@ impl World {
             (Node::Math { op, flags, args }, Node::Math { op: op2, flags: flags2, args: args2 }) => {
                 op == op2 && flags == flags2 && lists(args, args2)
             }
+            (Node::Lanes { op, args }, Node::Lanes { op: op2, args: args2 }) => {
+                op == op2 && lists(args, args2)
+            }
             (Node::Asm { asm, args }, Node::Asm { asm: asm2, args: args2 }) => {
                 asm == asm2 && lists(args, args2)
             }
@@ -76,12 +79,17 @@ impl Key {
             }
             Node::Cmp { op, lhs, rhs } => (op as u32, id(lhs), id(rhs) as u32, 0),
             Node::Math { op, flags: f, .. } => ((op as u32) << 2 | flags(f), 0, 0, 0),
+            Node::Lanes { op, .. } => (op as u32, 0, 0, 0),
+            Node::StoreLanes { mem, ptr, mask, value } => {
+                (id(ptr) as u32, id(mem), id(mask) as u32, id(value) as u32)
+            }
             Node::Variant { option, payload } => (option, id(payload), 0, 0),
             Node::VariantPayload { option, value } => (option, id(value), 0, 0),
             Node::SizeOf(ty) | Node::AlignOf(ty) => (0, ty.index() as u64, 0, 0),
             Node::Select { cond: x, then: y, other: z }
             | Node::Insert { agg: x, index: y, value: z }
-            | Node::Store { mem: x, ptr: y, value: z } => (0, id(x), id(y) as u32, id(z) as u32),
+            | Node::Store { mem: x, ptr: y, value: z }
+            | Node::LoadLanes { mem: x, ptr: y, mask: z } => (0, id(x), id(y) as u32, id(z) as u32),
             Node::Extract { agg: x, index: y }
             | Node::Load { mem: x, ptr: y }
             | Node::Alloc { mem: x, count: y }
@@ -111,7 +119,11 @@ fn hash_node(pool: &[Def], node: Node, ty: Ty) -> u32 {
     let mut hasher = FxHasher::default();
     ty.hash(&mut hasher);
     Key::of(node).hash(&mut hasher);
-    if let Node::Aggregate(list) | Node::Math { args: list, .. } | Node::Asm { args: list, .. } = node {
+    if let Node::Aggregate(list)
+    | Node::Math { args: list, .. }
+    | Node::Lanes { args: list, .. }
+    | Node::Asm { args: list, .. } = node
+    {
         list.of(pool).hash(&mut hasher);
     }
     table::finish(hasher)

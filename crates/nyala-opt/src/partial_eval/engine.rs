@@ -766,6 +766,8 @@ impl<'a> Engine<'a> {
                 | Node::Hide(_)
                 | Node::Load { .. }
                 | Node::Store { .. }
+                | Node::LoadLanes { .. }
+                | Node::StoreLanes { .. }
                 | Node::Slot { .. }
                 | Node::Alloc { .. }
                 | Node::Asm { .. }

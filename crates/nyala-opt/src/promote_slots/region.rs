@@ -311,6 +311,8 @@ fn effects_before(world: &World, cont: Cont, mem: Def) -> Option<Vec<Def>> {
         at = match world.node(effect) {
             Node::Load { mem, .. }
             | Node::Store { mem, .. }
+            | Node::LoadLanes { mem, .. }
+            | Node::StoreLanes { mem, .. }
             | Node::Slot { mem }
             | Node::Alloc { mem, .. } => mem,
             Node::Asm { args, .. } => *world.list(args).first()?,

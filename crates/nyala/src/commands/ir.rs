@@ -33,6 +33,8 @@ enum Stage {
     Evaluated,
     /// In control-flow form: functions and basic blocks
     Cff,
+    /// With SIMD code for the bodies of `vectorize`
+    Vectorized,
     /// What native code is made from
     Final,
 }
@@ -61,6 +63,9 @@ impl Stage {
         }
         if self >= Stage::Cff {
             world = pipeline::control_flow_form(session, world);
+        }
+        if self >= Stage::Vectorized {
+            world = pipeline::vectorize(session, world);
         }
         Some(world)
     }

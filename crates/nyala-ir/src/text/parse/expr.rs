@@ -4,8 +4,11 @@ use super::super::lex::TokenKind;
 use super::super::names::prim_from_name;
 use super::{Nominal, Parsed, Parser};
 use crate::eval;
-use crate::node::{ArithFlags, ArithOp, AsmData, CmpOp, Cont, Def, MathOp, Node};
+use crate::node::{ArithFlags, ArithOp, AsmData, CmpOp, Cont, Def, LaneOp, MathOp, Node};
 use crate::types::{Prim, Ty, TyKind};
+
+/// More lanes are not written as a `splat`.
+const MAX_SPLAT: u32 = 1 << 16;
 
 impl<'a> Parser<'a> {
     /// An operand in a place that asks for type `hint`.
@@ -311,8 +314,13 @@ impl<'a> Parser<'a> {
             self.expect(b')')?;
             return Ok(self.world.lit(prim, bits));
         }
+        if let Some(op) = LaneOp::ALL.into_iter().find(|op| op.name() == word) {
+            return self.lane_operator(op);
+        }
         match word {
             "load" | "store" | "slot" | "alloc" | "lea" => self.memory_operator(word),
+            "load_lanes" | "store_lanes" => self.lane_access(word),
+            "splat" => self.splat(hint),
             "extract" | "insert" | "variant" | "payload" | "tag" => self.part_operator(word),
             "undef" | "null" | "address" | "cast" | "bitcast" | "size_of" | "align_of" | "aggregate" => {
                 self.typed_operator(word)
@@ -514,11 +522,56 @@ impl<'a> Parser<'a> {
         Ok(def)
     }
 
+    fn lane_operator(&mut self, op: LaneOp) -> Parsed<Def> {
+        self.next();
+        let at = self.at;
+        self.expect(b'(')?;
+        let args = self.list(b')', |this, _| this.expr(None))?;
+        match args.len() == op.arity() {
+            true => Ok(self.world.lanes(op, &args)),
+            false => self.error_at(at, format!("expected {} operands", op.arity())),
+        }
+    }
+
+    /// `load_lanes(mem, ptr, mask)`, `store_lanes(mem, ptr, mask, value)`
+    fn lane_access(&mut self, word: &str) -> Parsed<Def> {
+        let at = self.at;
+        let mem = self.first_arg(None)?;
+        self.expect(b',')?;
+        let (ptr, elem) = self.pointer_arg()?;
+        let mask = self.next_arg(None)?;
+        let Some(lanes) = self.world.types.lanes(self.world.ty(mask)) else {
+            return self.error_at(at, "the mask has no lanes");
+        };
+        if word == "store_lanes" {
+            let value = self.next_arg(None)?;
+            self.expect(b')')?;
+            return Ok(self.world.store_lanes(mem, ptr, mask, value));
+        }
+        self.expect(b')')?;
+        let value = self.world.types.simd(elem, lanes);
+        let ty = self.world.effect_ty(&[value]);
+        Ok(self.world.intern(Node::LoadLanes { mem, ptr, mask }, ty))
+    }
+
+    /// `splat[n](lane)`
+    fn splat(&mut self, hint: Option<Ty>) -> Parsed<Def> {
+        self.at += 2;
+        let at = self.at;
+        let lanes = self.int()?;
+        let elem = hint.and_then(|ty| self.world.types.elem(ty));
+        let lane = self.bracketed_arg(elem)?;
+        match u32::try_from(lanes).ok().filter(|lanes| (2..=MAX_SPLAT).contains(lanes)) {
+            Some(lanes) => Ok(self.world.splat(lane, lanes)),
+            None => self.error_at(at, format!("{lanes} lanes")),
+        }
+    }
+
     /// An operand through which memory is reached, and what it points to.
     fn pointer_arg(&mut self) -> Parsed<(Def, Ty)> {
         let at = self.at;
         let ptr = self.expr(None)?;
-        match self.world.types.as_ptr(self.world.ty(ptr)) {
+        match self.world.types.lane_ptr(self.world.ty(ptr)) {
             Some((pointee, _)) => Ok((ptr, pointee)),
             None => self.error_at(at, "expected a pointer"),
         }
@@ -541,6 +594,9 @@ impl<'a> Parser<'a> {
         let mem = self.first_arg(None)?;
         self.expect(b',')?;
         let (ptr, pointee) = self.pointer_arg()?;
+        if self.world.types.is_simd(self.world.ty(ptr)) {
+            return self.error_at(at, "expected one pointer");
+        }
         if word == "load" {
             self.expect(b')')?;
             let ty = self.world.effect_ty(&[pointee]);

@@ -102,6 +102,10 @@ impl Printer<'_> {
             Node::Arith { op, flags, lhs, rhs } => self.flagged(op.name(), flags, &[lhs, rhs]),
             Node::Cmp { op, lhs, rhs } => self.flagged(op.name(), ArithFlags::STRICT, &[lhs, rhs]),
             Node::Math { op, flags, args } => self.flagged(op.name(), flags, self.world.list(args)),
+            Node::Lanes { op, args } => {
+                self.out.push_str(op.name());
+                self.args(self.world.list(args).iter().map(|&arg| (arg, None)));
+            }
             Node::Select { cond, then, other } => {
                 self.hinted("select", &[(cond, None), (then, hint), (other, Some(ty))]);
             }
@@ -115,11 +119,11 @@ impl Printer<'_> {
             Node::Run(callee) => self.hinted("run", &[(callee, None)]),
             Node::Load { .. }
             | Node::Store { .. }
+            | Node::LoadLanes { .. }
+            | Node::StoreLanes { .. }
             | Node::Slot { .. }
             | Node::Alloc { .. }
-            | Node::Lea { .. } => {
-                self.memory_op(def);
-            }
+            | Node::Lea { .. } => self.memory_op(def),
             Node::Asm { asm, args } => self.asm(self.world.asm_data(asm), ty, self.world.list(args)),
         }
     }
@@ -217,7 +221,13 @@ impl Printer<'_> {
                 }
             }
             TyKind::Simd { elem, lanes } if is_uniform(world, parts, *elem, u64::from(*lanes)) => {
-                self.elements("simd[", parts, elem_hint);
+                match parts.windows(2).all(|pair| pair[0] == pair[1]) && parts.len() > 2 {
+                    true => {
+                        self.put(format_args!("splat[{lanes}]"));
+                        self.args(std::iter::once((parts[0], elem_hint)));
+                    }
+                    false => self.elements("simd[", parts, elem_hint),
+                }
             }
             _ => self.typed_op("aggregate", ty, parts),
         }
@@ -271,6 +281,12 @@ impl Printer<'_> {
             Node::Load { mem, ptr } => self.hinted("load", &[(mem, None), (ptr, None)]),
             Node::Store { mem, ptr, value } => {
                 self.hinted("store", &[(mem, None), (ptr, None), (value, pointee(world.ty(ptr)))]);
+            }
+            Node::LoadLanes { mem, ptr, mask } => {
+                self.hinted("load_lanes", &[(mem, None), (ptr, None), (mask, None)]);
+            }
+            Node::StoreLanes { mem, ptr, mask, value } => {
+                self.hinted("store_lanes", &[(mem, None), (ptr, None), (mask, None), (value, None)]);
             }
             Node::Slot { mem } => {
                 self.typed("slot", result().unwrap_or(types.unit()));

@@ -2,6 +2,7 @@
 
 use cranelift_entity::EntityRef;
 
+use crate::analysis::schedule::has_effect;
 use crate::node::{Cont, ContData, Def, Global, Node};
 use crate::types::Prim;
 use crate::world::World;
@@ -98,11 +99,7 @@ pub(super) fn choose_inline(world: &World, reached: &[bool]) -> Vec<bool> {
         (inline[index], size[index]) = match world.node(def) {
             Node::Cont(_) | Node::Param { .. } | Node::Global(_) => (false, (0, 0)),
             Node::Lit(_) | Node::Undef | Node::SizeOf(_) | Node::AlignOf(_) => (true, (0, 0)),
-            Node::Load { .. }
-            | Node::Store { .. }
-            | Node::Slot { .. }
-            | Node::Alloc { .. }
-            | Node::Asm { .. } => (false, (0, 0)),
+            _ if has_effect(world, def) => (false, (0, 0)),
             _ if is_transparent(world, def) => (true, (ops, depth)),
             _ => {
                 let size = (ops.saturating_add(1), depth + 1);

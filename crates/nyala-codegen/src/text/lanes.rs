@@ -1,0 +1,179 @@
+//! Operations on lanes: accesses to memory for each lane, and lanes that meet.
+//!
+//! An access whose mask is known to be set everywhere and that goes to neighbours is a
+//! plain load or store; others are LLVM's masked loads, stores, gathers and scatters.
+//! Scalars are only known to be aligned as such. Lanes that are `bool` are bytes in memory.
+
+use nyala_ir::{Def, LaneOp, Node, Ty};
+
+use super::function::FunctionWriter;
+use super::math::suffix;
+
+/// The lanes that an access reads or writes.
+struct Access {
+    /// The type of the lanes in memory.
+    ty: String,
+    /// Whether they are bytes for `bool`.
+    are_bools: bool,
+    align: u64,
+    /// The address, or the addresses.
+    at: String,
+    has_addresses: bool,
+    mask: Def,
+}
+
+impl FunctionWriter<'_, '_> {
+    /// Writes a load of lanes.
+    pub(crate) fn load_lanes(&mut self, def: Def, ptr: Def, mask: Def) -> Option<String> {
+        let ty = self.world.types.part(self.world.ty(def), 1)?;
+        let access = self.access(ty, ptr, mask);
+        let value = self.masked_load(&access);
+        if !access.are_bools {
+            return Some(value);
+        }
+        let bools = self.module.ty(ty);
+        Some(self.compute("load", format!("trunc {} {value} to {bools}", access.ty)))
+    }
+
+    fn masked_load(&mut self, access: &Access) -> String {
+        let Access { ty, align, at, mask, .. } = access;
+        if !access.has_addresses && self.is_full(*mask) {
+            return self.compute("load", format!("load {ty}, ptr {at}, align {align}"));
+        }
+        let (kind, ptr_ty) = access.masked("load", "gather");
+        let mask = self.typed(*mask);
+        let mask_ty = mask_type(&mask);
+        let params = [ptr_ty.clone(), "i32 immarg".into(), mask_ty, ty.clone()];
+        let symbol = self.module.declare(&kind, ty, &params, self.span);
+        self.compute("load", format!("call {ty} {symbol}({ptr_ty} {at}, i32 {align}, {mask}, {ty} poison)"))
+    }
+
+    /// Writes a store of lanes.
+    pub(crate) fn store_lanes(&mut self, ptr: Def, mask: Def, value: Def) {
+        let access = self.access(self.world.ty(value), ptr, mask);
+        let mut typed = self.typed(value);
+        if access.are_bools {
+            let bytes = self.compute("bytes", format!("zext {typed} to {}", access.ty));
+            typed = format!("{} {bytes}", access.ty);
+        }
+        let Access { ty, align, at, .. } = &access;
+        if !access.has_addresses && self.is_full(mask) {
+            return self.line(format!("store {typed}, ptr {at}, align {align}"));
+        }
+        let (kind, ptr_ty) = access.masked("store", "scatter");
+        let mask = self.typed(mask);
+        let params = [ty.clone(), ptr_ty.clone(), "i32 immarg".into(), mask_type(&mask)];
+        let symbol = self.module.declare(&kind, "void", &params, self.span);
+        self.line(format!("call void {symbol}({typed}, {ptr_ty} {at}, i32 {align}, {mask})"));
+    }
+
+    fn access(&mut self, lanes: Ty, ptr: Def, mask: Def) -> Access {
+        let world = self.world;
+        let elem = world.types.elem(lanes).unwrap_or(lanes);
+        let are_bools = elem == world.types.bool();
+        let ty = match (are_bools, world.types.lanes(lanes)) {
+            (true, Some(n_lanes)) => format!("<{n_lanes} x i8>"),
+            _ => self.module.ty(lanes),
+        };
+        Access {
+            ty,
+            are_bools,
+            align: self.module.align_of(elem),
+            at: self.value(ptr),
+            has_addresses: world.types.is_simd(world.ty(ptr)),
+            mask,
+        }
+    }
+
+    /// Whether a mask is known to be set in all lanes.
+    fn is_full(&self, mask: Def) -> bool {
+        match self.world.node(mask) {
+            Node::Aggregate(lanes) => {
+                self.world.list(lanes).iter().all(|&lane| self.world.as_lit(lane) == Some(1))
+            }
+            _ => false,
+        }
+    }
+
+    /// Writes an operation of lanes on each other.
+    pub(crate) fn lane_op(&mut self, def: Def, op: LaneOp, args: &[Def]) -> String {
+        let first = self.typed(args[0]);
+        let ty = self.module.ty_of(args[0]);
+        match op {
+            LaneOp::Any => self.reduce("or", &ty, &first),
+            LaneOp::All => self.reduce("and", &ty, &first),
+            LaneOp::Ballot => {
+                let n_lanes = self.world.types.lanes(self.world.ty(args[0])).unwrap_or(1);
+                let bits = self.compute("bits", format!("bitcast {first} to i{n_lanes}"));
+                match n_lanes {
+                    64 => bits,
+                    _ => self.compute("ballot", format!("zext i{n_lanes} {bits} to i64")),
+                }
+            }
+            LaneOp::Permute => self.permute(def, args[0], args[1]),
+            LaneOp::Compress => {
+                let mask = self.typed(args[1]);
+                let name = format!("llvm.experimental.vector.compress.{}", suffix(&ty));
+                let params = [ty.clone(), mask_type(&mask), ty.clone()];
+                let symbol = self.module.declare(&name, &ty, &params, self.span);
+                self.compute("compress", format!("call {ty} {symbol}({first}, {mask}, {first})"))
+            }
+        }
+    }
+
+    fn reduce(&mut self, op: &str, ty: &str, lanes: &str) -> String {
+        let name = format!("llvm.vector.reduce.{op}.{}", suffix(ty));
+        let symbol = self.module.declare(&name, "i1", &[ty.to_owned()], self.span);
+        self.compute(op, format!("call i1 {symbol}({lanes})"))
+    }
+
+    fn permute(&mut self, def: Def, lanes: Def, order: Def) -> String {
+        let (typed, ty) = (self.typed(lanes), self.module.ty_of(def));
+        if self.module.constant(order).is_some() {
+            let order = self.typed(order);
+            return self.compute("permute", format!("shufflevector {typed}, {ty} poison, {order}"));
+        }
+        let n_lanes = self.world.types.lanes(self.world.ty(def)).unwrap_or(0);
+        let order = self.typed(order);
+        let elem = self.world.types.elem(self.world.ty(def)).unwrap_or(self.world.ty(def));
+        let elem = self.module.ty(elem);
+        let mut all = "poison".to_owned();
+        for at in 0..n_lanes {
+            let from = self.compute("from", format!("extractelement {order}, i32 {at}"));
+            let lane = self.compute("lane", format!("extractelement {typed}, i32 {from}"));
+            all = self.compute("lanes", format!("insertelement {ty} {all}, {elem} {lane}, i32 {at}"));
+        }
+        all
+    }
+
+    /// The same value in each lane.
+    pub(crate) fn splat_of(&mut self, ty: Ty, lane: Def) -> String {
+        let (text, lane) = (self.module.ty(ty), self.typed(lane));
+        let n_lanes = self.world.types.lanes(ty).unwrap_or(1);
+        let first = self.compute("first", format!("insertelement {text} poison, {lane}, i32 0"));
+        let order = format!("<{n_lanes} x i32> zeroinitializer");
+        self.compute("splat", format!("shufflevector {text} {first}, {text} poison, {order}"))
+    }
+}
+
+impl Access {
+    /// The name of LLVM's function for an access with a mask, and the type of its address.
+    fn masked(&self, neighbours: &str, anywhere: &str) -> (String, String) {
+        let lanes = suffix(&self.ty);
+        match self.has_addresses {
+            false => (format!("llvm.masked.{neighbours}.{lanes}.p0"), "ptr".into()),
+            true => {
+                let n_lanes = self.ty.trim_start_matches('<').split(' ').next().unwrap_or("1");
+                (format!("llvm.masked.{anywhere}.{lanes}.v{n_lanes}p0"), format!("<{n_lanes} x ptr>"))
+            }
+        }
+    }
+}
+
+/// The type in front of a value.
+fn mask_type(typed: &str) -> String {
+    match typed.find('>') {
+        Some(end) => typed[..=end].to_owned(),
+        None => "i1".to_owned(),
+    }
+}

@@ -1,0 +1,806 @@
+//! Writes the SIMD version of a function.
+//!
+//! The vertices of the [`Flow`] are written one after the other, as the [`Plan`] says how
+//! control goes through them. What the function computes is kept in *variables*: values of
+//! all lanes, and masks. An edge of the function adds its lanes to the mask of its target
+//! and blends their values into the target's parameters. Where control meets, variables
+//! that differ become parameters of the block there.
+//!
+//! # What always holds
+//!
+//! * A variable of a mask that was not written holds no lane; of anything else, any value.
+//! * A mask is never undefined, also where no lane is and values are.
+//! * What is computed for lanes that are not there does not fail: integers wrap around, and
+//!   operands that must not be 0 or the like are replaced.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use nyala_ir::analysis::schedule::has_effect;
+use nyala_ir::{ArithFlags, ArithOp, Cont, Def, LaneOp, Node, Ty, World};
+use rustc_hash::FxHashMap;
+
+use super::flow::{End, Flow};
+use super::lanewise;
+use super::linearize::Plan;
+use super::shapes::{Shape, Shapes, data_params};
+use super::{Instances, Refusal};
+
+/// What is kept while a function is executed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) enum Var {
+    /// The lanes that have come to a vertex that is not executed yet.
+    Arrived(usize),
+    /// The lanes for which a block was executed.
+    Mask(usize),
+    /// A value of the function, as its shape says.
+    Value(Def),
+    /// What a header's parameter will be in the next round.
+    Next(Def),
+    /// A value of a divergent loop, for each lane that of the round in which it left.
+    Left(Def),
+    /// A result of the function.
+    Result(usize),
+}
+
+type Env = BTreeMap<Var, Def>;
+
+/// A value with its shape: strided ones are represented by the first lane's.
+#[derive(Clone, Copy)]
+pub(super) struct Rep {
+    pub shape: Shape,
+    pub def: Def,
+}
+
+/// Control on its way to a vertex.
+struct Open {
+    /// A continuation that does not have a body yet.
+    cont: Cont,
+    mem: Def,
+    env: Env,
+}
+
+/// How a function is to be vectorised.
+pub(super) struct Task<'a> {
+    pub flow: &'a Flow,
+    pub shapes: &'a Shapes,
+    pub plan: &'a Plan,
+    /// The number of lanes.
+    pub lanes: u32,
+    /// The SIMD function; it has no body yet. Its parameters are memory, the mask if
+    /// there is one, the data, and the place to return to.
+    pub head: Cont,
+    pub is_masked: bool,
+}
+
+pub(super) struct Emitter<'a> {
+    pub world: &'a mut World,
+    pub instances: &'a mut Instances,
+    pub task: &'a Task<'a>,
+    pub cont: Cont,
+    pub mem: Def,
+    env: Env,
+    /// The lanes of the current block.
+    pub mask: Def,
+    arriving: Vec<Vec<Open>>,
+    /// The written headers of loops, with the variables that are their parameters.
+    headers: FxHashMap<usize, (Cont, Vec<Var>)>,
+    lifetimes: Lifetimes,
+}
+
+impl<'a> Emitter<'a> {
+    /// Writes the function.
+    pub fn run(
+        world: &'a mut World,
+        instances: &'a mut Instances,
+        task: &'a Task<'a>,
+    ) -> Result<(), Refusal> {
+        let lifetimes = Lifetimes::new(world, task);
+        let mem = world.param(task.head, 0);
+        let mut emitter = Emitter {
+            mask: world.lit_bool(true),
+            world,
+            instances,
+            task,
+            cont: task.head,
+            mem,
+            env: Env::new(),
+            arriving: (0..task.flow.dag.len()).map(|_| vec![]).collect(),
+            headers: FxHashMap::default(),
+            lifetimes,
+        };
+        emitter.enter();
+        for &vertex in &task.flow.order {
+            emitter.vertex(vertex)?;
+        }
+        Ok(())
+    }
+
+    /// Gives the parameters of the function to its entry.
+    fn enter(&mut self) {
+        let task = self.task;
+        let params = self.world.cont(task.head).params.clone();
+        let at = 1 + usize::from(task.is_masked);
+        let mask = if task.is_masked { params[1] } else { self.full_mask() };
+        self.env.insert(Var::Arrived(0), mask);
+        for (old, new) in data_params(self.world, task.flow.blocks[0]).into_iter().zip(&params[at..]) {
+            self.env.insert(Var::Value(old), *new);
+        }
+        let open = self.open();
+        self.arriving[0].push(open);
+    }
+
+    fn open(&self) -> Open {
+        Open { cont: self.cont, mem: self.mem, env: self.env.clone() }
+    }
+
+    /// The vertex is where control goes on from here.
+    fn arrive(&mut self, vertex: usize) {
+        let open = self.open();
+        self.arriving[vertex].push(open);
+    }
+
+    fn vertex(&mut self, vertex: usize) -> Result<(), Refusal> {
+        if self.arriving[vertex].is_empty() {
+            return Ok(());
+        }
+        let flow = self.task.flow;
+        self.meet(vertex);
+        if let Some(inner) = flow.loop_of_latch(vertex) {
+            self.latch(inner);
+            return Ok(());
+        }
+        if vertex == flow.exit() {
+            self.leave();
+            return Ok(());
+        }
+        self.mask = self.mask_of(vertex);
+        if let Some(instead) = self.task.plan.skip[vertex] {
+            let any = self.world.lanes(LaneOp::Any, &[self.mask]);
+            let [inside, outside] = self.branch(any);
+            self.cont = outside.cont;
+            self.mem = outside.mem;
+            self.arrive(instead);
+            self.cont = inside.cont;
+            self.mem = inside.mem;
+        }
+        if let Some(inner) = flow.loop_of_header(vertex) {
+            self.header(inner, vertex);
+        }
+        self.env.remove(&Var::Arrived(vertex));
+        self.env.insert(Var::Mask(vertex), self.mask);
+        self.block(vertex)
+    }
+
+    /// The lanes that are at a block.
+    fn mask_of(&mut self, vertex: usize) -> Def {
+        match self.task.plan.same_lanes[vertex] {
+            Some(above) => self.value(Var::Mask(above)),
+            None => self.value(Var::Arrived(vertex)),
+        }
+    }
+
+    /// Whether all lanes are known to be there.
+    pub fn is_full(&mut self) -> bool {
+        let full = self.full_mask();
+        self.mask == full
+    }
+
+    pub fn full_mask(&mut self) -> Def {
+        let yes = self.world.lit_bool(true);
+        self.world.splat(yes, self.task.lanes)
+    }
+
+    pub fn empty_mask(&mut self) -> Def {
+        let no = self.world.lit_bool(false);
+        self.world.splat(no, self.task.lanes)
+    }
+
+    // ---- Blocks ------------------------------------------------------------------------
+
+    /// Ends the current block with a branch; the places where control goes on.
+    fn branch(&mut self, cond: Def) -> [Open; 2] {
+        let mem_ty = self.world.types.mem();
+        let name = self.world.cont(self.cont).name;
+        let targets = [(); 2].map(|()| self.world.new_cont(name, &[mem_ty]));
+        let [then, other] = targets.map(|target| self.world.cont_def(target));
+        self.world.set_branch(self.cont, self.mem, cond, then, other);
+        targets.map(|cont| Open { cont, mem: self.world.param(cont, 0), env: Env::new() })
+    }
+
+    /// Begins a block that is not entered yet, with parameters besides memory.
+    pub fn start(&mut self, name: &str, tys: &[Ty]) -> (Cont, Vec<Def>) {
+        let all: Vec<Ty> = std::iter::once(self.world.types.mem()).chain(tys.iter().copied()).collect();
+        let cont = self.world.new_cont(name, &all);
+        let params = self.world.cont(cont).params[1..].to_vec();
+        (cont, params)
+    }
+
+    /// Goes on in a block that was begun.
+    pub fn resume(&mut self, cont: Cont) {
+        self.cont = cont;
+        self.mem = self.world.param(cont, 0);
+    }
+
+    /// Ends the current block with a jump.
+    pub fn jump(&mut self, target: Cont, args: &[Def]) {
+        let all: Vec<Def> = std::iter::once(self.mem).chain(args.iter().copied()).collect();
+        let callee = self.world.cont_def(target);
+        self.world.set_body(self.cont, callee, all);
+    }
+
+    /// Ends the current block with a branch, and goes on in the first of two new blocks. Gives
+    /// the second.
+    pub fn split(&mut self, cond: Def) -> Cont {
+        let [then, other] = self.branch(cond);
+        self.resume(then.cont);
+        other.cont
+    }
+
+    /// Makes one block of all that arrives at a vertex.
+    fn meet(&mut self, vertex: usize) {
+        let arriving = std::mem::take(&mut self.arriving[vertex]);
+        let is_alive = |var: &Var| self.lifetimes.is_read_from(*var, self.task.flow.position[vertex]);
+        if let [_] = arriving[..] {
+            let open = arriving.into_iter().next().expect("there is one");
+            (self.cont, self.mem) = (open.cont, open.mem);
+            self.env = open.env.into_iter().filter(|(var, _)| is_alive(var)).collect();
+            return;
+        }
+        let vars: BTreeSet<Var> =
+            arriving.iter().flat_map(|open| open.env.keys().copied()).filter(is_alive).collect();
+        let mut env = Env::new();
+        let mut differing = vec![];
+        for var in vars {
+            let first = self.value_in(&arriving[0].env, var);
+            match arriving.iter().all(|open| self.value_in(&open.env, var) == first) {
+                true => drop(env.insert(var, first)),
+                false => differing.push(var),
+            }
+        }
+        let (cont, params) = self.block_with(vertex, &differing);
+        for open in arriving {
+            let args: Vec<Def> = differing.iter().map(|&var| self.value_in(&open.env, var)).collect();
+            (self.cont, self.mem) = (open.cont, open.mem);
+            self.jump(cont, &args);
+        }
+        env.extend(differing.into_iter().zip(params));
+        self.env = env;
+        self.resume(cont);
+    }
+
+    /// Begins the block of a vertex with these variables as parameters.
+    fn block_with(&mut self, vertex: usize, vars: &[Var]) -> (Cont, Vec<Def>) {
+        let tys: Vec<Ty> = vars.iter().map(|&var| self.var_ty(var)).collect();
+        let block = self.task.flow.blocks.get(vertex);
+        let name = block.map_or("meet".into(), |&block| self.world.cont(block).name.to_string());
+        let (cont, params) = self.start(&name, &tys);
+        for (&var, &param) in vars.iter().zip(&params) {
+            if let Var::Value(old) | Var::Left(old) | Var::Next(old) = var
+                && let Some(name) = self.world.name(old)
+            {
+                self.world.set_name(param, name);
+            }
+        }
+        (cont, params)
+    }
+
+    /// What a variable holds here.
+    fn value(&mut self, var: Var) -> Def {
+        match self.env.get(&var) {
+            Some(&value) => value,
+            None => self.unwritten(var),
+        }
+    }
+
+    /// What a variable holds in an environment.
+    fn value_in(&mut self, env: &Env, var: Var) -> Def {
+        match env.get(&var) {
+            Some(&value) => value,
+            None => self.unwritten(var),
+        }
+    }
+
+    fn unwritten(&mut self, var: Var) -> Def {
+        match var {
+            Var::Arrived(_) | Var::Mask(_) => self.empty_mask(),
+            _ => {
+                let ty = self.var_ty(var);
+                self.world.undef(ty)
+            }
+        }
+    }
+
+    fn var_ty(&mut self, var: Var) -> Ty {
+        let lanes = self.task.lanes;
+        let (old, varies) = match var {
+            Var::Arrived(_) | Var::Mask(_) => {
+                let bool = self.world.types.bool();
+                return self.world.types.simd(bool, lanes);
+            }
+            Var::Value(old) | Var::Next(old) => {
+                (value_ty(self.world, old), self.task.shapes.of(old) == Shape::Varying)
+            }
+            Var::Left(old) => (value_ty(self.world, old), true),
+            Var::Result(index) => (self.result_ty(index), true),
+        };
+        if varies { lanewise::lanes_ty(self.world, old, lanes) } else { old }
+    }
+
+    /// The scalar type of a result of the function.
+    fn result_ty(&self, index: usize) -> Ty {
+        let entry = self.task.flow.blocks[0];
+        let ret = self.world.cont(entry).params.last().map(|&ret| self.world.ty(ret));
+        let results = ret.and_then(|ret| self.world.types.as_cn(ret)).unwrap_or(&[]);
+        results[index + 1]
+    }
+
+    // ---- Loops -------------------------------------------------------------------------
+
+    /// Begins a loop: what changes in it becomes a parameter of its header.
+    fn header(&mut self, inner: usize, vertex: usize) {
+        let flow = self.task.flow;
+        let is_divergent = self.task.shapes.divergent_loops[inner];
+        let mut vars: Vec<Var> = self.lifetimes.carried(inner).to_vec();
+        if is_divergent {
+            self.env.insert(Var::Arrived(vertex), self.mask);
+            vars.push(Var::Arrived(vertex));
+        }
+        let args: Vec<Def> = vars.iter().map(|&var| self.value(var)).collect();
+        let (cont, params) = self.block_with(vertex, &vars);
+        self.jump(cont, &args);
+        self.resume(cont);
+        // What was computed in an earlier round of a loop around this one is not of this round.
+        self.env.retain(|&var, _| match var {
+            Var::Arrived(at) | Var::Mask(at) => !flow.is_in(at, inner) || at == vertex,
+            _ => true,
+        });
+        self.env.extend(vars.iter().copied().zip(params));
+        if is_divergent {
+            self.mask = self.value(Var::Arrived(vertex));
+        }
+        self.headers.insert(inner, (cont, vars));
+    }
+
+    /// Ends a round of a loop.
+    fn latch(&mut self, inner: usize) {
+        let flow = self.task.flow;
+        let (header, vars) = self.headers[&inner].clone();
+        let header_at = flow.header(inner);
+        let args: Vec<Def> = vars
+            .iter()
+            .map(|&var| {
+                let var = match var {
+                    Var::Value(param) => Var::Next(param),
+                    other => other,
+                };
+                self.value(var)
+            })
+            .collect();
+        let next = self.task.plan.next[flow.latch(inner)].first().copied();
+        if let Some(next) = next {
+            let again = self.value(Var::Arrived(header_at));
+            let any = self.world.lanes(LaneOp::Any, &[again]);
+            let outside = self.split(any);
+            self.jump(header, &args);
+            self.resume(outside);
+            self.env.remove(&Var::Arrived(header_at));
+            self.arrive(next);
+        } else {
+            self.jump(header, &args);
+        }
+    }
+
+    // ---- Edges -------------------------------------------------------------------------
+
+    fn block(&mut self, vertex: usize) -> Result<(), Refusal> {
+        let task = self.task;
+        for &def in task.flow.schedule.block(vertex) {
+            self.world.span = self.world.span_of(def);
+            self.operation(def, vertex)?;
+        }
+        self.world.span = task.flow.spans[vertex];
+        match &task.flow.ends[vertex] {
+            End::Jump { target, args } => {
+                let args: Vec<Rep> = args.iter().map(|&arg| self.rep(arg, vertex)).collect();
+                self.edge(vertex, *target, self.mask, &args);
+                self.go_on(vertex);
+            }
+            End::Branch { cond, then, other } => self.choose(vertex, *cond, &[(None, *then)], *other),
+            End::Switch { value, cases, default } => {
+                let cases: Vec<(Option<Def>, usize)> =
+                    cases.iter().map(|&(literal, target)| (Some(literal), target)).collect();
+                self.choose(vertex, *value, &cases, *default);
+            }
+            End::Call { callee, args, next } => {
+                let args: Vec<Rep> = args.iter().map(|&arg| self.rep(arg, vertex)).collect();
+                let results = self.call(*callee, &args, *next)?;
+                if let (Some(next), Some(results)) = (next, results) {
+                    self.edge(vertex, *next, self.mask, &results);
+                    self.go_on(vertex);
+                }
+            }
+            End::Unreachable => self.go_on(vertex),
+        }
+        Ok(())
+    }
+
+    /// Goes on at the only place that the plan has.
+    fn go_on(&mut self, vertex: usize) {
+        match self.task.plan.next[vertex].first() {
+            Some(&next) => self.arrive(next),
+            None => self.world.set_unreachable(self.cont, self.mem),
+        }
+    }
+
+    /// Goes to one of several places, by a value: to that of the literal which it equals, or of
+    /// no literal if it is true.
+    fn choose(&mut self, vertex: usize, on: Def, cases: &[(Option<Def>, usize)], default: usize) {
+        let on = self.rep(on, vertex);
+        let targets = self.task.flow.ends[vertex].targets();
+        if let [target] = targets[..] {
+            self.edge(vertex, target, self.mask, &[]);
+            return self.go_on(vertex);
+        }
+        if on.shape == Shape::Uniform {
+            return self.choose_together(vertex, on, &targets, cases, default);
+        }
+        let ty = self.world.ty(on.def);
+        let value = self.lanes_of(on, ty);
+        let mut masks: BTreeMap<usize, Def> = BTreeMap::new();
+        let mut rest = self.mask;
+        for &(literal, target) in cases {
+            let equal = match literal {
+                Some(literal) => {
+                    let literal = self.world.splat(literal, self.task.lanes);
+                    self.world.cmp(nyala_ir::CmpOp::Eq, value, literal)
+                }
+                None => value,
+            };
+            let taken = self.and(self.mask, equal);
+            let other = self.not(equal);
+            rest = self.and(rest, other);
+            let known = masks.get(&target).copied();
+            let all = known.map_or(taken, |known| self.or(known, taken));
+            masks.insert(target, all);
+        }
+        let known = masks.get(&default).copied();
+        let all = known.map_or(rest, |known| self.or(known, rest));
+        masks.insert(default, all);
+        for target in targets {
+            self.edge(vertex, target, masks[&target], &[]);
+        }
+        self.go_on(vertex);
+    }
+
+    /// All lanes go the same way.
+    fn choose_together(
+        &mut self,
+        vertex: usize,
+        on: Rep,
+        targets: &[usize],
+        cases: &[(Option<Def>, usize)],
+        default: usize,
+    ) {
+        let mem_ty = self.world.types.mem();
+        let places: Vec<Cont> = targets.iter().map(|_| self.world.new_cont("go", &[mem_ty])).collect();
+        let place = |world: &World, target: usize| {
+            let at = targets.iter().position(|&known| known == target).expect("it is one of them");
+            world.cont_def(places[at])
+        };
+        let default = place(self.world, default);
+        match cases {
+            [(None, then)] => {
+                let then = place(self.world, *then);
+                self.world.set_branch(self.cont, self.mem, on.def, then, default);
+            }
+            _ => {
+                let cases: Vec<(Def, Def)> = cases
+                    .iter()
+                    .filter_map(|&(literal, target)| Some((literal?, place(self.world, target))))
+                    .collect();
+                self.world.set_switch(self.cont, self.mem, on.def, default, &cases);
+            }
+        }
+        let env = std::mem::take(&mut self.env);
+        for (at, (&target, &place)) in targets.iter().zip(&places).enumerate() {
+            self.env = env.clone();
+            self.resume(place);
+            self.edge(vertex, target, self.mask, &[]);
+            let next = self.task.plan.next[vertex][at];
+            self.arrive(next);
+        }
+    }
+
+    /// Hands the lanes of `mask` over from one block to the next, with arguments.
+    fn edge(&mut self, from: usize, to: usize, mask: Def, args: &[Rep]) {
+        let flow = self.task.flow;
+        self.leave_loops(from, to, mask);
+        let is_back = flow.is_back_edge(from, to);
+        let arrival = flow.route(from, to);
+        let leaves_divergent = flow.loops_left(from, to).any(|left| self.task.shapes.divergent_loops[left]);
+        let first = flow.dag.preds(arrival).min_by_key(|&pred| flow.position[pred]) == Some(from);
+        let params: Vec<Var> = match flow.blocks.get(to) {
+            Some(&block) if is_back => data_params(self.world, block).into_iter().map(Var::Next).collect(),
+            Some(&block) => data_params(self.world, block).into_iter().map(Var::Value).collect(),
+            None => (0..args.len()).map(Var::Result).collect(),
+        };
+        for (var, &arg) in params.into_iter().zip(args) {
+            if !self.lifetimes.is_read(var) {
+                continue;
+            }
+            let ty = self.world.ty(arg.def);
+            let value = match var {
+                Var::Value(param) | Var::Next(param) if self.task.shapes.of(param) != Shape::Varying => {
+                    arg.def
+                }
+                _ => {
+                    let ty = self.arg_ty(var, ty);
+                    let value = self.lanes_of(arg, ty);
+                    match first && !leaves_divergent {
+                        true => value,
+                        false => self.blend(var, ty, mask, value),
+                    }
+                }
+            };
+            self.env.insert(var, value);
+        }
+        let is_known = to < flow.exit() && self.task.plan.same_lanes[to].is_some();
+        let stays_together =
+            flow.loop_of_header(to).is_some_and(|inner| !self.task.shapes.divergent_loops[inner]);
+        if to != flow.exit() && !is_known && !(is_back && stays_together) {
+            let arrived = self.value(Var::Arrived(to));
+            let arrived = self.or(arrived, mask);
+            self.env.insert(Var::Arrived(to), arrived);
+        }
+    }
+
+    /// The scalar type of what is put into a variable.
+    fn arg_ty(&mut self, var: Var, otherwise: Ty) -> Ty {
+        match var {
+            Var::Value(param) | Var::Next(param) => self.world.ty(param),
+            Var::Result(index) => self.result_ty(index),
+            _ => otherwise,
+        }
+    }
+
+    /// The lanes of `mask` of a variable replaced.
+    fn blend(&mut self, var: Var, ty: Ty, mask: Def, value: Def) -> Def {
+        let old = self.value(var);
+        lanewise::select(self.world, ty, self.task.lanes, mask, value, old)
+    }
+
+    /// Keeps the values of divergent loops for lanes that leave them.
+    fn leave_loops(&mut self, from: usize, to: usize, mask: Def) {
+        let (flow, shapes) = (self.task.flow, self.task.shapes);
+        if !flow.loops_left(from, to).any(|left| shapes.divergent_loops[left]) {
+            return;
+        }
+        for old in self.lifetimes.left().to_vec() {
+            let is_here = shapes.left_loop(flow, old, from).is_none();
+            let home = shapes.home(flow, old, from);
+            let around =
+                home.and_then(|home| flow.loops_around(home).find(|&around| shapes.divergent_loops[around]));
+            if is_here && around.is_some_and(|around| !flow.is_in(to, around)) {
+                let ty = value_ty(self.world, old);
+                let rep = self.rep(old, from);
+                let value = self.lanes_of(rep, ty);
+                let value = self.blend(Var::Left(old), ty, mask, value);
+                self.env.insert(Var::Left(old), value);
+            }
+        }
+    }
+
+    /// The end of the function.
+    fn leave(&mut self) {
+        let head = self.world.cont(self.task.head);
+        let ret = *head.params.last().expect("a function that is left has a place to return to");
+        let n_results = self.world.types.as_cn(self.world.ty(ret)).map_or(0, |params| params.len() - 1);
+        let mut args = vec![self.mem];
+        for index in 0..n_results {
+            args.push(self.value(Var::Result(index)));
+        }
+        self.world.set_body(self.cont, ret, args);
+    }
+
+    // ---- Values ------------------------------------------------------------------------
+
+    /// What stands for an old value in a block.
+    pub fn rep(&mut self, old: Def, block: usize) -> Rep {
+        let (flow, shapes) = (self.task.flow, self.task.shapes);
+        if shapes.home(flow, old, block).is_none() {
+            return Rep { shape: Shape::Uniform, def: old };
+        }
+        let var = match shapes.left_loop(flow, old, block) {
+            Some(_) => Var::Left(old),
+            None => Var::Value(old),
+        };
+        let def = self.value(var);
+        Rep { shape: shapes.at(flow, old, block), def }
+    }
+
+    /// Says what stands for an old value from here on.
+    pub fn set(&mut self, old: Def, new: Def) {
+        if let Some(name) = self.world.name(old)
+            && self.world.name(new).is_none()
+            && !matches!(self.world.node(new), Node::Param { .. } | Node::Cont(_))
+        {
+            self.world.set_name(new, name);
+        }
+        self.env.insert(Var::Value(old), new);
+    }
+
+    /// `a & b` where `b` may be undefined outside of `a`.
+    pub fn and(&mut self, a: Def, b: Def) -> Def {
+        let none = self.empty_mask();
+        self.world.select(a, b, none)
+    }
+
+    fn or(&mut self, a: Def, b: Def) -> Def {
+        self.world.arith(ArithOp::Or, ArithFlags::STRICT, a, b)
+    }
+
+    fn not(&mut self, a: Def) -> Def {
+        let all = self.full_mask();
+        self.world.arith(ArithOp::Xor, ArithFlags::STRICT, a, all)
+    }
+}
+
+/// The type of the value that an operation gives; for effects, of that besides memory.
+pub(super) fn value_ty(world: &World, def: Def) -> Ty {
+    match has_effect(world, def) {
+        true => world.types.part(world.ty(def), 1).unwrap_or(world.ty(def)),
+        false => world.ty(def),
+    }
+}
+
+/// How long variables are needed.
+struct Lifetimes {
+    /// The last position where each is read; within a loop that it comes from outside of, the
+    /// loop's latch.
+    last: FxHashMap<Var, usize>,
+    /// By loop: the variables that rounds hand on, or that are read behind.
+    carried: Vec<Vec<Var>>,
+    /// The values that are needed outside of the divergent loop they are computed in.
+    left: Vec<Def>,
+}
+
+impl Lifetimes {
+    fn new(world: &World, task: &Task<'_>) -> Lifetimes {
+        let mut lifetimes = Lifetimes { last: FxHashMap::default(), carried: vec![], left: vec![] };
+        for block in 0..task.flow.blocks.len() {
+            lifetimes.read_block(world, task, block);
+            lifetimes.read_masks(task, block);
+        }
+        let exit = task.flow.position[task.flow.exit()];
+        lifetimes
+            .last
+            .extend((0..n_results(world, task.flow.blocks[0])).map(|index| (Var::Result(index), exit)));
+        let left = lifetimes.last.keys().filter_map(|&var| match var {
+            Var::Left(old) => Some(old),
+            _ => None,
+        });
+        lifetimes.left = left.collect();
+        lifetimes.left.sort_unstable();
+        for old in lifetimes.left.clone() {
+            // Lanes that leave read it.
+            let home = task.shapes.homes_of(old).iter().copied().max_by_key(|&home| task.flow.position[home]);
+            let around = home.and_then(|home| {
+                task.flow.loops_around(home).find(|&around| task.shapes.divergent_loops[around])
+            });
+            if let Some(around) = around {
+                let latch = task.flow.position[task.flow.latch(around)];
+                let last = lifetimes.last.entry(Var::Value(old)).or_insert(latch);
+                *last = latch.max(*last);
+            }
+        }
+        lifetimes.carried =
+            (0..task.flow.loops.loops().len()).map(|inner| lifetimes.carry(world, task, inner)).collect();
+        lifetimes
+    }
+
+    fn read_block(&mut self, world: &World, task: &Task<'_>, block: usize) {
+        for &def in task.flow.schedule.block(block) {
+            world.for_each_operand(def, |operand| self.read(task, operand, block));
+        }
+        match &task.flow.ends[block] {
+            End::Jump { args, .. } | End::Call { args, .. } => {
+                args.iter().for_each(|&arg| self.read(task, arg, block));
+            }
+            End::Branch { cond: on, .. } | End::Switch { value: on, .. } => self.read(task, *on, block),
+            End::Unreachable => {}
+        }
+    }
+
+    /// The lanes that have arrived are read where they arrive; in a loop, also before each
+    /// round but the first.
+    fn read_masks(&mut self, task: &Task<'_>, block: usize) {
+        let position = task.flow.position[block];
+        let header = task.flow.loop_of_header(block);
+        let arrived = header.map_or(position, |inner| task.flow.position[task.flow.latch(inner)]);
+        self.last.insert(Var::Arrived(block), arrived);
+        if let Some(above) = task.plan.same_lanes[block] {
+            let last = self.last.entry(Var::Mask(above)).or_insert(position);
+            *last = position.max(*last);
+        }
+    }
+
+    fn read(&mut self, task: &Task<'_>, old: Def, block: usize) {
+        let (flow, shapes) = (task.flow, task.shapes);
+        let Some(home) = shapes.home(flow, old, block) else { return };
+        let var = match shapes.left_loop(flow, old, block) {
+            Some(_) => Var::Left(old),
+            None => Var::Value(old),
+        };
+        // In a loop around the use but not around the value, each round reads it.
+        let outermost = flow.loops_around(block).take_while(|&around| !flow.is_in(home, around)).last();
+        let position = flow.position[outermost.map_or(block, |around| flow.latch(around))];
+        let last = self.last.entry(var).or_insert(position);
+        *last = position.max(*last);
+        // Each round of a loop reads the parameters of its header.
+        if let Some(inner) = flow.loop_of_header(home) {
+            self.last.insert(Var::Next(old), flow.position[flow.latch(inner)]);
+        }
+    }
+
+    /// Whether a variable is read at all.
+    fn is_read(&self, var: Var) -> bool {
+        self.is_read_from(var, 0)
+    }
+
+    /// Whether a variable is read at this position or later.
+    fn is_read_from(&self, var: Var, position: usize) -> bool {
+        self.last.get(&var).is_some_and(|&last| last >= position)
+    }
+
+    fn carried(&self, inner: usize) -> &[Var] {
+        &self.carried[inner]
+    }
+
+    fn left(&self) -> &[Def] {
+        &self.left
+    }
+
+    /// The variables that are written in a loop and read in its next round or behind it.
+    fn carry(&self, world: &World, task: &Task<'_>, inner: usize) -> Vec<Var> {
+        let flow = task.flow;
+        let header = flow.blocks[flow.header(inner)];
+        let latch = flow.position[flow.latch(inner)];
+        let mut carried: BTreeSet<Var> = data_params(world, header)
+            .into_iter()
+            .filter(|&param| self.is_read(Var::Next(param)))
+            .map(Var::Value)
+            .collect();
+        for &vertex in flow.vertices_of(inner).iter().filter(|&&vertex| vertex < flow.blocks.len()) {
+            for target in flow.ends[vertex].targets() {
+                if flow.is_in(target, inner) {
+                    continue;
+                }
+                if !task.shapes.divergent_loops[inner] {
+                    continue;
+                }
+                match flow.blocks.get(target) {
+                    Some(&block) => {
+                        let params = data_params(world, block).into_iter().map(Var::Value);
+                        carried.extend(params.filter(|&param| self.is_read(param)));
+                        carried.insert(Var::Arrived(target));
+                    }
+                    None => carried.extend((0..n_results(world, flow.blocks[0])).map(Var::Result)),
+                }
+            }
+        }
+        for &old in &self.left {
+            let var = Var::Left(old);
+            let in_loop = task.shapes.homes_of(old).iter().any(|&home| flow.is_in(home, inner));
+            if in_loop && self.last[&var] > latch && task.shapes.divergent_loops[inner] {
+                carried.insert(var);
+            }
+        }
+        carried.into_iter().collect()
+    }
+}
+
+/// How many results a function has.
+fn n_results(world: &World, entry: Cont) -> usize {
+    let ret = world.cont(entry).params.last().map(|&ret| world.ty(ret));
+    ret.and_then(|ret| world.types.as_cn(ret)).map_or(0, |params| params.len().saturating_sub(1))
+}

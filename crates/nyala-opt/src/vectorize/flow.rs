@@ -1,0 +1,340 @@
+//! The control flow of one function, in the order in which its lanes go through it.
+//!
+//! Vertices are the blocks of the function, its exit, and for each loop a *latch*: the
+//! place where the lanes of one round meet before they go round again. An edge back to the
+//! header of a loop goes to the latch instead, so that what is left is acyclic.
+//! [`Flow::order`] is a topological order of that, in which each loop is contiguous,
+//! header first and latch last.
+
+use nyala_ir::analysis::functions::is_return;
+use nyala_ir::analysis::{Cfg, DomTree, Graph, LoopForest, Mode, Schedule, Scope};
+use nyala_ir::{Cont, Def, Intrinsic, Node, World};
+use nyala_span::Span;
+use rustc_hash::FxHashSet;
+
+use super::Refusal;
+
+/// How a block ends.
+#[derive(Clone, Debug)]
+pub(super) enum End {
+    /// Goes to one place with arguments, memory left out.
+    Jump {
+        /// Where.
+        target: usize,
+        /// With what.
+        args: Vec<Def>,
+    },
+    /// Goes to one of two places.
+    Branch { cond: Def, then: usize, other: usize },
+    /// Goes to the place of the literal that the value equals, or else to `default`.
+    Switch { value: Def, cases: Vec<(Def, usize)>, default: usize },
+    /// Calls something, and goes on with the results, if it comes back.
+    Call { callee: Cont, args: Vec<Def>, next: Option<usize> },
+    /// Nobody gets here.
+    Unreachable,
+}
+
+/// A function to be vectorised.
+pub(super) struct Flow {
+    /// The blocks by vertex, the entry first.
+    pub blocks: Vec<Cont>,
+    pub ends: Vec<End>,
+    /// Where each block's call stands in the source.
+    pub spans: Vec<Span>,
+    pub schedule: Schedule,
+    pub doms: DomTree,
+    /// What every lane that leaves a vertex passes, going round loops included.
+    pub post_doms: DomTree,
+    pub loops: LoopForest,
+    /// The graph without ways back: those lead to latches.
+    pub dag: Graph,
+    /// All vertices that lanes get to.
+    pub order: Vec<usize>,
+    /// The place of each vertex in the order.
+    pub position: Vec<usize>,
+}
+
+impl Flow {
+    /// The control flow of the function that begins at `entry`.
+    pub fn new(world: &World, entry: Cont) -> Result<Flow, Refusal> {
+        let cfg = Cfg::new(world, &Scope::new(world, entry));
+        let params = &world.cont(entry).params;
+        let ret = params.last().copied().filter(|&last| is_return(&world.types, world.ty(last)));
+        let reader = EndReader { world, cfg: &cfg, ret };
+        let ends = cfg.conts().iter().map(|&cont| reader.end(cont)).collect::<Result<Vec<_>, _>>()?;
+        let spans = cfg.conts().iter().map(|&cont| body_span(world, cont)).collect();
+        let n_blocks = cfg.exit();
+        let edges: Vec<(usize, usize)> = ends
+            .iter()
+            .enumerate()
+            .flat_map(|(from, end)| end.targets().into_iter().map(move |to| (from, to)))
+            .collect();
+        let graph = Graph::new(n_blocks + 1, &edges);
+        let loops = LoopForest::new(&graph, cfg.entry());
+        if let Some(irreducible) = loops.loops().iter().find(|one| one.headers.len() > 1) {
+            let at = body_span(world, cfg.conts()[irreducible.headers[0]]);
+            return Err(Refusal { at, why: "a loop that is entered in several places".into() });
+        }
+        let doms = DomTree::new(&graph, cfg.entry());
+        let dag = acyclic(&loops, n_blocks, &edges);
+        let post_doms = post_dominators(&loops, n_blocks, &dag, &ends);
+        let mut flow = Flow {
+            blocks: cfg.conts().to_vec(),
+            ends,
+            spans,
+            schedule: Schedule::new(world, &cfg, Mode::Smart),
+            doms,
+            post_doms,
+            loops,
+            dag,
+            order: vec![],
+            position: vec![],
+        };
+        flow.find_order();
+        Ok(flow)
+    }
+
+    /// The vertex where the function is left.
+    pub fn exit(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// The vertex where the lanes of one round of a loop meet.
+    pub fn latch(&self, in_loop: usize) -> usize {
+        self.blocks.len() + 1 + in_loop
+    }
+
+    /// The loop whose latch this is.
+    pub fn loop_of_latch(&self, vertex: usize) -> Option<usize> {
+        vertex.checked_sub(self.blocks.len() + 1)
+    }
+
+    /// The loop whose header this is.
+    pub fn loop_of_header(&self, vertex: usize) -> Option<usize> {
+        let innermost = self.innermost(vertex)?;
+        (self.header(innermost) == vertex).then_some(innermost)
+    }
+
+    /// Where a loop is entered.
+    pub fn header(&self, in_loop: usize) -> usize {
+        self.loops.loops()[in_loop].headers[0]
+    }
+
+    /// The innermost loop of a vertex; a latch is in its own loop.
+    pub fn innermost(&self, vertex: usize) -> Option<usize> {
+        match self.loop_of_latch(vertex) {
+            Some(in_loop) => Some(in_loop),
+            None if vertex == self.exit() => None,
+            None => self.loops.innermost(vertex),
+        }
+    }
+
+    /// Whether a vertex is in a loop.
+    pub fn is_in(&self, vertex: usize, in_loop: usize) -> bool {
+        self.loops_around(vertex).any(|around| around == in_loop)
+    }
+
+    /// The loops that a vertex is in, from the innermost outwards.
+    pub fn loops_around(&self, vertex: usize) -> impl Iterator<Item = usize> + '_ {
+        std::iter::successors(self.innermost(vertex), |&inner| self.loops.loops()[inner].parent)
+    }
+
+    /// The loops that an edge leaves, from the innermost outwards.
+    pub fn loops_left(&self, from: usize, to: usize) -> impl Iterator<Item = usize> + '_ {
+        self.loops_around(from).take_while(move |&around| !self.is_in(to, around))
+    }
+
+    /// Whether the edge leads back to the header of a loop.
+    pub fn is_back_edge(&self, from: usize, to: usize) -> bool {
+        self.loop_of_header(to).is_some_and(|in_loop| self.is_in(from, in_loop))
+    }
+
+    /// The vertex that an edge of the function leads to: a latch instead of a header behind.
+    pub fn route(&self, from: usize, to: usize) -> usize {
+        match self.loop_of_header(to).filter(|&in_loop| self.is_in(from, in_loop)) {
+            Some(in_loop) => self.latch(in_loop),
+            None => to,
+        }
+    }
+
+    /// The vertices that belong to a loop, latches included.
+    pub fn vertices_of(&self, in_loop: usize) -> &[usize] {
+        let (first, last) = (self.position[self.header(in_loop)], self.position[self.latch(in_loop)]);
+        &self.order[first..=last]
+    }
+
+    /// Orders the inside of each loop, with the loops in it as single vertices.
+    fn find_order(&mut self) {
+        let n_vertices = self.dag.len();
+        // What is written next, the last first: vertices, and loops that are yet to be ordered.
+        let mut stack = self.order_of(None);
+        stack.reverse();
+        let mut order = vec![];
+        while let Some(item) = stack.pop() {
+            match item {
+                Item::Vertex(vertex) => order.push(vertex),
+                Item::Loop(inner) => stack.extend(self.order_of(Some(inner)).into_iter().rev()),
+            }
+        }
+        self.position = vec![usize::MAX; n_vertices];
+        for (at, &vertex) in order.iter().enumerate() {
+            self.position[vertex] = at;
+        }
+        self.order = order;
+    }
+
+    /// The order directly inside a loop, or of the function.
+    fn order_of(&self, region: Option<usize>) -> Vec<Item> {
+        let represent = |vertex: usize| -> Option<usize> {
+            let mut child = None;
+            for around in self.loops_around(vertex) {
+                if Some(around) == region {
+                    return Some(child.map_or(vertex, |inner| self.latch(inner)));
+                }
+                child = Some(around);
+            }
+            region.is_none().then(|| child.map_or(vertex, |inner| self.latch(inner)))
+        };
+        let edges: Vec<(usize, usize)> = self
+            .dag
+            .edges()
+            .filter_map(|(from, to)| Some((represent(from)?, represent(to)?)))
+            .filter(|(from, to)| from != to)
+            .collect();
+        let root = represent(region.map_or(0, |region| self.header(region))).unwrap_or(0);
+        let order = Graph::new(self.dag.len(), &edges).reverse_post_order(root);
+        let item = |vertex: usize| match self.loop_of_latch(vertex).filter(|&inner| Some(inner) != region) {
+            Some(inner) => Item::Loop(inner),
+            None => Item::Vertex(vertex),
+        };
+        order.into_iter().map(item).collect()
+    }
+}
+
+enum Item {
+    Vertex(usize),
+    Loop(usize),
+}
+
+impl End {
+    /// Where it may go, each place once.
+    pub fn targets(&self) -> Vec<usize> {
+        let mut targets = match self {
+            End::Jump { target, .. } => vec![*target],
+            End::Branch { then, other, .. } => vec![*then, *other],
+            End::Switch { cases, default, .. } => {
+                cases.iter().map(|&(_, target)| target).chain([*default]).collect()
+            }
+            End::Call { next, .. } => next.iter().copied().collect(),
+            End::Unreachable => vec![],
+        };
+        let mut seen = FxHashSet::default();
+        targets.retain(|&target| seen.insert(target));
+        targets
+    }
+}
+
+fn body_span(world: &World, cont: Cont) -> Span {
+    world.cont(cont).body.as_ref().map_or(world.cont(cont).span, |body| body.span)
+}
+
+/// The graph without ways back to headers.
+fn acyclic(loops: &LoopForest, n_blocks: usize, edges: &[(usize, usize)]) -> Graph {
+    let is_back = |from: usize, to: usize| {
+        loops.innermost(to).filter(|&inner| {
+            let one = &loops.loops()[inner];
+            one.headers[0] == to && one.vertices.binary_search(&from).is_ok()
+        })
+    };
+    let routed: Vec<(usize, usize)> = edges
+        .iter()
+        .map(|&(from, to)| (from, is_back(from, to).map_or(to, |inner| n_blocks + 1 + inner)))
+        .collect();
+    Graph::new(n_blocks + 1 + loops.loops().len(), &routed)
+}
+
+/// Post-dominators of the acyclic graph, where a latch leads to where its loop is left.
+fn post_dominators(loops: &LoopForest, n_blocks: usize, dag: &Graph, ends: &[End]) -> DomTree {
+    let mut edges: Vec<(usize, usize)> = dag.edges().collect();
+    for (inner, one) in loops.loops().iter().enumerate() {
+        let is_inside = |vertex: usize| one.vertices.binary_search(&vertex).is_ok();
+        let exits = one.vertices.iter().flat_map(|&vertex| ends[vertex].targets());
+        let mut exits: Vec<usize> = exits.filter(|&target| !is_inside(target)).collect();
+        if exits.is_empty() {
+            exits.push(n_blocks);
+        }
+        edges.extend(exits.into_iter().map(|to| (n_blocks + 1 + inner, to)));
+    }
+    for (vertex, _) in ends.iter().enumerate().filter(|(_, end)| end.targets().is_empty()) {
+        edges.push((vertex, n_blocks));
+    }
+    DomTree::new(&Graph::new(dag.len(), &edges).reversed(), n_blocks)
+}
+
+struct EndReader<'a> {
+    world: &'a World,
+    cfg: &'a Cfg,
+    ret: Option<Def>,
+}
+
+impl EndReader<'_> {
+    fn end(&self, cont: Cont) -> Result<End, Refusal> {
+        let world = self.world;
+        let Some(body) = &world.cont(cont).body else { return Ok(End::Unreachable) };
+        let refuse = |why: &str| Err(Refusal { at: body.span, why: why.into() });
+        let mut callee = body.callee;
+        while let Node::Run(inner) | Node::Hide(inner) = world.node(callee) {
+            callee = inner;
+        }
+        let args: Vec<Def> =
+            body.args.iter().copied().filter(|&arg| world.ty(arg) != world.types.mem()).collect();
+        if Some(callee) == self.ret {
+            return Ok(End::Jump { target: self.cfg.exit(), args });
+        }
+        let Some(called) = world.as_cont(callee) else { return refuse("a call of an unknown function") };
+        match world.as_intrinsic(callee) {
+            Some(Intrinsic::Branch) => {
+                let (Some(then), Some(other)) = (self.place(args[1]), self.place(args[2])) else {
+                    return refuse("a jump to an unknown place");
+                };
+                return Ok(End::Branch { cond: args[0], then, other });
+            }
+            Some(Intrinsic::Switch) => {
+                return self.switch(&args).map_or_else(|| refuse("a jump to an unknown place"), Ok);
+            }
+            Some(Intrinsic::Unreachable) => return Ok(End::Unreachable),
+            _ => {}
+        }
+        if let Some(target) = self.cfg.index(called) {
+            if target != self.cfg.entry() {
+                return Ok(End::Jump { target, args });
+            }
+        }
+        let (next, args) = match args.split_last() {
+            Some((&last, rest)) if is_return(&world.types, world.ty(last)) => match self.place(last) {
+                Some(next) => (Some(next), rest.to_vec()),
+                None => return refuse("a call that returns to an unknown place"),
+            },
+            _ => (None, args),
+        };
+        Ok(End::Call { callee: called, args, next })
+    }
+
+    fn switch(&self, args: &[Def]) -> Option<End> {
+        let [value, default, cases @ ..] = args else { return None };
+        let cases = cases.chunks_exact(2).map(|case| Some((case[0], self.place(case[1])?)));
+        Some(End::Switch {
+            value: *value,
+            cases: cases.collect::<Option<_>>()?,
+            default: self.place(*default)?,
+        })
+    }
+
+    /// The vertex of a place where control goes.
+    fn place(&self, def: Def) -> Option<usize> {
+        if Some(def) == self.ret {
+            return Some(self.cfg.exit());
+        }
+        self.world.as_cont(def).and_then(|cont| self.cfg.index(cont))
+    }
+}

@@ -1,0 +1,167 @@
+//! Values of all lanes at once.
+//!
+//! A value of a scalar type becomes a simd value. Aggregates become aggregates of what their
+//! parts become: a struct a tuple, an array or simd value an array.
+//!
+//! Recursion is on the nesting of types, which the program's declarations bound.
+
+use nyala_ir::{Def, Node, Prim, Ty, TyKind, World};
+
+/// Whether values of this type can differ between lanes.
+pub(super) fn is_supported(world: &World, ty: Ty) -> bool {
+    match world.types.kind(ty) {
+        TyKind::Prim(_) | TyKind::Ptr { .. } => true,
+        TyKind::Tuple(_) | TyKind::Struct(_) => {
+            parts(world, ty).iter().all(|&part| is_supported(world, part))
+        }
+        TyKind::Array { elem, len } => *len <= 1024 && is_supported(world, *elem),
+        TyKind::Simd { elem, .. } => is_supported(world, *elem),
+        TyKind::Mem | TyKind::Slice(_) | TyKind::Cn(_) | TyKind::Enum(_) => false,
+    }
+}
+
+/// Whether values of this type are numbers, bools or addresses.
+pub(super) fn is_scalar(world: &World, ty: Ty) -> bool {
+    matches!(world.types.kind(ty), TyKind::Prim(_) | TyKind::Ptr { .. })
+}
+
+/// The types of the parts of an aggregate.
+pub(super) fn parts(world: &World, ty: Ty) -> Vec<Ty> {
+    match world.types.kind(ty) {
+        TyKind::Tuple(parts) => parts.to_vec(),
+        TyKind::Struct(id) => world.types.structs[*id].fields.iter().map(|field| field.ty).collect(),
+        TyKind::Array { elem, len } => vec![*elem; *len as usize],
+        TyKind::Simd { elem, lanes } => vec![*elem; *lanes as usize],
+        _ => vec![],
+    }
+}
+
+/// The type of all lanes' values of type `ty`.
+pub(super) fn lanes_ty(world: &mut World, ty: Ty, n: u32) -> Ty {
+    match *world.types.kind(ty) {
+        TyKind::Array { elem, len } => {
+            let elem = lanes_ty(world, elem, n);
+            world.types.array(elem, len)
+        }
+        TyKind::Simd { elem, lanes } => {
+            let elem = lanes_ty(world, elem, n);
+            world.types.array(elem, u64::from(lanes))
+        }
+        TyKind::Tuple(_) | TyKind::Struct(_) => {
+            let parts: Vec<Ty> = parts(world, ty).into_iter().map(|part| lanes_ty(world, part, n)).collect();
+            world.types.tuple(&parts)
+        }
+        _ => world.types.simd(ty, n),
+    }
+}
+
+/// Part `index` of all lanes' values of type `ty`.
+pub(super) fn part(world: &mut World, ty: Ty, lanes: Def, index: usize) -> Def {
+    // There are no one-tuples.
+    match world.types.kind(ty) {
+        TyKind::Tuple(_) | TyKind::Struct(_) if parts(world, ty).len() == 1 => lanes,
+        _ => world.extract_at(lanes, index as u32),
+    }
+}
+
+/// All lanes' values of type `ty` from those of their parts.
+pub(super) fn join(world: &mut World, ty: Ty, n: u32, parts: &[Def]) -> Def {
+    let lanes = lanes_ty(world, ty, n);
+    match world.types.kind(ty) {
+        TyKind::Tuple(_) | TyKind::Struct(_) => world.tuple(parts),
+        _ => world.aggregate(lanes, parts),
+    }
+}
+
+/// All lanes' values of type `ty` from `operands`, which are such values too, scalar by scalar.
+pub(super) fn map(
+    world: &mut World,
+    ty: Ty,
+    n: u32,
+    operands: &[Def],
+    apply: &mut dyn FnMut(&mut World, Ty, &[Def]) -> Def,
+) -> Def {
+    if is_scalar(world, ty) {
+        return apply(world, ty, operands);
+    }
+    let tys = parts(world, ty);
+    let mut made = Vec::with_capacity(tys.len());
+    for (index, part_ty) in tys.into_iter().enumerate() {
+        let operands: Vec<Def> = operands.iter().map(|&operand| part(world, ty, operand, index)).collect();
+        made.push(map(world, part_ty, n, &operands, apply));
+    }
+    join(world, ty, n, &made)
+}
+
+/// The same value in all lanes.
+pub(super) fn splat(world: &mut World, value: Def, n: u32) -> Def {
+    let ty = world.ty(value);
+    if is_scalar(world, ty) {
+        return world.splat(value, n);
+    }
+    if matches!(world.node(value), Node::Undef) {
+        let lanes = lanes_ty(world, ty, n);
+        return world.undef(lanes);
+    }
+    let n_parts = parts(world, ty).len();
+    let parts: Vec<Def> = (0..n_parts)
+        .map(|index| {
+            let part = world.extract_at(value, index as u32);
+            splat(world, part, n)
+        })
+        .collect();
+    join(world, ty, n, &parts)
+}
+
+/// The value of type `ty` in one lane.
+pub(super) fn lane(world: &mut World, ty: Ty, lanes: Def, index: Def) -> Def {
+    if is_scalar(world, ty) {
+        return world.extract(lanes, index);
+    }
+    let tys = parts(world, ty);
+    let parts: Vec<Def> = tys
+        .into_iter()
+        .enumerate()
+        .map(|(at, part_ty)| {
+            let part = part(world, ty, lanes, at);
+            lane(world, part_ty, part, index)
+        })
+        .collect();
+    world.aggregate(ty, &parts)
+}
+
+/// All lanes' values with that of one lane replaced.
+pub(super) fn with_lane(world: &mut World, n: u32, lanes: Def, index: Def, value: Def) -> Def {
+    let ty = world.ty(value);
+    if is_scalar(world, ty) {
+        return world.insert(lanes, index, value);
+    }
+    let n_parts = parts(world, ty).len();
+    let parts: Vec<Def> = (0..n_parts)
+        .map(|at| {
+            let (part, value) = (part(world, ty, lanes, at), world.extract_at(value, at as u32));
+            with_lane(world, n, part, index, value)
+        })
+        .collect();
+    join(world, ty, n, &parts)
+}
+
+/// Where `mask` is set the lanes of `then`, elsewhere those of `other`.
+pub(super) fn select(world: &mut World, ty: Ty, n: u32, mask: Def, then: Def, other: Def) -> Def {
+    if then == other || matches!(world.node(other), Node::Undef) {
+        return then;
+    }
+    if matches!(world.node(then), Node::Undef) {
+        return other;
+    }
+    map(world, ty, n, &[then, other], &mut |world, _, values| world.select(mask, values[0], values[1]))
+}
+
+/// The integers `0`, `stride`, `2 * stride`, .. in the lanes.
+pub(super) fn steps(world: &mut World, prim: Prim, stride: i64, n: u32) -> Def {
+    let lanes: Vec<Def> =
+        (0..i64::from(n)).map(|lane| world.lit(prim, lane.wrapping_mul(stride) as u64)).collect();
+    let ty = world.types.prim(prim);
+    let ty = world.types.simd(ty, n);
+    world.aggregate(ty, &lanes)
+}

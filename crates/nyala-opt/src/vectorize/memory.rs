@@ -1,0 +1,203 @@
+//! Effects, for all lanes at once.
+//!
+//! Neighbours are accessed together; what is elsewhere for each lane is gathered and scattered.
+//! Through an address that all lanes share there is one access, and of what several lanes write
+//! the last lane's value stays. A variable of the function is one for each lane, next to each
+//! other.
+
+use nyala_ir::{Def, LaneOp, MathOp, Node, Prim, Ty};
+
+use super::Refusal;
+use super::emit::{Emitter, Rep, value_ty};
+use super::lanewise;
+use super::shapes::{Shape, Wraps};
+
+/// Aggregates of more scalars are not accessed scalar by scalar.
+const MAX_SCALARS: usize = 64;
+
+impl Emitter<'_> {
+    /// Writes an effect of a block.
+    pub fn effect(&mut self, def: Def, block: usize) -> Result<(), Refusal> {
+        match self.world.node(def) {
+            Node::Load { ptr, .. } => {
+                let at = self.rep(ptr, block);
+                let ty = value_ty(self.world, def);
+                let value = match at.shape {
+                    Shape::Uniform => {
+                        let (mem, value) = self.world.load(self.mem, at.def);
+                        self.mem = mem;
+                        value
+                    }
+                    _ => {
+                        self.check_access(def, ty)?;
+                        self.load(at, ty)
+                    }
+                };
+                self.set(def, value);
+            }
+            Node::Store { ptr, value, .. } => {
+                let (at, ty) = (self.rep(ptr, block), self.world.ty(value));
+                let value = self.rep(value, block);
+                match at.shape {
+                    Shape::Uniform => {
+                        let value = self.last_lane(value, ty);
+                        self.mem = self.world.store(self.mem, at.def, value);
+                    }
+                    _ => {
+                        self.check_access(def, ty)?;
+                        let value = self.lanes_of(value, ty);
+                        self.store(at, ty, value);
+                    }
+                }
+            }
+            Node::Slot { .. } => self.slot(def),
+            Node::Alloc { .. } => return self.refuse(def, "memory that each lane allocates"),
+            _ => return self.refuse(def, "inline assembly"),
+        }
+        Ok(())
+    }
+
+    fn refuse<T>(&self, def: Def, why: &str) -> Result<T, Refusal> {
+        Err(Refusal { at: self.world.span_of(def), why: why.into() })
+    }
+
+    fn check_access(&self, def: Def, ty: Ty) -> Result<(), Refusal> {
+        if !lanewise::is_supported(self.world, ty) || n_scalars(self.world, ty) > MAX_SCALARS {
+            let ty = self.world.types.display(ty).to_string();
+            return self.refuse(def, &format!("an access to a different `{ty}` for each lane"));
+        }
+        Ok(())
+    }
+
+    /// A variable for each lane.
+    fn slot(&mut self, def: Def) {
+        let (ty, _) = self.world.types.as_ptr(value_ty(self.world, def)).expect("a slot gives an address");
+        let all = self.world.types.array(ty, u64::from(self.task.lanes));
+        let (mem, slot) = self.world.slot(self.mem, all);
+        self.mem = mem;
+        let first = self.world.lit_i32(0);
+        let first = self.world.lea(slot, first);
+        self.set(def, first);
+    }
+
+    fn load(&mut self, at: Rep, ty: Ty) -> Def {
+        if lanewise::is_scalar(self.world, ty) {
+            return self.load_scalars(at, ty);
+        }
+        let n_parts = lanewise::parts(self.world, ty).len();
+        let mut parts = vec![];
+        for index in 0..n_parts {
+            let (at, part) = self.part_of(at, ty, index);
+            parts.push(self.load(at, part));
+        }
+        lanewise::join(self.world, ty, self.task.lanes, &parts)
+    }
+
+    fn store(&mut self, at: Rep, ty: Ty, value: Def) {
+        if lanewise::is_scalar(self.world, ty) {
+            return self.store_scalars(at, ty, value);
+        }
+        for index in 0..lanewise::parts(self.world, ty).len() {
+            let (at, part_ty) = self.part_of(at, ty, index);
+            let part = lanewise::part(self.world, ty, value, index);
+            self.store(at, part_ty, part);
+        }
+    }
+
+    /// The address and type of a part of an aggregate in memory.
+    fn part_of(&mut self, at: Rep, ty: Ty, index: usize) -> (Rep, Ty) {
+        let part = lanewise::parts(self.world, ty)[index];
+        let index = self.world.lit_u32(index as u32);
+        (Rep { shape: at.shape, def: self.world.lea(at.def, index) }, part)
+    }
+
+    fn load_scalars(&mut self, at: Rep, ty: Ty) -> Def {
+        let (ptr, is_reversed) = self.pointers(at, ty);
+        let mask = if is_reversed { self.reversed(self.mask) } else { self.mask };
+        let (mem, value) = self.world.load_lanes(self.mem, ptr, mask);
+        self.mem = mem;
+        if is_reversed { self.reversed(value) } else { value }
+    }
+
+    fn store_scalars(&mut self, at: Rep, ty: Ty, value: Def) {
+        let (ptr, is_reversed) = self.pointers(at, ty);
+        let (mut mask, mut value) = (self.mask, value);
+        if is_reversed {
+            (mask, value) = (self.reversed(mask), self.reversed(value));
+        }
+        self.mem = self.world.store_lanes(self.mem, ptr, mask, value);
+    }
+
+    /// Where the lanes' scalars of type `ty` are: one address if they are neighbours, and
+    /// whether the last lane is first there.
+    fn pointers(&mut self, at: Rep, ty: Ty) -> (Def, bool) {
+        let size = self.world.layout(ty).size as i64;
+        let ptr_ty = self.pointer_to(at, ty);
+        match at.shape {
+            Shape::Strided { stride, .. } if stride == size => (at.def, false),
+            Shape::Strided { stride, .. } if stride == -size => {
+                let back = self.world.lit_i64(stride * i64::from(self.task.lanes - 1));
+                (self.bytes_from(at.def, ptr_ty, back), true)
+            }
+            _ => (self.lanes_of(at, ptr_ty), false),
+        }
+    }
+
+    /// The type of one lane's address of a `ty`.
+    fn pointer_to(&mut self, at: Rep, ty: Ty) -> Ty {
+        let space = self.world.types.lane_ptr(self.world.ty(at.def)).map_or(0, |(_, space)| space);
+        self.world.types.ptr(ty, space)
+    }
+
+    /// The lanes in the other order.
+    fn reversed(&mut self, lanes: Def) -> Def {
+        let last = i64::from(self.task.lanes) - 1;
+        let first = self.world.lit_i32(last as i32);
+        let first = self.world.splat(first, self.task.lanes);
+        let steps = lanewise::steps(self.world, Prim::I32, 1, self.task.lanes);
+        let order = self.world.arith(nyala_ir::ArithOp::Sub, nyala_ir::ArithFlags::WRAP, first, steps);
+        self.world.lanes(LaneOp::Permute, &[lanes, order])
+    }
+
+    /// The value of the last lane that is there.
+    pub fn last_lane(&mut self, value: Rep, ty: Ty) -> Def {
+        if value.shape == Shape::Uniform {
+            return value.def;
+        }
+        let lanes = self.lanes_of(value, ty);
+        let last = if self.is_full() {
+            self.world.lit_i64(i64::from(self.task.lanes) - 1)
+        } else {
+            let votes = self.world.lanes(LaneOp::Ballot, &[self.mask]);
+            let above = self.world.math(MathOp::Clz, nyala_ir::ArithFlags::STRICT, &[votes]);
+            let top = self.world.lit(Prim::U64, 63);
+            self.world.arith(nyala_ir::ArithOp::Sub, nyala_ir::ArithFlags::STRICT, top, above)
+        };
+        lanewise::lane(self.world, ty, lanes, last)
+    }
+}
+
+/// How many scalars a value has.
+fn n_scalars(world: &nyala_ir::World, ty: Ty) -> usize {
+    match lanewise::is_scalar(world, ty) {
+        true => 1,
+        false => lanewise::parts(world, ty).into_iter().map(|part| n_scalars(world, part)).sum(),
+    }
+}
+
+impl Rep {
+    /// What is the same in all lanes.
+    pub fn uniform(def: Def) -> Rep {
+        Rep { shape: Shape::Uniform, def }
+    }
+
+    /// What differs by 1 from lane to lane.
+    pub fn counting(def: Def) -> Rep {
+        Rep { shape: Shape::strided(1, Wraps::Never), def }
+    }
+
+    /// What differs in any way.
+    pub fn varying(def: Def) -> Rep {
+        Rep { shape: Shape::Varying, def }
+    }
+}

@@ -1,0 +1,295 @@
+//! Operations without effect, for all lanes at once.
+
+use nyala_ir::analysis::schedule::{can_fail, has_effect};
+use nyala_ir::{ArithFlags, ArithOp, CmpOp, Def, Node, Prim, Ty, TyKind};
+
+use super::Refusal;
+use super::emit::{Emitter, Rep};
+use super::lanewise;
+use super::shapes::Shape;
+
+/// Arrays of more elements are not indexed by comparing the index with each number.
+const MAX_INDEXED: usize = 64;
+
+impl Emitter<'_> {
+    /// Writes an operation of a block.
+    pub fn operation(&mut self, def: Def, block: usize) -> Result<(), Refusal> {
+        let world = &*self.world;
+        if has_effect(world, def) {
+            return self.effect(def, block);
+        }
+        let new = match world.node(def) {
+            Node::Extract { agg, .. } if has_effect(world, agg) => {
+                if world.ty(def) == world.types.mem() {
+                    return Ok(());
+                }
+                self.rep(agg, block).def
+            }
+            _ if world.ty(def) == world.types.mem() => return Ok(()),
+            _ => match self.task.shapes.of(def) {
+                Shape::Varying => self.varying(def, block)?,
+                _ => self.scalar(def, block),
+            },
+        };
+        self.set(def, new);
+        Ok(())
+    }
+
+    /// The operation once, on what all lanes share or on the first lane's values.
+    fn scalar(&mut self, def: Def, block: usize) -> Def {
+        let operands: Vec<Def> =
+            self.world.operands(def).into_iter().map(|operand| self.rep(operand, block).def).collect();
+        match self.world.node(def) {
+            Node::Arith { op, flags, .. } => {
+                let flags = self.flags(flags);
+                self.world.arith(op, flags, operands[0], operands[1])
+            }
+            _ => self.world.rebuild(def, &operands),
+        }
+    }
+
+    /// Where lanes may be missing, nothing may depend on their integers.
+    fn flags(&mut self, flags: ArithFlags) -> ArithFlags {
+        ArithFlags { wrap: flags.wrap || !self.is_full(), ..flags }
+    }
+
+    /// All lanes' values of an operand.
+    pub fn lanes(&mut self, operand: Def, block: usize) -> Def {
+        let rep = self.rep(operand, block);
+        self.lanes_of(rep, self.world.ty(operand))
+    }
+
+    /// All lanes' values of type `ty`.
+    pub fn lanes_of(&mut self, rep: Rep, ty: Ty) -> Def {
+        let lanes = self.task.lanes;
+        match rep.shape {
+            Shape::Varying => rep.def,
+            Shape::Uniform => lanewise::splat(self.world, rep.def, lanes),
+            Shape::Strided { stride, .. } => match self.world.types.as_prim(ty) {
+                Some(prim) => {
+                    let first = self.world.splat(rep.def, lanes);
+                    let steps = lanewise::steps(self.world, prim, stride, lanes);
+                    self.world.arith(ArithOp::Add, ArithFlags::WRAP, first, steps)
+                }
+                None => {
+                    let steps = lanewise::steps(self.world, Prim::I64, stride, lanes);
+                    self.bytes_from(rep.def, ty, steps)
+                }
+            },
+        }
+    }
+
+    /// The address `offset` bytes from one of type `ty`; there may be several in lanes.
+    pub fn bytes_from(&mut self, ptr: Def, ty: Ty, offset: Def) -> Def {
+        let world = &mut *self.world;
+        let (_, space) = world.types.as_ptr(ty).expect("an address has a pointer type");
+        let byte = world.types.prim(Prim::U8);
+        let bytes = world.types.slice(byte);
+        let bytes = world.types.ptr(bytes, space);
+        let start = world.bitcast(bytes, ptr);
+        let at = world.lea(start, offset);
+        let ty = match world.types.lanes(world.ty(at)) {
+            Some(lanes) => world.types.simd(ty, lanes),
+            None => ty,
+        };
+        world.bitcast(ty, at)
+    }
+
+    fn varying(&mut self, def: Def, block: usize) -> Result<Def, Refusal> {
+        let ty = self.world.ty(def);
+        let refuse = |what: String| Err(Refusal { at: self.world.span_of(def), why: what });
+        if !lanewise::is_supported(self.world, ty) {
+            return refuse(format!(
+                "values of type `{}` that differ between lanes",
+                self.world.types.display(ty)
+            ));
+        }
+        let lanes = self.task.lanes;
+        match self.world.node(def) {
+            Node::Arith { op, flags, lhs, rhs } => {
+                let flags = self.flags(flags);
+                let (a, mut b) = (self.lanes(lhs, block), self.lanes(rhs, block));
+                if !matches!(op, ArithOp::Add | ArithOp::Sub | ArithOp::Mul) && can_fail(self.world, def) {
+                    let harmless = u64::from(matches!(op, ArithOp::Div | ArithOp::Rem));
+                    b = self.harmless(ty, b, harmless);
+                }
+                Ok(self.each(ty, &[a, b], |world, args| world.arith(op, flags, args[0], args[1])))
+            }
+            Node::Cmp { op, lhs, rhs } => {
+                let of = self.world.ty(lhs);
+                let args = [self.lanes(lhs, block), self.lanes(rhs, block)];
+                Ok(self.each(of, &args, |world, args| world.cmp(op, args[0], args[1])))
+            }
+            Node::Math { op, flags, args } => {
+                let args = self.world.list(args).to_vec();
+                let of = self.world.ty(args[0]);
+                let args: Vec<Def> = args.into_iter().map(|arg| self.lanes(arg, block)).collect();
+                Ok(self.each(of, &args, |world, args| world.math(op, flags, args)))
+            }
+            Node::Cast(value) => {
+                let from = self.world.ty(value);
+                let mut operand = self.lanes(value, block);
+                if can_fail(self.world, def) {
+                    operand = self.harmless(from, operand, 0);
+                }
+                let to = self.world.types.elem(ty).unwrap_or(ty);
+                let to = self.world.types.simd(to, lanes);
+                Ok(self.each(from, &[operand], |world, args| world.cast(to, args[0])))
+            }
+            Node::Bitcast(value) => {
+                let from = self.world.ty(value);
+                let bits = |ty: Ty| self.world.types.as_prim(ty).map_or(64, Prim::bits);
+                let is_scalar = lanewise::is_scalar(self.world, from) && lanewise::is_scalar(self.world, ty);
+                if !is_scalar || bits(from) != bits(ty) {
+                    return refuse("bits as another type, of values that differ between lanes".into());
+                }
+                let operand = self.lanes(value, block);
+                let to = self.world.types.simd(ty, lanes);
+                Ok(self.world.bitcast(to, operand))
+            }
+            Node::Select { cond, then, other } => self.select(ty, cond, then, other, block),
+            Node::Lea { ptr, index } => Ok(self.address(ptr, index, block)),
+            Node::Hide(value) => Ok(self.lanes(value, block)),
+            Node::Aggregate(parts) => {
+                let parts = self.world.list(parts).to_vec();
+                let parts: Vec<Def> = parts.into_iter().map(|part| self.lanes(part, block)).collect();
+                Ok(lanewise::join(self.world, ty, lanes, &parts))
+            }
+            Node::Extract { agg, index } => self.extract(agg, index, block),
+            Node::Insert { agg, index, value } => self.insert(agg, index, value, block),
+            _ => refuse("an operation on values that differ between lanes".into()),
+        }
+    }
+
+    /// An operation on scalars of type `ty`, or on each element of simd values of the program.
+    fn each(
+        &mut self,
+        ty: Ty,
+        args: &[Def],
+        mut apply: impl FnMut(&mut nyala_ir::World, &[Def]) -> Def,
+    ) -> Def {
+        let TyKind::Simd { lanes, .. } = *self.world.types.kind(ty) else { return apply(self.world, args) };
+        let parts: Vec<Def> = (0..lanes)
+            .map(|at| {
+                let args: Vec<Def> = args.iter().map(|&arg| self.world.extract_at(arg, at)).collect();
+                apply(self.world, &args)
+            })
+            .collect();
+        let elem = self.world.ty(parts[0]);
+        let array = self.world.types.array(elem, u64::from(lanes));
+        self.world.aggregate(array, &parts)
+    }
+
+    /// Numbers of type `ty`, with another one for lanes that are not there.
+    fn harmless(&mut self, ty: Ty, value: Def, harmless: u64) -> Def {
+        if self.is_full() {
+            return value;
+        }
+        let prim = self.world.types.lane_prim(ty).expect("a number has a primitive type");
+        let (mask, lanes) = (self.mask, self.task.lanes);
+        let number = self.world.lit(prim, harmless);
+        let number = self.world.splat(number, lanes);
+        lanewise::map(self.world, ty, lanes, &[value], &mut |world, _, args| {
+            world.select(mask, args[0], number)
+        })
+    }
+
+    fn select(&mut self, ty: Ty, cond: Def, then: Def, other: Def, block: usize) -> Result<Def, Refusal> {
+        let (a, b) = (self.lanes(then, block), self.lanes(other, block));
+        let lanes = self.task.lanes;
+        let choice = self.rep(cond, block);
+        if choice.shape == Shape::Uniform && !self.world.types.is_simd(self.world.ty(cond)) {
+            return Ok(self.world.select(choice.def, a, b));
+        }
+        let cond_ty = self.world.ty(cond);
+        let choice = self.lanes_of(choice, cond_ty);
+        match *self.world.types.kind(cond_ty) {
+            TyKind::Simd { lanes: n_elems, .. } => {
+                let parts: Vec<Def> = (0..n_elems)
+                    .map(|at| {
+                        let [c, a, b] = [choice, a, b].map(|all| self.world.extract_at(all, at));
+                        self.world.select(c, a, b)
+                    })
+                    .collect();
+                Ok(lanewise::join(self.world, ty, lanes, &parts))
+            }
+            _ => Ok(lanewise::map(self.world, ty, lanes, &[a, b], &mut |world, _, args| {
+                world.select(choice, args[0], args[1])
+            })),
+        }
+    }
+
+    /// An address with lanes: of what is the same for all only one is handed on.
+    fn address(&mut self, ptr: Def, index: Def, block: usize) -> Def {
+        let (base, at) = (self.rep(ptr, block), self.rep(index, block));
+        let base = match base.shape {
+            Shape::Uniform => base.def,
+            _ => self.lanes_of(base, self.world.ty(ptr)),
+        };
+        let at = match at.shape {
+            Shape::Uniform => at.def,
+            _ => self.lanes_of(at, self.world.ty(index)),
+        };
+        self.world.lea(base, at)
+    }
+
+    fn extract(&mut self, agg: Def, index: Def, block: usize) -> Result<Def, Refusal> {
+        let ty = self.world.ty(agg);
+        let all = self.lanes(agg, block);
+        let at = self.rep(index, block);
+        if at.shape == Shape::Uniform {
+            return Ok(match self.world.as_lit(at.def) {
+                Some(number) => lanewise::part(self.world, ty, all, number as usize),
+                None => self.world.extract(all, at.def),
+            });
+        }
+        let hits = self.hits(ty, index, block)?;
+        let part_ty = lanewise::parts(self.world, ty)[0];
+        let mut found = lanewise::part(self.world, ty, all, 0);
+        for (number, hit) in hits.into_iter().enumerate().skip(1) {
+            let part = lanewise::part(self.world, ty, all, number);
+            found = lanewise::select(self.world, part_ty, self.task.lanes, hit, part, found);
+        }
+        Ok(found)
+    }
+
+    fn insert(&mut self, agg: Def, index: Def, value: Def, block: usize) -> Result<Def, Refusal> {
+        let (ty, lanes) = (self.world.ty(agg), self.task.lanes);
+        let (all, new) = (self.lanes(agg, block), self.lanes(value, block));
+        let at = self.rep(index, block);
+        let tys = lanewise::parts(self.world, ty);
+        let known = self.world.as_lit(at.def).filter(|_| at.shape == Shape::Uniform);
+        if at.shape == Shape::Uniform && known.is_none() {
+            return Ok(self.world.insert(all, at.def, new));
+        }
+        let hits = if known.is_none() { self.hits(ty, index, block)? } else { vec![] };
+        let mut parts = vec![];
+        for (number, &part_ty) in tys.iter().enumerate() {
+            let old = lanewise::part(self.world, ty, all, number);
+            parts.push(match known {
+                Some(known) if known == number as u64 => new,
+                Some(_) => old,
+                None => lanewise::select(self.world, part_ty, lanes, hits[number], new, old),
+            });
+        }
+        Ok(lanewise::join(self.world, ty, lanes, &parts))
+    }
+
+    /// For each part, which lanes have its number as their index.
+    fn hits(&mut self, ty: Ty, index: Def, block: usize) -> Result<Vec<Def>, Refusal> {
+        let n_parts = lanewise::parts(self.world, ty).len();
+        let prim = self.world.types.as_prim(self.world.ty(index));
+        let (Some(prim), 1..=MAX_INDEXED) = (prim, n_parts) else {
+            let why = format!("an array of {n_parts} elements as a value, with an index for each lane");
+            return Err(Refusal { at: self.world.span, why });
+        };
+        let numbers = self.lanes(index, block);
+        let mut hits = vec![];
+        for number in 0..n_parts {
+            let number = self.world.lit(prim, number as u64);
+            let number = self.world.splat(number, self.task.lanes);
+            hits.push(self.world.cmp(CmpOp::Eq, numbers, number));
+        }
+        Ok(hits)
+    }
+}
