@@ -1,8 +1,10 @@
 //! `cargo xtask fuzz TARGET`: random input, looking for what panics.
 //!
 //! Inputs are mutations of every Impala file in the repository, and streams of
-//! random tokens. Case number `k` of seed `s` is the same on every machine:
+//! random tokens; for SIMD code, random programs. Case number `k` of seed `s` is the same on every machine:
 //! `--seed s --first k --cases 1` runs it again.
+
+mod simd;
 
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
@@ -25,6 +27,8 @@ pub enum FuzzTarget {
     FrontEnd(FuzzArgs),
     /// The same, and what has no errors is formatted, lowered, verified and run
     Whole(FuzzArgs),
+    /// SIMD code for `vectorize`, against the interpreter
+    Simd(FuzzArgs),
 }
 
 impl FuzzTarget {
@@ -33,6 +37,7 @@ impl FuzzTarget {
         match self {
             FuzzTarget::FrontEnd(args) => ("front-end", args, check),
             FuzzTarget::Whole(args) => ("whole", args, check_and_run),
+            FuzzTarget::Simd(args) => ("simd", args, |input| simd::compare(&input.text)),
         }
     }
 }
@@ -92,8 +97,9 @@ pub fn run(target: FuzzTarget) -> anyhow::Result<()> {
     panic::set_hook(Box::new(|_| {}));
     while n_cases < args.cases && start.elapsed() < limit {
         let case = args.first + n_cases;
+        let mut random = Random::new(args.seed, case);
         let input = Input {
-            text: corpus.input(&mut Random::new(args.seed, case)),
+            text: if name == "simd" { simd::program(&mut random) } else { corpus.input(&mut random) },
             prelude: if case.is_multiple_of(PRELUDE_EVERY) { Prelude::AsWritten } else { Prelude::Absent },
         };
         match try_input(action, &input) {

@@ -149,7 +149,11 @@ fn select(cond: &Value, then: &Value, other: &Value) -> Checked<Value> {
                 Value::Agg(parts) => parts.get(lane).cloned().unwrap_or_default(),
                 _ => Value::Undef,
             };
-            let choose = |(lane, cond): (usize, &Value)| select(cond, &part(then, lane), &part(other, lane));
+            // Lanes that a mask leaves out may be undefined; one that is used is found there.
+            let choose = |(lane, cond): (usize, &Value)| match cond {
+                Value::Undef => Ok(Value::Undef),
+                _ => select(cond, &part(then, lane), &part(other, lane)),
+            };
             lanes.iter().enumerate().map(choose).collect::<Checked<Vec<Value>>>().map(Value::agg)
         }
         Value::Fn(_) => malformed("a condition that is no bool"),

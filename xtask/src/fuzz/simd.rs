@@ -1,0 +1,323 @@
+//! Random bodies for `vectorize`, which favour control flow that differs between lanes.
+//!
+//! Numbers stay between 0 and 255, loops end, indices are in range, and each lane writes to
+//! memory of its own, so that every program has one meaning. `main` returns a checksum of
+//! what the lanes have written. The program itself, its SIMD form in the interpreter, and
+//! native code must agree on it.
+
+use std::fmt::Write as _;
+use std::io;
+
+use nyala_driver::native::{self, NativeOptions};
+use nyala_driver::{Options, Session, pipeline};
+use nyala_interp::Io;
+use nyala_ir::World;
+use nyala_tests::random::Random;
+
+/// How deep statements and expressions are nested at most.
+const MAX_DEPTH: usize = 4;
+
+/// How many operations a program may take in the interpreter.
+const MAX_STEPS: u64 = 4_000_000;
+
+/// Runs a program in all ways; whether all of it was vectorised.
+pub fn compare(text: &str) -> Result<bool, String> {
+    let mut session = Session::new(Options::default());
+    session.add_text("simd.impala", text);
+    let Some(world) = pipeline::emit(&mut session) else { return failed(&session, "does not compile") };
+    let Some(expected) = interpret(&mut session, &world) else { return failed(&session, "does not run") };
+    session.diagnostics.clear();
+    let evaluated = pipeline::evaluate(&mut session, &world);
+    let in_form = pipeline::control_flow_form(&mut session, evaluated);
+    let vectorized = pipeline::vectorize(&mut session, in_form);
+    let is_vectorized = session.diagnostics.is_empty();
+    let Some(found) = interpret(&mut session, &vectorized) else {
+        return failed(&session, "SIMD code does not run");
+    };
+    if found != expected {
+        return Err(format!("SIMD code gives {found}, not {expected}"));
+    }
+    if !is_vectorized {
+        return Ok(false);
+    }
+    let options = NativeOptions::default();
+    match native::run(&mut session, &vectorized, &options, &["simd".into()]) {
+        Some(found) if found == expected => Ok(true),
+        Some(found) => Err(format!("native code gives {found}, not {expected}")),
+        None => failed(&session, "native code does not run"),
+    }
+}
+
+fn failed<T>(session: &Session, what: &str) -> Result<T, String> {
+    let messages: Vec<&str> = session.diagnostics.iter().map(|report| report.message.as_str()).collect();
+    Err(format!("{what}: {}", messages.join("; ")))
+}
+
+fn interpret(session: &mut Session, world: &World) -> Option<i32> {
+    let options = nyala_interp::Options { steps: Some(MAX_STEPS), ..Default::default() };
+    let io = Io { output: &mut io::sink(), input: &mut io::empty(), nanos: &mut || 0 };
+    pipeline::interp(session, world, &options, io)
+}
+
+/// A random program.
+pub fn program(random: &mut Random) -> String {
+    let mut writer = Writer {
+        random,
+        text: String::new(),
+        indent: 0,
+        names: vec![],
+        n_names: 0,
+        loops: 0,
+        functions: vec![],
+    };
+    writer.program();
+    writer.text
+}
+
+struct Writer<'a> {
+    random: &'a mut Random,
+    text: String,
+    indent: usize,
+    /// The variables that can be used, and whether they can be changed.
+    names: Vec<(String, bool)>,
+    n_names: usize,
+    /// How many loops are around the current statement.
+    loops: usize,
+    /// The functions that can be called, each with two parameters.
+    functions: Vec<String>,
+}
+
+impl Writer<'_> {
+    fn program(&mut self) {
+        let n_functions = self.random.below(3);
+        for number in 0..n_functions {
+            self.function(number);
+        }
+        let lanes = *self.random.pick(&[2, 4, 8, 16]);
+        let count = if self.chance(2) { lanes } else { 1 + self.random.below(24) };
+        let header = match count == lanes {
+            true => format!("vectorize({lanes})"),
+            false => format!("vectorize_range({lanes}, 0, {count})"),
+        };
+        self.line("fn main() -> i32 {");
+        self.indent += 1;
+        self.line("let (inp, out, own) = (~[256: i32], ~[128: i32], ~[32: i32]);");
+        self.line("for k in range(0, 256) { inp(k) = (k * 73 + 11) & 255; }");
+        self.line("for k in range(0, 128) { out(k) = k & 7; }");
+        self.line("for k in range(0, 32) { own(k) = k; }");
+        self.line("let shared = inp(7);");
+        self.line(&format!("for i in {header} {{"));
+        self.indent += 1;
+        self.names = vec![("i".into(), false), ("shared".into(), false)];
+        self.statements(0, true);
+        let result = self.expr(2);
+        self.line(&format!("own(i) = {result};"));
+        self.indent -= 1;
+        self.line("}");
+        self.line("let mut sum = 7u;");
+        self.line("for k in range(0, 128) { sum = sum * 31u + out(k) as uint; }");
+        self.line("for k in range(0, 32) { sum = sum * 31u + own(k) as uint; }");
+        self.line("(sum >> 1u) as i32");
+        self.indent -= 1;
+        self.line("}");
+    }
+
+    fn function(&mut self, number: usize) {
+        let name = format!("f{number}");
+        self.line(&format!("fn {name}(inp: &[i32], out: &mut [i32], i: i32, x: i32, y: i32) -> i32 {{"));
+        self.indent += 1;
+        self.names = vec![("x".into(), false), ("y".into(), false), ("i".into(), false)];
+        if self.chance(3) {
+            let (a, b) = (self.expr(1), self.expr(1));
+            self.line(&format!("if y > 0 {{ return({name}(inp, out, i, {a}, (y >> 1) & ({b} | 63))) }}"));
+        }
+        let loops = std::mem::replace(&mut self.loops, 0);
+        self.statements(1, false);
+        self.loops = loops;
+        let result = self.expr(2);
+        self.line(&format!("{result}"));
+        self.indent -= 1;
+        self.line("}");
+        self.functions.push(name);
+    }
+
+    fn line(&mut self, text: &str) {
+        writeln!(self.text, "{:1$}{text}", "", self.indent * 4).expect("strings take all text");
+    }
+
+    /// Whether one of `n` comes true.
+    fn chance(&mut self, n: usize) -> bool {
+        self.random.below(n) == 0
+    }
+
+    fn statements(&mut self, depth: usize, is_body: bool) {
+        let n_names = self.names.len();
+        for _ in 0..1 + self.random.below(4) {
+            self.statement(depth, is_body);
+        }
+        self.names.truncate(n_names);
+    }
+
+    fn statement(&mut self, depth: usize, is_body: bool) {
+        let is_deep = depth >= MAX_DEPTH;
+        match self.random.below(16) {
+            0..=2 => self.variable(),
+            3..=5 => self.assignment(),
+            6 | 7 => self.store(),
+            8..=10 if !is_deep => self.branch(depth, is_body),
+            11 | 12 if !is_deep => self.repeat(depth, is_body),
+            13 if !is_deep => self.matching(depth, is_body),
+            14 => self.leave(is_body),
+            _ => self.local_array(),
+        }
+    }
+
+    fn new_name(&mut self) -> String {
+        self.n_names += 1;
+        format!("v{}", self.n_names)
+    }
+
+    fn variable(&mut self) {
+        let (name, value) = (self.new_name(), self.expr(3));
+        self.line(&format!("let mut {name} = {value};"));
+        self.names.push((name, true));
+    }
+
+    fn assignment(&mut self) {
+        let mutable: Vec<String> =
+            self.names.iter().filter(|(_, is_mut)| *is_mut).map(|(name, _)| name.clone()).collect();
+        match mutable.is_empty() {
+            true => self.variable(),
+            false => {
+                let (name, value) = (self.random.pick(&mutable).clone(), self.expr(3));
+                self.line(&format!("{name} = {value};"));
+            }
+        }
+    }
+
+    fn store(&mut self) {
+        let (index, value) = (self.expr(1), self.expr(3));
+        self.line(&format!("out(i * 4 + ({index} & 3)) = {value};"));
+    }
+
+    fn local_array(&mut self) {
+        let (name, at) = (self.new_name(), self.expr(1));
+        let parts: Vec<String> = (0..4).map(|_| self.expr(1)).collect();
+        self.line(&format!("let mut {name}: [i32 * 4];"));
+        for (index, part) in parts.iter().enumerate() {
+            self.line(&format!("{name}({index}) = {part};"));
+        }
+        let (other, value) = (self.new_name(), self.expr(2));
+        self.line(&format!("{name}({at} & 3) = {value};"));
+        let at = self.expr(1);
+        self.line(&format!("let mut {other} = {name}({at} & 3);"));
+        self.names.push((other, true));
+    }
+
+    fn branch(&mut self, depth: usize, is_body: bool) {
+        let cond = self.cond(2);
+        self.line(&format!("if {cond} {{"));
+        self.block(depth, is_body);
+        if self.chance(2) {
+            self.line("} else {");
+            self.block(depth, is_body);
+        }
+        self.line("}");
+    }
+
+    fn block(&mut self, depth: usize, is_body: bool) {
+        self.indent += 1;
+        self.statements(depth + 1, is_body);
+        self.indent -= 1;
+    }
+
+    fn repeat(&mut self, depth: usize, is_body: bool) {
+        let (counter, limit) = (self.new_name(), self.expr(2));
+        let bound = *self.random.pick(&["& 3", "& 7", "% 5"]);
+        self.line(&format!("let mut {counter} = 0;"));
+        self.line(&format!("let {counter}_end = {limit} {bound};"));
+        self.line(&format!("while {counter} < {counter}_end {{"));
+        self.indent += 1;
+        self.line(&format!("++{counter};"));
+        self.indent -= 1;
+        self.names.push((counter, false));
+        self.loops += 1;
+        self.block(depth, is_body);
+        self.loops -= 1;
+        self.line("}");
+    }
+
+    fn matching(&mut self, depth: usize, is_body: bool) {
+        let value = self.expr(2);
+        self.line(&format!("match {value} & 3 {{"));
+        self.indent += 1;
+        for pattern in ["0", "2", "_"] {
+            self.line(&format!("{pattern} => {{"));
+            self.block(depth, is_body);
+            self.line("}");
+        }
+        self.indent -= 1;
+        self.line("}");
+    }
+
+    /// A jump out of something, taken by some lanes.
+    fn leave(&mut self, is_body: bool) {
+        let cond = self.cond(2);
+        let jump = match (self.loops, is_body) {
+            (0, true) => "continue()".into(),
+            (0, false) => format!("return({})", self.expr(1)),
+            (_, false) if self.chance(3) => format!("return({})", self.expr(1)),
+            _ if self.chance(2) => "break()".into(),
+            _ => "continue()".into(),
+        };
+        self.line(&format!("if {cond} {{ {jump} }}"));
+    }
+
+    fn cond(&mut self, depth: usize) -> String {
+        let (a, b) = (self.expr(depth), self.expr(depth));
+        let op = *self.random.pick(&["<", "<=", ">", "==", "!="]);
+        match self.random.below(6) {
+            0 => format!("({a}) & 1 == 0"),
+            1 => format!("({a} {op} {b}) && ({b} & 2 == 0)"),
+            2 => format!("({a} as f32 * 0.5f) {op} ({b} as f32)"),
+            _ => format!("{a} {op} {b}"),
+        }
+    }
+
+    /// A number between 0 and 255.
+    fn expr(&mut self, depth: usize) -> String {
+        if depth == 0 || self.chance(4) {
+            return match self.random.below(4) {
+                0 => self.random.below(64).to_string(),
+                _ => {
+                    let names = self.names.clone();
+                    self.random.pick(&names).0.clone()
+                }
+            };
+        }
+        let (a, b) = (self.expr(depth - 1), self.expr(depth - 1));
+        match self.random.below(14) {
+            0 | 1 => format!("(({a} + {b}) & 255)"),
+            2 => format!("(({a} - {b}) & 255)"),
+            3 => format!("(({a} * {b}) & 127)"),
+            4 => format!("({a} ^ {b})"),
+            5 => format!("({a} / ({b} + 1))"),
+            6 => format!("(if {b} != 0 {{ {a} % {b} }} else {{ {a} }})"),
+            7 => format!("inp({a})"),
+            8 => format!("inp((i + {a}) & 255)"),
+            9 => {
+                let cond = self.cond(depth - 1);
+                format!("(if {cond} {{ {a} }} else {{ {b} }})")
+            }
+            10 => format!("((({a} as f32 * 0.25f + {b} as f32) as i32) & 255)"),
+            11 => format!("((({a} as u8 + {b} as u8) as i32) & 255)"),
+            12 => format!("((({a} as i64 << ({b} & 7) as i64) as i32) & 255)"),
+            _ if !self.functions.is_empty() && self.chance(2) => {
+                let functions = self.functions.clone();
+                let function = self.random.pick(&functions).clone();
+                format!("({function}(inp, out, i, {a}, {b}) & 255)")
+            }
+            _ => format!("out(i * 4 + ({a} & 3))"),
+        }
+    }
+}
