@@ -135,7 +135,7 @@ impl Writer<'_> {
         self.statements(1, false);
         self.loops = loops;
         let result = self.expr(2);
-        self.line(&format!("{result}"));
+        self.line(&result);
         self.indent -= 1;
         self.line("}");
         self.functions.push(name);

@@ -305,10 +305,8 @@ impl EndReader<'_> {
             Some(Intrinsic::Unreachable) => return Ok(End::Unreachable),
             _ => {}
         }
-        if let Some(target) = self.cfg.index(called) {
-            if target != self.cfg.entry() {
-                return Ok(End::Jump { target, args });
-            }
+        if let Some(target) = self.cfg.index(called).filter(|&target| target != self.cfg.entry()) {
+            return Ok(End::Jump { target, args });
         }
         let (next, args) = match args.split_last() {
             Some((&last, rest)) if is_return(&world.types, world.ty(last)) => match self.place(last) {
