@@ -8,6 +8,7 @@
 //! * [`link`](mod@link): executables;
 //! * [`timings`]: how long the phases take;
 //! * [`render`]: what was reported, as text for people or as JSON;
+//! * [`evaluation`]: what partial evaluation did, as text, JSON, or a page;
 //! * [`edition`]: the generations of the prelude;
 //! * [`embedded`]: texts built into the compiler;
 //! * [`errors`]: what can be wrong with files and with linking.
@@ -15,6 +16,7 @@
 pub mod edition;
 pub mod embedded;
 pub mod errors;
+pub mod evaluation;
 pub mod link;
 pub mod native;
 pub mod pipeline;

@@ -8,7 +8,7 @@
 
 mod excerpt;
 mod human;
-mod json;
+pub(crate) mod json;
 
 use nyala_span::{Diagnostic, Severity, SourceMap};
 

@@ -77,6 +77,11 @@ impl Origins {
         Arc::make_mut(&mut self.0).entry((place, name)).or_insert_with(origin);
     }
 
+    /// The functions of this name, in no particular order.
+    pub fn named(&self, name: &str) -> impl Iterator<Item = &Origin> {
+        self.0.values().filter(move |origin| origin.name.as_str() == name)
+    }
+
     fn of(&self, data: &ContData) -> Option<&Origin> {
         self.0.get(&(data.span, data.name))
     }

@@ -2,6 +2,7 @@
 
 pub mod build;
 pub mod check;
+pub mod explain;
 pub mod fmt;
 pub mod interp;
 pub mod ir;
@@ -20,5 +21,6 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Interp(args) => interp::run(args),
         Command::Run(args) => run::run(args),
         Command::Build(args) => build::run(args),
+        Command::Explain(args) => explain::run(args),
     }
 }

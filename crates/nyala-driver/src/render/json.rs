@@ -35,7 +35,7 @@ fn labelled(label: &Label, is_primary: bool, sources: &SourceMap) -> Option<Valu
 }
 
 /// A range in bytes from 0, and in lines and columns from 1; ends are exclusive.
-fn place(span: Span, sources: &SourceMap) -> Option<Map<String, Value>> {
+pub(crate) fn place(span: Span, sources: &SourceMap) -> Option<Map<String, Value>> {
     let file = sources.file(sources.file_of(span)?);
     let bytes = file.local(span);
     let (start, end) = (file.line_col(span.lo), file.line_col(span.hi));

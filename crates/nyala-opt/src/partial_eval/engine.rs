@@ -472,8 +472,10 @@ impl<'a> Engine<'a> {
     }
 
     /// Whether a call leaves a function that needs no closure: one continuation to
-    /// return to, no other function among the arguments that stay, and nothing
-    /// fixed or captured but what can be handed to it as data.
+    /// return to, no other function among the arguments that stay, and no free variables.
+    ///
+    /// A recursion that nests may have free variables that can be handed to it as data: it would
+    /// be specialised on ever new places to return to otherwise.
     fn is_plain_function(&mut self, instance: &Instance, call: &Call, rules: &[Option<Rule>]) -> bool {
         let args = call.args.iter().zip(rules);
         let staying = args.clone().filter(|(_, rule)| rule.is_none());
@@ -482,9 +484,10 @@ impl<'a> Engine<'a> {
             tys.into_iter().map(|ty| self.new.types.order(ty)).filter(|&order| order > 0).collect();
         let fixed = args.filter(|(_, rule)| rule.is_some()).map(|(&arg, _)| arg);
         let fixed: Vec<Def> = instance.parts().chain(fixed).collect();
+        let nests = self.plan.nests_calls(instance.old);
         orders.len() <= 1
             && orders.iter().all(|&order| order == 1)
-            && fixed.into_iter().all(|def| self.is_liftable(def))
+            && fixed.into_iter().all(|def| self.is_known(def) || (nests && self.is_liftable(def)))
     }
 
     /// The instance with more parameters fixed; none if that is too much.

@@ -1,0 +1,320 @@
+//! What partial evaluation did, and why: for people, for tools, for a browser.
+//!
+//! [`Answers`] prepares what the evaluator wrote down: the calls that were asked for, what
+//! happened at each of them put together, and where the code grew. `text`, `json` and
+//! `html` write that.
+
+mod html;
+mod json;
+mod text;
+
+use nyala_ir::World;
+use nyala_opt::partial_eval::{Explanation, Outcome, ParamAnswer, Reason, Site, Variant};
+use nyala_span::{SourceMap, Span};
+
+use crate::session::Session;
+
+/// Which calls are asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Question {
+    /// Only calls in functions of this name, and calls of them.
+    pub function: Option<String>,
+    /// Calls in the prelude too.
+    pub with_prelude: bool,
+}
+
+/// The answers, in the order of the source.
+pub struct Answers<'a> {
+    session: &'a Session,
+    /// The residual program.
+    residual: &'a World,
+    calls: Vec<CallAnswer<'a>>,
+    growth: Vec<Growth>,
+    nodes_before: u64,
+    nodes_after: u64,
+}
+
+/// What happened at a call.
+struct CallAnswer<'a> {
+    site: &'a Site,
+    groups: Vec<Group<'a>>,
+}
+
+/// What happened in the same way, for the same reasons, with perhaps different arguments.
+struct Group<'a> {
+    outcome: Outcome,
+    variants: Vec<&'a Variant>,
+    times: u64,
+}
+
+/// How much code was made for a function.
+struct Growth {
+    function: String,
+    declared: Span,
+    clones: u64,
+    nodes: u64,
+}
+
+impl<'a> Answers<'a> {
+    /// The answers to `question`, from what was written down while `residual` was made.
+    pub fn new(
+        session: &'a Session,
+        residual: &'a World,
+        explanation: &'a Explanation,
+        question: &Question,
+    ) -> Answers<'a> {
+        let is_asked = |site: &&Site| {
+            let is_prelude =
+                session.sources.file_of(site.span).is_none_or(|file| session.is_prelude(file));
+            let is_about = question.function.as_deref().is_none_or(|name| is_about(residual, site, name));
+            is_about && (question.with_prelude || !is_prelude)
+        };
+        let calls: Vec<CallAnswer<'a>> = explanation.sites.iter().filter(is_asked).map(CallAnswer::new).collect();
+        Answers {
+            session,
+            residual,
+            calls,
+            growth: growth(&explanation.sites, &session.sources),
+            nodes_before: explanation.nodes_before,
+            nodes_after: explanation.nodes_after,
+        }
+    }
+
+    /// For people.
+    pub fn text(&self) -> String {
+        text::write(self)
+    }
+
+    /// For tools: one JSON object.
+    pub fn json(&self) -> String {
+        json::object(self).to_string() + "\n"
+    }
+
+    /// For a browser: one file that needs nothing else.
+    pub fn html(&self) -> String {
+        html::page(self)
+    }
+
+    fn sources(&self) -> &'a SourceMap {
+        &self.session.sources
+    }
+}
+
+/// Whether a call stands in a function called `name`, or calls one.
+fn is_about(world: &World, site: &Site, name: &str) -> bool {
+    let stands_in = |body: Span| body.contains(site.span.lo);
+    site.callee.as_str() == name || world.origins.named(name).any(|origin| stands_in(origin.body))
+}
+
+/// Functions by the code that was made for their calls, the most first.
+fn growth(sites: &[Site], sources: &SourceMap) -> Vec<Growth> {
+    let mut all: Vec<Growth> = vec![];
+    for site in sites {
+        let at = all.iter().position(|growth| growth.declared == site.declared).unwrap_or_else(|| {
+            let function = function_name(site, sources);
+            all.push(Growth { function, declared: site.declared, clones: 0, nodes: 0 });
+            all.len() - 1
+        });
+        all[at].clones += site.specialised;
+        all[at].nodes += site.nodes;
+    }
+    all.retain(|growth| growth.nodes > 0);
+    all.sort_by_key(|growth| (std::cmp::Reverse(growth.nodes), growth.declared));
+    all
+}
+
+/// A lambda is known by its place.
+fn function_name(site: &Site, sources: &SourceMap) -> String {
+    match site.callee.as_str() {
+        "lambda" => format!("lambda at {}", sources.describe(site.declared)),
+        name => name.into(),
+    }
+}
+
+impl<'a> CallAnswer<'a> {
+    fn new(site: &'a Site) -> CallAnswer<'a> {
+        let mut groups: Vec<Group<'a>> = vec![];
+        for variant in &site.variants {
+            let is_same = |group: &&mut Group<'_>| {
+                group.outcome == variant.outcome && is_alike(group.variants[0], variant)
+            };
+            match groups.iter_mut().find(is_same) {
+                Some(group) => {
+                    group.variants.push(variant);
+                    group.times += variant.times;
+                }
+                None => groups.push(Group {
+                    outcome: variant.outcome,
+                    variants: vec![variant],
+                    times: variant.times,
+                }),
+            }
+        }
+        CallAnswer { site, groups }
+    }
+
+    /// In one word.
+    fn verdict(&self) -> Verdict {
+        let site = self.site;
+        let fails = |variant: &&Variant| {
+            let is_denied =
+                |param: &ParamAnswer| matches!(param.reason, Reason::FilterFails { .. } | Reason::Limit);
+            variant.outcome == Outcome::Kept && variant.params.iter().any(is_denied)
+        };
+        let n_done = site.specialised + site.reused + site.inlined;
+        match (n_done > 0, site.variants.iter().find(fails)) {
+            (true, Some(_)) => Verdict::Partly,
+            (true, None) if site.specialised + site.reused == 0 => Verdict::Inlined,
+            (true, None) => Verdict::Specialised,
+            (false, Some(_)) => Verdict::Denied,
+            (false, None) => Verdict::Kept,
+        }
+    }
+
+    /// `3 specialisations, 2 reused, inlined, 120 nodes`
+    fn counts(&self) -> String {
+        let site = self.site;
+        let mut parts = vec![];
+        if site.specialised > 0 {
+            parts.push(plural(site.specialised, "specialisation"));
+        }
+        if site.reused > 0 {
+            parts.push(format!("{} reused", site.reused));
+        }
+        if site.inlined > 0 {
+            parts.push(format!("{} inlined", site.inlined));
+        }
+        if site.kept > 0 {
+            parts.push(format!("{} left", plural(site.kept, "call")));
+        }
+        if site.nodes > 0 {
+            parts.push(plural(site.nodes, "node"));
+        }
+        parts.join(", ")
+    }
+}
+
+/// The whole answer about a call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Specialised,
+    Inlined,
+    /// In some specialisations of the function around it, in others not.
+    Partly,
+    /// A filter does not hold, or a limit was reached.
+    Denied,
+    /// Nobody asked.
+    Kept,
+}
+
+impl Verdict {
+    fn describe(self) -> &'static str {
+        match self {
+            Verdict::Specialised => "specialised",
+            Verdict::Inlined => "inlined",
+            Verdict::Partly => "partly specialised",
+            Verdict::Denied => "not specialised",
+            Verdict::Kept => "a call",
+        }
+    }
+}
+
+/// Whether two variants differ in the values of arguments only.
+fn is_alike(a: &Variant, b: &Variant) -> bool {
+    let same = |(a, b): (&ParamAnswer, &ParamAnswer)| a.name == b.name && is_alike_reason(&a.reason, &b.reason);
+    a.params.len() == b.params.len() && a.params.iter().zip(&b.params).all(same)
+}
+
+fn is_alike_reason(a: &Reason, b: &Reason) -> bool {
+    match (a, b) {
+        (Reason::FilterFails { at: a, unknown: x, .. }, Reason::FilterFails { at: b, unknown: y, .. }) => {
+            let sources = |unknown: &Vec<nyala_opt::partial_eval::Unknown>| {
+                unknown.iter().map(|one| (one.name.clone(), one.source.clone())).collect::<Vec<_>>()
+            };
+            a == b && sources(x) == sources(y)
+        }
+        (a, b) => a == b,
+    }
+}
+
+impl Group<'_> {
+    /// What happened, as a sentence without its subject.
+    fn describe(&self) -> String {
+        let names: Vec<String> = self.variants[0]
+            .params
+            .iter()
+            .filter(|param| param.reason.is_specialised())
+            .map(|param| format!("`{}`", param.name))
+            .collect();
+        let on = if names.is_empty() { String::new() } else { format!(" on {}", names.join(", ")) };
+        let what = match self.outcome {
+            Outcome::Inlined => "evaluated on the spot: nothing else uses the callee".into(),
+            Outcome::Specialised => format!("specialised{on}"),
+            Outcome::Reused => format!("goes to an earlier specialisation{on}"),
+            Outcome::Looped => format!("goes back to the specialisation it stands in{on}: a loop"),
+            Outcome::Kept => "stays a call".into(),
+        };
+        if self.times > 1 { format!("{what} ({} times)", self.times) } else { what }
+    }
+
+    /// The arguments, each with its values.
+    fn params(&self) -> impl Iterator<Item = (&ParamAnswer, String)> {
+        self.variants[0].params.iter().enumerate().map(|(index, param)| {
+            let mut values: Vec<&str> = vec![];
+            for variant in &self.variants {
+                let value = variant.params[index].value.as_str();
+                if !values.contains(&value) {
+                    values.push(value);
+                }
+            }
+            let more = if self.is_cut() && values.len() > 1 { ", .." } else { "" };
+            (param, values.join(", ") + more)
+        })
+    }
+
+    /// Whether there were more variants than were written down.
+    fn is_cut(&self) -> bool {
+        self.variants.len() >= Site::MAX_VARIANTS / 2
+    }
+}
+
+/// Why, as a sentence about an argument.
+fn describe_reason(reason: &Reason, sources: &SourceMap) -> String {
+    match reason {
+        Reason::Forced => "`@@` at the call".into(),
+        Reason::Filter { at } => format!("the filter {} holds", filter_text(*at, sources)),
+        Reason::HigherOrder => "a function, always specialised on".into(),
+        Reason::Continuation => "a continuation; without it no plain function would be left".into(),
+        Reason::NoFilter => "no filter asks for it".into(),
+        Reason::FilterFails { at, instantiated, unknown } => {
+            let filter = filter_text(*at, sources);
+            let is = if unknown.is_empty() { "is false" } else { "does not hold" };
+            format!("the filter {filter} {is}: here it is `{instantiated}`")
+        }
+        Reason::Limit => "a limit was reached".into(),
+    }
+}
+
+/// `@`, `@(?n)`
+fn filter_text(at: Span, sources: &SourceMap) -> String {
+    match sources.text(at) {
+        text if text.starts_with('@') => format!("`{text}`"),
+        "" => "of the function".into(),
+        text => format!("`@({text})`"),
+    }
+}
+
+/// The first line of a call, without the body of a loop.
+fn call_text(span: Span, sources: &SourceMap) -> String {
+    let text = sources.text(span);
+    let line = text.lines().next().unwrap_or_default().trim_end();
+    let cut: String = line.chars().take(MAX_CALL_CHARS).collect();
+    if cut.len() < text.len() { format!("{} ..", cut.trim_end_matches(['{', ' '])) } else { cut }
+}
+
+/// Longer calls are cut in a headline.
+const MAX_CALL_CHARS: usize = 60;
+
+fn plural(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
