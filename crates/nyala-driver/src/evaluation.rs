@@ -64,12 +64,12 @@ impl<'a> Answers<'a> {
         question: &Question,
     ) -> Answers<'a> {
         let is_asked = |site: &&Site| {
-            let is_prelude =
-                session.sources.file_of(site.span).is_none_or(|file| session.is_prelude(file));
+            let is_prelude = session.sources.file_of(site.span).is_none_or(|file| session.is_prelude(file));
             let is_about = question.function.as_deref().is_none_or(|name| is_about(residual, site, name));
             is_about && (question.with_prelude || !is_prelude)
         };
-        let calls: Vec<CallAnswer<'a>> = explanation.sites.iter().filter(is_asked).map(CallAnswer::new).collect();
+        let calls: Vec<CallAnswer<'a>> =
+            explanation.sites.iter().filter(is_asked).map(CallAnswer::new).collect();
         Answers {
             session,
             residual,
@@ -153,6 +153,14 @@ impl<'a> CallAnswer<'a> {
         CallAnswer { site, groups }
     }
 
+    /// The callee, where the call itself does not name it.
+    fn callee(&self, sources: &SourceMap) -> String {
+        match self.site.callee.as_str() {
+            "lambda" => format!(", of the {}", function_name(self.site, sources)),
+            _ => String::new(),
+        }
+    }
+
     /// In one word.
     fn verdict(&self) -> Verdict {
         let site = self.site;
@@ -168,6 +176,24 @@ impl<'a> CallAnswer<'a> {
             (true, None) => Verdict::Specialised,
             (false, Some(_)) => Verdict::Denied,
             (false, None) => Verdict::Kept,
+        }
+    }
+
+    /// The most important thing in a few words: why not, or how much.
+    fn gist(&self) -> String {
+        let reasons =
+            self.site.variants.iter().flat_map(|variant| &variant.params).map(|param| &param.reason);
+        let mut denials = reasons.filter_map(|reason| match reason {
+            Reason::FilterFails { unknown, .. } => Some(match unknown.first() {
+                Some(unknown) => format!("`{}`: {}", unknown.name, unknown.source.describe()),
+                None => "its filter is false".into(),
+            }),
+            Reason::Limit => Some("a limit was reached".into()),
+            _ => None,
+        });
+        match self.verdict() {
+            Verdict::Denied => denials.next().unwrap_or_default(),
+            _ => self.counts(),
         }
     }
 
@@ -221,7 +247,8 @@ impl Verdict {
 
 /// Whether two variants differ in the values of arguments only.
 fn is_alike(a: &Variant, b: &Variant) -> bool {
-    let same = |(a, b): (&ParamAnswer, &ParamAnswer)| a.name == b.name && is_alike_reason(&a.reason, &b.reason);
+    let same =
+        |(a, b): (&ParamAnswer, &ParamAnswer)| a.name == b.name && is_alike_reason(&a.reason, &b.reason);
     a.params.len() == b.params.len() && a.params.iter().zip(&b.params).all(same)
 }
 
@@ -257,19 +284,35 @@ impl Group<'_> {
         if self.times > 1 { format!("{what} ({} times)", self.times) } else { what }
     }
 
-    /// The arguments, each with its values.
-    fn params(&self) -> impl Iterator<Item = (&ParamAnswer, String)> {
-        self.variants[0].params.iter().enumerate().map(|(index, param)| {
-            let mut values: Vec<&str> = vec![];
-            for variant in &self.variants {
-                let value = variant.params[index].value.as_str();
-                if !values.contains(&value) {
-                    values.push(value);
-                }
+    /// The arguments with their values, those with the same reason together.
+    fn by_reason(&self) -> Vec<(&Reason, Vec<String>)> {
+        let mut all: Vec<(&Reason, Vec<String>)> = vec![];
+        for (index, param) in self.variants[0].params.iter().enumerate() {
+            let argument = match param.reason {
+                Reason::Continuation => param.name.clone(),
+                _ => format!("{} = {}", param.name, self.values(index)),
+            };
+            match all.iter_mut().find(|(reason, _)| **reason == param.reason) {
+                Some((_, arguments)) => arguments.push(argument),
+                None => all.push((&param.reason, vec![argument])),
             }
-            let more = if self.is_cut() && values.len() > 1 { ", .." } else { "" };
-            (param, values.join(", ") + more)
-        })
+        }
+        all
+    }
+
+    /// The values of an argument, each once.
+    fn values(&self, index: usize) -> String {
+        let mut values: Vec<&str> = vec![];
+        for variant in &self.variants {
+            let value = variant.params[index].value.as_str();
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        let is_cut = self.is_cut() || values.len() > MAX_VALUES;
+        let more = if is_cut && values.len() > 1 { ", .." } else { "" };
+        values.truncate(MAX_VALUES);
+        values.join(", ") + more
     }
 
     /// Whether there were more variants than were written down.
@@ -283,13 +326,17 @@ fn describe_reason(reason: &Reason, sources: &SourceMap) -> String {
     match reason {
         Reason::Forced => "`@@` at the call".into(),
         Reason::Filter { at } => format!("the filter {} holds", filter_text(*at, sources)),
-        Reason::HigherOrder => "a function, always specialised on".into(),
-        Reason::Continuation => "a continuation; without it no plain function would be left".into(),
+        Reason::HigherOrder => "functions are always specialised on".into(),
+        Reason::Continuation => "a place to return to, of a function with free variables".into(),
         Reason::NoFilter => "no filter asks for it".into(),
-        Reason::FilterFails { at, instantiated, unknown } => {
-            let filter = filter_text(*at, sources);
-            let is = if unknown.is_empty() { "is false" } else { "does not hold" };
-            format!("the filter {filter} {is}: here it is `{instantiated}`")
+        Reason::FilterFails { at, unknown, .. } if unknown.is_empty() => {
+            format!("the filter {} is false", filter_text(*at, sources))
+        }
+        Reason::FilterFails { at, instantiated, .. } => {
+            format!(
+                "the filter {} is not known to hold, here it is `{instantiated}`",
+                filter_text(*at, sources)
+            )
         }
         Reason::Limit => "a limit was reached".into(),
     }
@@ -298,9 +345,8 @@ fn describe_reason(reason: &Reason, sources: &SourceMap) -> String {
 /// `@`, `@(?n)`
 fn filter_text(at: Span, sources: &SourceMap) -> String {
     match sources.text(at) {
-        text if text.starts_with('@') => format!("`{text}`"),
         "" => "of the function".into(),
-        text => format!("`@({text})`"),
+        text => format!("`{text}`"),
     }
 }
 
@@ -311,6 +357,9 @@ fn call_text(span: Span, sources: &SourceMap) -> String {
     let cut: String = line.chars().take(MAX_CALL_CHARS).collect();
     if cut.len() < text.len() { format!("{} ..", cut.trim_end_matches(['{', ' '])) } else { cut }
 }
+
+/// How many values of an argument are shown.
+const MAX_VALUES: usize = 5;
 
 /// Longer calls are cut in a headline.
 const MAX_CALL_CHARS: usize = 60;

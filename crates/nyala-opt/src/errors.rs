@@ -75,9 +75,10 @@ impl LimitReached {
         })
     }
 
-    /// The first parameter with a name that changes.
-    fn first_change(&self) -> Option<&str> {
-        self.changing().map(|(name, _)| name).find(|name| *name != "_")
+    /// The first parameter with a name that changes and is a number.
+    fn first_number(&self) -> Option<&str> {
+        let is_number = |values: &[&str]| values.iter().all(|value| value.parse::<i64>().is_ok());
+        self.changing().find(|(name, values)| *name != "_" && is_number(values)).map(|(name, _)| name)
     }
 
     fn what_changes(&self) -> Vec<String> {
@@ -98,11 +99,13 @@ impl LimitReached {
                 "leave out the `@@`, or end the recursion of `{function}` by something that is known"
             );
         }
-        match (self.filter, self.first_change()) {
+        match (self.filter, self.first_number()) {
             (Some(_), Some(changing)) => format!(
                 "let the filter of `{function}` say when to end, as in `@(?{changing} & ({changing} < 100))`, or hide `{changing}` with `$`"
             ),
-            (Some(_), None) => format!("let the filter of `{function}` say when to end"),
+            (Some(_), None) => {
+                format!("let the filter of `{function}` say when to end, or hide what changes with `$`")
+            }
             (None, _) => format!("`{function}` hands on ever new functions; give it data instead"),
         }
     }

@@ -24,14 +24,13 @@ pub(super) fn write(answers: &Answers<'_>) -> String {
 fn write_call(out: &mut String, answers: &Answers<'_>, call: &CallAnswer<'_>) {
     let sources = answers.sources();
     let (at, text) = (sources.describe(call.site.span), call_text(call.site.span, sources));
-    line(out, 0, format_args!("{at}: {text}"));
+    line(out, 0, format_args!("{at}: {text}{}", call.callee(sources)));
     line(out, 1, format_args!("{}: {}", call.verdict().describe(), call.counts()));
     for group in &call.groups {
         line(out, 1, format_args!("- {}", group.describe()));
-        for (param, values) in group.params() {
-            let why = describe_reason(&param.reason, sources);
-            line(out, 3, format_args!("{} = {values}: {why}", param.name));
-            if let Reason::FilterFails { unknown, .. } = &param.reason {
+        for (reason, arguments) in group.by_reason() {
+            line(out, 3, format_args!("{}: {}", describe_reason(reason, sources), arguments.join("; ")));
+            if let Reason::FilterFails { unknown, .. } = reason {
                 unknown.iter().for_each(|unknown| write_unknown(out, answers, unknown));
             }
         }

@@ -282,7 +282,7 @@ impl<'a> Engine<'a> {
     }
 
     /// What was called to return to `cont`, and where.
-    pub(super) fn result_of(&self, cont: Cont) -> Option<(Cont, nyala_span::Span)> {
+    pub(super) fn returned_by(&self, cont: Cont) -> Option<(Cont, nyala_span::Span)> {
         self.results[cont]
     }
 
@@ -423,7 +423,7 @@ impl<'a> Engine<'a> {
         let all_args = merge(&instance.fixed, &call.args);
         let mut env = None;
         let mem = self.new.types.mem();
-        let may_go_deeper = self.depth < MAX_AUTOMATIC_DEPTH;
+        let may_go_deeper = self.may_go_deeper(instance.old);
         let is_stopped = self.is_stopped(instance.old);
         let mut rules: Vec<Option<Rule>> = open
             .iter()
@@ -456,6 +456,18 @@ impl<'a> Engine<'a> {
             }
         }
         rules
+    }
+
+    /// Whether a call may be specialised on functions without anybody having asked for it. Where
+    /// that has become too deep once, it stays so: a later round would only go on.
+    fn may_go_deeper(&mut self, old: Cont) -> bool {
+        let data = self.old.cont(old);
+        let key = (data.span, data.name);
+        let is_function = self.old.origin(old).is_some();
+        if self.depth >= MAX_AUTOMATIC_DEPTH && is_function {
+            self.state.deep_enough.insert(key);
+        }
+        self.depth < MAX_AUTOMATIC_DEPTH && !self.state.deep_enough.contains(&key)
     }
 
     /// Whether a filter is true for the arguments in `env`.
@@ -758,6 +770,11 @@ impl<'a> Engine<'a> {
     /// Whether `def` is called to go on and never comes back: a block, or a place to return to.
     pub(super) fn is_continuation(&mut self, def: Def) -> bool {
         self.new.types.order(self.new.ty(def)) == 1
+    }
+
+    /// Whether `def` takes a function or returns.
+    pub(super) fn is_function(&mut self, def: Def) -> bool {
+        self.new.types.order(self.new.ty(def)) > 1
     }
 
     /// Whether a node by itself is only known when the program runs.

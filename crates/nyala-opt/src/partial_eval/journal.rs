@@ -8,12 +8,12 @@
 
 use nyala_ir::analysis::References;
 use nyala_ir::{Cont, Def, Linkage, Node, World};
-use nyala_span::Span;
+use nyala_span::{Name, Span};
 use rustc_hash::FxHashMap;
 
 use super::engine::{Call, Engine, Env, Instance, Mode, Rule, merge};
 use super::explain::{Explanation, Outcome, ParamAnswer, Reason, Site, Source, Unknown, Variant};
-use super::show::{self, Captures};
+use super::show::{self, Context};
 
 /// A site of the journal.
 pub(super) type SiteId = u32;
@@ -83,11 +83,15 @@ pub(super) fn size(world: &World) -> u64 {
     References::of_program(world).nodes().len() as u64
 }
 
-impl Captures for Engine<'_> {
-    fn captured(&self, cont: Cont) -> Vec<(Option<nyala_span::Name>, Def)> {
+impl Context for Engine<'_> {
+    fn captured(&self, cont: Cont) -> Vec<(Option<Name>, Def)> {
         let Some(instance) = self.instance(cont) else { return vec![] };
         let names = self.plan.captures(instance.old).iter().map(|&def| self.old.name(def));
         names.zip(instance.captured.iter().copied()).collect()
+    }
+
+    fn result_of(&self, cont: Cont) -> Option<Name> {
+        self.returned_by(cont).map(|(callee, _)| self.source_name(callee))
     }
 }
 
@@ -120,7 +124,11 @@ impl Engine<'_> {
             site.kept -= u64::from(was_specialised);
             return Some(id);
         }
-        let variant = Variant { outcome, params: self.answers(instance, call, rules), times: 1 };
+        let params = match outcome {
+            Outcome::Inlined => vec![],
+            _ => self.answers(instance, call, rules),
+        };
+        let variant = Variant { outcome, params, times: 1 };
         let variants = &mut self.state.journal.sites[id as usize].variants;
         let same = |old: &&mut Variant| old.outcome == outcome && old.params == variant.params;
         match variants.iter_mut().find(same) {
@@ -160,6 +168,8 @@ impl Engine<'_> {
                 Some(Rule::Filter) => Reason::Filter { at: self.filter_span(instance, index) },
                 Some(Rule::HigherOrder) => Reason::HigherOrder,
                 Some(Rule::Continuation) => Reason::Continuation,
+                // Functions are specialised on, unless that has become too deep.
+                None if self.is_function(arg) => Reason::Limit,
                 None => self.why_not(instance, index, &all_args),
             };
             answers.push(ParamAnswer { name, value: self.show(arg), reason });
@@ -245,21 +255,26 @@ impl Engine<'_> {
         })
     }
 
+    /// What the source calls a continuation of the new program.
+    fn source_name(&self, cont: Cont) -> Name {
+        self.new.origin(cont).map_or(self.new.cont(cont).name, |origin| origin.name)
+    }
+
     fn source_of_param(&self, cont: Cont, param: Def) -> (Source, Span) {
         let data = self.new.cont(cont);
         let name = self.new.name(param).map(|name| name.to_string()).unwrap_or_default();
-        if let Some(origin) = self.new.origin(cont) {
+        // A parameter that no source names is a variable that was put into a loop.
+        if let Some(origin) = self.new.origin(cont).filter(|_| !name.is_empty()) {
             let function = origin.name;
             return match data.linkage {
                 Linkage::Exported(_) => (Source::ExportedParam { function, param: name }, origin.span),
                 _ => (Source::Param { function, param: name }, origin.span),
             };
         }
-        match self.result_of(cont) {
+        match self.returned_by(cont) {
             Some((callee, span)) => {
-                let data = self.new.cont(callee);
-                let function = self.new.origin(callee).map_or(data.name, |origin| origin.name);
-                match data.linkage {
+                let function = self.source_name(callee);
+                match self.new.cont(callee).linkage {
                     Linkage::Imported(_) | Linkage::Device(_) | Linkage::Intrinsic(_) => {
                         (Source::ExternResult { function }, span)
                     }

@@ -5,7 +5,7 @@
 //! The functions of that circle are then no longer specialised because of filters, and
 //! evaluation goes on: the circle becomes a recursion of the residual program, and all that has
 //! nothing to do with it is specialised as before. Every report takes at least one
-//! function out, and only [`MAX_REPORTS`] are made before evaluation stops altogether, so it ends.
+//! function out, and only `MAX_REPORTS` are made before evaluation stops altogether, so it ends.
 
 use cranelift_entity::entity_impl;
 use cranelift_entity::packed_option::PackedOption;
@@ -33,6 +33,14 @@ pub(super) struct Link {
     span: Span,
     /// How many steps there are up to here.
     depth: u64,
+}
+
+/// A specialised call.
+struct Step {
+    old: Cont,
+    fixed: Box<[Option<Def>]>,
+    span: Span,
+    is_forced: bool,
 }
 
 /// How much of a limit a function has used.
@@ -64,7 +72,7 @@ impl Engine<'_> {
     }
 
     /// The limit that one more specialisation of `old` would exceed.
-    fn exceeded(&self, old: Cont) -> Option<Limit> {
+    fn exceeded(&self, old: Cont, rules: &[Option<Rule>]) -> Option<Limit> {
         let Budget { specialisations, growth, depth } = self.options.budget;
         let own = self.old.origin(old).map_or(OriginLimits::default(), |origin| origin.limits);
         let used = self.used.get(&old);
@@ -73,7 +81,9 @@ impl Engine<'_> {
         let chain = self.link.expand().map_or(0, |link| self.links[link].depth) + 1;
         let grown = (self.new.node_count() as u64).saturating_sub(self.state.nodes_before);
         let own_depth = own.depth.unwrap_or(depth);
-        if chain > own_depth {
+        // What nobody asked for has a depth of its own, which ends quietly.
+        let is_asked = rules.iter().any(|rule| matches!(rule, Some(Rule::Forced | Rule::Filter)));
+        if is_asked && chain > own_depth {
             return Some(Limit::Depth(own_depth));
         }
         let own_uses = used.map_or(0, |used| used.specialisations);
@@ -97,14 +107,21 @@ impl Engine<'_> {
         rules: &[Option<Rule>],
         span: Span,
     ) -> bool {
-        let Some(limit) = self.exceeded(instance.old) else { return true };
-        if self.state.n_reports < MAX_REPORTS {
-            self.report_limit(limit, instance, fixed, rules, span);
+        let Some(limit) = self.exceeded(instance.old, rules) else { return true };
+        let circle = self.circle(instance.old);
+        if circle.iter().all(|&old| self.is_stopped(old)) {
+            return false;
+        }
+        let is_forced = rules.contains(&Some(Rule::Forced));
+        let last = Step { old: instance.old, fixed: fixed.into(), span, is_forced };
+        let report = self.limit_reached(limit, last, &circle);
+        self.state.diagnostics.push(report.diagnostic());
+        for old in circle {
+            let data = self.old.cont(old);
+            self.state.stopped.insert((data.span, data.name));
         }
         self.state.n_reports += 1;
-        if self.options.on_limit == OnLimit::Stop || self.state.n_reports >= MAX_REPORTS {
-            self.state.is_over = true;
-        }
+        self.state.is_over |= self.options.on_limit == OnLimit::Stop || self.state.n_reports >= MAX_REPORTS;
         false
     }
 
@@ -126,63 +143,45 @@ impl Engine<'_> {
         }
     }
 
-    fn report_limit(
-        &mut self,
-        limit: Limit,
-        instance: &Instance,
-        fixed: &[Option<Def>],
-        rules: &[Option<Rule>],
-        span: Span,
-    ) {
-        let chain: Vec<LinkId> = self.chain().collect();
-        let circle = self.circle(&chain, instance.old);
-        for &old in &circle {
-            let data = self.old.cont(old);
-            self.state.stopped.insert((data.span, data.name));
+    /// What to say about the circle of calls that `last` would go on with.
+    fn limit_reached(&self, limit: Limit, last: Step, circle: &FxHashSet<Cont>) -> LimitReached {
+        let mut chain: Vec<LinkId> = self.chain().collect();
+        let mut last = last;
+        // A call that leaves the circle is not to blame: the one before it is.
+        while !circle.contains(&last.old) && !chain.is_empty() {
+            last = self.step(chain.remove(0));
         }
-        let is_inside = |engine: &Self, link: LinkId| circle.contains(&engine.old_of(link));
-        let length = chain.iter().take_while(|&&link| is_inside(self, link)).count();
+        let length = chain.iter().take_while(|&&link| circle.contains(&self.old_of(link))).count();
         // The calls that lead into the circle, from the inside out.
-        let entries: Vec<Span> =
-            chain.iter().skip(length.saturating_sub(1)).map(|&link| self.links[link].span).take(3).collect();
-        let same: Vec<LinkId> =
-            chain[..length].iter().copied().filter(|&link| self.old_of(link) == instance.old).collect();
-        let mut calls: Vec<Vec<Option<String>>> = Vec::new();
-        for &link in same.iter().rev().take(SHOWN_CALLS) {
-            calls.push(self.shown_values(&self.fixed_of(link)));
-        }
-        let n_calls = same.len() + 1;
-        calls.push(self.shown_values(fixed));
-        let names: Vec<Name> =
-            chain[..length].iter().rev().take(SHOWN_CALLS + 1).map(|&link| self.name_of(link)).collect();
-        let (origin, params) = (self.old.origin(instance.old), &self.old.cont(instance.old).params);
-        let params: Vec<String> = params
-            .iter()
-            .map(|&param| self.old.name(param).map_or_else(|| "_".into(), |name| name.to_string()))
-            .collect();
-        let filters: Vec<Span> = match rules.contains(&Some(Rule::Filter)) {
-            true => {
-                let open = (0..fixed.len()).filter(|&index| instance.fixed[index].is_none());
-                let asked = open.zip(rules).filter(|(_, rule)| **rule == Some(Rule::Filter));
-                let name = |index: usize| self.old.name(self.old.cont(instance.old).params[index]);
-                asked.filter_map(|(index, _)| origin?.filter_of(name(index))).collect()
-            }
-            false => vec![],
-        };
-        let report = LimitReached {
+        let entries = chain.iter().skip(length.saturating_sub(1)).map(|&link| self.links[link].span);
+        let same = chain[..length].iter().copied().filter(|&link| self.old_of(link) == last.old);
+        let same: Vec<LinkId> = same.collect();
+        let first = same.iter().rev().take(SHOWN_CALLS).map(|&link| self.step(link).fixed);
+        let calls = first.chain([last.fixed.clone()]).map(|fixed| self.shown_values(&fixed)).collect();
+        let names = chain[..length].iter().rev().take(SHOWN_CALLS + 1).map(|&link| self.old_of(link));
+        let data = self.old.cont(last.old);
+        let name = |param: &Def| self.old.name(*param).map_or_else(|| "_".into(), |name| name.to_string());
+        LimitReached {
             limit,
             stops: self.options.on_limit == OnLimit::Stop,
-            function: origin.map_or(self.old.cont(instance.old).name, |origin| origin.name),
-            call: span,
-            filter: filters.first().copied(),
-            is_forced: rules.contains(&Some(Rule::Forced)),
-            entries,
-            params,
+            function: self.name_of(last.old),
+            call: last.span,
+            filter: self.asking_filter(&last),
+            is_forced: last.is_forced,
+            entries: entries.take(SHOWN_ENTRIES).collect(),
+            params: data.params.iter().map(name).collect(),
             calls,
-            n_calls,
-            circle: names,
-        };
-        self.state.diagnostics.push(report.diagnostic());
+            n_calls: same.len() + 1,
+            circle: names.map(|old| self.name_of(old)).collect(),
+        }
+    }
+
+    /// The filter of the first parameter that a step is specialised on and that has one.
+    fn asking_filter(&self, step: &Step) -> Option<Span> {
+        let origin = self.old.origin(step.old).filter(|_| !step.is_forced)?;
+        let params = self.old.cont(step.old).params.iter().zip(&step.fixed);
+        let fixed = params.filter(|(_, fixed)| fixed.is_some());
+        fixed.filter_map(|(&param, _)| origin.filter_of(self.old.name(param))).next()
     }
 
     /// The current chain, from the inside out.
@@ -194,12 +193,14 @@ impl Engine<'_> {
         self.instance(self.links[link].clone).expect("specialisations are instances").old
     }
 
-    fn fixed_of(&self, link: LinkId) -> Box<[Option<Def>]> {
-        self.instance(self.links[link].clone).expect("specialisations are instances").fixed.clone()
+    fn step(&self, link: LinkId) -> Step {
+        let Link { clone, span, .. } = self.links[link];
+        let instance = self.instance(clone).expect("specialisations are instances");
+        Step { old: instance.old, fixed: instance.fixed.clone(), span, is_forced: false }
     }
 
-    fn name_of(&self, link: LinkId) -> Name {
-        let old = self.old_of(link);
+    /// What the source calls a continuation of the old program.
+    fn name_of(&self, old: Cont) -> Name {
         self.old.origin(old).map_or(self.old.cont(old).name, |origin| origin.name)
     }
 
@@ -207,16 +208,20 @@ impl Engine<'_> {
         fixed.iter().map(|fixed| fixed.map(|def| self.show(def))).collect()
     }
 
-    /// The functions that the end of a chain goes through again and again.
-    fn circle(&self, chain: &[LinkId], last: Cont) -> FxHashSet<Cont> {
+    /// The functions that the end of the chain goes through again and again; `last` if
+    /// there are none.
+    fn circle(&self, last: Cont) -> FxHashSet<Cont> {
         let mut counts: FxHashMap<Cont, usize> = FxHashMap::default();
-        *counts.entry(last).or_default() += 1;
-        for &link in chain.iter().take(MAX_CIRCLE) {
-            *counts.entry(self.old_of(link)).or_default() += 1;
-        }
-        counts.into_iter().filter(|&(cont, count)| count > 1 || cont == last).map(|(cont, _)| cont).collect()
+        let recent = self.chain().take(MAX_CIRCLE).map(|link| self.old_of(link));
+        recent.chain([last]).for_each(|old| *counts.entry(old).or_default() += 1);
+        let repeated: FxHashSet<Cont> =
+            counts.into_iter().filter(|&(_, count)| count > 1).map(|(old, _)| old).collect();
+        if repeated.is_empty() { FxHashSet::from_iter([last]) } else { repeated }
     }
 }
 
 /// How many calls of a circle are shown with their values, besides the last.
 const SHOWN_CALLS: usize = 4;
+
+/// How many of the calls that lead to a circle are shown.
+const SHOWN_ENTRIES: usize = 3;

@@ -75,7 +75,7 @@ pub struct Budget {
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget { specialisations: 250_000, growth: 5_000_000, depth: 100_000 }
+        Budget { specialisations: 50_000, growth: 2_000_000, depth: 10_000 }
     }
 }
 
@@ -127,6 +127,8 @@ struct State {
     journal: Journal,
     /// Functions whose filters are no longer followed, by place and name.
     stopped: FxHashSet<(Span, Name)>,
+    /// Functions that are no longer specialised on functions unasked, by place and name.
+    deep_enough: FxHashSet<(Span, Name)>,
     /// How often a limit was reached.
     n_reports: u64,
     /// Nothing is specialised any more.

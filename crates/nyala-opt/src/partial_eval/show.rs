@@ -4,24 +4,27 @@
 //! `?n & (n < 10)`, `|i| ..`. What is large is cut, so the length of a text is bounded.
 
 use nyala_ir::types::TyKind;
-use nyala_ir::{ArithOp, CmpOp, Cont, Def, Linkage, Node, Prim, World};
+use nyala_ir::{ArithOp, CmpOp, Cont, Def, Linkage, Node, Prim, World, eval};
+use nyala_span::Name;
 
 /// Deeper than this is `..`.
 const MAX_DEPTH: u32 = 5;
 /// Longer lists are cut.
 const MAX_PARTS: usize = 6;
 /// So many bytes are enough for any value.
-const MAX_BYTES: usize = 120;
+const MAX_BYTES: usize = 60;
 
-/// What closures contain, by name.
-pub(super) trait Captures {
+/// What the evaluator knows and the graph does not.
+pub(super) trait Context {
     /// The names and values that a continuation captures.
-    fn captured(&self, cont: Cont) -> Vec<(Option<nyala_span::Name>, Def)>;
+    fn captured(&self, cont: Cont) -> Vec<(Option<Name>, Def)>;
+    /// The function whose result `cont` is given.
+    fn result_of(&self, cont: Cont) -> Option<Name>;
 }
 
 /// The text of a value.
-pub(super) fn value(world: &World, def: Def, captures: &dyn Captures) -> String {
-    let mut shower = Shower { world, captures, out: String::new() };
+pub(super) fn value(world: &World, def: Def, context: &dyn Context) -> String {
+    let mut shower = Shower { world, context, out: String::new() };
     shower.expr(def, 0, false);
     shower.out
 }
@@ -49,7 +52,7 @@ pub(super) fn string(world: &World, def: Def) -> Option<String> {
 
 struct Shower<'a> {
     world: &'a World,
-    captures: &'a dyn Captures,
+    context: &'a dyn Context,
     out: String,
 }
 
@@ -64,10 +67,12 @@ impl Shower<'_> {
         match world.node(def) {
             Node::Lit(bits) => self.literal(def, bits),
             Node::Cont(cont) => self.function(cont, depth),
-            Node::Param { cont, index } => match world.name(def) {
+            Node::Param { cont, .. } => match world.name(def) {
                 Some(name) => self.out += name.as_str(),
-                None if self.world.origin(cont).is_none() => self.out += "<result>",
-                None => self.out += &format!("<parameter {index}>"),
+                None => match self.context.result_of(cont) {
+                    Some(name) => self.out += &format!("{name}(..)"),
+                    None => self.out += "<value>",
+                },
             },
             Node::Global(global) => match string(world, def) {
                 Some(text) => self.out += &format!("{text:?}"),
@@ -105,7 +110,13 @@ impl Shower<'_> {
                 self.list("(", &[index], ")", depth);
             }
             Node::Variant { payload, .. } => self.list("<option>(", &[payload], ")", depth),
-            Node::Load { ptr, .. } => self.prefix("*", ptr, depth),
+            Node::Load { ptr, .. } => match world.node(ptr) {
+                Node::Lea { ptr, index } => {
+                    self.expr(ptr, depth + 1, true);
+                    self.list("(", &[index], ")", depth);
+                }
+                _ => self.prefix("*", ptr, depth),
+            },
             Node::Slot { .. } => self.out += "<variable>",
             Node::Alloc { .. } => self.out += "<allocation>",
             Node::Undef => self.out += "<undefined>",
@@ -162,7 +173,7 @@ impl Shower<'_> {
         let text = match self.world.types.kind(ty) {
             TyKind::Prim(Prim::Bool) => (bits != 0).to_string(),
             TyKind::Prim(Prim::F32) => f32::from_bits(bits as u32).to_string(),
-            TyKind::Prim(Prim::F64) => f64::from_bits(bits).to_string(),
+            TyKind::Prim(prim) if prim.is_float() => eval::float_value(*prim, bits).to_string(),
             TyKind::Ptr { .. } if bits == 0 => "null".into(),
             _ => match self.world.as_int(def) {
                 Some(value) => value.to_string(),
@@ -185,8 +196,10 @@ impl Shower<'_> {
             None if data.linkage == Linkage::Internal => self.out += "<what follows>",
             None => self.out += data.name.as_str(),
         }
-        let captured = self.captures.captured(cont);
-        let named: Vec<_> = captured.iter().filter_map(|&(name, def)| Some((name?, def))).collect();
+        let captured = self.context.captured(cont);
+        let is_renamed = |&(name, def): &(Name, Def)| self.world.name(def) != Some(name);
+        let named = captured.iter().filter_map(|&(name, def)| Some((name?, def)));
+        let named: Vec<_> = named.filter(is_renamed).collect();
         if named.is_empty() || self.world.origin(cont).is_none() {
             return;
         }

@@ -52,7 +52,8 @@ impl<'a> Checker<'a> {
                 let first_own = LocalId::new(self.program.locals.len());
                 let value = self.check_expr(expr, bool, Because::Filter);
                 visit::walk(&value, |part| self.check_filter_part(part, first_own));
-                value
+                // As it is written, with its brackets.
+                Expr { span: filter.span, ..value }
             }
             FilterKind::IfKnown => match of.map(|param| (&param.pat.kind, param.ty)) {
                 Some((PatKind::Bind(local, _), ty)) => {

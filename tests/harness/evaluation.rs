@@ -1,0 +1,118 @@
+//! Partial evaluation of whole programs, under `evaluation/`.
+//!
+//! * `residual/`: what is left of a program, as a graph; with `// loops only` at its top,
+//!   nothing is left but exported functions and blocks;
+//! * `limits/`: programs that never stop asking; what is reported, and that it is in time;
+//! * `explain/`: what `nyala explain` says.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use nyala_driver::evaluation::{Answers, Question};
+use nyala_driver::{Options, Report, Session, pipeline};
+use nyala_ir::analysis::References;
+use nyala_ir::{Linkage, World, text};
+use nyala_tests::clock::Clock;
+use nyala_tests::{files, snapshot};
+
+type Test = fn(&Path) -> Result<(), Failed>;
+
+fn main() -> ExitCode {
+    let folder = files::repository().join("tests/evaluation");
+    let mut trials = Vec::new();
+    for (kind, test) in [("residual", residual as Test), ("limits", limits), ("explain", explain)] {
+        for path in files::with_extension(&folder.join(kind), "impala") {
+            let name = files::display_name(&path);
+            trials.push(Trial::test(name, move || test(&path)).with_kind(kind));
+        }
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// A session with one program, under its file name only.
+fn session_for(path: &Path, source: &str) -> Session {
+    let mut session = Session::new(Options::default());
+    session.add_text(path.file_name().unwrap_or_default().to_string_lossy(), source);
+    session
+}
+
+fn drawn(session: &Session) -> String {
+    Report::new(session.diagnostics.clone()).human(&session.sources, false)
+}
+
+fn residual(path: &Path) -> Result<(), Failed> {
+    let source = std::fs::read_to_string(path)?;
+    let mut session = session_for(path, &source);
+    let world = pipeline::emit(&mut session).ok_or_else(|| drawn(&session))?;
+    let evaluated = pipeline::evaluate(&mut session, &world);
+    if session.has_errors() {
+        return Err(drawn(&session).into());
+    }
+    if source.starts_with("// loops only") {
+        has_only_blocks(&evaluated)?;
+    }
+    Ok(snapshot::compare(&path.with_extension("ir"), &text::print(&evaluated))?)
+}
+
+/// No function is called but those that are defined elsewhere, and no continuation is a value
+/// but the place that an exported function returns to.
+fn has_only_blocks(world: &World) -> Result<(), Failed> {
+    let mut types = world.types.clone();
+    for cont in References::of_program(world).conts(world) {
+        let data = world.cont(cont);
+        let has_function_param = data.params.iter().any(|&param| types.order(world.ty(param)) > 0);
+        if data.linkage == Linkage::Internal && has_function_param {
+            return Err(format!("`{}` is a function:\n{}", data.name, text::print(world)).into());
+        }
+    }
+    Ok(())
+}
+
+/// A tenth of the ordinary limits, since tests run without optimisation.
+fn limits(path: &Path) -> Result<(), Failed> {
+    let source = std::fs::read_to_string(path)?;
+    let mut session = session_for(path, &source);
+    let budget = &mut session.options.evaluation.budget;
+    budget.specialisations /= 10;
+    budget.growth /= 10;
+    budget.depth /= 10;
+    let clock = Clock::start();
+    if let Some(world) = pipeline::emit(&mut session) {
+        let evaluated = pipeline::evaluate(&mut session, &world);
+        nyala_ir::verify(&evaluated)?;
+    }
+    let elapsed = clock.elapsed();
+    if elapsed > MAX_TIME {
+        return Err(format!("took {elapsed:?}").into());
+    }
+    Ok(snapshot::compare(&path.with_extension("stderr"), &drawn(&session))?)
+}
+
+/// Without optimisation and with every round verified; optimised it is a small part of this.
+const MAX_TIME: Duration = Duration::from_secs(20);
+
+fn explain(path: &Path) -> Result<(), Failed> {
+    let source = std::fs::read_to_string(path)?;
+    let mut session = session_for(path, &source);
+    let world = pipeline::emit(&mut session).ok_or_else(|| drawn(&session))?;
+    let plain = text::print(&pipeline::evaluate(&mut session, &world));
+    let (evaluated, explanation) = pipeline::explain(&mut session, &world);
+    if plain != text::print(&evaluated) {
+        return Err("explaining changes what is left of the program".into());
+    }
+    let answers = Answers::new(&session, &evaluated, &explanation, &Question::default());
+    let object: serde_json::Value = serde_json::from_str(&answers.json())?;
+    let page = answers.html();
+    let calls = object["calls"].as_array().ok_or("the calls are a list")?;
+    let n_answers = page.matches("<details ").count();
+    if calls.len() != n_answers {
+        return Err(format!("{} calls, but {n_answers} answers on the page", calls.len()).into());
+    }
+    if ["http", "<script", "<link", "url("].iter().any(|foreign| page.contains(foreign)) {
+        return Err("the page needs something else".into());
+    }
+    snapshot::compare(&path.with_extension("json"), &(serde_json::to_string_pretty(&object)? + "\n"))?;
+    Ok(snapshot::compare(&path.with_extension("txt"), &answers.text())?)
+}
