@@ -52,8 +52,9 @@ impl<'a> Checker<'a> {
                 let first_own = LocalId::new(self.program.locals.len());
                 let value = self.check_expr(expr, bool, Because::Filter);
                 visit::walk(&value, |part| self.check_filter_part(part, first_own));
-                // As it is written, with its brackets.
-                Expr { span: filter.span, ..value }
+                // Its place is where it is written, with its brackets.
+                let kind = ExprKind::Block { stmts: vec![], value: Some(Box::new(value)) };
+                Expr { kind, ty: bool, span: filter.span }
             }
             FilterKind::IfKnown => match of.map(|param| (&param.pat.kind, param.ty)) {
                 Some((PatKind::Bind(local, _), ty)) => {
