@@ -410,13 +410,13 @@ fn structs_are_passed_as_they_are_and_bytes_are_text() {
 #[test]
 fn what_has_no_native_code_is_told() {
     check(
-        "intrinsic parallel(mem: mem, n: i32, a: i32, b: i32, body: cn(mem, i32, cn(mem)), ret: cn(mem))
+        "intrinsic fibers(mem: mem, n: i32, a: i32, b: i32, body: cn(mem, i32, i32, cn(mem)), ret: cn(mem))
          export f(mem: mem, ret: cn(mem)):
-             parallel(mem, 0, 0, 4, body, ret)
-         body(mem: mem, i: i32, ret: cn(mem)):
+             fibers(mem, 0, 0, 4, body, ret)
+         body(mem: mem, i: i32, j: i32, ret: cn(mem)):
              ret(mem)",
         expect![[r#"
-            E0922: no native code can be made for `parallel` yet
+            E0922: no native code can be made for `fibers` yet
         "#]],
     );
     check(
@@ -545,7 +545,7 @@ fn a_closure_has_an_environment() {
               ret i32 %add
             }
 
-            define internal tailcc i32 @one(ptr %env, i32 %z) #0 {
+            define internal tailcc i32 @one(ptr noalias readonly %env, i32 %z) #0 {
             entry:
               %captured = getelementptr inbounds i8, ptr %env, i64 0
               %load = load i32, ptr %captured, align 4
@@ -612,7 +612,7 @@ fn a_place_to_return_to_that_is_kept_is_a_parameter() {
               ret i32 %result
             }
 
-            define internal tailcc void @other(ptr %env, i32 %y) #0 {
+            define internal tailcc void @other(ptr noalias readonly %env, i32 %y) #0 {
             entry:
               %captured = getelementptr inbounds i8, ptr %env, i64 0
               %load = load { ptr, ptr }, ptr %captured, align 8
@@ -620,6 +620,65 @@ fn a_place_to_return_to_that_is_kept_is_a_parameter() {
               %code = extractvalue { ptr, ptr } %load, 0
               %env.1 = extractvalue { ptr, ptr } %load, 1
               musttail call tailcc void %code(ptr %env.1, i32 %mul)
+              ret void
+            }
+
+            attributes #0 = { nounwind }
+        "#]],
+    );
+}
+
+#[test]
+fn the_body_of_a_parallel_loop_is_a_function_of_its_own() {
+    check(
+        "intrinsic parallel(mem: mem, n: i32, a: i32, b: i32, body: cn(mem, i32, cn(mem)), ret: cn(mem))
+         export f(mem: mem, p: &[i32], n: i32, ret: cn(mem)):
+             parallel(mem, 0, 0, n, body, ret)
+         body(mem: mem, i: i32, next: cn(mem)):
+             next(store(mem, lea(f.p, i), i))",
+        expect![[r#"
+            declare void @anydsl_parallel_for(i32, i32, i32, ptr, ptr) nounwind
+
+            define internal void @body_body(ptr noalias readonly %env, i32 %lower, i32 %upper) #0 {
+            start:
+              %some = icmp slt i32 %lower, %upper
+              br i1 %some, label %again, label %end
+
+            again:
+              %i = phi i32 [ %lower, %start ], [ %next, %again ]
+              call tailcc void @body(ptr %env, i32 %i)
+              %next = add nsw i32 %i, 1
+              %more = icmp slt i32 %next, %upper
+              br i1 %more, label %again, label %end
+
+            end:
+              ret void
+            }
+
+            define internal tailcc void @f.1(ptr %p, i32 %n) #0 {
+            entry:
+              %env = alloca [8 x i8], align 8
+              %at = getelementptr inbounds i8, ptr %env, i64 0
+              store ptr %p, ptr %at, align 8
+              %closure = insertvalue { ptr, ptr } { ptr @body, ptr undef }, ptr %env, 1
+              %env.1 = extractvalue { ptr, ptr } %closure, 1
+              call void @anydsl_parallel_for(i32 0, i32 0, i32 %n, ptr %env.1, ptr @body_body)
+              ret void
+            }
+
+            define void @f(ptr %0, i32 %1) #0 {
+            start:
+              call tailcc void @f.1(ptr %0, i32 %1)
+              ret void
+            }
+
+            define internal tailcc void @body(ptr noalias readonly %env, i32 %i) #0 {
+            entry:
+              %captured = getelementptr inbounds i8, ptr %env, i64 0
+              %load = load ptr, ptr %captured, align 8
+              %index = sext i32 %i to i64
+              %at = getelementptr inbounds i32, ptr %load, i64 %index
+              store i32 %i, ptr %at, align 4
               ret void
             }
 

@@ -4,6 +4,7 @@
 //!
 //! * [`memory`]: allocation, release, copies; the host is the only device;
 //! * [`environments`]: memory for what closures capture;
+//! * [`threads`]: loops on many threads;
 //! * [`print`](mod@print): numbers and text to standard output;
 //! * [`misc`]: time, random numbers, classification of floats, bits;
 //! * [`lanes`]: lane functions where there is one lane;
@@ -22,6 +23,7 @@ pub mod lanes;
 pub mod memory;
 pub mod misc;
 pub mod print;
+pub mod threads;
 
 use std::ffi::c_void;
 
@@ -59,6 +61,7 @@ symbols! {
     }
     "" checks::{ nyala_check_failed }
     "" environments::{ nyala_environment }
+    "" threads::{ anydsl_parallel_for, anydsl_spawn_thread, anydsl_sync_thread }
     "" print::{
         anydsl_print_i8, anydsl_print_i16, anydsl_print_i32, anydsl_print_i64,
         anydsl_print_u8, anydsl_print_u16, anydsl_print_u32, anydsl_print_u64,

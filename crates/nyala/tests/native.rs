@@ -1,5 +1,6 @@
 //! Runs every program under `tests/run` as native code, in memory with and without
-//! optimisation, and as an executable: it does what it does in the interpreter.
+//! optimisation, and as an executable: it does what it does in the interpreter. Parallel
+//! programs run on one thread and on several.
 //!
 //! Programs that have no native code yet are listed in `native.txt` with the code
 //! of the diagnostic that they get. A program that is not listed must run, and one
@@ -26,7 +27,11 @@ fn main() -> ExitCode {
         if expects_error(&path) {
             continue;
         }
-        for way in [Way::Run("-O0"), Way::Run("-O2"), Way::Run("-O3"), Way::Build] {
+        let mut ways = vec![Way::Run("-O0"), Way::Run("-O2"), Way::Run("-O3"), Way::Build];
+        if name.contains("/parallel/") {
+            ways.extend(["1", "2", "3", "8"].map(Way::Threads));
+        }
+        for way in ways {
             let path = path.clone();
             let kind =
                 missing.map_or(way.name().to_owned(), |code| format!("{}, not yet: {code}", way.name()));
@@ -43,6 +48,8 @@ enum Way {
     Run(&'static str),
     /// As an executable.
     Build,
+    /// In memory, on so many threads.
+    Threads(&'static str),
 }
 
 impl Way {
@@ -50,6 +57,7 @@ impl Way {
         match self {
             Way::Run(level) => level,
             Way::Build => "exe",
+            Way::Threads(_) => "threads",
         }
     }
 }
@@ -65,6 +73,7 @@ fn test(path: &Path, way: Way, missing: Option<&str>) -> Result<(), Failed> {
     let output = match way {
         Way::Run(level) => run(nyala().args(["run", level]).arg(path).arg("--"), &expected)?,
         Way::Build => build_and_run(path, &expected)?,
+        Way::Threads(n) => run(nyala().env("NYALA_THREADS", n).arg("run").arg(path).arg("--"), &expected)?,
     };
     let stderr = String::from_utf8_lossy(&output.stderr);
     match (missing, error_code(&stderr)) {

@@ -16,6 +16,9 @@ use super::ModuleWriter;
 use super::function::FunctionWriter;
 use super::types::FUNCTION;
 
+/// The type of an environment as a parameter: what else a function writes to is not in there.
+pub(crate) const ENVIRONMENT: &str = "ptr noalias readonly";
+
 /// Where what a function captures is in its environment.
 struct Environment {
     offsets: Vec<u64>,

@@ -112,7 +112,7 @@ impl ModuleWriter<'_> {
     }
 
     /// A function that writes the results it is given to its environment.
-    fn place_that_keeps(&mut self, results: &[Ty], ty: &str, align: u64) -> String {
+    pub(crate) fn place_that_keeps(&mut self, results: &[Ty], ty: &str, align: u64) -> String {
         let name = format!("@{}", self.names.unique("done"));
         let types: Vec<String> = results.iter().map(|&part| self.ty(part)).collect();
         let mut params = vec!["ptr %kept".to_owned()];

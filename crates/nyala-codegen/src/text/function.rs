@@ -22,6 +22,7 @@ use nyala_span::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ModuleWriter;
+use super::closures::ENVIRONMENT;
 use super::names::Names;
 
 /// A block in the making.
@@ -123,7 +124,7 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
 
     fn header(&mut self, env: Option<&str>) -> String {
         let cont = self.function.entry;
-        let mut params: Vec<String> = env.iter().map(|env| format!("ptr {env}")).collect();
+        let mut params: Vec<String> = env.iter().map(|env| format!("{ENVIRONMENT} {env}")).collect();
         for param in self.module.value_params(cont) {
             let (name, ty) = (self.fresh(param, "x"), self.module.ty_of(param));
             params.push(format!("{ty} {name}"));

@@ -18,6 +18,11 @@ impl FunctionWriter<'_, '_> {
             | Intrinsic::CmpXchg
             | Intrinsic::CmpXchgWeak
             | Intrinsic::Fence => self.atomic(intrinsic, args, span),
+            Intrinsic::Parallel
+            | Intrinsic::Vectorize
+            | Intrinsic::Pipeline
+            | Intrinsic::Spawn
+            | Intrinsic::Sync => self.region(intrinsic, args, span),
             // It has said what it knows at compile time.
             Intrinsic::PeInfo => match self.return_arg(args) {
                 Some(ret) => self.go_on(ret, &[]),

@@ -6,7 +6,7 @@
 //! of it, with its own name and the calling convention of C.
 //!
 //! Read `types`, `constants`, `function` (blocks and values),
-//! `control` (how blocks end), `calls` (what is called), `closures` (functions as values),
+//! `control` (how blocks end), `calls` (what is called), `closures` (functions as values), `regions` (bodies of loops on threads),
 //! `abi`, `border` and `export` (how values go to and from C), and then `ops`, `math`,
 //! `aggregates`, `memory`, `lanes` and `asm` for the operations,
 //! and `checks` for programs that report their mistakes.
@@ -35,6 +35,7 @@ mod math;
 mod memory;
 mod names;
 mod ops;
+mod regions;
 mod types;
 
 use nyala_ir::analysis::functions::{Uses, return_param};

@@ -1,0 +1,179 @@
+//! Bodies that run many times or on other threads: `parallel`, `spawn`, and `vectorize` where
+//! lanes may run one after the other.
+//!
+//! The body is a closure. The runtime gets its environment and a C function, made here,
+//! that calls it: for each index of a range, or once.
+
+use nyala_ir::{Cont, Def, Intrinsic, Linkage};
+use nyala_span::Span;
+use rustc_hash::FxHashSet;
+
+use super::ModuleWriter;
+use super::closures::ENVIRONMENT;
+use super::function::FunctionWriter;
+use super::types::FUNCTION;
+
+/// A body as C sees it.
+struct Outlined {
+    /// The function.
+    code: String,
+    /// What it is handed first.
+    env: String,
+}
+
+impl FunctionWriter<'_, '_> {
+    /// Ends a block with a call of an intrinsic that runs a body, or waits for one.
+    pub(crate) fn region(&mut self, intrinsic: Intrinsic, args: &[Def], span: Span) {
+        let Some(ret) = self.return_arg(args) else { return self.line("unreachable") };
+        let results = match (intrinsic, &args[1..args.len() - 1]) {
+            (Intrinsic::Sync, &[id]) => {
+                let id = self.value(id);
+                self.call_runtime("anydsl_sync_thread", &["i32"], &[id]);
+                vec![]
+            }
+            (Intrinsic::Spawn, &[body]) => {
+                let Outlined { code, env } = self.outline(body, &[]);
+                vec![self.call_library("anydsl_spawn_thread", "i32", &["ptr", "ptr"], &[env, code])]
+            }
+            (Intrinsic::Parallel, &[threads, lower, upper, body]) => {
+                let numbers = [threads, lower, upper].map(|number| self.value(number));
+                let Outlined { code, env } = self.outline(body, &["lower", "upper"]);
+                let args: Vec<String> = numbers.into_iter().chain([env, code]).collect();
+                let params = ["i32", "i32", "i32", "ptr", "ptr"];
+                self.call_runtime("anydsl_parallel_for", &params, &args);
+                vec![]
+            }
+            (Intrinsic::Vectorize, &[.., body]) if self.module.uses_lanes(body) => {
+                self.module.unsupported(span, "lanes that exchange values");
+                vec![]
+            }
+            (Intrinsic::Vectorize, &[width, body]) => {
+                let width = self.value(width);
+                self.plain_loop(body, "0".into(), width);
+                vec![]
+            }
+            (_, &[_, lower, upper, body] | &[_, _, lower, upper, body]) => {
+                let (lower, upper) = (self.value(lower), self.value(upper));
+                self.plain_loop(body, lower, upper);
+                vec![]
+            }
+            _ => vec![self.module.unsupported(span, format!("this form of `{}`", intrinsic.name()))],
+        };
+        let expected = self.module.result_types(Some(self.world.ty(ret))).len();
+        let units = std::iter::repeat_n("zeroinitializer".to_owned(), expected.saturating_sub(results.len()));
+        let results: Vec<String> = results.into_iter().chain(units).collect();
+        self.go_on(ret, &results);
+    }
+
+    /// Runs a body for each index, one after the other.
+    fn plain_loop(&mut self, body: Def, lower: String, upper: String) {
+        let Outlined { code, env } = self.outline(body, &["lower", "upper"]);
+        self.line(format!("call void {code}(ptr {env}, i32 {lower}, i32 {upper})"));
+    }
+
+    /// Calls a function of the runtime that gives nothing.
+    fn call_runtime(&mut self, name: &str, params: &[&str], args: &[String]) {
+        let types: Vec<String> = params.iter().map(|&ty| ty.to_owned()).collect();
+        let symbol = self.module.declare(name, "void", &types, self.span);
+        let typed: Vec<String> = types.iter().zip(args).map(|(ty, arg)| format!("{ty} {arg}")).collect();
+        self.line(format!("call void {symbol}({})", typed.join(", ")));
+    }
+
+    /// A body as a C function that takes an environment, and a range or nothing.
+    fn outline(&mut self, body: Def, range: &[&str]) -> Outlined {
+        let is_passing = self.module.program.styles().passes(self.world, body);
+        if let Some(cont) = self.world.as_cont(body) {
+            let has_env = !self.module.program.captures(cont).is_empty();
+            let env = match has_env {
+                true => {
+                    let pair = self.typed(body);
+                    self.compute("env", format!("extractvalue {pair}, 1"))
+                }
+                false => "null".into(),
+            };
+            let callee = Callee::Known { cont, has_env };
+            return Outlined { code: self.module.outlined(callee, range, is_passing), env };
+        }
+        // The function itself is in the environment.
+        let pair = self.typed(body);
+        let args = ["16".into(), "8".into()];
+        let env = self.call_library("nyala_environment", "ptr", &["i64", "i64"], &args);
+        self.line(format!("store {pair}, ptr {env}, align 8"));
+        Outlined { code: self.module.outlined(Callee::Unknown, range, is_passing), env }
+    }
+}
+
+/// What an outlined body calls.
+enum Callee {
+    Known { cont: Cont, has_env: bool },
+    Unknown,
+}
+
+impl ModuleWriter<'_> {
+    /// A C function that calls a body: with each number of a range, or once.
+    fn outlined(&mut self, callee: Callee, range: &[&str], is_passing: bool) -> String {
+        let (wanted, code, env, open) = match callee {
+            Callee::Known { cont, has_env } => {
+                let name = self.world.cont(cont).name.to_string();
+                (name, self.function_name(cont), has_env.then_some("ptr %env"), String::new())
+            }
+            Callee::Unknown => {
+                let open = format!(
+                    "  %pair = load {FUNCTION}, ptr %env, align 8\n  \
+                     %code = extractvalue {FUNCTION} %pair, 0\n  \
+                     %own = extractvalue {FUNCTION} %pair, 1\n"
+                );
+                ("value".into(), "%code".into(), Some("ptr %own"), open)
+            }
+        };
+        let mut args: Vec<String> = env.into_iter().map(str::to_owned).collect();
+        args.extend((!range.is_empty()).then(|| "i32 %i".to_owned()));
+        if is_passing {
+            args.push(format!("{FUNCTION} {{ ptr {}, ptr null }}", self.place_that_keeps(&[], "void", 1)));
+        }
+        let call = format!("call tailcc void {code}({})", args.join(", "));
+        let name = format!("@{}", self.names.unique(&format!("{wanted}_body")));
+        let params: String = range.iter().map(|bound| format!(", i32 %{bound}")).collect();
+        let body = match range.is_empty() {
+            true => format!("{open}  {call}\n  ret void\n"),
+            false => format!(
+                "{open}  %some = icmp slt i32 %lower, %upper\n  \
+                 br i1 %some, label %again, label %end\n\n\
+                 again:\n  \
+                 %i = phi i32 [ %lower, %start ], [ %next, %again ]\n  \
+                 {call}\n  \
+                 %next = add nsw i32 %i, 1\n  \
+                 %more = icmp slt i32 %next, %upper\n  \
+                 br i1 %more, label %again, label %end\n\n\
+                 end:\n  ret void\n"
+            ),
+        };
+        self.functions.push(format!(
+            "define internal void {name}({ENVIRONMENT} %env{params}) #0 {{\nstart:\n{body}}}\n"
+        ));
+        name
+    }
+
+    /// Whether a body may see other lanes, itself or in what it calls.
+    fn uses_lanes(&self, body: Def) -> bool {
+        let program = self.program;
+        let values = program.all().iter().filter(|function| function.is_value).map(|function| function.entry);
+        let mut work: Vec<Cont> = match self.world.as_cont(body) {
+            Some(body) => vec![body],
+            None => values.collect(),
+        };
+        let mut seen = FxHashSet::default();
+        while let Some(function) = work.pop().and_then(|entry| program.get(entry)) {
+            for called in function.bodies(self.world).filter_map(|body| self.world.as_cont(body.callee)) {
+                let is_lane_function = |name: &str| name.starts_with("rv_");
+                if matches!(&self.world.cont(called).linkage, Linkage::Imported(name) | Linkage::Device(name)
+                    if is_lane_function(name.as_str()))
+                {
+                    return true;
+                }
+            }
+            work.extend(function.mentions.iter().copied().filter(|&mentioned| seen.insert(mentioned)));
+        }
+        false
+    }
+}
