@@ -1,11 +1,12 @@
 //! What can be wrong outside of the program: with its files, before anything looks
-//! inside, and with what its executable is made from.
+//! inside, with what its executable is made from, and with the host it is part of.
 
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use nyala_interface::Signature;
 use nyala_span::{Code, Diagnostic, SourceTooLarge, Span};
 
 use crate::session::MAX_SOURCE_BYTES;
@@ -154,6 +155,45 @@ impl LinkError {
                     .with_note("`--emit obj` writes an object file for it")
             }
             LinkError::Io(reason) => error("E0931", format!("the program cannot be linked: {reason}")),
+        }
+    }
+}
+
+/// What can be wrong between a program and the Rust program it is part of.
+#[derive(Debug)]
+pub enum EmbedError {
+    /// A function of the host has another type than the program thinks.
+    OtherType {
+        /// Its name.
+        name: String,
+        /// Its type.
+        defined: Signature,
+        /// The type that the program declares.
+        declared: Signature,
+    },
+    /// What a build script makes cannot be written.
+    Unwritable {
+        /// Where.
+        folder: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+}
+
+impl EmbedError {
+    /// The report for the user.
+    pub fn to_diagnostic(&self) -> Diagnostic {
+        let error = |code, message| Diagnostic::error(Code(code), Span::NONE, message);
+        match self {
+            EmbedError::OtherType { name, defined, declared } => error(
+                "E0934",
+                format!("the host's function `{name}` has another type than the program declares"),
+            )
+            .with_note(format!("the host defines `{defined}`"))
+            .with_note(format!("the program declares `{declared}`")),
+            EmbedError::Unwritable { folder, error: reason } => {
+                error("E0935", format!("cannot write to `{}`: {reason}", folder.display()))
+            }
         }
     }
 }

@@ -6,6 +6,7 @@
 //! * [`pipeline`]: how far a program is taken;
 //! * [`native`]: compiled programs, run in memory or written to files;
 //! * [`link`](mod@link): executables;
+//! * [`embed`]: programs inside of a Rust program;
 //! * [`timings`]: how long the phases take;
 //! * [`render`]: what was reported, as text for people or as JSON;
 //! * [`evaluation`]: what partial evaluation did, as text, JSON, or a page;
@@ -13,7 +14,9 @@
 //! * [`embedded`]: texts built into the compiler;
 //! * [`errors`]: what can be wrong with files and with linking.
 
+mod archive;
 pub mod edition;
+pub mod embed;
 pub mod embedded;
 pub mod errors;
 pub mod evaluation;
@@ -31,3 +34,7 @@ pub use edition::{Edition, Prelude};
 pub use embedded::{explain, explained_codes};
 pub use render::Report;
 pub use session::{Options, Session};
+
+/// The stack of a thread that compiles. Stages bound their recursion, so this is far more
+/// than they need: a second line of defence.
+pub const STACK_BYTES: usize = 64 << 20;

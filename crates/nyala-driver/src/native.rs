@@ -88,6 +88,49 @@ fn try_compile(
     Ok((module, contents.map_err(one)?))
 }
 
+/// A function of this process that programs may call.
+#[derive(Clone, Debug)]
+pub struct HostFunction {
+    /// Its name for programs.
+    pub name: String,
+    /// Where it is.
+    pub address: usize,
+}
+
+/// Compiles the program to code in this process. It may call the functions of the host, of the
+/// runtime and of libraries, in this order.
+///
+/// The host's functions must have the types that the program declares them with.
+pub fn load(
+    session: &mut Session,
+    world: &World,
+    options: &NativeOptions,
+    host: &[HostFunction],
+) -> Option<Jit<'static>> {
+    let result = try_load(session, world, options, host);
+    reported(session, result.map_err(diagnostics))
+}
+
+fn try_load(
+    session: &mut Session,
+    world: &World,
+    options: &NativeOptions,
+    host: &[HostFunction],
+) -> Result<Jit<'static>, Vec<CodegenError>> {
+    let module = write(session, world, &options.llvm)?;
+    let timings = &mut session.timings;
+    let llvm = load_llvm(timings)?;
+    timings.enter("link");
+    let jit = load_libraries(llvm, &module, options, host).map_err(one)?;
+    check_imports(&jit, &module)?;
+    let object =
+        llvm::compile(llvm, &module.text, &options.llvm, Output::Object, |phase| timings.enter(phase));
+    let object = object.map_err(one)?;
+    timings.enter("link");
+    jit.add_object(&object).map_err(one)?;
+    Ok(jit)
+}
+
 fn try_run(
     session: &mut Session,
     world: &World,
@@ -95,22 +138,12 @@ fn try_run(
     args: &[String],
 ) -> Result<i32, Vec<CodegenError>> {
     check_main(world)?;
-    let module = write(session, world, &options.llvm)?;
-    let timings = &mut session.timings;
-    let llvm = load_llvm(timings)?;
-    timings.enter("link");
-    let jit = load_libraries(llvm, &module, options).map_err(one)?;
-    check_imports(&jit, &module)?;
-    let object =
-        llvm::compile(llvm, &module.text, &options.llvm, Output::Object, |phase| timings.enter(phase));
-    let object = object.map_err(one)?;
-    timings.enter("link");
-    jit.add_object(&object).map_err(one)?;
+    let jit = try_load(session, world, options, &[])?;
     let main = jit.lookup("main").map_err(one)?;
     // SAFETY: every exported `main` is compiled to take at most these parameters and
     // to return an `int`; `check_main` looked at its parameters.
     let main: MainFn = unsafe { std::mem::transmute(main) };
-    timings.enter("run");
+    session.timings.enter("run");
     Ok(call_main(main, args))
 }
 
@@ -139,7 +172,7 @@ fn is_this_machine(triple: &str) -> bool {
 }
 
 /// Makes the program call the runtime's functions by their symbols in its library.
-fn use_linked_names(world: &mut World) {
+pub(crate) fn use_linked_names(world: &mut World) {
     let linked = |name: &str| SYMBOLS.iter().find(|symbol| symbol.name == name).map(|symbol| symbol.linked);
     let imported = world.conts().filter_map(|(cont, data)| match data.linkage {
         Linkage::Imported(name) => Some((cont, linked(name.as_str())?)),
@@ -148,6 +181,15 @@ fn use_linked_names(world: &mut World) {
     for (cont, symbol) in imported.collect::<Vec<_>>() {
         world.set_linkage(cont, Linkage::Imported(Name::new(symbol)));
     }
+}
+
+/// Whether the program calls functions of the runtime, by their symbols in its library.
+pub(crate) fn uses_runtime(world: &World) -> bool {
+    let is_runtime = |name: &str| SYMBOLS.iter().any(|symbol| symbol.linked == name);
+    let imported = world
+        .conts()
+        .filter(|(_, data)| matches!(data.linkage, Linkage::Imported(name) if is_runtime(name.as_str())));
+    imported.count() > 0
 }
 
 /// The functions that the linker misses and that the program declares.
@@ -174,19 +216,24 @@ fn call_main(main: MainFn, args: &[String]) -> i32 {
     status
 }
 
-/// Makes known what the program may call: the runtime and the libraries of the options.
+/// Makes known what the program may call.
 fn load_libraries<'a>(
     llvm: &'a Llvm,
     module: &Module,
     options: &NativeOptions,
+    host: &[HostFunction],
 ) -> Result<Jit<'a>, LlvmError> {
     let jit = Jit::new(llvm)?;
+    let host_symbols =
+        host.iter().map(|function| (function.name.as_str(), function.address as *const c_void));
+    let is_host = |name: &str| host.iter().any(|function| function.name == name);
     // Only those that are needed: a program may have a function with such a name.
     let is_needed = |symbol: &&Symbol| module.imports.iter().any(|import| import.name == symbol.name);
-    let symbols: Vec<(&str, *const c_void)> =
-        SYMBOLS.iter().filter(is_needed).map(|symbol| (symbol.name, symbol.address)).collect();
-    // SAFETY: these are the runtime's functions, which have the types that the
-    // language's reference gives them.
+    let runtime = SYMBOLS.iter().filter(is_needed).filter(|symbol| !is_host(symbol.name));
+    let runtime = runtime.map(|symbol| (symbol.name, symbol.address));
+    let symbols: Vec<(&str, *const c_void)> = host_symbols.chain(runtime).collect();
+    // SAFETY: the runtime's functions have the types that the language's reference gives
+    // them, and those of the host what the program declares.
     unsafe { jit.define(&symbols) }?;
     for library in &options.link {
         jit.link(&library.to_load())?;

@@ -9,9 +9,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::thread;
 
-/// The stack of the thread that does the work. Stages bound their recursion, so
-/// this is far more than they need: a second line of defence.
-const STACK_BYTES: usize = 64 << 20;
+use nyala_driver::STACK_BYTES;
 
 /// Exit status of an internal error.
 const STATUS: u8 = 101;

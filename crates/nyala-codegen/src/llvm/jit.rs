@@ -17,6 +17,11 @@ pub struct Jit<'a> {
     library: Ref,
 }
 
+// SAFETY: LLVM guards what its JIT knows with a lock; nothing here belongs to a thread.
+unsafe impl Send for Jit<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Jit<'_> {}
+
 impl<'a> Jit<'a> {
     /// Without any code, but with all symbols of the process.
     pub fn new(llvm: &'a Llvm) -> Result<Jit<'a>, LlvmError> {

@@ -1,0 +1,300 @@
+//! Programs inside of a Rust program: compiled at run time, called like Rust functions.
+//!
+//! ```
+//! use nyala_driver::embed::Compiler;
+//!
+//! let program = "extern fn hypot2(x: f64, y: f64) -> f64 { x * x + y * y }";
+//! let module = Compiler::new().text("hypot.impala", program).compile()?;
+//! // SAFETY: the program uses no memory but its own.
+//! let hypot2 = unsafe { module.function::<extern "C" fn(f64, f64) -> f64>("hypot2") }?;
+//! assert_eq!(hypot2(3.0, 4.0), 25.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The types of a function are compared with what Rust asks for, so a wrong one is an error
+//! and not a crash. Programs call back functions that the host gives them by name, with
+//! [`Compiler::define`], whose types are compared as well.
+//!
+//! Compilers, modules and functions may be used from several threads at once.
+//!
+//! Read [`signature`] for the types that cross the border, and
+//! [`build_script`] for programs that are compiled together with a crate.
+
+pub mod build_script;
+pub mod signature;
+
+use std::fmt;
+use std::ops::Deref;
+use std::panic;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+
+use nyala_codegen::llvm::Jit;
+use nyala_interface::{Interface, Signature};
+use nyala_span::Diagnostic;
+
+use crate::errors::EmbedError;
+use crate::link::Library;
+use crate::native::{self, HostFunction, NativeOptions};
+use crate::render::Report;
+use crate::session::{Options, Session};
+use crate::{STACK_BYTES, pipeline};
+use signature::{CFunction, fits};
+
+/// A program to be compiled, and how.
+#[derive(Clone, Debug, Default)]
+pub struct Compiler {
+    /// How the program is read and evaluated.
+    pub options: Options,
+    /// How native code is made.
+    pub native: NativeOptions,
+    sources: Vec<Source>,
+    defined: Vec<Defined>,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    Text { name: String, text: String },
+    File(PathBuf),
+}
+
+/// A function of the host.
+#[derive(Clone, Debug)]
+struct Defined {
+    function: HostFunction,
+    signature: Signature,
+}
+
+impl Compiler {
+    /// Without source text, and with the options that the command line has by default.
+    pub fn new() -> Compiler {
+        Compiler::default()
+    }
+
+    /// Adds source text, under a name for diagnostics.
+    #[must_use]
+    pub fn text(mut self, name: impl Into<String>, text: impl Into<String>) -> Compiler {
+        self.sources.push(Source::Text { name: name.into(), text: text.into() });
+        self
+    }
+
+    /// Adds a source file.
+    #[must_use]
+    pub fn file(mut self, path: impl Into<PathBuf>) -> Compiler {
+        self.sources.push(Source::File(path.into()));
+        self
+    }
+
+    /// Chooses how much LLVM optimises, 0 to 3.
+    #[must_use]
+    pub fn opt_level(mut self, level: u8) -> Compiler {
+        self.native.llvm.opt_level = level;
+        self
+    }
+
+    /// Makes the functions of a library known to the program.
+    #[must_use]
+    pub fn link(mut self, library: Library) -> Compiler {
+        self.native.link.push(library);
+        self
+    }
+
+    /// Makes a function of the host known, which the program declares in `extern "C"`. Its
+    /// type is compared with that declaration.
+    #[must_use]
+    pub fn define<F: CFunction>(mut self, name: impl Into<String>, function: F) -> Compiler {
+        let function = HostFunction { name: name.into(), address: function.address().addr() };
+        self.defined.push(Defined { function, signature: F::signature() });
+        self
+    }
+
+    /// Compiles the program to code in this process.
+    pub fn compile(&self) -> Result<Module, CompileError> {
+        on_large_stack(|| {
+            let mut session = self.session();
+            let code = self.load(&mut session);
+            code.map(|code| Module { code: Arc::new(code) }).ok_or_else(|| CompileError::of(session))
+        })
+    }
+
+    fn session(&self) -> Session {
+        let mut session = Session::new(self.options.clone());
+        for source in &self.sources {
+            match source {
+                Source::Text { name, text } => session.add_text(name.as_str(), text.as_str()),
+                Source::File(path) => session.load(path),
+            }
+        }
+        session
+    }
+
+    fn load(&self, session: &mut Session) -> Option<Code> {
+        let (world, interface) = pipeline::prepare_with_interface(session)?;
+        session.diagnostics.extend(self.defined.iter().filter_map(|defined| defined.check(&interface)));
+        if session.has_errors() {
+            return None;
+        }
+        let host: Vec<HostFunction> = self.defined.iter().map(|defined| defined.function.clone()).collect();
+        let jit = native::load(session, &world, &self.native, &host)?;
+        Some(Code { jit, interface })
+    }
+}
+
+/// Runs `work` on a thread whose stack is large enough for any program. LLVM needs more
+/// than threads usually have.
+fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    thread::scope(|scope| {
+        let builder = thread::Builder::new().name("nyala".into()).stack_size(STACK_BYTES);
+        let worker = builder.spawn_scoped(scope, work).expect("the system has room for another thread");
+        worker.join().unwrap_or_else(|payload| panic::resume_unwind(payload))
+    })
+}
+
+impl Defined {
+    /// What is wrong if the program declares the function with other types.
+    fn check(&self, interface: &Interface) -> Option<Diagnostic> {
+        let name = &self.function.name;
+        let declared = interface.import(name)?;
+        if fits(&self.signature, &declared.signature) {
+            return None;
+        }
+        let (defined, declared) = (self.signature.clone(), declared.signature.clone());
+        Some(EmbedError::OtherType { name: name.clone(), defined, declared }.to_diagnostic())
+    }
+}
+
+/// A compiled program. Its code stays as long as this or one of its functions does.
+#[derive(Clone)]
+pub struct Module {
+    code: Arc<Code>,
+}
+
+struct Code {
+    jit: Jit<'static>,
+    interface: Interface,
+}
+
+impl Module {
+    /// The exported function with this name, if it has this type.
+    ///
+    /// # Safety
+    /// Types are checked, but not what the program does: it must access memory as it may,
+    /// with all arguments that the function is called with. A copy of the function must not
+    /// be called when the [`Function`] and the module are gone.
+    pub unsafe fn function<F: CFunction>(&self, name: &str) -> Result<Function<F>, LookupError> {
+        let exported = self.code.interface.export(name).ok_or_else(|| LookupError::Absent {
+            name: name.into(),
+            exported: self.interface().exports.iter().map(|function| function.symbol.clone()).collect(),
+        })?;
+        if !fits(&F::signature(), &exported.signature) {
+            let actual = exported.signature.clone();
+            return Err(LookupError::OtherType { name: name.into(), asked: F::signature(), actual });
+        }
+        let address = self.code.jit.lookup(name).map_err(|error| LookupError::Broken(error.to_string()))?;
+        // SAFETY: this is the address of a function with the C calling convention, whose
+        // types have just been compared.
+        let function = unsafe { F::from_address(address) };
+        Ok(Function { function, _module: self.clone() })
+    }
+
+    /// What the program exports and imports.
+    pub fn interface(&self) -> &Interface {
+        &self.code.interface
+    }
+}
+
+impl fmt::Debug for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.interface().exports.iter().map(|function| &function.symbol);
+        f.debug_set().entries(names).finish()
+    }
+}
+
+/// A function of a module, to be called like any other. Keeps the module's code.
+#[derive(Clone, Debug)]
+pub struct Function<F> {
+    function: F,
+    _module: Module,
+}
+
+impl<F> Deref for Function<F> {
+    type Target = F;
+
+    fn deref(&self) -> &F {
+        &self.function
+    }
+}
+
+/// Why a program was not compiled.
+#[derive(Clone)]
+pub struct CompileError {
+    /// What was reported, in no particular order.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The same, drawn for people.
+    text: String,
+}
+
+impl CompileError {
+    fn of(session: Session) -> CompileError {
+        let report = Report::new(session.diagnostics.clone());
+        CompileError { text: report.human(&session.sources, false), diagnostics: session.diagnostics }
+    }
+}
+
+impl fmt::Display for CompileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text.trim_end())
+    }
+}
+
+/// As it is displayed: this is what `main` shows of an error that it returns.
+impl fmt::Debug for CompileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the program was not compiled\n{self}")
+    }
+}
+
+impl std::error::Error for CompileError {}
+
+/// Why a module does not have a function.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum LookupError {
+    /// Nothing is exported under this name.
+    Absent {
+        /// The name.
+        name: String,
+        /// The names of all exported functions.
+        exported: Vec<String>,
+    },
+    /// The function has another type.
+    OtherType {
+        /// Its name.
+        name: String,
+        /// What was asked for.
+        asked: Signature,
+        /// What it is.
+        actual: Signature,
+    },
+    /// LLVM cannot find it.
+    Broken(String),
+}
+
+impl fmt::Display for LookupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LookupError::Absent { name, exported } if exported.is_empty() => {
+                write!(f, "the program exports no function `{name}`, and no other")
+            }
+            LookupError::Absent { name, exported } => {
+                write!(f, "the program exports no function `{name}`; it exports {}", exported.join(", "))
+            }
+            LookupError::OtherType { name, asked, actual } => {
+                write!(f, "the function `{name}` is `{actual}`, and not `{asked}`")
+            }
+            LookupError::Broken(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl std::error::Error for LookupError {}

@@ -1,0 +1,95 @@
+//! Programs that are compiled together with a crate, by its build script.
+//!
+//! In `build.rs`:
+//!
+//! ```no_run
+//! # use nyala_driver::embed::{CompileError, Compiler};
+//! fn main() -> Result<(), CompileError> {
+//!     Compiler::new().file("src/kernels.impala").build_script("kernels")
+//! }
+//! ```
+//!
+//! and in the crate, which has the declarations of all exported functions and of their types then:
+//!
+//! ```ignore
+//! mod kernels {
+//!     include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
+//! }
+//! ```
+//!
+//! The code is for every processor of the target; [`Compiler::native`] chooses another one. A
+//! program that uses the runtime, for printing or for memory, needs the crate `nyala-runtime`
+//! as a dependency of the crate, and says so in its declarations.
+
+use std::env;
+use std::fs;
+use std::path::Path;
+
+use nyala_interface::{Interface, rust};
+
+use super::{CompileError, Compiler, Source, on_large_stack};
+use crate::archive;
+use crate::errors::EmbedError;
+use crate::native::{self, Output};
+use crate::pipeline;
+use crate::session::Session;
+
+impl Compiler {
+    /// Compiles the program to a static library called `name`, which cargo links to the crate,
+    /// and writes the declarations for Rust to `name.rs`, both in the folder `OUT_DIR`.
+    ///
+    /// For build scripts: the environment says for which target, and how much to optimise.
+    pub fn build_script(mut self, name: &str) -> Result<(), CompileError> {
+        let out_dir = env::var_os("OUT_DIR").unwrap_or_else(|| ".".into());
+        let llvm = &mut self.native.llvm;
+        llvm.target = llvm.target.take().or_else(|| env::var("TARGET").ok());
+        if let Some(level) = env::var("OPT_LEVEL").ok().and_then(|level| level.parse().ok()) {
+            llvm.opt_level = level;
+        }
+        on_large_stack(|| {
+            let mut session = self.session();
+            let written = self.write(&mut session, name, out_dir.as_ref());
+            written.ok_or_else(|| CompileError::of(session))
+        })?;
+        self.tell_cargo(name, out_dir.as_ref());
+        Ok(())
+    }
+
+    fn write(&self, session: &mut Session, name: &str, out_dir: &Path) -> Option<()> {
+        let (mut world, interface) = pipeline::prepare_with_interface(session)?;
+        native::use_linked_names(&mut world);
+        let uses_runtime = native::uses_runtime(&world);
+        let object = native::compile(session, &world, &self.native.llvm, Output::Object)?;
+        let library = archive::archive(&object, &symbols(&interface));
+        let declarations = declarations(&interface, uses_runtime);
+        let result = fs::write(out_dir.join(format!("lib{name}.a")), library)
+            .and_then(|()| fs::write(out_dir.join(format!("{name}.rs")), declarations));
+        let cannot_write = |error| EmbedError::Unwritable { folder: out_dir.to_owned(), error };
+        result.map_err(|error| session.diagnostics.push(cannot_write(error).to_diagnostic())).ok()
+    }
+
+    /// What cargo has to watch and to link.
+    fn tell_cargo(&self, name: &str, out_dir: &Path) {
+        for source in &self.sources {
+            if let Source::File(path) = source {
+                println!("cargo::rerun-if-changed={}", path.display());
+            }
+        }
+        println!("cargo::rustc-link-search=native={}", out_dir.display());
+        println!("cargo::rustc-link-lib=static={name}");
+    }
+}
+
+/// The symbols that the library defines.
+fn symbols(interface: &Interface) -> Vec<&str> {
+    let functions = interface.exports.iter().map(|function| function.symbol.as_str());
+    functions.chain(interface.statics.iter().map(|item| item.symbol.as_str())).collect()
+}
+
+fn declarations(interface: &Interface, uses_runtime: bool) -> String {
+    let mut text = rust::bindings(interface);
+    if uses_runtime {
+        text += "\n// The program calls functions of the runtime.\nextern crate nyala_runtime as _;\n";
+    }
+    text
+}

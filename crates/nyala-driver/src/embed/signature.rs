@@ -1,0 +1,176 @@
+//! Rust types that cross the border to a program, and the types of functions made of them.
+//!
+//! A struct of a program is passed as a `#[repr(C)]` struct with the same fields:
+//!
+//! ```
+//! use nyala_driver::embed::{Compiler, signature::CType};
+//! use nyala_driver::interface::Type;
+//!
+//! #[repr(C)]
+//! struct Vec2 { x: f32, y: f32 }
+//!
+//! // SAFETY: the fields are those of the program's `Vec2`.
+//! unsafe impl CType for Vec2 {
+//!     fn describe() -> Type { Type::Named("Vec2".into()) }
+//! }
+//!
+//! let program = "struct Vec2 { x: f32, y: f32 }
+//!                extern fn turn(v: Vec2) -> Vec2 { Vec2 { x: -v.y, y: v.x } }";
+//! let module = Compiler::new().text("turn.impala", program).compile()?;
+//! // SAFETY: the program uses no memory but its own.
+//! let turn = unsafe { module.function::<extern "C" fn(Vec2) -> Vec2>("turn") }?;
+//! assert_eq!(turn(Vec2 { x: 1.0, y: 2.0 }).x, -2.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::ffi::c_void;
+
+use nyala_interface::{Signature, Type};
+
+/// A type that Rust and programs have in common.
+///
+/// # Safety
+/// Values of the type have the layout of what it is described as, and are passed as C passes it.
+pub unsafe trait CType {
+    /// What the type is for a program.
+    fn describe() -> Type;
+}
+
+/// The type of a function with the C calling convention.
+///
+/// # Safety
+/// The type is that of a function pointer with this signature.
+pub unsafe trait CFunction: Copy {
+    /// What it takes and gives.
+    fn signature() -> Signature;
+
+    /// Where the function is.
+    fn address(self) -> *const c_void;
+
+    /// The function at an address.
+    ///
+    /// # Safety
+    /// There is one, and it has this type.
+    unsafe fn from_address(address: *const c_void) -> Self;
+}
+
+/// Whether a function of the type on the left may stand for one of the type on the right.
+/// A pointer to `c_void` is any pointer that may be written to as much.
+pub(super) fn fits(asked: &Signature, actual: &Signature) -> bool {
+    let same_params = asked.params.len() == actual.params.len()
+        && asked.params.iter().zip(&actual.params).all(|(asked, actual)| type_fits(asked, actual));
+    // To a caller, a function that does not return is one without result.
+    let result_fits = actual.result == Type::Never || type_fits(&asked.result, &actual.result);
+    same_params && result_fits
+}
+
+fn type_fits(asked: &Type, actual: &Type) -> bool {
+    match (asked, actual) {
+        (Type::Ptr { is_mut, to }, Type::Ptr { is_mut: actual_is_mut, to: actual_to }) => {
+            let is_any = **to == Type::Void || **actual_to == Type::Void;
+            is_mut == actual_is_mut && (is_any || type_fits(to, actual_to))
+        }
+        _ => asked == actual,
+    }
+}
+
+macro_rules! c_types {
+    ($($ty:ty => $description:expr,)*) => {
+        $(
+            // SAFETY: both languages have this type.
+            unsafe impl CType for $ty {
+                fn describe() -> Type {
+                    $description
+                }
+            }
+        )*
+    };
+}
+
+c_types! {
+    () => Type::Void,
+    c_void => Type::Void,
+    bool => Type::Bool,
+    i8 => Type::int(8, true),
+    i16 => Type::int(16, true),
+    i32 => Type::int(32, true),
+    i64 => Type::int(64, true),
+    u8 => Type::int(8, false),
+    u16 => Type::int(16, false),
+    u32 => Type::int(32, false),
+    u64 => Type::int(64, false),
+    f32 => Type::Float { bits: 32 },
+    f64 => Type::Float { bits: 64 },
+}
+
+// SAFETY: pointers are addresses in both languages.
+unsafe impl<T: CType> CType for *const T {
+    fn describe() -> Type {
+        Type::ptr(false, T::describe())
+    }
+}
+
+// SAFETY: pointers are addresses in both languages.
+unsafe impl<T: CType> CType for *mut T {
+    fn describe() -> Type {
+        Type::ptr(true, T::describe())
+    }
+}
+
+macro_rules! c_functions {
+    ($($params:ident)*) => {
+        c_functions!(@function extern "C" fn, $($params)*);
+        c_functions!(@function unsafe extern "C" fn, $($params)*);
+    };
+    (@function $($kind:tt)*) => { c_functions!(@impl [] $($kind)*); };
+    (@impl [$($kind:tt)*] , $($params:ident)*) => {
+        // SAFETY: all types are in common, and the calling convention is that of C.
+        unsafe impl<Ret: CType, $($params: CType),*> CFunction for $($kind)* ($($params),*) -> Ret {
+            fn signature() -> Signature {
+                Signature { params: vec![$($params::describe()),*], result: Ret::describe() }
+            }
+
+            fn address(self) -> *const c_void {
+                self as *const c_void
+            }
+
+            unsafe fn from_address(address: *const c_void) -> Self {
+                // SAFETY: the caller's promise; a function pointer is an address.
+                unsafe { std::mem::transmute::<*const c_void, Self>(address) }
+            }
+        }
+    };
+    (@impl [$($kind:tt)*] $next:tt $($rest:tt)*) => { c_functions!(@impl [$($kind)* $next] $($rest)*); };
+}
+
+c_functions!();
+c_functions!(A);
+c_functions!(A B);
+c_functions!(A B C);
+c_functions!(A B C D);
+c_functions!(A B C D E);
+c_functions!(A B C D E F);
+c_functions!(A B C D E F G);
+c_functions!(A B C D E F G H);
+c_functions!(A B C D E F G H I);
+c_functions!(A B C D E F G H I J);
+c_functions!(A B C D E F G H I J K);
+c_functions!(A B C D E F G H I J K L);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pointers_to_anything_fit() {
+        type Asked = extern "C" fn(*const c_void, *mut f32) -> i32;
+        let actual = |to| Signature {
+            params: vec![Type::ptr(false, to), Type::ptr(true, Type::Float { bits: 32 })],
+            result: Type::int(32, true),
+        };
+        assert!(fits(&Asked::signature(), &actual(Type::Named("S".into()))));
+        type Other = extern "C" fn(*mut c_void, *mut f32) -> i32;
+        assert!(!fits(&Other::signature(), &actual(Type::Bool)));
+        assert_eq!(Asked::signature().to_string(), "extern \"C\" fn(*const c_void, *mut f32) -> i32");
+    }
+}

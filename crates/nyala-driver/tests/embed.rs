@@ -1,0 +1,113 @@
+//! Programs inside of this Rust program: compiled, called, and calling back.
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::thread;
+
+use nyala_driver::embed::signature::CFunction;
+use nyala_driver::embed::{Compiler, Function, LookupError, Module};
+
+fn compile(text: &str) -> Module {
+    Compiler::new().text("test.impala", text).compile().unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A function of a program of these tests.
+fn function<F: CFunction>(module: &Module, name: &str) -> Result<Function<F>, LookupError> {
+    // SAFETY: the programs of these tests access memory as they may.
+    unsafe { module.function(name) }
+}
+
+#[test]
+fn functions_are_called_with_memory_of_the_host() {
+    let module = compile(
+        "extern fn scale(n: i32, factor: f32, data: &mut [f32]) -> () {
+             for i in range(0, n) { data(i) = data(i) * factor }
+         }
+         extern fn sum(n: i64, data: &[u8]) -> u64 {
+             let mut sum = 0u64;
+             for i in range(0, n as i32) { sum += data(i) as u64 }
+             sum
+         }",
+    );
+    let scale = function::<extern "C" fn(i32, f32, *mut f32)>(&module, "scale").expect("it is exported");
+    let mut data = [1.0, 2.0, 3.0];
+    scale(3, 2.0, data.as_mut_ptr());
+    assert_eq!(data, [2.0, 4.0, 6.0]);
+    let sum = function::<extern "C" fn(i64, *const c_void) -> u64>(&module, "sum").expect("it is exported");
+    assert_eq!(sum(4, [250u8, 1, 2, 3].as_ptr().cast()), 256);
+}
+
+#[test]
+fn a_wrong_type_is_an_error_that_names_both() {
+    let module = compile("extern fn twice(x: i32) -> i32 { x + x }");
+    let error =
+        function::<extern "C" fn(f32) -> i32>(&module, "twice").map(|_| ()).expect_err("it takes an i32");
+    assert_eq!(
+        error.to_string(),
+        "the function `twice` is `extern \"C\" fn(i32) -> i32`, and not `extern \"C\" fn(f32) -> i32`"
+    );
+    let error = function::<extern "C" fn()>(&module, "thrice").map(|_| ()).expect_err("it is not there");
+    assert_eq!(error.to_string(), "the program exports no function `thrice`; it exports twice");
+}
+
+#[test]
+fn programs_call_back() {
+    static SEEN: AtomicI32 = AtomicI32::new(0);
+    extern "C" fn visit(value: i32) -> bool {
+        SEEN.fetch_add(value, Ordering::Relaxed);
+        value < 3
+    }
+    let text = "extern \"C\" { fn visit(i32) -> bool; }
+                extern fn count() -> i32 { let mut i = 0; while visit(i) { i++; } i }";
+    let compiler = Compiler::new().text("test.impala", text);
+    let module = compiler
+        .clone()
+        .define("visit", visit as extern "C" fn(i32) -> bool)
+        .compile()
+        .expect("it has no errors");
+    let count = function::<extern "C" fn() -> i32>(&module, "count").expect("it is exported");
+    assert_eq!((count(), SEEN.load(Ordering::Relaxed)), (3, 6));
+
+    extern "C" fn other(_: f64) {}
+    let error =
+        compiler.define("visit", other as extern "C" fn(f64)).compile().expect_err("the types differ");
+    assert_eq!(error.diagnostics[0].code.0, "E0934");
+    let text = error.to_string();
+    assert!(text.contains("fn(f64)`") && text.contains("fn(i32) -> bool`"), "{text}");
+}
+
+#[test]
+fn errors_are_drawn() {
+    let error =
+        Compiler::new().text("bad.impala", "extern fn f() -> i32 { 1.5 }").compile().expect_err("1.5");
+    assert!(error.to_string().contains("--> bad.impala:1:24"), "{error}");
+    let error = Compiler::new().file("/no/such/file.impala").compile().expect_err("there is no such file");
+    assert!(error.to_string().contains("E0020"), "{error}");
+}
+
+#[test]
+fn a_function_keeps_its_code() {
+    let seven = {
+        let module = compile("extern fn seven() -> i32 { 7 }");
+        function::<extern "C" fn() -> i32>(&module, "seven").expect("it is exported")
+    };
+    assert_eq!(seven(), 7);
+}
+
+#[test]
+fn several_threads_compile_and_call_at_once() {
+    let shared = compile("extern fn square(x: i32) -> i32 { x * x }");
+    thread::scope(|scope| {
+        for number in 0..8 {
+            let shared = &shared;
+            scope.spawn(move || {
+                let own = compile(&format!("extern fn add(x: i32) -> i32 {{ x + {number} }}"));
+                let add = function::<extern "C" fn(i32) -> i32>(&own, "add").expect("it is exported");
+                let square = function::<extern "C" fn(i32) -> i32>(shared, "square").expect("it is exported");
+                for x in 0..1000 {
+                    assert_eq!(add(square(x)), x * x + number);
+                }
+            });
+        }
+    });
+}

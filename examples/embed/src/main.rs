@@ -1,0 +1,82 @@
+//! A Rust program with parts in Impala.
+//!
+//! `filters.impala` is compiled together with this crate, by `build.rs`, and its declarations
+//! are generated. A polynomial is compiled when the program runs, from its coefficients.
+
+use std::error::Error;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use nyala_driver::embed::{Compiler, Function};
+
+mod filters {
+    include!(concat!(env!("OUT_DIR"), "/filters.rs"));
+}
+
+static PROGRESS: AtomicI32 = AtomicI32::new(0);
+
+/// Called by `smooth`, once for each element.
+#[unsafe(no_mangle)]
+extern "C" fn report_progress(done: i32, _all: i32) {
+    PROGRESS.store(done, Ordering::Relaxed);
+}
+
+fn signal(data: &mut [f32]) -> filters::Signal {
+    let len = i32::try_from(data.len()).expect("signals are short");
+    filters::Signal { data: data.as_mut_ptr(), len }
+}
+
+/// The signal with its noise smoothed away, and its lowest and highest value.
+fn smooth(data: &mut [f32]) -> (Vec<f32>, filters::Extent) {
+    let mut smoothed = vec![0.0; data.len()];
+    let (from, to) = (signal(data), signal(&mut smoothed));
+    // SAFETY: both have the memory that they say, and at least one element.
+    let extent = unsafe {
+        filters::smooth(&from, &to);
+        filters::print_signal(&to);
+        filters::extent(&to)
+    };
+    (smoothed, extent)
+}
+
+type Polynomial = extern "C" fn(f64) -> f64;
+
+/// A function made for these coefficients: they are constants in its code.
+fn polynomial(coefficients: &[f64]) -> Result<Function<Polynomial>, Box<dyn Error>> {
+    let horner = coefficients.iter().rev().fold("0.0".to_owned(), |sum, c| format!("({sum} * x + ({c:?}))"));
+    let program = format!("extern fn value(x: f64) -> f64 {{ {horner} }}");
+    let module = Compiler::new().text("polynomial.impala", program).compile()?;
+    // SAFETY: the program does nothing but arithmetic.
+    Ok(unsafe { module.function("value") }?)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let (_, extent) = smooth(&mut [1.0, 1.0, 5.0, 1.0, 1.0]);
+    println!(
+        "between {} and {}, {} elements",
+        extent.lowest,
+        extent.highest,
+        PROGRESS.load(Ordering::Relaxed)
+    );
+    let value = polynomial(&[1.0, -2.0, 3.0])?;
+    println!("1 - 2x + 3x² at 2 is {}", value(2.0));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compiled_with_the_crate() {
+        let (smoothed, extent) = smooth(&mut [1.0, 1.0, 5.0, 1.0, 1.0]);
+        assert_eq!(smoothed, [1.0, 2.0, 3.0, 2.0, 1.0]);
+        assert_eq!((extent.lowest, extent.highest), (1.0, 3.0));
+        assert_eq!(PROGRESS.load(Ordering::Relaxed), 5);
+    }
+
+    #[test]
+    fn compiled_at_run_time() {
+        let value = polynomial(&[1.0, -2.0, 3.0]).expect("it is a program");
+        assert_eq!(value(2.0), 9.0);
+    }
+}
