@@ -1,5 +1,6 @@
 //! What the README and the book show is true.
 
+use nyala_driver::evaluation::{Answers, Question};
 use nyala_driver::{Options, Report, Session, pipeline};
 use nyala_ir::text;
 use nyala_tests::{files, snapshot};
@@ -70,6 +71,34 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
     let files =
         targets.filter(|target| !target.contains("://")).filter_map(|target| target.split('#').next());
     files.filter(|file| !file.is_empty())
+}
+
+/// A block that begins with `$ nyala explain FILE` shows what that says of the program before it.
+/// `BLESS=1` puts in what it says today.
+#[test]
+fn explanations_in_the_book_are_what_the_command_says() {
+    let path = files::repository().join("docs/src/evaluation.md");
+    let chapter = std::fs::read_to_string(&path).expect("it is in the repository");
+    let mut shown = chapter.split("```text\n$ nyala explain ");
+    let mut wanted = shown.next().unwrap_or_default().to_owned();
+    for part in shown {
+        let (name, rest) = part.split_once('\n').expect("the command ends");
+        let (_, after) = rest.split_once("```").expect("the block ends");
+        let program = fenced(&wanted).last().expect("a program stands before what is said of it").to_owned();
+        wanted += &format!("```text\n$ nyala explain {name}\n{}```{after}", explained(name, &program));
+    }
+    snapshot::compare(&path, &wanted).unwrap_or_else(|difference| panic!("{difference}"));
+}
+
+/// What `nyala explain` writes to both streams, without warnings of checking.
+fn explained(name: &str, program: &str) -> String {
+    let mut session = Session::new(Options::default());
+    session.add_text(name, program);
+    let world = pipeline::emit(&mut session).expect("the program has no errors");
+    session.diagnostics.clear();
+    let (residual, explanation) = pipeline::explain(&mut session, &world);
+    let report = Report::new(session.diagnostics.clone()).human(&session.sources, false);
+    report + &Answers::new(&session, &residual, &explanation, &Question::default()).text()
 }
 
 /// The texts between ```` ```impala ```` and ```` ``` ````.

@@ -2,6 +2,7 @@
 //!
 //! * `residual/`: what is left of a program, as a graph; with `// loops only` at its top,
 //!   nothing is left but exported functions and blocks;
+//! * `demands/`: what is reported to programs that ask what is known;
 //! * `limits/`: programs that never stop asking; what is reported, and that it is in time;
 //! * `explain/`: what `nyala explain` says.
 
@@ -22,7 +23,9 @@ type Test = fn(&Path) -> Result<(), Failed>;
 fn main() -> ExitCode {
     let folder = files::repository().join("tests/evaluation");
     let mut trials = Vec::new();
-    for (kind, test) in [("residual", residual as Test), ("limits", limits), ("explain", explain)] {
+    let tests: [(&str, Test); 4] =
+        [("residual", residual), ("demands", demands), ("limits", limits), ("explain", explain)];
+    for (kind, test) in tests {
         for path in files::with_extension(&folder.join(kind), "impala") {
             let name = files::display_name(&path);
             trials.push(Trial::test(name, move || test(&path)).with_kind(kind));
@@ -68,6 +71,14 @@ fn has_only_blocks(world: &World) -> Result<(), Failed> {
         }
     }
     Ok(())
+}
+
+fn demands(path: &Path) -> Result<(), Failed> {
+    let source = std::fs::read_to_string(path)?;
+    let mut session = session_for(path, &source);
+    let world = pipeline::emit(&mut session).ok_or_else(|| drawn(&session))?;
+    pipeline::evaluate(&mut session, &world);
+    Ok(snapshot::compare(&path.with_extension("stderr"), &drawn(&session))?)
 }
 
 /// A tenth of the ordinary limits, since tests run without optimisation.

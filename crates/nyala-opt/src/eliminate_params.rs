@@ -69,7 +69,9 @@ impl Values {
         let mut is_candidate = SecondaryMap::new();
         for &cont in conts {
             let data = world.cont(cont);
-            is_candidate[cont] = data.linkage == Linkage::Internal && data.body.is_some();
+            // Whether its arguments are known is still to be answered.
+            let is_asked = world.origin(cont).is_some_and(|origin| origin.must_specialize);
+            is_candidate[cont] = data.linkage == Linkage::Internal && data.body.is_some() && !is_asked;
         }
         let mut reject = |def: Def| {
             if let Some(cont) = world.as_cont(def) {

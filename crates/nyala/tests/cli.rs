@@ -176,6 +176,34 @@ fn the_graph_is_printed_as_text_or_picture() {
 }
 
 #[test]
+fn explain_answers_as_text_json_or_page() {
+    let program = "fn @(?n) power(x: i32, n: i32) -> i32 { if n == 0 { 1 } else { x * power(x, n - 1) } }\n\
+                   extern fn cube(x: i32) -> i32 { power(x, 3) }\n\
+                   extern fn any(x: i32, n: i32) -> i32 { power(x, n) }\n";
+    let (status, text, stderr) = run(&["explain", "-"], program);
+    assert_eq!((status, stderr.as_str()), (Some(0), ""));
+    assert!(text.contains("`n` is a parameter of `any`, which is called from outside"), "{text}");
+    let (_, only, _) = run(&["explain", "-", "--fn", "cube"], program);
+    assert!(only.contains("<stdin>:2:33") && !only.contains("<stdin>:3:40"), "{only}");
+    let (_, json, _) = run(&["explain", "-", "--format", "json"], program);
+    assert!(json.starts_with('{') && json.contains(r#""source":"exported-parameter""#), "{json}");
+    let (_, page, _) = run(&["explain", "-", "--format", "html"], program);
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("The residual program"), "{page}");
+}
+
+#[test]
+fn reaching_a_limit_warns_or_stops() {
+    let program = "fn @f(n: i32) -> i32 { f(n + 1) }\nextern fn forever() -> i32 { f(0) }\n";
+    let (status, graph, stderr) = run(&["ir", "-", "--stage", "evaluated", "--pe-depth", "10"], program);
+    assert_eq!(status, Some(0));
+    assert!(stderr.contains("W0900") && stderr.contains("0, 1, 2, 3, .., 10"), "{stderr}");
+    assert!(graph.contains("forever"), "{graph}");
+    let (status, _, stderr) = run(&["explain", "-", "--pe-depth", "10", "--pe-on-limit", "stop"], program);
+    assert_eq!(status, Some(1));
+    assert!(stderr.contains("E0911"), "{stderr}");
+}
+
+#[test]
 fn a_reader_that_goes_away_is_no_error() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_nyala"));
     command.args(["check", "--explain", "E0020"]).stdout(Stdio::piped()).stderr(Stdio::piped());
