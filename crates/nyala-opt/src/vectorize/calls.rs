@@ -253,6 +253,17 @@ impl Emitter<'_> {
                 self.mem = self.world.store(self.mem, at, value);
                 return Ok(vec![]);
             }
+            ("rv_load", &[ptr, lane]) => {
+                let at = self.pointers_of_lanes(ptr, lane);
+                let (mem, value) = self.world.load_lanes(self.mem, at, self.mask);
+                self.mem = mem;
+                Rep::varying(value)
+            }
+            ("rv_store", &[ptr, lane, value]) => {
+                let (at, value) = (self.pointers_of_lanes(ptr, lane), self.floats(value));
+                self.mem = self.world.store_lanes(self.mem, at, self.mask, value);
+                return Ok(vec![]);
+            }
             _ => return self.refused(&format!("this use of `{name}`")),
         };
         Ok(vec![result])
@@ -325,6 +336,22 @@ impl Emitter<'_> {
         let order = self.world.cast(order_ty, rank);
         let moved = self.world.lanes(LaneOp::Permute, &[front, order]);
         Rep::varying(self.world.select(gets_kept, moved, value))
+    }
+
+    /// As [`Emitter::pointer_of_lane`], for a lane that each lane chooses.
+    fn pointers_of_lanes(&mut self, ptr: Rep, lane: Rep) -> Def {
+        let ty = self.world.ty(ptr.def);
+        let lanes = self.numbers(lane);
+        if ptr.shape != Shape::Uniform {
+            let pointers = self.lanes_of(ptr, ty);
+            return self.world.lanes(LaneOp::Permute, &[pointers, lanes]);
+        }
+        let i64 = self.world.types.prim(Prim::I64);
+        let i64s = self.world.types.simd(i64, self.task.lanes);
+        let size = self.world.lit_i64(4);
+        let (lanes, size) = (self.world.cast(i64s, lanes), self.world.splat(size, self.task.lanes));
+        let offset = self.world.arith(ArithOp::Mul, ArithFlags::WRAP, lanes, size);
+        self.bytes_from(ptr.def, ty, offset)
     }
 
     /// The address of one lane; of one that all lanes share, the element with its number.

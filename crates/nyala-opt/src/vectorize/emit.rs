@@ -671,6 +671,7 @@ impl Lifetimes {
             lifetimes.read_block(world, task, block);
             lifetimes.read_masks(task, block);
         }
+        lifetimes.read_handed_over(world, task);
         let exit = task.flow.position[task.flow.exit()];
         lifetimes
             .last
@@ -703,11 +704,30 @@ impl Lifetimes {
             world.for_each_operand(def, |operand| self.read(task, operand, block));
         }
         match &task.flow.ends[block] {
+            // What is handed over is read if the parameter is.
+            End::Jump { target, .. } if *target < task.flow.exit() => {}
             End::Jump { args, .. } | End::Call { args, .. } => {
                 args.iter().for_each(|&arg| self.read(task, arg, block));
             }
             End::Branch { cond: on, .. } | End::Switch { value: on, .. } => self.read(task, *on, block),
             End::Unreachable => {}
+        }
+    }
+
+    /// Arguments of parameters that are read.
+    fn read_handed_over(&mut self, world: &World, task: &Task<'_>) {
+        let mut n_read = usize::MAX;
+        while n_read != self.last.len() {
+            n_read = self.last.len();
+            for (block, end) in task.flow.ends.iter().enumerate() {
+                let End::Jump { target, args } = end else { continue };
+                let Some(&next) = task.flow.blocks.get(*target) else { continue };
+                for (param, &arg) in data_params(world, next).into_iter().zip(args) {
+                    if self.is_read(Var::Value(param)) || self.is_read(Var::Left(param)) {
+                        self.read(task, arg, block);
+                    }
+                }
+            }
         }
     }
 
@@ -772,17 +792,15 @@ impl Lifetimes {
             .collect();
         for &vertex in flow.vertices_of(inner).iter().filter(|&&vertex| vertex < flow.blocks.len()) {
             for target in flow.ends[vertex].targets() {
-                if flow.is_in(target, inner) {
-                    continue;
-                }
-                if !task.shapes.divergent_loops[inner] {
+                if flow.is_in(target, inner) || !task.shapes.divergent_loops[inner] {
                     continue;
                 }
                 match flow.blocks.get(target) {
                     Some(&block) => {
                         let params = data_params(world, block).into_iter().map(Var::Value);
                         carried.extend(params.filter(|&param| self.is_read(param)));
-                        carried.insert(Var::Arrived(target));
+                        let mask = Some(Var::Arrived(target));
+                        carried.extend(mask.filter(|_| task.plan.same_lanes[target].is_none()));
                     }
                     None => carried.extend((0..n_results(world, flow.blocks[0])).map(Var::Result)),
                 }

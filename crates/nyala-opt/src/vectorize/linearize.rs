@@ -58,8 +58,16 @@ fn same_lanes(flow: &Flow, vertex: usize) -> Option<usize> {
     if vertex >= flow.exit() {
         return None;
     }
-    let above = flow.doms.idom(vertex)?;
-    let alike = flow.innermost(above) == flow.innermost(vertex) && flow.post_doms.dominates(vertex, above);
+    let innermost = flow.innermost(vertex);
+    let mut above = flow.doms.idom(vertex)?;
+    // Loops in between are left by all lanes.
+    while let Some(inner) = flow.innermost(above).filter(|&inner| Some(inner) != innermost) {
+        if innermost.is_some_and(|around| !flow.is_in(above, around)) {
+            return None;
+        }
+        above = flow.doms.idom(flow.header(inner))?;
+    }
+    let alike = flow.innermost(above) == innermost && flow.post_doms.dominates(vertex, above);
     alike.then_some(above)
 }
 
