@@ -128,7 +128,8 @@ fn prepare_checked(session: &mut Session, program: &Program) -> Option<World> {
         return None;
     }
     let world = control_flow_form(session, world);
-    Some(vectorize(session, world))
+    let world = vectorize(session, world);
+    (!session.has_errors()).then_some(world)
 }
 
 /// Runs the program in the interpreter; gives its exit status.

@@ -183,14 +183,21 @@ impl Info {
 }
 
 impl Refusal {
-    /// The report for the user, about the `vectorize` at `site`.
-    pub fn diagnostic(&self, site: Span) -> Diagnostic {
-        let report = Diagnostic::warning(Code("W0910"), site, "this `vectorize` is not vectorised");
+    /// The report for the user, about the `vectorize` at `site`. Lanes that meet, by a
+    /// function like `meeting`, cannot run one after the other.
+    pub fn diagnostic(&self, site: Span, meeting: Option<Name>) -> Diagnostic {
+        let report = match meeting {
+            None => Diagnostic::warning(Code("W0910"), site, "this `vectorize` is not vectorised"),
+            Some(_) => Diagnostic::error(Code("E0912"), site, "this `vectorize` cannot be vectorised"),
+        };
         let why = format!("because of {}", self.why);
         let report = match self.at == site || self.at.is_none() {
             true => report.with_label(why),
             false => report.with_secondary(self.at, why),
         };
-        report.with_note("its lanes run one after the other")
+        report.with_note(match meeting {
+            None => "its lanes run one after the other".into(),
+            Some(name) => format!("its lanes meet in `{name}`, so they cannot run one after the other"),
+        })
     }
 }

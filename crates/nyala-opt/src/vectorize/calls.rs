@@ -158,6 +158,9 @@ impl Emitter<'_> {
             return Ok(None);
         }
         let results = self.lane_results(callee)?;
+        if results.iter().any(|&ty| lanewise::has_enums(self.world, ty)) {
+            return self.refused("an enum value that another language returns");
+        }
         let i32 = self.world.types.prim(Prim::I32);
         let mut tys = vec![i32];
         tys.extend(results.iter().map(|&ty| lanewise::lanes_ty(self.world, ty, n)).collect::<Vec<Ty>>());

@@ -16,7 +16,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use nyala_ir::analysis::schedule::has_effect;
-use nyala_ir::{ArithFlags, ArithOp, Cont, Def, LaneOp, Node, Ty, World};
+use nyala_ir::{ArithFlags, ArithOp, CmpOp, Cont, Def, LaneOp, Node, Ty, World};
 use rustc_hash::FxHashMap;
 
 use super::flow::{End, Flow};
@@ -452,7 +452,7 @@ impl<'a> Emitter<'a> {
             let equal = match literal {
                 Some(literal) => {
                     let literal = self.world.splat(literal, self.task.lanes);
-                    self.world.cmp(nyala_ir::CmpOp::Eq, value, literal)
+                    self.world.cmp(CmpOp::Eq, value, literal)
                 }
                 None => value,
             };

@@ -1,22 +1,24 @@
 //! Values of all lanes at once.
 //!
 //! A value of a scalar type becomes a simd value. Aggregates become aggregates of what their
-//! parts become: a struct a tuple, an array or simd value an array.
+//! parts become: a struct a tuple, an array or simd value an array. The parts of an enum value
+//! are its option's number and a payload for each option, of which a lane has only one.
 //!
 //! Recursion is on the nesting of types, which the program's declarations bound.
 
-use nyala_ir::{Def, Node, Prim, Ty, TyKind, World};
+use nyala_ir::{CmpOp, Def, Node, Prim, Ty, TyKind, World};
 
 /// Whether values of this type can differ between lanes.
 pub(super) fn is_supported(world: &World, ty: Ty) -> bool {
     match world.types.kind(ty) {
         TyKind::Prim(_) | TyKind::Ptr { .. } => true,
-        TyKind::Tuple(_) | TyKind::Struct(_) => {
+        TyKind::Tuple(_) | TyKind::Struct(_) | TyKind::Enum(_) => {
             parts(world, ty).iter().all(|&part| is_supported(world, part))
         }
+
         TyKind::Array { elem, len } => *len <= 1024 && is_supported(world, *elem),
         TyKind::Simd { elem, .. } => is_supported(world, *elem),
-        TyKind::Mem | TyKind::Slice(_) | TyKind::Cn(_) | TyKind::Enum(_) => false,
+        TyKind::Mem | TyKind::Slice(_) | TyKind::Cn(_) => false,
     }
 }
 
@@ -30,6 +32,10 @@ pub(super) fn parts(world: &World, ty: Ty) -> Vec<Ty> {
     match world.types.kind(ty) {
         TyKind::Tuple(parts) => parts.to_vec(),
         TyKind::Struct(id) => world.types.structs[*id].fields.iter().map(|field| field.ty).collect(),
+        TyKind::Enum(id) => {
+            let payloads = world.types.enums[*id].options.iter().map(|option| option.payload);
+            std::iter::once(world.types.prim(Prim::U32)).chain(payloads).collect()
+        }
         TyKind::Array { elem, len } => vec![*elem; *len as usize],
         TyKind::Simd { elem, lanes } => vec![*elem; *lanes as usize],
         _ => vec![],
@@ -47,7 +53,7 @@ pub(super) fn lanes_ty(world: &mut World, ty: Ty, n: u32) -> Ty {
             let elem = lanes_ty(world, elem, n);
             world.types.array(elem, u64::from(lanes))
         }
-        TyKind::Tuple(_) | TyKind::Struct(_) => {
+        TyKind::Tuple(_) | TyKind::Struct(_) | TyKind::Enum(_) => {
             let parts: Vec<Ty> = parts(world, ty).into_iter().map(|part| lanes_ty(world, part, n)).collect();
             world.types.tuple(&parts)
         }
@@ -68,7 +74,7 @@ pub(super) fn part(world: &mut World, ty: Ty, lanes: Def, index: usize) -> Def {
 pub(super) fn join(world: &mut World, ty: Ty, n: u32, parts: &[Def]) -> Def {
     let lanes = lanes_ty(world, ty, n);
     match world.types.kind(ty) {
-        TyKind::Tuple(_) | TyKind::Struct(_) => world.tuple(parts),
+        TyKind::Tuple(_) | TyKind::Struct(_) | TyKind::Enum(_) => world.tuple(parts),
         _ => world.aggregate(lanes, parts),
     }
 }
@@ -93,24 +99,13 @@ pub(super) fn map(
     join(world, ty, n, &made)
 }
 
-/// The same value in all lanes.
-pub(super) fn splat(world: &mut World, value: Def, n: u32) -> Def {
-    let ty = world.ty(value);
-    if is_scalar(world, ty) {
-        return world.splat(value, n);
+/// Whether values of this type are enum values, or have such in them.
+pub(super) fn has_enums(world: &World, ty: Ty) -> bool {
+    match world.types.kind(ty) {
+        TyKind::Enum(_) => true,
+        TyKind::Array { elem, .. } => has_enums(world, *elem),
+        _ => parts(world, ty).into_iter().any(|part| has_enums(world, part)),
     }
-    if matches!(world.node(value), Node::Undef) {
-        let lanes = lanes_ty(world, ty, n);
-        return world.undef(lanes);
-    }
-    let n_parts = parts(world, ty).len();
-    let parts: Vec<Def> = (0..n_parts)
-        .map(|index| {
-            let part = world.extract_at(value, index as u32);
-            splat(world, part, n)
-        })
-        .collect();
-    join(world, ty, n, &parts)
 }
 
 /// The value of type `ty` in one lane.
@@ -127,7 +122,16 @@ pub(super) fn lane(world: &mut World, ty: Ty, lanes: Def, index: Def) -> Def {
             lane(world, part_ty, part, index)
         })
         .collect();
-    world.aggregate(ty, &parts)
+    if !matches!(world.types.kind(ty), TyKind::Enum(_)) {
+        return world.aggregate(ty, &parts);
+    }
+    let mut value = world.variant(ty, 0, parts[1]);
+    for (option, &payload) in (1..).zip(&parts[2..]) {
+        let (this, number) = (world.variant(ty, option, payload), world.lit_u32(option));
+        let is_this = world.cmp(CmpOp::Eq, parts[0], number);
+        value = world.select(is_this, this, value);
+    }
+    value
 }
 
 /// All lanes' values with that of one lane replaced.
@@ -148,13 +152,17 @@ pub(super) fn with_lane(world: &mut World, n: u32, lanes: Def, index: Def, value
 
 /// Where `mask` is set the lanes of `then`, elsewhere those of `other`.
 pub(super) fn select(world: &mut World, ty: Ty, n: u32, mask: Def, then: Def, other: Def) -> Def {
-    if then == other || matches!(world.node(other), Node::Undef) {
-        return then;
+    let blend = |world: &mut World, then: Def, other: Def| match (world.node(then), world.node(other)) {
+        (_, Node::Undef) => Some(then),
+        (Node::Undef, _) => Some(other),
+        _ => (then == other).then_some(then),
+    };
+    if let Some(either) = blend(world, then, other) {
+        return either;
     }
-    if matches!(world.node(then), Node::Undef) {
-        return other;
-    }
-    map(world, ty, n, &[then, other], &mut |world, _, values| world.select(mask, values[0], values[1]))
+    map(world, ty, n, &[then, other], &mut |world, _, values| {
+        blend(world, values[0], values[1]).unwrap_or_else(|| world.select(mask, values[0], values[1]))
+    })
 }
 
 /// The integers `0`, `stride`, `2 * stride`, .. in the lanes.

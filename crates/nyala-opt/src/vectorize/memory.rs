@@ -5,7 +5,8 @@
 //! the last lane's value stays. A variable of the function is one for each lane, next to each
 //! other.
 
-use nyala_ir::{Def, LaneOp, MathOp, Node, Prim, Ty};
+use nyala_ir::layout::enum_layout;
+use nyala_ir::{ArithFlags, ArithOp, CmpOp, Def, EnumId, LaneOp, MathOp, Node, Prim, Ty, TyKind, World};
 
 use super::Refusal;
 use super::emit::{Emitter, Rep, value_ty};
@@ -84,6 +85,9 @@ impl Emitter<'_> {
         if lanewise::is_scalar(self.world, ty) {
             return self.load_scalars(at, ty);
         }
+        if let TyKind::Enum(id) = *self.world.types.kind(ty) {
+            return self.load_enum(at, ty, id);
+        }
         let n_parts = lanewise::parts(self.world, ty).len();
         let mut parts = vec![];
         for index in 0..n_parts {
@@ -97,11 +101,74 @@ impl Emitter<'_> {
         if lanewise::is_scalar(self.world, ty) {
             return self.store_scalars(at, ty, value);
         }
+        if let TyKind::Enum(id) = *self.world.types.kind(ty) {
+            return self.store_enum(at, ty, id, value);
+        }
         for index in 0..lanewise::parts(self.world, ty).len() {
             let (at, part_ty) = self.part_of(at, ty, index);
             let part = lanewise::part(self.world, ty, value, index);
             self.store(at, part_ty, part);
         }
+    }
+
+    /// Lanes read the payload of the option they have.
+    fn load_enum(&mut self, at: Rep, ty: Ty, id: EnumId) -> Def {
+        let (tag_at, tag_ty) = self.tag_of(at, id);
+        let tag = self.load_scalars(tag_at, tag_ty);
+        let u32 = self.world.types.prim(Prim::U32);
+        let tags = self.world.types.simd(u32, self.task.lanes);
+        let tag = self.world.cast(tags, tag);
+        let mut parts = vec![tag];
+        let all = self.mask;
+        for (option, payload) in (0..).zip(lanewise::parts(self.world, ty).split_off(1)) {
+            self.mask = self.lanes_with(all, tag, option);
+            let at = self.moved(at, payload, 0);
+            parts.push(self.load(at, payload));
+        }
+        self.mask = all;
+        lanewise::join(self.world, ty, self.task.lanes, &parts)
+    }
+
+    fn store_enum(&mut self, at: Rep, ty: Ty, id: EnumId, value: Def) {
+        let tag = lanewise::part(self.world, ty, value, 0);
+        let all = self.mask;
+        for (option, payload_ty) in (0..).zip(lanewise::parts(self.world, ty).split_off(1)) {
+            self.mask = self.lanes_with(all, tag, option);
+            let at = self.moved(at, payload_ty, 0);
+            let payload = lanewise::part(self.world, ty, value, 1 + option as usize);
+            self.store(at, payload_ty, payload);
+        }
+        self.mask = all;
+        let (tag_at, tag_ty) = self.tag_of(at, id);
+        let tags = self.world.types.simd(tag_ty, self.task.lanes);
+        let tag = self.world.cast(tags, tag);
+        self.store_scalars(tag_at, tag_ty, tag);
+    }
+
+    /// Where the numbers of options are in memory, and their type there.
+    fn tag_of(&mut self, at: Rep, id: EnumId) -> (Rep, Ty) {
+        let (_, offset, size) = enum_layout(&self.world.types, id);
+        let prim = match size {
+            1 => Prim::U8,
+            2 => Prim::U16,
+            _ => Prim::U32,
+        };
+        let ty = self.world.types.prim(prim);
+        (self.moved(at, ty, offset as i64), ty)
+    }
+
+    /// The lanes of `mask` that have an option.
+    fn lanes_with(&mut self, mask: Def, tag: Def, option: u32) -> Def {
+        let option = self.world.lit_u32(option);
+        let option = self.world.splat(option, self.task.lanes);
+        let equal = self.world.cmp(CmpOp::Eq, tag, option);
+        self.and(mask, equal)
+    }
+
+    /// The address of a `ty` some bytes further.
+    fn moved(&mut self, at: Rep, ty: Ty, offset: i64) -> Rep {
+        let (ptr, offset) = (self.pointer_to(at, ty), self.world.lit_i64(offset));
+        Rep { shape: at.shape, def: self.bytes_from(at.def, ptr, offset) }
     }
 
     /// The address and type of a part of an aggregate in memory.
@@ -155,7 +222,7 @@ impl Emitter<'_> {
         let first = self.world.lit_i32(last as i32);
         let first = self.world.splat(first, self.task.lanes);
         let steps = lanewise::steps(self.world, Prim::I32, 1, self.task.lanes);
-        let order = self.world.arith(nyala_ir::ArithOp::Sub, nyala_ir::ArithFlags::WRAP, first, steps);
+        let order = self.world.arith(ArithOp::Sub, ArithFlags::WRAP, first, steps);
         self.world.lanes(LaneOp::Permute, &[lanes, order])
     }
 
@@ -169,16 +236,16 @@ impl Emitter<'_> {
             self.world.lit_i64(i64::from(self.task.lanes) - 1)
         } else {
             let votes = self.world.lanes(LaneOp::Ballot, &[self.mask]);
-            let above = self.world.math(MathOp::Clz, nyala_ir::ArithFlags::STRICT, &[votes]);
+            let above = self.world.math(MathOp::Clz, ArithFlags::STRICT, &[votes]);
             let top = self.world.lit(Prim::U64, 63);
-            self.world.arith(nyala_ir::ArithOp::Sub, nyala_ir::ArithFlags::STRICT, top, above)
+            self.world.arith(ArithOp::Sub, ArithFlags::STRICT, top, above)
         };
         lanewise::lane(self.world, ty, lanes, last)
     }
 }
 
 /// How many scalars a value has.
-fn n_scalars(world: &nyala_ir::World, ty: Ty) -> usize {
+fn n_scalars(world: &World, ty: Ty) -> usize {
     match lanewise::is_scalar(world, ty) {
         true => 1,
         false => lanewise::parts(world, ty).into_iter().map(|part| n_scalars(world, part)).sum(),

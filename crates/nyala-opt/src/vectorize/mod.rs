@@ -26,8 +26,8 @@ mod values;
 
 use nyala_ir::analysis::functions::is_return;
 use nyala_ir::analysis::{Functions, References};
-use nyala_ir::{ArithFlags, ArithOp, Body, CmpOp, Cont, Def, Intrinsic, Prim, Ty, World};
-use nyala_span::{Diagnostic, Span};
+use nyala_ir::{ArithFlags, ArithOp, Body, CmpOp, Cont, Def, Intrinsic, Linkage, Prim, Ty, World};
+use nyala_span::{Diagnostic, Name, Span};
 use rustc_hash::FxHashMap;
 
 use emit::{Emitter, Task};
@@ -47,7 +47,8 @@ pub(crate) struct Refusal {
     pub why: String,
 }
 
-/// Replaces all calls of `vectorize` that can be vectorised; a warning for each of the others.
+/// Replaces all calls of `vectorize` that can be vectorised; a report for each of the others:
+/// a warning, or an error if its lanes meet and so cannot run one after the other.
 ///
 /// Before: control-flow form. After: that too.
 pub fn vectorize(world: &mut World) -> Vec<Diagnostic> {
@@ -61,7 +62,7 @@ pub fn vectorize(world: &mut World) -> Vec<Diagnostic> {
         return vec![];
     }
     let functions = Functions::new(world);
-    let mut warnings = vec![];
+    let mut reports = vec![];
     for cont in sites {
         let span = world.cont(cont).body.as_ref().map_or(Span::NONE, |body| body.span);
         let result = match Site::read(world, &functions, cont) {
@@ -69,9 +70,22 @@ pub fn vectorize(world: &mut World) -> Vec<Diagnostic> {
             Ok(None) => Ok(()),
             Err(refusal) => Err(refusal),
         };
-        warnings.extend(result.err().map(|refusal| refusal.diagnostic(span)));
+        if let Err(refusal) = result {
+            reports.push(refusal.diagnostic(span, lane_function(world, cont)));
+        }
     }
-    warnings
+    reports
+}
+
+/// A function by which lanes meet that `cont` mentions, itself or through others.
+fn lane_function(world: &World, cont: Cont) -> Option<Name> {
+    let body = world.cont(cont).body.as_ref()?;
+    let bodies: Vec<Cont> = body.args.iter().rev().skip(1).filter_map(|&arg| world.as_cont(arg)).collect();
+    let imported = |cont: Cont| match world.cont(cont).linkage {
+        Linkage::Imported(name) if name.as_str().starts_with("rv_") => Some(name),
+        _ => None,
+    };
+    References::from_roots(world, &bodies).conts(world).find_map(imported)
 }
 
 /// Which lanes are there when a SIMD function is called.

@@ -64,7 +64,7 @@ impl Emitter<'_> {
         let lanes = self.task.lanes;
         match rep.shape {
             Shape::Varying => rep.def,
-            Shape::Uniform => lanewise::splat(self.world, rep.def, lanes),
+            Shape::Uniform => self.splat(rep.def),
             Shape::Strided { stride, .. } => match self.world.types.as_prim(ty) {
                 Some(prim) => {
                     let first = self.world.splat(rep.def, lanes);
@@ -79,13 +79,87 @@ impl Emitter<'_> {
         }
     }
 
-    /// The address `offset` bytes from one of type `ty`; there may be several in lanes.
+    /// The same value in all lanes.
+    fn splat(&mut self, value: Def) -> Def {
+        let (ty, lanes) = (self.world.ty(value), self.task.lanes);
+        if lanewise::is_scalar(self.world, ty) {
+            return self.world.splat(value, lanes);
+        }
+        if matches!(self.world.node(value), Node::Undef) {
+            let lanes = lanewise::lanes_ty(self.world, ty, lanes);
+            return self.world.undef(lanes);
+        }
+        if let TyKind::Enum(_) = self.world.types.kind(ty) {
+            return self.splat_enum(ty, value);
+        }
+        let n_parts = lanewise::parts(self.world, ty).len();
+        let mut parts = vec![];
+        for index in 0..n_parts {
+            let part = self.world.extract_at(value, index as u32);
+            parts.push(self.splat(part));
+        }
+        lanewise::join(self.world, ty, lanes, &parts)
+    }
+
+    /// The same enum value in all lanes. Only the payload that it has can be taken from it.
+    fn splat_enum(&mut self, ty: Ty, value: Def) -> Def {
+        if let Node::Variant { option, payload } = self.world.node(value) {
+            return self.variant(ty, option, payload);
+        }
+        let n_options = lanewise::parts(self.world, ty).len() - 1;
+        let lanes_ty = lanewise::lanes_ty(self.world, ty, self.task.lanes);
+        let (known, params) = self.start("option_known", &[lanes_ty]);
+        let tag = self.world.variant_tag(value);
+        for option in 0..n_options as u32 {
+            let number = self.world.lit_u32(option);
+            let is_this = self.world.cmp(CmpOp::Eq, tag, number);
+            let others = self.split(is_this);
+            let payload = self.world.variant_payload(option, value);
+            let this = self.variant(ty, option, payload);
+            self.jump(known, &[this]);
+            self.resume(others);
+        }
+        self.world.set_unreachable(self.cont, self.mem);
+        self.resume(known);
+        params[0]
+    }
+
+    /// The same option of an enum in all lanes, with the same payload.
+    fn variant(&mut self, ty: Ty, option: u32, payload: Def) -> Def {
+        let payload = self.splat(payload);
+        self.option(ty, option, payload)
+    }
+
+    /// The same option of an enum in all lanes.
+    fn option(&mut self, ty: Ty, option: u32, payload: Def) -> Def {
+        let lanes = self.task.lanes;
+        let tys = lanewise::parts(self.world, ty);
+        let mut parts = vec![];
+        for (at, part_ty) in tys.into_iter().enumerate() {
+            let part_ty = lanewise::lanes_ty(self.world, part_ty, lanes);
+            parts.push(match at.checked_sub(1) {
+                None => {
+                    let tag = self.world.lit_u32(option);
+                    self.world.splat(tag, lanes)
+                }
+                Some(this) if this == option as usize => payload,
+                Some(_) => self.world.undef(part_ty),
+            });
+        }
+        lanewise::join(self.world, ty, lanes, &parts)
+    }
+
+    /// The address of type `ty` that is `offset` bytes from another one. Any may have lanes.
     pub fn bytes_from(&mut self, ptr: Def, ty: Ty, offset: Def) -> Def {
         let world = &mut *self.world;
         let (_, space) = world.types.as_ptr(ty).expect("an address has a pointer type");
         let byte = world.types.prim(Prim::U8);
         let bytes = world.types.slice(byte);
         let bytes = world.types.ptr(bytes, space);
+        let bytes = match world.types.lanes(world.ty(ptr)) {
+            Some(lanes) => world.types.simd(bytes, lanes),
+            None => bytes,
+        };
         let start = world.bitcast(bytes, ptr);
         let at = world.lea(start, offset);
         let ty = match world.types.lanes(world.ty(at)) {
@@ -154,6 +228,18 @@ impl Emitter<'_> {
                 let parts = self.world.list(parts).to_vec();
                 let parts: Vec<Def> = parts.into_iter().map(|part| self.lanes(part, block)).collect();
                 Ok(lanewise::join(self.world, ty, lanes, &parts))
+            }
+            Node::Variant { option, payload } => {
+                let payload = self.lanes(payload, block);
+                Ok(self.option(ty, option, payload))
+            }
+            Node::VariantTag(value) => {
+                let (of, value) = (self.world.ty(value), self.lanes(value, block));
+                Ok(lanewise::part(self.world, of, value, 0))
+            }
+            Node::VariantPayload { option, value } => {
+                let (of, value) = (self.world.ty(value), self.lanes(value, block));
+                Ok(lanewise::part(self.world, of, value, 1 + option as usize))
             }
             Node::Extract { agg, index } => self.extract(agg, index, block),
             Node::Insert { agg, index, value } => self.insert(agg, index, value, block),
