@@ -109,21 +109,24 @@ pub struct TimingArgs {
     pub time_passes: bool,
 }
 
+/// The heading of these arguments. Each names it: a heading for all would hold for what
+/// follows them too.
+const LIMITS: &str = "Limits of partial evaluation";
+
 /// How far partial evaluation goes.
 #[derive(Args)]
-#[command(next_help_heading = "Limits of partial evaluation")]
 pub struct EvaluationArgs {
     /// The most specialisations that are made
-    #[arg(long, value_name = "N", default_value_t = Budget::default().specialisations)]
+    #[arg(long, help_heading = LIMITS, value_name = "N", default_value_t = Budget::default().specialisations)]
     pub pe_specialisations: u64,
     /// The most nodes that the program grows by
-    #[arg(long, value_name = "N", default_value_t = Budget::default().growth)]
+    #[arg(long, help_heading = LIMITS, value_name = "N", default_value_t = Budget::default().growth)]
     pub pe_growth: u64,
     /// The most calls that are specialised one inside the other
-    #[arg(long, value_name = "N", default_value_t = Budget::default().depth)]
+    #[arg(long, help_heading = LIMITS, value_name = "N", default_value_t = Budget::default().depth)]
     pub pe_depth: u64,
     /// What to do when a limit is reached
-    #[arg(long, value_name = "WHAT", default_value = "continue")]
+    #[arg(long, help_heading = LIMITS, value_name = "WHAT", default_value = "continue")]
     pub pe_on_limit: OnLimitArg,
 }
 

@@ -224,3 +224,13 @@ fn without_llvm_it_is_said_where_it_was_looked_for() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr.contains("error[E0924]") && stderr.contains(&folder.0.display().to_string()), "{stderr}");
 }
+
+#[test]
+fn help_keeps_groups_apart() {
+    for command in ["run", "build", "ir", "explain"] {
+        let (status, help, _) = run(&[command, "--help"], "");
+        let (_, limits) = help.split_once("Limits of partial evaluation:").expect("they have a heading");
+        let options = limits.lines().filter(|line| line.trim_start().starts_with('-') && line.contains("--"));
+        assert!(status == Some(0) && options.clone().all(|line| line.contains("--pe-")), "{command}: {help}");
+    }
+}

@@ -23,10 +23,6 @@ use crate::output::{self, Mode};
 /// variable CC says) and needs nothing of nyala to run.
 #[derive(Args)]
 pub struct BuildArgs {
-    #[command(flatten)]
-    program: ProgramArgs,
-    #[command(flatten)]
-    native: NativeArgs,
     /// What to write; several kinds are separated by commas
     #[arg(long, value_name = "KIND", default_value = "exe", value_delimiter = ',')]
     emit: Vec<Emit>,
@@ -37,6 +33,10 @@ pub struct BuildArgs {
     /// The machine to make code for, as LLVM names it [default: this one]
     #[arg(long, value_name = "TRIPLE")]
     target: Option<String>,
+    #[command(flatten)]
+    program: ProgramArgs,
+    #[command(flatten)]
+    native: NativeArgs,
 }
 
 /// What to write.
