@@ -127,7 +127,7 @@ fn other_tail_calls_need_no_stack() {
 
             no:
               %sub = sub i32 %n, 1
-              %result = musttail call tailcc i1 @odd(i32 %sub)
+              %result = tail call tailcc i1 @odd(i32 %sub)
               ret i1 %result
             }
 
@@ -147,7 +147,7 @@ fn other_tail_calls_need_no_stack() {
 
             go:
               %sub = sub i32 %n, 1
-              %result = musttail call tailcc i1 @even.1(i32 %sub)
+              %result = tail call tailcc i1 @even.1(i32 %sub)
               ret i1 %result
             }
 
@@ -256,7 +256,7 @@ fn enums_are_storage_and_a_tag() {
               %at = getelementptr inbounds %E, ptr %tmp, i32 0, i32 1
               store i8 1, ptr %at
               %load = load %E, ptr %tmp, align 8
-              %result = musttail call tailcc double @g(%E %load)
+              %result = tail call tailcc double @g(%E %load)
               ret double %result
             }
 
@@ -458,7 +458,7 @@ fn a_function_as_a_value_is_a_pair() {
             define internal tailcc i32 @f.1(i1 %c) #0 {
             entry:
               %select = select i1 %c, { ptr, ptr } { ptr @one_value, ptr null }, { ptr, ptr } { ptr @two_value, ptr null }
-              %result = musttail call tailcc i32 @g({ ptr, ptr } %select)
+              %result = tail call tailcc i32 @g({ ptr, ptr } %select)
               ret i32 %result
             }
 
@@ -472,7 +472,7 @@ fn a_function_as_a_value_is_a_pair() {
             entry:
               %code = extractvalue { ptr, ptr } %h, 0
               %env = extractvalue { ptr, ptr } %h, 1
-              %result = musttail call tailcc i32 %code(ptr %env)
+              %result = tail call tailcc i32 %code(ptr %env)
               ret i32 %result
             }
 
@@ -522,7 +522,7 @@ fn a_closure_has_an_environment() {
               store i64 %x, ptr %at.1, align 8
               %closure = insertvalue { ptr, ptr } { ptr @one, ptr undef }, ptr %call, 1
               %select = select i1 %c, { ptr, ptr } %closure, { ptr, ptr } { ptr @two_value, ptr null }
-              %result = musttail call tailcc i32 @h({ ptr, ptr } %select)
+              %result = tail call tailcc i32 @h({ ptr, ptr } %select)
               ret i32 %result
             }
 
@@ -593,7 +593,7 @@ fn a_place_to_return_to_that_is_kept_is_a_parameter() {
               %x.1 = phi i32 [ %x, %entry ]
               %code = extractvalue { ptr, ptr } %k, 0
               %env = extractvalue { ptr, ptr } %k, 1
-              musttail call tailcc void %code(ptr %env, i32 %x.1)
+              tail call tailcc void %code(ptr %env, i32 %x.1)
               ret void
             }
 
@@ -619,7 +619,7 @@ fn a_place_to_return_to_that_is_kept_is_a_parameter() {
               %mul = mul nsw i32 %y, 2
               %code = extractvalue { ptr, ptr } %load, 0
               %env.1 = extractvalue { ptr, ptr } %load, 1
-              musttail call tailcc void %code(ptr %env.1, i32 %mul)
+              tail call tailcc void %code(ptr %env.1, i32 %mul)
               ret void
             }
 

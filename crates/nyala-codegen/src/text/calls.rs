@@ -85,12 +85,14 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
+    /// A call that gives up the frame. The calling convention guarantees that; `musttail` would
+    /// make LLVM keep the space for arguments as it is, whatever the callee needs.
     fn tail_call(&mut self, call: &str, ty: &str) {
         if ty == "void" {
-            self.line(format!("musttail {call}"));
+            self.line(format!("tail {call}"));
             return self.line("ret void");
         }
-        let result = self.compute("result", format!("musttail {call}"));
+        let result = self.compute("result", format!("tail {call}"));
         self.line(format!("ret {ty} {result}"));
     }
 
