@@ -94,6 +94,9 @@ pub fn explain(session: &mut Session, world: &World) -> (World, Explanation) {
 pub fn control_flow_form(session: &mut Session, mut world: World) -> World {
     session.timings.enter("control-flow form");
     nyala_opt::pipeline::control_flow_form(&mut world);
+    if session.options.warn_closures {
+        session.diagnostics.extend(nyala_opt::closures_left(&world));
+    }
     world
 }
 

@@ -29,6 +29,8 @@ pub struct Options {
     pub lower: LowerOptions,
     /// Whether native code reports operations that fail.
     pub checked: bool,
+    /// Whether to warn of functions that are still values after evaluation.
+    pub warn_closures: bool,
     /// How far partial evaluation goes.
     pub evaluation: EvaluationOptions,
 }

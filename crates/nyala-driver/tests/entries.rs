@@ -44,7 +44,9 @@ fn check_entry(code: &str, complaints: &mut Vec<String>) {
 /// Whether a program can earn this code before it runs. A static that depends on itself
 /// (E0484) is found by an earlier stage already, and E0911 needs an option.
 fn is_from_compiling(code: &str) -> bool {
-    !["E0484", "E0911", "E092", "E093", "E095", "E096", "E097"].iter().any(|other| code.starts_with(other))
+    !["E0484", "E0911", "W0920", "E092", "E093", "E095", "E096", "E097"]
+        .iter()
+        .any(|other| code.starts_with(other))
 }
 
 /// Whether a program from source text can earn this code by running. E0973 and E0978 are
@@ -87,6 +89,20 @@ fn reported_by_native(text: &str) -> Vec<&'static str> {
         native::run(&mut session, &world, &NativeOptions::default(), &["example".into()]);
     }
     session.diagnostics.into_iter().map(|found| found.code.0).collect()
+}
+
+#[test]
+fn closures_are_told_of_if_that_is_asked_for() {
+    let examples = examples(explain("W0920").expect("it has an entry"));
+    let warnings = |text: &str, warn_closures: bool| {
+        let mut session = Session::new(Options { warn_closures, ..Options::default() });
+        session.add_text("example.impala", text);
+        pipeline::prepare(&mut session).expect("the examples are accepted");
+        session.diagnostics.iter().filter(|found| found.code.0 == "W0920").count()
+    };
+    assert_eq!(warnings(examples[0], true), 2, "both functions are in the array");
+    assert_eq!(warnings(examples[0], false), 0);
+    assert_eq!(warnings(examples[1], true), 0);
 }
 
 #[test]

@@ -1,7 +1,8 @@
-//! What partial evaluation and vectorisation report.
+//! What partial evaluation, vectorisation and the conversion of closures report.
 
 use nyala_span::{Code, Diagnostic, Name, Span};
 
+use crate::closures_left::Why;
 use crate::partial_eval::{Limit, ParamAnswer, Reason, Unknown};
 use crate::vectorize::Refusal;
 
@@ -199,5 +200,31 @@ impl Refusal {
             None => "its lanes run one after the other".into(),
             Some(name) => format!("its lanes meet in `{name}`, so they cannot run one after the other"),
         })
+    }
+}
+
+/// A function is still a value after evaluation.
+pub(crate) fn closure_left(at: Span, name: Name, why: Why) -> Diagnostic {
+    let (message, label) = match why {
+        Why::GoesOn(callee) => (
+            format!("the rest of a function after a call of `{callee}` is a closure"),
+            format!("`{callee}` is told where to go on, as somebody keeps where to return to"),
+        ),
+        _ => (format!("`{name}` is a closure when the program runs"), holder(why)),
+    };
+    Diagnostic::warning(Code("W0920"), at, message).with_label(label)
+}
+
+/// What holds a function that is a value.
+fn holder(why: Why) -> String {
+    match why {
+        Why::InData => "it is part of a value whose parts are not told apart before".into(),
+        Why::InMemory => "it is written to memory".into(),
+        Why::InStatic => "it is in a static variable".into(),
+        Why::Chosen => "which function is called is decided only then".into(),
+        Why::Argument(callee) => format!("`{callee}` gets it and is not specialised on it"),
+        Why::ArgumentOfUnknown => "a function that is itself a value gets it".into(),
+        Why::Returned => "a function that was not specialised returns it".into(),
+        Why::GoesOn(callee) => format!("`{callee}` goes on there"),
     }
 }

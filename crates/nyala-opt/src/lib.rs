@@ -14,9 +14,11 @@
 //! * [`mod@vectorize`]: SIMD versions of functions, for `vectorize`;
 //! * [`convert_closures`](mod@convert_closures): the functions that are still values, so that
 //!   native code can be made for them;
+//! * [`closures_left`](mod@closures_left): which these are, and why;
 //! * [`pipeline`]: all of them, in order;
 //! * `errors`: what is reported.
 
+pub mod closures_left;
 pub mod convert_closures;
 pub mod eliminate_params;
 mod errors;
@@ -29,6 +31,7 @@ pub mod promote_slots;
 mod rewrite;
 pub mod vectorize;
 
+pub use closures_left::closures_left;
 pub use convert_closures::convert_closures;
 pub use eliminate_params::eliminate_params;
 pub use lower_to_cff::lower_to_cff;

@@ -96,9 +96,33 @@ pub struct NativeArgs {
     #[arg(long, value_name = "LIB")]
     pub link: Vec<OsString>,
     #[command(flatten)]
+    pub warn: WarnArgs,
+    #[command(flatten)]
     pub timing: TimingArgs,
     #[command(flatten)]
     pub evaluation: EvaluationArgs,
+}
+
+/// What else to warn of.
+#[derive(Args)]
+pub struct WarnArgs {
+    /// Warn of what is fine but costs time
+    #[arg(long, value_name = "WHAT")]
+    pub warn: Vec<Warning>,
+}
+
+/// What may cost time.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Warning {
+    /// Functions that are still values after partial evaluation, with the reason
+    Closures,
+}
+
+impl WarnArgs {
+    /// Tells a session what was asked for.
+    pub fn set(&self, session: &mut Session) {
+        session.options.warn_closures = self.warn.contains(&Warning::Closures);
+    }
 }
 
 /// Whether to show where the time goes.
@@ -158,6 +182,7 @@ impl NativeArgs {
         let mut session = program.session();
         session.options.evaluation = self.evaluation.options();
         session.options.checked = self.checked;
+        self.warn.set(&mut session);
         session.options.lower.wrapping = self.wrapping;
         session.options.lower.fast_math = self.fast_math;
         session

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use nyala_driver::{Session, pipeline};
 use nyala_ir::World;
 
-use crate::cli::{EvaluationArgs, ProgramArgs};
+use crate::cli::{EvaluationArgs, ProgramArgs, WarnArgs};
 use crate::output;
 
 /// Print a program's graph
@@ -20,6 +20,8 @@ pub struct IrArgs {
     /// Print a picture for Graphviz instead of text
     #[arg(long)]
     dot: bool,
+    #[command(flatten)]
+    warn: WarnArgs,
     #[command(flatten)]
     evaluation: EvaluationArgs,
 }
@@ -42,6 +44,7 @@ enum Stage {
 pub fn run(args: IrArgs) -> anyhow::Result<ExitCode> {
     let mut session = args.program.session();
     session.options.evaluation = args.evaluation.options();
+    args.warn.set(&mut session);
     let world = args.stage.reach(&mut session);
     let status = output::show_diagnostics(&mut session, &args.program.messages)?;
     if let Some(world) = world {
