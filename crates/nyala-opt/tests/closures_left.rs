@@ -36,8 +36,12 @@ four(mem: mem, ret: cn(mem)):
     ret(mem)
 ",
     );
-    assert_eq!(
-        reasons,
-        ["`four` is a closure when the program runs: `call` gets it and is not specialised on it",]
-    );
+    let expected = [
+        "`four` is a closure when the program runs: `call` gets it and is not specialised on it",
+        "`one` is a closure when the program runs: it is written to memory",
+        "`two` is a closure when the program runs: it is part of a value whose parts are not told apart before",
+        "`three` is a closure when the program runs: which function is called is decided only then",
+        "`one` is a closure when the program runs: which function is called is decided only then",
+    ];
+    assert_eq!(reasons, expected);
 }
