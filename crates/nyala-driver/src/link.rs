@@ -64,15 +64,21 @@ impl Library {
     }
 }
 
-/// Links an object file to an executable; gives its contents.
-pub fn link(object: &[u8], libraries: &[Library]) -> Result<Vec<u8>, LinkError> {
+/// Links an object file to an executable; gives its contents. What debuggers know is kept
+/// if it is asked for.
+pub fn link(object: &[u8], libraries: &[Library], debug: bool) -> Result<Vec<u8>, LinkError> {
     let runtime = runtime_library()?;
     let folder = WorkFolder::new().map_err(LinkError::Io)?;
     let (input, output) = (folder.0.join("program.o"), folder.0.join("program"));
     fs::write(&input, object).map_err(LinkError::Io)?;
     let mut command = linker();
     command.arg(&input).arg(runtime).args(libraries.iter().flat_map(Library::to_link));
-    command.args(SYSTEM_LIBRARIES).args([REMOVE_UNUSED, STRIP_DEBUG, "-o"]).arg(&output);
+    command
+        .args(SYSTEM_LIBRARIES)
+        .arg(REMOVE_UNUSED)
+        .args((!debug).then_some(STRIP_DEBUG))
+        .arg("-o")
+        .arg(&output);
     let program = command.get_program().to_owned();
     let result = command.output().map_err(|error| LinkError::NoLinker { program, error })?;
     if !result.status.success() {

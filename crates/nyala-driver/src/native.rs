@@ -72,7 +72,11 @@ fn write(session: &mut Session, world: &World, options: &llvm::Options) -> Resul
     session.timings.enter("write LLVM assembly");
     let abi = Abi::of_target(options.target.as_deref());
     let checked = session.options.checked;
-    text::write(world, &text::Options { abi, checked, sources: Some(&session.sources) })
+    let directory = session.options.debug.then(|| env::current_dir().unwrap_or_default());
+    let directory = directory.as_ref().map(|directory| directory.to_string_lossy());
+    let options =
+        text::Options { abi, checked, sources: Some(&session.sources), debug: directory.as_deref() };
+    text::write(world, &options)
 }
 
 fn try_compile(
@@ -160,9 +164,11 @@ fn try_executable(
     let (module, object) =
         try_compile(session, &world, &options.llvm, Output::Object).map_err(diagnostics)?;
     session.timings.enter("link");
-    link::link(&object, &options.link).map_err(|error| match undefined(&module, &error) {
-        undefined if undefined.is_empty() => vec![error.to_diagnostic()],
-        undefined => diagnostics(undefined),
+    link::link(&object, &options.link, session.options.debug).map_err(|error| {
+        match undefined(&module, &error) {
+            undefined if undefined.is_empty() => vec![error.to_diagnostic()],
+            undefined => diagnostics(undefined),
+        }
     })
 }
 

@@ -31,6 +31,8 @@ pub struct Options {
     pub checked: bool,
     /// Whether to warn of functions that are still values after evaluation.
     pub warn_closures: bool,
+    /// Whether native code tells debuggers of the source.
+    pub debug: bool,
     /// How far partial evaluation goes.
     pub evaluation: EvaluationOptions,
 }

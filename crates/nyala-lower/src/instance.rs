@@ -256,6 +256,9 @@ impl Lowerer<'_> {
         let is_large = data.is_mut && self.leaves(ty) > MAX_VALUE_LEAVES;
         if is_large || self.facts.is_slot(local) {
             let slot = self.slot(ty, value);
+            if !data.name.is_underscore() {
+                self.world.set_name(slot, data.name);
+            }
             self.set_binding(local, Binding::Slot(slot));
             return;
         }

@@ -82,6 +82,9 @@ pub struct NativeArgs {
     /// The processor to make code for, as LLVM names it [default: this one]
     #[arg(long, value_name = "CPU")]
     pub target_cpu: Option<String>,
+    /// Tell debuggers of lines, functions and variables
+    #[arg(short = 'g')]
+    pub debug: bool,
     /// Report operations that fail when the program runs, and end it: overflow, division
     /// by zero, shifts and casts out of range, indices outside arrays of known length
     #[arg(long)]
@@ -183,6 +186,7 @@ impl NativeArgs {
         session.options.evaluation = self.evaluation.options();
         session.options.checked = self.checked;
         self.warn.set(&mut session);
+        session.options.debug = self.debug;
         session.options.lower.wrapping = self.wrapping;
         session.options.lower.fast_math = self.fast_math;
         session

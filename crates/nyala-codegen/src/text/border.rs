@@ -270,9 +270,16 @@ pub(crate) struct Shell {
     names: Names,
     locals: String,
     lines: String,
+    /// What comes behind each instruction; for debuggers.
+    place: String,
 }
 
 impl Shell {
+    /// With something behind each instruction: where it is from.
+    pub(crate) fn at(place: String) -> Shell {
+        Shell { place, ..Shell::default() }
+    }
+
     /// The text of the block.
     pub(crate) fn text(self) -> String {
         format!("start:\n{}{}", self.locals, self.lines)
@@ -287,7 +294,7 @@ impl Code for Shell {
     }
 
     fn line(&mut self, instruction: String) {
-        self.lines += &format!("  {instruction}\n");
+        self.lines += &format!("  {instruction}{}\n", self.place);
     }
 
     fn local(&mut self, wanted: &str, ty: &str, align: u64) -> String {

@@ -25,21 +25,21 @@ impl ModuleWriter<'_> {
     fn exported(&mut self, function: &Function, name: &str) -> String {
         let (params, results) = self.signature(function);
         let border = self.border(&params, &results, self.world.cont(function.entry).span);
-        let mut code = Shell::default();
+        let (mut code, debug) = self.shell(function);
         let values = border.enter(&mut code);
         let value = self.call_inner(&mut code, function, &values);
         border.give_back(&mut code, value.as_deref());
         let (result, name) = (border.result_type(), symbol(name));
         let types = border.param_types().into_iter().enumerate();
         let params: Vec<String> = types.map(|(index, ty)| format!("{ty} %{index}")).collect();
-        format!("define {result} {name}({}) #0 {{\n{}}}\n", params.join(", "), code.text())
+        format!("define {result} {name}({}) #0 {debug}{{\n{}}}\n", params.join(", "), code.text())
     }
 
     /// `main` returns an `int`, whatever the program's own does.
     fn exported_main(&mut self, function: &Function) -> String {
         let (params, results) = self.signature(function);
         let names: Vec<String> = (0..params.len()).map(|index| format!("%{index}")).collect();
-        let mut code = Shell::default();
+        let (mut code, debug) = self.shell(function);
         let value = self.call_inner(&mut code, function, &names);
         let status = match (value, &results[..]) {
             (Some(value), &[ty]) => self.exit_status(&mut code, ty, value),
@@ -48,7 +48,7 @@ impl ModuleWriter<'_> {
         code.line(format!("ret i32 {status}"));
         let params: Vec<String> =
             params.iter().zip(names).map(|(&ty, name)| format!("{} {name}", self.ty(ty))).collect();
-        format!("define i32 @main({}) #0 {{\n{}}}\n", params.join(", "), code.text())
+        format!("define i32 @main({}) #0 {debug}{{\n{}}}\n", params.join(", "), code.text())
     }
 
     /// What `main` gives the system: its result if that is an integer, else success.
@@ -62,6 +62,17 @@ impl ModuleWriter<'_> {
             }
             _ => "0".into(),
         }
+    }
+
+    /// The start of a function in front of another one, and what debuggers are told of it.
+    fn shell(&mut self, function: &Function) -> (Shell, String) {
+        let span = self.world.cont(function.entry).span;
+        let told = self.debug.as_mut().map(|debug| {
+            let scope = debug.function(function.entry, true);
+            (format!(", !dbg {}", debug.location(&scope, span)), scope.attachment())
+        });
+        let (place, attachment) = told.unwrap_or_default();
+        (Shell::at(place), attachment)
     }
 
     /// What a function takes and returns, however it returns.

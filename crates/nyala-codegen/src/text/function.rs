@@ -17,12 +17,13 @@ use std::fmt::Write as _;
 
 use nyala_ir::analysis::functions::Uses;
 use nyala_ir::analysis::{AddressUse, Cfg, DomTree, Function, Mode, Schedule, address_uses};
-use nyala_ir::{Cont, Def, Node, World};
-use nyala_span::Span;
+use nyala_ir::{Cont, Def, Node, Ty, World};
+use nyala_span::{Name, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ModuleWriter;
 use super::closures::ENVIRONMENT;
+use super::debug::Scope;
 use super::names::Names;
 
 /// A block in the making.
@@ -71,7 +72,7 @@ pub(crate) struct FunctionWriter<'m, 'w> {
     /// Blocks between others, which only pass control on.
     detours: String,
     /// Local variables.
-    slots: String,
+    pub(crate) slots: String,
     /// The block that is being written, and the label of its part.
     vertex: usize,
     label: String,
@@ -79,6 +80,12 @@ pub(crate) struct FunctionWriter<'m, 'w> {
     in_detour: bool,
     /// The call that ends the block.
     pub(crate) span: Span,
+    /// The operation that is being written.
+    pub(crate) at: Span,
+    /// What debuggers are told: the function, and the addresses of its variables by name
+    /// and type.
+    pub(crate) scope: Option<Scope>,
+    pub(crate) variables: FxHashMap<(Name, Ty), String>,
 }
 
 impl<'m, 'w> FunctionWriter<'m, 'w> {
@@ -109,6 +116,9 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
             label: String::new(),
             in_detour: false,
             span: Span::NONE,
+            at: Span::NONE,
+            scope: None,
+            variables: FxHashMap::default(),
         };
         let env = (!function.captures.is_empty()).then(|| writer.temporary("env"));
         let header = writer.header(env.as_deref());
@@ -132,7 +142,9 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
         }
         let result = self.result();
         let name = self.module.function_name(cont);
-        format!("define internal tailcc {result} {name}({}) #0 {{\n", params.join(", "))
+        self.scope = self.module.debug.as_mut().map(|debug| debug.function(cont, false));
+        let debug = self.scope.as_ref().map_or(String::new(), Scope::attachment);
+        format!("define internal tailcc {result} {name}({}) #0 {debug}{{\n", params.join(", "))
     }
 
     /// What the function returns.
@@ -209,14 +221,45 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
         let cont = self.cfg.conts()[vertex];
         let body = self.world.cont(cont).body.as_ref();
         self.span = body.map_or(Span::NONE, |body| body.span);
+        self.tell_params(cont, vertex);
         for &def in schedule.block(vertex) {
+            self.at = self.world.span_of(def);
             if let Some(value) = self.operation(def) {
+                self.tell(def, &value);
                 self.set(def, value);
             }
         }
+        self.at = self.span;
         match body {
             Some(body) => self.call(body.callee, &body.args, body.span),
             None => self.line("unreachable"),
+        }
+    }
+
+    fn tell_params(&mut self, cont: Cont, vertex: usize) {
+        if self.scope.is_none() {
+            return;
+        }
+        self.at = self.world.cont(cont).span;
+        for (index, param) in self.module.value_params(cont).into_iter().enumerate() {
+            let value = self.value(param);
+            self.tell_value(param, &value, (vertex == 0).then_some(index));
+        }
+    }
+
+    /// Tells debuggers of a value or a variable in memory.
+    fn tell(&mut self, def: Def, value: &str) {
+        let pointee = self.world.types.as_ptr(self.world.ty(def)).map(|(pointee, _)| pointee);
+        if let Node::Extract { agg, .. } = self.world.node(def)
+            && let Node::Slot { .. } = self.world.node(agg)
+            && let Some(ty) = pointee
+        {
+            self.tell_address(def, ty, value);
+        } else if self.scope.is_some()
+            && !self.is_effect(def)
+            && super::is_value(self.world, self.world.ty(def))
+        {
+            self.tell_value(def, value, None);
         }
     }
 
@@ -273,8 +316,14 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
 
     /// Writes an instruction.
     pub(crate) fn line(&mut self, instruction: impl AsRef<str>) {
+        let place = self.instruction_place();
+        self.raw_line(&format!("{}{place}", instruction.as_ref()));
+    }
+
+    /// Writes something that is no instruction.
+    pub(crate) fn raw_line(&mut self, text: &str) {
         let to = if self.in_detour { &mut self.detours } else { &mut self.blocks[self.vertex].lines };
-        writeln!(to, "  {}", instruction.as_ref()).expect("strings take all text");
+        writeln!(to, "  {text}").expect("strings take all text");
     }
 
     /// A local variable of LLVM type `ty`; one for the whole call of the function.

@@ -8,8 +8,8 @@
 //! Read `types`, `constants`, `function` (blocks and values),
 //! `control` (how blocks end), `calls` (what is called), `closures` (functions as values), `regions` (bodies of loops on threads),
 //! `abi`, `border` and `export` (how values go to and from C), and then `ops`, `math`,
-//! `aggregates`, `memory`, `lanes` and `asm` for the operations,
-//! and `checks` for programs that report their mistakes.
+//! `aggregates`, `memory`, `lanes` and `asm` for the operations, `checks` for programs that
+//! report their mistakes, and `debug` for debuggers.
 //!
 //! # Invariants
 //!
@@ -26,6 +26,7 @@ mod checks;
 mod closures;
 mod constants;
 mod control;
+mod debug;
 mod export;
 mod function;
 mod intrinsics;
@@ -47,6 +48,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::errors::CodegenError;
 pub use abi::Abi;
+use debug::DebugInfo;
 use function::FunctionWriter;
 use known::{Known, known};
 use names::{Names, symbol};
@@ -83,6 +85,9 @@ pub struct Options<'a> {
     pub checked: bool,
     /// Where the positions in the program belong to.
     pub sources: Option<&'a SourceMap>,
+    /// Whether debuggers are told of the source, and what relative names of its files are
+    /// relative to.
+    pub debug: Option<&'a str>,
 }
 
 /// The program as LLVM assembly, or what cannot be written.
@@ -122,6 +127,7 @@ pub(crate) struct ModuleWriter<'a> {
     declarations: String,
     imports: Vec<Import>,
     functions: Vec<String>,
+    debug: Option<DebugInfo<'a>>,
     errors: Vec<CodegenError>,
 }
 
@@ -138,6 +144,7 @@ impl<'a> ModuleWriter<'a> {
             Linkage::Exported(name) => Some(name.to_string()),
             _ => None,
         });
+        let debug = options.sources.zip(options.debug);
         ModuleWriter {
             world,
             program,
@@ -153,6 +160,7 @@ impl<'a> ModuleWriter<'a> {
             declarations: String::new(),
             imports: vec![],
             functions: vec![],
+            debug: debug.map(|(sources, directory)| DebugInfo::new(world, sources, directory)),
             errors: vec![],
         }
     }
@@ -164,6 +172,7 @@ impl<'a> ModuleWriter<'a> {
         let mut sections = vec![self.types.definitions, self.globals, self.declarations];
         sections.extend(self.functions);
         sections.push("attributes #0 = { nounwind }\n".into());
+        sections.extend(self.debug.map(DebugInfo::finish));
         sections.retain(|section| !section.is_empty());
         Ok(Module { text: sections.join("\n"), imports: self.imports })
     }

@@ -1,0 +1,93 @@
+//! Debuggers find functions, lines and variables in programs that are compiled with `-g`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const PROGRAM: &str = "struct Point { x: i32, y: f64 }
+enum Shape { Circle(f64), Square(Point) }
+fn fact(n: i32) -> i32 {
+    if n < 2 { 1 } else { n * fact(n - 1) }
+}
+fn sum(n: i32) -> i32 {
+    let mut total = 0;
+    for i in range(0, n) {
+        total += i * i;
+        print_i32(total);
+    }
+    total
+}
+fn inspect(p: &Point, shape: Shape, scale: f64) -> f64 {
+    match shape { Shape::Circle(r) => r * scale, Shape::Square(q) => q.y * p.y }
+}
+fn main(argc: i32) -> i32 {
+    let mut point = Point { x: argc + 2, y: 1.5 };
+    let shape = if argc > 100 { Shape::Circle(1.0) } else { Shape::Square(point) };
+    point.x = fact(argc + 2);
+    let size = inspect(&point, shape, 2.0) as i32 + inspect(&point, Shape::Circle(0.0), 3.0) as i32;
+    sum(argc + 3) - 14 + fact(argc + 3) - 24 + size - 2
+}
+";
+
+/// The program, compiled with `-g` for the test of this name.
+fn build(test: &str, level: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("debug_info").join(test);
+    std::fs::create_dir_all(&folder).expect("the folder can be made");
+    std::fs::write(folder.join("shown.impala"), PROGRAM).expect("it can be written");
+    let executable = folder.join(format!("shown{level}"));
+    let mut build = Command::new(env!("CARGO_BIN_EXE_nyala"));
+    build.args(["build", "-g", level, "-o"]).arg(&executable).arg("shown.impala").current_dir(folder);
+    let output = build.output().expect("the compiler starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let status = Command::new(&executable).output().expect("it starts").status;
+    assert_eq!(status.code(), Some(0), "debug information changes what the program does");
+    executable
+}
+
+/// What a tool says about a file; nothing, and loudly so, if there is no such tool.
+fn ask(tool: &str, args: &[&str], file: &Path) -> Option<String> {
+    match Command::new(tool).args(args).arg(file).env("LC_ALL", "C").output() {
+        Ok(output) => Some(String::from_utf8_lossy(&output.stdout).into_owned()),
+        Err(error) => {
+            eprintln!("SKIPPED: {tool} cannot be run ({error})");
+            None
+        }
+    }
+}
+
+fn gdb(executable: &Path, commands: &[&str], expected: &[&str]) {
+    let mut args = vec!["-batch", "-nx"];
+    args.extend(commands.iter().flat_map(|&command| ["-ex", command]));
+    let Some(said) = ask("gdb", &args, executable) else { return };
+    for line in expected {
+        assert!(said.contains(line), "no `{line}` in:\n{said}");
+    }
+}
+
+#[test]
+fn gdb_shows_calls_and_their_arguments() {
+    let commands = ["break fact", "run", "continue", "backtrace", "print n"];
+    let expected =
+        ["fact (n=2) at shown.impala:4", "fact (n=3) at shown.impala:4", "main (argc=1)", "$1 = 2"];
+    gdb(&build("calls", "-O0"), &commands, &expected);
+}
+
+#[test]
+fn gdb_shows_variables_and_structs() {
+    let executable = build("variables", "-O0");
+    let commands = ["break shown.impala:10", "run", "continue", "continue", "info locals", "print total"];
+    gdb(&executable, &commands, &["total = 1", "$1 = 1"]);
+    let commands = ["break inspect", "run", "print *p", "print scale", "ptype p", "ptype shape"];
+    let expected = ["x = 6, y = 1.5", "= 2", "struct Point {", "i32 x;", "f64 Circle;", "u8 tag;"];
+    gdb(&executable, &commands, &expected);
+}
+
+#[test]
+fn lines_are_known_in_optimised_programs_too() {
+    let executable = build("lines", "-O2");
+    let Some(lines) = ask("readelf", &["--debug-dump=decodedline"], &executable) else { return };
+    let lines: Vec<&str> = lines.lines().filter(|line| line.starts_with("shown.impala")).collect();
+    for number in [4, 9, 10] {
+        let is_there = |line: &&str| line.split_whitespace().nth(1) == Some(&number.to_string());
+        assert!(lines.iter().any(|line| is_there(line)), "line {number} is not in {lines:#?}");
+    }
+}
