@@ -88,6 +88,6 @@ fn lines_are_known_in_optimised_programs_too() {
     let lines: Vec<&str> = lines.lines().filter(|line| line.starts_with("shown.impala")).collect();
     for number in [4, 9, 10] {
         let is_there = |line: &&str| line.split_whitespace().nth(1) == Some(&number.to_string());
-        assert!(lines.iter().any(|line| is_there(line)), "line {number} is not in {lines:#?}");
+        assert!(lines.iter().any(is_there), "line {number} is not in {lines:#?}");
     }
 }
