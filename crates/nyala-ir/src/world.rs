@@ -145,7 +145,7 @@ impl World {
     }
 
     /// All nodes, dead ones included; operands before what uses them.
-    pub fn defs(&self) -> impl Iterator<Item = Def> + use<> {
+    pub fn defs(&self) -> impl DoubleEndedIterator<Item = Def> + use<> {
         self.nodes.keys()
     }
 

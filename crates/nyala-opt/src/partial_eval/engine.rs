@@ -20,6 +20,7 @@ use std::rc::Rc;
 
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntitySet, PrimaryMap, SecondaryMap};
+use nyala_ir::analysis::schedule::has_effect;
 use nyala_ir::{Body, Cont, Def, Global, Intrinsic, Linkage, Node, Ty, TyKind, World};
 use rustc_hash::FxHashMap;
 
@@ -67,6 +68,7 @@ pub(super) struct Engine<'a> {
     /// The depth of what is being evaluated.
     depth: u32,
     liftable: SecondaryMap<Def, Known>,
+    filterable: SecondaryMap<Def, Known>,
 }
 
 /// How many specialisations may follow from each other without anybody having
@@ -170,6 +172,7 @@ impl<'a> Engine<'a> {
             depths: SecondaryMap::new(),
             depth: 0,
             liftable: SecondaryMap::new(),
+            filterable: SecondaryMap::new(),
         }
     }
 
@@ -306,7 +309,9 @@ impl<'a> Engine<'a> {
         held
     }
 
-    /// The filters of the parameters that `target` keeps.
+    /// The filters of the parameters that `target` keeps. One that came to depend on what is
+    /// executed depends on what nobody knows, and says no; so does one that would keep a
+    /// function alive only to ask about it.
     fn set_filter(&mut self, target: Cont, instance: &Instance, env: &mut Env) {
         let old = self.old;
         let filter = &old.cont(instance.old).filter;
@@ -314,8 +319,13 @@ impl<'a> Engine<'a> {
             return;
         }
         let kept = filter.iter().zip(&instance.fixed).filter(|(_, fixed)| fixed.is_none());
-        let filter = kept.map(|(&filter, _)| self.def(filter, env, Mode::Residual)).collect();
-        self.new.set_filter(target, filter);
+        let mut new_filter = vec![];
+        for (&filter, _) in kept {
+            let filter = self.def(filter, env, Mode::Residual);
+            let can_stay = self.can_be_filter(filter);
+            new_filter.push(if can_stay { filter } else { self.new.lit_bool(false) });
+        }
+        self.new.set_filter(target, new_filter);
     }
 
     // ---- Calls ----------------------------------------------------------------
@@ -725,6 +735,16 @@ impl<'a> Engine<'a> {
         });
         self.liftable = cache;
         liftable
+    }
+
+    /// Whether `def` can stand in a filter: it executes nothing and mentions no function.
+    fn can_be_filter(&mut self, def: Def) -> bool {
+        let mut cache = std::mem::take(&mut self.filterable);
+        let can_be = self.all_parts(&mut cache, def, |engine, def| {
+            !has_effect(&engine.new, def) && engine.new.as_cont(def).is_none()
+        });
+        self.filterable = cache;
+        can_be
     }
 
     /// Whether `holds` for `def` and all that it is made of: its operands, and what an

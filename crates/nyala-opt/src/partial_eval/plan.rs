@@ -14,15 +14,15 @@
 //! * What is constant depends on no parameter: it means the same everywhere.
 
 use cranelift_entity::{EntitySet, SecondaryMap};
-use nyala_ir::analysis::{DomTree, References};
+use nyala_ir::analysis::references::is_operation;
+use nyala_ir::analysis::{DomTree, Graph, References};
 use nyala_ir::{Cont, Def, Node, World};
-use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Homes, captures and uses of a program.
 pub struct Plan {
     homes: SecondaryMap<Def, Home>,
     has_conts: SecondaryMap<Def, bool>,
-    captures: FxHashMap<Cont, Vec<Def>>,
+    captures: SecondaryMap<Cont, Vec<Def>>,
     uses: SecondaryMap<Cont, u32>,
     nests_calls: EntitySet<Cont>,
 }
@@ -44,13 +44,14 @@ impl Plan {
         let mut plan = Plan {
             homes: SecondaryMap::new(),
             has_conts: SecondaryMap::new(),
-            captures: FxHashMap::default(),
+            captures: SecondaryMap::new(),
             uses: SecondaryMap::new(),
             nests_calls: EntitySet::new(),
         };
+        let components = Components::new(&refs);
         plan.find_homes(world, &refs);
-        plan.count_uses(world, &refs);
-        plan.find_nested_calls(world, &refs);
+        plan.count_uses(world, &refs, &components);
+        plan.find_nested_calls(world, &refs, &components);
         let conts: Vec<Cont> = refs.conts(world).collect();
         plan.find_captures(world, &conts);
         plan
@@ -63,7 +64,7 @@ impl Plan {
 
     /// The nodes whose values an instance of `cont` needs from around it.
     pub fn captures(&self, cont: Cont) -> &[Def] {
-        self.captures.get(&cont).map_or(&[], |captures| captures)
+        &self.captures[cont]
     }
 
     /// How often `cont` is mentioned by a body or another node.
@@ -78,13 +79,7 @@ impl Plan {
     }
 
     /// A call from within the callee's own component that is handed a new continuation.
-    fn find_nested_calls(&mut self, world: &World, refs: &References) {
-        let vertices: Vec<usize> = (0..refs.nodes().len()).collect();
-        let components = refs.graph().components(&vertices, |_| true);
-        let mut component = vec![usize::MAX; refs.nodes().len() + 1];
-        for (number, members) in components.iter().enumerate() {
-            members.iter().for_each(|&member| component[member] = number);
-        }
+    fn find_nested_calls(&mut self, world: &World, refs: &References, components: &Components) {
         for cont in refs.conts(world) {
             let Some(body) = &world.cont(cont).body else { continue };
             let callee = match world.node(body.callee) {
@@ -92,8 +87,7 @@ impl Plan {
                 _ => body.callee,
             };
             let returns_here = body.args.last().is_some_and(|&last| world.as_cont(last).is_some());
-            let (from, to) = (refs.index(world.cont_def(cont)), refs.index(callee));
-            let is_recursive = from.zip(to).is_some_and(|(from, to)| component[from] == component[to]);
+            let is_recursive = components.share(refs, world.cont_def(cont), callee);
             if let Some(callee) = world.as_cont(callee).filter(|_| returns_here && is_recursive) {
                 self.nests_calls.insert(callee);
             }
@@ -126,56 +120,89 @@ impl Plan {
         }
     }
 
-    fn count_uses(&mut self, world: &World, refs: &References) {
-        let mut count = |def: Def| {
-            if let Some(used) = world.as_cont(def) {
-                self.uses[used] += 1;
-            }
-        };
+    /// Counts who mentions a continuation. A recursion may mention itself through an
+    /// operation that others share: then each use of the operation counts.
+    fn count_uses(&mut self, world: &World, refs: &References, components: &Components) {
+        let mut counts: SecondaryMap<Def, u32> = SecondaryMap::new();
         for &def in refs.nodes() {
+            let mut count = |used: Def| counts[used] += 1;
             match world.as_cont(def) {
                 Some(cont) => mentioned(world, cont).for_each(&mut count),
                 None => world.for_each_operand(def, &mut count),
             }
+        }
+        // Users have larger numbers than what they use.
+        for def in world.defs().rev().filter(|&def| is_operation(world, def)) {
+            let is_shared = counts[def] > 1;
+            world.for_each_operand(def, |used| {
+                counts[used] += u32::from(is_shared && components.share(refs, def, used));
+            });
+        }
+        for cont in refs.conts(world) {
+            self.uses[cont] = counts[world.cont_def(cont)];
         }
     }
 
     /// A continuation captures what its own nodes need from outside, and what the
     /// continuations it mentions capture, as far as it cannot compute that itself.
     fn find_captures(&mut self, world: &World, conts: &[Cont]) {
-        let mut collectors: FxHashMap<Cont, Collector> = FxHashMap::default();
-        let mut mentioned_by: FxHashMap<Cont, Vec<Cont>> = FxHashMap::default();
-        let mut work = vec![];
-        for &cont in conts {
-            let mut collector = Collector::default();
-            let found = collector.collect(world, self, cont, mentioned(world, cont).collect());
-            for &nested in &found.conts {
-                mentioned_by.entry(nested).or_default().push(cont);
-            }
-            work.push((cont, found.captures));
-            collectors.insert(cont, collector);
-        }
-        while let Some((cont, fresh)) = work.pop() {
-            for &user in mentioned_by.get(&cont).map_or(&[][..], |users| users) {
-                let collector = collectors.get_mut(&user).expect("every continuation has one");
-                let found = collector.collect(world, self, user, fresh.clone());
-                if !found.captures.is_empty() {
-                    work.push((user, found.captures));
+        let mut collector = Collector::default();
+        let own: Vec<Found> = conts
+            .iter()
+            .map(|&cont| collector.collect(world, self, cont, mentioned(world, cont).collect()))
+            .collect();
+        let mut numbers: SecondaryMap<Cont, usize> = SecondaryMap::new();
+        conts.iter().enumerate().for_each(|(number, &cont)| numbers[cont] = number);
+        let nested = |user: usize| own[user].conts.iter().map(|&cont| numbers[cont]);
+        let edges: Vec<(usize, usize)> =
+            (0..conts.len()).flat_map(|user| nested(user).map(move |used| (user, used))).collect();
+        let vertices: Vec<usize> = (0..conts.len()).collect();
+        // What is mentioned comes first, so only loops have to be looked at again.
+        for members in Graph::new(conts.len(), &edges).components(&vertices, |_| true) {
+            let mut is_growing = true;
+            while is_growing {
+                is_growing = false;
+                for &user in &members {
+                    let mut roots = own[user].captures.clone();
+                    nested(user).for_each(|used| roots.extend(self.captures(conts[used])));
+                    let captures = collector.collect(world, self, conts[user], roots).captures;
+                    is_growing |= captures.len() > self.captures(conts[user]).len() && members.len() > 1;
+                    self.captures[conts[user]] = captures;
                 }
             }
         }
-        self.captures = collectors.into_iter().map(|(cont, collector)| (cont, collector.captures)).collect();
     }
 }
 
-/// Finds the captures of one continuation.
-#[derive(Default)]
-struct Collector {
-    seen: FxHashSet<Def>,
-    captures: Vec<Def>,
+/// The strongly connected components of the program, by number.
+struct Components(Vec<usize>);
+
+impl Components {
+    fn new(refs: &References) -> Components {
+        let vertices: Vec<usize> = (0..refs.nodes().len()).collect();
+        let mut numbers = vec![usize::MAX; refs.nodes().len() + 1];
+        for (number, members) in refs.graph().components(&vertices, |_| true).iter().enumerate() {
+            members.iter().for_each(|&member| numbers[member] = number);
+        }
+        Components(numbers)
+    }
+
+    /// Whether two nodes reach each other.
+    fn share(&self, refs: &References, a: Def, b: Def) -> bool {
+        let number = |def: Def| refs.index(def).map(|vertex| self.0[vertex]);
+        number(a).is_some() && number(a) == number(b)
+    }
 }
 
-/// What one step of a [`Collector`] has found.
+/// Finds captures, for one continuation after the other.
+#[derive(Default)]
+struct Collector {
+    /// In which search a node was last seen.
+    seen_in: SecondaryMap<Def, u32>,
+    search: u32,
+}
+
+/// What a search has found.
 #[derive(Default)]
 struct Found {
     captures: Vec<Def>,
@@ -189,11 +216,12 @@ impl Collector {
     /// apart: a continuation may mention itself through an operation, and could
     /// then not be made before its captures.
     fn collect(&mut self, world: &World, plan: &Plan, cont: Cont, roots: Vec<Def>) -> Found {
+        self.search += 1;
         let mut found = Found::default();
         let mut stack = roots;
         stack.reverse();
         while let Some(def) = stack.pop() {
-            if !self.seen.insert(def) {
+            if std::mem::replace(&mut self.seen_in[def], self.search) == self.search {
                 continue;
             }
             match (world.node(def), plan.homes[def]) {
@@ -206,7 +234,6 @@ impl Collector {
                 (_, Home::In(_)) => found.captures.push(def),
             }
         }
-        self.captures.extend(&found.captures);
         found
     }
 }
