@@ -16,9 +16,12 @@
 //!
 //! `BLESS=1 cargo test` writes the stored texts anew; the diff is what to review.
 
+pub mod annotate;
 pub mod clock;
+pub mod equivalence;
 pub mod expectations;
 pub mod files;
+pub mod generate;
 pub mod mutate;
 pub mod random;
 pub mod snapshot;

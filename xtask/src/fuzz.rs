@@ -1,9 +1,10 @@
 //! `cargo xtask fuzz TARGET`: random input, looking for what panics.
 //!
 //! Inputs are mutations of every Impala file in the repository, and streams of
-//! random tokens; for SIMD code, random programs. Case number `k` of seed `s` is the same on every machine:
+//! random tokens; for SIMD code and filters, random programs. Case number `k` of seed `s` is the same on every machine:
 //! `--seed s --first k --cases 1` runs it again.
 
+mod filters;
 mod simd;
 
 use std::io;
@@ -29,17 +30,8 @@ pub enum FuzzTarget {
     Whole(FuzzArgs),
     /// SIMD code for `vectorize`, against the interpreter
     Simd(FuzzArgs),
-}
-
-impl FuzzTarget {
-    /// Its name, its arguments, and what it does with an input.
-    fn parts(self) -> (&'static str, FuzzArgs, Action) {
-        match self {
-            FuzzTarget::FrontEnd(args) => ("front-end", args, check),
-            FuzzTarget::Whole(args) => ("whole", args, check_and_run),
-            FuzzTarget::Simd(args) => ("simd", args, |input| simd::compare(&input.text)),
-        }
-    }
+    /// Programs under random filters: they do the same before and after evaluation, and as native code
+    Filters(filters::FilterArgs),
 }
 
 /// Whether the input is without errors; or what is wrong with the compiler.
@@ -87,7 +79,16 @@ extern \"C\" { fn print_i32(i32) -> (); fn print_string(&[u8]) -> (); fn print_c
 ";
 
 pub fn run(target: FuzzTarget) -> anyhow::Result<()> {
-    let (name, args, action) = target.parts();
+    match target {
+        FuzzTarget::FrontEnd(args) => inputs("front-end", &args, check),
+        FuzzTarget::Whole(args) => inputs("whole", &args, check_and_run),
+        FuzzTarget::Simd(args) => inputs("simd", &args, |input| simd::compare(&input.text)),
+        FuzzTarget::Filters(args) => filters::run(args),
+    }
+}
+
+/// Does `action` with one input after the other.
+fn inputs(name: &str, args: &FuzzArgs, action: Action) -> anyhow::Result<()> {
     let sources = files::with_extension(".", "impala")?;
     ensure!(!sources.is_empty(), "there is no Impala file to start from");
     let corpus = Corpus::new(sources.iter().map(|file| file.text.as_str()));
@@ -183,6 +184,6 @@ fn report_finding(name: &str, seed: u64, case: u64, what: &str, text: &str) -> a
     std::fs::create_dir_all(&folder)?;
     let path = folder.join(format!("{name}-{seed}-{case}.impala"));
     std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
-    println!("{}: {what}", path.display());
+    eprintln!("{}: {what}", path.display());
     Ok(())
 }

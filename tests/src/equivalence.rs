@@ -1,0 +1,127 @@
+//! Whether a program does the same at every stage of the compiler.
+//!
+//! The interpreter's run of the program as it was emitted is the reference: filters do
+//! not matter there. After partial evaluation, and in control-flow form, it must do
+//! the same.
+
+use nyala_driver::{Options, Prelude, Report, Session, pipeline};
+use nyala_interp::Io;
+use nyala_ir::World;
+use nyala_opt::partial_eval::{self, Budget};
+use nyala_syntax::ast::Dialect;
+
+use crate::annotate::Annotatable;
+use crate::expectations::Expectations;
+use crate::random::Random;
+
+/// A program that takes more steps before evaluation is left out.
+const MAX_STEPS: u64 = 500_000;
+/// After evaluation it may take some more, but not without end.
+const MAX_STEPS_AFTER: u64 = 4 * MAX_STEPS;
+
+/// Random filters ask for specialisation without end, often. That the rest is left as it
+/// is is part of the test, but it has to come soon.
+const BUDGET: Budget = Budget { specialisations: 200, growth: 10_000, depth: 1_000 };
+
+/// A program to be run under annotations.
+pub struct Subject {
+    program: Annotatable,
+    prelude: Prelude,
+    expected: Expectations,
+    /// What it does.
+    pub reference: Outcome,
+}
+
+/// What a program does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// What `main` returns.
+    pub status: i32,
+    /// What it prints.
+    pub output: String,
+}
+
+/// A program that did the same everywhere.
+pub struct Agreed {
+    /// In control-flow form.
+    pub world: World,
+    /// Its session.
+    pub session: Session,
+}
+
+impl Subject {
+    /// A program that can be run and ends without a mistake; none for all others.
+    pub fn new(text: &str, prelude: Prelude) -> Option<Subject> {
+        let expected = Expectations::parse(text).ok()?;
+        if expected.error.is_some() || expected.undefined_evaluated {
+            return None;
+        }
+        let program = Annotatable::new(text)?;
+        let (mut session, world) = emit(text, program.dialect, prelude)?;
+        let reference = interpret(&mut session, &world, &expected, MAX_STEPS).ok()?;
+        Some(Subject { program, prelude, expected, reference })
+    }
+
+    /// The program under a random assignment of annotations.
+    pub fn assign(&self, random: &mut Random) -> String {
+        self.program.assign(random)
+    }
+
+    /// Whether the program, annotated as in `text`, does at all stages what it does as it
+    /// stands. None if it has errors: not every annotation is allowed everywhere.
+    pub fn check(&self, text: &str) -> Result<Option<Agreed>, String> {
+        let Some((mut session, emitted)) = emit(text, self.program.dialect, self.prelude) else {
+            return Ok(None);
+        };
+        self.agrees(&mut session, &emitted, "before evaluation")?;
+        let options = partial_eval::Options { budget: BUDGET, ..Default::default() };
+        let evaluated = nyala_opt::pipeline::evaluate(&emitted, options).world;
+        self.agrees(&mut session, &evaluated, "after evaluation")?;
+        let world = pipeline::control_flow_form(&mut session, evaluated);
+        self.agrees(&mut session, &world, "in control-flow form")?;
+        Ok(Some(Agreed { world, session }))
+    }
+
+    fn agrees(&self, session: &mut Session, world: &World, when: &str) -> Result<(), String> {
+        nyala_ir::verify(world).map_err(|errors| format!("{when} it is not well-formed: {errors}"))?;
+        let outcome = interpret(session, world, &self.expected, MAX_STEPS_AFTER)
+            .map_err(|error| format!("{when} it fails:\n{error}"))?;
+        self.compare(&outcome, when)
+    }
+
+    /// Whether `outcome` is what the program does.
+    pub fn compare(&self, outcome: &Outcome, when: &str) -> Result<(), String> {
+        if *outcome == self.reference {
+            return Ok(());
+        }
+        Err(format!("{when} it does {outcome:?} instead of {:?}", self.reference))
+    }
+}
+
+/// The graph of a program; none if it has errors.
+fn emit(text: &str, dialect: Dialect, prelude: Prelude) -> Option<(Session, World)> {
+    let options = Options { prelude, dialect: Some(dialect), ..Options::default() };
+    let mut session = Session::new(options);
+    session.add_text("program.impala", text);
+    let world = pipeline::emit(&mut session)?;
+    Some((session, world))
+}
+
+/// What the program does, or how it fails.
+fn interpret(
+    session: &mut Session,
+    world: &World,
+    expected: &Expectations,
+    steps: u64,
+) -> Result<Outcome, String> {
+    let mut output = vec![];
+    let args = std::iter::once("program".to_owned()).chain(expected.args.iter().cloned()).collect();
+    let options = nyala_interp::Options { steps: Some(steps), args, ..Default::default() };
+    let io = Io { output: &mut output, input: &mut expected.stdin.as_bytes(), nanos: &mut || 0 };
+    let status = pipeline::interp(session, world, &options, io);
+    let status = status.ok_or_else(|| {
+        let errors = std::mem::take(&mut session.diagnostics);
+        Report::new(errors).human(&session.sources, false)
+    })?;
+    Ok(Outcome { status, output: String::from_utf8_lossy(&output).into_owned() })
+}
