@@ -8,6 +8,7 @@ mod classic;
 mod front_end;
 mod interp;
 mod ir;
+mod pe;
 mod programs;
 
 use anyhow::bail;
@@ -42,6 +43,7 @@ struct Bench {
 const BENCHES: &[Bench] = &[
     Bench { name: "front-end", run: front_end::run, case: Some(front_end::measure_case) },
     Bench { name: "ir", run: ir::run, case: Some(ir::measure_case) },
+    Bench { name: "pe", run: pe::run, case: Some(pe::measure_case) },
     Bench { name: "interp", run: interp::run, case: None },
     Bench { name: "classic", run: classic::run, case: None },
 ];

@@ -6,7 +6,7 @@
 //! matters little. Both sides must print the same.
 
 mod peer;
-mod process;
+pub(super) mod process;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -117,7 +117,7 @@ fn sources(name: &str) -> [PathBuf; 2] {
 }
 
 /// The compiler, optimised; whoever runs a benchmark may have built another one.
-fn build_nyala() -> anyhow::Result<PathBuf> {
+pub(super) fn build_nyala() -> anyhow::Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
     let build = ["build", "--quiet", "--release", "--package", "nyala"];
     succeed(Command::new(cargo).args(build).current_dir(files::repository()))?;
@@ -134,7 +134,7 @@ fn make_input(folder: &Path, size: u32) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-fn succeed(command: &mut Command) -> anyhow::Result<()> {
+pub(super) fn succeed(command: &mut Command) -> anyhow::Result<()> {
     let output = command.output().with_context(|| format!("cannot run {command:?}"))?;
     if !output.status.success() {
         bail!("{command:?} fails:\n{}", String::from_utf8_lossy(&output.stderr));

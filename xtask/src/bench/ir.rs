@@ -94,7 +94,7 @@ pub fn measure_case(size: usize) -> anyhow::Result<()> {
 }
 
 /// How long this thread computes `work`. Other programs on the machine do not count.
-fn time(work: impl FnOnce()) -> anyhow::Result<f64> {
+pub(super) fn time(work: impl FnOnce()) -> anyhow::Result<f64> {
     let start = cpu_seconds()?;
     work();
     Ok(cpu_seconds()? - start)

@@ -97,6 +97,8 @@ pub struct Evaluated {
     pub explanation: Option<Explanation>,
     /// What to tell the user.
     pub diagnostics: Vec<Diagnostic>,
+    /// How many specialisations were made, in all rounds together.
+    pub specialised: u64,
 }
 
 /// How many rounds there are at most. Each one takes time proportional to the program; what
@@ -129,6 +131,8 @@ struct State {
     stopped: FxHashSet<(Span, Name)>,
     /// Functions that are no longer specialised on functions unasked, by place and name.
     deep_enough: FxHashSet<(Span, Name)>,
+    /// How many specialisations were made so far.
+    specialised: u64,
     /// How often a limit was reached.
     n_reports: u64,
     /// Nothing is specialised any more.
@@ -158,6 +162,7 @@ impl Evaluation {
             let mut engine = Engine::new(current.as_ref().unwrap_or(world), &self.options, &mut self.state);
             engine.run();
             let (counters, new) = (engine.counters, engine.new);
+            self.state.specialised += counters.specialised;
             check(&new);
             current = Some(new);
             if self.state.is_over || counters == Default::default() {
@@ -183,10 +188,10 @@ impl Evaluation {
 
     /// The result.
     pub fn done(self, world: World) -> Evaluated {
-        let State { journal, nodes_before, mut diagnostics, pending, .. } = self.state;
+        let State { journal, nodes_before, mut diagnostics, pending, specialised, .. } = self.state;
         diagnostics.extend(pending);
         let explanation = self.options.explain.then(|| journal.explanation(nodes_before, &world));
-        Evaluated { world, explanation, diagnostics }
+        Evaluated { world, explanation, diagnostics, specialised }
     }
 }
 

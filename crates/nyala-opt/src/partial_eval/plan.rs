@@ -162,7 +162,8 @@ impl Plan {
             let mut is_growing = true;
             while is_growing {
                 is_growing = false;
-                for &user in &members {
+                // Members are in the order of a search, so what is mentioned mostly comes later.
+                for &user in members.iter().rev() {
                     let mut roots = own[user].captures.clone();
                     nested(user).for_each(|used| roots.extend(self.captures(conts[used])));
                     let captures = collector.collect(world, self, conts[user], roots).captures;

@@ -1,0 +1,198 @@
+//! The partial evaluator: how fast calls are specialised, and how time and memory grow with the
+//! program that is left.
+//!
+//! The programs are in `bench/pe`; each is evaluated for several values of `size`, in a
+//! process of its own, and must then compute what it computes unevaluated. The last one is an interpreter
+//! for a bytecode: evaluated for a given program, it must be as fast as that program written by hand.
+
+use std::fmt::Write as _;
+use std::process::Command;
+
+use anyhow::{Context as _, ensure};
+use nyala_driver::{Options, Report, Session, pipeline};
+use nyala_interp::Io;
+use nyala_ir::World;
+use nyala_opt::partial_eval::{self, Budget};
+use nyala_tests::random::Random;
+
+use super::classic::process::{Run, run_measured};
+use super::classic::{build_nyala, succeed};
+use super::front_end::peak_mib;
+use super::ir::time;
+use super::{Peer, Row};
+use crate::files;
+
+/// A program, and whether it is left out of quick runs.
+struct Case {
+    program: &'static str,
+    size: u32,
+    is_long: bool,
+}
+
+const fn case(program: &'static str, size: u32) -> Case {
+    Case { program, size, is_long: false }
+}
+
+const fn long(program: &'static str, size: u32) -> Case {
+    Case { program, size, is_long: true }
+}
+
+const CASES: &[Case] = &[
+    case("unroll", 100),
+    case("unroll", 1_000),
+    case("unroll", 10_000),
+    case("unroll", 100_000),
+    long("unroll", 1_000_000),
+    case("pow", 16),
+    case("pow", 62),
+    case("ackermann_2", 10),
+    case("ackermann_2", 100),
+    case("ackermann_3", 6),
+    case("batcher", 64),
+    case("batcher", 512),
+    case("bose_nelson", 64),
+    case("bose_nelson", 512),
+    case("bytecode", 1_000),
+    case("bytecode", 10_000),
+];
+
+/// The usual limits are for programs of people; these are larger on purpose.
+const BUDGET: Budget = Budget { specialisations: 100_000_000, growth: 1_000_000_000, depth: 100_000_000 };
+
+/// How often the bytecode is run to measure it, and how often that is tried.
+const ROUNDS: u32 = 20_000;
+const TRIES: usize = 5;
+
+pub fn run(quick: bool) -> anyhow::Result<Vec<Row>> {
+    let mut rows = vec![];
+    let repetitions = if quick { 2 } else { 5 };
+    for (index, case) in CASES.iter().enumerate().filter(|(_, case)| !(quick && case.is_long)) {
+        let runs: Vec<Vec<f64>> =
+            (0..repetitions).map(|_| measure_in_child(index)).collect::<Result<_, _>>()?;
+        let best = |figure: usize| runs.iter().map(|run| run[figure]).fold(f64::INFINITY, f64::min);
+        let mut row = |what: &str, unit, ours| {
+            let case = format!("{} {}, {what}", case.program, case.size);
+            rows.push(Row { case, unit, ours, peer: None, checked: true });
+        };
+        row("time", "ms", best(0) * 1e3);
+        // The kernel's clock is coarser than the shortest of these.
+        row("specialised", "calls/s", best(1) / best(0).max(1e-4));
+        row("residual", "nodes", best(2));
+        row("peak memory", "MiB", best(3));
+    }
+    rows.push(futamura(if quick { 1_000 } else { 10_000 })?);
+    Ok(rows)
+}
+
+/// The figures that [`measure_case`] prints.
+fn measure_in_child(index: usize) -> anyhow::Result<Vec<f64>> {
+    let output = Command::new(std::env::current_exe()?)
+        .args(["bench", "pe", "--case", &index.to_string()])
+        .output()
+        .context("cannot start a process to measure in")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "measuring case {index} failed:\n{text}{errors}");
+    let figures: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    ensure!(figures.len() == 4, "cannot read the figures `{text}`");
+    Ok(figures)
+}
+
+/// Measures in this process and prints seconds, specialisations, nodes and MiB.
+pub fn measure_case(index: usize) -> anyhow::Result<()> {
+    let Case { program, size, .. } = CASES.get(index).context("there is no such case")?;
+    let mut session = Session::new(Options::default());
+    session.load(&files::repository().join(format!("bench/pe/{program}.impala")));
+    session.add_text("size.impala", parameters(*size));
+    let world = pipeline::emit(&mut session)
+        .with_context(|| Report::new(session.diagnostics.clone()).human(&session.sources, false))?;
+    let options = partial_eval::Options { budget: BUDGET, ..Default::default() };
+    let mut evaluated = None;
+    let seconds = time(|| evaluated = Some(nyala_opt::pipeline::evaluate(&world, options)))?;
+    let evaluated = evaluated.context("it was evaluated")?;
+    ensure!(evaluated.diagnostics.is_empty(), "{:?}", evaluated.diagnostics);
+    let peak = peak_mib()?;
+    ensure!(interpret(&world)? == interpret(&evaluated.world)?, "evaluation changed what it computes");
+    println!("{seconds} {} {} {peak}", evaluated.specialised, evaluated.world.node_count());
+    Ok(())
+}
+
+/// What `main` returns and prints.
+fn interpret(world: &World) -> anyhow::Result<(i32, Vec<u8>)> {
+    let mut output = vec![];
+    let io = Io { output: &mut output, input: &mut std::io::empty(), nanos: &mut || 0 };
+    let status = nyala_interp::run_main(world, &nyala_interp::Options::default(), io)?;
+    Ok((status, output))
+}
+
+/// What the programs want to know.
+fn parameters(size: u32) -> String {
+    let code: Vec<String> = bytecode(size).into_iter().map(|op| format!("'{}'", char::from(op))).collect();
+    format!(
+        "static size: i32 = {size};\nstatic rounds: i32 = 1;\nstatic code: [u8 * {size}] = [{}];\n",
+        code.join(", ")
+    )
+}
+
+/// A random program for the interpreter. What may be skipped is no skip, and neither is the last one.
+fn bytecode(size: u32) -> Vec<u8> {
+    let mut random = Random::new(1, u64::from(size));
+    let mut code: Vec<u8> = vec![];
+    for at in 1..=size {
+        let may_skip = at < size && code.last() != Some(&b'?');
+        code.push(*random.pick(if may_skip { b"amxsir?" } else { b"amxsir" }));
+    }
+    code
+}
+
+/// The same as straight code.
+fn written_by_hand(code: &[u8]) -> String {
+    let mut text = "fn main(argc: i32) -> () {\n    let (mut a, mut b) = (argc as u32, 3u);\n    \
+                    for i in range(0, argc * rounds) {\n"
+        .to_owned();
+    let mut is_skipped = false;
+    for &op in code {
+        let (before, after) = if is_skipped { ("if a & 1u == 0u { ", " }") } else { ("", "") };
+        let statement = match op {
+            b'a' => "a = a + b;",
+            b'm' => "a = a * b;",
+            b'x' => "a = a ^ b;",
+            b's' => "let t = a; a = b; b = t;",
+            b'i' => "b = b + 1u;",
+            b'r' => "a = a >> 1u;",
+            _ => "",
+        };
+        is_skipped = op == b'?';
+        writeln!(text, "        {{ {before}{statement}{after} }}").expect("strings take all text");
+    }
+    text + "        a = a + i as u32;\n    }\n    print_u32(a ^ b)\n}\n"
+}
+
+/// The interpreter for one program against that program.
+fn futamura(size: u32) -> anyhow::Result<Row> {
+    let folder = files::repository().join("target/bench/pe");
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let nyala = build_nyala()?;
+    let [shared, by_hand] = ["parameters.impala", "by_hand.impala"].map(|name| folder.join(name));
+    std::fs::write(&shared, parameters(size).replace("rounds: i32 = 1", &format!("rounds: i32 = {ROUNDS}")))?;
+    std::fs::write(&by_hand, written_by_hand(&bytecode(size)))?;
+    let interpreter = files::repository().join("bench/pe/bytecode.impala");
+    let mut best = [f64::INFINITY; 2];
+    let executables = ["specialised", "by_hand"].map(|name| folder.join(name));
+    for (program, executable) in [&interpreter, &by_hand].into_iter().zip(&executables) {
+        let build = ["build", "-O2", "--message-format", "json", "-o"];
+        succeed(Command::new(&nyala).args(build).arg(executable).args([&shared, program]))?;
+    }
+    for _ in 0..TRIES {
+        let mut outputs = vec![];
+        for (executable, best) in executables.iter().zip(&mut best) {
+            let Run { seconds, output } = run_measured(&mut Command::new(executable), None)?;
+            *best = seconds.min(*best);
+            outputs.push(output);
+        }
+        ensure!(outputs[0] == outputs[1], "the two programs print different results");
+    }
+    let [ours, value] = best.map(|seconds| seconds * 1e3);
+    let peer = Some(Peer { name: "the program written by hand".into(), value });
+    Ok(Row { case: format!("bytecode of {size} instructions, run"), unit: "ms", ours, peer, checked: true })
+}
