@@ -5,7 +5,7 @@
 //! of all that was noted on the way. What a program does is its exit status, which
 //! is that hash: it tells the order of effects and all values.
 //!
-//! Read on in [`exprs`] and [`stmts`]; [`types`] says what values there are.
+//! Read on in `exprs` and `stmts`; `types` says what values there are.
 //!
 //! # Why they end, without a mistake
 //!
