@@ -4,6 +4,7 @@ use nyala_ir::analysis::schedule::can_fail;
 use nyala_ir::{ArithOp, Def, MathOp, Node, World};
 
 use super::flow::{End, Flow};
+use super::lanewise;
 use super::shapes::{Shape, Shapes, data_params};
 
 /// What a block costs beyond which testing for lanes is worth while.
@@ -19,6 +20,7 @@ pub(super) fn needs_lane(world: &World, flow: &Flow, shapes: &Shapes, block: usi
         || flow.loop_of_header(block).is_some()
         || hands_over_scalars(world, flow, shapes, block)
         || ops.iter().any(|&def| must_not_run(world, flow, shapes, def, block))
+        || uses_shared_enum(world, flow, shapes, block)
         || ops.iter().map(|&def| cost(world, flow, shapes, def, block)).sum::<u32>() > EXPENSIVE
 }
 
@@ -30,6 +32,21 @@ fn hands_over_scalars(world: &World, flow: &Flow, shapes: &Shapes, block: usize)
     let is_scalar = |&param: &Def| shapes.of(param) != Shape::Varying;
     flow.dag.preds(flow.route(block, target)).nth(1).is_some()
         && data_params(world, next).iter().any(is_scalar)
+}
+
+/// Whether an enum value that all lanes share is used: its option may decide what happens.
+fn uses_shared_enum(world: &World, flow: &Flow, shapes: &Shapes, block: usize) -> bool {
+    let is_shared =
+        |def: Def| lanewise::has_enums(world, world.ty(def)) && shapes.at(flow, def, block) == Shape::Uniform;
+    let args = match &flow.ends[block] {
+        End::Jump { args, .. } | End::Call { args, .. } => args.as_slice(),
+        _ => &[],
+    };
+    let mut found = args.iter().any(|&arg| is_shared(arg));
+    for &def in flow.schedule.block(block) {
+        world.for_each_operand(def, |operand| found |= is_shared(operand));
+    }
+    found
 }
 
 /// Whether an operation has an effect or fails for values that no lane has.

@@ -366,11 +366,12 @@ impl<'a> Emitter<'a> {
         let flow = self.task.flow;
         let (header, vars) = self.headers[&inner].clone();
         let header_at = flow.header(inner);
+        let own = data_params(self.world, flow.blocks[header_at]);
         let args: Vec<Def> = vars
             .iter()
             .map(|&var| {
                 let var = match var {
-                    Var::Value(param) => Var::Next(param),
+                    Var::Value(param) if own.contains(&param) => Var::Next(param),
                     other => other,
                 };
                 self.value(var)
@@ -797,7 +798,8 @@ impl Lifetimes {
                 }
                 match flow.blocks.get(target) {
                     Some(&block) => {
-                        let params = data_params(world, block).into_iter().map(Var::Value);
+                        let var = if flow.is_back_edge(vertex, target) { Var::Next } else { Var::Value };
+                        let params = data_params(world, block).into_iter().map(var);
                         carried.extend(params.filter(|&param| self.is_read(param)));
                         let mask = Some(Var::Arrived(target));
                         carried.extend(mask.filter(|_| task.plan.same_lanes[target].is_none()));

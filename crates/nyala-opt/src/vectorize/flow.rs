@@ -257,13 +257,18 @@ fn acyclic(loops: &LoopForest, n_blocks: usize, edges: &[(usize, usize)]) -> Gra
 fn post_dominators(loops: &LoopForest, n_blocks: usize, dag: &Graph, ends: &[End]) -> DomTree {
     let mut edges: Vec<(usize, usize)> = dag.edges().collect();
     for (inner, one) in loops.loops().iter().enumerate() {
-        let is_inside = |vertex: usize| one.vertices.binary_search(&vertex).is_ok();
-        let exits = one.vertices.iter().flat_map(|&vertex| ends[vertex].targets());
+        let first_latch = n_blocks + 1;
+        let is_inside = |vertex: usize| {
+            let block =
+                vertex.checked_sub(first_latch).map_or(vertex, |latch| loops.loops()[latch].headers[0]);
+            one.vertices.binary_search(&block).is_ok()
+        };
+        let exits = one.vertices.iter().flat_map(|&vertex| dag.succs(vertex));
         let mut exits: Vec<usize> = exits.filter(|&target| !is_inside(target)).collect();
         if exits.is_empty() {
             exits.push(n_blocks);
         }
-        edges.extend(exits.into_iter().map(|to| (n_blocks + 1 + inner, to)));
+        edges.extend(exits.into_iter().map(|to| (first_latch + inner, to)));
     }
     for (vertex, _) in ends.iter().enumerate().filter(|(_, end)| end.targets().is_empty()) {
         edges.push((vertex, n_blocks));

@@ -27,7 +27,7 @@ impl Emitter<'_> {
                     Shape::Uniform => {
                         let (mem, value) = self.world.load(self.mem, at.def);
                         self.mem = mem;
-                        value
+                        self.shaped(def, Rep::uniform(value), ty)
                     }
                     _ => {
                         self.check_access(def, ty)?;

@@ -23,7 +23,9 @@ impl Emitter<'_> {
                 if world.ty(def) == world.types.mem() {
                     return Ok(());
                 }
-                self.rep(agg, block).def
+                let ty = world.ty(def);
+                let rep = self.rep(agg, block);
+                self.shaped(def, rep, ty)
             }
             _ if world.ty(def) == world.types.mem() => return Ok(()),
             _ => match self.task.shapes.of(def) {
@@ -33,6 +35,15 @@ impl Emitter<'_> {
         };
         self.set(def, new);
         Ok(())
+    }
+
+    /// What stands for `def`, which may be known better here than elsewhere, in the shape that it
+    /// has everywhere.
+    pub fn shaped(&mut self, def: Def, rep: Rep, ty: Ty) -> Def {
+        match self.task.shapes.of(def) {
+            Shape::Varying => self.lanes_of(rep, ty),
+            _ => rep.def,
+        }
     }
 
     /// The operation once, on what all lanes share or on the first lane's values.
@@ -316,7 +327,11 @@ impl Emitter<'_> {
             Shape::Uniform => at.def,
             _ => self.lanes_of(at, self.world.ty(index)),
         };
-        self.world.lea(base, at)
+        let address = self.world.lea(base, at);
+        match self.world.types.is_simd(self.world.ty(address)) {
+            true => address,
+            false => self.world.splat(address, self.task.lanes),
+        }
     }
 
     fn extract(&mut self, agg: Def, index: Def, block: usize) -> Result<Def, Refusal> {
