@@ -810,7 +810,14 @@ impl Lifetimes {
         }
         for &old in &self.left {
             let var = Var::Left(old);
-            let in_loop = task.shapes.homes_of(old).iter().any(|&home| flow.is_in(home, inner));
+            // It is written where lanes leave the divergent loop it is computed in, which may be
+            // inside of others.
+            let divergent =
+                |home: usize| flow.loops_around(home).find(|&around| task.shapes.divergent_loops[around]);
+            let in_loop = task.shapes.homes_of(old).iter().any(|&home| {
+                let around = divergent(home);
+                flow.is_in(home, inner) || around.is_some_and(|around| flow.is_in(flow.header(inner), around))
+            });
             if in_loop && self.last[&var] > latch && task.shapes.divergent_loops[inner] {
                 carried.insert(var);
             }
