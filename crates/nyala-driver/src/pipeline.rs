@@ -65,7 +65,10 @@ pub fn emit(session: &mut Session) -> Option<World> {
 fn lower(session: &mut Session, program: &Program) -> Option<World> {
     session.timings.enter("lower");
     match nyala_lower::lower(program, &session.options.lower) {
-        Ok(world) => Some(world),
+        Ok(lowered) => {
+            session.diagnostics.extend(lowered.warnings);
+            Some(lowered.world)
+        }
         Err(errors) => {
             session.diagnostics.extend(errors);
             None

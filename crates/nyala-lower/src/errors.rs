@@ -17,7 +17,7 @@ pub(crate) enum LowerError {
     StaticCycle { name: Name, at: Span },
     /// An array in a constant has too many elements to be written out.
     HugeConstant { at: Span, limit: u64 },
-    /// A filter does something that needs control flow or memory.
+    /// A filter does something that needs control flow or memory. It never holds.
     ImpureFilter { at: Span, inside: Option<Span>, why: &'static str },
     /// No intrinsic has this name.
     UnknownIntrinsic { name: Name, at: Span },
@@ -62,12 +62,13 @@ impl LowerError {
                     .with_note("leave out the initialiser for zeros, or fill the array when the program runs")
             }
             LowerError::ImpureFilter { at, inside, why } => {
-                let report = Diagnostic::error(Code("E0750"), at, "a filter cannot do this").with_note(
-                    "filters compute with parameters, constants and `?` of them, and call functions that do",
+                let message = "this filter is never known to hold";
+                let report = Diagnostic::warning(Code("W0750"), at, message).with_note(
+                    "what can be decided at compile time: parameters, constants and `?` of them, and calls of functions that compute with them",
                 );
                 match inside {
                     Some(inside) => {
-                        report.with_label("leads to what it cannot do").with_secondary(inside, why)
+                        report.with_label("leads to what cannot be decided").with_secondary(inside, why)
                     }
                     None => report.with_label(why),
                 }

@@ -4,8 +4,8 @@
 //! the parameters. `&&`, `||`, `if` and `match` evaluate all their parts here and
 //! then select, which is the same, because nothing in a filter has an effect. Calls
 //! of functions with a body are expanded in place: by name, not recursive, and not
-//! more than [`MAX_EXPANSIONS`]. What is left needs memory or control flow, and is
-//! reported.
+//! more than [`MAX_EXPANSIONS`]. What is left needs memory or control flow: such a filter
+//! never holds, which is reported.
 
 use std::rc::Rc;
 

@@ -54,11 +54,19 @@ pub struct LowerOptions {
     pub fast_math: bool,
 }
 
+/// A program as a graph.
+pub struct Lowered {
+    /// The graph.
+    pub world: World,
+    /// What may not be as the user means it.
+    pub warnings: Vec<Diagnostic>,
+}
+
 /// The graph of a checked program without errors.
 ///
 /// What only shows once generic functions are instantiated and intrinsics are
 /// asked for is reported: then there is no graph.
-pub fn lower(program: &Program, options: &LowerOptions) -> Result<World, Vec<Diagnostic>> {
+pub fn lower(program: &Program, options: &LowerOptions) -> Result<Lowered, Vec<Diagnostic>> {
     lowerer::Lowerer::new(program, *options).run()
 }
 

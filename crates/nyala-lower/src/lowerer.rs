@@ -11,6 +11,7 @@ use nyala_span::{Diagnostic, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::LowerOptions;
+use crate::Lowered;
 use crate::errors::LowerError;
 use crate::facts::Facts;
 use crate::frame::Frame;
@@ -88,7 +89,7 @@ impl<'p> Lowerer<'p> {
     }
 
     /// Lowers the roots and everything they reach.
-    pub(crate) fn run(mut self) -> Result<World, Vec<Diagnostic>> {
+    pub(crate) fn run(mut self) -> Result<Lowered, Vec<Diagnostic>> {
         for (id, function) in &self.program.fns {
             let is_root = matches!(function.linkage, Linkage::Export(_)) || self.program.main == Some(id);
             if is_root && function.tparams.is_empty() {
@@ -106,12 +107,13 @@ impl<'p> Lowerer<'p> {
                 break;
             }
         }
-        if !self.errors.is_empty() {
-            return Err(self.errors.into_iter().map(LowerError::diagnostic).collect());
+        let reports: Vec<Diagnostic> = self.errors.into_iter().map(LowerError::diagnostic).collect();
+        if reports.iter().any(Diagnostic::is_error) {
+            return Err(reports);
         }
         debug_assert_eq!(nyala_ir::verify::verify(&self.world).map_err(|errors| errors.to_string()), Ok(()));
         self.world.span = Span::NONE;
-        Ok(self.world)
+        Ok(Lowered { world: self.world, warnings: reports })
     }
 
     /// Where the nodes built next stand in the source.

@@ -1,11 +1,15 @@
 //! Source text in, graph out.
 
 use expect_test::{Expect, expect};
-use nyala_lower::{LowerOptions, lower};
+use nyala_lower::{LowerOptions, Lowered, lower};
 use nyala_sema::{CheckFile, check};
 use nyala_span::{Diagnostic, SourceMap};
 
 fn lowered(text: &str) -> Result<nyala_ir::World, Vec<Diagnostic>> {
+    lowered_with_warnings(text).map(|lowered| lowered.world)
+}
+
+fn lowered_with_warnings(text: &str) -> Result<Lowered, Vec<Diagnostic>> {
     let mut sources = SourceMap::default();
     let file = sources.add("test", text).expect("tests are small");
     let parse = nyala_syntax::parse(sources.file(file));
@@ -539,7 +543,17 @@ fn a_symbol_inside_the_program_can_be_chosen() {
     assert!(world.conts().any(|(_, cont)| cont.name.as_str() == "chosen"));
 }
 
+/// A filter that needs more than folding is accepted, and never holds.
 #[test]
-fn filters_do_not_read_memory() {
-    check_error("fn @(*p == 1) f(p: &i32) -> i32 { *p } fn main() -> i32 { f(&0) }", "E0750");
+fn filters_that_cannot_be_decided_are_told_of() {
+    for text in [
+        "fn @(*p == 1) f(p: &i32) -> i32 { *p } fn main() -> i32 { f(&0) }",
+        "fn @(when(n)) f(n: i32, when: fn(i32) -> bool) -> i32 { n } fn main() -> i32 { f(0, |n| n == 0) }",
+        "fn even(n: i32) -> bool { n == 0 || !even(n - 1) } fn @(even(n)) f(n: i32) -> i32 { n } fn main() -> i32 { f(0) }",
+    ] {
+        let Lowered { world, warnings } = lowered_with_warnings(text).expect("it is no error");
+        let codes: Vec<_> = warnings.iter().map(|warning| warning.code.0).collect();
+        assert_eq!(codes, ["W0750"], "{text}");
+        assert!(nyala_ir::text::print(&world).contains(") @ false:"), "{text}");
+    }
 }
