@@ -6,13 +6,13 @@
 //!
 //! Read in this order:
 //!
-//! * [`flow`]: the function as a graph, in the order in which lanes go through it;
-//! * [`shapes`]: what is the same for all lanes, or differs by a fixed stride, and where
+//! * `flow`: the function as a graph, in the order in which lanes go through it;
+//! * `shapes`: what is the same for all lanes, or differs by a fixed stride, and where
 //!   lanes go different ways;
-//! * [`linearize`]: one way through the function for all lanes; [`cost`]: which parts of
+//! * `linearize`: one way through the function for all lanes; `cost`: which parts of
 //!   it are left out if no lane is there;
-//! * [`emit`]: writes the function; [`values`], [`memory`] and [`calls`]: its operations;
-//! * [`lanewise`]: values of all lanes.
+//! * `emit`: writes the function; `values`, `memory` and `calls`: its operations;
+//! * `lanewise`: values of all lanes.
 
 mod calls;
 mod cost;
