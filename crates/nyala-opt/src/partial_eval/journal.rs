@@ -7,6 +7,7 @@
 //!   last round left, since a later round may do what an earlier one could not.
 
 use nyala_ir::analysis::References;
+use nyala_ir::origin::Origin;
 use nyala_ir::{Cont, Def, Linkage, Node, World};
 use nyala_span::{Name, Span};
 use rustc_hash::FxHashMap;
@@ -263,8 +264,11 @@ impl Engine<'_> {
     fn source_of_param(&self, cont: Cont, param: Def) -> (Source, Span) {
         let data = self.new.cont(cont);
         let name = self.new.name(param).map(|name| name.to_string()).unwrap_or_default();
-        // A parameter that no source names is a variable that was put into a loop.
-        if let Some(origin) = self.new.origin(cont).filter(|_| !name.is_empty()) {
+        // Any other parameter is a variable that was put into a loop.
+        let is_of_source = |origin: &&Origin| {
+            origin.params.iter().any(|param| param.name.is_some_and(|param| param.as_str() == name))
+        };
+        if let Some(origin) = self.new.origin(cont).filter(is_of_source) {
             let function = origin.name;
             return match data.linkage {
                 Linkage::Exported(_) => (Source::ExportedParam { function, param: name }, origin.span),
