@@ -684,15 +684,14 @@ impl Lifetimes {
         lifetimes.left = left.collect();
         lifetimes.left.sort_unstable();
         for old in lifetimes.left.clone() {
-            // Lanes that leave read it.
-            let home = task.shapes.homes_of(old).iter().copied().max_by_key(|&home| task.flow.position[home]);
-            let around = home.and_then(|home| {
-                task.flow.loops_around(home).find(|&around| task.shapes.divergent_loops[around])
-            });
-            if let Some(around) = around {
-                let latch = task.flow.position[task.flow.latch(around)];
-                let last = lifetimes.last.entry(Var::Value(old)).or_insert(latch);
-                *last = latch.max(*last);
+            // Lanes that leave read it, wherever it was computed.
+            for &home in task.shapes.homes_of(old) {
+                let mut around = task.flow.loops_around(home);
+                if let Some(around) = around.find(|&around| task.shapes.divergent_loops[around]) {
+                    let latch = task.flow.position[task.flow.latch(around)];
+                    let last = lifetimes.last.entry(Var::Value(old)).or_insert(latch);
+                    *last = latch.max(*last);
+                }
             }
         }
         lifetimes.carried =
