@@ -1,9 +1,9 @@
 //! Which vertices every path to a vertex passes through.
 //!
-//! [`DomTree::new`] is the "semi-NCA" algorithm: semidominators by depth-first
-//! numbering with path compression, then each vertex climbs from its parent to
-//! the first ancestor at or above its semidominator. Unlike the iterative data
-//! flow formulation it stays near-linear on a ladder of early exits.
+//! [`DomTree::new`] is the algorithm of Lengauer and Tarjan (1979) with path
+//! compression: semidominators by depth-first numbering, then dominators from them.
+//! It takes O(m log n) steps on every graph. Simpler ones are as fast on most, but climb
+//! the tree for every vertex, and fully unrolled loops are long ladders where that is far.
 //!
 //! Post-dominators are dominators of the reversed graph; see
 //! [`Cfg::post_dominators`](super::cfg::Cfg::post_dominators).
@@ -26,7 +26,7 @@ pub struct DomTree {
 impl DomTree {
     /// The dominators of all vertices reachable from `root`.
     pub fn new(graph: &Graph, root: usize) -> DomTree {
-        let idom = SemiNca::new(graph, root).run(graph);
+        let idom = LengauerTarjan::new(graph, root).run(graph);
         let len = graph.len();
         let mut tree = DomTree {
             root,
@@ -121,7 +121,7 @@ impl DomTree {
 }
 
 /// The state of the algorithm. All but `number` is indexed by depth-first number.
-struct SemiNca {
+struct LengauerTarjan {
     /// By vertex.
     number: Vec<Option<usize>>,
     vertex: Vec<usize>,
@@ -132,8 +132,8 @@ struct SemiNca {
     ancestor: Vec<usize>,
 }
 
-impl SemiNca {
-    fn new(graph: &Graph, root: usize) -> SemiNca {
+impl LengauerTarjan {
+    fn new(graph: &Graph, root: usize) -> LengauerTarjan {
         let mut number = vec![None; graph.len()];
         let (mut vertex, mut parent) = (vec![], vec![]);
         let mut stack = vec![(root, 0)];
@@ -150,21 +150,31 @@ impl SemiNca {
             );
         }
         let identity: Vec<usize> = (0..vertex.len()).collect();
-        SemiNca { number, semi: identity.clone(), label: identity, ancestor: parent.clone(), vertex, parent }
+        LengauerTarjan { number, semi: identity.clone(), label: identity, ancestor: parent.clone(), vertex, parent }
     }
 
     fn run(mut self, graph: &Graph) -> Vec<Option<usize>> {
-        for here in (1..self.vertex.len()).rev() {
+        let len = self.vertex.len();
+        // Numbers whose semidominator is known but not yet their dominator, by semidominator.
+        let mut waiting: Vec<Vec<usize>> = vec![vec![]; len];
+        let mut idom = vec![0; len];
+        for here in (1..len).rev() {
             for pred in graph.preds(self.vertex[here]) {
                 if let Some(pred) = self.number[pred] {
                     let best = self.eval(pred, here);
                     self.semi[here] = self.semi[here].min(self.semi[best]);
                 }
             }
+            waiting[self.semi[here]].push(here);
+            let parent = self.parent[here];
+            for number in std::mem::take(&mut waiting[parent]) {
+                let best = self.eval(number, here - 1);
+                // Either the semidominator, or that of `best`, which is settled below.
+                idom[number] = if self.semi[best] < self.semi[number] { best } else { parent };
+            }
         }
-        let mut idom = self.parent.clone();
-        for here in 1..self.vertex.len() {
-            while idom[here] > self.semi[here] {
+        for here in 1..len {
+            if idom[here] != self.semi[here] {
                 idom[here] = idom[idom[here]];
             }
         }
@@ -251,5 +261,15 @@ mod tests {
         assert_eq!(tree.idom(exit), Some(0));
         assert_eq!(tree.depth(len - 1), len as u32 - 1);
         assert_eq!(DomTree::new(&graph.reversed(), exit).idom(7), Some(exit));
+    }
+
+    #[test]
+    fn a_ladder_with_an_exit_of_its_own_at_each_rung_is_fast() {
+        let len = 100_000;
+        let mut edges: Vec<(usize, usize)> = (1..len).map(|to| (to - 1, to)).collect();
+        edges.extend((0..len).flat_map(|exit| [(exit, len + exit), (0, len + exit)]));
+        let graph = Graph::new(2 * len, &edges);
+        let tree = DomTree::new(&graph, 0);
+        assert!((len..2 * len).all(|exit| tree.idom(exit) == Some(0)));
     }
 }
