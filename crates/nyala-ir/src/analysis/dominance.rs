@@ -150,7 +150,14 @@ impl LengauerTarjan {
             );
         }
         let identity: Vec<usize> = (0..vertex.len()).collect();
-        LengauerTarjan { number, semi: identity.clone(), label: identity, ancestor: parent.clone(), vertex, parent }
+        LengauerTarjan {
+            number,
+            semi: identity.clone(),
+            label: identity,
+            ancestor: parent.clone(),
+            vertex,
+            parent,
+        }
     }
 
     fn run(mut self, graph: &Graph) -> Vec<Option<usize>> {
