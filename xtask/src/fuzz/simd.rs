@@ -329,7 +329,7 @@ impl Writer<'_> {
             3 => format!("(({a} * {b}) & 127)"),
             4 => format!("({a} ^ {b})"),
             5 => format!("({a} / ({b} + 1))"),
-            6 => format!("{{ let d = {b}; if d != 0 {{ {a} % d }} else {{ {a} }} }}"),
+            6 => format!("{{ let n = {a}; let d = {b}; if d != 0 {{ n % d }} else {{ n }} }}"),
             7 => format!("inp({a})"),
             8 => format!("inp((i + {a}) & 255)"),
             9 => {
