@@ -6,7 +6,7 @@
 
 use nyala_span::{Code, Diagnostic, Name, Span};
 
-use crate::tree::{FnId, Program};
+use crate::tree::{FnId, Param, PatKind, Program};
 use crate::types::{Ty, TyKind};
 
 /// What kind of thing a path should name.
@@ -416,7 +416,10 @@ impl Render<'_> {
         let diagnostic = match because {
             Because::Nothing => diagnostic,
             Because::Param(id, index) => match self.program.fns[id].params.get(index) {
-                Some(param) => diagnostic.with_secondary(param.span, format!("{want} because of this")),
+                Some(param) => {
+                    let parameter = self.described(param);
+                    diagnostic.with_secondary(param.span, format!("{parameter} takes {want}"))
+                }
                 None => diagnostic,
             },
             Because::Written(at) => diagnostic.with_secondary(at, format!("{want} because of this")),
@@ -434,6 +437,13 @@ impl Render<'_> {
                 .with_note("without `else` the value is `()`, so the block may have no other"),
         };
         if want == have { self.with_namesakes(diagnostic, [expected, found]) } else { diagnostic }
+    }
+
+    fn described(&self, param: &Param) -> String {
+        match param.pat.kind {
+            PatKind::Bind(local, None) => format!("parameter `{}`", self.program.locals[local].name),
+            _ => "this parameter".to_owned(),
+        }
     }
 
     /// Shows where types of one name are defined.

@@ -799,19 +799,8 @@ impl<'a> Engine<'a> {
 
     /// Whether a node by itself is only known when the program runs.
     pub(super) fn is_dynamic(&self, def: Def) -> bool {
-        matches!(
-            self.new.node(def),
-            Node::Param { .. }
-                | Node::Undef
-                | Node::Hide(_)
-                | Node::Load { .. }
-                | Node::Store { .. }
-                | Node::LoadLanes { .. }
-                | Node::StoreLanes { .. }
-                | Node::Slot { .. }
-                | Node::Alloc { .. }
-                | Node::Asm { .. }
-        )
+        has_effect(&self.new, def)
+            || matches!(self.new.node(def), Node::Param { .. } | Node::Undef | Node::Hide(_))
     }
 }
 
