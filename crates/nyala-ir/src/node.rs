@@ -169,6 +169,9 @@ pub enum Node {
     Hide(Def),
     /// A callee whose call is specialised on all arguments.
     Run(Def),
+    /// The pointer, with the advice that what is written through it is not read soon:
+    /// stores may go past the caches. The same pointer in every other respect.
+    Streaming(Def),
 
     /// Reads through a pointer; `(mem, T)`.
     Load {

@@ -39,6 +39,7 @@ impl World {
             (Node::Known(_), &[value]) => self.known(value),
             (Node::Hide(_), &[value]) => self.hide(value),
             (Node::Run(_), &[callee]) => self.run(callee),
+            (Node::Streaming(_), &[ptr]) => self.streaming(ptr),
             (Node::Lanes { op, .. }, args) => self.lanes(op, args),
             (Node::Lea { .. }, &[ptr, index]) => self.lea(ptr, index),
             _ => self.rebuild_effect(node, ty, operands),

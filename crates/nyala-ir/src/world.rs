@@ -269,6 +269,7 @@ fn for_each_operand(pool: &[Def], node: Node, mut each: impl FnMut(Def)) {
         | Node::Known(a)
         | Node::Hide(a)
         | Node::Run(a)
+        | Node::Streaming(a)
         | Node::Slot { mem: a }
         | Node::Variant { payload: a, .. }
         | Node::VariantPayload { value: a, .. } => each(a),

@@ -157,7 +157,10 @@ fn random_op(world: &mut World, random: &mut Random, tys: &[Ty], values: &[Def])
             let (index, part) = (world.lit_u32(index), value_of(world, random, part, values)?);
             Some(world.insert(a, index, part))
         }
-        9 => Some(world.hide(a)),
+        9 => Some(match world.types.as_ptr(ty) {
+            Some(_) if random.below(2) == 0 => world.streaming(a),
+            _ => world.hide(a),
+        }),
         10 => match *world.types.kind(ty) {
             TyKind::Enum(id) => {
                 let option = random.below(world.types.enums[id].options.len()) as u32;
@@ -348,6 +351,7 @@ fn random_worlds_have_nodes_of_every_kind() {
         "SizeOf",
         "Slot",
         "Store",
+        "Streaming",
         "Undef",
         "Variant",
         "VariantPayload",

@@ -25,6 +25,7 @@ pub(crate) enum Op {
     AlignOf,
     Undef,
     Known,
+    Streaming,
     /// A mathematical function of the first so many arguments.
     Math(MathOp),
 }
@@ -48,6 +49,7 @@ impl Op {
             Op::AlignOf => "alignof",
             Op::Undef => "undef",
             Op::Known => "pe_known",
+            Op::Streaming => "streaming",
             Op::Math(op) => op.name(),
         }
     }
@@ -189,6 +191,7 @@ impl<'p> Lowerer<'p> {
             (Op::AlignOf, _) => self.world.align_of(result, of.expect("`alignof` has a type argument")),
             (Op::Undef, _) => self.world.undef(result),
             (Op::Known, &[value]) => self.world.known(value),
+            (Op::Streaming, &[ptr]) => self.world.streaming(ptr),
             (Op::Math(op), args) => {
                 let flags = self.flags(self.world.ty(args[0]));
                 self.world.math(op, flags, &args[..op.arity()])
@@ -204,6 +207,7 @@ impl<'p> Lowerer<'p> {
             (Op::Bitcast, &[value]) => Node::Bitcast(value),
             (Op::Select, &[cond, then, other]) => Node::Select { cond, then, other },
             (Op::Insert, &[agg, index, value]) => Node::Insert { agg, index, value },
+            (Op::Streaming, &[ptr]) => Node::Streaming(ptr),
             (Op::Math(op), args) => return verify::check_math(world, op, &args[..op.arity()], result),
             _ => return Ok(()),
         };
@@ -229,6 +233,7 @@ impl<'p> Lowerer<'p> {
             }
             (Op::Undef, []) => ret != self.types.never(),
             (Op::Known, [_]) => prim(ret) == Some(sema::Prim::Bool),
+            (Op::Streaming, [ptr]) => ret == *ptr,
             (Op::Math(op), _) => self.fits_math(function, op),
             _ => false,
         }
@@ -278,6 +283,7 @@ fn value_op(name: &str) -> Option<Op> {
         "alignof" => Op::AlignOf,
         "undef" => Op::Undef,
         "pe_known" => Op::Known,
+        "streaming" => Op::Streaming,
         "isnan" => Op::Math(MathOp::IsNan),
         "isfinite" => Op::Math(MathOp::IsFinite),
         _ => Op::Math(float_op(name)?),
@@ -328,6 +334,7 @@ fn op_shapes(op: Op) -> &'static [&'static str] {
         Op::AlignOf => &["alignof[T]() -> i64", "alignof[T]() -> i32"],
         Op::Undef => &["undef[T]() -> T"],
         Op::Known => &["pe_known[T](T) -> bool"],
+        Op::Streaming => &["streaming[T](&mut T) -> &mut T"],
         Op::Math(MathOp::Signbit | MathOp::IsNan | MathOp::IsFinite) => &["(f32) -> bool", "(f64) -> bool"],
         Op::Math(op) if op.arity() == 1 => &["(f32) -> f32", "(f64) -> f64"],
         Op::Math(op) if op.arity() == 2 => &["(f32, f32) -> f32", "(f64, f64) -> f64"],

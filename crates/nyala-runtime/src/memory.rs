@@ -18,6 +18,9 @@ const ALIGN: usize = 64;
 /// The alignment of memory that devices may map.
 const PAGE: usize = 4096;
 
+/// Blocks of at least so many bytes are worth pages of 2 MiB.
+const HUGE: usize = 4 << 20;
+
 /// What is remembered of a block, just in front of it.
 #[derive(Clone, Copy)]
 struct Header {
@@ -40,6 +43,9 @@ fn allocate(size: usize, align: usize) -> *mut c_void {
     if start.is_null() {
         fail(format_args!("out of memory: cannot allocate {size} bytes"));
     }
+    if size >= HUGE {
+        prefer_huge_pages(start, layout.size());
+    }
     // SAFETY: `offset` is inside of the allocation, and the header fits in front
     // of it, aligned because both its size and the offset are multiples of its alignment.
     unsafe {
@@ -48,6 +54,23 @@ fn allocate(size: usize, align: usize) -> *mut c_void {
         block.cast()
     }
 }
+
+/// Asks the system for large pages, so that streaming through memory does not wait for
+/// address translation. It may decline.
+#[cfg(target_os = "linux")]
+fn prefer_huge_pages(start: *mut u8, size: usize) {
+    unsafe extern "C" {
+        fn madvise(address: *mut c_void, length: usize, advice: i32) -> i32;
+    }
+    const MADV_HUGEPAGE: i32 = 14;
+    let skip = start.align_offset(PAGE);
+    let length = size.saturating_sub(skip) / PAGE * PAGE;
+    // SAFETY: whole pages of an allocation of ours; the advice does not change what they hold.
+    unsafe { madvise(start.wrapping_add(skip).cast(), length, MADV_HUGEPAGE) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn prefer_huge_pages(_start: *mut u8, _size: usize) {}
 
 /// # Safety
 /// `block` is null or comes from [`allocate`] and was not released.

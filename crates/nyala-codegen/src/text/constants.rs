@@ -25,7 +25,7 @@ impl ModuleWriter<'_> {
             Node::SizeOf(ty) => Some(layout(&world.types, ty).size.to_string()),
             Node::AlignOf(ty) => Some(layout(&world.types, ty).align.to_string()),
             Node::Known(_) => Some("false".into()),
-            Node::Hide(value) => self.constant(value),
+            Node::Hide(value) | Node::Streaming(value) => self.constant(value),
             Node::Bitcast(value) if self.is_pointer(def) && self.is_pointer(value) => self.constant(value),
             Node::Aggregate(parts) => self.aggregate_constant(def, world.list(parts)),
             Node::Cont(cont) => self.function_constant(cont),

@@ -423,9 +423,14 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
     pub(crate) fn branch_away(&mut self, condition: &str, to: &str) {
         let label = self.new_label("go_on");
         self.line(format!("br i1 {condition}, label %{to}, label %{label}"));
+        self.begin_part(&label);
+    }
+
+    /// Begins the next part of the current block.
+    pub(crate) fn begin_part(&mut self, label: &str) {
         let text = if self.in_detour { &mut self.detours } else { &mut self.blocks[self.vertex].lines };
         writeln!(text, "\n{label}:").expect("strings take all text");
-        self.label = label;
+        label.clone_into(&mut self.label);
     }
 
     /// Writes a block that is entered from the current one only; gives its label.

@@ -3,11 +3,19 @@
 //! An access whose mask is known to be set everywhere and that goes to neighbours is a
 //! plain load or store; others are LLVM's masked loads, stores, gathers and scatters.
 //! Scalars are only known to be aligned as such. Lanes that are `bool` are bytes in memory.
+//!
+//! A store past the caches needs a vector's alignment. Whether an address has it is asked when
+//! the program runs: the answer is nearly always the same, so asking costs next to nothing.
 
 use nyala_ir::{Def, LaneOp, Node, Ty};
 
 use super::function::FunctionWriter;
 use super::math::suffix;
+
+/// The bytes that processors write past the caches at once, at least and at most. What is
+/// longer goes there in several pieces.
+const MIN_STREAMED: u64 = 16;
+const MAX_STREAMED: u64 = 64;
 
 /// The lanes that an access reads or writes.
 struct Access {
@@ -58,13 +66,35 @@ impl FunctionWriter<'_, '_> {
         }
         let Access { ty, align, at, .. } = &access;
         if !access.has_addresses && self.is_full(mask) {
-            return self.line(format!("store {typed}, ptr {at}, align {align}"));
+            let bytes = self.world.layout(self.world.ty(value)).size;
+            return match self.world.node(ptr) {
+                Node::Streaming(_) if bytes >= MIN_STREAMED => self.streaming_store(&typed, at, *align, bytes),
+                _ => self.line(format!("store {typed}, ptr {at}, align {align}")),
+            };
         }
         let (kind, ptr_ty) = access.masked("store", "scatter");
         let mask = self.typed(mask);
         let params = [ty.clone(), ptr_ty.clone(), "i32 immarg".into(), mask_type(&mask)];
         let symbol = self.module.declare(&kind, "void", &params, self.span);
         self.line(format!("call void {symbol}({typed}, {ptr_ty} {at}, i32 {align}, {mask})"));
+    }
+
+    /// Writes lanes to neighbours past the caches, if they are aligned.
+    fn streaming_store(&mut self, typed: &str, at: &str, align: u64, bytes: u64) {
+        let wanted = bytes.min(MAX_STREAMED);
+        let address = self.compute("address", format!("ptrtoint ptr {at} to i64"));
+        let rest = self.compute("rest", format!("and i64 {address}, {}", wanted - 1));
+        let is_aligned = self.compute("aligned", format!("icmp eq i64 {rest}, 0"));
+        let [streamed, cached, stored] =
+            ["streamed", "cached", "stored"].map(|label| self.new_label(label));
+        self.line(format!("br i1 {is_aligned}, label %{streamed}, label %{cached}"));
+        self.begin_part(&streamed);
+        self.line(format!("store {typed}, ptr {at}, align {wanted}, !nontemporal !{{i32 1}}"));
+        self.line(format!("br label %{stored}"));
+        self.begin_part(&cached);
+        self.line(format!("store {typed}, ptr {at}, align {align}"));
+        self.line(format!("br label %{stored}"));
+        self.begin_part(&stored);
     }
 
     fn access(&mut self, lanes: Ty, ptr: Def, mask: Def) -> Access {

@@ -31,7 +31,7 @@ impl FunctionWriter<'_, '_> {
                 let text = format!("{}, {}, {}", self.typed(cond), self.typed(then), self.typed(other));
                 self.compute("select", format!("select {text}"))
             }
-            Node::Hide(value) => self.value(value),
+            Node::Hide(value) | Node::Streaming(value) => self.value(value),
             Node::Cont(cont) => self.closure(cont),
             Node::Lanes { op, args } => self.lane_op(def, op, self.world.list(args)),
             _ => return self.aggregate_operation(def).or_else(|| self.memory_operation(def)),

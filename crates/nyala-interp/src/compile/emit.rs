@@ -452,7 +452,7 @@ impl<'a, 'w> Emitter<'a, 'w> {
     fn alias(&mut self, def: Def) -> Checked<Option<Reg>> {
         let world = self.world;
         Ok(match world.node(def) {
-            Node::Hide(inner) | Node::Run(inner) => Some(self.reg(inner)?),
+            Node::Hide(inner) | Node::Run(inner) | Node::Streaming(inner) => Some(self.reg(inner)?),
             Node::Extract { agg, index } if self.is_effect(agg) => match world.as_lit(index) {
                 Some(0) => Some(NO_REG),
                 _ => Some(self.reg(agg)?),

@@ -148,7 +148,11 @@ impl<'w> Program<'w> {
                 continue;
             }
             let missing: Vec<Def> = match self.world.node(next) {
-                Node::Aggregate(_) | Node::Variant { .. } | Node::Hide(_) | Node::Run(_) => {
+                Node::Aggregate(_)
+                | Node::Variant { .. }
+                | Node::Hide(_)
+                | Node::Run(_)
+                | Node::Streaming(_) => {
                     let mut missing = self.world.operands(next);
                     missing.retain(|operand| !self.const_of.contains_key(operand));
                     missing
@@ -197,7 +201,7 @@ impl<'w> Program<'w> {
             Node::Variant { option, payload } => {
                 known(&payload).map(|payload| Value::agg(vec![Value::Bits(u64::from(option)), payload]))
             }
-            Node::Hide(inner) | Node::Run(inner) => known(&inner),
+            Node::Hide(inner) | Node::Run(inner) | Node::Streaming(inner) => known(&inner),
             _ => None,
         })
     }

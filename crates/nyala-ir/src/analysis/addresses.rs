@@ -109,6 +109,7 @@ impl Finder<'_> {
             Node::Extract { agg: from, .. }
             | Node::Lea { ptr: from, .. }
             | Node::Hide(from)
+            | Node::Streaming(from)
             | Node::Bitcast(from)
             | Node::Cast(from)
                 if is_pointer(self.world, def) =>

@@ -47,9 +47,16 @@ pub(crate) fn store(world: &mut World, mem: Def, ptr: Def, value: Def) -> Option
     }
 }
 
+/// Advice about a pointer is advice about the parts of what it points to:
+/// `lea(streaming(p), i) = streaming(lea(p, i))`.
+///
 /// `lea(p as &[T], i) = lea(p, i)` for a `p` of type `&[T * n]`. A literal `i` must be
 /// inside, so that what lies outside is not blamed on a place that cannot be.
 pub(crate) fn lea(world: &mut World, ptr: Def, index: Def) -> Option<Def> {
+    if let Node::Streaming(ptr) = world.node(ptr) {
+        let part = world.lea(ptr, index);
+        return Some(world.streaming(part));
+    }
     let (Node::Cast(array) | Node::Bitcast(array)) = world.node(ptr) else { return None };
     let ((to, to_space), (from, from_space)) =
         (world.types.as_ptr(world.ty(ptr))?, world.types.as_ptr(world.ty(array))?);
@@ -81,7 +88,7 @@ fn are_distinct(world: &World, a: Def, b: Def) -> bool {
 fn variable(world: &World, mut ptr: Def) -> Option<Def> {
     for _ in 0..LOOK_BACK {
         match world.node(ptr) {
-            Node::Lea { ptr: inner, .. } | Node::Bitcast(inner) => ptr = inner,
+            Node::Lea { ptr: inner, .. } | Node::Bitcast(inner) | Node::Streaming(inner) => ptr = inner,
             Node::Global(_) => return Some(ptr),
             Node::Extract { agg, .. } => {
                 return matches!(world.node(agg), Node::Slot { .. } | Node::Alloc { .. }).then_some(ptr);

@@ -341,6 +341,9 @@ fn loads_see_constants_and_earlier_stores() {
     check("lea(bitcast[&[i32]](table), 2)", "lea(table, 2)");
     check_stays("lea(bitcast[&[i32]](table), 3)");
     check_stays("lea(bitcast[&[u32]](table), n)");
+    check("streaming(streaming(p))", "streaming(p)");
+    check("lea(streaming(bitcast[&P](p)), 1)", "streaming(lea(bitcast[&P](p), 1))");
+    check_stays("load(store(mem, streaming(p), x), p).1");
     check("store(store(mem, p, x), p, y)", "store(mem, p, y)");
     check_stays("store(store(mem, p, x), q, y)");
 }

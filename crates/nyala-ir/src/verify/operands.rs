@@ -57,6 +57,13 @@ impl Checker<'_> {
             Node::SizeOf(_) | Node::AlignOf(_) => self.gives_int(),
             Node::Known(_) => self.gives(self.world.types.bool()),
             Node::Hide(value) => self.gives(self.world.ty(value)),
+            Node::Streaming(ptr) => {
+                let ty = self.world.ty(ptr);
+                if self.world.types.lane_ptr(ty).is_none() {
+                    return Err(format!("`{}` is no pointer", self.display(ty)));
+                }
+                self.gives(self.world.ty(ptr))
+            }
             Node::Run(callee) => self.run(callee),
             Node::Load { .. }
             | Node::Store { .. }

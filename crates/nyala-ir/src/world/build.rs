@@ -215,6 +215,15 @@ impl World {
         self.intern(Node::Hide(value), ty)
     }
 
+    /// `ptr`, for stores that may go past the caches.
+    pub fn streaming(&mut self, ptr: Def) -> Def {
+        let ty = self.ty(ptr);
+        match self.node(ptr) {
+            Node::Streaming(_) => ptr,
+            _ => self.intern(Node::Streaming(ptr), ty),
+        }
+    }
+
     /// `callee`, to be specialised on all arguments.
     pub fn run(&mut self, callee: Def) -> Def {
         let ty = self.ty(callee);

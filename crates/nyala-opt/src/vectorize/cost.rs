@@ -80,7 +80,7 @@ fn cost(world: &World, flow: &Flow, shapes: &Shapes, def: Def, block: usize) -> 
             MathOp::Sqrt => 8,
             _ => 24,
         },
-        Node::Extract { .. } | Node::Aggregate(_) | Node::Hide(_) => 0,
+        Node::Extract { .. } | Node::Aggregate(_) | Node::Hide(_) | Node::Streaming(_) => 0,
         _ => 1,
     }
 }

@@ -292,7 +292,7 @@ impl Analysis<'_> {
             },
             Node::Alloc { .. } => Shape::Varying,
             Node::Extract { agg, .. } if has_effect(world, agg) => self.known(agg, block)?,
-            Node::Hide(value) => self.known(value, block)?,
+            Node::Hide(value) | Node::Streaming(value) => self.known(value, block)?,
             Node::Arith { op, flags, lhs, rhs } => {
                 let (a, b) = (stride(lhs)?, stride(rhs)?);
                 self.arith(op, flags.wrap, (lhs, a), (rhs, b), block)

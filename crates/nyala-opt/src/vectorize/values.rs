@@ -234,7 +234,8 @@ impl Emitter<'_> {
             }
             Node::Select { cond, then, other } => self.select(ty, cond, then, other, block),
             Node::Lea { ptr, index } => Ok(self.address(ptr, index, block)),
-            Node::Hide(value) => Ok(self.lanes(value, block)),
+            // Scattered stores gain nothing from going past the caches.
+            Node::Hide(value) | Node::Streaming(value) => Ok(self.lanes(value, block)),
             Node::Aggregate(parts) => {
                 let parts = self.world.list(parts).to_vec();
                 let parts: Vec<Def> = parts.into_iter().map(|part| self.lanes(part, block)).collect();

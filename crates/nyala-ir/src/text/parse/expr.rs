@@ -347,6 +347,10 @@ impl<'a> Parser<'a> {
                 let value = self.only_arg(hint)?;
                 Ok(self.world.hide(value))
             }
+            "streaming" => {
+                let ptr = self.only_arg(hint)?;
+                Ok(self.world.streaming(ptr))
+            }
             "run" => {
                 let callee = self.only_arg(None)?;
                 Ok(self.world.run(callee))

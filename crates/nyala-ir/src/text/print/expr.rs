@@ -116,6 +116,7 @@ impl Printer<'_> {
             Node::AlignOf(of) => self.layout_op("align_of", ty, of),
             Node::Known(value) => self.hinted("known", &[(value, None)]),
             Node::Hide(value) => self.hinted("hide", &[(value, hint)]),
+            Node::Streaming(ptr) => self.hinted("streaming", &[(ptr, hint)]),
             Node::Run(callee) => self.hinted("run", &[(callee, None)]),
             Node::Load { .. }
             | Node::Store { .. }
