@@ -275,7 +275,9 @@ impl FunctionWriter<'_, '_> {
                 len.get_or_insert(known.to_string());
             }
             match world.node(root) {
-                Node::Bitcast(from) | Node::Cast(from) | Node::Hide(from) | Node::Streaming(from) => root = from,
+                Node::Bitcast(from) | Node::Cast(from) | Node::Hide(from) | Node::Streaming(from) => {
+                    root = from
+                }
                 Node::Extract { agg, .. } => {
                     return match world.node(agg) {
                         Node::Slot { .. } => Some(("local variable", len?)),

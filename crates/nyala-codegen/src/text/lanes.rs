@@ -68,7 +68,9 @@ impl FunctionWriter<'_, '_> {
         if !access.has_addresses && self.is_full(mask) {
             let bytes = self.world.layout(self.world.ty(value)).size;
             return match self.world.node(ptr) {
-                Node::Streaming(_) if bytes >= MIN_STREAMED => self.streaming_store(&typed, at, *align, bytes),
+                Node::Streaming(_) if bytes >= MIN_STREAMED => {
+                    self.streaming_store(&typed, at, *align, bytes)
+                }
                 _ => self.line(format!("store {typed}, ptr {at}, align {align}")),
             };
         }
@@ -85,8 +87,7 @@ impl FunctionWriter<'_, '_> {
         let address = self.compute("address", format!("ptrtoint ptr {at} to i64"));
         let rest = self.compute("rest", format!("and i64 {address}, {}", wanted - 1));
         let is_aligned = self.compute("aligned", format!("icmp eq i64 {rest}, 0"));
-        let [streamed, cached, stored] =
-            ["streamed", "cached", "stored"].map(|label| self.new_label(label));
+        let [streamed, cached, stored] = ["streamed", "cached", "stored"].map(|label| self.new_label(label));
         self.line(format!("br i1 {is_aligned}, label %{streamed}, label %{cached}"));
         self.begin_part(&streamed);
         self.line(format!("store {typed}, ptr {at}, align {wanted}, !nontemporal !{{i32 1}}"));
