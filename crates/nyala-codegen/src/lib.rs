@@ -15,5 +15,6 @@
 pub mod errors;
 pub mod llvm;
 pub mod text;
+mod vector_math;
 
 pub use errors::CodegenError;

@@ -1,10 +1,13 @@
-//! Mathematical functions: LLVM's own where it has them, else the C library's.
+//! Mathematical functions: of vectors our own kernels, where there are some; else LLVM's where
+//! it has them, and the C library's.
 
 use nyala_ir::{ArithFlags, Def, MathOp, Prim, TyKind};
 
 use super::function::FunctionWriter;
 use super::ops::fast;
 use super::types::prim_type;
+use super::vector_math::Kernel;
+use crate::vector_math::has_kernel;
 
 impl FunctionWriter<'_, '_> {
     pub(crate) fn math(&mut self, def: Def, op: MathOp, flags: ArithFlags, args: &[Def]) -> String {
@@ -13,6 +16,14 @@ impl FunctionWriter<'_, '_> {
         let values: Vec<String> = args.iter().map(|&arg| self.value(arg)).collect();
         let x = &values[0];
         let flag = fast(flags);
+        if let TyKind::Simd { lanes, .. } = *self.world.types.kind(self.world.ty(args[0]))
+            && has_kernel(op, prim)
+        {
+            let kernel = Kernel { op, prim, lanes, is_relaxed: flags.fast };
+            let symbol = self.module.kernel(kernel, self.span);
+            let typed: Vec<String> = values.iter().map(|value| format!("{ty} {value}")).collect();
+            return self.compute(op.name(), format!("call {ty} {symbol}({})", typed.join(", ")));
+        }
         match op {
             MathOp::Rsqrt => {
                 let root = self.llvm_math("sqrt", flag, &ty, &values);
@@ -133,7 +144,7 @@ fn unsigned_of(prim: Prim) -> Prim {
     }
 }
 
-fn llvm_name(op: MathOp) -> &'static str {
+pub(crate) fn llvm_name(op: MathOp) -> &'static str {
     match op {
         MathOp::RoundEven => "roundeven",
         MathOp::Fmin => "minnum",

@@ -8,7 +8,7 @@
 //! Read `types`, `constants`, `function` (blocks and values),
 //! `control` (how blocks end), `calls` (what is called), `closures` (functions as values), `regions` (bodies of loops on threads),
 //! `abi`, `border` and `export` (how values go to and from C), and then `ops`, `math`,
-//! `aggregates`, `memory`, `lanes` and `asm` for the operations, `checks` for programs that
+//! `vector_math`, `aggregates`, `memory`, `lanes` and `asm` for the operations, `checks` for programs that
 //! report their mistakes, and `debug` for debuggers.
 //!
 //! # Invariants
@@ -38,6 +38,7 @@ mod names;
 mod ops;
 mod regions;
 mod types;
+mod vector_math;
 
 use nyala_ir::analysis::functions::{Uses, return_param};
 use nyala_ir::analysis::{Function, Functions};
@@ -53,6 +54,7 @@ use function::FunctionWriter;
 use known::{Known, known};
 use names::{Names, symbol};
 use types::TypeWriter;
+use vector_math::Kernel;
 
 /// A program as LLVM assembly.
 #[derive(Clone, Debug)]
@@ -127,6 +129,8 @@ pub(crate) struct ModuleWriter<'a> {
     declarations: String,
     imports: Vec<Import>,
     functions: Vec<String>,
+    /// The kernels that were written, and whether as what is done rarely.
+    kernels: FxHashSet<(Kernel, bool)>,
     debug: Option<DebugInfo<'a>>,
     errors: Vec<CodegenError>,
 }
@@ -160,6 +164,7 @@ impl<'a> ModuleWriter<'a> {
             declarations: String::new(),
             imports: vec![],
             functions: vec![],
+            kernels: FxHashSet::default(),
             debug: debug.map(|(sources, directory)| DebugInfo::new(world, sources, directory)),
             errors: vec![],
         }

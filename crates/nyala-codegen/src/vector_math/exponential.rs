@@ -1,0 +1,111 @@
+//! Powers of e and of 2: `b^x = 2^n b^r`, where `n` is an integer and `r` so small that a
+//! short polynomial gives `b^r`.
+
+use super::value::{Float, Int};
+
+const LOG2_E: f64 = std::f64::consts::LOG2_E;
+
+/// ln 2 in two parts. The first has few bits, so that its product with `n` is exact.
+const LN_2_SINGLE: [f64; 2] = [0.693145751953125, 1.428606765330187e-6];
+const LN_2_DOUBLE: [f64; 2] = [0.693147180559663, 2.8235290563031577e-13];
+
+/// `(e^r - 1 - r) / r^2` for `|r| <= ln 2 / 2`.
+const EXP_SINGLE: &[f64] = &[
+    0.4999999403953552,
+    0.1666652113199234,
+    0.04166838899254799,
+    0.00836874544620514,
+    0.0013814540579915047,
+];
+const EXP_DOUBLE: &[f64] = &[
+    0.5000000000000006,
+    0.1666666666666667,
+    0.04166666666657277,
+    0.008333333333326112,
+    0.0013888888932619618,
+    0.0001984126987490109,
+    2.4801504180854698e-5,
+    2.7557255298142777e-6,
+    2.762642637037528e-7,
+    2.510525947735558e-8,
+];
+
+/// `(2^r - 1) / r` for `|r| <= 1 / 2`.
+const EXP2_SINGLE: &[f64] = &[
+    0.6931471824645996,
+    0.24022647738456726,
+    0.055503323674201965,
+    0.009618437848985195,
+    0.0013398900628089905,
+    0.0001535334304207936,
+];
+const EXP2_DOUBLE: &[f64] = &[
+    0.6931471805599453,
+    0.24022650695910133,
+    0.055504108664820175,
+    0.009618129107593762,
+    0.0013333558146756581,
+    0.00015403530457538424,
+    1.5252733508996427e-5,
+    1.321543507984209e-6,
+    1.0178193327927719e-7,
+    7.073816742752362e-9,
+    4.4356729212024074e-10,
+];
+
+pub(super) fn exp<'m>(x: Float<'m>) -> Float<'m> {
+    // Beyond the limits is where everything is 0 or infinite. Relaxed, 0 is given where `n` is
+    // the number of the lowest exponent, which is that of 0.
+    let (low, high) = match x.is_relaxed() {
+        true => x.by_type((-88.0, 88.9), (-709.4, 709.9)),
+        false => x.by_type((-105.0, 89.5), (-746.0, 710.5)),
+    };
+    let x = x.at_least(low).at_most(high);
+    let (power, n) = exp_parts(x);
+    scale(power, n)
+}
+
+/// `e^r` and, in the low bits, `n`.
+fn exp_parts<'m>(x: Float<'m>) -> (Float<'m>, Int<'m>) {
+    let (n, bits) = (x * LOG2_E).nearest();
+    let [high, low] = x.by_type(LN_2_SINGLE, LN_2_DOUBLE);
+    let r = n.mul_add(-high, x);
+    let r = n.mul_add(-low, r);
+    let tail = r.polynomial(x.by_type(EXP_SINGLE, EXP_DOUBLE));
+    ((r * r).mul_add(tail, r) + 1.0, bits)
+}
+
+pub(super) fn exp2<'m>(x: Float<'m>) -> Float<'m> {
+    let (low, high) = match x.is_relaxed() {
+        true => x.by_type((-127.0, 128.0), (-1023.0, 1024.0)),
+        false => x.by_type((-151.0, 129.0), (-1080.0, 1025.0)),
+    };
+    let x = x.at_least(low).at_most(high);
+    let (n, bits) = x.nearest();
+    let r = x - n;
+    let power = r.polynomial(x.by_type(EXP2_SINGLE, EXP2_DOUBLE)).mul_add(r, 1.0);
+    scale(power, bits)
+}
+
+/// `x * 2^n`, where `n` is in the low bits, and may be too large or small for an exponent
+/// unless relaxed: then in two steps, of which the second one rounds.
+fn scale<'m>(x: Float<'m>, bits: Int<'m>) -> Float<'m> {
+    if x.is_relaxed() {
+        return x * power_of_2(bits);
+    }
+    let n = sign_extended(bits);
+    let half = n >> 1;
+    x * power_of_2(half) * power_of_2(n - half)
+}
+
+/// The integer in the low 16 bits.
+fn sign_extended<'m>(bits: Int<'m>) -> Int<'m> {
+    let unused = bits.as_float().by_type(16, 48);
+    (bits << unused) >> unused
+}
+
+/// `2^n`, where `n` is in the low bits.
+pub(super) fn power_of_2<'m>(n: Int<'m>) -> Float<'m> {
+    let (bias, digits) = n.as_float().by_type((127, 23), (1023, 52));
+    ((n + n.constant(bias)) << digits).as_float()
+}

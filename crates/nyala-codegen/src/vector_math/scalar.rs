@@ -1,0 +1,92 @@
+//! A machine with one lane, which computes.
+
+use nyala_ir::{MathOp, Prim, eval};
+
+use super::value::{Float, Kind, Machine, Op, Value};
+
+/// Computes at once.
+pub(super) struct Scalar {
+    pub is_relaxed: bool,
+    /// Whether products and sums are rounded once.
+    pub is_fused: bool,
+}
+
+/// What a kernel gives for floats of type `prim`, as bits.
+pub(super) fn run(machine: &Scalar, op: MathOp, prim: Prim, args: &[u64]) -> u64 {
+    let args: Vec<Float> = args.iter().map(|&bits| Float::new(machine, prim, Value(bits))).collect();
+    super::kernel(op, &args).value().0
+}
+
+impl Machine for Scalar {
+    fn is_relaxed(&self) -> bool {
+        self.is_relaxed
+    }
+
+    fn constant(&self, of: Kind, bits: u64) -> Value {
+        match of {
+            Kind::Int(Prim::F32) => Value(u64::from(bits as u32)),
+            _ => Value(bits),
+        }
+    }
+
+    fn compute(&self, op: Op, prim: Prim, args: &[Value]) -> Value {
+        Value(match prim {
+            Prim::F32 => self.single(op, &args.iter().map(|arg| arg.0 as u32).collect::<Vec<u32>>()),
+            _ => self.double(op, &args.iter().map(|arg| arg.0).collect::<Vec<u64>>()),
+        })
+    }
+
+    fn rarely(&self, rare: Value, usual: Value, op: MathOp, prim: Prim, args: &[Value]) -> Value {
+        let args: Vec<u64> = args.iter().map(|arg| arg.0).collect();
+        Value(match (rare.0, prim) {
+            (0, _) => usual.0,
+            (_, Prim::F32) => {
+                let wide: Vec<u64> =
+                    args.iter().map(|&bits| f64::from(f32::from_bits(bits as u32)).to_bits()).collect();
+                u64::from((f64::from_bits(run(self, op, Prim::F64, &wide)) as f32).to_bits())
+            }
+            _ => eval::math(op, prim, &args).expect("the function exists for floats"),
+        })
+    }
+}
+
+macro_rules! arithmetic {
+    ($name:ident, $float:ty, $bits:ty, $int:ty) => {
+        fn $name(&self, op: Op, args: &[$bits]) -> u64 {
+            let x = |at: usize| <$float>::from_bits(args[at]);
+            let float = |x: $float| u64::from(x.to_bits());
+            let n = |at: usize| args[at] as $int;
+            let int = |n: $int| u64::from(n as $bits);
+            match op {
+                Op::Add => float(x(0) + x(1)),
+                Op::Sub => float(x(0) - x(1)),
+                Op::Mul => float(x(0) * x(1)),
+                Op::Div => float(x(0) / x(1)),
+                Op::MulAdd if self.is_fused => float(x(0).mul_add(x(1), x(2))),
+                Op::MulAdd => float(x(0) * x(1) + x(2)),
+                Op::Sqrt => float(x(0).sqrt()),
+                Op::Less => u64::from(x(0) < x(1)),
+                Op::Equal => u64::from(x(0) == x(1)),
+                Op::Select => u64::from(if args[0] != 0 { args[1] } else { args[2] }),
+                Op::MaskAnd | Op::IntAnd => u64::from(args[0] & args[1]),
+                Op::MaskOr | Op::IntOr => u64::from(args[0] | args[1]),
+                Op::MaskNot => u64::from(args[0] == 0),
+                Op::IntXor => u64::from(args[0] ^ args[1]),
+                Op::ToBits | Op::FromBits => u64::from(args[0]),
+                Op::ToFloat => float(n(0) as $float),
+                Op::IntAdd => int(n(0).wrapping_add(n(1))),
+                Op::IntSub => int(n(0).wrapping_sub(n(1))),
+                Op::IntShl => int(n(0) << n(1)),
+                Op::IntShr => int(n(0) >> n(1)),
+                Op::IntEqual => u64::from(n(0) == n(1)),
+                Op::Widen => f64::from(x(0) as f32).to_bits(),
+                Op::Narrow => u64::from((x(0) as f32).to_bits()),
+            }
+        }
+    };
+}
+
+impl Scalar {
+    arithmetic!(single, f32, u32, i32);
+    arithmetic!(double, f64, u64, i64);
+}

@@ -1,0 +1,356 @@
+//! What kernels are written with: floats, integers and masks of all lanes, as values with
+//! operators, and the machine that executes the operations.
+//!
+//! Integers have as many bits as the floats beside them.
+
+use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Shl, Shr, Sub};
+
+use nyala_ir::{MathOp, Prim};
+
+/// Executes operations, or writes them down.
+pub(crate) trait Machine {
+    /// Whether only finite normal numbers matter.
+    fn is_relaxed(&self) -> bool;
+
+    /// The same bits in all lanes.
+    fn constant(&self, of: Kind, bits: u64) -> Value;
+
+    /// An operation; `prim` is the type of floats.
+    fn compute(&self, op: Op, prim: Prim, args: &[Value]) -> Value;
+
+    /// `usual`, but in lanes that are `rare` what `op` gives by a method that takes longer:
+    /// for `f32` its kernel for `f64`, and for `f64` the C library.
+    fn rarely(&self, rare: Value, usual: Value, op: MathOp, prim: Prim, args: &[Value]) -> Value;
+}
+
+/// A value of the machine's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Value(pub u64);
+
+/// Whether a constant is a float or an integer of that size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    Float(Prim),
+    Int(Prim),
+}
+
+/// What machines can do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Op {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    /// A product and a sum, rounded once if that is fast.
+    MulAdd,
+    Sqrt,
+    /// Comparisons: not true for NaN.
+    Less,
+    Equal,
+    /// Of floats, by a mask.
+    Select,
+    MaskAnd,
+    MaskOr,
+    MaskNot,
+    /// From floats to integers and back, bit for bit.
+    ToBits,
+    FromBits,
+    /// From integers to floats, by value.
+    ToFloat,
+    IntAdd,
+    IntSub,
+    IntAnd,
+    IntOr,
+    IntXor,
+    IntShl,
+    /// With the sign.
+    IntShr,
+    IntEqual,
+    /// From `f32` to `f64` and back.
+    Widen,
+    Narrow,
+}
+
+/// Floats.
+#[derive(Clone, Copy)]
+pub(crate) struct Float<'m> {
+    machine: &'m dyn Machine,
+    prim: Prim,
+    value: Value,
+}
+
+/// Integers.
+#[derive(Clone, Copy)]
+pub(crate) struct Int<'m> {
+    machine: &'m dyn Machine,
+    prim: Prim,
+    value: Value,
+}
+
+/// Truth values.
+#[derive(Clone, Copy)]
+pub(crate) struct Mask<'m> {
+    machine: &'m dyn Machine,
+    prim: Prim,
+    value: Value,
+}
+
+impl<'m> Float<'m> {
+    /// A value of the machine's, which must be of this type.
+    pub fn new(machine: &'m dyn Machine, prim: Prim, value: Value) -> Float<'m> {
+        Float { machine, prim, value }
+    }
+
+    /// What the machine knows it as.
+    pub fn value(self) -> Value {
+        self.value
+    }
+
+    /// Whether only finite normal numbers matter.
+    pub fn is_relaxed(self) -> bool {
+        self.machine.is_relaxed()
+    }
+
+    /// One of two things, by type.
+    pub fn by_type<T>(self, single: T, double: T) -> T {
+        if self.prim == Prim::F32 { single } else { double }
+    }
+
+    /// The same number in all lanes.
+    pub fn constant(self, number: f64) -> Float<'m> {
+        let bits = self.by_type(u64::from((number as f32).to_bits()), number.to_bits());
+        self.with(self.machine.constant(Kind::Float(self.prim), bits))
+    }
+
+    /// The same integer in all lanes.
+    pub fn int(self, number: i64) -> Int<'m> {
+        let value = self.machine.constant(Kind::Int(self.prim), number as u64);
+        Int { machine: self.machine, prim: self.prim, value }
+    }
+
+    fn with(self, value: Value) -> Float<'m> {
+        Float { value, ..self }
+    }
+
+    fn compute(self, op: Op, args: &[Value]) -> Float<'m> {
+        self.with(self.machine.compute(op, self.prim, args))
+    }
+
+    fn mask(self, op: Op, args: &[Value]) -> Mask<'m> {
+        let value = self.machine.compute(op, self.prim, args);
+        Mask { machine: self.machine, prim: self.prim, value }
+    }
+
+    /// `self * factor + term`.
+    pub fn mul_add(self, factor: impl Operand<'m>, term: impl Operand<'m>) -> Float<'m> {
+        let (factor, term) = (factor.like(self), term.like(self));
+        self.compute(Op::MulAdd, &[self.value, factor.value, term.value])
+    }
+
+    pub fn sqrt(self) -> Float<'m> {
+        self.compute(Op::Sqrt, &[self.value])
+    }
+
+    pub fn less(self, other: impl Operand<'m>) -> Mask<'m> {
+        self.mask(Op::Less, &[self.value, other.like(self).value])
+    }
+
+    pub fn equals(self, other: impl Operand<'m>) -> Mask<'m> {
+        self.mask(Op::Equal, &[self.value, other.like(self).value])
+    }
+
+    /// The smaller one; NaN stays NaN.
+    pub fn at_most(self, limit: f64) -> Float<'m> {
+        let limit = self.constant(limit);
+        limit.less(self).select(limit, self)
+    }
+
+    /// The larger one; NaN stays NaN.
+    pub fn at_least(self, limit: f64) -> Float<'m> {
+        let limit = self.constant(limit);
+        self.less(limit).select(limit, self)
+    }
+
+    pub fn bits(self) -> Int<'m> {
+        let value = self.machine.compute(Op::ToBits, self.prim, &[self.value]);
+        Int { machine: self.machine, prim: self.prim, value }
+    }
+
+    /// Only the bit of the sign.
+    pub fn sign(self) -> Int<'m> {
+        self.bits() & self.int(self.by_type(i64::from(i32::MIN), i64::MIN))
+    }
+
+    pub fn abs(self) -> Float<'m> {
+        (self.bits() & self.int(self.by_type(i64::from(i32::MAX), i64::MAX))).as_float()
+    }
+
+    /// With the sign changed where one is set in `sign`.
+    pub fn flip(self, sign: Int<'m>) -> Float<'m> {
+        (self.bits() ^ sign).as_float()
+    }
+
+    /// The polynomial with these coefficients, the one of the lowest power first.
+    pub fn polynomial(self, coefficients: &[f64]) -> Float<'m> {
+        let Some((last, others)) = coefficients.split_last() else { return self.constant(0.0) };
+        let last = self.constant(*last);
+        others.iter().rev().fold(last, |sum, &coefficient| sum.mul_add(self, coefficient))
+    }
+
+    /// Rounded to the nearest integer, as a float and, in the low bits, as an integer;
+    /// `self` must be below 2^20. Adding a large number leaves no bits behind the point.
+    pub fn nearest(self) -> (Float<'m>, Int<'m>) {
+        let large = self.by_type(12_582_912.0, 6_755_399_441_055_744.0);
+        let sum = self + large;
+        (sum - large, sum.bits())
+    }
+
+    /// `self` as `f64`, which it must not be yet.
+    pub fn widen(self) -> Float<'m> {
+        Float { prim: Prim::F64, ..self.compute(Op::Widen, &[self.value]) }
+    }
+
+    /// `self` as `f32`, which it must not be yet.
+    pub fn narrow(self) -> Float<'m> {
+        Float { prim: Prim::F32, ..self.compute(Op::Narrow, &[self.value]) }
+    }
+
+    /// `self`, but in lanes that are `rare` what `op` gives by a method that takes longer.
+    pub fn rarely(self, rare: Mask<'m>, op: MathOp, args: &[Float<'m>]) -> Float<'m> {
+        let args: Vec<Value> = args.iter().map(|arg| arg.value).collect();
+        self.with(self.machine.rarely(rare.value, self.value, op, self.prim, &args))
+    }
+}
+
+impl<'m> Int<'m> {
+    fn compute(self, op: Op, args: &[Value]) -> Int<'m> {
+        Int { value: self.machine.compute(op, self.prim, args), ..self }
+    }
+
+    /// Of the same type, in all lanes.
+    pub fn constant(self, number: i64) -> Int<'m> {
+        Int { value: self.machine.constant(Kind::Int(self.prim), number as u64), ..self }
+    }
+
+    /// The float with these bits.
+    pub fn as_float(self) -> Float<'m> {
+        let value = self.machine.compute(Op::FromBits, self.prim, &[self.value]);
+        Float { machine: self.machine, prim: self.prim, value }
+    }
+
+    /// The float with this value.
+    pub fn to_float(self) -> Float<'m> {
+        let value = self.machine.compute(Op::ToFloat, self.prim, &[self.value]);
+        Float { machine: self.machine, prim: self.prim, value }
+    }
+
+    pub fn equals(self, number: i64) -> Mask<'m> {
+        let number = self.constant(number);
+        let value = self.machine.compute(Op::IntEqual, self.prim, &[self.value, number.value]);
+        Mask { machine: self.machine, prim: self.prim, value }
+    }
+}
+
+impl<'m> Mask<'m> {
+    pub fn select(self, then: impl Operand<'m>, other: Float<'m>) -> Float<'m> {
+        let then = then.like(other);
+        other.compute(Op::Select, &[self.value, then.value, other.value])
+    }
+
+    fn compute(self, op: Op, args: &[Value]) -> Mask<'m> {
+        Mask { value: self.machine.compute(op, self.prim, args), ..self }
+    }
+}
+
+/// A float, or a number that becomes one.
+pub(crate) trait Operand<'m> {
+    fn like(self, other: Float<'m>) -> Float<'m>;
+}
+
+impl<'m> Operand<'m> for Float<'m> {
+    fn like(self, _: Float<'m>) -> Float<'m> {
+        self
+    }
+}
+
+impl<'m> Operand<'m> for f64 {
+    fn like(self, other: Float<'m>) -> Float<'m> {
+        other.constant(self)
+    }
+}
+
+macro_rules! float_operators {
+    ($($operator:ident $method:ident),*) => { $(
+        impl<'m, T: Operand<'m>> $operator<T> for Float<'m> {
+            type Output = Float<'m>;
+
+            fn $method(self, other: T) -> Float<'m> {
+                self.compute(Op::$operator, &[self.value, other.like(self).value])
+            }
+        }
+    )* };
+}
+
+float_operators!(Add add, Sub sub, Mul mul, Div div);
+
+impl<'m> Neg for Float<'m> {
+    type Output = Float<'m>;
+
+    fn neg(self) -> Float<'m> {
+        self.flip(self.int(self.by_type(i64::from(i32::MIN), i64::MIN)))
+    }
+}
+
+macro_rules! int_operators {
+    ($($operator:ident $method:ident $op:ident),*) => { $(
+        impl<'m> $operator for Int<'m> {
+            type Output = Int<'m>;
+
+            fn $method(self, other: Int<'m>) -> Int<'m> {
+                self.compute(Op::$op, &[self.value, other.value])
+            }
+        }
+    )* };
+}
+
+int_operators!(Add add IntAdd, Sub sub IntSub, BitAnd bitand IntAnd, BitOr bitor IntOr, BitXor bitxor IntXor);
+
+impl<'m> Shl<i64> for Int<'m> {
+    type Output = Int<'m>;
+
+    fn shl(self, count: i64) -> Int<'m> {
+        self.compute(Op::IntShl, &[self.value, self.constant(count).value])
+    }
+}
+
+impl<'m> Shr<i64> for Int<'m> {
+    type Output = Int<'m>;
+
+    fn shr(self, count: i64) -> Int<'m> {
+        self.compute(Op::IntShr, &[self.value, self.constant(count).value])
+    }
+}
+
+impl<'m> BitAnd for Mask<'m> {
+    type Output = Mask<'m>;
+
+    fn bitand(self, other: Mask<'m>) -> Mask<'m> {
+        self.compute(Op::MaskAnd, &[self.value, other.value])
+    }
+}
+
+impl<'m> BitOr for Mask<'m> {
+    type Output = Mask<'m>;
+
+    fn bitor(self, other: Mask<'m>) -> Mask<'m> {
+        self.compute(Op::MaskOr, &[self.value, other.value])
+    }
+}
+
+impl<'m> Not for Mask<'m> {
+    type Output = Mask<'m>;
+
+    fn not(self) -> Mask<'m> {
+        self.compute(Op::MaskNot, &[self.value])
+    }
+}
