@@ -28,7 +28,7 @@ const OPS: &[MathOp] = &[
 ];
 
 /// How many numbers are tried in each range.
-const N: u64 = if cfg!(debug_assertions) { 20_000 } else { 2_000_000 };
+const N: u64 = if cfg!(debug_assertions) { 5_000 } else { 1_000_000 };
 
 /// Numbers that are special in some way.
 const SPECIAL: &[f64] = &[
@@ -87,7 +87,7 @@ fn relaxed_kernels_are_exact_for_normal_numbers() {
                 args.iter().all(|&x| is_normal(prim, x)) && is_normal(prim, reference(op, prim, args))
             });
             let (error, at) = worst(&machine, op, prim, &all);
-            println!("{:6} {prim:?} relaxed {error:.3} ulp at {at:?}", op.name());
+
             let limit = if prim == Prim::F32 { 4.0 } else { 3.0 };
             assert!(error <= limit, "{} of {prim:?} is off by {error} at {at:?}", op.name());
         }
