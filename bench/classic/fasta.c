@@ -29,14 +29,15 @@ static char repeat_next(const void *context) {
     return c;
 }
 
-struct table { const char *letters; const double *upto; };
-static char random_next(const void *context) {
-    const struct table *table = context;
-    double r = next_random();
-    int i = 0;
-    while (table->upto[i] < r) i++;
-    return table->letters[i];
+// The first letter whose sum of probabilities reaches `r`. The number of letters is
+// known, so nothing is left of the loop.
+struct table { int n; const char *letters; const double *upto; };
+static inline __attribute__((always_inline)) char choose(struct table table, double r) {
+#pragma clang loop unroll(full)
+    for (int i = 0; i < table.n - 1; i++) if (r <= table.upto[i]) return table.letters[i];
+    return table.letters[table.n - 1];
 }
+static char random_next(const void *context) { return choose(*(const struct table *)context, next_random()); }
 
 static inline __attribute__((always_inline)) void lines(int n, char (*next)(const void *), const void *context) {
     for (int left = n; left > 0; left -= LINE) {
@@ -67,7 +68,7 @@ int main(int argc, char **argv) {
     struct repeat repeat = { alu, (int)strlen(alu), &at };
     put_text(">ONE Homo sapiens alu\n");
     lines(n * 2, repeat_next, &repeat);
-    struct table one = { "acgtBDHKMNRSVWY", iub_upto }, two = { "acgt", homo_upto };
+    struct table one = { 15, "acgtBDHKMNRSVWY", iub_upto }, two = { 4, "acgt", homo_upto };
     put_text(">TWO IUB ambiguity codes\n");
     lines(n * 3, random_next, &one);
     put_text(">THREE Homo sapiens frequency\n");

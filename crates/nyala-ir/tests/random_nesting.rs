@@ -144,7 +144,7 @@ fn schedules_compute_what_is_needed_and_never_fail_early() {
         for &cont in conts {
             let cfg = Cfg::new(world, &Scope::new(world, cont));
             let doms = cfg.dominators();
-            for mode in [Mode::Early, Mode::Late, Mode::Smart, Mode::Demand] {
+            for mode in [Mode::Early, Mode::Late, Mode::Smart, Mode::Machine, Mode::Demand] {
                 check_schedule(world, &cfg, &doms, &Schedule::new(world, &cfg, mode));
             }
         }

@@ -41,7 +41,7 @@ fn many_calls_in_a_row() {
     let cfg = Cfg::new(&world, &scope);
     assert_eq!(cfg.post_dominators().idom(0), Some(1));
     assert!(LoopForest::new(cfg.graph(), 0).loops().is_empty());
-    for mode in [Mode::Early, Mode::Late, Mode::Smart, Mode::Demand] {
+    for mode in [Mode::Early, Mode::Late, Mode::Smart, Mode::Machine, Mode::Demand] {
         let schedule = Schedule::new(&world, &cfg, mode);
         assert_eq!(schedule.block(0).len(), 0, "{mode:?}");
         assert_eq!(schedule.block(len).len(), 1, "{mode:?}");

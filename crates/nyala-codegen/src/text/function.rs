@@ -38,10 +38,13 @@ struct Block {
 
 /// Note [One way back]: a loop written as tail calls goes back from many places. LLVM would
 /// take the values that some of them leave alone for loops within the loop. So where there
-/// are several ways back, they meet in a block of their own, as at the end of a loop in C.
+/// are several ways back, they meet in a block of their own. It is written behind the last of
+/// them, as at the end of a loop in C: LLVM lays loops out in the order of the text.
 struct Latch {
     label: String,
     phis: Vec<Phi>,
+    /// The last block that jumps to it, once there is one.
+    after: Option<usize>,
 }
 
 struct Phi {
@@ -93,7 +96,7 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
     pub(crate) fn write(module: &'m mut ModuleWriter<'w>, function: &'w Function) -> String {
         let (world, program) = (module.world, module.program);
         let cfg = Cfg::of_function(world, program, function);
-        let schedule = Schedule::of_function(world, program, function, &cfg, Mode::Smart);
+        let schedule = Schedule::of_function(world, program, function, &cfg, Mode::Machine);
         let is_slot = |variable: Def| matches!(world.node(variable), Node::Slot { .. });
         let mut uses = address_uses(world, program, function);
         uses.retain(|&(variable, _)| is_slot(variable));
@@ -183,7 +186,7 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
         let label = self.names.unique(&format!("{}_again", block.label));
         let again = |phi: &Phi, name: String| Phi { name, ty: phi.ty.clone(), incoming: vec![] };
         let phis = block.phis.iter().map(|phi| again(phi, self.temporary("again"))).collect();
-        Some(Latch { label, phis })
+        Some(Latch { label, phis, after: None })
     }
 
     fn phi(&mut self, vertex: usize, param: Def) -> Phi {
@@ -268,23 +271,23 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
         if let Some(first) = self.blocks.first().filter(|first| first.label != "entry") {
             writeln!(text, "  br label %{}", first.label).expect("strings take all text");
         }
-        for mut block in self.blocks {
+        let mut latches: Vec<String> = vec![String::new(); self.blocks.len()];
+        for (vertex, mut block) in self.blocks.into_iter().enumerate() {
             if block.label != "entry" {
                 writeln!(text, "\n{}:", block.label).expect("strings take all text");
             }
-            let latch = block.latch.take().filter(Latch::is_used);
-            if let Some(latch) = &latch {
+            if let Some(latch) = block.latch.take()
+                && let Some(after) = latch.after
+            {
                 for (phi, again) in block.phis.iter_mut().zip(&latch.phis) {
                     phi.incoming.push(format!("[ {}, %{} ]", again.name, latch.label));
                 }
+                // Inner loops come later than outer ones, and end before them.
+                latches[after].insert_str(0, &latch.text(&block.label));
             }
             write_phis(&mut text, &block.phis);
             text += &block.lines;
-            if let Some(latch) = latch {
-                writeln!(text, "\n{}:", latch.label).expect("strings take all text");
-                write_phis(&mut text, &latch.phis);
-                writeln!(text, "  br label %{}", block.label).expect("strings take all text");
-            }
+            text += &latches[vertex];
         }
         text + &self.detours
     }
@@ -402,7 +405,10 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
         let is_back = self.doms.dominates(vertex, self.vertex);
         let block = &mut self.blocks[vertex];
         let (to, phis) = match &mut block.latch {
-            Some(latch) if is_back => (&latch.label, &mut latch.phis),
+            Some(latch) if is_back => {
+                latch.after = Some(self.vertex);
+                (&latch.label, &mut latch.phis)
+            }
             _ => (&block.label, &mut block.phis),
         };
         for (phi, value) in phis.iter_mut().zip(values) {
@@ -447,8 +453,11 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
 }
 
 impl Latch {
-    fn is_used(&self) -> bool {
-        self.phis.iter().any(|phi| !phi.incoming.is_empty())
+    /// The block as text, which goes on to `header`.
+    fn text(&self, header: &str) -> String {
+        let mut text = format!("\n{}:\n", self.label);
+        write_phis(&mut text, &self.phis);
+        text + &format!("  br label %{header}\n")
     }
 }
 

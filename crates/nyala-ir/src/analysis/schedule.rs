@@ -16,7 +16,8 @@
 //! Everything else may be computed once, anywhere between the first block in
 //! which all operands are there (*early*) and the last one that dominates all
 //! uses (*late*). [`Mode::Smart`] takes the latest block among those in the
-//! fewest loops (Click 1995).
+//! fewest loops (Click 1995). [`Mode::Machine`] does so too, except that addresses stay where
+//! they are demanded.
 //!
 //! # Functions
 //!
@@ -44,6 +45,9 @@ pub enum Mode {
     Late,
     /// The latest place in the fewest loops.
     Smart,
+    /// The same for machine code: an address is a part of the instruction that reads or writes there,
+    /// while one that is computed ahead occupies a register.
+    Machine,
     /// In each block that needs the value, unless a dominator already did.
     Demand,
 }
@@ -216,7 +220,13 @@ impl Ops {
 
     fn add<'a>(view: &'a View<'_>, mode: Mode) -> impl FnMut(&mut Ops, Def) + 'a {
         move |ops, def| {
-            let mut is_pinned = mode == Mode::Demand || can_fail(view.world, def);
+            let mut is_pinned = match mode {
+                Mode::Demand => true,
+                Mode::Machine => {
+                    can_fail(view.world, def) || matches!(view.world.node(def), Node::Lea { .. })
+                }
+                Mode::Early | Mode::Late | Mode::Smart => can_fail(view.world, def),
+            };
             view.for_each_operand(def, |operand| is_pinned |= ops.is_pinned(operand));
             ops.order.insert(def, ops.list.len());
             ops.list.push(def);
@@ -330,7 +340,7 @@ impl<'a> Placer<'a> {
         match self.mode {
             Mode::Early => early,
             Mode::Late | Mode::Demand => late,
-            Mode::Smart => {
+            Mode::Smart | Mode::Machine => {
                 let mut best = late;
                 while let Some(up) = self.fewer_loops[best].filter(|&up| self.doms.dominates(early, up)) {
                     best = up;
