@@ -14,6 +14,11 @@ pub enum CodegenError {
         /// What runs it.
         name: &'static str,
     },
+    /// A function that captures values is passed to C.
+    Captures {
+        /// The call.
+        at: Span,
+    },
     /// Something that the language has and the back end does not know yet.
     Unsupported {
         /// Where.
@@ -48,6 +53,12 @@ impl CodegenError {
                     .with_note(
                         "`continue` ends an instance; a variable can say that the others have no work left",
                     )
+            }
+            CodegenError::Captures { at } => {
+                let message = "a function that is passed to C is not known, or captures values";
+                Diagnostic::error(Code("E0921"), *at, message)
+                    .with_label("C passes the address of code, and nothing else")
+                    .with_note("a function fits that uses no variables of others, once the compiler knows which one it is")
             }
             CodegenError::Unsupported { at, what } => {
                 Diagnostic::error(Code("E0922"), *at, format!("no native code can be made for {what} yet"))

@@ -606,8 +606,8 @@ fn a_place_to_return_to_that_is_kept_is_a_parameter() {
             define i32 @f(i1 zeroext %0, i32 %1) #0 {
             start:
               %kept = alloca i32, align 4
-              %done = insertvalue { ptr, ptr } { ptr @done, ptr undef }, ptr %kept, 1
-              call tailcc void @f.1(i1 %0, i32 %1, { ptr, ptr } %done)
+              %closure = insertvalue { ptr, ptr } { ptr @done, ptr undef }, ptr %kept, 1
+              call tailcc void @f.1(i1 %0, i32 %1, { ptr, ptr } %closure)
               %result = load i32, ptr %kept, align 4
               ret i32 %result
             }

@@ -51,6 +51,45 @@ fn a_wrong_type_is_an_error_that_names_both() {
 }
 
 #[test]
+fn pointers_to_functions_go_both_ways() {
+    extern "C" fn apply(f: extern "C" fn(i32, f64) -> f64, n: i32) -> f64 {
+        (0..n).map(|i| f(i, 0.5)).sum()
+    }
+    extern "C" fn square(x: f64) -> f64 {
+        x * x
+    }
+    extern "C" fn chosen(_: i32) -> extern "C" fn(f64) -> f64 {
+        square
+    }
+    let text = "extern \"C\" {
+                    fn apply(fn(i32, f64) -> f64, i32) -> f64;
+                    fn chosen(i32) -> fn(f64) -> f64;
+                }
+                extern fn run(n: i32) -> f64 { chosen(n)(apply(|i, x| i as f64 + x, n)) }";
+    let compiler = Compiler::new().text("test.impala", text);
+    let module = compiler
+        .clone()
+        .define("apply", apply as extern "C" fn(extern "C" fn(i32, f64) -> f64, i32) -> f64)
+        .define("chosen", chosen as extern "C" fn(i32) -> extern "C" fn(f64) -> f64)
+        .compile()
+        .unwrap_or_else(|error| panic!("{error}"));
+    let run = function::<extern "C" fn(i32) -> f64>(&module, "run").expect("it is exported");
+    assert_eq!(run(4), 64.0);
+
+    extern "C" fn other(_: extern "C" fn(i64, f64) -> f64, _: i32) -> f64 {
+        0.0
+    }
+    let error = compiler
+        .define("apply", other as extern "C" fn(extern "C" fn(i64, f64) -> f64, i32) -> f64)
+        .compile()
+        .expect_err("the function that is taken has another type");
+    assert!(
+        error.to_string().contains("extern \"C\" fn(extern \"C\" fn(i64, f64) -> f64, i32) -> f64"),
+        "{error}"
+    );
+}
+
+#[test]
 fn programs_call_back() {
     static SEEN: AtomicI32 = AtomicI32::new(0);
     extern "C" fn visit(value: i32) -> bool {

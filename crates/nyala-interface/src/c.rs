@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::names::identifier;
-use crate::{Function, Interface, Type, TypeDef, TypeDefKind};
+use crate::{Function, Interface, Signature, Type, TypeDef, TypeDefKind};
 
 /// The header of a program called `name`.
 pub fn header(interface: &Interface, name: &str) -> String {
@@ -94,12 +94,7 @@ fn imports(interface: &Interface) -> String {
 
 fn prototype(function: &Function) -> String {
     let signature = &function.signature;
-    let params = function.params.iter().zip(&signature.params);
-    let params = params.map(|(name, ty)| declare(ty, name.as_deref().unwrap_or("")));
-    let params = match signature.params.is_empty() {
-        true => "void".into(),
-        false => params.collect::<Vec<_>>().join(", "),
-    };
+    let params = params(signature, function.params.iter().map(Option::as_deref));
     let name = identifier(&function.symbol);
     let no_return = if signature.result == Type::Never { "__attribute__((noreturn)) " } else { "" };
     format!(
@@ -109,6 +104,15 @@ fn prototype(function: &Function) -> String {
     )
 }
 
+/// The parameters of a function; C has a word for none.
+fn params<'a>(signature: &Signature, names: impl Iterator<Item = Option<&'a str>>) -> String {
+    let params = signature.params.iter().zip(names);
+    match signature.params.is_empty() {
+        true => "void".into(),
+        false => params.map(|(ty, name)| declare(ty, name.unwrap_or(""))).collect::<Vec<_>>().join(", "),
+    }
+}
+
 /// For symbols that are no names in C.
 fn alias(symbol: &str) -> String {
     if identifier(symbol) == symbol { String::new() } else { format!(" __asm__({symbol:?})") }
@@ -116,6 +120,10 @@ fn alias(symbol: &str) -> String {
 
 /// `name` with its type around it.
 fn declare(ty: &Type, name: &str) -> String {
+    if let Type::Function(signature) = ty {
+        let params = params(signature, std::iter::repeat(None));
+        return declare(&signature.result, &format!("(*{name})({params})"));
+    }
     let (mut ty, mut dimensions) = (ty, String::new());
     while let Type::Array { elem, len } = ty {
         write!(dimensions, "[{len}]").expect("strings take all text");
@@ -139,5 +147,6 @@ fn base(ty: &Type) -> String {
         Type::Ptr { is_mut: false, to } => format!("{} const*", base(to)),
         Type::Array { elem, .. } => base(elem),
         Type::Named(name) => name.clone(),
+        Type::Function(_) => declare(ty, ""),
     }
 }

@@ -79,19 +79,24 @@ impl<'a> Collector<'a> {
     }
 
     fn function(&mut self, function: &SourceFn, symbol: &str, border: Border) {
-        let Some((params, ret)) = self.types.as_fn(function.ty) else { return };
-        let (params, ret) = (params.to_vec(), ret);
-        let names = (0..params.len()).map(|index| self.param_name(function, index));
-        // A parameter that holds nothing is not passed.
-        let passed = names.zip(&params).filter(|&(_, &param)| param != self.types.unit());
-        let (names, params): (Vec<_>, Vec<Ty>) = passed.collect();
-        let params = params.into_iter().map(|param| self.value(param)).collect();
-        let signature = Signature { params, result: self.value(ret) };
+        let Some((params, _)) = self.types.as_fn(function.ty) else { return };
+        let is_passed = |&(_, &param): &(usize, &Ty)| param != self.types.unit();
+        let passed = params.iter().enumerate().filter(is_passed);
+        let names = passed.map(|(index, _)| self.param_name(function, index)).collect();
+        let Some(signature) = self.signature(function.ty) else { return };
         let function = Function { symbol: symbol.to_owned(), params: names, signature };
         match border {
             Border::Export => self.interface.exports.push(function),
             Border::Import => self.interface.imports.push(function),
         }
+    }
+
+    /// The type of a function. A parameter that holds nothing is not passed.
+    fn signature(&mut self, function: Ty) -> Option<Signature> {
+        let (params, ret) = self.types.as_fn(function)?;
+        let params: Vec<Ty> = params.iter().copied().filter(|&param| param != self.types.unit()).collect();
+        let params = params.into_iter().map(|param| self.value(param)).collect();
+        Some(Signature { params, result: self.value(ret) })
     }
 
     fn param_name(&self, function: &SourceFn, index: usize) -> Option<String> {
@@ -101,10 +106,14 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// A type as a parameter or result: C passes no arrays.
+    /// A type as a parameter or result: C passes no arrays, but addresses of functions.
     fn value(&mut self, ty: Ty) -> Type {
         match self.types.kind(ty) {
             TyKind::Array(..) => Type::Named(self.name(ty)),
+            // Functions that cross have none in their own types, so this ends.
+            TyKind::Fn { .. } => {
+                self.signature(ty).map_or(Type::Void, |signature| Type::Function(Box::new(signature)))
+            }
             _ => self.ty(ty),
         }
     }

@@ -119,6 +119,8 @@ pub enum Type {
     },
     /// A type with a definition.
     Named(String),
+    /// The address of a function.
+    Function(Box<Signature>),
 }
 
 impl Type {
@@ -180,6 +182,7 @@ impl fmt::Display for Type {
             }
             Type::Array { elem, len } => write!(f, "[{elem}; {len}]"),
             Type::Named(name) => f.write_str(name),
+            Type::Function(signature) => signature.fmt(f),
         }
     }
 }

@@ -14,6 +14,7 @@ pub fn bindings(interface: &Interface) -> String {
             .map(|name| item(&format!("#[repr(C)]\npub struct {name} {{ _private: [u8; 0] }}"))),
     );
     sections.push(foreign_items(interface));
+    sections.push(imports(interface));
     sections.retain(|section| !section.is_empty());
     sections.join("\n\n") + "\n"
 }
@@ -74,11 +75,27 @@ fn foreign_items(interface: &Interface) -> String {
     if items.is_empty() { items } else { item(&format!("unsafe extern \"C\" {{\n{items}}}")) }
 }
 
+/// What the program needs, as a comment: whoever links it defines that.
+fn imports(interface: &Interface) -> String {
+    if interface.imports.is_empty() {
+        return String::new();
+    }
+    let line = |function: &Function| format!("\n//     pub extern \"C\" {}", head(function));
+    let lines: String = interface.imports.iter().map(line).collect();
+    format!("// The program calls these functions, which somebody else defines:\n//{lines}")
+}
+
 fn declaration(interface: &Interface, function: &Function) -> String {
     let signature = &function.signature;
     if !signature.params.iter().chain([&signature.result]).all(|ty| is_passed(interface, ty)) {
         return format!("    // `{}` passes values that Rust has no types for.\n", function.symbol);
     }
+    format!("{}    pub {};\n", link_name(&function.symbol), head(function))
+}
+
+/// The name of a function and its type.
+fn head(function: &Function) -> String {
+    let signature = &function.signature;
     let named = function.params.iter().zip(&signature.params).enumerate();
     let params = named.map(|(index, (name, ty))| match name {
         Some(name) => format!("{name}: {}", rust_type(ty)),
@@ -89,8 +106,7 @@ fn declaration(interface: &Interface, function: &Function) -> String {
         Type::Void => String::new(),
         result => format!(" -> {}", rust_type(result)),
     };
-    let name = identifier(&function.symbol);
-    format!("{}    pub fn {name}({params}){result};\n", link_name(&function.symbol))
+    format!("fn {}({params}){result}", identifier(&function.symbol))
 }
 
 /// Whether Rust passes values of this type as C does: it has no half floats and no vectors.
@@ -131,6 +147,14 @@ fn rust_type(ty: &Type) -> String {
             }
         }
         Type::Array { elem, len } => format!("[{}; {len}]", rust_type(elem)),
+        Type::Function(signature) => {
+            let params: Vec<String> = signature.params.iter().map(rust_type).collect();
+            let result = match &signature.result {
+                Type::Void => String::new(),
+                result => format!(" -> {}", rust_type(result)),
+            };
+            format!("extern \"C\" fn({}){result}", params.join(", "))
+        }
         _ => ty.to_string(),
     }
 }

@@ -280,3 +280,41 @@ fn rust_has_the_same_declarations() {
             }"##]],
     );
 }
+
+#[test]
+fn imported_functions_take_and_give_functions() {
+    let text = "struct S { x: f32 }
+                extern \"C\" {
+                    fn sort(&mut [S], u64, compare: fn(&S, &S) -> i32) -> ();
+                    fn handler(i32) -> fn() -> ();
+                }";
+    check_header(
+        text,
+        expect![[r#"
+        typedef struct S S;
+
+        struct S {
+            float x;
+        };
+
+        /* The program calls these functions, which somebody else defines:
+         *
+         *     void sort(S*, uint64_t, int32_t (*compare)(S const*, S const*));
+         *     void (*handler(int32_t))(void);
+         */"#]],
+    );
+    check_bindings(
+        text,
+        expect![[r##"
+        #[derive(Clone, Copy)]
+        #[repr(C)]
+        pub struct S {
+            pub x: f32,
+        }
+
+        // The program calls these functions, which somebody else defines:
+        //
+        //     pub extern "C" fn sort(arg0: *mut S, arg1: u64, compare: extern "C" fn(*const S, *const S) -> i32)
+        //     pub extern "C" fn handler(arg0: i32) -> extern "C" fn()"##]],
+    );
+}

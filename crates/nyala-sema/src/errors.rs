@@ -668,7 +668,10 @@ impl Render<'_> {
             Error::ForeignHigherOrder { verb, name, span, ty } => {
                 error("E0410", span, format!("{verb} function `{name}` has a function in its type"))
                     .with_label(format!("this is {}", self.ty(ty)))
-                    .with_note("functions cannot be passed to or from foreign code")
+                    .with_note(match verb {
+                        "imported" => "C has pointers to functions, but only to those without functions in their own types",
+                        _ => "C passes no functions of this language; declare the one to call back in `extern \"C\"`",
+                    })
             }
             Error::TypeArgCount { what, expected, found, span } => {
                 let message = format!("{what} takes {}, found {found}", plural(expected, "type argument"));

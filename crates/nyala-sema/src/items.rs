@@ -502,9 +502,17 @@ impl<'a> Checker<'a> {
         }
         let Some((params, ret)) = self.program.types.as_fn(ty) else { return };
         let crossing: Vec<Ty> = params.iter().copied().chain([ret]).collect();
-        if let Some(&ty) = crossing.iter().find(|&&ty| self.contains_function(ty)) {
+        let is_import = verb == "imported";
+        let crosses = |ty: Ty| !self.contains_function(ty) || is_import && self.is_plain_function(ty);
+        if let Some(&ty) = crossing.iter().find(|&&ty| !crosses(ty)) {
             self.report(Error::ForeignHigherOrder { verb, name, span, ty });
         }
+    }
+
+    /// Whether a type is one that C has function pointers for.
+    fn is_plain_function(&self, ty: Ty) -> bool {
+        let Some((params, ret)) = self.program.types.as_fn(ty) else { return false };
+        params.iter().chain([&ret]).all(|&part| !self.contains_function(part))
     }
 
     fn is_main_type(&mut self, ty: Ty) -> bool {

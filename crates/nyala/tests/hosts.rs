@@ -13,6 +13,8 @@ enum Shape { Point, Circle(f32), Box(f32, f32) }
 extern "C" {
     fn on_particle(i32, &Particle) -> bool;
     fn make_shape(i32) -> Shape;
+    fn for_each(n: i32, particles: &mut [Particle], fn(Particle, i32) -> Particle) -> ();
+    fn operation(i32) -> fn(f64, f64) -> f64;
 }
 
 extern fn total_mass(n: i32, particles: &[Particle]) -> f64 {
@@ -31,6 +33,15 @@ extern fn moved(p: Particle, x: f32) -> Particle {
     Particle { at: (p.at(0) + x, p.at(1)), mass: p.mass, alive: !p.alive }
 }
 extern fn rotate(a: [i32 * 3]) -> [i32 * 3] { [a(1), a(2), a(0)] }
+extern fn age(n: i32, particles: &mut [Particle]) -> () {
+    for_each(n, particles, |p, i| Particle { at: p.at, mass: p.mass + i as f64, alive: false });
+    for_each(n, particles, moved_by_index);
+}
+fn moved_by_index(p: Particle, i: i32) -> Particle { moved(p, i as f32) }
+extern fn calculate(which: i32, a: f64, b: f64) -> f64 {
+    let chosen = operation(which);
+    chosen(chosen(a, b), b)
+}
 extern fn double(x: f64) -> f64 { x + x }
 "#;
 
@@ -54,6 +65,14 @@ Shape make_shape(int32_t i) {
     return shape;
 }
 
+void for_each(int32_t n, Particle *particles, Particle (*change)(Particle, int32_t)) {
+    for (int32_t i = 0; i < n; i++) particles[i] = change(particles[i], i);
+}
+
+static double add(double a, double b) { return a + b; }
+static double multiply(double a, double b) { return a * b; }
+double (*operation(int32_t which))(double, double) { return which == 0 ? add : multiply; }
+
 int main(void) {
     Particle particles[3] = {{{1, 2}, 10, true}, {{3, 4}, 20, false}, {{5, 6}, 30, true}};
     assert(total_mass(3, particles) == 40.0);
@@ -69,6 +88,9 @@ int main(void) {
     array_i32_3 turned = rotate((array_i32_3){{1, 2, 3}});
     assert(turned.e[0] == 2 && turned.e[1] == 3 && turned.e[2] == 1);
     assert(double_(1.25) == 2.5);
+    age(3, particles);
+    assert(particles[2].mass == 32 && particles[2].alive && particles[2].at.e0 == 7);
+    assert(calculate(0, 3, 4) == 11 && calculate(1, 3, 4) == 48);
     return 0;
 }
 "#;
@@ -89,6 +111,16 @@ fn a_c_program_calls_and_is_called_back() {
         let ran = run_command(&mut Command::new(folder.path("host")), "");
         assert_eq!(ran, (Some(0), String::new(), String::new()));
     }
+}
+
+#[test]
+fn the_header_has_pointers_to_functions() {
+    let folder = Folder::new("function-pointers");
+    let source = folder.file("particles.impala", PROGRAM);
+    let (_, header, _) = run_command(nyala().args(["build", "--emit", "header", "-o", "-", &source]), "");
+    let taken = "void for_each(int32_t, Particle*, Particle (*)(Particle, int32_t));";
+    assert!(header.contains(taken), "{header}");
+    assert!(header.contains("double (*operation(int32_t))(double, double);"), "{header}");
 }
 
 #[test]

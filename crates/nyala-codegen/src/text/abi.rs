@@ -217,6 +217,8 @@ fn direct(types: &Types, abi: Abi, ty: Ty) -> Option<&'static str> {
     let prim = match types.kind(ty) {
         TyKind::Prim(prim) => *prim,
         TyKind::Ptr { .. } | TyKind::Simd { .. } => return Some(""),
+        // As the address of its code; in an aggregate there is no such way.
+        TyKind::Cn(_) => return Some(""),
         _ => return None,
     };
     Some(match (abi, prim) {

@@ -9,6 +9,7 @@ use nyala_span::Span;
 
 use super::ModuleWriter;
 use super::abi::{Pass, Piece, Signature, signature};
+use super::closures::made_function;
 use super::function::FunctionWriter;
 use super::names::Names;
 
@@ -42,12 +43,14 @@ pub(crate) struct Crossing {
     ty: String,
     layout: Layout,
     pass: Pass,
+    /// The code of a function of C that arrives; see `c_functions`.
+    code: Option<String>,
 }
 
 impl Crossing {
     /// The types of the parameters outside: what a declaration says.
     pub(crate) fn params(&self) -> Vec<String> {
-        let Crossing { ty, layout, pass } = self;
+        let Crossing { ty, layout, pass, .. } = self;
         match pass {
             Pass::Nothing => vec![],
             Pass::Direct("") => vec![ty.clone()],
@@ -61,7 +64,7 @@ impl Crossing {
     /// The type of the result outside, and the parameter that says where to put it
     /// if it is in memory.
     pub(crate) fn result(&self) -> (String, Option<String>) {
-        let Crossing { ty, layout, pass } = self;
+        let Crossing { ty, layout, pass, .. } = self;
         match pass {
             Pass::Nothing => ("void".into(), None),
             Pass::Direct("") => (ty.clone(), None),
@@ -102,7 +105,10 @@ impl Crossing {
     fn arrive(&self, code: &mut impl Code, values: &[String]) -> String {
         match &self.pass {
             Pass::Nothing => "zeroinitializer".into(),
-            Pass::Direct(_) => values[0].clone(),
+            Pass::Direct(_) => match &self.code {
+                Some(function) => made_function(code, function, &values[0]),
+                None => values[0].clone(),
+            },
             Pass::Pieces(pieces) => {
                 let variable = self.variable(code);
                 for (piece, value) in pieces.iter().zip(values) {
@@ -216,7 +222,7 @@ impl Border {
     /// Returns from a C function.
     pub(crate) fn give_back(&self, code: &mut impl Code, value: Option<&str>) {
         let Some(value) = value else { return code.line("ret void".into()) };
-        let Crossing { ty, layout, pass } = &self.result;
+        let Crossing { ty, layout, pass, .. } = &self.result;
         match pass {
             Pass::Nothing => code.line("ret void".into()),
             Pass::Direct(_) => code.line(format!("ret {ty} {value}")),
@@ -254,13 +260,26 @@ impl ModuleWriter<'_> {
         });
         let layout_of = |parts: &[Ty]| sequence(types, parts.iter().copied());
         let params = params.iter().zip(passes).map(|(&ty, pass)| Crossing {
-            ty: self.types.ty(ty),
+            ty: self.type_outside(&[ty]),
             layout: layout_of(&[ty]),
             pass,
+            code: None,
         });
         let params = params.collect();
-        let result = Crossing { ty: self.types.results(results), layout: layout_of(results), pass: result };
+        let result = Crossing {
+            ty: self.type_outside(results),
+            layout: layout_of(results),
+            pass: result,
+            code: self.code_of_result(results, at),
+        };
         Border { params, result }
+    }
+
+    fn type_outside(&mut self, values: &[Ty]) -> String {
+        match *values {
+            [function] if self.world.types.as_cn(function).is_some() => "ptr".into(),
+            _ => self.types.results(values),
+        }
     }
 }
 

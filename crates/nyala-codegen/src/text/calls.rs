@@ -129,7 +129,7 @@ impl FunctionWriter<'_, '_> {
                 let params: Vec<Ty> = data.iter().map(|&arg| world.ty(arg)).collect();
                 let border = self.module.border(&params, &results, span);
                 let symbol = self.module.declare(name, &border.result_type(), &border.param_types(), span);
-                let values = self.values_of(&data);
+                let values: Vec<String> = data.iter().map(|&arg| self.value_for_c(arg)).collect();
                 let result = border.call(self, &symbol, &values);
                 result.map_or(vec![], |all| self.split_results(&ty, all, results.len()))
             }

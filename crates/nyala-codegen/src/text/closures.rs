@@ -13,6 +13,7 @@ use nyala_ir::layout::layout;
 use nyala_ir::{Cont, Def, Ty, World};
 
 use super::ModuleWriter;
+use super::border::Code;
 use super::function::FunctionWriter;
 use super::types::FUNCTION;
 
@@ -106,6 +107,11 @@ impl FunctionWriter<'_, '_> {
             self.store_to(&at, capture);
         }
         let code = self.module.function_name(cont);
-        self.compute("closure", format!("insertvalue {FUNCTION} {{ ptr {code}, ptr undef }}, ptr {env}, 1"))
+        made_function(self, &code, &env)
     }
+}
+
+/// A function as a value, of its code and its environment.
+pub(crate) fn made_function(to: &mut impl Code, code: &str, environment: &str) -> String {
+    to.compute("closure", format!("insertvalue {FUNCTION} {{ ptr {code}, ptr undef }}, ptr {environment}, 1"))
 }

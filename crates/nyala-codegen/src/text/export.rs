@@ -8,6 +8,7 @@ use nyala_ir::{Linkage, Prim, Ty};
 
 use super::ModuleWriter;
 use super::border::{Code, Shell};
+use super::closures::made_function;
 use super::names::symbol;
 use super::types::FUNCTION;
 
@@ -17,22 +18,23 @@ impl ModuleWriter<'_> {
         let Linkage::Exported(name) = &self.world.cont(function.entry).linkage else { return };
         let text = match name.as_str() {
             "main" => self.exported_main(function),
-            name => self.exported(function, name),
+            name => self.for_c(function, "", &symbol(name)),
         };
         self.functions.push(text);
     }
 
-    fn exported(&mut self, function: &Function, name: &str) -> String {
+    /// A function with the calling convention of C around one of the program.
+    pub(crate) fn for_c(&mut self, function: &Function, linkage: &str, name: &str) -> String {
         let (params, results) = self.signature(function);
         let border = self.border(&params, &results, self.world.cont(function.entry).span);
         let (mut code, debug) = self.shell(function);
         let values = border.enter(&mut code);
         let value = self.call_inner(&mut code, function, &values);
         border.give_back(&mut code, value.as_deref());
-        let (result, name) = (border.result_type(), symbol(name));
+        let result = border.result_type();
         let types = border.param_types().into_iter().enumerate();
         let params: Vec<String> = types.map(|(index, ty)| format!("{ty} %{index}")).collect();
-        format!("define {result} {name}({}) #0 {debug}{{\n{}}}\n", params.join(", "), code.text())
+        format!("define {linkage}{result} {name}({}) #0 {debug}{{\n{}}}\n", params.join(", "), code.text())
     }
 
     /// `main` returns an `int`, whatever the program's own does.
@@ -116,8 +118,7 @@ impl ModuleWriter<'_> {
         let room = if results.is_empty() { "{}" } else { &ty };
         let kept = code.local("kept", room, align);
         let place = self.place_that_keeps(results, &ty, align);
-        let done = format!("insertvalue {FUNCTION} {{ ptr {place}, ptr undef }}, ptr {kept}, 1");
-        args.push(format!("{FUNCTION} {}", code.compute("done", done)));
+        args.push(format!("{FUNCTION} {}", made_function(code, &place, &kept)));
         code.line(format!("call tailcc void {inner}({})", args.join(", ")));
         (!results.is_empty()).then(|| code.compute("result", format!("load {ty}, ptr {kept}, align {align}")))
     }

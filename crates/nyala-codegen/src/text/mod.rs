@@ -7,7 +7,7 @@
 //!
 //! Read `types`, `constants`, `function` (blocks and values),
 //! `control` (how blocks end), `calls` (what is called), `closures` (functions as values), `regions` (bodies of loops on threads),
-//! `abi`, `border` and `export` (how values go to and from C), and then `ops`, `math`,
+//! `abi`, `border`, `export` and `c_functions` (how values and functions go to and from C), and then `ops`, `math`,
 //! `vector_math`, `aggregates`, `memory`, `lanes` and `asm` for the operations, `checks` for programs that
 //! report their mistakes, and `debug` for debuggers.
 //!
@@ -21,6 +21,7 @@ mod abi;
 mod aggregates;
 mod asm;
 mod border;
+mod c_functions;
 mod calls;
 mod checks;
 mod closures;
@@ -121,6 +122,10 @@ pub(crate) struct ModuleWriter<'a> {
     function_names: FxHashMap<Cont, String>,
     /// The code of functions that are values and capture nothing.
     value_names: FxHashMap<Cont, String>,
+    /// Where C calls functions that are no exported ones.
+    names_for_c: FxHashMap<Cont, String>,
+    /// The code of functions of C that are values, by type.
+    codes_of_c: FxHashMap<Ty, String>,
     global_names: FxHashMap<Global, String>,
     globals: String,
     /// Constants made here, by type and value.
@@ -157,6 +162,8 @@ impl<'a> ModuleWriter<'a> {
             names,
             function_names: FxHashMap::default(),
             value_names: FxHashMap::default(),
+            names_for_c: FxHashMap::default(),
+            codes_of_c: FxHashMap::default(),
             global_names: FxHashMap::default(),
             globals: String::new(),
             constants: FxHashMap::default(),

@@ -70,6 +70,7 @@ fn type_fits(asked: &Type, actual: &Type) -> bool {
             let is_any = **to == Type::Void || **actual_to == Type::Void;
             is_mut == actual_is_mut && (is_any || type_fits(to, actual_to))
         }
+        (Type::Function(asked), Type::Function(actual)) => fits(asked, actual),
         _ => asked == actual,
     }
 }
@@ -137,6 +138,13 @@ macro_rules! c_functions {
             unsafe fn from_address(address: *const c_void) -> Self {
                 // SAFETY: the caller's promise; a function pointer is an address.
                 unsafe { std::mem::transmute::<*const c_void, Self>(address) }
+            }
+        }
+
+        // SAFETY: a pointer to a function is its address in both languages.
+        unsafe impl<Ret: CType, $($params: CType),*> CType for $($kind)* ($($params),*) -> Ret {
+            fn describe() -> Type {
+                Type::Function(Box::new(<Self as CFunction>::signature()))
             }
         }
     };

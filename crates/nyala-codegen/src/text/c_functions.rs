@@ -1,0 +1,93 @@
+//! Functions that cross the border to C, where a function is the address of its code.
+//!
+//! A function of the program that captures nothing leaves as the address of another one around
+//! it, with the calling convention of C. What captures something has no such address, and
+//! is reported. A function of C arrives as a pair like every function that is a value: code that
+//! calls it, and its address in the place of an environment.
+
+use nyala_ir::analysis::functions::is_return;
+use nyala_ir::{Cont, Def, Linkage, Ty};
+use nyala_span::Span;
+
+use super::border::{Code as _, Shell};
+use super::function::FunctionWriter;
+use super::names::symbol;
+use super::{ModuleWriter, is_value};
+use crate::errors::CodegenError;
+
+impl FunctionWriter<'_, '_> {
+    /// A value as it is handed to C.
+    pub(crate) fn value_for_c(&mut self, value: Def) -> String {
+        if self.world.types.as_cn(self.world.ty(value)).is_none() {
+            return self.value(value);
+        }
+        let known = self.world.as_cont(value).and_then(|cont| self.module.address_for_c(cont));
+        known.unwrap_or_else(|| {
+            self.module.errors.push(CodegenError::Captures { at: self.span });
+            "poison".into()
+        })
+    }
+}
+
+impl ModuleWriter<'_> {
+    /// Where C calls a function, unless that captures something.
+    fn address_for_c(&mut self, cont: Cont) -> Option<String> {
+        let world = self.world;
+        let data = world.cont(cont);
+        match &data.linkage {
+            Linkage::Exported(name) => return Some(symbol(name.as_str())),
+            Linkage::Imported(name) => {
+                let (params, results) = self.types_of_function(data.ty);
+                let border = self.border(&params, &results, data.span);
+                let (result, params) = (border.result_type(), border.param_types());
+                return Some(self.declare(name.as_str(), &result, &params, data.span));
+            }
+            Linkage::Internal | Linkage::Device(_) | Linkage::Intrinsic(_) => {}
+        }
+        if let Some(name) = self.names_for_c.get(&cont) {
+            return Some(name.clone());
+        }
+        let function = self.program.get(cont).filter(|function| function.captures.is_empty())?;
+        let name = format!("@{}", self.names.unique(&format!("{}.c", data.name)));
+        self.names_for_c.insert(cont, name.clone());
+        let text = self.for_c(function, "internal ", &name);
+        self.functions.push(text);
+        Some(name)
+    }
+
+    /// The code of a function that is the result of a C function.
+    pub(crate) fn code_of_result(&mut self, results: &[Ty], at: Span) -> Option<String> {
+        let &[function] = results else { return None };
+        self.world.types.as_cn(function)?;
+        if let Some(name) = self.codes_of_c.get(&function) {
+            return Some(name.clone());
+        }
+        if self.program.styles().is_passing_type(function) {
+            return Some(self.unsupported(at, "a function of C where other functions of its type jump away"));
+        }
+        let (params, results) = self.types_of_function(function);
+        let border = self.border(&params, &results, at);
+        let mut code = Shell::default();
+        let names: Vec<String> = (0..params.len()).map(|index| format!("%{index}")).collect();
+        let value = border.call(&mut code, "%function", &names);
+        let result = self.types.results(&results);
+        code.line(value.map_or("ret void".into(), |value| format!("ret {result} {value}")));
+        let mut typed = vec!["ptr %function".to_owned()];
+        typed.extend(params.iter().zip(names).map(|(&ty, name)| format!("{} {name}", self.ty(ty))));
+        let name = format!("@{}", self.names.unique("call_c"));
+        self.codes_of_c.insert(function, name.clone());
+        let (typed, text) = (typed.join(", "), code.text());
+        self.functions.push(format!("define internal tailcc {result} {name}({typed}) #0 {{\n{text}}}\n"));
+        Some(name)
+    }
+
+    /// What functions of a type take and return.
+    fn types_of_function(&self, function: Ty) -> (Vec<Ty>, Vec<Ty>) {
+        let types = &self.world.types;
+        let all = types.as_cn(function).unwrap_or(&[]);
+        let ret = all.last().copied().filter(|&last| is_return(types, last));
+        let params = if ret.is_some() { &all[..all.len() - 1] } else { all };
+        let params = params.iter().copied().filter(|&ty| is_value(self.world, ty)).collect();
+        (params, self.result_types(ret))
+    }
+}
