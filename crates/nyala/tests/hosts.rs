@@ -118,7 +118,7 @@ fn the_header_has_pointers_to_functions() {
     let folder = Folder::new("function-pointers");
     let source = folder.file("particles.impala", PROGRAM);
     let (_, header, _) = run_command(nyala().args(["build", "--emit", "header", "-o", "-", &source]), "");
-    let taken = "void for_each(int32_t, Particle*, Particle (*)(Particle, int32_t));";
+    let taken = "void for_each(int32_t n, Particle* particles, Particle (*)(Particle, int32_t));";
     assert!(header.contains(taken), "{header}");
     assert!(header.contains("double (*operation(int32_t))(double, double);"), "{header}");
 }
