@@ -1,5 +1,5 @@
 //! Lists the texts that are built into the compiler: the sources of every edition of the
-//! prelude and the book's entries for diagnostics. Adding a file to a folder is enough.
+//! prelude, the libraries and the book's entries for diagnostics. Adding a file to a folder is enough.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ fn main() -> io::Result<()> {
         let name = format!("EDITION_{}", edition.to_uppercase());
         embed(&mut list, &name, &root.join("lib").join(edition), "impala")?;
     }
+    embed(&mut list, "LIBRARY_STENCIL", &root.join("lib/stencil"), "impala")?;
     embed(&mut list, "DIAGNOSTICS", &root.join("docs/src/diagnostics"), "md")?;
     let out_dir = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     fs::write(out_dir.join("embedded.rs"), list)

@@ -100,9 +100,7 @@ impl Edition {
 fn first_line_edition(file: &SourceFile) -> Option<(&str, Span)> {
     let line = file.line_text(1);
     let name = line.strip_prefix("//")?.trim_start().strip_prefix("edition:")?.trim();
-    let lo = file.span().lo;
-    let len = u32::try_from(line.len()).expect("files are shorter than 4 GiB");
-    Some((name, Span { lo, hi: lo + len }))
+    Some((name, file.line_span(1)))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Texts built into the compiler: the editions of the prelude and the entries of `--explain`.
+//! Texts built into the compiler: the editions of the prelude, the libraries and the entries of `--explain`.
 //!
 //! The build script lists the files; see `build.rs`.
 

@@ -100,6 +100,26 @@ impl EditionError {
     }
 }
 
+/// A file asks for a library that does not exist.
+#[derive(Debug)]
+pub(crate) struct UnknownLibrary {
+    /// Where it is asked for.
+    pub span: Span,
+    /// What it is called there.
+    pub name: String,
+    /// What there is.
+    pub known: Vec<&'static str>,
+}
+
+impl UnknownLibrary {
+    /// The report for the user.
+    pub(crate) fn into_diagnostic(self) -> Diagnostic {
+        let known = self.known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        Diagnostic::error(Code("E0027"), self.span, format!("there is no library `{}`", self.name))
+            .with_note(format!("the libraries are {known}"))
+    }
+}
+
 /// Why an object file does not become an executable.
 #[derive(Debug)]
 pub enum LinkError {

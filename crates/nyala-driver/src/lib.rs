@@ -11,6 +11,7 @@
 //! * [`render`]: what was reported, as text for people or as JSON;
 //! * [`evaluation`]: what partial evaluation did, as text, JSON, or a page;
 //! * [`edition`]: the generations of the prelude;
+//! * `library`: what comes with the compiler besides the prelude;
 //! * [`embedded`]: texts built into the compiler;
 //! * [`errors`]: what can be wrong with files and with linking.
 
@@ -20,6 +21,7 @@ pub mod embed;
 pub mod embedded;
 pub mod errors;
 pub mod evaluation;
+mod library;
 pub mod link;
 pub mod native;
 pub mod pipeline;

@@ -11,6 +11,7 @@ use nyala_span::{Diagnostic, FileId, SourceMap};
 use nyala_syntax::ast::Dialect;
 
 use crate::edition::{Edition, Prelude};
+use crate::library::Library;
 use crate::errors::FileError;
 use crate::timings::Timings;
 
@@ -90,7 +91,7 @@ impl Session {
         }
     }
 
-    /// Adds the prelude, unless it is there or not wanted. After all files of the
+    /// Adds the prelude, unless it is there or not wanted, and libraries. After all files of the
     /// program are there, since they may choose it.
     pub(crate) fn add_prelude(&mut self) {
         if !self.prelude_files.is_empty() {
@@ -104,8 +105,12 @@ impl Session {
                 Err(error) => return self.diagnostics.push(error.into_diagnostic()),
             },
         };
+        let libraries = match Library::asked_for(self.sources.files().map(|(_, file)| file)) {
+            Ok(libraries) => libraries,
+            Err(error) => return self.diagnostics.push(error.into_diagnostic()),
+        };
         let first = self.n_files();
-        for (name, text) in edition.sources() {
+        for (name, text) in edition.sources().chain(libraries.into_iter().flat_map(Library::sources)) {
             self.add_text(name, text);
         }
         self.prelude_files = first..self.n_files();
@@ -115,7 +120,7 @@ impl Session {
         self.sources.files().last().map_or(0, |(id, _)| id.0 + 1)
     }
 
-    /// Whether a file belongs to the prelude.
+    /// Whether a file belongs to the prelude or a library.
     pub fn is_prelude(&self, file: FileId) -> bool {
         self.prelude_files.contains(&file.0)
     }

@@ -159,6 +159,12 @@ impl SourceFile {
         start..start + text.trim_end_matches(['\n', '\r']).len()
     }
 
+    /// The place of line `line` (from 1) without its line break.
+    pub fn line_span(&self, line: u32) -> Span {
+        let Range { start, end } = self.line_range(line);
+        Span::new(self.base + start as u32, self.base + end as u32)
+    }
+
     fn line_starts(&self) -> &[u32] {
         self.line_starts.get_or_init(|| {
             let breaks = self.text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
