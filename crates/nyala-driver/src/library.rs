@@ -27,8 +27,11 @@ impl Library {
         for (name, span) in files.flat_map(uses) {
             let found = LIBRARIES.iter().position(|library| library.name == name);
             let known = LIBRARIES.iter().map(|library| library.name);
-            let index = found
-                .ok_or_else(|| UnknownLibrary { span, name: name.to_owned(), known: known.collect() })?;
+            let index = found.ok_or_else(|| UnknownLibrary {
+                span,
+                name: name.to_owned(),
+                known: known.collect(),
+            })?;
             asked[index] = true;
         }
         Ok(LIBRARIES.iter().zip(asked).filter(|(_, asked)| *asked).map(|(library, _)| *library).collect())
@@ -69,6 +72,9 @@ mod tests {
         let body = "fn main() -> i32 { region(1, 0, 0, 0).xa }";
         assert!(check(&format!("// A program.\n// uses: stencil\n{body}")).is_empty());
         assert_eq!(check(body)[0], "E0301: undefined value `region`");
-        assert_eq!(check("// uses: stencils\nfn main() -> i32 { 0 }"), ["E0027: there is no library `stencils`"]);
+        assert_eq!(
+            check("// uses: stencils\nfn main() -> i32 { 0 }"),
+            ["E0027: there is no library `stencils`"]
+        );
     }
 }

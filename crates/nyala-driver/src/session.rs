@@ -11,8 +11,8 @@ use nyala_span::{Diagnostic, FileId, SourceMap};
 use nyala_syntax::ast::Dialect;
 
 use crate::edition::{Edition, Prelude};
-use crate::library::Library;
 use crate::errors::FileError;
+use crate::library::Library;
 use crate::timings::Timings;
 
 /// The largest source file that is read. What is larger is reported, so that a

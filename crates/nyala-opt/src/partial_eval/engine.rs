@@ -26,6 +26,7 @@ use rustc_hash::FxHashMap;
 
 use super::explain::Outcome;
 use super::journal::SiteId;
+use super::leaves::Leaves;
 use super::limits::{Link, LinkId, Used};
 use super::plan::Plan;
 use super::refs::Refs;
@@ -45,6 +46,9 @@ pub(super) struct Engine<'a> {
     constants: FxHashMap<Def, Def>,
     globals: Vec<(Global, Global)>,
     refs: Refs,
+    leaves: Leaves,
+    /// For instances, how many of the uses in the old program will not come.
+    spared: FxHashMap<Cont, u32>,
     known: SecondaryMap<Def, Known>,
     queue: Vec<Cont>,
     queued: EntitySet<Def>,
@@ -158,6 +162,8 @@ impl<'a> Engine<'a> {
             constants: FxHashMap::default(),
             globals: vec![],
             refs: Refs::default(),
+            leaves: Leaves::default(),
+            spared: FxHashMap::default(),
             known: SecondaryMap::new(),
             queue: vec![],
             queued: EntitySet::new(),
@@ -337,6 +343,7 @@ impl<'a> Engine<'a> {
         let span = body.span;
         if let Some(target) = self.known_target(body, env) {
             self.counters.folded += 1;
+            self.spare_other_targets(body, target, env);
             let mem = self.def(body.args[0], env, Mode::Residual);
             let callee = self.def(target, env, Mode::Residual);
             return Call { callee, args: vec![mem], span };
@@ -359,6 +366,21 @@ impl<'a> Engine<'a> {
                 Some(case.map_or(default, |case| case[1]))
             }
             _ => None,
+        }
+    }
+
+    /// Notes that the sides of a branch that are not taken will not use what they mention. Where all
+    /// sides meet again, only one comes, and evaluation goes on there at once.
+    fn spare_other_targets(&mut self, body: &Body, taken: Def, env: &mut Env) {
+        let old = self.old;
+        for side in body.args[2..].iter().filter(|&&arg| arg != taken).filter_map(|&arg| old.as_cont(arg)) {
+            for &(cont, mentions) in self.leaves.of(old, &self.plan, side).iter() {
+                if self.plan.captures(cont).iter().all(|&def| self.value(def, env).is_some()) {
+                    let instance = self.def(old.cont(cont).def, env, Mode::Residual);
+                    let instance = self.new.as_cont(instance).expect("an instance is a continuation");
+                    *self.spared.entry(instance).or_default() += mentions;
+                }
+            }
         }
     }
 
@@ -408,6 +430,7 @@ impl<'a> Engine<'a> {
     /// Evaluates a callee on the spot.
     fn inline(&mut self, callee: Cont, instance: Rc<Instance>, call: &Call) -> Next {
         self.counters.inlined += 1;
+        self.spared.remove(&callee);
         self.site = self.record(&instance, call, &[], Outcome::Inlined).or(self.site);
         let args = merge(&instance.fixed, &call.args);
         Next::Inline(callee, instance, args)
@@ -418,7 +441,7 @@ impl<'a> Engine<'a> {
         let data = self.old.cont(instance.old);
         data.body.is_some()
             && data.linkage == Linkage::Internal
-            && self.plan.uses(instance.old) <= 1
+            && self.plan.uses(instance.old) <= 1 + self.spared.get(&callee).copied().unwrap_or(0)
             && self.refs.count(self.new.cont_def(callee)) == 1
     }
 

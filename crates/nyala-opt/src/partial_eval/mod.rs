@@ -34,6 +34,7 @@ mod demands;
 mod engine;
 mod explain;
 mod journal;
+mod leaves;
 mod limits;
 mod plan;
 mod refs;
