@@ -67,7 +67,7 @@ impl Expectations {
             "functions" => self.functions = Some(value.split_whitespace().map(str::to_owned).collect()),
             "error" => self.error = Some(value.trim().to_owned()),
             "warn" => self.warnings.push(value.trim().to_owned()),
-            "dialect" | "edition" => {}
+            "dialect" | "edition" | "uses" => {}
             prose if prose.contains(' ') => {}
             _ => return Err(format!("unknown expectation `{key}:`")),
         }
