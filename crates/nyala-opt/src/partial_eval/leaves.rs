@@ -12,19 +12,22 @@ use rustc_hash::FxHashMap;
 
 use super::plan::Plan;
 
-/// For each side that was asked for, the places it leaves to, with how often it mentions them.
+/// Places that a side leaves to, with how often it mentions them.
+type Places = Rc<[(Cont, u32)]>;
+
+/// For each side that was asked for, where it leaves to.
 #[derive(Default)]
-pub(super) struct Leaves(SecondaryMap<Cont, Option<Rc<[(Cont, u32)]>>>);
+pub(super) struct Leaves(SecondaryMap<Cont, Option<Places>>);
 
 impl Leaves {
     /// The places that `side` leaves to. Found once: a branch may be decided very often.
-    pub(super) fn of(&mut self, world: &World, plan: &Plan, side: Cont) -> Rc<[(Cont, u32)]> {
+    pub(super) fn of(&mut self, world: &World, plan: &Plan, side: Cont) -> Places {
         self.0[side].get_or_insert_with(|| find(world, plan, side)).clone()
     }
 }
 
 /// Functions are no places to leave to: they are specialised, and that is counted.
-fn find(world: &World, plan: &Plan, side: Cont) -> Rc<[(Cont, u32)]> {
+fn find(world: &World, plan: &Plan, side: Cont) -> Places {
     let mut mentions: FxHashMap<Cont, u32> = FxHashMap::default();
     let mut order = vec![];
     let mut stack = vec![side];
