@@ -26,6 +26,15 @@ pub enum CodegenError {
         /// What.
         what: String,
     },
+    /// A function that a device does not have.
+    NotOnDevice {
+        /// A call of it.
+        at: Span,
+        /// Its name.
+        name: String,
+        /// What has none.
+        device: &'static str,
+    },
     /// There is nothing to run.
     NoMain {
         /// What is there instead.
@@ -62,6 +71,10 @@ impl CodegenError {
             }
             CodegenError::Unsupported { at, what } => {
                 Diagnostic::error(Code("E0922"), *at, format!("no native code can be made for {what} yet"))
+            }
+            CodegenError::NotOnDevice { at, name, device } => {
+                Diagnostic::error(Code("E0947"), *at, format!("{device} have no function `{name}`"))
+                    .with_label("called in a kernel")
             }
             CodegenError::NoMain { why } => {
                 Diagnostic::error(Code("E0923"), Span::NONE, format!("the program cannot be run: {why}"))

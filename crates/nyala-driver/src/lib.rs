@@ -5,6 +5,7 @@
 //! * [`session`]: one compilation, its options and its source files;
 //! * [`pipeline`]: how far a program is taken;
 //! * [`native`]: compiled programs, run in memory or written to files;
+//! * [`device`]: code for GPUs and other devices;
 //! * [`link`](mod@link): executables;
 //! * [`embed`]: programs inside of a Rust program;
 //! * [`timings`]: how long the phases take;
@@ -16,6 +17,7 @@
 //! * [`errors`]: what can be wrong with files and with linking.
 
 mod archive;
+pub mod device;
 pub mod edition;
 pub mod embed;
 pub mod embedded;

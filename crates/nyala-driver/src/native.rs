@@ -8,10 +8,12 @@ pub use nyala_codegen::llvm::fatal::set_hook as set_fatal_hook;
 use nyala_codegen::llvm::{self, Jit, Llvm, LlvmError};
 pub use nyala_codegen::llvm::{Options as LlvmOptions, Output};
 use nyala_codegen::text::{self, Abi, Module};
-use nyala_ir::{Linkage, Prim, TyKind, World};
+use nyala_ir::{Intrinsic, Linkage, Prim, TyKind, World};
+use nyala_opt::outline::Platform;
 use nyala_runtime::{SYMBOLS, Symbol};
 use nyala_span::{Diagnostic, Name};
 
+use crate::device::{self, Split};
 use crate::errors::LinkError;
 use crate::link::{self, Library};
 use crate::session::Session;
@@ -29,7 +31,8 @@ pub struct NativeOptions {
 /// Compiles the program and runs its `main` with these arguments, the program's
 /// name first; gives its exit status.
 pub fn run(session: &mut Session, world: &World, options: &NativeOptions, args: &[String]) -> Option<i32> {
-    let result = try_run(session, world, options, args);
+    let program = device::split(session, world, &options.llvm)?;
+    let result = try_run(session, &program, options, args);
     reported(session, result.map_err(diagnostics))
 }
 
@@ -40,52 +43,66 @@ pub fn compile(
     options: &llvm::Options,
     output: Output,
 ) -> Option<Vec<u8>> {
-    let result = try_compile(session, world, options, output);
+    let program = device::split(session, world, options)?;
+    let result = try_compile(session, &program, options, output);
     reported(session, result.map(|(_, contents)| contents).map_err(diagnostics))
 }
 
 /// Compiles the program and links it with the runtime to the contents of an executable.
-pub fn executable(session: &mut Session, world: World, options: &NativeOptions) -> Option<Vec<u8>> {
-    let result = try_executable(session, world, options);
+pub fn executable(session: &mut Session, mut world: World, options: &NativeOptions) -> Option<Vec<u8>> {
+    use_linked_names(&mut world);
+    let program = device::split(session, &world, &options.llvm)?;
+    let result = try_executable(session, &program, options);
     reported(session, result)
 }
 
-fn reported<T>(session: &mut Session, result: Result<T, Vec<Diagnostic>>) -> Option<T> {
+pub(crate) fn reported<T>(session: &mut Session, result: Result<T, Vec<Diagnostic>>) -> Option<T> {
     result.map_err(|errors| session.diagnostics.extend(errors)).ok()
 }
 
-fn diagnostics(errors: Vec<CodegenError>) -> Vec<Diagnostic> {
+pub(crate) fn diagnostics(errors: Vec<CodegenError>) -> Vec<Diagnostic> {
     errors.iter().map(CodegenError::to_diagnostic).collect()
 }
 
-fn one(error: LlvmError) -> Vec<CodegenError> {
+pub(crate) fn one(error: LlvmError) -> Vec<CodegenError> {
     vec![error.into()]
 }
 
 /// LLVM, which takes its time to load.
-fn load_llvm(timings: &mut Timings) -> Result<&'static Llvm, Vec<CodegenError>> {
+pub(crate) fn load_llvm(timings: &mut Timings) -> Result<&'static Llvm, Vec<CodegenError>> {
     timings.enter("LLVM: load");
     Llvm::get().map_err(one)
 }
 
-fn write(session: &mut Session, world: &World, options: &llvm::Options) -> Result<Module, Vec<CodegenError>> {
+fn write(
+    session: &mut Session,
+    program: &Split<'_>,
+    options: &llvm::Options,
+) -> Result<Module, Vec<CodegenError>> {
     session.timings.enter("write LLVM assembly");
     let abi = Abi::of_target(options.target.as_deref());
     let checked = session.options.checked;
     let directory = session.options.debug.then(|| env::current_dir().unwrap_or_default());
     let directory = directory.as_ref().map(|directory| directory.to_string_lossy());
-    let options =
-        text::Options { abi, checked, sources: Some(&session.sources), debug: directory.as_deref() };
-    text::write(world, &options)
+    let contents = program.contents();
+    let options = text::Options {
+        abi,
+        checked,
+        sources: Some(&session.sources),
+        debug: directory.as_deref(),
+        gpu: None,
+        contents: &contents,
+    };
+    text::write(&program.host, &options)
 }
 
 fn try_compile(
     session: &mut Session,
-    world: &World,
+    program: &Split<'_>,
     options: &llvm::Options,
     output: Output,
 ) -> Result<(Module, Vec<u8>), Vec<CodegenError>> {
-    let module = write(session, world, options)?;
+    let module = write(session, program, options)?;
     let timings = &mut session.timings;
     let llvm = load_llvm(timings)?;
     let contents = llvm::compile(llvm, &module.text, options, output, |phase| timings.enter(phase));
@@ -111,17 +128,18 @@ pub fn load(
     options: &NativeOptions,
     host: &[HostFunction],
 ) -> Option<Jit<'static>> {
-    let result = try_load(session, world, options, host);
+    let program = device::split(session, world, &options.llvm)?;
+    let result = try_load(session, &program, options, host);
     reported(session, result.map_err(diagnostics))
 }
 
 fn try_load(
     session: &mut Session,
-    world: &World,
+    program: &Split<'_>,
     options: &NativeOptions,
     host: &[HostFunction],
 ) -> Result<Jit<'static>, Vec<CodegenError>> {
-    let module = write(session, world, &options.llvm)?;
+    let module = write(session, program, &options.llvm)?;
     let timings = &mut session.timings;
     let llvm = load_llvm(timings)?;
     timings.enter("link");
@@ -137,12 +155,12 @@ fn try_load(
 
 fn try_run(
     session: &mut Session,
-    world: &World,
+    program: &Split<'_>,
     options: &NativeOptions,
     args: &[String],
 ) -> Result<i32, Vec<CodegenError>> {
-    check_main(world)?;
-    let jit = try_load(session, world, options, &[])?;
+    check_main(&program.host)?;
+    let jit = try_load(session, program, options, &[])?;
     let main = jit.lookup("main").map_err(one)?;
     // SAFETY: every exported `main` is compiled to take at most these parameters and
     // to return an `int`; `check_main` looked at its parameters.
@@ -153,16 +171,15 @@ fn try_run(
 
 fn try_executable(
     session: &mut Session,
-    mut world: World,
+    program: &Split<'_>,
     options: &NativeOptions,
 ) -> Result<Vec<u8>, Vec<Diagnostic>> {
-    check_main(&world).map_err(diagnostics)?;
+    check_main(&program.host).map_err(diagnostics)?;
     if let Some(target) = options.llvm.target.as_ref().filter(|target| !is_this_machine(target)) {
         return Err(vec![LinkError::OtherMachine { target: target.clone() }.to_diagnostic()]);
     }
-    use_linked_names(&mut world);
     let (module, object) =
-        try_compile(session, &world, &options.llvm, Output::Object).map_err(diagnostics)?;
+        try_compile(session, program, &options.llvm, Output::Object).map_err(diagnostics)?;
     session.timings.enter("link");
     link::link(&object, &options.link, session.options.debug).map_err(|error| {
         match undefined(&module, &error) {
@@ -189,13 +206,16 @@ pub(crate) fn use_linked_names(world: &mut World) {
     }
 }
 
-/// Whether the program calls functions of the runtime, by their symbols in its library.
+/// Whether the program calls functions of the runtime, by their symbols in its library, or
+/// uses what is made of such calls.
 pub(crate) fn uses_runtime(world: &World) -> bool {
     let is_runtime = |name: &str| SYMBOLS.iter().any(|symbol| symbol.linked == name);
-    let imported = world
-        .conts()
-        .filter(|(_, data)| matches!(data.linkage, Linkage::Imported(name) if is_runtime(name.as_str())));
-    imported.count() > 0
+    world.conts().any(|(_, data)| match data.linkage {
+        Linkage::Imported(name) => is_runtime(name.as_str()),
+        Linkage::Intrinsic(Intrinsic::Parallel | Intrinsic::Spawn | Intrinsic::Sync) => true,
+        Linkage::Intrinsic(intrinsic) => Platform::of(intrinsic).is_some(),
+        _ => false,
+    })
 }
 
 /// The functions that the linker misses and that the program declares.

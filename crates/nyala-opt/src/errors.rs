@@ -1,5 +1,7 @@
-//! What partial evaluation, vectorisation and the conversion of closures report.
+//! What partial evaluation, vectorisation, the conversion of closures and the outlining of
+//! kernels report.
 
+use nyala_ir::Intrinsic;
 use nyala_span::{Code, Diagnostic, Name, Span};
 
 use crate::closures_left::Why;
@@ -227,4 +229,88 @@ fn holder(why: Why) -> String {
         Why::Returned => "a function that was not specialised returns it".into(),
         Why::GoesOn(callee) => format!("`{callee}` goes on there"),
     }
+}
+
+/// Why a body cannot be a kernel.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) enum KernelError {
+    /// Which function the body is, is not known.
+    UnknownBody { at: Span, intrinsic: Intrinsic },
+    /// It makes a function around it return.
+    JumpOut { at: Span, intrinsic: Intrinsic },
+    /// It needs a function as a value.
+    FunctionValue { at: Span, name: Option<Name> },
+    /// It needs the address of a variable of the host.
+    HostVariable { at: Span, name: Option<Name>, declared: Option<Span> },
+    /// It calls what is a value.
+    UnknownCallee { at: Span, name: Option<Name> },
+    /// It does what only the host can do.
+    HostOnly { at: Span, what: String },
+    /// A function calls itself.
+    Recursion { at: Span, name: Name },
+    /// The size of work-group memory is not known.
+    UnknownSize { at: Span },
+    /// It needs more work-group memory than there is.
+    TooMuchShared { at: Span, bytes: u64, most: u64 },
+}
+
+impl KernelError {
+    /// As a report for the user.
+    pub fn diagnostic(self) -> Diagnostic {
+        let error = |code, at, message: String| Diagnostic::error(Code(code), at, message);
+        let called = |name: Option<Name>| name.map_or(String::new(), |name| format!(" `{name}`"));
+        match self {
+            KernelError::UnknownBody { at, intrinsic } => {
+                let name = intrinsic.name();
+                error("E0940", at, format!("the body of `{name}` is not known when the program is compiled"))
+                    .with_label("a kernel is compiled for the device, so its function must be known here")
+                    .with_note("a filter, `@`, at the functions that hand the body on makes it known")
+            }
+            KernelError::JumpOut { at, intrinsic } => jump_out(at, intrinsic.name()),
+            KernelError::FunctionValue { at, name } => {
+                error("E0941", at, format!("a kernel needs the function{} as a value", called(name)))
+                    .with_label("functions that are chosen when the program runs do not exist on a device")
+                    .with_note("`nyala run --warn closures` tells why it is still a value")
+            }
+            KernelError::UnknownCallee { at, name } => {
+                error("E0941", at, format!("a kernel calls a function{} that is not known", called(name)))
+                    .with_label("which function is called here is only decided when the program runs")
+                    .with_note("a filter, `@`, at the functions that hand it on makes it known")
+            }
+            KernelError::HostVariable { at, name, declared } => {
+                let message = format!("a kernel uses the host's variable{}", called(name));
+                let report = error("E0942", at, message)
+                    .with_label("a device has no access to the memory of this variable")
+                    .with_note("copy its value to a `let` without `mut`, or to memory of the device");
+                match declared {
+                    Some(declared) => report.with_secondary(declared, "declared here"),
+                    None => report,
+                }
+            }
+            KernelError::HostOnly { at, what } => {
+                error("E0943", at, format!("a kernel uses {what}, which only the host has"))
+                    .with_label("this cannot be done on a device")
+            }
+            KernelError::Recursion { at, name } => {
+                error("E0944", at, format!("`{name}` calls itself in a kernel"))
+                    .with_label("devices have no stack for recursion")
+                    .with_note("a call in tail position is a loop, and a filter can end the recursion at compile time")
+            }
+            KernelError::UnknownSize { at } => {
+                error("E0945", at, "how much memory `reserve_shared` reserves is not known".into())
+                    .with_label("the number of elements must be known when the program is compiled")
+            }
+            KernelError::TooMuchShared { at, bytes, most } => {
+                error("E0946", at, format!("a kernel reserves {bytes} bytes of memory for its blocks"))
+                    .with_label(format!("with this, it is more than the {most} bytes that devices have"))
+            }
+        }
+    }
+}
+
+/// A body jumps out of what runs it.
+pub(crate) fn jump_out(at: Span, name: &str) -> Diagnostic {
+    Diagnostic::error(Code("E0920"), at, format!("the body of `{name}` jumps out of it"))
+        .with_label("its instances run side by side, so each must come to its own end")
+        .with_note("`continue` ends an instance; a variable can say that the others have no work left")
 }

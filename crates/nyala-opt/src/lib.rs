@@ -14,6 +14,7 @@
 //! * [`mod@vectorize`]: SIMD versions of functions, for `vectorize`;
 //! * [`convert_closures`](mod@convert_closures): the functions that are still values, so that
 //!   native code can be made for them;
+//! * [`outline`]: kernels as programs for devices;
 //! * [`closures_left`](mod@closures_left): which these are, and why;
 //! * [`pipeline`]: all of them, in order;
 //! * `errors`: what is reported.
@@ -25,6 +26,7 @@ mod errors;
 pub mod lower_to_cff;
 pub mod mangle;
 pub mod merge_returns;
+pub mod outline;
 pub mod partial_eval;
 pub mod pipeline;
 pub mod promote_slots;
@@ -37,5 +39,6 @@ pub use eliminate_params::eliminate_params;
 pub use lower_to_cff::lower_to_cff;
 pub use mangle::{Mangling, mangle, mangle_group};
 pub use merge_returns::merge_returns;
+pub use outline::outline_kernels;
 pub use promote_slots::promote_slots;
 pub use vectorize::vectorize;

@@ -98,6 +98,10 @@ pub struct NativeArgs {
     /// A library whose functions the program calls: a file, or `m` for the system's `libm`
     #[arg(long, value_name = "LIB")]
     pub link: Vec<OsString>,
+    /// The GPU to make kernels for, such as sm_90 or gfx90a [default: sm_70, which the driver
+    /// compiles for newer ones, and gfx90a]
+    #[arg(long, value_name = "ARCH")]
+    pub gpu_arch: Option<String>,
     #[command(flatten)]
     pub warn: WarnArgs,
     #[command(flatten)]
@@ -187,6 +191,7 @@ impl NativeArgs {
         session.options.checked = self.checked;
         self.warn.set(&mut session);
         session.options.debug = self.debug;
+        session.options.gpu_arch = self.gpu_arch.clone();
         session.options.lower.wrapping = self.wrapping;
         session.options.lower.fast_math = self.fast_math;
         session
@@ -195,7 +200,12 @@ impl NativeArgs {
     /// How to compile and link for a target, by default this machine.
     pub fn options(&self, target: Option<String>) -> NativeOptions {
         NativeOptions {
-            llvm: LlvmOptions { opt_level: self.opt_level, target, cpu: self.target_cpu.clone() },
+            llvm: LlvmOptions {
+                opt_level: self.opt_level,
+                target,
+                cpu: self.target_cpu.clone(),
+                ..LlvmOptions::default()
+            },
             link: self.link.iter().map(|name| Library::new(name)).collect(),
         }
     }

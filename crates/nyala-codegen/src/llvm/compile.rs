@@ -16,11 +16,13 @@ pub struct Options {
     pub target: Option<String>,
     /// The processor; this machine's if neither it nor a target is given.
     pub cpu: Option<String>,
+    /// What the processor has besides, as LLVM writes it.
+    pub features: String,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { opt_level: 2, target: None, cpu: None }
+        Options { opt_level: 2, target: None, cpu: None, features: String::new() }
     }
 }
 
@@ -73,7 +75,7 @@ impl<'a> Machine<'a> {
         let [triple, host_cpu, host_features] = host;
         let (triple, baseline) = options.target.as_ref().map_or((triple, ""), |target| known_as(target));
         let (cpu, features) = match &options.cpu {
-            Some(cpu) if cpu != "native" => (cpu.clone(), String::new()),
+            Some(cpu) if cpu != "native" => (cpu.clone(), options.features.clone()),
             _ if is_host => (host_cpu, host_features),
             _ => (String::new(), baseline.to_owned()),
         };

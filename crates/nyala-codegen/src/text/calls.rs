@@ -32,7 +32,7 @@ impl FunctionWriter<'_, '_> {
         typed.extend(self.typed_values(args));
         let results = self.module.result_types(ret.map(|ret| self.world.ty(ret)));
         let ty = self.module.types.results(&results);
-        let call = format!("call tailcc {ty} {code}({})", typed.join(", "));
+        let call = format!("call {}{ty} {code}({})", self.module.convention(), typed.join(", "));
         if self.may_give_up_frame(ret, &ty, &results) {
             return self.tail_call(&call, &ty);
         }
@@ -109,6 +109,9 @@ impl FunctionWriter<'_, '_> {
     pub(crate) fn call_outside(&mut self, cont: Cont, name: &str, args: &[Def], span: Span) {
         let world = self.world;
         let is_device = matches!(world.cont(cont).linkage, Linkage::Device(_));
+        if self.module.options.gpu.is_some() {
+            return self.call_on_device(name, args, span);
+        }
         if is_device && !name.starts_with("llvm.") {
             self.module.unsupported(span, format!("the device function `{name}` on the host"));
             return self.line("unreachable");

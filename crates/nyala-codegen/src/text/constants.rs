@@ -18,7 +18,7 @@ impl ModuleWriter<'_> {
             Node::Lit(bits) => Some(match world.types.kind(world.ty(def)) {
                 TyKind::Prim(prim) => literal(*prim, bits),
                 _ if bits == 0 => "null".into(),
-                _ => format!("inttoptr (i64 {bits} to ptr)"),
+                _ => format!("inttoptr (i64 {bits} to {})", self.ty_of(def)),
             }),
             Node::Undef => Some("undef".into()),
             Node::Global(global) => Some(self.global(global)),
@@ -26,7 +26,14 @@ impl ModuleWriter<'_> {
             Node::AlignOf(ty) => Some(layout(&world.types, ty).align.to_string()),
             Node::Known(_) => Some("false".into()),
             Node::Hide(value) | Node::Streaming(value) => self.constant(value),
-            Node::Bitcast(value) if self.is_pointer(def) && self.is_pointer(value) => self.constant(value),
+            Node::Bitcast(value) if self.is_pointer(def) && self.is_pointer(value) => {
+                let (from, to) = (self.ty_of(value), self.ty_of(def));
+                let constant = self.constant(value)?;
+                match from == to {
+                    true => Some(constant),
+                    false => Some(format!("addrspacecast ({from} {constant} to {to})")),
+                }
+            }
             Node::Aggregate(parts) => self.aggregate_constant(def, world.list(parts)),
             Node::Cont(cont) => self.function_constant(cont),
             _ => None,

@@ -16,6 +16,10 @@ impl ModuleWriter<'_> {
     /// The function that the outside calls.
     pub(crate) fn export(&mut self, function: &Function) {
         let Linkage::Exported(name) = &self.world.cont(function.entry).linkage else { return };
+        if let Some(gpu) = self.options.gpu {
+            let text = self.kernel(function, name.as_str(), gpu);
+            return self.functions.push(text);
+        }
         let text = match name.as_str() {
             "main" => self.exported_main(function),
             name => self.for_c(function, "", &symbol(name)),
@@ -78,7 +82,7 @@ impl ModuleWriter<'_> {
     }
 
     /// What a function takes and returns, however it returns.
-    fn signature(&self, function: &Function) -> (Vec<Ty>, Vec<Ty>) {
+    pub(crate) fn signature(&self, function: &Function) -> (Vec<Ty>, Vec<Ty>) {
         let ret = return_param(self.world, function.entry);
         let params = self.value_params(function.entry).into_iter().filter(|&param| Some(param) != ret);
         let params = params.map(|param| self.world.ty(param)).collect();

@@ -25,6 +25,7 @@ use super::ModuleWriter;
 use super::closures::ENVIRONMENT;
 use super::debug::Scope;
 use super::names::Names;
+use super::types::pointer_to;
 
 /// A block in the making.
 struct Block {
@@ -147,7 +148,8 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
         let name = self.module.function_name(cont);
         self.scope = self.module.debug.as_mut().map(|debug| debug.function(cont, false));
         let debug = self.scope.as_ref().map_or(String::new(), Scope::attachment);
-        format!("define internal tailcc {result} {name}({}) #0 {debug}{{\n", params.join(", "))
+        let convention = self.module.convention();
+        format!("define internal {convention}{result} {name}({}) #0 {debug}{{\n", params.join(", "))
     }
 
     /// What the function returns.
@@ -332,7 +334,18 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
     /// A local variable of LLVM type `ty`; one for the whole call of the function.
     pub(crate) fn local(&mut self, wanted: &str, ty: &str, align: u64) -> String {
         let name = self.temporary(wanted);
-        writeln!(self.slots, "  {name} = alloca {ty}, align {align}").expect("strings take all text");
+        let line = match self.module.private_space() {
+            0 => format!("  {name} = alloca {ty}, align {align}\n"),
+            space => {
+                let own = self.temporary(&format!("{wanted}_private"));
+                let pointer = pointer_to(space);
+                format!(
+                    "  {own} = alloca {ty}, align {align}, addrspace({space})\n  \
+                     {name} = addrspacecast {pointer} {own} to ptr\n"
+                )
+            }
+        };
+        self.slots += &line;
         name
     }
 

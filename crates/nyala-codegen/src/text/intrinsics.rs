@@ -1,6 +1,6 @@
 //! Continuations that the compiler itself defines.
 
-use nyala_ir::{Def, Intrinsic, Prim, TyKind};
+use nyala_ir::{Def, Intrinsic, Node, Prim, TyKind};
 use nyala_span::Span;
 
 use super::function::FunctionWriter;
@@ -23,6 +23,7 @@ impl FunctionWriter<'_, '_> {
             | Intrinsic::Pipeline
             | Intrinsic::Spawn
             | Intrinsic::Sync => self.region(intrinsic, args, span),
+            Intrinsic::ReserveShared if self.module.options.gpu.is_some() => self.reserve_shared(args),
             // It has said what it knows at compile time.
             Intrinsic::PeInfo => match self.return_arg(args) {
                 Some(ret) => self.go_on(ret, &[]),
@@ -46,26 +47,28 @@ impl FunctionWriter<'_, '_> {
                 let addr_ty = self.world.types.as_ptr(self.world.ty(*addr)).map(|(pointee, _)| pointee);
                 let pointee = addr_ty.unwrap_or(self.world.types.unit());
                 let (ty, align) = (self.module.ty(pointee), self.module.align_of(pointee));
-                let (at, order) = (self.value(*addr), self.order(rest, 0, span));
-                vec![self.compute("load", format!("load atomic {ty}, ptr {at} {order}, align {align}"))]
+                let (at, scope, order) = (self.typed(*addr), self.scope(rest), self.order(rest, 0, span));
+                vec![self.compute("load", format!("load atomic {ty}, {at} {scope}{order}, align {align}"))]
             }
             (Intrinsic::AtomicStore, [addr, value, rest @ ..]) => {
-                let (at, typed) = (self.value(*addr), self.typed(*value));
+                let (at, typed) = (self.typed(*addr), self.typed(*value));
                 let align = self.module.align_of(self.world.ty(*value));
-                let order = self.order(rest, 0, span);
-                self.line(format!("store atomic {typed}, ptr {at} {order}, align {align}"));
+                let (scope, order) = (self.scope(rest), self.order(rest, 0, span));
+                self.line(format!("store atomic {typed}, {at} {scope}{order}, align {align}"));
                 vec![]
             }
             (Intrinsic::Fence, rest) => {
-                let order = self.order(rest, 0, span);
-                self.line(format!("fence {order}"));
+                let (scope, order) = (self.scope(rest), self.order(rest, 0, span));
+                self.line(format!("fence {scope}{order}"));
                 vec![]
             }
             (_, [addr, expected, new, rest @ ..]) => {
                 let weak = if intrinsic == Intrinsic::CmpXchgWeak { "weak " } else { "" };
-                let (at, expected, new) = (self.value(*addr), self.typed(*expected), self.typed(*new));
+                let (at, expected, new) = (self.typed(*addr), self.typed(*expected), self.typed(*new));
+                let scope = self.scope(rest);
                 let (success, failure) = (self.order(rest, 0, span), self.order(rest, 1, span));
-                let text = format!("cmpxchg {weak}ptr {at}, {expected}, {new} {success} {failure}");
+                let text =
+                    format!("cmpxchg {weak}{at}, {expected}, {new} {scope}{success} {failure}");
                 let both = self.compute("exchanged", text);
                 let ty = self.module.ty_of(args[1]);
                 self.split_results(&format!("{{ {ty}, i1 }}"), both, 2)
@@ -90,9 +93,31 @@ impl FunctionWriter<'_, '_> {
             Some(op) => op,
             None => return vec![self.module.unsupported(span, "an atomic operation that is not known")],
         };
-        let (at, value) = (self.value(addr), self.typed(value));
-        let order = self.order(rest, 0, span);
-        vec![self.compute("old", format!("atomicrmw {op} ptr {at}, {value} {order}"))]
+        let (at, value) = (self.typed(addr), self.typed(value));
+        let (scope, order) = (self.scope(rest), self.order(rest, 0, span));
+        vec![self.compute("old", format!("atomicrmw {op} {at}, {value} {scope}{order}"))]
+    }
+
+    /// Among whom an atomic operation is one: the text that ends it, if it is the name of
+    /// a scope. On the host there is one scope.
+    fn scope(&mut self, rest: &[Def]) -> String {
+        let text = rest.last().and_then(|&text| self.text_of(text)).unwrap_or_default();
+        match self.module.options.gpu {
+            Some(_) if !text.is_empty() => format!("syncscope(\"{text}\") "),
+            _ => String::new(),
+        }
+    }
+
+    /// The text at a constant address, up to its zero.
+    fn text_of(&self, address: Def) -> Option<String> {
+        let mut address = address;
+        while let Node::Bitcast(from) = self.world.node(address) {
+            address = from;
+        }
+        let Node::Global(global) = self.world.node(address) else { return None };
+        let Node::Aggregate(letters) = self.world.node(self.world.global(global).init?) else { return None };
+        let letters = self.world.list(letters).iter().map(|&letter| self.world.as_lit(letter));
+        letters.take_while(|&letter| letter != Some(0)).map(|letter| letter.map(|bits| bits as u8 as char)).collect()
     }
 
     /// Order number `at` of the orders and the scope that end an atomic operation;

@@ -110,7 +110,7 @@ impl FunctionWriter<'_, '_> {
             ty,
             are_bools,
             align: self.module.align_of(elem),
-            at: self.value(ptr),
+            at: if world.types.is_simd(world.ty(ptr)) { self.value(ptr) } else { self.generic(ptr) },
             has_addresses: world.types.is_simd(world.ty(ptr)),
             mask,
         }

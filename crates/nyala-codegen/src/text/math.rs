@@ -3,6 +3,7 @@
 
 use nyala_ir::{ArithFlags, Def, MathOp, Prim, TyKind};
 
+use super::device::{is_in_library, library_name};
 use super::function::FunctionWriter;
 use super::ops::fast;
 use super::types::prim_type;
@@ -47,7 +48,12 @@ impl FunctionWriter<'_, '_> {
                 let symbol = self.module.declare(&name, &ty, &[ty.clone(), "i1 immarg".into()], self.span);
                 self.compute(op.name(), format!("call {ty} {symbol}({ty} {x}, i1 false)"))
             }
-            MathOp::Pext | MathOp::Pdep | MathOp::Cbrt | MathOp::Erf => {
+            MathOp::Pext | MathOp::Pdep => self.lane_by_lane(def, op, prim, args, &values),
+            // LLVM has no code of its own for these on devices.
+            _ if self.module.options.gpu.is_some() && is_in_library(op.name()) => {
+                self.lane_by_lane(def, op, prim, args, &values)
+            }
+            MathOp::Cbrt | MathOp::Erf => {
                 self.lane_by_lane(def, op, prim, args, &values)
             }
             _ => self.llvm_math(llvm_name(op), flag, &ty, &values),
@@ -95,9 +101,16 @@ impl FunctionWriter<'_, '_> {
             (MathOp::Pext | MathOp::Pdep, _) => self.gather_bits(op, ty, values),
             // The C library has no functions for half floats.
             (_, Prim::F16) => {
-                let wide = self.compute("wide", format!("fpext half {} to float", values[0]));
-                let result = self.call_library(&format!("{}f", op.name()), "float", &["float"], &[wide]);
+                let wide: Vec<String> = values
+                    .iter()
+                    .map(|value| self.compute("wide", format!("fpext half {value} to float")))
+                    .collect();
+                let result = self.scalar_call(op, Prim::F32, &wide);
                 self.compute("narrow", format!("fptrunc float {result} to half"))
+            }
+            _ if self.module.options.gpu.is_some() => {
+                let name = library_name(op.name(), ty);
+                self.call_library(&name, ty, &vec![ty; values.len()], values)
             }
             (_, Prim::F32) => self.call_library(&format!("{}f", op.name()), ty, &[ty], values),
             _ => self.call_library(op.name(), ty, &[ty], values),

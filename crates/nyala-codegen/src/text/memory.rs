@@ -30,20 +30,29 @@ impl FunctionWriter<'_, '_> {
                 if self.module.options.checked {
                     self.check_access(def, ptr, ty, "read");
                 }
-                let at = self.value(ptr);
                 if self.module.is_large(ty) {
+                    let at = self.generic(ptr);
                     let copy = self.copy_of(&at, ty);
                     self.set_address(def, copy);
                     return None;
                 }
+                let at = self.typed(ptr);
                 Some(self.load(&at, ty, def))
             }
             Node::Store { ptr, value, .. } => {
                 if self.module.options.checked {
                     self.check_access(def, ptr, self.world.ty(value), "write");
                 }
-                let at = self.value(ptr);
-                self.store_to(&at, value);
+                match self.module.is_large(self.world.ty(value)) {
+                    true => {
+                        let at = self.generic(ptr);
+                        self.store_to(&at, value);
+                    }
+                    false => {
+                        let at = self.typed(ptr);
+                        self.store_at(&at, value);
+                    }
+                }
                 None
             }
             Node::LoadLanes { ptr, mask, .. } => self.load_lanes(def, ptr, mask),
@@ -97,16 +106,33 @@ impl FunctionWriter<'_, '_> {
         if self.world.types.is_simd(self.world.ty(def)) {
             return self.module.unsupported(self.world.span_of(def), "this access to memory");
         }
-        self.load_from(at, ty)
+        self.load_at(at, ty)
     }
 
-    /// Reads a value. Lanes that are `bool` are bytes in memory.
+    /// An address for those who know one kind of pointers only.
+    pub(crate) fn generic(&mut self, ptr: Def) -> String {
+        match self.module.ty_of(ptr).as_str() {
+            "ptr" => self.value(ptr),
+            _ => {
+                let typed = self.typed(ptr);
+                self.compute("generic", format!("addrspacecast {typed} to ptr"))
+            }
+        }
+    }
+
+    /// Reads a value.
     pub(crate) fn load_from(&mut self, at: &str, ty: Ty) -> String {
+        self.load_at(&format!("ptr {at}"), ty)
+    }
+
+    /// Reads a value through a pointer, given with its type. Lanes that are `bool` are bytes
+    /// in memory.
+    pub(crate) fn load_at(&mut self, at: &str, ty: Ty) -> String {
         let (text, align) = (self.module.ty(ty), self.module.align_of(ty));
         match self.bool_lanes(ty) {
-            None => self.compute("load", format!("load {text}, ptr {at}, align {align}")),
+            None => self.compute("load", format!("load {text}, {at}, align {align}")),
             Some(lanes) => {
-                let bytes = self.compute("bytes", format!("load <{lanes} x i8>, ptr {at}, align {align}"));
+                let bytes = self.compute("bytes", format!("load <{lanes} x i8>, {at}, align {align}"));
                 self.compute("load", format!("trunc <{lanes} x i8> {bytes} to {text}"))
             }
         }
@@ -118,12 +144,18 @@ impl FunctionWriter<'_, '_> {
         if let Some(from) = self.large_address(value) {
             return self.copy(at, &from, ty);
         }
+        self.store_at(&format!("ptr {at}"), value);
+    }
+
+    /// Writes a value that is not large through a pointer, given with its type.
+    fn store_at(&mut self, at: &str, value: Def) {
+        let ty = self.world.ty(value);
         let (typed, align) = (self.typed(value), self.module.align_of(ty));
         match self.bool_lanes(ty) {
-            None => self.line(format!("store {typed}, ptr {at}, align {align}")),
+            None => self.line(format!("store {typed}, {at}, align {align}")),
             Some(lanes) => {
                 let bytes = self.compute("bytes", format!("zext {typed} to <{lanes} x i8>"));
-                self.line(format!("store <{lanes} x i8> {bytes}, ptr {at}, align {align}"));
+                self.line(format!("store <{lanes} x i8> {bytes}, {at}, align {align}"));
             }
         }
     }
@@ -152,7 +184,7 @@ impl FunctionWriter<'_, '_> {
             None => self.module.ty(ty),
         };
         let name = self.world.name(def);
-        if self.outlives_its_round(def) {
+        if self.outlives_its_round(def) && self.module.private_space() == 0 {
             return self.compute("slot", format!("alloca {text}, align {align}"));
         }
         self.local(name.as_ref().map_or("slot", |name| name.as_str()), &text, align)

@@ -9,7 +9,7 @@
 //! `control` (how blocks end), `calls` (what is called), `closures` (functions as values), `regions` (bodies of loops on threads),
 //! `abi`, `border`, `export` and `c_functions` (how values and functions go to and from C), and then `ops`, `math`,
 //! `vector_math`, `aggregates`, `memory`, `lanes` and `asm` for the operations, `checks` for programs that
-//! report their mistakes, and `debug` for debuggers.
+//! report their mistakes, `debug` for debuggers, and `device` for what GPUs do differently.
 //!
 //! # Invariants
 //!
@@ -28,6 +28,7 @@ mod closures;
 mod constants;
 mod control;
 mod debug;
+mod device;
 mod export;
 mod function;
 mod intrinsics;
@@ -50,11 +51,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::errors::CodegenError;
 pub use abi::Abi;
+pub use device::{Gpu, GpuKind};
 use debug::DebugInfo;
 use function::FunctionWriter;
 use known::{Known, known};
-use names::{Names, symbol};
-use types::TypeWriter;
+use names::{Names, escaped, symbol};
+use types::{TypeWriter, pointer_to};
 use vector_math::Kernel;
 
 /// A program as LLVM assembly.
@@ -91,6 +93,10 @@ pub struct Options<'a> {
     /// Whether debuggers are told of the source, and what relative names of its files are
     /// relative to.
     pub debug: Option<&'a str>,
+    /// The device to write for; the host if there is none.
+    pub gpu: Option<Gpu<'a>>,
+    /// The contents of globals that the program only declares, by symbol.
+    pub contents: &'a [(&'a str, &'a [u8])],
 }
 
 /// The program as LLVM assembly, or what cannot be written.
@@ -158,7 +164,7 @@ impl<'a> ModuleWriter<'a> {
             world,
             program,
             options,
-            types: TypeWriter::new(&world.types),
+            types: TypeWriter::new(&world.types, options.gpu.is_some()),
             names,
             function_names: FxHashMap::default(),
             value_names: FxHashMap::default(),
@@ -184,6 +190,7 @@ impl<'a> ModuleWriter<'a> {
         let mut sections = vec![self.types.definitions, self.globals, self.declarations];
         sections.extend(self.functions);
         sections.push("attributes #0 = { nounwind }\n".into());
+        sections.extend(self.options.gpu.map(|_| format!("{} = !{{}}\n", device::INVARIANT)));
         sections.extend(self.debug.map(DebugInfo::finish));
         sections.retain(|section| !section.is_empty());
         Ok(Module { text: sections.join("\n"), imports: self.imports })
@@ -250,9 +257,11 @@ impl<'a> ModuleWriter<'a> {
             return name.clone();
         }
         let name = format!("@{}", self.names.unique("const"));
-        self.globals += &format!("{name} = private unnamed_addr constant {constant}, align {align}\n");
-        self.constants.insert(constant, name.clone());
-        name
+        let space = self.global_space();
+        self.globals += &format!("{name} = private unnamed_addr {space}constant {constant}, align {align}\n");
+        let address = self.global_address(name);
+        self.constants.insert(constant, address.clone());
+        address
     }
 
     /// The symbol of a function of the program.
@@ -276,7 +285,13 @@ impl<'a> ModuleWriter<'a> {
                 (format!("@{}", self.names.unique(data.name.as_str())), "internal ")
             }
         };
-        self.global_names.insert(global, name.clone());
+        let address = self.global_address(name.clone());
+        self.global_names.insert(global, address.clone());
+        if let Some(contents) = self.contents_of(&data.linkage) {
+            let ty = format!("[{} x i8]", contents.len());
+            self.globals += &format!("{name} = internal constant {ty} c\"{}\", align 8\n", escaped(contents));
+            return address;
+        }
         let (ty, init) = match (linkage, data.init) {
             ("external ", _) => (self.ty(data.ty), String::new()),
             (_, None) => (self.ty(data.ty), "zeroinitializer".into()),
@@ -286,9 +301,38 @@ impl<'a> ModuleWriter<'a> {
             }),
         };
         let kind = if data.is_mut { "global" } else { "constant" };
-        let align = self.align_of(data.ty);
-        self.globals += &format!("{name} = {linkage}{kind} {ty} {init}, align {align}\n");
-        name
+        let (align, space) = (self.align_of(data.ty), self.global_space());
+        self.globals += &format!("{name} = {linkage}{space}{kind} {ty} {init}, align {align}\n");
+        address
+    }
+
+    /// What a global holds that somebody else defines.
+    fn contents_of(&self, linkage: &Linkage) -> Option<&'a [u8]> {
+        let Linkage::Imported(name) = linkage else { return None };
+        self.options.contents.iter().find(|(symbol, _)| *symbol == name.as_str()).map(|&(_, contents)| contents)
+    }
+
+    /// The address space of globals, as it is written at their definition.
+    fn global_space(&self) -> String {
+        self.options.gpu.map_or(String::new(), |_| format!("addrspace({}) ", device::GLOBAL))
+    }
+
+    /// The address of a global for those who know one kind of pointers only.
+    fn global_address(&self, name: String) -> String {
+        match self.options.gpu {
+            Some(_) => format!("addrspacecast ({} {name} to ptr)", pointer_to(device::GLOBAL)),
+            None => name,
+        }
+    }
+
+    /// How functions of the program call each other.
+    pub(crate) fn convention(&self) -> &'static str {
+        if self.options.gpu.is_some() { "" } else { "tailcc " }
+    }
+
+    /// The address space of local variables.
+    pub(crate) fn private_space(&self) -> u32 {
+        self.options.gpu.map_or(0, |gpu| gpu.kind.private_space())
     }
 
     /// Declares a function of the outside, once per name. Calls say themselves

@@ -77,7 +77,8 @@ impl FunctionWriter<'_, '_> {
                 self.convert(source, target, &from_ty, &value, &to_ty)
             }
             (Some(source), Some(target)) => self.convert(source, target, &from_ty, &value, &to_ty),
-            (None, None) => value,
+            (None, None) if from_ty == to_ty => value,
+            (None, None) => self.compute("ptr", format!("addrspacecast {from_ty} {value} to {to_ty}")),
             (None, Some(_)) => self.compute("address", format!("ptrtoint {from_ty} {value} to {to_ty}")),
             (Some(source), None) => {
                 let wide = self.same_lanes(self.world.ty(def), Prim::U64);
@@ -133,6 +134,7 @@ impl FunctionWriter<'_, '_> {
         let instruction = match (self.lane(from), self.lane(def)) {
             (None, Some(_)) => "ptrtoint",
             (Some(_), None) => "inttoptr",
+            (None, None) => "addrspacecast",
             _ => "bitcast",
         };
         let value = self.value(from);

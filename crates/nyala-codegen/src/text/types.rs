@@ -2,7 +2,8 @@
 //!
 //! `bool` is `i1`, which takes a byte in memory. Structs are LLVM structs: both
 //! have natural alignment. An enum is storage for its largest payload and the
-//! tag behind it. All pointers are `ptr`: on the host, address spaces are one.
+//! tag behind it. On the host all pointers are `ptr`, as address spaces are one; on devices
+//! LLVM numbers them as the language does.
 
 use nyala_ir::layout::{enum_layout, layout};
 use nyala_ir::{EnumId, Prim, StructId, Ty, TyKind, Types};
@@ -13,6 +14,8 @@ use super::names::Names;
 /// The types that have been written.
 pub(crate) struct TypeWriter<'a> {
     types: &'a Types,
+    /// Whether pointers have address spaces.
+    has_spaces: bool,
     names: Names,
     structs: FxHashMap<StructId, String>,
     enums: FxHashMap<EnumId, String>,
@@ -21,9 +24,10 @@ pub(crate) struct TypeWriter<'a> {
 }
 
 impl<'a> TypeWriter<'a> {
-    pub(crate) fn new(types: &'a Types) -> TypeWriter<'a> {
+    pub(crate) fn new(types: &'a Types, has_spaces: bool) -> TypeWriter<'a> {
         TypeWriter {
             types,
+            has_spaces,
             names: Names::default(),
             structs: FxHashMap::default(),
             enums: FxHashMap::default(),
@@ -35,6 +39,7 @@ impl<'a> TypeWriter<'a> {
     pub(crate) fn ty(&mut self, ty: Ty) -> String {
         match self.types.kind(ty) {
             TyKind::Prim(prim) => prim_type(*prim).into(),
+            TyKind::Ptr { space, .. } if self.has_spaces => pointer_to(*space),
             TyKind::Ptr { .. } => "ptr".into(),
             TyKind::Cn(_) => FUNCTION.into(),
             TyKind::Tuple(parts) => self.sequence(parts),
@@ -100,6 +105,11 @@ impl<'a> TypeWriter<'a> {
             _ => format!("[{words} x <{} x i64>]", align / 8),
         }
     }
+}
+
+/// A pointer into an address space.
+pub(crate) fn pointer_to(space: u32) -> String {
+    if space == 0 { "ptr".into() } else { format!("ptr addrspace({space})") }
 }
 
 /// A function as a value.

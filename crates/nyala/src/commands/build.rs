@@ -11,6 +11,7 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use nyala_driver::interface::{self, Interface};
 use nyala_driver::native::{self, Output};
+use nyala_driver::device::{self, Platform};
 use nyala_driver::{Session, pipeline};
 use nyala_ir::World;
 
@@ -54,6 +55,10 @@ enum Emit {
     Ir,
     /// A C header with the exported functions and their types
     Header,
+    /// The kernels for NVIDIA's GPUs, as PTX
+    Ptx,
+    /// The kernels for AMD's GPUs, as an object file
+    Amdgcn,
 }
 
 impl Emit {
@@ -66,6 +71,8 @@ impl Emit {
             Emit::Llvm => "ll",
             Emit::Ir => "ir",
             Emit::Header => "h",
+            Emit::Ptx => "ptx",
+            Emit::Amdgcn => "amdgcn.o",
         }
     }
 }
@@ -98,6 +105,8 @@ impl BuildArgs {
             Emit::Header => {
                 return Some(interface::c::header(seen, &self.name()).into_bytes());
             }
+            Emit::Ptx => return device::code(session, world, &options.llvm, Platform::Cuda),
+            Emit::Amdgcn => return device::code(session, world, &options.llvm, Platform::Hsa),
             Emit::Obj => Output::Object,
             Emit::Asm => Output::Assembly,
             Emit::Llvm => Output::Llvm,

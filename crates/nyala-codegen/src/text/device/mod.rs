@@ -1,0 +1,183 @@
+//! What GPUs do differently: kernels, shared memory, address spaces.
+//!
+//! Pointers have the address space of their type. One without is generic: the
+//! device finds out where it points to, unless LLVM does. What a kernel is
+//! launched with points to global memory.
+//!
+//! Functions call each other with the C calling convention; there are no closures and no
+//! threads. `functions` has the functions that programs know by the names that CUDA gives
+//! them, and `warp` those by which the threads of a warp or block meet.
+
+mod functions;
+mod warp;
+
+pub(crate) use functions::{is_in_library, library_name};
+
+use nyala_ir::analysis::Function;
+use nyala_ir::{Def, Prim, Ty, TyKind};
+use nyala_span::Span;
+
+use super::border::{Code, Shell};
+use super::function::FunctionWriter;
+use super::names::symbol;
+use super::types::pointer_to;
+use super::{ModuleWriter, is_value};
+use crate::errors::CodegenError;
+
+/// The address space of global memory.
+pub(crate) const GLOBAL: u32 = 1;
+/// The address space of memory that the threads of a block share.
+const SHARED: u32 = 3;
+/// Metadata that says that memory does not change while a kernel runs.
+pub(crate) const INVARIANT: &str = "!0";
+
+/// A GPU as the target of a program.
+#[derive(Clone, Copy, Debug)]
+pub struct Gpu<'a> {
+    /// Whose.
+    pub kind: GpuKind,
+    /// The exported functions that are kernels, with the size of their blocks if it is known.
+    pub kernels: &'a [(&'a str, Option<[u32; 3]>)],
+}
+
+/// Kinds of GPUs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GpuKind {
+    /// NVIDIA's, by way of PTX.
+    Nvptx,
+    /// AMD's.
+    Amdgpu,
+}
+
+impl GpuKind {
+    pub(crate) fn private_space(self) -> u32 {
+        match self {
+            GpuKind::Nvptx => 0,
+            GpuKind::Amdgpu => 5,
+        }
+    }
+
+    fn kernel_convention(self) -> &'static str {
+        match self {
+            GpuKind::Nvptx => "ptx_kernel",
+            GpuKind::Amdgpu => "amdgpu_kernel",
+        }
+    }
+
+    /// How LLVM is told the size of blocks.
+    fn block_attribute(self, block: [u32; 3]) -> String {
+        let [x, y, z] = block;
+        match self {
+            GpuKind::Nvptx => format!("\"nvvm.reqntid\"=\"{x},{y},{z}\" "),
+            GpuKind::Amdgpu => {
+                let threads = u64::from(x) * u64::from(y) * u64::from(z);
+                format!("\"amdgpu-flat-work-group-size\"=\"{threads},{threads}\" ")
+            }
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            GpuKind::Nvptx => "NVIDIA's GPUs",
+            GpuKind::Amdgpu => "AMD's GPUs",
+        }
+    }
+}
+
+impl ModuleWriter<'_> {
+    /// What a device's program exports: a kernel, or a function for other device code.
+    pub(crate) fn kernel(&mut self, function: &Function, name: &str, gpu: Gpu<'_>) -> String {
+        let (params, results) = self.signature(function);
+        let mut code = Shell::default();
+        let kernel = gpu.kernels.iter().find(|(kernel, _)| *kernel == name);
+        let (mut outside, mut args) = (vec![], vec![]);
+        for (index, &ty) in params.iter().enumerate() {
+            let (text, given) = (self.ty(ty), format!("%{index}"));
+            let (param, arg) = match kernel {
+                Some(_) => self.kernel_param(&mut code, ty, &given),
+                None => (text.clone(), given.clone()),
+            };
+            outside.push(format!("{param} {given}"));
+            args.push(format!("{text} {arg}"));
+        }
+        let result = self.types.results(&results);
+        let inner = self.function_name(function.entry);
+        let call = format!("call {result} {inner}({})", args.join(", "));
+        match result.as_str() {
+            "void" => {
+                code.line(call);
+                code.line("ret void".into());
+            }
+            _ => {
+                let value = code.compute("result", call);
+                code.line(format!("ret {result} {value}"));
+            }
+        }
+        let (head, attributes) = match kernel {
+            Some((_, block)) => {
+                let block = block.map_or(String::new(), |block| gpu.kind.block_attribute(block));
+                (gpu.kind.kernel_convention().to_owned(), block)
+            }
+            None => ("linkonce_odr".into(), String::new()),
+        };
+        let (params, text, name) = (outside.join(", "), code.text(), symbol(name));
+        format!("define {head} {result} {name}({params}) #0 {attributes}{{\n{text}}}\n")
+    }
+
+    /// How a kernel gets a value: the type of its parameter, and the value.
+    fn kernel_param(&mut self, code: &mut Shell, ty: Ty, given: &str) -> (String, String) {
+        match self.world.types.kind(ty) {
+            TyKind::Ptr { space: 0, .. } => {
+                let global = pointer_to(GLOBAL);
+                let generic = code.compute("generic", format!("addrspacecast {global} {given} to ptr"));
+                (global, generic)
+            }
+            TyKind::Prim(Prim::Bool) => {
+                let value = code.compute("bool", format!("trunc i8 {given} to i1"));
+                ("i8".into(), value)
+            }
+            _ => (self.ty(ty), given.to_owned()),
+        }
+    }
+}
+
+impl FunctionWriter<'_, '_> {
+    /// Memory that the threads of a block share, for a call of `reserve_shared`.
+    pub(crate) fn reserve_shared(&mut self, args: &[Def]) {
+        let &[_, count, ret] = args else { return self.line("unreachable") };
+        let taken = self.module.result_types(Some(self.world.ty(ret)));
+        let array = taken.first().and_then(|&ptr| self.world.types.as_ptr(ptr)).map(|(array, _)| array);
+        let elem = array.and_then(|array| self.world.types.elem(array)).unwrap_or(self.world.types.unit());
+        let (text, align) = (self.module.ty(elem), self.module.align_of(elem).max(16));
+        let count = self.world.as_lit(count).unwrap_or(0);
+        let name = format!("@{}", self.module.names.unique("shared"));
+        self.module.globals += &format!(
+            "{name} = internal addrspace({SHARED}) global [{count} x {text}] undef, align {align}\n"
+        );
+        self.go_on(ret, &[name]);
+    }
+
+    /// Ends a block with a call of something that the device knows.
+    pub(crate) fn call_on_device(&mut self, name: &str, args: &[Def], span: Span) {
+        let world = self.world;
+        let ret = self.return_arg(args);
+        let results = self.module.result_types(ret.map(|ret| world.ty(ret)));
+        let given = if ret.is_some() { &args[..args.len() - 1] } else { args };
+        let data: Vec<Def> = given.iter().copied().filter(|&arg| is_value(world, world.ty(arg))).collect();
+        let result = self.module.types.results(&results);
+        let Some(value) = self.device_function(name, &data, &result) else {
+            let device = self.module.options.gpu.map_or("", |gpu| gpu.kind.name());
+            let name = name.to_owned();
+            self.module.errors.push(CodegenError::NotOnDevice { at: span, name, device });
+            return self.line("unreachable");
+        };
+        let values = match results.len() {
+            0 => vec![],
+            n => self.split_results(&result, value, n),
+        };
+        match ret {
+            Some(ret) => self.go_on(ret, &values),
+            None => self.line("unreachable"),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Device code: the kernels of a program, compiled for where they run.
+//!
+//! [`split`] takes a program apart into what the host runs and the code for each platform,
+//! which becomes part of the host's: a program with kernels needs no other file.
+//!
+//! | platform | code | compiled for a device |
+//! |---|---|---|
+//! | CUDA | PTX, by LLVM | by the driver, when the program runs |
+//! | HSA | an object file, by LLVM | here |
+
+use std::borrow::Cow;
+
+use nyala_codegen::CodegenError;
+use nyala_codegen::llvm::{self, Output};
+use nyala_codegen::text::{self, Abi, Gpu, GpuKind};
+use nyala_ir::World;
+use nyala_opt::outline::DeviceProgram;
+pub use nyala_opt::outline::Platform;
+
+use crate::native::{diagnostics, load_llvm, one, reported};
+use crate::session::Session;
+
+/// What PTX is made for, if nothing else is asked for: the driver compiles it for any GPU
+/// that is as new or newer.
+pub const DEFAULT_PTX: &str = "sm_70";
+
+/// What AMD code is made for, if nothing else is asked for.
+pub const DEFAULT_AMDGCN: &str = "gfx90a";
+
+/// A program as its host and its devices have it.
+pub struct Split<'w> {
+    /// What the host runs.
+    pub host: Cow<'w, World>,
+    /// The code for each platform, as the runtime expects it: its length, then itself.
+    code: Vec<(Platform, Vec<u8>)>,
+}
+
+impl Split<'_> {
+    /// The globals that hold device code, by symbol.
+    pub fn contents(&self) -> Vec<(&str, &[u8])> {
+        self.code.iter().map(|(platform, code)| (platform.code_symbol(), &code[..])).collect()
+    }
+}
+
+/// Takes a program apart, and compiles what runs on devices.
+pub fn split<'w>(session: &mut Session, world: &'w World, options: &llvm::Options) -> Option<Split<'w>> {
+    let Some(outlined) = outline(session, world)? else {
+        return Some(Split { host: Cow::Borrowed(world), code: vec![] });
+    };
+    let mut code = vec![];
+    for program in &outlined.devices {
+        let compiled = compile(session, program, options);
+        let compiled = reported(session, compiled.map_err(diagnostics))?;
+        let mut with_length = (compiled.len() as u64).to_le_bytes().to_vec();
+        with_length.extend(compiled);
+        // Text ends with a zero for C.
+        with_length.push(0);
+        code.push((program.platform, with_length));
+    }
+    Some(Split { host: Cow::Owned(outlined.host), code })
+}
+
+/// The code of a program for a platform; nothing if it has no kernels for it.
+pub fn code(
+    session: &mut Session,
+    world: &World,
+    options: &llvm::Options,
+    platform: Platform,
+) -> Option<Vec<u8>> {
+    let outlined = outline(session, world)?;
+    let devices = outlined.map_or(vec![], |outlined| outlined.devices);
+    match devices.iter().find(|program| program.platform == platform) {
+        Some(program) => {
+            let compiled = compile(session, program, options);
+            reported(session, compiled.map_err(diagnostics))
+        }
+        None => Some(vec![]),
+    }
+}
+
+fn outline(session: &mut Session, world: &World) -> Option<Option<nyala_opt::outline::Outlined>> {
+    session.timings.enter("outline kernels");
+    let outlined = nyala_opt::outline_kernels(world, Some(&session.sources));
+    reported(session, outlined)
+}
+
+fn compile(
+    session: &mut Session,
+    program: &DeviceProgram,
+    options: &llvm::Options,
+) -> Result<Vec<u8>, Vec<CodegenError>> {
+    let asked = session.options.gpu_arch.clone();
+    match program.platform {
+        Platform::Cuda => {
+            let arch = asked.unwrap_or_else(|| DEFAULT_PTX.into());
+            let features = format!("+ptx{}", ptx_version(&arch));
+            let target = gpu_options(options, "nvptx64-nvidia-cuda", arch, features);
+            gpu_code(session, program, GpuKind::Nvptx, &target, Output::Assembly)
+        }
+        Platform::Hsa => {
+            let arch = asked.unwrap_or_else(|| DEFAULT_AMDGCN.into());
+            let target = gpu_options(options, "amdgcn-amd-amdhsa", arch, String::new());
+            gpu_code(session, program, GpuKind::Amdgpu, &target, Output::Object)
+        }
+        Platform::OpenCl => {
+            let at = program.kernels.first().map_or(nyala_span::Span::NONE, |kernel| kernel.span);
+            Err(vec![CodegenError::Unsupported { at, what: "`opencl`".into() }])
+        }
+    }
+}
+
+fn gpu_options(options: &llvm::Options, target: &str, arch: String, features: String) -> llvm::Options {
+    llvm::Options { opt_level: options.opt_level, target: Some(target.into()), cpu: Some(arch), features }
+}
+
+/// The version of PTX that a generation needs, and at least one that has all that programs
+/// may ask for.
+fn ptx_version(arch: &str) -> u32 {
+    let number: String = arch.chars().filter(char::is_ascii_digit).collect();
+    match number.parse() {
+        Ok(100..) => 86,
+        Ok(89..) => 78,
+        _ => 74,
+    }
+}
+
+fn gpu_code(
+    session: &mut Session,
+    program: &DeviceProgram,
+    kind: GpuKind,
+    options: &llvm::Options,
+    output: Output,
+) -> Result<Vec<u8>, Vec<CodegenError>> {
+    session.timings.enter("write LLVM assembly");
+    let kernels: Vec<(&str, Option<[u32; 3]>)> =
+        program.kernels.iter().map(|kernel| (kernel.name.as_str(), kernel.block)).collect();
+    let module = text::write(
+        &program.world,
+        &text::Options {
+            abi: Abi::Other,
+            sources: Some(&session.sources),
+            gpu: Some(Gpu { kind, kernels: &kernels }),
+            ..text::Options::default()
+        },
+    )?;
+    let timings = &mut session.timings;
+    let llvm = load_llvm(timings)?;
+    llvm::compile(llvm, &module.text, options, output, |phase| timings.enter(phase)).map_err(one)
+}

@@ -1,0 +1,178 @@
+//! What kernels do that a device cannot.
+//!
+//! Devices have no heap, no threads to start, no variables of the host and no functions of
+//! it. They call functions by name only, and have no stack that grows.
+
+use nyala_ir::analysis::functions::Uses;
+use nyala_ir::analysis::references::for_each_node;
+use nyala_ir::analysis::{Function, Functions, Graph, References};
+use nyala_ir::layout::layout;
+use nyala_ir::{Body, Cont, Def, Intrinsic, Linkage, Node, World};
+use nyala_span::Span;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{DeviceProgram, Kernel};
+use crate::errors::KernelError;
+
+/// The most bytes of work-group memory that a kernel can have: what every device has.
+pub const MAX_SHARED_BYTES: u64 = 48 << 10;
+
+/// Functions of the C library that devices have too, on `f64`; those on `f32` end in `f`.
+const MATH: [&str; 32] = [
+    "acos", "asin", "atan", "atan2", "cbrt", "ceil", "copysign", "cos", "cosh", "erf", "erfc", "exp", "exp2",
+    "expm1", "fabs", "floor", "fma", "fmax", "fmin", "fmod", "hypot", "log", "log10", "log1p", "log2", "pow",
+    "round", "sin", "sinh", "sqrt", "tan", "tanh",
+];
+
+/// All that is wrong with the kernels of a program, each thing once.
+pub(super) fn check(device: &DeviceProgram) -> Vec<KernelError> {
+    let (world, functions) = (&device.world, Functions::styled(&device.world));
+    let mut checker = Checker { world, functions: &functions, errors: vec![] };
+    for function in functions.all() {
+        for body in function.bodies(world) {
+            checker.call(body);
+            checker.operations(body);
+        }
+    }
+    checker.recursion();
+    for kernel in &device.kernels {
+        checker.shared_memory(kernel);
+    }
+    let mut seen = FxHashSet::default();
+    checker.errors.retain(|error| seen.insert(error.clone()));
+    checker.errors
+}
+
+struct Checker<'a> {
+    world: &'a World,
+    functions: &'a Functions,
+    errors: Vec<KernelError>,
+}
+
+impl Checker<'_> {
+    fn call(&mut self, body: &Body) {
+        let at = body.span;
+        let Some(callee) = self.world.as_cont(body.callee) else {
+            let is_return = self.functions.all().iter().any(|function| function.ret == Some(body.callee));
+            if !is_return {
+                self.errors.push(KernelError::UnknownCallee { at, name: self.world.name(body.callee) });
+            }
+            return;
+        };
+        match &self.world.cont(callee).linkage {
+            Linkage::Imported(name) if !is_math(name.as_str()) => {
+                self.errors.push(KernelError::HostOnly { at, what: format!("`{name}`") });
+            }
+            Linkage::Intrinsic(intrinsic) if !is_for_devices(*intrinsic) => {
+                self.errors.push(KernelError::HostOnly { at, what: format!("`{}`", intrinsic.name()) });
+            }
+            _ => {}
+        }
+    }
+
+    /// What is computed for a call.
+    fn operations(&mut self, body: &Body) {
+        let (world, errors) = (self.world, &mut self.errors);
+        let values = Uses::of(world, self.functions.styles(), body).values;
+        for_each_node(world, values, |def| match world.node(def) {
+            Node::Alloc { .. } => {
+                let what = "memory from the heap".into();
+                errors.push(KernelError::HostOnly { at: or(world.span_of(def), body.span), what });
+            }
+            Node::Global(global) if world.global(global).is_mut => {
+                let data = world.global(global);
+                errors.push(KernelError::HostVariable {
+                    at: body.span,
+                    name: Some(data.name),
+                    declared: Some(data.span),
+                });
+            }
+            Node::Cont(_) => {
+                errors.push(KernelError::FunctionValue { at: body.span, name: world.name(def) });
+            }
+            _ => {}
+        });
+    }
+
+    /// Functions that call themselves, other than to start anew.
+    fn recursion(&mut self) {
+        let all = self.functions.all();
+        let number: FxHashMap<Cont, usize> = (0..).zip(all).map(|(at, function)| (function.entry, at)).collect();
+        let mut calls = vec![];
+        for (from, function) in all.iter().enumerate() {
+            for body in function.bodies(self.world) {
+                let callee = self.world.as_cont(body.callee).and_then(|callee| number.get(&callee));
+                if let Some(&to) = callee.filter(|&&to| to != from || !is_loop(function, body)) {
+                    calls.push((from, to, body.span));
+                }
+            }
+        }
+        let edges: Vec<(usize, usize)> = calls.iter().map(|&(from, to, _)| (from, to)).collect();
+        let graph = Graph::new(all.len(), &edges);
+        let vertices: Vec<usize> = (0..all.len()).collect();
+        for component in graph.components(&vertices, |_| true) {
+            let is_inside = |at: usize| component.contains(&at);
+            if let Some(&(_, to, at)) = calls.iter().find(|&&(from, to, _)| is_inside(from) && is_inside(to)) {
+                let name = self.world.cont(all[to].entry).name;
+                self.errors.push(KernelError::Recursion { at, name });
+            }
+        }
+    }
+
+    fn shared_memory(&mut self, kernel: &Kernel) {
+        let mut total: u64 = 0;
+        let mut last = kernel.span;
+        for cont in References::from_roots(self.world, &[kernel.entry]).conts(self.world) {
+            let Some(body) = &self.world.cont(cont).body else { continue };
+            if self.world.as_intrinsic(body.callee) == Some(Intrinsic::ReserveShared) {
+                match reserved_bytes(self.world, body) {
+                    Some(bytes) => total = total.saturating_add(bytes),
+                    None => self.errors.push(KernelError::UnknownSize { at: body.span }),
+                }
+                last = body.span;
+            }
+        }
+        if total > MAX_SHARED_BYTES {
+            self.errors.push(KernelError::TooMuchShared { at: last, bytes: total, most: MAX_SHARED_BYTES });
+        }
+    }
+}
+
+/// How many bytes a call of `reserve_shared` asks for, if that is known.
+fn reserved_bytes(world: &World, body: &Body) -> Option<u64> {
+    let &[_, count, ret] = &body.args[..] else { return None };
+    let &[_, ptr] = world.types.as_cn(world.ty(ret))? else { return None };
+    let (array, _) = world.types.as_ptr(ptr)?;
+    let size = layout(&world.types, world.types.elem(array).unwrap_or(array)).size;
+    world.as_lit(count).map(|count| size.saturating_mul(count))
+}
+
+/// Whether a call of a function by itself is a jump to its start.
+fn is_loop(function: &Function, body: &Body) -> bool {
+    function.ret.is_none_or(|ret: Def| body.args.contains(&ret))
+}
+
+fn is_math(name: &str) -> bool {
+    MATH.contains(&name) || name.strip_suffix('f').is_some_and(|name| MATH.contains(&name))
+}
+
+fn is_for_devices(intrinsic: Intrinsic) -> bool {
+    matches!(
+        intrinsic,
+        Intrinsic::Branch
+            | Intrinsic::Switch
+            | Intrinsic::Unreachable
+            | Intrinsic::ReserveShared
+            | Intrinsic::Atomic
+            | Intrinsic::AtomicLoad
+            | Intrinsic::AtomicStore
+            | Intrinsic::CmpXchg
+            | Intrinsic::CmpXchgWeak
+            | Intrinsic::Fence
+            | Intrinsic::PeInfo
+    )
+}
+
+fn or(span: Span, otherwise: Span) -> Span {
+    if span.is_none() { otherwise } else { span }
+}

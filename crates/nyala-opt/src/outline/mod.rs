@@ -1,0 +1,431 @@
+//! Kernels: the bodies that `cuda`, `nvvm`, `opencl` and `amdgpu` get, as programs of their own.
+//!
+//! In control-flow form such a body is a closure, which does nothing but call a function
+//! with the values it captures. Here
+//!
+//! * each body becomes a *kernel*, an exported function whose parameters are the captured
+//!   values, tuples and structs in their parts, so that every pointer is a parameter by itself;
+//! * the kernels of a platform, with all they call, become a program for it;
+//! * on the host, the call becomes one of the runtime's `nyala_launch` (see `launch`).
+//!
+//! A device can do less than the host. `check` finds what a kernel does that it cannot.
+//!
+//! # What always holds
+//!
+//! * The host's program and those of the devices share no continuation, although they are
+//!   made by copying: what a program does not reach from its roots is not part of it.
+//! * Literals that a body captures stay literals.
+
+mod check;
+mod launch;
+
+use nyala_ir::analysis::functions::return_param;
+use nyala_ir::analysis::references::for_each_node;
+use nyala_ir::analysis::{Functions, References};
+use nyala_ir::layout::layout;
+use nyala_ir::{Body, Cont, Def, Global, Intrinsic, Linkage, Node, Ty, TyKind, World};
+use nyala_span::{Diagnostic, Name, SourceMap, Span};
+use rustc_hash::FxHashSet;
+
+use crate::errors::KernelError;
+
+/// Larger tuples and structs become one parameter each.
+const MAX_BYTES_IN_PARTS: u64 = 512;
+
+/// What runs kernels.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Platform {
+    /// NVIDIA's GPUs.
+    Cuda,
+    /// Whatever has an OpenCL driver.
+    OpenCl,
+    /// AMD's GPUs.
+    Hsa,
+}
+
+impl Platform {
+    /// All of them.
+    pub const ALL: [Platform; 3] = [Platform::Cuda, Platform::OpenCl, Platform::Hsa];
+
+    /// The platform that an intrinsic runs kernels on.
+    pub fn of(intrinsic: Intrinsic) -> Option<Platform> {
+        match intrinsic {
+            Intrinsic::Cuda | Intrinsic::Nvvm => Some(Platform::Cuda),
+            Intrinsic::OpenCl => Some(Platform::OpenCl),
+            Intrinsic::AmdgpuHsa => Some(Platform::Hsa),
+            _ => None,
+        }
+    }
+
+    /// Its number for the runtime: the low four bits of a device.
+    pub fn number(self) -> u32 {
+        match self {
+            Platform::Cuda => 1,
+            Platform::OpenCl => 2,
+            Platform::Hsa => 3,
+        }
+    }
+
+    /// How people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Platform::Cuda => "CUDA",
+            Platform::OpenCl => "OpenCL",
+            Platform::Hsa => "HSA",
+        }
+    }
+
+    /// The symbol of the device code in the host's program, which whoever links it defines:
+    /// its length in eight bytes, then the code.
+    pub fn code_symbol(self) -> &'static str {
+        match self {
+            Platform::Cuda => "nyala_device_code_cuda",
+            Platform::OpenCl => "nyala_device_code_opencl",
+            Platform::Hsa => "nyala_device_code_hsa",
+        }
+    }
+}
+
+/// A program, taken apart.
+#[derive(Clone)]
+pub struct Outlined {
+    /// What runs on the host.
+    pub host: World,
+    /// What runs on devices, one program for each platform.
+    pub devices: Vec<DeviceProgram>,
+}
+
+/// The kernels of a platform.
+#[derive(Clone)]
+pub struct DeviceProgram {
+    /// Where they run.
+    pub platform: Platform,
+    /// The program that exports them.
+    pub world: World,
+    /// Each of them.
+    pub kernels: Vec<Kernel>,
+}
+
+/// A kernel.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// Its symbol.
+    pub name: Name,
+    /// Its function in the device's program.
+    pub entry: Cont,
+    /// How many threads its blocks have in each dimension, if that is known.
+    pub block: Option<[u32; 3]>,
+    /// Where it is launched in the source.
+    pub span: Span,
+}
+
+/// Takes the kernels out of a program; nothing if it has none.
+///
+/// Before: a program in control-flow form. After: the same holds for all programs that are given.
+/// Positions are described with the help of `sources`, for messages of the runtime.
+pub fn outline_kernels(
+    world: &World,
+    sources: Option<&SourceMap>,
+) -> Result<Option<Outlined>, Vec<Diagnostic>> {
+    let sites = sites(world);
+    if sites.is_empty() {
+        return Ok(None);
+    }
+    let mut outliner = Outliner { world: world.clone(), names: FxHashSet::default(), errors: vec![] };
+    let functions = Functions::styled(world);
+    let mut launches = vec![];
+    for site in sites {
+        if let Some((kernel, captured)) = outliner.kernel(&functions, &site) {
+            launches.push((site, kernel, captured));
+        }
+    }
+    let Outliner { world: mut host, mut errors, .. } = outliner;
+    let kernels: Vec<(Platform, Kernel)> =
+        launches.iter().map(|(site, kernel, _)| (site.platform, kernel.clone())).collect();
+    let devices: Vec<DeviceProgram> = Platform::ALL
+        .into_iter()
+        .filter(|platform| kernels.iter().any(|(other, _)| other == platform))
+        .map(|platform| device_program(&host, platform, &kernels))
+        .collect();
+    errors.extend(devices.iter().flat_map(check::check));
+    if !errors.is_empty() {
+        return Err(errors.into_iter().map(KernelError::diagnostic).collect());
+    }
+    launch::launch_all(&mut host, &launches, sources);
+    Ok(Some(Outlined { host, devices }))
+}
+
+/// A place where a kernel is launched.
+struct Site {
+    /// The continuation that does.
+    cont: Cont,
+    body: Body,
+    intrinsic: Intrinsic,
+    platform: Platform,
+    /// The function around it.
+    around: Name,
+}
+
+fn sites(world: &World) -> Vec<Site> {
+    let mut sites = vec![];
+    let is_launch = |cont: Cont| world.cont(cont).body.as_ref().and_then(|body| platform_of(world, body));
+    if !References::of_program(world).conts(world).any(|cont| is_launch(cont).is_some()) {
+        return sites;
+    }
+    for function in Functions::styled(world).all() {
+        for &cont in &function.blocks {
+            if let Some((body, (intrinsic, platform))) = world.cont(cont).body.clone().zip(is_launch(cont)) {
+                let around = world.cont(function.entry).name;
+                sites.push(Site { cont, body, intrinsic, platform, around });
+            }
+        }
+    }
+    sites
+}
+
+fn platform_of(world: &World, body: &Body) -> Option<(Intrinsic, Platform)> {
+    let intrinsic = world.as_intrinsic(body.callee)?;
+    Some((intrinsic, Platform::of(intrinsic)?))
+}
+
+/// Makes kernels.
+struct Outliner {
+    world: World,
+    names: FxHashSet<String>,
+    errors: Vec<KernelError>,
+}
+
+impl Outliner {
+    /// The kernel for a body, and the values on the host that it is launched with.
+    fn kernel(&mut self, functions: &Functions, site: &Site) -> Option<(Kernel, Vec<Def>)> {
+        let [_, .., block, body, _] = site.body.args[..] else { return None };
+        let span = site.body.span;
+        let Some(lambda) = self.world.as_cont(body).filter(|&body| functions.get(body).is_some()) else {
+            self.errors.push(KernelError::UnknownBody { at: span, intrinsic: site.intrinsic });
+            return None;
+        };
+        let (callee, args) = self.called(functions, lambda);
+        let n_errors = self.errors.len();
+        let mut captured = vec![];
+        for &arg in &args {
+            if !self.is_own(lambda, arg) && !self.is_constant(arg) {
+                self.capture(arg, site, &mut captured);
+            }
+        }
+        if self.errors.len() > n_errors {
+            return None;
+        }
+        let tys: Vec<Ty> = captured.iter().map(|&part| self.world.ty(part)).collect();
+        let params: Vec<Ty> = std::iter::once(self.world.types.mem()).chain(tys).collect();
+        self.world.span = span;
+        let name = self.unique_name(site.around);
+        let entry = self.world.new_cont(name, &params);
+        let ret_ty = self.world.types.cn(&[self.world.types.mem()]);
+        let ret = self.world.append_param(entry, ret_ty);
+        self.name_params(entry, &captured);
+        let mut parts = self.world.cont(entry).params[1..=captured.len()].to_vec().into_iter();
+        let mut given = vec![];
+        for &arg in &args {
+            given.push(match self.own(lambda, arg) {
+                Some(Own::Mem) => self.world.param(entry, 0),
+                Some(Own::Ret) => ret,
+                None if self.is_constant(arg) => arg,
+                None => self.rebuilt(self.world.ty(arg), &mut parts),
+            });
+        }
+        self.world.replace_body(entry, Some(Body { callee, args: given, span }));
+        let block = self.known_block(block);
+        Some((Kernel { name: Name::new(&name), entry, block, span }, captured))
+    }
+
+    /// What a body calls with what it captures: itself if that is nothing.
+    fn called(&self, functions: &Functions, lambda: Cont) -> (Def, Vec<Def>) {
+        let data = self.world.cont(lambda);
+        match &data.body {
+            Some(body) if !functions.captures(lambda).is_empty() => (body.callee, body.args.clone()),
+            _ => (data.def, data.params.clone()),
+        }
+    }
+
+    fn own(&self, lambda: Cont, arg: Def) -> Option<Own> {
+        let params = &self.world.cont(lambda).params;
+        match arg {
+            _ if params.first() == Some(&arg) => Some(Own::Mem),
+            _ if return_param(&self.world, lambda) == Some(arg) => Some(Own::Ret),
+            _ => None,
+        }
+    }
+
+    fn is_own(&self, lambda: Cont, arg: Def) -> bool {
+        self.own(lambda, arg).is_some()
+    }
+
+    /// Whether a device knows a value without being told.
+    fn is_constant(&self, def: Def) -> bool {
+        let mut is_constant = true;
+        for_each_node(&self.world, [def], |part| {
+            let is_part = matches!(
+                self.world.node(part),
+                Node::Lit(_) | Node::Undef | Node::Aggregate(_) | Node::Global(_) | Node::Bitcast(_)
+            );
+            is_constant &= is_part;
+        });
+        is_constant
+    }
+
+    /// The parts of a captured value that become parameters.
+    fn capture(&mut self, value: Def, site: &Site, parts: &mut Vec<Def>) {
+        let mut work = vec![value];
+        while let Some(part) = work.pop() {
+            let ty = self.world.ty(part);
+            match self.world.types.kind(ty) {
+                _ if self.is_in_parts(ty) => {
+                    let count = self.world.types.part_count(ty).unwrap_or(0) as u32;
+                    let first = work.len();
+                    work.extend((0..count).map(|index| self.world.extract_at(part, index)));
+                    work[first..].reverse();
+                }
+                TyKind::Cn(_) => self.errors.push(self.captured_function(part, site)),
+                TyKind::Ptr { .. } if self.host_variable(part).is_some() => {
+                    let name = self.host_variable(part).flatten();
+                    self.errors.push(KernelError::HostVariable { at: site.body.span, name, declared: None });
+                }
+                _ => parts.push(part),
+            }
+        }
+    }
+
+    /// Whether the parts of such a value become parameters, rather than the value.
+    fn is_in_parts(&self, ty: Ty) -> bool {
+        matches!(self.world.types.kind(ty), TyKind::Tuple(_) | TyKind::Struct(_))
+            && layout(&self.world.types, ty).size <= MAX_BYTES_IN_PARTS
+    }
+
+    fn captured_function(&self, value: Def, site: &Site) -> KernelError {
+        let (at, intrinsic) = (site.body.span, site.intrinsic);
+        let is_place = match self.world.node(value) {
+            Node::Param { cont, .. } => return_param(&self.world, cont) == Some(value),
+            _ => false,
+        };
+        match is_place {
+            true => KernelError::JumpOut { at, intrinsic },
+            false => KernelError::FunctionValue { at, name: self.world.name(value) },
+        }
+    }
+
+    /// The local variable of the host that an address belongs to: its name, if it has one.
+    fn host_variable(&self, mut address: Def) -> Option<Option<Name>> {
+        loop {
+            match self.world.node(address) {
+                Node::Lea { ptr: from, .. } | Node::Bitcast(from) | Node::Cast(from) | Node::Hide(from) => {
+                    address = from
+                }
+                Node::Extract { agg, .. } if matches!(self.world.node(agg), Node::Slot { .. }) => {
+                    return Some(self.world.name(agg).or(self.world.name(address)));
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    /// A value of type `ty` from the next parts.
+    fn rebuilt(&mut self, ty: Ty, parts: &mut impl Iterator<Item = Def>) -> Def {
+        if !self.is_in_parts(ty) {
+            return parts.next().expect("each part of a captured value is a parameter");
+        }
+        let count = self.world.types.part_count(ty).unwrap_or(0);
+        let fields: Vec<Ty> = (0..count).filter_map(|index| self.world.types.part(ty, index)).collect();
+        let fields: Vec<Def> = fields.into_iter().map(|field| self.rebuilt(field, parts)).collect();
+        self.world.aggregate(ty, &fields)
+    }
+
+    fn name_params(&mut self, entry: Cont, captured: &[Def]) {
+        for (index, &value) in captured.iter().enumerate() {
+            if let Some(name) = self.world.name(value) {
+                self.world.set_name(self.world.param(entry, index + 1), name);
+            }
+        }
+    }
+
+    /// A name for a kernel that is launched in this function.
+    fn unique_name(&mut self, around: Name) -> &'static str {
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        let around: String = around.as_str().chars().filter(|&letter| is_plain(letter)).collect();
+        let mut names = std::iter::once(format!("{around}_kernel"))
+            .chain((1..).map(|number| format!("{around}_kernel_{number}")));
+        let name = names.find(|name| !self.names.contains(name)).expect("there is no last number");
+        self.names.insert(name.clone());
+        Name::new(&name).as_str()
+    }
+
+    /// The sizes of blocks, if all are known.
+    fn known_block(&mut self, block: Def) -> Option<[u32; 3]> {
+        let mut sizes = [0; 3];
+        for (size, index) in sizes.iter_mut().zip(0..) {
+            let part = self.world.extract_at(block, index);
+            *size = u32::try_from(self.world.as_lit(part)?).ok().filter(|&size| size > 0)?;
+        }
+        Some(sizes)
+    }
+}
+
+/// A parameter that every body has.
+enum Own {
+    Mem,
+    Ret,
+}
+
+/// The program that exports the kernels of a platform, and nothing else.
+fn device_program(world: &World, platform: Platform, kernels: &[(Platform, Kernel)]) -> DeviceProgram {
+    let mut device = world.clone();
+    let exported: Vec<Cont> = world
+        .conts()
+        .filter(|(_, data)| matches!(data.linkage, Linkage::Exported(_)))
+        .map(|(cont, _)| cont)
+        .collect();
+    exported.into_iter().for_each(|cont| device.set_linkage(cont, Linkage::Internal));
+    let kernels: Vec<Kernel> =
+        kernels.iter().filter(|(other, _)| *other == platform).map(|(_, kernel)| kernel.clone()).collect();
+    for kernel in &kernels {
+        device.set_linkage(kernel.entry, Linkage::Exported(kernel.name));
+    }
+    let entries: Vec<Cont> = kernels.iter().map(|kernel| kernel.entry).collect();
+    forget_other_globals(&mut device, &entries);
+    DeviceProgram { platform, world: device, kernels }
+}
+
+/// What globals hold is part of a program, reached or not; these programs do not have those
+/// that no kernel uses.
+fn forget_other_globals(device: &mut World, entries: &[Cont]) {
+    let used = used_globals(device, entries);
+    let unused: Vec<(Global, Ty)> = device
+        .globals()
+        .filter(|(global, data)| data.init.is_some() && !used.contains(global))
+        .map(|(global, data)| (global, data.ty))
+        .collect();
+    for (global, ty) in unused {
+        let undef = device.undef(ty);
+        device.set_global_init(global, undef);
+    }
+}
+
+fn used_globals(world: &World, entries: &[Cont]) -> FxHashSet<Global> {
+    let mut used = FxHashSet::default();
+    let conts: Vec<Cont> = References::from_roots(world, entries).conts(world).collect();
+    let bodies = conts.into_iter().filter_map(|cont| world.cont(cont).body.as_ref());
+    let mut roots: Vec<Def> =
+        bodies.flat_map(|body| body.args.iter().copied().chain([body.callee])).collect();
+    // The first value of a global may have the address of another one.
+    while !roots.is_empty() {
+        let mut found = vec![];
+        for_each_node(world, roots, |def| {
+            if let Node::Global(global) = world.node(def)
+                && used.insert(global)
+            {
+                found.extend(world.global(global).init);
+            }
+        });
+        roots = found;
+    }
+    used
+}
