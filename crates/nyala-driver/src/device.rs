@@ -17,8 +17,10 @@ use nyala_ir::World;
 use nyala_opt::outline::DeviceProgram;
 pub use nyala_opt::outline::Platform;
 
+use crate::edition::{Edition, Prelude};
 use crate::native::{diagnostics, load_llvm, one, reported};
-use crate::session::Session;
+use crate::pipeline;
+use crate::session::{Options, Session};
 
 /// What PTX is made for, if nothing else is asked for: the driver compiles it for any GPU
 /// that is as new or newer.
@@ -26,6 +28,12 @@ pub const DEFAULT_PTX: &str = "sm_70";
 
 /// What AMD code is made for, if nothing else is asked for.
 pub const DEFAULT_AMDGCN: &str = "gfx90a";
+
+/// Mathematical functions for devices.
+const LIBRARY: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../lib/device/math.impala"));
+
+/// What the names of its functions begin with.
+const LIBRARY_PREFIX: &str = "nyala_";
 
 /// A program as its host and its devices have it.
 pub struct Split<'w> {
@@ -78,6 +86,11 @@ pub fn code(
     }
 }
 
+/// The devices that programs could use here, or why there are none, as text.
+pub fn list() -> String {
+    nyala_runtime::devices::describe()
+}
+
 fn outline(session: &mut Session, world: &World) -> Option<Option<nyala_opt::outline::Outlined>> {
     session.timings.enter("outline kernels");
     let outlined = nyala_opt::outline_kernels(world, Some(&session.sources));
@@ -95,12 +108,12 @@ fn compile(
             let arch = asked.unwrap_or_else(|| DEFAULT_PTX.into());
             let features = format!("+ptx{}", ptx_version(&arch));
             let target = gpu_options(options, "nvptx64-nvidia-cuda", arch, features);
-            gpu_code(session, program, GpuKind::Nvptx, &target, Output::Assembly)
+            gpu_code(session, program, GpuKind::Nvptx, target, Output::Assembly)
         }
         Platform::Hsa => {
             let arch = asked.unwrap_or_else(|| DEFAULT_AMDGCN.into());
             let target = gpu_options(options, "amdgcn-amd-amdhsa", arch, String::new());
-            gpu_code(session, program, GpuKind::Amdgpu, &target, Output::Object)
+            gpu_code(session, program, GpuKind::Amdgpu, target, Output::Object)
         }
         Platform::OpenCl => {
             let at = program.kernels.first().map_or(nyala_span::Span::NONE, |kernel| kernel.span);
@@ -110,7 +123,13 @@ fn compile(
 }
 
 fn gpu_options(options: &llvm::Options, target: &str, arch: String, features: String) -> llvm::Options {
-    llvm::Options { opt_level: options.opt_level, target: Some(target.into()), cpu: Some(arch), features }
+    llvm::Options {
+        opt_level: options.opt_level,
+        target: Some(target.into()),
+        cpu: Some(arch),
+        features,
+        library: None,
+    }
 }
 
 /// The version of PTX that a generation needs, and at least one that has all that programs
@@ -128,7 +147,7 @@ fn gpu_code(
     session: &mut Session,
     program: &DeviceProgram,
     kind: GpuKind,
-    options: &llvm::Options,
+    mut options: llvm::Options,
     output: Output,
 ) -> Result<Vec<u8>, Vec<CodegenError>> {
     session.timings.enter("write LLVM assembly");
@@ -143,7 +162,22 @@ fn gpu_code(
             ..text::Options::default()
         },
     )?;
+    if module.imports.iter().any(|import| import.name.starts_with(LIBRARY_PREFIX)) {
+        session.timings.enter("device library");
+        options.library = Some(library(kind)?);
+    }
     let timings = &mut session.timings;
     let llvm = load_llvm(timings)?;
-    llvm::compile(llvm, &module.text, options, output, |phase| timings.enter(phase)).map_err(one)
+    llvm::compile(llvm, &module.text, &options, output, |phase| timings.enter(phase)).map_err(one)
+}
+
+/// The device's library as LLVM assembly.
+fn library(kind: GpuKind) -> Result<String, Vec<CodegenError>> {
+    let mut session =
+        Session::new(Options { prelude: Prelude::Edition(Edition::Default), ..Options::default() });
+    session.add_text("<device library>", LIBRARY);
+    let world = pipeline::prepare(&mut session).expect("the library has no errors, as tests show");
+    let gpu = Some(Gpu { kind, kernels: &[] });
+    let options = text::Options { abi: Abi::Other, gpu, ..text::Options::default() };
+    text::write(&world, &options).map(|module| module.text)
 }

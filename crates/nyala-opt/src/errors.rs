@@ -291,11 +291,15 @@ impl KernelError {
                 error("E0943", at, format!("a kernel uses {what}, which only the host has"))
                     .with_label("this cannot be done on a device")
             }
-            KernelError::Recursion { at, name } => {
-                error("E0944", at, format!("`{name}` calls itself in a kernel"))
-                    .with_label("devices have no stack for recursion")
-                    .with_note("a call in tail position is a loop, and a filter can end the recursion at compile time")
-            }
+            KernelError::Recursion { at, name } => error(
+                "E0944",
+                at,
+                format!("`{name}` calls itself in a kernel"),
+            )
+            .with_label("devices have no stack for recursion")
+            .with_note(
+                "a call in tail position is a loop, and a filter can end the recursion at compile time",
+            ),
             KernelError::UnknownSize { at } => {
                 error("E0945", at, "how much memory `reserve_shared` reserves is not known".into())
                     .with_label("the number of elements must be known when the program is compiled")

@@ -2,7 +2,8 @@
 //!
 //! Read in this order:
 //!
-//! * [`memory`]: allocation, release, copies; the host is the only device;
+//! * [`memory`]: allocation, release, copies, on the host and on devices;
+//! * [`devices`]: GPUs and others, and the kernels they run;
 //! * [`environments`]: memory for what closures capture;
 //! * [`threads`]: loops on many threads;
 //! * [`print`](mod@print): numbers and text to standard output;
@@ -17,6 +18,7 @@
 //! message that says what was attempted.
 
 pub mod checks;
+pub mod devices;
 pub mod environments;
 pub mod helpers;
 pub mod lanes;
@@ -26,6 +28,8 @@ pub mod print;
 pub mod threads;
 
 use std::ffi::c_void;
+
+use devices::kernel;
 
 /// A function by its name.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +63,8 @@ symbols! {
         anydsl_release, anydsl_release_host, anydsl_copy, anydsl_synchronize,
         anydsl_aligned_malloc, anydsl_aligned_free,
     }
+    "" kernel::{ nyala_launch }
+    "" devices::{ nyala_set_error_handler }
     "" checks::{ nyala_check_failed }
     "" environments::{ nyala_environment }
     "" threads::{ anydsl_parallel_for, anydsl_spawn_thread, anydsl_sync_thread }

@@ -1,15 +1,16 @@
-//! Memory of the host: allocation, release, copies.
+//! Memory: allocation, release, copies, on the host and on [devices](crate::devices).
 //!
-//! A device is a platform in the low four bits and a number above. The host is
-//! device 0, and the only one there is.
-//!
-//! A block of memory has a header in front of it with its layout, because whoever
+//! A block of the host's memory has a header in front of it with its layout, because whoever
 //! releases it says only where it is.
 
 use std::alloc::{Layout, alloc, dealloc};
-use std::ffi::{c_char, c_void};
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
+use std::sync::atomic::AtomicPtr;
+use std::sync::{Mutex, PoisonError};
 
+use crate::devices::{self, Device, MemoryKind, with_device};
 use crate::fail;
 
 /// The alignment of memory from `anydsl_alloc`.
@@ -85,13 +86,6 @@ unsafe fn release(block: *mut c_void) {
     }
 }
 
-fn host_only(device: i32, what: &str) {
-    if device != 0 {
-        let (platform, number) = (device & 15, device >> 4);
-        fail(format_args!("{what}: there is no device {number} of platform {platform}"));
-    }
-}
-
 fn size_of_request(size: i64, what: &str) -> usize {
     usize::try_from(size).unwrap_or_else(|_| fail(format_args!("{what}: {size} is no size")))
 }
@@ -99,48 +93,100 @@ fn size_of_request(size: i64, what: &str) -> usize {
 /// Prints the platforms and their devices.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_info() {
-    crate::print::write("host: 1 device\n");
+    crate::print::write(&devices::describe());
 }
 
-/// The name of a device.
+/// The name of a device, which is valid for ever.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_device_name(device: i32) -> *const c_char {
-    host_only(device, "anydsl_device_name");
-    c"host".as_ptr()
+    /// Each name is made once.
+    static NAMES: Mutex<BTreeMap<i32, CString>> = Mutex::new(BTreeMap::new());
+    let Some(found) = Device::decode(device) else { return c"host".as_ptr() };
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let name = names.entry(device).or_insert_with(|| {
+        let name = with_device(found, format_args!("anydsl_device_name"), |platform| {
+            let devices = platform.devices()?;
+            let info = devices.get(found.number as usize).ok_or("there is no such device")?;
+            Ok(info.name.clone())
+        });
+        CString::new(name).unwrap_or_default()
+    });
+    name.as_ptr()
 }
 
-/// Whether a device has a feature: the host has none that are known by name.
+/// Whether a device has a feature that its platform knows by name; the host has none.
+///
+/// # Safety
+/// The feature is a text that ends with a zero.
 #[unsafe(no_mangle)]
-pub extern "C" fn anydsl_device_check_feature_support(_device: i32, _feature: *const c_char) -> bool {
-    false
+pub unsafe extern "C" fn anydsl_device_check_feature_support(device: i32, feature: *const c_char) -> bool {
+    let Some(device) = Device::decode(device) else { return false };
+    // SAFETY: the caller's promise.
+    let feature = unsafe { CStr::from_ptr(feature) }.to_string_lossy();
+    with_device(device, format_args!("anydsl_device_check_feature_support"), |platform| {
+        platform.has_feature(device.number, &feature)
+    })
+}
+
+/// New memory of this kind; on the host with this alignment.
+fn allocate_on(device: i32, size: i64, kind: MemoryKind, align: usize, what: &str) -> *mut c_void {
+    let size = size_of_request(size, what);
+    match Device::decode(device) {
+        None => allocate(size, align),
+        Some(_) if size == 0 => ptr::null_mut(),
+        Some(device) => {
+            let block = with_device(device, format_args!("{what} of {size} bytes"), |platform| {
+                platform.alloc(device.number, size, kind).map(AtomicPtr::new)
+            });
+            block.into_inner()
+        }
+    }
 }
 
 /// Memory on a device.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_alloc(device: i32, size: i64) -> *mut c_void {
-    host_only(device, "anydsl_alloc");
-    allocate(size_of_request(size, "anydsl_alloc"), ALIGN)
+    allocate_on(device, size, MemoryKind::Device, ALIGN, "anydsl_alloc")
 }
 
 /// Memory of the host that a device can map.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_alloc_host(device: i32, size: i64) -> *mut c_void {
-    host_only(device, "anydsl_alloc_host");
-    allocate(size_of_request(size, "anydsl_alloc_host"), PAGE)
+    allocate_on(device, size, MemoryKind::Host, PAGE, "anydsl_alloc_host")
 }
 
 /// Memory that both sides address.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_alloc_unified(device: i32, size: i64) -> *mut c_void {
-    host_only(device, "anydsl_alloc_unified");
-    allocate(size_of_request(size, "anydsl_alloc_unified"), PAGE)
+    allocate_on(device, size, MemoryKind::Unified, PAGE, "anydsl_alloc_unified")
 }
 
 /// The device's address of mapped host memory.
+///
+/// # Safety
+/// `block` came from `anydsl_alloc_host`.
 #[unsafe(no_mangle)]
-pub extern "C" fn anydsl_get_device_ptr(device: i32, block: *mut c_void) -> *mut c_void {
-    host_only(device, "anydsl_get_device_ptr");
-    block
+pub unsafe extern "C" fn anydsl_get_device_ptr(device: i32, block: *mut c_void) -> *mut c_void {
+    let Some(device) = Device::decode(device) else { return block };
+    let address = with_device(device, format_args!("anydsl_get_device_ptr"), |platform| {
+        // SAFETY: the caller's promise.
+        unsafe { platform.device_pointer(device.number, block) }.map(AtomicPtr::new)
+    });
+    address.into_inner()
+}
+
+/// # Safety
+/// As for [`anydsl_release`] and [`anydsl_release_host`].
+unsafe fn release_on(device: i32, block: *mut c_void, kind: MemoryKind, what: &str) {
+    match Device::decode(device) {
+        // SAFETY: the caller's promise.
+        None => unsafe { release(block) },
+        Some(_) if block.is_null() => {}
+        Some(device) => with_device(device, format_args!("{what}"), |platform| {
+            // SAFETY: the caller's promise.
+            unsafe { platform.release(device.number, block, kind) }
+        }),
+    }
 }
 
 /// Frees what `anydsl_alloc` or `anydsl_alloc_unified` gave.
@@ -149,9 +195,8 @@ pub extern "C" fn anydsl_get_device_ptr(device: i32, block: *mut c_void) -> *mut
 /// `block` is null, or such a block that was not released before.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn anydsl_release(device: i32, block: *mut c_void) {
-    host_only(device, "anydsl_release");
     // SAFETY: the caller's promise.
-    unsafe { release(block) }
+    unsafe { release_on(device, block, MemoryKind::Device, "anydsl_release") }
 }
 
 /// Frees what `anydsl_alloc_host` gave.
@@ -160,12 +205,12 @@ pub unsafe extern "C" fn anydsl_release(device: i32, block: *mut c_void) {
 /// `block` is null, or such a block that was not released before.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn anydsl_release_host(device: i32, block: *mut c_void) {
-    host_only(device, "anydsl_release_host");
     // SAFETY: the caller's promise.
-    unsafe { release(block) }
+    unsafe { release_on(device, block, MemoryKind::Host, "anydsl_release_host") }
 }
 
-/// Copies `size` bytes; the ranges may overlap.
+/// Copies `size` bytes; on the host, the ranges may overlap. All kernels that were launched
+/// before on the devices have ended then.
 ///
 /// # Safety
 /// Both ranges are valid, the destination for writing.
@@ -179,18 +224,38 @@ pub unsafe extern "C" fn anydsl_copy(
     dst_offset: i64,
     size: i64,
 ) {
-    host_only(src_device, "anydsl_copy");
-    host_only(dst_device, "anydsl_copy");
     let size = size_of_request(size, "anydsl_copy");
     let offsets = [src_offset, dst_offset].map(|offset| size_of_request(offset, "anydsl_copy"));
-    // SAFETY: the caller's promise.
-    unsafe { ptr::copy(src.cast::<u8>().add(offsets[0]), dst.cast::<u8>().add(offsets[1]), size) }
+    // Addresses of a device are not the host's to compute with.
+    let src = src.cast::<u8>().wrapping_add(offsets[0]).cast::<c_void>();
+    let dst = dst.cast::<u8>().wrapping_add(offsets[1]).cast::<c_void>();
+    let (from, to) = (Device::decode(src_device), Device::decode(dst_device));
+    let device = match (from, to) {
+        // SAFETY: the caller's promise.
+        (None, None) => return unsafe { ptr::copy(src.cast::<u8>(), dst.cast::<u8>(), size) },
+        (Some(from), Some(to)) if from.platform != to.platform => {
+            let what = format_args!("anydsl_copy from {from} to {to}: they are of different platforms");
+            return devices::report(what);
+        }
+        (Some(device), _) | (_, Some(device)) => device,
+    };
+    if size > 0 {
+        with_device(device, format_args!("anydsl_copy of {size} bytes"), |platform| {
+            let number = |device: Option<Device>| device.map(|device| device.number);
+            // SAFETY: the caller's promise.
+            unsafe { platform.copy((number(from), src), (number(to), dst), size) }
+        });
+    }
 }
 
 /// Waits for a device; the host does nothing behind the program's back.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_synchronize(device: i32) {
-    host_only(device, "anydsl_synchronize");
+    if let Some(device) = Device::decode(device) {
+        with_device(device, format_args!("anydsl_synchronize"), |platform| {
+            platform.synchronize(device.number)
+        });
+    }
 }
 
 /// Memory with an alignment of choice.

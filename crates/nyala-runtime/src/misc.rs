@@ -49,10 +49,10 @@ pub extern "C" fn anydsl_get_nano_time() -> u64 {
     nanos() as u64
 }
 
-/// Microseconds spent in kernels: there are none on the host.
+/// Microseconds spent in kernels, if they are [profiled](crate::devices::profile).
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_get_kernel_time() -> u64 {
-    0
+    crate::devices::profile::microseconds()
 }
 
 macro_rules! classify {

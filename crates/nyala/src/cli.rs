@@ -10,7 +10,7 @@ use nyala_driver::native::{LlvmOptions, NativeOptions};
 use nyala_driver::{Dialect, Edition, Options, Prelude, Session};
 use nyala_opt::partial_eval::{self, Budget, OnLimit};
 
-use crate::commands::{build, check, explain, fmt, interp, ir, run};
+use crate::commands::{build, check, devices, explain, fmt, interp, ir, run};
 
 /// The compiler for Impala: high-level libraries, the speed of hand-tuned code.
 ///
@@ -33,6 +33,7 @@ pub enum Command {
     Run(run::RunArgs),
     Build(build::BuildArgs),
     Explain(explain::ExplainArgs),
+    Devices(devices::DevicesArgs),
 }
 
 /// The program, and how to read it.

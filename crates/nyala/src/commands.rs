@@ -2,6 +2,7 @@
 
 pub mod build;
 pub mod check;
+pub mod devices;
 pub mod explain;
 pub mod fmt;
 pub mod interp;
@@ -22,5 +23,6 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Run(args) => run::run(args),
         Command::Build(args) => build::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Devices(args) => devices::run(args),
     }
 }

@@ -18,11 +18,13 @@ pub struct Options {
     pub cpu: Option<String>,
     /// What the processor has besides, as LLVM writes it.
     pub features: String,
+    /// LLVM assembly with functions that the program uses.
+    pub library: Option<String>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { opt_level: 2, target: None, cpu: None, features: String::new() }
+        Options { opt_level: 2, target: None, cpu: None, features: String::new(), library: None }
     }
 }
 
@@ -48,6 +50,9 @@ pub fn compile(
     on_phase("LLVM: read");
     let machine = Machine::new(llvm, options)?;
     let module = Module::parse(llvm, text)?;
+    if let Some(library) = &options.library {
+        module.link(library)?;
+    }
     module.set_target(&machine);
     module.verify()?;
     on_phase("LLVM: optimise");
@@ -168,21 +173,32 @@ unsafe extern "C" fn gather(info: Ref, reports: *mut c_void) {
 impl<'a> Module<'a> {
     fn parse(llvm: &'a Llvm, text: &str) -> Result<Module<'a>, LlvmError> {
         let api = &llvm.api;
-        let (mut module, mut message): (Ref, *mut c_char) = (null_mut(), null_mut());
-        // SAFETY: the text is copied into the buffer, which the parser takes over;
-        // the module belongs to the context, and both to us.
+        // SAFETY: the module belongs to the context, and both to us.
         unsafe {
             let context = (api.LLVMContextCreate)();
-            let (start, len) = (text.as_ptr().cast(), text.len());
-            let buffer = (api.LLVMCreateMemoryBufferWithMemoryRangeCopy)(start, len, c"program".as_ptr());
-            if (api.LLVMParseIRInContext)(context, buffer, &mut module, &mut message) != 0 {
-                (api.LLVMContextDispose)(context);
-                return Err(LlvmError::Rejected(llvm.take_message(message)));
-            }
+            let module = match llvm.parse(context, text) {
+                Ok(module) => module,
+                Err(error) => {
+                    (api.LLVMContextDispose)(context);
+                    return Err(error);
+                }
+            };
             let errors = Box::new(Reports { llvm, errors: RefCell::default() });
             let address: *const Reports<'_> = &*errors;
             (api.LLVMContextSetDiagnosticHandler)(context, gather, address.cast_mut().cast());
             Ok(Module { llvm, context, module, errors })
+        }
+    }
+
+    /// Adds the functions of another text.
+    fn link(&self, text: &str) -> Result<(), LlvmError> {
+        // SAFETY: both modules are of the same context; the second one is taken over.
+        unsafe {
+            let library = self.llvm.parse(self.context, text)?;
+            match (self.llvm.api.LLVMLinkModules2)(self.module, library) {
+                0 => Ok(()),
+                _ => Err(LlvmError::Rejected(self.errors.errors.borrow().join("; "))),
+            }
         }
     }
 
@@ -257,6 +273,24 @@ impl Drop for Module<'_> {
 }
 
 impl Llvm {
+    /// A new module with the contents of a text.
+    ///
+    /// # Safety
+    /// The context is alive; the module goes before it does.
+    unsafe fn parse(&self, context: Ref, text: &str) -> Result<Ref, LlvmError> {
+        let api = &self.api;
+        let (mut module, mut message): (Ref, *mut c_char) = (null_mut(), null_mut());
+        // SAFETY: the text is copied into the buffer, which the parser takes over.
+        unsafe {
+            let (start, len) = (text.as_ptr().cast(), text.len());
+            let buffer = (api.LLVMCreateMemoryBufferWithMemoryRangeCopy)(start, len, c"program".as_ptr());
+            match (api.LLVMParseIRInContext)(context, buffer, &mut module, &mut message) {
+                0 => Ok(module),
+                _ => Err(LlvmError::Rejected(self.take_message(message))),
+            }
+        }
+    }
+
     /// What an error says, if it is one.
     ///
     /// # Safety

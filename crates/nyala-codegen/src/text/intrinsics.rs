@@ -67,8 +67,7 @@ impl FunctionWriter<'_, '_> {
                 let (at, expected, new) = (self.typed(*addr), self.typed(*expected), self.typed(*new));
                 let scope = self.scope(rest);
                 let (success, failure) = (self.order(rest, 0, span), self.order(rest, 1, span));
-                let text =
-                    format!("cmpxchg {weak}{at}, {expected}, {new} {scope}{success} {failure}");
+                let text = format!("cmpxchg {weak}{at}, {expected}, {new} {scope}{success} {failure}");
                 let both = self.compute("exchanged", text);
                 let ty = self.module.ty_of(args[1]);
                 self.split_results(&format!("{{ {ty}, i1 }}"), both, 2)
@@ -117,7 +116,10 @@ impl FunctionWriter<'_, '_> {
         let Node::Global(global) = self.world.node(address) else { return None };
         let Node::Aggregate(letters) = self.world.node(self.world.global(global).init?) else { return None };
         let letters = self.world.list(letters).iter().map(|&letter| self.world.as_lit(letter));
-        letters.take_while(|&letter| letter != Some(0)).map(|letter| letter.map(|bits| bits as u8 as char)).collect()
+        letters
+            .take_while(|&letter| letter != Some(0))
+            .map(|letter| letter.map(|bits| bits as u8 as char))
+            .collect()
     }
 
     /// Order number `at` of the orders and the scope that end an atomic operation;

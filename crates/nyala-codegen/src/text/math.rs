@@ -53,9 +53,7 @@ impl FunctionWriter<'_, '_> {
             _ if self.module.options.gpu.is_some() && is_in_library(op.name()) => {
                 self.lane_by_lane(def, op, prim, args, &values)
             }
-            MathOp::Cbrt | MathOp::Erf => {
-                self.lane_by_lane(def, op, prim, args, &values)
-            }
+            MathOp::Cbrt | MathOp::Erf => self.lane_by_lane(def, op, prim, args, &values),
             _ => self.llvm_math(llvm_name(op), flag, &ty, &values),
         }
     }

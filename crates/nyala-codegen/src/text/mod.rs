@@ -51,8 +51,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::errors::CodegenError;
 pub use abi::Abi;
-pub use device::{Gpu, GpuKind};
 use debug::DebugInfo;
+pub use device::{Gpu, GpuKind};
 use function::FunctionWriter;
 use known::{Known, known};
 use names::{Names, escaped, symbol};
@@ -309,7 +309,11 @@ impl<'a> ModuleWriter<'a> {
     /// What a global holds that somebody else defines.
     fn contents_of(&self, linkage: &Linkage) -> Option<&'a [u8]> {
         let Linkage::Imported(name) = linkage else { return None };
-        self.options.contents.iter().find(|(symbol, _)| *symbol == name.as_str()).map(|&(_, contents)| contents)
+        self.options
+            .contents
+            .iter()
+            .find(|(symbol, _)| *symbol == name.as_str())
+            .map(|&(_, contents)| contents)
     }
 
     /// The address space of globals, as it is written at their definition.

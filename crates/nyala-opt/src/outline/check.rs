@@ -30,8 +30,8 @@ pub(super) fn check(device: &DeviceProgram) -> Vec<KernelError> {
     let mut checker = Checker { world, functions: &functions, errors: vec![] };
     for function in functions.all() {
         for body in function.bodies(world) {
-            checker.call(body);
-            checker.operations(body);
+            let is_known = checker.call(body);
+            checker.operations(body, is_known);
         }
     }
     checker.recursion();
@@ -50,14 +50,15 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    fn call(&mut self, body: &Body) {
+    /// Looks at what is called; whether it is known.
+    fn call(&mut self, body: &Body) -> bool {
         let at = body.span;
         let Some(callee) = self.world.as_cont(body.callee) else {
             let is_return = self.functions.all().iter().any(|function| function.ret == Some(body.callee));
             if !is_return {
                 self.errors.push(KernelError::UnknownCallee { at, name: self.world.name(body.callee) });
             }
-            return;
+            return is_return;
         };
         match &self.world.cont(callee).linkage {
             Linkage::Imported(name) if !is_math(name.as_str()) => {
@@ -68,10 +69,11 @@ impl Checker<'_> {
             }
             _ => {}
         }
+        true
     }
 
-    /// What is computed for a call.
-    fn operations(&mut self, body: &Body) {
+    /// What is computed for a call. Functions are the callee's fault if that is not known.
+    fn operations(&mut self, body: &Body, is_known: bool) {
         let (world, errors) = (self.world, &mut self.errors);
         let values = Uses::of(world, self.functions.styles(), body).values;
         for_each_node(world, values, |def| match world.node(def) {
@@ -87,8 +89,9 @@ impl Checker<'_> {
                     declared: Some(data.span),
                 });
             }
-            Node::Cont(_) => {
-                errors.push(KernelError::FunctionValue { at: body.span, name: world.name(def) });
+            Node::Cont(cont) if is_known => {
+                let name = Some(world.cont(cont).name);
+                errors.push(KernelError::FunctionValue { at: body.span, name });
             }
             _ => {}
         });
@@ -97,7 +100,8 @@ impl Checker<'_> {
     /// Functions that call themselves, other than to start anew.
     fn recursion(&mut self) {
         let all = self.functions.all();
-        let number: FxHashMap<Cont, usize> = (0..).zip(all).map(|(at, function)| (function.entry, at)).collect();
+        let number: FxHashMap<Cont, usize> =
+            (0..).zip(all).map(|(at, function)| (function.entry, at)).collect();
         let mut calls = vec![];
         for (from, function) in all.iter().enumerate() {
             for body in function.bodies(self.world) {
@@ -112,7 +116,8 @@ impl Checker<'_> {
         let vertices: Vec<usize> = (0..all.len()).collect();
         for component in graph.components(&vertices, |_| true) {
             let is_inside = |at: usize| component.contains(&at);
-            if let Some(&(_, to, at)) = calls.iter().find(|&&(from, to, _)| is_inside(from) && is_inside(to)) {
+            if let Some(&(_, to, at)) = calls.iter().find(|&&(from, to, _)| is_inside(from) && is_inside(to))
+            {
                 let name = self.world.cont(all[to].entry).name;
                 self.errors.push(KernelError::Recursion { at, name });
             }

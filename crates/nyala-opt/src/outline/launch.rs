@@ -5,9 +5,8 @@
 //! kernel is a global, with room for the runtime to remember it:
 //!
 //! ```text
-//! kernel = (remembered: u64, module: &module, name: &[u8], place: &[u8], params: &[(u32, u32, u32)], n_params: u32)
-//! module = (remembered: u64, platform: u32, code: &[u8])
-//! param  = (offset in the tuple, size, whether it is a pointer)
+//! kernel = (remembered: u64, code: &[u8], name: &[u8], place: &[u8], params: &[param], n_params: u32)
+//! param  = (offset in the tuple: u32, size: u32, whether it is a pointer: u32)
 //! ```
 //!
 //! `nyala-runtime` declares the same as structs of C.
@@ -28,7 +27,8 @@ pub(super) fn launch_all(
     let byte = world.types.prim(Prim::U8);
     let bytes = world.types.slice(byte);
     let bytes = world.types.ptr(bytes, 0);
-    let mut launcher = Launcher { launch: declare_launch(world, bytes), world, bytes, modules: FxHashMap::default() };
+    let launch = declare_launch(world, bytes);
+    let mut launcher = Launcher { world, launch, bytes, codes: FxHashMap::default() };
     for (site, kernel, captured) in launches {
         let place = sources.map_or_else(String::new, |sources| sources.describe(kernel.span));
         launcher.launch(site, kernel, captured, &place);
@@ -49,8 +49,8 @@ struct Launcher<'a> {
     launch: Def,
     /// An address of bytes, or of anything.
     bytes: Ty,
-    /// What is known of device programs.
-    modules: FxHashMap<Platform, Def>,
+    /// The code of device programs.
+    codes: FxHashMap<Platform, Def>,
 }
 
 impl Launcher<'_> {
@@ -100,20 +100,20 @@ impl Launcher<'_> {
 
     /// The address of what is known of a kernel.
     fn kernel(&mut self, kernel: &Kernel, platform: Platform, captured: &[Def], place: &str) -> Def {
-        let module = self.module(platform);
+        let code = self.code(platform);
         let name = self.text(kernel.name.as_str());
         let place = self.text(place);
         let params = self.params(captured);
         let remembered = self.world.lit(Prim::U64, 0);
         let n_params = self.world.lit_u32(captured.len() as u32);
-        let known = self.world.tuple(&[remembered, module, name, place, params, n_params]);
+        let known = self.world.tuple(&[remembered, code, name, place, params, n_params]);
         self.variable(kernel.name.as_str(), known)
     }
 
-    /// The address of what is known of a device program.
-    fn module(&mut self, platform: Platform) -> Def {
-        if let Some(&module) = self.modules.get(&platform) {
-            return module;
+    /// The address of the code for a platform, which others define.
+    fn code(&mut self, platform: Platform) -> Def {
+        if let Some(&code) = self.codes.get(&platform) {
+            return code;
         }
         let byte = self.world.types.prim(Prim::U8);
         let none = self.world.types.array(byte, 0);
@@ -122,12 +122,8 @@ impl Launcher<'_> {
             self.world.set_global_linkage(global, Linkage::Imported(Name::new(platform.code_symbol())));
         }
         let code = self.world.bitcast(self.bytes, code);
-        let remembered = self.world.lit(Prim::U64, 0);
-        let platform_number = self.world.lit_u32(platform.number());
-        let known = self.world.tuple(&[remembered, platform_number, code]);
-        let module = self.variable("device_program", known);
-        self.modules.insert(platform, module);
-        module
+        self.codes.insert(platform, code);
+        code
     }
 
     /// The address of a new global that the runtime may write to.
@@ -159,7 +155,8 @@ impl Launcher<'_> {
                 [_] => (0, layout(&self.world.types, ty).size),
                 _ => (offset(&self.world.types, tuple, index), layout(&self.world.types, ty).size),
             };
-            let row = [at as u32, size as u32, u32::from(is_pointer)].map(|number| self.world.lit_u32(number));
+            let row =
+                [at as u32, size as u32, u32::from(is_pointer)].map(|number| self.world.lit_u32(number));
             rows.push(self.world.tuple(&row));
         }
         let number = self.world.types.prim(Prim::U32);

@@ -223,7 +223,8 @@ impl Outliner {
         let ret_ty = self.world.types.cn(&[self.world.types.mem()]);
         let ret = self.world.append_param(entry, ret_ty);
         self.name_params(entry, &captured);
-        let mut parts = self.world.cont(entry).params[1..=captured.len()].to_vec().into_iter();
+        let parts = self.world.cont(entry).params[1..=captured.len()].to_vec();
+        let mut parts = parts.into_iter();
         let mut given = vec![];
         for &arg in &args {
             given.push(match self.own(lambda, arg) {
@@ -235,7 +236,7 @@ impl Outliner {
         }
         self.world.replace_body(entry, Some(Body { callee, args: given, span }));
         let block = self.known_block(block);
-        Some((Kernel { name: Name::new(&name), entry, block, span }, captured))
+        Some((Kernel { name, entry, block, span }, captured))
     }
 
     /// What a body calls with what it captures: itself if that is nothing.
@@ -348,14 +349,14 @@ impl Outliner {
     }
 
     /// A name for a kernel that is launched in this function.
-    fn unique_name(&mut self, around: Name) -> &'static str {
+    fn unique_name(&mut self, around: Name) -> Name {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
         let around: String = around.as_str().chars().filter(|&letter| is_plain(letter)).collect();
         let mut names = std::iter::once(format!("{around}_kernel"))
             .chain((1..).map(|number| format!("{around}_kernel_{number}")));
         let name = names.find(|name| !self.names.contains(name)).expect("there is no last number");
         self.names.insert(name.clone());
-        Name::new(&name).as_str()
+        Name::new(&name)
     }
 
     /// The sizes of blocks, if all are known.

@@ -9,9 +9,9 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
+use nyala_driver::device::{self, Platform};
 use nyala_driver::interface::{self, Interface};
 use nyala_driver::native::{self, Output};
-use nyala_driver::device::{self, Platform};
 use nyala_driver::{Session, pipeline};
 use nyala_ir::World;
 

@@ -69,13 +69,32 @@ impl FunctionWriter<'_, '_> {
         }
         let typed: Vec<(String, String)> =
             args.iter().map(|&arg| (self.module.ty_of(arg), self.value(arg))).collect();
-        if matches!(base, "fmod" | "fmodf") {
-            let [(ty, x), (_, y)] = &typed[..] else { return None };
-            return Some(self.compute("fmod", format!("frem {ty} {x}, {y}")));
-        }
-        let typed: Vec<(&str, &str)> = typed.iter().map(|(ty, value)| (ty.as_str(), value.as_str())).collect();
+        let typed: Vec<(&str, &str)> =
+            typed.iter().map(|(ty, value)| (ty.as_str(), value.as_str())).collect();
         let op = base.strip_suffix('f').filter(|_| result == "float").unwrap_or(base);
-        is_in_library(op).then(|| self.call_intrinsic(&library_name(op, result), result, &typed))
+        if is_in_library(op) {
+            return Some(self.call_intrinsic(&library_name(op, result), result, &typed));
+        }
+        let own = match (op, &typed[..]) {
+            ("fmod", [(ty, x), (_, y)]) => return Some(self.compute("fmod", format!("frem {ty} {x}, {y}"))),
+            ("rsqrt", [(ty, x)]) => return Some(self.reciprocal_root(ty, x)),
+            ("sqrt" | "fabs" | "floor" | "ceil" | "trunc" | "round" | "copysign" | "fma", _) => op,
+            ("fmax", _) => "maxnum",
+            ("fmin", _) => "minnum",
+            ("rint" | "nearbyint", _) => "roundeven",
+            _ => return None,
+        };
+        Some(self.call_intrinsic(&format!("llvm.{own}.{}", suffix(result)), result, &typed))
+    }
+
+    /// NVIDIA's hardware has one for `f32`, exact but for the last digit.
+    fn reciprocal_root(&mut self, ty: &str, x: &str) -> String {
+        let is_nvidia = self.module.options.gpu.is_some_and(|gpu| gpu.kind == GpuKind::Nvptx);
+        if is_nvidia && ty == "float" {
+            return self.call_intrinsic("llvm.nvvm.rsqrt.approx.f", "float", &[("float", x)]);
+        }
+        let root = self.call_intrinsic(&format!("llvm.sqrt.{}", suffix(ty)), ty, &[(ty, x)]);
+        self.compute("rsqrt", format!("fdiv {ty} 1.0, {root}"))
     }
 
     fn place_in_grid(&mut self, name: &str) -> Option<String> {
@@ -131,8 +150,7 @@ impl FunctionWriter<'_, '_> {
         let is_long = name.ends_with("ll");
         let value = match name.trim_end_matches("ll") {
             "isinf" | "isfinite" => {
-                let magnitude =
-                    self.call_intrinsic(&format!("llvm.fabs.{}", suffix(&ty)), &ty, &[(&ty, &x)]);
+                let magnitude = self.call_intrinsic(&format!("llvm.fabs.{}", suffix(&ty)), &ty, &[(&ty, &x)]);
                 let infinity = self.splat(first, self.prim(first), f64::INFINITY);
                 let condition = if name == "isinf" { "oeq" } else { "olt" };
                 self.compute("is", format!("fcmp {condition} {ty} {magnitude}, {infinity}"))
@@ -146,9 +164,7 @@ impl FunctionWriter<'_, '_> {
             }
             "__popc" => self.call_intrinsic(&format!("llvm.ctpop.{ty}"), &ty, &[(&ty, &x)]),
             "__brev" => self.call_intrinsic(&format!("llvm.bitreverse.{ty}"), &ty, &[(&ty, &x)]),
-            "__clz" => {
-                self.call_intrinsic(&format!("llvm.ctlz.{ty}"), &ty, &[(&ty, &x), ("i1", "false")])
-            }
+            "__clz" => self.call_intrinsic(&format!("llvm.ctlz.{ty}"), &ty, &[(&ty, &x), ("i1", "false")]),
             "__ffs" => {
                 let zeros =
                     self.call_intrinsic(&format!("llvm.cttz.{ty}"), &ty, &[(&ty, &x), ("i1", "false")]);
@@ -204,7 +220,10 @@ impl FunctionWriter<'_, '_> {
                 self.compute("global", format!("addrspacecast {typed} to {global}"))
             }
         };
-        self.compute("load", format!("load {text}, {global} {at}, align {align}, !invariant.load {INVARIANT}"))
+        self.compute(
+            "load",
+            format!("load {text}, {global} {at}, align {align}, !invariant.load {INVARIANT}"),
+        )
     }
 
     /// `printf`: the device's takes the values in memory, numbers at least as wide as C has them.
@@ -229,7 +248,8 @@ impl FunctionWriter<'_, '_> {
         let all = format!("{{ {} }}", types.join(", "));
         let room = self.local("printed", &all, 8);
         for (index, (ty, value)) in widened.iter().enumerate() {
-            let at = self.compute("at", format!("getelementptr inbounds {all}, ptr {room}, i32 0, i32 {index}"));
+            let at =
+                self.compute("at", format!("getelementptr inbounds {all}, ptr {room}, i32 0, i32 {index}"));
             self.line(format!("store {ty} {value}, ptr {at}"));
         }
         let format = self.generic(format);
@@ -251,8 +271,21 @@ impl FunctionWriter<'_, '_> {
 pub(crate) fn is_in_library(name: &str) -> bool {
     matches!(
         name,
-        "acos" | "asin" | "atan" | "atan2" | "cbrt" | "cos" | "cosh" | "erf" | "exp" | "exp2" | "log"
-            | "log10" | "log2" | "pow" | "sin" | "sinh" | "tan" | "tanh"
+        "acos"
+            | "asin"
+            | "atan"
+            | "atan2"
+            | "cbrt"
+            | "cos"
+            | "erf"
+            | "exp"
+            | "exp2"
+            | "log"
+            | "log10"
+            | "log2"
+            | "pow"
+            | "sin"
+            | "tan"
     )
 }
 

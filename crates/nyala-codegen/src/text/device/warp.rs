@@ -59,8 +59,7 @@ impl FunctionWriter<'_, '_> {
         let (mask, ty) = (self.value(mask), self.module.ty_of(value));
         let value = self.as_bits_of(value);
         let name = format!("llvm.nvvm.match.all.sync.{}p", bits_type(&ty));
-        let both =
-            self.call_intrinsic(&name, "{ i32, i1 }", &[("i32", &mask), (bits_type(&ty), &value)]);
+        let both = self.call_intrinsic(&name, "{ i32, i1 }", &[("i32", &mask), (bits_type(&ty), &value)]);
         let same = self.compute("same", format!("extractvalue {{ i32, i1 }} {both}, 1"));
         let same = self.compute("same", format!("zext i1 {same} to i32"));
         self.store_number(is_same, &same);

@@ -1,0 +1,104 @@
+//! Compiled kernels on disk, so that a program starts faster the next time.
+//!
+//! An entry is a file whose name says what it was made from: the device with its driver, the
+//! code, and the version of this library. It begins with a checksum; one that does not
+//! fit is as good as none. Entries are written under another name first, so
+//! that nobody sees half of one. Nothing here is an error: without a cache
+//! things take longer.
+//!
+//! The folder is what the environment variable `NYALA_CACHE` says, which may be `off`; else
+//! `nyala` in the user's folder for caches.
+
+use std::env;
+use std::fs;
+use std::path::PathBuf;
+use std::process;
+
+/// What an entry was made from.
+#[derive(Debug)]
+pub(super) struct Key {
+    name: String,
+}
+
+/// What begins every entry.
+const MAGIC: &[u8; 8] = b"nyala001";
+
+impl Key {
+    /// For code that is compiled for a target: a device and its driver.
+    pub(super) fn new(target: &str, code: &[u8]) -> Key {
+        let version = env!("CARGO_PKG_VERSION");
+        let target = hash(format!("{version} {target}").as_bytes());
+        Key { name: format!("{target:032x}-{:032x}.bin", hash(code)) }
+    }
+}
+
+/// The entry for a key, if there is one that is whole.
+pub(super) fn read(key: &Key) -> Option<Vec<u8>> {
+    let contents = fs::read(folder()?.join(&key.name)).ok()?;
+    let rest = contents.strip_prefix(MAGIC)?;
+    let (sum, binary) = rest.split_first_chunk::<16>()?;
+    (u128::from_le_bytes(*sum) == hash(binary)).then(|| binary.to_vec())
+}
+
+/// Makes an entry.
+pub(super) fn write(key: &Key, binary: &[u8]) {
+    let Some(folder) = folder() else { return };
+    let contents = [&MAGIC[..], &hash(binary).to_le_bytes(), binary].concat();
+    let draft = folder.join(format!("{}.{}", key.name, process::id()));
+    // Whatever fails, there is just no entry.
+    let _ = fs::create_dir_all(&folder)
+        .and_then(|()| fs::write(&draft, contents))
+        .and_then(|()| fs::rename(&draft, folder.join(&key.name)))
+        .map_err(|_| fs::remove_file(&draft));
+}
+
+fn folder() -> Option<PathBuf> {
+    let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
+    match set("NYALA_CACHE") {
+        Some(value) if value == "off" => None,
+        Some(value) => Some(value.into()),
+        None => {
+            let caches = set("XDG_CACHE_HOME").map(PathBuf::from);
+            Some(caches.or_else(|| Some(PathBuf::from(set("HOME")?).join(".cache")))?.join("nyala"))
+        }
+    }
+}
+
+/// 128 bits that depend on all bytes (FNV-1a).
+pub(super) fn hash(bytes: &[u8]) -> u128 {
+    const START: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    bytes.iter().fold(START, |hash, &byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_found_again_unless_they_are_damaged() {
+        let folder = env::temp_dir().join(format!("nyala-cache-{}", process::id()));
+        // SAFETY: no other test of this crate reads or writes the environment.
+        unsafe { env::set_var("NYALA_CACHE", &folder) };
+        let key = Key::new("device", b"code");
+        assert_eq!(read(&key), None);
+        write(&key, b"binary");
+        assert_eq!(read(&key).as_deref(), Some(&b"binary"[..]));
+        assert_eq!(read(&Key::new("other device", b"code")), None);
+        assert_eq!(read(&Key::new("device", b"other code")), None);
+        let path = folder.join(&key.name);
+        let mut contents = fs::read(&path).expect("it was written");
+        *contents.last_mut().expect("it is not empty") ^= 1;
+        fs::write(&path, contents).expect("the folder can be written to");
+        assert_eq!(read(&key), None);
+        write(&key, b"binary");
+        assert!(read(&key).is_some());
+        fs::remove_dir_all(&folder).expect("it was made here");
+    }
+
+    #[test]
+    fn the_hash_is_fnv() {
+        assert_eq!(hash(b""), 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
+        assert_eq!(hash(b"a"), 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);
+    }
+}

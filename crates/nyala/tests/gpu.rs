@@ -1,0 +1,138 @@
+//! The programs under `tests/gpu`, which have kernels: they do in the interpreter what they
+//! say, and so they do on the devices that are here. Their device code is compiled for
+//! all platforms, whatever is here.
+//!
+//! * `ptxas` assembles the PTX, if there is one: on the path, or where `NYALA_PTXAS` says. The
+//!   package `nvidia-cuda-nvcc-cu12` for Python has it.
+//! * An OpenCL driver runs the programs, if there is one: PoCL needs no GPU (the packages
+//!   `pocl-opencl-icd` and `ocl-icd-libopencl1` of Debian).
+//! * PTX of some programs is compared with what is stored beside them; `BLESS=1` rewrites it.
+//!
+//! What cannot be done here is listed as ignored, and told.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use nyala_tests::expectations::Expectations;
+use nyala_tests::{files, snapshot};
+
+fn main() -> ExitCode {
+    let folder = files::repository().join("tests/gpu");
+    let devices = String::from_utf8_lossy(&output(nyala().arg("devices")).stdout).into_owned();
+    let ptxas = ptxas();
+    if ptxas.is_none() {
+        eprintln!("skipped: there is no `ptxas` to assemble PTX with (NYALA_PTXAS may say where it is)");
+    }
+    let mut trials = vec![];
+    for path in files::with_extension(&folder, "impala") {
+        if path.starts_with(folder.join("on")) {
+            continue;
+        }
+        let name = files::display_name(&path);
+        let mut add =
+            |kind: &str, is_possible: bool, test: fn(&Path, Option<&Path>) -> Result<(), Failed>| {
+                let (path, ptxas) = (path.clone(), ptxas.clone());
+                let trial = Trial::test(&name, move || test(&path, ptxas.as_deref())).with_kind(kind);
+                trials.push(trial.with_ignored_flag(!is_possible));
+            };
+        add("interpreter", true, |path, _| interpreted(path));
+        add("ptx", true, |path, _| ptx(path).map(drop));
+        add("ptxas", ptxas.is_some(), assembled);
+        add("stored ptx", folder.join("ptx").join(ptx_name(&path)).exists(), |path, _| stored(path));
+        for platform in ["cuda"] {
+            let is_here = has_devices(&devices, platform);
+            if !is_here {
+                eprintln!("skipped: `{name}` on {platform}, as there is no device");
+            }
+            add(platform, is_here, |path, _| on_device(path, "cuda"));
+        }
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+fn nyala() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_nyala"))
+}
+
+fn output(command: &mut Command) -> Output {
+    command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
+}
+
+/// Whether `nyala devices` lists devices of a platform.
+fn has_devices(listed: &str, platform: &str) -> bool {
+    let mut lines = listed.lines().skip_while(|line| !line.eq_ignore_ascii_case(platform));
+    lines.nth(1).is_some_and(|line| line.starts_with("  "))
+}
+
+fn ptxas() -> Option<PathBuf> {
+    let named = std::env::var_os("NYALA_PTXAS").map(PathBuf::from);
+    let ptxas = named.unwrap_or_else(|| "ptxas".into());
+    Command::new(&ptxas)
+        .arg("--version")
+        .output()
+        .ok()
+        .filter(|output| output.status.success())
+        .map(|_| ptxas)
+}
+
+/// The files of a program for a platform.
+fn sources(path: &Path, platform: &str) -> [PathBuf; 3] {
+    let on = files::repository().join("tests/gpu/on");
+    [path.to_owned(), on.join("support.impala"), on.join(format!("{platform}.impala"))]
+}
+
+fn succeeded(output: Output) -> Result<Output, Failed> {
+    match output.status.success() {
+        true => Ok(output),
+        false => Err(format!("{}\n{}", output.status, String::from_utf8_lossy(&output.stderr)).into()),
+    }
+}
+
+fn as_expected(path: &Path, output: Output) -> Result<(), Failed> {
+    let expected = Expectations::parse(&std::fs::read_to_string(path)?)?;
+    let output = succeeded(output)?;
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    match stdout.lines().eq(&expected.out) {
+        true => Ok(()),
+        false => Err(snapshot::difference(&expected.out.join("\n"), &stdout).into()),
+    }
+}
+
+fn interpreted(path: &Path) -> Result<(), Failed> {
+    as_expected(path, output(nyala().arg("interp").args(sources(path, "cuda"))))
+}
+
+fn on_device(path: &Path, platform: &str) -> Result<(), Failed> {
+    as_expected(path, output(nyala().arg("run").args(sources(path, platform))))
+}
+
+fn ptx(path: &Path) -> Result<String, Failed> {
+    let built = output(nyala().args(["build", "--emit", "ptx", "-o", "-"]).args(sources(path, "cuda")));
+    let ptx = String::from_utf8(succeeded(built)?.stdout)?;
+    match ptx.contains(".visible .entry ") {
+        true => Ok(ptx),
+        false => Err("it has no kernel".into()),
+    }
+}
+
+fn assembled(path: &Path, ptxas: Option<&Path>) -> Result<(), Failed> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let name = format!("ptx-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&file, ptx(path)?)?;
+    let assembler = ptxas.ok_or("there is no `ptxas`")?;
+    let done = output(Command::new(assembler).args(["-arch=sm_90", "-o", "/dev/null"]).arg(&file));
+    std::fs::remove_file(&file)?;
+    succeeded(done).map(drop)
+}
+
+fn ptx_name(path: &Path) -> PathBuf {
+    Path::new(path.file_name().unwrap_or_default()).with_extension("ptx")
+}
+
+fn stored(path: &Path) -> Result<(), Failed> {
+    let stored = files::repository().join("tests/gpu/ptx").join(ptx_name(path));
+    Ok(snapshot::compare(&stored, &ptx(path)?)?)
+}
