@@ -17,7 +17,7 @@ impl ModuleWriter<'_> {
     pub(crate) fn export(&mut self, function: &Function) {
         let Linkage::Exported(name) = &self.world.cont(function.entry).linkage else { return };
         if let Some(gpu) = self.options.gpu {
-            let text = self.kernel(function, name.as_str(), gpu);
+            let text = self.device_export(function, name.as_str(), gpu);
             return self.functions.push(text);
         }
         let text = match name.as_str() {

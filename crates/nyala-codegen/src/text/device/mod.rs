@@ -86,7 +86,7 @@ impl GpuKind {
 
 impl ModuleWriter<'_> {
     /// What a device's program exports: a kernel, or a function for other device code.
-    pub(crate) fn kernel(&mut self, function: &Function, name: &str, gpu: Gpu<'_>) -> String {
+    pub(crate) fn device_export(&mut self, function: &Function, name: &str, gpu: Gpu<'_>) -> String {
         let (params, results) = self.signature(function);
         let mut code = Shell::default();
         let kernel = gpu.kernels.iter().find(|(kernel, _)| *kernel == name);
