@@ -1,7 +1,7 @@
 //! Functions by which instances meet: barriers, and what the lanes of a vector and the
 //! threads of a warp ask each other.
 
-use nyala_ir::Prim;
+use nyala_ir::{Cont, LaneFunction, Prim, Reduction, Ty};
 use smallvec::{SmallVec, smallvec};
 
 use crate::errors::{Checked, ErrorKind, malformed};
@@ -27,10 +27,17 @@ pub(crate) enum Meeting {
     Count,
     Extract,
     Insert,
-    Load,
-    Store,
+    /// Who votes for something, as a number of this type.
+    Votes(Prim),
+    /// Accesses to so many bytes.
+    Load(u64),
+    Store(u64),
     Shuffle,
     Compact,
+    Expand,
+    /// Who has the same value as a lane.
+    Match,
+    Reduce(Reduction, Prim),
     /// A warp's shuffle: from a lane, or from one that is before, behind or opposite.
     From,
     Up,
@@ -44,11 +51,20 @@ pub(crate) enum Meeting {
 
 impl Machine<'_, '_> {
     /// Calls a barrier, or a function of lanes or warps.
-    pub(crate) fn meeting_function(&mut self, name: &str, args: &[Value], ret: Ret) -> Checked<()> {
-        if let Some(answer) = self.lane_fact(name, args) {
+    pub(crate) fn meeting_function(
+        &mut self,
+        name: &str,
+        cont: Cont,
+        args: &[Value],
+        ret: Ret,
+    ) -> Checked<()> {
+        let lane_function = LaneFunction::from_name(name);
+        if let Some(answer) = lane_function.and_then(|function| self.lane_fact(function, args)) {
             return self.deliver(ret, smallvec![answer]);
         }
-        let Some((meeting, circle)) = meeting(name) else {
+        let of_lanes = lane_function.and_then(|function| self.lane_meeting(function, cont));
+        let Some((meeting, circle)) = of_lanes.map(|met| (met, Circle::Lanes)).or_else(|| meeting(name))
+        else {
             return Err(Box::new(ErrorKind::UnknownFunction { name: name.into() }));
         };
         let yes = [Value::bool(true)];
@@ -66,18 +82,45 @@ impl Machine<'_, '_> {
         self.deliver(ret, results)
     }
 
+    /// The meeting of a lane function, with the types that it is declared with.
+    fn lane_meeting(&self, function: LaneFunction, cont: Cont) -> Option<Meeting> {
+        let world = self.program.world;
+        let first = self.param_types(cont).first().copied();
+        let prim = |ty: Option<Ty>| ty.and_then(|ty| world.types.as_prim(ty));
+        let size = || Some(world.layout(world.types.as_ptr(first?)?.0).size);
+        Some(match function {
+            LaneFunction::Any => Meeting::Any,
+            LaneFunction::All => Meeting::All,
+            LaneFunction::Ballot => Meeting::Votes(prim(self.result_types(cont).first().copied())?),
+            LaneFunction::Extract => Meeting::Extract,
+            LaneFunction::Insert => Meeting::Insert,
+            LaneFunction::Load => Meeting::Load(size()?),
+            LaneFunction::Store => Meeting::Store(size()?),
+            LaneFunction::Shuffle => Meeting::Shuffle,
+            LaneFunction::Compact => Meeting::Compact,
+            LaneFunction::Expand => Meeting::Expand,
+            LaneFunction::Match => Meeting::Match,
+            LaneFunction::Reduce(reduction) => {
+                Meeting::Reduce(reduction, prim(first).filter(|&prim| reduction.is_for(prim))?)
+            }
+            LaneFunction::Mask | LaneFunction::LaneId | LaneFunction::NumLanes | LaneFunction::Align => {
+                return None;
+            }
+        })
+    }
+
     /// What a lane can answer without the others.
-    fn lane_fact(&self, name: &str, args: &[Value]) -> Option<Value> {
+    fn lane_fact(&self, function: LaneFunction, args: &[Value]) -> Option<Value> {
         let lanes = self.regions.last().and_then(|region| match region.kind {
             RegionKind::Lanes { width, .. } => Some((region.instances[region.current].number, width)),
             _ => None,
         });
         let (lane, width) = lanes.unwrap_or((0, 1));
-        match (name, args) {
-            ("rv_mask", _) => Some(Value::bool(true)),
-            ("rv_lane_id", _) => Some(Value::Bits(u64::from(lane))),
-            ("rv_num_lanes", _) => Some(Value::Bits(u64::from(width))),
-            ("rv_align", [ptr, _]) => Some(ptr.clone()),
+        match (function, args) {
+            (LaneFunction::Mask, _) => Some(Value::bool(true)),
+            (LaneFunction::LaneId, _) => Some(Value::Bits(u64::from(lane))),
+            (LaneFunction::NumLanes, _) => Some(Value::Bits(u64::from(width))),
+            (LaneFunction::Align, [ptr, _]) => Some(ptr.clone()),
             _ => None,
         }
     }
@@ -96,13 +139,17 @@ impl Machine<'_, '_> {
         let same = |value: Value| Ok(arrived.iter().map(|_| smallvec![value.clone()]).collect());
         match meeting {
             Meeting::Barrier => Ok(arrived.iter().map(|_| Results::new()).collect()),
-            Meeting::Any | Meeting::All | Meeting::Ballot | Meeting::Count => {
+            Meeting::Any | Meeting::All | Meeting::Ballot | Meeting::Votes(_) | Meeting::Count => {
                 let votes: Vec<bool> = arrived.iter().map(is_true).collect::<Checked<_>>()?;
                 let ayes = arrived.iter().zip(&votes).filter(|(_, vote)| **vote).map(|(lane, _)| lane);
                 same(match meeting {
                     Meeting::Any => Value::bool(votes.contains(&true)),
                     Meeting::All => Value::bool(!votes.contains(&false)),
                     Meeting::Count => Value::Bits(ayes.count() as u64),
+                    Meeting::Votes(prim) => {
+                        let bit = |lane: u32| 1_u64.checked_shl(lane).unwrap_or(0);
+                        Value::prim(prim, ayes.fold(0, |votes, instance| votes | bit(instance.lane)))
+                    }
                     _ => mask(ayes),
                 })
             }
@@ -145,13 +192,38 @@ impl Machine<'_, '_> {
                 })
                 .collect(),
             Meeting::Compact => compact(arrived),
-            Meeting::Load | Meeting::Store => self.lane_access(meeting, width, arrived),
+            Meeting::Expand => expand(arrived),
+            Meeting::Match => arrived
+                .iter()
+                .map(|Arrived { args, .. }| {
+                    let other = at_lane(arrived, lane_arg(args, 1, width)?, 0);
+                    Ok(smallvec![Value::bool(args[0].same(&other))])
+                })
+                .collect(),
+            Meeting::Reduce(reduction, prim) => {
+                let mut lanes = vec![reduction.neutral(prim); width as usize];
+                for Arrived { lane, args, .. } in arrived {
+                    let undefined = || ErrorKind::UndefDecides { what: "a value that lanes combine" };
+                    lanes[*lane as usize] = args[0].as_bits().ok_or_else(undefined)?;
+                }
+                match reduction.eval(prim, &lanes) {
+                    Ok(bits) => same(Value::Bits(bits)),
+                    Err(_) => malformed(format!("`{}` of `{}`", reduction.name(), prim.name())),
+                }
+            }
+            Meeting::Load(size) | Meeting::Store(size) => self.lane_access(meeting, size, width, arrived),
         }
     }
 
     /// `rv_load` and `rv_store`: through the pointer of a lane, or through one
     /// that all share to the element of that number.
-    fn lane_access(&mut self, meeting: Meeting, width: u32, arrived: &[Arrived]) -> Checked<Vec<Results>> {
+    fn lane_access(
+        &mut self,
+        meeting: Meeting,
+        size: u64,
+        width: u32,
+        arrived: &[Arrived],
+    ) -> Checked<Vec<Results>> {
         let pointers = || arrived.iter().map(|instance| instance.args.first().cloned().unwrap_or_default());
         let first = pointers().next().unwrap_or_default();
         let is_uniform = pointers().all(|ptr| ptr.same(&first));
@@ -159,17 +231,17 @@ impl Machine<'_, '_> {
         for Arrived { task, args, .. } in arrived {
             let lane = if width == 1 { number_arg(args, 1)? } else { i64::from(lane_arg(args, 1, width)?) };
             let addr = match is_uniform {
-                true => addr_arg(Some(&first))?.wrapping_add((lane * 4) as u64),
+                true => addr_arg(Some(&first))?.wrapping_add((lane as u64).wrapping_mul(size)),
                 false => addr_arg(Some(&at_lane(arrived, lane as u32, 0)))?,
             };
             self.memory.races.switch_to(*task);
             results.push(match (meeting, args.get(2)) {
-                (Meeting::Store, Some(Value::Bits(value))) => {
-                    self.memory.store_scalar(addr, 4, *value)?;
+                (Meeting::Store(_), Some(Value::Bits(value))) => {
+                    self.memory.store_scalar(addr, size, *value)?;
                     Results::new()
                 }
-                (Meeting::Store, _) => return malformed("`rv_store` of an undefined value"),
-                _ => smallvec![Value::Bits(self.memory.load_scalar(addr, 4)?)],
+                (Meeting::Store(_), _) => return malformed("`rv_store` of an undefined value"),
+                _ => smallvec![Value::Bits(self.memory.load_scalar(addr, size)?)],
             });
         }
         Ok(results)
@@ -196,15 +268,6 @@ fn meeting(name: &str) -> Option<(Meeting, Circle)> {
         "__shfl_xor" => (Meeting::Xor, Circle::Warp),
         "__match_any" => (Meeting::MatchAny, Circle::Warp),
         "__match_all" => (Meeting::MatchAll, Circle::Warp),
-        "rv_any" => (Meeting::Any, Circle::Lanes),
-        "rv_all" => (Meeting::All, Circle::Lanes),
-        "rv_ballot" => (Meeting::Ballot, Circle::Lanes),
-        "rv_extract" => (Meeting::Extract, Circle::Lanes),
-        "rv_insert" => (Meeting::Insert, Circle::Lanes),
-        "rv_load" => (Meeting::Load, Circle::Lanes),
-        "rv_store" => (Meeting::Store, Circle::Lanes),
-        "rv_shuffle" => (Meeting::Shuffle, Circle::Lanes),
-        "rv_compact" => (Meeting::Compact, Circle::Lanes),
         _ => return None,
     })
 }
@@ -272,16 +335,33 @@ fn lane_arg(args: &[Value], at: usize, width: u32) -> Checked<u32> {
 /// The values of lanes whose second argument is true, moved to the front.
 fn compact(arrived: &[Arrived]) -> Checked<Vec<Results>> {
     let mut kept = vec![];
-    for Arrived { args, .. } in arrived {
-        match args.get(1) {
-            Some(Value::Bits(0)) => {}
-            Some(Value::Bits(_)) => kept.push(args[0].clone()),
-            _ => return Err(Box::new(ErrorKind::UndefDecides { what: "a lane's condition" })),
+    for instance in arrived {
+        if is_kept(instance)? {
+            kept.push(instance.args[0].clone());
         }
     }
     let own = |instance: &Arrived| instance.args.first().cloned().unwrap_or_default();
     let mut kept = kept.into_iter();
     Ok(arrived.iter().map(|lane| smallvec![kept.next().unwrap_or_else(|| own(lane))]).collect())
+}
+
+/// The values of the first lanes, moved to those whose second argument is true.
+fn expand(arrived: &[Arrived]) -> Checked<Vec<Results>> {
+    let mut front = arrived.iter();
+    let mut results = vec![];
+    for instance in arrived {
+        let source = if is_kept(instance)? { front.next() } else { Some(instance) };
+        results.push(smallvec![source.and_then(|lane| lane.args.first().cloned()).unwrap_or_default()]);
+    }
+    Ok(results)
+}
+
+/// Whether the second argument is true.
+fn is_kept(instance: &Arrived) -> Checked<bool> {
+    match instance.args.get(1) {
+        Some(Value::Bits(bits)) => Ok(*bits != 0),
+        _ => Err(Box::new(ErrorKind::UndefDecides { what: "a lane's condition" })),
+    }
 }
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ impl Machine<'_, '_> {
         }
         match name {
             "__ldg" => self.load_cached(cont, args, ret),
-            _ => self.meeting_function(name, args, ret),
+            _ => self.meeting_function(name, cont, args, ret),
         }
     }
 
@@ -113,7 +113,7 @@ impl Machine<'_, '_> {
     }
 
     /// The types of the results that a declaration promises.
-    fn result_types(&self, cont: Cont) -> Vec<Ty> {
+    pub(crate) fn result_types(&self, cont: Cont) -> Vec<Ty> {
         let world = self.program.world;
         let ret = world.cont(cont).params.last().and_then(|&param| world.types.as_cn(world.ty(param)));
         ret.into_iter().flatten().copied().filter(|&ty| ty != world.types.mem()).collect()

@@ -13,6 +13,8 @@
 //! * [`text`]: the form that people read and tests are written in;
 //! * [`analysis`]: scopes, control flow, dominance, loops, schedules;
 //! * [`verify`](mod@verify): the rules that every program keeps;
+//! * [`lane_function`]: functions by which lanes meet;
+//! * [`reduction`]: one value from those of all lanes;
 //! * [`rebuild`]: a node again, with other operands;
 //! * [`dot`](mod@dot): a picture of the graph.
 //!
@@ -23,20 +25,24 @@ pub mod dot;
 pub mod eval;
 pub mod fold;
 pub mod free;
+pub mod lane_function;
 pub mod layout;
 pub mod node;
 pub mod origin;
 pub mod rebuild;
+pub mod reduction;
 mod table;
 pub mod text;
 pub mod types;
 pub mod verify;
 pub mod world;
 
+pub use lane_function::LaneFunction;
 pub use node::{
     ArithFlags, ArithOp, AsmData, Body, CmpOp, Cont, ContData, Def, DefList, Global, GlobalData, Intrinsic,
     LaneOp, Linkage, MathOp, Node,
 };
+pub use reduction::Reduction;
 pub use types::{EnumData, EnumId, FieldData, OptionData, Prim, StructData, StructId, Ty, TyKind, Types};
 pub use verify::{VerifyErrors, verify};
 pub use world::World;

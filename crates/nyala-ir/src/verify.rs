@@ -36,7 +36,7 @@ use cranelift_entity::EntitySet;
 use crate::analysis::dominance::DomTree;
 use crate::analysis::references::{References, for_each_node, owner};
 use crate::analysis::schedule::has_effect;
-use crate::node::{Cont, Def, Linkage, MathOp, Node};
+use crate::node::{Cont, Def, LaneOp, Linkage, MathOp, Node};
 use crate::text::print_node;
 use crate::types::{Ty, TyKind};
 use crate::world::World;
@@ -74,6 +74,11 @@ pub fn check_node(world: &World, node: Node, ty: Ty) -> Result<(), String> {
 /// As [`check_node`], for a mathematical function.
 pub fn check_math(world: &World, op: MathOp, args: &[Def], ty: Ty) -> Result<(), String> {
     operands::check_math(world, op, args, ty)
+}
+
+/// As [`check_node`], for an operation of lanes on each other.
+pub fn check_lanes(world: &World, op: LaneOp, args: &[Def], ty: Ty) -> Result<(), String> {
+    operands::check_lanes(world, op, args, ty)
 }
 
 /// The rules, by the names they are reported under.

@@ -7,13 +7,14 @@
 //! continuation that is always specialised. The others stay continuations that
 //! later stages know.
 
-use nyala_ir::{Def, Intrinsic, Linkage, MathOp, Node, Ty, verify};
+use nyala_ir::{Def, Intrinsic, LaneFunction, Linkage, MathOp, Node, Ty, verify};
 use nyala_sema::tree::{self, Abi, Call, Expr, ExprKind, FnId, Function};
 use nyala_sema::types as sema;
 use nyala_span::Name;
 
 use crate::errors::LowerError;
 use crate::lowerer::Lowerer;
+use crate::simd::{LaneAccess, SimdOp};
 
 /// An intrinsic that computes a value from values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,6 +29,8 @@ pub(crate) enum Op {
     Streaming,
     /// A mathematical function of the first so many arguments.
     Math(MathOp),
+    /// An operation on simd values.
+    Simd(SimdOp),
 }
 
 /// What an operation says about types that its arguments do not.
@@ -51,6 +54,7 @@ impl Op {
             Op::Known => "pe_known",
             Op::Streaming => "streaming",
             Op::Math(op) => op.name(),
+            Op::Simd(op) => op.name(),
         }
     }
 }
@@ -68,7 +72,7 @@ impl<'p> Lowerer<'p> {
         }
     }
 
-    fn declared(&mut self, function: &Function, linkage: Linkage) -> Def {
+    pub(crate) fn declared(&mut self, function: &Function, linkage: Linkage) -> Def {
         let cont = self.function_cont(function.name, &function.params, function.ret);
         self.world.set_linkage(cont, linkage);
         self.world.cont_def(cont)
@@ -77,6 +81,12 @@ impl<'p> Lowerer<'p> {
     fn intrinsic(&mut self, function: &'p Function, symbol: Name) -> Def {
         if symbol.as_str() == "compare" {
             return self.compare_intrinsic(function, symbol);
+        }
+        if let Some(lane_function) = LaneFunction::from_name(symbol.as_str()) {
+            return self.lane_function(function, symbol, lane_function);
+        }
+        if let Some(access) = LaneAccess::from_name(symbol.as_str()) {
+            return self.lane_access(function, symbol, access);
         }
         if let Some(op) = value_op(symbol.as_str()) {
             return match self.fits(function, op) {
@@ -196,6 +206,7 @@ impl<'p> Lowerer<'p> {
                 let flags = self.flags(self.world.ty(args[0]));
                 self.world.math(op, flags, &args[..op.arity()])
             }
+            (Op::Simd(op), args) => op.build(&mut self.world, args, result),
             _ => unreachable!("declarations are checked before they are used"),
         }
     }
@@ -209,6 +220,7 @@ impl<'p> Lowerer<'p> {
             (Op::Insert, &[agg, index, value]) => Node::Insert { agg, index, value },
             (Op::Streaming, &[ptr]) => Node::Streaming(ptr),
             (Op::Math(op), args) => return verify::check_math(world, op, &args[..op.arity()], result),
+            (Op::Simd(op), args) => return op.check(world, args, result),
             _ => return Ok(()),
         };
         verify::check_node(world, node, result)
@@ -235,6 +247,8 @@ impl<'p> Lowerer<'p> {
             (Op::Known, [_]) => prim(ret) == Some(sema::Prim::Bool),
             (Op::Streaming, [ptr]) => ret == *ptr,
             (Op::Math(op), _) => self.fits_math(function, op),
+            // The types are checked where it is called.
+            (Op::Simd(op), params) => params.len() == op.arity() && ret != self.types.never(),
             _ => false,
         }
     }
@@ -286,7 +300,10 @@ fn value_op(name: &str) -> Option<Op> {
         "streaming" => Op::Streaming,
         "isnan" => Op::Math(MathOp::IsNan),
         "isfinite" => Op::Math(MathOp::IsFinite),
-        _ => Op::Math(float_op(name)?),
+        _ => match SimdOp::from_name(name) {
+            Some(op) => Op::Simd(op),
+            None => Op::Math(float_op(name)?),
+        },
     })
 }
 
@@ -335,6 +352,7 @@ fn op_shapes(op: Op) -> &'static [&'static str] {
         Op::Undef => &["undef[T]() -> T"],
         Op::Known => &["pe_known[T](T) -> bool"],
         Op::Streaming => &["streaming[T](&mut T) -> &mut T"],
+        Op::Simd(op) => op.shapes(),
         Op::Math(MathOp::Signbit | MathOp::IsNan | MathOp::IsFinite) => &["(f32) -> bool", "(f64) -> bool"],
         Op::Math(op) if op.arity() == 1 => &["(f32) -> f32", "(f64) -> f64"],
         Op::Math(op) if op.arity() == 2 => &["(f32, f32) -> f32", "(f64, f64) -> f64"],

@@ -10,7 +10,7 @@
 //! * `filter`: when to specialise, as nodes without control flow; `origin`: what else the
 //!   evaluator is told;
 //! * `types`, `adapt`: types, and values between two representations of one type;
-//! * `statics`, `intrinsics`, `compare`: what is not an ordinary function;
+//! * `statics`, `intrinsics`, `simd`, `compare`: what is not an ordinary function;
 //! * `facts`: what must be known about variables before their function is lowered.
 //!
 //! # What comes out
@@ -38,6 +38,7 @@ mod lowerer;
 mod origin;
 mod pattern;
 mod place;
+mod simd;
 mod statics;
 mod types;
 

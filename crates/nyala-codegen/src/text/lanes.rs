@@ -7,7 +7,7 @@
 //! A store past the caches needs a vector's alignment. Whether an address has it is asked when
 //! the program runs: the answer is nearly always the same, so asking costs next to nothing.
 
-use nyala_ir::{Def, LaneOp, Node, Ty};
+use nyala_ir::{Def, LaneOp, Node, Prim, Ty};
 
 use super::function::FunctionWriter;
 use super::math::suffix;
@@ -16,6 +16,9 @@ use super::math::suffix;
 /// longer goes there in several pieces.
 const MIN_STREAMED: u64 = 16;
 const MAX_STREAMED: u64 = 64;
+
+/// A register of every machine with vectors has that many bits.
+const REGISTER_BITS: u32 = 128;
 
 /// The lanes that an access reads or writes.
 struct Access {
@@ -142,14 +145,71 @@ impl FunctionWriter<'_, '_> {
                 }
             }
             LaneOp::Permute => self.permute(def, args[0], args[1]),
-            LaneOp::Compress => {
-                let mask = self.typed(args[1]);
-                let name = format!("llvm.experimental.vector.compress.{}", suffix(&ty));
-                let params = [ty.clone(), mask_type(&mask), ty.clone()];
-                let symbol = self.module.declare(&name, &ty, &params, self.span);
-                self.compute("compress", format!("call {ty} {symbol}({first}, {mask}, {first})"))
-            }
+            LaneOp::Compress => self.compress(args[0], args[1]),
         }
+    }
+
+    /// Lanes that are set in a mask, moved to the front. Addresses and `bool` move as integers.
+    fn compress(&mut self, lanes: Def, mask: Def) -> String {
+        let (value, ty) = (self.value(lanes), self.module.ty_of(lanes));
+        let n = self.world.types.lanes(self.world.ty(lanes)).unwrap_or(1);
+        let elem = self.world.types.elem(self.world.ty(lanes)).unwrap_or(self.world.ty(lanes));
+        let (to, back, int, bits) = match self.world.types.as_prim(elem) {
+            Some(Prim::Bool) => ("zext", "trunc", "i8".to_owned(), 8),
+            Some(prim) => ("bitcast", "bitcast", format!("i{}", prim.bits()), prim.bits()),
+            None => ("ptrtoint", "inttoptr", "i64".to_owned(), 64),
+        };
+        let ints = format!("<{n} x {int}>");
+        let value = self.compute("ints", format!("{to} {ty} {value} to {ints}"));
+        let mask = self.value(mask);
+        let moved = match n * bits <= REGISTER_BITS {
+            true => self.compress_register(&ints, &value, n, &mask),
+            false => self.compress_parts(&int, bits, &value, n, &mask),
+        };
+        self.compute("compress", format!("{back} {ints} {moved} to {ty}"))
+    }
+
+    fn compress_register(&mut self, ty: &str, value: &str, n: u32, mask: &str) -> String {
+        let name = format!("llvm.experimental.vector.compress.{}", suffix(ty));
+        let mask_ty = format!("<{n} x i1>");
+        let symbol = self.module.declare(&name, ty, &[ty.into(), mask_ty.clone(), ty.into()], self.span);
+        self.compute("front", format!("call {ty} {symbol}({ty} {value}, {mask_ty} {mask}, {ty} {value})"))
+    }
+
+    /// The parts that fit into a register are compressed and written one behind the other. LLVM
+    /// can do that too, but writes parts as if they were aligned.
+    fn compress_parts(&mut self, int: &str, bits: u32, value: &str, n: u32, mask: &str) -> String {
+        let (size, bytes) = (REGISTER_BITS / bits, bits / 8);
+        let ty = format!("<{n} x {int}>");
+        let place = self.local("front", &format!("[{} x {int}]", n + size), u64::from(bytes));
+        let mut end = "0".to_owned();
+        for first in (0..n).step_by(size as usize) {
+            let size = size.min(n - first);
+            let order: Vec<String> = (first..first + size).map(|lane| format!("i32 {lane}")).collect();
+            let order = format!("<{size} x i32> <{}>", order.join(", "));
+            let part_ty = format!("<{size} x {int}>");
+            let part = self.compute("part", format!("shufflevector {ty} {value}, {ty} poison, {order}"));
+            let kept =
+                self.compute("kept", format!("shufflevector <{n} x i1> {mask}, <{n} x i1> poison, {order}"));
+            let part = self.compress_register(&part_ty, &part, size, &kept);
+            let at = self.compute("at", format!("getelementptr {int}, ptr {place}, i64 {end}"));
+            self.line(format!("store {part_ty} {part}, ptr {at}, align {bytes}"));
+            let kept = self.compute("bits", format!("bitcast <{size} x i1> {kept} to i{size}"));
+            let kept = self.compute("bits", format!("zext i{size} {kept} to i64"));
+            let symbol = self.module.declare("llvm.ctpop.i64", "i64", &["i64".into()], self.span);
+            let count = self.compute("count", format!("call i64 {symbol}(i64 {kept})"));
+            end = self.compute("end", format!("add i64 {end}, {count}"));
+        }
+        let front = self.compute("front", format!("load {ty}, ptr {place}, align {bytes}"));
+        let numbers: Vec<String> = (0..n).map(|lane| format!("i64 {lane}")).collect();
+        let first = self.compute("first", format!("insertelement <{n} x i64> poison, i64 {end}, i32 0"));
+        let ends = self.compute(
+            "ends",
+            format!("shufflevector <{n} x i64> {first}, <{n} x i64> poison, <{n} x i32> zeroinitializer"),
+        );
+        let is_front =
+            self.compute("is_front", format!("icmp ult <{n} x i64> <{}>, {ends}", numbers.join(", ")));
+        self.compute("moved", format!("select <{n} x i1> {is_front}, {ty} {front}, {ty} {value}"))
     }
 
     fn reduce(&mut self, op: &str, ty: &str, lanes: &str) -> String {

@@ -16,7 +16,7 @@ impl FunctionWriter<'_, '_> {
         let ty = self.module.ty_of(args[0]);
         let values: Vec<String> = args.iter().map(|&arg| self.value(arg)).collect();
         let x = &values[0];
-        let flag = fast(flags);
+        let flag = if prim.is_float() { fast(flags) } else { "" };
         if let TyKind::Simd { lanes, .. } = *self.world.types.kind(self.world.ty(args[0]))
             && has_kernel(op, prim)
         {

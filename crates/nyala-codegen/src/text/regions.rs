@@ -4,9 +4,8 @@
 //! The body is a closure. The runtime gets its environment and a C function, made here,
 //! that calls it: for each index of a range, or once.
 
-use nyala_ir::{Cont, Def, Intrinsic, Linkage};
+use nyala_ir::{Cont, Def, Intrinsic};
 use nyala_span::Span;
-use rustc_hash::FxHashSet;
 
 use super::ModuleWriter;
 use super::closures::ENVIRONMENT;
@@ -41,10 +40,6 @@ impl FunctionWriter<'_, '_> {
                 let args: Vec<String> = numbers.into_iter().chain([env, code]).collect();
                 let params = ["i32", "i32", "i32", "ptr", "ptr"];
                 self.call_runtime("anydsl_parallel_for", &params, &args);
-                vec![]
-            }
-            (Intrinsic::Vectorize, &[.., body]) if self.module.uses_lanes(body) => {
-                self.module.unsupported(span, "lanes that exchange values");
                 vec![]
             }
             (Intrinsic::Vectorize, &[width, body]) => {
@@ -152,28 +147,5 @@ impl ModuleWriter<'_> {
             "define internal void {name}({ENVIRONMENT} %env{params}) #0 {{\nstart:\n{body}}}\n"
         ));
         name
-    }
-
-    /// Whether a body may see other lanes, itself or in what it calls.
-    fn uses_lanes(&self, body: Def) -> bool {
-        let program = self.program;
-        let values = program.all().iter().filter(|function| function.is_value).map(|function| function.entry);
-        let mut work: Vec<Cont> = match self.world.as_cont(body) {
-            Some(body) => vec![body],
-            None => values.collect(),
-        };
-        let mut seen = FxHashSet::default();
-        while let Some(function) = work.pop().and_then(|entry| program.get(entry)) {
-            for called in function.bodies(self.world).filter_map(|body| self.world.as_cont(body.callee)) {
-                let is_lane_function = |name: &str| name.starts_with("rv_");
-                if matches!(&self.world.cont(called).linkage, Linkage::Imported(name) | Linkage::Device(name)
-                    if is_lane_function(name.as_str()))
-                {
-                    return true;
-                }
-            }
-            work.extend(function.mentions.iter().copied().filter(|&mentioned| seen.insert(mentioned)));
-        }
-        false
     }
 }

@@ -21,7 +21,14 @@ pub(crate) fn lanes(world: &mut World, op: LaneOp, args: &[Def]) -> Option<Def> 
             let order = literals(world, args[1])?;
             let in_order = order.iter().zip(0..).all(|(&lane, at)| lane == at);
             let in_range = order.iter().all(|&lane| lane < order.len() as u64);
-            (in_order || in_range && is_splat(world, args[0])).then_some(args[0])
+            if in_order || in_range && is_splat(world, args[0]) {
+                return Some(args[0]);
+            }
+            // Known lanes change places now.
+            let lanes = literals(world, args[0]).filter(|_| in_range)?;
+            let prim = world.types.lane_prim(world.ty(args[0]))?;
+            let moved: Vec<Def> = order.iter().map(|&from| world.lit(prim, lanes[from as usize])).collect();
+            Some(world.aggregate(world.ty(args[0]), &moved))
         }
         // compress of all lanes changes nothing
         LaneOp::Compress => {

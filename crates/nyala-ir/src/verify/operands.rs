@@ -26,6 +26,11 @@ pub(super) fn check_math(world: &World, op: MathOp, args: &[Def], ty: Ty) -> Che
     Checker { world, ty }.math(op, args)
 }
 
+/// As [`check_node`], for an operation of lanes on each other.
+pub(super) fn check_lanes(world: &World, op: LaneOp, args: &[Def], ty: Ty) -> Check {
+    Checker { world, ty }.lane_op(op, args)
+}
+
 fn literal(world: &World, ty: Ty, bits: u64) -> Check {
     match *world.types.kind(ty) {
         TyKind::Prim(prim) if prim.canonical(bits) == bits => Ok(()),

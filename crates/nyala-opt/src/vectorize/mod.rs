@@ -11,13 +11,15 @@
 //!   lanes go different ways;
 //! * `linearize`: one way through the function for all lanes; `cost`: which parts of
 //!   it are left out if no lane is there;
-//! * `emit`: writes the function; `values`, `memory` and `calls`: its operations;
+//! * `emit`: writes the function; `values`, `memory`, `calls` and `lane_functions`: its
+//!   operations;
 //! * `lanewise`: values of all lanes.
 
 mod calls;
 mod cost;
 mod emit;
 mod flow;
+mod lane_functions;
 mod lanewise;
 mod linearize;
 mod memory;
@@ -26,7 +28,9 @@ mod values;
 
 use nyala_ir::analysis::functions::is_return;
 use nyala_ir::analysis::{Functions, References};
-use nyala_ir::{ArithFlags, ArithOp, Body, CmpOp, Cont, Def, Intrinsic, Linkage, Prim, Ty, World};
+use nyala_ir::{
+    ArithFlags, ArithOp, Body, CmpOp, Cont, Def, Intrinsic, LaneFunction, Linkage, Prim, Ty, World,
+};
 use nyala_span::{Diagnostic, Name, Span};
 use rustc_hash::FxHashMap;
 
@@ -58,12 +62,15 @@ pub fn vectorize(world: &mut World) -> Vec<Diagnostic> {
         body.is_some_and(|body| world.as_intrinsic(body.callee) == Some(Intrinsic::Vectorize))
     };
     let sites: Vec<Cont> = conts.into_iter().filter(is_site).collect();
-    if sites.is_empty() {
-        return vec![];
-    }
+    let reports = if sites.is_empty() { vec![] } else { vectorize_sites(world, &sites) };
+    lane_functions::run_alone(world);
+    reports
+}
+
+fn vectorize_sites(world: &mut World, sites: &[Cont]) -> Vec<Diagnostic> {
     let functions = Functions::new(world);
     let mut reports = vec![];
-    for cont in sites {
+    for &cont in sites {
         let span = world.cont(cont).body.as_ref().map_or(Span::NONE, |body| body.span);
         let result = match Site::read(world, &functions, cont) {
             Ok(Some(site)) => site.write(world, &mut Instances::default()),
@@ -71,21 +78,25 @@ pub fn vectorize(world: &mut World) -> Vec<Diagnostic> {
             Err(refusal) => Err(refusal),
         };
         if let Err(refusal) = result {
-            reports.push(refusal.diagnostic(span, lane_function(world, cont)));
+            reports.push(refusal.diagnostic(span, meeting(world, cont)));
         }
     }
     reports
 }
 
-/// A function by which lanes meet that `cont` mentions, itself or through others.
-fn lane_function(world: &World, cont: Cont) -> Option<Name> {
-    let body = world.cont(cont).body.as_ref()?;
-    let bodies: Vec<Cont> = body.args.iter().rev().skip(1).filter_map(|&arg| world.as_cont(arg)).collect();
-    let imported = |cont: Cont| match world.cont(cont).linkage {
-        Linkage::Imported(name) if name.as_str().starts_with("rv_") => Some(name),
+/// A function by which lanes meet in the body that `cont` calls `vectorize` with.
+fn meeting(world: &World, cont: Cont) -> Option<Name> {
+    let call = world.cont(cont).body.as_ref()?;
+    let body = call.args.iter().rev().nth(1).and_then(|&body| world.as_cont(body));
+    let reached = match body {
+        Some(body) => References::from_roots(world, &[body]),
+        None => References::of_program(world),
+    };
+    let symbol = |cont: Cont| match world.cont(cont).linkage {
+        Linkage::Imported(name) => LaneFunction::from_name(name.as_str()).map(|_| name),
         _ => None,
     };
-    References::from_roots(world, &bodies).conts(world).find_map(imported)
+    reached.conts(world).find_map(symbol)
 }
 
 /// Which lanes are there when a SIMD function is called.
