@@ -6,10 +6,12 @@
 
 mod classic;
 mod front_end;
+mod image;
 mod interp;
 mod ir;
 mod pe;
 mod programs;
+mod python;
 
 use anyhow::bail;
 use clap::Args;
@@ -46,6 +48,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "pe", run: pe::run, case: Some(pe::measure_case) },
     Bench { name: "interp", run: interp::run, case: None },
     Bench { name: "classic", run: classic::run, case: None },
+    Bench { name: "image", run: image::run, case: None },
 ];
 
 /// One figure.
