@@ -1,8 +1,10 @@
 //! Lists the texts that are built into the compiler: the sources of every edition of the
-//! prelude, the libraries and the book's entries for diagnostics. Adding a file to a folder is enough.
+//! prelude, the libraries and the book's entries for diagnostics. Adding a file to a folder is enough. The runtime's
+//! library is built in as well, so that the compiler needs no other files.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
@@ -15,7 +17,31 @@ fn main() -> io::Result<()> {
     embed(&mut list, "LIBRARY_STENCIL", &root.join("lib/stencil"), "impala")?;
     embed(&mut list, "DIAGNOSTICS", &root.join("docs/src/diagnostics"), "md")?;
     let out_dir = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
+    let runtime = build_runtime(&root, &out_dir)?;
+    writeln!(list, "pub(crate) static RUNTIME: &[u8] = include_bytes!({runtime:?});")
+        .expect("strings take all text");
     fs::write(out_dir.join("embedded.rs"), list)
+}
+
+/// Builds the runtime as a static library, small and fast whatever the compiler is, with a cargo of its own:
+/// one package cannot ask another for such a library. Gives the library.
+fn build_runtime(root: &Path, out_dir: &Path) -> io::Result<PathBuf> {
+    for package in ["nyala-runtime", "nyala-random"] {
+        println!("cargo::rerun-if-changed={}", root.join("crates").join(package).display());
+    }
+    let (folder, target) = (out_dir.join("runtime"), env::var("TARGET").expect("cargo sets it"));
+    let mut cargo = Command::new(env::var_os("CARGO").expect("cargo sets it"));
+    cargo.args(["rustc", "--quiet", "--release", "--package", "nyala-runtime"]);
+    cargo.args(["--crate-type", "staticlib", "--target", &target, "--target-dir"]).arg(&folder);
+    for option in ["lto='fat'", "codegen-units=1", "debug=false"] {
+        cargo.arg("--config").arg(format!("profile.release.{option}"));
+    }
+    // Whoever checks this package does not want to check that one, but have it.
+    cargo.env_remove("RUSTC_WORKSPACE_WRAPPER").current_dir(root);
+    match cargo.status()? {
+        status if status.success() => Ok(folder.join(target).join("release/libnyala_runtime.a")),
+        status => Err(io::Error::other(format!("the runtime was not built: {cargo:?} gives {status}"))),
+    }
 }
 
 /// Writes a static of `(stem, text)` pairs, sorted by name, for the files in `folder`.

@@ -19,6 +19,17 @@ pub enum CodegenError {
         /// The call.
         at: Span,
     },
+    /// An argument that must be one of some numbers, and known.
+    Argument {
+        /// The call.
+        at: Span,
+        /// Whose argument it is, and what it says.
+        what: String,
+        /// The argument, if it is known.
+        found: Option<u64>,
+        /// What it may be.
+        allowed: String,
+    },
     /// Something that the language has and the back end does not know yet.
     Unsupported {
         /// Where.
@@ -69,6 +80,13 @@ impl CodegenError {
                     .with_label("C passes the address of code, and nothing else")
                     .with_note("a function fits that uses no variables of others, once the compiler knows which one it is")
             }
+            CodegenError::Argument { at, what, found, allowed } => {
+                let message = match found {
+                    Some(found) => format!("{found} is no {what}"),
+                    None => format!("the {what} is not known at compile time"),
+                };
+                Diagnostic::error(Code("E0928"), *at, message).with_note(format!("it is one of {allowed}"))
+            }
             CodegenError::Unsupported { at, what } => {
                 Diagnostic::error(Code("E0922"), *at, format!("no native code can be made for {what} yet"))
             }
@@ -79,6 +97,14 @@ impl CodegenError {
             CodegenError::NoMain { why } => {
                 Diagnostic::error(Code("E0923"), Span::NONE, format!("the program cannot be run: {why}"))
             }
+            CodegenError::Undefined { at, name } if name.starts_with("llvm.") => Diagnostic::error(
+                Code("E0927"),
+                *at,
+                format!("LLVM does not know the function `{name}`"),
+            )
+            .with_note(
+                "LLVM's own functions are those of its language reference, with the types in their names",
+            ),
             CodegenError::Undefined { at, name } => {
                 Diagnostic::error(Code("E0927"), *at, format!("nobody defines the C function `{name}`"))
                     .with_note("`--link LIB` makes the functions of a shared library known")

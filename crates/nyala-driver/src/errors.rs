@@ -135,10 +135,10 @@ pub enum LinkError {
         /// All that it printed.
         message: String,
     },
-    /// The runtime's static library is nowhere.
+    /// The runtime's static library is not where the environment says.
     NoRuntime {
         /// Where it was looked for.
-        searched: Vec<PathBuf>,
+        searched: PathBuf,
     },
     /// The executable would be for another machine.
     OtherMachine {
@@ -164,11 +164,9 @@ impl LinkError {
                 message.lines().fold(report, |report, line| report.with_note(line))
             }
             LinkError::NoRuntime { searched } => {
-                let report = error("E0932", "the runtime's static library was not found".into());
-                let searched = searched.iter().map(|place| format!("searched {}", place.display()));
-                searched
-                    .fold(report, Diagnostic::with_note)
-                    .with_note("set NYALA_RUNTIME to the file `libnyala_runtime.a` or to its folder")
+                error("E0932", "the runtime's static library was not found".into())
+                    .with_note(format!("searched {}", searched.display()))
+                    .with_note("NYALA_RUNTIME names the file `libnyala_runtime.a` or its folder; without it, the compiler's own is used")
             }
             LinkError::OtherMachine { target } => {
                 error("E0933", format!("no executable can be linked for `{target}`: this is another machine"))

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::embedded::RUNTIME;
 use crate::errors::LinkError;
 
 /// A library as the user names it: a file, or what follows `lib` in the name of one that
@@ -67,8 +68,8 @@ impl Library {
 /// Links an object file to an executable; gives its contents. What debuggers know is kept
 /// if it is asked for.
 pub fn link(object: &[u8], libraries: &[Library], debug: bool) -> Result<Vec<u8>, LinkError> {
-    let runtime = runtime_library()?;
     let folder = WorkFolder::new().map_err(LinkError::Io)?;
+    let runtime = runtime_library(&folder)?;
     let (input, output) = (folder.0.join("program.o"), folder.0.join("program"));
     fs::write(&input, object).map_err(LinkError::Io)?;
     let mut command = linker();
@@ -105,48 +106,19 @@ fn linker() -> Command {
     command
 }
 
-/// The runtime as a static library. See Note [Where the runtime is].
-fn runtime_library() -> Result<PathBuf, LinkError> {
-    let mut searched = vec![];
-    for place in runtime_places() {
-        match runtime_at(&place) {
-            Some(path) => return Ok(path),
-            None => searched.push(place),
-        }
-    }
-    Err(LinkError::NoRuntime { searched })
-}
-
-// Note [Where the runtime is]
-//
-// Cargo builds the runtime's static library together with the compiler, because its crate
-// says that it is one, and leaves it in the folder `deps` under a name with a hash. An
-// installation has it in `lib` beside `bin`. Tests are executables in `deps` themselves.
-
-fn runtime_places() -> Vec<PathBuf> {
+/// The runtime as a static library: the one that is part of the compiler, unless the environment names another.
+fn runtime_library(folder: &WorkFolder) -> Result<PathBuf, LinkError> {
     if let Some(path) = env::var_os("NYALA_RUNTIME").filter(|path| !path.is_empty()) {
-        // Who names a library wants that one and no other.
-        return vec![path.into()];
+        let path = PathBuf::from(path);
+        let file = if path.is_dir() { path.join(RUNTIME_FILE) } else { path };
+        return if file.is_file() { Ok(file) } else { Err(LinkError::NoRuntime { searched: file }) };
     }
-    let folder = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.to_owned()));
-    let places = |folder: PathBuf| [folder.join("../lib"), folder.join("deps"), folder];
-    folder.map(places).into_iter().flatten().collect()
+    let path = folder.0.join(RUNTIME_FILE);
+    fs::write(&path, RUNTIME).map_err(LinkError::Io)?;
+    Ok(path)
 }
 
-/// The runtime's library at a place, which is a file or a folder. Cargo may have left several; the
-/// newest is what was built last.
-fn runtime_at(place: &Path) -> Option<PathBuf> {
-    if place.is_file() {
-        return Some(place.to_owned());
-    }
-    let is_runtime = |path: &PathBuf| {
-        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-        let rest = name.strip_prefix("libnyala_runtime").and_then(|rest| rest.strip_suffix(".a"));
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
-    };
-    let found = place.read_dir().ok()?.flatten().map(|entry| entry.path()).filter(is_runtime);
-    found.max_by_key(|path| fs::metadata(path).and_then(|data| data.modified()).ok())
-}
+const RUNTIME_FILE: &str = "libnyala_runtime.a";
 
 /// A new folder that is removed with what is in it.
 struct WorkFolder(PathBuf);

@@ -7,7 +7,7 @@ use nyala_codegen::CodegenError;
 pub use nyala_codegen::llvm::fatal::set_hook as set_fatal_hook;
 use nyala_codegen::llvm::{self, Jit, Llvm, LlvmError};
 pub use nyala_codegen::llvm::{Options as LlvmOptions, Output};
-use nyala_codegen::text::{self, Abi, Module};
+use nyala_codegen::text::{self, Abi, Import, Module};
 use nyala_ir::{Intrinsic, Linkage, Prim, TyKind, World};
 use nyala_opt::outline::Platform;
 use nyala_runtime::{SYMBOLS, Symbol};
@@ -96,15 +96,26 @@ fn write(
     text::write(&program.host, &options)
 }
 
+/// The program as LLVM assembly, and LLVM, which knows all that the program takes from it.
+fn write_for_llvm(
+    session: &mut Session,
+    program: &Split<'_>,
+    options: &llvm::Options,
+) -> Result<(Module, &'static Llvm), Vec<CodegenError>> {
+    let module = write(session, program, options)?;
+    let llvm = load_llvm(&mut session.timings)?;
+    all_defined(&module.intrinsics, |name| llvm.has_intrinsic(name))?;
+    Ok((module, llvm))
+}
+
 fn try_compile(
     session: &mut Session,
     program: &Split<'_>,
     options: &llvm::Options,
     output: Output,
 ) -> Result<(Module, Vec<u8>), Vec<CodegenError>> {
-    let module = write(session, program, options)?;
+    let (module, llvm) = write_for_llvm(session, program, options)?;
     let timings = &mut session.timings;
-    let llvm = load_llvm(timings)?;
     let contents = llvm::compile(llvm, &module.text, options, output, |phase| timings.enter(phase));
     Ok((module, contents.map_err(one)?))
 }
@@ -139,12 +150,12 @@ fn try_load(
     options: &NativeOptions,
     host: &[HostFunction],
 ) -> Result<Jit<'static>, Vec<CodegenError>> {
-    let module = write(session, program, &options.llvm)?;
+    let (module, llvm) = write_for_llvm(session, program, &options.llvm)?;
     let timings = &mut session.timings;
-    let llvm = load_llvm(timings)?;
     timings.enter("link");
     let jit = load_libraries(llvm, &module, options, host).map_err(one)?;
-    check_imports(&jit, &module)?;
+    // Linking would find what is missing without a place.
+    all_defined(&module.imports, |name| jit.lookup(name).is_ok())?;
     let object =
         llvm::compile(llvm, &module.text, &options.llvm, Output::Object, |phase| timings.enter(phase));
     let object = object.map_err(one)?;
@@ -267,9 +278,9 @@ fn load_libraries<'a>(
     Ok(jit)
 }
 
-/// Finds functions that nobody defines, before linking finds them without a place.
-fn check_imports(jit: &Jit<'_>, module: &Module) -> Result<(), Vec<CodegenError>> {
-    let undefined = module.imports.iter().filter(|import| jit.lookup(&import.name).is_err());
+/// Reports functions that nobody defines.
+fn all_defined(imports: &[Import], is_defined: impl Fn(&str) -> bool) -> Result<(), Vec<CodegenError>> {
+    let undefined = imports.iter().filter(|import| !is_defined(&import.name));
     let errors: Vec<CodegenError> = undefined
         .map(|import| CodegenError::Undefined { at: import.span, name: import.name.clone() })
         .collect();

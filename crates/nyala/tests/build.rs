@@ -99,6 +99,43 @@ fn a_missing_linker_or_runtime_is_reported() {
 }
 
 #[test]
+fn the_compiler_needs_no_files_beside_it() {
+    let folder = Folder::new("alone");
+    let source = folder.file("a.impala", GOOD);
+    let compiler = folder.path("nyala");
+    std::fs::copy(env!("CARGO_BIN_EXE_nyala"), &compiler).expect("the folder is ours");
+    let built = run_command(Command::new(&compiler).args(["build", &source]).current_dir(&folder.0), "");
+    assert_eq!(built, (Some(0), String::new(), String::new()));
+    let ran = run_command(&mut Command::new(folder.path("a")), "");
+    assert_eq!(ran.2, "", "{ran:?}");
+}
+
+#[test]
+fn numbers_without_meaning_and_unknown_functions_of_llvm_have_a_place() {
+    let text = "extern \"device\" { fn \"llvm.no.such\" f(i32) -> i32; }\nfn main() -> i32 { f(3) }\n";
+    let stderr = build_fails("llvm", text, &[], None);
+    assert!(stderr.contains("error[E0927]: LLVM does not know the function `llvm.no.such`"), "{stderr}");
+    assert!(stderr.contains("a.impala:2:20"), "{stderr}");
+    let (status, _, stderr) = run(&["run", "-"], text);
+    assert_eq!(status, Some(1));
+    assert!(stderr.starts_with("error[E0927]"), "{stderr}");
+    for (call, message) in [
+        ("atomic[i32](99u32, &mut x, 2, 7u32, \"\")", "99 is no operation of `atomic`"),
+        ("atomic[i32](1u32, &mut x, 2, 1u32, \"\")", "1 is no memory order of this operation"),
+        ("atomic_load[i32](&x, 5u32, \"\")", "5 is no memory order of this operation"),
+        (
+            "atomic[i32](argc as u32, &mut x, 2, 7u32, \"\")",
+            "the operation of `atomic` is not known at compile time",
+        ),
+    ] {
+        let text = format!("fn main(argc: i32) -> i32 {{ let mut x = argc; {call} }}");
+        let (status, _, stderr) = run(&["run", "-"], &text);
+        assert_eq!(status, Some(1), "{stderr}");
+        assert!(stderr.contains(&format!("error[E0928]: {message}")), "{stderr}");
+    }
+}
+
+#[test]
 fn what_the_linker_misses_is_shown_in_the_source() {
     let text = "extern \"C\" { fn launch_rocket() -> (); }\nfn main() -> i32 { launch_rocket(); 0 }\n";
     let stderr = build_fails("undefined", text, &[], None);

@@ -1,6 +1,6 @@
 //! The functions of LLVM's C interface that are used, as the headers declare them.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::path::Path;
 
 use libloading::Library;
@@ -77,6 +77,7 @@ api! {
     LLVMPrintModuleToString: fn(Ref) -> *mut c_char;
     LLVMSetTarget: fn(Ref, *const c_char);
     LLVMSetModuleDataLayout: fn(Ref, Ref);
+    LLVMLookupIntrinsicID: fn(*const c_char, usize) -> c_uint;
 
     LLVMGetDefaultTargetTriple: fn() -> *mut c_char;
     LLVMGetHostCPUName: fn() -> *mut c_char;
@@ -92,11 +93,14 @@ api! {
     LLVMDisposePassBuilderOptions: fn(Ref);
     LLVMRunPasses: fn(Ref, *const c_char, Ref, Ref) -> Ref;
     LLVMGetErrorMessage: fn(Ref) -> *mut c_char;
+    LLVMConsumeError: fn(Ref);
     LLVMDisposeErrorMessage: fn(*mut c_char);
 
     LLVMOrcCreateLLJIT: fn(*mut Ref, Ref) -> Ref;
     LLVMOrcDisposeLLJIT: fn(Ref) -> Ref;
     LLVMOrcLLJITGetMainJITDylib: fn(Ref) -> Ref;
+    LLVMOrcLLJITGetExecutionSession: fn(Ref) -> Ref;
+    LLVMOrcExecutionSessionSetErrorReporter: fn(Ref, unsafe extern "C" fn(*mut c_void, Ref), *mut c_void);
     LLVMOrcLLJITGetGlobalPrefix: fn(Ref) -> c_char;
     LLVMOrcLLJITMangleAndIntern: fn(Ref, *const c_char) -> Ref;
     LLVMOrcLLJITAddObjectFile: fn(Ref, Ref, Ref) -> Ref;

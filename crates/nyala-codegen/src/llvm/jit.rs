@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_void};
 use std::path::Path;
 use std::ptr::{null, null_mut};
 
-use super::api::{Ref, SymbolAddress};
+use super::api::{Api, Ref, SymbolAddress};
 use super::{Llvm, LlvmError, c_string};
 
 /// `LLVMJITSymbolGenericFlagsExported | LLVMJITSymbolGenericFlagsCallable`
@@ -27,9 +27,13 @@ impl<'a> Jit<'a> {
     pub fn new(llvm: &'a Llvm) -> Result<Jit<'a>, LlvmError> {
         let api = &llvm.api;
         let mut jit = null_mut();
-        // SAFETY: without a builder the defaults are used; the library is the JIT's.
+        // SAFETY: without a builder the defaults are used; the library and the session are the
+        // JIT's, and the interface of LLVM lives longer than both.
         let jit = unsafe {
             llvm.check((api.LLVMOrcCreateLLJIT)(&mut jit, null_mut())).map_err(LlvmError::Link)?;
+            let context = std::ptr::from_ref(api).cast_mut().cast();
+            let session = (api.LLVMOrcLLJITGetExecutionSession)(jit);
+            (api.LLVMOrcExecutionSessionSetErrorReporter)(session, forget_error, context);
             Jit { llvm, jit, library: (api.LLVMOrcLLJITGetMainJITDylib)(jit) }
         };
         jit.add_generator(|generator, prefix| {
@@ -116,6 +120,15 @@ impl<'a> Jit<'a> {
         unsafe { self.llvm.check(error) }.map_err(LlvmError::Link)?;
         Ok(address as usize as *const c_void)
     }
+}
+
+/// LLVM would print what it reports here; the same comes back from who asked.
+///
+/// # Safety
+/// `api` is the interface of the library that calls this, and the error its own.
+unsafe extern "C" fn forget_error(api: *mut c_void, error: Ref) {
+    // SAFETY: the caller's promise.
+    unsafe { ((*api.cast::<Api>()).LLVMConsumeError)(error) }
 }
 
 impl Drop for Jit<'_> {

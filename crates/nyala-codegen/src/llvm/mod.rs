@@ -92,6 +92,12 @@ impl Llvm {
         Err(LlvmError::Missing { searched })
     }
 
+    /// Whether LLVM itself defines functions with this name, which starts with `llvm.`.
+    pub fn has_intrinsic(&self, name: &str) -> bool {
+        // SAFETY: the name is that many bytes, which are only read.
+        unsafe { (self.api.LLVMLookupIntrinsicID)(name.as_ptr().cast(), name.len()) != 0 }
+    }
+
     /// The text of a message that LLVM allocated, which is freed.
     ///
     /// # Safety

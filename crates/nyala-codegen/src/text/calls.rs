@@ -143,7 +143,8 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// Calls a function of the runtime or of the C library from within an operation.
+    /// Calls a function of the runtime or of the C library from within an operation. Words before the
+    /// type of the result are attributes of it.
     pub(crate) fn call_library(
         &mut self,
         name: &str,
@@ -152,7 +153,9 @@ impl FunctionWriter<'_, '_> {
         args: &[String],
     ) -> String {
         let types: Vec<String> = params.iter().map(|&ty| ty.to_owned()).collect();
-        let symbol = self.module.declare(name, result, &types, self.span);
+        // What is known of this call's result is not known of all.
+        let (_, plain) = result.rsplit_once(' ').unwrap_or(("", result));
+        let symbol = self.module.declare(name, plain, &types, self.span);
         let typed: Vec<String> = types.iter().zip(args).map(|(ty, arg)| format!("{ty} {arg}")).collect();
         self.compute("call", format!("call {result} {symbol}({})", typed.join(", ")))
     }

@@ -40,8 +40,11 @@ const MATH: [&str; 32] = [
 pub(crate) fn known(name: &str, params: &[String]) -> Known {
     let is = |at: usize, ty: &str| params.get(at).is_some_and(|param| param == ty);
     let function = match name {
-        "anydsl_alloc" | "anydsl_alloc_host" | "anydsl_alloc_unified" if is(1, "i64") => {
-            return Known { result: "noalias ", param: None, function: ALLOCATES };
+        "anydsl_alloc" if is(1, "i64") => {
+            return Known { result: "noalias align 64 ", param: None, function: ALLOCATES };
+        }
+        "anydsl_alloc_host" | "anydsl_alloc_unified" if is(1, "i64") => {
+            return Known { result: "noalias align 4096 ", param: None, function: ALLOCATES };
         }
         "anydsl_release" | "anydsl_release_host" if is(1, "ptr") => {
             return Known { result: "", param: Some((1, "allocptr captures(none)")), function: RELEASES };

@@ -194,9 +194,12 @@ impl FunctionWriter<'_, '_> {
         let array = self.pointee(def);
         let elem = self.world.types.elem(array).unwrap_or(array);
         let size = layout(&self.world.types, elem).size;
+        // Only memory of no bytes has no address.
+        let is_something = size > 0 && self.world.as_lit(count).is_some_and(|count| count > 0);
+        let result = if is_something { "nonnull ptr" } else { "ptr" };
         let count = self.value(count);
         let bytes = self.compute("bytes", format!("mul i64 {count}, {size}"));
-        self.call_library("anydsl_alloc", "ptr", &["i32", "i64"], &["0".into(), bytes])
+        self.call_library("anydsl_alloc", result, &["i32", "i64"], &["0".into(), bytes])
     }
 
     fn lea(&mut self, ptr: Def, index: Def) -> String {

@@ -8,7 +8,7 @@
 //! Read `types`, `constants`, `function` (blocks and values),
 //! `control` (how blocks end), `calls` (what is called), `closures` (functions as values), `regions` (bodies of loops on threads),
 //! `abi`, `border`, `export` and `c_functions` (how values and functions go to and from C), and then `ops`, `math`,
-//! `vector_math`, `aggregates`, `memory`, `lanes` and `asm` for the operations, `checks` for programs that
+//! `vector_math`, `aggregates`, `memory`, `lanes`, `asm` and `atomics` for the operations, `checks` for programs that
 //! report their mistakes, `debug` for debuggers, and `device` for what GPUs do differently.
 //!
 //! # Invariants
@@ -20,6 +20,7 @@
 mod abi;
 mod aggregates;
 mod asm;
+mod atomics;
 mod border;
 mod c_functions;
 mod calls;
@@ -66,6 +67,8 @@ pub struct Module {
     pub text: String,
     /// The functions that others must define.
     pub imports: Vec<Import>,
+    /// The functions that LLVM must know.
+    pub intrinsics: Vec<Import>,
 }
 
 /// A function that others define.
@@ -139,6 +142,7 @@ pub(crate) struct ModuleWriter<'a> {
     declared: FxHashSet<String>,
     declarations: String,
     imports: Vec<Import>,
+    intrinsics: Vec<Import>,
     functions: Vec<String>,
     /// The kernels that were written, and whether as what is done rarely.
     kernels: FxHashSet<(Kernel, bool)>,
@@ -176,6 +180,7 @@ impl<'a> ModuleWriter<'a> {
             declared: exported.collect(),
             declarations: String::new(),
             imports: vec![],
+            intrinsics: vec![],
             functions: vec![],
             kernels: FxHashSet::default(),
             debug: debug.map(|(sources, directory)| DebugInfo::new(world, sources, directory)),
@@ -193,7 +198,7 @@ impl<'a> ModuleWriter<'a> {
         sections.extend(self.options.gpu.map(|_| format!("{} = !{{}}\n", device::INVARIANT)));
         sections.extend(self.debug.map(DebugInfo::finish));
         sections.retain(|section| !section.is_empty());
-        Ok(Module { text: sections.join("\n"), imports: self.imports })
+        Ok(Module { text: sections.join("\n"), imports: self.imports, intrinsics: self.intrinsics })
     }
 
     /// Reports what cannot be compiled; its value may be anything from here on.
@@ -353,9 +358,9 @@ impl<'a> ModuleWriter<'a> {
             let line = format!("declare {of_result}{result} {text}({params}) {function}");
             self.declarations += line.trim_end();
             self.declarations.push('\n');
-            if !name.starts_with("llvm.") {
-                self.imports.push(Import { name: name.to_owned(), span });
-            }
+            let is_llvm = name.starts_with("llvm.");
+            let list = if is_llvm { &mut self.intrinsics } else { &mut self.imports };
+            list.push(Import { name: name.to_owned(), span });
         }
         text
     }
