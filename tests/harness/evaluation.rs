@@ -4,7 +4,8 @@
 //!   nothing is left but exported functions and blocks;
 //! * `demands/`: what is reported to programs that ask what is known;
 //! * `limits/`: programs that never stop asking; what is reported, and that it is in time;
-//! * `explain/`: what `nyala explain` says.
+//! * `explain/`: what `nyala explain` says;
+//! * `vectorize/`: what `nyala explain --vectorize` says.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use nyala_driver::evaluation::{Answers, Question};
+use nyala_driver::vectorization::Vectorization;
 use nyala_driver::{Options, Report, Session, pipeline};
 use nyala_ir::analysis::References;
 use nyala_ir::{Linkage, World, text};
@@ -23,8 +25,13 @@ type Test = fn(&Path) -> Result<(), Failed>;
 fn main() -> ExitCode {
     let folder = files::repository().join("tests/evaluation");
     let mut trials = Vec::new();
-    let tests: [(&str, Test); 4] =
-        [("residual", residual), ("demands", demands), ("limits", limits), ("explain", explain)];
+    let tests: [(&str, Test); 5] = [
+        ("residual", residual),
+        ("demands", demands),
+        ("limits", limits),
+        ("explain", explain),
+        ("vectorize", vectorize),
+    ];
     for (kind, test) in tests {
         for path in files::with_extension(&folder.join(kind), "impala") {
             let name = files::display_name(&path);
@@ -124,6 +131,19 @@ fn explain(path: &Path) -> Result<(), Failed> {
     if ["http", "<script", "<link", "url("].iter().any(|foreign| page.contains(foreign)) {
         return Err("the page needs something else".into());
     }
+    snapshot::compare(&path.with_extension("json"), &(serde_json::to_string_pretty(&object)? + "\n"))?;
+    Ok(snapshot::compare(&path.with_extension("txt"), &answers.text())?)
+}
+
+fn vectorize(path: &Path) -> Result<(), Failed> {
+    let source = std::fs::read_to_string(path)?;
+    let mut session = session_for(path, &source);
+    let world = pipeline::emit(&mut session).ok_or_else(|| drawn(&session))?;
+    let evaluated = pipeline::evaluate(&mut session, &world);
+    let world = pipeline::control_flow_form(&mut session, evaluated);
+    let facts = pipeline::explain_vectorize(&mut session, world);
+    let answers = Vectorization::new(&session, &facts, false);
+    let object: serde_json::Value = serde_json::from_str(&answers.json())?;
     snapshot::compare(&path.with_extension("json"), &(serde_json::to_string_pretty(&object)? + "\n"))?;
     Ok(snapshot::compare(&path.with_extension("txt"), &answers.text())?)
 }

@@ -11,6 +11,7 @@
 //! * [`timings`]: how long the phases take;
 //! * [`render`]: what was reported, as text for people or as JSON;
 //! * [`evaluation`]: what partial evaluation did, as text, JSON, or a page;
+//! * [`vectorization`]: what became of `vectorize`, as text or JSON;
 //! * [`edition`]: the generations of the prelude;
 //! * `library`: what comes with the compiler besides the prelude;
 //! * [`embedded`]: texts built into the compiler;
@@ -30,6 +31,7 @@ pub mod pipeline;
 pub mod render;
 pub mod session;
 pub mod timings;
+pub mod vectorization;
 
 pub use nyala_interface as interface;
 pub use nyala_syntax::ast::Dialect;

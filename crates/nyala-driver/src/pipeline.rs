@@ -7,6 +7,7 @@ use nyala_interface::Interface;
 use nyala_interp::Io;
 use nyala_ir::World;
 use nyala_opt::partial_eval::Explanation;
+use nyala_opt::vectorize::SiteFacts;
 use nyala_sema::CheckFile;
 use nyala_sema::tree::Program;
 use nyala_span::FileId;
@@ -109,6 +110,14 @@ pub fn vectorize(session: &mut Session, mut world: World) -> World {
     session.timings.enter("vectorize");
     session.diagnostics.extend(nyala_opt::pipeline::vectorize(&mut world));
     world
+}
+
+/// As [`vectorize`], and says what became of each call.
+pub fn explain_vectorize(session: &mut Session, mut world: World) -> Vec<SiteFacts> {
+    session.timings.enter("vectorize");
+    let (reports, facts) = nyala_opt::pipeline::explain_vectorize(&mut world);
+    session.diagnostics.extend(reports);
+    facts
 }
 
 /// Takes the program to what back ends accept.

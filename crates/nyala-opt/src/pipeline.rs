@@ -6,6 +6,7 @@ use nyala_ir::World;
 use nyala_span::Diagnostic;
 
 use crate::partial_eval::{Evaluated, Evaluation, Options};
+use crate::vectorize::SiteFacts;
 use crate::{convert_closures, eliminate_params, lower_to_cff, merge_returns, promote_slots};
 
 /// How often evaluation is resumed after a clean-up at most. What needs more stays as it is.
@@ -66,6 +67,13 @@ pub fn vectorize(world: &mut World) -> Vec<Diagnostic> {
     let warnings = crate::vectorize::vectorize(world);
     check(world, "vectorize");
     warnings
+}
+
+/// As [`vectorize`], and says what became of each call.
+pub fn explain_vectorize(world: &mut World) -> (Vec<Diagnostic>, Vec<SiteFacts>) {
+    let result = crate::vectorize::explained(world);
+    check(world, "vectorize");
+    result
 }
 
 /// In debug builds, what a pass has built must be well-formed.

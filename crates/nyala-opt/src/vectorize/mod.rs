@@ -13,11 +13,13 @@
 //!   it are left out if no lane is there;
 //! * `emit`: writes the function; `values`, `memory`, `calls` and `lane_functions`: its
 //!   operations;
-//! * `lanewise`: values of all lanes.
+//! * `lanewise`: values of all lanes;
+//! * `explain`: what became of everything, for people.
 
 mod calls;
 mod cost;
 mod emit;
+mod explain;
 mod flow;
 mod lane_functions;
 mod lanewise;
@@ -35,6 +37,7 @@ use nyala_span::{Diagnostic, Name, Span};
 use rustc_hash::FxHashMap;
 
 use emit::{Emitter, Task};
+pub use explain::{Because, Fact, Form, FunctionFacts, SiteFacts, Subject};
 use flow::Flow;
 use linearize::Plan;
 use shapes::{Shape, Shapes, Wraps, data_params};
@@ -56,32 +59,57 @@ pub(crate) struct Refusal {
 ///
 /// Before: control-flow form. After: that too.
 pub fn vectorize(world: &mut World) -> Vec<Diagnostic> {
+    run(world, false).0
+}
+
+/// As [`vectorize`], and says what became of each call.
+pub fn explained(world: &mut World) -> (Vec<Diagnostic>, Vec<SiteFacts>) {
+    run(world, true)
+}
+
+fn run(world: &mut World, explains: bool) -> (Vec<Diagnostic>, Vec<SiteFacts>) {
     let conts: Vec<Cont> = References::of_program(world).conts(world).collect();
     let is_site = |&cont: &Cont| {
         let body = world.cont(cont).body.as_ref();
         body.is_some_and(|body| world.as_intrinsic(body.callee) == Some(Intrinsic::Vectorize))
     };
     let sites: Vec<Cont> = conts.into_iter().filter(is_site).collect();
-    let reports = if sites.is_empty() { vec![] } else { vectorize_sites(world, &sites) };
+    let result = if sites.is_empty() { (vec![], vec![]) } else { vectorize_sites(world, &sites, explains) };
     lane_functions::run_alone(world);
-    reports
+    result
 }
 
-fn vectorize_sites(world: &mut World, sites: &[Cont]) -> Vec<Diagnostic> {
+fn vectorize_sites(world: &mut World, sites: &[Cont], explains: bool) -> (Vec<Diagnostic>, Vec<SiteFacts>) {
     let functions = Functions::new(world);
-    let mut reports = vec![];
+    let (mut reports, mut all_facts) = (vec![], vec![]);
     for &cont in sites {
         let span = world.cont(cont).body.as_ref().map_or(Span::NONE, |body| body.span);
+        let mut facts = SiteFacts { at: span, lanes: lanes_of_call(world, cont), ..SiteFacts::default() };
+        let mut instances = Instances { explains, ..Instances::default() };
         let result = match Site::read(world, &functions, cont) {
-            Ok(Some(site)) => site.write(world, &mut Instances::default()),
+            Ok(Some(site)) => {
+                facts.has_tail = site.range.is_some();
+                site.write(world, &mut instances)
+            }
             Ok(None) => Ok(()),
             Err(refusal) => Err(refusal),
         };
-        if let Err(refusal) = result {
-            reports.push(refusal.diagnostic(span, meeting(world, cont)));
+        match result {
+            Ok(()) => facts.functions = explain::without_doubles(instances.facts),
+            Err(refusal) => {
+                facts.refused = Some(Because::from(&refusal));
+                reports.push(refusal.diagnostic(span, meeting(world, cont)));
+            }
         }
+        all_facts.push(facts);
     }
-    reports
+    (reports, all_facts)
+}
+
+/// The number of lanes that `cont` calls `vectorize` with, if it is known.
+fn lanes_of_call(world: &World, cont: Cont) -> Option<u32> {
+    let lanes = *world.cont(cont).body.as_ref()?.args.get(1)?;
+    world.as_int(lanes).and_then(|lanes| u32::try_from(lanes).ok())
 }
 
 /// A function by which lanes meet in the body that `cont` calls `vectorize` with.
@@ -125,6 +153,9 @@ struct Instance {
 struct Instances {
     heads: FxHashMap<Instance, Cont>,
     waiting: Vec<(Instance, Cont)>,
+    /// Whether to say what became of those that are written, and what that is.
+    explains: bool,
+    facts: Vec<FunctionFacts>,
 }
 
 impl Instances {
@@ -146,6 +177,9 @@ impl Instances {
             let first_is_active = instance.active != ActiveLanes::Any;
             let shapes = Shapes::new(world, &flow, &instance.shapes, first_is_active);
             let plan = Plan::new(world, &flow, &shapes);
+            if self.explains {
+                self.facts.extend(explain::facts(world, &flow, &shapes, &plan, &instance));
+            }
             let task = Task {
                 flow: &flow,
                 shapes: &shapes,

@@ -1,10 +1,11 @@
-//! `nyala explain`: what partial evaluation did, and why.
+//! `nyala explain`: what partial evaluation or vectorisation did, and why.
 
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use nyala_driver::evaluation::{Answers, Question};
-use nyala_driver::pipeline;
+use nyala_driver::vectorization::Vectorization;
+use nyala_driver::{Session, pipeline};
 
 use crate::cli::{EvaluationArgs, ProgramArgs};
 use crate::output;
@@ -26,6 +27,10 @@ pub struct ExplainArgs {
     /// Calls in the prelude too
     #[arg(long)]
     prelude: bool,
+    /// Instead, what became of each `vectorize`: which values stay scalar, which accesses are
+    /// contiguous, which branches are left, and why
+    #[arg(long, conflicts_with = "function")]
+    vectorize: bool,
     #[command(flatten)]
     evaluation: EvaluationArgs,
 }
@@ -44,6 +49,9 @@ enum Format {
 pub fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
     let mut session = args.program.session();
     session.options.evaluation = args.evaluation.options();
+    if args.vectorize {
+        return explain_vectorize(&args, session);
+    }
     let explained = pipeline::emit(&mut session).map(|world| pipeline::explain(&mut session, &world));
     let status = output::show_diagnostics(&mut session, &args.program.messages)?;
     if let Some((residual, explanation)) = explained {
@@ -53,6 +61,24 @@ pub fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
             Format::Text => answers.text(),
             Format::Json => answers.json(),
             Format::Html => answers.html(),
+        })?;
+    }
+    Ok(status)
+}
+
+fn explain_vectorize(args: &ExplainArgs, mut session: Session) -> anyhow::Result<ExitCode> {
+    anyhow::ensure!(!matches!(args.format, Format::Html), "there is no page about vectorisation");
+    let facts = pipeline::emit(&mut session)
+        .map(|world| pipeline::evaluate(&mut session, &world))
+        .filter(|_| !session.has_errors())
+        .map(|world| pipeline::control_flow_form(&mut session, world))
+        .map(|world| pipeline::explain_vectorize(&mut session, world));
+    let status = output::show_diagnostics(&mut session, &args.program.messages)?;
+    if let Some(facts) = facts {
+        let answers = Vectorization::new(&session, &facts, args.prelude);
+        output::print(&match args.format {
+            Format::Json => answers.json(),
+            _ => answers.text(),
         })?;
     }
     Ok(status)
