@@ -96,6 +96,7 @@ fn describe(fact: &Fact) -> String {
         }
         (Subject::Load, _) => "gathered".into(),
         (Subject::Store, _) => "scattered".into(),
+        (Subject::Call(_), Form::Uniform) => "once for all lanes".into(),
         (_, Form::Uniform) => "uniform: stays scalar".into(),
         (_, Form::Contiguous) => "contiguous: one scalar for all lanes".into(),
         (_, Form::Reversed) => "contiguous in reverse order: one scalar for all lanes".into(),

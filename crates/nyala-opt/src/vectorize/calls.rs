@@ -8,15 +8,24 @@ use nyala_ir::analysis::functions::is_return;
 use nyala_ir::{ArithFlags, ArithOp, CmpOp, Cont, Def, LaneOp, MathOp, Prim, Ty, World};
 
 use super::emit::{Emitter, Rep};
+use super::flow::Flow;
 use super::lane_functions::{self, lane_function};
 use super::lanewise;
 use super::shapes::Shape;
 use super::{ActiveLanes, Instance, Refusal};
 
 /// The shape of what a call gives.
-pub(super) fn result_shape(world: &World, callee: Cont, args: &[Shape]) -> Shape {
-    lane_function(world, callee)
-        .map_or(Shape::Varying, |function| lane_functions::result_shape(function, args))
+pub(super) fn result_shape(world: &World, flow: &Flow, callee: Cont, args: &[Shape]) -> Shape {
+    match lane_function(world, callee) {
+        Some(function) => lane_functions::result_shape(function, args),
+        None if is_called_once(flow, callee, args.iter().copied()) => Shape::Uniform,
+        None => Shape::Varying,
+    }
+}
+
+/// Whether one call does for all lanes.
+pub(super) fn is_called_once(flow: &Flow, callee: Cont, mut args: impl Iterator<Item = Shape>) -> bool {
+    flow.shared.contains(&callee) && args.all(|shape| shape == Shape::Uniform)
 }
 
 impl Emitter<'_> {
@@ -33,6 +42,9 @@ impl Emitter<'_> {
         }
         match lane_function(self.world, callee) {
             Some(function) => self.meet_lanes(callee, function, args).map(Some),
+            None if is_called_once(self.task.flow, callee, args.iter().map(|arg| arg.shape)) => {
+                Ok(self.call_once(callee, args, next))
+            }
             None if data.body.is_some() => self.call_simd(callee, args, next),
             None => self.call_each(callee, args, next),
         }
@@ -43,6 +55,23 @@ impl Emitter<'_> {
     }
 
     // ---- Functions of the program -----------------------------------------------------
+
+    /// Calls a function as it is, for all lanes.
+    fn call_once(&mut self, callee: Cont, args: &[Rep], next: Option<usize>) -> Option<Vec<Rep>> {
+        let mut values = vec![self.mem];
+        values.extend(args.iter().map(|arg| arg.def));
+        let function = self.world.cont_def(callee);
+        if next.is_none() {
+            self.world.set_body(self.cont, function, values);
+            return None;
+        }
+        let results = self.results(callee);
+        let (returned, params) = self.start("returned", &results);
+        values.push(self.world.cont_def(returned));
+        self.world.set_body(self.cont, function, values);
+        self.resume(returned);
+        Some(params.into_iter().map(Rep::uniform).collect())
+    }
 
     fn call_simd(
         &mut self,
@@ -102,13 +131,18 @@ impl Emitter<'_> {
         }
     }
 
-    /// The scalar types of a function's results.
-    pub fn lane_results(&self, callee: Cont) -> Result<Vec<Ty>, Refusal> {
+    /// The types of a function's results.
+    fn results(&self, callee: Cont) -> Vec<Ty> {
         let ret = self.world.cont(callee).params.last().map(|&last| self.world.ty(last));
         let ret = ret.filter(|&ret| is_return(&self.world.types, ret));
-        let results: Vec<Ty> = ret.and_then(|ret| self.world.types.as_cn(ret)).map_or(vec![], |results| {
+        ret.and_then(|ret| self.world.types.as_cn(ret)).map_or(vec![], |results| {
             results.iter().copied().filter(|&ty| ty != self.world.types.mem()).collect()
-        });
+        })
+    }
+
+    /// The types of a function's results, which may differ between lanes.
+    pub fn lane_results(&self, callee: Cont) -> Result<Vec<Ty>, Refusal> {
+        let results = self.results(callee);
         match results.iter().find(|&&ty| !lanewise::is_supported(self.world, ty)) {
             Some(&ty) => {
                 let ty = self.world.types.display(ty).to_string();

@@ -12,6 +12,7 @@ use nyala_ir::{Ty, World};
 use nyala_span::{Name, Span};
 use rustc_hash::FxHashSet;
 
+use super::calls;
 use super::flow::{End, Flow};
 use super::linearize::Plan;
 use super::shapes::{Shape, Shapes, data_params};
@@ -239,6 +240,7 @@ impl Reader<'_> {
                     Linkage::Imported(name) if LaneFunction::from_name(name.as_str()).is_some() => {
                         Form::Meeting
                     }
+                    _ if self.is_called_once(block) => Form::Uniform,
                     _ if data.body.is_some() => Form::Simd,
                     _ => Form::EachLane,
                 };
@@ -251,6 +253,13 @@ impl Reader<'_> {
         let form = if parts { Form::Varying } else { Form::Uniform };
         let because = parts.then(|| self.cause(on, block));
         Some(Fact { because, ..self.fact(at, subject, form) })
+    }
+
+    /// Whether the call at the end of a block is one for all lanes.
+    fn is_called_once(&self, block: usize) -> bool {
+        let End::Call { callee, args, .. } = &self.flow.ends[block] else { return false };
+        let shape = |&arg: &Def| self.shapes.at(self.flow, arg, block);
+        calls::is_called_once(self.flow, *callee, args.iter().map(shape))
     }
 
     /// The loop that begins at a block.

@@ -7,7 +7,7 @@
 //! header first and latch last.
 
 use nyala_ir::analysis::functions::is_return;
-use nyala_ir::analysis::{Cfg, DomTree, Graph, LoopForest, Mode, Schedule, Scope};
+use nyala_ir::analysis::{Cfg, DomTree, Graph, LoopForest, Mode, References, Schedule, Scope};
 use nyala_ir::{Cont, Def, Intrinsic, Node, World};
 use nyala_span::Span;
 use rustc_hash::FxHashSet;
@@ -52,6 +52,8 @@ pub(super) struct Flow {
     pub order: Vec<usize>,
     /// The place of each vertex in the order.
     pub position: Vec<usize>,
+    /// The functions it calls that do the same for all lanes if they are given the same.
+    pub shared: FxHashSet<Cont>,
 }
 
 impl Flow {
@@ -78,6 +80,7 @@ impl Flow {
         let doms = DomTree::new(&graph, cfg.entry());
         let dag = acyclic(&loops, n_blocks, &edges);
         let post_doms = post_dominators(&loops, n_blocks, &dag, &ends);
+        let shared = shared_functions(world, &ends);
         let mut flow = Flow {
             blocks: cfg.conts().to_vec(),
             ends,
@@ -89,6 +92,7 @@ impl Flow {
             dag,
             order: vec![],
             position: vec![],
+            shared,
         };
         flow.find_order();
         Ok(flow)
@@ -238,6 +242,30 @@ fn body_span(world: &World, cont: Cont) -> Span {
     world.cont(cont).body.as_ref().map_or(world.cont(cont).span, |body| body.span)
 }
 
+/// The called functions that do the same for all lanes if they are given the same. Calling them once is
+/// as good as calling them for each lane, unless they ask which lane it is or do what counts
+/// how often.
+fn shared_functions(world: &World, ends: &[End]) -> FxHashSet<Cont> {
+    let called = ends.iter().filter_map(|end| match end {
+        End::Call { callee, .. } => Some(*callee),
+        _ => None,
+    });
+    let called: FxHashSet<Cont> = called.filter(|&callee| world.cont(callee).body.is_some()).collect();
+    called.into_iter().filter(|&callee| is_shared(world, callee)).collect()
+}
+
+fn is_shared(world: &World, function: Cont) -> bool {
+    let reached = References::from_roots(world, &[function]);
+    let stays_inside = |cont: Cont| match world.as_intrinsic(world.cont_def(cont)) {
+        Some(intrinsic) => {
+            matches!(intrinsic, Intrinsic::Branch | Intrinsic::Switch | Intrinsic::Unreachable)
+        }
+        None => world.cont(cont).body.is_some(),
+    };
+    let counts = |&def: &Def| matches!(world.node(def), Node::Alloc { .. } | Node::Asm { .. });
+    reached.conts(world).all(stays_inside) && !reached.nodes().iter().any(counts)
+}
+
 /// The graph without ways back to headers.
 fn acyclic(loops: &LoopForest, n_blocks: usize, edges: &[(usize, usize)]) -> Graph {
     let is_back = |from: usize, to: usize| {
@@ -276,6 +304,10 @@ fn post_dominators(loops: &LoopForest, n_blocks: usize, dag: &Graph, ends: &[End
     DomTree::new(&Graph::new(dag.len(), &edges).reversed(), n_blocks)
 }
 
+fn is_function(world: &World, def: Def) -> bool {
+    world.types.as_cn(world.ty(def)).is_some()
+}
+
 struct EndReader<'a> {
     world: &'a World,
     cfg: &'a Cfg,
@@ -308,6 +340,9 @@ impl EndReader<'_> {
                 return self.switch(&args).map_or_else(|| refuse("a jump to an unknown place"), Ok);
             }
             Some(Intrinsic::Unreachable) => return Ok(End::Unreachable),
+            Some(intrinsic) if args.iter().rev().skip(1).any(|&arg| is_function(world, arg)) => {
+                return refuse(&format!("a call of `{}`", intrinsic.name()));
+            }
             _ => {}
         }
         if let Some(target) = self.cfg.index(called).filter(|&target| target != self.cfg.entry()) {

@@ -52,7 +52,7 @@ impl Emitter<'_> {
                 }
             }
             Node::Slot { .. } => self.slot(def),
-            Node::Alloc { .. } => return self.refuse(def, "memory that each lane allocates"),
+            Node::Alloc { count, .. } => self.allocate(def, count, block),
             _ => return self.refuse(def, "inline assembly"),
         }
         Ok(())
@@ -81,7 +81,7 @@ impl Emitter<'_> {
         self.set(def, first);
     }
 
-    fn load(&mut self, at: Rep, ty: Ty) -> Def {
+    pub fn load(&mut self, at: Rep, ty: Ty) -> Def {
         if lanewise::is_scalar(self.world, ty) {
             return self.load_scalars(at, ty);
         }
@@ -97,7 +97,7 @@ impl Emitter<'_> {
         lanewise::join(self.world, ty, self.task.lanes, &parts)
     }
 
-    fn store(&mut self, at: Rep, ty: Ty, value: Def) {
+    pub fn store(&mut self, at: Rep, ty: Ty, value: Def) {
         if lanewise::is_scalar(self.world, ty) {
             return self.store_scalars(at, ty, value);
         }

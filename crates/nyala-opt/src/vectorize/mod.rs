@@ -11,9 +11,10 @@
 //!   lanes go different ways;
 //! * `linearize`: one way through the function for all lanes; `cost`: which parts of
 //!   it are left out if no lane is there;
-//! * `emit`: writes the function; `values`, `memory`, `calls` and `lane_functions`: its
-//!   operations;
+//! * `emit`: writes the function; `values`, `memory`, `own_memory`, `calls` and
+//!   `lane_functions`: its operations;
 //! * `lanewise`: values of all lanes;
+//! * `nested`: calls of `vectorize` in SIMD code;
 //! * `explain`: what became of everything, for people.
 
 mod calls;
@@ -25,6 +26,8 @@ mod lane_functions;
 mod lanewise;
 mod linearize;
 mod memory;
+mod nested;
+mod own_memory;
 mod shapes;
 mod values;
 
@@ -81,8 +84,10 @@ fn run(world: &mut World, explains: bool) -> (Vec<Diagnostic>, Vec<SiteFacts>) {
 
 fn vectorize_sites(world: &mut World, sites: &[Cont], explains: bool) -> (Vec<Diagnostic>, Vec<SiteFacts>) {
     let functions = Functions::new(world);
+    let nested = nested::run_in_sequence(world, &functions, sites);
+    let functions = if nested.is_empty() { functions } else { Functions::new(world) };
     let (mut reports, mut all_facts) = (vec![], vec![]);
-    for &cont in sites {
+    for &cont in sites.iter().filter(|site| !nested.contains(site)) {
         let span = world.cont(cont).body.as_ref().map_or(Span::NONE, |body| body.span);
         let mut facts = SiteFacts { at: span, lanes: lanes_of_call(world, cont), ..SiteFacts::default() };
         let mut instances = Instances { explains, ..Instances::default() };
@@ -247,7 +252,17 @@ struct Site {
 impl Site {
     /// Reads a call. One lane is left to those who run lanes one after the other.
     fn read(world: &World, functions: &Functions, cont: Cont) -> Result<Option<Site>, Refusal> {
-        let Some(Body { args, span, .. }) = world.cont(cont).body.clone() else { return Ok(None) };
+        match lanes_of_call(world, cont) {
+            Some(1) => Ok(None),
+            _ => Site::read_any(world, functions, cont).map(Some),
+        }
+    }
+
+    /// Reads a call.
+    fn read_any(world: &World, functions: &Functions, cont: Cont) -> Result<Site, Refusal> {
+        let Some(Body { args, span, .. }) = world.cont(cont).body.clone() else {
+            return Err(Refusal { at: Span::NONE, why: "a call that is not there".into() });
+        };
         let refuse = |why: &str| Err(Refusal { at: span, why: why.into() });
         let [mem, ref numbers @ .., body, next] = args[..] else { return refuse("a call of another shape") };
         let (lanes, range) = match *numbers {
@@ -256,8 +271,7 @@ impl Site {
             _ => return refuse("a call of another shape"),
         };
         let lanes = match world.as_int(lanes) {
-            Some(1) => return Ok(None),
-            Some(lanes @ 2..=MAX_LANES) => lanes as u32,
+            Some(lanes @ 1..=MAX_LANES) => lanes as u32,
             Some(_) => return refuse("a number of lanes that is not between 1 and 64"),
             None => return refuse("a number of lanes that is not known"),
         };
@@ -272,7 +286,7 @@ impl Site {
                 None => return refuse("a body that leaves the function around it"),
             },
         };
-        Ok(Some(Site { cont, lanes, range, function, args, next, mem, span }))
+        Ok(Site { cont, lanes, range, function, args, next, mem, span })
     }
 
     /// Replaces the call.

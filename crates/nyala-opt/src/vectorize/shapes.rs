@@ -240,7 +240,7 @@ impl Analysis<'_> {
             End::Call { callee, args, next: Some(next) } => {
                 let shapes: Vec<Option<Shape>> = args.iter().map(|&arg| self.known(arg, block)).collect();
                 if let Some(shapes) = shapes.into_iter().collect::<Option<Vec<Shape>>>() {
-                    let result = calls::result_shape(self.world, *callee, &shapes);
+                    let result = calls::result_shape(self.world, self.flow, *callee, &shapes);
                     let n_results = self.n_params(*next);
                     self.give(block, *next, &vec![Some(result); n_results]);
                 }

@@ -226,7 +226,7 @@ impl Emitter<'_> {
                 let bits = |ty: Ty| self.world.types.as_prim(ty).map_or(64, Prim::bits);
                 let is_scalar = lanewise::is_scalar(self.world, from) && lanewise::is_scalar(self.world, ty);
                 if !is_scalar || bits(from) != bits(ty) {
-                    return refuse("bits as another type, of values that differ between lanes".into());
+                    return self.bits_through_memory(def, value, block);
                 }
                 let operand = self.lanes(value, block);
                 let to = self.world.types.simd(ty, lanes);
