@@ -58,7 +58,7 @@ impl LimitReached {
             Limit::Growth(limit) => ("new nodes", limit, "pe_growth"),
             Limit::Depth(limit) => ("specialised calls, one inside the other", limit, "pe_depth"),
         };
-        let then = if self.stops { "" } else { "; from here on its calls stay, and the rest goes on" };
+        let then = if self.stops { "" } else { "; its calls stay, and the rest goes on" };
         report.with_note(format!("stopped after {count} {what}{then}")).with_note(self.advice()).with_note(
             format!(
                 "if it needs more, raise the limit: `--{} N`, or `#[{flag} = N]` at `{}`",

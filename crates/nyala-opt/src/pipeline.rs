@@ -24,15 +24,17 @@ pub fn evaluate(world: &World, options: Options) -> Evaluated {
         if evaluation.is_over() || !clean_up(&mut current) {
             break;
         }
-        current = evaluation.rounds(&current);
+        if !evaluation.is_settled(&current) {
+            current = evaluation.rounds(&current);
+        }
     }
-    current = evaluation.finish(&current);
     // Without what speaks to the evaluator, more may be the same.
     for _ in 0..MAX_RESUMPTIONS {
-        if !clean_up(&mut current) {
+        let (finished, is_changed) = evaluation.finish(&current);
+        current = finished;
+        if !is_changed || !clean_up(&mut current) {
             break;
         }
-        current = evaluation.finish(&current);
     }
     evaluation.done(current)
 }

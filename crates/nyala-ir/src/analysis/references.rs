@@ -8,6 +8,7 @@
 //! Operations are vertices of their own: an operation that many bodies share is
 //! looked at once, however long the chain of operands behind it.
 
+use cranelift_entity::EntitySet;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::graph::Graph;
@@ -116,8 +117,27 @@ impl References {
     }
 }
 
+/// The continuations and operations that the outside can get hold of, as in
+/// [`References::of_program`], for those who do not need the graph.
+pub fn reachable(world: &World) -> Vec<Def> {
+    let mut nodes = vec![];
+    let mut seen = EntitySet::new();
+    let mut visit = |def: Def, nodes: &mut Vec<Def>| {
+        if (world.as_cont(def).is_some() || is_operation(world, def)) && seen.insert(def) {
+            nodes.push(def);
+        }
+    };
+    program_roots(world).into_iter().for_each(|root| visit(world.cont_def(root), &mut nodes));
+    let mut from = 0;
+    while let Some(&def) = nodes.get(from) {
+        for_each_mention(world, def, |mentioned| visit(mentioned, &mut nodes));
+        from += 1;
+    }
+    nodes
+}
+
 /// Calls `each` with what `def` mentions by itself, in order.
-fn for_each_mention(world: &World, def: Def, each: impl FnMut(Def)) {
+pub fn for_each_mention(world: &World, def: Def, each: impl FnMut(Def)) {
     match world.node(def) {
         Node::Cont(cont) => mentions(world.cont(cont)).for_each(each),
         _ => world.for_each_operand(def, each),

@@ -20,16 +20,22 @@ impl Engine<'_> {
             let source = self.source_of(value);
             let text = show::string(&self.new, message).unwrap_or_else(|| "pe_info".into());
             let shown = self.show(value);
-            let info = |value| Info { call: call.span, message: text, value }.diagnostic();
+            let info = |message, value| Info { call: call.span, message, value }.diagnostic();
             match source {
-                None => self.state.diagnostics.push(info(Ok(shown))),
+                None => {
+                    // What is unfolded may have to be evaluated again.
+                    if self.state.told.insert((call.span, format!("{text}: {shown}"))) {
+                        self.state.diagnostics.push(info(text, Ok(shown)));
+                    }
+                }
                 Some((source, at)) => {
                     let unknown = Unknown { name: shown.clone(), value: shown, source, at };
-                    self.state.pending.push(info(Err(unknown)));
+                    self.state.pending.push(info(text, Err(unknown)));
                     return;
                 }
             }
         }
+        self.counters.dropped += 1;
         call.callee = ret;
         call.args = vec![mem];
     }

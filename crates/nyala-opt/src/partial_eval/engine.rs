@@ -18,18 +18,21 @@
 
 use std::rc::Rc;
 
-use cranelift_entity::packed_option::PackedOption;
+use cranelift_entity::packed_option::{PackedOption, ReservedValue as _};
 use cranelift_entity::{EntitySet, PrimaryMap, SecondaryMap};
-use nyala_ir::analysis::schedule::has_effect;
-use nyala_ir::{Body, Cont, Def, Global, Intrinsic, Linkage, Node, Ty, TyKind, World};
+use nyala_ir::analysis::references::reachable;
+use nyala_ir::{Body, Cont, Def, Global, Intrinsic, Linkage, Node, Ty, World};
 use rustc_hash::FxHashMap;
 
+use super::env::Env;
 use super::explain::Outcome;
 use super::journal::SiteId;
 use super::leaves::Leaves;
 use super::limits::{Link, LinkId, Used};
 use super::plan::Plan;
+use super::questions::Answers;
 use super::refs::Refs;
+use super::unfold::{Made, Unfoldings};
 use super::{Options, State};
 
 /// One round of evaluation.
@@ -41,16 +44,25 @@ pub(super) struct Engine<'a> {
     /// What is known from earlier rounds.
     pub(super) state: &'a mut State,
     instances: SecondaryMap<Cont, Option<Rc<Instance>>>,
-    memo: FxHashMap<Rc<Instance>, Cont>,
+    pub(super) memo: FxHashMap<Rc<Instance>, Made>,
+    pub(super) unfoldings: Unfoldings,
+    /// The continuation whose body is being built.
+    pub(super) target: Cont,
     /// What stands for old nodes that mean the same everywhere.
-    constants: FxHashMap<Def, Def>,
+    constants: SecondaryMap<Def, PackedOption<Def>>,
+    /// What stands for the others, in the body being built.
+    env: Env,
+    /// The same, where a filter is evaluated.
+    filter_env: Env,
     globals: Vec<(Global, Global)>,
-    refs: Refs,
+    pub(super) refs: Refs,
     leaves: Leaves,
     /// For instances, how many of the uses in the old program will not come.
     spared: FxHashMap<Cont, u32>,
-    known: SecondaryMap<Def, Known>,
+    pub(super) known: Answers,
     queue: Vec<Cont>,
+    /// What nobody needed any more when its turn came.
+    unneeded: Vec<Cont>,
     queued: EntitySet<Def>,
     pub(super) counters: Counters,
     /// Which specialisation led to which.
@@ -62,17 +74,17 @@ pub(super) struct Engine<'a> {
     /// What functions with limits of their own have used of them.
     pub(super) used: FxHashMap<Cont, Used>,
     /// For each instance, the call in the source for which it is built.
-    site_of: SecondaryMap<Cont, Option<SiteId>>,
+    pub(super) site_of: SecondaryMap<Cont, Option<SiteId>>,
     /// The call in the source for which something is being built.
-    site: Option<SiteId>,
+    pub(super) site: Option<SiteId>,
     /// For the place a call returns to, what was called and where.
     results: SecondaryMap<Cont, Option<(Cont, nyala_span::Span)>>,
     /// How many specialisations that nobody asked for led to an instance.
-    depths: SecondaryMap<Cont, u32>,
+    pub(super) depths: SecondaryMap<Cont, u32>,
     /// The depth of what is being evaluated.
-    depth: u32,
-    liftable: SecondaryMap<Def, Known>,
-    filterable: SecondaryMap<Def, Known>,
+    pub(super) depth: u32,
+    pub(super) liftable: Answers,
+    pub(super) filterable: Answers,
 }
 
 /// How many specialisations may follow from each other without anybody having
@@ -89,6 +101,8 @@ pub(super) struct Counters {
     pub inlined: u64,
     /// Branches whose outcome was known.
     pub folded: u64,
+    /// What only spoke to the evaluator, and is no longer there.
+    pub dropped: u64,
 }
 
 /// An old continuation with values.
@@ -103,18 +117,9 @@ pub(super) struct Instance {
 
 impl Instance {
     /// All values that make it.
-    fn parts(&self) -> impl Iterator<Item = Def> + '_ {
+    pub(super) fn parts(&self) -> impl Iterator<Item = Def> + '_ {
         self.captured.iter().copied().chain(self.fixed.iter().flatten().copied())
     }
-}
-
-/// A question that is asked once for each node.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
-enum Known {
-    #[default]
-    Unasked,
-    No,
-    Yes,
 }
 
 /// A call in the new program.
@@ -122,6 +127,13 @@ pub(super) struct Call {
     pub(super) callee: Def,
     pub(super) args: Vec<Def>,
     pub(super) span: nyala_span::Span,
+}
+
+impl Call {
+    /// Callee and arguments.
+    pub(super) fn parts(&self) -> impl Iterator<Item = Def> + '_ {
+        std::iter::once(self.callee).chain(self.args.iter().copied())
+    }
 }
 
 /// Why a call is specialised on a parameter.
@@ -136,9 +148,6 @@ pub(super) enum Rule {
     /// It is a continuation, and the callee is no plain function.
     Continuation,
 }
-
-/// The values of old nodes in the evaluation of one body.
-pub(super) type Env = FxHashMap<Def, Def>;
 
 /// How far a filter has to be decided.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -159,13 +168,18 @@ impl<'a> Engine<'a> {
             state,
             instances: SecondaryMap::new(),
             memo: FxHashMap::default(),
-            constants: FxHashMap::default(),
+            unfoldings: Unfoldings::default(),
+            target: Cont::reserved_value(),
+            constants: SecondaryMap::new(),
+            env: Env::default(),
+            filter_env: Env::default(),
             globals: vec![],
             refs: Refs::default(),
             leaves: Leaves::default(),
             spared: FxHashMap::default(),
             known: SecondaryMap::new(),
             queue: vec![],
+            unneeded: vec![],
             queued: EntitySet::new(),
             counters: Counters::default(),
             links: PrimaryMap::new(),
@@ -197,12 +211,35 @@ impl<'a> Engine<'a> {
         }
         loop {
             while let Some(cont) = self.queue.pop() {
-                self.evaluate(cont);
+                match self.refs.count(self.new.cont_def(cont)) {
+                    0 => self.unneeded.push(cont),
+                    _ => self.evaluate(cont),
+                }
             }
-            let Some((old_global, new_global)) = self.globals.pop() else { break };
-            self.global_value(old_global, new_global);
+            if let Some((old_global, new_global)) = self.globals.pop() {
+                self.global_value(old_global, new_global);
+            } else if !self.revive() {
+                break;
+            }
         }
         self.new.span = nyala_span::Span::NONE;
+    }
+
+    /// Evaluates what was not needed and is after all; whether there was anything.
+    fn revive(&mut self) -> bool {
+        if self.unneeded.is_empty() {
+            return false;
+        }
+        let mut is_needed = EntitySet::new();
+        for def in reachable(&self.new) {
+            is_needed.insert(def);
+        }
+        let unneeded = std::mem::take(&mut self.unneeded).into_iter();
+        let (needed, unneeded): (Vec<Cont>, Vec<Cont>) =
+            unneeded.partition(|&cont| is_needed.contains(self.new.cont_def(cont)));
+        self.unneeded = unneeded;
+        needed.iter().for_each(|&cont| self.evaluate(cont));
+        !needed.is_empty()
     }
 
     fn global_value(&mut self, old_global: Global, new_global: Global) {
@@ -217,36 +254,35 @@ impl<'a> Engine<'a> {
     /// Builds the body of `target`.
     fn evaluate(&mut self, target: Cont) {
         let Some(instance) = self.instances[target].clone() else { return };
-        let own = self.new.cont(target).params.clone();
-        let mut own = own.into_iter();
-        let args: Vec<Def> = instance
-            .fixed
-            .iter()
-            .map(|fixed| fixed.or_else(|| own.next()).expect("a parameter for each that is not fixed"))
-            .collect();
-        let mut env = self.env(&instance, &args);
+        let args = merge(&instance.fixed, &self.new.cont(target).params);
+        let mut env = std::mem::take(&mut self.env);
+        self.bind(&instance, &args, &mut env);
         self.set_filter(target, &instance, &mut env);
-        let mut held = self.hold(&instance, &args);
-        let mut old = instance.old;
+        self.target = target;
         self.depth = self.depths[target];
         self.link = self.link_of[target];
         self.site = self.site_of[target];
-        let call = loop {
-            let nodes = self.new.node_count();
-            let mut call = self.call(old, &mut env);
-            self.count_growth(self.new.node_count() - nodes);
+        self.unfoldings.begin_body();
+        let (call, claimed) = self.follow(instance, args, &mut env);
+        self.env = env;
+        self.refs.set_needs(&self.new, target, call.parts());
+        self.finish_body(target, call);
+        self.release(claimed);
+    }
+
+    /// Evaluates the body of `instance`, and of what it calls, up to a call that stays. What
+    /// evaluation has claimed last is for the caller to release.
+    fn follow(&mut self, instance: Rc<Instance>, args: Vec<Def>, env: &mut Env) -> (Call, Vec<Def>) {
+        let mut held = self.hold(&instance, &args);
+        let mut call = self.body_call(instance.old, env);
+        loop {
             self.answer_info(&mut call);
             let forced = self.strip_run(&mut call);
+            self.note_return(&call);
             // Whoever is called must not count as needed by this evaluation.
-            self.refs.claim(&self.new, call.callee);
-            call.args.iter().for_each(|&arg| self.refs.claim(&self.new, arg));
-            held.drain(..).for_each(|def| self.refs.release(&self.new, def));
-            let next = self.next(&call, forced);
-            let release = |engine: &mut Self, call: &Call| {
-                engine.refs.release(&engine.new, call.callee);
-                call.args.iter().for_each(|&arg| engine.refs.release(&engine.new, arg));
-            };
-            match next {
+            let claimed = self.hold_call(&call);
+            self.release(held);
+            let (instance, args) = match self.next(call, forced) {
                 Next::Inline(callee, instance, args) => {
                     self.depth = self.depths[callee];
                     if self.is_continuation(self.new.cont_def(callee)) {
@@ -254,19 +290,36 @@ impl<'a> Engine<'a> {
                         self.link = self.link_of[callee];
                         self.site = self.site_of[callee];
                     }
-                    env = self.env(&instance, &args);
-                    held = self.hold(&instance, &args);
-                    old = instance.old;
-                    release(self, &call);
+                    (instance, args)
                 }
-                Next::Emit(emitted) => {
-                    let needs = std::iter::once(emitted.callee).chain(emitted.args.iter().copied());
-                    self.refs.set_needs(&self.new, target, needs.collect());
-                    release(self, &call);
-                    break emitted;
+                Next::Unfold(instance, args) => {
+                    let args = merge(&instance.fixed, &args);
+                    (instance, args)
                 }
-            }
-        };
+                Next::Again(again) => {
+                    held = claimed;
+                    call = again;
+                    continue;
+                }
+                Next::Emit(emitted) => return (emitted, claimed),
+            };
+            self.bind(&instance, &args, env);
+            held = self.hold(&instance, &args);
+            self.release(claimed);
+            call = self.body_call(instance.old, env);
+        }
+    }
+
+    /// What the body of `old` calls, counting what is built for it.
+    fn body_call(&mut self, old: Cont, env: &mut Env) -> Call {
+        let nodes = self.new.node_count();
+        let call = self.call(old, env);
+        self.count_growth(self.new.node_count() - nodes);
+        call
+    }
+
+    /// Sets what `target` does. What it needs is for the caller to say.
+    pub(super) fn finish_body(&mut self, target: Cont, call: Call) {
         self.keep_result(&call);
         self.enqueue(call.callee);
         call.args.iter().for_each(|&arg| self.enqueue(arg));
@@ -300,19 +353,33 @@ impl<'a> Engine<'a> {
         self.instances[cont].as_ref()
     }
 
-    /// The values of captures and parameters.
-    pub(super) fn env(&self, instance: &Instance, args: &[Def]) -> Env {
-        let captures =
-            self.plan.captures(instance.old).iter().copied().zip(instance.captured.iter().copied());
-        let params = self.old.cont(instance.old).params.iter().copied().zip(args.iter().copied());
-        captures.chain(params).collect()
+    /// Puts the values of captures and parameters into `env`, and nothing else.
+    pub(super) fn bind(&self, instance: &Instance, args: &[Def], env: &mut Env) {
+        env.clear();
+        let captures = self.plan.captures(instance.old).iter().zip(instance.captured.iter());
+        let params = self.old.cont(instance.old).params.iter().zip(args);
+        captures.chain(params).for_each(|(&old, &new)| env.insert(old, new));
     }
 
     /// Claims what an evaluation works with.
     fn hold(&mut self, instance: &Instance, args: &[Def]) -> Vec<Def> {
-        let held: Vec<Def> = instance.captured.iter().chain(args).copied().collect();
-        held.iter().for_each(|&def| self.refs.claim(&self.new, def));
-        held
+        self.claim(instance.captured.iter().chain(args).copied())
+    }
+
+    /// Claims what a call needs.
+    fn hold_call(&mut self, call: &Call) -> Vec<Def> {
+        self.claim(call.parts())
+    }
+
+    /// Claims those of `defs` that contain continuations, and gives them.
+    fn claim(&mut self, defs: impl Iterator<Item = Def>) -> Vec<Def> {
+        let claimed: Vec<Def> = defs.filter(|&def| self.refs.contains_conts(&self.new, def)).collect();
+        claimed.iter().for_each(|&def| self.refs.claim(&self.new, def));
+        claimed
+    }
+
+    fn release(&mut self, claimed: Vec<Def>) {
+        claimed.into_iter().for_each(|def| self.refs.release(&self.new, def));
     }
 
     /// The filters of the parameters that `target` keeps. One that came to depend on what is
@@ -321,7 +388,11 @@ impl<'a> Engine<'a> {
     fn set_filter(&mut self, target: Cont, instance: &Instance, env: &mut Env) {
         let old = self.old;
         let filter = &old.cont(instance.old).filter;
-        if filter.is_empty() || self.options.is_final {
+        if filter.is_empty() {
+            return;
+        }
+        if self.options.is_final {
+            self.counters.dropped += 1;
             return;
         }
         let kept = filter.iter().zip(&instance.fixed).filter(|(_, fixed)| fixed.is_none());
@@ -392,39 +463,34 @@ impl<'a> Engine<'a> {
     }
 
     /// What to do with a call.
-    fn next(&mut self, call: &Call, forced: bool) -> Next {
-        let emit = |callee: Def, args: Vec<Def>| Next::Emit(Call { callee, args, span: call.span });
-        let as_is = |engine: &mut Self| {
+    fn next(&mut self, call: Call, forced: bool) -> Next {
+        let known = self.new.as_cont(call.callee);
+        let known = known.and_then(|callee| Some((callee, self.instances[callee].clone()?)));
+        let Some((callee, instance)) = known else {
             // A forced call that nothing could be done about may be possible in a later round.
-            let callee =
-                if forced && !engine.options.is_final { engine.new.run(call.callee) } else { call.callee };
-            emit(callee, call.args.clone())
+            let is_kept = forced && !self.options.is_final;
+            let callee = if is_kept { self.new.run(call.callee) } else { call.callee };
+            return Next::Emit(Call { callee, ..call });
         };
-        let Some(callee) = self.new.as_cont(call.callee) else { return as_is(self) };
-        let Some(instance) = self.instances[callee].clone() else { return as_is(self) };
         let is_sole_use = self.is_sole_use(callee, &instance);
         // Whether a demand is met shows in the last round: until then, a call that does not meet it waits.
         let is_demanding = !self.options.is_final && self.is_demanding(instance.old);
         if is_sole_use && !is_demanding {
-            return self.inline(callee, instance, call);
+            return self.inline(callee, instance, &call);
         }
         if self.options.is_final || self.state.is_over {
-            return emit(call.callee, call.args.clone());
+            return Next::Emit(call);
         }
-        let rules = self.rules(&instance, call, forced);
-        let meets_demand = is_demanding && self.meets_demand(&instance, call, &rules);
+        let rules = self.rules(&instance, &call, forced);
+        let meets_demand = is_demanding && self.meets_demand(&instance, &call, &rules);
         if is_sole_use && meets_demand {
-            return self.inline(callee, instance, call);
+            return self.inline(callee, instance, &call);
         }
         if rules.iter().all(|rule| rule.is_none()) {
-            self.record(&instance, call, &rules, Outcome::Kept);
-            return emit(call.callee, call.args.clone());
+            self.record(&instance, &call, &rules, Outcome::Kept);
+            return Next::Emit(call);
         }
-        let (fixed, rest) = split(&instance.fixed, &call.args, &rules);
-        match self.specialise(&instance, fixed, call, &rules) {
-            Some(clone) => emit(self.new.cont_def(clone), rest),
-            None => emit(call.callee, call.args.clone()),
-        }
+        self.specialise(&instance, call, &rules)
     }
 
     /// Evaluates a callee on the spot.
@@ -454,7 +520,8 @@ impl<'a> Engine<'a> {
         }
         let open: Vec<usize> = (0..instance.fixed.len()).filter(|&i| instance.fixed[i].is_none()).collect();
         let all_args = merge(&instance.fixed, &call.args);
-        let mut env = None;
+        let mut env = std::mem::take(&mut self.filter_env);
+        let mut is_bound = false;
         let mem = self.new.types.mem();
         let may_go_deeper = self.may_go_deeper(instance.old);
         let is_stopped = self.is_stopped(instance.old);
@@ -470,14 +537,17 @@ impl<'a> Engine<'a> {
                     return Some(Rule::Forced);
                 }
                 if let Some(&filter) = data.filter.get(index).filter(|_| !is_stopped) {
-                    let env = env.get_or_insert_with(|| self.env(instance, &all_args));
-                    if self.holds(filter, env) {
+                    if !std::mem::replace(&mut is_bound, true) {
+                        self.bind(instance, &all_args, &mut env);
+                    }
+                    if self.holds(filter, &mut env) {
                         return Some(Rule::Filter);
                     }
                 }
                 (may_go_deeper && self.new.types.order(ty) > 1).then_some(Rule::HigherOrder)
             })
             .collect();
+        self.filter_env = env;
         if may_go_deeper && !self.is_plain_function(instance, call, &rules) {
             // A recursion that nests would be specialised on ever new places to return to.
             let keeps_return = self.plan.nests_calls(instance.old);
@@ -503,17 +573,13 @@ impl<'a> Engine<'a> {
         self.depth < MAX_AUTOMATIC_DEPTH && !self.state.deep_enough.contains(&key)
     }
 
-    /// Whether a filter is true for the arguments in `env`.
+    /// Whether a filter is true for the arguments in `env`, where what is unknown is decided.
     pub(super) fn holds(&mut self, filter: Def, env: &mut Env) -> bool {
-        match self.old.as_lit(filter) {
-            Some(bits) => bits != 0,
-            None => {
-                // Not in `env`: there, what is unknown must stay open.
-                let mut decided = env.clone();
-                let value = self.def(filter, &mut decided, Mode::Decide);
-                self.new.as_lit(value) == Some(1)
-            }
-        }
+        let value = match self.old.as_lit(filter) {
+            Some(bits) => return bits != 0,
+            None => self.def(filter, env, Mode::Decide),
+        };
+        self.new.as_lit(value) == Some(1)
     }
 
     /// Whether a call leaves a function that needs no closure: one continuation to
@@ -535,43 +601,67 @@ impl<'a> Engine<'a> {
             && fixed.into_iter().all(|def| self.is_known(def) || (nests && self.is_liftable(def)))
     }
 
-    /// The instance with more parameters fixed; none if that is too much.
-    fn specialise(
-        &mut self,
-        instance: &Instance,
-        fixed: Box<[Option<Def>]>,
-        call: &Call,
-        rules: &[Option<Rule>],
-    ) -> Option<Cont> {
+    /// Fixes more parameters of `instance`, unless that is too much.
+    fn specialise(&mut self, instance: &Instance, mut call: Call, rules: &[Option<Rule>]) -> Next {
+        let (fixed, rest) = split(&instance.fixed, &call.args, rules);
         let key = Instance { old: instance.old, captured: instance.captured.clone(), fixed };
-        if let Some(&clone) = self.memo.get(&key) {
-            let is_loop = self.link.is_some() && self.link == self.link_of[clone];
+        if let Some(&made) = self.memo.get(&key) {
+            let link = self.link_of_made(made);
+            let is_loop = self.link.is_some() && self.link == link;
             let outcome = if is_loop { Outcome::Looped } else { Outcome::Reused };
-            self.record(instance, call, rules, outcome);
-            return Some(clone);
+            self.record(instance, &call, rules, outcome);
+            call.args = rest;
+            return match made {
+                Made::Cont(clone) => Next::Emit(Call { callee: self.new.cont_def(clone), ..call }),
+                Made::Unfolded(id) => self.call_again(id, call),
+            };
         }
-        if !self.may_specialise(instance, &key.fixed, rules, call.span) {
-            self.record(instance, call, &vec![None; rules.len()], Outcome::Kept);
-            return None;
+        if let Err(begin) = self.may_specialise(instance, &key.fixed, rules, call.span) {
+            self.record(instance, &call, &vec![None; rules.len()], Outcome::Kept);
+            return match begin {
+                Some(begin) => self.take_back(begin, call),
+                None => Next::Emit(call),
+            };
         }
         self.counters.specialised += 1;
-        let clone = self.instantiate(key);
-        let asked = |rule: &Option<Rule>| matches!(rule, Some(Rule::Forced | Rule::Filter));
-        self.depths[clone] = self.depth + u32::from(!rules.iter().any(asked));
-        self.add_link(clone, instance.old, call.span);
-        self.site_of[clone] = self.record(instance, call, rules, Outcome::Specialised).or(self.site);
-        Some(clone)
+        let site = self.record(instance, &call, rules, Outcome::Specialised);
+        let is_asked = rules.iter().any(|rule| matches!(rule, Some(Rule::Forced | Rule::Filter)));
+        if is_asked && self.gets_all_it_asks_for(&key) && self.unfoldings.may_unfold(&key) {
+            return self.unfold(key, call, rest, site);
+        }
+        call.args = rest;
+        let key = Rc::new(key);
+        let clone = self.make_cont(key.clone());
+        self.depths[clone] = self.depth + u32::from(!is_asked);
+        self.link_of[clone] = self.new_link(key, call.span).into();
+        self.site_of[clone] = site.or(self.site);
+        Next::Emit(Call { callee: self.new.cont_def(clone), ..call })
+    }
+
+    /// Whether all parameters are fixed that have a filter. Otherwise an instance is likely to be a loop.
+    fn gets_all_it_asks_for(&self, instance: &Instance) -> bool {
+        let filters = self.old.cont(instance.old).filter.iter();
+        filters
+            .zip(&instance.fixed)
+            .all(|(&filter, fixed)| fixed.is_some() || self.old.as_lit(filter) == Some(0))
     }
 
     // ---- Nodes ------------------------------------------------------------------
 
     /// The value of an old node that means the same everywhere.
     fn constant(&mut self, old: Def) -> Def {
-        self.def(old, &mut Env::default(), Mode::Residual)
+        let mut env = std::mem::take(&mut self.filter_env);
+        env.clear();
+        let value = self.def(old, &mut env, Mode::Residual);
+        self.filter_env = env;
+        value
     }
 
     /// The value of `old` under `env`, which gets all values found on the way.
     pub(super) fn def(&mut self, old: Def, env: &mut Env, mode: Mode) -> Def {
+        if let Some(value) = self.value(old, env) {
+            return value;
+        }
         let mut stack = vec![old];
         while let Some(&next) = stack.last() {
             if self.value(next, env).is_some() {
@@ -583,7 +673,7 @@ impl<'a> Engine<'a> {
             if stack.len() == before {
                 let new = self.finish(next, env, mode);
                 if self.plan.is_constant(next) && mode == Mode::Residual {
-                    self.constants.insert(next, new);
+                    self.constants[next] = new.into();
                 } else {
                     env.insert(next, new);
                 }
@@ -594,7 +684,7 @@ impl<'a> Engine<'a> {
     }
 
     fn value(&self, old: Def, env: &Env) -> Option<Def> {
-        env.get(&old).or_else(|| self.constants.get(&old)).copied()
+        env.get(old).or_else(|| self.constants[old].expand())
     }
 
     /// What must be known before `old` can be built and is not.
@@ -619,7 +709,10 @@ impl<'a> Engine<'a> {
                 "parameter {index} of `{}` has no value here: the plan is wrong",
                 self.old.cont(cont).name
             ),
-            Node::Known(_) if self.options.is_final => self.new.lit_bool(false),
+            Node::Known(_) if self.options.is_final => {
+                self.counters.dropped += 1;
+                self.new.lit_bool(false)
+            }
             Node::Known(value) => {
                 let value = self.value(value, env).expect("operands come first");
                 match (self.is_known(value), mode) {
@@ -629,6 +722,7 @@ impl<'a> Engine<'a> {
                 }
             }
             Node::Hide(value) | Node::Run(value) if self.options.is_final => {
+                self.counters.dropped += 1;
                 self.value(value, env).expect("operands come first")
             }
             node => {
@@ -666,11 +760,23 @@ impl<'a> Engine<'a> {
         self.new.cont_def(instance)
     }
 
-    /// The continuation for an instance; it gets a body when it is needed.
+    /// The continuation for an instance on no parameter.
     fn instantiate(&mut self, instance: Instance) -> Cont {
-        if let Some(&cont) = self.memo.get(&instance) {
-            return cont;
+        match self.memo.get(&instance) {
+            Some(&Made::Cont(cont)) => cont,
+            Some(Made::Unfolded(_)) => panic!("what fixes no parameter is not unfolded"),
+            None => {
+                let cont = self.make_cont(Rc::new(instance));
+                self.depths[cont] = self.depth;
+                self.link_of[cont] = self.link;
+                self.site_of[cont] = self.site;
+                cont
+            }
         }
+    }
+
+    /// A new continuation for an instance; it gets a body when it is needed.
+    pub(super) fn make_cont(&mut self, instance: Rc<Instance>) -> Cont {
         let old = self.old;
         let data = old.cont(instance.old);
         let open = data.params.iter().zip(&instance.fixed).filter(|(_, fixed)| fixed.is_none());
@@ -684,13 +790,9 @@ impl<'a> Engine<'a> {
         if instance.fixed.iter().all(|fixed| fixed.is_none()) {
             self.new.set_linkage(cont, data.linkage.clone());
         }
-        self.refs.set_needs(&self.new, cont, instance.parts().collect());
-        self.depths[cont] = self.depth;
-        self.link_of[cont] = self.link;
-        self.site_of[cont] = self.site;
-        let instance = Rc::new(instance);
+        self.refs.set_needs(&self.new, cont, instance.parts());
         self.instances[cont] = Some(instance.clone());
-        self.memo.insert(instance, cont);
+        self.memo.insert(instance, Made::Cont(cont));
         cont
     }
 
@@ -739,98 +841,16 @@ impl<'a> Engine<'a> {
             }
         }
     }
-
-    /// Whether `def` depends on nothing that is only known when the program runs.
-    pub(super) fn is_known(&mut self, def: Def) -> bool {
-        let mut cache = std::mem::take(&mut self.known);
-        let known = self.all_parts(&mut cache, def, |engine, def| !engine.is_dynamic(def));
-        self.known = cache;
-        known
-    }
-
-    /// Whether `def` is data or a function that captures only what is liftable:
-    /// it contains no continuation that is a parameter.
-    fn is_liftable(&mut self, def: Def) -> bool {
-        let mut cache = std::mem::take(&mut self.liftable);
-        let liftable = self.all_parts(&mut cache, def, |engine, def| {
-            let is_param = matches!(engine.new.node(def), Node::Param { .. });
-            !is_param || !matches!(engine.new.types.kind(engine.new.ty(def)), TyKind::Cn(_))
-        });
-        self.liftable = cache;
-        liftable
-    }
-
-    /// Whether `def` can stand in a filter: it executes nothing and mentions no function.
-    fn can_be_filter(&mut self, def: Def) -> bool {
-        let mut cache = std::mem::take(&mut self.filterable);
-        let can_be = self.all_parts(&mut cache, def, |engine, def| {
-            !has_effect(&engine.new, def) && engine.new.as_cont(def).is_none()
-        });
-        self.filterable = cache;
-        can_be
-    }
-
-    /// Whether `holds` for `def` and all that it is made of: its operands, and what an
-    /// instance captures and is specialised on.
-    fn all_parts(
-        &self,
-        cache: &mut SecondaryMap<Def, Known>,
-        def: Def,
-        holds: impl Fn(&Self, Def) -> bool,
-    ) -> bool {
-        let mut stack = vec![def];
-        while let Some(&next) = stack.last() {
-            if cache[next] != Known::Unasked {
-                stack.pop();
-                continue;
-            }
-            let (mut all, mut pending) = (holds(self, next), vec![]);
-            if all {
-                self.for_each_part(next, |part| match cache[part] {
-                    Known::Unasked => pending.push(part),
-                    Known::No => all = false,
-                    Known::Yes => {}
-                });
-            }
-            if !all || pending.is_empty() {
-                cache[next] = if all { Known::Yes } else { Known::No };
-            } else {
-                stack.extend(pending);
-            }
-        }
-        cache[def] == Known::Yes
-    }
-
-    pub(super) fn for_each_part(&self, def: Def, each: impl FnMut(Def)) {
-        match self.new.node(def) {
-            Node::Cont(cont) => {
-                self.instances[cont].iter().flat_map(|instance| instance.parts()).for_each(each)
-            }
-            _ => self.new.for_each_operand(def, each),
-        }
-    }
-
-    /// Whether `def` is called to go on and never comes back: a block, or a place to return to.
-    pub(super) fn is_continuation(&mut self, def: Def) -> bool {
-        self.new.types.order(self.new.ty(def)) == 1
-    }
-
-    /// Whether `def` takes a function or returns.
-    pub(super) fn is_function(&mut self, def: Def) -> bool {
-        self.new.types.order(self.new.ty(def)) > 1
-    }
-
-    /// Whether a node by itself is only known when the program runs.
-    pub(super) fn is_dynamic(&self, def: Def) -> bool {
-        has_effect(&self.new, def)
-            || matches!(self.new.node(def), Node::Param { .. } | Node::Undef | Node::Hide(_))
-    }
 }
 
 /// How evaluation goes on after a call.
-enum Next {
+pub(super) enum Next {
     /// With the body of this instance, under these arguments for all parameters.
     Inline(Cont, Rc<Instance>, Vec<Def>),
+    /// With the body of this specialisation, under these arguments for the open parameters.
+    Unfold(Rc<Instance>, Vec<Def>),
+    /// With another call.
+    Again(Call),
     /// Not: this call stays.
     Emit(Call),
 }

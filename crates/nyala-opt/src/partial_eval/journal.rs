@@ -12,7 +12,8 @@ use nyala_ir::{Cont, Def, Linkage, Node, World};
 use nyala_span::{Name, Span};
 use rustc_hash::FxHashMap;
 
-use super::engine::{Call, Engine, Env, Instance, Mode, Rule, merge};
+use super::engine::{Call, Engine, Instance, Mode, Rule, merge};
+use super::env::Env;
 use super::explain::{Explanation, Outcome, ParamAnswer, Reason, Site, Source, Unknown, Variant};
 use super::show::{self, Context};
 
@@ -198,10 +199,13 @@ impl Engine<'_> {
             Some(_) => return Reason::Limit,
             None => {}
         }
-        let mut env = self.env(instance, args);
+        let mut env = Env::default();
+        self.bind(instance, args, &mut env);
         if is_stopped && self.holds(filter, &mut env) {
             return Reason::Limit;
         }
+        // What was decided must stay open here.
+        self.bind(instance, args, &mut env);
         let instantiated = self.def(filter, &mut env, Mode::Residual);
         let instantiated = self.show(instantiated);
         let unknown = self.unknown_in(filter, instance.old, &env);
@@ -224,7 +228,7 @@ impl Engine<'_> {
         params.sort_unstable();
         let mut unknown = vec![];
         for (index, param) in params {
-            let Some(&value) = env.get(&param) else { continue };
+            let Some(value) = env.get(param) else { continue };
             if let Some((source, at)) = self.source_of(value) {
                 let name =
                     old.name(param).map_or_else(|| format!("parameter {index}"), |name| name.to_string());

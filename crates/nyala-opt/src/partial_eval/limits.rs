@@ -2,10 +2,12 @@
 //!
 //! Each specialisation remembers the one whose evaluation asked for it: a chain. A
 //! limit that is reached is reported with the part of the chain that goes round in circles.
-//! The functions of that circle are then no longer specialised because of filters, and
-//! evaluation goes on: the circle becomes a recursion of the residual program, and all that has
-//! nothing to do with it is specialised as before. Every report takes at least one
+//! The functions of that circle are then no longer specialised because of filters, what was unfolded
+//! of it is taken back, and evaluation goes on: the circle becomes a recursion of the residual program,
+//! and all that has nothing to do with it is specialised as before. Every report takes at least one
 //! function out, and only `MAX_REPORTS` are made before evaluation stops altogether, so it ends.
+
+use std::rc::Rc;
 
 use cranelift_entity::entity_impl;
 use cranelift_entity::packed_option::PackedOption;
@@ -15,6 +17,7 @@ use nyala_span::{Name, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::engine::{Engine, Instance, Rule};
+use super::unfold::UnfoldingId;
 use super::{Budget, OnLimit};
 use crate::errors::LimitReached;
 
@@ -26,11 +29,13 @@ entity_impl!(LinkId, "link");
 /// A specialisation and what asked for it.
 pub(super) struct Link {
     /// The specialisation.
-    clone: Cont,
+    instance: Rc<Instance>,
     /// What was evaluated when it was asked for.
     from: PackedOption<LinkId>,
     /// The call.
     span: Span,
+    /// How it was unfolded, if it was.
+    pub(super) unfolding: PackedOption<UnfoldingId>,
     /// How many steps there are up to here.
     depth: u64,
 }
@@ -99,39 +104,43 @@ impl Engine<'_> {
         (own.growth.is_none() && grown > more(growth)).then_some(Limit::Growth(growth))
     }
 
-    /// Whether a call of `instance` may be specialised once more; reports if not.
+    /// Whether a call of `instance` may be specialised once more; reports if not, and says what
+    /// was unfolded in vain.
     pub(super) fn may_specialise(
         &mut self,
         instance: &Instance,
         fixed: &[Option<Def>],
         rules: &[Option<Rule>],
         span: Span,
-    ) -> bool {
-        let Some(limit) = self.exceeded(instance.old, rules) else { return true };
+    ) -> Result<(), Option<UnfoldingId>> {
+        let Some(limit) = self.exceeded(instance.old, rules) else { return Ok(()) };
         let circle = self.circle(instance.old);
         if circle.iter().all(|&old| self.is_stopped(old)) {
-            return false;
+            return Err(None);
         }
         let is_forced = rules.contains(&Some(Rule::Forced));
         let last = Step { old: instance.old, fixed: fixed.into(), span, is_forced };
         let report = self.limit_reached(limit, last, &circle);
         self.state.diagnostics.push(report.diagnostic());
+        let first = self.chain().take_while(|&link| circle.contains(&self.old_of(link))).last();
+        let begin = first.and_then(|link| self.links[link].unfolding.expand());
         for old in circle {
             let data = self.old.cont(old);
             self.state.stopped.insert((data.span, data.name));
         }
         self.state.n_reports += 1;
         self.state.is_over |= self.options.on_limit == OnLimit::Stop || self.state.n_reports >= MAX_REPORTS;
-        false
+        Err(begin)
     }
 
-    /// Puts a new specialisation at the end of the current chain.
-    pub(super) fn add_link(&mut self, clone: Cont, old: Cont, span: Span) {
+    /// A link at the end of the current chain.
+    pub(super) fn new_link(&mut self, instance: Rc<Instance>, span: Span) -> LinkId {
         let depth = self.link.expand().map_or(0, |link| self.links[link].depth) + 1;
-        self.link_of[clone] = self.links.push(Link { clone, from: self.link, span, depth }).into();
+        let old = instance.old;
         if self.old.origin(old).is_some_and(|origin| origin.limits != OriginLimits::default()) {
             self.used.entry(old).or_default().specialisations += 1;
         }
+        self.links.push(Link { instance, from: self.link, span, unfolding: None.into(), depth })
     }
 
     /// Nodes were built for the current specialisation.
@@ -190,13 +199,12 @@ impl Engine<'_> {
     }
 
     fn old_of(&self, link: LinkId) -> Cont {
-        self.instance(self.links[link].clone).expect("specialisations are instances").old
+        self.links[link].instance.old
     }
 
     fn step(&self, link: LinkId) -> Step {
-        let Link { clone, span, .. } = self.links[link];
-        let instance = self.instance(clone).expect("specialisations are instances");
-        Step { old: instance.old, fixed: instance.fixed.clone(), span, is_forced: false }
+        let Link { instance, span, .. } = &self.links[link];
+        Step { old: instance.old, fixed: instance.fixed.clone(), span: *span, is_forced: false }
     }
 
     /// What the source calls a continuation of the old program.

@@ -14,9 +14,10 @@
 //!
 //! # How it works
 //!
-//! A *round* evaluates the whole program into a new one: see `engine`. Rounds
+//! A *round* evaluates the whole program into a new one: see `engine`. A specialised call is evaluated
+//! on the spot, as long as it is the only one of its kind: see `unfold`. Rounds
 //! are repeated, since one may leave a function with a single use that had several
-//! before. The last round removes what only speaks to the evaluator: `?e` becomes
+//! before, until nothing is left to do: see `settled`. The last round removes what only speaks to the evaluator: `?e` becomes
 //! `false`, `$e` becomes `e`.
 //!
 //! # Why it ends
@@ -32,13 +33,17 @@
 
 mod demands;
 mod engine;
+mod env;
 mod explain;
 mod journal;
 mod leaves;
 mod limits;
 mod plan;
+mod questions;
 mod refs;
+mod settled;
 mod show;
+mod unfold;
 
 use nyala_ir::World;
 use nyala_span::{Diagnostic, Name, Span};
@@ -113,7 +118,7 @@ const MAX_ROUNDS: usize = 32;
 pub fn partial_eval(world: &World, options: Options) -> Evaluated {
     let mut evaluation = Evaluation::new(world, options);
     let evaluated = evaluation.rounds(world);
-    let world = evaluation.finish(&evaluated);
+    let (world, _) = evaluation.finish(&evaluated);
     evaluation.done(world)
 }
 
@@ -140,6 +145,8 @@ struct State {
     is_over: bool,
     /// The size of the program before evaluation.
     nodes_before: u64,
+    /// What `pe_info` has said so far, and where.
+    told: FxHashSet<(Span, String)>,
     /// What is certain.
     diagnostics: Vec<Diagnostic>,
     /// What the last round found missing, which a later one may yet do.
@@ -156,21 +163,31 @@ impl Evaluation {
     /// Evaluates `world`, but keeps what speaks to the evaluator: something may
     /// become known that leads to more evaluation.
     pub fn rounds(&mut self, world: &World) -> World {
-        let mut current = None;
-        for _ in 0..MAX_ROUNDS {
-            self.state.journal.begin_round();
-            self.state.pending.clear();
-            let mut engine = Engine::new(current.as_ref().unwrap_or(world), &self.options, &mut self.state);
-            engine.run();
-            let (counters, new) = (engine.counters, engine.new);
-            self.state.specialised += counters.specialised;
-            check(&new);
-            current = Some(new);
-            if self.state.is_over || counters == Default::default() {
+        let (mut current, mut is_changed) = self.round(world);
+        for _ in 1..MAX_ROUNDS {
+            if !is_changed || self.is_settled(&current) {
                 break;
             }
+            (current, is_changed) = self.round(&current);
         }
-        current.expect("there is at least one round")
+        current
+    }
+
+    /// One round; whether it did anything.
+    fn round(&mut self, world: &World) -> (World, bool) {
+        self.state.journal.begin_round();
+        self.state.pending.clear();
+        let mut engine = Engine::new(world, &self.options, &mut self.state);
+        engine.run();
+        let (counters, new) = (engine.counters, engine.new);
+        self.state.specialised += counters.specialised;
+        check(&new);
+        (new, counters != Default::default())
+    }
+
+    /// Whether more rounds would leave `world` as it is.
+    pub fn is_settled(&self, world: &World) -> bool {
+        self.state.is_over || settled::is_settled(world)
     }
 
     /// Whether more rounds would do nothing.
@@ -178,13 +195,14 @@ impl Evaluation {
         self.state.is_over
     }
 
-    /// The last round: removes what only speaks to the evaluator, and all that is dead.
-    pub fn finish(&mut self, world: &World) -> World {
+    /// The last round: removes what only speaks to the evaluator, and all that is dead. Whether it
+    /// did more than the latter.
+    pub fn finish(&mut self, world: &World) -> (World, bool) {
         let options = Options { is_final: true, explain: false, ..self.options };
         let mut engine = Engine::new(world, &options, &mut self.state);
         engine.run();
         check(&engine.new);
-        engine.new
+        (engine.new, engine.counters != Default::default())
     }
 
     /// The result.

@@ -29,9 +29,9 @@ impl Refs {
     }
 
     /// Says what `cont` needs from now on.
-    pub fn set_needs(&mut self, world: &World, cont: Cont, needs: Vec<Def>) {
+    pub fn set_needs(&mut self, world: &World, cont: Cont, needs: impl Iterator<Item = Def>) {
         let is_alive = self.counts[world.cont_def(cont)] > 0;
-        let needs: Vec<Def> = needs.into_iter().filter(|&def| self.contains_conts(world, def)).collect();
+        let needs: Vec<Def> = needs.filter(|&def| self.contains_conts(world, def)).collect();
         if is_alive {
             needs.iter().for_each(|&def| self.claim(world, def));
         }
@@ -39,6 +39,12 @@ impl Refs {
         if is_alive {
             old.iter().for_each(|&def| self.release(world, def));
         }
+    }
+
+    /// Says what `cont` needs besides what it does.
+    pub fn add_needs(&mut self, world: &World, cont: Cont, needs: impl Iterator<Item = Def>) {
+        let all: Vec<Def> = self.needs[cont].iter().copied().chain(needs).collect();
+        self.set_needs(world, cont, all.into_iter());
     }
 
     /// One more needs `def`.
@@ -77,6 +83,9 @@ impl Refs {
 
     /// Whether `def` is or contains a continuation.
     pub fn contains_conts(&mut self, world: &World, def: Def) -> bool {
+        if self.contains[def] != 0 {
+            return self.contains[def] == 2;
+        }
         let mut stack = vec![def];
         while let Some(&next) = stack.last() {
             if self.contains[next] != 0 {
