@@ -400,6 +400,12 @@ math_ops! {
     Atan "atan" 1,
     /// Arc tangent of y/x in all quadrants.
     Atan2 "atan2" 2,
+    /// Hyperbolic sine.
+    Sinh "sinh" 1,
+    /// Hyperbolic cosine.
+    Cosh "cosh" 1,
+    /// Hyperbolic tangent.
+    Tanh "tanh" 1,
     /// Square root.
     Sqrt "sqrt" 1,
     /// Reciprocal square root.

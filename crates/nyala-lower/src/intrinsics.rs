@@ -63,7 +63,10 @@ impl<'p> Lowerer<'p> {
     /// The continuation of an imported function, whose instance is the frame's for now.
     pub(crate) fn import(&mut self, function: &'p Function, abi: Abi, symbol: Name) -> Def {
         match abi {
-            Abi::C => self.declared(function, Linkage::Imported(symbol)),
+            Abi::C => match self.c_math(function, symbol.as_str()) {
+                Some(op) => self.wrapper(function, Op::Math(op)),
+                None => self.declared(function, Linkage::Imported(symbol)),
+            },
             Abi::Device => match device_math(symbol.as_str()) {
                 Some(op) if self.fits_math(function, op) => self.wrapper(function, Op::Math(op)),
                 _ => self.declared(function, Linkage::Device(symbol)),
@@ -162,7 +165,7 @@ impl<'p> Lowerer<'p> {
         let function = &self.program.fns[id];
         let tree::Linkage::Import { abi, symbol } = function.linkage else { return None };
         match abi {
-            Abi::C => None,
+            Abi::C => self.c_math(function, symbol.as_str()).map(Op::Math),
             Abi::Device => {
                 let op = device_math(symbol.as_str())?;
                 self.fits_math(function, op).then_some(Op::Math(op))
@@ -253,6 +256,21 @@ impl<'p> Lowerer<'p> {
         }
     }
 
+    /// The function of C's mathematical library that a declaration means. C says what they do, so
+    /// calls of them need no call.
+    fn c_math(&mut self, function: &Function, symbol: &str) -> Option<MathOp> {
+        let first = function.params.first()?.ty;
+        let name = match self.types.kind(first) {
+            sema::TyKind::Prim(sema::Prim::F32) => symbol.strip_suffix('f')?,
+            sema::TyKind::Prim(sema::Prim::F64) => symbol,
+            _ => return None,
+        };
+        let is_own =
+            |op: &MathOp| matches!(op, MathOp::Signbit | MathOp::RoundEven | MathOp::Rsqrt | MathOp::Fmuladd);
+        let op = float_op(name).filter(|op| !is_own(op))?;
+        self.fits_math(function, op).then_some(op)
+    }
+
     /// Whether a mathematical function can have the type it is declared with.
     fn fits_math(&mut self, function: &Function, op: MathOp) -> bool {
         // `llvm.ctlz` and `llvm.cttz` have a flag that says nothing about the value.
@@ -312,7 +330,8 @@ fn float_op(name: &str) -> Option<MathOp> {
     use MathOp::*;
     let ops = [
         Fabs, Copysign, Signbit, Round, RoundEven, Trunc, Ceil, Floor, Fmin, Fmax, Cos, Sin, Tan, Acos, Asin,
-        Atan, Atan2, Sqrt, Rsqrt, Cbrt, Pow, Exp, Exp2, Log, Log2, Log10, Erf, Fma, Fmuladd,
+        Atan, Atan2, Sinh, Cosh, Tanh, Sqrt, Rsqrt, Cbrt, Pow, Exp, Exp2, Log, Log2, Log10, Erf, Fma,
+        Fmuladd,
     ];
     ops.into_iter().find(|op| op.name() == name)
 }

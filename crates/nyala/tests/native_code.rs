@@ -157,3 +157,14 @@ fn checks_change_nothing_for_correct_programs() {
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
     assert_eq!(plain.stdout, checked.stdout);
 }
+
+#[test]
+fn relaxed_functions_of_vectors_agree_with_those_of_scalars() {
+    let path = files::repository().join("tests/run/simd/mathematical_functions.impala");
+    let program = std::fs::read_to_string(path).expect("the program is there");
+    for level in ["-O0", "-O3"] {
+        let Output { stdout, stderr, .. } = run(&[level, "--fast-math"], &program);
+        assert_eq!(String::from_utf8_lossy(&stderr), "", "{level}");
+        assert_eq!(String::from_utf8_lossy(&stdout), "ok", "{level}");
+    }
+}

@@ -257,7 +257,7 @@ impl Machine for Writer {
     }
 
     fn rarely(&self, rare: Value, usual: Value, op: MathOp, prim: Prim, args: &[Value]) -> Value {
-        let slow = Kernel { op, prim, ..self.kernel };
+        let slow = Kernel { op, prim, is_relaxed: false, ..self.kernel };
         let (mask, float) = (self.vector("i1"), slow.float());
         let [rare, usual] = [rare, usual].map(|value| self.text(value));
         let any = self.intrinsic("vector.reduce.or", "i1", &mask, std::slice::from_ref(&rare));

@@ -39,7 +39,7 @@ const EXP2_SINGLE: &[f64] = &[
     0.0013398900628089905,
     0.0001535334304207936,
 ];
-const EXP2_DOUBLE: &[f64] = &[
+pub(super) const EXP2_DOUBLE: &[f64] = &[
     std::f64::consts::LN_2,
     0.24022650695910133,
     0.055504108664820175,
@@ -51,6 +51,19 @@ const EXP2_DOUBLE: &[f64] = &[
     1.0178193327927719e-7,
     7.073816742752362e-9,
     4.4356729212024074e-10,
+];
+
+/// `(sinh x - x) / x^3` as a function of `x^2`, for `|x| <= 1`.
+const SINH_SINGLE: &[f64] =
+    &[0.1666666716337204, 0.008333350531756878, 0.00019836064893752337, 2.8174456474516774e-6];
+const SINH_DOUBLE: &[f64] = &[
+    0.16666666666666669,
+    0.008333333333333139,
+    0.00019841269841437762,
+    2.7557319155309825e-6,
+    2.505212340300448e-8,
+    1.6057239983788088e-10,
+    7.759323363877279e-13,
 ];
 
 pub(super) fn exp<'m>(x: Float<'m>) -> Float<'m> {
@@ -87,9 +100,47 @@ pub(super) fn exp2<'m>(x: Float<'m>) -> Float<'m> {
     scale(power, bits)
 }
 
+pub(super) fn sinh<'m>(x: Float<'m>) -> Float<'m> {
+    let half = half_exp(x.abs());
+    let large = (half - half.constant(0.25) / half).flip(x.sign());
+    x.abs().less(1.0).select(small_sinh(x), large)
+}
+
+pub(super) fn cosh<'m>(x: Float<'m>) -> Float<'m> {
+    let half = half_exp(x.abs());
+    half + half.constant(0.25) / half
+}
+
+pub(super) fn tanh<'m>(x: Float<'m>) -> Float<'m> {
+    let sinh = small_sinh(x);
+    let small = sinh / sinh.mul_add(sinh, 1.0).sqrt();
+    // From here on it is 1.
+    let size = x.abs().at_most(x.by_type(10.0, 20.0));
+    let large = size.constant(1.0) - size.constant(1.0) / (half_exp(size * 2.0) + 0.5);
+    x.abs().less(1.0).select(small, large.flip(x.sign()))
+}
+
+/// For `|x| <= 1`; elsewhere anything.
+fn small_sinh<'m>(x: Float<'m>) -> Float<'m> {
+    let square = x * x;
+    let tail = square.polynomial(x.by_type(SINH_SINGLE, SINH_DOUBLE));
+    let sinh = (square * x).mul_add(tail, x);
+    // So that -0 stays what it is.
+    sinh.abs().flip(x.sign())
+}
+
+/// `e^x / 2` for positive `x`, also where `e^x` is infinite and this is not.
+fn half_exp<'m>(x: Float<'m>) -> Float<'m> {
+    let x = x.at_most(x.by_type(100.0, 800.0));
+    let (power, bits) = exp_parts(x);
+    let n = sign_extended(bits) - bits.constant(1);
+    let half = n >> 1;
+    power * power_of_2(half) * power_of_2(n - half)
+}
+
 /// `x * 2^n`, where `n` is in the low bits, and may be too large or small for an exponent
 /// unless relaxed: then in two steps, of which the second one rounds.
-fn scale<'m>(x: Float<'m>, bits: Int<'m>) -> Float<'m> {
+pub(super) fn scale<'m>(x: Float<'m>, bits: Int<'m>) -> Float<'m> {
     if x.is_relaxed() {
         return x * power_of_2(bits);
     }

@@ -17,6 +17,7 @@
 //!   arguments, another one is taken if one lane needs it, and only for that lane
 //!   ([`Float::rarely`]).
 
+mod error_function;
 mod exponential;
 mod inverse_trigonometric;
 mod logarithm;
@@ -37,10 +38,8 @@ pub(crate) use value::{Float, Kind, Machine, Op, Value};
 pub(crate) fn has_kernel(op: MathOp, prim: Prim) -> bool {
     use MathOp::*;
     match op {
-        Exp | Exp2 | Log | Log2 | Log10 | Sin | Cos | Tan | Asin | Acos | Atan | Atan2 | Cbrt => {
-            matches!(prim, Prim::F32 | Prim::F64)
-        }
-        Pow => prim == Prim::F32,
+        Exp | Exp2 | Log | Log2 | Log10 | Sin | Cos | Tan | Asin | Acos | Atan | Atan2 | Cbrt | Pow
+        | Sinh | Cosh | Tanh | Erf => matches!(prim, Prim::F32 | Prim::F64),
         _ => false,
     }
 }
@@ -54,6 +53,9 @@ pub(crate) fn kernel<'m>(op: MathOp, args: &[Float<'m>]) -> Float<'m> {
     match op {
         MathOp::Exp => exponential::exp(x),
         MathOp::Exp2 => exponential::exp2(x),
+        MathOp::Sinh => exponential::sinh(x),
+        MathOp::Cosh => exponential::cosh(x),
+        MathOp::Tanh => exponential::tanh(x),
         MathOp::Log => logarithm::log(x),
         MathOp::Log2 => logarithm::log2(x),
         MathOp::Log10 => logarithm::log10(x),
@@ -65,6 +67,7 @@ pub(crate) fn kernel<'m>(op: MathOp, args: &[Float<'m>]) -> Float<'m> {
         MathOp::Atan => inverse_trigonometric::atan(x),
         MathOp::Atan2 => inverse_trigonometric::atan2(x, args[1]),
         MathOp::Cbrt => root::cbrt(x),
+        MathOp::Erf => error_function::erf(x),
         MathOp::Pow => power::pow(x, args[1]),
         _ => unreachable!("`has_kernel` is asked first"),
     }

@@ -1,10 +1,11 @@
 //! Powers: `|x|^y = 2^(y log2 |x|)`, and then what a negative `x` makes of it.
 //!
-//! The product needs more digits than the result has; those of `f32` are computed as `f64`.
+//! The product needs some ten digits more than the result has. Those of `f32` are computed as
+//! `f64`, and those of `f64` as pairs of numbers ([`Pair`]).
 
-use super::exponential::power_of_2;
-use super::logarithm::normal_mantissa;
-use super::value::Float;
+use super::exponential::{EXP2_DOUBLE, power_of_2, scale};
+use super::logarithm::{mantissa, normal_mantissa};
+use super::value::{Float, Mask};
 
 /// `log2(1 + f) / f` for `|f| <= 1/3`.
 const LOG2: &[f64] = &[
@@ -34,21 +35,43 @@ const EXP2: &[f64] = &[
     1.5196136456621303e-5,
 ];
 
-/// For `f32`.
+/// log2 e and 2/3 in two parts.
+const LOG2_E: [f64; 2] = [std::f64::consts::LOG2_E, 2.0355273740931033e-17];
+const TWO_THIRDS: [f64; 2] = [0.6666666666666666, 3.700743415417188e-17];
+
+/// `(ln((1 + s) / (1 - s)) / s - 2 - 2/3 s^2) / s^4` as a function of `s^2`, for `|s| <= 1/5`.
+const LOG_TAIL: &[f64] = &[
+    0.39999999999999714,
+    0.28571428571582613,
+    0.2222222219030394,
+    0.1818182161109044,
+    0.15384402381987158,
+    0.13341265345802353,
+    0.11590551358926841,
+    0.12582518114608324,
+];
+
 pub(super) fn pow<'m>(x: Float<'m>, y: Float<'m>) -> Float<'m> {
-    let (x, y) = (x.widen(), y.widen());
+    match x.by_type(true, false) {
+        true => power(x.widen(), y.widen(), power_of_single).narrow(),
+        false => power(x, y, power_of_double),
+    }
+}
+
+/// The power of `f64`s, given that of those that are positive and finite.
+fn power<'m>(x: Float<'m>, y: Float<'m>, positive: fn(Float<'m>, Float<'m>) -> Float<'m>) -> Float<'m> {
     let size = x.abs();
-    let power = power_of_positive(size, y);
+    let power = positive(size, y);
     let power = match x.is_relaxed() {
         true => x.equals(0.0).select(0.0, power),
         false => special(size, y, power),
     };
     let power = with_sign(x, y, power);
-    y.equals(0.0).select(1.0, power).narrow()
+    y.equals(0.0).select(1.0, power)
 }
 
-/// `x^y` for positive and finite numbers.
-fn power_of_positive<'m>(x: Float<'m>, y: Float<'m>) -> Float<'m> {
+/// `x^y` for positive and finite numbers that are also `f32`, to some more digits than these have.
+fn power_of_single<'m>(x: Float<'m>, y: Float<'m>) -> Float<'m> {
     let (e, m) = normal_mantissa(x);
     let f = m - 1.0;
     let log = f.polynomial(LOG2).mul_add(f, e.to_float());
@@ -57,6 +80,76 @@ fn power_of_positive<'m>(x: Float<'m>, y: Float<'m>) -> Float<'m> {
     let (n, bits) = exponent.nearest();
     let r = exponent - n;
     r.polynomial(EXP2).mul_add(r, 1.0) * power_of_2(bits)
+}
+
+/// `x^y` for positive and finite numbers.
+fn power_of_double<'m>(x: Float<'m>, y: Float<'m>) -> Float<'m> {
+    let log = log2(x);
+    let product = Pair::product(y, log.high);
+    // Beyond these limits there is no `f64`.
+    let (low, high) = if x.is_relaxed() { (-1023.0, 1024.0) } else { (-1100.0, 1100.0) };
+    let is_large = !product.high.abs().less(1100.0);
+    let rest = is_large.select(0.0, y.mul_add(log.low, product.low));
+    let exponent = product.high.at_least(low).at_most(high);
+    let (n, bits) = exponent.nearest();
+    let r = (exponent - n) + rest;
+    scale(r.polynomial(EXP2_DOUBLE).mul_add(r, 1.0), bits)
+}
+
+/// The binary logarithm of a positive number, from that of `(1 + s) / (1 - s)`.
+fn log2<'m>(x: Float<'m>) -> Pair<'m> {
+    let (e, m) = mantissa(x);
+    let f = m - 1.0;
+    let sum = Pair::sum(f.constant(2.0), f);
+    let s = f / sum.high;
+    let back = Pair::product(s, sum.high);
+    let s = Pair { high: s, low: ((f - back.high) - back.low - s * sum.low) / sum.high };
+    let square = s.times(s);
+    let cube = square.times(s);
+    let second = cube.times(Pair::constant(s.high, TWO_THIRDS));
+    let tail = cube.high * square.high * square.high.polynomial(LOG_TAIL);
+    let log = Pair::sum(s.high * 2.0, second.high);
+    let log = Pair { low: log.low + (s.low * 2.0 + second.low + tail), ..log };
+    let log = log.times(Pair::constant(s.high, LOG2_E));
+    let whole = Pair::sum(e, log.high);
+    Pair { low: whole.low + log.low, ..whole }
+}
+
+/// The sum of two numbers, of which the second is so small that it is lost when they are added.
+#[derive(Clone, Copy)]
+struct Pair<'m> {
+    high: Float<'m>,
+    low: Float<'m>,
+}
+
+impl<'m> Pair<'m> {
+    fn constant(like: Float<'m>, [high, low]: [f64; 2]) -> Pair<'m> {
+        Pair { high: like.constant(high), low: like.constant(low) }
+    }
+
+    /// Exactly `a + b`, where `a` is 0 or not smaller than `b`.
+    fn sum(a: Float<'m>, b: Float<'m>) -> Pair<'m> {
+        let high = a + b;
+        Pair { high, low: b - (high - a) }
+    }
+
+    /// Exactly `a * b`: halves of their digits have products without rounding (Dekker).
+    fn product(a: Float<'m>, b: Float<'m>) -> Pair<'m> {
+        let halves = |x: Float<'m>| {
+            let high = (x.bits() & x.int(!0x7ff_ffff)).as_float();
+            (high, x - high)
+        };
+        let high = a * b;
+        let ((a_high, a_low), (b_high, b_low)) = (halves(a), halves(b));
+        let low = a_high * b_high - high + a_high * b_low + a_low * b_high + a_low * b_low;
+        Pair { high, low }
+    }
+
+    fn times(self, other: Pair<'m>) -> Pair<'m> {
+        let product = Pair::product(self.high, other.high);
+        let low = product.low + (self.high * other.low + self.low * other.high);
+        Pair { low, ..product }
+    }
 }
 
 /// The power `usual`, except of 0, 1, infinity and NaN.
@@ -74,14 +167,20 @@ fn special<'m>(size: Float<'m>, y: Float<'m>, usual: Float<'m>) -> Float<'m> {
 
 /// What a power of the absolute value says about that of `x`.
 fn with_sign<'m>(x: Float<'m>, y: Float<'m>, power: Float<'m>) -> Float<'m> {
-    // Larger numbers are even.
-    let y = y.at_least(-2f64.powi(30)).at_most(2f64.powi(30));
-    let (nearest, bits) = y.nearest();
-    let is_integer = nearest.equals(y);
-    let is_odd = (bits & bits.constant(1)).equals(1);
+    let size = y.abs();
+    let is_whole = is_integer(size);
+    let is_odd = is_whole & !is_integer(size * 0.5);
     let is_negative = !x.sign().equals(0);
-    let power = (is_negative & is_integer & is_odd).select(-power, power);
-    let has_none = x.less(0.0) & !is_integer;
+    let power = (is_negative & is_odd).select(-power, power);
+    let has_none = x.less(0.0) & !is_whole;
     let has_none = if x.is_relaxed() { has_none } else { has_none & x.constant(f64::NEG_INFINITY).less(x) };
     has_none.select(f64::NAN, power)
+}
+
+/// Whether a positive `f64` is an integer.
+fn is_integer<'m>(x: Float<'m>) -> Mask<'m> {
+    // From here on there are no others. To add it leaves no bits behind the point.
+    let large = 2f64.powi(52);
+    let is_large = x.constant(large - 0.5).less(x);
+    is_large | (x + large - large).equals(x)
 }

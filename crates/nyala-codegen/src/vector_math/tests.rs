@@ -13,6 +13,9 @@ use super::scalar::{Scalar, run};
 const OPS: &[MathOp] = &[
     MathOp::Exp,
     MathOp::Exp2,
+    MathOp::Sinh,
+    MathOp::Cosh,
+    MathOp::Tanh,
     MathOp::Log,
     MathOp::Log2,
     MathOp::Log10,
@@ -24,6 +27,7 @@ const OPS: &[MathOp] = &[
     MathOp::Atan,
     MathOp::Atan2,
     MathOp::Cbrt,
+    MathOp::Erf,
     MathOp::Pow,
 ];
 
@@ -162,6 +166,7 @@ fn ranges(op: MathOp) -> Vec<(f64, f64)> {
     match op {
         MathOp::Exp | MathOp::Exp2 => vec![(-1.0, 1.0), (-110.0, 90.0), (-1090.0, 1030.0)],
         MathOp::Sin | MathOp::Cos | MathOp::Tan => vec![(-7.0, 7.0), (-500.0, 500.0), (-2e6, 2e6)],
+        MathOp::Sinh | MathOp::Cosh | MathOp::Tanh => vec![(-2.0, 2.0), (-95.0, 95.0), (-720.0, 720.0)],
         MathOp::Asin | MathOp::Acos => vec![(-1.0, 1.0), (0.999, 1.0)],
         _ => vec![(0.0, 2.0), (0.99, 1.01), (-10.0, 10.0), (0.0, 1e6)],
     }
@@ -181,6 +186,9 @@ fn reference(op: MathOp, prim: Prim, args: &[f64]) -> f64 {
     let bits: Vec<u64> = args.iter().map(|x| x.to_bits()).collect();
     let value = match op {
         MathOp::Cbrt => libm::cbrt(args[0]),
+        MathOp::Sinh => libm::sinh(args[0]),
+        MathOp::Cosh => libm::cosh(args[0]),
+        MathOp::Tanh => libm::tanh(args[0]),
         _ => f64::from_bits(eval::math(op, Prim::F64, &bits).expect("the function exists for floats")),
     };
     // Some values have no `f32`, as infinity has none.
