@@ -2,9 +2,11 @@
 //!
 //! * [`tidy`]: whether the tree is in order;
 //! * [`mod@bench`]: how fast we are;
+//! * [`device_bundle`]: programs with kernels, for machines with a GPU;
 //! * [`fuzz`]: random input, looking for what panics.
 
 mod bench;
+mod device_bundle;
 mod files;
 mod fuzz;
 mod tidy;
@@ -19,6 +21,7 @@ use clap::Parser;
 enum Task {
     Tidy(tidy::TidyArgs),
     Bench(bench::BenchArgs),
+    DeviceBundle(device_bundle::DeviceBundleArgs),
     #[command(subcommand)]
     Fuzz(fuzz::FuzzTarget),
     /// Run all tests, as continuous integration does
@@ -39,6 +42,7 @@ fn run(task: Task) -> anyhow::Result<()> {
     match task {
         Task::Tidy(args) => tidy::run(&args),
         Task::Bench(args) => bench::run(&args),
+        Task::DeviceBundle(args) => device_bundle::run(&args),
         Task::Fuzz(target) => fuzz::run(target),
         Task::Test => tidy::cargo(&["test", "--workspace"]),
     }

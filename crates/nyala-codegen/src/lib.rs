@@ -6,6 +6,7 @@
 //! * [`text`]: a program as LLVM assembly, a text that people can read;
 //! * [`llvm`]: the LLVM library, found and loaded when the compiler runs, which
 //!   turns that text into machine code;
+//! * [`opencl`]: the kernels of a program as OpenCL C;
 //! * [`errors`]: what cannot be compiled.
 //!
 //! Writing the text needs no LLVM, so all of it can be tested, and shown to the
@@ -14,6 +15,7 @@
 
 pub mod errors;
 pub mod llvm;
+pub mod opencl;
 pub mod text;
 mod vector_math;
 

@@ -6,12 +6,14 @@
 //! | platform | code | compiled for a device |
 //! |---|---|---|
 //! | CUDA | PTX, by LLVM | by the driver, when the program runs |
+//! | OpenCL | source text | by the driver, when the program runs |
 //! | HSA | an object file, by LLVM | here |
 
 use std::borrow::Cow;
 
 use nyala_codegen::CodegenError;
 use nyala_codegen::llvm::{self, Output};
+use nyala_codegen::opencl;
 use nyala_codegen::text::{self, Abi, Gpu, GpuKind};
 use nyala_ir::World;
 use nyala_opt::outline::DeviceProgram;
@@ -116,10 +118,15 @@ fn compile(
             gpu_code(session, program, GpuKind::Amdgpu, target, Output::Object)
         }
         Platform::OpenCl => {
-            let at = program.kernels.first().map_or(nyala_span::Span::NONE, |kernel| kernel.span);
-            Err(vec![CodegenError::Unsupported { at, what: "`opencl`".into() }])
+            session.timings.enter("write OpenCL C");
+            opencl::write(&program.world, &blocks(program)).map(String::into_bytes)
         }
     }
+}
+
+/// The kernels of a program with the sizes of their blocks.
+fn blocks(program: &DeviceProgram) -> Vec<(&str, Option<[u32; 3]>)> {
+    program.kernels.iter().map(|kernel| (kernel.name.as_str(), kernel.block)).collect()
 }
 
 fn gpu_options(options: &llvm::Options, target: &str, arch: String, features: String) -> llvm::Options {
@@ -151,8 +158,7 @@ fn gpu_code(
     output: Output,
 ) -> Result<Vec<u8>, Vec<CodegenError>> {
     session.timings.enter("write LLVM assembly");
-    let kernels: Vec<(&str, Option<[u32; 3]>)> =
-        program.kernels.iter().map(|kernel| (kernel.name.as_str(), kernel.block)).collect();
+    let kernels = blocks(program);
     let module = text::write(
         &program.world,
         &text::Options {

@@ -46,6 +46,13 @@ fn main() -> ExitCode {
             eprintln!("skipped: `{name}` on CUDA, as there is no device");
         }
         add("cuda", has_cuda, |path, _| on_device(path, "cuda"));
+        add("opencl source", true, |path, _| opencl_source(path));
+        let has_opencl = has_devices(&devices, "opencl");
+        if !has_opencl {
+            eprintln!("skipped: `{name}` on OpenCL, as there is no device");
+        }
+        add("opencl", has_opencl, |path, _| on_device(path, "opencl"));
+        add("amdgcn", true, |path, _| amdgcn(path));
     }
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -106,9 +113,30 @@ fn on_device(path: &Path, platform: &str) -> Result<(), Failed> {
     as_expected(path, output(nyala().arg("run").args(sources(path, platform))))
 }
 
+/// The device code of a program for a platform.
+fn device_code(path: &Path, kind: &str, platform: &str) -> Result<Vec<u8>, Failed> {
+    let built = output(nyala().args(["build", "--emit", kind, "-o", "-"]).args(sources(path, platform)));
+    Ok(succeeded(built)?.stdout)
+}
+
+fn opencl_source(path: &Path) -> Result<(), Failed> {
+    match String::from_utf8(device_code(path, "opencl", "opencl")?)?.contains("__kernel ") {
+        true => Ok(()),
+        false => Err("it has no kernel".into()),
+    }
+}
+
+/// An object file for AMD's GPUs has a descriptor for each kernel.
+fn amdgcn(path: &Path) -> Result<(), Failed> {
+    const MACHINE: [u8; 2] = 224u16.to_le_bytes();
+    let object = device_code(path, "amdgcn", "amdgpu")?;
+    let is_elf = object.starts_with(b"\x7fELF") && object.get(18..20) == Some(&MACHINE);
+    let has_kernel = object.windows(14).any(|bytes| bytes == b"main_kernel.kd");
+    if is_elf && has_kernel { Ok(()) } else { Err("it is no object file with a kernel".into()) }
+}
+
 fn ptx(path: &Path) -> Result<String, Failed> {
-    let built = output(nyala().args(["build", "--emit", "ptx", "-o", "-"]).args(sources(path, "cuda")));
-    let ptx = String::from_utf8(succeeded(built)?.stdout)?;
+    let ptx = String::from_utf8(device_code(path, "ptx", "cuda")?)?;
     match ptx.contains(".visible .entry ") {
         true => Ok(ptx),
         false => Err("it has no kernel".into()),

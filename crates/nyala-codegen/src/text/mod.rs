@@ -37,7 +37,7 @@ mod known;
 mod lanes;
 mod math;
 mod memory;
-mod names;
+pub(crate) mod names;
 mod ops;
 mod regions;
 mod types;

@@ -57,6 +57,8 @@ enum Emit {
     Header,
     /// The kernels for NVIDIA's GPUs, as PTX
     Ptx,
+    /// The kernels for OpenCL, as source text
+    Opencl,
     /// The kernels for AMD's GPUs, as an object file
     Amdgcn,
 }
@@ -72,6 +74,7 @@ impl Emit {
             Emit::Ir => "ir",
             Emit::Header => "h",
             Emit::Ptx => "ptx",
+            Emit::Opencl => "cl",
             Emit::Amdgcn => "amdgcn.o",
         }
     }
@@ -106,6 +109,7 @@ impl BuildArgs {
                 return Some(interface::c::header(seen, &self.name()).into_bytes());
             }
             Emit::Ptx => return device::code(session, world, &options.llvm, Platform::Cuda),
+            Emit::Opencl => return device::code(session, world, &options.llvm, Platform::OpenCl),
             Emit::Amdgcn => return device::code(session, world, &options.llvm, Platform::Hsa),
             Emit::Obj => Output::Object,
             Emit::Asm => Output::Assembly,

@@ -1,8 +1,8 @@
 //! Functions that programs know by CUDA's names: where a thread is, atomic operations, bits,
 //! classification of floats, fences.
 //!
-//! A name that starts with `llvm.` is LLVM's. One of the C library's mathematical functions
-//! is one of the device's own library.
+//! A name that starts with `llvm.` is LLVM's. Mathematical functions, by the names that the C
+//! library and the vendors' libraries give them, are those of the device's own library.
 
 use nyala_ir::{Def, Prim, TyKind};
 
@@ -62,7 +62,6 @@ impl FunctionWriter<'_, '_> {
 
     /// A mathematical function of the C library.
     fn library_function(&mut self, name: &str, args: &[Def], result: &str) -> Option<String> {
-        let base = name.strip_prefix("__nv_").unwrap_or(name);
         let is_float = |&arg: &Def| matches!(self.prim(arg), Prim::F32 | Prim::F64);
         if args.is_empty() || !args.iter().all(is_float) || !matches!(result, "float" | "double") {
             return None;
@@ -71,7 +70,7 @@ impl FunctionWriter<'_, '_> {
             args.iter().map(|&arg| (self.module.ty_of(arg), self.value(arg))).collect();
         let typed: Vec<(&str, &str)> =
             typed.iter().map(|(ty, value)| (ty.as_str(), value.as_str())).collect();
-        let op = base.strip_suffix('f').filter(|_| result == "float").unwrap_or(base);
+        let op = name_without_type(name, result);
         if is_in_library(op) {
             return Some(self.call_intrinsic(&library_name(op, result), result, &typed));
         }
@@ -265,6 +264,16 @@ impl FunctionWriter<'_, '_> {
             self.line(format!("store i32 {value}, {at}, align 4"));
         }
     }
+}
+
+/// What a mathematical function is called, whatever its type. C adds an `f` to the names of
+/// those on `f32`, AMD adds the type.
+fn name_without_type<'n>(name: &'n str, result: &str) -> &'n str {
+    if let Some(name) = name.strip_prefix("__ocml_") {
+        return name.strip_suffix("_f32").or(name.strip_suffix("_f64")).unwrap_or(name);
+    }
+    let name = name.strip_prefix("__nv_").unwrap_or(name);
+    name.strip_suffix('f').filter(|_| result == "float").unwrap_or(name)
 }
 
 /// Whether the device's library has a mathematical function.

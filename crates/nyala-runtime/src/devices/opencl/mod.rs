@@ -177,7 +177,7 @@ impl OpenCl {
             let text = source.as_ptr().cast();
             let program = (api.create_program)(state.context, 1, &text, &len, &mut status);
             check(status)?;
-            let built = (api.build)(program, 1, &device.device, c"-cl-std=CL2.0".as_ptr(), null(), null());
+            let built = (api.build)(program, 1, &device.device, c"-cl-std=CL1.2".as_ptr(), null(), null());
             check(built).map_err(|error| {
                 let log = self.build_log(device, program);
                 format!("the kernels cannot be compiled: {error}\n{log}")

@@ -1,0 +1,317 @@
+//! Kernels as OpenCL C, which the device's driver compiles when the program runs.
+//!
+//! A function is a function of C, a block a label, a jump a `goto`. The parameters of blocks
+//! and all values are variables of the function, but for those that are used once: they
+//! stand where they are used. Pointers have the address space of their type, or that
+//! of what they are made from.
+//!
+//! Read `types`, `spaces` (where pointers point to), `function` (blocks and values), `ops` (what values are), and `calls` (how
+//! blocks end, and what is called).
+//!
+//! # Invariants
+//!
+//! * Values have the layout of [`nyala_ir::layout`], as C has it; `bool` is a byte.
+//! * Shared memory belongs to kernels, so functions get what they reserve as parameters.
+
+mod calls;
+mod function;
+mod ops;
+mod spaces;
+mod types;
+
+use nyala_ir::analysis::{Function, Functions};
+use nyala_ir::{Cont, Def, Global, Intrinsic, Linkage, Prim, Ty, TyKind, World};
+use nyala_span::Span;
+use rustc_hash::FxHashMap;
+
+use crate::errors::CodegenError;
+use crate::text::is_value;
+use crate::text::names::Names;
+use function::FunctionWriter;
+use spaces::Spaces;
+use types::{TypeWriter, space_name};
+
+/// The kernels that a program exports as OpenCL C, or what cannot be written. The sizes of
+/// their blocks are given where they are known.
+pub fn write(world: &World, kernels: &[(&str, Option<[u32; 3]>)]) -> Result<String, Vec<CodegenError>> {
+    let program = Functions::styled(world);
+    let mut module = ModuleWriter::new(world, &program);
+    for function in program.all() {
+        module.name(function.entry);
+    }
+    module.find_shared();
+    for function in program.all() {
+        let block = kernels.iter().find(|(name, _)| is_exported_as(world, function, name));
+        let text = FunctionWriter::write(&mut module, function, block.map(|&(_, block)| block));
+        module.functions.push(text);
+    }
+    module.finish()
+}
+
+fn is_exported_as(world: &World, function: &Function, name: &str) -> bool {
+    matches!(&world.cont(function.entry).linkage, Linkage::Exported(exported) if exported.as_str() == name)
+}
+
+/// Memory that the threads of a block share: what one call of `reserve_shared` reserves.
+#[derive(Clone, PartialEq, Eq)]
+struct Shared {
+    /// The block that ends with the call.
+    at: Cont,
+    name: String,
+    elem: Ty,
+    count: u64,
+}
+
+/// A program in the making.
+struct ModuleWriter<'a> {
+    world: &'a World,
+    program: &'a Functions,
+    types: TypeWriter<'a>,
+    spaces: Spaces,
+    names: Names,
+    function_names: FxHashMap<Cont, String>,
+    global_names: FxHashMap<Global, String>,
+    globals: String,
+    /// What each function reserves, itself or in what it calls.
+    shared: FxHashMap<Cont, Vec<Shared>>,
+    /// Declarations of all functions, as they may be called before they are written.
+    prototypes: String,
+    functions: Vec<String>,
+    /// Whether floats are added atomically, by address space.
+    adds_floats: [bool; 2],
+    errors: Vec<CodegenError>,
+}
+
+impl<'a> ModuleWriter<'a> {
+    fn new(world: &'a World, program: &'a Functions) -> ModuleWriter<'a> {
+        let mut names = Names::default();
+        RESERVED.iter().for_each(|name| names.reserve(name));
+        for (_, data) in world.conts() {
+            if let Linkage::Exported(name) | Linkage::Device(name) | Linkage::Imported(name) = &data.linkage {
+                names.reserve(name.as_str());
+            }
+        }
+        ModuleWriter {
+            world,
+            program,
+            types: TypeWriter::new(&world.types),
+            spaces: Spaces::new(world, program),
+            names,
+            function_names: FxHashMap::default(),
+            global_names: FxHashMap::default(),
+            globals: String::new(),
+            shared: FxHashMap::default(),
+            prototypes: String::new(),
+            functions: vec![],
+            adds_floats: [false; 2],
+            errors: vec![],
+        }
+    }
+
+    fn finish(self) -> Result<String, Vec<CodegenError>> {
+        if !self.errors.is_empty() {
+            return Err(self.errors);
+        }
+        let uses = |prim: Prim| self.world.types.prim(prim);
+        let has_half = self.types.has_written(uses(Prim::F16));
+        let mut sections = vec![];
+        if has_half {
+            sections.push("#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n".to_owned());
+        }
+        sections.extend([self.types.definitions, self.globals]);
+        for (space, _) in ["__global", "__local"].iter().zip(self.adds_floats).filter(|(_, adds)| *adds) {
+            sections.push(calls::atomic_float_add(space));
+        }
+        sections.push(self.prototypes);
+        sections.extend(self.functions);
+        sections.retain(|section| !section.is_empty());
+        Ok(sections.join("\n"))
+    }
+
+    /// Reports what cannot be compiled; its value may be anything from here on.
+    fn unsupported(&mut self, at: Span, what: impl Into<String>) -> String {
+        self.errors.push(CodegenError::Unsupported { at, what: what.into() });
+        "0".into()
+    }
+
+    /// The name of a function: a kernel's is known outside.
+    fn name(&mut self, cont: Cont) -> String {
+        let (names, data) = (&mut self.names, self.world.cont(cont));
+        let name = self.function_names.entry(cont).or_insert_with(|| match &data.linkage {
+            Linkage::Exported(name) => name.to_string(),
+            _ => names.unique(data.name.as_str()).replace('.', "_"),
+        });
+        name.clone()
+    }
+
+    /// Finds what functions reserve; callers reserve what the called do.
+    fn find_shared(&mut self) {
+        for function in self.program.all() {
+            let mut own = vec![];
+            for &block in &function.blocks {
+                if let Some((elem, count)) = reserved(self.world, block) {
+                    let name = self.names.unique("shared").replace('.', "_");
+                    own.push(Shared { at: block, name, elem, count });
+                }
+            }
+            self.shared.insert(function.entry, own);
+        }
+        loop {
+            let mut changed = false;
+            for function in self.program.all() {
+                for callee in &function.mentions {
+                    let needed = self.shared.get(callee).cloned().unwrap_or_default();
+                    let all = self.shared.entry(function.entry).or_default();
+                    for shared in needed {
+                        if !all.contains(&shared) {
+                            all.push(shared);
+                            changed = true;
+                        }
+                    }
+                }
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+
+    /// The name of a global, which is written when it is first used.
+    fn global(&mut self, global: Global) -> String {
+        if let Some(name) = self.global_names.get(&global) {
+            return name.clone();
+        }
+        let data = self.world.global(global);
+        let name = self.names.unique(data.name.as_str()).replace('.', "_");
+        self.global_names.insert(global, name.clone());
+        let init = match data.init {
+            Some(init) => self.initializer(init).unwrap_or_else(|| {
+                self.unsupported(data.span, format!("the first value of `{}`", data.name))
+            }),
+            None => "{0}".into(),
+        };
+        let ty = self.types.ty(data.ty);
+        self.globals += &format!("__constant {ty} {name} = {init};\n");
+        name
+    }
+
+    /// The type of a value, with the space that it points to if it is a pointer.
+    fn type_of(&mut self, def: Def) -> String {
+        let ty = self.world.ty(def);
+        match pointer(self.world, ty) {
+            Some((pointee, _)) => {
+                let space = self.spaces.of(self.world, def);
+                format!("{}{}*", space_name(space), self.types.pointee(pointee))
+            }
+            None => self.types.ty(ty),
+        }
+    }
+
+    /// The parameters of a function or block that are values.
+    fn value_params(&self, cont: Cont) -> Vec<Def> {
+        let world = self.world;
+        let ret = self.program.get(cont).and_then(|function| function.ret);
+        let is_value = |&&param: &&Def| is_value(world, world.ty(param)) && Some(param) != ret;
+        world.cont(cont).params.iter().filter(is_value).copied().collect()
+    }
+
+    /// The results that a return continuation takes.
+    fn result_types(&self, ret: Option<Ty>) -> Vec<Ty> {
+        let taken = ret.and_then(|ret| self.world.types.as_cn(ret)).unwrap_or(&[]);
+        taken.iter().copied().filter(|&ty| is_value(self.world, ty)).collect()
+    }
+
+    fn result_type(&mut self, results: &[Ty]) -> String {
+        match results {
+            [] => "void".into(),
+            [one] => self.types.ty(*one),
+            several => self.types.tuple(several),
+        }
+    }
+}
+
+/// What a block reserves that ends with a call of `reserve_shared`.
+fn reserved(world: &World, block: Cont) -> Option<(Ty, u64)> {
+    let body = world.cont(block).body.as_ref()?;
+    if world.as_intrinsic(body.callee) != Some(Intrinsic::ReserveShared) {
+        return None;
+    }
+    let &[_, count, ret] = &body.args[..] else { return None };
+    let &[_, ptr] = world.types.as_cn(world.ty(ret))? else { return None };
+    let (array, _) = world.types.as_ptr(ptr)?;
+    Some((world.types.elem(array)?, world.as_lit(count)?))
+}
+
+/// Whether a type is a pointer, and where it points to.
+fn pointer(world: &World, ty: Ty) -> Option<(Ty, u32)> {
+    match *world.types.kind(ty) {
+        TyKind::Ptr { pointee, space } => Some((pointee, space)),
+        _ => None,
+    }
+}
+
+/// Words that mean something in OpenCL C and that programs may use as names.
+const RESERVED: [&str; 62] = [
+    "auto",
+    "break",
+    "case",
+    "char",
+    "const",
+    "continue",
+    "default",
+    "do",
+    "double",
+    "else",
+    "enum",
+    "extern",
+    "float",
+    "for",
+    "goto",
+    "if",
+    "inline",
+    "int",
+    "long",
+    "register",
+    "restrict",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "struct",
+    "switch",
+    "typedef",
+    "union",
+    "unsigned",
+    "void",
+    "volatile",
+    "while",
+    "bool",
+    "half",
+    "uchar",
+    "ushort",
+    "uint",
+    "ulong",
+    "size_t",
+    "kernel",
+    "global",
+    "local",
+    "constant",
+    "private",
+    "generic",
+    "pipe",
+    "read_only",
+    "write_only",
+    "read_write",
+    "vec_step",
+    "image2d_t",
+    "sampler_t",
+    "event_t",
+    "step",
+    "mix",
+    "clamp",
+    "select",
+    "distance",
+    "length",
+    "normalize",
+];

@@ -1,0 +1,299 @@
+//! What values are: operations as expressions of C.
+
+use nyala_ir::analysis::schedule::has_effect;
+use nyala_ir::layout::layout;
+use nyala_ir::{ArithOp, CmpOp, Def, MathOp, Node, Prim, Ty, TyKind};
+
+use super::ModuleWriter;
+use super::function::FunctionWriter;
+use super::types::prim_type;
+
+impl FunctionWriter<'_, '_> {
+    /// Writes an operation.
+    pub(super) fn operation(&mut self, def: Def) {
+        let world = self.world;
+        let ty = world.ty(def);
+        if let Some(constant) = self.module.constant(def) {
+            return self.set(def, constant);
+        }
+        let expr = match world.node(def) {
+            Node::Extract { agg, index } if has_effect(world, agg) => {
+                if world.as_lit(index) != Some(0) {
+                    let value = self.value(agg);
+                    self.set(def, value);
+                }
+                return;
+            }
+            Node::Load { ptr, .. } => {
+                let Some(ty) = world.types.part(ty, 1) else { return };
+                let ptr = self.value(ptr);
+                let value = self.compute(ty, "load", format!("*{ptr}"));
+                return self.set(def, value);
+            }
+            Node::Store { ptr, value, .. } => {
+                let (ptr, value) = (self.value(ptr), self.value(value));
+                return self.line(format!("*{ptr} = {value};"));
+            }
+            Node::Slot { .. } => return self.slot(def),
+            Node::Insert { agg, index, value } => {
+                let (whole, part, value) = (self.value(agg), self.part(agg, index), self.value(value));
+                let name = self.compute(ty, "all", whole);
+                self.line(format!("{name}{part} = {value};"));
+                return self.set(def, name);
+            }
+            Node::Variant { option, payload } => return self.variant(def, option, payload),
+            Node::Hide(value) | Node::Streaming(value) => {
+                let value = self.value(value);
+                return self.set(def, value);
+            }
+            Node::Arith { op, lhs, rhs, .. } => self.arith(op, lhs, rhs),
+            Node::Cmp { op, lhs, rhs } => {
+                let sign = match op {
+                    CmpOp::Eq => "==",
+                    CmpOp::Ne => "!=",
+                    CmpOp::Lt => "<",
+                    CmpOp::Le => "<=",
+                    CmpOp::Gt => ">",
+                    CmpOp::Ge => ">=",
+                };
+                format!("{} {sign} {}", self.value(lhs), self.value(rhs))
+            }
+            Node::Math { op, args, .. } => self.math(def, op, world.list(args)),
+            Node::Cast(from) => self.cast(def, from),
+            Node::Bitcast(from) => self.bitcast(def, from),
+            Node::Select { cond, then, other } => {
+                format!("{} ? {} : {}", self.value(cond), self.value(then), self.value(other))
+            }
+            Node::Aggregate(parts) => {
+                let parts: Vec<String> = world.list(parts).iter().map(|&part| self.value(part)).collect();
+                self.module.composite(ty, &parts)
+            }
+            Node::Extract { agg, index } => format!("{}{}", self.value(agg), self.part(agg, index)),
+            Node::VariantTag(value) => format!("{}.tag", self.value(value)),
+            Node::VariantPayload { option, value } if ty != world.types.unit() => {
+                format!("{}.data.o{option}", self.value(value))
+            }
+            Node::Lea { ptr, index } => self.lea(ptr, index),
+            _ => {
+                let at = world.span_of(def);
+                self.module.unsupported(at, "this operation on OpenCL devices")
+            }
+        };
+        if world.types.is_simd(ty) {
+            self.module.unsupported(world.span_of(def), "SIMD values on OpenCL devices");
+        }
+        if self.is_used_here_once(def) {
+            return self.set(def, format!("({expr})"));
+        }
+        let name = world.name(def);
+        let name = self.temporary(name.as_ref().map_or("v", |name| name.as_str()));
+        self.declare_for(def, &name);
+        self.line(format!("{name} = {expr};"));
+        self.set(def, name);
+    }
+
+    fn slot(&mut self, def: Def) {
+        let ptr = self.world.types.part(self.world.ty(def), 1);
+        let Some((pointee, _)) = ptr.and_then(|ptr| self.world.types.as_ptr(ptr)) else { return };
+        let name = self.temporary("slot");
+        self.declare(pointee, &name);
+        self.set(def, format!("(&{name})"));
+    }
+
+    fn variant(&mut self, def: Def, option: u32, payload: Def) {
+        let name = self.temporary("variant");
+        self.declare(self.world.ty(def), &name);
+        if self.world.ty(payload) != self.world.types.unit() {
+            let payload = self.value(payload);
+            self.line(format!("{name}.data.o{option} = {payload};"));
+        }
+        self.line(format!("{name}.tag = {option};"));
+        self.set(def, name);
+    }
+
+    /// The part of an aggregate, as it is written behind it.
+    fn part(&mut self, agg: Def, index: Def) -> String {
+        match self.world.types.elem(self.world.ty(agg)) {
+            Some(_) => format!(".e[{}]", self.value(index)),
+            None => format!(".e{}", self.world.as_lit(index).unwrap_or(0)),
+        }
+    }
+
+    fn lea(&mut self, ptr: Def, index: Def) -> String {
+        let (base, index_value) = (self.value(ptr), self.value(index));
+        let pointee = self.world.types.as_ptr(self.world.ty(ptr)).map(|(pointee, _)| pointee);
+        match pointee.map(|pointee| self.world.types.kind(pointee)) {
+            Some(TyKind::Slice(_)) => format!("{base} + {index_value}"),
+            Some(TyKind::Array { .. }) => format!("&{base}->e[{index_value}]"),
+            _ => format!("&{base}->e{}", self.world.as_lit(index).unwrap_or(0)),
+        }
+    }
+
+    fn prim(&self, def: Def) -> Option<Prim> {
+        self.world.types.as_prim(self.world.ty(def))
+    }
+
+    fn arith(&mut self, op: ArithOp, lhs: Def, rhs: Def) -> String {
+        let prim = self.prim(lhs).unwrap_or(Prim::U64);
+        let (a, b) = (self.value(lhs), self.value(rhs));
+        let sign = match op {
+            ArithOp::Rem if prim.is_float() => return format!("fmod({a}, {b})"),
+            ArithOp::Add => "+",
+            ArithOp::Sub => "-",
+            ArithOp::Mul => "*",
+            ArithOp::Div => "/",
+            ArithOp::Rem => "%",
+            ArithOp::And => "&",
+            ArithOp::Or => "|",
+            ArithOp::Xor => "^",
+            ArithOp::Shl => "<<",
+            ArithOp::Shr => ">>",
+        };
+        match prim.bits() {
+            // C computes with `int` at least.
+            ..=16 if !prim.is_float() => format!("({})({a} {sign} {b})", prim_type(prim)),
+            _ => format!("{a} {sign} {b}"),
+        }
+    }
+
+    fn cast(&mut self, def: Def, from: Def) -> String {
+        let (value, ty) = (self.value(from), self.module.type_of(def));
+        match self.prim(def) {
+            Some(Prim::Bool) => format!("{value} != 0"),
+            _ => format!("({ty}){value}"),
+        }
+    }
+
+    fn bitcast(&mut self, def: Def, from: Def) -> String {
+        let world = self.world;
+        let (from_ty, to_ty) = (world.ty(from), world.ty(def));
+        let (value, to) = (self.value(from), self.module.type_of(def));
+        let is_pointer = |ty: Ty| matches!(world.types.kind(ty), TyKind::Ptr { .. });
+        match (self.prim(from), self.prim(def)) {
+            (Some(_), Some(_)) => format!("as_{to}({value})"),
+            _ if is_pointer(to_ty) || is_pointer(from_ty) => format!("({to}){value}"),
+            _ => {
+                let from = self.module.types.ty(from_ty);
+                format!("((union {{ {from} from; {to} to; }}){{ .from = {value} }}).to")
+            }
+        }
+    }
+
+    fn math(&mut self, def: Def, op: MathOp, args: &[Def]) -> String {
+        let values: Vec<String> = args.iter().map(|&arg| self.value(arg)).collect();
+        let name = match op {
+            MathOp::RoundEven => "rint",
+            MathOp::Fmuladd => "fma",
+            MathOp::IsNan => "isnan",
+            MathOp::IsFinite => "isfinite",
+            MathOp::Pext | MathOp::Pdep => {
+                let at = self.world.span_of(def);
+                return self.module.unsupported(at, format!("`{}` on OpenCL devices", op.name()));
+            }
+            op => op.name(),
+        };
+        format!("{name}({})", values.join(", "))
+    }
+}
+
+impl ModuleWriter<'_> {
+    /// `def` as an expression without operations; none if it is computed at run time.
+    pub(super) fn constant(&mut self, def: Def) -> Option<String> {
+        let world = self.world;
+        match world.node(def) {
+            Node::Lit(bits) => Some(match world.types.kind(world.ty(def)) {
+                TyKind::Prim(prim) => literal(*prim, bits),
+                _ => format!("(({}){bits}ul)", self.types.ty(world.ty(def))),
+            }),
+            Node::Undef => {
+                let ty = self.types.ty(world.ty(def));
+                Some(match world.types.kind(world.ty(def)) {
+                    TyKind::Prim(_) | TyKind::Ptr { .. } => format!("({ty})0"),
+                    _ => format!("({ty}){{0}}"),
+                })
+            }
+            Node::Global(global) => {
+                let name = self.global(global);
+                let pointee = self.types.ty(world.global(global).ty);
+                Some(format!("((__constant {pointee}*)&{name})"))
+            }
+            Node::SizeOf(ty) => Some(layout(&world.types, ty).size.to_string()),
+            Node::AlignOf(ty) => Some(layout(&world.types, ty).align.to_string()),
+            Node::Known(_) => Some("0".into()),
+            Node::Aggregate(parts) => {
+                let parts: Option<Vec<String>> =
+                    world.list(parts).iter().map(|&part| self.constant(part)).collect();
+                Some(self.composite(world.ty(def), &parts?))
+            }
+            _ => None,
+        }
+    }
+
+    /// `def` as the first value of a global.
+    pub(super) fn initializer(&mut self, def: Def) -> Option<String> {
+        match self.world.node(def) {
+            Node::Aggregate(parts) => {
+                let parts: Option<Vec<String>> =
+                    self.world.list(parts).iter().map(|&part| self.initializer(part)).collect();
+                Some(braces(self.is_array(self.world.ty(def)), &parts?))
+            }
+            _ => self.constant(def),
+        }
+    }
+
+    fn is_array(&self, ty: Ty) -> bool {
+        matches!(self.world.types.kind(ty), TyKind::Array { .. })
+    }
+
+    /// A struct or array with these parts.
+    pub(super) fn composite(&mut self, ty: Ty, parts: &[String]) -> String {
+        format!("({}){}", self.types.ty(ty), braces(self.is_array(ty), parts))
+    }
+}
+
+/// Parts in braces; those of an array are in a struct of their own.
+fn braces(is_array: bool, parts: &[String]) -> String {
+    match (is_array, parts) {
+        (_, []) => "{0}".into(),
+        (true, parts) => format!("{{ {{ {} }} }}", parts.join(", ")),
+        (false, parts) => format!("{{ {} }}", parts.join(", ")),
+    }
+}
+
+/// A literal of a primitive type, in parentheses if it has a sign.
+fn literal(prim: Prim, bits: u64) -> String {
+    match prim {
+        Prim::Bool => bits.to_string(),
+        Prim::F16 => format!("as_half((ushort){bits})"),
+        Prim::F32 => {
+            float(f64::from(f32::from_bits(bits as u32)), "f", || format!("as_float({}u)", bits as u32))
+        }
+        Prim::F64 => float(f64::from_bits(bits), "", || format!("as_double({bits}ul)")),
+        _ => {
+            let suffix = match (prim.is_signed(), prim.bits()) {
+                (true, 64) => "l",
+                (true, _) => "",
+                (false, 64) => "ul",
+                (false, _) => "u",
+            };
+            let number = prim.sign_extend(bits);
+            match number {
+                // It has no literal of its own.
+                i64::MIN if prim.is_signed() => "(-9223372036854775807l - 1)".into(),
+                -2147483648 if prim == Prim::I32 => "(-2147483647 - 1)".into(),
+                ..0 if prim.is_signed() => format!("({number}{suffix})"),
+                _ if prim.is_signed() => format!("{number}{suffix}"),
+                _ => format!("{bits}{suffix}"),
+            }
+        }
+    }
+}
+
+fn float(value: f64, suffix: &str, bits: impl FnOnce() -> String) -> String {
+    match value {
+        _ if !value.is_finite() => bits(),
+        // The shortest text that gives the number again; for `f32` it has more digits than needed.
+        _ if value.is_sign_negative() => format!("({value:?}{suffix})"),
+        _ => format!("{value:?}{suffix}"),
+    }
+}

@@ -1,0 +1,76 @@
+//! Where pointers without an address space point to.
+//!
+//! OpenCL C wants to know for each pointer. One without a space in its type points to what it
+//! was made from: to a variable of the thread, to a constant of the program, and else to
+//! global memory. A parameter points to where the arguments do that it is given.
+
+use nyala_ir::analysis::Functions;
+use nyala_ir::{Def, Node, World};
+use rustc_hash::FxHashMap;
+
+use super::pointer;
+
+/// Global memory.
+pub(super) const GLOBAL: u32 = 1;
+/// Constants of the program.
+pub(super) const CONSTANT: u32 = 4;
+/// Variables of a thread.
+pub(super) const PRIVATE: u32 = 5;
+
+/// The spaces of parameters that do not point to global memory.
+#[derive(Default)]
+pub(super) struct Spaces {
+    params: FxHashMap<Def, u32>,
+}
+
+impl Spaces {
+    /// Of a program.
+    pub(super) fn new(world: &World, program: &Functions) -> Spaces {
+        let mut spaces = Spaces::default();
+        let bodies = program.all().iter().flat_map(|function| function.bodies(world));
+        let calls: Vec<(Def, Def)> = bodies
+            .filter_map(|body| Some((world.as_cont(body.callee)?, body)))
+            .flat_map(|(callee, body)| {
+                world.cont(callee).params.iter().copied().zip(body.args.iter().copied())
+            })
+            .filter(|&(param, _)| pointer(world, world.ty(param)).is_some_and(|(_, space)| space == 0))
+            .collect();
+        loop {
+            let before = spaces.params.len();
+            for &(param, arg) in &calls {
+                match spaces.of(world, arg) {
+                    GLOBAL => {}
+                    space => {
+                        spaces.params.entry(param).or_insert(space);
+                    }
+                }
+            }
+            if spaces.params.len() == before {
+                return spaces;
+            }
+        }
+    }
+
+    /// Where a pointer points to.
+    pub(super) fn of(&self, world: &World, def: Def) -> u32 {
+        let mut def = def;
+        loop {
+            match pointer(world, world.ty(def)) {
+                Some((_, 0)) => {}
+                Some((_, space)) => return space,
+                None => return GLOBAL,
+            }
+            match world.node(def) {
+                Node::Lea { ptr: from, .. }
+                | Node::Bitcast(from)
+                | Node::Cast(from)
+                | Node::Hide(from)
+                | Node::Streaming(from)
+                | Node::Select { then: from, .. } => def = from,
+                Node::Extract { agg, .. } if matches!(world.node(agg), Node::Slot { .. }) => return PRIVATE,
+                Node::Global(_) => return CONSTANT,
+                _ => return self.params.get(&def).copied().unwrap_or(GLOBAL),
+            }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Types as OpenCL C writes them.
+//!
+//! Tuples, arrays and enums are structs. A pointer to an array is one to its elements if their
+//! number is not known, and else one to the struct that holds them.
+
+use nyala_ir::layout::enum_layout;
+use nyala_ir::{EnumId, Prim, StructId, Ty, TyKind, Types};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::spaces::{CONSTANT, PRIVATE};
+use crate::text::names::Names;
+
+/// The types that have been written.
+pub(super) struct TypeWriter<'a> {
+    types: &'a Types,
+    names: Names,
+    named: FxHashMap<Ty, String>,
+    structs: FxHashMap<StructId, String>,
+    enums: FxHashMap<EnumId, String>,
+    written: FxHashSet<Ty>,
+    /// Definitions, in the order of need.
+    pub(super) definitions: String,
+}
+
+impl<'a> TypeWriter<'a> {
+    pub(super) fn new(types: &'a Types) -> TypeWriter<'a> {
+        let mut names = Names::default();
+        super::RESERVED.iter().for_each(|name| names.reserve(name));
+        TypeWriter {
+            types,
+            names,
+            named: FxHashMap::default(),
+            structs: FxHashMap::default(),
+            enums: FxHashMap::default(),
+            written: FxHashSet::default(),
+            definitions: String::new(),
+        }
+    }
+
+    /// Whether a type was needed.
+    pub(super) fn has_written(&self, ty: Ty) -> bool {
+        self.written.contains(&ty)
+    }
+
+    /// The type of values and of what is in memory.
+    pub(super) fn ty(&mut self, ty: Ty) -> String {
+        self.written.insert(ty);
+        match self.types.kind(ty) {
+            TyKind::Prim(prim) => prim_type(*prim).into(),
+            TyKind::Ptr { pointee, space } => format!("{}{}*", space_name(*space), self.pointee(*pointee)),
+            TyKind::Tuple(parts) => self.tuple(parts),
+            TyKind::Array { elem, len } => self.array(ty, *elem, *len),
+            TyKind::Slice(elem) => self.ty(*elem),
+            TyKind::Struct(id) => self.structure(*id),
+            TyKind::Enum(id) => self.enumeration(*id),
+            TyKind::Simd { elem, lanes } => format!("{}{lanes}", self.ty(*elem)),
+            // Kernels have no functions as values, and no memory as one.
+            TyKind::Cn(_) | TyKind::Mem => "void*".into(),
+        }
+    }
+
+    /// What pointers point to. A struct may be defined later.
+    pub(super) fn pointee(&mut self, pointee: Ty) -> String {
+        match self.types.kind(pointee) {
+            TyKind::Slice(elem) => self.pointee(*elem),
+            _ => self.ty(pointee),
+        }
+    }
+
+    pub(super) fn tuple(&mut self, parts: &[Ty]) -> String {
+        let fields: Vec<String> =
+            parts.iter().enumerate().map(|(index, &part)| format!("{} e{index};", self.ty(part))).collect();
+        self.named_struct("Tuple", fields)
+    }
+
+    /// A struct with these fields; the same for the same fields.
+    fn named_struct(&mut self, wanted: &str, fields: Vec<String>) -> String {
+        let body = if fields.is_empty() { "char nothing;".into() } else { fields.join(" ") };
+        let marker = format!("struct {{ {body} }} {wanted}");
+        if let Some(at) = self.definitions.find(&marker) {
+            let rest = &self.definitions[at + marker.len() - wanted.len()..];
+            return rest[..rest.find(';').unwrap_or(rest.len())].to_owned();
+        }
+        let name = self.names.unique(wanted).replace('.', "_");
+        self.definitions += &format!("typedef struct {{ {body} }} {name};\n");
+        name
+    }
+
+    fn array(&mut self, ty: Ty, elem: Ty, len: u64) -> String {
+        if let Some(name) = self.named.get(&ty) {
+            return name.clone();
+        }
+        let elem = self.ty(elem);
+        let name = self.names.unique("Array").replace('.', "_");
+        self.definitions += &format!("typedef struct {{ {elem} e[{}]; }} {name};\n", len.max(1));
+        self.named.insert(ty, name.clone());
+        name
+    }
+
+    fn structure(&mut self, id: StructId) -> String {
+        if let Some(name) = self.structs.get(&id) {
+            return name.clone();
+        }
+        let data = &self.types.structs[id];
+        let name = self.names.unique(data.name.as_str()).replace('.', "_");
+        // It may point to itself.
+        self.structs.insert(id, format!("struct {name}"));
+        let fields: Vec<String> = data
+            .fields
+            .iter()
+            .enumerate()
+            .map(|(index, field)| format!("{} e{index};", self.ty(field.ty)))
+            .collect();
+        let body = if fields.is_empty() { "char nothing;".into() } else { fields.join(" ") };
+        self.definitions += &format!("struct {name} {{ {body} }};\n");
+        format!("struct {name}")
+    }
+
+    fn enumeration(&mut self, id: EnumId) -> String {
+        if let Some(name) = self.enums.get(&id) {
+            return name.clone();
+        }
+        let data = &self.types.enums[id];
+        let name = self.names.unique(data.name.as_str()).replace('.', "_");
+        self.enums.insert(id, format!("struct {name}"));
+        let unit = self.types.unit();
+        let options: Vec<String> = data
+            .options
+            .iter()
+            .enumerate()
+            .filter(|(_, option)| option.payload != unit)
+            .map(|(index, option)| format!("{} o{index};", self.ty(option.payload)))
+            .collect();
+        let tag = match enum_layout(self.types, id).2 {
+            1 => "uchar",
+            2 => "ushort",
+            _ => "uint",
+        };
+        let payload = match options.is_empty() {
+            true => String::new(),
+            false => format!("union {{ {} }} data; ", options.join(" ")),
+        };
+        self.definitions += &format!("struct {name} {{ {payload}{tag} tag; }};\n");
+        format!("struct {name}")
+    }
+}
+
+/// The address space of pointers, as it is written in front of what they point to. Of those
+/// in memory nothing more is known than that they do not point to a thread's own.
+pub(super) fn space_name(space: u32) -> &'static str {
+    match space {
+        3 => "__local ",
+        CONSTANT => "__constant ",
+        PRIVATE => "__private ",
+        _ => "__global ",
+    }
+}
+
+/// A primitive type.
+pub(super) fn prim_type(prim: Prim) -> &'static str {
+    match prim {
+        Prim::Bool | Prim::U8 => "uchar",
+        Prim::I8 => "char",
+        Prim::I16 => "short",
+        Prim::U16 => "ushort",
+        Prim::I32 => "int",
+        Prim::U32 => "uint",
+        Prim::I64 => "long",
+        Prim::U64 => "ulong",
+        Prim::F16 => "half",
+        Prim::F32 => "float",
+        Prim::F64 => "double",
+    }
+}
