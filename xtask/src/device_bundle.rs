@@ -2,7 +2,8 @@
 //! GPU and its driver and nothing else.
 //!
 //! The programs are those of `tests/gpu`, each for every platform that executables can be made
-//! for. A script runs them and compares what they print with what they should.
+//! for. A script runs them and compares what they print with what they should. Another one
+//! measures the kernels of `bench/gpu`, against CUDA C++ if there is a compiler for that.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -63,10 +64,34 @@ echo "$failures failures"
 exit "$failures"
 "#;
 
+/// What measures kernels: ours and those in CUDA C++, in turns, the best of three each.
+const BENCH: &str = r#"#!/bin/sh
+# Measures kernels against the same ones in CUDA C++, which nvcc compiles here: microseconds for
+# one launch, ours and theirs, and the ratio, which is above 1 where ours are faster.
+cd "$(dirname "$0")/bench" || exit 99
+rm -f ours peers.txt
+nvcc -O3 -arch=native -o peers peers.cu || exit 98
+for round in 1 2 3; do
+    ./kernels >> ours || exit 97
+    ./peers >> peers.txt || exit 96
+done
+awk '
+    NR == FNR { if (!($1 in ours) || $2 < ours[$1]) ours[$1] = $2; value[$1] = $3; next }
+    { if (!($1 in peer)) order[++n] = $1; if (!($1 in peer) || $2 < peer[$1]) peer[$1] = $2; theirs[$1] = $3 }
+    END {
+        for (i = 1; i <= n; ++i) {
+            name = order[i]
+            if (!(name in ours)) { printf "%-12s %12s %12.2f\n", name, "", peer[name]; continue }
+            same = value[name] == theirs[name] ? "same result" : "RESULTS " value[name] " " theirs[name]
+            printf "%-12s %12.2f %12.2f %8.3f  %s\n", name, ours[name], peer[name], peer[name] / ours[name], same
+        }
+    }' ours peers.txt
+"#;
+
 pub fn run(args: &DeviceBundleArgs) -> anyhow::Result<()> {
     let nyala = build_compiler()?;
     let bundle = files::repository().join(&args.output);
-    for folder in ["tests", "expected"] {
+    for folder in ["tests", "expected", "bench"] {
         fs::create_dir_all(bundle.join(folder))?;
     }
     let tests = files::with_extension("tests/gpu", "impala")?;
@@ -77,12 +102,16 @@ pub fn run(args: &DeviceBundleArgs) -> anyhow::Result<()> {
         fs::write(bundle.join("expected").join(name), lines)?;
         for platform in PLATFORMS {
             let output = bundle.join("tests").join(name).with_extension(platform);
-            build(&nyala, args, &program.path, platform, &output)?;
+            let on = Path::new("tests/gpu/on");
+            let platform = on.join(format!("{platform}.impala"));
+            build(&nyala, args, &[&program.path, &on.join("support.impala"), &platform], &output)?;
         }
     }
-    let script = bundle.join("run.sh");
-    fs::write(&script, SCRIPT)?;
-    println!("{}: `sh run.sh` runs it", bundle.display());
+    build(&nyala, args, &[Path::new("bench/gpu/kernels.impala")], &bundle.join("bench/kernels"))?;
+    fs::copy(files::repository().join("bench/gpu/peers.cu"), bundle.join("bench/peers.cu"))?;
+    fs::write(bundle.join("run.sh"), SCRIPT)?;
+    fs::write(bundle.join("bench.sh"), BENCH)?;
+    println!("{}: `sh run.sh` tests a GPU, `sh bench.sh` measures it", bundle.display());
     Ok(())
 }
 
@@ -97,22 +126,15 @@ fn build_compiler() -> anyhow::Result<PathBuf> {
     }
 }
 
-fn build(
-    nyala: &Path,
-    args: &DeviceBundleArgs,
-    program: &Path,
-    platform: &str,
-    output: &Path,
-) -> anyhow::Result<()> {
-    let on = Path::new("tests/gpu/on");
+fn build(nyala: &Path, args: &DeviceBundleArgs, sources: &[&Path], output: &Path) -> anyhow::Result<()> {
     let built = Command::new(nyala)
         .args(["build", "-O3", "--target-cpu", "x86-64-v2", "--gpu-arch", &args.gpu_arch, "-o"])
         .arg(output)
-        .args([program, &on.join("support.impala"), &on.join(format!("{platform}.impala"))])
+        .args(sources)
         .current_dir(files::repository())
         .output()?;
     match built.status.success() {
         true => Ok(()),
-        false => bail!("{}: {}", program.display(), String::from_utf8_lossy(&built.stderr)),
+        false => bail!("{}: {}", output.display(), String::from_utf8_lossy(&built.stderr)),
     }
 }

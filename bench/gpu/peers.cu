@@ -1,0 +1,182 @@
+// The kernels of `kernels.impala` in CUDA C++: `nvcc -O3 -arch=native -o peers peers.cu`.
+
+#include <chrono>
+#include <cstdio>
+#include <cuda_runtime.h>
+
+#define CHECK(call)                                                                             \
+    do {                                                                                        \
+        cudaError_t error = (call);                                                             \
+        if (error != cudaSuccess) {                                                             \
+            fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(error));                      \
+            return 1;                                                                           \
+        }                                                                                       \
+    } while (0)
+
+__global__ void fill(float* data, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    data[i] = (i % 1024) / 1024.0f;
+}
+__global__ void saxpy(const float* x, float* y, float a) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    y[i] = a * x[i] + y[i];
+}
+__global__ void jacobi(const float* from, float* to, int size) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;
+    if (i > 0 && i < size - 1 && j > 0 && j < size - 1) {
+        int at = j * size + i;
+        to[at] = 0.25f * (from[at - 1] + from[at + 1] + from[at - size] + from[at + size]);
+    }
+}
+__global__ void transpose(const float* from, float* to, int size) {
+    __shared__ float tile[32][33];
+    int tx = threadIdx.x, ty = threadIdx.y, x = blockIdx.x * 32, y = blockIdx.y * 32;
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) tile[ty + 8 * k][tx] = from[(y + ty + 8 * k) * size + x + tx];
+    __syncthreads();
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) to[(x + ty + 8 * k) * size + y + tx] = tile[tx][ty + 8 * k];
+}
+__global__ void clear(float* out) { out[1] = 0; }
+__global__ void reduction(const float* x, float* out, int n) {
+    __shared__ float sums[8];
+    int t = threadIdx.x;
+    float sum = 0;
+    for (int i = blockIdx.x * blockDim.x + t; i < n; i += gridDim.x * blockDim.x) sum += x[i];
+    #pragma unroll
+    for (int k = 16; k > 0; k /= 2) sum += __shfl_down_sync(~0u, sum, k);
+    if (t % 32 == 0) sums[t / 32] = sum;
+    __syncthreads();
+    if (t == 0) {
+        float total = 0;
+        #pragma unroll
+        for (int k = 0; k < 8; ++k) total += sums[k];
+        atomicAdd(&out[1], total);
+    }
+}
+__global__ void clear_bins(int* out) { out[threadIdx.x] = 0; }
+__global__ void histogram(const float* x, int* out, int n) {
+    __shared__ int bins[256];
+    int t = threadIdx.x;
+    bins[t] = 0;
+    __syncthreads();
+    for (int i = blockIdx.x * blockDim.x + t; i < n; i += gridDim.x * blockDim.x)
+        atomicAdd(&bins[(int)(x[i] * 256)], 1);
+    __syncthreads();
+    atomicAdd(&out[t], bins[t]);
+}
+__global__ void mandelbrot(float* pixels, int size, int most) {
+    int px = blockIdx.x * blockDim.x + threadIdx.x, py = blockIdx.y * blockDim.y + threadIdx.y;
+    float cx = px * 3.0f / size - 2.0f, cy = py * 2.5f / size - 1.25f, x = 0, y = 0;
+    int i = 0;
+    while (i < most && x * x + y * y < 4) {
+        float next = x * x - y * y + cx;
+        y = 2 * x * y + cy;
+        x = next;
+        ++i;
+    }
+    pixels[py * size + px] = i;
+}
+__global__ void n_body(const float* from, float* to, int n) {
+    __shared__ float tile[256 * 4];
+    int i = blockIdx.x * blockDim.x + threadIdx.x, t = threadIdx.x;
+    float x = from[4 * i], y = from[4 * i + 1], z = from[4 * i + 2], fx = 0, fy = 0, fz = 0;
+    for (int block = 0; block < n / 256; ++block) {
+        #pragma unroll
+        for (int k = 0; k < 4; ++k) tile[4 * t + k] = from[4 * (block * 256 + t) + k];
+        __syncthreads();
+        #pragma unroll 8
+        for (int j = 0; j < 256; ++j) {
+            float dx = tile[4 * j] - x, dy = tile[4 * j + 1] - y, dz = tile[4 * j + 2] - z;
+            float inverse = rsqrtf(dx * dx + dy * dy + dz * dz + 0.01f);
+            float force = tile[4 * j + 3] * inverse * inverse * inverse;
+            fx += force * dx;
+            fy += force * dy;
+            fz += force * dz;
+        }
+        __syncthreads();
+    }
+    to[4 * i] = fx;
+    to[4 * i + 1] = fy;
+    to[4 * i + 2] = fz;
+}
+__global__ void matmul(const float* xs, const float* ys, float* zs, int size) {
+    __shared__ float left[16 * 64], right[16 * 64];
+    int tx = threadIdx.x, ty = threadIdx.y, t = ty * 16 + tx, row = blockIdx.y * 64, column = blockIdx.x * 64;
+    float sums[16] = {};
+    for (int tile = 0; tile < size / 16; ++tile) {
+        #pragma unroll
+        for (int k = 0; k < 4; ++k) {
+            int at = t + 256 * k;
+            left[at % 16 * 64 + at / 16] = xs[(row + at / 16) * size + tile * 16 + at % 16];
+            right[at] = ys[(tile * 16 + at / 64) * size + column + at % 64];
+        }
+        __syncthreads();
+        #pragma unroll
+        for (int k = 0; k < 16; ++k)
+            #pragma unroll
+            for (int i = 0; i < 4; ++i)
+                #pragma unroll
+                for (int j = 0; j < 4; ++j)
+                    sums[4 * i + j] += left[k * 64 + 4 * ty + i] * right[k * 64 + 4 * tx + j];
+        __syncthreads();
+    }
+    #pragma unroll
+    for (int i = 0; i < 4; ++i)
+        #pragma unroll
+        for (int j = 0; j < 4; ++j) zs[(row + 4 * ty + i) * size + column + 4 * tx + j] = sums[4 * i + j];
+}
+__global__ void empty() {}
+
+static float* floats(int n) {
+    float* data;
+    if (cudaMalloc(&data, size_t(n) * 4) != cudaSuccess) return nullptr;
+    fill<<<n / 256, 256>>>(data, n);
+    return data;
+}
+
+template <typename Body>
+static int measure(const char* name, int launches, const void* result, int at, Body body) {
+    double best = 1e30;
+    for (int batch = 0; batch < 8; ++batch) {
+        CHECK(cudaDeviceSynchronize());
+        auto start = std::chrono::steady_clock::now();
+        for (int k = 0; k < launches; ++k) body();
+        CHECK(cudaDeviceSynchronize());
+        std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - start;
+        if (batch > 0 && time.count() / launches < best) best = time.count() / launches;
+    }
+    float value;
+    CHECK(cudaMemcpy(&value, (const float*)result + at, 4, cudaMemcpyDeviceToHost));
+    printf("%s %g %g\n", name, best, value);
+    return 0;
+}
+
+int main(int argc, char**) {
+    int n = argc * 67108864, size = argc * 8192, many = argc * 134217728, image = argc * 4096;
+    int bodies = argc * 65536, blocks = 132 * 8;
+    dim3 wide(size / 64, size / 4), tiles(size / 32, size / 32), pixels(image / 32, image / 8);
+    float *x = floats(many), *y = floats(many), *z = floats(image * image);
+    float* copied = floats(many);
+    measure("copy", 20, copied, 7, [&] { cudaMemcpyAsync(copied, x, size_t(many) * 4, cudaMemcpyDeviceToDevice); });
+    measure("saxpy", 20, y, 777, [&] { saxpy<<<n / 256, 256>>>(x, y, 0.5f * argc); });
+    measure("jacobi", 20, y, size + 777, [&] { jacobi<<<wide, dim3(64, 4)>>>(x, y, size); });
+    measure("transpose", 20, y, 777, [&] { transpose<<<tiles, dim3(32, 8)>>>(x, y, size); });
+    measure("reduction", 20, y, 1, [&] {
+        clear<<<1, 1>>>(y);
+        reduction<<<blocks, 256>>>(x, y, many);
+    });
+    measure("histogram", 20, y, 77, [&] {
+        clear_bins<<<1, 256>>>((int*)y);
+        histogram<<<blocks, 256>>>(x, (int*)y, many);
+    });
+    measure("mandelbrot", 5, y, image * image / 2 + image / 3, [&] {
+        mandelbrot<<<pixels, dim3(32, 8)>>>(y, image, argc * 1000);
+    });
+    measure("n-body", 5, y, 777, [&] { n_body<<<bodies / 256, 256>>>(x, y, bodies); });
+    measure("matmul", 3, z, 777 * image + 77, [&] {
+        matmul<<<dim3(image / 64, image / 64), dim3(16, 16)>>>(x, x, z, image);
+    });
+    measure("empty", 10000, x, 7, [&] { empty<<<1, 32>>>(); });
+    return 0;
+}
