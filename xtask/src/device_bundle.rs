@@ -100,7 +100,8 @@ pub fn run(args: &DeviceBundleArgs) -> anyhow::Result<()> {
         let expected = Expectations::parse(&program.text).map_err(anyhow::Error::msg)?;
         let lines: String = expected.out.iter().map(|line| format!("{line}\n")).collect();
         fs::write(bundle.join("expected").join(name), lines)?;
-        for platform in PLATFORMS {
+        let is_for_cuda = program.path.starts_with("tests/gpu/cuda");
+        for platform in PLATFORMS.into_iter().filter(|platform| !is_for_cuda || *platform == "cuda") {
             let output = bundle.join("tests").join(name).with_extension(platform);
             let on = Path::new("tests/gpu/on");
             let platform = on.join(format!("{platform}.impala"));

@@ -95,7 +95,9 @@ pub fn list() -> String {
 
 fn outline(session: &mut Session, world: &World) -> Option<Option<nyala_opt::outline::Outlined>> {
     session.timings.enter("outline kernels");
-    let outlined = nyala_opt::outline_kernels(world, Some(&session.sources));
+    let sources = &session.sources;
+    let is_own = |span| sources.file_of(span).is_some_and(|file| !session.is_prelude(file));
+    let outlined = nyala_opt::outline_kernels(world, Some(sources), is_own);
     reported(session, outlined)
 }
 

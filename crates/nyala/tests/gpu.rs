@@ -6,6 +6,7 @@
 //!   package `nvidia-cuda-nvcc-cu12` for Python has it.
 //! * An OpenCL driver runs the programs, if there is one: PoCL needs no GPU (the packages
 //!   `pocl-opencl-icd` and `ocl-icd-libopencl1` of Debian).
+//! * Programs under `cuda` use what only CUDA has.
 //! * PTX of some programs is compared with what is stored beside them; `BLESS=1` rewrites it.
 //!
 //! What cannot be done here is listed as ignored, and told.
@@ -46,6 +47,9 @@ fn main() -> ExitCode {
             eprintln!("skipped: `{name}` on CUDA, as there is no device");
         }
         add("cuda", has_cuda, |path, _| on_device(path, "cuda"));
+        if path.starts_with(folder.join("cuda")) {
+            continue;
+        }
         add("opencl source", true, |path, _| opencl_source(path));
         let has_opencl = has_devices(&devices, "opencl");
         if !has_opencl {

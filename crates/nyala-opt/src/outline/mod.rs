@@ -122,12 +122,14 @@ pub struct Kernel {
 /// Takes the kernels out of a program; nothing if it has none.
 ///
 /// Before: a program in control-flow form. After: the same holds for all programs that are given.
-/// Positions are described with the help of `sources`, for messages of the runtime.
+/// Positions are described with the help of `sources`, for messages of the runtime; where there
+/// is a choice, `is_own` says which are of the program itself and not of its prelude.
 pub fn outline_kernels(
     world: &World,
     sources: Option<&SourceMap>,
+    is_own: impl Fn(Span) -> bool,
 ) -> Result<Option<Outlined>, Vec<Diagnostic>> {
-    let sites = sites(world);
+    let sites = sites(world, is_own);
     if sites.is_empty() {
         return Ok(None);
     }
@@ -164,9 +166,12 @@ struct Site {
     platform: Platform,
     /// The function around it.
     around: Name,
+    /// Where that is in the source: at the launch, or at the first call in the kernel if the
+    /// launch is not of the program itself.
+    at: Span,
 }
 
-fn sites(world: &World) -> Vec<Site> {
+fn sites(world: &World, is_own: impl Fn(Span) -> bool) -> Vec<Site> {
     let mut sites = vec![];
     let is_launch = |cont: Cont| world.cont(cont).body.as_ref().and_then(|body| platform_of(world, body));
     if !References::of_program(world).conts(world).any(|cont| is_launch(cont).is_some()) {
@@ -176,11 +181,20 @@ fn sites(world: &World) -> Vec<Site> {
         for &cont in &function.blocks {
             if let Some((body, (intrinsic, platform))) = world.cont(cont).body.clone().zip(is_launch(cont)) {
                 let around = world.cont(function.entry).name;
-                sites.push(Site { cont, body, intrinsic, platform, around });
+                let at = positions(world, &body).find(|&span| is_own(span)).unwrap_or(body.span);
+                sites.push(Site { cont, body, intrinsic, platform, around, at });
             }
         }
     }
     sites
+}
+
+/// Where a launch and the calls in its kernel are.
+fn positions(world: &World, launch: &Body) -> impl Iterator<Item = Span> {
+    let kernels: Vec<Cont> = launch.args.iter().rev().skip(1).filter_map(|&arg| world.as_cont(arg)).collect();
+    let conts: Vec<Cont> = References::from_roots(world, &kernels).conts(world).collect();
+    let calls = conts.into_iter().filter_map(|cont| world.cont(cont).body.as_ref()).map(|body| body.span);
+    std::iter::once(launch.span).chain(calls)
 }
 
 fn platform_of(world: &World, body: &Body) -> Option<(Intrinsic, Platform)> {
@@ -199,7 +213,7 @@ impl Outliner {
     /// The kernel for a body, and the values on the host that it is launched with.
     fn kernel(&mut self, functions: &Functions, site: &Site) -> Option<(Kernel, Vec<Def>)> {
         let [_, .., block, body, _] = site.body.args[..] else { return None };
-        let span = site.body.span;
+        let span = site.at;
         let Some(lambda) = self.world.as_cont(body).filter(|&body| functions.get(body).is_some()) else {
             self.errors.push(KernelError::UnknownBody { at: span, intrinsic: site.intrinsic });
             return None;
@@ -289,7 +303,7 @@ impl Outliner {
                 TyKind::Cn(_) => self.errors.push(self.captured_function(part, site)),
                 TyKind::Ptr { .. } if self.host_variable(part).is_some() => {
                     let name = self.host_variable(part).flatten();
-                    self.errors.push(KernelError::HostVariable { at: site.body.span, name, declared: None });
+                    self.errors.push(KernelError::HostVariable { at: site.at, name, declared: None });
                 }
                 _ => parts.push(part),
             }
@@ -303,7 +317,7 @@ impl Outliner {
     }
 
     fn captured_function(&self, value: Def, site: &Site) -> KernelError {
-        let (at, intrinsic) = (site.body.span, site.intrinsic);
+        let (at, intrinsic) = (site.at, site.intrinsic);
         let is_place = match self.world.node(value) {
             Node::Param { cont, .. } => return_param(&self.world, cont) == Some(value),
             _ => false,
