@@ -20,3 +20,14 @@ pub mod text;
 mod vector_math;
 
 pub use errors::CodegenError;
+
+/// A kernel that a program for a device exports.
+#[derive(Clone, Copy, Debug)]
+pub struct KernelShape<'a> {
+    /// Its symbol.
+    pub name: &'a str,
+    /// How many threads its blocks have in each dimension, if that is known.
+    pub block: Option<[u32; 3]>,
+    /// For each parameter, whether it points to memory that no other one points to.
+    pub apart: &'a [bool],
+}

@@ -11,13 +11,13 @@
 
 use std::borrow::Cow;
 
-use nyala_codegen::CodegenError;
 use nyala_codegen::llvm::{self, Output};
 use nyala_codegen::opencl;
 use nyala_codegen::text::{self, Abi, Gpu, GpuKind};
+use nyala_codegen::{CodegenError, KernelShape};
 use nyala_ir::World;
-use nyala_opt::outline::DeviceProgram;
 pub use nyala_opt::outline::Platform;
+use nyala_opt::outline::{DeviceProgram, Kernel};
 
 use crate::edition::{Edition, Prelude};
 use crate::native::{diagnostics, load_llvm, one, reported};
@@ -121,14 +121,19 @@ fn compile(
         }
         Platform::OpenCl => {
             session.timings.enter("write OpenCL C");
-            opencl::write(&program.world, &blocks(program)).map(String::into_bytes)
+            opencl::write(&program.world, &kernels(program)).map(String::into_bytes)
         }
     }
 }
 
-/// The kernels of a program with the sizes of their blocks.
-fn blocks(program: &DeviceProgram) -> Vec<(&str, Option<[u32; 3]>)> {
-    program.kernels.iter().map(|kernel| (kernel.name.as_str(), kernel.block)).collect()
+/// The kernels of a program, as back ends want to know them.
+fn kernels<'p>(program: &'p DeviceProgram) -> Vec<KernelShape<'p>> {
+    let shape = |kernel: &'p Kernel| KernelShape {
+        name: kernel.name.as_str(),
+        block: kernel.block,
+        apart: &kernel.apart,
+    };
+    program.kernels.iter().map(shape).collect()
 }
 
 fn gpu_options(options: &llvm::Options, target: &str, arch: String, features: String) -> llvm::Options {
@@ -160,7 +165,7 @@ fn gpu_code(
     output: Output,
 ) -> Result<Vec<u8>, Vec<CodegenError>> {
     session.timings.enter("write LLVM assembly");
-    let kernels = blocks(program);
+    let kernels = kernels(program);
     let module = text::write(
         &program.world,
         &text::Options {

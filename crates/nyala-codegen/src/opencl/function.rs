@@ -13,6 +13,7 @@ use nyala_span::Span;
 use rustc_hash::FxHashMap;
 
 use super::{ModuleWriter, Shared};
+use crate::KernelShape;
 use crate::text::is_value;
 use crate::text::names::Names;
 
@@ -37,11 +38,11 @@ pub(super) struct FunctionWriter<'m, 'w> {
 }
 
 impl<'m, 'w> FunctionWriter<'m, 'w> {
-    /// The function as text. A kernel may know the size of its blocks.
+    /// The function as text.
     pub(super) fn write(
         module: &'m mut ModuleWriter<'w>,
         function: &'w Function,
-        kernel: Option<Option<[u32; 3]>>,
+        kernel: Option<&KernelShape<'_>>,
     ) -> String {
         let (world, program) = (module.world, module.program);
         let cfg = Cfg::of_function(world, program, function);
@@ -73,13 +74,14 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
         format!("{head} {{\n{}{}}}\n", writer.variables, writer.lines)
     }
 
-    fn head(&mut self, kernel: Option<Option<[u32; 3]>>) -> String {
+    fn head(&mut self, kernel: Option<&KernelShape<'_>>) -> String {
         let cont = self.function.entry;
         let name = self.module.name(cont);
         let mut params = vec![];
-        for param in self.module.value_params(cont) {
+        for (index, param) in self.module.value_params(cont).into_iter().enumerate() {
             let (variable, ty) = (self.fresh(param, "x"), self.module.type_of(param));
-            params.push(format!("{ty} {variable}"));
+            let is_apart = kernel.is_some_and(|kernel| kernel.apart.get(index) == Some(&true));
+            params.push(format!("{ty} {}{variable}", if is_apart { "restrict " } else { "" }));
             self.values.insert(param, vec![(0, variable)]);
         }
         let shared = self.module.shared.get(&cont).cloned().unwrap_or_default();
@@ -97,8 +99,8 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
         let result = self.result();
         let params = if params.is_empty() { "void".into() } else { params.join(", ") };
         match kernel {
-            Some(block) => {
-                let block = block.map_or(String::new(), |[x, y, z]| {
+            Some(kernel) => {
+                let block = kernel.block.map_or(String::new(), |[x, y, z]| {
                     format!("__attribute__((reqd_work_group_size({x}, {y}, {z}))) ")
                 });
                 format!("__kernel {block}void {name}({params})")

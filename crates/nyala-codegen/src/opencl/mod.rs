@@ -24,6 +24,7 @@ use nyala_ir::{Cont, Def, Global, Intrinsic, Linkage, Prim, Ty, TyKind, World};
 use nyala_span::Span;
 use rustc_hash::FxHashMap;
 
+use crate::KernelShape;
 use crate::errors::CodegenError;
 use crate::text::is_value;
 use crate::text::names::Names;
@@ -31,9 +32,8 @@ use function::FunctionWriter;
 use spaces::Spaces;
 use types::{TypeWriter, space_name};
 
-/// The kernels that a program exports as OpenCL C, or what cannot be written. The sizes of
-/// their blocks are given where they are known.
-pub fn write(world: &World, kernels: &[(&str, Option<[u32; 3]>)]) -> Result<String, Vec<CodegenError>> {
+/// The kernels that a program exports as OpenCL C, or what cannot be written.
+pub fn write(world: &World, kernels: &[KernelShape<'_>]) -> Result<String, Vec<CodegenError>> {
     let program = Functions::styled(world);
     let mut module = ModuleWriter::new(world, &program);
     for function in program.all() {
@@ -41,8 +41,8 @@ pub fn write(world: &World, kernels: &[(&str, Option<[u32; 3]>)]) -> Result<Stri
     }
     module.find_shared();
     for function in program.all() {
-        let block = kernels.iter().find(|(name, _)| is_exported_as(world, function, name));
-        let text = FunctionWriter::write(&mut module, function, block.map(|&(_, block)| block));
+        let kernel = kernels.iter().find(|kernel| is_exported_as(world, function, kernel.name));
+        let text = FunctionWriter::write(&mut module, function, kernel);
         module.functions.push(text);
     }
     module.finish()

@@ -8,7 +8,8 @@
 //! * the kernels of a platform, with all they call, become a program for it;
 //! * on the host, the call becomes one of the runtime's `nyala_launch` (see `launch`).
 //!
-//! A device can do less than the host. `check` finds what a kernel does that it cannot.
+//! A device can do less than the host. `check` finds what a kernel does that it cannot, and
+//! `aliases` which of its pointers have memory of their own.
 //!
 //! # What always holds
 //!
@@ -16,6 +17,7 @@
 //!   made by copying: what a program does not reach from its roots is not part of it.
 //! * Literals that a body captures stay literals.
 
+mod aliases;
 mod check;
 mod launch;
 
@@ -28,6 +30,7 @@ use nyala_span::{Diagnostic, Name, SourceMap, Span};
 use rustc_hash::FxHashSet;
 
 use crate::errors::KernelError;
+use aliases::Allocations;
 
 /// Larger tuples and structs become one parameter each.
 const MAX_BYTES_IN_PARTS: u64 = 512;
@@ -115,6 +118,8 @@ pub struct Kernel {
     pub entry: Cont,
     /// How many threads its blocks have in each dimension, if that is known.
     pub block: Option<[u32; 3]>,
+    /// For each parameter, whether it points to memory that no other one points to.
+    pub apart: Vec<bool>,
     /// Where it is launched in the source.
     pub span: Span,
 }
@@ -134,10 +139,11 @@ pub fn outline_kernels(
         return Ok(None);
     }
     let mut outliner = Outliner { world: world.clone(), names: FxHashSet::default(), errors: vec![] };
-    let functions = Functions::styled(world);
+    let (functions, allocations) = (Functions::styled(world), Allocations::new(world));
     let mut launches = vec![];
     for site in sites {
-        if let Some((kernel, captured)) = outliner.kernel(&functions, &site) {
+        if let Some((mut kernel, captured)) = outliner.kernel(&functions, &site) {
+            kernel.apart = allocations.apart(&outliner.world, &captured);
             launches.push((site, kernel, captured));
         }
     }
@@ -250,7 +256,7 @@ impl Outliner {
         }
         self.world.replace_body(entry, Some(Body { callee, args: given, span }));
         let block = self.known_block(block);
-        Some((Kernel { name, entry, block, span }, captured))
+        Some((Kernel { name, entry, block, apart: vec![], span }, captured))
     }
 
     /// What a body calls with what it captures: itself if that is nothing.

@@ -22,6 +22,7 @@ use super::function::FunctionWriter;
 use super::names::symbol;
 use super::types::pointer_to;
 use super::{ModuleWriter, is_value};
+use crate::KernelShape;
 use crate::errors::CodegenError;
 
 /// The address space of global memory.
@@ -36,8 +37,8 @@ pub(crate) const INVARIANT: &str = "!0";
 pub struct Gpu<'a> {
     /// Whose.
     pub kind: GpuKind,
-    /// The exported functions that are kernels, with the size of their blocks if it is known.
-    pub kernels: &'a [(&'a str, Option<[u32; 3]>)],
+    /// The exported functions that are kernels.
+    pub kernels: &'a [KernelShape<'a>],
 }
 
 /// Kinds of GPUs.
@@ -89,12 +90,16 @@ impl ModuleWriter<'_> {
     pub(crate) fn device_export(&mut self, function: &Function, name: &str, gpu: Gpu<'_>) -> String {
         let (params, results) = self.signature(function);
         let mut code = Shell::default();
-        let kernel = gpu.kernels.iter().find(|(kernel, _)| *kernel == name);
+        let kernel = gpu.kernels.iter().find(|kernel| kernel.name == name);
         let (mut outside, mut args) = (vec![], vec![]);
         for (index, &ty) in params.iter().enumerate() {
             let (text, given) = (self.ty(ty), format!("%{index}"));
             let (param, arg) = match kernel {
-                Some(_) => self.kernel_param(&mut code, ty, &given),
+                Some(kernel) => {
+                    let is_apart = kernel.apart.get(index).copied().unwrap_or(false);
+                    let (param, arg) = self.kernel_param(&mut code, ty, &given);
+                    (param + if is_apart { " noalias" } else { "" }, arg)
+                }
                 None => (text.clone(), given.clone()),
             };
             outside.push(format!("{param} {given}"));
@@ -114,8 +119,8 @@ impl ModuleWriter<'_> {
             }
         }
         let (head, attributes) = match kernel {
-            Some((_, block)) => {
-                let block = block.map_or(String::new(), |block| gpu.kind.block_attribute(block));
+            Some(kernel) => {
+                let block = kernel.block.map_or(String::new(), |block| gpu.kind.block_attribute(block));
                 (gpu.kind.kernel_convention().to_owned(), block)
             }
             None => ("linkonce_odr".into(), String::new()),

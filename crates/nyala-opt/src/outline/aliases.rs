@@ -1,0 +1,61 @@
+//! Which pointers that a kernel captures point to memory of their own.
+//!
+//! Memory that the runtime has just allocated is known by one address. Captured pointers that
+//! come from different allocations point to different memory, whatever is added to them.
+
+use nyala_ir::analysis::References;
+use nyala_ir::{Cont, Def, Linkage, Node, TyKind, World};
+use rustc_hash::FxHashMap;
+
+/// The runtime's functions that allocate.
+const ALLOCATES: [&str; 3] = ["anydsl_alloc", "anydsl_alloc_host", "anydsl_alloc_unified"];
+
+/// The places where calls that allocate return to, and nobody else does.
+pub(super) struct Allocations {
+    places: FxHashMap<Cont, bool>,
+}
+
+impl Allocations {
+    /// Of a program.
+    pub(super) fn new(world: &World) -> Allocations {
+        let mut places: FxHashMap<Cont, bool> = FxHashMap::default();
+        for cont in References::of_program(world).conts(world) {
+            let Some(body) = &world.cont(cont).body else { continue };
+            let allocates = world.as_cont(body.callee).is_some_and(|callee| {
+                matches!(&world.cont(callee).linkage, Linkage::Imported(name) if ALLOCATES.contains(&name.as_str()))
+            });
+            let mentioned = body.args.iter().copied().chain([body.callee]);
+            for place in mentioned.filter_map(|def| world.as_cont(def)) {
+                places.entry(place).and_modify(|is_sole| *is_sole = false).or_insert(allocates);
+            }
+        }
+        Allocations { places }
+    }
+
+    /// For each captured value, whether it is a pointer to memory that no other one points to.
+    pub(super) fn apart(&self, world: &World, captured: &[Def]) -> Vec<bool> {
+        let is_pointer = |def: Def| matches!(world.types.kind(world.ty(def)), TyKind::Ptr { .. });
+        let are_plain =
+            captured.iter().all(|&def| is_pointer(def) || world.types.as_prim(world.ty(def)).is_some());
+        let roots: Vec<Option<Def>> =
+            captured.iter().map(|&def| self.root(world, def).filter(|_| is_pointer(def))).collect();
+        // One that is not known may point to anything, and so may one inside of something else.
+        let all_known = captured.iter().zip(&roots).all(|(&def, root)| !is_pointer(def) || root.is_some());
+        let is_sole = |root: Def| roots.iter().filter(|&&other| other == Some(root)).count() == 1;
+        roots.iter().map(|root| are_plain && all_known && root.is_some_and(is_sole)).collect()
+    }
+
+    /// What an address was allocated as, if it was.
+    fn root(&self, world: &World, address: Def) -> Option<Def> {
+        let mut address = address;
+        loop {
+            match world.node(address) {
+                Node::Lea { ptr: from, .. } | Node::Bitcast(from) | Node::Hide(from) => address = from,
+                Node::Param { cont, .. } => {
+                    return self.places.get(&cont).copied().unwrap_or(false).then_some(address);
+                }
+                _ => return None,
+            }
+        }
+    }
+}
