@@ -17,11 +17,13 @@
 //!
 //! Compilers, modules and functions may be used from several threads at once.
 //!
-//! Read [`signature`] for the types that cross the border, and
-//! [`build_script`] for programs that are compiled together with a crate.
+//! Read [`signature`] for the types that cross the border, [`specialise`] for functions that are
+//! made for arguments known at run time, and [`build_script`] for programs that are compiled
+//! together with a crate.
 
 pub mod build_script;
 pub mod signature;
+pub mod specialise;
 
 use std::fmt;
 use std::ops::Deref;
@@ -32,6 +34,7 @@ use std::thread;
 
 use nyala_codegen::llvm::Jit;
 use nyala_interface::{Interface, Signature};
+use nyala_ir::World;
 use nyala_span::Diagnostic;
 
 use crate::errors::EmbedError;
@@ -113,7 +116,7 @@ impl Compiler {
     pub fn compile(&self) -> Result<Module, CompileError> {
         on_large_stack(|| {
             let mut session = self.session();
-            let code = self.load(&mut session);
+            let code = self.make_code(&mut session);
             code.map(|code| Module { code: Arc::new(code) }).ok_or_else(|| CompileError::of(session))
         })
     }
@@ -129,15 +132,22 @@ impl Compiler {
         session
     }
 
-    fn load(&self, session: &mut Session) -> Option<Code> {
+    fn make_code(&self, session: &mut Session) -> Option<Code> {
         let (world, interface) = pipeline::prepare_with_interface(session)?;
-        session.diagnostics.extend(self.defined.iter().filter_map(|defined| defined.check(&interface)));
-        if session.has_errors() {
-            return None;
-        }
+        self.check_defined(session, &interface);
+        let jit = if session.has_errors() { None } else { self.load(session, &world) };
+        jit.map(|jit| Code { jit, interface })
+    }
+
+    /// Compares the host's functions with what the program declares.
+    fn check_defined(&self, session: &mut Session, interface: &Interface) {
+        session.diagnostics.extend(self.defined.iter().filter_map(|defined| defined.check(interface)));
+    }
+
+    /// A program that is ready, as code that may call the host's functions.
+    fn load(&self, session: &mut Session, world: &World) -> Option<Jit<'static>> {
         let host: Vec<HostFunction> = self.defined.iter().map(|defined| defined.function.clone()).collect();
-        let jit = native::load(session, &world, &self.native, &host)?;
-        Some(Code { jit, interface })
+        native::load(session, world, &self.native, &host)
     }
 }
 
@@ -183,10 +193,8 @@ impl Module {
     /// with all arguments that the function is called with. A copy of the function must not
     /// be called when the [`Function`] and the module are gone.
     pub unsafe fn function<F: CFunction>(&self, name: &str) -> Result<Function<F>, LookupError> {
-        let exported = self.code.interface.export(name).ok_or_else(|| LookupError::Absent {
-            name: name.into(),
-            exported: self.interface().exports.iter().map(|function| function.symbol.clone()).collect(),
-        })?;
+        let exported =
+            self.code.interface.export(name).ok_or_else(|| LookupError::absent(name, self.interface()))?;
         if !fits(&F::signature(), &exported.signature) {
             let actual = exported.signature.clone();
             return Err(LookupError::OtherType { name: name.into(), asked: F::signature(), actual });
@@ -278,6 +286,13 @@ pub enum LookupError {
     },
     /// LLVM cannot find it.
     Broken(String),
+}
+
+impl LookupError {
+    fn absent(name: &str, interface: &Interface) -> LookupError {
+        let exported = interface.exports.iter().map(|function| function.symbol.clone()).collect();
+        LookupError::Absent { name: name.into(), exported }
+    }
 }
 
 impl fmt::Display for LookupError {

@@ -122,23 +122,29 @@ pub fn explain_vectorize(session: &mut Session, mut world: World) -> Vec<SiteFac
 
 /// Takes the program to what back ends accept.
 pub fn prepare(session: &mut Session) -> Option<World> {
-    let program = check(session)?;
-    prepare_checked(session, &program)
+    let world = emit(session)?;
+    prepare_graph(session, &world)
 }
 
 /// Takes the program to what back ends accept, and tells what the outside sees of it.
 pub fn prepare_with_interface(session: &mut Session) -> Option<(World, Interface)> {
+    let (world, interface) = emit_with_interface(session)?;
+    Some((prepare_graph(session, &world)?, interface))
+}
+
+/// Turns the program into its graph, and tells what the outside sees of it.
+pub fn emit_with_interface(session: &mut Session) -> Option<(World, Interface)> {
     let program = check(session)?;
-    let world = prepare_checked(session, &program)?;
+    let world = lower(session, &program)?;
     session.timings.enter("interface");
     let sources = &session.sources;
     let is_own = |span| sources.file_of(span).is_some_and(|file| !session.is_prelude(file));
     Some((world, nyala_interface::collect(&program, is_own)))
 }
 
-fn prepare_checked(session: &mut Session, program: &Program) -> Option<World> {
-    let world = lower(session, program)?;
-    let world = evaluate(session, &world);
+/// Takes a graph as it comes from the source to what back ends accept.
+pub fn prepare_graph(session: &mut Session, world: &World) -> Option<World> {
+    let world = evaluate(session, world);
     if session.has_errors() {
         return None;
     }

@@ -47,7 +47,7 @@ pub struct Options {
 /// the program as far as it is asked to. What goes wrong on the way is kept in
 /// [`diagnostics`](Session::diagnostics), in no particular order:
 /// [`Report`](crate::Report) sorts and renders.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Session {
     /// What the user chose.
     pub options: Options,

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
 
 use nyala_driver::embed::signature::CFunction;
+use nyala_driver::embed::specialise::Known;
 use nyala_driver::embed::{Compiler, Function, LookupError, Module};
 
 fn compile(text: &str) -> Module {
@@ -87,6 +88,55 @@ fn pointers_to_functions_go_both_ways() {
         error.to_string().contains("extern \"C\" fn(extern \"C\" fn(i64, f64) -> f64, i32) -> f64"),
         "{error}"
     );
+}
+
+#[test]
+fn functions_are_made_for_arguments_known_at_run_time() {
+    let text = "fn @(?n) go(x: f64, n: i32) -> f64 { if n == 0 { 1.0 } else { x * go(x, n - 1) } }
+                extern fn power(x: f64, n: i32, negate: bool) -> f64 { if negate { -go(x, n) } else { go(x, n) } }
+                extern fn other() -> () {}";
+    let specialiser = Compiler::new().text("power.impala", text).specialiser().expect("it has no errors");
+    type Power = extern "C" fn(f64) -> f64;
+    let power = |n: i32| {
+        // SAFETY: the program does nothing but arithmetic.
+        unsafe { specialiser.function::<Power>("power", &[None, Some(n.into()), Some(false.into())]) }
+            .unwrap_or_else(|error| panic!("{error}"))
+    };
+    thread::scope(|scope| {
+        for round in 0..4 {
+            let power = &power;
+            scope.spawn(move || assert_eq!(power(round % 2 + 2)(3.0), [9.0, 27.0][round as usize % 2]));
+        }
+    });
+    assert_eq!(power(2).address(), power(2).address(), "it is made once");
+    assert_ne!(power(2).address(), power(3).address());
+    // SAFETY: as above.
+    let all = unsafe { specialiser.function::<extern "C" fn(f64, i32, bool) -> f64>("power", &[]) };
+    assert_eq!(all.expect("nothing needs to be known")(2.0, 3, true), -8.0);
+}
+
+#[test]
+fn arguments_that_do_not_fit_are_told_of() {
+    let text = "extern fn scale(x: f32, n: i32) -> f32 { x * n as f32 }";
+    let specialiser = Compiler::new().text("scale.impala", text).specialiser().expect("it has no errors");
+    let error = |name: &str, known: &[Option<Known>]| {
+        // SAFETY: the program does nothing but arithmetic.
+        let made = unsafe { specialiser.function::<extern "C" fn(f32) -> f32>(name, known) };
+        made.map(|_| ()).expect_err("something does not fit").to_string()
+    };
+    assert_eq!(
+        error("scale", &[None, Some(3u64.into())]),
+        "argument 2 of `scale` is `u64`, and the parameter is `i32`"
+    );
+    assert_eq!(
+        error("scale", &[None, None, None]),
+        "the function `scale` has 2 parameters, and more arguments are given"
+    );
+    assert_eq!(
+        error("scale", &[Some(1f32.into())]),
+        "the function `scale` is `extern \"C\" fn(i32) -> f32`, and not `extern \"C\" fn(f32) -> f32`"
+    );
+    assert_eq!(error("grow", &[]), "the program exports no function `grow`; it exports scale");
 }
 
 #[test]

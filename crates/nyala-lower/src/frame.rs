@@ -131,11 +131,19 @@ impl Lowerer<'_> {
         self.frame.set_var(local, param);
     }
 
-    /// Names a parameter after the variable that it is the value of, for people to read.
+    /// Names a value after the variable that it is the value of, unless it is a constant.
     pub(crate) fn name_after(&mut self, local: LocalId, value: Def) {
-        let is_param = matches!(self.world.node(value), Node::Param { .. });
+        let may_be_named = match self.world.node(value) {
+            Node::Param { .. } => true,
+            Node::Cont(_) => false,
+            _ => {
+                let mut is_operation = false;
+                self.world.for_each_operand(value, |_| is_operation = true);
+                is_operation && self.options.name_values
+            }
+        };
         let name = self.program.locals[local].name;
-        if is_param && !name.is_underscore() && self.world.name(value).is_none() {
+        if may_be_named && !name.is_underscore() && self.world.name(value).is_none() {
             self.world.set_name(value, name);
         }
     }

@@ -53,6 +53,9 @@ pub struct LowerOptions {
     pub wrapping: bool,
     /// Floats may be treated as real numbers, everywhere.
     pub fast_math: bool,
+    /// Values are named after all variables that they are the values of, for debuggers; and not only
+    /// parameters, for people to read.
+    pub name_values: bool,
 }
 
 /// A program as a graph.

@@ -67,7 +67,7 @@ symbols! {
     "" devices::{ nyala_set_error_handler }
     "" checks::{ nyala_check_failed }
     "" environments::{ nyala_environment }
-    "" threads::{ anydsl_parallel_for, anydsl_spawn_thread, anydsl_sync_thread }
+    "" threads::{ anydsl_parallel_for, anydsl_fibers_spawn, anydsl_spawn_thread, anydsl_sync_thread }
     "" print::{
         anydsl_print_i8, anydsl_print_i16, anydsl_print_i32, anydsl_print_i64,
         anydsl_print_u8, anydsl_print_u16, anydsl_print_u32, anydsl_print_u64,

@@ -68,6 +68,38 @@ pub extern "C" fn anydsl_parallel_for(
     }
 }
 
+/// The body of [`anydsl_fibers_spawn`].
+type FiberFn = extern "C" fn(*mut c_void, i32, i32);
+
+/// Runs `fun(args, block, warp)` for each warp of each block, on threads as
+/// [`anydsl_parallel_for`] does. Nothing in the language lets a warp wait for another, so a
+/// fiber runs to its end.
+#[unsafe(no_mangle)]
+pub extern "C" fn anydsl_fibers_spawn(
+    num_threads: i32,
+    num_blocks: i32,
+    num_warps: i32,
+    args: *mut c_void,
+    fun: FiberFn,
+) {
+    struct Fibers {
+        num_warps: i32,
+        args: *mut c_void,
+        fun: FiberFn,
+    }
+    extern "C" fn run_blocks(fibers: *mut c_void, first: i32, end: i32) {
+        // SAFETY: this is what the loop below is handed, which ends before that does.
+        let fibers = unsafe { &*fibers.cast::<Fibers>() };
+        for block in first..end {
+            for warp in 0..fibers.num_warps {
+                (fibers.fun)(fibers.args, block, warp);
+            }
+        }
+    }
+    let mut fibers = Fibers { num_warps, args, fun };
+    anydsl_parallel_for(num_threads, 0, num_blocks, (&raw mut fibers).cast(), run_blocks);
+}
+
 /// Gives each of `n` threads a range of its own.
 fn on_own_threads(n: u64, lower: i32, len: u64, args: Args, fun: RangeFn) {
     let bound = |at: u64| (i64::from(lower) + (len * at / n) as i64) as i32;

@@ -11,7 +11,7 @@ use crate::Span;
 pub struct FileId(pub u32);
 
 /// A named text with its place in the common numbering.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SourceFile {
     /// What diagnostics call it: a path, `<stdin>`, `<prelude>/loops.impala`.
     pub name: String,
@@ -32,7 +32,7 @@ pub struct LineCol {
 }
 
 /// The files of a compilation, in the order they were added.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct SourceMap {
     files: Vec<SourceFile>,
 }

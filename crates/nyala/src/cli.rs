@@ -192,6 +192,7 @@ impl NativeArgs {
         session.options.checked = self.checked;
         self.warn.set(&mut session);
         session.options.debug = self.debug;
+        session.options.lower.name_values = self.debug;
         session.options.gpu_arch = self.gpu_arch.clone();
         session.options.lower.wrapping = self.wrapping;
         session.options.lower.fast_math = self.fast_math;

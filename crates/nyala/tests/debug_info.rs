@@ -11,7 +11,8 @@ fn fact(n: i32) -> i32 {
 fn sum(n: i32) -> i32 {
     let mut total = 0;
     for i in range(0, n) {
-        total += i * i;
+        let square = i * i;
+        total += square;
         print_i32(total);
     }
     total
@@ -74,8 +75,9 @@ fn gdb_shows_calls_and_their_arguments() {
 #[test]
 fn gdb_shows_variables_and_structs() {
     let executable = build("variables", "-O0");
-    let commands = ["break shown.impala:10", "run", "continue", "continue", "info locals", "print total"];
-    gdb(&executable, &commands, &["total = 1", "$1 = 1"]);
+    let commands =
+        ["break shown.impala:11", "run", "continue", "continue", "info locals", "print total + square"];
+    gdb(&executable, &commands, &["total = 5", "square = 4", "$1 = 9"]);
     let commands = ["break inspect", "run", "print *p", "print scale", "ptype p", "ptype shape"];
     let expected = ["x = 6, y = 1.5", "= 2", "struct Point {", "i32 x;", "f64 Circle;", "u8 tag;"];
     gdb(&executable, &commands, &expected);

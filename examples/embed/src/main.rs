@@ -1,7 +1,8 @@
 //! A Rust program with parts in Impala.
 //!
 //! `filters.impala` is compiled together with this crate, by `build.rs`, and its declarations
-//! are generated. A polynomial is compiled when the program runs, from its coefficients.
+//! are generated. A polynomial is compiled when the program runs, from its coefficients; and a
+//! function is made for an argument that is known by then.
 
 use std::error::Error;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -49,6 +50,18 @@ fn polynomial(coefficients: &[f64]) -> Result<Function<Polynomial>, Box<dyn Erro
     Ok(unsafe { module.function("value") }?)
 }
 
+/// A program whose loop disappears where its number of rounds is known.
+const POWER: &str = "
+    fn @(?n) go(x: f64, n: i32) -> f64 { if n == 0 { 1.0 } else { x * go(x, n - 1) } }
+    extern fn power(x: f64, n: i32) -> f64 { go(x, n) }";
+
+/// The function that raises numbers to this power: multiplications, and nothing else.
+fn power(exponent: i32) -> Result<Function<Polynomial>, Box<dyn Error>> {
+    let specialiser = Compiler::new().text("power.impala", POWER).specialiser()?;
+    // SAFETY: the program does nothing but arithmetic.
+    Ok(unsafe { specialiser.function("power", &[None, Some(exponent.into())]) }?)
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let (_, extent) = smooth(&mut [1.0, 1.0, 5.0, 1.0, 1.0]);
     println!(
@@ -59,6 +72,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     let value = polynomial(&[1.0, -2.0, 3.0])?;
     println!("1 - 2x + 3x² at 2 is {}", value(2.0));
+    println!("x⁵ at 2 is {}", power(5)?(2.0));
     Ok(())
 }
 
@@ -78,5 +92,10 @@ mod tests {
     fn compiled_at_run_time() {
         let value = polynomial(&[1.0, -2.0, 3.0]).expect("it is a program");
         assert_eq!(value(2.0), 9.0);
+    }
+
+    #[test]
+    fn made_for_an_argument() {
+        assert_eq!(power(5).expect("it is a program")(2.0), 32.0);
     }
 }

@@ -19,6 +19,7 @@ impl FunctionWriter<'_, '_> {
             | Intrinsic::CmpXchgWeak
             | Intrinsic::Fence => self.atomic(intrinsic, args, span),
             Intrinsic::Parallel
+            | Intrinsic::Fibers
             | Intrinsic::Vectorize
             | Intrinsic::Pipeline
             | Intrinsic::Spawn

@@ -1,4 +1,4 @@
-//! Bodies that run many times or on other threads: `parallel`, `spawn`, and `vectorize` where
+//! Bodies that run many times or on other threads: `parallel`, `fibers`, `spawn`, and `vectorize` where
 //! lanes may run one after the other.
 //!
 //! The body is a closure. The runtime gets its environment and a C function, made here,
@@ -31,15 +31,23 @@ impl FunctionWriter<'_, '_> {
                 vec![]
             }
             (Intrinsic::Spawn, &[body]) => {
-                let Outlined { code, env } = self.outline(body, &[]);
+                let Outlined { code, env } = self.outline(body, Calls::Once(&[]));
                 vec![self.call_library("anydsl_spawn_thread", "i32", &["ptr", "ptr"], &[env, code])]
             }
             (Intrinsic::Parallel, &[threads, lower, upper, body]) => {
                 let numbers = [threads, lower, upper].map(|number| self.value(number));
-                let Outlined { code, env } = self.outline(body, &["lower", "upper"]);
+                let Outlined { code, env } = self.outline(body, Calls::ForEach);
                 let args: Vec<String> = numbers.into_iter().chain([env, code]).collect();
                 let params = ["i32", "i32", "i32", "ptr", "ptr"];
                 self.call_runtime("anydsl_parallel_for", &params, &args);
+                vec![]
+            }
+            (Intrinsic::Fibers, &[threads, blocks, warps, body]) => {
+                let numbers = [threads, blocks, warps].map(|number| self.value(number));
+                let Outlined { code, env } = self.outline(body, Calls::Once(&["block", "warp"]));
+                let args: Vec<String> = numbers.into_iter().chain([env, code]).collect();
+                let params = ["i32", "i32", "i32", "ptr", "ptr"];
+                self.call_runtime("anydsl_fibers_spawn", &params, &args);
                 vec![]
             }
             (Intrinsic::Vectorize, &[width, body]) => {
@@ -62,7 +70,7 @@ impl FunctionWriter<'_, '_> {
 
     /// Runs a body for each index, one after the other.
     fn plain_loop(&mut self, body: Def, lower: String, upper: String) {
-        let Outlined { code, env } = self.outline(body, &["lower", "upper"]);
+        let Outlined { code, env } = self.outline(body, Calls::ForEach);
         self.line(format!("call void {code}(ptr {env}, i32 {lower}, i32 {upper})"));
     }
 
@@ -74,8 +82,8 @@ impl FunctionWriter<'_, '_> {
         self.line(format!("call void {symbol}({})", typed.join(", ")));
     }
 
-    /// A body as a C function that takes an environment, and a range or nothing.
-    fn outline(&mut self, body: Def, range: &[&str]) -> Outlined {
+    /// A body as a C function that takes an environment, and what `calls` says.
+    fn outline(&mut self, body: Def, calls: Calls) -> Outlined {
         let is_passing = self.module.program.styles().passes(self.world, body);
         if let Some(cont) = self.world.as_cont(body) {
             let has_env = !self.module.program.captures(cont).is_empty();
@@ -87,15 +95,24 @@ impl FunctionWriter<'_, '_> {
                 false => "null".into(),
             };
             let callee = Callee::Known { cont, has_env };
-            return Outlined { code: self.module.outlined(callee, range, is_passing), env };
+            return Outlined { code: self.module.outlined(callee, calls, is_passing), env };
         }
         // The function itself is in the environment.
         let pair = self.typed(body);
         let args = ["16".into(), "8".into()];
         let env = self.call_library("nyala_environment", "ptr", &["i64", "i64"], &args);
         self.line(format!("store {pair}, ptr {env}, align 8"));
-        Outlined { code: self.module.outlined(Callee::Unknown, range, is_passing), env }
+        Outlined { code: self.module.outlined(Callee::Unknown, calls, is_passing), env }
     }
+}
+
+/// How often an outlined body is called, and with what.
+#[derive(Clone, Copy)]
+enum Calls {
+    /// Once, with the numbers that are handed over under these names.
+    Once(&'static [&'static str]),
+    /// With each number of a range.
+    ForEach,
 }
 
 /// What an outlined body calls.
@@ -105,8 +122,8 @@ enum Callee {
 }
 
 impl ModuleWriter<'_> {
-    /// A C function that calls a body: with each number of a range, or once.
-    fn outlined(&mut self, callee: Callee, range: &[&str], is_passing: bool) -> String {
+    /// A C function that calls a body.
+    fn outlined(&mut self, callee: Callee, calls: Calls, is_passing: bool) -> String {
         let (wanted, code, env, open) = match callee {
             Callee::Known { cont, has_env } => {
                 let name = self.world.cont(cont).name.to_string();
@@ -122,16 +139,20 @@ impl ModuleWriter<'_> {
             }
         };
         let mut args: Vec<String> = env.into_iter().map(str::to_owned).collect();
-        args.extend((!range.is_empty()).then(|| "i32 %i".to_owned()));
+        let (params, numbers): (&[&str], &[&str]) = match calls {
+            Calls::Once(numbers) => (numbers, numbers),
+            Calls::ForEach => (&["lower", "upper"], &["i"]),
+        };
+        args.extend(numbers.iter().map(|number| format!("i32 %{number}")));
         if is_passing {
             args.push(format!("{FUNCTION} {{ ptr {}, ptr null }}", self.place_that_keeps(&[], "void", 1)));
         }
         let call = format!("call tailcc void {code}({})", args.join(", "));
         let name = format!("@{}", self.names.unique(&format!("{wanted}_body")));
-        let params: String = range.iter().map(|bound| format!(", i32 %{bound}")).collect();
-        let body = match range.is_empty() {
-            true => format!("{open}  {call}\n  ret void\n"),
-            false => format!(
+        let params: String = params.iter().map(|param| format!(", i32 %{param}")).collect();
+        let body = match calls {
+            Calls::Once(_) => format!("{open}  {call}\n  ret void\n"),
+            Calls::ForEach => format!(
                 "{open}  %some = icmp slt i32 %lower, %upper\n  \
                  br i1 %some, label %again, label %end\n\n\
                  again:\n  \

@@ -337,7 +337,7 @@ pub fn is_return(types: &Types, ty: Ty) -> bool {
 
 /// Whether all instances of a body end before the intrinsic that is handed it returns.
 fn awaits_body(intrinsic: Intrinsic) -> bool {
-    matches!(intrinsic, Intrinsic::Parallel | Intrinsic::Vectorize | Intrinsic::Pipeline)
+    matches!(intrinsic, Intrinsic::Parallel | Intrinsic::Fibers | Intrinsic::Vectorize | Intrinsic::Pipeline)
 }
 
 /// How continuations are mentioned.
