@@ -140,10 +140,7 @@ impl<'p> Lowerer<'p> {
             }
         };
         match place.root {
-            Root::Var(local) => {
-                self.name_after(local, value);
-                self.frame.set_var(local, value);
-            }
+            Root::Var(local) => self.frame.set_var(local, value),
             Root::Ptr(ptr) => self.store(ptr, value),
             // Checking lets nobody assign to these.
             Root::Value(_) | Root::Static(..) | Root::Constant(_) => {}

@@ -207,3 +207,15 @@ fn flags_say_what_arithmetic_means() {
     assert!(llvm(&["--wrapping"]).contains("add i32"));
     assert!(llvm(&["--fast-math"]).contains("fmul fast float"));
 }
+
+#[test]
+fn fast_math_is_a_matter_of_each_function() {
+    let folder = Folder::new("fast-math");
+    // Evaluation puts both into `f`; each operation stays what its own function says.
+    let text = "#[fast_math] fn quick(x: f32) -> f32 { x * x }
+                fn exact(x: f32) -> f32 { x + x }
+                extern fn f(x: f32) -> f32 { quick(exact(x)) }\n";
+    let source = folder.file("a.impala", text);
+    let (_, llvm, stderr) = run(&["build", "-O0", "--emit", "llvm", "-o", "-", &source], "");
+    assert!(llvm.contains("fmul fast float") && llvm.contains("fadd contract float"), "{llvm}{stderr}");
+}

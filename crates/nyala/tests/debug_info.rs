@@ -77,7 +77,7 @@ fn gdb_shows_variables_and_structs() {
     let executable = build("variables", "-O0");
     let commands =
         ["break shown.impala:11", "run", "continue", "continue", "info locals", "print total + square"];
-    gdb(&executable, &commands, &["total = 5", "square = 4", "$1 = 9"]);
+    gdb(&executable, &commands, &["total = 1", "square = 4", "$1 = 5"]);
     let commands = ["break inspect", "run", "print *p", "print scale", "ptype p", "ptype shape"];
     let expected = ["x = 6, y = 1.5", "= 2", "struct Point {", "i32 x;", "f64 Circle;", "u8 tag;"];
     gdb(&executable, &commands, &expected);
