@@ -187,21 +187,43 @@ fn run(folder: &Path, program: &str, args: &[&str]) -> Result<String, String> {
     if output.status.success() { Ok(said.into_owned()) } else { Err(format!("{program} {args:?}: {said}")) }
 }
 
-/// Compiles both sides, links them and runs them.
+/// A machine to compare on: its C compiler, what runs its programs here, and how we call it.
+struct Machine {
+    cc: &'static str,
+    emulator: Option<&'static str>,
+    target: &'static [&'static str],
+}
+
+const MACHINES: [Machine; 2] = [
+    Machine { cc: "cc", emulator: None, target: &[] },
+    Machine {
+        cc: "aarch64-linux-gnu-gcc",
+        emulator: Some("qemu-aarch64"),
+        target: &["--target", "aarch64-unknown-linux-gnu"],
+    },
+];
+
+/// Compiles both sides, links them and runs them, on each machine for which there are the tools.
 fn check(name: &str, ours: &str, c: &str) {
     let folder = folder(name);
-    if let Err(error) = run(&folder, "cc", &["--version"]) {
-        eprintln!("SKIPPED: there is no C compiler to compare with ({error})");
-        return;
-    }
     std::fs::write(folder.join("ours.impala"), ours).expect("it can be written");
     std::fs::write(folder.join("host.c"), c).expect("it can be written");
-    for level in ["-O0", "-O2"] {
-        let build = ["build", level, "--emit", "obj", "--no-prelude", "-o", "ours.o", "ours.impala"];
-        let steps = run(&folder, env!("CARGO_BIN_EXE_nyala"), &build)
-            .and_then(|_| run(&folder, "cc", &["-O1", "-w", "-o", "host", "host.c", "ours.o", "-lm"]))
-            .and_then(|_| run(&folder, "./host", &[]));
-        steps.unwrap_or_else(|error| panic!("{level}: {error}"));
+    for Machine { cc, emulator, target } in MACHINES {
+        let tools = std::iter::once(cc).chain(emulator).map(|tool| run(&folder, tool, &["--version"]));
+        if let Some(error) = tools.filter_map(Result::err).next() {
+            eprintln!("SKIPPED: {cc} cannot be compared with ({error})");
+            continue;
+        }
+        let (program, args) = emulator.map_or(("./host", vec![]), |emulator| (emulator, vec!["./host"]));
+        // An emulator does not find the machine's libraries.
+        let link = if emulator.is_some() { "-static" } else { "-pie" };
+        for level in ["-O0", "-O2"] {
+            let build = ["build", level, "--emit", "obj", "--no-prelude", "-o", "ours.o", "ours.impala"];
+            let steps = run(&folder, env!("CARGO_BIN_EXE_nyala"), &[&build, target].concat())
+                .and_then(|_| run(&folder, cc, &[link, "-O1", "-w", "-o", "host", "host.c", "ours.o", "-lm"]))
+                .and_then(|_| run(&folder, program, &args));
+            steps.unwrap_or_else(|error| panic!("{cc} {level}: {error}"));
+        }
     }
 }
 

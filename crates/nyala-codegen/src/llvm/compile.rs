@@ -93,7 +93,10 @@ impl<'a> Machine<'a> {
                 return Err(LlvmError::Target(llvm.take_message(message)));
             }
         }
-        let level = c_int::from(options.opt_level.min(3));
+        // Without optimisation, LLVM selects instructions for AArch64 in another way, which does not
+        // know that functions with `tailcc` remove their arguments from the stack.
+        let least = u8::from(triple.starts_with("aarch64") || triple.starts_with("arm64"));
+        let level = c_int::from(options.opt_level.clamp(least, 3));
         // SAFETY: the target comes from LLVM; the strings are copied.
         let machine = unsafe {
             (api.LLVMCreateTargetMachine)(

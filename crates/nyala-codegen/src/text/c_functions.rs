@@ -76,8 +76,9 @@ impl ModuleWriter<'_> {
         typed.extend(params.iter().zip(names).map(|(&ty, name)| format!("{} {name}", self.ty(ty))));
         let name = format!("@{}", self.names.unique("call_c"));
         self.codes_of_c.insert(function, name.clone());
-        let (typed, text) = (typed.join(", "), code.text());
-        self.functions.push(format!("define internal tailcc {result} {name}({typed}) #0 {{\n{text}}}\n"));
+        let (head, text) =
+            (format!("{}{result} {name}({})", self.convention(), typed.join(", ")), code.text());
+        self.functions.push(format!("define internal {head} #0 {{\n{text}}}\n"));
         Some(name)
     }
 

@@ -52,7 +52,7 @@ impl FunctionWriter<'_, '_> {
         for (&ty, value) in taken.iter().zip(values) {
             typed.push(format!("{} {value}", self.module.ty(ty)));
         }
-        let call = format!("call tailcc void {code}({})", typed.join(", "));
+        let call = format!("call {}void {code}({})", self.module.convention(), typed.join(", "));
         if self.may_give_up_frame(None, "void", &[]) {
             return self.tail_call(&call, "void");
         }

@@ -56,8 +56,9 @@ impl ModuleWriter<'_> {
         let (code, callee) = (self.value_name(cont), self.function_name(cont));
         let mut params = vec!["ptr %env".to_owned()];
         params.extend(typed.iter().cloned());
-        let head = format!("define internal tailcc {result} {code}({}) #0 {{", params.join(", "));
-        let call = format!("tail call tailcc {result} {callee}({})", typed.join(", "));
+        let convention = self.convention();
+        let head = format!("define internal {convention}{result} {code}({}) #0 {{", params.join(", "));
+        let call = format!("tail call {convention}{result} {callee}({})", typed.join(", "));
         let body = match result.as_str() {
             "void" => format!("  {call}\n  ret void"),
             _ => format!("  %result = {call}\n  ret {result} %result"),

@@ -100,7 +100,7 @@ impl ModuleWriter<'_> {
             return self.call_until_it_returns(code, &inner, args, &results);
         }
         let result = if is_passing { "void".into() } else { result };
-        let call = format!("call tailcc {result} {inner}({})", args.join(", "));
+        let call = format!("call {}{result} {inner}({})", self.convention(), args.join(", "));
         if result == "void" {
             code.line(call);
             return None;
@@ -123,7 +123,7 @@ impl ModuleWriter<'_> {
         let kept = code.local("kept", room, align);
         let place = self.place_that_keeps(results, &ty, align);
         args.push(format!("{FUNCTION} {}", made_function(code, &place, &kept)));
-        code.line(format!("call tailcc void {inner}({})", args.join(", ")));
+        code.line(format!("call {}void {inner}({})", self.convention(), args.join(", ")));
         (!results.is_empty()).then(|| code.compute("result", format!("load {ty}, ptr {kept}, align {align}")))
     }
 
@@ -145,8 +145,8 @@ impl ModuleWriter<'_> {
             code.line(format!("store {ty} {all}, ptr %kept, align {align}"));
         }
         code.line("ret void".into());
-        let (params, text) = (params.join(", "), code.text());
-        self.functions.push(format!("define internal tailcc void {name}({params}) #0 {{\n{text}}}\n"));
+        let (head, text) = (format!("{}void {name}({})", self.convention(), params.join(", ")), code.text());
+        self.functions.push(format!("define internal {head} #0 {{\n{text}}}\n"));
         name
     }
 }

@@ -334,9 +334,11 @@ impl<'a> ModuleWriter<'a> {
         }
     }
 
-    /// How functions of the program call each other.
+    /// How functions of the program call each other. LLVM has no `tailcc` for RISC-V, where calls in tail
+    /// position need no stack as long as registers hold their arguments.
     pub(crate) fn convention(&self) -> &'static str {
-        if self.options.gpu.is_some() { "" } else { "tailcc " }
+        let is_riscv = self.options.abi == Abi::Lp64d;
+        if self.options.gpu.is_some() || is_riscv { "" } else { "tailcc " }
     }
 
     /// The address space of local variables.

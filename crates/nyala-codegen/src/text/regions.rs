@@ -147,7 +147,7 @@ impl ModuleWriter<'_> {
         if is_passing {
             args.push(format!("{FUNCTION} {{ ptr {}, ptr null }}", self.place_that_keeps(&[], "void", 1)));
         }
-        let call = format!("call tailcc void {code}({})", args.join(", "));
+        let call = format!("call {}void {code}({})", self.convention(), args.join(", "));
         let name = format!("@{}", self.names.unique(&format!("{wanted}_body")));
         let params: String = params.iter().map(|param| format!(", i32 %{param}")).collect();
         let body = match calls {
