@@ -1,4 +1,4 @@
-//! Memory: allocation, release, copies, on the host and on [devices](crate::devices).
+//! Memory: allocation, release, copies, on the host and on [`crate::devices`].
 //!
 //! A block of the host's memory has a header in front of it with its layout, because whoever
 //! releases it says only where it is.
