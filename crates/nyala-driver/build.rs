@@ -10,7 +10,7 @@ use std::{env, fs, io};
 fn main() -> io::Result<()> {
     let root = Path::new(&env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../..");
     let mut list = String::new();
-    for edition in ["default", "2018", "2019", "artic"] {
+    for edition in ["default", "2015", "2018", "2019", "artic"] {
         let name = format!("EDITION_{}", edition.to_uppercase());
         embed(&mut list, &name, &root.join("lib").join(edition), "impala")?;
     }

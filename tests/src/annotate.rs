@@ -2,7 +2,7 @@
 //!
 //! Annotations never change what a program computes, so a program under any
 //! assignment of them must do what it does without. They are written into the text:
-//! filters of functions, parameters, lambdas and loop bodies, `@@` at calls, and `$`
+//! filters of functions, parameters, lambdas and loop bodies, `@@`, `@run` and `@halt` at calls, and `$`
 //! around arguments and conditions.
 
 use std::collections::BTreeSet;
@@ -28,7 +28,7 @@ pub struct Annotatable {
 enum Site {
     /// A filter over these parameters; what stands there is replaced.
     Filter { lo: usize, hi: usize, params: Vec<Name>, is_param: bool },
-    /// A call that can be forced.
+    /// A call that can be marked.
     Call { at: usize },
     /// A value that can be hidden.
     Value { lo: usize, hi: usize },
@@ -66,7 +66,9 @@ impl Annotatable {
                     edits.push((*lo, *hi, filter(random, params, *is_param)));
                 }
                 // These are many, and a program full of them is much like another.
-                Site::Call { at } if random.below(3) == 0 => edits.push((*at, *at, "@@".into())),
+                Site::Call { at } if random.below(3) == 0 => {
+                    edits.push((*at, *at, mark(random, &self.text[*at..]).into()));
+                }
                 Site::Value { lo, hi } if random.below(6) == 0 => {
                     edits.push((*lo, *lo, "$(".into()));
                     edits.push((*hi, *hi, ")".into()));
@@ -83,6 +85,16 @@ impl Annotatable {
             at = hi;
         }
         text + &self.text[at..]
+    }
+}
+
+/// A mark for a call with this text. Words need a name behind them.
+fn mark(random: &mut Random, call: &str) -> &'static str {
+    let has_name = call.starts_with(|first: char| first.is_ascii_alphabetic());
+    match random.below(4) {
+        0 if has_name => "@run ",
+        1 if has_name => "@halt ",
+        _ => "@@",
     }
 }
 
@@ -350,7 +362,7 @@ mod tests {
         {
             assert!(all.contains(part), "{part}");
         }
-        for part in ["@{", "@(?i) {", "@@h(i)", "@@f(x)", "@(!?x) x"] {
+        for part in ["@{", "@(?i) {", "@@h(i)", "@@f(x)", "@(!?x) x", "@run f(x)", "@halt g(", "@run range"] {
             assert!(all.contains(part), "{part}");
         }
     }

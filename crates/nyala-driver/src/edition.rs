@@ -1,12 +1,13 @@
 //! Editions: the generations of the prelude that programs were written against.
 //!
 //! An edition is a stack of folders under `lib/`, from the default upwards: a file of a
-//! higher folder replaces the one of the same name below. It selects declarations, never
-//! the grammar. A file may ask for its edition in its first line: `// edition: 2018`.
+//! higher folder replaces the one of the same name below. It selects declarations, and not
+//! the grammar, with one exception: marks at calls mean something else in 2015. A file may ask for its edition in its first line: `// edition: 2018`.
 
 use std::collections::BTreeMap;
 
 use nyala_span::{SourceFile, Span};
+use nyala_syntax::asked_edition;
 
 use crate::embedded;
 use crate::errors::EditionError;
@@ -29,6 +30,9 @@ pub enum Edition {
     /// What new programs are written against.
     #[default]
     Default,
+    /// As 2018, but `@f(..)` and `$f(..)` run and halt the partial evaluator, and the prelude
+    /// has no filters: `range` is a plain function.
+    E2015,
     /// `vectorize` with alignment and bounds, `exec` with functions for each position,
     /// sizes of 32 bits, atomics without an order.
     E2018,
@@ -47,6 +51,7 @@ impl Edition {
         match name {
             "impala" => Some(Edition::Default),
             "artic" => Some(Edition::Artic),
+            "2015" => Some(Edition::E2015),
             "2018" => Some(Edition::E2018),
             "2019" => Some(Edition::E2019),
             _ => None,
@@ -58,7 +63,7 @@ impl Edition {
         files: impl Iterator<Item = &'a SourceFile>,
     ) -> Result<Option<Edition>, EditionError> {
         let mut asked: Option<(Edition, Span)> = None;
-        for (name, span) in files.filter_map(first_line_edition) {
+        for (name, span) in files.filter_map(asked_edition) {
             let edition = Edition::from_name(name)
                 .ok_or_else(|| EditionError::Unknown { span, name: name.to_owned() })?;
             match asked {
@@ -84,23 +89,18 @@ impl Edition {
 
     fn folders(self) -> &'static [(&'static str, &'static [Source])] {
         const DEFAULT: (&str, &[Source]) = ("default", embedded::EDITION_DEFAULT);
+        const E2015: (&str, &[Source]) = ("2015", embedded::EDITION_2015);
         const E2018: (&str, &[Source]) = ("2018", embedded::EDITION_2018);
         const E2019: (&str, &[Source]) = ("2019", embedded::EDITION_2019);
         const ARTIC: (&str, &[Source]) = ("artic", embedded::EDITION_ARTIC);
         match self {
             Edition::Default => &[DEFAULT],
+            Edition::E2015 => &[DEFAULT, E2019, E2018, E2015],
             Edition::E2018 => &[DEFAULT, E2019, E2018],
             Edition::E2019 => &[DEFAULT, E2019],
             Edition::Artic => &[DEFAULT, ARTIC],
         }
     }
-}
-
-/// The name after `// edition:` in the first line of a file, and the place of that line.
-fn first_line_edition(file: &SourceFile) -> Option<(&str, Span)> {
-    let line = file.line_text(1);
-    let name = line.strip_prefix("//")?.trim_start().strip_prefix("edition:")?.trim();
-    Some((name, file.line_span(1)))
 }
 
 #[cfg(test)]
@@ -111,7 +111,7 @@ mod tests {
     /// Every function of every edition is checked, used or not.
     #[test]
     fn editions_are_free_of_errors() {
-        for edition in [Edition::Default, Edition::E2018, Edition::E2019, Edition::Artic] {
+        for edition in [Edition::Default, Edition::E2015, Edition::E2018, Edition::E2019, Edition::Artic] {
             let mut session =
                 Session::new(Options { prelude: Prelude::Edition(edition), ..Options::default() });
             session.add_text("main.impala", "fn main() -> i32 { 0 }");

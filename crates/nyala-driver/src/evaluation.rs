@@ -169,9 +169,10 @@ impl<'a> CallAnswer<'a> {
                 |param: &ParamAnswer| matches!(param.reason, Reason::FilterFails { .. } | Reason::Limit);
             variant.outcome == Outcome::Kept && variant.params.iter().any(is_denied)
         };
-        let n_done = site.specialised + site.reused + site.inlined;
+        let n_done = site.specialised + site.reused + site.inlined + site.unfolded;
         match (n_done > 0, site.variants.iter().find(fails)) {
             (true, Some(_)) => Verdict::Partly,
+            (true, None) if site.unfolded > 0 => Verdict::Unfolded,
             (true, None) if site.specialised + site.reused == 0 => Verdict::Inlined,
             (true, None) => Verdict::Specialised,
             (false, Some(_)) => Verdict::Denied,
@@ -207,6 +208,9 @@ impl<'a> CallAnswer<'a> {
         if site.reused > 0 {
             parts.push(format!("{} reused", site.reused));
         }
+        if site.unfolded > 0 {
+            parts.push(format!("{} unfolded", site.unfolded));
+        }
         if site.inlined > 0 {
             parts.push(format!("{} inlined", site.inlined));
         }
@@ -224,6 +228,8 @@ impl<'a> CallAnswer<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Specialised,
+    /// In a run of the evaluator.
+    Unfolded,
     Inlined,
     /// In some specialisations of the function around it, in others not.
     Partly,
@@ -237,6 +243,7 @@ impl Verdict {
     fn describe(self) -> &'static str {
         match self {
             Verdict::Specialised => "specialised",
+            Verdict::Unfolded => "unfolded",
             Verdict::Inlined => "inlined",
             Verdict::Partly => "partly specialised",
             Verdict::Denied => "not specialised",
@@ -279,6 +286,7 @@ impl Group<'_> {
             Outcome::Specialised => format!("specialised{on}"),
             Outcome::Reused => format!("goes to an earlier specialisation{on}"),
             Outcome::Looped => format!("goes back to the specialisation it stands in{on}: a loop"),
+            Outcome::Unfolded => "unfolded".into(),
             Outcome::Kept => "stays a call".into(),
         };
         if self.times > 1 { format!("{what} ({} times)", self.times) } else { what }
@@ -328,6 +336,8 @@ fn describe_reason(reason: &Reason, sources: &SourceMap) -> String {
         Reason::Filter { at } => format!("the filter {} holds", filter_text(*at, sources)),
         Reason::HigherOrder => "functions are always specialised on".into(),
         Reason::Continuation => "a place to return to, of a function with free variables".into(),
+        Reason::Run => "the evaluator runs".into(),
+        Reason::Halted => "the evaluator is halted at this call".into(),
         Reason::NoFilter => "no filter asks for it".into(),
         Reason::FilterFails { at, unknown, .. } if unknown.is_empty() => {
             format!("the filter {} is false", filter_text(*at, sources))

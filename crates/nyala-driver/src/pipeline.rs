@@ -13,6 +13,7 @@ use nyala_sema::tree::Program;
 use nyala_span::FileId;
 use nyala_syntax::{Parse, ParseOptions, ast};
 
+use crate::edition::Edition;
 use crate::session::Session;
 
 /// Parses all files of the session, the prelude's first.
@@ -26,8 +27,14 @@ fn parse(session: &mut Session) -> Option<Vec<(FileId, ast::File)>> {
         session.sources.files().partition(|&(id, _)| session.is_prelude(id));
     let mut trees = Vec::new();
     for (id, file) in prelude.into_iter().chain(program) {
-        let dialect = session.options.dialect.filter(|_| !session.is_prelude(id));
-        let Parse { file, errors } = nyala_syntax::parse_with(file, ParseOptions { dialect });
+        let options = match session.is_prelude(id) {
+            true => ParseOptions::default(),
+            false => ParseOptions {
+                dialect: session.options.dialect,
+                edition_2015: session.edition.map(|edition| edition == Edition::E2015),
+            },
+        };
+        let Parse { file, errors } = nyala_syntax::parse_with(file, options);
         trees.push((id, file));
         session.diagnostics.extend(errors);
     }

@@ -58,6 +58,8 @@ pub struct Session {
     /// How long the phases took so far.
     pub timings: Timings,
     prelude_files: Range<u32>,
+    /// The edition of the program, once its prelude is there.
+    pub(crate) edition: Option<Edition>,
 }
 
 impl Session {
@@ -69,6 +71,7 @@ impl Session {
             diagnostics: vec![],
             timings: Timings::new("read"),
             prelude_files: 0..0,
+            edition: None,
         }
     }
 
@@ -112,6 +115,7 @@ impl Session {
             Ok(libraries) => libraries,
             Err(error) => return self.diagnostics.push(error.into_diagnostic()),
         };
+        self.edition = Some(edition);
         let first = self.n_files();
         for (name, text) in edition.sources().chain(libraries.into_iter().flat_map(Library::sources)) {
             self.add_text(name, text);

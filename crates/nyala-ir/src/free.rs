@@ -104,7 +104,7 @@ fn is_transparent(world: &World, node: Node) -> bool {
     match node {
         Node::Lit(_) | Node::Undef | Node::SizeOf(_) | Node::AlignOf(_) => true,
         Node::Aggregate(_) | Node::Insert { .. } | Node::Variant { .. } => true,
-        Node::Bitcast(_) | Node::Lea { .. } | Node::Run(_) | Node::Streaming(_) => true,
+        Node::Bitcast(_) | Node::Lea { .. } | Node::Mark { .. } | Node::Streaming(_) => true,
         Node::Cast(value) => matches!(world.types.kind(world.ty(value)), TyKind::Ptr { .. }),
         _ => false,
     }

@@ -167,8 +167,13 @@ pub enum Node {
     Known(Def),
     /// `$value`: the value, hidden from the partial evaluator.
     Hide(Def),
-    /// A callee whose call is specialised on all arguments.
-    Run(Def),
+    /// A callee whose call is annotated for the partial evaluator.
+    Mark {
+        /// How.
+        mark: Mark,
+        /// What is called.
+        callee: Def,
+    },
     /// The pointer, with the advice that what is written through it is not read soon:
     /// stores may go past the caches. The same pointer in every other respect.
     Streaming(Def),
@@ -446,6 +451,31 @@ math_ops! {
     Pdep "pdep" 2,
 }
 
+/// What the partial evaluator is told at a call. It never changes what the call does.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Mark {
+    /// The call is specialised on all arguments.
+    Force,
+    /// The evaluator goes into the callee and unfolds what it calls.
+    Run,
+    /// The evaluator stays out of the callee.
+    Halt,
+}
+
+impl Mark {
+    /// All of them.
+    pub const ALL: [Mark; 3] = [Mark::Force, Mark::Run, Mark::Halt];
+
+    /// Its name in the text form.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mark::Force => "force",
+            Mark::Run => "run",
+            Mark::Halt => "halt",
+        }
+    }
+}
+
 /// Operations of lanes on each other.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum LaneOp {
@@ -491,7 +521,7 @@ impl LaneOp {
 /// A call: the body of a continuation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Body {
-    /// What is called: a node of continuation type, possibly in a [`Node::Run`].
+    /// What is called: a node of continuation type, possibly in a [`Node::Mark`].
     pub callee: Def,
     /// With what.
     pub args: Vec<Def>,

@@ -38,7 +38,7 @@ impl World {
             (Node::AlignOf(of), []) => self.align_of(ty, of),
             (Node::Known(_), &[value]) => self.known(value),
             (Node::Hide(_), &[value]) => self.hide(value),
-            (Node::Run(_), &[callee]) => self.run(callee),
+            (Node::Mark { mark, .. }, &[callee]) => self.mark(mark, callee),
             (Node::Streaming(_), &[ptr]) => self.streaming(ptr),
             (Node::Lanes { op, .. }, args) => self.lanes(op, args),
             (Node::Lea { .. }, &[ptr, index]) => self.lea(ptr, index),

@@ -154,6 +154,11 @@ impl World {
         self.nodes.len()
     }
 
+    /// How many continuations there are.
+    pub fn cont_count(&self) -> usize {
+        self.conts.len()
+    }
+
     /// How many operands of nodes with lists of them there are.
     #[cfg(test)]
     pub(crate) fn pool_len(&self) -> usize {
@@ -268,7 +273,7 @@ fn for_each_operand(pool: &[Def], node: Node, mut each: impl FnMut(Def)) {
         | Node::VariantTag(a)
         | Node::Known(a)
         | Node::Hide(a)
-        | Node::Run(a)
+        | Node::Mark { callee: a, .. }
         | Node::Streaming(a)
         | Node::Slot { mem: a }
         | Node::Variant { payload: a, .. }

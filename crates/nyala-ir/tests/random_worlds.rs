@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use nyala_ir::{
-    ArithFlags, ArithOp, AsmData, CmpOp, Cont, Def, FieldData, Linkage, MathOp, Node, OptionData, Prim, Ty,
-    TyKind, World, text,
+    ArithFlags, ArithOp, AsmData, CmpOp, Cont, Def, FieldData, Linkage, Mark, MathOp, Node, OptionData, Prim,
+    Ty, TyKind, World, text,
 };
 
 struct Random(u64);
@@ -252,7 +252,7 @@ fn random_body(world: &mut World, random: &mut Random, cont: Cont, conts: &[Cont
     }
     args[0] = random_effects(world, random, mem, values);
     let callee = world.cont_def(target);
-    let callee = if random.below(4) == 0 { world.run(callee) } else { callee };
+    let callee = if random.below(4) == 0 { world.mark(random.pick(&Mark::ALL), callee) } else { callee };
     world.set_body(cont, callee, args);
     random_jump(world, random, cont, conts, values);
     if random.below(2) == 0 {

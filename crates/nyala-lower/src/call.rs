@@ -1,7 +1,8 @@
 //! Calls: where straight code becomes continuations.
 
-use nyala_ir::{Cont, Def, Ty};
+use nyala_ir::{Cont, Def, Mark, Ty};
 use nyala_sema::tree::{Call, Expr};
+use nyala_syntax::ast::MarkKind;
 
 use crate::control::Tail;
 use crate::facts::jump_target;
@@ -89,7 +90,12 @@ impl<'p> Lowerer<'p> {
             }
             None => self.adapt_args(&args, &takes),
         };
-        let callee = if call.is_forced { self.world.run(callee) } else { callee };
+        let callee = match call.mark {
+            Some(MarkKind::Force) => self.world.mark(Mark::Force, callee),
+            Some(MarkKind::Run) => self.world.mark(Mark::Run, callee),
+            Some(MarkKind::Halt) => self.world.mark(Mark::Halt, callee),
+            None => callee,
+        };
         self.jump(callee, &all);
         Some(())
     }

@@ -226,7 +226,7 @@ fn filters_are_nodes_over_the_parameters() {
          extern fn f(x: i32) -> i32 { @@power(x, 3) + scale(2, true, $x) }",
         expect![[r#"
             export f(mem: mem, x: i32, ret: cn(mem, i32)):
-                run(power)(mem, x, 3, next)
+                force(power)(mem, x, 3, next)
             power(mem: mem, x: i32, n: i32, ret: cn(mem, i32)) @ [false, d0, d0, d0]:
                 d0 = and(known(n), lt(n, 8))
                 branch(mem, eq(n, 0), if_then, if_else)

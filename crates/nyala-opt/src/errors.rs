@@ -5,7 +5,7 @@ use nyala_ir::Intrinsic;
 use nyala_span::{Code, Diagnostic, Name, Span};
 
 use crate::closures_left::Why;
-use crate::partial_eval::{Limit, ParamAnswer, Reason, Unknown};
+use crate::partial_eval::{Asked, Limit, ParamAnswer, Reason, Unknown};
 use crate::vectorize::Refusal;
 
 /// A limit was reached.
@@ -18,7 +18,7 @@ pub(crate) struct LimitReached {
     pub call: Span,
     /// The filter that asks for it; none if nobody did.
     pub filter: Option<Span>,
-    pub is_forced: bool,
+    pub asked: Asked,
     /// The calls that lead into the circle, from the inside out.
     pub entries: Vec<Span>,
     pub params: Vec<String>,
@@ -38,9 +38,10 @@ impl LimitReached {
             true => Diagnostic::error(Code("E0911"), self.call, message),
             false => Diagnostic::warning(Code("W0900"), self.call, message),
         };
-        let mut report = report.with_label(match self.is_forced {
-            true => "`@@` specialises this call again and again",
-            false => "this call is specialised again and again",
+        let mut report = report.with_label(match self.asked {
+            Asked::Force => "`@@` specialises this call again and again",
+            Asked::Run => "the evaluator runs here again and again",
+            Asked::Filter => "this call is specialised again and again",
         });
         if let Some(filter) = self.filter {
             report = report.with_secondary(filter, "this filter asks for it");
@@ -97,10 +98,18 @@ impl LimitReached {
 
     fn advice(&self) -> String {
         let function = self.function;
-        if self.is_forced {
-            return format!(
-                "leave out the `@@`, or end the recursion of `{function}` by something that is known"
-            );
+        match self.asked {
+            Asked::Force => {
+                return format!(
+                    "leave out the `@@`, or end the recursion of `{function}` by something that is known"
+                );
+            }
+            Asked::Run => {
+                return format!(
+                    "end the recursion of `{function}` by something that is known, or put `@halt` in front of a call of it"
+                );
+            }
+            Asked::Filter => {}
         }
         match (self.filter, self.first_number()) {
             (Some(_), Some(changing)) => format!(
@@ -162,6 +171,19 @@ fn blame(report: Diagnostic, unknown: &Unknown) -> Diagnostic {
     let is = if name == value { String::new() } else { format!(" = {value}") };
     let text = format!("`{name}{is}` is not known: {}", source.describe());
     if at.is_none() { report.with_note(text) } else { report.with_secondary(*at, text) }
+}
+
+/// A run starts at a call of `function` that stands in `function`.
+pub(crate) fn recursive_run(call: Span, function: Name) -> Diagnostic {
+    Diagnostic::warning(
+        Code("W0901"),
+        call,
+        format!("this call of `{function}` is recursive and runs the evaluator"),
+    )
+    .with_label("what a run leaves may contain this call again, so that another one starts there")
+    .with_note(format!(
+        "mark the calls of `{function}` from outside instead: a run unfolds recursive calls without a mark"
+    ))
 }
 
 /// `pe_info`: what is known of a value.

@@ -192,10 +192,7 @@ impl<'a> Mangler<'a> {
     /// A call of one of the copies instead, if `body` calls an original with
     /// arguments that agree with what the copy has dropped.
     fn redirect(&mut self, body: Body) -> Body {
-        let (original, is_run) = match self.world.node(body.callee) {
-            Node::Run(callee) => (callee, true),
-            _ => (body.callee, false),
-        };
+        let (original, mark) = self.world.without_mark(body.callee);
         let Some(original) = self.world.as_cont(original) else { return body };
         let agrees = |mangling: &Mangling<'_>| {
             let same = |(drop, &arg): (&Option<Def>, &Def)| drop.is_none_or(|drop| drop == arg);
@@ -206,7 +203,7 @@ impl<'a> Mangler<'a> {
         let mut args: Vec<Def> = kept(&body.args, &group[at]).collect();
         args.extend(group[at].scope.lifted().iter().map(|&lifted| self.def(lifted)));
         let copy = self.world.cont_def(self.copies[at]);
-        let callee = if is_run { self.world.run(copy) } else { copy };
+        let callee = mark.map_or(copy, |mark| self.world.mark(mark, copy));
         Body { callee, args, span: body.span }
     }
 

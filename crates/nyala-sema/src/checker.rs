@@ -81,6 +81,8 @@ pub(crate) struct Checker<'a> {
 pub(crate) struct Home {
     pub module: ModuleId,
     pub dialect: Dialect,
+    /// Whether `fn(T)` is a continuation.
+    pub edition_2015: bool,
     /// Whether it stands in a block, and sees the names of the body around it.
     pub in_block: bool,
 }
@@ -178,7 +180,12 @@ impl<'a> Checker<'a> {
             statics: PrimaryMap::new(),
             aliases: PrimaryMap::new(),
             uses: PrimaryMap::new(),
-            body: Body::new(Home { module: root, dialect: Dialect::Impala, in_block: false }),
+            body: Body::new(Home {
+                module: root,
+                dialect: Dialect::Impala,
+                edition_2015: false,
+                in_block: false,
+            }),
             depth: 0,
         }
     }

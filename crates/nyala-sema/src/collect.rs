@@ -33,7 +33,8 @@ impl<'a> Checker<'a> {
     /// Collects the items of one file.
     pub fn collect_file(&mut self, file: &CheckFile<'a>) {
         let module = if file.is_prelude { self.prelude } else { self.root };
-        let home = Home { module, dialect: file.ast.dialect, in_block: false };
+        let home =
+            Home { module, dialect: file.ast.dialect, edition_2015: file.ast.edition_2015, in_block: false };
         for item in &file.ast.items {
             self.collect_item(item, home, Target::Module, &mut Collected::default());
         }

@@ -54,6 +54,7 @@ impl<'a> Checker<'a> {
                 let params = self.convert_sized_all(params);
                 let ret = match ret {
                     Some(ret) => self.convert_ret(ret),
+                    None if self.body.home.edition_2015 => self.program.types.never(),
                     None => {
                         self.report(Error::MissingResult { span: ty.span.end() });
                         self.program.types.error()

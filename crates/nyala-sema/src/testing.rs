@@ -138,8 +138,7 @@ impl Build {
         let function = &self.program.fns[callee];
         let (ty, ret) = (function.ty, function.ret);
         let callee = self.expr(ty, ExprKind::Fn(callee, vec![]));
-        let call =
-            Call { callee, args, is_jump: false, is_forced: false, break_local: None, args_first: false };
+        let call = Call { callee, args, is_jump: false, mark: None, break_local: None, args_first: false };
         self.expr(ret, ExprKind::Call(Box::new(call)))
     }
 

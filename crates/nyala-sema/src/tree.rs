@@ -17,7 +17,7 @@
 
 use cranelift_entity::{PrimaryMap, entity_impl};
 use nyala_span::{Name, Span};
-use nyala_syntax::ast::BinaryOp;
+use nyala_syntax::ast::{BinaryOp, MarkKind};
 
 use crate::types::{EnumId, StructId, Ty, TyParam, Types};
 
@@ -489,8 +489,8 @@ pub struct Call {
     pub args: Vec<Expr>,
     /// A jump: the call has all arguments of the full type, and never comes back.
     pub is_jump: bool,
-    /// `@@f(..)`, `@f(..)`
-    pub is_forced: bool,
+    /// What the partial evaluator is told: `@@f(..)`, `@run f(..)`, ..
+    pub mark: Option<MarkKind>,
     /// The return continuation of this call, as `break` in the body of a `for`.
     pub break_local: Option<LocalId>,
     /// The arguments are evaluated before the callee, as in a `for` of Impala.

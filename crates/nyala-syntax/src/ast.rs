@@ -34,6 +34,8 @@ pub struct File {
     pub items: Vec<Item>,
     /// Which dialect's rules hold where the two differ in meaning.
     pub dialect: Dialect,
+    /// Whether marks and types are read as in 2015: `@f(x)`, `$f(x)`, `fn(T)`.
+    pub edition_2015: bool,
     /// All comments, in order, for the formatter.
     pub comments: Vec<Comment>,
     /// The whole text.

@@ -374,7 +374,7 @@ impl Dump {
                 fields.iter().for_each(|field| dump.field_init(field));
             }),
             ExprKind::Call { callee, args, mark } => self.node("call", |dump| {
-                dump.opt("mark", *mark, |dump, mark| dump.word(if mark.doubled { "@@" } else { "@" }));
+                dump.opt("mark", *mark, |dump, mark| dump.word(mark.text));
                 dump.expr(callee);
                 args.iter().for_each(|arg| dump.expr(arg));
             }),

@@ -237,6 +237,9 @@ pub enum EditionArg {
     Impala,
     /// Generators take their body first, as in Artic
     Artic,
+    /// As programs of 2015 know it: `@f(..)` runs the partial evaluator, `$f(..)` halts it
+    #[value(name = "2015")]
+    E2015,
     /// As programs of 2018 know it
     #[value(name = "2018")]
     E2018,
@@ -250,6 +253,7 @@ impl From<EditionArg> for Edition {
         match edition {
             EditionArg::Impala => Edition::Default,
             EditionArg::Artic => Edition::Artic,
+            EditionArg::E2015 => Edition::E2015,
             EditionArg::E2018 => Edition::E2018,
             EditionArg::E2019 => Edition::E2019,
         }

@@ -205,7 +205,7 @@ impl<'a> Page<'a> {
 
 fn class(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Specialised => "specialised",
+        Verdict::Specialised | Verdict::Unfolded => "specialised",
         Verdict::Inlined => "inlined",
         Verdict::Partly => "partly",
         Verdict::Denied => "denied",

@@ -40,6 +40,7 @@ fn call(answer: &CallAnswer<'_>, sources: &SourceMap) -> Value {
         "verdict": answer.verdict().describe(),
         "specialised": site.specialised,
         "reused": site.reused,
+        "unfolded": site.unfolded,
         "inlined": site.inlined,
         "left": site.kept,
         "nodes": site.nodes,
@@ -53,6 +54,7 @@ fn variant(variant: &Variant, sources: &SourceMap) -> Value {
         Outcome::Specialised => "specialised",
         Outcome::Reused => "reused",
         Outcome::Looped => "looped",
+        Outcome::Unfolded => "unfolded",
         Outcome::Kept => "kept",
     };
     json!({
@@ -85,6 +87,8 @@ fn rule(reason: &Reason) -> &'static str {
         Reason::Filter { .. } => "filter",
         Reason::HigherOrder => "higher-order",
         Reason::Continuation => "continuation",
+        Reason::Run => "run",
+        Reason::Halted => "halted",
         Reason::NoFilter => "none",
         Reason::FilterFails { .. } => "filter-fails",
         Reason::Limit => "limit",

@@ -452,7 +452,9 @@ impl<'a, 'w> Emitter<'a, 'w> {
     fn alias(&mut self, def: Def) -> Checked<Option<Reg>> {
         let world = self.world;
         Ok(match world.node(def) {
-            Node::Hide(inner) | Node::Run(inner) | Node::Streaming(inner) => Some(self.reg(inner)?),
+            Node::Hide(inner) | Node::Mark { callee: inner, .. } | Node::Streaming(inner) => {
+                Some(self.reg(inner)?)
+            }
             Node::Extract { agg, index } if self.is_effect(agg) => match world.as_lit(index) {
                 Some(0) => Some(NO_REG),
                 _ => Some(self.reg(agg)?),
@@ -548,7 +550,7 @@ impl<'a, 'w> Emitter<'a, 'w> {
 
     /// What is called, without the marks for the partial evaluator.
     fn strip(&self, mut def: Def) -> Def {
-        while let Node::Run(inner) | Node::Hide(inner) = self.world.node(def) {
+        while let Node::Mark { callee: inner, .. } | Node::Hide(inner) = self.world.node(def) {
             def = inner;
         }
         def

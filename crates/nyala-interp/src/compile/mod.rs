@@ -151,7 +151,7 @@ impl<'w> Program<'w> {
                 Node::Aggregate(_)
                 | Node::Variant { .. }
                 | Node::Hide(_)
-                | Node::Run(_)
+                | Node::Mark { .. }
                 | Node::Streaming(_) => {
                     let mut missing = self.world.operands(next);
                     missing.retain(|operand| !self.const_of.contains_key(operand));
@@ -201,7 +201,7 @@ impl<'w> Program<'w> {
             Node::Variant { option, payload } => {
                 known(&payload).map(|payload| Value::agg(vec![Value::Bits(u64::from(option)), payload]))
             }
-            Node::Hide(inner) | Node::Run(inner) | Node::Streaming(inner) => known(&inner),
+            Node::Hide(inner) | Node::Mark { callee: inner, .. } | Node::Streaming(inner) => known(&inner),
             _ => None,
         })
     }

@@ -156,7 +156,7 @@ impl Flow {
                 Node::Cont(cont) if scope.contains(cont) => targets.push(cont),
                 Node::Cont(_) => knows_way_out |= def != body.callee && !returns(world, def),
                 // What merely marks a callee is not a value of its own.
-                Node::Run(_) | Node::Hide(_) => {}
+                Node::Mark { .. } | Node::Hide(_) => {}
                 _ => knows_way_out = true,
             }
         }

@@ -1,6 +1,6 @@
 //! Rules of calls and of what the partial evaluator is told.
 
-use crate::node::{Def, Intrinsic, Node};
+use crate::node::{Def, Intrinsic, Mark, Node};
 use crate::world::World;
 
 /// A call of `callee` with `args`, simplified.
@@ -28,9 +28,12 @@ pub(crate) fn call(world: &World, callee: Def, args: Vec<Def>) -> (Def, Vec<Def>
     }
 }
 
-/// run(run(f)) = run(f)
-pub(crate) fn run(world: &World, callee: Def) -> Option<Def> {
-    matches!(world.node(callee), Node::Run(_)).then_some(callee)
+/// mark(other_mark(f)) = mark(f)
+pub(crate) fn mark(world: &mut World, mark: Mark, callee: Def) -> Option<Def> {
+    match world.node(callee) {
+        Node::Mark { callee, .. } => Some(world.mark(mark, callee)),
+        _ => None,
+    }
 }
 
 /// known(c) = true for constants. What is not constant stays: the partial evaluator decides.

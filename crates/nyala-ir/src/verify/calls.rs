@@ -26,7 +26,7 @@ pub(super) fn check_call(world: &World, body: &Body) -> Result<(), String> {
 
 fn called_intrinsic(world: &World, callee: Def) -> Option<Intrinsic> {
     match world.node(callee) {
-        Node::Run(callee) => world.as_intrinsic(callee),
+        Node::Mark { callee, .. } => world.as_intrinsic(callee),
         _ => world.as_intrinsic(callee),
     }
 }

@@ -69,7 +69,7 @@ impl Checker<'_> {
                 }
                 self.gives(self.world.ty(ptr))
             }
-            Node::Run(callee) => self.run(callee),
+            Node::Mark { callee, .. } => self.mark(callee),
             Node::Load { .. }
             | Node::Store { .. }
             | Node::LoadLanes { .. }
@@ -326,7 +326,7 @@ impl Checker<'_> {
 
     // ---- Calls and memory ----
 
-    fn run(&self, callee: Def) -> Check {
+    fn mark(&self, callee: Def) -> Check {
         let ty = self.world.ty(callee);
         match self.world.types.as_cn(ty) {
             Some(_) => self.gives(ty),

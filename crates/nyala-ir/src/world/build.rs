@@ -3,7 +3,7 @@
 use super::World;
 use crate::fold;
 use crate::layout::{self, Layout};
-use crate::node::{ArithFlags, ArithOp, AsmData, CmpOp, Def, LaneOp, MathOp, Node};
+use crate::node::{ArithFlags, ArithOp, AsmData, CmpOp, Def, LaneOp, Mark, MathOp, Node};
 use crate::types::{Prim, Ty, TyKind};
 
 impl World {
@@ -224,12 +224,20 @@ impl World {
         }
     }
 
-    /// `callee`, to be specialised on all arguments.
-    pub fn run(&mut self, callee: Def) -> Def {
+    /// `callee`, with a mark for the call.
+    pub fn mark(&mut self, mark: Mark, callee: Def) -> Def {
         let ty = self.ty(callee);
-        match self.when_folding(|world| fold::control::run(world, callee)) {
+        match self.when_folding(|world| fold::control::mark(world, mark, callee)) {
             Some(folded) => folded,
-            None => self.intern(Node::Run(callee), ty),
+            None => self.intern(Node::Mark { mark, callee }, ty),
+        }
+    }
+
+    /// What `callee` is without a mark, and the mark.
+    pub fn without_mark(&self, callee: Def) -> (Def, Option<Mark>) {
+        match self.node(callee) {
+            Node::Mark { mark, callee } => (callee, Some(mark)),
+            _ => (callee, None),
         }
     }
 

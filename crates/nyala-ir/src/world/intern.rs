@@ -99,9 +99,9 @@ impl Key {
             | Node::VariantTag(x)
             | Node::Known(x)
             | Node::Hide(x)
-            | Node::Run(x)
             | Node::Streaming(x)
             | Node::Slot { mem: x } => (0, id(x), 0, 0),
+            Node::Mark { mark, callee } => (mark as u32, id(callee), 0, 0),
             Node::Asm { asm, .. } => (0, asm.index() as u64, 0, 0),
             Node::Cont(cont) => (0, cont.index() as u64, 0, 0),
             Node::Param { cont, index } => (index, cont.index() as u64, 0, 0),

@@ -12,7 +12,7 @@
 //! * Instances are remembered by all that makes them: the same old continuation
 //!   with the same values is the same instance. So a recursion that hands on
 //!   what it is specialised on comes back to itself and is a loop.
-//! * Each body of the new program is set once, and everything it mentions has an
+//! * Each body of the new program is set once (a run that comes by later may replace it), and everything it mentions has an
 //!   entry in the queue or has been evaluated.
 //! * The old program does not change.
 
@@ -21,7 +21,7 @@ use std::rc::Rc;
 use cranelift_entity::packed_option::{PackedOption, ReservedValue as _};
 use cranelift_entity::{EntitySet, PrimaryMap, SecondaryMap};
 use nyala_ir::analysis::references::reachable;
-use nyala_ir::{Body, Cont, Def, Global, Intrinsic, Linkage, Node, Ty, World};
+use nyala_ir::{Body, Cont, Def, Global, Intrinsic, Linkage, Mark, Node, Ty, World};
 use rustc_hash::FxHashMap;
 
 use super::env::Env;
@@ -32,6 +32,7 @@ use super::limits::{Link, LinkId, Used};
 use super::plan::Plan;
 use super::questions::Answers;
 use super::refs::Refs;
+use super::run_halt::Runs;
 use super::unfold::{Made, Unfoldings};
 use super::{Options, State};
 
@@ -85,6 +86,7 @@ pub(super) struct Engine<'a> {
     pub(super) depth: u32,
     pub(super) liftable: Answers,
     pub(super) filterable: Answers,
+    pub(super) runs: Runs,
 }
 
 /// How many specialisations may follow from each other without anybody having
@@ -127,6 +129,7 @@ pub(super) struct Call {
     pub(super) callee: Def,
     pub(super) args: Vec<Def>,
     pub(super) span: nyala_span::Span,
+    pub(super) mark: Option<Mark>,
 }
 
 impl Call {
@@ -147,6 +150,8 @@ pub(super) enum Rule {
     HigherOrder,
     /// It is a continuation, and the callee is no plain function.
     Continuation,
+    /// The evaluator runs into the callee.
+    Run,
 }
 
 /// How far a filter has to be decided.
@@ -193,6 +198,7 @@ impl<'a> Engine<'a> {
             depth: 0,
             liftable: SecondaryMap::new(),
             filterable: SecondaryMap::new(),
+            runs: Runs::default(),
         }
     }
 
@@ -275,14 +281,22 @@ impl<'a> Engine<'a> {
     fn follow(&mut self, instance: Rc<Instance>, args: Vec<Def>, env: &mut Env) -> (Call, Vec<Def>) {
         let mut held = self.hold(&instance, &args);
         let mut call = self.body_call(instance.old, env);
+        let mut run = self.runs.at(self.target);
         loop {
             self.answer_info(&mut call);
-            let forced = self.strip_run(&mut call);
+            (call.callee, call.mark) = self.new.without_mark(call.callee);
             self.note_return(&call);
             // Whoever is called must not count as needed by this evaluation.
             let claimed = self.hold_call(&call);
             self.release(held);
-            let (instance, args) = match self.next(call, forced) {
+            run = run.or_else(|| self.begin_run(&call));
+            let unfolded = run.and_then(|run| self.run_on(run, &call));
+            run = run.filter(|_| unfolded.is_some()).or_else(|| self.run_at(call.callee));
+            let next = match unfolded {
+                Some(next) => next,
+                None => self.next(call),
+            };
+            let (instance, args) = match next {
                 Next::Inline(callee, instance, args) => {
                     self.depth = self.depths[callee];
                     if self.is_continuation(self.new.cont_def(callee)) {
@@ -297,6 +311,7 @@ impl<'a> Engine<'a> {
                     (instance, args)
                 }
                 Next::Again(again) => {
+                    run = None;
                     held = claimed;
                     call = again;
                     continue;
@@ -323,8 +338,15 @@ impl<'a> Engine<'a> {
         self.keep_result(&call);
         self.enqueue(call.callee);
         call.args.iter().for_each(|&arg| self.enqueue(arg));
-        let body = Body { callee: call.callee, args: call.args, span: call.span };
+        let mark = call.mark.filter(|_| !self.options.is_final);
+        let callee = mark.map_or(call.callee, |mark| self.new.mark(mark, call.callee));
+        let body = Body { callee, args: call.args, span: call.span };
         self.new.replace_body(target, Some(body));
+    }
+
+    /// Builds the body of an instance once more, since more is known of how.
+    pub(super) fn evaluate_again(&mut self, target: Cont) {
+        self.queue.push(target);
     }
 
     /// Counts nodes for whom they were built.
@@ -411,17 +433,36 @@ impl<'a> Engine<'a> {
     /// here if it can be, so that the other side is never looked at.
     fn call(&mut self, old: Cont, env: &mut Env) -> Call {
         let body = self.old.cont(old).body.as_ref().expect("only what has a body is evaluated");
-        let span = body.span;
-        if let Some(target) = self.known_target(body, env) {
+        let target = self.known_target(body, env);
+        if let Some(target) = target {
             self.counters.folded += 1;
             self.spare_other_targets(body, target, env);
-            let mem = self.def(body.args[0], env, Mode::Residual);
-            let callee = self.def(target, env, Mode::Residual);
-            return Call { callee, args: vec![mem], span };
         }
-        let callee = self.def(body.callee, env, Mode::Residual);
-        let args = body.args.iter().map(|&arg| self.def(arg, env, Mode::Residual)).collect();
-        Call { callee, args, span }
+        self.call_of(body, target, env)
+    }
+
+    /// The call of a body, or the jump to its known target.
+    fn call_of(&mut self, body: &Body, target: Option<Def>, env: &mut Env) -> Call {
+        let n_args = if target.is_some() { 1 } else { body.args.len() };
+        let callee = self.def(target.unwrap_or(body.callee), env, Mode::Residual);
+        let args = body.args[..n_args].iter().map(|&arg| self.def(arg, env, Mode::Residual)).collect();
+        Call { callee, args, span: body.span, mark: None }
+    }
+
+    /// What the body of an instance calls, whoever calls it. It is not evaluated for that.
+    pub(super) fn peek(&mut self, cont: Cont) -> Call {
+        let instance = self.instances[cont].clone().expect("only instances are looked into");
+        let args = merge(&instance.fixed, &self.new.cont(cont).params);
+        let now = (self.depth, self.link, self.site);
+        (self.depth, self.link, self.site) = (self.depths[cont], self.link_of[cont], self.site_of[cont]);
+        let mut env = std::mem::take(&mut self.filter_env);
+        self.bind(&instance, &args, &mut env);
+        let body = self.old.cont(instance.old).body.as_ref().expect("instances have bodies");
+        let target = self.known_target(body, &mut env);
+        let call = self.call_of(body, target, &mut env);
+        self.filter_env = env;
+        (self.depth, self.link, self.site) = now;
+        call
     }
 
     fn known_target(&mut self, body: &Body, env: &mut Env) -> Option<Def> {
@@ -455,33 +496,27 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Removes `run` from the callee; whether it was there.
-    fn strip_run(&mut self, call: &mut Call) -> bool {
-        let Node::Run(callee) = self.new.node(call.callee) else { return false };
-        call.callee = callee;
-        true
-    }
-
-    /// What to do with a call.
-    fn next(&mut self, call: Call, forced: bool) -> Next {
+    /// What to do with a call. A mark that it keeps is for later rounds.
+    fn next(&mut self, mut call: Call) -> Next {
         let known = self.new.as_cont(call.callee);
         let known = known.and_then(|callee| Some((callee, self.instances[callee].clone()?)));
         let Some((callee, instance)) = known else {
-            // A forced call that nothing could be done about may be possible in a later round.
-            let is_kept = forced && !self.options.is_final;
-            let callee = if is_kept { self.new.run(call.callee) } else { call.callee };
-            return Next::Emit(Call { callee, ..call });
+            // Something may be possible in a later round.
+            return Next::Emit(call);
         };
-        let is_sole_use = self.is_sole_use(callee, &instance);
+        let halt = call.mark.filter(|&mark| mark == Mark::Halt);
+        let may_inline = halt.is_none() || self.options.is_final;
+        let is_sole_use = may_inline && self.is_sole_use(callee, &instance);
         // Whether a demand is met shows in the last round: until then, a call that does not meet it waits.
         let is_demanding = !self.options.is_final && self.is_demanding(instance.old);
         if is_sole_use && !is_demanding {
             return self.inline(callee, instance, &call);
         }
         if self.options.is_final || self.state.is_over {
-            return Next::Emit(call);
+            return Next::Emit(Call { mark: halt, ..call });
         }
-        let rules = self.rules(&instance, &call, forced);
+        let rules = self.rules(&instance, &call);
+        call.mark = halt;
         let meets_demand = is_demanding && self.meets_demand(&instance, &call, &rules);
         if is_sole_use && meets_demand {
             return self.inline(callee, instance, &call);
@@ -512,7 +547,7 @@ impl<'a> Engine<'a> {
     }
 
     /// For each parameter that is still open, why it is specialised, if it is.
-    fn rules(&mut self, instance: &Instance, call: &Call, forced: bool) -> Vec<Option<Rule>> {
+    fn rules(&mut self, instance: &Instance, call: &Call) -> Vec<Option<Rule>> {
         let old = self.old;
         let data = old.cont(instance.old);
         if data.body.is_none() {
@@ -524,7 +559,7 @@ impl<'a> Engine<'a> {
         let mut is_bound = false;
         let mem = self.new.types.mem();
         let may_go_deeper = self.may_go_deeper(instance.old);
-        let is_stopped = self.is_stopped(instance.old);
+        let is_stopped = self.is_stopped(instance.old) || call.mark == Some(Mark::Halt);
         let mut rules: Vec<Option<Rule>> = open
             .iter()
             .zip(&call.args)
@@ -533,7 +568,7 @@ impl<'a> Engine<'a> {
                 if ty == mem {
                     return None;
                 }
-                if forced && !is_stopped {
+                if call.mark == Some(Mark::Force) && !is_stopped {
                     return Some(Rule::Forced);
                 }
                 if let Some(&filter) = data.filter.get(index).filter(|_| !is_stopped) {
@@ -632,6 +667,9 @@ impl<'a> Engine<'a> {
         call.args = rest;
         let key = Rc::new(key);
         let clone = self.make_cont(key.clone());
+        if let Some(run) = self.run_at(call.callee) {
+            self.resume(clone, run);
+        }
         self.depths[clone] = self.depth + u32::from(!is_asked);
         self.link_of[clone] = self.new_link(key, call.span).into();
         self.site_of[clone] = site.or(self.site);
@@ -721,7 +759,7 @@ impl<'a> Engine<'a> {
                     (false, Mode::Residual) => self.new.known(value),
                 }
             }
-            Node::Hide(value) | Node::Run(value) if self.options.is_final => {
+            Node::Hide(value) | Node::Mark { callee: value, .. } if self.options.is_final => {
                 self.counters.dropped += 1;
                 self.value(value, env).expect("operands come first")
             }

@@ -36,6 +36,8 @@ pub struct Site {
     pub reused: u64,
     /// How often the callee was evaluated on the spot, being used only here.
     pub inlined: u64,
+    /// How often a run of the evaluator went into the callee.
+    pub unfolded: u64,
     /// How many calls have not been specialised, at the end.
     pub kept: u64,
     /// How many nodes were built for these calls.
@@ -70,6 +72,8 @@ pub enum Outcome {
     /// It calls the specialisation that it stands in: what is specialised on was handed on
     /// unchanged, so this is a loop.
     Looped,
+    /// The evaluator runs, and has gone into the callee.
+    Unfolded,
     /// It stays as it is.
     Kept,
 }
@@ -99,6 +103,10 @@ pub enum Reason {
     HigherOrder,
     /// It is a continuation, and the callee is no plain function.
     Continuation,
+    /// The evaluator runs into the callee.
+    Run,
+    /// The evaluator is told to stay out of the callee.
+    Halted,
     /// Nobody asked for it.
     NoFilter,
     /// Its filter does not hold.
@@ -117,7 +125,10 @@ pub enum Reason {
 impl Reason {
     /// Whether the call is specialised on the parameter.
     pub fn is_specialised(&self) -> bool {
-        matches!(self, Reason::Forced | Reason::Filter { .. } | Reason::HigherOrder | Reason::Continuation)
+        matches!(
+            self,
+            Reason::Forced | Reason::Filter { .. } | Reason::HigherOrder | Reason::Continuation | Reason::Run
+        )
     }
 }
 

@@ -8,7 +8,7 @@
 
 use nyala_ir::analysis::References;
 use nyala_ir::origin::Origin;
-use nyala_ir::{Cont, Def, Linkage, Node, World};
+use nyala_ir::{Cont, Def, Linkage, Mark, Node, World};
 use nyala_span::{Name, Span};
 use rustc_hash::FxHashMap;
 
@@ -71,6 +71,7 @@ impl Journal {
                 specialised: 0,
                 reused: 0,
                 inlined: 0,
+                unfolded: 0,
                 kept: 0,
                 nodes: 0,
             });
@@ -115,6 +116,7 @@ impl Engine<'_> {
             Outcome::Specialised => site.specialised += 1,
             Outcome::Reused | Outcome::Looped => site.reused += 1,
             Outcome::Inlined => site.inlined += 1,
+            Outcome::Unfolded => site.unfolded += 1,
             Outcome::Kept => site.kept += 1,
         }
         // What has lost parameters was specialised before: that it stays is no news.
@@ -170,6 +172,8 @@ impl Engine<'_> {
                 Some(Rule::Filter) => Reason::Filter { at: self.filter_span(instance, index) },
                 Some(Rule::HigherOrder) => Reason::HigherOrder,
                 Some(Rule::Continuation) => Reason::Continuation,
+                Some(Rule::Run) => Reason::Run,
+                None if call.mark == Some(Mark::Halt) => Reason::Halted,
                 // Functions are specialised on, unless that has become too deep.
                 None if self.is_function(arg) => Reason::Limit,
                 None => self.why_not(instance, index, &all_args),

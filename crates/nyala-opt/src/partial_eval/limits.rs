@@ -38,6 +38,8 @@ pub(super) struct Link {
     pub(super) unfolding: PackedOption<UnfoldingId>,
     /// How many steps there are up to here.
     depth: u64,
+    /// Whether a run asked for it.
+    is_run: bool,
 }
 
 /// A specialised call.
@@ -45,7 +47,18 @@ struct Step {
     old: Cont,
     fixed: Box<[Option<Def>]>,
     span: Span,
-    is_forced: bool,
+    asked: Asked,
+}
+
+/// Who asks for a specialisation that goes beyond a limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Asked {
+    /// A filter, or nobody.
+    Filter,
+    /// `@@` at the call.
+    Force,
+    /// A run of the evaluator.
+    Run,
 }
 
 /// How much of a limit a function has used.
@@ -84,10 +97,10 @@ impl Engine<'_> {
         // A report frees some room for all that has nothing to do with it.
         let more = |limit: u64| limit.saturating_add(limit / MAX_REPORTS * self.state.n_reports);
         let chain = self.link.expand().map_or(0, |link| self.links[link].depth) + 1;
-        let grown = (self.new.node_count() as u64).saturating_sub(self.state.nodes_before);
+        let grown = self.grown();
         let own_depth = own.depth.unwrap_or(depth);
         // What nobody asked for has a depth of its own, which ends quietly.
-        let is_asked = rules.iter().any(|rule| matches!(rule, Some(Rule::Forced | Rule::Filter)));
+        let is_asked = rules.iter().any(|rule| matches!(rule, Some(Rule::Forced | Rule::Filter | Rule::Run)));
         if is_asked && chain > own_depth {
             return Some(Limit::Depth(own_depth));
         }
@@ -118,8 +131,14 @@ impl Engine<'_> {
         if circle.iter().all(|&old| self.is_stopped(old)) {
             return Err(None);
         }
-        let is_forced = rules.contains(&Some(Rule::Forced));
-        let last = Step { old: instance.old, fixed: fixed.into(), span, is_forced };
+        let asked = if rules.contains(&Some(Rule::Run)) {
+            Asked::Run
+        } else if rules.contains(&Some(Rule::Forced)) {
+            Asked::Force
+        } else {
+            Asked::Filter
+        };
+        let last = Step { old: instance.old, fixed: fixed.into(), span, asked };
         let report = self.limit_reached(limit, last, &circle);
         self.state.diagnostics.push(report.diagnostic());
         let first = self.chain().take_while(|&link| circle.contains(&self.old_of(link))).last();
@@ -133,6 +152,34 @@ impl Engine<'_> {
         Err(begin)
     }
 
+    /// How much the program has grown. What runs unfold counts, even if nothing is left of it.
+    fn grown(&self) -> u64 {
+        let size = self.new.node_count() as u64 + self.runs.steps;
+        size.saturating_sub(self.state.nodes_before)
+    }
+
+    /// Whether the program has grown so much that nothing more is unfolded.
+    pub(super) fn is_run_too_long(&self) -> bool {
+        self.grown() > self.options.budget.growth
+    }
+
+    /// How long the chain is that led to `cont`.
+    pub(super) fn link_depth(&self, cont: Cont) -> u64 {
+        self.link_of[cont].expand().map_or(0, |link| self.links[link].depth)
+    }
+
+    /// The instance that a step of the chain leads to.
+    pub(super) fn instance_at(&self, link: LinkId) -> Rc<Instance> {
+        self.links[link].instance.clone()
+    }
+
+    /// Puts a call that a run unfolds at the end of the current chain, and goes on with that.
+    pub(super) fn add_run_link(&mut self, instance: Instance, span: Span) {
+        let link = self.new_link(Rc::new(instance), span);
+        self.links[link].is_run = true;
+        self.link = link.into();
+    }
+
     /// A link at the end of the current chain.
     pub(super) fn new_link(&mut self, instance: Rc<Instance>, span: Span) -> LinkId {
         let depth = self.link.expand().map_or(0, |link| self.links[link].depth) + 1;
@@ -140,7 +187,14 @@ impl Engine<'_> {
         if self.old.origin(old).is_some_and(|origin| origin.limits != OriginLimits::default()) {
             self.used.entry(old).or_default().specialisations += 1;
         }
-        self.links.push(Link { instance, from: self.link, span, unfolding: None.into(), depth })
+        self.links.push(Link {
+            instance,
+            from: self.link,
+            span,
+            unfolding: None.into(),
+            depth,
+            is_run: false,
+        })
     }
 
     /// Nodes were built for the current specialisation.
@@ -176,7 +230,7 @@ impl Engine<'_> {
             function: self.name_of(last.old),
             call: last.span,
             filter: self.asking_filter(&last),
-            is_forced: last.is_forced,
+            asked: last.asked,
             entries: entries.take(SHOWN_ENTRIES).collect(),
             params: data.params.iter().map(name).collect(),
             calls,
@@ -187,7 +241,7 @@ impl Engine<'_> {
 
     /// The filter of the first parameter that a step is specialised on and that has one.
     fn asking_filter(&self, step: &Step) -> Option<Span> {
-        let origin = self.old.origin(step.old).filter(|_| !step.is_forced)?;
+        let origin = self.old.origin(step.old).filter(|_| step.asked == Asked::Filter)?;
         let params = self.old.cont(step.old).params.iter().zip(&step.fixed);
         let fixed = params.filter(|(_, fixed)| fixed.is_some());
         fixed.filter_map(|(&param, _)| origin.filter_of(self.old.name(param))).next()
@@ -203,8 +257,9 @@ impl Engine<'_> {
     }
 
     fn step(&self, link: LinkId) -> Step {
-        let Link { instance, span, .. } = &self.links[link];
-        Step { old: instance.old, fixed: instance.fixed.clone(), span: *span, is_forced: false }
+        let Link { instance, span, is_run, .. } = &self.links[link];
+        let asked = if *is_run { Asked::Run } else { Asked::Filter };
+        Step { old: instance.old, fixed: instance.fixed.clone(), span: *span, asked }
     }
 
     /// What the source calls a continuation of the old program.

@@ -10,7 +10,8 @@
 //! 3. it takes a function or returns (order 2 and more);
 //! 4. it is a continuation and the callee is no plain function;
 //!
-//! and a function with a single use is evaluated where it is called.
+//! and a function with a single use is evaluated where it is called. A call that is marked to
+//! run the evaluator has rules of its own: see `run_halt`.
 //!
 //! # How it works
 //!
@@ -41,6 +42,7 @@ mod limits;
 mod plan;
 mod questions;
 mod refs;
+mod run_halt;
 mod settled;
 mod show;
 mod unfold;
@@ -52,7 +54,7 @@ use rustc_hash::FxHashSet;
 use engine::Engine;
 pub use explain::{Explanation, Outcome, ParamAnswer, Reason, Site, Source, Unknown, Variant};
 use journal::Journal;
-pub(crate) use limits::Limit;
+pub(crate) use limits::{Asked, Limit};
 
 /// How evaluation is done.
 #[derive(Clone, Copy, Debug, Default)]
@@ -114,7 +116,7 @@ const MAX_ROUNDS: usize = 32;
 /// Evaluates `world`.
 ///
 /// Before: any verified world. After: no call has a filter that holds, or the
-/// end of a limit was reported; there is no `known`, `hide` or `run` left.
+/// end of a limit was reported; there is no `known` or `hide` left, and no mark.
 pub fn partial_eval(world: &World, options: Options) -> Evaluated {
     let mut evaluation = Evaluation::new(world, options);
     let evaluated = evaluation.rounds(world);
@@ -156,7 +158,8 @@ struct State {
 impl Evaluation {
     /// The evaluation of `world`.
     pub fn new(world: &World, options: Options) -> Evaluation {
-        let state = State { nodes_before: journal::size(world), ..State::default() };
+        let diagnostics = run_halt::recursive_runs(world);
+        let state = State { nodes_before: journal::size(world), diagnostics, ..State::default() };
         Evaluation { options, state }
     }
 

@@ -82,10 +82,7 @@ impl Plan {
     fn find_nested_calls(&mut self, world: &World, refs: &References, components: &Components) {
         for cont in refs.conts(world) {
             let Some(body) = &world.cont(cont).body else { continue };
-            let callee = match world.node(body.callee) {
-                Node::Run(callee) => callee,
-                _ => body.callee,
-            };
+            let (callee, _) = world.without_mark(body.callee);
             let returns_here = body.args.last().is_some_and(|&last| world.as_cont(last).is_some());
             let is_recursive = components.share(refs, world.cont_def(cont), callee);
             if let Some(callee) = world.as_cont(callee).filter(|_| returns_here && is_recursive) {
@@ -121,7 +118,8 @@ impl Plan {
     }
 
     /// Counts who mentions a continuation. A recursion may mention itself through an
-    /// operation that others share: then each use of the operation counts.
+    /// operation that others share: then each use of the operation counts. So does each call with
+    /// the same mark.
     fn count_uses(&mut self, world: &World, refs: &References, components: &Components) {
         let mut counts: SecondaryMap<Def, u32> = SecondaryMap::new();
         for &def in refs.nodes() {
@@ -134,8 +132,9 @@ impl Plan {
         // Users have larger numbers than what they use.
         for def in world.defs().rev().filter(|&def| is_operation(world, def)) {
             let is_shared = counts[def] > 1;
+            let is_mark = matches!(world.node(def), Node::Mark { .. });
             world.for_each_operand(def, |used| {
-                counts[used] += u32::from(is_shared && components.share(refs, def, used));
+                counts[used] += u32::from(is_shared && (is_mark || components.share(refs, def, used)));
             });
         }
         for cont in refs.conts(world) {
@@ -176,10 +175,11 @@ impl Plan {
 }
 
 /// The strongly connected components of the program, by number.
-struct Components(Vec<usize>);
+pub struct Components(Vec<usize>);
 
 impl Components {
-    fn new(refs: &References) -> Components {
+    /// Those of all that is reachable.
+    pub fn new(refs: &References) -> Components {
         let vertices: Vec<usize> = (0..refs.nodes().len()).collect();
         let mut numbers = vec![usize::MAX; refs.nodes().len() + 1];
         for (number, members) in refs.graph().components(&vertices, |_| true).iter().enumerate() {
@@ -189,7 +189,7 @@ impl Components {
     }
 
     /// Whether two nodes reach each other.
-    fn share(&self, refs: &References, a: Def, b: Def) -> bool {
+    pub fn share(&self, refs: &References, a: Def, b: Def) -> bool {
         let number = |def: Def| refs.index(def).map(|vertex| self.0[vertex]);
         number(a).is_some() && number(a) == number(b)
     }

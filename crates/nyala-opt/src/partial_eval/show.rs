@@ -82,7 +82,7 @@ impl Shower<'_> {
             Node::Cmp { op, lhs, rhs } => self.binary(cmp(op), lhs, rhs, depth, is_operand),
             Node::Known(value) => self.prefix("?", value, depth),
             Node::Hide(value) => self.prefix("$", value, depth),
-            Node::Run(callee) => self.prefix("@@", callee, depth),
+            Node::Mark { callee, .. } => self.expr(callee, depth + 1, is_operand),
             Node::Cast(value) | Node::Bitcast(value) => self.expr(value, depth + 1, is_operand),
             Node::Extract { agg, index } => self.extract(agg, index, depth),
             Node::Aggregate(parts) => {

@@ -174,14 +174,14 @@ impl Engine<'_> {
         self.site_of[clone] = site;
         self.depths[clone] = depth;
         let callee = self.new.cont_def(clone);
-        let instead = Call { callee, args: rest, span };
+        let instead = Call { callee, args: rest, span, mark: None };
         self.cut_off(id, Tail::NeededAgain, instead, Call { callee, ..call })
     }
 
     /// Drops what was unfolded from `begin` on, in vain; `call` is how far that went.
     pub(super) fn take_back(&mut self, begin: UnfoldingId, call: Call) -> Next {
         let &Unfolding { callee, ref args, span, .. } = &self.unfoldings.all[begin];
-        let first = Call { callee, args: args.to_vec(), span };
+        let first = Call { callee, args: args.to_vec(), span, mark: None };
         self.cut_off(begin, Tail::InVain, first, call)
     }
 

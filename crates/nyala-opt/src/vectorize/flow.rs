@@ -320,7 +320,7 @@ impl EndReader<'_> {
         let Some(body) = &world.cont(cont).body else { return Ok(End::Unreachable) };
         let refuse = |why: &str| Err(Refusal { at: body.span, why: why.into() });
         let mut callee = body.callee;
-        while let Node::Run(inner) | Node::Hide(inner) = world.node(callee) {
+        while let Node::Mark { callee: inner, .. } | Node::Hide(inner) = world.node(callee) {
             callee = inner;
         }
         let args: Vec<Def> =

@@ -4,7 +4,7 @@
 //! argument is the continuation that the result goes to, and the call is a jump.
 
 use nyala_span::Span;
-use nyala_syntax::ast::{self, Dialect, Ident, LitKind};
+use nyala_syntax::ast::{self, Dialect, Ident, LitKind, MarkKind};
 
 use crate::checker::Checker;
 use crate::errors::{Because, Error};
@@ -36,7 +36,7 @@ impl<'a> Checker<'a> {
         &mut self,
         callee: &'a ast::Expr,
         args: &'a [ast::Expr],
-        is_forced: bool,
+        mark: Option<MarkKind>,
         span: Span,
         hint: Option<Ty>,
     ) -> Expr {
@@ -46,9 +46,9 @@ impl<'a> Checker<'a> {
         match self.program.types.kind(ty).clone() {
             TyKind::Fn { params, ret } => {
                 let callee = Callee { expr: callee, params: params.into_vec(), ret };
-                self.call_fn(callee, args, is_forced, span, hint)
+                self.call_fn(callee, args, mark, span, hint)
             }
-            TyKind::Infer(_) if !self.is_number(ty) => self.call_unknown(callee, args, is_forced, span),
+            TyKind::Infer(_) if !self.is_number(ty) => self.call_unknown(callee, args, mark, span),
             kind @ (TyKind::Error | TyKind::Never) => {
                 if kind == TyKind::Never {
                     self.report(Error::Unreachable { span, jump: callee.span });
@@ -75,7 +75,7 @@ impl<'a> Checker<'a> {
         &mut self,
         mut callee: Callee,
         args: &'a [ast::Expr],
-        is_forced: bool,
+        mark: Option<MarkKind>,
         span: Span,
         hint: Option<Ty>,
     ) -> Expr {
@@ -99,7 +99,7 @@ impl<'a> Checker<'a> {
             self.body.has_errors = true;
             return Expr { kind: ExprKind::Error, ty, span };
         };
-        self.build_call(callee, args, is_forced, span)
+        self.build_call(callee, args, mark, span)
     }
 
     /// What a `return` whose result is unknown takes, now that it is called with `n` arguments.
@@ -281,7 +281,7 @@ impl<'a> Checker<'a> {
         &mut self,
         callee: Callee,
         args: Vec<Expr>,
-        is_forced: bool,
+        mark: Option<MarkKind>,
         span: Span,
     ) -> Expr {
         let never = self.program.types.never();
@@ -297,14 +297,19 @@ impl<'a> Checker<'a> {
             };
             return Expr { kind, ty: ret, span };
         }
-        let call =
-            Call { callee: callee.expr, args, is_jump, is_forced, break_local: None, args_first: false };
+        let call = Call { callee: callee.expr, args, is_jump, mark, break_local: None, args_first: false };
         let ty = if is_jump { never } else { callee.ret };
         Expr { kind: ExprKind::Call(Box::new(call)), ty, span }
     }
 
     /// A call of something whose type is not known: it is a function of these arguments.
-    fn call_unknown(&mut self, callee: Expr, args: &'a [ast::Expr], is_forced: bool, span: Span) -> Expr {
+    fn call_unknown(
+        &mut self,
+        callee: Expr,
+        args: &'a [ast::Expr],
+        mark: Option<MarkKind>,
+        span: Span,
+    ) -> Expr {
         let args: Vec<Expr> = args.iter().map(|arg| self.infer_expr(arg, None)).collect();
         let params: Vec<Ty> = args.iter().map(|arg| arg.ty).collect();
         let ret = self.fresh_general(span);
@@ -313,7 +318,7 @@ impl<'a> Checker<'a> {
             self.report(Error::InfiniteType { span: callee.span });
             return self.error_expr(span);
         }
-        self.build_call(Callee { expr: callee, params, ret }, args, is_forced, span)
+        self.build_call(Callee { expr: callee, params, ret }, args, mark, span)
     }
 
     /// `a(i)`, `t(0)`

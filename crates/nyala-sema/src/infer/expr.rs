@@ -52,7 +52,9 @@ impl<'a> Checker<'a> {
             Ast::Assign { op, op_span, place, value } => self.assign(*op, *op_span, place, value, span),
             Ast::Cast { expr, ty } => self.cast(expr, ty, span),
             Ast::Ascribe { expr, ty } => self.ascribe(expr, ty),
-            Ast::Call { callee, args, mark } => self.call(callee, args, mark.is_some(), span, hint),
+            Ast::Call { callee, args, mark } => {
+                self.call(callee, args, mark.map(|mark| mark.kind), span, hint)
+            }
             Ast::TypeArgs { expr, args } => self.type_args(expr, args, span, hint),
             Ast::Field { base, field } => self.field(base, field, span),
             Ast::Error => self.error_expr(span),

@@ -4,7 +4,7 @@
 //! the body, `g(body)(args)` if it takes the body alone and returns a function.
 
 use nyala_span::Span;
-use nyala_syntax::ast::{self, Dialect, UnaryOp};
+use nyala_syntax::ast::{self, Dialect, MarkKind, UnaryOp};
 
 use crate::checker::Checker;
 use crate::errors::{Because, Error};
@@ -32,7 +32,7 @@ enum Loop {
 struct Head<'a> {
     callee: &'a ast::Expr,
     args: &'a [ast::Expr],
-    is_forced: bool,
+    mark: Option<MarkKind>,
     is_hidden: bool,
 }
 
@@ -63,14 +63,14 @@ impl<'a> Checker<'a> {
             Some(Generator::Last { params, body, ret }) => {
                 self.prefer(ret, hint);
                 let args = self.loop_args(&callee, &params, head.args);
-                self.loop_last(ast, kind, callee, (params, ret), args, body, head.is_forced, span)
+                self.loop_last(ast, kind, callee, (params, ret), args, body, head.mark, span)
             }
             Some(Generator::Curried { body, inner, params, ret }) => {
                 self.prefer(ret, hint);
                 let args = params.iter().zip(head.args);
                 let args = args.map(|(&ty, arg)| self.check_expr(arg, ty, Because::Nothing)).collect();
                 let callee = Callee { expr: callee, params: vec![body], ret: inner };
-                self.loop_curried(ast, kind, callee, (params, ret), args, head.is_forced, span)
+                self.loop_curried(ast, kind, callee, (params, ret), args, head.mark, span)
             }
             None => {
                 self.loop_body_alone(ast, &head, kind);
@@ -149,7 +149,7 @@ impl<'a> Checker<'a> {
         (mut params, ret): (Vec<Ty>, Ty),
         mut args: Vec<Expr>,
         body: Ty,
-        is_forced: bool,
+        mark: Option<MarkKind>,
         span: Span,
     ) -> Expr {
         let (break_local, lambda) = self.loop_body(ast, kind, body, ret, span);
@@ -157,7 +157,7 @@ impl<'a> Checker<'a> {
         args.push(lambda);
         params.push(body);
         let callee = Callee { expr: callee, params, ret };
-        let call = self.build_call(callee, args, is_forced, span);
+        let call = self.build_call(callee, args, mark, span);
         with_break(call, break_local, true)
     }
 
@@ -169,16 +169,16 @@ impl<'a> Checker<'a> {
         generator: Callee,
         (params, ret): (Vec<Ty>, Ty),
         args: Vec<Expr>,
-        is_forced: bool,
+        mark: Option<MarkKind>,
         span: Span,
     ) -> Expr {
         let body = generator.params[0];
         let (break_local, lambda) = self.loop_body(ast, kind, body, ret, span);
         let lambda = self.coerce(lambda, body, Because::Nothing);
         let head_span = generator.expr.span;
-        let inner = self.build_call(generator, vec![lambda], is_forced, head_span);
+        let inner = self.build_call(generator, vec![lambda], mark, head_span);
         let callee = Callee { expr: inner, params, ret };
-        let call = self.build_call(callee, args, is_forced, span);
+        let call = self.build_call(callee, args, mark, span);
         with_break(call, break_local, false)
     }
 
@@ -261,7 +261,7 @@ impl<'a> Checker<'a> {
 fn head(call: &ast::Expr) -> Option<Head<'_>> {
     match &call.kind {
         ast::ExprKind::Call { callee, args, mark } => {
-            Some(Head { callee, args, is_forced: mark.is_some(), is_hidden: false })
+            Some(Head { callee, args, mark: mark.map(|mark| mark.kind), is_hidden: false })
         }
         ast::ExprKind::Unary { op: UnaryOp::Hide, operand, .. } => {
             head(operand).map(|head| Head { is_hidden: true, ..head })

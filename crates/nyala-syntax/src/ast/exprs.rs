@@ -13,6 +13,29 @@ pub struct Expr {
     pub span: Span,
 }
 
+impl Expr {
+    /// The steps of the postfix chain that ends here, from its end to its start.
+    pub fn chain(&self) -> impl Iterator<Item = &Expr> {
+        std::iter::successors(Some(self), |expr| match &expr.kind {
+            ExprKind::Call { callee: base, .. }
+            | ExprKind::Field { base, .. }
+            | ExprKind::Update { base, .. }
+            | ExprKind::TypeArgs { expr: base, .. }
+            | ExprKind::Ascribe { expr: base, .. }
+            | ExprKind::Unary { op: UnaryOp::PostInc | UnaryOp::PostDec, operand: base, .. } => Some(base),
+            _ => None,
+        })
+    }
+
+    /// The mark of a call.
+    pub fn mark(&self) -> Option<CallMark> {
+        match self.kind {
+            ExprKind::Call { mark, .. } => mark,
+            _ => None,
+        }
+    }
+}
+
 /// The kinds of expressions.
 #[derive(Clone, Debug)]
 pub enum ExprKind {
@@ -277,7 +300,7 @@ pub struct ForExpr {
     /// The loop variables; a written type is a [`PatKind::Typed`](super::PatKind::Typed).
     pub pats: Vec<Pat>,
     /// The call of the generator. A [`ExprKind::Call`] unless the text is broken;
-    /// `@g(..)` marks it, `$g(..)` wraps it in [`UnaryOp::Hide`].
+    /// `@g(..)` marks it, `$g(..)` wraps it in [`UnaryOp::Hide`] or, in edition 2015, marks it.
     pub call: Expr,
     /// The filter in front of the body.
     pub filter: Option<Filter>,
@@ -405,13 +428,26 @@ impl BinaryOp {
     }
 }
 
-/// How a call is forced.
+/// An annotation of a call for the partial evaluator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CallMark {
-    /// `@@` rather than `@`.
-    pub doubled: bool,
+    /// What it asks for.
+    pub kind: MarkKind,
+    /// How it is written: `@@`, `@`, `@run`, `@halt`, `$`.
+    pub text: &'static str,
     /// Where it stands.
     pub span: Span,
+}
+
+/// What a [`CallMark`] asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MarkKind {
+    /// `@@f(x)`, `@f(x)`: the call is specialised on all arguments.
+    Force,
+    /// `@run f(x)`, in edition 2015 also `@f(x)`: the evaluator unfolds all it can.
+    Run,
+    /// `@halt f(x)`, in edition 2015 also `$f(x)`: the evaluator stays out.
+    Halt,
 }
 
 /// The name after a `.`.

@@ -11,10 +11,12 @@
 //! what it reads by resetting [`Parser::deepest`]; whoever wraps a node adds one
 //! to its height and asks whether that still fits.
 
-use nyala_span::Span;
+use nyala_span::{Name, Span};
 
 use super::Parser;
-use crate::ast::{BinaryOp, CallMark, ChainLink, Dialect, Expr, ExprKind, FieldName, LitKind, UnaryOp};
+use crate::ast::{
+    BinaryOp, CallMark, ChainLink, Dialect, Expr, ExprKind, FieldName, LitKind, MarkKind, UnaryOp,
+};
 use crate::errors::SyntaxError;
 use crate::token::TokenKind;
 
@@ -181,8 +183,15 @@ impl Parser<'_> {
                 self.unary(UnaryOp::Box)
             }
             TokenKind::Dollar => self.hide(),
-            TokenKind::AtAt => self.forced_call(true),
-            TokenKind::At if !self.at_lambda() => self.forced_call(false),
+            TokenKind::AtAt => self.marked_call(MarkKind::Force, "@@"),
+            TokenKind::At if self.at_marking_word(self.words.run) => self.marked_call(MarkKind::Run, "@run"),
+            TokenKind::At if self.at_marking_word(self.words.halt) => {
+                self.marked_call(MarkKind::Halt, "@halt")
+            }
+            TokenKind::At if !self.at_lambda() => {
+                let kind = if self.edition_2015 { MarkKind::Run } else { MarkKind::Force };
+                self.marked_call(kind, "@")
+            }
             _ => self.postfix(None),
         }
     }
@@ -213,6 +222,9 @@ impl Parser<'_> {
 
     /// `$e`: in Impala all of the operators that follow belong to `e`, in Artic none.
     fn hide(&mut self) -> Expr {
+        if self.edition_2015 {
+            return self.halt_or_hide();
+        }
         self.dialect_mattered = true;
         if self.dialect == Dialect::Artic {
             return self.unary(UnaryOp::Hide);
@@ -225,6 +237,18 @@ impl Parser<'_> {
         self.leave();
         let kind = ExprKind::Unary { op: UnaryOp::Hide, op_span, operand };
         Expr { kind, span: self.span_from(op_span) }
+    }
+
+    /// `$f(x)` of edition 2015. In front of anything else `$` hides that alone.
+    fn halt_or_hide(&mut self) -> Expr {
+        let mut expr = self.unary(UnaryOp::Hide);
+        if let ExprKind::Unary { op_span, operand, .. } = &mut expr.kind
+            && last_call_is_free(operand)
+        {
+            mark_last_call(operand, CallMark { kind: MarkKind::Halt, text: "$", span: *op_span });
+            return std::mem::replace(operand, Expr { kind: ExprKind::Error, span: expr.span });
+        }
+        expr
     }
 
     /// `~[n: T]`, or `~` in front of an array.
@@ -245,20 +269,30 @@ impl Parser<'_> {
         Expr { kind: ExprKind::Unary { op: UnaryOp::Box, op_span, operand: Box::new(operand) }, span }
     }
 
-    /// `@@f(x)(y)` forces `f(x)`, `@f(x)(y)` the call of its result.
-    fn forced_call(&mut self, doubled: bool) -> Expr {
-        let text = if doubled { "@@" } else { "@" };
+    /// Whether `@` and `word` stand in front of a name: then they are a mark. (`@run(x)` is a
+    /// call of `run`.)
+    fn at_marking_word(&self, word: Name) -> bool {
+        self.nth(1) == TokenKind::Ident(word) && matches!(self.nth(2), TokenKind::Ident(_))
+    }
+
+    /// `@@f(x)(y)` marks `f(x)`, all other marks the call of its result.
+    fn marked_call(&mut self, kind: MarkKind, text: &'static str) -> Expr {
+        let doubled = text == "@@";
         if doubled {
             self.evidence.impala += 1;
         }
-        let is_filter = !doubled
+        let is_filter = text == "@"
             && (self.nth(1) == TokenKind::LBrace
                 || self.kind_behind_group(self.pos + 1) == TokenKind::LBrace);
         if is_filter && !self.no_struct {
             self.filter_here("in front of this block");
             return self.postfix(None);
         }
-        let mark = CallMark { doubled, span: self.bump().span };
+        let mut span = self.bump().span;
+        if matches!(text, "@run" | "@halt") {
+            span = span.to(self.bump().span);
+        }
+        let mark = CallMark { kind, text, span };
         let mut expr = self.postfix(doubled.then_some(mark));
         let is_marked = if doubled { first_call_is_marked(&expr) } else { mark_last_call(&mut expr, mark) };
         if !is_marked && self.blamed != self.pos {
@@ -451,23 +485,15 @@ fn names_struct(expr: &Expr) -> bool {
     }
 }
 
-/// What `expr`, the last step of a postfix chain, is applied to.
-fn applied_to(expr: &Expr) -> Option<&Expr> {
-    match &expr.kind {
-        ExprKind::Call { callee: base, .. }
-        | ExprKind::Field { base, .. }
-        | ExprKind::Update { base, .. }
-        | ExprKind::TypeArgs { expr: base, .. }
-        | ExprKind::Ascribe { expr: base, .. }
-        | ExprKind::Unary { op: UnaryOp::PostInc | UnaryOp::PostDec, operand: base, .. } => Some(base),
-        _ => None,
-    }
-}
-
 /// Whether a call in the postfix chain `expr` has a mark.
 fn first_call_is_marked(expr: &Expr) -> bool {
-    std::iter::successors(Some(expr), |expr| applied_to(expr))
-        .any(|expr| matches!(expr.kind, ExprKind::Call { mark: Some(_), .. }))
+    expr.chain().any(|expr| expr.mark().is_some())
+}
+
+/// Whether the postfix chain `expr` has a call, and the last one has no mark.
+fn last_call_is_free(expr: &Expr) -> bool {
+    let mut calls = expr.chain().filter(|expr| matches!(expr.kind, ExprKind::Call { .. }));
+    calls.next().is_some_and(|call| call.mark().is_none())
 }
 
 /// Marks the last call of the postfix chain `expr`; whether there is one.

@@ -48,6 +48,9 @@ pub struct Parse {
 pub struct ParseOptions {
     /// The dialect, if it is not to be found out from the text.
     pub dialect: Option<Dialect>,
+    /// Whether `@f(x)` runs the partial evaluator and `$f(x)` halts it, as in the edition
+    /// 2015; if the first line of the file asks for that edition when absent.
+    pub edition_2015: Option<bool>,
 }
 
 /// Parses `file`, finding out its dialect.
@@ -61,8 +64,8 @@ pub fn parse(file: &SourceFile) -> Parse {
 /// at the end of the file. So the text is first read as Impala; if it turns out
 /// to be Artic and something in it depends on that, it is read again.
 pub fn parse_with(file: &SourceFile, options: ParseOptions) -> Parse {
-    let (parse, reading) = parse_as(file, options.dialect.unwrap_or(Dialect::Impala), options.dialect);
-    if reading.is_settled() { parse } else { parse_as(file, Dialect::Artic, options.dialect).0 }
+    let (parse, reading) = parse_as(file, options.dialect.unwrap_or(Dialect::Impala), options);
+    if reading.is_settled() { parse } else { parse_as(file, Dialect::Artic, options).0 }
 }
 
 /// How a first reading went.
@@ -78,21 +81,30 @@ impl Reading {
     }
 }
 
-fn parse_as(file: &SourceFile, assumed: Dialect, forced: Option<Dialect>) -> (Parse, Reading) {
+/// The name after `// edition:` in the first line of a file, and the place of that line.
+pub fn asked_edition(file: &SourceFile) -> Option<(&str, Span)> {
+    let line = file.line_text(1);
+    let name = line.strip_prefix("//")?.trim_start().strip_prefix("edition:")?.trim();
+    Some((name, file.line_span(1)))
+}
+
+fn parse_as(file: &SourceFile, assumed: Dialect, options: ParseOptions) -> (Parse, Reading) {
     let Lexed { mut tokens, lits, comments, mut errors, cut_short } = lex(file);
     let (pairs, pair_errors) = delims::pair(&mut tokens, file, cut_short);
     let end_is_blamed = cut_short || !pair_errors.is_empty();
     errors.extend(pair_errors);
     let mut parser = Parser::new(file, tokens, lits, pairs, assumed);
     parser.errors = errors;
+    let asks_for_2015 = || asked_edition(file).is_some_and(|(name, _)| name == "2015");
+    parser.edition_2015 = options.edition_2015.unwrap_or_else(asks_for_2015);
     parser.end_is_blamed = end_is_blamed;
 
     let items = parser.file_items();
     let named = parser.named_dialect(&comments, items.first().map(|item| item.span));
-    let found = forced.or(named).unwrap_or_else(|| parser.evidence.dialect());
+    let found = options.dialect.or(named).unwrap_or_else(|| parser.evidence.dialect());
     let reading = Reading { assumed, found, mattered: parser.dialect_mattered };
     let parse = Parse {
-        file: File { items, dialect: found, comments, span: file.span() },
+        file: File { items, dialect: found, edition_2015: parser.edition_2015, comments, span: file.span() },
         errors: diagnostics(parser.errors),
     };
     (parse, reading)
@@ -125,6 +137,8 @@ struct Parser<'a> {
     no_ascription: bool,
     /// The dialect that the text is read as.
     dialect: Dialect,
+    /// `@f(x)` and `$f(x)` are the marks of 2015.
+    edition_2015: bool,
     /// Some text was met that the other dialect reads differently.
     dialect_mattered: bool,
     evidence: Evidence,
@@ -157,6 +171,7 @@ impl<'a> Parser<'a> {
             no_struct: false,
             no_ascription: false,
             dialect,
+            edition_2015: false,
             dialect_mattered: false,
             evidence: Evidence::default(),
             errors: vec![],

@@ -205,7 +205,7 @@ fn the_dialect_is_found_out_or_named() {
 fn an_option_overrides_the_dialect() {
     let mut map = SourceMap::default();
     let id = map.add("test", "// dialect: impala\nfn f() = $a + b;").expect("test texts are small");
-    let options = ParseOptions { dialect: Some(Dialect::Artic) };
+    let options = ParseOptions { dialect: Some(Dialect::Artic), ..ParseOptions::default() };
     let parse = parse_with(map.file(id), options);
     assert_eq!(parse.file.dialect, Dialect::Artic);
     expect![[r#"

@@ -3,8 +3,8 @@
 use super::layout::Line;
 use super::{BRACES, BRACKETS, ListStyle, PARENS, Printer};
 use crate::ast::{
-    Asm, BinaryOp, Block, ChainLink, Cond, Dialect, Expr, ExprKind, FieldInit, FieldName, ForExpr, IfArm,
-    Lambda, Length, LitKind, MatchArm, Stmt, StrLit, UnaryOp,
+    Asm, BinaryOp, Block, CallMark, ChainLink, Cond, Dialect, Expr, ExprKind, FieldInit, FieldName, ForExpr,
+    IfArm, Lambda, Length, LitKind, MatchArm, Stmt, StrLit, UnaryOp,
 };
 
 impl Printer<'_> {
@@ -176,13 +176,24 @@ impl Printer<'_> {
         }
     }
 
-    /// `@@` or `@`, if the chain that ends in `expr` starts with it and it is not
+    /// The mark of a call, if the chain that ends in `expr` starts with it and it is not
     /// written yet.
     fn opt_mark(&mut self, expr: &Expr) {
         let start = self.source.local(expr.span).start;
-        if start == self.next_token() && self.at("@") {
-            self.tok(if self.at("@@") { "@@" } else { "@" });
+        if start != self.next_token() || !(self.at("@") || self.at("$")) {
+            return;
         }
+        match expr.chain().find_map(Expr::mark) {
+            Some(CallMark { text: "@run", .. }) => self.marking_word("run"),
+            Some(CallMark { text: "@halt", .. }) => self.marking_word("halt"),
+            Some(mark) => self.tok(mark.text),
+            None => {}
+        }
+    }
+
+    fn marking_word(&mut self, word: &'static str) {
+        self.tok("@");
+        self.keyword(word);
     }
 
     /// A dot that a number in front of it does not swallow.

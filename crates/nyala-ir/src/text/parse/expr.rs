@@ -4,7 +4,7 @@ use super::super::lex::TokenKind;
 use super::super::names::prim_from_name;
 use super::{Nominal, Parsed, Parser};
 use crate::eval;
-use crate::node::{ArithFlags, ArithOp, AsmData, CmpOp, Cont, Def, LaneOp, MathOp, Node};
+use crate::node::{ArithFlags, ArithOp, AsmData, CmpOp, Cont, Def, LaneOp, Mark, MathOp, Node};
 use crate::types::{Prim, Ty, TyKind};
 
 /// More lanes are not written as a `splat`.
@@ -351,11 +351,13 @@ impl<'a> Parser<'a> {
                 let ptr = self.only_arg(hint)?;
                 Ok(self.world.streaming(ptr))
             }
-            "run" => {
-                let callee = self.only_arg(None)?;
-                Ok(self.world.run(callee))
-            }
-            _ => self.error(format!("unknown operator `{word}`")),
+            _ => match Mark::ALL.into_iter().find(|mark| mark.name() == word) {
+                Some(mark) => {
+                    let callee = self.only_arg(None)?;
+                    Ok(self.world.mark(mark, callee))
+                }
+                None => self.error(format!("unknown operator `{word}`")),
+            },
         }
     }
 

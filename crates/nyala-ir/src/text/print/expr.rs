@@ -117,7 +117,7 @@ impl Printer<'_> {
             Node::Known(value) => self.hinted("known", &[(value, None)]),
             Node::Hide(value) => self.hinted("hide", &[(value, hint)]),
             Node::Streaming(ptr) => self.hinted("streaming", &[(ptr, hint)]),
-            Node::Run(callee) => self.hinted("run", &[(callee, None)]),
+            Node::Mark { mark, callee } => self.hinted(mark.name(), &[(callee, None)]),
             Node::Load { .. }
             | Node::Store { .. }
             | Node::LoadLanes { .. }
