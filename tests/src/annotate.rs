@@ -57,6 +57,8 @@ impl Annotatable {
     pub fn assign(&self, random: &mut Random) -> String {
         let rarity = 1 + random.below(8);
         let mut edits: Vec<(usize, usize, String)> = vec![];
+        // Several calls of a chain begin at the same place, where one mark can stand.
+        let mut last_marked = None;
         for site in &self.sites {
             if random.below(rarity) != 0 {
                 continue;
@@ -66,14 +68,16 @@ impl Annotatable {
                     edits.push((*lo, *hi, filter(random, params, *is_param)));
                 }
                 // These are many, and a program full of them is much like another.
-                Site::Call { at } if random.below(3) == 0 => {
-                    edits.push((*at, *at, mark(random, &self.text[*at..]).into()));
+                Site::Call { at } => {
+                    let mark = mark(random, &self.text[*at..]).filter(|_| last_marked != Some(*at));
+                    last_marked = mark.and(Some(*at));
+                    edits.extend(mark.map(|mark| (*at, *at, mark.into())));
                 }
                 Site::Value { lo, hi } if random.below(6) == 0 => {
                     edits.push((*lo, *lo, "$(".into()));
                     edits.push((*hi, *hi, ")".into()));
                 }
-                Site::Call { .. } | Site::Value { .. } => {}
+                Site::Value { .. } => {}
             }
         }
         // Sites are in the order of the tree, so what is further outside comes first.
@@ -88,13 +92,14 @@ impl Annotatable {
     }
 }
 
-/// A mark for a call with this text. Words need a name behind them.
-fn mark(random: &mut Random, call: &str) -> &'static str {
+/// A mark for a call with this text, or none. Words need a name behind them.
+fn mark(random: &mut Random, call: &str) -> Option<&'static str> {
     let has_name = call.starts_with(|first: char| first.is_ascii_alphabetic());
-    match random.below(4) {
-        0 if has_name => "@run ",
-        1 if has_name => "@halt ",
-        _ => "@@",
+    match random.below(12) {
+        0 if has_name => Some("@run "),
+        1 if has_name => Some("@halt "),
+        0..4 => Some("@@"),
+        _ => None,
     }
 }
 
