@@ -141,6 +141,21 @@ mod tests {
     }
 
     #[test]
+    fn marks_of_2015_run_and_halt() {
+        let text = "fn g(x: i32) -> i32 { x } extern fn f(x: i32) -> i32 { @g(x) + $g(x) }";
+        let marks = |prelude, first_line| {
+            let mut session = Session::new(Options { prelude, ..Options::default() });
+            session.add_text("main.impala", format!("{first_line}\n{text}"));
+            let text = nyala_ir::text::print(&pipeline::emit(&mut session).expect("it has no errors"));
+            ["force(", "run(", "halt("].map(|mark| text.matches(mark).count())
+        };
+        assert_eq!(marks(Prelude::AsWritten, "// edition: 2015"), [0, 1, 1]);
+        assert_eq!(marks(Prelude::Edition(Edition::E2015), ""), [0, 1, 1]);
+        assert_eq!(marks(Prelude::AsWritten, ""), [1, 0, 0]);
+        assert_eq!(marks(Prelude::Edition(Edition::E2018), "// edition: 2015"), [1, 0, 0]);
+    }
+
+    #[test]
     fn a_file_of_a_higher_folder_replaces_the_one_below() {
         let names: Vec<String> = Edition::E2018.sources().map(|(name, _)| name).collect();
         assert!(names.contains(&"<prelude>/2018/loops.impala".to_owned()));

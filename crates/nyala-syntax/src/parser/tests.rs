@@ -94,6 +94,25 @@ fn marks_reach_the_first_or_the_last_call() {
     check_expr("@@s.run(x).y", expect!["(field (call (mark @@) (field s run) x) y)"]);
     check_expr("@(c)|x| x", expect!["(lambda (@ c) (params (param x)) (body x))"]);
     check_expr("@(f)(x)", expect!["(call (mark @) (paren f) x)"]);
+    check_expr("@run f(x)(y)", expect!["(call (mark @run) (call f x) y)"]);
+    check_expr("@halt s.run(x).y", expect!["(field (call (mark @halt) (field s run) x) y)"]);
+    check_expr("@run(x)", expect!["(call (mark @) run x)"]);
+    check_expr("@halt(x)(y)", expect!["(call (mark @) (call halt x) y)"]);
+}
+
+#[test]
+fn marks_of_2015_are_single_signs() {
+    check(
+        "// edition: 2015\nfn f() -> int { @g(1)(2) + $g(3) + $x + $(g(4)) + $$g(5) + @@g(6) + $s.a(7).b }",
+        expect![[r#"
+            impala
+            (item (fn f (params) (ret int) (block (value (chain (call (mark @) (call g 1) 2) Add (call (mark $) g 3) Add (Hide x) Add (Hide (call g 4)) Add (Hide (call (mark $) g 5)) Add (call (mark @@) g 6) Add (field (call (mark $) (field s a) 7) b))))))
+        "#]],
+    );
+    let mut map = SourceMap::default();
+    let id = map.add("test", "// edition: 2015\nfn f() -> int { @g(1) }").expect("test texts are small");
+    let options = ParseOptions { edition_2015: Some(false), ..ParseOptions::default() };
+    assert!(!parse_with(map.file(id), options).file.edition_2015);
 }
 
 #[test]
