@@ -84,6 +84,12 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
+    /// Goes on after what cannot be written and was reported.
+    fn go_on_without(&mut self, place: Option<Def>, results: &[Ty]) {
+        let values = vec!["0".to_owned(); results.len()];
+        self.go_on(place, &values);
+    }
+
     fn return_values(&mut self, values: &[String]) {
         let result = self.result();
         match values {
@@ -110,7 +116,7 @@ impl FunctionWriter<'_, '_> {
         match (intrinsic, args) {
             (Intrinsic::Branch, &[_, cond, then, other]) => {
                 let cond = self.value(cond);
-                self.line(format!("if ({cond}) {{"));
+                self.line(format!("if ({}) {{", without_parentheses(&cond)));
                 self.call(then, &[], span);
                 self.line("} else {");
                 self.call(other, &[], span);
@@ -118,7 +124,7 @@ impl FunctionWriter<'_, '_> {
             }
             (Intrinsic::Switch, [_, value, default, cases @ ..]) => {
                 let value = self.value(*value);
-                self.line(format!("switch ({value}) {{"));
+                self.line(format!("switch ({}) {{", without_parentheses(&value)));
                 for case in cases.chunks_exact(2) {
                     let value = self.value(case[0]);
                     self.line(format!("case {value}:"));
@@ -192,6 +198,7 @@ impl FunctionWriter<'_, '_> {
             None => {
                 self.module
                     .unsupported(span, format!("this form of `{}` on OpenCL devices", intrinsic.name()));
+                self.go_on_without(ret, &results);
             }
         }
     }
@@ -243,16 +250,19 @@ impl FunctionWriter<'_, '_> {
             |&arg: &Def| self.world.types.as_prim(self.world.ty(arg)).is_none_or(|prim| prim.is_float());
         let are_floats = args.iter().filter(|&&arg| is_value(self.world, self.world.ty(arg))).all(is_float);
         let Some(known) = known_function(name, are_floats) else {
-            let device = "OpenCL devices";
-            return self.module.errors.push(CodegenError::NotOnDevice {
-                at: span,
-                name: name.into(),
-                device,
-            });
+            let error = CodegenError::NotOnDevice { at: span, name: name.into(), device: "OpenCL devices" };
+            self.module.errors.push(error);
+            return self.go_on_without(ret, &results);
         };
         let values = self.finish_call(&format!("{known}({})", values.join(", ")), &results);
         self.go_on(ret, &values);
     }
+}
+
+/// A value that is written where there are parentheses already. One that is an expression has
+/// its own around it.
+fn without_parentheses(value: &str) -> &str {
+    value.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(value)
 }
 
 /// The name of a function in OpenCL C. Those of the C library on `f32` have their own names there.

@@ -1,0 +1,237 @@
+//! Programs for devices in text form, and what they become.
+
+use expect_test::{Expect, expect};
+use nyala_codegen::text::{self, Gpu, GpuKind};
+use nyala_codegen::{CodegenError, KernelShape, opencl};
+use nyala_ir::World;
+
+/// `text` with the first nine columns of indented lines removed: items start in the
+/// first column.
+fn unindent(text: &str) -> String {
+    text.lines().map(|line| line.strip_prefix("         ").unwrap_or(line).to_owned() + "\n").collect()
+}
+
+fn world(program: &str) -> World {
+    let world = nyala_ir::text::parse(&unindent(program)).expect("the program is well formed");
+    nyala_ir::verify(&world).expect("the program keeps the rules");
+    world
+}
+
+const KERNELS: [KernelShape<'_>; 1] =
+    [KernelShape { name: "f", block: Some([64, 1, 1]), apart: &[true, false, false] }];
+
+fn shown(written: Result<String, Vec<CodegenError>>) -> String {
+    written.unwrap_or_else(|errors| {
+        let reports = errors.iter().map(|error| error.to_diagnostic());
+        reports.map(|report| format!("{}: {}\n", report.code, report.message)).collect()
+    })
+}
+
+fn check(kind: GpuKind, program: &str, expected: Expect) {
+    let gpu = Some(Gpu { kind, kernels: &KERNELS });
+    let options = text::Options { gpu, ..text::Options::default() };
+    expected.assert_eq(&shown(text::write(&world(program), &options).map(|module| module.text)));
+}
+
+fn check_opencl(program: &str, expected: Expect) {
+    expected.assert_eq(&shown(opencl::write(&world(program), &KERNELS)));
+}
+
+/// Shared memory, pointers with and without a space, a flag and a table.
+const KERNEL: &str = "intrinsic reserve_shared(mem: mem, n: i32, ret: cn(mem, &[3][i32]))
+         device thread(mem: mem, ret: cn(mem, i32)) = \"threadIdx_x\"
+         device sync(mem: mem, ret: cn(mem)) = \"__syncthreads\"
+         const table: [i32 * 2] = [3, 4]
+         export f(mem: mem, p: &[i32], q: &[1][i32], c: bool, ret: cn(mem)):
+             reserve_shared(mem, 64, next)
+         next(mem: mem, tile: &[3][i32]):
+             thread(mem, there)
+         there(mem: mem, i: i32):
+             a = load(mem, lea(f.p, i))
+             b = store(a.0, lea(next.tile, i), a.1)
+             sync(b, synced)
+         synced(mem: mem):
+             c = load(mem, lea(next.tile, 0i32))
+             d = load(c.0, lea(table, there.i))
+             e = store(d.0, lea(f.q, there.i), select(f.c, c.1, d.1))
+             f.ret(e)";
+
+#[test]
+fn pointers_of_nvidia_have_address_spaces() {
+    check(
+        GpuKind::Nvptx,
+        KERNEL,
+        expect![[r#"
+        @shared = internal addrspace(3) global [64 x i32] undef, align 16
+        @table = internal addrspace(1) constant [2 x i32] [i32 3, i32 4], align 4
+
+        declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+        declare void @llvm.nvvm.barrier0()
+
+        define internal void @f.1(ptr %p, ptr addrspace(1) %q, i1 %c) #0 {
+        entry:
+          br label %next
+
+        next:
+          %tile = phi ptr addrspace(3) [ @shared, %entry ]
+          %result = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+          br label %there
+
+        there:
+          %i = phi i32 [ %result, %next ]
+          %index = sext i32 %i to i64
+          %at = getelementptr inbounds i32, ptr %p, i64 %index
+          %load = load i32, ptr %at, align 4
+          %index.1 = sext i32 %i to i64
+          %at.1 = getelementptr inbounds i32, ptr addrspace(3) %tile, i64 %index.1
+          store i32 %load, ptr addrspace(3) %at.1, align 4
+          call void @llvm.nvvm.barrier0()
+          br label %synced
+
+        synced:
+          %at.2 = getelementptr inbounds i32, ptr addrspace(3) %tile, i64 0
+          %load.1 = load i32, ptr addrspace(3) %at.2, align 4
+          %index.2 = sext i32 %i to i64
+          %at.3 = getelementptr inbounds i32, ptr addrspacecast (ptr addrspace(1) @table to ptr), i64 %index.2
+          %load.2 = load i32, ptr %at.3, align 4
+          %index.3 = sext i32 %i to i64
+          %at.4 = getelementptr inbounds i32, ptr addrspace(1) %q, i64 %index.3
+          %select = select i1 %c, i32 %load.1, i32 %load.2
+          store i32 %select, ptr addrspace(1) %at.4, align 4
+          ret void
+        }
+
+        define ptx_kernel void @f(ptr addrspace(1) noalias %0, ptr addrspace(1) %1, i8 %2) #0 "nvvm.reqntid"="64,1,1" {
+        start:
+          %generic = addrspacecast ptr addrspace(1) %0 to ptr
+          %bool = trunc i8 %2 to i1
+          call void @f.1(ptr %generic, ptr addrspace(1) %1, i1 %bool)
+          ret void
+        }
+
+        attributes #0 = { nounwind }
+
+        !0 = !{}
+    "#]],
+    );
+}
+
+#[test]
+fn variables_of_amd_are_private() {
+    check(
+        GpuKind::Amdgpu,
+        "device id(mem: mem, ret: cn(mem, i32)) = \"llvm.amdgcn.workitem.id.x\"
+         export f(mem: mem, p: &[i32], ret: cn(mem)):
+             id(mem, next)
+         next(mem: mem, i: i32):
+             a = slot[[i32 * 4]](mem)
+             b = store(a.0, lea(a.1, i), i)
+             c = load(b, lea(a.1, 0i32))
+             d = store(c.0, lea(f.p, i), c.1)
+             f.ret(d)",
+        expect![[r#"
+            declare i32 @llvm.amdgcn.workitem.id.x()
+
+            define internal void @f.1(ptr %p) #0 {
+            entry:
+              %a_private = alloca [4 x i32], align 4, addrspace(5)
+              %a = addrspacecast ptr addrspace(5) %a_private to ptr
+              %result = call i32 @llvm.amdgcn.workitem.id.x()
+              br label %next
+
+            next:
+              %i = phi i32 [ %result, %entry ]
+              %index = sext i32 %i to i64
+              %at = getelementptr inbounds i32, ptr %a, i64 %index
+              store i32 %i, ptr %at, align 4
+              %at.1 = getelementptr inbounds i32, ptr %a, i64 0
+              %load = load i32, ptr %at.1, align 4
+              %index.1 = sext i32 %i to i64
+              %at.2 = getelementptr inbounds i32, ptr %p, i64 %index.1
+              store i32 %load, ptr %at.2, align 4
+              ret void
+            }
+
+            define amdgpu_kernel void @f(ptr addrspace(1) noalias %0) #0 "amdgpu-flat-work-group-size"="64,64" {
+            start:
+              %generic = addrspacecast ptr addrspace(1) %0 to ptr
+              call void @f.1(ptr %generic)
+              ret void
+            }
+
+            attributes #0 = { nounwind }
+
+            !0 = !{}
+        "#]],
+    );
+}
+
+#[test]
+fn opencl_has_no_functions_of_cuda() {
+    check_opencl(
+        KERNEL,
+        expect![[r#"
+            E0947: OpenCL devices have no function `threadIdx_x`
+            E0947: OpenCL devices have no function `__syncthreads`
+        "#]],
+    );
+}
+
+#[test]
+fn a_loop_in_opencl_is_made_of_gotos() {
+    check_opencl(
+        "intrinsic reserve_shared(mem: mem, n: i32, ret: cn(mem, &[3][i32]))
+         device id(mem: mem, dim: u32, ret: cn(mem, u64)) = \"get_global_id\"
+         export f(mem: mem, p: &[i32], n: i32, ret: cn(mem)):
+             g(mem, p, n, ret)
+         g(mem: mem, p: &[i32], n: i32, ret: cn(mem)):
+             reserve_shared(mem, 8, next)
+         next(mem: mem, tile: &[3][i32]):
+             id(mem, 0, there)
+         there(mem: mem, i: u64):
+             count(mem, 0, 1)
+         count(mem: mem, a: i32, b: i32):
+             branch(mem, lt(a, g.n), more, done)
+         more(mem: mem):
+             count(mem, count.b, add(count.a, count.b))
+         done(mem: mem):
+             s = store(mem, lea(next.tile, 0i32), count.a)
+             t = store(s, lea(g.p, there.i), count.a)
+             g.ret(t)",
+        expect![[r#"
+            static void g(__global int* p, int n, __local int* shared);
+
+            __kernel __attribute__((reqd_work_group_size(64, 1, 1))) void f(__global int* restrict p, int n) {
+                __local int shared[8];
+                g(p, n, shared);
+                return;
+            }
+
+            static void g(__global int* p, int n, __local int* shared) {
+                int a;
+                int b;
+                ulong result;
+                int b_1;
+                result = get_global_id(0u);
+                a = 0;
+                b = 1;
+                goto count;
+            count:;
+                if (a < n) {
+                goto more;
+                } else {
+                goto done;
+                }
+            more:;
+                b_1 = (a + b);
+                a = b;
+                b = b_1;
+                goto count;
+            done:;
+                *(shared + 0) = a;
+                *(p + result) = a;
+                return;
+            }
+        "#]],
+    );
+}
