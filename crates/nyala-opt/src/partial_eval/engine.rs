@@ -58,8 +58,10 @@ pub(super) struct Engine<'a> {
     globals: Vec<(Global, Global)>,
     pub(super) refs: Refs,
     leaves: Leaves,
-    /// For instances, how many of the uses in the old program will not come.
+    /// For instances, how many of their uses in the old program will not come.
     spared: FxHashMap<Cont, u32>,
+    /// The same for old continuations whose captures have no values yet, while one body is built.
+    spared_here: FxHashMap<Cont, u32>,
     pub(super) known: Answers,
     queue: Vec<Cont>,
     /// What nobody needed any more when its turn came.
@@ -182,6 +184,7 @@ impl<'a> Engine<'a> {
             refs: Refs::default(),
             leaves: Leaves::default(),
             spared: FxHashMap::default(),
+            spared_here: FxHashMap::default(),
             known: SecondaryMap::new(),
             queue: vec![],
             unneeded: vec![],
@@ -268,6 +271,7 @@ impl<'a> Engine<'a> {
         self.depth = self.depths[target];
         self.link = self.link_of[target];
         self.site = self.site_of[target];
+        self.spared_here.clear();
         self.unfoldings.begin_body();
         let (call, claimed) = self.follow(instance, args, &mut env);
         self.env = env;
@@ -487,11 +491,15 @@ impl<'a> Engine<'a> {
         let old = self.old;
         for side in body.args[2..].iter().filter(|&&arg| arg != taken).filter_map(|&arg| old.as_cont(arg)) {
             for &(cont, mentions) in self.leaves.of(old, &self.plan, side).iter() {
-                if self.plan.captures(cont).iter().all(|&def| self.value(def, env).is_some()) {
+                let is_whole = self.plan.captures(cont).iter().all(|&def| self.value(def, env).is_some());
+                let uses = if is_whole {
                     let instance = self.def(old.cont(cont).def, env, Mode::Residual);
                     let instance = self.new.as_cont(instance).expect("an instance is a continuation");
-                    *self.spared.entry(instance).or_default() += mentions;
-                }
+                    self.spared.entry(instance)
+                } else {
+                    self.spared_here.entry(cont)
+                };
+                *uses.or_default() += mentions;
             }
         }
     }
@@ -532,6 +540,7 @@ impl<'a> Engine<'a> {
     fn inline(&mut self, callee: Cont, instance: Rc<Instance>, call: &Call) -> Next {
         self.counters.inlined += 1;
         self.spared.remove(&callee);
+        self.spared_here.remove(&instance.old);
         self.site = self.record(&instance, call, &[], Outcome::Inlined).or(self.site);
         let args = merge(&instance.fixed, &call.args);
         Next::Inline(callee, instance, args)
@@ -542,8 +551,14 @@ impl<'a> Engine<'a> {
         let data = self.old.cont(instance.old);
         data.body.is_some()
             && data.linkage == Linkage::Internal
-            && self.plan.uses(instance.old) <= 1 + self.spared.get(&callee).copied().unwrap_or(0)
+            && self.plan.uses(instance.old) <= 1 + self.spared_uses(callee, instance.old)
             && self.refs.count(self.new.cont_def(callee)) == 1
+    }
+
+    /// How many of the uses of an instance in the old program will not come.
+    fn spared_uses(&self, callee: Cont, old: Cont) -> u32 {
+        let of = |spared: &FxHashMap<Cont, u32>, cont: Cont| spared.get(&cont).copied().unwrap_or(0);
+        of(&self.spared, callee) + of(&self.spared_here, old)
     }
 
     /// For each parameter that is still open, why it is specialised, if it is.
