@@ -25,6 +25,7 @@ pub(crate) enum Op {
     SizeOf,
     AlignOf,
     Undef,
+    Zeroed,
     Known,
     Streaming,
     /// A mathematical function of the first so many arguments.
@@ -51,6 +52,7 @@ impl Op {
             Op::SizeOf => "sizeof",
             Op::AlignOf => "alignof",
             Op::Undef => "undef",
+            Op::Zeroed => "zeroed",
             Op::Known => "pe_known",
             Op::Streaming => "streaming",
             Op::Math(op) => op.name(),
@@ -203,6 +205,11 @@ impl<'p> Lowerer<'p> {
             (Op::SizeOf, _) => self.world.size_of(result, of.expect("`sizeof` has a type argument")),
             (Op::AlignOf, _) => self.world.align_of(result, of.expect("`alignof` has a type argument")),
             (Op::Undef, _) => self.world.undef(result),
+            (Op::Zeroed, _) => self.world.zero(result).unwrap_or_else(|| {
+                let reason = format!("`{}` has no zero", self.world.types.display(result));
+                self.errors.push(LowerError::OperandTypes { name: op.name(), at: self.world.span, reason });
+                self.world.undef(result)
+            }),
             (Op::Known, &[value]) => self.world.known(value),
             (Op::Streaming, &[ptr]) => self.world.streaming(ptr),
             (Op::Math(op), args) => {
@@ -246,7 +253,7 @@ impl<'p> Lowerer<'p> {
             (Op::SizeOf | Op::AlignOf, []) => {
                 function.tparams.len() == 1 && prim(ret).is_some_and(sema::Prim::is_int)
             }
-            (Op::Undef, []) => ret != self.types.never(),
+            (Op::Undef | Op::Zeroed, []) => ret != self.types.never(),
             (Op::Known, [_]) => prim(ret) == Some(sema::Prim::Bool),
             (Op::Streaming, [ptr]) => ret == *ptr,
             (Op::Math(op), _) => self.fits_math(function, op),
@@ -314,6 +321,7 @@ fn value_op(name: &str) -> Option<Op> {
         "sizeof" => Op::SizeOf,
         "alignof" => Op::AlignOf,
         "undef" => Op::Undef,
+        "zeroed" => Op::Zeroed,
         "pe_known" => Op::Known,
         "streaming" => Op::Streaming,
         "isnan" => Op::Math(MathOp::IsNan),
@@ -369,6 +377,7 @@ fn op_shapes(op: Op) -> &'static [&'static str] {
         Op::SizeOf => &["sizeof[T]() -> i64", "sizeof[T]() -> i32"],
         Op::AlignOf => &["alignof[T]() -> i64", "alignof[T]() -> i32"],
         Op::Undef => &["undef[T]() -> T"],
+        Op::Zeroed => &["zeroed[T]() -> T"],
         Op::Known => &["pe_known[T](T) -> bool"],
         Op::Streaming => &["streaming[T](&mut T) -> &mut T"],
         Op::Simd(op) => op.shapes(),

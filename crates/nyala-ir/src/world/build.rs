@@ -38,6 +38,26 @@ impl World {
         self.intern(Node::Lit(0), ptr_ty)
     }
 
+    /// The value of a type that is zero in all its parts; none for types that have no zero:
+    /// enums, functions, and what has no size.
+    pub fn zero(&mut self, ty: Ty) -> Option<Def> {
+        match *self.types.kind(ty) {
+            TyKind::Prim(prim) => Some(self.lit(prim, 0)),
+            TyKind::Ptr { .. } => Some(self.null(ty)),
+            TyKind::Simd { elem, lanes } => {
+                let zero = self.zero(elem)?;
+                Some(self.splat(zero, lanes))
+            }
+            TyKind::Tuple(_) | TyKind::Struct(_) | TyKind::Array { .. } => {
+                let parts = 0..self.types.part_count(ty)?;
+                let tys: Vec<Ty> = parts.map(|part| self.types.part(ty, part)).collect::<Option<_>>()?;
+                let parts: Vec<Def> = tys.into_iter().map(|ty| self.zero(ty)).collect::<Option<_>>()?;
+                Some(self.aggregate(ty, &parts))
+            }
+            _ => None,
+        }
+    }
+
     /// The unit value.
     pub fn unit(&mut self) -> Def {
         let unit = self.types.unit();
