@@ -10,8 +10,13 @@ mod image;
 mod interp;
 mod ir;
 mod pe;
+mod peer;
+mod process;
 mod programs;
 mod python;
+mod simd;
+
+use std::collections::HashSet;
 
 use anyhow::bail;
 use clap::Args;
@@ -49,6 +54,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "interp", run: interp::run, case: None },
     Bench { name: "classic", run: classic::run, case: None },
     Bench { name: "image", run: image::run, case: None },
+    Bench { name: "simd", run: simd::run, case: None },
 ];
 
 /// One figure.
@@ -101,8 +107,11 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<()> {
 }
 
 fn print(bench: &str, rows: &[Row], as_json: bool) {
-    if let Some(peer) = rows.iter().find_map(|row| row.peer.as_ref()).filter(|_| !as_json) {
-        println!("{bench}: compared with {}", peer.name);
+    let mut peers: Vec<&str> = rows.iter().filter_map(|row| Some(row.peer.as_ref()?.name.as_str())).collect();
+    let mut seen = HashSet::new();
+    peers.retain(|&peer| seen.insert(peer));
+    if !peers.is_empty() && !as_json {
+        println!("{bench}: compared with {}", peers.join("; "));
     }
     for row in rows {
         let Row { case, unit, ours, peer, checked } = row;

@@ -44,6 +44,10 @@ impl Machine<'_, '_> {
                 })
             }
             (Node::Bitcast(value), [arg]) => self.bitcast(world.ty(value), world.ty(def), arg),
+            // As of lanes that are undefined one by one, nothing is known of what they choose.
+            (Node::Select { cond, .. }, [Value::Undef, _, _]) if world.types.is_simd(world.ty(cond)) => {
+                Ok(Value::Undef)
+            }
             (Node::Select { .. }, [cond, then, other]) => select(cond, then, other),
             (Node::Extract { index, .. }, [agg, at]) => extract(agg, self.index(index, at)?),
             (Node::Insert { index, .. }, [agg, at, value]) => {

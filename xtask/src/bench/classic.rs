@@ -1,22 +1,19 @@
 //! Classic programs, as executables: ours in Impala, the peers in C.
 //!
 //! The programs are in `bench/classic`, each in both languages; the C compiler is the
-//! best one that can be had (see [`peer`]). Runs are interleaved and the best of each
+//! best one that can be had (see [`super::peer`]). Runs are interleaved and the best of each
 //! counts, in processor time of the program itself, so that other work on the machine
 //! matters little. Both sides must print the same.
-
-mod peer;
-pub(super) mod process;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, bail};
 
+use super::peer::Compiler;
+use super::process::{Run, build_nyala, run_measured, succeed};
 use super::{Peer, Row};
 use crate::files;
-use peer::Compiler;
-use process::{Run, run_measured};
 
 /// A program and the argument it is run with.
 struct Case {
@@ -116,15 +113,6 @@ fn sources(name: &str) -> [PathBuf; 2] {
     ["support", name].map(|name| files::repository().join(format!("bench/classic/{name}.impala")))
 }
 
-/// The compiler, optimised; whoever runs a benchmark may have built another one.
-pub(super) fn build_nyala() -> anyhow::Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
-    let build = ["build", "--quiet", "--release", "--package", "nyala"];
-    succeed(Command::new(cargo).args(build).current_dir(files::repository()))?;
-    let own = std::env::current_exe().context("cannot find this program")?;
-    Ok(own.with_file_name("nyala").with_extension(std::env::consts::EXE_EXTENSION))
-}
-
 /// What `fasta` writes.
 fn make_input(folder: &Path, size: u32) -> anyhow::Result<PathBuf> {
     let path = folder.join(format!("input.{size}"));
@@ -132,14 +120,6 @@ fn make_input(folder: &Path, size: u32) -> anyhow::Result<PathBuf> {
         run_measured(Command::new(folder.join("fasta.peer")).arg(size.to_string()), None)?;
     std::fs::write(&path, output).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(path)
-}
-
-pub(super) fn succeed(command: &mut Command) -> anyhow::Result<()> {
-    let output = command.output().with_context(|| format!("cannot run {command:?}"))?;
-    if !output.status.success() {
-        bail!("{command:?} fails:\n{}", String::from_utf8_lossy(&output.stderr));
-    }
-    Ok(())
 }
 
 /// The geometric mean of the ratios.

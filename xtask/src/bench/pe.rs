@@ -15,10 +15,9 @@ use nyala_ir::World;
 use nyala_opt::partial_eval::{self, Budget};
 use nyala_tests::random::Random;
 
-use super::classic::process::{Run, run_measured};
-use super::classic::{build_nyala, succeed};
 use super::front_end::peak_mib;
 use super::ir::time;
+use super::process::{Run, build_nyala, run_measured, succeed};
 use super::{Peer, Row};
 use crate::files;
 

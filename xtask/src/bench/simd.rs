@@ -1,0 +1,162 @@
+//! SIMD code: kernels for one thread, in Impala with `vectorize` and by others.
+//!
+//! The kernels are in `bench/simd`, in Impala, in C and for ISPC. Each side is a shared
+//! library; all of them are called from here with the same data, in turns, and the best time
+//! of each counts, in processor time of the thread. Sides:
+//!
+//! * ours with a number of lanes for each kernel, and with one lane;
+//! * C, scalar: without vectorisation by the compiler;
+//! * C, vectorised by the compiler, 512 bits wide where the machine has them;
+//! * ISPC, where there is an `ispc` on the path, or the environment variable `ISPC` names one.
+//!
+//! All may treat floats as real numbers, so results agree up to a tolerance. In [`threads`]:
+//! what two threads gain.
+
+mod kernels;
+mod threads;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, ensure};
+use libloading::Library;
+
+use super::peer::Compiler;
+use super::process::{build_nyala, succeed, thread_seconds};
+use super::{Peer, Row};
+use crate::files;
+use kernels::{Inputs, KERNELS, Kernel};
+
+/// How many times each side runs each kernel.
+const ROUNDS: usize = 9;
+const QUICK_ROUNDS: usize = 3;
+
+pub fn run(quick: bool) -> anyhow::Result<Vec<Row>> {
+    let folder = files::repository().join("target/bench/simd");
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let nyala = build_nyala()?;
+    let builder = Builder { folder, nyala, compiler: Compiler::find()? };
+    let sides = builder.sides()?;
+    let inputs = Inputs::new();
+    let mut rows = vec![];
+    for kernel in KERNELS {
+        rows.extend(measure(kernel, &inputs, &sides, if quick { QUICK_ROUNDS } else { ROUNDS })?);
+    }
+    rows.extend(threads::rows(&builder.nyala, &builder.folder, quick)?);
+    Ok(rows)
+}
+
+/// Who has written and compiled the kernels.
+struct Side {
+    name: String,
+    library: Library,
+}
+
+struct Builder {
+    folder: PathBuf,
+    nyala: PathBuf,
+    compiler: Compiler,
+}
+
+impl Builder {
+    /// Ours first, then scalar C, then all others.
+    fn sides(&self) -> anyhow::Result<Vec<Side>> {
+        let c = files::repository().join("bench/simd/kernels.c");
+        let mut sides = vec![
+            self.impala("ours", |kernel| kernel.lanes)?,
+            self.shared("scalar C", &["-ffast-math", "-fno-vectorize", "-fno-slp-vectorize"], &c)?,
+            self.shared("C", &["-ffast-math", "-mprefer-vector-width=512"], &c)?,
+            self.impala("one lane", |_| 1)?,
+        ];
+        sides.extend(self.ispc()?);
+        Ok(sides)
+    }
+
+    /// Our kernels, with so many lanes.
+    fn impala(&self, name: &str, lanes: impl Fn(&Kernel) -> u32) -> anyhow::Result<Side> {
+        let choice = self.folder.join(format!("{name}.impala"));
+        let mut text = String::new();
+        for kernel in KERNELS {
+            writeln!(text, "fn @{}_lanes() -> i32 {{ {} }}", kernel.name, lanes(kernel))?;
+        }
+        std::fs::write(&choice, text).with_context(|| format!("cannot write {}", choice.display()))?;
+        let object = self.folder.join(format!("{name}.o"));
+        let mut command = Command::new(&self.nyala);
+        command.args(["build", "-O3", "--fast-math", "--emit", "obj", "-o"]).arg(&object);
+        succeed(command.args(sources()).arg(choice))?;
+        self.shared(name, &[], &object)
+    }
+
+    /// ISPC's kernels, with 16 and with 32 lanes, if there is a compiler.
+    fn ispc(&self) -> anyhow::Result<Vec<Side>> {
+        let ispc = std::env::var_os("ISPC").unwrap_or("ispc".into());
+        if Command::new(&ispc).arg("--version").output().is_err() {
+            return Ok(vec![]);
+        }
+        let source = files::repository().join("bench/simd/kernels.ispc");
+        let mut sides = vec![];
+        for target in ["avx512icl-x16", "avx512icl-x32"] {
+            let object = self.folder.join(format!("ispc-{target}.o"));
+            let mut command = Command::new(&ispc);
+            command.args(["-O3", "--pic", "--opt=fast-math", &format!("--target={target}"), "-o"]);
+            succeed(command.arg(&object).arg(&source))?;
+            sides.push(self.shared(&format!("ISPC {target}"), &[], &object)?);
+        }
+        Ok(sides)
+    }
+
+    /// What the C compiler makes of a file.
+    fn shared(&self, name: &str, options: &[&str], input: &Path) -> anyhow::Result<Side> {
+        let path = self.folder.join(format!("{name}.so"));
+        let mut command = self.compiler.command();
+        command.args(options).args(["-shared", "-fPIC", "-o"]).arg(&path).arg(input);
+        succeed(command.arg("-lm"))?;
+        // SAFETY: the library has been made from the kernels just now, and does nothing
+        // when it is loaded.
+        let library = unsafe { Library::new(&path) };
+        let library = library.with_context(|| format!("cannot load {}", path.display()))?;
+        Ok(Side { name: name.to_owned(), library })
+    }
+}
+
+/// The source files of our kernels, but for the number of lanes.
+fn sources() -> Vec<PathBuf> {
+    let path = |name: &str| Path::new("bench/simd").join(name).with_extension("impala");
+    ["support", "mandelbrot", "aobench", "volume", "options", "nbody"]
+        .map(|name| files::repository().join(path(name)))
+        .into()
+}
+
+/// Runs a kernel on all sides, and compares ours with each of the others.
+fn measure(kernel: &Kernel, inputs: &Inputs, sides: &[Side], rounds: usize) -> anyhow::Result<Vec<Row>> {
+    let mut outputs = vec![vec![0u32; kernel.n_results]; sides.len()];
+    let mut best = vec![f64::INFINITY; sides.len()];
+    for _ in 0..rounds {
+        for ((side, output), best) in sides.iter().zip(&mut outputs).zip(&mut best) {
+            let before = thread_seconds();
+            (kernel.run)(&side.library, inputs, output)?;
+            *best = best.min(thread_seconds() - before);
+        }
+    }
+    let mut rows = vec![];
+    for (other, side) in sides.iter().enumerate().skip(1) {
+        let share = kernel.differing(&outputs[0], &outputs[other]);
+        let name = kernel.name;
+        ensure!(
+            share <= kernel.may_differ,
+            "{name}: {:.2} % of the results differ from those of {}",
+            100.0 * share,
+            side.name
+        );
+        let goal = if other == 1 { format!(", goal {}x", kernel.goal) } else { String::new() };
+        rows.push(Row {
+            case: format!("{name} x{} / {}{goal}", kernel.lanes, side.name),
+            unit: "ms",
+            ours: best[0] * 1e3,
+            peer: Some(Peer { name: side.name.clone(), value: best[other] * 1e3 }),
+            checked: true,
+        });
+    }
+    Ok(rows)
+}
