@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use libtest_mimic::{Arguments, Failed, Trial};
 use nyala_driver::{Options, Report, Session, pipeline};
 use nyala_interp::Io;
-use nyala_ir::analysis::Functions;
-use nyala_ir::{World, text};
+use nyala_ir::analysis::{Functions, References};
+use nyala_ir::{Body, Cont, Intrinsic, World, text};
 use nyala_span::SourceMap;
 use nyala_syntax::Parse;
 use nyala_tests::expectations::Expectations;
@@ -38,6 +38,8 @@ fn main() -> ExitCode {
     add("run", "tests/run", run);
     add("evaluated", "tests/run", run_evaluated);
     add("cff", "tests/run", run_cff);
+    add("vectorized", "tests/run", run_vectorized);
+    add("lanes", "tests/run", run_with_any_number_of_lanes);
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
@@ -138,9 +140,7 @@ fn run_evaluated(path: &Path) -> Result<(), Failed> {
 /// In control-flow form the program does the same; nothing stands against that form.
 fn run_cff(path: &Path) -> Result<(), Failed> {
     let mut session = session_for(path)?;
-    let world = pipeline::emit(&mut session).ok_or_else(|| drawn(&session))?;
-    let evaluated = pipeline::evaluate(&mut session, &world);
-    let lowered = pipeline::control_flow_form(&mut session, evaluated);
+    let lowered = lowered(&mut session)?;
     nyala_ir::verify(&lowered)?;
     let functions = Functions::styled(&lowered);
     let obstacles = functions.obstacles(&lowered);
@@ -149,6 +149,71 @@ fn run_cff(path: &Path) -> Result<(), Failed> {
     }
     has_functions(path, &lowered, &functions)?;
     does_as_expected_after_evaluation(path, &mut session, &lowered)
+}
+
+/// SIMD code does the same as the lanes one after the other.
+fn run_vectorized(path: &Path) -> Result<(), Failed> {
+    let mut session = session_for(path)?;
+    let lowered = lowered(&mut session)?;
+    let vectorized = pipeline::vectorize(&mut session, lowered);
+    nyala_ir::verify(&vectorized)?;
+    session.diagnostics.clear();
+    does_as_expected_after_evaluation(path, &mut session, &vectorized)
+}
+
+/// Whatever number of lanes is asked for, SIMD code does the same as the lanes one after the other.
+fn run_with_any_number_of_lanes(path: &Path) -> Result<(), Failed> {
+    let expected = Expectations::parse(&std::fs::read_to_string(path)?)?;
+    for n_lanes in [1, 4, 8, 16] {
+        let mut session = session_for(path)?;
+        let mut lowered = lowered(&mut session)?;
+        if !set_lanes(&mut lowered, n_lanes) {
+            return Ok(());
+        }
+        session.diagnostics.clear();
+        let mut outputs = [vec![], vec![]];
+        let status = interpret(&mut session, &lowered, &expected, &mut outputs[0]);
+        if session.has_errors() {
+            // So many lanes leave the program's memory, or divide a range that they do not fit into.
+            continue;
+        }
+        let vectorized = pipeline::vectorize(&mut session, lowered);
+        session.diagnostics.clear();
+        let found = interpret(&mut session, &vectorized, &expected, &mut outputs[1]);
+        let outputs = outputs.map(|output| String::from_utf8_lossy(&output).into_owned());
+        if found != status || outputs[0] != outputs[1] {
+            let difference = snapshot::difference(&outputs[0], &outputs[1]);
+            return Err(format!(
+                "with {n_lanes} lanes {found:?} instead of {status:?}\n{difference}{}",
+                drawn(&session)
+            )
+            .into());
+        }
+    }
+    Ok(())
+}
+
+/// The program in control-flow form.
+fn lowered(session: &mut Session) -> Result<World, Failed> {
+    let world = pipeline::emit(session).ok_or_else(|| drawn(session))?;
+    let evaluated = pipeline::evaluate(session, &world);
+    Ok(pipeline::control_flow_form(session, evaluated))
+}
+
+/// Changes how many lanes each `vectorize` has; whether there is any.
+fn set_lanes(world: &mut World, n_lanes: i32) -> bool {
+    let conts: Vec<Cont> = References::of_program(world).conts(world).collect();
+    let mut found = false;
+    for cont in conts {
+        let Some(Body { callee, args, .. }) = world.cont(cont).body.clone() else { continue };
+        if world.as_intrinsic(callee) == Some(Intrinsic::Vectorize) {
+            let mut args = args.to_vec();
+            args[1] = world.lit_i32(n_lanes);
+            world.set_body(cont, callee, args);
+            found = true;
+        }
+    }
+    found
 }
 
 /// Exactly the functions that the program names are left, if it names any.

@@ -60,7 +60,7 @@ pub struct FuzzArgs {
 }
 
 /// An input that takes longer is a finding.
-const HANG: Duration = Duration::from_secs(10);
+const HANG: Duration = Duration::from_secs(60);
 
 /// What a program may use when it is run.
 const MAX_STEPS: u64 = 1_000_000;

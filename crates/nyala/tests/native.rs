@@ -1,6 +1,6 @@
 //! Runs every program under `tests/run` as native code, in memory with and without
 //! optimisation, and as an executable: it does what it does in the interpreter. Parallel
-//! programs run on one thread and on several.
+//! programs run on one thread and on several, those with `vectorize` with other numbers of lanes.
 //!
 //! Programs that have no native code yet are listed in `native.txt` with the code
 //! of the diagnostic that they get. A program that is not listed must run, and one
@@ -32,6 +32,9 @@ fn main() -> ExitCode {
         if name.contains("/parallel/") {
             ways.extend(["1", "2", "3", "8"].map(Way::Threads));
         }
+        if with_lanes(&std::fs::read_to_string(&path).unwrap_or_default(), 1).is_some() {
+            ways.extend([1, 4, 8, 16].map(Way::Lanes));
+        }
         for way in ways {
             let path = path.clone();
             let kind =
@@ -51,6 +54,8 @@ enum Way {
     Build,
     /// In memory, on so many threads.
     Threads(&'static str),
+    /// In memory, with so many lanes.
+    Lanes(u32),
 }
 
 impl Way {
@@ -59,6 +64,7 @@ impl Way {
             Way::Run(level) => level,
             Way::Build => "exe",
             Way::Threads(_) => "threads",
+            Way::Lanes(_) => "lanes",
         }
     }
 }
@@ -74,6 +80,8 @@ fn test(path: &Path, way: Way, missing: Option<&str>) -> Result<(), Failed> {
     let output = match way {
         Way::Run(level) => run(nyala().args(["run", level]).arg(path).arg("--"), &expected)?,
         Way::Build => build_and_run(path, &expected)?,
+        Way::Lanes(n) if missing.is_none() => return does_the_same_with_lanes(path, n, &expected),
+        Way::Lanes(_) => return Ok(()),
         Way::Threads(n) => run(nyala().env("NYALA_THREADS", n).arg("run").arg(path).arg("--"), &expected)?,
     };
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -88,6 +96,53 @@ fn test(path: &Path, way: Way, missing: Option<&str>) -> Result<(), Failed> {
         }
         (missing, Some(_)) => Err(format!("expected {missing:?}\n{stderr}").into()),
     }
+}
+
+/// With another number of lanes a program does as native code what it does in the interpreter, if
+/// that many lanes make no mistakes.
+fn does_the_same_with_lanes(path: &Path, n: u32, expected: &Expectations) -> Result<(), Failed> {
+    let text = with_lanes(&std::fs::read_to_string(path)?, n).ok_or("it has no lanes")?;
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    let path = folder.join(format!("lanes-{}-{n}-{name}.impala", std::process::id()));
+    std::fs::write(&path, text)?;
+    let outputs = ["interp", "run"].map(|how| run(nyala().arg(how).arg(&path).arg("--"), expected));
+    std::fs::remove_file(&path)?;
+    let [interpreted, native] = outputs;
+    let (interpreted, native) = (interpreted?, native?);
+    if error_code(&String::from_utf8_lossy(&interpreted.stderr)).is_some() {
+        return Ok(());
+    }
+    let difference = || {
+        let [a, b] =
+            [&interpreted, &native].map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+        format!("{} and {}\n{}", interpreted.status, native.status, snapshot::difference(&a, &b))
+    };
+    match (native.status, &native.stdout) == (interpreted.status, &interpreted.stdout) {
+        true => Ok(()),
+        false => Err(difference().into()),
+    }
+}
+
+/// The program with another number of lanes, if it says how many in so many words.
+fn with_lanes(text: &str, n: u32) -> Option<String> {
+    let mut parts = text.split("vectorize");
+    let mut changed = parts.next()?.to_owned();
+    let mut found = false;
+    for part in parts {
+        changed.push_str("vectorize");
+        let start = part.find('(').map_or(part.len(), |at| at + 1);
+        let is_call = part[..start].chars().all(|c| c.is_alphabetic() || c == '_' || c == '(');
+        let digits = part[start..].chars().take_while(char::is_ascii_digit).count();
+        if is_call && digits > 0 {
+            found = true;
+            changed.push_str(&format!("{}{n}", &part[..start]));
+            changed.push_str(&part[start + digits..]);
+        } else {
+            changed.push_str(part);
+        }
+    }
+    found.then_some(changed)
 }
 
 fn nyala() -> Command {

@@ -24,6 +24,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::ModuleWriter;
 use super::closures::ENVIRONMENT;
 use super::debug::Scope;
+use super::gathers::Gathers;
 use super::names::Names;
 use super::types::pointer_to;
 
@@ -73,6 +74,8 @@ pub(crate) struct FunctionWriter<'m, 'w> {
     /// Addresses of large values.
     in_memory: FxHashMap<Def, Vec<(usize, String)>>,
     blocks: Vec<Block>,
+    /// What is read together in the block that is being written.
+    pub(crate) gathers: Gathers,
     /// Blocks between others, which only pass control on.
     detours: String,
     /// Local variables.
@@ -114,6 +117,7 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
             values: FxHashMap::default(),
             in_memory: FxHashMap::default(),
             blocks: vec![],
+            gathers: Gathers::default(),
             detours: String::new(),
             slots: String::new(),
             vertex: 0,
@@ -227,6 +231,7 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
         let body = self.world.cont(cont).body.as_ref();
         self.span = body.map_or(Span::NONE, |body| body.span);
         self.tell_params(cont, vertex);
+        self.gathers = Gathers::new(self.world, schedule.block(vertex));
         for &def in schedule.block(vertex) {
             self.at = self.world.span_of(def);
             if let Some(value) = self.operation(def) {

@@ -36,8 +36,14 @@ struct Access {
 impl FunctionWriter<'_, '_> {
     /// Writes a load of lanes.
     pub(crate) fn load_lanes(&mut self, def: Def, ptr: Def, mask: Def) -> Option<String> {
+        if let Some(value) = self.gathers.read.remove(&def) {
+            return Some(value);
+        }
         let ty = self.world.types.part(self.world.ty(def), 1)?;
         let access = self.access(ty, ptr, mask);
+        if let Some(follower) = self.gathers.follower.remove(&def) {
+            return Some(self.gather_pairs(access, follower));
+        }
         let value = self.masked_load(&access);
         if !access.are_bools {
             return Some(value);
@@ -57,6 +63,22 @@ impl FunctionWriter<'_, '_> {
         let params = [ptr_ty.clone(), "i32 immarg".into(), mask_ty, ty.clone()];
         let symbol = self.module.declare(&kind, ty, &params, self.span);
         self.compute("load", format!("call {ty} {symbol}({ptr_ty} {at}, i32 {align}, {mask}, {ty} poison)"))
+    }
+
+    /// Writes a gather of words together with one of the words behind them, which is given its value.
+    fn gather_pairs(&mut self, access: Access, follower: Def) -> String {
+        let n_lanes = self.world.types.lanes(self.world.ty(access.mask)).unwrap_or(1);
+        let word = access.ty.clone();
+        let both = self.masked_load(&Access { ty: format!("<{n_lanes} x i64>"), ..access });
+        let words = word.replacen(&n_lanes.to_string(), &(2 * n_lanes).to_string(), 1);
+        let words_of = self.compute("words", format!("bitcast <{n_lanes} x i64> {both} to {words}"));
+        let [low, high] = [0, 1].map(|first| {
+            let order: Vec<String> = (0..n_lanes).map(|lane| format!("i32 {}", 2 * lane + first)).collect();
+            let order = format!("<{n_lanes} x i32> <{}>", order.join(", "));
+            self.compute("word", format!("shufflevector {words} {words_of}, {words} poison, {order}"))
+        });
+        self.gathers.read.insert(follower, high);
+        low
     }
 
     /// Writes a store of lanes.

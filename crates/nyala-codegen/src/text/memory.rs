@@ -8,6 +8,7 @@ use nyala_ir::layout::{Layout, layout};
 use nyala_ir::{Def, Node, Prim, Ty, TyKind};
 
 use super::function::FunctionWriter;
+use super::gathers::shared_part;
 
 impl FunctionWriter<'_, '_> {
     /// Whether `def` is an operation with an effect, whose first part is memory.
@@ -208,6 +209,17 @@ impl FunctionWriter<'_, '_> {
         };
         let base = self.typed(ptr);
         match self.world.types.elem(pointee) {
+            Some(elem)
+                if self.world.types.lanes(self.world.ty(ptr)).is_none()
+                    && let Some((own, all)) = shared_part(self.world, index) =>
+            {
+                // What all lanes add goes to the address that they share. On the way that may be
+                // anywhere in memory.
+                let (elem, all) = (self.module.ty(elem), self.value(all));
+                let start = self.compute("start", format!("getelementptr {elem}, {base}, i64 {all}"));
+                let own = self.typed(own);
+                self.compute("at", format!("getelementptr {elem}, ptr {start}, {own}"))
+            }
             Some(elem) => {
                 let index_ty = self.same_lanes(self.world.ty(index), Prim::I64);
                 let (elem, index) = (self.module.ty(elem), self.index(index));

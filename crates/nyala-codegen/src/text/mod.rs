@@ -32,6 +32,7 @@ mod debug;
 mod device;
 mod export;
 mod function;
+mod gathers;
 mod intrinsics;
 mod known;
 mod lanes;

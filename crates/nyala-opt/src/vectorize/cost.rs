@@ -52,7 +52,9 @@ fn uses_shared_enum(world: &World, flow: &Flow, shapes: &Shapes, block: usize) -
 /// Whether an operation has an effect or fails for values that no lane has.
 fn must_not_run(world: &World, flow: &Flow, shapes: &Shapes, def: Def, block: usize) -> bool {
     match world.node(def) {
-        Node::Load { ptr, .. } | Node::Store { ptr, .. } => shapes.at(flow, ptr, block) == Shape::Uniform,
+        Node::Load { ptr, .. } | Node::Store { ptr, .. } => {
+            shapes.at(flow, ptr, block) == Shape::Uniform && !shapes.is_private(ptr)
+        }
         Node::Slot { .. } => false,
         // These can be computed modulo 2^N.
         Node::Arith { op: ArithOp::Add | ArithOp::Sub | ArithOp::Mul, .. } => false,

@@ -23,7 +23,7 @@ use super::flow::{End, Flow};
 use super::lanewise;
 use super::linearize::Plan;
 use super::shapes::{Shape, Shapes, data_params};
-use super::{Instances, Refusal};
+use super::{Instances, Refusal, values};
 
 /// What is kept while a function is executed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -312,6 +312,11 @@ impl<'a> Emitter<'a> {
 
     fn var_ty(&mut self, var: Var) -> Ty {
         let lanes = self.task.lanes;
+        if let Var::Value(old) | Var::Left(old) = var
+            && self.task.shapes.is_private(old)
+        {
+            return self.private_ty(var, old);
+        }
         let (old, varies) = match var {
             Var::Arrived(_) | Var::Mask(_) => {
                 let bool = self.world.types.bool();
@@ -702,6 +707,7 @@ impl Lifetimes {
     fn read_block(&mut self, world: &World, task: &Task<'_>, block: usize) {
         for &def in task.flow.schedule.block(block) {
             world.for_each_operand(def, |operand| self.read(task, operand, block));
+            values::index_parts(world, def).into_iter().for_each(|part| self.read(task, part, block));
         }
         match &task.flow.ends[block] {
             // What is handed over is read if the parameter is.

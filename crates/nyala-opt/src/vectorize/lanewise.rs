@@ -63,11 +63,15 @@ pub(super) fn lanes_ty(world: &mut World, ty: Ty, n: u32) -> Ty {
 
 /// Part `index` of all lanes' values of type `ty`.
 pub(super) fn part(world: &mut World, ty: Ty, lanes: Def, index: usize) -> Def {
-    // There are no one-tuples.
-    match world.types.kind(ty) {
-        TyKind::Tuple(_) | TyKind::Struct(_) if parts(world, ty).len() == 1 => lanes,
-        _ => world.extract_at(lanes, index as u32),
+    match is_its_part(world, ty) {
+        true => lanes,
+        false => world.extract_at(lanes, index as u32),
     }
+}
+
+/// Whether all lanes' values of type `ty` are those of its only part: there are no one-tuples.
+pub(super) fn is_its_part(world: &World, ty: Ty) -> bool {
+    matches!(world.types.kind(ty), TyKind::Tuple(_) | TyKind::Struct(_)) && parts(world, ty).len() == 1
 }
 
 /// All lanes' values of type `ty` from those of their parts.

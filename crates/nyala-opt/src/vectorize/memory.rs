@@ -3,13 +3,13 @@
 //! Neighbours are accessed together; what is elsewhere for each lane is gathered and scattered.
 //! Through an address that all lanes share there is one access, and of what several lanes write
 //! the last lane's value stays. A variable of the function is one for each lane, next to each
-//! other.
+//! other; in a private one, that holds for each scalar in it.
 
 use nyala_ir::layout::enum_layout;
 use nyala_ir::{ArithFlags, ArithOp, CmpOp, Def, EnumId, LaneOp, MathOp, Node, Prim, Ty, TyKind, World};
 
 use super::Refusal;
-use super::emit::{Emitter, Rep, value_ty};
+use super::emit::{Emitter, Rep, Var, value_ty};
 use super::lanewise;
 use super::shapes::{Shape, Wraps};
 
@@ -24,6 +24,10 @@ impl Emitter<'_> {
                 let at = self.rep(ptr, block);
                 let ty = value_ty(self.world, def);
                 let value = match at.shape {
+                    _ if self.task.shapes.is_private(ptr) => {
+                        self.check_access(def, ty)?;
+                        self.load_private(at, ty)
+                    }
                     Shape::Uniform => {
                         let (mem, value) = self.world.load(self.mem, at.def);
                         self.mem = mem;
@@ -40,6 +44,11 @@ impl Emitter<'_> {
                 let (at, ty) = (self.rep(ptr, block), self.world.ty(value));
                 let value = self.rep(value, block);
                 match at.shape {
+                    _ if self.task.shapes.is_private(ptr) => {
+                        self.check_access(def, ty)?;
+                        let value = self.lanes_of(value, ty);
+                        self.store_private(at, ty, value);
+                    }
                     Shape::Uniform => {
                         let value = self.last_lane(value, ty);
                         self.mem = self.world.store(self.mem, at.def, value);
@@ -73,9 +82,16 @@ impl Emitter<'_> {
     /// A variable for each lane.
     fn slot(&mut self, def: Def) {
         let (ty, _) = self.world.types.as_ptr(value_ty(self.world, def)).expect("a slot gives an address");
-        let all = self.world.types.array(ty, u64::from(self.task.lanes));
+        let is_private = self.task.shapes.is_private(def);
+        let all = match is_private {
+            true => lanewise::lanes_ty(self.world, ty, self.task.lanes),
+            false => self.world.types.array(ty, u64::from(self.task.lanes)),
+        };
         let (mem, slot) = self.world.slot(self.mem, all);
         self.mem = mem;
+        if is_private {
+            return self.set(def, slot);
+        }
         let first = self.world.lit_i32(0);
         let first = self.world.lea(slot, first);
         self.set(def, first);
@@ -110,6 +126,71 @@ impl Emitter<'_> {
             self.store(at, part_ty, part);
         }
     }
+
+    // ---- Private variables ----------------------------------------------------------------
+
+    /// The type of what stands for a private address.
+    pub fn private_ty(&mut self, var: Var, old: Def) -> Ty {
+        let lanes = self.task.lanes;
+        let address = self.world.types.as_ptr(value_ty(self.world, old));
+        let (pointee, space) = address.expect("a private address is one");
+        let pointee = lanewise::lanes_ty(self.world, pointee, lanes);
+        let ptr = self.world.types.ptr(pointee, space);
+        let varies = matches!(var, Var::Left(_)) || self.task.shapes.of(old) == Shape::Varying;
+        if varies { self.world.types.simd(ptr, lanes) } else { ptr }
+    }
+
+    /// The private address of part `index` of a `ty`.
+    fn private_part(&mut self, at: Def, ty: Ty, index: Def) -> Def {
+        match lanewise::is_its_part(self.world, ty) {
+            true => at,
+            false => self.world.lea(at, index),
+        }
+    }
+
+    fn load_private(&mut self, at: Rep, ty: Ty) -> Def {
+        if lanewise::is_scalar(self.world, ty) {
+            let own = self.own_places(at, ty);
+            return self.load_scalars(own, ty);
+        }
+        let mut parts = vec![];
+        for (index, part_ty) in (0..).zip(lanewise::parts(self.world, ty)) {
+            let index = self.world.lit_u32(index);
+            let part = Rep { shape: at.shape, def: self.private_part(at.def, ty, index) };
+            parts.push(self.load_private(part, part_ty));
+        }
+        lanewise::join(self.world, ty, self.task.lanes, &parts)
+    }
+
+    fn store_private(&mut self, at: Rep, ty: Ty, value: Def) {
+        if lanewise::is_scalar(self.world, ty) {
+            let own = self.own_places(at, ty);
+            return self.store_scalars(own, ty, value);
+        }
+        for (number, part_ty) in lanewise::parts(self.world, ty).into_iter().enumerate() {
+            let index = self.world.lit_u32(number as u32);
+            let part = Rep { shape: at.shape, def: self.private_part(at.def, ty, index) };
+            let value = lanewise::part(self.world, ty, value, number);
+            self.store_private(part, part_ty, value);
+        }
+    }
+
+    /// Where the lanes' own scalars of type `ty` are.
+    fn own_places(&mut self, at: Rep, ty: Ty) -> Rep {
+        match at.shape {
+            Shape::Varying => {
+                let lane = lanewise::steps(self.world, Prim::I32, 1, self.task.lanes);
+                Rep::varying(self.world.lea(at.def, lane))
+            }
+            _ => {
+                let size = self.world.layout(ty).size as i64;
+                let first = self.world.lit_i32(0);
+                Rep { shape: Shape::strided(size, Wraps::Never), def: self.world.lea(at.def, first) }
+            }
+        }
+    }
+
+    // ---- Enums ----------------------------------------------------------------------------
 
     /// Lanes read the payload of the option they have.
     fn load_enum(&mut self, at: Rep, ty: Ty, id: EnumId) -> Def {

@@ -8,7 +8,7 @@
 //!
 //! * `flow`: the function as a graph, in the order in which lanes go through it;
 //! * `shapes`: what is the same for all lanes, or differs by a fixed stride, and where
-//!   lanes go different ways;
+//!   lanes go different ways; `private`: variables in memory that nobody else sees;
 //! * `linearize`: one way through the function for all lanes; `cost`: which parts of
 //!   it are left out if no lane is there;
 //! * `emit`: writes the function; `values`, `memory`, `own_memory`, `calls` and
@@ -28,6 +28,7 @@ mod linearize;
 mod memory;
 mod nested;
 mod own_memory;
+mod private;
 mod shapes;
 mod values;
 

@@ -21,6 +21,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::calls;
 use super::flow::{End, Flow};
+use super::private;
 
 /// How a value differs between active lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -52,6 +53,8 @@ pub(super) enum Wraps {
 /// The shapes of a function's values, and how its lanes go.
 pub(super) struct Shapes {
     shapes: FxHashMap<Def, Shape>,
+    /// Addresses in variables whose lanes lie next to each other: uniform if their indices are.
+    private: FxHashSet<Def>,
     /// By operation: the blocks where it is computed.
     homes: FxHashMap<Def, Vec<usize>>,
     /// Loops that lanes leave in different rounds.
@@ -71,6 +74,7 @@ impl Shapes {
         let n_vertices = flow.dag.len();
         let mut shapes = Shapes {
             shapes: FxHashMap::default(),
+            private: private::addresses(world, flow),
             homes: FxHashMap::default(),
             divergent_loops: vec![false; flow.loops.loops().len()],
             partial: vec![!first_is_active; n_vertices],
@@ -94,6 +98,11 @@ impl Shapes {
             analysis.control();
         }
         analysis.shapes
+    }
+
+    /// Whether `def` is an address in a variable whose lanes lie next to each other.
+    pub fn is_private(&self, def: Def) -> bool {
+        self.private.contains(&def)
     }
 
     /// The shape of `def` where it is computed; constants are uniform.
@@ -281,13 +290,14 @@ impl Analysis<'_> {
         let world = self.world;
         let stride = |def: Def| self.known(def, block).map(Shape::stride);
         Some(match world.node(def) {
+            Node::Slot { .. } if self.shapes.is_private(def) => Shape::Uniform,
             Node::Slot { .. } => {
                 let pointer = world.types.part(world.ty(def), 1).and_then(|ptr| world.types.as_ptr(ptr));
                 let size = pointer.map_or(0, |(pointee, _)| world.layout(pointee).size);
                 Shape::strided(size as i64, Wraps::Never)
             }
             Node::Load { ptr, .. } => match self.known(ptr, block)? {
-                Shape::Uniform => Shape::Uniform,
+                Shape::Uniform if !self.shapes.is_private(ptr) => Shape::Uniform,
                 _ => Shape::Varying,
             },
             Node::Alloc { .. } => Shape::Varying,
@@ -302,7 +312,7 @@ impl Analysis<'_> {
                 let from = self.known(value, block)?;
                 convert(world, world.ty(value), world.ty(def), is_cast, from)
             }
-            Node::Lea { ptr, index } => {
+            Node::Lea { ptr, index } if !self.shapes.is_private(def) => {
                 let (ptr_stride, index_stride) = (stride(ptr)?, stride(index)?);
                 self.lea(ptr, ptr_stride, index, index_stride)
             }

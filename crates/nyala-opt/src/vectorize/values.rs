@@ -1,7 +1,7 @@
 //! Operations without effect, for all lanes at once.
 
 use nyala_ir::analysis::schedule::{can_fail, has_effect};
-use nyala_ir::{ArithFlags, ArithOp, CmpOp, Def, Node, Prim, Ty, TyKind};
+use nyala_ir::{ArithFlags, ArithOp, CmpOp, Def, Node, Prim, Ty, TyKind, World};
 
 use super::Refusal;
 use super::emit::{Emitter, Rep};
@@ -28,6 +28,7 @@ impl Emitter<'_> {
                 self.shaped(def, rep, ty)
             }
             _ if world.ty(def) == world.types.mem() => return Ok(()),
+            Node::Lea { ptr, .. } if self.is_only_part(def, ptr) => self.rep(ptr, block).def,
             _ => match self.task.shapes.of(def) {
                 Shape::Varying => self.varying(def, block)?,
                 _ => self.scalar(def, block),
@@ -35,6 +36,13 @@ impl Emitter<'_> {
         };
         self.set(def, new);
         Ok(())
+    }
+
+    /// Whether `def` is a private address that is the one it is made from.
+    fn is_only_part(&self, def: Def, ptr: Def) -> bool {
+        let pointee = self.world.types.as_ptr(self.world.ty(ptr)).map(|(pointee, _)| pointee);
+        self.task.shapes.is_private(def)
+            && pointee.is_some_and(|pointee| lanewise::is_its_part(self.world, pointee))
     }
 
     /// What stands for `def`, which may be known better here than elsewhere, in the shape that it
@@ -260,12 +268,7 @@ impl Emitter<'_> {
     }
 
     /// An operation on scalars of type `ty`, or on each element of simd values of the program.
-    fn each(
-        &mut self,
-        ty: Ty,
-        args: &[Def],
-        mut apply: impl FnMut(&mut nyala_ir::World, &[Def]) -> Def,
-    ) -> Def {
+    fn each(&mut self, ty: Ty, args: &[Def], mut apply: impl FnMut(&mut World, &[Def]) -> Def) -> Def {
         let TyKind::Simd { lanes, .. } = *self.world.types.kind(ty) else { return apply(self.world, args) };
         let parts: Vec<Def> = (0..lanes)
             .map(|at| {
@@ -319,20 +322,45 @@ impl Emitter<'_> {
 
     /// An address with lanes: of what is the same for all only one is handed on.
     fn address(&mut self, ptr: Def, index: Def, block: usize) -> Def {
-        let (base, at) = (self.rep(ptr, block), self.rep(index, block));
+        let base = self.rep(ptr, block);
         let base = match base.shape {
             Shape::Uniform => base.def,
             _ => self.lanes_of(base, self.world.ty(ptr)),
         };
-        let at = match at.shape {
-            Shape::Uniform => at.def,
-            _ => self.lanes_of(at, self.world.ty(index)),
+        let at = match self.rep(index, block) {
+            Rep { shape: Shape::Uniform, def } => def,
+            _ => self.index(index, block),
         };
         let address = self.world.lea(base, at);
         match self.world.types.is_simd(self.world.ty(address)) {
             true => address,
             false => self.world.splat(address, self.task.lanes),
         }
+    }
+
+    /// An index that differs between lanes, in 64 bits. What all lanes add to it is added last, so
+    /// that accesses have in common what differs.
+    fn index(&mut self, index: Def, block: usize) -> Def {
+        if !self.world.types.as_prim(self.world.ty(index)).is_some_and(Prim::is_signed) {
+            return self.lanes(index, block);
+        }
+        let i64 = self.world.types.prim(Prim::I64);
+        let (mut own, mut shared) = (index, self.world.lit_i64(0));
+        while let Some((op, lhs, rhs)) = widening_sum(self.world, own) {
+            let (rest, all) = match (self.rep(lhs, block), self.rep(rhs, block)) {
+                (_, Rep { shape: Shape::Uniform, def }) => (lhs, def),
+                (Rep { shape: Shape::Uniform, def }, _) if op == ArithOp::Add => (rhs, def),
+                _ => break,
+            };
+            let all = self.world.cast(i64, all);
+            shared = self.world.arith(op, ArithFlags::WRAP, shared, all);
+            own = rest;
+        }
+        let wide = self.world.types.simd(i64, self.task.lanes);
+        let own = self.lanes(own, block);
+        let own = self.world.cast(wide, own);
+        let shared = self.world.splat(shared, self.task.lanes);
+        self.world.arith(ArithOp::Add, ArithFlags::WRAP, own, shared)
     }
 
     fn extract(&mut self, agg: Def, index: Def, block: usize) -> Result<Def, Refusal> {
@@ -394,4 +422,30 @@ impl Emitter<'_> {
         }
         Ok(hits)
     }
+}
+
+/// The operands of a sum or difference that is the same if it is computed in 64 bits.
+fn widening_sum(world: &World, index: Def) -> Option<(ArithOp, Def, Def)> {
+    let Node::Arith { op: op @ (ArithOp::Add | ArithOp::Sub), flags, lhs, rhs } = world.node(index) else {
+        return None;
+    };
+    let prim = world.types.as_prim(world.ty(index))?;
+    (prim.is_signed() && (!flags.wrap || prim.bits() == 64)).then_some((op, lhs, rhs))
+}
+
+/// What the address of an element may be computed from, besides operands: parts of the index.
+pub(super) fn index_parts(world: &World, def: Def) -> Vec<Def> {
+    let Node::Lea { index, .. } = world.node(def) else { return vec![] };
+    let mut parts = vec![index];
+    let mut at = 0;
+    while let Some(&part) = parts.get(at) {
+        let operands = widening_sum(world, part).map_or(vec![], |(_, lhs, rhs)| vec![lhs, rhs]);
+        for operand in operands {
+            if !parts.contains(&operand) {
+                parts.push(operand);
+            }
+        }
+        at += 1;
+    }
+    parts
 }
