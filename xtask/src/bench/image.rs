@@ -11,7 +11,7 @@ use std::time::Instant;
 use anyhow::{Context as _, bail};
 use serde_json::Value;
 
-use super::classic::{build_nyala, succeed};
+use super::process::{build_nyala, succeed};
 use super::{Peer, Row, python};
 use crate::files;
 

@@ -35,10 +35,9 @@ impl FunctionWriter<'_, '_> {
         }
         let mut all = "poison".to_owned();
         for (index, &part) in parts.iter().enumerate() {
-            let part = self.typed(part);
             let text = match self.is_simd(def) {
-                true => format!("insertelement {ty} {all}, {part}, i32 {index}"),
-                false => format!("insertvalue {ty} {all}, {part}, {index}"),
+                true => format!("insertelement {ty} {all}, {}, i32 {index}", self.typed(part)),
+                false => format!("insertvalue {ty} {all}, {}, {index}", self.typed_part(part)),
             };
             all = self.compute("all", text);
         }
@@ -56,7 +55,8 @@ impl FunctionWriter<'_, '_> {
         match self.known_part(agg, index) {
             Some(index) if self.address(agg).is_none() => {
                 let whole = self.typed(agg);
-                self.compute("part", format!("extractvalue {whole}, {index}"))
+                let part = self.compute("part", format!("extractvalue {whole}, {index}"));
+                self.unpacked(&part, self.world.ty(def))
             }
             _ => {
                 let variable = self.variable_with(agg);
@@ -76,7 +76,7 @@ impl FunctionWriter<'_, '_> {
         }
         match self.known_part(agg, index) {
             Some(index) => {
-                let (whole, part) = (self.typed(agg), self.typed(value));
+                let (whole, part) = (self.typed(agg), self.typed_part(value));
                 self.compute("all", format!("insertvalue {whole}, {part}, {index}"))
             }
             None => {
@@ -160,7 +160,7 @@ impl FunctionWriter<'_, '_> {
 
     pub(crate) fn local_of(&mut self, ty: Ty) -> String {
         let align = self.module.align_of(ty);
-        let text = self.module.ty(ty);
+        let text = self.module.part_ty(ty);
         self.local("tmp", &text, align)
     }
 
@@ -169,7 +169,7 @@ impl FunctionWriter<'_, '_> {
         let ty = self.world.ty(agg);
         match self.world.types.elem(ty) {
             Some(elem) => {
-                let (elem, index) = (self.module.ty(elem), self.index(index));
+                let (elem, index) = (self.module.part_ty(elem), self.index(index));
                 self.compute("at", format!("getelementptr inbounds {elem}, ptr {variable}, i64 {index}"))
             }
             None => {
@@ -189,7 +189,7 @@ impl FunctionWriter<'_, '_> {
         let size = |ty: Ty| nyala_ir::layout::layout(&self.world.types, ty).size;
         let room = if size(to_ty) > size(from_ty) { to_ty } else { from_ty };
         let align = self.module.align_of(to_ty).max(self.module.align_of(from_ty));
-        let text = self.module.ty(room);
+        let text = self.module.part_ty(room);
         let variable = self.local("tmp", &text, align);
         self.store_to(&variable, from);
         self.load_from(&variable, to_ty)

@@ -43,8 +43,8 @@ impl ModuleWriter<'_> {
     /// `def` as the first value of a global: a type with the layout of its own, and
     /// a constant of it.
     pub(crate) fn initializer(&mut self, def: Def) -> Option<(String, String)> {
-        if let Some(constant) = self.constant(def) {
-            return Some((self.ty_of(def), constant));
+        if let Some(constant) = self.part_constant(def) {
+            return Some(constant);
         }
         let world = self.world;
         let ty = world.ty(def);
@@ -78,10 +78,16 @@ impl ModuleWriter<'_> {
         if let Some(bytes) = self.byte_string(def, parts) {
             return Some(format!("c\"{}\"", escaped(&bytes)));
         }
+        let is_simd = self.world.types.is_simd(self.world.ty(def));
         let mut texts = Vec::with_capacity(parts.len());
         for &part in parts {
-            let value = self.constant(part)?;
-            texts.push(format!("{} {value}", self.ty_of(part)));
+            texts.push(match is_simd {
+                true => format!("{} {}", self.ty_of(part), self.constant(part)?),
+                false => {
+                    let (ty, value) = self.part_constant(part)?;
+                    format!("{ty} {value}")
+                }
+            });
         }
         let list = texts.join(", ");
         Some(match self.world.types.kind(self.world.ty(def)) {
@@ -90,6 +96,20 @@ impl ModuleWriter<'_> {
             _ if list.is_empty() => "{}".into(),
             _ => format!("{{ {list} }}"),
         })
+    }
+
+    /// A type and `def` as a constant of it, as a part of an aggregate or of memory.
+    fn part_constant(&mut self, def: Def) -> Option<(String, String)> {
+        let (ty, world) = (self.part_ty(self.world.ty(def)), self.world);
+        let value = match world.node(def) {
+            Node::Aggregate(lanes) if ty != self.ty_of(def) => {
+                let lane = |&lane: &Def| world.as_lit(lane).map(|bit| format!("i8 {bit}"));
+                let lanes: Option<Vec<String>> = world.list(lanes).iter().map(lane).collect();
+                format!("<{}>", lanes?.join(", "))
+            }
+            _ => self.constant(def)?,
+        };
+        Some((ty, value))
     }
 
     /// The bytes of an array of bytes.

@@ -5,7 +5,7 @@
 //! is kept, other rounds may use it, and it is allocated anew where it is made.
 
 use nyala_ir::layout::{Layout, layout};
-use nyala_ir::{Def, Node, Prim, Ty, TyKind};
+use nyala_ir::{Def, Node, Prim, Ty};
 
 use super::function::FunctionWriter;
 use super::gathers::shared_part;
@@ -126,16 +126,29 @@ impl FunctionWriter<'_, '_> {
         self.load_at(&format!("ptr {at}"), ty)
     }
 
-    /// Reads a value through a pointer, given with its type. Lanes that are `bool` are bytes
-    /// in memory.
+    /// Reads a value through a pointer, given with its type.
     pub(crate) fn load_at(&mut self, at: &str, ty: Ty) -> String {
-        let (text, align) = (self.module.ty(ty), self.module.align_of(ty));
-        match self.bool_lanes(ty) {
-            None => self.compute("load", format!("load {text}, {at}, align {align}")),
-            Some(lanes) => {
-                let bytes = self.compute("bytes", format!("load <{lanes} x i8>, {at}, align {align}"));
-                self.compute("load", format!("trunc <{lanes} x i8> {bytes} to {text}"))
-            }
+        let (text, align) = (self.module.part_ty(ty), self.module.align_of(ty));
+        let loaded = self.compute("load", format!("load {text}, {at}, align {align}"));
+        self.unpacked(&loaded, ty)
+    }
+
+    /// What a part of an aggregate or of memory stands for.
+    pub(crate) fn unpacked(&mut self, part: &str, ty: Ty) -> String {
+        let (stored, text) = (self.module.part_ty(ty), self.module.ty(ty));
+        match stored == text {
+            true => part.to_owned(),
+            false => self.compute("bits", format!("trunc {stored} {part} to {text}")),
+        }
+    }
+
+    /// A value with its type, as a part of an aggregate or of memory.
+    pub(crate) fn typed_part(&mut self, value: Def) -> String {
+        let (typed, ty) = (self.typed(value), self.world.ty(value));
+        let stored = self.module.part_ty(ty);
+        match stored == self.module.ty(ty) {
+            true => typed,
+            false => format!("{stored} {}", self.compute("bytes", format!("zext {typed} to {stored}"))),
         }
     }
 
@@ -150,23 +163,9 @@ impl FunctionWriter<'_, '_> {
 
     /// Writes a value that is not large through a pointer, given with its type.
     fn store_at(&mut self, at: &str, value: Def) {
-        let ty = self.world.ty(value);
-        let (typed, align) = (self.typed(value), self.module.align_of(ty));
-        match self.bool_lanes(ty) {
-            None => self.line(format!("store {typed}, {at}, align {align}")),
-            Some(lanes) => {
-                let bytes = self.compute("bytes", format!("zext {typed} to <{lanes} x i8>"));
-                self.line(format!("store <{lanes} x i8> {bytes}, {at}, align {align}"));
-            }
-        }
-    }
-
-    /// The number of lanes of `simd[bool * n]`.
-    fn bool_lanes(&self, ty: Ty) -> Option<u32> {
-        match self.world.types.kind(ty) {
-            TyKind::Simd { elem, lanes } if *elem == self.world.types.bool() => Some(*lanes),
-            _ => None,
-        }
+        let align = self.module.align_of(self.world.ty(value));
+        let typed = self.typed_part(value);
+        self.line(format!("store {typed}, {at}, align {align}"));
     }
 
     /// What the pointer points to that an operation with an effect gives.
@@ -179,11 +178,7 @@ impl FunctionWriter<'_, '_> {
     fn slot(&mut self, def: Def) -> String {
         let ty = self.pointee(def);
         let align = self.module.align_of(ty);
-        // In memory, lanes that are `bool` take a byte each.
-        let text = match self.bool_lanes(ty) {
-            Some(lanes) => format!("<{lanes} x i8>"),
-            None => self.module.ty(ty),
-        };
+        let text = self.module.part_ty(ty);
         let name = self.world.name(def);
         if self.outlives_its_round(def) && self.module.private_space() == 0 {
             return self.compute("slot", format!("alloca {text}, align {align}"));
@@ -215,14 +210,14 @@ impl FunctionWriter<'_, '_> {
             {
                 // What all lanes add goes to the address that they share. On the way that may be
                 // anywhere in memory.
-                let (elem, all) = (self.module.ty(elem), self.value(all));
+                let (elem, all) = (self.module.part_ty(elem), self.value(all));
                 let start = self.compute("start", format!("getelementptr {elem}, {base}, i64 {all}"));
-                let own = self.typed(own);
-                self.compute("at", format!("getelementptr {elem}, ptr {start}, {own}"))
+                let (own, ptr_ty) = (self.typed(own), self.module.ty_of(ptr));
+                self.compute("at", format!("getelementptr {elem}, {ptr_ty} {start}, {own}"))
             }
             Some(elem) => {
                 let index_ty = self.same_lanes(self.world.ty(index), Prim::I64);
-                let (elem, index) = (self.module.ty(elem), self.index(index));
+                let (elem, index) = (self.module.part_ty(elem), self.index(index));
                 self.compute("at", format!("getelementptr inbounds {elem}, {base}, {index_ty} {index}"))
             }
             None => {

@@ -247,7 +247,23 @@ impl<'a> ModuleWriter<'a> {
             self.world.types.kind(ty),
             TyKind::Array { .. } | TyKind::Struct(_) | TyKind::Tuple(_) | TyKind::Enum(_)
         );
-        is_aggregate && layout(&self.world.types, ty).size > MAX_VALUE_BYTES
+        is_aggregate && self.weight(ty) > MAX_VALUE_BYTES
+    }
+
+    /// The size of a value, where all lanes count as one.
+    fn weight(&self, ty: Ty) -> u64 {
+        let types = &self.world.types;
+        match types.kind(ty) {
+            TyKind::Simd { elem, .. } => layout(types, *elem).size,
+            TyKind::Array { elem, len } => self.weight(*elem).saturating_mul(*len),
+            TyKind::Tuple(parts) => parts.iter().map(|&part| self.weight(part)).sum(),
+            _ => layout(types, ty).size,
+        }
+    }
+
+    /// The type of values as parts of others, and in memory.
+    pub(crate) fn part_ty(&mut self, ty: Ty) -> String {
+        self.types.part(ty)
     }
 
     /// The address of a constant.

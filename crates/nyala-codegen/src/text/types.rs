@@ -1,6 +1,7 @@
 //! Types as LLVM writes them, with the layout of [`nyala_ir::layout`].
 //!
-//! `bool` is `i1`, which takes a byte in memory. Structs are LLVM structs: both
+//! `bool` is `i1`, which takes a byte in memory. Lanes that are `bool` are bits in a register,
+//! and bytes in memory and in aggregates, which may get there. Structs are LLVM structs: both
 //! have natural alignment. An enum is storage for its largest payload and the
 //! tag behind it. On the host all pointers are `ptr`, as address spaces are one; on devices
 //! LLVM numbers them as the language does.
@@ -43,8 +44,8 @@ impl<'a> TypeWriter<'a> {
             TyKind::Ptr { .. } => "ptr".into(),
             TyKind::Cn(_) => FUNCTION.into(),
             TyKind::Tuple(parts) => self.sequence(parts),
-            TyKind::Array { elem, len } => format!("[{len} x {}]", self.ty(*elem)),
-            TyKind::Slice(elem) => format!("[0 x {}]", self.ty(*elem)),
+            TyKind::Array { elem, len } => format!("[{len} x {}]", self.part(*elem)),
+            TyKind::Slice(elem) => format!("[0 x {}]", self.part(*elem)),
             TyKind::Simd { elem, lanes } => format!("<{lanes} x {}>", self.ty(*elem)),
             TyKind::Struct(id) => self.structure(*id),
             TyKind::Enum(id) => self.enumeration(*id),
@@ -57,12 +58,23 @@ impl<'a> TypeWriter<'a> {
         match results {
             [] => "void".into(),
             [one] => self.ty(*one),
-            several => self.sequence(several),
+            several => {
+                let results: Vec<String> = several.iter().map(|&result| self.ty(result)).collect();
+                format!("{{ {} }}", results.join(", "))
+            }
+        }
+    }
+
+    /// The type of values as parts of others, and in memory.
+    pub(crate) fn part(&mut self, ty: Ty) -> String {
+        match bool_lanes(self.types, ty) {
+            Some(lanes) => format!("<{lanes} x i8>"),
+            None => self.ty(ty),
         }
     }
 
     fn sequence(&mut self, parts: &[Ty]) -> String {
-        let parts: Vec<String> = parts.iter().map(|&part| self.ty(part)).collect();
+        let parts: Vec<String> = parts.iter().map(|&part| self.part(part)).collect();
         if parts.is_empty() { "{}".into() } else { format!("{{ {} }}", parts.join(", ")) }
     }
 
@@ -110,6 +122,14 @@ impl<'a> TypeWriter<'a> {
 /// A pointer into an address space.
 pub(crate) fn pointer_to(space: u32) -> String {
     if space == 0 { "ptr".into() } else { format!("ptr addrspace({space})") }
+}
+
+/// The number of lanes of `simd[bool * n]`.
+pub(crate) fn bool_lanes(types: &Types, ty: Ty) -> Option<u32> {
+    match types.kind(ty) {
+        TyKind::Simd { elem, lanes } if *elem == types.bool() => Some(*lanes),
+        _ => None,
+    }
 }
 
 /// A function as a value.

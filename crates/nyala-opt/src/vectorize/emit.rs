@@ -261,27 +261,40 @@ impl<'a> Emitter<'a> {
         for open in arriving {
             let args: Vec<Def> = differing.iter().map(|&var| self.value_in(&open.env, var)).collect();
             (self.cont, self.mem) = (open.cont, open.mem);
-            self.jump(cont, &args);
+            self.hand_over(cont, &args);
         }
         env.extend(differing.into_iter().zip(params));
         self.env = env;
         self.resume(cont);
     }
 
-    /// Begins the block of a vertex with these variables as parameters.
+    /// Begins the block of a vertex with these variables as parameters, aggregates scalar by
+    /// scalar; gives their values.
     fn block_with(&mut self, vertex: usize, vars: &[Var]) -> (Cont, Vec<Def>) {
         let tys: Vec<Ty> = vars.iter().map(|&var| self.var_ty(var)).collect();
         let block = self.task.flow.blocks.get(vertex);
         let name = block.map_or("meet".into(), |&block| self.world.cont(block).name.to_string());
-        let (cont, params) = self.start(&name, &tys);
-        for (&var, &param) in vars.iter().zip(&params) {
+        let flat: Vec<Ty> = tys.iter().flat_map(|&ty| lanewise::flat(self.world, ty)).collect();
+        let (cont, params) = self.start(&name, &flat);
+        let mut params = params.into_iter();
+        let mut values = vec![];
+        for (&var, &ty) in vars.iter().zip(&tys) {
+            let value = lanewise::unflattened(self.world, ty, &mut params);
             if let Var::Value(old) | Var::Left(old) | Var::Next(old) = var
                 && let Some(name) = self.world.name(old)
             {
-                self.world.set_name(param, name);
+                self.world.set_name(value, name);
             }
+            values.push(value);
         }
-        (cont, params)
+        (cont, values)
+    }
+
+    /// Ends the current block with a jump to one that takes variables.
+    fn hand_over(&mut self, target: Cont, values: &[Def]) {
+        let args: Vec<Def> =
+            values.iter().flat_map(|&value| lanewise::flattened(self.world, value)).collect();
+        self.jump(target, &args);
     }
 
     /// What a variable holds here.
@@ -352,7 +365,7 @@ impl<'a> Emitter<'a> {
         }
         let args: Vec<Def> = vars.iter().map(|&var| self.value(var)).collect();
         let (cont, params) = self.block_with(vertex, &vars);
-        self.jump(cont, &args);
+        self.hand_over(cont, &args);
         self.resume(cont);
         // What was computed in an earlier round of a loop around this one is not of this round.
         self.env.retain(|&var, _| match var {
@@ -387,12 +400,12 @@ impl<'a> Emitter<'a> {
             let again = self.value(Var::Arrived(header_at));
             let any = self.world.lanes(LaneOp::Any, &[again]);
             let outside = self.split(any);
-            self.jump(header, &args);
+            self.hand_over(header, &args);
             self.resume(outside);
             self.env.remove(&Var::Arrived(header_at));
             self.arrive(next);
         } else {
-            self.jump(header, &args);
+            self.hand_over(header, &args);
         }
     }
 

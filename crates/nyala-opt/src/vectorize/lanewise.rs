@@ -103,6 +103,55 @@ pub(super) fn map(
     join(world, ty, n, &made)
 }
 
+/// Aggregates of more parts are handed over as a whole.
+const MAX_FLAT: usize = 64;
+
+/// The types of what a value is handed over as: its scalars and simd values, if these are few.
+pub(super) fn flat(world: &World, ty: Ty) -> Vec<Ty> {
+    match inner_parts(world, ty) {
+        Some(parts) => parts.into_iter().flat_map(|part| flat(world, part)).collect(),
+        None => vec![ty],
+    }
+}
+
+/// The parts of a value as [`flat`] says.
+pub(super) fn flattened(world: &mut World, value: Def) -> Vec<Def> {
+    let Some(parts) = inner_parts(world, world.ty(value)) else { return vec![value] };
+    let mut all = vec![];
+    for index in 0..parts.len() {
+        let part = world.extract_at(value, index as u32);
+        all.extend(flattened(world, part));
+    }
+    all
+}
+
+/// A value from its parts.
+pub(super) fn unflattened(world: &mut World, ty: Ty, parts: &mut impl Iterator<Item = Def>) -> Def {
+    let Some(tys) = inner_parts(world, ty) else { return parts.next().expect("there is one for each part") };
+    let parts: Vec<Def> = tys.into_iter().map(|ty| unflattened(world, ty, parts)).collect();
+    world.aggregate(ty, &parts)
+}
+
+/// The types of the parts that a value is taken apart into, if it is.
+fn inner_parts(world: &World, ty: Ty) -> Option<Vec<Ty>> {
+    let inner = match world.types.kind(ty) {
+        TyKind::Tuple(_) | TyKind::Struct(_) => parts(world, ty),
+        TyKind::Array { len, .. } if *len <= MAX_FLAT as u64 => parts(world, ty),
+        _ => return None,
+    };
+    (n_flat(world, ty) <= MAX_FLAT).then_some(inner)
+}
+
+fn n_flat(world: &World, ty: Ty) -> usize {
+    match world.types.kind(ty) {
+        TyKind::Tuple(_) | TyKind::Struct(_) => {
+            parts(world, ty).into_iter().map(|part| n_flat(world, part)).sum()
+        }
+        TyKind::Array { elem, len } => n_flat(world, *elem).saturating_mul(*len as usize),
+        _ => 1,
+    }
+}
+
 /// Whether values of this type are enum values, or have such in them.
 pub(super) fn has_enums(world: &World, ty: Ty) -> bool {
     match world.types.kind(ty) {

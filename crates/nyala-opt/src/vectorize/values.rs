@@ -11,6 +11,9 @@ use super::shapes::Shape;
 /// Arrays of more elements are not indexed by comparing the index with each number.
 const MAX_INDEXED: usize = 64;
 
+/// So many summands of an index are looked at.
+const MAX_SUMMANDS: usize = 4;
+
 impl Emitter<'_> {
     /// Writes an operation of a block.
     pub fn operation(&mut self, def: Def, block: usize) -> Result<(), Refusal> {
@@ -346,7 +349,8 @@ impl Emitter<'_> {
         }
         let i64 = self.world.types.prim(Prim::I64);
         let (mut own, mut shared) = (index, self.world.lit_i64(0));
-        while let Some((op, lhs, rhs)) = widening_sum(self.world, own) {
+        for _ in 0..MAX_SUMMANDS {
+            let Some((op, lhs, rhs)) = widening_sum(self.world, own) else { break };
             let (rest, all) = match (self.rep(lhs, block), self.rep(rhs, block)) {
                 (_, Rep { shape: Shape::Uniform, def }) => (lhs, def),
                 (Rep { shape: Shape::Uniform, def }, _) if op == ArithOp::Add => (rhs, def),
@@ -436,16 +440,11 @@ fn widening_sum(world: &World, index: Def) -> Option<(ArithOp, Def, Def)> {
 /// What the address of an element may be computed from, besides operands: parts of the index.
 pub(super) fn index_parts(world: &World, def: Def) -> Vec<Def> {
     let Node::Lea { index, .. } = world.node(def) else { return vec![] };
-    let mut parts = vec![index];
-    let mut at = 0;
-    while let Some(&part) = parts.get(at) {
-        let operands = widening_sum(world, part).map_or(vec![], |(_, lhs, rhs)| vec![lhs, rhs]);
-        for operand in operands {
-            if !parts.contains(&operand) {
-                parts.push(operand);
-            }
-        }
-        at += 1;
+    let (mut parts, mut sums) = (vec![], vec![index]);
+    for _ in 0..MAX_SUMMANDS {
+        let operands = sums.into_iter().filter_map(|sum| widening_sum(world, sum));
+        sums = operands.flat_map(|(_, lhs, rhs)| [lhs, rhs]).collect();
+        parts.extend_from_slice(&sums);
     }
     parts
 }
