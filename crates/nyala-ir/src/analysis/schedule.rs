@@ -94,6 +94,18 @@ impl Schedule {
         Schedule::new(world, cfg, Mode::Demand)
     }
 
+    /// Computes each of these operations once, at the end of a block, and nowhere else. Their
+    /// operands must be there, those that are moved too before what needs them.
+    pub fn compute_once(&mut self, moves: &[(Def, usize)]) {
+        let moved: FxHashSet<Def> = moves.iter().map(|&(def, _)| def).collect();
+        for block in &mut self.blocks {
+            block.retain(|def| !moved.contains(def));
+        }
+        for &(def, vertex) in moves {
+            self.blocks[vertex].push(def);
+        }
+    }
+
     /// What to compute in the block of this vertex, in this order.
     pub fn block(&self, vertex: usize) -> &[Def] {
         &self.blocks[vertex]

@@ -9,6 +9,7 @@
 //! * `flow`: the function as a graph, in the order in which lanes go through it;
 //! * `shapes`: what is the same for all lanes, or differs by a fixed stride, and where
 //!   lanes go different ways; `private`: variables in memory that nobody else sees;
+//! * `hoist`: what lanes would compute twice, because they part;
 //! * `linearize`: one way through the function for all lanes; `cost`: which parts of
 //!   it are left out if no lane is there;
 //! * `emit`: writes the function; `values`, `memory`, `own_memory`, `calls` and
@@ -22,6 +23,7 @@ mod cost;
 mod emit;
 mod explain;
 mod flow;
+mod hoist;
 mod lane_functions;
 mod lanewise;
 mod linearize;
@@ -179,9 +181,12 @@ impl Instances {
     /// Writes all functions that are waiting, and those that they need.
     fn write(&mut self, world: &mut World) -> Result<(), Refusal> {
         while let Some((instance, head)) = self.waiting.pop() {
-            let flow = Flow::new(world, instance.function)?;
+            let mut flow = Flow::new(world, instance.function)?;
             let first_is_active = instance.active != ActiveLanes::Any;
-            let shapes = Shapes::new(world, &flow, &instance.shapes, first_is_active);
+            let mut shapes = Shapes::new(world, &flow, &instance.shapes, first_is_active);
+            if hoist::hoist(world, &mut flow, &shapes) {
+                shapes = Shapes::new(world, &flow, &instance.shapes, first_is_active);
+            }
             let plan = Plan::new(world, &flow, &shapes);
             if self.explains {
                 self.facts.extend(explain::facts(world, &flow, &shapes, &plan, &instance));
