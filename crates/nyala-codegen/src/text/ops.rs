@@ -52,6 +52,7 @@ impl FunctionWriter<'_, '_> {
         let prim = self.lane(lhs).unwrap_or(Prim::U64);
         let name = arith_instruction(op, prim);
         let flag = match op {
+            ArithOp::Div if prim.is_float() && flags.fast => QUOTIENT,
             _ if prim.is_float() => fast(flags),
             ArithOp::Add | ArithOp::Sub | ArithOp::Mul if prim.is_signed() && !flags.wrap => "nsw ",
             _ => "",
@@ -147,6 +148,10 @@ pub(crate) fn fast(flags: ArithFlags) -> &'static str {
     // A product and a sum may always be rounded once.
     if flags.fast { "fast " } else { "contract " }
 }
+
+/// What a quotient may assume: all but that it can be taken apart. LLVM would move the division out of
+/// the factors of a sum, and so from before a loop into it.
+const QUOTIENT: &str = "nnan ninf nsz arcp contract afn ";
 
 pub(crate) fn arith_instruction(op: ArithOp, prim: Prim) -> &'static str {
     let (float, signed) = (prim.is_float(), prim.is_signed());
