@@ -3,6 +3,10 @@
 //! Lanes that read `p(i)` and `p(i + 1)`, or two fields of `p(i)`, each from a place of its own,
 //! read both with one gather of twice the width. That takes half the time, as a
 //! gather takes time for each lane.
+//!
+//! Lanes that all read, at a small distance from each other, such as a field of an array of
+//! structs, need no gather: all that lies between is loaded, for all fields at once, and each
+//! picks its own by a shuffle.
 
 use std::collections::hash_map::Entry;
 
@@ -10,14 +14,32 @@ use nyala_ir::layout::{layout, offset};
 use nyala_ir::{ArithOp, Def, Node, Ty, World};
 use rustc_hash::FxHashMap;
 
-/// Gathers of one block that are done two at a time.
+/// Gathers of one block that are done together.
 #[derive(Default)]
 pub(crate) struct Gathers {
     /// For the first of two: the one that reads what comes behind it in memory.
     pub(crate) follower: FxHashMap<Def, Def>,
-    /// What was read for a follower.
+    /// For the first of several at a small distance: all of them.
+    pub(crate) spread: FxHashMap<Def, Spread>,
+    /// What was read for one that comes later.
     pub(crate) read: FxHashMap<Def, String>,
 }
+
+/// Gathers at a small distance.
+pub(crate) struct Spread {
+    /// The address that the first lane of the first one reads.
+    pub(crate) at: Def,
+    /// From lane to lane, in elements.
+    pub(crate) stride: i64,
+    /// The gathers, and how many elements they are from the first one.
+    pub(crate) members: Vec<(Def, i64)>,
+}
+
+/// A distance in elements up to which loading what lies between is cheaper.
+const SMALL: i64 = 4;
+
+/// So many elements are loaded at most.
+const MAX_SPREAD: i64 = 256;
 
 impl Gathers {
     /// Finds the pairs among the operations of a block, which are in the order of execution.
@@ -25,10 +47,19 @@ impl Gathers {
         let mut gathers = Gathers::default();
         // By place and offset: a gather that has no follower yet.
         let mut waiting: FxHashMap<(Place, i64), Def> = FxHashMap::default();
+        // By place: the first of several at a small distance, and its offset.
+        let mut spread: FxHashMap<Place, (Def, i64)> = FxHashMap::default();
         for &def in operations {
             match world.node(def) {
                 Node::LoadLanes { ptr, mask, .. } => {
                     let Some((place, bytes)) = Place::of(world, def, ptr, mask) else { continue };
+                    if let Some(stride) = place.small_stride(world) {
+                        gathers.join(world, &mut spread, (def, ptr), (place, bytes), stride);
+                        continue;
+                    }
+                    if place.elem_size(world) != WORD {
+                        continue;
+                    }
                     match waiting.remove(&(place.clone(), bytes - WORD)) {
                         Some(first) => drop(gathers.follower.insert(first, def)),
                         None => {
@@ -38,11 +69,53 @@ impl Gathers {
                         }
                     }
                 }
-                Node::Store { .. } | Node::StoreLanes { .. } | Node::Asm { .. } => waiting.clear(),
+                Node::Store { .. } | Node::StoreLanes { .. } | Node::Asm { .. } => {
+                    waiting.clear();
+                    spread.clear();
+                }
                 _ => {}
             }
         }
         gathers
+    }
+
+    /// Adds a gather at a small distance to others around the same place.
+    fn join(
+        &mut self,
+        world: &World,
+        spread: &mut FxHashMap<Place, (Def, i64)>,
+        (load, ptr): (Def, Def),
+        (place, bytes): (Place, i64),
+        stride: i64,
+    ) {
+        let size = place.elem_size(world);
+        let known = spread.get(&place).copied();
+        if let Some((first, first_bytes)) = known
+            && let Some(group) = self.spread.get_mut(&first)
+        {
+            let away = (bytes - first_bytes) / size;
+            let is_near = (bytes - first_bytes) % size == 0 && away.abs() < stride;
+            let spans = group.members.iter().map(|&(_, other)| (away - other).abs()).max();
+            if is_near && spans.is_some_and(|span| span < stride) {
+                group.members.push((load, away));
+                return;
+            }
+        }
+        let Some(at) = first_address(world, ptr) else { return };
+        self.spread.insert(load, Spread { at, stride, members: vec![(load, 0)] });
+        spread.insert(place, (load, bytes));
+    }
+}
+
+/// The address that lanes at a fixed distance are counted from.
+fn first_address(world: &World, mut at: Def) -> Option<Def> {
+    loop {
+        match world.node(at) {
+            Node::Bitcast(inner) => at = inner,
+            Node::Lea { ptr, index } if world.types.is_simd(world.ty(index)) => return Some(ptr),
+            // A part of what differs between lanes.
+            _ => return None,
+        }
     }
 }
 
@@ -66,10 +139,6 @@ impl Place {
     /// The place, and the number of bytes, of a gather of words.
     fn of(world: &World, load: Def, ptr: Def, mask: Def) -> Option<(Place, i64)> {
         let ty = world.types.part(world.ty(load), 1)?;
-        let elem = world.types.elem(ty)?;
-        if layout(&world.types, elem).size as i64 != WORD {
-            return None;
-        }
         let mut bytes = 0;
         let mut at = ptr;
         let (base, index, size) = loop {
@@ -103,6 +172,27 @@ impl Place {
         let (base, base_bytes) = peel(world, base);
         let bytes = bytes + base_bytes + number.checked_mul(size)?;
         Some((Place { base, index, size, shared, mask, ty }, bytes))
+    }
+
+    fn elem_size(&self, world: &World) -> i64 {
+        world.types.elem(self.ty).map_or(0, |elem| layout(&world.types, elem).size as i64)
+    }
+
+    /// The distance from lane to lane in elements, if it is the same for all, all read, and it is
+    /// small.
+    fn small_stride(&self, world: &World) -> Option<i64> {
+        let all = splat_lane(world, self.mask)?;
+        let Node::Aggregate(lanes) = world.node(self.index) else { return None };
+        let lanes: Option<Vec<i64>> = world.list(lanes).iter().map(|&lane| world.as_int(lane)).collect();
+        let lanes = lanes.filter(|_| world.as_lit(all) == Some(1))?;
+        let step = lanes.get(1)?.checked_mul(self.size)?;
+        let size = self.elem_size(world);
+        let is_even = (0..).zip(&lanes).all(|(lane, &index)| Some(index) == lanes[1].checked_mul(lane));
+        let stride = step.checked_div(size).filter(|stride| stride * size == step && is_even)?;
+        let is_bool = world.types.elem(self.ty) == Some(world.types.bool());
+        let n_lanes = lanes.len() as i64;
+        let is_small = (2..=SMALL).contains(&stride) && stride * (n_lanes + 1) <= MAX_SPREAD;
+        (is_small && !is_bool && lanes[0] == 0).then_some(stride)
     }
 }
 
