@@ -44,6 +44,13 @@ unsafe impl Send for Args {}
 // SAFETY: as above.
 unsafe impl Sync for Args {}
 
+impl Args {
+    /// What is handed over. As a method, so that closures take along the whole.
+    fn pointer(self) -> *mut c_void {
+        self.0
+    }
+}
+
 /// Runs `fun(args, lo, hi)` on ranges that together are `lower` to `upper`: on the threads of the
 /// pool if `num_threads` is 0, else on that many threads.
 #[unsafe(no_mangle)]
@@ -100,22 +107,29 @@ pub extern "C" fn anydsl_fibers_spawn(
     anydsl_parallel_for(num_threads, 0, num_blocks, (&raw mut fibers).cast(), run_blocks);
 }
 
-/// Gives each of `n` threads a range of its own.
+/// Shares the range among `n` threads: each takes some of it, and then again, until nothing is left.
 fn on_own_threads(n: u64, lower: i32, len: u64, args: Args, fun: RangeFn) {
-    let bound = |at: u64| (i64::from(lower) + (len * at / n) as i64) as i32;
+    let bound = |at: u64| (i64::from(lower) + at as i64) as i32;
+    let share = (len / (n * SHARE)).max(1);
+    let taken = AtomicU64::new(0);
+    let work = || {
+        loop {
+            let at = taken.fetch_add(share, Ordering::Relaxed);
+            if at >= len {
+                break;
+            }
+            fun(args.pointer(), bound(at), bound(len.min(at + share)));
+        }
+        publish_streamed();
+    };
     thread::scope(|scope| {
-        for at in 1..n {
-            let run = move || {
-                let args = args;
-                fun(args.0, bound(at), bound(at + 1));
-                publish_streamed();
-            };
-            if let Err(error) = Builder::new().stack_size(STACK).spawn_scoped(scope, run) {
+        for _ in 1..n {
+            if let Err(error) = Builder::new().stack_size(STACK).spawn_scoped(scope, work) {
                 warn(&error);
-                run();
+                break;
             }
         }
-        fun(args.0, bound(0), bound(1));
+        work();
     });
 }
 

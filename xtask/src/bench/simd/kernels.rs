@@ -7,7 +7,7 @@ use nyala_tests::random::Random;
 /// A function that all libraries have.
 pub struct Kernel {
     pub name: &'static str,
-    /// How many lanes ours has. Twice as many as fit into a register hide how long operations take.
+    /// How many lanes ours has. More than fit into a register hide how long operations take.
     pub lanes: u32,
     /// How many times faster than scalar C we want to be.
     pub goal: f64,
@@ -25,7 +25,7 @@ pub struct Kernel {
 pub const KERNELS: &[Kernel] = &[
     Kernel {
         name: "mandelbrot",
-        lanes: 32,
+        lanes: 64,
         goal: 15.0,
         n_results: (MANDELBROT_WIDTH * MANDELBROT_HEIGHT) as usize,
         run: mandelbrot,
@@ -35,7 +35,7 @@ pub const KERNELS: &[Kernel] = &[
     },
     Kernel {
         name: "aobench",
-        lanes: 8,
+        lanes: 64,
         goal: 11.5,
         n_results: (AOBENCH_SIZE * AOBENCH_SIZE) as usize,
         run: aobench,
@@ -45,7 +45,7 @@ pub const KERNELS: &[Kernel] = &[
     },
     Kernel {
         name: "volume",
-        lanes: 32,
+        lanes: 64,
         goal: 3.0,
         n_results: (VOLUME_SIZE * VOLUME_SIZE) as usize,
         run: volume,
@@ -55,7 +55,7 @@ pub const KERNELS: &[Kernel] = &[
     },
     Kernel {
         name: "blackscholes",
-        lanes: 32,
+        lanes: 64,
         goal: 10.0,
         n_results: OPTIONS,
         run: black_scholes,
