@@ -204,15 +204,18 @@ fn lowered(session: &mut Session) -> Result<World, Failed> {
     Ok(pipeline::control_flow_form(session, evaluated))
 }
 
-/// Changes how many lanes each `vectorize` has; whether there is any.
-fn set_lanes(world: &mut World, n_lanes: i32) -> bool {
+/// Changes how many lanes each `vectorize` has; whether there is any. One without a range gets
+/// no more than it has, as others might do what these do.
+fn set_lanes(world: &mut World, n_lanes: i64) -> bool {
     let conts: Vec<Cont> = References::of_program(world).conts(world).collect();
     let mut found = false;
     for cont in conts {
         let Some(Body { callee, args, .. }) = world.cont(cont).body.clone() else { continue };
         if world.as_intrinsic(callee) == Some(Intrinsic::Vectorize) {
             let mut args = args.to_vec();
-            args[1] = world.lit_i32(n_lanes);
+            let has_range = args.len() > 4;
+            let most = world.as_int(args[1]).filter(|_| !has_range).unwrap_or(n_lanes);
+            args[1] = world.lit_i32(n_lanes.min(most) as i32);
             world.set_body(cont, callee, args);
             found = true;
         }

@@ -136,8 +136,10 @@ fn with_lanes(text: &str, n: u32) -> Option<String> {
         let digits = part[start..].chars().take_while(char::is_ascii_digit).count();
         if is_call && digits > 0 {
             found = true;
-            changed.push_str(&format!("{}{n}", &part[..start]));
-            changed.push_str(&part[start + digits..]);
+            let (own, rest) = part[start..].split_at(digits);
+            // Without a range, more lanes might do what others do.
+            let most = own.parse().ok().filter(|_| rest.starts_with(')')).unwrap_or(n);
+            changed.push_str(&format!("{}{}{rest}", &part[..start], n.min(most)));
         } else {
             changed.push_str(part);
         }
