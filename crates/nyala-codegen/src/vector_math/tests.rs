@@ -32,7 +32,7 @@ const OPS: &[MathOp] = &[
 ];
 
 /// How many numbers are tried in each range.
-const N: u64 = if cfg!(debug_assertions) { 5_000 } else { 1_000_000 };
+const N: u64 = if cfg!(debug_assertions) { 5_000 } else { 200_000 };
 
 /// Numbers that are special in some way.
 const SPECIAL: &[f64] = &[
@@ -188,11 +188,39 @@ fn reference(op: MathOp, prim: Prim, args: &[f64]) -> f64 {
         MathOp::Cbrt => libm::cbrt(args[0]),
         MathOp::Sinh => libm::sinh(args[0]),
         MathOp::Cosh => libm::cosh(args[0]),
+        MathOp::Tanh if args[0].abs() < 1.0 => small_tanh(args[0]),
         MathOp::Tanh => libm::tanh(args[0]),
         _ => f64::from_bits(eval::math(op, Prim::F64, &bits).expect("the function exists for floats")),
     };
     // Some values have no `f32`, as infinity has none.
     if prim == Prim::F32 && (value as f32).is_infinite() { f64::from(value as f32) } else { value }
+}
+
+/// The hyperbolic tangent for `|x| < 1`, with twice the digits until the end: the C library's is off by
+/// up to two units there.
+fn small_tanh(x: f64) -> f64 {
+    let times = |(a, b): (f64, f64), c: f64| {
+        let product = a * c;
+        (product, a.mul_add(c, -product) + b * c)
+    };
+    let over = |(a, b): (f64, f64), c: f64| {
+        let quotient = a / c;
+        (quotient, (-quotient).mul_add(c, a) / c + b / c)
+    };
+    let plus = |(a, b): (f64, f64), (c, d): (f64, f64)| {
+        let sum = a + c;
+        (sum, c - (sum - a) + b + d)
+    };
+    let (mut sinh, mut cosh, mut term) = ((x, 0.0), (1.0, 0.0), (x, 0.0));
+    for n in 1..=13 {
+        let even = over(times(term, x), f64::from(2 * n));
+        cosh = plus(cosh, even);
+        term = over(times(even, x), f64::from(2 * n + 1));
+        sinh = plus(sinh, term);
+    }
+    let quotient = sinh.0 / cosh.0;
+    let rest = (-quotient).mul_add(cosh.0, sinh.0) + sinh.1 - quotient * cosh.1;
+    if x == 0.0 { x } else { quotient + rest / cosh.0 }
 }
 
 /// The distance in units of the last place.

@@ -72,12 +72,31 @@ impl<'m> Angle<'m> {
         let x = x.abs();
         let is_large = !x.less(x.by_type(LARGEST_SINGLE, LARGEST_DOUBLE));
         let (n, bits) = (x * std::f64::consts::FRAC_2_PI).nearest();
-        let parts = x.by_type(HALF_PI_SINGLE, HALF_PI_DOUBLE);
-        let r = parts.iter().fold(x, |r, part| n.mul_add(-part, r));
-        let z = r * r;
-        let sin = (z * r).mul_add(z.polynomial(x.by_type(SIN_SINGLE, SIN_DOUBLE)), r);
-        let cos = (z * z).mul_add(z.polynomial(x.by_type(COS_SINGLE, COS_DOUBLE)), z.mul_add(-0.5, 1.0));
+        let (sin, cos) = x.by_type(Angle::single as fn(Float<'m>, Float<'m>) -> _, Angle::double)(x, n);
         Angle { sin, cos, n: bits, is_large }
+    }
+
+    /// The sine and cosine of `r`, from `x` and `n`.
+    fn single(x: Float<'m>, n: Float<'m>) -> (Float<'m>, Float<'m>) {
+        let r = HALF_PI_SINGLE.iter().fold(x, |r, part| n.mul_add(-part, r));
+        let z = r * r;
+        let sin = (z * r).mul_add(z.polynomial(SIN_SINGLE), r);
+        let cos = (z * z).mul_add(z.polynomial(COS_SINGLE), z.mul_add(-0.5, 1.0));
+        (sin, cos)
+    }
+
+    /// The same, with what `r` loses by rounding: a quotient of the two would make it worse.
+    fn double(x: Float<'m>, n: Float<'m>) -> (Float<'m>, Float<'m>) {
+        let near = n.mul_add(-HALF_PI_DOUBLE[0], x);
+        let second = n * HALF_PI_DOUBLE[1];
+        let r = near - second;
+        let lost = (near - r) - second;
+        let lost = HALF_PI_DOUBLE[2..].iter().fold(lost, |lost, part| n.mul_add(-part, lost));
+        let (r, lost) = (r + lost, lost - (r + lost - r));
+        let z = r * r;
+        let sin = (z * r).mul_add(z.polynomial(SIN_DOUBLE), lost) + r;
+        let tail = (z * z).mul_add(z.polynomial(COS_DOUBLE), -(r * lost));
+        (sin, z.mul_add(-0.5, 1.0) + tail)
     }
 
     fn is_odd(&self) -> Mask<'m> {
