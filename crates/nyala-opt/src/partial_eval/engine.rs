@@ -54,7 +54,7 @@ pub(super) struct Engine<'a> {
     /// What stands for the others, in the body being built.
     env: Env,
     /// The same, where a filter is evaluated.
-    filter_env: Env,
+    pub(super) filter_env: Env,
     globals: Vec<(Global, Global)>,
     pub(super) refs: Refs,
     leaves: Leaves,
@@ -63,7 +63,7 @@ pub(super) struct Engine<'a> {
     /// The same for old continuations whose captures have no values yet, while one body is built.
     spared_here: FxHashMap<Cont, u32>,
     pub(super) known: Answers,
-    queue: Vec<Cont>,
+    pub(super) queue: Vec<Cont>,
     /// What nobody needed any more when its turn came.
     unneeded: Vec<Cont>,
     queued: EntitySet<Def>,
@@ -348,11 +348,6 @@ impl<'a> Engine<'a> {
         self.new.replace_body(target, Some(body));
     }
 
-    /// Builds the body of an instance once more, since more is known of how.
-    pub(super) fn evaluate_again(&mut self, target: Cont) {
-        self.queue.push(target);
-    }
-
     /// Counts nodes for whom they were built.
     fn count_growth(&mut self, nodes: usize) {
         if let Some(site) = self.site {
@@ -446,30 +441,14 @@ impl<'a> Engine<'a> {
     }
 
     /// The call of a body, or the jump to its known target.
-    fn call_of(&mut self, body: &Body, target: Option<Def>, env: &mut Env) -> Call {
+    pub(super) fn call_of(&mut self, body: &Body, target: Option<Def>, env: &mut Env) -> Call {
         let n_args = if target.is_some() { 1 } else { body.args.len() };
         let callee = self.def(target.unwrap_or(body.callee), env, Mode::Residual);
         let args = body.args[..n_args].iter().map(|&arg| self.def(arg, env, Mode::Residual)).collect();
         Call { callee, args, span: body.span, mark: None }
     }
 
-    /// What the body of an instance calls, whoever calls it. It is not evaluated for that.
-    pub(super) fn peek(&mut self, cont: Cont) -> Call {
-        let instance = self.instances[cont].clone().expect("only instances are looked into");
-        let args = merge(&instance.fixed, &self.new.cont(cont).params);
-        let now = (self.depth, self.link, self.site);
-        (self.depth, self.link, self.site) = (self.depths[cont], self.link_of[cont], self.site_of[cont]);
-        let mut env = std::mem::take(&mut self.filter_env);
-        self.bind(&instance, &args, &mut env);
-        let body = self.old.cont(instance.old).body.as_ref().expect("instances have bodies");
-        let target = self.known_target(body, &mut env);
-        let call = self.call_of(body, target, &mut env);
-        self.filter_env = env;
-        (self.depth, self.link, self.site) = now;
-        call
-    }
-
-    fn known_target(&mut self, body: &Body, env: &mut Env) -> Option<Def> {
+    pub(super) fn known_target(&mut self, body: &Body, env: &mut Env) -> Option<Def> {
         match (self.old.as_intrinsic(body.callee)?, body.args.as_slice()) {
             (Intrinsic::Branch, &[_, cond, then, other]) => {
                 let cond = self.def(cond, env, Mode::Residual);

@@ -25,7 +25,7 @@ use nyala_ir::analysis::{DomTree, Graph};
 use nyala_ir::{Cont, Def, Intrinsic, Node};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::super::engine::{Call, Engine};
+use super::super::engine::{Call, Engine, merge};
 use super::Run;
 
 /// A vertex of the control flow.
@@ -77,6 +77,24 @@ pub(super) fn post_dominator(engine: &mut Engine<'_>, run: Run, call: &Call) -> 
     };
     let end = cfa.explore()?;
     cfa.immediate_post_dominator(end)
+}
+
+impl Engine<'_> {
+    /// What the body of an instance calls, whoever calls it. It is not evaluated for that.
+    fn peek(&mut self, cont: Cont) -> Call {
+        let instance = self.instance(cont).expect("only instances are looked into").clone();
+        let args = merge(&instance.fixed, &self.new.cont(cont).params);
+        let now = (self.depth, self.link, self.site);
+        (self.depth, self.link, self.site) = (self.depths[cont], self.link_of[cont], self.site_of[cont]);
+        let mut env = std::mem::take(&mut self.filter_env);
+        self.bind(&instance, &args, &mut env);
+        let body = self.old.cont(instance.old).body.as_ref().expect("instances have bodies");
+        let target = self.known_target(body, &mut env);
+        let call = self.call_of(body, target, &mut env);
+        self.filter_env = env;
+        (self.depth, self.link, self.site) = now;
+        call
+    }
 }
 
 /// The analysis of one call.

@@ -138,7 +138,8 @@ impl Engine<'_> {
             none => {
                 *none = Some(run);
                 if self.new.cont(at).body.is_some() {
-                    self.evaluate_again(at);
+                    // It was evaluated without a run.
+                    self.queue.push(at);
                 }
             }
         }
