@@ -22,8 +22,7 @@
 //! functions that hand on what they get is recognised as well.
 
 use cranelift_entity::SecondaryMap;
-use nyala_ir::analysis::References;
-use nyala_ir::analysis::references::is_operation;
+use nyala_ir::analysis::references::reachable;
 use nyala_ir::analysis::schedule::has_effect;
 use nyala_ir::{Body, Cont, Def, Linkage, Node, Ty, World};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -35,9 +34,9 @@ use crate::rewrite::Rewriter;
 /// Before: any verified world. After: no reachable continuation whose calls are all
 /// known has such a parameter, as far as one sweep can tell.
 pub fn eliminate_params(world: &mut World) -> bool {
-    let refs = References::of_program(world);
-    let conts: Vec<Cont> = refs.conts(world).collect();
-    let mut values = Values::new(world, &refs, &conts);
+    let nodes = reachable(world);
+    let conts: Vec<Cont> = nodes.iter().filter_map(|&def| world.as_cont(def)).collect();
+    let mut values = Values::new(world, &nodes, &conts);
     // Which of them are functions is known only when the continuations are.
     values.solve(world, &conts, Kind::Continuations);
     values.solve(world, &conts, Kind::Data);
@@ -65,7 +64,7 @@ struct Values {
 }
 
 impl Values {
-    fn new(world: &World, refs: &References, conts: &[Cont]) -> Values {
+    fn new(world: &World, nodes: &[Def], conts: &[Cont]) -> Values {
         let mut is_candidate = SecondaryMap::new();
         for &cont in conts {
             let data = world.cont(cont);
@@ -78,8 +77,8 @@ impl Values {
                 is_candidate[cont] = false;
             }
         };
-        for &def in refs.nodes() {
-            if is_operation(world, def) {
+        for &def in nodes {
+            if world.as_cont(def).is_none() {
                 world.for_each_operand(def, &mut reject);
             }
         }

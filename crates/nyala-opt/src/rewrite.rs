@@ -4,6 +4,8 @@
 //! depends on them again, through the factories, so that what becomes known folds.
 //! Nothing recurses on the depth of the graph, and each node is built once.
 
+use cranelift_entity::SecondaryMap;
+use cranelift_entity::packed_option::PackedOption;
 use nyala_ir::{Def, World};
 use rustc_hash::FxHashMap;
 
@@ -11,7 +13,7 @@ use rustc_hash::FxHashMap;
 pub(crate) struct Rewriter<'w> {
     pub world: &'w mut World,
     /// Old nodes, and the new ones that stand for them.
-    done: FxHashMap<Def, Def>,
+    done: SecondaryMap<Def, PackedOption<Def>>,
     /// Old nodes that mean the same as other old nodes.
     same: FxHashMap<Def, Def>,
 }
@@ -19,12 +21,12 @@ pub(crate) struct Rewriter<'w> {
 impl<'w> Rewriter<'w> {
     /// One that changes nothing yet.
     pub fn new(world: &'w mut World) -> Rewriter<'w> {
-        Rewriter { world, done: FxHashMap::default(), same: FxHashMap::default() }
+        Rewriter { world, done: SecondaryMap::new(), same: FxHashMap::default() }
     }
 
     /// From now on, the new node `new` stands for `old`.
     pub fn replace(&mut self, old: Def, new: Def) {
-        self.done.insert(old, new);
+        self.done[old] = new.into();
     }
 
     /// From now on, whatever stands for the old node `other` stands for `old`.
@@ -36,33 +38,34 @@ impl<'w> Rewriter<'w> {
     pub fn def(&mut self, old: Def) -> Def {
         let mut stack = vec![old];
         while let Some(&next) = stack.last() {
-            if self.done.contains_key(&next) {
+            if self.done[next].is_some() {
                 stack.pop();
-            } else if let Some(other) = self.same.get(&next) {
-                match self.done.get(other) {
-                    Some(&new) => drop(self.done.insert(next, new)),
-                    None => stack.push(*other),
+            } else if let Some(&other) = self.same.get(&next) {
+                match self.done[other].expand() {
+                    Some(new) => self.replace(next, new),
+                    None => stack.push(other),
                 }
             } else {
                 let before = stack.len();
                 self.world.for_each_operand(next, |operand| {
-                    if !self.done.contains_key(&operand) {
+                    if self.done[operand].is_none() {
                         stack.push(operand);
                     }
                 });
                 if stack.len() == before {
                     let new = self.build(next);
-                    self.done.insert(next, new);
+                    self.replace(next, new);
                 }
             }
         }
-        self.done[&old]
+        self.done[old].expect("found above")
     }
 
     /// What stands for a node whose operands are done.
     fn build(&mut self, old: Def) -> Def {
         let old_operands = self.world.operands(old);
-        let operands: Vec<Def> = old_operands.iter().map(|operand| self.done[operand]).collect();
+        let operands: Vec<Def> =
+            old_operands.iter().map(|&operand| self.done[operand].expect("operands come first")).collect();
         if operands == old_operands {
             return old;
         }

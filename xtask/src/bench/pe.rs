@@ -58,12 +58,20 @@ const CASES: &[Case] = &[
 /// The usual limits are for programs of people; these are larger on purpose.
 const BUDGET: Budget = Budget { specialisations: 100_000_000, growth: 1_000_000_000, depth: 100_000_000 };
 
+/// What is to be reached: calls specialised a second, with ten operations each, and how many times as
+/// long ten times the size may take.
+const MIN_CALLS: f64 = 200_000.0;
+const MAX_GROWTH: f64 = 11.0;
+
+/// What takes less is too short to be compared.
+const MIN_SECONDS: f64 = 0.01;
+
 /// How often the bytecode is run to measure it, and how often that is tried.
 const ROUNDS: u32 = 20_000;
 const TRIES: usize = 5;
 
 pub fn run(quick: bool) -> anyhow::Result<Vec<Row>> {
-    let mut rows = vec![];
+    let (mut rows, mut measured) = (vec![], vec![]);
     let repetitions = if quick { 2 } else { 5 };
     for (index, case) in CASES.iter().enumerate().filter(|(_, case)| !(quick && case.is_long)) {
         let runs: Vec<Vec<f64>> =
@@ -77,10 +85,36 @@ pub fn run(quick: bool) -> anyhow::Result<Vec<Row>> {
         // The kernel's clock is coarser than the shortest of these.
         row("specialised", "calls/s", best(1) / best(0).max(1e-4));
         row("residual", "nodes", best(2));
+        row("growth", "nodes/node", best(2) / best(4));
         row("peak memory", "MiB", best(3));
+        measured.push((case, best(0)));
     }
+    let specialised = rows.iter_mut().rfind(|row| row.case.starts_with("unroll") && row.unit == "calls/s");
+    specialised.context("unrolling is measured")?.peer = goal(MIN_CALLS);
+    rows.extend(growth_of_time(&measured));
     rows.push(futamura(if quick { 1_000 } else { 10_000 })?);
     Ok(rows)
+}
+
+/// A figure to reach; the ratio is 1 or more if it is.
+fn goal(value: f64) -> Option<Peer> {
+    Some(Peer { name: "the goal, and in the last row the program written by hand".into(), value })
+}
+
+/// How many times as long ten times the size takes, for what is long enough to tell.
+fn growth_of_time(measured: &[(&Case, f64)]) -> Vec<Row> {
+    let pairs = measured.iter().flat_map(|small| measured.iter().map(move |large| (small, large)));
+    let tenfold = pairs.filter(|((small, seconds), (large, _))| {
+        small.program == large.program && small.size * 10 == large.size && *seconds > MIN_SECONDS
+    });
+    let row = |(&(small, before), &(large, after)): (&(&Case, f64), &(&Case, f64))| Row {
+        case: format!("{} {} to {}, time", small.program, small.size, large.size),
+        unit: "times",
+        ours: after / before,
+        peer: goal(MAX_GROWTH),
+        checked: true,
+    };
+    tenfold.map(row).collect()
 }
 
 /// The figures that [`measure_case`] prints.
@@ -93,11 +127,11 @@ fn measure_in_child(index: usize) -> anyhow::Result<Vec<f64>> {
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "measuring case {index} failed:\n{text}{errors}");
     let figures: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    ensure!(figures.len() == 4, "cannot read the figures `{text}`");
+    ensure!(figures.len() == 5, "cannot read the figures `{text}`");
     Ok(figures)
 }
 
-/// Measures in this process and prints seconds, specialisations, nodes and MiB.
+/// Measures in this process and prints seconds, specialisations, nodes, MiB, and nodes before evaluation.
 pub fn measure_case(index: usize) -> anyhow::Result<()> {
     let Case { program, size, .. } = CASES.get(index).context("there is no such case")?;
     let mut session = Session::new(Options::default());
@@ -112,7 +146,8 @@ pub fn measure_case(index: usize) -> anyhow::Result<()> {
     ensure!(evaluated.diagnostics.is_empty(), "{:?}", evaluated.diagnostics);
     let peak = peak_mib()?;
     ensure!(interpret(&world)? == interpret(&evaluated.world)?, "evaluation changed what it computes");
-    println!("{seconds} {} {} {peak}", evaluated.specialised, evaluated.world.node_count());
+    let (before, after) = (world.node_count(), evaluated.world.node_count());
+    println!("{seconds} {} {after} {peak} {before}", evaluated.specialised);
     Ok(())
 }
 

@@ -17,6 +17,8 @@ pub struct DomTree {
     /// The immediate dominator; of the root, itself; none if unreachable.
     idom: Vec<Option<usize>>,
     depth: Vec<u32>,
+    /// For each vertex one further up, such that a few jumps lead far (Myers' skew-binary lists).
+    jump: Vec<u32>,
     /// The interval of a depth-first walk over the tree, for ancestor queries.
     enter: Vec<u32>,
     leave: Vec<u32>,
@@ -32,6 +34,7 @@ impl DomTree {
             root,
             idom,
             depth: vec![0; len],
+            jump: vec![root as u32; len],
             enter: vec![0; len],
             leave: vec![0; len],
             preorder: vec![],
@@ -52,6 +55,7 @@ impl DomTree {
             match children.next() {
                 Some(child) => {
                     self.depth[child] = self.depth[*vertex] + 1;
+                    self.jump[child] = self.jump_below(*vertex);
                     self.enter[child] = self.preorder.len() as u32;
                     self.preorder.push(child);
                     stack.push((child, tree.succs(child)));
@@ -62,6 +66,15 @@ impl DomTree {
                 }
             }
         }
+    }
+
+    /// Where a child of `vertex` jumps to: twice as far as `vertex`, if that made two equal jumps.
+    fn jump_below(&self, vertex: usize) -> u32 {
+        let first = self.jump[vertex];
+        let second = self.jump[first as usize];
+        let depth = |vertex: u32| self.depth[vertex as usize];
+        let are_equal = self.depth[vertex] - depth(first) == depth(first) - depth(second);
+        if are_equal { second } else { vertex as u32 }
     }
 
     /// The root.
@@ -93,7 +106,9 @@ impl DomTree {
     /// The closest vertex that dominates both; both must be reachable.
     pub fn common(&self, mut a: usize, b: usize) -> usize {
         while !self.dominates(a, b) {
-            a = self.idom(a).expect("the root dominates all that is reachable");
+            let far = self.jump[a] as usize;
+            let above = self.idom(a).expect("the root dominates all that is reachable");
+            a = if self.dominates(far, b) { above } else { far };
         }
         a
     }

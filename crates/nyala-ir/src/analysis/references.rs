@@ -8,7 +8,8 @@
 //! Operations are vertices of their own: an operation that many bodies share is
 //! looked at once, however long the chain of operands behind it.
 
-use cranelift_entity::EntitySet;
+use cranelift_entity::packed_option::PackedOption;
+use cranelift_entity::{EntitySet, SecondaryMap, entity_impl};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::graph::Graph;
@@ -24,32 +25,68 @@ use crate::world::World;
 #[derive(Clone, Debug)]
 pub struct References {
     nodes: Vec<Def>,
-    index: FxHashMap<Def, usize>,
+    index: Index,
     uses: Vec<(usize, Def)>,
     graph: Graph,
+}
+
+/// The vertices of nodes. A table costs more for each node, an array as much as the program is large.
+#[derive(Clone, Debug)]
+enum Index {
+    Table(FxHashMap<Def, usize>),
+    Array(SecondaryMap<Def, PackedOption<Vertex>>),
+}
+
+/// A vertex, as small as it can be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Vertex(u32);
+entity_impl!(Vertex, "vertex");
+
+impl Index {
+    fn get(&self, def: Def) -> Option<usize> {
+        match self {
+            Index::Table(table) => table.get(&def).copied(),
+            Index::Array(array) => array[def].expand().map(|vertex| vertex.0 as usize),
+        }
+    }
+
+    /// The vertex of `def`; `next` if it has none yet.
+    fn get_or_insert(&mut self, def: Def, next: usize) -> usize {
+        match self {
+            Index::Table(table) => *table.entry(def).or_insert(next),
+            Index::Array(array) => match array[def].expand() {
+                Some(vertex) => vertex.0 as usize,
+                None => {
+                    array[def] = Vertex(next as u32).into();
+                    next
+                }
+            },
+        }
+    }
 }
 
 impl References {
     /// From `roots` on.
     pub fn from_roots(world: &World, roots: &[Cont]) -> References {
-        References::new(world, roots, |_| true)
+        References::new(world, roots, Index::Array(SecondaryMap::new()), |_| true)
     }
 
     /// From `entry` on, but not beyond other continuations that depend on no
     /// parameter: nothing nested in the entry, and nothing that it needs from
     /// outside, is behind those.
     pub fn within(world: &World, entry: Cont) -> References {
-        References::new(world, &[entry], |cont| cont == entry || !world.is_top_level(cont))
+        let index = Index::Table(FxHashMap::default());
+        References::new(world, &[entry], index, |cont| cont == entry || !world.is_top_level(cont))
     }
 
-    fn new(world: &World, roots: &[Cont], looks_into: impl Fn(Cont) -> bool) -> References {
+    fn new(world: &World, roots: &[Cont], mut index: Index, looks_into: impl Fn(Cont) -> bool) -> References {
         let mut nodes = vec![];
-        let mut index = FxHashMap::default();
         let mut number = |def: Def, nodes: &mut Vec<Def>| {
-            *index.entry(def).or_insert_with(|| {
+            let vertex = index.get_or_insert(def, nodes.len());
+            if vertex == nodes.len() {
                 nodes.push(def);
-                nodes.len() - 1
-            })
+            }
+            vertex
         };
         let (mut edges, mut uses) = (vec![], vec![]);
         let roots: Vec<usize> = roots.iter().map(|&root| number(world.cont_def(root), &mut nodes)).collect();
@@ -98,7 +135,7 @@ impl References {
 
     /// The vertex of a continuation or operation, if it is reachable.
     pub fn index(&self, def: Def) -> Option<usize> {
-        self.index.get(&def).copied()
+        self.index.get(def)
     }
 
     /// Every parameter that a vertex mentions by itself, with the vertex.

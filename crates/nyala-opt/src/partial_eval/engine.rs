@@ -672,10 +672,11 @@ impl<'a> Engine<'a> {
 
     /// Whether all parameters are fixed that have a filter. Otherwise an instance is likely to be a loop.
     fn gets_all_it_asks_for(&self, instance: &Instance) -> bool {
-        let filters = self.old.cont(instance.old).filter.iter();
-        filters
-            .zip(&instance.fixed)
-            .all(|(&filter, fixed)| fixed.is_some() || self.old.as_lit(filter) == Some(0))
+        let data = self.old.cont(instance.old);
+        let mem = self.old.types.mem();
+        let asks = |param: Def, filter: Def| self.old.ty(param) != mem && self.old.as_lit(filter) != Some(0);
+        let filters = data.params.iter().zip(&data.filter);
+        filters.zip(&instance.fixed).all(|((&param, &filter), fixed)| fixed.is_some() || !asks(param, filter))
     }
 
     // ---- Nodes ------------------------------------------------------------------

@@ -6,7 +6,7 @@
 //! * Specialisations are counted over all rounds; what is [kept](Outcome::Kept) is what the
 //!   last round left, since a later round may do what an earlier one could not.
 
-use nyala_ir::analysis::References;
+use nyala_ir::analysis::references::reachable;
 use nyala_ir::origin::Origin;
 use nyala_ir::{Cont, Def, Linkage, Mark, Node, World};
 use nyala_span::{Name, Span};
@@ -83,7 +83,7 @@ impl Journal {
 
 /// How many nodes the roots of a program reach.
 pub(super) fn size(world: &World) -> u64 {
-    References::of_program(world).nodes().len() as u64
+    reachable(world).len() as u64
 }
 
 impl Context for Engine<'_> {

@@ -83,7 +83,7 @@ pub struct Budget {
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget { specialisations: 50_000, growth: 2_000_000, depth: 10_000 }
+        Budget { specialisations: 200_000, growth: 4_000_000, depth: 100_000 }
     }
 }
 

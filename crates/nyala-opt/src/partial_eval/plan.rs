@@ -43,13 +43,13 @@ impl Plan {
         let refs = References::of_program(world);
         let mut plan = Plan {
             homes: SecondaryMap::new(),
-            has_conts: SecondaryMap::new(),
+            has_conts: containers(world),
             captures: SecondaryMap::new(),
             uses: SecondaryMap::new(),
             nests_calls: EntitySet::new(),
         };
-        let components = Components::new(&refs);
         plan.find_homes(world, &refs);
+        let components = Components::new(&refs, &plan.has_conts);
         plan.count_uses(world, &refs, &components);
         plan.find_nested_calls(world, &refs, &components);
         let conts: Vec<Cont> = refs.conts(world).collect();
@@ -108,12 +108,6 @@ impl Plan {
             for &param in &data.params {
                 self.homes[param] = Home::In(cont);
             }
-        }
-        // Operands have smaller numbers than what uses them.
-        for def in world.defs() {
-            let mut any = world.as_cont(def).is_some();
-            world.for_each_operand(def, |operand| any |= self.has_conts[operand]);
-            self.has_conts[def] = any;
         }
     }
 
@@ -174,15 +168,29 @@ impl Plan {
     }
 }
 
-/// The strongly connected components of the program, by number.
+/// The nodes that are or contain continuations.
+pub fn containers(world: &World) -> SecondaryMap<Def, bool> {
+    let mut has_conts = SecondaryMap::new();
+    // Operands have smaller numbers than what uses them.
+    for def in world.defs() {
+        let mut any = world.as_cont(def).is_some();
+        world.for_each_operand(def, |operand| any |= has_conts[operand]);
+        has_conts[def] = any;
+    }
+    has_conts
+}
+
+/// The strongly connected components of the program, by number. Only what contains a continuation
+/// can reach itself, so nothing else has a number.
 pub struct Components(Vec<usize>);
 
 impl Components {
-    /// Those of all that is reachable.
-    pub fn new(refs: &References) -> Components {
-        let vertices: Vec<usize> = (0..refs.nodes().len()).collect();
+    /// Those of all that is reachable; `has_conts` are the nodes that contain continuations.
+    pub fn new(refs: &References, has_conts: &SecondaryMap<Def, bool>) -> Components {
+        let has_conts = |vertex: usize| refs.nodes().get(vertex).is_some_and(|&def| has_conts[def]);
+        let vertices: Vec<usize> = (0..refs.nodes().len()).filter(|&vertex| has_conts(vertex)).collect();
         let mut numbers = vec![usize::MAX; refs.nodes().len() + 1];
-        for (number, members) in refs.graph().components(&vertices, |_| true).iter().enumerate() {
+        for (number, members) in refs.graph().components(&vertices, has_conts).iter().enumerate() {
             members.iter().for_each(|&member| numbers[member] = number);
         }
         Components(numbers)
@@ -190,7 +198,8 @@ impl Components {
 
     /// Whether two nodes reach each other.
     pub fn share(&self, refs: &References, a: Def, b: Def) -> bool {
-        let number = |def: Def| refs.index(def).map(|vertex| self.0[vertex]);
+        let number =
+            |def: Def| refs.index(def).map(|vertex| self.0[vertex]).filter(|&number| number != usize::MAX);
         number(a).is_some() && number(a) == number(b)
     }
 }

@@ -8,7 +8,7 @@ use nyala_ir::analysis::References;
 use nyala_ir::{Mark, World};
 use nyala_span::Diagnostic;
 
-use super::super::plan::Components;
+use super::super::plan::{Components, containers};
 use crate::errors::recursive_run;
 
 /// A warning for each marked call that is recursive, in the order of the source.
@@ -23,7 +23,7 @@ pub(crate) fn recursive_runs(world: &World) -> Vec<Diagnostic> {
         return vec![];
     }
     let refs = References::of_program(world);
-    let components = Components::new(&refs);
+    let components = Components::new(&refs, &containers(world));
     let recursive = marked.into_iter().filter(|&(caller, callee, _)| components.share(&refs, caller, callee));
     let mut found: Vec<_> = recursive
         .filter_map(|(_, callee, span)| {
