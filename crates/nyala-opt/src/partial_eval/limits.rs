@@ -111,7 +111,8 @@ impl Engine<'_> {
         if let Some(limit) = own.growth.filter(|&limit| used.is_some_and(|used| used.nodes > limit)) {
             return Some(Limit::Growth(limit));
         }
-        if own.specialisations.is_none() && self.counters.specialised >= more(specialisations) {
+        let made = self.state.specialised + self.counters.specialised;
+        if own.specialisations.is_none() && made >= more(specialisations) {
             return Some(Limit::Specialisations(specialisations));
         }
         (own.growth.is_none() && grown > more(growth)).then_some(Limit::Growth(growth))

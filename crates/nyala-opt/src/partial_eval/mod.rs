@@ -73,7 +73,7 @@ pub struct Options {
 /// When evaluation stops. A function can set limits of its own, by attributes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budget {
-    /// How many specialisations a round may make.
+    /// How many specialisations may be made, in all rounds together.
     pub specialisations: u64,
     /// How many nodes the program may grow by.
     pub growth: u64,
@@ -83,7 +83,7 @@ pub struct Budget {
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget { specialisations: 200_000, growth: 4_000_000, depth: 100_000 }
+        Budget { specialisations: 250_000, growth: 4_000_000, depth: 100_000 }
     }
 }
 
