@@ -35,11 +35,20 @@ const SCRIPT: &str = r#"#!/bin/sh
 # each tool of compute-sanitizer too, with `--cuda-only` none for OpenCL. The exit status is the number of failures.
 cd "$(dirname "$0")" || exit 99
 failures=0
+sanitize=
+cuda_only=
+for option in "$@"; do
+    case "$option" in
+        --sanitize) sanitize=yes ;;
+        --cuda-only) cuda_only=yes ;;
+        *) echo "usage: run.sh [--sanitize] [--cuda-only]"; exit 98 ;;
+    esac
+done
 say() { printf '%-40s %s\n' "$1" "$2"; }
 for program in tests/*; do
     name=$(basename "$program")
-    case "$program" in *.opencl) [ "$1" = --cuda-only ] && continue ;; esac
-    if "$program" > "out.$$" 2> "err.$$" && cmp -s "out.$$" "expected/${name%.*}"; then
+    case "$program" in *.opencl) [ "$cuda_only" ] && continue ;; esac
+    if "$program" > "out.$$" 2> "err.$$" && [ "$(cat "out.$$")" = "$(cat "expected/${name%.*}")" ]; then
         say "$name" ok
     else
         say "$name" FAILED
@@ -47,7 +56,7 @@ for program in tests/*; do
         head -5 "err.$$"
         failures=$((failures + 1))
     fi
-    if [ "$1" = --sanitize ]; then
+    if [ "$sanitize" ]; then
         for tool in memcheck racecheck initcheck synccheck; do
             if compute-sanitizer --tool "$tool" --error-exitcode 9 "$program" > "out.$$" 2>&1; then
                 say "$name $tool" ok
