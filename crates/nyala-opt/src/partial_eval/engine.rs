@@ -296,11 +296,7 @@ impl<'a> Engine<'a> {
             run = run.or_else(|| self.begin_run(&call));
             let unfolded = run.and_then(|run| self.run_on(run, &call));
             run = run.filter(|_| unfolded.is_some()).or_else(|| self.run_at(call.callee));
-            let next = match unfolded {
-                Some(next) => next,
-                None => self.next(call),
-            };
-            let (instance, args) = match next {
+            let (instance, args) = match unfolded.unwrap_or_else(|| self.next(call)) {
                 Next::Inline(callee, instance, args) => {
                     self.depth = self.depths[callee];
                     if self.is_continuation(self.new.cont_def(callee)) {
