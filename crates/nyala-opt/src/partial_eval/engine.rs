@@ -27,12 +27,12 @@ use rustc_hash::FxHashMap;
 use super::env::Env;
 use super::explain::Outcome;
 use super::journal::SiteId;
-use super::leaves::Leaves;
 use super::limits::{Link, LinkId, Used};
 use super::plan::Plan;
 use super::questions::Answers;
 use super::refs::Refs;
 use super::run_halt::Runs;
+use super::spared::Spared;
 use super::unfold::{Made, Unfoldings};
 use super::{Options, State};
 
@@ -57,11 +57,7 @@ pub(super) struct Engine<'a> {
     pub(super) filter_env: Env,
     globals: Vec<(Global, Global)>,
     pub(super) refs: Refs,
-    leaves: Leaves,
-    /// For instances, how many of their uses in the old program will not come.
-    spared: FxHashMap<Cont, u32>,
-    /// The same for old continuations whose captures have no values yet, while one body is built.
-    spared_here: FxHashMap<Cont, u32>,
+    pub(super) spared: Spared,
     pub(super) known: Answers,
     pub(super) queue: Vec<Cont>,
     /// What nobody needed any more when its turn came.
@@ -182,9 +178,7 @@ impl<'a> Engine<'a> {
             filter_env: Env::default(),
             globals: vec![],
             refs: Refs::default(),
-            leaves: Leaves::default(),
-            spared: FxHashMap::default(),
-            spared_here: FxHashMap::default(),
+            spared: Spared::default(),
             known: SecondaryMap::new(),
             queue: vec![],
             unneeded: vec![],
@@ -271,7 +265,7 @@ impl<'a> Engine<'a> {
         self.depth = self.depths[target];
         self.link = self.link_of[target];
         self.site = self.site_of[target];
-        self.spared_here.clear();
+        self.spared.begin_body();
         self.unfoldings.begin_body();
         let (call, claimed) = self.follow(instance, args, &mut env);
         self.env = env;
@@ -460,25 +454,6 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Notes that the sides of a branch that are not taken will not use what they mention. Where all
-    /// sides meet again, only one comes, and evaluation goes on there at once.
-    fn spare_other_targets(&mut self, body: &Body, taken: Def, env: &mut Env) {
-        let old = self.old;
-        for side in body.args[2..].iter().filter(|&&arg| arg != taken).filter_map(|&arg| old.as_cont(arg)) {
-            for &(cont, mentions) in self.leaves.of(old, &self.plan, side).iter() {
-                let is_whole = self.plan.captures(cont).iter().all(|&def| self.value(def, env).is_some());
-                let uses = if is_whole {
-                    let instance = self.def(old.cont(cont).def, env, Mode::Residual);
-                    let instance = self.new.as_cont(instance).expect("an instance is a continuation");
-                    self.spared.entry(instance)
-                } else {
-                    self.spared_here.entry(cont)
-                };
-                *uses.or_default() += mentions;
-            }
-        }
-    }
-
     /// What to do with a call. A mark that it keeps is for later rounds.
     fn next(&mut self, mut call: Call) -> Next {
         let known = self.new.as_cont(call.callee);
@@ -514,8 +489,7 @@ impl<'a> Engine<'a> {
     /// Evaluates a callee on the spot.
     fn inline(&mut self, callee: Cont, instance: Rc<Instance>, call: &Call) -> Next {
         self.counters.inlined += 1;
-        self.spared.remove(&callee);
-        self.spared_here.remove(&instance.old);
+        self.spared.forget(callee, instance.old);
         self.site = self.record(&instance, call, &[], Outcome::Inlined).or(self.site);
         let args = merge(&instance.fixed, &call.args);
         Next::Inline(callee, instance, args)
@@ -526,14 +500,8 @@ impl<'a> Engine<'a> {
         let data = self.old.cont(instance.old);
         data.body.is_some()
             && data.linkage == Linkage::Internal
-            && self.plan.uses(instance.old) <= 1 + self.spared_uses(callee, instance.old)
+            && self.plan.uses(instance.old) <= 1 + self.spared.uses(callee, instance.old)
             && self.refs.count(self.new.cont_def(callee)) == 1
-    }
-
-    /// How many of the uses of an instance in the old program will not come.
-    fn spared_uses(&self, callee: Cont, old: Cont) -> u32 {
-        let of = |spared: &FxHashMap<Cont, u32>, cont: Cont| spared.get(&cont).copied().unwrap_or(0);
-        of(&self.spared, callee) + of(&self.spared_here, old)
     }
 
     /// For each parameter that is still open, why it is specialised, if it is.
@@ -712,7 +680,7 @@ impl<'a> Engine<'a> {
         self.value(old, env).expect("found above")
     }
 
-    fn value(&self, old: Def, env: &Env) -> Option<Def> {
+    pub(super) fn value(&self, old: Def, env: &Env) -> Option<Def> {
         env.get(old).or_else(|| self.constants[old].expand())
     }
 

@@ -37,7 +37,6 @@ mod engine;
 mod env;
 mod explain;
 mod journal;
-mod leaves;
 mod limits;
 mod plan;
 mod questions;
@@ -45,6 +44,7 @@ mod refs;
 mod run_halt;
 mod settled;
 mod show;
+mod spared;
 mod unfold;
 
 use nyala_ir::World;
