@@ -83,7 +83,7 @@ pub struct Budget {
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget { specialisations: 250_000, growth: 4_000_000, depth: 100_000 }
+        Budget { specialisations: 100_000, growth: 4_000_000, depth: 25_000 }
     }
 }
 
