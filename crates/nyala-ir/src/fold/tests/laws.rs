@@ -396,6 +396,8 @@ impl Random {
             return self.lit(prim);
         }
         let op = all[self.below(all.len() as u64) as usize];
+        // No operation promises which sign its NaN has, so these look at what is given only.
+        let below = if matches!(op, MathOp::Signbit | MathOp::Copysign) { 0 } else { below };
         Expr::Math(op, operand, (0..op.arity()).map(|_| self.expr(main, operand, below)).collect())
     }
 
