@@ -1,6 +1,7 @@
 //! What is special about native code: inline assembly, space, checks.
 
-use std::io::Write as _;
+mod support;
+
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -9,19 +10,7 @@ use nyala_tests::files;
 
 /// Gives a program to `nyala run` with these arguments.
 fn run(args: &[&str], program: &str) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_nyala"))
-        .arg("run")
-        .args(args)
-        .arg("-")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the compiler starts");
-    let mut stdin = child.stdin.take().expect("it is piped");
-    stdin.write_all(program.as_bytes()).expect("the program is read");
-    drop(stdin);
-    child.wait_with_output().expect("the compiler ends")
+    support::output(support::nyala().arg("run").args(args).arg("-"), program)
 }
 
 /// What a program prints, at every level of optimisation.

@@ -1,7 +1,6 @@
 //! SIMD code uses the vector instructions of the processor that it is for.
 
-use std::io::Write as _;
-use std::process::{Command, Stdio};
+mod support;
 
 /// Lanes that part, neighbours in memory, and what is elsewhere for each lane.
 const PROGRAM: &str = "
@@ -16,19 +15,9 @@ extern fn kernel(n: i32, x: &[f32], at: &[i32], out: &mut [f32]) -> () {
 
 /// The instructions of the kernel for a processor of a target.
 fn assembly(target: &str, cpu: &str) -> Vec<String> {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_nyala"))
-        .args(["build", "-O2", "--emit", "asm", "--target", target, "--target-cpu", cpu, "-o", "-", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the compiler starts");
-    let mut stdin = child.stdin.take().expect("it is piped");
-    stdin.write_all(PROGRAM.as_bytes()).expect("the program is read");
-    drop(stdin);
-    let output = child.wait_with_output().expect("the compiler ends");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let args = ["build", "-O2", "--emit", "asm", "--target", target, "--target-cpu", cpu, "-o", "-", "-"];
+    let (status, text, errors) = support::run(&args, PROGRAM);
+    assert_eq!(status, Some(0), "{errors}");
     text.lines().map(|line| line.trim().replace('\t', " ")).filter(|line| !line.starts_with('.')).collect()
 }
 

@@ -14,7 +14,7 @@ pub fn nyala() -> Command {
 }
 
 /// Runs a command with `stdin` as its input.
-fn output(command: &mut Command, stdin: &str) -> Output {
+pub fn output(command: &mut Command, stdin: &str) -> Output {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("cargo has built it");
     let mut pipe = child.stdin.take().expect("it was asked for");
