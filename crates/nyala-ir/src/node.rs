@@ -299,6 +299,22 @@ impl ArithOp {
             ArithOp::Shr => "shr",
         }
     }
+
+    /// Its sign in source text, Impala's and C's.
+    pub fn sign(self) -> &'static str {
+        match self {
+            ArithOp::Add => "+",
+            ArithOp::Sub => "-",
+            ArithOp::Mul => "*",
+            ArithOp::Div => "/",
+            ArithOp::Rem => "%",
+            ArithOp::And => "&",
+            ArithOp::Or => "|",
+            ArithOp::Xor => "^",
+            ArithOp::Shl => "<<",
+            ArithOp::Shr => ">>",
+        }
+    }
 }
 
 /// What an operation may assume beyond the strict meaning of its operator.
@@ -342,6 +358,18 @@ impl CmpOp {
             CmpOp::Le => "le",
             CmpOp::Gt => "gt",
             CmpOp::Ge => "ge",
+        }
+    }
+
+    /// Its sign in source text, Impala's and C's.
+    pub fn sign(self) -> &'static str {
+        match self {
+            CmpOp::Eq => "==",
+            CmpOp::Ne => "!=",
+            CmpOp::Lt => "<",
+            CmpOp::Le => "<=",
+            CmpOp::Gt => ">",
+            CmpOp::Ge => ">=",
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use nyala_ir::analysis::schedule::has_effect;
 use nyala_ir::layout::layout;
-use nyala_ir::{ArithOp, CmpOp, Def, MathOp, Node, Prim, Ty, TyKind};
+use nyala_ir::{ArithOp, Def, MathOp, Node, Prim, Ty, TyKind};
 
 use super::ModuleWriter;
 use super::function::FunctionWriter;
@@ -48,15 +48,7 @@ impl FunctionWriter<'_, '_> {
             }
             Node::Arith { op, lhs, rhs, .. } => self.arith(op, lhs, rhs),
             Node::Cmp { op, lhs, rhs } => {
-                let sign = match op {
-                    CmpOp::Eq => "==",
-                    CmpOp::Ne => "!=",
-                    CmpOp::Lt => "<",
-                    CmpOp::Le => "<=",
-                    CmpOp::Gt => ">",
-                    CmpOp::Ge => ">=",
-                };
-                format!("{} {sign} {}", self.value(lhs), self.value(rhs))
+                format!("{} {} {}", self.value(lhs), op.sign(), self.value(rhs))
             }
             Node::Math { op, args, .. } => self.math(def, op, world.list(args)),
             Node::Cast(from) => self.cast(def, from),
@@ -136,19 +128,10 @@ impl FunctionWriter<'_, '_> {
     fn arith(&mut self, op: ArithOp, lhs: Def, rhs: Def) -> String {
         let prim = self.prim(lhs).unwrap_or(Prim::U64);
         let (a, b) = (self.value(lhs), self.value(rhs));
-        let sign = match op {
-            ArithOp::Rem if prim.is_float() => return format!("fmod({a}, {b})"),
-            ArithOp::Add => "+",
-            ArithOp::Sub => "-",
-            ArithOp::Mul => "*",
-            ArithOp::Div => "/",
-            ArithOp::Rem => "%",
-            ArithOp::And => "&",
-            ArithOp::Or => "|",
-            ArithOp::Xor => "^",
-            ArithOp::Shl => "<<",
-            ArithOp::Shr => ">>",
-        };
+        if op == ArithOp::Rem && prim.is_float() {
+            return format!("fmod({a}, {b})");
+        }
+        let sign = op.sign();
         match prim.bits() {
             // C computes with `int` at least.
             ..=16 if !prim.is_float() => format!("({})({a} {sign} {b})", prim_type(prim)),

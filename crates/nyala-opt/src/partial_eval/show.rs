@@ -4,7 +4,7 @@
 //! `?n & (n < 10)`, `|i| ..`. What is large is cut, so the length of a text is bounded.
 
 use nyala_ir::types::TyKind;
-use nyala_ir::{ArithOp, CmpOp, Cont, Def, Linkage, Node, Prim, World, eval};
+use nyala_ir::{Cont, Def, Linkage, Node, Prim, World, eval};
 use nyala_span::Name;
 
 /// Deeper than this is `..`.
@@ -78,8 +78,8 @@ impl Shower<'_> {
                 Some(text) => self.out += &format!("{text:?}"),
                 None => self.out += &format!("&{}", world.global(global).name),
             },
-            Node::Arith { op, lhs, rhs, .. } => self.binary(arith(op), lhs, rhs, depth, is_operand),
-            Node::Cmp { op, lhs, rhs } => self.binary(cmp(op), lhs, rhs, depth, is_operand),
+            Node::Arith { op, lhs, rhs, .. } => self.binary(op.sign(), lhs, rhs, depth, is_operand),
+            Node::Cmp { op, lhs, rhs } => self.binary(op.sign(), lhs, rhs, depth, is_operand),
             Node::Known(value) => self.prefix("?", value, depth),
             Node::Hide(value) => self.prefix("$", value, depth),
             Node::Mark { callee, .. } => self.expr(callee, depth + 1, is_operand),
@@ -207,31 +207,5 @@ impl Shower<'_> {
             self.out += &format!("{}{name} = ", if i == 0 { " with " } else { ", " });
             self.expr(def, depth + 2, false);
         }
-    }
-}
-
-fn arith(op: ArithOp) -> &'static str {
-    match op {
-        ArithOp::Add => "+",
-        ArithOp::Sub => "-",
-        ArithOp::Mul => "*",
-        ArithOp::Div => "/",
-        ArithOp::Rem => "%",
-        ArithOp::And => "&",
-        ArithOp::Or => "|",
-        ArithOp::Xor => "^",
-        ArithOp::Shl => "<<",
-        ArithOp::Shr => ">>",
-    }
-}
-
-fn cmp(op: CmpOp) -> &'static str {
-    match op {
-        CmpOp::Eq => "==",
-        CmpOp::Ne => "!=",
-        CmpOp::Lt => "<",
-        CmpOp::Le => "<=",
-        CmpOp::Gt => ">",
-        CmpOp::Ge => ">=",
     }
 }

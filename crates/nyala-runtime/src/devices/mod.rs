@@ -170,6 +170,15 @@ pub(crate) fn report(message: fmt::Arguments<'_>) {
     }
 }
 
+/// The device with a number, or what there is instead.
+fn numbered<T>(devices: &[T], number: u32) -> Result<&T, String> {
+    devices.get(number as usize).ok_or_else(|| match devices.len() {
+        0 => "there are no devices".into(),
+        1 => "there is one device, 0".into(),
+        n => format!("there are devices 0 to {}", n - 1),
+    })
+}
+
 /// What a user is told whose system has no driver.
 fn no_driver(error: libloading::Error) -> String {
     let reason = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);

@@ -101,12 +101,7 @@ impl Cuda {
     }
 
     fn gpu(&self, device: u32) -> Result<&Gpu, String> {
-        let there_are = match self.devices.len() {
-            0 => "there are no devices".into(),
-            1 => "there is one device, 0".into(),
-            n => format!("there are devices 0 to {}", n - 1),
-        };
-        self.devices.get(device as usize).ok_or(there_are)
+        super::numbered(&self.devices, device)
     }
 
     /// Makes a device the one that the thread works with.

@@ -85,12 +85,7 @@ impl OpenCl {
     }
 
     fn device(&self, device: u32) -> Result<&ClDevice, String> {
-        let there_are = match self.devices.len() {
-            0 => "there are no devices".into(),
-            1 => "there is one device, 0".into(),
-            n => format!("there are devices 0 to {}", n - 1),
-        };
-        self.devices.get(device as usize).ok_or(there_are)
+        super::numbered(&self.devices, device)
     }
 
     /// Does something with a device, which is made ready the first time.
