@@ -13,7 +13,6 @@ mod pe;
 mod peer;
 mod process;
 mod programs;
-mod python;
 mod simd;
 
 use std::collections::HashSet;
@@ -21,6 +20,8 @@ use std::collections::HashSet;
 use anyhow::bail;
 use clap::Args;
 use serde_json::json;
+
+use crate::python;
 
 /// Run benchmarks
 #[derive(Args)]

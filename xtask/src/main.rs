@@ -3,12 +3,15 @@
 //! * [`tidy`]: whether the tree is in order;
 //! * [`mod@bench`]: how fast we are;
 //! * [`device_bundle`]: programs with kernels, for machines with a GPU;
+//! * [`setup`]: what tests of kernels need, installed where that is possible;
 //! * [`fuzz`]: random input, looking for what panics.
 
 mod bench;
 mod device_bundle;
 mod files;
 mod fuzz;
+mod python;
+mod setup;
 mod tidy;
 
 use std::process::ExitCode;
@@ -22,6 +25,8 @@ enum Task {
     Tidy(tidy::TidyArgs),
     Bench(bench::BenchArgs),
     DeviceBundle(device_bundle::DeviceBundleArgs),
+    /// Install what tests of kernels need, where that is possible: an OpenCL driver, `ptxas`
+    Setup,
     #[command(subcommand)]
     Fuzz(fuzz::FuzzTarget),
     /// Run all tests, as continuous integration does
@@ -43,6 +48,7 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::Tidy(args) => tidy::run(&args),
         Task::Bench(args) => bench::run(&args),
         Task::DeviceBundle(args) => device_bundle::run(&args),
+        Task::Setup => setup::run(),
         Task::Fuzz(target) => fuzz::run(target),
         Task::Test => tidy::cargo(&["test", "--workspace"]),
     }

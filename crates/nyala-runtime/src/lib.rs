@@ -29,7 +29,7 @@ pub mod threads;
 
 use std::ffi::c_void;
 
-use devices::kernel;
+use devices::{events, kernel};
 
 /// A function by its name.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +65,9 @@ symbols! {
     }
     "" kernel::{ nyala_launch }
     "" devices::{ nyala_set_error_handler }
+    "" events::{
+        nyala_event_record, nyala_event_wait, nyala_event_is_done, nyala_event_microseconds, nyala_event_release,
+    }
     "" checks::{ nyala_check_failed }
     "" environments::{ nyala_environment }
     "" threads::{ anydsl_parallel_for, anydsl_fibers_spawn, anydsl_spawn_thread, anydsl_sync_thread }

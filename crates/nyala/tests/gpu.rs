@@ -2,10 +2,10 @@
 //! say, and so they do on the devices that are here. Their device code is compiled for
 //! all platforms, whatever is here.
 //!
-//! * `ptxas` assembles the PTX, if there is one: on the path, or where `NYALA_PTXAS` says. The
-//!   package `nvidia-cuda-nvcc-cu12` for Python has it.
-//! * An OpenCL driver runs the programs, if there is one: PoCL needs no GPU (the packages
-//!   `pocl-opencl-icd` and `ocl-icd-libopencl1` of Debian).
+//! * `ptxas` assembles the PTX, if there is one: on the path, where `NYALA_PTXAS` says, or where
+//!   `cargo xtask setup` puts it.
+//! * An OpenCL driver runs the programs, if there is one: PoCL, which needs no GPU, is another thing that
+//!   `cargo xtask setup` installs.
 //! * Programs under `cuda` use what only CUDA has.
 //! * PTX of some programs is compared with what is stored beside them; `BLESS=1` rewrites it.
 //!
@@ -23,8 +23,14 @@ fn main() -> ExitCode {
     let folder = files::repository().join("tests/gpu");
     let devices = String::from_utf8_lossy(&output(nyala().arg("devices")).stdout).into_owned();
     let ptxas = ptxas();
-    if ptxas.is_none() {
-        eprintln!("skipped: there is no `ptxas` to assemble PTX with (NYALA_PTXAS may say where it is)");
+    let (has_cuda, has_opencl) = (has_devices(&devices, "cuda"), has_devices(&devices, "opencl"));
+    let skipped = [
+        (ptxas.is_some(), "PTX is not assembled, as there is no `ptxas` (try `cargo xtask setup`)"),
+        (has_cuda, "no program runs on CUDA, as there is no device"),
+        (has_opencl, "no program runs on OpenCL, as there is no device (try `cargo xtask setup`)"),
+    ];
+    for (_, what) in skipped.iter().filter(|(is_there, _)| !is_there) {
+        eprintln!("SKIPPED: {what}");
     }
     let mut trials = vec![];
     for path in files::with_extension(&folder, "impala") {
@@ -42,19 +48,11 @@ fn main() -> ExitCode {
         add("ptx", true, |path, _| ptx(path).map(drop));
         add("ptxas", ptxas.is_some(), assembled);
         add("stored ptx", folder.join("ptx").join(ptx_name(&path)).exists(), |path, _| stored(path));
-        let has_cuda = has_devices(&devices, "cuda");
-        if !has_cuda {
-            eprintln!("skipped: `{name}` on CUDA, as there is no device");
-        }
         add("cuda", has_cuda, |path, _| on_device(path, "cuda"));
         if path.starts_with(folder.join("cuda")) {
             continue;
         }
         add("opencl source", true, |path, _| opencl_source(path));
-        let has_opencl = has_devices(&devices, "opencl");
-        if !has_opencl {
-            eprintln!("skipped: `{name}` on OpenCL, as there is no device");
-        }
         add("opencl", has_opencl, |path, _| on_device(path, "opencl"));
         add("amdgcn", true, |path, _| amdgcn(path));
     }
@@ -77,13 +75,17 @@ fn has_devices(listed: &str, platform: &str) -> bool {
 
 fn ptxas() -> Option<PathBuf> {
     let named = std::env::var_os("NYALA_PTXAS").map(PathBuf::from);
-    let ptxas = named.unwrap_or_else(|| "ptxas".into());
-    Command::new(&ptxas)
-        .arg("--version")
-        .output()
-        .ok()
-        .filter(|output| output.status.success())
-        .map(|_| ptxas)
+    let mut candidates = named.into_iter().chain(["ptxas".into()]).chain(installed("bin/ptxas"));
+    candidates.find(|ptxas| {
+        Command::new(ptxas).arg("--version").output().is_ok_and(|output| output.status.success())
+    })
+}
+
+/// A file of NVIDIA's tools, where `cargo xtask setup` installs them.
+fn installed(file: &str) -> Option<PathBuf> {
+    let libraries = files::repository().join("target/bench/cuda/lib").read_dir().ok()?;
+    let tools = libraries.flatten().map(|python| python.path().join("site-packages/nvidia/cuda_nvcc"));
+    tools.map(|tools| tools.join(file)).find(|file| file.exists())
 }
 
 /// The files of a program for a platform.
@@ -118,13 +120,14 @@ fn on_device(path: &Path, platform: &str) -> Result<(), Failed> {
 }
 
 /// The device code of a program for a platform.
-fn device_code(path: &Path, kind: &str, platform: &str) -> Result<Vec<u8>, Failed> {
-    let built = output(nyala().args(["build", "--emit", kind, "-o", "-"]).args(sources(path, platform)));
-    Ok(succeeded(built)?.stdout)
+fn device_code(path: &Path, kind: &str, platform: &str, options: &[&str]) -> Result<Vec<u8>, Failed> {
+    let mut build = nyala();
+    build.args(["build", "--emit", kind, "-o", "-"]).args(options).args(sources(path, platform));
+    Ok(succeeded(output(&mut build))?.stdout)
 }
 
 fn opencl_source(path: &Path) -> Result<(), Failed> {
-    match String::from_utf8(device_code(path, "opencl", "opencl")?)?.contains("__kernel ") {
+    match String::from_utf8(device_code(path, "opencl", "opencl", &[])?)?.contains("__kernel ") {
         true => Ok(()),
         false => Err("it has no kernel".into()),
     }
@@ -133,29 +136,37 @@ fn opencl_source(path: &Path) -> Result<(), Failed> {
 /// An object file for AMD's GPUs has a descriptor for each kernel.
 fn amdgcn(path: &Path) -> Result<(), Failed> {
     const MACHINE: [u8; 2] = 224u16.to_le_bytes();
-    let object = device_code(path, "amdgcn", "amdgpu")?;
+    let object = device_code(path, "amdgcn", "amdgpu", &[])?;
     let is_elf = object.starts_with(b"\x7fELF") && object.get(18..20) == Some(&MACHINE);
     let has_kernel = object.windows(14).any(|bytes| bytes == b"main_kernel.kd");
     if is_elf && has_kernel { Ok(()) } else { Err("it is no object file with a kernel".into()) }
 }
 
 fn ptx(path: &Path) -> Result<String, Failed> {
-    let ptx = String::from_utf8(device_code(path, "ptx", "cuda")?)?;
+    ptx_for(path, &[])
+}
+
+fn ptx_for(path: &Path, options: &[&str]) -> Result<String, Failed> {
+    let ptx = String::from_utf8(device_code(path, "ptx", "cuda", options)?)?;
     match ptx.contains(".visible .entry ") {
         true => Ok(ptx),
         false => Err("it has no kernel".into()),
     }
 }
 
+/// Whether the code for a GPU is accepted, of the oldest, a middle and the newest generation.
 fn assembled(path: &Path, ptxas: Option<&Path>) -> Result<(), Failed> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    let name = format!("ptx-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    std::fs::write(&file, ptx(path)?)?;
     let assembler = ptxas.ok_or("there is no `ptxas`")?;
-    let done = output(Command::new(assembler).args(["-arch=sm_90", "-o", "/dev/null"]).arg(&file));
-    std::fs::remove_file(&file)?;
-    succeeded(done).map(drop)
+    for arch in ["sm_70", "sm_86", "sm_90"] {
+        let name = format!("ptx-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::write(&file, ptx_for(path, &["--gpu-arch", arch])?)?;
+        let done = output(Command::new(assembler).args(["-arch", arch, "-o", "/dev/null"]).arg(&file));
+        std::fs::remove_file(&file)?;
+        succeeded(done).map_err(|error| format!("{arch}: {}", error.message().unwrap_or_default()))?;
+    }
+    Ok(())
 }
 
 fn ptx_name(path: &Path) -> PathBuf {

@@ -8,12 +8,14 @@
 //!
 //! * this module: platforms, and how errors are reported;
 //! * [`kernel`]: what compiled programs say about their kernels, and launches;
+//! * [`events`]: points in the work of a device, and the time between them;
 //! * [`cuda`] and [`opencl`]: the platforms;
 //! * [`cache`]: compiled kernels on disk;
 //! * [`profile`]: how long kernels take.
 
 pub mod cache;
 pub mod cuda;
+pub mod events;
 pub mod kernel;
 pub mod opencl;
 pub mod profile;
@@ -89,6 +91,27 @@ pub trait Platform: Sync {
 
     /// Waits for all kernels of a device.
     fn synchronize(&self, device: u32) -> Result<(), String>;
+
+    /// A new event behind all that the device was told to do so far.
+    fn record(&self, device: u32) -> Result<usize, String>;
+
+    /// Whether a device has got to an event; it is waited for if that is asked for.
+    ///
+    /// # Safety
+    /// The event came from [`Platform::record`] for this device, and was not forgotten.
+    unsafe fn has_reached(&self, device: u32, event: usize, wait: bool) -> Result<bool, String>;
+
+    /// Microseconds from one event of a device to another, which is waited for.
+    ///
+    /// # Safety
+    /// As for [`Platform::has_reached`], for both.
+    unsafe fn microseconds(&self, device: u32, start: usize, stop: usize) -> Result<f64, String>;
+
+    /// Forgets an event.
+    ///
+    /// # Safety
+    /// As for [`Platform::has_reached`].
+    unsafe fn forget(&self, device: u32, event: usize) -> Result<(), String>;
 }
 
 /// The platforms that devices are numbered by.

@@ -66,6 +66,7 @@ api! {
     );
     event_create "cuEventCreate": fn(*mut Handle, c_uint);
     event_record "cuEventRecord": fn(Handle, Handle);
+    event_query "cuEventQuery": fn(Handle);
     event_synchronize "cuEventSynchronize": fn(Handle);
     event_elapsed "cuEventElapsedTime": fn(*mut f32, Handle, Handle);
     event_destroy "cuEventDestroy_v2": fn(Handle);

@@ -78,6 +78,8 @@ const PORTABLE_AND_MAPPED: u32 = 1 | 2;
 const ATTACH_GLOBAL: u32 = 1;
 /// `CU_JIT_ERROR_LOG_BUFFER`, `CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES`
 const ERROR_LOG: [c_int; 2] = [5, 6];
+/// `CUDA_ERROR_NOT_READY`
+const NOT_READY: c_int = 600;
 /// `CU_JIT_INPUT_PTX`
 const INPUT_PTX: c_int = 1;
 
@@ -233,26 +235,44 @@ impl Cuda {
         }
     }
 
+    /// A new event on the default stream of the thread's context.
     fn event(&self) -> Result<Handle, String> {
         let mut event = null_mut();
         // SAFETY: the thread has a context.
         self.api.check(unsafe { (self.api.event_create)(&mut event, 0) })?;
         // SAFETY: the event is new; the null stream is the default one.
-        self.api.check(unsafe { (self.api.event_record)(event, null_mut()) })?;
-        Ok(event)
+        match self.api.check(unsafe { (self.api.event_record)(event, null_mut()) }) {
+            Ok(()) => Ok(event),
+            Err(error) => {
+                // SAFETY: nobody else knows the event.
+                unsafe { (self.api.event_destroy)(event) };
+                Err(error)
+            }
+        }
     }
 
-    /// Milliseconds between two events, which are gone afterwards.
-    fn elapsed(&self, start: Handle, stop: Handle) -> f32 {
+    /// Milliseconds between two events, once the device has got to the second one.
+    fn elapsed(&self, start: Handle, stop: Handle) -> Result<f32, String> {
         let mut time = 0.0;
-        // SAFETY: both are events that nobody else knows. Without an answer the time is 0.
+        // SAFETY: both are events of ours.
         unsafe {
-            (self.api.event_synchronize)(stop);
-            (self.api.event_elapsed)(&mut time, start, stop);
+            self.api.check((self.api.event_synchronize)(stop))?;
+            self.api.check((self.api.event_elapsed)(&mut time, start, stop))?;
+        }
+        Ok(time)
+    }
+
+    /// Counts an execution of a kernel that began at an event and ends now.
+    fn count(&self, kernel: &Loaded, start: Handle) -> Result<(), String> {
+        let stop = self.event()?;
+        let elapsed = self.elapsed(start, stop);
+        // SAFETY: nobody else knows the events.
+        unsafe {
             (self.api.event_destroy)(start);
             (self.api.event_destroy)(stop);
         }
-        time
+        profile::add(Timed { name: &kernel.name, place: &kernel.place, milliseconds: elapsed? });
+        Ok(())
     }
 }
 
@@ -398,15 +418,10 @@ impl Platform for Cuda {
         })?;
         *gpu.last.lock().unwrap_or_else(PoisonError::into_inner) =
             Some(LastLaunch { kernel, grid: launch.grid, block: launch.block });
-        if let Some(start) = start {
-            let stop = self.event()?;
-            profile::add(Timed {
-                name: &kernel.name,
-                place: &kernel.place,
-                milliseconds: self.elapsed(start, stop),
-            });
+        match start {
+            Some(start) => self.count(kernel, start).map_err(|error| self.with_last_kernel(gpu, error)),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn synchronize(&self, device: u32) -> Result<(), String> {
@@ -414,5 +429,34 @@ impl Platform for Cuda {
         // SAFETY: the thread has a context.
         let done = self.api.check(unsafe { (self.api.context_synchronize)() });
         done.map_err(|error| self.with_last_kernel(gpu, error))
+    }
+    fn record(&self, device: u32) -> Result<usize, String> {
+        let gpu = self.enter(device)?;
+        self.event().map(|event| event.addr()).map_err(|error| self.with_last_kernel(gpu, error))
+    }
+
+    unsafe fn has_reached(&self, device: u32, event: usize, wait: bool) -> Result<bool, String> {
+        let (gpu, event) = (self.enter(device)?, event as Handle);
+        // SAFETY: the caller's promise.
+        let status =
+            unsafe { if wait { (self.api.event_synchronize)(event) } else { (self.api.event_query)(event) } };
+        match status {
+            NOT_READY => Ok(false),
+            status => {
+                self.api.check(status).map(|()| true).map_err(|error| self.with_last_kernel(gpu, error))
+            }
+        }
+    }
+
+    unsafe fn microseconds(&self, device: u32, start: usize, stop: usize) -> Result<f64, String> {
+        let gpu = self.enter(device)?;
+        let elapsed = self.elapsed(start as Handle, stop as Handle);
+        elapsed.map(|time| f64::from(time) * 1000.0).map_err(|error| self.with_last_kernel(gpu, error))
+    }
+
+    unsafe fn forget(&self, device: u32, event: usize) -> Result<(), String> {
+        self.enter(device)?;
+        // SAFETY: the caller's promise.
+        self.api.check(unsafe { (self.api.event_destroy)(event as Handle) })
     }
 }

@@ -53,6 +53,8 @@ api! {
     flush "clFlush": fn(Handle) -> c_int;
     finish "clFinish": fn(Handle) -> c_int;
     wait "clWaitForEvents": fn(c_uint, *const Handle) -> c_int;
+    marker "clEnqueueMarkerWithWaitList": fn(Handle, c_uint, *const Handle, *mut Handle) -> c_int;
+    event_info "clGetEventInfo": fn(Handle, c_uint, usize, *mut c_void, *mut usize) -> c_int;
     event_time "clGetEventProfilingInfo": fn(Handle, c_uint, usize, *mut c_void, *mut usize) -> c_int;
     release_event "clReleaseEvent": fn(Handle) -> c_int;
 }

@@ -62,6 +62,8 @@ const QUEUE_PROFILING: u64 = 2;
 const MEM_READ_WRITE: u64 = 1;
 const MEM_FINE_GRAIN: u64 = 1 << 10;
 const BUILD_LOG: c_uint = 0x1183;
+const EVENT_STATUS: c_uint = 0x11d3;
+const EVENT_COMPLETE: c_int = 0;
 const EVENT_START: c_uint = 0x1282;
 const EVENT_END: c_uint = 0x1283;
 
@@ -114,8 +116,8 @@ impl OpenCl {
         unsafe {
             let context = (self.api.create_context)(null(), 1, &device.device, null(), null(), &mut status);
             check(status)?;
-            let properties = if profile::is_on() { QUEUE_PROFILING } else { 0 };
-            let queue = (self.api.create_queue)(context, device.device, properties, &mut status);
+            // Events know the time only if the queue was told to.
+            let queue = (self.api.create_queue)(context, device.device, QUEUE_PROFILING, &mut status);
             check(status)?;
             Ok(State { context, queue, programs: HashMap::new(), kernels: HashMap::new(), last: None })
         }
@@ -193,17 +195,26 @@ impl OpenCl {
         }
     }
 
-    /// Milliseconds that an event took; it is gone afterwards.
-    fn elapsed(&self, event: Handle) -> f32 {
-        let (mut start, mut end) = (0u64, 0u64);
-        // SAFETY: the event is ours, and there is room for the numbers.
-        unsafe {
-            (self.api.wait)(1, &event);
-            (self.api.event_time)(event, EVENT_START, 8, (&raw mut start).cast(), null_mut());
-            (self.api.event_time)(event, EVENT_END, 8, (&raw mut end).cast(), null_mut());
-            (self.api.release_event)(event);
-        }
-        end.saturating_sub(start) as f32 / 1e6
+    /// When something about an event happened, in nanoseconds.
+    fn time(&self, event: Handle, what: c_uint) -> Result<u64, String> {
+        let mut time = 0u64;
+        // SAFETY: the event is ours, and there is room for the number.
+        check(unsafe { (self.api.event_time)(event, what, 8, (&raw mut time).cast(), null_mut()) })?;
+        Ok(time)
+    }
+
+    /// Counts the execution of a kernel that an event is of, once it is done.
+    fn count(&self, launch: &Launch<'_>, event: Handle) -> Result<(), String> {
+        // SAFETY: the event is ours.
+        let done = check(unsafe { (self.api.wait)(1, &event) });
+        let times = done.and_then(|()| Ok((self.time(event, EVENT_START)?, self.time(event, EVENT_END)?)));
+        // SAFETY: nobody else knows it.
+        unsafe { (self.api.release_event)(event) };
+        let (start, end) = times?;
+        let (name, place) = (launch.name().to_string_lossy(), launch.place().to_string_lossy());
+        let milliseconds = end.saturating_sub(start) as f32 / 1e6;
+        profile::add(Timed { name: &name, place: &place, milliseconds });
+        Ok(())
     }
 }
 
@@ -306,11 +317,10 @@ impl Platform for OpenCl {
                 check((api.flush)(state.queue))?;
             }
             state.last = Some(launch.to_string());
-            if is_timed {
-                let (name, place) = (launch.name().to_string_lossy(), launch.place().to_string_lossy());
-                profile::add(Timed { name: &name, place: &place, milliseconds: self.elapsed(event) });
+            match is_timed {
+                true => self.count(launch, event).map_err(|error| with_last(state, error)),
+                false => Ok(()),
             }
-            Ok(())
         })
     }
 
@@ -319,5 +329,51 @@ impl Platform for OpenCl {
             // SAFETY: the queue is valid.
             check(unsafe { (self.api.finish)(state.queue) }).map_err(|error| with_last(state, error))
         })
+    }
+    fn record(&self, device: u32) -> Result<usize, String> {
+        self.with(device, |_, state| {
+            let mut event = null_mut();
+            // SAFETY: the queue is valid; the marker comes behind all that is in it.
+            check(unsafe { (self.api.marker)(state.queue, 0, null(), &mut event) })
+                // SAFETY: as above.
+                .and_then(|()| check(unsafe { (self.api.flush)(state.queue) }))
+                .map_err(|error| with_last(state, error))?;
+            Ok(event.addr())
+        })
+    }
+
+    unsafe fn has_reached(&self, device: u32, event: usize, wait: bool) -> Result<bool, String> {
+        self.with(device, |_, state| {
+            let (event, mut status) = (event as Handle, 0 as c_int);
+            // SAFETY: the caller's promise; there is room for the number.
+            let asked = check(unsafe {
+                match wait {
+                    true => (self.api.wait)(1, &event),
+                    false => {
+                        let room = (&raw mut status).cast();
+                        (self.api.event_info)(event, EVENT_STATUS, size_of::<c_int>(), room, null_mut())
+                    }
+                }
+            });
+            // An event that failed has a negative status.
+            asked.and_then(|()| check(status.min(0))).map_err(|error| with_last(state, error))?;
+            Ok(status == EVENT_COMPLETE)
+        })
+    }
+
+    unsafe fn microseconds(&self, device: u32, start: usize, stop: usize) -> Result<f64, String> {
+        self.with(device, |_, state| {
+            let [start, stop] = [start as Handle, stop as Handle];
+            // SAFETY: the caller's promise.
+            check(unsafe { (self.api.wait)(2, [start, stop].as_ptr()) })
+                .and_then(|()| Ok((self.time(start, EVENT_END)?, self.time(stop, EVENT_END)?)))
+                .map(|(start, stop)| stop.saturating_sub(start) as f64 / 1000.0)
+                .map_err(|error| with_last(state, error))
+        })
+    }
+
+    unsafe fn forget(&self, device: u32, event: usize) -> Result<(), String> {
+        // SAFETY: the caller's promise.
+        self.device(device).and_then(|_| check(unsafe { (self.api.release_event)(event as Handle) }))
     }
 }

@@ -1,4 +1,4 @@
-//! Python packages that benchmarks compare with or need, each set in an environment of its own below
+//! Python packages that benchmarks compare with and tests need, each set in an environment of its own below
 //! `target/bench`, made when it is first needed.
 
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::files;
 
 /// The Python of the environment `name` with these packages, if they can be had; `probe` is Python code
 /// that fails where they are missing.
-pub(super) fn environment(name: &str, packages: &[&str], probe: &str) -> Option<PathBuf> {
+pub fn environment(name: &str, packages: &[&str], probe: &str) -> Option<PathBuf> {
     let folder = files::repository().join("target/bench").join(name);
     let python = folder.join("bin/python");
     if succeeds(&python, probe) {

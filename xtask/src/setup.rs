@@ -1,0 +1,77 @@
+//! `cargo xtask setup`: what tests of kernels need besides a Rust toolchain, as far as it can be had.
+//!
+//! * An OpenCL driver that runs on the CPU: PoCL, by the system's package manager (`apt-get`).
+//! * `ptxas` and NVIDIA's mathematical functions: by pip, into an environment of Python below `target`,
+//!   where the tests look for them.
+//!
+//! Nothing is installed twice. What cannot be installed is told, and is no error: tests that need it
+//! report themselves as skipped.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::python;
+
+/// The packages with an OpenCL driver for the CPU, and what finds drivers.
+const OPENCL: [&str; 2] = ["pocl-opencl-icd", "ocl-icd-libopencl1"];
+
+pub fn run() -> anyhow::Result<()> {
+    tell("an OpenCL driver", opencl());
+    tell("ptxas", ptxas());
+    Ok(())
+}
+
+/// Says how it went. What is missing stands out.
+fn tell(what: &str, found: Result<String, String>) {
+    match found {
+        Ok(how) => println!("{what}: {how}"),
+        Err(why) => eprintln!("\nMISSING: {what}: {why}\nMISSING: tests that need it are SKIPPED\n"),
+    }
+}
+
+fn opencl() -> Result<String, String> {
+    if has_opencl_driver() {
+        return Ok("is there".into());
+    }
+    if !cfg!(target_os = "linux") {
+        return Err("this system has no package manager that is known here".into());
+    }
+    let apt = |args: &[&str]| {
+        let is_root = succeeds(Command::new("test").args(["-w", "/usr/bin"]));
+        let mut command = Command::new(if is_root { "apt-get" } else { "sudo" });
+        if !is_root {
+            command.args(["-n", "apt-get"]);
+        }
+        succeeds(command.args(args).env("DEBIAN_FRONTEND", "noninteractive"))
+    };
+    let install: Vec<&str> =
+        ["install", "--yes", "--no-install-recommends"].into_iter().chain(OPENCL).collect();
+    // The lists of packages may be old or not there at all.
+    let is_done = apt(&install) || (apt(&["update"]) && apt(&install));
+    match is_done && has_opencl_driver() {
+        true => Ok(format!("installed {}", OPENCL.join(", "))),
+        false => Err(format!("`apt-get install {}` fails", OPENCL.join(" "))),
+    }
+}
+
+/// Whether a driver has told the system of itself.
+fn has_opencl_driver() -> bool {
+    let vendors = Path::new("/etc/OpenCL/vendors").read_dir();
+    vendors.is_ok_and(|entries| {
+        entries.flatten().any(|entry| entry.path().extension().is_some_and(|e| e == "icd"))
+    })
+}
+
+fn ptxas() -> Result<String, String> {
+    if succeeds(Command::new("ptxas").arg("--version")) {
+        return Ok("is on the path".into());
+    }
+    let find = "import glob, sys; sys.exit(not glob.glob(sys.prefix + '/lib/python*/site-packages/nvidia/*/bin/ptxas'))";
+    python::environment("cuda", &["nvidia-cuda-nvcc-cu12"], find)
+        .map(|python| format!("is beside {}", python.display()))
+        .ok_or_else(|| "the package `nvidia-cuda-nvcc-cu12` cannot be installed by pip".into())
+}
+
+fn succeeds(command: &mut Command) -> bool {
+    command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
