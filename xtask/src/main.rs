@@ -31,6 +31,8 @@ enum Task {
     Fuzz(fuzz::FuzzTarget),
     /// Run all tests, as continuous integration does
     Test,
+    /// Compare all filters of the image library with plain loops, on large pictures
+    Images,
 }
 
 fn main() -> ExitCode {
@@ -51,5 +53,12 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::Setup => setup::run(),
         Task::Fuzz(target) => fuzz::run(target),
         Task::Test => tidy::cargo(&["test", "--workspace"]),
+        Task::Images => tidy::cargo(
+            &[
+                ["test", "--release", "--package", "nyala-tests", "--test", "images", "--"].as_slice(),
+                &["--ignored", "--test-threads=1"],
+            ]
+            .concat(),
+        ),
     }
 }
