@@ -128,6 +128,8 @@ fn llvm_diagnostic(error: &LlvmError) -> Diagnostic {
             .fold(report("E0924"), |report, place| report.with_note(format!("searched {place}")))
             .with_note("set NYALA_LLVM to the library or to its folder, or install Rust, which has one"),
         LlvmError::Target(_) => report("E0925"),
+        LlvmError::Processor { .. } => report("E0925")
+            .with_note("`--target-cpu` takes the names that clang's `-march` or `-mcpu` does, and `native`"),
         LlvmError::Rejected(_) => report("E0926").with_note(
             "if the program has no `asm` and declares no `llvm.` function, this is a mistake of the compiler",
         ),

@@ -153,7 +153,10 @@ fn try_load(
     let (module, llvm) = write_for_llvm(session, program, &options.llvm)?;
     let timings = &mut session.timings;
     timings.enter("link");
-    let jit = load_libraries(llvm, &module, options, host).map_err(one)?;
+    let mut jit = load_libraries(llvm, &module, options, host).map_err(one)?;
+    if module.imports.iter().any(|import| AT_EXIT.iter().any(|symbol| symbol.name == import.name)) {
+        jit.keep();
+    }
     // Linking would find what is missing without a place.
     all_defined(&module.imports, |name| jit.lookup(name).is_ok())?;
     let object =
@@ -255,6 +258,20 @@ fn call_main(main: MainFn, args: &[String]) -> i32 {
     status
 }
 
+unsafe extern "C" {
+    fn atexit(handler: extern "C" fn()) -> c_int;
+    #[cfg(target_os = "linux")]
+    fn at_quick_exit(handler: extern "C" fn()) -> c_int;
+}
+
+/// Functions of C that take what is to be done when the process ends. No shared library has them: each
+/// executable has its own.
+static AT_EXIT: &[Symbol] = &[
+    Symbol { name: "atexit", linked: "atexit", address: atexit as *const c_void },
+    #[cfg(target_os = "linux")]
+    Symbol { name: "at_quick_exit", linked: "at_quick_exit", address: at_quick_exit as *const c_void },
+];
+
 /// Makes known what the program may call.
 fn load_libraries<'a>(
     llvm: &'a Llvm,
@@ -268,7 +285,7 @@ fn load_libraries<'a>(
     let is_host = |name: &str| host.iter().any(|function| function.name == name);
     // Only those that are needed: a program may have a function with such a name.
     let is_needed = |symbol: &&Symbol| module.imports.iter().any(|import| import.name == symbol.name);
-    let runtime = SYMBOLS.iter().filter(is_needed).filter(|symbol| !is_host(symbol.name));
+    let runtime = SYMBOLS.iter().chain(AT_EXIT).filter(is_needed).filter(|symbol| !is_host(symbol.name));
     let runtime = runtime.map(|symbol| (symbol.name, symbol.address));
     let symbols: Vec<(&str, *const c_void)> = host_symbols.chain(runtime).collect();
     // SAFETY: the runtime's functions have the types that the language's reference gives

@@ -91,6 +91,52 @@ fn an_unknown_target_is_reported() {
 }
 
 #[test]
+fn an_unknown_processor_is_reported() {
+    let machines = [
+        ("x86_64-unknown-linux-gnu", "skylake"),
+        ("aarch64-unknown-linux-gnu", "cortex-a72"),
+        ("riscv64gc-unknown-linux-gnu", "sifive-u74"),
+    ];
+    for (target, processor) in machines {
+        let args = ["--emit", "obj", "--target", target, "--target-cpu", "z80"];
+        let stderr = build_fails("processor", GOOD, &args, None);
+        assert!(stderr.starts_with("error[E0925]: LLVM knows no processor `z80`"), "{stderr}");
+        for known in [processor, "generic", "native"] {
+            let args = ["build", "--emit", "asm", "--target", target, "--target-cpu", known, "-o", "-", "-"];
+            let (status, _, stderr) = run(&args, GOOD);
+            assert_eq!((status, stderr.as_str()), (Some(0), ""), "{target} {known}");
+        }
+    }
+    let (status, _, stderr) = run(&["run", "--target-cpu", "z80", "-"], GOOD);
+    assert_eq!(status, Some(1));
+    assert!(stderr.starts_with("error[E0925]"), "{stderr}");
+}
+
+#[test]
+fn what_is_to_be_done_at_exit_is_done() {
+    let folder = Folder::new("at-exit");
+    let text = "extern \"C\" { fn atexit(fn() -> ()) -> i32; fn exit(i32) -> !; }
+                fn first() -> () { print_string(\"first \") }
+                fn second() -> () { print_string(\"second \"); atexit(third); }
+                fn third() -> () { print_string(\"third \") }
+                fn main(argc: i32) -> i32 {
+                    atexit(first);
+                    atexit(second);
+                    print_string(\"main \");
+                    if argc > 1 { exit(5) }
+                    4
+                }\n";
+    let source = folder.file("a.impala", text);
+    let executable = folder.path("a");
+    assert_eq!(run(&["build", "-o", &executable, &source], "").0, Some(0));
+    for (args, status) in [(&[][..], 4), (&["more"], 5)] {
+        let expected = (Some(status), "main second third first ".to_owned(), String::new());
+        assert_eq!(run_command(Command::new(&executable).args(args), ""), expected);
+        assert_eq!(run(&[&["run", source.as_str(), "--"], args].concat(), ""), expected);
+    }
+}
+
+#[test]
 fn a_missing_linker_or_runtime_is_reported() {
     let stderr = build_fails("linker", GOOD, &[], Some(("CC", "no-such-compiler")));
     assert!(stderr.contains("error[E0930]") && stderr.contains("no-such-compiler"), "{stderr}");

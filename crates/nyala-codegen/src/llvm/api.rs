@@ -5,8 +5,27 @@ use std::path::Path;
 
 use libloading::Library;
 
+use super::processors::Processors;
+
 /// Any of LLVM's objects, or null.
 pub(super) type Ref = *mut c_void;
+
+/// What is looked up: a name, and whether it must be there (0).
+#[repr(C)]
+pub(super) struct Lookup {
+    pub(super) name: Ref,
+    pub(super) flags: c_int,
+}
+
+/// Where it is looked up: a library, and whether only what it exports counts (0).
+#[repr(C)]
+pub(super) struct SearchIn {
+    pub(super) library: Ref,
+    pub(super) flags: c_int,
+}
+
+/// Takes over the error, if there is one; the symbols are LLVM's.
+pub(super) type OnFound = unsafe extern "C" fn(Ref, *const SymbolAddress, usize, *mut c_void);
 
 /// A symbol that is defined at an address.
 #[repr(C)]
@@ -28,14 +47,14 @@ macro_rules! api {
 
         impl Api {
             /// Loads the library and knows all functions, or says what is missing.
-            pub(super) fn load(path: &Path) -> Result<Api, libloading::Error> {
+            pub(super) fn load(path: &Path) -> Result<(Api, Processors), libloading::Error> {
                 // SAFETY: LLVM's initialisers only set up its own tables. It is never
                 // unloaded, so the functions stay where they are.
                 let library: &'static Library = Box::leak(Box::new(unsafe { Library::new(path) }?));
                 // SAFETY: the types are those of the C headers.
                 let api = Api { $($name: *unsafe { library.get(stringify!($name)) }?,)* };
                 initialize_targets(library);
-                Ok(api)
+                Ok((api, Processors::of(library)))
             }
         }
     };
@@ -98,13 +117,13 @@ api! {
 
     LLVMOrcCreateLLJIT: fn(*mut Ref, Ref) -> Ref;
     LLVMOrcDisposeLLJIT: fn(Ref) -> Ref;
-    LLVMOrcLLJITGetMainJITDylib: fn(Ref) -> Ref;
     LLVMOrcLLJITGetExecutionSession: fn(Ref) -> Ref;
     LLVMOrcExecutionSessionSetErrorReporter: fn(Ref, unsafe extern "C" fn(*mut c_void, Ref), *mut c_void);
     LLVMOrcLLJITGetGlobalPrefix: fn(Ref) -> c_char;
     LLVMOrcLLJITMangleAndIntern: fn(Ref, *const c_char) -> Ref;
     LLVMOrcLLJITAddObjectFile: fn(Ref, Ref, Ref) -> Ref;
-    LLVMOrcLLJITLookup: fn(Ref, *mut u64, *const c_char) -> Ref;
+    LLVMOrcExecutionSessionCreateBareJITDylib: fn(Ref, *const c_char) -> Ref;
+    LLVMOrcExecutionSessionLookup: fn(Ref, c_int, *const SearchIn, usize, *const Lookup, usize, OnFound, *mut c_void);
     LLVMOrcAbsoluteSymbols: fn(*mut SymbolAddress, usize) -> Ref;
     LLVMOrcJITDylibDefine: fn(Ref, Ref) -> Ref;
     LLVMOrcJITDylibAddGenerator: fn(Ref, Ref);

@@ -80,10 +80,19 @@ impl<'a> Machine<'a> {
         let [triple, host_cpu, host_features] = host;
         let (triple, baseline) = options.target.as_ref().map_or((triple, ""), |target| known_as(target));
         let (cpu, features) = match &options.cpu {
-            Some(cpu) if cpu != "native" => (cpu.clone(), options.features.clone()),
+            Some(cpu) if cpu != "native" => {
+                let features = [baseline, &options.features].map(str::to_owned);
+                (
+                    cpu.clone(),
+                    features.into_iter().filter(|some| !some.is_empty()).collect::<Vec<_>>().join(","),
+                )
+            }
             _ if is_host => (host_cpu, host_features),
             _ => (String::new(), baseline.to_owned()),
         };
+        if options.cpu.is_some() && !cpu.is_empty() && !llvm.processors.has(&triple, &cpu) {
+            return Err(LlvmError::Processor { name: cpu, target: triple });
+        }
         let [c_triple, cpu, features] = [&triple, &cpu, &features].map(|text| c_string(text));
         let (mut target, mut message): (Ref, *mut c_char) = (null_mut(), null_mut());
         // SAFETY: the strings and the places for results are valid during the call,

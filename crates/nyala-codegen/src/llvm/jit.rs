@@ -1,20 +1,27 @@
 //! An object file as code in this process.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::path::Path;
 use std::ptr::{null, null_mut};
+use std::sync::mpsc::{self, Sender};
 
-use super::api::{Api, Ref, SymbolAddress};
+use super::api::{Api, Lookup, Ref, SearchIn, SymbolAddress};
 use super::{Llvm, LlvmError, c_string};
 
 /// `LLVMJITSymbolGenericFlagsExported | LLVMJITSymbolGenericFlagsCallable`
 const EXPORTED_FUNCTION: u8 = 1 | 4;
 
 /// Code in this process. It stays until this is dropped.
+///
+/// It is in a library of its own, and not in LLVM's main one: in there LLVM defines `atexit`, and runs
+/// what it is told when it feels like it.
 pub struct Jit<'a> {
     llvm: &'a Llvm,
     jit: Ref,
+    session: Ref,
     library: Ref,
+    /// Whether the process may come back to the code when this is gone.
+    is_kept: bool,
 }
 
 // SAFETY: LLVM guards what its JIT knows with a lock; nothing here belongs to a thread.
@@ -34,7 +41,8 @@ impl<'a> Jit<'a> {
             let context = std::ptr::from_ref(api).cast_mut().cast();
             let session = (api.LLVMOrcLLJITGetExecutionSession)(jit);
             (api.LLVMOrcExecutionSessionSetErrorReporter)(session, forget_error, context);
-            Jit { llvm, jit, library: (api.LLVMOrcLLJITGetMainJITDylib)(jit) }
+            let library = (api.LLVMOrcExecutionSessionCreateBareJITDylib)(session, c"program".as_ptr());
+            Jit { llvm, jit, session, library, is_kept: false }
         };
         jit.add_generator(|generator, prefix| {
             // SAFETY: no filter is given, so every symbol is allowed.
@@ -112,14 +120,52 @@ impl<'a> Jit<'a> {
 
     /// The address of a function. All that it needs is linked now.
     pub fn lookup(&self, name: &str) -> Result<*const c_void, LlvmError> {
-        let (api, mut address) = (&self.llvm.api, 0);
-        let name = c_string(name);
-        // SAFETY: the JIT is alive and the name a string.
-        let error = unsafe { (api.LLVMOrcLLJITLookup)(self.jit, &mut address, name.as_ptr()) };
-        // SAFETY: the error is looked at once.
-        unsafe { self.llvm.check(error) }.map_err(LlvmError::Link)?;
-        Ok(address as usize as *const c_void)
+        /// `LLVMOrcLookupKindStatic`
+        const STATIC: c_int = 0;
+        let api = &self.llvm.api;
+        let (found, result) = mpsc::channel();
+        let answer = Answer { llvm: self.llvm, found };
+        // SAFETY: the JIT is alive, the name is interned by it and taken over; the answer is alive until it
+        // has come, which is waited for.
+        unsafe {
+            let name = (api.LLVMOrcLLJITMangleAndIntern)(self.jit, c_string(name).as_ptr());
+            let (what, place) = (Lookup { name, flags: 0 }, SearchIn { library: self.library, flags: 0 });
+            let answer: *const Answer<'_> = &answer;
+            let look_up = api.LLVMOrcExecutionSessionLookup;
+            look_up(self.session, STATIC, &place, 1, &what, 1, on_found, answer.cast_mut().cast());
+        }
+        let result = result.recv().unwrap_or_else(|error| Err(error.to_string()));
+        result.map(|address| address as usize as *const c_void).map_err(LlvmError::Link)
     }
+
+    /// Keeps the code for as long as the process is there.
+    pub fn keep(&mut self) {
+        self.is_kept = true;
+    }
+}
+
+/// Where the answer to a lookup goes.
+struct Answer<'a> {
+    llvm: &'a Llvm,
+    found: Sender<Result<u64, String>>,
+}
+
+/// Takes the answer to a lookup of one symbol.
+///
+/// # Safety
+/// The error is not looked at by others, the symbols are that many, and `answer` is an [`Answer`] that is alive.
+unsafe extern "C" fn on_found(error: Ref, symbols: *const SymbolAddress, count: usize, answer: *mut c_void) {
+    // SAFETY: the caller's promise.
+    let (answer, found) = unsafe {
+        let answer = &*answer.cast::<Answer<'_>>();
+        let found = answer.llvm.check(error).and_then(|()| match count {
+            0 => Err("nothing was found".into()),
+            _ => Ok((*symbols).address),
+        });
+        (answer, found)
+    };
+    // Whoever asks waits, so there is somebody to tell.
+    let _ = answer.found.send(found);
 }
 
 /// LLVM would print what it reports here; the same comes back from who asked.
@@ -133,6 +179,9 @@ unsafe extern "C" fn forget_error(api: *mut c_void, error: Ref) {
 
 impl Drop for Jit<'_> {
     fn drop(&mut self) {
+        if self.is_kept {
+            return;
+        }
         // SAFETY: it is ours, and nobody runs its code any more. There is nobody to
         // tell about an error.
         let _ = unsafe { self.llvm.check((self.llvm.api.LLVMOrcDisposeLLJIT)(self.jit)) };

@@ -8,6 +8,7 @@
 //! * [`compile`](mod@compile): LLVM assembly to an object file, assembly, or optimised
 //!   LLVM assembly;
 //! * [`jit`]: an object file as code in this process;
+//! * `processors`: the names of processors that it knows;
 //! * [`fatal`]: when LLVM cannot go on.
 //!
 //! A compilation uses a context of its own, so several may run at once.
@@ -17,6 +18,7 @@ pub mod compile;
 pub mod fatal;
 pub mod find;
 pub mod jit;
+mod processors;
 
 use std::ffi::{CStr, CString, c_char};
 use std::fmt;
@@ -27,10 +29,12 @@ pub use compile::{Options, Output, compile};
 pub use jit::Jit;
 
 use api::Api;
+use processors::Processors;
 
 /// The library, loaded.
 pub struct Llvm {
     api: Api,
+    processors: Processors,
     /// The file it came from.
     pub path: PathBuf,
 }
@@ -45,6 +49,13 @@ pub enum LlvmError {
     },
     /// LLVM does not know the target.
     Target(String),
+    /// LLVM does not know the processor.
+    Processor {
+        /// Its name.
+        name: String,
+        /// The machine that it should be one of.
+        target: String,
+    },
     /// LLVM does not accept the program.
     Rejected(String),
     /// The program cannot be put together: a symbol that nobody defines, say.
@@ -56,6 +67,9 @@ impl fmt::Display for LlvmError {
         match self {
             LlvmError::Missing { .. } => f.write_str("no LLVM library was found"),
             LlvmError::Target(message) => write!(f, "LLVM cannot compile for this target: {message}"),
+            LlvmError::Processor { name, target } => {
+                write!(f, "LLVM knows no processor `{name}` for the target `{target}`")
+            }
             LlvmError::Rejected(message) => write!(f, "LLVM does not accept the program: {message}"),
             LlvmError::Link(message) => write!(f, "the program cannot be linked: {message}"),
         }
@@ -80,10 +94,10 @@ impl Llvm {
             }
             for path in files {
                 match Api::load(&path) {
-                    Ok(api) => {
+                    Ok((api, processors)) => {
                         // SAFETY: the handler may be called at any time, from any thread.
                         unsafe { (api.LLVMInstallFatalErrorHandler)(fatal::handle) };
-                        return Ok(Llvm { api, path });
+                        return Ok(Llvm { api, processors, path });
                     }
                     Err(error) => searched.push(format!("{}: {error}", path.display())),
                 }

@@ -1,0 +1,58 @@
+//! Which processors LLVM knows.
+//!
+//! LLVM takes any name for a processor: it prints a warning about one that it does not know, and
+//! goes on without it or ends the process. Its C interface has no way to ask. The parsers of these names, of
+//! which there is one for each kind of machine, are functions of C++ with simple types, and so can be
+//! called by their symbols. Where a library lacks them, every name is as good as known.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use libloading::Library;
+
+/// A `StringRef` is passed like its two parts, as small aggregates are.
+type OfX86 = unsafe extern "C" fn(*const c_char, usize, bool) -> c_int;
+type OfAArch64 = unsafe extern "C" fn(*const c_char, usize) -> *const c_void;
+type OfRiscV = unsafe extern "C" fn(*const c_char, usize, bool) -> bool;
+
+/// The parsers of names of processors, as far as they are there.
+pub(super) struct Processors {
+    x86: Option<OfX86>,
+    aarch64: Option<OfAArch64>,
+    riscv: Option<OfRiscV>,
+}
+
+impl Processors {
+    /// Those of a library that is never unloaded.
+    pub(super) fn of(library: &'static Library) -> Processors {
+        // SAFETY: the types are those of LLVM's headers, which are part of the symbols.
+        unsafe {
+            Processors {
+                x86: library.get(b"_ZN4llvm3X8612parseArchX86ENS_9StringRefEb\0").ok().map(|found| *found),
+                aarch64: library
+                    .get(b"_ZN4llvm7AArch6413getArchForCpuENS_9StringRefE\0")
+                    .ok()
+                    .map(|found| *found),
+                riscv: library.get(b"_ZN4llvm5RISCV8parseCPUENS_9StringRefEb\0").ok().map(|found| *found),
+            }
+        }
+    }
+
+    /// Whether machines of this kind have a processor of this name; with 64 bits, as all of ours.
+    pub(super) fn has(&self, triple: &str, name: &str) -> bool {
+        let (start, len) = (name.as_ptr().cast(), name.len());
+        let machine = triple.split('-').next().unwrap_or_default();
+        // What all of them have is called so; not all parsers know that name.
+        if name == "generic" {
+            return true;
+        }
+        // SAFETY: the parsers read the name, which is alive, and nothing else.
+        unsafe {
+            match machine {
+                "x86_64" => self.x86.is_none_or(|parse| parse(start, len, true) != 0),
+                "aarch64" | "arm64" => self.aarch64.is_none_or(|parse| !parse(start, len).is_null()),
+                "riscv64" => self.riscv.is_none_or(|parse| parse(start, len, true)),
+                _ => true,
+            }
+        }
+    }
+}
