@@ -183,7 +183,7 @@ fn a_frame_stays_while_its_variables_are_known_elsewhere() {
               ret void
             }
 
-            define internal tailcc void @g(ptr %p) #0 {
+            define internal tailcc void @g(ptr noundef nonnull dereferenceable(4) align 4 %p) #0 {
             entry:
               call void @use(ptr %p)
               ret void
@@ -270,7 +270,7 @@ fn enums_are_storage_and_a_tag() {
             entry:
               %tmp = alloca %E, align 8
               %tag = extractvalue %E %e, 1
-              %tag.1 = zext i8 %tag to i32
+              %tag.1 = zext nneg i8 %tag to i32
               %eq = icmp eq i32 %tag.1, 1
               br i1 %eq, label %some, label %none
 
@@ -307,7 +307,7 @@ fn enums_in_constants_are_laid_out_byte_by_byte() {
               %at = getelementptr inbounds %E, ptr @table, i64 %index
               %load = load %E, ptr %at, align 2
               %tag = extractvalue %E %load, 1
-              %tag.1 = zext i8 %tag to i32
+              %tag.1 = zext nneg i8 %tag to i32
               ret i32 %tag.1
             }
 
@@ -543,7 +543,7 @@ fn a_closure_has_an_environment() {
               ret i32 %add
             }
 
-            define internal tailcc i32 @one(ptr noalias readonly %env, i32 %z) #0 {
+            define internal tailcc i32 @one(ptr noalias readonly noundef nonnull dereferenceable(16) align 8 %env, i32 %z) #0 {
             entry:
               %captured = getelementptr inbounds i8, ptr %env, i64 0
               %load = load i32, ptr %captured, align 4
@@ -610,7 +610,7 @@ fn a_place_to_return_to_that_is_kept_is_a_parameter() {
               ret i32 %result
             }
 
-            define internal tailcc void @other(ptr noalias readonly %env, i32 %y) #0 {
+            define internal tailcc void @other(ptr noalias readonly noundef nonnull dereferenceable(16) align 8 %env, i32 %y) #0 {
             entry:
               %captured = getelementptr inbounds i8, ptr %env, i64 0
               %load = load { ptr, ptr }, ptr %captured, align 8
@@ -670,7 +670,7 @@ fn the_body_of_a_parallel_loop_is_a_function_of_its_own() {
               ret void
             }
 
-            define internal tailcc void @body(ptr noalias readonly %env, i32 %i) #0 {
+            define internal tailcc void @body(ptr noalias readonly noundef nonnull dereferenceable(8) align 8 %env, i32 %i) #0 {
             entry:
               %captured = getelementptr inbounds i8, ptr %env, i64 0
               %load = load ptr, ptr %captured, align 8

@@ -190,37 +190,64 @@ fn run(folder: &Path, program: &str, args: &[&str]) -> Result<String, String> {
 /// A machine to compare on: its C compiler, what runs its programs here, and how we call it.
 struct Machine {
     cc: &'static str,
-    emulator: Option<&'static str>,
+    /// The names it goes by.
+    emulators: &'static [&'static str],
     target: &'static [&'static str],
 }
 
-const MACHINES: [Machine; 2] = [
-    Machine { cc: "cc", emulator: None, target: &[] },
+const MACHINES: [Machine; 3] = [
+    Machine { cc: "cc", emulators: &[], target: &[] },
     Machine {
         cc: "aarch64-linux-gnu-gcc",
-        emulator: Some("qemu-aarch64"),
+        emulators: &["qemu-aarch64", "qemu-aarch64-static"],
         target: &["--target", "aarch64-unknown-linux-gnu"],
     },
+    Machine {
+        cc: "riscv64-linux-gnu-gcc",
+        emulators: &["qemu-riscv64", "qemu-riscv64-static"],
+        target: &["--target", "riscv64gc-unknown-linux-gnu"],
+    },
 ];
+
+/// The first of some programs that can be run, or why the last one cannot.
+fn first_there(folder: &Path, programs: &[&'static str]) -> Result<&'static str, String> {
+    let mut missing = String::new();
+    for program in programs {
+        match run(folder, program, &["--version"]) {
+            Ok(_) => return Ok(program),
+            Err(error) => missing = error,
+        }
+    }
+    Err(missing)
+}
 
 /// Compiles both sides, links them and runs them, on each machine for which there are the tools.
 fn check(name: &str, ours: &str, c: &str) {
     let folder = folder(name);
     std::fs::write(folder.join("ours.impala"), ours).expect("it can be written");
     std::fs::write(folder.join("host.c"), c).expect("it can be written");
-    for Machine { cc, emulator, target } in MACHINES {
-        let tools = std::iter::once(cc).chain(emulator).map(|tool| run(&folder, tool, &["--version"]));
-        if let Some(error) = tools.filter_map(Result::err).next() {
-            eprintln!("SKIPPED: {cc} cannot be compared with ({error})");
-            continue;
-        }
+    for Machine { cc, emulators, target } in MACHINES {
+        let emulator = match emulators {
+            [] => Ok(None),
+            names => first_there(&folder, names).map(Some),
+        };
+        let tools = first_there(&folder, &[cc]).and(emulator);
+        let emulator = match tools {
+            Ok(emulator) => emulator,
+            Err(error) => {
+                eprintln!("SKIPPED: {cc} cannot be compared with ({error})");
+                continue;
+            }
+        };
         let (program, args) = emulator.map_or(("./host", vec![]), |emulator| (emulator, vec!["./host"]));
         // An emulator does not find the machine's libraries.
         let link = if emulator.is_some() { "-static" } else { "-pie" };
+        run(&folder, cc, &["-c", "-O1", "-w", "-fPIE", "-o", "host.o", "host.c"])
+            .expect("the C side compiles");
         for level in ["-O0", "-O2"] {
             let build = ["build", level, "--emit", "obj", "--no-prelude", "-o", "ours.o", "ours.impala"];
             let steps = run(&folder, env!("CARGO_BIN_EXE_nyala"), &[&build, target].concat())
-                .and_then(|_| run(&folder, cc, &[link, "-O1", "-w", "-o", "host", "host.c", "ours.o", "-lm"]))
+                .and_then(|_| run(&folder, cc, &[link, "-o", "host", "host.o", "ours.o", "-lm"]))
                 .and_then(|_| run(&folder, program, &args));
             steps.unwrap_or_else(|error| panic!("{cc} {level}: {error}"));
         }

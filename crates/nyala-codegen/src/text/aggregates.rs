@@ -214,6 +214,10 @@ impl FunctionWriter<'_, '_> {
         let narrow = self.compute("tag", format!("extractvalue {value}, 1"));
         match tag.as_str() {
             "i32" => narrow,
+            // There are fewer options than would need the highest bit.
+            "i8" if self.world.types.enums[id].options.len() <= 1 << 7 => {
+                self.compute("tag", format!("zext nneg {tag} {narrow} to i32"))
+            }
             _ => self.compute("tag", format!("zext {tag} {narrow} to i32")),
         }
     }

@@ -57,7 +57,10 @@ impl Crossing {
             Pass::Direct(extension) => vec![format!("{ty} {extension}")],
             Pass::Pieces(pieces) => pieces.iter().map(|piece| piece.ty.clone()).collect(),
             Pass::Stack => vec![format!("ptr byval({ty}) align {}", layout.align.max(8))],
-            Pass::Address => vec!["ptr".into()],
+            Pass::Address => {
+                let Layout { size, align } = layout;
+                vec![format!("ptr noalias noundef nonnull dereferenceable({size}) align {align}")]
+            }
         }
     }
 
@@ -71,7 +74,7 @@ impl Crossing {
             Pass::Direct(extension) => (format!("{extension} {ty}"), None),
             Pass::Pieces(pieces) => (pieces_type(pieces), None),
             Pass::Stack | Pass::Address => {
-                ("void".into(), Some(format!("ptr sret({ty}) align {}", layout.align)))
+                ("void".into(), Some(format!("ptr noalias sret({ty}) align {}", layout.align)))
             }
         }
     }

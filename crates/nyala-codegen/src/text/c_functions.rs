@@ -12,7 +12,7 @@ use nyala_span::Span;
 use super::border::{Code as _, Shell};
 use super::function::FunctionWriter;
 use super::names::symbol;
-use super::{ModuleWriter, is_value};
+use super::{ModuleWriter, is_value, whole_param};
 use crate::errors::CodegenError;
 
 impl FunctionWriter<'_, '_> {
@@ -69,7 +69,18 @@ impl ModuleWriter<'_> {
         let border = self.border(&params, &results, at);
         let mut code = Shell::default();
         let names: Vec<String> = (0..params.len()).map(|index| format!("%{index}")).collect();
-        let value = border.call(&mut code, "%function", &names);
+        let values: Vec<String> = params
+            .iter()
+            .zip(&names)
+            .map(|(&ty, name)| match self.is_stored_wrongly(ty) {
+                true => {
+                    let text = self.ty(ty);
+                    code.compute("whole", whole_param(&text, name))
+                }
+                false => name.clone(),
+            })
+            .collect();
+        let value = border.call(&mut code, "%function", &values);
         let result = self.types.results(&results);
         code.line(value.map_or("ret void".into(), |value| format!("ret {result} {value}")));
         let mut typed = vec!["ptr %function".to_owned()];

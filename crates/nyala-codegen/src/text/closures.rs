@@ -75,6 +75,15 @@ impl ModuleWriter<'_> {
 }
 
 impl FunctionWriter<'_, '_> {
+    /// What is known of the address of the function's environment.
+    pub(crate) fn environment_facts(&self) -> String {
+        let Environment { size, align, .. } = Environment::new(self.world, &self.function.captures);
+        match size {
+            0 => String::new(),
+            _ => format!(" noundef nonnull dereferenceable({size}) align {align}"),
+        }
+    }
+
     /// Takes what the function captures out of its environment.
     pub(crate) fn open_environment(&mut self, env: &str) {
         let captures = &self.function.captures;

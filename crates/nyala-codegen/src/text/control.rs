@@ -1,8 +1,9 @@
 //! How blocks end: with jumps, branches, returns and calls.
 
 use nyala_ir::analysis::functions::is_return;
-use nyala_ir::{Def, Intrinsic, Linkage, Ty};
+use nyala_ir::{Def, Intrinsic, Linkage, Node, Ty, TyKind};
 use nyala_span::Span;
+use rustc_hash::FxHashSet;
 
 use super::function::FunctionWriter;
 use super::is_value;
@@ -43,15 +44,36 @@ impl FunctionWriter<'_, '_> {
                 self.line(format!("br {cond}, label %{then}, label %{other}"));
             }
             (Intrinsic::Switch, [_, value, default, cases @ ..]) => {
+                let (last, ty) = (self.last_option(*value, cases), self.module.ty_of(*value));
                 let (value, default) = (self.typed(*value), self.target(*default, span));
-                let mut text = format!("switch {value}, label %{default} [");
+                // Nothing is left but the last option, so there is nothing else.
+                let (otherwise, last) = match last {
+                    Some(last) => (
+                        self.detour(|writer| writer.line("unreachable")),
+                        format!(" {ty} {last}, label %{default}"),
+                    ),
+                    None => (default, String::new()),
+                };
+                let mut text = format!("switch {value}, label %{otherwise} [");
                 for case in cases.chunks_exact(2) {
                     text += &format!(" {}, label %{}", self.typed(case[0]), self.target(case[1], span));
                 }
+                text += &last;
                 self.line(text + " ]");
             }
             _ => self.line("unreachable"),
         }
+    }
+
+    /// The option of an enum that `cases` do not have, if there is one, and the value is which option it is.
+    fn last_option(&self, value: Def, cases: &[Def]) -> Option<u64> {
+        let Node::VariantTag(of) = self.world.node(value) else { return None };
+        let TyKind::Enum(id) = *self.world.types.kind(self.world.ty(of)) else { return None };
+        let options = self.world.types.enums[id].options.len() as u64;
+        let taken: FxHashSet<u64> =
+            cases.chunks_exact(2).filter_map(|case| self.world.as_lit(case[0])).collect();
+        let mut left = (0..options).filter(|option| !taken.contains(option));
+        left.next().filter(|_| left.next().is_none())
     }
 
     /// The label of a place that takes no data.

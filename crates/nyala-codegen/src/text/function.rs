@@ -27,6 +27,7 @@ use super::debug::Scope;
 use super::gathers::Gathers;
 use super::names::Names;
 use super::types::pointer_to;
+use super::whole_param;
 
 /// A block in the making.
 struct Block {
@@ -142,11 +143,20 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
 
     fn header(&mut self, env: Option<&str>) -> String {
         let cont = self.function.entry;
-        let mut params: Vec<String> = env.iter().map(|env| format!("{ENVIRONMENT} {env}")).collect();
+        let known = self.environment_facts();
+        let mut params: Vec<String> = env.iter().map(|env| format!("{ENVIRONMENT}{known} {env}")).collect();
         for param in self.module.value_params(cont) {
             let (name, ty) = (self.fresh(param, "x"), self.module.ty_of(param));
-            params.push(format!("{ty} {name}"));
-            self.values.insert(param, vec![(0, name)]);
+            params.push(format!("{ty}{} {name}", self.module.facts.attributes(param)));
+            let value = match self.module.is_stored_wrongly(self.world.ty(param)) {
+                true => {
+                    let whole = self.temporary("whole");
+                    self.slots += &format!("  {whole} = {}\n", whole_param(&ty, &name));
+                    whole
+                }
+                false => name,
+            };
+            self.values.insert(param, vec![(0, value)]);
         }
         let result = self.result();
         let name = self.module.function_name(cont);

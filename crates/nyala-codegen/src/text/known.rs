@@ -36,8 +36,8 @@ const MATH: [&str; 32] = [
     "round", "sin", "sinh", "sqrt", "tan", "tanh",
 ];
 
-/// What is known about a function with this name and these parameters.
-pub(crate) fn known(name: &str, params: &[String]) -> Known {
+/// What is known about a function with this name, result and parameters.
+pub(crate) fn known(name: &str, result: &str, params: &[String]) -> Known {
     let is = |at: usize, ty: &str| params.get(at).is_some_and(|param| param == ty);
     let function = match name {
         "anydsl_alloc" if is(1, "i64") => {
@@ -72,7 +72,12 @@ pub(crate) fn known(name: &str, params: &[String]) -> Known {
         | "anydsl_get_kernel_time" => OWN_MEMORY,
         "nyala_check_failed" => "cold noreturn nounwind",
         "anydsl_isinff" | "anydsl_isnanf" | "anydsl_isfinitef" | "anydsl_isinf" | "anydsl_isnan"
-        | "anydsl_isfinite" | "nyala_pext" | "nyala_pdep" => PURE,
+        | "anydsl_isfinite"
+            if result == "i32" =>
+        {
+            return Known { result: "range(i32 0, 2) ", param: None, function: PURE };
+        }
+        "nyala_pext" | "nyala_pdep" => PURE,
         _ if is_math(name) => PURE,
         // LLVM's own are known to it.
         _ if name.starts_with("llvm.") => "",

@@ -8,7 +8,8 @@
 //! Read `types`, `constants`, `function` (blocks and values),
 //! `control` (how blocks end), `calls` (what is called), `closures` (functions as values), `regions` (bodies of loops on threads),
 //! `abi`, `border`, `export` and `c_functions` (how values and functions go to and from C), and then `ops`, `math`,
-//! `vector_math`, `aggregates`, `memory`, `lanes`, `asm` and `atomics` for the operations, `checks` for programs that
+//! `vector_math`, `aggregates`, `memory`, `lanes`, `asm` and `atomics` for the operations, `facts` and `known` for what LLVM
+//! cannot see by itself, `checks` for programs that
 //! report their mistakes, `debug` for debuggers, and `device` for what GPUs do differently.
 //!
 //! # Invariants
@@ -31,6 +32,7 @@ mod control;
 mod debug;
 mod device;
 mod export;
+mod facts;
 mod function;
 mod gathers;
 mod intrinsics;
@@ -55,6 +57,7 @@ use crate::errors::CodegenError;
 pub use abi::Abi;
 use debug::DebugInfo;
 pub use device::{Gpu, GpuKind};
+use facts::Facts;
 use function::FunctionWriter;
 use known::{Known, known};
 use names::{Names, escaped, symbol};
@@ -147,6 +150,8 @@ pub(crate) struct ModuleWriter<'a> {
     functions: Vec<String>,
     /// The kernels that were written, and whether as what is done rarely.
     kernels: FxHashSet<(Kernel, bool)>,
+    /// What is known of parameters.
+    facts: Facts,
     debug: Option<DebugInfo<'a>>,
     errors: Vec<CodegenError>,
 }
@@ -184,6 +189,7 @@ impl<'a> ModuleWriter<'a> {
             intrinsics: vec![],
             functions: vec![],
             kernels: FxHashSet::default(),
+            facts: if options.gpu.is_none() { Facts::of(world, program) } else { Facts::default() },
             debug: debug.map(|(sources, directory)| DebugInfo::new(world, sources, directory)),
             errors: vec![],
         }
@@ -358,6 +364,18 @@ impl<'a> ModuleWriter<'a> {
         if self.options.gpu.is_some() || is_riscv { "" } else { "tailcc " }
     }
 
+    /// Whether parameters of a type must not be stored as they are.
+    ///
+    /// Note [Parameters in pieces]: LLVM passes an aggregate or a vector as its scalars. Without optimisation, when
+    /// it finds such a parameter stored to a variable of the same size, and the first scalar came on the stack, it
+    /// takes the place of that scalar for the whole variable. It notices that the others are elsewhere by the size of
+    /// that place, which on RISC-V is eight bytes for scalars of any size: two numbers of four bytes look as if they
+    /// were both there. A value that is computed from the parameter is stored as it should be.
+    pub(crate) fn is_stored_wrongly(&self, ty: Ty) -> bool {
+        let is_scalar = matches!(self.world.types.kind(ty), TyKind::Prim(_) | TyKind::Ptr { .. });
+        self.options.abi == Abi::Lp64d && self.options.gpu.is_none() && !is_scalar
+    }
+
     /// The address space of local variables.
     pub(crate) fn private_space(&self) -> u32 {
         self.options.gpu.map_or(0, |gpu| gpu.kind.private_space())
@@ -368,7 +386,7 @@ impl<'a> ModuleWriter<'a> {
     pub(crate) fn declare(&mut self, name: &str, result: &str, params: &[String], span: Span) -> String {
         let text = symbol(name);
         if self.declared.insert(name.to_owned()) {
-            let Known { result: of_result, param, function } = known(name, params);
+            let Known { result: of_result, param, function } = known(name, result, params);
             let mut params = params.to_vec();
             if let Some((at, attributes)) = param {
                 params[at] += &format!(" {attributes}");
@@ -397,6 +415,11 @@ impl<'a> ModuleWriter<'a> {
         let taken = ret.and_then(|ret| self.world.types.as_cn(ret)).unwrap_or(&[]);
         taken.iter().copied().filter(|&ty| is_value(self.world, ty)).collect()
     }
+}
+
+/// An instruction that gives a parameter as it is; every optimisation removes it. See Note [Parameters in pieces].
+pub(crate) fn whole_param(ty: &str, name: &str) -> String {
+    format!("select i1 true, {ty} {name}, {ty} poison")
 }
 
 /// Whether values of this type exist at run time.

@@ -1,0 +1,149 @@
+//! What LLVM is told of parameters and decisions, and what it is not.
+
+use expect_test::{Expect, expect};
+use nyala_codegen::text::{self, Abi};
+
+/// The lines of a program's LLVM assembly that `shown` chooses.
+fn check(program: &str, abi: Abi, shown: impl Fn(&str) -> bool, expected: Expect) {
+    let unindented: String = program
+        .lines()
+        .map(|line| line.strip_prefix("         ").unwrap_or(line).to_owned() + "\n")
+        .collect();
+    let world = nyala_ir::text::parse(&unindented).expect("the program is well formed");
+    nyala_ir::verify(&world).expect("the program keeps the rules");
+    let options = text::Options { abi, ..text::Options::default() };
+    let module = text::write(&world, &options).expect("the program has native code");
+    let lines: String =
+        module.text.lines().filter(|line| shown(line)).map(|line| format!("{line}\n")).collect();
+    expected.assert_eq(&lines);
+}
+
+fn heads(program: &str, expected: Expect) {
+    check(program, Abi::SysV, |line| line.starts_with("define internal"), expected);
+}
+
+#[test]
+fn a_variable_that_is_lent_is_valid_and_nobody_elses() {
+    heads(
+        "export main(mem: mem, ret: cn(mem, i32)):
+             d0 = slot[[i32 * 4]](mem)
+             read(extract(d0, 0), extract(d0, 1), ret)
+         read(mem: mem, p: &[i32 * 4], ret: cn(mem, i32)):
+             more(mem, lea(p, 1), ret)
+         more(mem: mem, q: &i32, ret: cn(mem, i32)):
+             d0 = load(mem, q)
+             ret(extract(d0, 0), extract(d0, 1))",
+        expect![[r#"
+            define internal tailcc i32 @main.1() #0 {
+            define internal tailcc i32 @read(ptr noalias noundef nonnull dereferenceable(16) align 4 %p) #0 {
+            define internal tailcc i32 @more(ptr noalias noundef nonnull dereferenceable(12) align 4 %q) #0 {
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_passed_twice_or_kept_has_other_addresses() {
+    heads(
+        "global g: &i32
+         export main(mem: mem, ret: cn(mem, i32)):
+             d0 = slot[i32](mem)
+             both(extract(d0, 0), extract(d0, 1), extract(d0, 1), next)
+         next(mem: mem, x: i32):
+             d0 = slot[i32](mem)
+             keep(extract(d0, 0), extract(d0, 1), main.ret)
+         both(mem: mem, p: &i32, q: &i32, ret: cn(mem, i32)):
+             d0 = load(mem, p)
+             ret(store(extract(d0, 0), q, 1), extract(d0, 1))
+         keep(mem: mem, p: &i32, ret: cn(mem, i32)):
+             ret(store(mem, g, p), 2)",
+        expect![[r#"
+            define internal tailcc i32 @main.1() #0 {
+            define internal tailcc i32 @both(ptr noundef nonnull dereferenceable(4) align 4 %p, ptr noundef nonnull dereferenceable(4) align 4 %q) #0 {
+            define internal tailcc i32 @keep(ptr noundef nonnull dereferenceable(4) align 4 %p) #0 {
+        "#]],
+    );
+}
+
+#[test]
+fn nothing_is_known_of_what_the_outside_passes() {
+    heads(
+        "export f(mem: mem, p: &i32, ret: cn(mem, i32)):
+             g(mem, p, ret)
+         g(mem: mem, p: &i32, ret: cn(mem, i32)):
+             d0 = load(mem, p)
+             ret(extract(d0, 0), extract(d0, 1))",
+        expect![[r#"
+            define internal tailcc i32 @f.1(ptr %p) #0 {
+            define internal tailcc i32 @g(ptr %p) #0 {
+        "#]],
+    );
+}
+
+#[test]
+fn a_part_before_the_whole_is_no_part_of_it() {
+    heads(
+        "export main(mem: mem, ret: cn(mem, i32)):
+             d0 = slot[[i32 * 4]](mem)
+             read(extract(d0, 0), lea(extract(d0, 1), -1i8), ret)
+         read(mem: mem, p: &i32, ret: cn(mem, i32)):
+             d0 = load(mem, p)
+             ret(extract(d0, 0), extract(d0, 1))",
+        expect![[r#"
+            define internal tailcc i32 @main.1() #0 {
+            define internal tailcc i32 @read(ptr noalias %p) #0 {
+        "#]],
+    );
+}
+
+#[test]
+fn a_match_of_all_options_has_no_other_case() {
+    check(
+        "enum E { A: i32, B: f32, C }
+         export f(mem: mem, e: E, ret: cn(mem, i32)):
+             switch(mem, tag(e), c, 0, a, 1, b)
+         a(mem: mem):
+             f.ret(mem, 1)
+         b(mem: mem):
+             f.ret(mem, 2)
+         c(mem: mem):
+             f.ret(mem, 3)",
+        Abi::SysV,
+        |line| line.contains("tag") || line.contains("leave") || line.contains("unreachable"),
+        expect![[r#"
+              %tag = extractvalue %E %e, 1
+              %tag.1 = zext nneg i8 %tag to i32
+              switch i32 %tag.1, label %leave [ i32 0, label %a i32 1, label %b i32 2, label %c ]
+            leave:
+              unreachable
+        "#]],
+    );
+}
+
+#[test]
+fn parameters_in_pieces_are_stored_as_other_values_on_riscv() {
+    check(
+        "struct P { x: i32, y: i32 }
+         export f(mem: mem, p: P, ret: cn(mem, i32)):
+             ret(mem, extract(p, 0))",
+        Abi::Lp64d,
+        |line| !line.is_empty(),
+        expect![[r#"
+            %P = type { i32, i32 }
+            define internal i32 @f.1(%P %p) #0 {
+            entry:
+              %whole = select i1 true, %P %p, %P poison
+              %part = extractvalue %P %whole, 0
+              ret i32 %part
+            }
+            define signext i32 @f(i64 %0) #0 {
+            start:
+              %crossing = alloca [8 x i8], align 8
+              store i64 %0, ptr %crossing, align 8
+              %arrived = load %P, ptr %crossing, align 4
+              %result = call i32 @f.1(%P %arrived)
+              ret i32 %result
+            }
+            attributes #0 = { nounwind }
+        "#]],
+    );
+}
