@@ -66,6 +66,7 @@ fn form(fact: &Fact) -> &'static str {
         Form::Contiguous => "contiguous",
         Form::Reversed => "reversed",
         Form::Strided(_) => "strided",
+        Form::Shuffled(_) => "shuffled",
         Form::Varying => match fact.subject {
             Subject::Load => "gather",
             Subject::Store => "scatter",

@@ -13,10 +13,45 @@ extern fn kernel(n: i32, x: &[f32], at: &[i32], out: &mut [f32]) -> () {
 }
 ";
 
+/// Fields of an array of structs, indices that may wrap around, and an array of structs of arrays.
+/// Each kernel is given whole groups of lanes, so that no mask is needed.
+const LAYOUTS: &str = "
+struct Vec { x: f32, y: f32, z: f32 }
+extern fn fields(n: i32, a: &[f32], out: &mut [Vec]) -> () {
+    for g in range(0, n) {
+        for l in vectorize(16) { let v = a(g * 16 + l); out(g * 16 + l) = Vec { x: v, y: v * 2f, z: -v }; }
+    }
+}
+extern fn one_field(n: i32, a: &[f32], out: &mut [f32]) -> () {
+    for g in range(0, n) { for l in vectorize(16) { out(2 * (g * 16 + l)) = a(g * 16 + l); } }
+}
+extern fn unsigned(n: i32, k: u32, a: &[f32], out: &mut [f32]) -> () {
+    for g in range(0, n) { for l in vectorize(16) { out((g * 16 + l) as u32 + k) = a(g * 16 + l); } }
+}
+struct Block { x: [f32 * 16], y: [f32 * 16] }
+extern fn blocks(n: i32, a: &mut [Block]) -> () {
+    for g in range(0, n) {
+        for l in vectorize(16) { let i = (g as u32) * 16u + l as u32; a(i / 16u).x(i % 16u) += a(i / 16u).y(i % 16u); }
+    }
+}
+";
+
 /// The instructions of the kernel for a processor of a target.
 fn assembly(target: &str, cpu: &str) -> Vec<String> {
+    assembly_of(PROGRAM, target, cpu)
+}
+
+/// The instructions of one function of [`LAYOUTS`].
+fn layouts(function: &str, target: &str, cpu: &str) -> Vec<String> {
+    let all = assembly_of(LAYOUTS, target, cpu);
+    let label = format!("{function}:");
+    let own = all.into_iter().skip_while(|line| !line.starts_with(&label)).skip(1);
+    own.take_while(|line| !line.starts_with("ret")).collect()
+}
+
+fn assembly_of(program: &str, target: &str, cpu: &str) -> Vec<String> {
     let args = ["build", "-O2", "--emit", "asm", "--target", target, "--target-cpu", cpu, "-o", "-", "-"];
-    let (status, text, errors) = support::run(&args, PROGRAM);
+    let (status, text, errors) = support::run(&args, program);
     assert_eq!(status, Some(0), "{errors}");
     text.lines().map(|line| line.trim().replace('\t', " ")).filter(|line| !line.starts_with('.')).collect()
 }
@@ -59,4 +94,55 @@ fn neon_has_registers_of_four_floats() {
     let assembly = assembly("aarch64-unknown-linux-gnu", "cortex-a72");
     assert!(has(&assembly, "fsqrt", ".4s") && has(&assembly, "fmul", ".4s"), "{assembly:#?}");
     assert!(has(&assembly, "fcmgt", ".4s"), "{assembly:#?}");
+}
+
+#[test]
+fn fields_of_structs_are_stored_by_shuffles() {
+    for (cpu, register) in [("nehalem", "%xmm"), ("skylake", "%ymm"), ("znver4", "%zmm")] {
+        let all = layouts("fields", X86, cpu);
+        let is_store =
+            |line: &&String| line.contains("mov") && line.contains(register) && line.ends_with(')');
+        assert!(all.iter().any(|line| is_store(&line)), "{cpu}: {all:#?}");
+        let is_single = |line: &&String| line.contains("scatter") || line.contains("extractps");
+        assert_eq!(all.iter().find(is_single), None, "{cpu}");
+    }
+    let neon = layouts("fields", "aarch64-unknown-linux-gnu", "cortex-a72");
+    assert!(has(&neon, "st3", ".4s"), "{neon:#?}");
+}
+
+#[test]
+fn what_lies_between_fields_is_masked() {
+    let all = layouts("one_field", X86, "znver4");
+    let is_masked_store = |line: &String| line.starts_with("vmov") && line.contains(") {%k");
+    assert!(all.iter().any(is_masked_store) && !has(&all, "vscatter", "%zmm"), "{all:#?}");
+}
+
+#[test]
+fn unsigned_indices_are_compared_once() {
+    for (cpu, register) in [("nehalem", "%xmm"), ("skylake", "%ymm"), ("znver4", "%zmm")] {
+        let all = layouts("unsigned", X86, cpu);
+        let is_store = |line: &String| {
+            (line.contains("movup") || line.contains("movdqu"))
+                && line.contains(register)
+                && line.ends_with(')')
+        };
+        assert!(has(&all, "cmpl", "$") && all.iter().any(is_store), "{cpu}: {all:#?}");
+    }
+    let neon = layouts("unsigned", "aarch64-unknown-linux-gnu", "cortex-a72");
+    assert!(has(&neon, "cmn", "#") || has(&neon, "cmp", "#"), "{neon:#?}");
+    assert!(has(&neon, "stp", "q") || has(&neon, "st1", ".4s"), "{neon:#?}");
+}
+
+#[test]
+fn arrays_of_structs_of_arrays_are_neighbours() {
+    for (cpu, register) in [("nehalem", "%xmm"), ("skylake", "%ymm"), ("znver4", "%zmm")] {
+        let all = layouts("blocks", X86, cpu);
+        let adds = if cpu == "nehalem" { "addps" } else { "vaddps" };
+        assert!(has(&all, adds, register), "{cpu}: {all:#?}");
+        let is_single =
+            |line: &&String| line.contains("gather") || line.contains("scatter") || line.contains("insertps");
+        assert_eq!(all.iter().find(is_single), None, "{cpu}");
+    }
+    let neon = layouts("blocks", "aarch64-unknown-linux-gnu", "cortex-a72");
+    assert!(has(&neon, "fadd", ".4s") && !has(&neon, "ld1", "]["), "{neon:#?}");
 }

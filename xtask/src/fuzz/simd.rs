@@ -72,6 +72,7 @@ pub fn program(random: &mut Random) -> String {
         n_names: 0,
         loops: 0,
         functions: vec![],
+        lanes: 1,
     };
     writer.program();
     writer.text
@@ -88,20 +89,32 @@ struct Writer<'a> {
     loops: usize,
     /// The functions that can be called, each with two parameters.
     functions: Vec<String>,
+    lanes: usize,
 }
+
+/// The arrays that all functions get: one to read, and those of which each lane has a part.
+const ARRAYS: &str = "inp, out, items, points, bytes, blocks";
+const TYPED_ARRAYS: &str = "inp: &[i32], out: &mut [i32], items: &mut [Item], points: &mut [Point], \
+    bytes: &mut [u8], blocks: &mut [Block]";
 
 impl Writer<'_> {
     fn program(&mut self) {
+        let lanes = *self.random.pick(&[2, 4, 8, 16]);
+        self.lanes = lanes;
         self.line("enum Item { None, One(i32), Two(i32, i32) }");
+        self.line("struct Point { x: i32, y: i32, z: i32 }");
+        self.line(&format!("struct Block {{ a: [i32 * {lanes}], b: [u8 * {lanes}] }}"));
         let n_functions = self.random.below(3);
         for number in 0..n_functions {
             self.function(number);
         }
-        let lanes = *self.random.pick(&[2, 4, 8, 16]);
-        let count = if self.chance(2) { lanes } else { 1 + self.random.below(24) };
-        let header = match count == lanes {
-            true => format!("vectorize({lanes})"),
-            false => format!("vectorize_range({lanes}, 0, {count})"),
+        let header = match self.random.below(3) {
+            0 => format!("vectorize({lanes})"),
+            _ => {
+                let random = self.random.below(8);
+                let from = *self.random.pick(&[0, 0, lanes, random]);
+                format!("vectorize_range({lanes}, {from}, {})", (from + 1 + self.random.below(24)).min(32))
+            }
         };
         self.line("fn main() -> i32 {");
         self.indent += 1;
@@ -111,6 +124,11 @@ impl Writer<'_> {
         self.line("for k in range(0, 32) { own(k) = k; }");
         self.line("let items = ~[32: Item];");
         self.line("for k in range(0, 32) { items(k) = if k & 1 == 0 { Item::None } else { Item::One(k) }; }");
+        self.line("let (points, bytes, blocks) = (~[32: Point], ~[256: u8], ~[16: Block]);");
+        self.line("for k in range(0, 32) { points(k) = Point { x: k, y: 2 * k, z: 3 }; }");
+        self.line("for k in range(0, 256) { bytes(k) = (k * 5) as u8; }");
+        let each = format!("for k in range(0, 16) {{ for l in range(0, {lanes}) {{");
+        self.line(&format!("{each} blocks(k).a(l) = k + l; blocks(k).b(l) = l as u8; }} }}"));
         self.line("let shared = inp(7);");
         self.line(&format!("for i in {header} {{"));
         self.indent += 1;
@@ -123,6 +141,11 @@ impl Writer<'_> {
         self.line("let mut sum = 7u;");
         self.line("for k in range(0, 128) { sum = sum * 31u + out(k) as uint; }");
         self.line("for k in range(0, 32) { sum = sum * 31u + own(k) as uint; }");
+        self.line("for k in range(0, 32) { sum = sum * 31u + (points(k).x + points(k).y * 3 + points(k).z * 7) as uint; }");
+        self.line("for k in range(0, 256) { sum = sum * 31u + bytes(k) as uint; }");
+        self.line(&format!(
+            "{each} sum = sum * 31u + blocks(k).a(l) as uint + blocks(k).b(l) as uint; }} }}"
+        ));
         self.line("(sum >> 1u) as i32");
         self.indent -= 1;
         self.line("}");
@@ -130,16 +153,12 @@ impl Writer<'_> {
 
     fn function(&mut self, number: usize) {
         let name = format!("f{number}");
-        self.line(&format!(
-            "fn {name}(inp: &[i32], out: &mut [i32], items: &mut [Item], i: i32, x: i32, y: i32) -> i32 {{"
-        ));
+        self.line(&format!("fn {name}({TYPED_ARRAYS}, i: i32, x: i32, y: i32) -> i32 {{"));
         self.indent += 1;
         self.names = vec![("x".into(), false), ("y".into(), false), ("i".into(), false)];
         if self.chance(3) {
             let (a, b) = (self.expr(1), self.expr(1));
-            self.line(&format!(
-                "if y > 0 {{ return({name}(inp, out, items, i, {a}, (y >> 1) & ({b} | 63))) }}"
-            ));
+            self.line(&format!("if y > 0 {{ return({name}({ARRAYS}, i, {a}, (y >> 1) & ({b} | 63))) }}"));
         }
         let loops = std::mem::replace(&mut self.loops, 0);
         self.statements(1, false);
@@ -173,7 +192,8 @@ impl Writer<'_> {
         match self.random.below(16) {
             0..=2 => self.variable(),
             3..=5 => self.assignment(),
-            6 | 7 => self.store(),
+            6 | 7 if self.chance(2) => self.store(),
+            6 | 7 => self.store_nearby(),
             8..=10 if !is_deep => self.branch(depth, is_body),
             11 | 12 if !is_deep => self.repeat(depth, is_body),
             13 if !is_deep => self.matching(depth, is_body),
@@ -209,6 +229,52 @@ impl Writer<'_> {
     fn store(&mut self) {
         let (index, value) = (self.expr(1), self.expr(3));
         self.line(&format!("out(i * 4 + ({index} & 3)) = {value};"));
+    }
+
+    /// Stores at a fixed distance from lane to lane, perhaps, and to where an index wraps around.
+    fn store_nearby(&mut self) {
+        let (lanes, value, other) = (self.lanes, self.expr(2), self.expr(2));
+        let field = *self.random.pick(&["x", "y", "z"]);
+        match self.random.below(6) {
+            0 => self.line(&format!("points(i).{field} = {value};")),
+            1 => {
+                self.line(&format!("points(i).{field} = {value};"));
+                let field = *self.random.pick(&["x", "y", "z"]);
+                self.line(&format!("points(i).{field} = {other};"));
+            }
+            2 => self.line(&format!("points(i) = Point {{ x: {value}, y: {other}, z: points(i).{field} }};")),
+            3 => {
+                let at = self.random.below(4);
+                self.line(&format!("out(i * 4 + {at}) = {value};"));
+            }
+            4 => self.line(&format!("bytes(i as u8 * 2u8 + 240u8) = ({value}) as u8;")),
+            _ => {
+                let at = *self.random.pick(&[
+                    "(i / L).a(i % L)",
+                    "(i / L).b(i % L)",
+                    "(i as u32 / Lu).a(i as u32 % Lu)",
+                ]);
+                let cast = if at.contains(".b") { " as u8" } else { "" };
+                let at = at.replace('L', &lanes.to_string());
+                self.line(&format!("blocks{at} = ({value}){cast};"));
+            }
+        }
+    }
+
+    /// A number from where [`Writer::store_nearby`] puts some, or from near where the lane is.
+    fn nearby(&mut self) -> String {
+        let (lanes, at) = (self.lanes, self.random.below(256));
+        match self.random.below(9) {
+            0 => format!("(points(i).{} & 255)", *self.random.pick(&["x", "y", "z"])),
+            1 => format!("out(i * 4 + {})", at & 3),
+            2 => "(bytes(i as u8 * 2u8 + 240u8) as i32)".into(),
+            3 => format!("inp(i as u8 + {at}u8)"),
+            4 => format!("inp({at}u8 - i as u8 * 3u8)"),
+            5 => format!("(blocks(i / {lanes}).a(i % {lanes}) & 255)"),
+            6 => format!("(blocks(i as u32 / {lanes}u).b(i as u32 % {lanes}u) as i32)"),
+            7 => format!("(i / {})", *self.random.pick(&[2, lanes, 2 * lanes, 3])),
+            _ => format!("(i % {})", *self.random.pick(&[2, lanes, 2 * lanes, 3])),
+        }
     }
 
     fn local_array(&mut self) {
@@ -322,6 +388,9 @@ impl Writer<'_> {
                 }
             };
         }
+        if self.chance(6) {
+            return self.nearby();
+        }
         let (a, b) = (self.expr(depth - 1), self.expr(depth - 1));
         match self.random.below(14) {
             0 | 1 => format!("(({a} + {b}) & 255)"),
@@ -342,7 +411,7 @@ impl Writer<'_> {
             _ if !self.functions.is_empty() && self.chance(2) => {
                 let functions = self.functions.clone();
                 let function = self.random.pick(&functions).clone();
-                format!("({function}(inp, out, items, i, {a}, {b}) & 255)")
+                format!("({function}({ARRAYS}, i, {a}, {b}) & 255)")
             }
             _ => format!("out(i * 4 + ({a} & 3))"),
         }

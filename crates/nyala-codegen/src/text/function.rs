@@ -26,6 +26,7 @@ use super::closures::ENVIRONMENT;
 use super::debug::Scope;
 use super::gathers::Gathers;
 use super::names::Names;
+use super::scatters::Scatters;
 use super::types::pointer_to;
 use super::whole_param;
 
@@ -75,8 +76,9 @@ pub(crate) struct FunctionWriter<'m, 'w> {
     /// Addresses of large values.
     in_memory: FxHashMap<Def, Vec<(usize, String)>>,
     blocks: Vec<Block>,
-    /// What is read together in the block that is being written.
+    /// What is read together, and what is written, in the block that is being written.
     pub(crate) gathers: Gathers,
+    pub(crate) scatters: Scatters,
     /// Blocks between others, which only pass control on.
     detours: String,
     /// Local variables.
@@ -119,6 +121,7 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
             in_memory: FxHashMap::default(),
             blocks: vec![],
             gathers: Gathers::default(),
+            scatters: Scatters::default(),
             detours: String::new(),
             slots: String::new(),
             vertex: 0,
@@ -242,6 +245,7 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
         self.span = body.map_or(Span::NONE, |body| body.span);
         self.tell_params(cont, vertex);
         self.gathers = Gathers::new(self.world, schedule.block(vertex));
+        self.scatters = Scatters::new(self.world, schedule.block(vertex));
         for &def in schedule.block(vertex) {
             self.at = self.world.span_of(def);
             if let Some(value) = self.operation(def) {

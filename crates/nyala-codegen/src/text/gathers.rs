@@ -6,7 +6,7 @@
 //!
 //! Lanes that all read, at a small distance from each other, such as a field of an array of
 //! structs, need no gather: all that lies between is loaded, for all fields at once, and each
-//! picks its own by a shuffle.
+//! picks its own by a shuffle. What lanes write so is in `scatters`.
 
 use std::collections::hash_map::Entry;
 
@@ -33,12 +33,14 @@ pub(crate) struct Spread {
     pub(crate) stride: i64,
     /// The gathers, and how many elements they are from the first one.
     pub(crate) members: Vec<(Def, i64)>,
+    /// What was written since, to the same place, in elements from the first one.
+    written: Vec<i64>,
 }
 
 /// A distance in elements up to which loading what lies between is cheaper.
 const SMALL: i64 = 4;
 
-/// So many elements are loaded at most.
+/// So many elements are loaded or stored at once, at most.
 const MAX_SPREAD: i64 = 256;
 
 impl Gathers {
@@ -52,7 +54,8 @@ impl Gathers {
         for &def in operations {
             match world.node(def) {
                 Node::LoadLanes { ptr, mask, .. } => {
-                    let Some((place, bytes)) = Place::of(world, def, ptr, mask) else { continue };
+                    let Some(ty) = world.types.part(world.ty(def), 1) else { continue };
+                    let Some((place, bytes)) = Place::of(world, ty, ptr, mask) else { continue };
                     if let Some(stride) = place.small_stride(world) {
                         gathers.join(world, &mut spread, (def, ptr), (place, bytes), stride);
                         continue;
@@ -69,7 +72,12 @@ impl Gathers {
                         }
                     }
                 }
-                Node::Store { .. } | Node::StoreLanes { .. } | Node::Asm { .. } => {
+                Node::StoreLanes { ptr, mask, value, .. } => {
+                    waiting.clear();
+                    let written = Place::of(world, world.ty(value), ptr, mask);
+                    spread.retain(|place, first| gathers.survives(world, place, *first, written.as_ref()));
+                }
+                Node::Store { .. } | Node::Asm { .. } => {
                     waiting.clear();
                     spread.clear();
                 }
@@ -96,19 +104,38 @@ impl Gathers {
             let away = (bytes - first_bytes) / size;
             let is_near = (bytes - first_bytes) % size == 0 && away.abs() < stride;
             let spans = group.members.iter().map(|&(_, other)| (away - other).abs()).max();
-            if is_near && spans.is_some_and(|span| span < stride) {
+            let is_written = group.written.iter().any(|&other| (away - other) % stride == 0);
+            if is_near && !is_written && spans.is_some_and(|span| span < stride) {
                 group.members.push((load, away));
                 return;
             }
         }
         let Some(at) = first_address(world, ptr) else { return };
-        self.spread.insert(load, Spread { at, stride, members: vec![(load, 0)] });
+        self.spread.insert(load, Spread { at, stride, members: vec![(load, 0)], written: vec![] });
         spread.insert(place, (load, bytes));
+    }
+
+    /// Whether gathers around a place can still be joined by others after something was written:
+    /// only if it is known to be beside them.
+    fn survives(
+        &mut self,
+        world: &World,
+        place: &Place,
+        (first, first_bytes): (Def, i64),
+        written: Option<&(Place, i64)>,
+    ) -> bool {
+        let (Some((at, bytes)), Some(group)) = (written, self.spread.get_mut(&first)) else { return false };
+        let (away, size) = (bytes - first_bytes, place.elem_size(world));
+        let is_same = at == place && away % size == 0;
+        if is_same {
+            group.written.push(away / size);
+        }
+        is_same
     }
 }
 
 /// The address that lanes at a fixed distance are counted from.
-fn first_address(world: &World, mut at: Def) -> Option<Def> {
+pub(super) fn first_address(world: &World, mut at: Def) -> Option<Def> {
     loop {
         match world.node(at) {
             Node::Bitcast(inner) => at = inner,
@@ -122,9 +149,9 @@ fn first_address(world: &World, mut at: Def) -> Option<Def> {
 /// Gathers of so many bytes are done two at a time.
 const WORD: i64 = 4;
 
-/// Where a gather reads, but for a number of bytes.
+/// Where a gather reads or a scatter writes, but for a number of bytes.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Place {
+pub(super) struct Place {
     base: Def,
     /// What each lane adds, and what that is multiplied by.
     index: Def,
@@ -136,9 +163,8 @@ struct Place {
 }
 
 impl Place {
-    /// The place, and the number of bytes, of a gather of words.
-    fn of(world: &World, load: Def, ptr: Def, mask: Def) -> Option<(Place, i64)> {
-        let ty = world.types.part(world.ty(load), 1)?;
+    /// The place, and the number of bytes, where lanes of type `ty` are.
+    pub(super) fn of(world: &World, ty: Ty, ptr: Def, mask: Def) -> Option<(Place, i64)> {
         let mut bytes = 0;
         let mut at = ptr;
         let (base, index, size) = loop {
@@ -174,13 +200,13 @@ impl Place {
         Some((Place { base, index, size, shared, mask, ty }, bytes))
     }
 
-    fn elem_size(&self, world: &World) -> i64 {
+    pub(super) fn elem_size(&self, world: &World) -> i64 {
         world.types.elem(self.ty).map_or(0, |elem| layout(&world.types, elem).size as i64)
     }
 
-    /// The distance from lane to lane in elements, if it is the same for all, all read, and it is
-    /// small.
-    fn small_stride(&self, world: &World) -> Option<i64> {
+    /// The distance from lane to lane in elements, if it is the same for all, all are there, and it
+    /// is small.
+    pub(super) fn small_stride(&self, world: &World) -> Option<i64> {
         let all = splat_lane(world, self.mask)?;
         let Node::Aggregate(lanes) = world.node(self.index) else { return None };
         let lanes: Option<Vec<i64>> = world.list(lanes).iter().map(|&lane| world.as_int(lane)).collect();
@@ -191,7 +217,7 @@ impl Place {
         let stride = step.checked_div(size).filter(|stride| stride * size == step && is_even)?;
         let is_bool = world.types.elem(self.ty) == Some(world.types.bool());
         let n_lanes = lanes.len() as i64;
-        let is_small = (2..=SMALL).contains(&stride) && stride * (n_lanes + 1) <= MAX_SPREAD;
+        let is_small = (2..=SMALL).contains(&stride) && stride * n_lanes <= MAX_SPREAD;
         (is_small && !is_bool && lanes[0] == 0).then_some(stride)
     }
 }

@@ -87,7 +87,7 @@ impl FunctionWriter<'_, '_> {
 
     /// Writes a load of all that lies between what lanes read, and gives each gather its own.
     fn load_spread(&mut self, def: Def, spread: &Spread) -> String {
-        let Spread { at, stride, members } = spread;
+        let Spread { at, stride, members, .. } = spread;
         let ty = self.world.types.part(self.world.ty(def), 1).unwrap_or(self.world.ty(def));
         let n_lanes = i64::from(self.world.types.lanes(ty).unwrap_or(1));
         let elem = self.world.types.elem(ty).unwrap_or(ty);

@@ -58,7 +58,9 @@ impl FunctionWriter<'_, '_> {
             }
             Node::LoadLanes { ptr, mask, .. } => self.load_lanes(def, ptr, mask),
             Node::StoreLanes { ptr, mask, value, .. } => {
-                self.store_lanes(ptr, mask, value);
+                if !self.store_spread(def) {
+                    self.store_lanes(ptr, mask, value);
+                }
                 None
             }
             Node::Slot { .. } => Some(self.slot(def)),

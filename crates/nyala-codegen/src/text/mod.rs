@@ -43,6 +43,7 @@ mod memory;
 pub(crate) mod names;
 mod ops;
 mod regions;
+mod scatters;
 mod types;
 mod vector_math;
 

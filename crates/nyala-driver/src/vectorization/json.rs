@@ -44,12 +44,13 @@ fn fact_object(answers: &Vectorization<'_>, fact: &Fact) -> Value {
         "form": form(fact),
         "masked": because_or_null(answers, fact.mask.as_ref()),
         "guarded": fact.is_guarded,
+        "may_wrap": fact.may_wrap,
         "because": because_or_null(answers, fact.because.as_ref()),
     });
     if let Subject::Value(name) | Subject::Call(name) = fact.subject {
         object["name"] = json!(name.as_str());
     }
-    if let Form::Strided(stride) = fact.form {
+    if let Form::Strided(stride) | Form::Shuffled(stride) = fact.form {
         object["stride"] = json!(stride);
     }
     object

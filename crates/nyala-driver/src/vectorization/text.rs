@@ -62,6 +62,9 @@ fn write_fact(out: &mut String, answers: &Vectorization<'_>, site: Span, fact: &
     if let Some(why) = &fact.mask {
         line(out, 3, format_args!("masked, because {}", because(answers, site, why)));
     }
+    if fact.may_wrap {
+        line(out, 3, format_args!("unless an index wraps around between lanes, which is asked first"));
+    }
     if fact.is_guarded {
         line(out, 3, format_args!("left out if no lane is there"));
     }
@@ -94,13 +97,18 @@ fn describe(fact: &Fact) -> String {
         (Subject::Load | Subject::Store, Form::Strided(stride)) => {
             format!("strided: {stride} bytes from lane to lane")
         }
+        (Subject::Load | Subject::Store, Form::Shuffled(stride)) => {
+            format!("strided: {stride} bytes from lane to lane; vectors of all in between, and shuffles")
+        }
         (Subject::Load, _) => "gathered".into(),
         (Subject::Store, _) => "scattered".into(),
         (Subject::Call(_), Form::Uniform) => "once for all lanes".into(),
         (_, Form::Uniform) => "uniform: stays scalar".into(),
         (_, Form::Contiguous) => "contiguous: one scalar for all lanes".into(),
         (_, Form::Reversed) => "contiguous in reverse order: one scalar for all lanes".into(),
-        (_, Form::Strided(stride)) => format!("strided by {stride}: one scalar for all lanes"),
+        (_, Form::Strided(stride) | Form::Shuffled(stride)) => {
+            format!("strided by {stride}: one scalar for all lanes")
+        }
         (_, Form::Varying) => "varying: a vector".into(),
         (_, Form::Simd) => "its SIMD version".into(),
         (_, Form::EachLane) => "for one lane after the other".into(),

@@ -4,6 +4,7 @@
 //! arguments. What is defined elsewhere is called for one lane after the other. What becomes
 //! of the functions by which lanes meet is said in `lane_functions`.
 
+use nyala_ir::analysis::Number;
 use nyala_ir::analysis::functions::is_return;
 use nyala_ir::{ArithFlags, ArithOp, CmpOp, Cont, Def, LaneOp, MathOp, Prim, Ty, World};
 
@@ -12,6 +13,7 @@ use super::flow::Flow;
 use super::lane_functions::{self, lane_function};
 use super::lanewise;
 use super::shapes::Shape;
+use super::strides::Known;
 use super::{ActiveLanes, Instance, Refusal};
 
 /// The shape of what a call gives.
@@ -82,7 +84,7 @@ impl Emitter<'_> {
         let param_tys = self.world.cont(callee).params.clone();
         let tys: Vec<Ty> =
             param_tys.iter().skip(1).take(args.len()).map(|&param| self.world.ty(param)).collect();
-        let mut shapes = vec![];
+        let mut params = vec![];
         let mut values = vec![self.mem];
         let active = match self.is_full() {
             true => ActiveLanes::All,
@@ -97,11 +99,11 @@ impl Emitter<'_> {
                 let ty = self.world.types.display(ty).to_string();
                 return self.refused(&format!("a `{ty}` that differs between lanes, handed over"));
             }
-            shapes.push(shape);
+            params.push(Known { shape, number: Number::ANY });
             values.push(if shape == Shape::Varying { self.lanes_of(arg, ty) } else { arg.def });
         }
         let results = self.lane_results(callee)?;
-        let instance = Instance { function: callee, lanes: self.task.lanes, shapes, active };
+        let instance = Instance { function: callee, lanes: self.task.lanes, params, active };
         let head = self.instances.head(self.world, instance);
         let function = self.world.cont_def(head);
         if next.is_none() {

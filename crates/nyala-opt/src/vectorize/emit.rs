@@ -23,7 +23,7 @@ use super::flow::{End, Flow};
 use super::lanewise;
 use super::linearize::Plan;
 use super::shapes::{Shape, Shapes, data_params};
-use super::{Instances, Refusal, values};
+use super::{Instances, Refusal, values, wrapping};
 
 /// What is kept while a function is executed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -291,7 +291,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// Ends the current block with a jump to one that takes variables.
-    fn hand_over(&mut self, target: Cont, values: &[Def]) {
+    pub fn hand_over(&mut self, target: Cont, values: &[Def]) {
         let args: Vec<Def> =
             values.iter().flat_map(|&value| lanewise::flattened(self.world, value)).collect();
         self.jump(target, &args);
@@ -721,6 +721,8 @@ impl Lifetimes {
         for &def in task.flow.schedule.block(block) {
             world.for_each_operand(def, |operand| self.read(task, operand, block));
             values::index_parts(world, def).into_iter().for_each(|part| self.read(task, part, block));
+            let path = wrapping::operands(world, task.flow, task.shapes, def, block);
+            path.into_iter().for_each(|operand| self.read(task, operand, block));
         }
         match &task.flow.ends[block] {
             // What is handed over is read if the parameter is.

@@ -14,8 +14,10 @@ use rustc_hash::FxHashSet;
 
 use super::calls;
 use super::flow::{End, Flow};
+use super::lanewise;
 use super::linearize::Plan;
-use super::shapes::{Shape, Shapes, data_params};
+use super::shapes::{Shape, Shapes, Wraps, data_params};
+use super::wrapping::Path;
 use super::{ActiveLanes, Instance, Refusal};
 
 /// What became of a call of `vectorize`.
@@ -59,6 +61,8 @@ pub struct Fact {
     pub mask: Option<Because>,
     /// Whether it is left out if no lane is there.
     pub is_guarded: bool,
+    /// Whether an index may wrap around between lanes: then they go elsewhere, each for itself.
+    pub may_wrap: bool,
     /// Why it is no better.
     pub because: Option<Because>,
 }
@@ -91,6 +95,9 @@ pub enum Form {
     Reversed,
     /// So much more from lane to lane; of pointers and accesses in bytes.
     Strided(i64),
+    /// Of accesses: so many bytes from lane to lane, which is so little that all in between is
+    /// accessed too.
+    Shuffled(i64),
     /// Differs in any way; of accesses, a gather or scatter; of branches and loops, that lanes go
     /// different ways.
     Varying,
@@ -120,6 +127,17 @@ impl Because {
 impl From<&Refusal> for Because {
     fn from(refusal: &Refusal) -> Because {
         Because::new(&refusal.why, refusal.at)
+    }
+}
+
+/// So many scalars from lane to lane at most, native code accesses all that lies between.
+const MAX_SHUFFLED: i64 = 4;
+
+/// The size of the smallest scalar in values of a type.
+fn smallest_scalar(world: &World, ty: Ty) -> Option<i64> {
+    match lanewise::is_scalar(world, ty) {
+        true => Some(world.layout(ty).size as i64),
+        false => lanewise::parts(world, ty).into_iter().filter_map(|part| smallest_scalar(world, part)).min(),
     }
 }
 
@@ -183,7 +201,7 @@ impl Reader<'_> {
     }
 
     fn fact(&self, at: Span, subject: Subject, form: Form) -> Fact {
-        Fact { at, subject, form, mask: None, is_guarded: false, because: None }
+        Fact { at, subject, form, mask: None, is_guarded: false, may_wrap: false, because: None }
     }
 
     /// A value that has a name.
@@ -220,14 +238,32 @@ impl Reader<'_> {
             Node::Store { ptr, .. } => (Subject::Store, ptr),
             _ => return None,
         };
-        let form = self.form(self.shapes.at(self.flow, ptr, block), self.world.ty(ptr));
-        let because = match form {
-            Form::Varying => Some(self.cause(ptr, block)),
+        let shape = self.shapes.at(self.flow, ptr, block);
+        let path = match shape {
+            Shape::Varying => Path::new(self.world, self.flow, self.shapes, ptr, block),
             _ => None,
         };
-        let mask = if form == Form::Uniform { None } else { self.mask(block) };
+        let shape = path.as_ref().map_or(shape, |path| Shape::strided(path.stride, Wraps::Never));
+        let mask = if shape == Shape::Uniform { None } else { self.mask(block) };
+        let form = self.form_of_access(shape, ptr, mask.is_none());
+        let because = (form == Form::Varying).then(|| self.cause(ptr, block));
         let fact = self.fact(self.world.span_of(def), subject, form);
-        Some(Fact { mask, because, is_guarded: self.is_guarded(block), ..fact })
+        Some(Fact { mask, because, may_wrap: path.is_some(), is_guarded: self.is_guarded(block), ..fact })
+    }
+
+    /// The form of an access. Structs that are neighbours are accessed field by field.
+    fn form_of_access(&self, shape: Shape, ptr: Def, is_full: bool) -> Form {
+        let Shape::Strided { stride, .. } = shape else { return self.form(shape, self.world.ty(ptr)) };
+        let pointee = self.world.types.as_ptr(self.world.ty(ptr)).map(|(pointee, _)| pointee);
+        let Some(smallest) = pointee.and_then(|ty| smallest_scalar(self.world, ty)) else {
+            return Form::Strided(stride);
+        };
+        match stride.checked_div(smallest) {
+            Some(1) => Form::Contiguous,
+            Some(-1) => Form::Reversed,
+            Some(2..=MAX_SHUFFLED) if is_full && stride % smallest == 0 => Form::Shuffled(stride),
+            _ => Form::Strided(stride),
+        }
     }
 
     fn end(&self, block: usize) -> Option<Fact> {

@@ -35,7 +35,7 @@ impl Emitter<'_> {
                     }
                     _ => {
                         self.check_access(def, ty)?;
-                        self.load(at, ty)
+                        self.load_elsewhere(at, ptr, ty, block)
                     }
                 };
                 self.set(def, value);
@@ -56,7 +56,7 @@ impl Emitter<'_> {
                     _ => {
                         self.check_access(def, ty)?;
                         let value = self.lanes_of(value, ty);
-                        self.store(at, ty, value);
+                        self.store_elsewhere(at, ptr, ty, value, block);
                     }
                 }
             }

@@ -8,12 +8,12 @@
 //!
 //! * `flow`: the function as a graph, in the order in which lanes go through it;
 //! * `shapes`: what is the same for all lanes, or differs by a fixed stride, and where
-//!   lanes go different ways; `private`: variables in memory that nobody else sees;
+//!   lanes go different ways; `strides`: what follows from strides; `private`: variables in memory that nobody else sees;
 //! * `hoist`: what lanes would compute twice, because they part;
 //! * `linearize`: one way through the function for all lanes; `cost`: which parts of
 //!   it are left out if no lane is there;
 //! * `emit`: writes the function; `values`, `memory`, `own_memory`, `calls` and
-//!   `lane_functions`: its operations;
+//!   `lane_functions`: its operations; `wrapping`: accesses that are nearly always neighbours;
 //! * `lanewise`: values of all lanes;
 //! * `nested`: calls of `vectorize` in SIMD code;
 //! * `explain`: what became of everything, for people.
@@ -32,10 +32,12 @@ mod nested;
 mod own_memory;
 mod private;
 mod shapes;
+mod strides;
 mod values;
+mod wrapping;
 
 use nyala_ir::analysis::functions::is_return;
-use nyala_ir::analysis::{Functions, References};
+use nyala_ir::analysis::{Functions, Number, References};
 use nyala_ir::{
     ArithFlags, ArithOp, Body, CmpOp, Cont, Def, Intrinsic, LaneFunction, Linkage, Prim, Ty, World,
 };
@@ -47,6 +49,7 @@ pub use explain::{Because, Fact, Form, FunctionFacts, SiteFacts, Subject};
 use flow::Flow;
 use linearize::Plan;
 use shapes::{Shape, Shapes, Wraps, data_params};
+use strides::Known;
 
 /// The most lanes; masks are kept as numbers of 64 bits.
 const MAX_LANES: i64 = 64;
@@ -151,8 +154,8 @@ enum ActiveLanes {
 struct Instance {
     function: Cont,
     lanes: u32,
-    /// The shapes of its data.
-    shapes: Vec<Shape>,
+    /// What is known of its data.
+    params: Vec<Known>,
     active: ActiveLanes,
 }
 
@@ -182,10 +185,9 @@ impl Instances {
     fn write(&mut self, world: &mut World) -> Result<(), Refusal> {
         while let Some((instance, head)) = self.waiting.pop() {
             let mut flow = Flow::new(world, instance.function)?;
-            let first_is_active = instance.active != ActiveLanes::Any;
-            let mut shapes = Shapes::new(world, &flow, &instance.shapes, first_is_active);
+            let mut shapes = Shapes::new(world, &flow, &instance);
             if hoist::hoist(world, &mut flow, &shapes) {
-                shapes = Shapes::new(world, &flow, &instance.shapes, first_is_active);
+                shapes = Shapes::new(world, &flow, &instance);
             }
             let plan = Plan::new(world, &flow, &shapes);
             if self.explains {
@@ -207,7 +209,7 @@ impl Instances {
 
 /// A continuation for a SIMD function: memory, the mask if there is one, data, return.
 fn new_head(world: &mut World, instance: &Instance) -> Cont {
-    let Instance { function, lanes, shapes, active } = instance;
+    let Instance { function, lanes, params: known, active } = instance;
     let data = world.cont(*function).clone();
     let mut tys = vec![world.types.mem()];
     if *active != ActiveLanes::All {
@@ -216,9 +218,9 @@ fn new_head(world: &mut World, instance: &Instance) -> Cont {
     }
     let params = data_params(world, *function);
     let first = tys.len();
-    for (&param, &shape) in params.iter().zip(shapes) {
+    for (&param, known) in params.iter().zip(known) {
         let ty = world.ty(param);
-        tys.push(if shape == Shape::Varying { lanewise::lanes_ty(world, ty, *lanes) } else { ty });
+        tys.push(if known.shape == Shape::Varying { lanewise::lanes_ty(world, ty, *lanes) } else { ty });
     }
     let ret = data.params.last().map(|&last| world.ty(last)).filter(|&ty| is_return(&world.types, ty));
     if let Some(ret) = ret {
@@ -312,9 +314,20 @@ impl Site {
     }
 
     fn instance(&self, world: &mut World, instances: &mut Instances, active: ActiveLanes) -> Cont {
-        let number = Shape::strided(1, Wraps::Never);
-        let shapes = self.args.iter().map(|arg| arg.map_or(number, |_| Shape::Uniform)).collect();
-        instances.head(world, Instance { function: self.function, lanes: self.lanes, shapes, active })
+        let number = Known { shape: Shape::strided(1, Wraps::Never), number: self.number(world) };
+        let shared = |&arg: &Def| Known { shape: Shape::Uniform, number: Number::of_expression(world, arg) };
+        let params = self.args.iter().map(|arg| arg.as_ref().map_or(number, shared)).collect();
+        instances.head(world, Instance { function: self.function, lanes: self.lanes, params, active })
+    }
+
+    /// What is known of the numbers: each group of lanes begins a multiple of their count after the
+    /// first one.
+    fn number(&self, world: &World) -> Number {
+        let Some((lower, upper)) = self.range else {
+            return Number { max: i128::from(self.lanes) - 1, ..Number::exactly(0) };
+        };
+        let [lower, upper] = [lower, upper].map(|bound| Number::of_expression(world, bound));
+        Number { twos: lower.twos.min(self.lanes.trailing_zeros()), min: lower.min, max: upper.max - 1 }
     }
 
     /// `cont` calls the SIMD function from the number `first` on.

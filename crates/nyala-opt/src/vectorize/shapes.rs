@@ -13,15 +13,16 @@
 //! Shapes start low and only rise, until nothing changes: first values, then what follows for
 //! control flow, and again.
 
-use std::cmp::Ordering;
-
+use nyala_ir::analysis::Number;
 use nyala_ir::analysis::schedule::has_effect;
-use nyala_ir::{ArithOp, Cont, Def, Node, Prim, Ty, World};
+use nyala_ir::{Cont, Def, Node, World};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::calls;
 use super::flow::{End, Flow};
 use super::private;
+use super::strides::{self, Known, Lanes};
+use super::{ActiveLanes, Instance};
 
 /// How a value differs between active lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -53,6 +54,9 @@ pub(super) enum Wraps {
 /// The shapes of a function's values, and how its lanes go.
 pub(super) struct Shapes {
     shapes: FxHashMap<Def, Shape>,
+    /// What is known of integers and addresses: bounds of active lanes', divisors of the first's.
+    numbers: FxHashMap<Def, Number>,
+    n_lanes: u32,
     /// Addresses in variables whose lanes lie next to each other: uniform if their indices are.
     private: FxHashSet<Def>,
     /// By operation: the blocks where it is computed.
@@ -68,12 +72,14 @@ pub(super) struct Shapes {
 }
 
 impl Shapes {
-    /// The shapes in a function whose parameters, memory and return left out, have the shapes
-    /// `params`. `first_is_active` says whether the first lane surely is when it is called.
-    pub fn new(world: &World, flow: &Flow, params: &[Shape], first_is_active: bool) -> Shapes {
+    /// The shapes in a SIMD version of a function.
+    pub fn new(world: &World, flow: &Flow, instance: &Instance) -> Shapes {
+        let first_is_active = instance.active != ActiveLanes::Any;
         let n_vertices = flow.dag.len();
         let mut shapes = Shapes {
             shapes: FxHashMap::default(),
+            numbers: FxHashMap::default(),
+            n_lanes: instance.lanes,
             private: private::addresses(world, flow),
             homes: FxHashMap::default(),
             divergent_loops: vec![false; flow.loops.loops().len()],
@@ -89,8 +95,9 @@ impl Shapes {
                 shapes.homes.insert(param, vec![block]);
             }
         }
-        for (&param, &shape) in data_params(world, flow.blocks[0]).iter().zip(params) {
-            shapes.shapes.insert(param, shape);
+        for (param, known) in data_params(world, flow.blocks[0]).into_iter().zip(&instance.params) {
+            shapes.shapes.insert(param, known.shape);
+            shapes.numbers.insert(param, known.number.within(world, world.ty(param)));
         }
         let mut analysis = Analysis { world, flow, shapes, changed: true };
         while std::mem::take(&mut analysis.changed) {
@@ -108,6 +115,14 @@ impl Shapes {
     /// The shape of `def` where it is computed; constants are uniform.
     pub fn of(&self, def: Def) -> Shape {
         self.shapes.get(&def).copied().unwrap_or(Shape::Uniform)
+    }
+
+    /// What is known of the number `def`.
+    pub fn number(&self, world: &World, def: Def) -> Number {
+        match self.numbers.get(&def) {
+            Some(&number) => number,
+            None => Number::of_expression(world, def),
+        }
     }
 
     /// The shape of `def` for those who use it in `block`.
@@ -197,15 +212,6 @@ impl Shape {
             _ => Shape::Varying,
         }
     }
-
-    /// The stride and how far it holds, 0 for what is uniform.
-    fn stride(self) -> Option<(i64, Wraps)> {
-        match self {
-            Shape::Uniform => Some((0, Wraps::Never)),
-            Shape::Strided { stride, wraps } => Some((stride, wraps)),
-            Shape::Varying => None,
-        }
-    }
 }
 
 struct Analysis<'a> {
@@ -223,6 +229,8 @@ impl Analysis<'_> {
             for &def in self.flow.schedule.block(vertex) {
                 if let Some(shape) = self.operation(def, vertex) {
                     self.raise(def, shape);
+                    let number = Number::of(self.world, def, &mut |of| self.shapes.number(self.world, of));
+                    self.learn(def, number);
                 }
             }
             self.hand_over(vertex);
@@ -239,12 +247,24 @@ impl Analysis<'_> {
         }
     }
 
+    /// Makes what is known of `def` at most `number`.
+    fn learn(&mut self, def: Def, number: Number) {
+        let ty = self.world.ty(def);
+        let old = self.shapes.numbers.get(&def).copied();
+        let new = old.map_or(number, |old| old.or(number)).within(self.world, ty);
+        if old != Some(new) {
+            self.shapes.numbers.insert(def, new);
+            self.changed = true;
+        }
+    }
+
     /// What the end of a block gives to the parameters of the next.
     fn hand_over(&mut self, block: usize) {
         match &self.flow.ends[block] {
             End::Jump { target, args } => {
                 let shapes: Vec<Option<Shape>> = args.iter().map(|&arg| self.known(arg, block)).collect();
                 self.give(block, *target, &shapes);
+                self.tell(*target, args);
             }
             End::Call { callee, args, next: Some(next) } => {
                 let shapes: Vec<Option<Shape>> = args.iter().map(|&arg| self.known(arg, block)).collect();
@@ -260,6 +280,16 @@ impl Analysis<'_> {
 
     fn n_params(&self, vertex: usize) -> usize {
         self.flow.blocks.get(vertex).map_or(0, |&block| data_params(self.world, block).len())
+    }
+
+    /// Tells parameters what is known of the arguments.
+    fn tell(&mut self, target: usize, args: &[Def]) {
+        let Some(&block) = self.flow.blocks.get(target) else { return };
+        for (param, &arg) in data_params(self.world, block).into_iter().zip(args) {
+            if self.shapes.numbers.contains_key(&arg) || !self.shapes.homes.contains_key(&arg) {
+                self.learn(param, self.shapes.number(self.world, arg));
+            }
+        }
     }
 
     fn give(&mut self, from: usize, target: usize, shapes: &[Option<Shape>]) {
@@ -288,7 +318,8 @@ impl Analysis<'_> {
 
     fn operation(&self, def: Def, block: usize) -> Option<Shape> {
         let world = self.world;
-        let stride = |def: Def| self.known(def, block).map(Shape::stride);
+        let known =
+            |def: Def| Some(Known { shape: self.known(def, block)?, number: self.shapes.number(world, def) });
         Some(match world.node(def) {
             Node::Slot { .. } if self.shapes.is_private(def) => Shape::Uniform,
             Node::Slot { .. } => {
@@ -304,17 +335,27 @@ impl Analysis<'_> {
             Node::Extract { agg, .. } if has_effect(world, agg) => self.known(agg, block)?,
             Node::Hide(value) | Node::Streaming(value) => self.known(value, block)?,
             Node::Arith { op, flags, lhs, rhs } => {
-                let (a, b) = (stride(lhs)?, stride(rhs)?);
-                self.arith(op, flags.wrap, (lhs, a), (rhs, b), block)
+                let (a, b) = (known(lhs)?, known(rhs)?);
+                let lanes = Lanes { count: self.shapes.n_lanes, is_partial: self.shapes.partial[block] };
+                match world.types.as_prim(world.ty(def)).filter(|prim| prim.is_int()) {
+                    Some(prim) => strides::arith(lanes, prim, op, flags, a, b),
+                    None if (a.shape, b.shape) == (Shape::Uniform, Shape::Uniform) => Shape::Uniform,
+                    None => Shape::Varying,
+                }
             }
             Node::Cast(value) | Node::Bitcast(value) => {
                 let is_cast = matches!(world.node(def), Node::Cast(_));
-                let from = self.known(value, block)?;
-                convert(world, world.ty(value), world.ty(def), is_cast, from)
+                strides::convert(world, world.ty(value), world.ty(def), is_cast, known(value)?)
             }
             Node::Lea { ptr, index } if !self.shapes.is_private(def) => {
-                let (ptr_stride, index_stride) = (stride(ptr)?, stride(index)?);
-                self.lea(ptr, ptr_stride, index, index_stride)
+                let (base, at) = (known(ptr)?, known(index)?);
+                let pointee = world.types.as_ptr(world.ty(ptr)).map(|(pointee, _)| pointee);
+                match pointee.and_then(|pointee| world.types.elem(pointee)) {
+                    Some(elem) => {
+                        strides::element(world, elem, world.ty(index), base, at).unwrap_or(Shape::Varying)
+                    }
+                    None => base.shape,
+                }
             }
             Node::Select { cond, then, other } => match self.known(cond, block)? {
                 Shape::Uniform => self.known(then, block)?.or(self.known(other, block)?),
@@ -334,90 +375,6 @@ impl Analysis<'_> {
                 shape?
             }
         })
-    }
-
-    fn arith(
-        &self,
-        op: ArithOp,
-        wraps: bool,
-        (lhs, a): (Def, Option<(i64, Wraps)>),
-        (rhs, b): (Def, Option<(i64, Wraps)>),
-        block: usize,
-    ) -> Shape {
-        let world = self.world;
-        let (Some((a, x)), Some((b, y))) = (a, b) else { return Shape::Varying };
-        if (a, b) == (0, 0) {
-            return Shape::Uniform;
-        }
-        let Some(prim) = world.types.as_prim(world.ty(lhs)).filter(|prim| prim.is_int()) else {
-            return Shape::Varying;
-        };
-        let own = match () {
-            () if wraps || !prim.is_signed() => Wraps::Anywhere,
-            () if self.shapes.partial[block] => Wraps::FirstInactive,
-            () => Wraps::Never,
-        };
-        let wraps = x.max(y).max(own);
-        let factor = |def: Def| world.as_int(def);
-        let stride = match op {
-            ArithOp::Add => a.checked_add(b),
-            ArithOp::Sub => a.checked_sub(b),
-            ArithOp::Mul if b == 0 => factor(rhs).and_then(|factor| a.checked_mul(factor)),
-            ArithOp::Mul if a == 0 => factor(lhs).and_then(|factor| b.checked_mul(factor)),
-            ArithOp::Shl if b == 0 => factor(rhs)
-                .filter(|&count| (0..i64::from(prim.bits().min(32))).contains(&count))
-                .and_then(|count| a.checked_mul(1 << count)),
-            _ => None,
-        };
-        stride
-            .filter(|stride| stride.unsigned_abs() < 1 << 31)
-            .map_or(Shape::Varying, |stride| Shape::strided(stride, wraps))
-    }
-
-    fn lea(
-        &self,
-        ptr: Def,
-        ptr_stride: Option<(i64, Wraps)>,
-        index: Def,
-        index_stride: Option<(i64, Wraps)>,
-    ) -> Shape {
-        let world = self.world;
-        let (Some((ptr_stride, _)), Some((index_stride, wraps))) = (ptr_stride, index_stride) else {
-            return Shape::Varying;
-        };
-        let Some((pointee, _)) = world.types.as_ptr(world.ty(ptr)) else { return Shape::Varying };
-        let Some(elem) = world.types.elem(pointee) else {
-            return Shape::strided(ptr_stride, Wraps::Never);
-        };
-        // Narrow indices are widened, and then it shows that they were computed modulo 2^N. If
-        // that is only so for a first lane that is not active, an active one is at an end of
-        // the type's range, which no memory is large enough for.
-        let is_wide = world.types.as_prim(world.ty(index)).is_some_and(|prim| prim.bits() == 64);
-        if index_stride != 0 && wraps == Wraps::Anywhere && !is_wide {
-            return Shape::Varying;
-        }
-        let size = world.layout(elem).size as i64;
-        let stride = index_stride.checked_mul(size).and_then(|stride| stride.checked_add(ptr_stride));
-        stride.map_or(Shape::Varying, |stride| Shape::strided(stride, Wraps::Never))
-    }
-}
-
-/// The shape of a conversion.
-fn convert(world: &World, from: Ty, to: Ty, is_cast: bool, shape: Shape) -> Shape {
-    let Shape::Strided { stride, wraps } = shape else { return shape };
-    // Pointers are numbers of 64 bits.
-    let number = |ty: Ty| match world.types.as_ptr(ty) {
-        Some(_) => Some(Prim::U64),
-        None => world.types.as_prim(ty).filter(|prim| prim.is_int()),
-    };
-    let (Some(source), Some(target)) = (number(from), number(to)) else { return Shape::Varying };
-    let same_sign = source.is_signed() == target.is_signed();
-    match source.bits().cmp(&target.bits()) {
-        Ordering::Equal if same_sign => shape,
-        _ if !is_cast && source.bits() != target.bits() => Shape::Varying,
-        Ordering::Less if wraps != Wraps::Never => Shape::Varying,
-        Ordering::Less if same_sign => shape,
-        _ => Shape::Strided { stride, wraps: Wraps::Anywhere },
     }
 }
 

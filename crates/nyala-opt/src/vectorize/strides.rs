@@ -1,0 +1,261 @@
+//! How what is computed differs between lanes, if that is known of the operands.
+//!
+//! Where lanes differ by a fixed stride, so do sums and multiples. Narrow numbers may wrap around
+//! between one lane and the next; bounds say where they cannot. Quotients and remainders need
+//! *blocks*: if the first lane's number is a multiple of a power of two that the lanes do not
+//! get beyond, they differ only in the bits below. Then `i / 16` is the same for all of them, and
+//! `i % 16` counts: that is how arrays of structs of arrays are accessed.
+
+use std::cmp::Ordering;
+
+use nyala_ir::analysis::Number;
+use nyala_ir::{ArithFlags, ArithOp, Prim, Ty, World};
+
+use super::shapes::{Shape, Wraps};
+
+/// What is known of an operand.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Known {
+    pub shape: Shape,
+    /// Bounds are those of active lanes; the power of two divides the first lane's.
+    pub number: Number,
+}
+
+/// The lanes that compute something.
+#[derive(Clone, Copy)]
+pub(super) struct Lanes {
+    pub count: u32,
+    /// Whether the first may be missing.
+    pub is_partial: bool,
+}
+
+impl Known {
+    /// The stride and how far it holds, 0 for what is uniform.
+    fn stride(self) -> Option<(i64, Wraps)> {
+        match self.shape {
+            Shape::Uniform => Some((0, Wraps::Never)),
+            Shape::Strided { stride, wraps } => Some((stride, wraps)),
+            Shape::Varying => None,
+        }
+    }
+
+    /// The number that it is in all lanes.
+    fn constant(self) -> Option<i128> {
+        let Number { min, max, .. } = self.number;
+        (self.shape == Shape::Uniform && min == max).then_some(min)
+    }
+
+    /// 2 to this divides it in all lanes.
+    fn twos_in_all_lanes(self) -> u32 {
+        match self.shape {
+            Shape::Uniform => self.number.twos,
+            Shape::Strided { stride, .. } => self.number.twos.min(stride.trailing_zeros()),
+            Shape::Varying => 0,
+        }
+    }
+}
+
+impl Lanes {
+    /// The smallest block, as a power of two, that lanes with this stride do not leave if the
+    /// first lane is where one begins.
+    fn block(self, stride: i64) -> Option<u32> {
+        let span = u64::try_from(stride).ok()?.checked_mul(u64::from(self.count - 1))?;
+        Some(u64::BITS - span.leading_zeros())
+    }
+}
+
+/// The shape of `a op b`, for integers of type `prim`.
+pub(super) fn arith(lanes: Lanes, prim: Prim, op: ArithOp, flags: ArithFlags, a: Known, b: Known) -> Shape {
+    let (Some((s, x)), Some((t, y))) = (a.stride(), b.stride()) else { return Shape::Varying };
+    if (s, t) == (0, 0) {
+        return Shape::Uniform;
+    }
+    if let ArithOp::Div | ArithOp::Rem | ArithOp::Shr | ArithOp::And = op {
+        return in_block(lanes, prim, op, a, b).unwrap_or(Shape::Varying);
+    }
+    let stride = match op {
+        ArithOp::Add => s.checked_add(t),
+        ArithOp::Sub => s.checked_sub(t),
+        ArithOp::Mul => match (a.constant(), b.constant()) {
+            (_, Some(factor)) => i64::try_from(factor).ok().and_then(|factor| s.checked_mul(factor)),
+            (Some(factor), _) => i64::try_from(factor).ok().and_then(|factor| t.checked_mul(factor)),
+            _ => None,
+        },
+        ArithOp::Shl => b
+            .constant()
+            .filter(|count| (0..i128::from(prim.bits().min(32))).contains(count))
+            .and_then(|count| s.checked_mul(1 << count)),
+        // Nothing is carried, so this is the sum.
+        ArithOp::Or | ArithOp::Xor if x.max(y) == Wraps::Never && are_apart(a, b) => s.checked_add(t),
+        _ => None,
+    };
+    let Some(stride) = stride.filter(|stride| stride.unsigned_abs() < 1 << 31) else { return Shape::Varying };
+    let exact = Number::exact(op, a.number, b.number);
+    let own = match exact {
+        Some(exact) if exact.fits(prim) => Wraps::Never,
+        None if matches!(op, ArithOp::Or | ArithOp::Xor) => Wraps::Never,
+        _ if flags.wrap || !prim.is_signed() => Wraps::Anywhere,
+        _ if lanes.is_partial => Wraps::FirstInactive,
+        _ => Wraps::Never,
+    };
+    // Within a block, only bits differ that nothing is carried from.
+    let twos = exact.map_or(0, |exact| exact.twos.min(prim.bits()));
+    let is_block = lanes.block(stride).is_some_and(|block| block <= twos);
+    Shape::strided(stride, if is_block { Wraps::Never } else { x.max(y).max(own) })
+}
+
+/// The shape of a quotient, a remainder or the like by a constant, if lanes stay in a block.
+fn in_block(lanes: Lanes, prim: Prim, op: ArithOp, a: Known, b: Known) -> Option<Shape> {
+    let (value, by) = match (b.constant(), a.constant()) {
+        (Some(by), _) => (a, by),
+        (None, Some(by)) if op == ArithOp::And => (b, by),
+        _ => return None,
+    };
+    let Shape::Strided { stride, .. } = value.shape else { return None };
+    let block = lanes.block(stride)?;
+    if block > value.number.twos || block >= prim.bits() {
+        return None;
+    }
+    // Division rounds towards 0, so blocks on both sides of it differ.
+    let is_even = !prim.is_signed() || value.number.is_natural();
+    let ones = (1i128 << block) - 1;
+    let same = Shape::strided(stride, Wraps::Never);
+    match op {
+        ArithOp::Div if is_even && by > 0 && by & ones == 0 => Some(Shape::Uniform),
+        ArithOp::Rem if is_even && by > 0 && by & ones == 0 => Some(same),
+        ArithOp::Shr if (i128::from(block)..i128::from(prim.bits())).contains(&by) => Some(Shape::Uniform),
+        ArithOp::And if by & ones == 0 => Some(Shape::Uniform),
+        ArithOp::And if by & ones == ones => Some(same),
+        _ => None,
+    }
+}
+
+/// Whether two numbers have no bit in common.
+fn are_apart(a: Known, b: Known) -> bool {
+    let is_below = |low: Known, high: Known| {
+        let twos = high.twos_in_all_lanes();
+        low.number.is_natural() && low.number.max < 1i128 << twos.min(100)
+    };
+    is_below(a, b) || is_below(b, a)
+}
+
+/// The shape of the address of element `index` of type `elem`; none if narrow indices may wrap around
+/// between lanes.
+pub(super) fn element(world: &World, elem: Ty, index_ty: Ty, ptr: Known, index: Known) -> Option<Shape> {
+    let (Some((base, _)), Some((step, wraps))) = (ptr.stride(), index.stride()) else {
+        return Some(Shape::Varying);
+    };
+    if step != 0 && is_visible(world, index_ty, wraps) {
+        return None;
+    }
+    let size = world.layout(elem).size as i64;
+    let stride = step.checked_mul(size).and_then(|stride| stride.checked_add(base));
+    Some(stride.map_or(Shape::Varying, |stride| Shape::strided(stride, Wraps::Never)))
+}
+
+/// Whether it shows that an index was computed modulo 2^N: narrow ones are widened. If it
+/// was so only for a first lane that is not active, an active one is at an end of the range of
+/// its type, which for `i32` no memory is large enough for.
+fn is_visible(world: &World, index_ty: Ty, wraps: Wraps) -> bool {
+    match world.types.as_prim(index_ty) {
+        Some(prim) if prim.bits() == 64 => false,
+        Some(Prim::I32) => wraps == Wraps::Anywhere,
+        _ => wraps != Wraps::Never,
+    }
+}
+
+/// The shape of a conversion.
+pub(super) fn convert(world: &World, from: Ty, to: Ty, is_cast: bool, value: Known) -> Shape {
+    let Shape::Strided { stride, wraps } = value.shape else { return value.shape };
+    // Pointers are numbers of 64 bits.
+    let number = |ty: Ty| match world.types.as_ptr(ty) {
+        Some(_) => Some(Prim::U64),
+        None => world.types.as_prim(ty).filter(|prim| prim.is_int()),
+    };
+    let (Some(source), Some(target)) = (number(from), number(to)) else { return Shape::Varying };
+    match source.bits().cmp(&target.bits()) {
+        Ordering::Equal if source.is_signed() == target.is_signed() => value.shape,
+        _ if !is_cast && source.bits() != target.bits() => Shape::Varying,
+        Ordering::Less if wraps != Wraps::Never => Shape::Varying,
+        // The same number, or one that has always been there.
+        _ if value.number.fits(target) => value.shape,
+        _ => Shape::Strided { stride, wraps: Wraps::Anywhere },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FULL: Lanes = Lanes { count: 16, is_partial: false };
+    const PARTIAL: Lanes = Lanes { count: 16, is_partial: true };
+
+    /// Counts from lane to lane; the first lane's is divisible by 2 to `twos`.
+    fn counting(twos: u32, min: i128, max: i128) -> Known {
+        Known { shape: Shape::strided(1, Wraps::Never), number: Number { twos, min, max } }
+    }
+
+    fn constant(number: i128) -> Known {
+        Known { shape: Shape::Uniform, number: Number::exactly(number) }
+    }
+
+    fn of(lanes: Lanes, prim: Prim, op: ArithOp, a: Known, b: Known) -> Shape {
+        arith(lanes, prim, op, ArithFlags::STRICT, a, b)
+    }
+
+    const ONE: Shape = Shape::Strided { stride: 1, wraps: Wraps::Never };
+
+    #[test]
+    fn blocks_have_one_quotient_and_remainders_that_count() {
+        let i = counting(4, 0, 1000);
+        for by in [16, 32, 48, 64] {
+            assert_eq!(of(FULL, Prim::I32, ArithOp::Div, i, constant(by)), Shape::Uniform, "{by}");
+            assert_eq!(of(FULL, Prim::I32, ArithOp::Rem, i, constant(by)), ONE, "{by}");
+        }
+        for by in [8, 24, 17, -16] {
+            assert_eq!(of(FULL, Prim::I32, ArithOp::Div, i, constant(by)), Shape::Varying, "{by}");
+            assert_eq!(of(FULL, Prim::I32, ArithOp::Rem, i, constant(by)), Shape::Varying, "{by}");
+        }
+        let unaligned = counting(3, 0, 1000);
+        assert_eq!(of(FULL, Prim::I32, ArithOp::Div, unaligned, constant(16)), Shape::Varying);
+    }
+
+    #[test]
+    fn blocks_on_both_sides_of_zero_are_shifted_but_not_divided() {
+        let i = counting(4, -1000, 1000);
+        assert_eq!(of(FULL, Prim::I32, ArithOp::Div, i, constant(16)), Shape::Varying);
+        assert_eq!(of(FULL, Prim::I32, ArithOp::Rem, i, constant(16)), Shape::Varying);
+        assert_eq!(of(FULL, Prim::I32, ArithOp::Shr, i, constant(4)), Shape::Uniform);
+        assert_eq!(of(FULL, Prim::I32, ArithOp::And, i, constant(15)), ONE);
+        assert_eq!(of(FULL, Prim::I32, ArithOp::And, constant(-16), i), Shape::Uniform);
+        assert_eq!(of(FULL, Prim::I32, ArithOp::And, i, constant(7)), Shape::Varying);
+        assert_eq!(of(FULL, Prim::I32, ArithOp::Shr, i, constant(3)), Shape::Varying);
+    }
+
+    #[test]
+    fn unsigned_sums_wrap_unless_bounds_or_blocks_say_otherwise() {
+        let wrapping = Shape::Strided { stride: 1, wraps: Wraps::Anywhere };
+        let max = i128::from(u32::MAX);
+        assert_eq!(of(FULL, Prim::U32, ArithOp::Add, counting(0, 0, max), constant(5)), wrapping);
+        assert_eq!(of(FULL, Prim::U32, ArithOp::Add, counting(0, 0, max - 5), constant(5)), ONE);
+        assert_eq!(of(FULL, Prim::U32, ArithOp::Add, counting(4, 0, max), constant(48)), ONE);
+        assert_eq!(of(FULL, Prim::U32, ArithOp::Add, counting(4, 0, max), constant(8)), wrapping);
+    }
+
+    #[test]
+    fn signed_sums_wrap_only_where_nobody_is() {
+        let i = counting(0, 0, i128::from(i32::MAX));
+        let missing = Shape::Strided { stride: 1, wraps: Wraps::FirstInactive };
+        assert_eq!(of(FULL, Prim::I32, ArithOp::Add, i, constant(5)), ONE);
+        assert_eq!(of(PARTIAL, Prim::I32, ArithOp::Add, i, constant(5)), missing);
+        assert_eq!(of(PARTIAL, Prim::I32, ArithOp::Sub, i, constant(5)), ONE);
+    }
+
+    #[test]
+    fn bits_that_are_apart_are_added() {
+        let high = Known { shape: Shape::Uniform, number: Number { twos: 4, min: 0, max: 1 << 20 } };
+        assert_eq!(of(FULL, Prim::I32, ArithOp::Or, high, counting(4, 0, 15)), ONE);
+        assert_eq!(of(FULL, Prim::I32, ArithOp::Or, high, counting(4, 0, 16)), Shape::Varying);
+        assert_eq!(of(FULL, Prim::I32, ArithOp::Xor, counting(0, 0, 7), constant(8)), ONE);
+    }
+}
