@@ -68,9 +68,9 @@ impl<'p> Lowerer<'p> {
     /// Ends the current block with the call; `None` if an operand never produces a value.
     fn emit_call(&mut self, expr: &'p Expr, call: &'p Call, ret: Option<Def>) -> Option<()> {
         if let Some(local) = jump_target(call)
-            && let Some(Binding::Jump(block, break_local)) = self.binding(local)
+            && let Some(Binding::Jump(jump)) = self.binding(local)
         {
-            self.loop_jump(block, break_local);
+            self.loop_jump(jump);
             return Some(());
         }
         if let (Some(local), Some(ret)) = (call.break_local, ret) {

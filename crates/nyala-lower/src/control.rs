@@ -9,9 +9,10 @@ use nyala_ir::{Def, Ty};
 use nyala_sema::tree::{ChainLink, Cond, Expr, ExprKind, LocalId, Pat, Stmt};
 use nyala_syntax::ast::BinaryOp;
 
-use crate::frame::{End, Mark};
-use crate::instance::Binding;
+use crate::frame::{End, Mark, OpenLoop};
+use crate::instance::{Binding, Jump};
 use crate::lowerer::Lowerer;
+use crate::skeleton::Meeting;
 
 /// Where a function's body leads.
 #[derive(Clone, Copy)]
@@ -134,11 +135,11 @@ impl<'p> Lowerer<'p> {
                     };
                     ends.extend(value.map(|value| this.close(base, Some(value))));
                 });
-                self.join(base, ends)
+                self.join(base, ends, Meeting::After(expr))
             }
             ExprKind::Match { scrutinee, arms } => self.match_value(expr, scrutinee, arms),
             ExprKind::While { cond, body, break_local, continue_local } => {
-                self.while_loop(cond, body, *break_local, *continue_local)
+                self.while_loop(expr, cond, body, (*break_local, *continue_local))
             }
             _ => unreachable!("called for control flow"),
         }
@@ -152,7 +153,7 @@ impl<'p> Lowerer<'p> {
             let value = this.value(arm);
             ends.extend(value.map(|value| this.close(base, Some(value))));
         });
-        self.join(base, ends)
+        self.join(base, ends, Meeting::After(expr))
     }
 
     /// Lowers each arm of an `if` on its path, by `arm`.
@@ -163,12 +164,12 @@ impl<'p> Lowerer<'p> {
         arm: &mut dyn FnMut(&mut Self, Option<&'p Expr>),
     ) {
         let base = self.frame.mark();
-        for (cond, value) in arms {
+        for (i, (cond, value)) in arms.iter().enumerate() {
             let split = self.cond(cond, base);
-            if self.resume(base, split.then) {
+            if self.resume(base, split.then, Meeting::Before(value)) {
                 arm(self, Some(value));
             }
-            if !self.resume(base, split.other) {
+            if !self.resume(base, split.other, Meeting::past_arm(arms, i, other)) {
                 return;
             }
         }
@@ -218,7 +219,7 @@ impl<'p> Lowerer<'p> {
         let mut undecided = vec![];
         let operands = std::iter::once(first).chain(rest.iter().map(|link| &link.rhs));
         for (i, operand) in operands.enumerate() {
-            if i > 0 && !self.resume(base, std::mem::take(&mut undecided)) {
+            if i > 0 && !self.resume(base, std::mem::take(&mut undecided), Meeting::Before(operand)) {
                 break;
             }
             let split = self.cond_expr(operand, base);
@@ -251,12 +252,12 @@ impl<'p> Lowerer<'p> {
         let (decided, undecided) = if is_and { (split.other, split.then) } else { (split.then, split.other) };
         let outcome = self.world.lit_bool(!is_and);
         let mut ends: Vec<End> = decided.into_iter().map(|end| end.with_value(outcome)).collect();
-        if self.resume(base, undecided) {
+        if self.resume(base, undecided, Meeting::Before(&last.rhs)) {
             let value = self.value(&last.rhs);
             ends.extend(value.map(|value| self.close(base, Some(value))));
         }
         self.at(expr.span);
-        self.join(base, ends)
+        self.join(base, ends, Meeting::After(expr))
     }
 
     /// Whether evaluating `expr` costs next to nothing, cannot fail and has no effect.
@@ -286,7 +287,7 @@ impl<'p> Lowerer<'p> {
         let before = self.close(base, None);
         let mut split = Split::default();
         for leaf in decision.leaves.into_iter().flatten() {
-            self.resume(base, vec![before.led_to(leaf.block, leaf.mem)]);
+            self.go_on(base, before.led_to(leaf.block, leaf.mem));
             self.bind_leaf(leaf);
             split.then.push(self.close(base, None));
         }
@@ -300,86 +301,98 @@ impl<'p> Lowerer<'p> {
 
     fn while_loop(
         &mut self,
+        expr: &'p Expr,
         cond: &'p Cond,
         body: &'p Expr,
-        break_local: LocalId,
-        continue_local: LocalId,
+        (break_local, continue_local): (LocalId, LocalId),
     ) -> Option<Def> {
         let span = self.world.span;
-        let facts = self.facts.loop_facts(break_local);
-        let (has_break, has_values) = (facts.has_break, facts.has_values);
-        let vars: Vec<LocalId> = facts.assigned.iter().copied().filter(|&local| self.is_var(local)).collect();
-        let values = self.var_values(&vars);
+        let carried = self.facts.meeting(Meeting::Head(body)).unwrap_or_default().to_vec();
+        let carried: Vec<LocalId> = carried.into_iter().filter(|&local| self.is_var(local)).collect();
+        let values = self.var_values(&carried);
         let tys: Vec<Ty> = values.iter().map(|&value| self.world.ty(value)).collect();
 
         let head = self.new_block("while_head", &tys);
-        let exit = has_break.then(|| self.new_block("while_exit", &tys));
-        let bind = |this: &mut Self, local, block| {
-            let binding = match has_values {
-                true => Binding::Value(this.world.cont_def(block)),
-                false => Binding::Jump(block, break_local),
-            };
-            this.set_binding(local, binding);
-        };
-        bind(self, continue_local, head);
-        if let Some(exit) = exit {
-            bind(self, break_local, exit);
-        }
-
         let head_def = self.world.cont_def(head);
+        let is_kept = |local| self.facts.is_kept(local);
+        let (continue_kept, break_kept) = (is_kept(continue_local), is_kept(break_local));
+        let kept_exit = break_kept.then(|| self.new_block("while_exit", &[]));
+        self.set_binding(
+            continue_local,
+            match continue_kept {
+                // What would be carried is memory then.
+                true => Binding::Value(head_def),
+                false => Binding::Jump(Jump::Continue(break_local)),
+            },
+        );
+        self.set_binding(
+            break_local,
+            match kept_exit {
+                Some(exit) => Binding::Value(self.world.cont_def(exit)),
+                None => Binding::Jump(Jump::Break(break_local)),
+            },
+        );
+
         self.jump(head_def, &values);
-        self.enter_with(head, &vars);
-        let base = self.frame.mark();
-        let split = self.cond(cond, base);
-        if self.resume(base, split.then) && self.effect(body).is_some() {
-            self.at(span);
-            let values = self.var_values(&vars);
-            self.jump(head_def, &values);
+        self.enter(head);
+        for (i, &local) in carried.iter().enumerate() {
+            self.take_param(local, self.world.param(head, 1 + i));
         }
-        let ends_by_itself = self.resume(base, split.other);
+        let base = self.frame.mark();
+        let open = OpenLoop { head, carried, base, breaks: vec![] };
+        self.frame.loops.insert(break_local, open);
+        let split = self.cond(cond, base);
+        if self.resume(base, split.then, Meeting::Before(body)) && self.effect(body).is_some() {
+            self.at(span);
+            self.loop_jump(Jump::Continue(break_local));
+        }
         self.at(span);
-        if let Some(exit) = exit {
-            if ends_by_itself {
-                let values = self.var_values(&vars);
-                let exit = self.world.cont_def(exit);
-                self.jump(exit, &values);
+        let open = self.frame.loops.remove(&break_local).expect("loops are closed once");
+        let ends = split.other.into_iter().chain(open.breaks).collect();
+        let ends_by_name = self.resume(base, ends, Meeting::After(expr));
+        match kept_exit {
+            Some(exit) => {
+                if ends_by_name {
+                    let exit = self.world.cont_def(exit);
+                    self.jump(exit, &[]);
+                }
+                self.enter(exit);
             }
-            self.enter_with(exit, &vars);
-        } else if !ends_by_itself {
-            return None;
+            None if !ends_by_name => return None,
+            None => {}
         }
         Some(self.world.unit())
     }
 
-    /// Enters a block whose parameters are the values of `vars`.
-    fn enter_with(&mut self, block: nyala_ir::Cont, vars: &[LocalId]) {
-        self.enter(block);
-        for (i, &local) in vars.iter().enumerate() {
-            self.take_param(local, self.world.param(block, 1 + i));
-        }
-    }
-
-    /// Whether a variable's value is in the frame; it may not exist yet.
+    /// Whether a variable's value is in the frame.
     fn is_var(&self, local: LocalId) -> bool {
-        matches!(self.binding(local), Some(Binding::Var)) && self.frame.var(local).is_some()
+        matches!(self.binding(local), Some(Binding::Var))
     }
 
     fn var_values(&self, vars: &[LocalId]) -> Vec<Def> {
-        let value = |&local| self.frame.var(local).expect("a loop's variables have values inside it");
+        let value = |&local| self.frame.var(local).expect("what a loop carries has a value at its head");
         vars.iter().map(value).collect()
     }
 
-    /// Jumps to the head or exit of a loop.
-    pub(crate) fn loop_jump(&mut self, block: nyala_ir::Cont, break_local: LocalId) {
-        let facts = self.facts.loop_facts(break_local);
-        let vars: Vec<LocalId> = facts.assigned.iter().copied().filter(|&local| self.is_var(local)).collect();
-        let values = self.var_values(&vars);
-        let target = self.world.cont_def(block);
-        self.jump(target, &values);
+    /// Jumps to the head or the end of a loop.
+    pub(crate) fn loop_jump(&mut self, jump: Jump) {
+        match jump {
+            Jump::Continue(break_local) => {
+                let open = &self.frame.loops[&break_local];
+                let values = self.var_values(&open.carried);
+                let head = self.world.cont_def(open.head);
+                self.jump(head, &values);
+            }
+            Jump::Break(break_local) => {
+                let end = self.end(self.frame.loops[&break_local].base, None);
+                let open = self.frame.loops.get_mut(&break_local).expect("the line above has found it");
+                open.breaks.push(end);
+            }
+        }
     }
 }
 
 /// Whether a chain is one of `&&` or `||`.
-fn is_lazy(rest: &[ChainLink]) -> bool {
+pub(crate) fn is_lazy(rest: &[ChainLink]) -> bool {
     rest.first().is_some_and(|link| matches!(link.op, BinaryOp::AndAnd | BinaryOp::OrOr))
 }

@@ -5,42 +5,37 @@
 //! 1. its address is taken;
 //! 2. it is mutable and a nested function or lambda uses it: both must see the
 //!    same variable;
-//! 3. it is mutable and `break` or `continue` of some loop in its function is used
-//!    as a value: whoever jumps there later does not know the variable's value.
+//! 3. it is mutable, `break` or `continue` of some loop is kept as a value, and whoever jumps
+//!    there later finds it changed (`skeleton`).
 //!
-//! (Lowering adds large arrays, once it knows the types.) All others are values,
-//! and a loop has one parameter for each of them that it assigns. A call that returns
-//! a second time, because its return continuation was kept, finds those as they
-//! were when it was made; slots it finds as they are.
+//! (Lowering adds some arrays, once it knows the types; see [`Facts::is_searched`].) All others are
+//! values, and a block has one parameter for each of them of which different values meet
+//! there. A call that returns a second time, because its return continuation was kept,
+//! finds those as they were when it was made; slots it finds as they are.
 
 use cranelift_entity::EntitySet;
-use nyala_sema::tree::{Call, Expr, ExprKind, FnId, Lambda, LocalId, Param, Pat, Program, Stmt};
+use nyala_sema::tree::{Call, Expr, ExprKind, FnId, Lambda, LocalId, Param, Pat, PatKind, Program, Stmt};
 use nyala_sema::tree::{Coercion, Cond};
 use nyala_sema::visit::{self, Root};
 use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::skeleton::{self, Known, Meeting};
 
 /// What is known about the variables of a program.
 #[derive(Default)]
 pub(crate) struct Facts {
     /// The variables that live in memory.
     slots: EntitySet<LocalId>,
-    /// The loops, by their `break`.
-    loops: FxHashMap<LocalId, LoopFacts>,
+    /// The variables of which a part is used whose number is not known.
+    searched: EntitySet<LocalId>,
+    /// `break` and `continue` of loops that are used as values.
+    kept: FxHashSet<LocalId>,
+    /// The variables of which different values meet, for each meeting.
+    meetings: FxHashMap<Meeting, Vec<LocalId>>,
     /// The functions that captured variables belong to.
     owners: FxHashMap<LocalId, FnId>,
     /// What nested functions use of the functions around them.
     captures: FxHashMap<FnId, Captures>,
-}
-
-/// What is known about a `while`.
-#[derive(Default)]
-pub(crate) struct LoopFacts {
-    /// Variables declared before and assigned inside, slots included, in source order.
-    pub(crate) assigned: Vec<LocalId>,
-    /// `break` is called or used as a value.
-    pub(crate) has_break: bool,
-    /// `break` or `continue` is used as a value.
-    pub(crate) has_values: bool,
 }
 
 /// What a nested function uses of the functions around it.
@@ -72,9 +67,19 @@ impl Facts {
         self.slots.contains(local)
     }
 
-    /// The loop with this `break`.
-    pub(crate) fn loop_facts(&self, break_local: LocalId) -> &LoopFacts {
-        &self.loops[&break_local]
+    /// Whether an element of `local` is read or written whose number only running code knows.
+    pub(crate) fn is_searched(&self, local: LocalId) -> bool {
+        self.searched.contains(local)
+    }
+
+    /// Whether `break` or `continue` of a loop is used as a value.
+    pub(crate) fn is_kept(&self, jump: LocalId) -> bool {
+        self.kept.contains(&jump)
+    }
+
+    /// The variables of which different values meet there; none if nobody has looked.
+    pub(crate) fn meeting(&self, meeting: Meeting) -> Option<&[LocalId]> {
+        self.meetings.get(&meeting).map(|vars| &vars[..])
     }
 
     /// The function that a captured variable belongs to.
@@ -96,37 +101,16 @@ pub(crate) fn jump_target(call: &Call) -> Option<LocalId> {
     }
 }
 
-/// A function or lambda, by number.
-type Owner = u32;
-
-/// Where a variable is declared.
-#[derive(Clone, Copy)]
-struct Declaration {
-    owner: Owner,
-    /// How many loops are around it.
-    loops: usize,
-    function: Option<FnId>,
-}
-
-/// A jump of a loop.
-struct Jump {
-    owner: Owner,
-    /// Of a `while`, which is a block of its owner rather than a function.
-    of_while: Option<LocalId>,
-}
-
 struct Finder<'p> {
     program: &'p Program,
     facts: Facts,
-    owner: Owner,
-    owners: u32,
     function: Option<FnId>,
-    /// The `while` loops around, each by its `break`.
-    loops: Vec<LocalId>,
-    declared: FxHashMap<LocalId, Declaration>,
-    jumps: FxHashMap<LocalId, Jump>,
-    /// Jumps called by name.
-    called: FxHashSet<LocalId>,
+    /// The functions that variables are declared in.
+    declared: FxHashMap<LocalId, Option<FnId>>,
+    /// Immutable variables whose values are known.
+    known: FxHashSet<LocalId>,
+    /// `break` and `continue` of loops: whether of a `while`, which is a block rather than a function.
+    jumps: FxHashMap<LocalId, bool>,
     /// Variables used as values.
     used: FxHashSet<LocalId>,
     /// Uses of variables and functions by each function.
@@ -143,13 +127,10 @@ impl<'p> Finder<'p> {
         Finder {
             program,
             facts: Facts::default(),
-            owner: 0,
-            owners: 0,
             function: None,
-            loops: vec![],
             declared: FxHashMap::default(),
+            known: FxHashSet::default(),
             jumps: FxHashMap::default(),
-            called: FxHashSet::default(),
             used: FxHashSet::default(),
             uses: vec![],
         }
@@ -157,20 +138,15 @@ impl<'p> Finder<'p> {
 
     /// Something with variables of its own.
     fn owned<'e>(&mut self, params: &[Param], exprs: impl Iterator<Item = &'e Expr>) {
-        let outer = self.owner;
-        self.owners += 1;
-        self.owner = self.owners;
         for param in params {
             self.declare(&param.pat);
         }
         exprs.for_each(|expr| self.visit(expr));
-        self.owner = outer;
     }
 
     fn declare(&mut self, pat: &Pat) {
-        let place = Declaration { owner: self.owner, loops: self.loops.len(), function: self.function };
         for local in visit::bindings(pat) {
-            self.declared.insert(local, place);
+            self.declared.insert(local, self.function);
         }
     }
 
@@ -182,11 +158,10 @@ impl<'p> Finder<'p> {
             }
             ExprKind::Fn(id, _) => self.use_fn(*id),
             ExprKind::Lambda(lambda) => self.lambda(lambda),
-            ExprKind::While { .. } => self.while_loop(expr),
             ExprKind::Call(call) => self.call(call),
             _ => {
                 self.declarations(expr);
-                self.writes(expr);
+                self.places(expr);
                 visit::for_each_child(expr, &mut |child| self.visit(child));
             }
         }
@@ -196,29 +171,12 @@ impl<'p> Finder<'p> {
         self.owned(&lambda.params, std::iter::once(&lambda.body));
     }
 
-    fn while_loop(&mut self, expr: &Expr) {
-        let ExprKind::While { cond, break_local, continue_local, .. } = &expr.kind else { return };
-        for local in [*break_local, *continue_local] {
-            self.jumps.insert(local, Jump { owner: self.owner, of_while: Some(*break_local) });
-        }
-        self.facts.loops.insert(*break_local, LoopFacts::default());
-        self.loops.push(*break_local);
-        if let Cond::Let(pat, _) = &**cond {
-            self.declare(pat);
-        }
-        visit::for_each_child(expr, &mut |child| self.visit(child));
-        self.loops.pop();
-    }
-
     fn call(&mut self, call: &Call) {
         if let Some(local) = call.break_local {
-            self.jumps.insert(local, Jump { owner: self.owner, of_while: None });
+            self.jumps.insert(local, false);
         }
         match jump_target(call) {
-            Some(local) => {
-                self.called.insert(local);
-                self.use_local(local);
-            }
+            Some(local) => self.use_local(local),
             None => self.visit(&call.callee),
         }
         call.args.iter().for_each(|arg| self.visit(arg));
@@ -229,46 +187,74 @@ impl<'p> Finder<'p> {
         match &expr.kind {
             ExprKind::Block { stmts, .. } => {
                 for stmt in stmts {
-                    if let Stmt::Let { pat, .. } = stmt {
+                    if let Stmt::Let { pat, init } = stmt {
                         self.declare(pat);
+                        self.note_known(pat, init.as_ref());
                     }
                 }
             }
             ExprKind::Match { arms, .. } => arms.iter().for_each(|(pat, _)| self.declare(pat)),
             ExprKind::If { arms, .. } => {
                 for (cond, _) in arms {
-                    if let Cond::Let(pat, _) = cond {
-                        self.declare(pat);
-                    }
+                    self.cond(cond);
                 }
+            }
+            ExprKind::While { cond, break_local, continue_local, .. } => {
+                self.jumps.extend([(*break_local, true), (*continue_local, true)]);
+                self.cond(cond);
             }
             _ => {}
         }
     }
 
-    /// Variables that `expr` assigns or takes the address of.
-    fn writes(&mut self, expr: &Expr) {
+    fn cond(&mut self, cond: &Cond) {
+        if let Cond::Let(pat, _) = cond {
+            self.declare(pat);
+        }
+    }
+
+    /// Variables of which `expr` takes the address, or uses a part whose number is not known.
+    fn places(&mut self, expr: &Expr) {
         match &expr.kind {
-            ExprKind::Assign { place, .. } | ExprKind::Step { place, .. } => self.assign(place),
-            ExprKind::Asm(asm) => asm.outputs.iter().for_each(|(_, place)| self.assign(place)),
             ExprKind::AddrOf(place) | ExprKind::Coerce { kind: Coercion::AddrOf, expr: place } => {
                 if let Some(Root::Local(local)) = visit::root_of(place) {
                     self.facts.slots.insert(local);
                 }
             }
+            ExprKind::Index { base, index } => {
+                if let Some(Root::Local(local)) = visit::root_of(base)
+                    && !self.is_known(index)
+                {
+                    self.facts.searched.insert(local);
+                }
+            }
             _ => {}
         }
     }
 
-    fn assign(&mut self, place: &Expr) {
-        let Some(Root::Local(local)) = visit::root_of(place) else { return };
-        let Some(declared) = self.declared.get(&local) else { return };
-        for around in self.loops.iter().skip(declared.loops) {
-            let facts = self.facts.loops.get_mut(around).expect("loops are known while inside them");
-            // A variable assigned twice in a row is the common case; `finish` finds the others.
-            if facts.assigned.last() != Some(&local) {
-                facts.assigned.push(local);
+    fn note_known(&mut self, pat: &Pat, init: Option<&Expr>) {
+        if let PatKind::Bind(local, None) = pat.kind
+            && !self.program.locals[local].is_mut
+            && init.is_some_and(|init| self.is_known(init))
+        {
+            self.known.insert(local);
+        }
+    }
+
+    /// Whether the value of an expression is certain to be a literal once it is lowered.
+    fn is_known(&self, expr: &Expr) -> bool {
+        match &expr.kind {
+            ExprKind::Lit(_) => true,
+            ExprKind::Local(local) => self.known.contains(local),
+            ExprKind::Static(id) => {
+                let item = &self.program.statics[*id];
+                !item.is_mut && item.init.is_some()
             }
+            ExprKind::Neg(inner) | ExprKind::Not(inner) | ExprKind::Cast(inner) => self.is_known(inner),
+            ExprKind::Chain { first, rest } => {
+                self.is_known(first) && rest.iter().all(|link| self.is_known(&link.rhs))
+            }
+            _ => false,
         }
     }
 
@@ -287,30 +273,23 @@ impl<'p> Finder<'p> {
     }
 
     fn finish(mut self) -> Facts {
-        let mut jumpy: FxHashSet<Owner> = FxHashSet::default();
-        for (local, jump) in &self.jumps {
-            let captured = self.program.locals[*local].is_captured;
-            let as_value = self.used.contains(local) || (jump.of_while.is_some() && captured);
-            if as_value {
-                jumpy.insert(jump.owner);
-            }
-            if let Some(break_local) = jump.of_while {
-                let facts = self.facts.loops.get_mut(&break_local).expect("every while is known");
-                facts.has_values |= as_value;
-                facts.has_break |= *local == break_local && (as_value || self.called.contains(local));
+        for (&local, &of_while) in &self.jumps {
+            let is_captured = self.program.locals[local].is_captured;
+            if self.used.contains(&local) || (of_while && is_captured) {
+                self.facts.kept.insert(local);
             }
         }
+        let mut vars = EntitySet::new();
         for (id, local) in &self.program.locals {
-            let owner = self.declared.get(&id).map(|declared| declared.owner);
-            let of_jumpy = owner.is_some_and(|owner| jumpy.contains(&owner));
-            if local.address_taken || (local.is_mut && (local.is_captured || of_jumpy)) {
+            if local.address_taken || (local.is_mut && local.is_captured) {
                 self.facts.slots.insert(id);
+            } else if local.is_mut && !self.facts.slots.contains(id) {
+                vars.insert(id);
             }
         }
-        for facts in self.facts.loops.values_mut() {
-            let mut seen = FxHashSet::default();
-            facts.assigned.retain(|&local| seen.insert(local));
-        }
+        let found = skeleton::meetings(self.program, &Known { vars, kept: &self.facts.kept });
+        self.facts.slots.extend(found.in_memory);
+        self.facts.meetings = found.vars;
         self.captures();
         self.facts
     }
@@ -320,7 +299,7 @@ impl<'p> Finder<'p> {
             let captures = self.facts.captures.entry(function).or_default();
             match used {
                 Used::Local(local) => {
-                    let owner = self.declared.get(&local).and_then(|declared| declared.function);
+                    let owner = self.declared.get(&local).copied().flatten();
                     if let Some(owner) = owner.filter(|&owner| owner != function) {
                         self.facts.owners.insert(local, owner);
                         captures.locals.push(local);

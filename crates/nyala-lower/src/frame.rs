@@ -1,18 +1,27 @@
 //! The block under construction, and the values of variables in it.
 //!
-//! Control flow in the source is structured, so SSA construction needs no
-//! look-up through the graph: a [`Frame`] holds the current value of every
-//! variable, with a log of changes. Where control flow splits, each path starts
-//! from the same state; a path that reaches the end is closed into an [`End`],
-//! which remembers what it changed; joining ends makes a block with a parameter
-//! for each variable on whose value they disagree. Loops say beforehand which
-//! variables they assign (`facts`), and those are parameters of the loop's head.
+//! A [`Frame`] holds the current value of every variable, with a log of changes. Where
+//! control flow splits, each path starts from the same state; a path that reaches the
+//! end is closed into an [`End`], which remembers what it changed; ends that meet make a block
+//! with parameters.
+//!
+//! # Minimal, pruned SSA form
+//!
+//! Which variables need a parameter, the algorithm of Braun et al. says, run on a skeleton of the
+//! function (`ssa`, `skeleton`): those whose value is read later and of which different
+//! assignments meet. So loops carry just these. Where paths meet in one direction the values are there
+//! already, and a parameter is left out as well if all of them are the same node, as in Braun's
+//! algorithm, which compares values too. One difference is left: at the head of a loop, the
+//! values that come back are not known when its parameters are made, so a variable that is
+//! assigned the value that it has anyway is carried all the same, and so is one whose assignment
+//! turns out never to be reached.
 //!
 //! # Invariants
 //!
 //! * Targets of `branch` and `switch` are blocks `cn(mem)` with one predecessor,
 //!   or blocks that no variable reaches changed.
 //! * Each block's first parameter is its memory.
+//! * A variable has no value where none is read that it could have there.
 //! * Once a construct never produces a value (its lowering gave `None`), the
 //!   frame has no block to continue in, until one is entered.
 
@@ -22,6 +31,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::instance::InstanceId;
 use crate::lowerer::Lowerer;
+use crate::skeleton::Meeting;
 
 /// A function or lambda being lowered.
 pub(crate) struct Frame {
@@ -33,10 +43,23 @@ pub(crate) struct Frame {
     pub(crate) mem: Def,
     /// Calls of known functions are expanded in place: the initialiser of a static.
     pub(crate) expands_calls: bool,
-    /// The values of mutable variables that are no slots.
-    vars: FxHashMap<LocalId, Def>,
-    /// Changes to `vars`, with the values before.
-    log: Vec<(LocalId, Option<Def>)>,
+    /// The loops around that are left by name only, by their `break`.
+    pub(crate) loops: FxHashMap<LocalId, OpenLoop>,
+    /// The values of mutable variables that are no slots; none if nobody reads it.
+    vars: FxHashMap<LocalId, Option<Def>>,
+    /// Changes to `vars`, with what was there before.
+    log: Vec<(LocalId, Option<Option<Def>>)>,
+}
+
+/// A loop whose body is being lowered.
+pub(crate) struct OpenLoop {
+    pub(crate) head: Cont,
+    /// The variables that are parameters of the head.
+    pub(crate) carried: Vec<LocalId>,
+    /// The state at the head.
+    pub(crate) base: Mark,
+    /// The paths that have left the loop.
+    pub(crate) breaks: Vec<End>,
 }
 
 /// A state to come back to.
@@ -49,7 +72,7 @@ pub(crate) struct End {
     block: Cont,
     mem: Def,
     /// What the path has changed since control flow split.
-    changes: Vec<(LocalId, Def)>,
+    changes: Vec<(LocalId, Option<Def>)>,
     /// What it has computed.
     value: Option<Def>,
 }
@@ -70,7 +93,8 @@ impl Frame {
     /// A frame that starts at the beginning of `block`.
     pub(crate) fn new(world: &World, instance: InstanceId, block: Cont) -> Frame {
         let mem = world.param(block, 0);
-        Frame { instance, block, mem, expands_calls: false, vars: FxHashMap::default(), log: vec![] }
+        let (loops, vars) = (FxHashMap::default(), FxHashMap::default());
+        Frame { instance, block, mem, expands_calls: false, loops, vars, log: vec![] }
     }
 
     /// The frame of code that belongs to no function; nothing is built in it.
@@ -82,11 +106,15 @@ impl Frame {
 
     /// The value of a variable.
     pub(crate) fn var(&self, local: LocalId) -> Option<Def> {
-        self.vars.get(&local).copied()
+        self.vars.get(&local).copied().flatten()
     }
 
     /// Gives a variable a new value.
     pub(crate) fn set_var(&mut self, local: LocalId, value: Def) {
+        self.change(local, Some(value));
+    }
+
+    fn change(&mut self, local: LocalId, value: Option<Def>) {
         let before = self.vars.insert(local, value);
         self.log.push((local, before));
     }
@@ -108,13 +136,13 @@ impl Frame {
 
     /// The variables of `mark`'s state that have another value now, in the order
     /// of their first change.
-    fn changes(&self, mark: Mark) -> Vec<(LocalId, Def)> {
+    fn changes(&self, mark: Mark) -> Vec<(LocalId, Option<Def>)> {
         let mut seen = FxHashSet::default();
         let changed = self.log[mark.0..].iter().filter(|(local, before)| {
-            // A variable without value then was declared since: it is out of scope where paths meet.
+            // A variable that did not exist then was declared since: it is out of scope where paths meet.
             seen.insert(*local) && before.is_some()
         });
-        changed.filter_map(|&(local, _)| Some((local, self.var(local)?))).collect()
+        changed.map(|&(local, _)| (local, self.var(local))).collect()
     }
 }
 
@@ -162,9 +190,21 @@ impl Lowerer<'_> {
 
     /// Closes the path that the frame is on and goes back to `base`.
     pub(crate) fn close(&mut self, base: Mark, value: Option<Def>) -> End {
-        let changes = self.frame.changes(base);
+        let end = self.end(base, value);
         self.frame.roll_back(base);
-        End { block: self.frame.block, mem: self.frame.mem, changes, value }
+        end
+    }
+
+    /// The path that the frame is on, as it differs from `base`.
+    pub(crate) fn end(&self, base: Mark, value: Option<Def>) -> End {
+        End { block: self.frame.block, mem: self.frame.mem, changes: self.frame.changes(base), value }
+    }
+
+    /// Goes on from the state `base` on the path that `end` closed.
+    pub(crate) fn go_on(&mut self, base: Mark, end: End) {
+        self.frame.roll_back(base);
+        (self.frame.block, self.frame.mem) = (end.block, end.mem);
+        end.changes.into_iter().for_each(|(local, value)| self.frame.change(local, value));
     }
 
     /// Ends the current block with a branch; gives the two paths.
@@ -177,31 +217,40 @@ impl Lowerer<'_> {
     }
 
     /// Continues where all of `ends` meet; `false` if there are none.
-    pub(crate) fn resume(&mut self, base: Mark, ends: Vec<End>) -> bool {
+    pub(crate) fn resume(&mut self, base: Mark, ends: Vec<End>, meeting: Meeting) -> bool {
         let exists = !ends.is_empty();
-        self.meet(base, ends, None);
+        self.meet(base, ends, meeting, None);
         exists
     }
 
     /// Continues where all of `ends` meet, with the value they have computed;
     /// `None` if there are no ends.
-    pub(crate) fn join(&mut self, base: Mark, ends: Vec<End>) -> Option<Def> {
+    pub(crate) fn join(&mut self, base: Mark, ends: Vec<End>, meeting: Meeting) -> Option<Def> {
         let first = ends.first()?.value.expect("every end that is joined has computed a value");
         let all_equal = ends.iter().all(|end| end.value == Some(first));
         let result = (!all_equal).then(|| self.world.ty(first));
-        Some(self.meet(base, ends, result).unwrap_or(first))
+        Some(self.meet(base, ends, meeting, result).unwrap_or(first))
     }
 
     /// Lets paths meet; gives the parameter for their values if they have a `result`.
-    fn meet(&mut self, base: Mark, mut ends: Vec<End>, result: Option<Ty>) -> Option<Def> {
+    fn meet(&mut self, base: Mark, mut ends: Vec<End>, meeting: Meeting, result: Option<Ty>) -> Option<Def> {
         self.frame.roll_back(base);
         if ends.len() <= 1 {
-            let end = ends.pop()?;
-            (self.frame.block, self.frame.mem) = (end.block, end.mem);
-            end.changes.into_iter().for_each(|(local, value)| self.frame.set_var(local, value));
+            self.go_on(base, ends.pop()?);
             return None;
         }
-        let differing = self.differing(&ends);
+        let changed = self.values_of_changed(&ends);
+        let needs_param = self.facts.meeting(meeting);
+        let needs_param = |local| needs_param.is_none_or(|vars| vars.contains(&local));
+        let mut differing: Vec<(LocalId, Vec<Def>)> = vec![];
+        let mut settled: Vec<(LocalId, Option<Def>)> = vec![];
+        for (local, values) in changed {
+            let all_equal = values.iter().all(|&value| value == values[0]);
+            match values.iter().copied().collect::<Option<Vec<Def>>>() {
+                Some(values) if !all_equal && needs_param(local) => differing.push((local, values)),
+                _ => settled.push((local, values[0].filter(|_| all_equal))),
+            }
+        }
         let mut params: Vec<Ty> = result.into_iter().collect();
         params.extend(differing.iter().map(|(_, values)| self.world.ty(values[0])));
         let block = self.new_block("join", &params);
@@ -217,20 +266,16 @@ impl Lowerer<'_> {
         for (i, &(local, _)) in differing.iter().enumerate() {
             self.take_param(local, self.world.param(block, first_var + i));
         }
-        // What all paths changed alike.
-        for &(local, value) in &ends[0].changes {
-            if !differing.iter().any(|&(other, _)| other == local) {
-                self.frame.set_var(local, value);
-            }
-        }
+        settled.into_iter().for_each(|(local, value)| self.frame.change(local, value));
         result.map(|_| self.world.param(block, 1))
     }
 
-    /// The variables on whose value `ends` disagree, with their values on each.
-    fn differing(&self, ends: &[End]) -> Vec<(LocalId, Vec<Def>)> {
+    /// The variables that some of `ends` have changed, in the order of their first changes, with their
+    /// values on each.
+    fn values_of_changed(&self, ends: &[End]) -> Vec<(LocalId, Vec<Option<Def>>)> {
         let mut changed: Vec<LocalId> = vec![];
         let mut seen = FxHashSet::default();
-        let mut on_end: FxHashMap<(usize, LocalId), Def> = FxHashMap::default();
+        let mut on_end: FxHashMap<(usize, LocalId), Option<Def>> = FxHashMap::default();
         for (i, end) in ends.iter().enumerate() {
             for &(local, value) in &end.changes {
                 on_end.insert((i, local), value);
@@ -239,11 +284,10 @@ impl Lowerer<'_> {
                 }
             }
         }
-        let values = |local: LocalId| -> Vec<Def> {
-            let before = self.frame.var(local).expect("changes are to variables of the common state");
+        let values = |local: LocalId| {
+            let before = self.frame.var(local);
             (0..ends.len()).map(|i| on_end.get(&(i, local)).copied().unwrap_or(before)).collect()
         };
-        let all = changed.into_iter().map(|local| (local, values(local)));
-        all.filter(|(_, values)| values.iter().any(|&value| value != values[0])).collect()
+        changed.into_iter().map(|local| (local, values(local))).collect()
     }
 }

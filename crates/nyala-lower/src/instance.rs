@@ -66,9 +66,17 @@ pub(crate) enum Binding {
     Slot(Def),
     /// A return continuation, with the parts of a tuple as parameters.
     Return(Def),
-    /// The head or exit of a loop: called by name only, with the values of the
-    /// variables that the loop assigns.
-    Jump(Cont, LocalId),
+    /// A jump of a loop that is called by name only.
+    Jump(Jump),
+}
+
+/// A jump of the loop with this `break`.
+#[derive(Clone, Copy)]
+pub(crate) enum Jump {
+    /// To its head, with the values of what it carries.
+    Continue(LocalId),
+    /// To where it ends.
+    Break(LocalId),
 }
 
 impl Instance {
@@ -253,7 +261,8 @@ impl Lowerer<'_> {
             self.name_after(local, value);
         }
         let ty = self.ty(data.ty);
-        let is_large = data.is_mut && self.leaves(ty) > MAX_VALUE_LEAVES;
+        let leaves = if data.is_mut { self.leaves(ty) } else { 0 };
+        let is_large = leaves > MAX_VALUE_LEAVES || (leaves > MAX_SEARCHED && self.facts.is_searched(local));
         if is_large || self.facts.is_slot(local) {
             let slot = self.slot(ty, value);
             if !data.name.is_underscore() {
@@ -272,11 +281,14 @@ impl Lowerer<'_> {
     }
 }
 
-/// A mutable variable with more parts than this is a slot, although its address
-/// is not taken. As a value, each assignment to an element would copy all of it where
-/// the index is not known, and each loop would carry all of it as a parameter. Where
-/// indices become known, the evaluator turns slots into values again.
-const MAX_VALUE_LEAVES: u64 = 64;
+/// A mutable variable with more parts than this is a slot, although its address is not
+/// taken: LLVM takes minutes for a value of a million parts.
+const MAX_VALUE_LEAVES: u64 = 4096;
+
+/// A mutable variable with more parts than this is a slot if a part is used whose number is
+/// not known. That is as good as taking the part's address: as a value, each such assignment
+/// would copy all of it. Where numbers become known, the evaluator turns slots into values again.
+const MAX_SEARCHED: u64 = 64;
 
 // ---- Bodies --------------------------------------------------------------------
 

@@ -11,7 +11,8 @@
 //!   evaluator is told;
 //! * `types`, `adapt`: types, and values between two representations of one type;
 //! * `statics`, `intrinsics`, `simd`, `compare`: what is not an ordinary function;
-//! * `facts`: what must be known about variables before their function is lowered.
+//! * `facts`, `skeleton`, `ssa`: what must be known about variables before their function is
+//!   lowered: which are memory, and where the values of the others meet.
 //!
 //! # What comes out
 //!
@@ -20,7 +21,8 @@
 //! * A call in tail position hands on the return continuation it was given, so
 //!   loops written as tail calls run in constant space.
 //! * A variable is a value unless its address is taken, or it is mutable and a nested
-//!   function sees it, or it is large: then it is a slot. See `facts`.
+//!   function or a jump that is kept sees it: then it is a slot. See `facts`. Arrays of thousands
+//!   of parts are slots too. The graph is in minimal, pruned SSA form. See `frame`.
 //! * Only what the program's roots reach is lowered: `main` and what is exported.
 
 mod adapt;
@@ -39,6 +41,8 @@ mod origin;
 mod pattern;
 mod place;
 mod simd;
+mod skeleton;
+mod ssa;
 mod statics;
 mod types;
 

@@ -149,7 +149,7 @@ impl<'p> Lowerer<'p> {
         let before = self.close(base, None);
         for (leaf, (_, value)) in decision.leaves.into_iter().zip(arms) {
             let Some(leaf) = leaf else { continue };
-            self.resume(base, vec![before.led_to(leaf.block, leaf.mem)]);
+            self.go_on(base, before.led_to(leaf.block, leaf.mem));
             self.bind_leaf(leaf);
             arm(self, value);
         }

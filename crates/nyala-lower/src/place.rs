@@ -56,7 +56,7 @@ impl<'p> Lowerer<'p> {
                 let ty = self.ty(expr.ty);
                 Root::Value(self.adapt(ret, ty))
             }
-            Binding::Jump(block, _) => Root::Value(self.world.cont_def(block)),
+            Binding::Jump(_) => unreachable!("a jump that is used as a value is a block"),
         }
     }
 

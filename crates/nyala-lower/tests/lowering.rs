@@ -1,31 +1,11 @@
 //! Source text in, graph out.
 
-use expect_test::{Expect, expect};
-use nyala_lower::{LowerOptions, Lowered, lower};
-use nyala_sema::{CheckFile, check};
-use nyala_span::{Diagnostic, SourceMap};
+mod support;
 
-fn lowered(text: &str) -> Result<nyala_ir::World, Vec<Diagnostic>> {
-    lowered_with_warnings(text).map(|lowered| lowered.world)
-}
-
-fn lowered_with_warnings(text: &str) -> Result<Lowered, Vec<Diagnostic>> {
-    let mut sources = SourceMap::default();
-    let file = sources.add("test", text).expect("tests are small");
-    let parse = nyala_syntax::parse(sources.file(file));
-    assert_eq!(parse.errors, [], "the test's text has errors");
-    let checked = check(&[CheckFile { ast: &parse.file, is_prelude: false }]);
-    let errors: Vec<_> = checked.diagnostics.into_iter().filter(Diagnostic::is_error).collect();
-    assert_eq!(errors, [], "the test's program has errors");
-    lower(&checked.program, &LowerOptions::default())
-}
-
-/// The graph of `text`, as text.
-fn check_graph(text: &str, expected: Expect) {
-    let world = lowered(text).expect("lowering reports nothing");
-    nyala_ir::verify::verify(&world).unwrap_or_else(|errors| panic!("{errors}"));
-    expected.assert_eq(&nyala_ir::text::print(&world));
-}
+use expect_test::expect;
+use nyala_lower::Lowered;
+use nyala_span::SourceMap;
+use support::{check_graph, lowered, lowered_with_warnings};
 
 /// Lowers `open` nested in itself around `core` as deep as the parser lets it.
 fn check_depth(open: &str, core: &str, close: &str) {
@@ -109,14 +89,14 @@ fn mutable_variables_become_parameters_of_loops_and_joins() {
         expect![[r#"
             export sum(mem: mem, n: i32, ret: cn(mem, i32)):
                 while_head(mem, 0, 0)
-            while_head(mem: mem, sum: i32, i: i32):
+            while_head(mem: mem, i: i32, sum: i32):
                 branch(mem, lt(i, sum.n), if_then, if_else)
             if_then(mem: mem):
                 branch(mem, eq(rem(while_head.i, 2), 0), if_then_1, if_else_1)
             if_then_1(mem: mem):
-                join(mem, add(while_head.sum, while_head.i))
+                join(mem, add(while_head.i, while_head.sum))
             join(mem: mem, sum: i32):
-                while_head(mem, sum, add(while_head.i, 1))
+                while_head(mem, add(while_head.i, 1), sum)
             if_else_1(mem: mem):
                 join(mem, while_head.sum)
             if_else(mem: mem):
@@ -146,9 +126,7 @@ fn break_and_continue_called_by_name_are_jumps() {
             if_then(mem: mem):
                 while_head(mem, while_head.d0)
             if_else(mem: mem):
-                while_exit(mem, while_head.d0)
-            while_exit(mem: mem, i: i32):
-                find.ret(mem, i)
+                find.ret(mem, while_head.d0)
         "#]],
     );
 }

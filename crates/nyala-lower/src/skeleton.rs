@@ -1,0 +1,414 @@
+//! Where the values of variables meet, found before a function is lowered.
+//!
+//! A node of the graph never changes, so a block needs its parameters when it is made: that is
+//! before the body of a loop is lowered, from which the values come. So each function and
+//! lambda is walked once before, for its blocks and for what those do to variables, and
+//! `ssa` says where a variable needs a parameter. Lowering then makes just these, see `frame`.
+//!
+//! # Invariants
+//!
+//! * The walk takes the turns that lowering takes: the same constructs split and meet, in the
+//!   same order of evaluation. A place where paths meet is a [`Meeting`].
+//! * Lowering may leave out paths, where a condition turns out to be constant or a value is of
+//!   type `!` in one instance of a generic function only, but it never adds any. Fewer paths
+//!   need no more parameters.
+//!
+//! # Jumps that are kept
+//!
+//! `break` and `continue` are values. Whoever calls one later than where it stands does not hand on the
+//! values of variables, so a variable is memory if it is read where such a jump leads and may have
+//! been changed before: by the loop itself, or by what can come after it. Variables that are
+//! not read there, or do not change, stay values. `return` leads out of the function that owns the
+//! variables, so it never matters.
+
+use cranelift_entity::EntitySet;
+use nyala_sema::tree::{Asm, Call, ChainLink, Cond, Expr, ExprKind, LocalId, Param, Pat, Program, Stmt};
+use nyala_sema::types::Ty;
+use nyala_sema::visit;
+use nyala_syntax::ast::BinaryOp;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::control::is_lazy;
+use crate::facts::jump_target;
+use crate::ssa::{Block, Graph};
+
+/// A place where paths meet, by an expression of the tree.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Meeting {
+    /// Where the expression begins.
+    Before(*const Expr),
+    /// Where it ends.
+    After(*const Expr),
+    /// Where nothing is done, because the condition of this last arm does not hold.
+    Instead(*const Expr),
+    /// The head of the loop with this body.
+    Head(*const Expr),
+}
+
+impl Meeting {
+    /// Where the condition of an arm of `if` leads if it does not hold.
+    pub(crate) fn past_arm(arms: &[(Cond, Expr)], arm: usize, other: Option<&Expr>) -> Meeting {
+        match (arms.get(arm + 1), other) {
+            (Some((cond, _)), _) => Meeting::Before(visit::cond_expr(cond)),
+            (None, Some(other)) => Meeting::Before(other),
+            (None, None) => Meeting::Instead(&arms[arm].1),
+        }
+    }
+}
+
+/// What must be known about variables before.
+pub(crate) struct Known<'f> {
+    /// The mutable variables that may be values.
+    pub(crate) vars: EntitySet<LocalId>,
+    /// `break` and `continue` of loops that are used as values.
+    pub(crate) kept: &'f FxHashSet<LocalId>,
+}
+
+/// What is found.
+#[derive(Default)]
+pub(crate) struct Meetings {
+    /// The variables of which different values meet, in the order of their declarations, for
+    /// each meeting.
+    pub(crate) vars: FxHashMap<Meeting, Vec<LocalId>>,
+    /// The variables that must be memory because a jump is kept.
+    pub(crate) in_memory: Vec<LocalId>,
+}
+
+/// Finds what meets where in all functions, lambdas and initialisers.
+pub(crate) fn meetings(program: &Program, known: &Known<'_>) -> Meetings {
+    let mut found = Meetings::default();
+    let mut open: Vec<(&[Param], &Expr)> = vec![];
+    for function in program.fns.values() {
+        open.extend(function.body.iter().map(|body| (&function.params[..], body)));
+    }
+    open.extend(program.statics.values().filter_map(|item| item.init.as_ref()).map(|init| (&[][..], init)));
+    while let Some((params, body)) = open.pop() {
+        let mut walk = Walk::new(known, program.types.never());
+        params.iter().for_each(|param| walk.declare(&param.pat));
+        walk.value(body);
+        open.append(&mut walk.lambdas);
+        walk.finish(&mut found);
+    }
+    found
+}
+
+/// The walk over one function or lambda.
+struct Walk<'k, 'p> {
+    known: &'k Known<'k>,
+    never: Ty,
+    graph: Graph,
+    /// Where the walk is; nowhere if control does not get here.
+    at: Option<Block>,
+    meetings: Vec<(Block, Meeting)>,
+    /// Where jumps of the loops around lead.
+    jumps: FxHashMap<LocalId, Target>,
+    /// Where jumps lead that are kept, and from where control goes to where they are.
+    kept: Vec<(Block, Block)>,
+    /// Lambdas, to be walked on their own.
+    lambdas: Vec<(&'p [Param], &'p Expr)>,
+}
+
+/// Where a jump by name leads.
+enum Target {
+    Head(Block),
+    /// To the end of a loop, as from these blocks.
+    Exit(Vec<Block>),
+}
+
+/// The blocks from which control goes on if a condition holds, and if not.
+#[derive(Default)]
+struct Split {
+    then: Vec<Block>,
+    other: Vec<Block>,
+}
+
+impl<'k, 'p> Walk<'k, 'p> {
+    fn new(known: &'k Known<'k>, never: Ty) -> Walk<'k, 'p> {
+        let mut graph = Graph::default();
+        let at = Some(graph.block(vec![]));
+        let (meetings, jumps) = (vec![], FxHashMap::default());
+        Walk { known, never, graph, at, meetings, jumps, kept: vec![], lambdas: vec![] }
+    }
+
+    fn finish(self, found: &mut Meetings) {
+        let names: FxHashMap<Block, Meeting> = self.meetings.into_iter().collect();
+        found.vars.extend(names.values().map(|&meeting| (meeting, vec![])));
+        let kept: Vec<_> = self.kept.iter().map(|&(to, from)| (to, self.graph.reachable(from))).collect();
+        for var in self.graph.vars() {
+            let flow = self.graph.flow(var);
+            if kept.iter().any(|(to, after)| flow.is_live_at(*to) && self.graph.is_written_in(after, var)) {
+                found.in_memory.push(var);
+                continue;
+            }
+            for phi in flow.phis() {
+                found.vars.entry(names[&phi]).or_default().push(var);
+            }
+        }
+    }
+
+    // ---- Blocks and variables ----------------------------------------------------------
+
+    /// Goes on where `ends` meet.
+    fn meet(&mut self, ends: Vec<Block>, meeting: Meeting) {
+        self.at = (!ends.is_empty()).then(|| self.graph.block(ends));
+        self.meetings.extend(self.at.map(|block| (block, meeting)));
+    }
+
+    fn read(&mut self, local: Option<LocalId>) {
+        if let (Some(block), Some(local)) = (self.at, local.filter(|&local| self.known.vars.contains(local)))
+        {
+            self.graph.read(block, local);
+        }
+    }
+
+    fn write(&mut self, local: Option<LocalId>) {
+        if let (Some(block), Some(local)) = (self.at, local.filter(|&local| self.known.vars.contains(local)))
+        {
+            self.graph.write(block, local);
+        }
+    }
+
+    fn declare(&mut self, pat: &Pat) {
+        visit::bindings(pat).into_iter().for_each(|local| self.write(Some(local)));
+    }
+
+    // ---- Expressions -------------------------------------------------------------------
+
+    /// Walks an expression, if control gets there.
+    fn value(&mut self, expr: &'p Expr) {
+        if self.at.is_none() {
+            return;
+        }
+        match &expr.kind {
+            ExprKind::Local(_) | ExprKind::Field { .. } | ExprKind::Index { .. } => {
+                let root = self.place(expr);
+                self.read(root);
+            }
+            ExprKind::AddrOf(place) => {
+                let root = self.place(place);
+                self.read(root);
+            }
+            ExprKind::Block { stmts, value } => {
+                stmts.iter().for_each(|stmt| self.statement(stmt));
+                value.iter().for_each(|value| self.value(value));
+            }
+            ExprKind::If { arms, other } => self.if_arms(expr, arms, other.as_deref()),
+            ExprKind::Match { scrutinee, arms } => self.match_arms(expr, scrutinee, arms),
+            ExprKind::While { cond, body, break_local, continue_local } => {
+                self.while_loop(expr, cond, body, (*break_local, *continue_local));
+            }
+            ExprKind::Chain { first, rest } if is_lazy(rest) => self.lazy_chain(expr, first, rest),
+            ExprKind::Lambda(lambda) => self.lambdas.push((&lambda.params, &lambda.body)),
+            ExprKind::Call(call) => self.call(expr, call),
+            ExprKind::Assign { .. } | ExprKind::Step { .. } => self.assign(expr),
+            ExprKind::Asm(asm) => self.asm(asm),
+            _ => visit::for_each_child(expr, &mut |child| self.value(child)),
+        }
+    }
+
+    fn statement(&mut self, stmt: &'p Stmt) {
+        match stmt {
+            Stmt::Let { pat, init } => {
+                init.iter().for_each(|init| self.value(init));
+                self.declare(pat);
+            }
+            Stmt::Expr(expr) => self.value(expr),
+            Stmt::Fn(_) => {}
+        }
+    }
+
+    /// Walks what a place consists of; gives the variable that it is part of.
+    fn place(&mut self, expr: &'p Expr) -> Option<LocalId> {
+        match &expr.kind {
+            ExprKind::Local(local) => Some(*local),
+            ExprKind::Field { base, .. } => self.place(base),
+            ExprKind::Index { base, index } => {
+                let root = self.place(base);
+                self.value(index);
+                root
+            }
+            _ => {
+                self.value(expr);
+                None
+            }
+        }
+    }
+
+    fn assign(&mut self, expr: &'p Expr) {
+        match &expr.kind {
+            ExprKind::Assign { op, place, value, load_first } => {
+                let root = self.place(place);
+                if op.is_some() && *load_first {
+                    self.read(root);
+                }
+                self.value(value);
+                if op.is_some() && !load_first {
+                    self.read(root);
+                }
+                self.assign_place(place, root);
+            }
+            ExprKind::Step { place, .. } => {
+                let root = self.place(place);
+                self.read(root);
+                self.assign_place(place, root);
+            }
+            _ => unreachable!("called for assignments"),
+        }
+    }
+
+    /// A new value of a part is a new value of the whole, with the other parts as they were.
+    fn assign_place(&mut self, place: &Expr, root: Option<LocalId>) {
+        if !matches!(place.kind, ExprKind::Local(_)) {
+            self.read(root);
+        }
+        self.write(root);
+    }
+
+    fn asm(&mut self, asm: &'p Asm) {
+        let roots: Vec<_> = asm.outputs.iter().map(|(_, place)| (place, self.place(place))).collect();
+        asm.inputs.iter().for_each(|(_, input)| self.value(input));
+        roots.into_iter().for_each(|(place, root)| self.assign_place(place, root));
+    }
+
+    fn call(&mut self, expr: &'p Expr, call: &'p Call) {
+        let jump = jump_target(call).filter(|local| !self.known.kept.contains(local));
+        if let Some(target) = jump.and_then(|local| self.jumps.get_mut(&local)) {
+            match (target, self.at.take()) {
+                (Target::Head(head), Some(at)) => self.graph.add_pred(*head, at),
+                (Target::Exit(ends), at) => ends.extend(at),
+                (Target::Head(_), None) => {}
+            }
+            return;
+        }
+        visit::for_each_child(expr, &mut |child| self.value(child));
+        if call.is_jump || expr.ty == self.never {
+            self.at = None;
+        }
+        if call.break_local.is_some_and(|local| self.known.kept.contains(&local)) {
+            self.at = self.at.map(|at| self.graph.block(vec![at]));
+            self.kept.extend(self.at.map(|next| (next, next)));
+        }
+    }
+
+    // ---- Control flow --------------------------------------------------------------------
+
+    fn if_arms(&mut self, expr: &'p Expr, arms: &'p [(Cond, Expr)], other: Option<&'p Expr>) {
+        let mut ends = vec![];
+        for (i, (cond, value)) in arms.iter().enumerate() {
+            let split = self.cond(cond);
+            self.meet(split.then, Meeting::Before(value));
+            self.value(value);
+            ends.extend(self.at);
+            self.meet(split.other, Meeting::past_arm(arms, i, other));
+            if self.at.is_none() {
+                break;
+            }
+        }
+        other.into_iter().for_each(|other| self.value(other));
+        ends.extend(self.at);
+        self.meet(ends, Meeting::After(expr));
+    }
+
+    fn match_arms(&mut self, expr: &'p Expr, scrutinee: &'p Expr, arms: &'p [(Pat, Expr)]) {
+        self.value(scrutinee);
+        let Some(before) = self.at else { return };
+        let mut ends = vec![];
+        for (pat, value) in arms {
+            self.at = Some(self.graph.block(vec![before]));
+            self.declare(pat);
+            self.value(value);
+            ends.extend(self.at);
+        }
+        self.meet(ends, Meeting::After(expr));
+    }
+
+    fn cond(&mut self, cond: &'p Cond) -> Split {
+        let (pat, expr) = match cond {
+            Cond::Expr(expr) => return self.cond_expr(expr),
+            Cond::Let(pat, expr) => (pat, expr),
+        };
+        self.value(expr);
+        let Some(before) = self.at else { return Split::default() };
+        let then = self.graph.block(vec![before]);
+        self.at = Some(then);
+        self.declare(pat);
+        Split { then: vec![then], other: vec![before] }
+    }
+
+    fn cond_expr(&mut self, expr: &'p Expr) -> Split {
+        match &expr.kind {
+            ExprKind::Not(inner) => {
+                let split = self.cond_expr(inner);
+                Split { then: split.other, other: split.then }
+            }
+            ExprKind::Chain { first, rest } if is_lazy(rest) => self.lazy_cond(first, rest, rest[0].op),
+            ExprKind::Lit(0) => Split { then: vec![], other: self.at.into_iter().collect() },
+            ExprKind::Lit(_) => Split { then: self.at.into_iter().collect(), other: vec![] },
+            _ => {
+                self.value(expr);
+                let at: Vec<Block> = self.at.into_iter().collect();
+                Split { then: at.clone(), other: at }
+            }
+        }
+    }
+
+    fn lazy_cond(&mut self, first: &'p Expr, rest: &'p [ChainLink], op: BinaryOp) -> Split {
+        let is_and = op == BinaryOp::AndAnd;
+        let (mut decided, mut undecided) = (vec![], vec![]);
+        let operands = std::iter::once(first).chain(rest.iter().map(|link| &link.rhs));
+        for (i, operand) in operands.enumerate() {
+            if i > 0 {
+                self.meet(undecided, Meeting::Before(operand));
+            }
+            let split = self.cond_expr(operand);
+            let (stop, go_on) = if is_and { (split.other, split.then) } else { (split.then, split.other) };
+            decided.extend(stop);
+            undecided = go_on;
+        }
+        match is_and {
+            true => Split { then: undecided, other: decided },
+            false => Split { then: decided, other: undecided },
+        }
+    }
+
+    fn lazy_chain(&mut self, expr: &'p Expr, first: &'p Expr, rest: &'p [ChainLink]) {
+        let (last, rest) = rest.split_last().expect("a chain has two operands at least");
+        let split = self.lazy_cond(first, rest, last.op);
+        let is_and = last.op == BinaryOp::AndAnd;
+        let (mut ends, undecided) =
+            if is_and { (split.other, split.then) } else { (split.then, split.other) };
+        self.meet(undecided, Meeting::Before(&last.rhs));
+        self.value(&last.rhs);
+        ends.extend(self.at);
+        self.meet(ends, Meeting::After(expr));
+    }
+
+    fn while_loop(&mut self, expr: &'p Expr, cond: &'p Cond, body: &'p Expr, jumps: (LocalId, LocalId)) {
+        let (break_local, continue_local) = jumps;
+        self.meet(self.at.into_iter().collect(), Meeting::Head(body));
+        let Some(head) = self.at else { return };
+        self.jumps.insert(continue_local, Target::Head(head));
+        self.jumps.insert(break_local, Target::Exit(vec![]));
+        let split = self.cond(cond);
+        self.meet(split.then, Meeting::Before(body));
+        self.value(body);
+        if let Some(end) = self.at {
+            self.graph.add_pred(head, end);
+        }
+        let mut exits = split.other;
+        if let Some(Target::Exit(ends)) = self.jumps.remove(&break_local) {
+            exits.extend(ends);
+        }
+        // Nobody knows where it comes from; the loop's head comes before all such places.
+        if self.known.kept.contains(&break_local) {
+            exits.push(head);
+        }
+        self.meet(exits, Meeting::After(expr));
+        if self.known.kept.contains(&break_local) {
+            self.kept.extend(self.at.map(|exit| (exit, head)));
+        }
+        if self.known.kept.contains(&continue_local) {
+            self.kept.push((head, head));
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Source text in, graph out: what the tests share.
+
+use expect_test::Expect;
+use nyala_lower::{LowerOptions, Lowered, lower};
+use nyala_sema::{CheckFile, check};
+use nyala_span::{Diagnostic, SourceMap};
+
+/// The graph of `text`, or what lowering reports.
+pub fn lowered(text: &str) -> Result<nyala_ir::World, Vec<Diagnostic>> {
+    lowered_with_warnings(text).map(|lowered| lowered.world)
+}
+
+/// As [`lowered`], with what may not be as the user means it.
+pub fn lowered_with_warnings(text: &str) -> Result<Lowered, Vec<Diagnostic>> {
+    let mut sources = SourceMap::default();
+    let file = sources.add("test", text).expect("tests are small");
+    let parse = nyala_syntax::parse(sources.file(file));
+    assert_eq!(parse.errors, [], "the test's text has errors");
+    let checked = check(&[CheckFile { ast: &parse.file, is_prelude: false }]);
+    let errors: Vec<_> = checked.diagnostics.into_iter().filter(Diagnostic::is_error).collect();
+    assert_eq!(errors, [], "the test's program has errors");
+    lower(&checked.program, &LowerOptions::default())
+}
+
+/// Compares the graph of `text`, as text.
+pub fn check_graph(text: &str, expected: Expect) {
+    let world = lowered(text).expect("lowering reports nothing");
+    nyala_ir::verify::verify(&world).unwrap_or_else(|errors| panic!("{errors}"));
+    expected.assert_eq(&nyala_ir::text::print(&world));
+}
