@@ -8,8 +8,8 @@
 //! 3. it is mutable, `break` or `continue` of some loop is kept as a value, and whoever jumps
 //!    there later finds it changed (`skeleton`).
 //!
-//! (Lowering adds some arrays, once it knows the types; see [`Facts::is_searched`].) All others are
-//! values, and a block has one parameter for each of them of which different values meet
+//! (Lowering adds arrays of many parts, once it knows the types: Note [Which arrays are memory].) All
+//! others are values, and a block has one parameter for each of them of which different values meet
 //! there. A call that returns a second time, because its return continuation was kept,
 //! finds those as they were when it was made; slots it finds as they are.
 
@@ -28,6 +28,8 @@ pub(crate) struct Facts {
     slots: EntitySet<LocalId>,
     /// The variables of which a part is used whose number is not known.
     searched: EntitySet<LocalId>,
+    /// The variables that are a parameter somewhere.
+    carried: EntitySet<LocalId>,
     /// `break` and `continue` of loops that are used as values.
     kept: FxHashSet<LocalId>,
     /// The variables of which different values meet, for each meeting.
@@ -70,6 +72,11 @@ impl Facts {
     /// Whether an element of `local` is read or written whose number only running code knows.
     pub(crate) fn is_searched(&self, local: LocalId) -> bool {
         self.searched.contains(local)
+    }
+
+    /// Whether different values of `local` meet somewhere.
+    pub(crate) fn is_carried(&self, local: LocalId) -> bool {
+        self.carried.contains(local)
     }
 
     /// Whether `break` or `continue` of a loop is used as a value.
@@ -289,6 +296,7 @@ impl<'p> Finder<'p> {
         }
         let found = skeleton::meetings(self.program, &Known { vars, kept: &self.facts.kept });
         self.facts.slots.extend(found.in_memory);
+        self.facts.carried.extend(found.vars.values().flatten().copied());
         self.facts.meetings = found.vars;
         self.captures();
         self.facts

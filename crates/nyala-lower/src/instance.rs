@@ -261,8 +261,7 @@ impl Lowerer<'_> {
             self.name_after(local, value);
         }
         let ty = self.ty(data.ty);
-        let leaves = if data.is_mut { self.leaves(ty) } else { 0 };
-        let is_large = leaves > MAX_VALUE_LEAVES || (leaves > MAX_SEARCHED && self.facts.is_searched(local));
+        let is_large = data.is_mut && self.leaves(ty) > self.max_leaves(local);
         if is_large || self.facts.is_slot(local) {
             let slot = self.slot(ty, value);
             if !data.name.is_underscore() {
@@ -279,16 +278,31 @@ impl Lowerer<'_> {
             self.set_binding(local, Binding::Value(value));
         }
     }
+
+    /// How many parts a mutable variable may have as a value. See Note [Which arrays are memory].
+    fn max_leaves(&self, local: LocalId) -> u64 {
+        match (self.facts.is_searched(local), self.facts.is_carried(local)) {
+            (true, _) => MAX_SEARCHED,
+            (false, true) => MAX_CARRIED,
+            (false, false) => MAX_VALUE,
+        }
+    }
 }
 
-/// A mutable variable with more parts than this is a slot, although its address is not
-/// taken: LLVM takes minutes for a value of a million parts.
-const MAX_VALUE_LEAVES: u64 = 4096;
-
-/// A mutable variable with more parts than this is a slot if a part is used whose number is
-/// not known. That is as good as taking the part's address: as a value, each such assignment
-/// would copy all of it. Where numbers become known, the evaluator turns slots into values again.
+// Note [Which arrays are memory]
+//
+// A mutable variable is a slot, although its address is not taken, if it has too many parts:
+//
+// * More than MAX_SEARCHED if a part is used whose number is not known. That is as good as taking the
+//   part's address: as a value, each such assignment would copy all of it.
+// * More than MAX_CARRIED if different values of it meet. LLVM is slow at that: an array of 512 parts that
+//   one loop carries takes it 0.2 seconds, one of 4,000 parts two minutes.
+// * More than MAX_VALUE in any case, for the same reason: a value of a million parts takes minutes.
+//
+// Where numbers become known, the evaluator turns slots into values again.
 const MAX_SEARCHED: u64 = 64;
+const MAX_CARRIED: u64 = 512;
+const MAX_VALUE: u64 = 4096;
 
 // ---- Bodies --------------------------------------------------------------------
 

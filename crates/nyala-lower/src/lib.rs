@@ -21,8 +21,8 @@
 //! * A call in tail position hands on the return continuation it was given, so
 //!   loops written as tail calls run in constant space.
 //! * A variable is a value unless its address is taken, or it is mutable and a nested
-//!   function or a jump that is kept sees it: then it is a slot. See `facts`. Arrays of thousands
-//!   of parts are slots too. The graph is in minimal, pruned SSA form. See `frame`.
+//!   function or a jump that is kept sees it: then it is a slot. See `facts`. Some arrays
+//!   of many parts are slots too. The graph is in minimal, pruned SSA form. See `frame`.
 //! * Only what the program's roots reach is lowered: `main` and what is exported.
 
 mod adapt;

@@ -354,7 +354,7 @@ fn a_kept_return_leaves_variables_values() {
 }
 
 #[test]
-fn large_arrays_are_values_if_all_indices_are_known() {
+fn large_arrays_are_values_unless_they_are_searched_or_meet() {
     check_graph(
         "static N = 2;
          extern fn f(n: i32) -> i32 {
@@ -364,18 +364,26 @@ fn large_arrays_are_values_if_all_indices_are_known() {
              known(N * 2) = n + 1;
              let mut searched: [i32 * 1000];
              searched(n) = 5;
-             let mut huge: [i32 * 5000];
-             huge(1) = 6;
-             known(3) + known(4) + searched(0) + huge(1)
+             let mut carried: [i32 * 1000];
+             if n > 5 { carried(1) = 6 }
+             known(3) + known(4) + searched(0) + carried(1)
          }",
         expect![[r#"
             export f(mem: mem, n: i32, ret: cn(mem, i32)):
                 d0 = slot[[i32 * 1000]](mem)
                 d1 = store(d0.0, lea(d0.1, n), 5)
-                d2 = slot[[i32 * 5000]](d1)
-                d3 = store(d2.0, lea(d2.1, 1i32), 6)
-                d4 = load(d3, lea(d0.1, 0i32))
-                ret(d4.0, add(add(add(n, add(n, 1)), d4.1), 6))
+                d2 = slot[[i32 * 1000]](d1)
+                branch(d2.0, gt(n, 5), if_then, if_else)
+            if_then(mem: mem):
+                d0 = lea(f.d2.1, 1i32)
+                d1 = store(mem, d0, 6)
+                join(d1)
+            join(mem: mem):
+                d0 = load(mem, lea(f.d0.1, 0i32))
+                d1 = load(d0.0, if_then.d0)
+                f.ret(d1.0, add(add(add(f.n, add(f.n, 1)), d0.1), d1.1))
+            if_else(mem: mem):
+                join(mem)
         "#]],
     );
 }
