@@ -410,11 +410,11 @@ fn structs_are_passed_as_they_are_and_bytes_are_text() {
 #[test]
 fn what_has_no_native_code_is_told() {
     check(
-        "intrinsic anydsl_create_graph(mem: mem, ret: cn(mem, i32))
+        "device shuffle(mem: mem, x: i32, ret: cn(mem, i32)) = \"__shfl\"
          export f(mem: mem, ret: cn(mem, i32)):
-             anydsl_create_graph(mem, ret)",
+             shuffle(mem, 1, ret)",
         expect![[r#"
-            E0922: no native code can be made for `anydsl_create_graph` yet
+            E0922: no native code can be made for the device function `__shfl` on the host yet
         "#]],
     );
     check(

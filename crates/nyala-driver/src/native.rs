@@ -226,9 +226,16 @@ pub(crate) fn uses_runtime(world: &World) -> bool {
     let is_runtime = |name: &str| SYMBOLS.iter().any(|symbol| symbol.linked == name);
     world.conts().any(|(_, data)| match data.linkage {
         Linkage::Imported(name) => is_runtime(name.as_str()),
-        Linkage::Intrinsic(Intrinsic::Parallel | Intrinsic::Fibers | Intrinsic::Spawn | Intrinsic::Sync) => {
-            true
-        }
+        Linkage::Intrinsic(
+            Intrinsic::Parallel
+            | Intrinsic::Fibers
+            | Intrinsic::Spawn
+            | Intrinsic::Sync
+            | Intrinsic::CreateGraph
+            | Intrinsic::CreateTask
+            | Intrinsic::CreateEdge
+            | Intrinsic::ExecuteGraph,
+        ) => true,
         Linkage::Intrinsic(intrinsic) => Platform::of(intrinsic).is_some(),
         _ => false,
     })

@@ -1,6 +1,6 @@
 //! Flow graphs: tasks, and which of them come before which.
 
-use nyala_ir::{Cont, Intrinsic};
+use nyala_ir::{Cont, Intrinsic, Ty};
 use rustc_hash::FxHashMap;
 use smallvec::smallvec;
 
@@ -94,13 +94,18 @@ impl Machine<'_, '_> {
                 graphs.tasks.push(FlowTask { body: body.clone(), next: vec![] });
                 graphs.tasks.len() as u32 - 1
             }
-            (Intrinsic::CreateEdge, &[Value::Bits(from), Value::Bits(to)])
-                if is_task(from) && is_task(to) =>
+            (Intrinsic::CreateEdge, [from, to])
+                if let (Some(from), Some(to)) = (number(from), number(to))
+                    && is_task(from)
+                    && is_task(to) =>
             {
                 graphs.tasks[from as usize].next.push(to as u32);
                 return self.deliver_as(cont, ret, Results::new());
             }
-            (Intrinsic::ExecuteGraph, &[_, Value::Bits(root)]) if is_task(root) => {
+            (Intrinsic::ExecuteGraph, [_, root])
+                if let Some(root) = number(root)
+                    && is_task(root) =>
+            {
                 if has_circle(&graphs.from(root as u32)) {
                     return bad("its tasks wait for each other in a circle");
                 }
@@ -114,6 +119,20 @@ impl Machine<'_, '_> {
             }
             _ => return bad("there is no such task"),
         };
-        self.deliver_as(cont, ret, smallvec![Value::Bits(u64::from(result))])
+        let number = Value::Bits(u64::from(result));
+        let is_number = |ty: &Ty| self.program.world.types.as_prim(*ty).is_some();
+        let handle = match self.result_types(cont).first().is_some_and(is_number) {
+            true => number,
+            false => Value::agg(vec![number]),
+        };
+        self.deliver_as(cont, ret, smallvec![handle])
+    }
+}
+
+/// The number of a graph or task, which may be in a struct of its own.
+fn number(handle: &Value) -> Option<u64> {
+    match handle.as_parts() {
+        Some([number]) => number.as_bits(),
+        _ => handle.as_bits(),
     }
 }

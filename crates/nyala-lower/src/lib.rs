@@ -33,6 +33,7 @@ mod errors;
 mod expr;
 mod facts;
 mod filter;
+mod flow_graphs;
 mod frame;
 mod instance;
 mod intrinsics;
@@ -75,7 +76,9 @@ pub struct Lowered {
 /// What only shows once generic functions are instantiated and intrinsics are
 /// asked for is reported: then there is no graph.
 pub fn lower(program: &Program, options: &LowerOptions) -> Result<Lowered, Vec<Diagnostic>> {
-    lowerer::Lowerer::new(program, *options).run()
+    let mut lowered = lowerer::Lowerer::new(program, *options).run()?;
+    flow_graphs::give_numbers(&mut lowered.world);
+    Ok(lowered)
 }
 
 /// What is wrong with the values of the statics of a checked program without errors,

@@ -6,6 +6,7 @@
 //! * [`devices`]: GPUs and others, and the kernels they run;
 //! * [`environments`]: memory for what closures capture;
 //! * [`threads`]: loops on many threads;
+//! * [`flow_graphs`]: tasks that wait for each other;
 //! * [`print`](mod@print): numbers and text to standard output;
 //! * [`misc`]: time, random numbers, classification of floats, bits;
 //! * [`lanes`]: lane functions where there is one lane;
@@ -20,6 +21,7 @@
 pub mod checks;
 pub mod devices;
 pub mod environments;
+pub mod flow_graphs;
 pub mod helpers;
 pub mod lanes;
 pub mod memory;
@@ -71,6 +73,9 @@ symbols! {
     "" checks::{ nyala_check_failed }
     "" environments::{ nyala_environment }
     "" threads::{ anydsl_parallel_for, anydsl_fibers_spawn, anydsl_spawn_thread, anydsl_sync_thread }
+    "" flow_graphs::{
+        anydsl_create_graph, anydsl_create_task, anydsl_create_edge, anydsl_execute_graph,
+    }
     "" print::{
         anydsl_print_i8, anydsl_print_i16, anydsl_print_i32, anydsl_print_i64,
         anydsl_print_u8, anydsl_print_u16, anydsl_print_u32, anydsl_print_u64,

@@ -234,7 +234,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// As many as the machine can run at once, or as the environment says.
-fn number_of_threads() -> usize {
+pub(crate) fn number_of_threads() -> usize {
     let available = || thread::available_parallelism().map_or(1, usize::from);
     match std::env::var("NYALA_THREADS") {
         Err(_) => available(),

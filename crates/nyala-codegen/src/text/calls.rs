@@ -112,16 +112,18 @@ impl FunctionWriter<'_, '_> {
         if self.module.options.gpu.is_some() {
             return self.call_on_device(name, args, span);
         }
-        if is_device && !name.starts_with("llvm.") {
-            self.module.unsupported(span, format!("the device function `{name}` on the host"));
-            return self.line("unreachable");
-        }
         let ret = self.return_arg(args);
         let results = self.module.result_types(ret.map(|ret| world.ty(ret)));
         let given = if ret.is_some() { &args[..args.len() - 1] } else { args };
         let data: Vec<Def> = given.iter().copied().filter(|&arg| is_value(world, world.ty(arg))).collect();
         let ty = self.module.types.results(&results);
+        let own = if is_device { self.device_function_on_host(name, &data, &ty) } else { None };
         let values = match is_device {
+            _ if let Some(value) = own => self.split_results(&ty, value, results.len()),
+            true if !name.starts_with("llvm.") => {
+                self.module.unsupported(span, format!("the device function `{name}` on the host"));
+                return self.line("unreachable");
+            }
             true => {
                 let params: Vec<String> = data.iter().map(|&arg| self.module.ty_of(arg)).collect();
                 let symbol = self.module.declare(name, &ty, &params, span);

@@ -23,7 +23,12 @@ impl FunctionWriter<'_, '_> {
             | Intrinsic::Vectorize
             | Intrinsic::Pipeline
             | Intrinsic::Spawn
+            | Intrinsic::Hls
             | Intrinsic::Sync => self.region(intrinsic, args, span),
+            Intrinsic::CreateGraph
+            | Intrinsic::CreateTask
+            | Intrinsic::CreateEdge
+            | Intrinsic::ExecuteGraph => self.flow_graph(intrinsic, args, span),
             Intrinsic::ReserveShared if self.module.options.gpu.is_some() => self.reserve_shared(args),
             // It has said what it knows at compile time.
             Intrinsic::PeInfo => match self.return_arg(args) {

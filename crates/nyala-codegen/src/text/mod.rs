@@ -6,11 +6,12 @@
 //! of it, with its own name and the calling convention of C.
 //!
 //! Read `types`, `constants`, `function` (blocks and values),
-//! `control` (how blocks end), `calls` (what is called), `closures` (functions as values), `regions` (bodies of loops on threads),
+//! `control` (how blocks end), `calls` (what is called), `closures` (functions as values), `regions` (bodies of loops on threads), `flow_graphs` (tasks),
 //! `abi`, `border`, `export` and `c_functions` (how values and functions go to and from C), and then `ops`, `math`,
 //! `vector_math`, `aggregates`, `memory`, `lanes`, `asm` and `atomics` for the operations, `facts` and `known` for what LLVM
 //! cannot see by itself, `checks` for programs that
-//! report their mistakes, `debug` for debuggers, and `device` for what GPUs do differently.
+//! report their mistakes, `debug` for debuggers, `device` for what GPUs do differently, and `on_host` for what of that
+//! programs may call on the host.
 //!
 //! # Invariants
 //!
@@ -33,6 +34,7 @@ mod debug;
 mod device;
 mod export;
 mod facts;
+mod flow_graphs;
 mod function;
 mod gathers;
 mod intrinsics;
@@ -41,6 +43,7 @@ mod lanes;
 mod math;
 mod memory;
 pub(crate) mod names;
+mod on_host;
 mod ops;
 mod regions;
 mod scatters;

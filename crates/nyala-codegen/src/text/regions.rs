@@ -1,5 +1,5 @@
-//! Bodies that run many times or on other threads: `parallel`, `fibers`, `spawn`, and `vectorize` where
-//! lanes may run one after the other.
+//! Bodies that run many times or on other threads: `parallel`, `fibers`, `spawn`, tasks of flow graphs, and `vectorize` where
+//! lanes may run one after the other. That of `hls` runs once, here.
 //!
 //! The body is a closure. The runtime gets its environment and a C function, made here,
 //! that calls it: for each index of a range, or once.
@@ -13,11 +13,11 @@ use super::function::FunctionWriter;
 use super::types::FUNCTION;
 
 /// A body as C sees it.
-struct Outlined {
+pub(crate) struct Outlined {
     /// The function.
-    code: String,
+    pub(crate) code: String,
     /// What it is handed first.
-    env: String,
+    pub(crate) env: String,
 }
 
 impl FunctionWriter<'_, '_> {
@@ -33,6 +33,12 @@ impl FunctionWriter<'_, '_> {
             (Intrinsic::Spawn, &[body]) => {
                 let Outlined { code, env } = self.outline(body, Calls::Once(&[]));
                 vec![self.call_library("anydsl_spawn_thread", "i32", &["ptr", "ptr"], &[env, code])]
+            }
+            // What would be made into a circuit does the same as code.
+            (Intrinsic::Hls, &[body] | &[_, body]) => {
+                let Outlined { code, env } = self.outline(body, Calls::Once(&[]));
+                self.line(format!("call void {code}(ptr {env})"));
+                vec![]
             }
             (Intrinsic::Parallel, &[threads, lower, upper, body]) => {
                 let numbers = [threads, lower, upper].map(|number| self.value(number));
@@ -75,7 +81,7 @@ impl FunctionWriter<'_, '_> {
     }
 
     /// Calls a function of the runtime that gives nothing.
-    fn call_runtime(&mut self, name: &str, params: &[&str], args: &[String]) {
+    pub(crate) fn call_runtime(&mut self, name: &str, params: &[&str], args: &[String]) {
         let types: Vec<String> = params.iter().map(|&ty| ty.to_owned()).collect();
         let symbol = self.module.declare(name, "void", &types, self.span);
         let typed: Vec<String> = types.iter().zip(args).map(|(ty, arg)| format!("{ty} {arg}")).collect();
@@ -83,7 +89,7 @@ impl FunctionWriter<'_, '_> {
     }
 
     /// A body as a C function that takes an environment, and what `calls` says.
-    fn outline(&mut self, body: Def, calls: Calls) -> Outlined {
+    pub(crate) fn outline(&mut self, body: Def, calls: Calls) -> Outlined {
         let is_passing = self.module.program.styles().passes(self.world, body);
         if let Some(cont) = self.world.as_cont(body) {
             let has_env = !self.module.program.captures(cont).is_empty();
@@ -108,7 +114,7 @@ impl FunctionWriter<'_, '_> {
 
 /// How often an outlined body is called, and with what.
 #[derive(Clone, Copy)]
-enum Calls {
+pub(crate) enum Calls {
     /// Once, with the numbers that are handed over under these names.
     Once(&'static [&'static str]),
     /// With each number of a range.

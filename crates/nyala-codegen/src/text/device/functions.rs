@@ -109,7 +109,7 @@ impl FunctionWriter<'_, '_> {
     }
 
     /// An atomic operation among all threads of the device.
-    fn cuda_atomic(&mut self, name: &str, args: &[Def]) -> Option<String> {
+    pub(crate) fn cuda_atomic(&mut self, name: &str, args: &[Def]) -> Option<String> {
         const ORDER: &str = "syncscope(\"device\") monotonic";
         let (&addr, rest) = args.split_first()?;
         if name == "atomicCAS" {
@@ -143,7 +143,7 @@ impl FunctionWriter<'_, '_> {
         Some(self.compute("old", format!("atomicrmw {op} {at}, {value} {ORDER}")))
     }
 
-    fn cuda_number(&mut self, name: &str, args: &[Def], result: &str) -> Option<String> {
+    pub(crate) fn cuda_number(&mut self, name: &str, args: &[Def], result: &str) -> Option<String> {
         let &first = args.first()?;
         let (ty, x) = (self.module.ty_of(first), self.value(first));
         let is_long = name.ends_with("ll");

@@ -1,0 +1,55 @@
+//! Flow graphs: their tasks are closures that the runtime keeps. Graphs and tasks are numbers, or structs
+//! with one.
+
+use nyala_ir::{Def, Intrinsic, TyKind};
+use nyala_span::Span;
+
+use super::function::FunctionWriter;
+use super::regions::{Calls, Outlined};
+
+impl FunctionWriter<'_, '_> {
+    /// Ends a block with a call of an intrinsic for flow graphs.
+    pub(crate) fn flow_graph(&mut self, intrinsic: Intrinsic, args: &[Def], span: Span) {
+        let Some(ret) = self.return_arg(args) else { return self.line("unreachable") };
+        let name = intrinsic.name();
+        let number = match (intrinsic, &args[1..args.len() - 1]) {
+            (Intrinsic::CreateGraph, []) => Some(self.call_library(name, "i32", &[], &[])),
+            (Intrinsic::CreateTask, &[graph, body]) => {
+                let graph = self.number(graph);
+                let Outlined { code, env } = self.outline(body, Calls::Once(&[]));
+                // The pair of both is passed as they are, on all machines that we know.
+                Some(self.call_library(name, "i32", &["i32", "ptr", "ptr"], &[graph, code, env]))
+            }
+            (Intrinsic::CreateEdge | Intrinsic::ExecuteGraph, &[first, second]) => {
+                let numbers = [first, second].map(|handle| self.number(handle));
+                self.call_runtime(name, &["i32", "i32"], &numbers);
+                None
+            }
+            _ => Some(self.module.unsupported(span, format!("this form of `{name}`"))),
+        };
+        let results = self.module.result_types(Some(self.world.ty(ret)));
+        let values: Vec<String> = results
+            .iter()
+            .map(|&ty| match &number {
+                Some(number) if self.world.types.as_prim(ty).is_some() => number.clone(),
+                Some(number) if !matches!(self.world.types.kind(ty), TyKind::Tuple(_)) => {
+                    let text = self.module.ty(ty);
+                    self.compute("handle", format!("insertvalue {text} poison, i32 {number}, 0"))
+                }
+                _ => "zeroinitializer".into(),
+            })
+            .collect();
+        self.go_on(ret, &values);
+    }
+
+    /// The number of a graph or task.
+    fn number(&mut self, handle: Def) -> String {
+        match self.world.types.as_prim(self.world.ty(handle)) {
+            Some(_) => self.value(handle),
+            None => {
+                let handle = self.typed(handle);
+                self.compute("number", format!("extractvalue {handle}, 0"))
+            }
+        }
+    }
+}
