@@ -22,6 +22,7 @@
 //! together with a crate.
 
 pub mod build_script;
+mod known;
 pub mod signature;
 pub mod specialise;
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
 
 use nyala_driver::embed::signature::CFunction;
-use nyala_driver::embed::specialise::Known;
+use nyala_driver::embed::specialise::{Known, Specialiser};
 use nyala_driver::embed::{Compiler, Function, LookupError, Module};
 
 fn compile(text: &str) -> Module {
@@ -113,6 +113,59 @@ fn functions_are_made_for_arguments_known_at_run_time() {
     // SAFETY: as above.
     let all = unsafe { specialiser.function::<extern "C" fn(f64, i32, bool) -> f64>("power", &[]) };
     assert_eq!(all.expect("nothing needs to be known")(2.0, 3, true), -8.0);
+}
+
+#[test]
+fn structs_arrays_and_data_are_known_too() {
+    let text = "struct Axis { scale: f64, offset: f64 }
+                struct Plan { axes: [Axis * 2], swap: bool }
+                extern fn place(plan: Plan, x: f64, y: f64) -> f64 {
+                    let [a, b] = plan.axes;
+                    if plan.swap { (y * a.scale + a.offset) - (x * b.scale + b.offset) }
+                    else { (x * a.scale + a.offset) - (y * b.scale + b.offset) }
+                }
+                extern fn pair(p: (i32, f64), w: [i32 * 3], i: i32) -> f64 { (p(0) + w(i)) as f64 * p(1) }
+                fn @(?at) next(script: &[u8], at: i32, acc: i64) -> i64 {
+                    match script(at) {
+                        0u8 => acc,
+                        '+' => next(script, at + 1, acc + 1i64),
+                        '*' => next(script, at + 1, acc * 10i64),
+                        _ => next(script, at + 1, acc)
+                    }
+                }
+                extern fn run(script: &[u8], start: i64) -> i64 { next(script, 0, start) }
+                extern fn at(table: &[i32 * 4], one: &i32, i: i32) -> i32 { table(i) + *one }
+                extern fn fill(out: &mut [i32], n: i32) -> () { out(0) = n }";
+    let specialiser = Compiler::new().text("known.impala", text).specialiser().expect("it has no errors");
+    fn made<F: CFunction>(specialiser: &Specialiser, name: &str, known: &[Option<Known>]) -> Function<F> {
+        // SAFETY: the programs read what is known, and nothing else.
+        unsafe { specialiser.function(name, known) }.unwrap_or_else(|error| panic!("{error}"))
+    }
+    let axis = |scale: f64, offset: f64| Known::from([scale, offset]);
+    let plan = Known::parts([Known::parts([axis(2.0, 1.0), axis(3.0, 0.5)]), true.into()]);
+    let place = made::<extern "C" fn(f64, f64) -> f64>(&specialiser, "place", &[Some(plan)]);
+    assert_eq!(place(1.0, 10.0), 17.5);
+    let known = [Some(Known::parts([7.into(), 0.5.into()])), Some([1, 2, 3].into())];
+    let pair = made::<extern "C" fn(i32) -> f64>(&specialiser, "pair", &known);
+    assert_eq!(pair(2), 5.0);
+    let run = made::<extern "C" fn(i64) -> i64>(&specialiser, "run", &[Some(Known::text("+ * +"))]);
+    assert_eq!(run(4), 51);
+    let known = [Some(Known::slice(&[10, 20, 30, 40])), Some(Known::slice(&[5]))];
+    let at = made::<extern "C" fn(i32) -> i32>(&specialiser, "at", &known);
+    assert_eq!((at(0), at(3)), (15, 45));
+
+    let error = |name: &str, known: Known| {
+        // SAFETY: nothing is made.
+        let made = unsafe { specialiser.function::<extern "C" fn()>(name, &[Some(known)]) };
+        made.map(|_| ()).expect_err("it does not fit").to_string()
+    };
+    assert_eq!(
+        error("place", Known::parts([true.into()])),
+        "argument 1 of `place` is `(bool)`, and the parameter is `Plan`"
+    );
+    assert!(error("at", Known::slice(&[1, 2, 3])).contains("a pointer to 3 of `i32`"));
+    assert!(error("fill", Known::slice(&[1])).contains("and the parameter is `*mut i32`"));
+    assert!(error("run", 3.into()).contains("is `i32`, and the parameter is `*const u8`"));
 }
 
 #[test]
