@@ -303,7 +303,7 @@ impl KernelError {
                 let message = format!("a kernel uses the host's variable{}", called(name));
                 let report = error("E0942", at, message)
                     .with_label("a device has no access to the memory of this variable")
-                    .with_note("copy its value to a `let` without `mut`, or to memory of the device");
+                    .with_note("a kernel writes to memory of the device, from where results are copied");
                 match declared {
                     Some(declared) => report.with_secondary(declared, "declared here"),
                     None => report,

@@ -16,12 +16,12 @@ use nyala_ir::{ArithFlags, ArithOp, Body, Def, Linkage, Node, Prim, Ty, TyKind, 
 use nyala_span::{Name, SourceMap};
 use rustc_hash::FxHashMap;
 
-use super::{Kernel, Platform, Site};
+use super::{Captured, Kernel, Platform, Site};
 
 /// Replaces the calls at all sites.
 pub(super) fn launch_all(
     world: &mut World,
-    launches: &[(Site, Kernel, Vec<Def>)],
+    launches: &[(Site, Kernel, Vec<Captured>)],
     sources: Option<&SourceMap>,
 ) {
     let byte = world.types.prim(Prim::U8);
@@ -54,16 +54,17 @@ struct Launcher<'a> {
 }
 
 impl Launcher<'_> {
-    fn launch(&mut self, site: &Site, kernel: &Kernel, captured: &[Def], place: &str) {
+    fn launch(&mut self, site: &Site, kernel: &Kernel, captured: &[Captured], place: &str) {
         let [mem, device @ .., grid, block, _, ret] = &site.body.args[..] else { return };
         let span = site.body.span;
         self.world.span = span;
         let device = self.device(device.first().copied(), site.platform);
         let (mem, grid) = self.in_memory(*mem, *grid);
         let (mem, block) = self.in_memory(mem, *block);
-        let values = self.world.tuple(captured);
+        let (mem, values) = self.values(mem, captured);
+        let known = self.kernel(kernel, site.platform, &values, place);
+        let values = self.world.tuple(&values);
         let (mem, values) = self.in_memory(mem, values);
-        let known = self.kernel(kernel, site.platform, captured, place);
         let ret = self.place_without_results(*ret);
         let args = vec![mem, device, known, grid, block, values, ret];
         self.world.replace_body(site.cont, Some(Body { callee: self.launch, args, span }));
@@ -75,6 +76,22 @@ impl Launcher<'_> {
         let (bits, platform) = (self.world.lit_i32(4), self.world.lit_i32(platform.number() as i32));
         let shifted = self.world.arith(ArithOp::Shl, ArithFlags::WRAP, number, bits);
         self.world.arith(ArithOp::Or, ArithFlags::WRAP, platform, shifted)
+    }
+
+    /// The values of captures. Variables are read now.
+    fn values(&mut self, mem: Def, captured: &[Captured]) -> (Def, Vec<Def>) {
+        let mut mem = mem;
+        let mut values = vec![];
+        for captured in captured {
+            let Some(path) = &captured.copied else {
+                values.push(captured.def);
+                continue;
+            };
+            let (after, whole) = self.world.load(mem, captured.def);
+            mem = after;
+            values.push(path.iter().fold(whole, |part, &index| self.world.extract_at(part, index)));
+        }
+        (mem, values)
     }
 
     /// The address of a local variable with this value.

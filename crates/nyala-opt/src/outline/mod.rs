@@ -8,8 +8,9 @@
 //! * the kernels of a platform, with all they call, become a program for it;
 //! * on the host, the call becomes one of the runtime's `nyala_launch` (see `launch`).
 //!
-//! A device can do less than the host. `check` finds what a kernel does that it cannot, and
-//! `aliases` which of its pointers have memory of their own.
+//! A device can do less than the host. `check` finds what a kernel does that it cannot,
+//! `host_variables` what it needs of the host's memory, and `aliases` which of its pointers have memory
+//! of their own.
 //!
 //! # What always holds
 //!
@@ -19,6 +20,7 @@
 
 mod aliases;
 mod check;
+mod host_variables;
 mod launch;
 
 use nyala_ir::analysis::functions::return_param;
@@ -27,10 +29,11 @@ use nyala_ir::analysis::{Functions, References};
 use nyala_ir::layout::layout;
 use nyala_ir::{Body, Cont, Def, Global, Intrinsic, Linkage, Node, Ty, TyKind, World};
 use nyala_span::{Diagnostic, Name, SourceMap, Span};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::errors::KernelError;
 use aliases::Allocations;
+use host_variables::{Origins, is_only_read};
 
 /// Larger tuples and structs become one parameter each.
 const MAX_BYTES_IN_PARTS: u64 = 512;
@@ -138,12 +141,15 @@ pub fn outline_kernels(
     if sites.is_empty() {
         return Ok(None);
     }
-    let mut outliner = Outliner { world: world.clone(), names: FxHashSet::default(), errors: vec![] };
+    let origins = Origins::new(world);
+    let mut outliner =
+        Outliner { world: world.clone(), origins, names: FxHashSet::default(), errors: vec![] };
     let (functions, allocations) = (Functions::styled(world), Allocations::new(world));
     let mut launches = vec![];
     for site in sites {
         if let Some((mut kernel, captured)) = outliner.kernel(&functions, &site) {
-            kernel.apart = allocations.apart(&outliner.world, &captured);
+            let values: Vec<Def> = captured.iter().map(|captured| captured.def).collect();
+            kernel.apart = allocations.apart(&outliner.world, &values);
             launches.push((site, kernel, captured));
         }
     }
@@ -208,16 +214,28 @@ fn platform_of(world: &World, body: &Body) -> Option<(Intrinsic, Platform)> {
     Some((intrinsic, Platform::of(intrinsic)?))
 }
 
+/// What a kernel is launched with.
+#[derive(Clone)]
+struct Captured {
+    /// The value, or the address of what is copied.
+    def: Def,
+    /// The type of the parameter.
+    ty: Ty,
+    /// If the kernel gets what is at the address when it is launched: which part of it.
+    copied: Option<Vec<u32>>,
+}
+
 /// Makes kernels.
 struct Outliner {
     world: World,
+    origins: Origins,
     names: FxHashSet<String>,
     errors: Vec<KernelError>,
 }
 
 impl Outliner {
-    /// The kernel for a body, and the values on the host that it is launched with.
-    fn kernel(&mut self, functions: &Functions, site: &Site) -> Option<(Kernel, Vec<Def>)> {
+    /// The kernel for a body, and what it is launched with.
+    fn kernel(&mut self, functions: &Functions, site: &Site) -> Option<(Kernel, Vec<Captured>)> {
         let [_, .., block, body, _] = site.body.args[..] else { return None };
         let span = site.at;
         let Some(lambda) = self.world.as_cont(body).filter(|&body| functions.get(body).is_some()) else {
@@ -227,15 +245,23 @@ impl Outliner {
         let (callee, args) = self.called(functions, lambda);
         let n_errors = self.errors.len();
         let mut captured = vec![];
-        for &arg in &args {
-            if !self.is_own(lambda, arg) && !self.is_constant(arg) {
-                self.capture(arg, site, &mut captured);
+        let mut copied = FxHashMap::default();
+        for (at, &arg) in args.iter().enumerate() {
+            if self.is_own(lambda, arg) || self.is_constant(arg) {
+                continue;
+            }
+            match self.copied_variable(arg, (callee, at)) {
+                Some(pointee) => {
+                    copied.insert(at, pointee);
+                    self.capture_copy(arg, pointee, &mut captured);
+                }
+                None => self.capture(arg, site, &mut captured),
             }
         }
         if self.errors.len() > n_errors {
             return None;
         }
-        let tys: Vec<Ty> = captured.iter().map(|&part| self.world.ty(part)).collect();
+        let tys = captured.iter().map(|captured| captured.ty);
         let params: Vec<Ty> = std::iter::once(self.world.types.mem()).chain(tys).collect();
         self.world.span = span;
         let name = self.unique_name(site.around);
@@ -243,16 +269,28 @@ impl Outliner {
         let ret_ty = self.world.types.cn(&[self.world.types.mem()]);
         let ret = self.world.append_param(entry, ret_ty);
         self.name_params(entry, &captured);
-        let parts = self.world.cont(entry).params[1..=captured.len()].to_vec();
-        let mut parts = parts.into_iter();
+        let mut parts = self.world.cont(entry).params[1..=captured.len()].to_vec().into_iter();
+        let mut mem = self.world.param(entry, 0);
         let mut given = vec![];
-        for &arg in &args {
-            given.push(match self.own(lambda, arg) {
-                Some(Own::Mem) => self.world.param(entry, 0),
-                Some(Own::Ret) => ret,
-                None if self.is_constant(arg) => arg,
-                None => self.rebuilt(self.world.ty(arg), &mut parts),
+        for (at, &arg) in args.iter().enumerate() {
+            given.push(match (self.own(lambda, arg), copied.get(&at)) {
+                // It is set once all variables are there.
+                (Some(Own::Mem), _) => mem,
+                (Some(Own::Ret), _) => ret,
+                (None, _) if self.is_constant(arg) => arg,
+                (None, Some(&pointee)) => {
+                    let value = self.rebuilt(pointee, &mut parts);
+                    let (after, address) = self.world.slot(mem, pointee);
+                    mem = self.world.store(after, address, value);
+                    address
+                }
+                (None, None) => self.rebuilt(self.world.ty(arg), &mut parts),
             });
+        }
+        for (at, &arg) in args.iter().enumerate() {
+            if let Some(Own::Mem) = self.own(lambda, arg) {
+                given[at] = mem;
+            }
         }
         self.world.replace_body(entry, Some(Body { callee, args: given, span }));
         let block = self.known_block(block);
@@ -295,7 +333,7 @@ impl Outliner {
     }
 
     /// The parts of a captured value that become parameters.
-    fn capture(&mut self, value: Def, site: &Site, parts: &mut Vec<Def>) {
+    fn capture(&mut self, value: Def, site: &Site, parts: &mut Vec<Captured>) {
         let mut work = vec![value];
         while let Some(part) = work.pop() {
             let ty = self.world.ty(part);
@@ -307,11 +345,37 @@ impl Outliner {
                     work[first..].reverse();
                 }
                 TyKind::Cn(_) => self.errors.push(self.captured_function(part, site)),
-                TyKind::Ptr { .. } if self.host_variable(part).is_some() => {
-                    let name = self.host_variable(part).flatten();
+                TyKind::Ptr { .. } if let Some(name) = self.origins.host_variable(&self.world, part) => {
                     self.errors.push(KernelError::HostVariable { at: site.at, name, declared: None });
                 }
-                _ => parts.push(part),
+                _ => parts.push(Captured { def: part, ty, copied: None }),
+            }
+        }
+    }
+
+    /// The type of a variable of the host, if an argument is its address and a copy will do: the
+    /// argument `at` of the function that a kernel begins with.
+    fn copied_variable(&self, arg: Def, (callee, at): (Def, usize)) -> Option<Ty> {
+        let types = &self.world.types;
+        let (pointee, _) = types.as_ptr(self.world.ty(arg))?;
+        let is_data = !matches!(types.kind(pointee), TyKind::Slice(_) | TyKind::Cn(_) | TyKind::Mem);
+        self.origins.host_variable(&self.world, arg).filter(|_| is_data)?;
+        let callee = self.world.as_cont(callee)?;
+        is_only_read(&self.world, callee, self.world.param(callee, at)).then_some(pointee)
+    }
+
+    /// The parts of what is at an address that become parameters.
+    fn capture_copy(&mut self, address: Def, pointee: Ty, parts: &mut Vec<Captured>) {
+        let mut work = vec![(pointee, vec![])];
+        while let Some((ty, path)) = work.pop() {
+            if !self.is_in_parts(ty) {
+                parts.push(Captured { def: address, ty, copied: Some(path) });
+                continue;
+            }
+            let count = self.world.types.part_count(ty).unwrap_or(0);
+            for index in (0..count).rev() {
+                let part = self.world.types.part(ty, index).expect("the index is below their number");
+                work.push((part, [&path[..], &[index as u32]].concat()));
             }
         }
     }
@@ -334,21 +398,6 @@ impl Outliner {
         }
     }
 
-    /// The local variable of the host that an address belongs to: its name, if it has one.
-    fn host_variable(&self, mut address: Def) -> Option<Option<Name>> {
-        loop {
-            match self.world.node(address) {
-                Node::Lea { ptr: from, .. } | Node::Bitcast(from) | Node::Cast(from) | Node::Hide(from) => {
-                    address = from
-                }
-                Node::Extract { agg, .. } if matches!(self.world.node(agg), Node::Slot { .. }) => {
-                    return Some(self.world.name(agg).or(self.world.name(address)));
-                }
-                _ => return None,
-            }
-        }
-    }
-
     /// A value of type `ty` from the next parts.
     fn rebuilt(&mut self, ty: Ty, parts: &mut impl Iterator<Item = Def>) -> Def {
         if !self.is_in_parts(ty) {
@@ -360,9 +409,9 @@ impl Outliner {
         self.world.aggregate(ty, &fields)
     }
 
-    fn name_params(&mut self, entry: Cont, captured: &[Def]) {
-        for (index, &value) in captured.iter().enumerate() {
-            if let Some(name) = self.world.name(value) {
+    fn name_params(&mut self, entry: Cont, captured: &[Captured]) {
+        for (index, captured) in captured.iter().enumerate() {
+            if let Some(name) = self.world.name(captured.def) {
                 self.world.set_name(self.world.param(entry, index + 1), name);
             }
         }
