@@ -10,7 +10,7 @@
 //!
 //! A device can do less than the host. `check` finds what a kernel does that it cannot,
 //! `host_variables` what it needs of the host's memory, and `aliases` which of its pointers have memory
-//! of their own.
+//! of their own. `conditions` is for speed only.
 //!
 //! # What always holds
 //!
@@ -20,6 +20,7 @@
 
 mod aliases;
 mod check;
+mod conditions;
 mod host_variables;
 mod launch;
 
@@ -461,6 +462,7 @@ fn device_program(world: &World, platform: Platform, kernels: &[(Platform, Kerne
     }
     let entries: Vec<Cont> = kernels.iter().map(|kernel| kernel.entry).collect();
     forget_other_globals(&mut device, &entries);
+    conditions::merge_conditions(&mut device, &entries);
     DeviceProgram { platform, world: device, kernels }
 }
 
