@@ -1,8 +1,8 @@
 //! `cargo xtask device-bundle`: a folder of executables with kernels, for machines that have a
-//! GPU and its driver and nothing else.
+//! GPU and its driver and nothing else; and the folder as one archive.
 //!
 //! The programs are those of `tests/gpu`, each for every platform that executables can be made
-//! for. A script runs them and compares what they print with what they should. Another one
+//! for. The script `bench/gpu/run.sh` runs them and compares what they print with what they should, and
 //! measures the kernels of `bench/gpu`, against CUDA C++ if there is a compiler for that.
 
 use std::fs;
@@ -11,7 +11,6 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use nyala_tests::expectations::Expectations;
 
 use crate::files;
 
@@ -24,105 +23,72 @@ pub struct DeviceBundleArgs {
     /// The GPU to make kernels for
     #[arg(long, value_name = "ARCH", default_value = "sm_70")]
     gpu_arch: String,
+    /// The compiler to use [default: one that is built for it]
+    #[arg(long, value_name = "FILE")]
+    compiler: Option<PathBuf>,
 }
 
 /// The platforms that programs are made for.
 const PLATFORMS: [&str; 2] = ["cuda", "opencl"];
 
-/// What runs the programs of a bundle.
-const SCRIPT: &str = r#"#!/bin/sh
-# Runs every program and compares what it prints with what it should; with `--sanitize` under
-# each tool of compute-sanitizer too, with `--cuda-only` none for OpenCL. The exit status is the number of failures.
-cd "$(dirname "$0")" || exit 99
-failures=0
-sanitize=
-cuda_only=
-for option in "$@"; do
-    case "$option" in
-        --sanitize) sanitize=yes ;;
-        --cuda-only) cuda_only=yes ;;
-        *) echo "usage: run.sh [--sanitize] [--cuda-only]"; exit 98 ;;
-    esac
-done
-say() { printf '%-40s %s\n' "$1" "$2"; }
-for program in tests/*; do
-    name=$(basename "$program")
-    case "$program" in *.opencl) [ "$cuda_only" ] && continue ;; esac
-    if "$program" > "out.$$" 2> "err.$$" && [ "$(cat "out.$$")" = "$(cat "expected/${name%.*}")" ]; then
-        say "$name" ok
-    else
-        say "$name" FAILED
-        diff "out.$$" "expected/${name%.*}" | head -5
-        head -5 "err.$$"
-        failures=$((failures + 1))
-    fi
-    if [ "$sanitize" ]; then
-        for tool in memcheck racecheck initcheck synccheck; do
-            if compute-sanitizer --tool "$tool" --error-exitcode 9 "$program" > "out.$$" 2>&1; then
-                say "$name $tool" ok
-            else
-                say "$name $tool" FAILED
-                grep '=========' "out.$$" | head -8
-                failures=$((failures + 1))
-            fi
-        done
-    fi
-done
-rm -f "out.$$" "err.$$"
-echo "$failures failures"
-exit "$failures"
-"#;
-
-/// What measures kernels: ours and those in CUDA C++, in turns, the best of three each.
-const BENCH: &str = r#"#!/bin/sh
-# Measures kernels against the same ones in CUDA C++, which nvcc compiles here: microseconds for
-# one launch, ours and theirs, and the ratio, which is above 1 where ours are faster.
-cd "$(dirname "$0")/bench" || exit 99
-rm -f ours peers.txt
-nvcc -O3 -arch=native -o peers peers.cu || exit 98
-for round in 1 2 3; do
-    ./kernels >> ours || exit 97
-    ./peers >> peers.txt || exit 96
-done
-awk '
-    NR == FNR { if (!($1 in ours) || $2 < ours[$1]) ours[$1] = $2; value[$1] = $3; next }
-    { if (!($1 in peer)) order[++n] = $1; if (!($1 in peer) || $2 < peer[$1]) peer[$1] = $2; theirs[$1] = $3 }
-    END {
-        for (i = 1; i <= n; ++i) {
-            name = order[i]
-            if (!(name in ours)) { printf "%-12s %12s %12.2f\n", name, "", peer[name]; continue }
-            same = value[name] == theirs[name] ? "same result" : "RESULTS " value[name] " " theirs[name]
-            printf "%-12s %12.2f %12.2f %8.3f  %s\n", name, ours[name], peer[name], peer[name] / ours[name], same
-        }
-    }' ours peers.txt
-"#;
+/// What every machine has that a GPU is in today.
+const CPU: &str = "x86-64-v3";
 
 pub fn run(args: &DeviceBundleArgs) -> anyhow::Result<()> {
-    let nyala = build_compiler()?;
+    let nyala = match &args.compiler {
+        Some(compiler) => compiler.canonicalize()?,
+        None => build_compiler()?,
+    };
     let bundle = files::repository().join(&args.output);
-    for folder in ["tests", "expected", "bench"] {
+    if bundle.exists() {
+        fs::remove_dir_all(&bundle)?;
+    }
+    for folder in ["tests", "errors", "expected", "bench"] {
         fs::create_dir_all(bundle.join(folder))?;
     }
     let tests = files::with_extension("tests/gpu", "impala")?;
     for program in tests.iter().filter(|file| !file.path.starts_with("tests/gpu/on")) {
         let name = program.path.file_stem().context("a source file has a name")?;
-        let expected = Expectations::parse(&program.text).map_err(anyhow::Error::msg)?;
-        let lines: String = expected.out.iter().map(|line| format!("{line}\n")).collect();
-        fs::write(bundle.join("expected").join(name), lines)?;
-        let is_for_cuda = program.path.starts_with("tests/gpu/cuda");
+        let fails = program.path.starts_with("tests/gpu/errors");
+        let expected = bundle.join("expected").join(name);
+        match fails {
+            true => fs::write(expected.with_extension("error"), marked(&program.text, "// error: "))?,
+            false => fs::write(expected, marked(&program.text, "// out: "))?,
+        }
+        let is_for_cuda = program.path.components().any(|part| part.as_os_str() == "cuda");
         for platform in PLATFORMS.into_iter().filter(|platform| !is_for_cuda || *platform == "cuda") {
-            let output = bundle.join("tests").join(name).with_extension(platform);
+            let folder = bundle.join(if fails { "errors" } else { "tests" });
             let on = Path::new("tests/gpu/on");
-            let platform = on.join(format!("{platform}.impala"));
-            build(&nyala, args, &[&program.path, &on.join("support.impala"), &platform], &output)?;
+            let sources =
+                [&*program.path, &on.join("support.impala"), &on.join(format!("{platform}.impala"))];
+            build(&nyala, args, &sources, &folder.join(name).with_extension(platform))?;
         }
     }
     build(&nyala, args, &[Path::new("bench/gpu/kernels.impala")], &bundle.join("bench/kernels"))?;
-    fs::copy(files::repository().join("bench/gpu/peers.cu"), bundle.join("bench/peers.cu"))?;
-    fs::write(bundle.join("run.sh"), SCRIPT)?;
-    fs::write(bundle.join("bench.sh"), BENCH)?;
-    println!("{}: `sh run.sh` tests a GPU, `sh bench.sh` measures it", bundle.display());
+    for (from, to) in [("bench/gpu/peers.cu", "bench/peers.cu"), ("bench/gpu/run.sh", "run.sh")] {
+        fs::copy(files::repository().join(from), bundle.join(to))?;
+    }
+    let archive = pack(&bundle)?;
+    println!("{}, and as one file {}", bundle.display(), archive.display());
+    println!("`./run.sh tests` and `./run.sh sanitizer` test a GPU, `./run.sh bench` measures it");
     Ok(())
+}
+
+/// What a program says about itself in lines that begin like this.
+fn marked(source: &str, mark: &str) -> String {
+    source.lines().filter_map(|line| line.strip_prefix(mark)).map(|line| format!("{line}\n")).collect()
+}
+
+/// The folder as one file beside it.
+fn pack(bundle: &Path) -> anyhow::Result<PathBuf> {
+    let archive = bundle.with_extension("tar.gz");
+    let (folder, name) = (bundle.parent(), bundle.file_name());
+    let (folder, name) = folder.zip(name).context("the output is a folder with a name")?;
+    let packed = Command::new("tar").arg("-czf").arg(&archive).arg("-C").arg(folder).arg(name).status()?;
+    match packed.success() {
+        true => Ok(archive),
+        false => bail!("{} cannot be packed", bundle.display()),
+    }
 }
 
 fn build_compiler() -> anyhow::Result<PathBuf> {
@@ -138,7 +104,7 @@ fn build_compiler() -> anyhow::Result<PathBuf> {
 
 fn build(nyala: &Path, args: &DeviceBundleArgs, sources: &[&Path], output: &Path) -> anyhow::Result<()> {
     let built = Command::new(nyala)
-        .args(["build", "-O3", "--target-cpu", "x86-64-v2", "--gpu-arch", &args.gpu_arch, "-o"])
+        .args(["build", "-O3", "--target-cpu", CPU, "--gpu-arch", &args.gpu_arch, "-o"])
         .arg(output)
         .args(sources)
         .current_dir(files::repository())

@@ -6,7 +6,9 @@
 //!   `cargo xtask setup` puts it.
 //! * An OpenCL driver runs the programs, if there is one: PoCL, which needs no GPU, is another thing that
 //!   `cargo xtask setup` installs.
-//! * Programs under `cuda` use what only CUDA has.
+//! * Programs under `cuda` use what only CUDA has. Neither the interpreter nor AMD's GPUs
+//!   have `printf`.
+//! * Those under `errors` end with a message that has the texts of all their lines `// error:`.
 //! * PTX of some programs is compared with what is stored beside them; `BLESS=1` rewrites it.
 //!
 //! What cannot be done here is listed as ignored, and told.
@@ -44,17 +46,26 @@ fn main() -> ExitCode {
                 let trial = Trial::test(&name, move || test(&path, ptxas.as_deref())).with_kind(kind);
                 trials.push(trial.with_ignored_flag(!is_possible));
             };
-        add("interpreter", true, |path, _| interpreted(path));
+        let is_for_cuda = path.components().any(|part| part.as_os_str() == "cuda");
+        if path.starts_with(folder.join("errors")) {
+            add("cuda", has_cuda, |path, _| fails_on_device(path, "cuda"));
+            if !is_for_cuda {
+                add("opencl", has_opencl, |path, _| fails_on_device(path, "opencl"));
+            }
+            continue;
+        }
+        let prints = path.ends_with("printf.impala");
+        add("interpreter", !prints, |path, _| interpreted(path));
         add("ptx", true, |path, _| ptx(path).map(drop));
         add("ptxas", ptxas.is_some(), assembled);
         add("stored ptx", folder.join("ptx").join(ptx_name(&path)).exists(), |path, _| stored(path));
         add("cuda", has_cuda, |path, _| on_device(path, "cuda"));
-        if path.starts_with(folder.join("cuda")) {
+        if is_for_cuda {
             continue;
         }
         add("opencl source", true, |path, _| opencl_source(path));
         add("opencl", has_opencl, |path, _| on_device(path, "opencl"));
-        add("amdgcn", true, |path, _| amdgcn(path));
+        add("amdgcn", !prints, |path, _| amdgcn(path));
     }
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -117,6 +128,24 @@ fn interpreted(path: &Path) -> Result<(), Failed> {
 
 fn on_device(path: &Path, platform: &str) -> Result<(), Failed> {
     as_expected(path, output(nyala().arg("run").args(sources(path, platform))))
+}
+
+/// A program ends with an error that has all texts it says.
+fn fails_on_device(path: &Path, platform: &str) -> Result<(), Failed> {
+    let source = std::fs::read_to_string(path)?;
+    let output = output(nyala().arg("run").args(sources(path, platform)));
+    let message = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() != Some(1) {
+        return Err(format!("{}\n{message}", output.status).into());
+    }
+    match source
+        .lines()
+        .filter_map(|line| line.strip_prefix("// error: "))
+        .find(|part| !message.contains(part))
+    {
+        Some(part) => Err(format!("no `{part}` in\n{message}").into()),
+        None => Ok(()),
+    }
 }
 
 /// The device code of a program for a platform.

@@ -1,11 +1,10 @@
 //! How blocks end: with jumps, branches, returns and calls; and what is called.
 
 use nyala_ir::analysis::functions::is_return;
-use nyala_ir::{Cont, Def, Intrinsic, Linkage, Prim, Ty};
+use nyala_ir::{Cont, Def, Intrinsic, Linkage, Node, Ty};
 use nyala_span::Span;
 
 use super::function::FunctionWriter;
-use super::types::{prim_type, space_name};
 use crate::errors::CodegenError;
 use crate::text::is_value;
 
@@ -45,7 +44,7 @@ impl FunctionWriter<'_, '_> {
     }
 
     /// The values of arguments, where to go on, and the types of the results.
-    fn arguments(&mut self, args: &[Def]) -> (Vec<String>, Option<Def>, Vec<Ty>) {
+    pub(super) fn arguments(&mut self, args: &[Def]) -> (Vec<String>, Option<Def>, Vec<Ty>) {
         let world = self.world;
         let ret = args.last().copied().filter(|&last| is_return(&world.types, world.ty(last)));
         let given = if ret.is_some() { &args[..args.len() - 1] } else { args };
@@ -55,7 +54,7 @@ impl FunctionWriter<'_, '_> {
     }
 
     /// Writes a call; gives its results.
-    fn finish_call(&mut self, call: &str, results: &[Ty]) -> Vec<String> {
+    pub(super) fn finish_call(&mut self, call: &str, results: &[Ty]) -> Vec<String> {
         match results {
             [] => {
                 self.line(format!("{call};"));
@@ -71,7 +70,7 @@ impl FunctionWriter<'_, '_> {
     }
 
     /// Goes on after a call, at the place it was told to return to.
-    fn go_on(&mut self, place: Option<Def>, values: &[String]) {
+    pub(super) fn go_on(&mut self, place: Option<Def>, values: &[String]) {
         match place {
             None => self.unreachable(),
             Some(place) if Some(place) == self.function.ret => self.return_values(values),
@@ -85,7 +84,7 @@ impl FunctionWriter<'_, '_> {
     }
 
     /// Goes on after what cannot be written and was reported.
-    fn go_on_without(&mut self, place: Option<Def>, results: &[Ty]) {
+    pub(super) fn go_on_without(&mut self, place: Option<Def>, results: &[Ty]) {
         let values = vec!["0".to_owned(); results.len()];
         self.go_on(place, &values);
     }
@@ -161,88 +160,6 @@ impl FunctionWriter<'_, '_> {
         self.function.blocks.iter().find(is_it).copied()
     }
 
-    fn atomic(&mut self, intrinsic: Intrinsic, args: &[Def], span: Span) {
-        let (values, ret, results) = self.arguments(args);
-        let data = &args[1..args.len() - usize::from(ret.is_some())];
-        let call = match (intrinsic, data, &values[..]) {
-            (Intrinsic::Atomic, &[op, addr, value, ..], [_, at, operand, ..]) => {
-                self.read_modify_write(op, addr, value, at, operand)
-            }
-            (Intrinsic::AtomicLoad, &[addr, ..], [at, ..]) => {
-                self.address(addr, at).map(|(at, ty)| format!("atomic_or({at}, ({ty})0)"))
-            }
-            (Intrinsic::AtomicStore, &[addr, ..], [at, value, ..]) => {
-                if let Some((at, _)) = self.address(addr, at) {
-                    self.line(format!("atomic_xchg({at}, {value});"));
-                    return self.go_on(ret, &[]);
-                }
-                None
-            }
-            (Intrinsic::CmpXchg | Intrinsic::CmpXchgWeak, &[addr, expected, ..], [at, old, new, ..]) => {
-                if let Some((at, _)) = self.address(addr, at) {
-                    let ty = self.world.ty(expected);
-                    let found = self.compute(ty, "found", format!("atomic_cmpxchg({at}, {old}, {new})"));
-                    let is_same = self.world.types.bool();
-                    let same = self.compute(is_same, "same", format!("{found} == {old}"));
-                    return self.go_on(ret, &[found, same]);
-                }
-                None
-            }
-            _ => None,
-        };
-        match call {
-            Some(call) => {
-                let values = self.finish_call(&call, &results);
-                self.go_on(ret, &values);
-            }
-            None => {
-                self.module
-                    .unsupported(span, format!("this form of `{}` on OpenCL devices", intrinsic.name()));
-                self.go_on_without(ret, &results);
-            }
-        }
-    }
-
-    /// An address for an atomic operation, and the type that is there: numbers of 32 bits.
-    fn address(&mut self, addr: Def, value: &str) -> Option<(String, &'static str)> {
-        let (pointee, _) = self.world.types.as_ptr(self.world.ty(addr))?;
-        let prim = self.world.types.as_prim(pointee)?;
-        let ty = matches!(prim, Prim::I32 | Prim::U32 | Prim::F32).then(|| prim_type(prim))?;
-        let space = space_name(self.module.spaces.of(self.world, addr));
-        Some((format!("(volatile {space}{ty}*){value}"), ty))
-    }
-
-    fn read_modify_write(
-        &mut self,
-        op: Def,
-        addr: Def,
-        value: Def,
-        at: &str,
-        operand: &str,
-    ) -> Option<String> {
-        let (at, ty) = self.address(addr, at)?;
-        let prim = self.world.types.as_prim(self.world.ty(value))?;
-        let function = match (self.world.as_lit(op)?, prim.is_float()) {
-            (0, _) => "atomic_xchg",
-            (1 | 11, true) | (12 | 2, true) => {
-                let is_local = at.contains("__local");
-                self.module.adds_floats[usize::from(is_local)] = true;
-                let sign = if matches!(self.world.as_lit(op), Some(2 | 12)) { "-" } else { "" };
-                let place = if is_local { "local" } else { "global" };
-                return Some(format!("atomic_add_float_{place}({at}, {sign}{operand})"));
-            }
-            (1, _) => "atomic_add",
-            (2, _) => "atomic_sub",
-            (3, _) => "atomic_and",
-            (5, _) => "atomic_or",
-            (6, _) => "atomic_xor",
-            (7, _) | (9, _) if prim.is_signed() == (self.world.as_lit(op) == Some(7)) => "atomic_max",
-            (8, _) | (10, _) if prim.is_signed() == (self.world.as_lit(op) == Some(8)) => "atomic_min",
-            _ => return None,
-        };
-        Some(format!("{function}({at}, ({ty}){operand})"))
-    }
-
     /// Calls a function that OpenCL C knows.
     fn call_outside(&mut self, name: &str, args: &[Def], span: Span) {
         let (values, ret, results) = self.arguments(args);
@@ -254,8 +171,35 @@ impl FunctionWriter<'_, '_> {
             self.module.errors.push(error);
             return self.go_on_without(ret, &results);
         };
+        let values = match (known, args.get(1).and_then(|&format| self.text(format))) {
+            // Drivers want to see it.
+            ("printf", Some(format)) => std::iter::once(format).chain(values.into_iter().skip(1)).collect(),
+            _ => values,
+        };
         let values = self.finish_call(&format!("{known}({})", values.join(", ")), &results);
         self.go_on(ret, &values);
+    }
+
+    /// A text that is known, as a literal of C.
+    fn text(&self, def: Def) -> Option<String> {
+        let mut def = def;
+        while let Node::Bitcast(from) = self.world.node(def) {
+            def = from;
+        }
+        let Node::Global(global) = self.world.node(def) else { return None };
+        let data = self.world.global(global);
+        let Node::Aggregate(parts) = self.world.node(data.init.filter(|_| !data.is_mut)?) else {
+            return None;
+        };
+        let bytes: Option<Vec<u64>> =
+            self.world.list(parts).iter().map(|&part| self.world.as_lit(part)).collect();
+        let letter = |&byte: &u64| match byte as u8 {
+            letter @ (b' ' | b'!' | b'#'..=b'[' | b']'..=b'~') => char::from(letter).to_string(),
+            byte => format!("\\{byte:03o}"),
+        };
+        let bytes = bytes?;
+        let end = bytes.iter().position(|&byte| byte == 0)?;
+        Some(format!("\"{}\"", bytes[..end].iter().map(letter).collect::<String>()))
     }
 }
 
@@ -337,19 +281,4 @@ fn known_function(name: &str, are_floats: bool) -> Option<&str> {
         _ if MATH.contains(&name) => Some(name),
         _ => name.strip_suffix('f').filter(|base| are_floats && MATH.contains(base)),
     }
-}
-
-/// A function that adds a float to one in an address space, and gives what was there.
-pub(super) fn atomic_float_add(space: &str) -> String {
-    let place = space.trim_start_matches('_');
-    format!(
-        "static float atomic_add_float_{place}(volatile {space} float* at, float value) {{\n    \
-         uint old;\n    \
-         uint now = *(volatile {space} uint*)at;\n    \
-         do {{\n        \
-         old = now;\n        \
-         now = atomic_cmpxchg((volatile {space} uint*)at, old, as_uint(as_float(old) + value));\n    \
-         }} while (now != old);\n    \
-         return as_float(old);\n}}\n"
-    )
 }

@@ -5,19 +5,22 @@
 //! stand where they are used. Pointers have the address space of their type, or that
 //! of what they are made from.
 //!
-//! Read `types`, `spaces` (where pointers point to), `function` (blocks and values), `ops` (what values are), and `calls` (how
-//! blocks end, and what is called).
+//! Read `types`, `spaces` (where pointers point to), `function` (blocks and values), `ops` (what values are), `calls` (how
+//! blocks end, and what is called), and `atomics`.
 //!
 //! # Invariants
 //!
 //! * Values have the layout of [`nyala_ir::layout`], as C has it; `bool` is a byte.
 //! * Shared memory belongs to kernels, so functions get what they reserve as parameters.
 
+mod atomics;
 mod calls;
 mod function;
 mod ops;
 mod spaces;
 mod types;
+
+use std::collections::BTreeSet;
 
 use nyala_ir::analysis::{Function, Functions};
 use nyala_ir::{Cont, Def, Global, Intrinsic, Linkage, Prim, Ty, TyKind, World};
@@ -28,6 +31,7 @@ use crate::KernelShape;
 use crate::errors::CodegenError;
 use crate::text::is_value;
 use crate::text::names::Names;
+use atomics::Helper;
 use function::FunctionWriter;
 use spaces::Spaces;
 use types::{TypeWriter, space_name};
@@ -77,8 +81,10 @@ struct ModuleWriter<'a> {
     /// Declarations of all functions, as they may be called before they are written.
     prototypes: String,
     functions: Vec<String>,
-    /// Whether floats are added atomically, by address space.
-    adds_floats: [bool; 2],
+    /// Atomic operations that need functions of their own.
+    helpers: BTreeSet<Helper>,
+    /// Whether there are atomic operations on 64 bits.
+    has_wide_atomics: bool,
     errors: Vec<CodegenError>,
 }
 
@@ -103,7 +109,8 @@ impl<'a> ModuleWriter<'a> {
             shared: FxHashMap::default(),
             prototypes: String::new(),
             functions: vec![],
-            adds_floats: [false; 2],
+            helpers: BTreeSet::new(),
+            has_wide_atomics: false,
             errors: vec![],
         }
     }
@@ -114,14 +121,13 @@ impl<'a> ModuleWriter<'a> {
         }
         let uses = |prim: Prim| self.world.types.prim(prim);
         let has_half = self.types.has_written(uses(Prim::F16));
-        let mut sections = vec![];
-        if has_half {
-            sections.push("#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n".to_owned());
-        }
+        let wide = atomics::WIDE_EXTENSIONS.into_iter().filter(|_| self.has_wide_atomics);
+        let extensions = has_half.then_some("cl_khr_fp16").into_iter().chain(wide);
+        let pragmas: String =
+            extensions.map(|name| format!("#pragma OPENCL EXTENSION {name} : enable\n")).collect();
+        let mut sections = vec![pragmas];
         sections.extend([self.types.definitions, self.globals]);
-        for (space, _) in ["__global", "__local"].iter().zip(self.adds_floats).filter(|(_, adds)| *adds) {
-            sections.push(calls::atomic_float_add(space));
-        }
+        sections.extend(self.helpers.into_iter().map(atomics::helper));
         sections.push(self.prototypes);
         sections.extend(self.functions);
         sections.retain(|section| !section.is_empty());

@@ -36,9 +36,10 @@ impl FunctionWriter<'_, '_> {
             }
             Node::Slot { .. } => return self.slot(def),
             Node::Insert { agg, index, value } => {
-                let (whole, part, value) = (self.value(agg), self.part(agg, index), self.value(value));
+                let (whole, value) = (self.value(agg), self.value(value));
                 let name = self.compute(ty, "all", whole);
-                self.line(format!("{name}{part} = {value};"));
+                let part = self.part(agg, &name, index);
+                self.line(format!("{part} = {value};"));
                 return self.set(def, name);
             }
             Node::Variant { option, payload } => return self.variant(def, option, payload),
@@ -48,19 +49,42 @@ impl FunctionWriter<'_, '_> {
             }
             Node::Arith { op, lhs, rhs, .. } => self.arith(op, lhs, rhs),
             Node::Cmp { op, lhs, rhs } => {
-                format!("{} {} {}", self.value(lhs), op.sign(), self.value(rhs))
+                let compared = format!("{} {} {}", self.value(lhs), op.sign(), self.value(rhs));
+                match self.lanes(lhs) {
+                    // A lane is -1 where that is so.
+                    Some(lanes) => format!("convert_uchar{lanes}(({compared}) & 1)"),
+                    None => compared,
+                }
             }
             Node::Math { op, args, .. } => self.math(def, op, world.list(args)),
             Node::Cast(from) => self.cast(def, from),
             Node::Bitcast(from) => self.bitcast(def, from),
             Node::Select { cond, then, other } => {
-                format!("{} ? {} : {}", self.value(cond), self.value(then), self.value(other))
+                let [cond_value, then_value, other_value] = [cond, then, other].map(|def| self.value(def));
+                match self.lanes(cond) {
+                    // Functions look at the highest bit of a lane.
+                    Some(lanes) => {
+                        let mask = format!("-convert_{}{lanes}({cond_value})", self.signed_lane(then));
+                        format!("select({other_value}, {then_value}, {mask})")
+                    }
+                    None => format!("{cond_value} ? {then_value} : {other_value}"),
+                }
             }
             Node::Aggregate(parts) => {
                 let parts: Vec<String> = world.list(parts).iter().map(|&part| self.value(part)).collect();
                 self.module.composite(ty, &parts)
             }
-            Node::Extract { agg, index } => format!("{}{}", self.value(agg), self.part(agg, index)),
+            Node::Extract { agg, index } => {
+                let whole = self.value(agg);
+                match (self.lanes(agg), world.as_lit(index)) {
+                    // Only what is in memory has elements that are not known.
+                    (Some(_), None) => {
+                        let all = self.compute(world.ty(agg), "lanes", whole);
+                        self.part(agg, &all, index)
+                    }
+                    _ => self.part(agg, &whole, index),
+                }
+            }
             Node::VariantTag(value) => format!("{}.tag", self.value(value)),
             Node::VariantPayload { option, value } if ty != world.types.unit() => {
                 format!("{}.data.o{option}", self.value(value))
@@ -71,8 +95,9 @@ impl FunctionWriter<'_, '_> {
                 self.module.unsupported(at, "this operation on OpenCL devices")
             }
         };
-        if world.types.is_simd(ty) {
-            self.module.unsupported(world.span_of(def), "SIMD values on OpenCL devices");
+        if self.lanes(def).is_some_and(|lanes| !matches!(lanes, 2 | 4 | 8 | 16)) {
+            let what = "vectors on OpenCL devices that have not 2, 4, 8 or 16 lanes";
+            self.module.unsupported(world.span_of(def), what);
         }
         if self.is_used_here_once(def) {
             return self.set(def, format!("({expr})"));
@@ -103,11 +128,34 @@ impl FunctionWriter<'_, '_> {
         self.set(def, name);
     }
 
-    /// The part of an aggregate, as it is written behind it.
-    fn part(&mut self, agg: Def, index: Def) -> String {
-        match self.world.types.elem(self.world.ty(agg)) {
-            Some(_) => format!(".e[{}]", self.value(index)),
-            None => format!(".e{}", self.world.as_lit(index).unwrap_or(0)),
+    /// The part of an aggregate that is written like this.
+    fn part(&mut self, agg: Def, whole: &str, index: Def) -> String {
+        match (self.world.types.elem(self.world.ty(agg)), self.world.as_lit(index)) {
+            (Some(_), Some(lane)) if self.lanes(agg).is_some() => format!("{whole}.s{lane:x}"),
+            (Some(elem), None) if self.lanes(agg).is_some() => {
+                let elem = self.module.types.ty(elem);
+                format!("(({elem}*)&{whole})[{}]", self.value(index))
+            }
+            (Some(_), _) => format!("{whole}.e[{}]", self.value(index)),
+            (None, index) => format!("{whole}.e{}", index.unwrap_or(0)),
+        }
+    }
+
+    /// How many lanes a vector has.
+    fn lanes(&self, def: Def) -> Option<u32> {
+        match *self.world.types.kind(self.world.ty(def)) {
+            TyKind::Simd { lanes, .. } => Some(lanes),
+            _ => None,
+        }
+    }
+
+    /// The signed integers that are as wide as the lanes of a vector.
+    fn signed_lane(&self, def: Def) -> &'static str {
+        match self.world.types.lane_prim(self.world.ty(def)).map_or(64, |prim| prim.bits()) {
+            ..=8 => "char",
+            9..=16 => "short",
+            17..=32 => "int",
+            _ => "long",
         }
     }
 
@@ -117,6 +165,10 @@ impl FunctionWriter<'_, '_> {
         match pointee.map(|pointee| self.world.types.kind(pointee)) {
             Some(TyKind::Slice(_)) => format!("{base} + {index_value}"),
             Some(TyKind::Array { .. }) => format!("&{base}->e[{index_value}]"),
+            Some(&TyKind::Simd { elem, .. }) => {
+                let space = super::types::space_name(self.module.spaces.of(self.world, ptr));
+                format!("({space}{}*){base} + {index_value}", self.module.types.ty(elem))
+            }
             _ => format!("&{base}->e{}", self.world.as_lit(index).unwrap_or(0)),
         }
     }
@@ -126,7 +178,7 @@ impl FunctionWriter<'_, '_> {
     }
 
     fn arith(&mut self, op: ArithOp, lhs: Def, rhs: Def) -> String {
-        let prim = self.prim(lhs).unwrap_or(Prim::U64);
+        let prim = self.world.types.lane_prim(self.world.ty(lhs)).unwrap_or(Prim::U64);
         let (a, b) = (self.value(lhs), self.value(rhs));
         if op == ArithOp::Rem && prim.is_float() {
             return format!("fmod({a}, {b})");
@@ -134,15 +186,21 @@ impl FunctionWriter<'_, '_> {
         let sign = op.sign();
         match prim.bits() {
             // C computes with `int` at least.
-            ..=16 if !prim.is_float() => format!("({})({a} {sign} {b})", prim_type(prim)),
+            ..=16 if !prim.is_float() && self.lanes(lhs).is_none() => {
+                format!("({})({a} {sign} {b})", prim_type(prim))
+            }
             _ => format!("{a} {sign} {b}"),
         }
     }
 
     fn cast(&mut self, def: Def, from: Def) -> String {
         let (value, ty) = (self.value(from), self.module.type_of(def));
-        match self.prim(def) {
-            Some(Prim::Bool) => format!("{value} != 0"),
+        match (self.lanes(def), self.prim(def)) {
+            (Some(lanes), _) if self.world.types.lane_prim(self.world.ty(def)) == Some(Prim::Bool) => {
+                format!("convert_uchar{lanes}(({value} != 0) & 1)")
+            }
+            (Some(_), _) => format!("convert_{ty}({value})"),
+            (_, Some(Prim::Bool)) => format!("{value} != 0"),
             _ => format!("({ty}){value}"),
         }
     }
@@ -152,8 +210,9 @@ impl FunctionWriter<'_, '_> {
         let (from_ty, to_ty) = (world.ty(from), world.ty(def));
         let (value, to) = (self.value(from), self.module.type_of(def));
         let is_pointer = |ty: Ty| matches!(world.types.kind(ty), TyKind::Ptr { .. });
-        match (self.prim(from), self.prim(def)) {
-            (Some(_), Some(_)) => format!("as_{to}({value})"),
+        let is_number = |def: Def| self.prim(def).is_some() || self.lanes(def).is_some();
+        match (is_number(from), is_number(def)) {
+            (true, true) => format!("as_{to}({value})"),
             _ if is_pointer(to_ty) || is_pointer(from_ty) => format!("({to}){value}"),
             _ => {
                 let from = self.module.types.ty(from_ty);
@@ -186,12 +245,16 @@ impl ModuleWriter<'_> {
         match world.node(def) {
             Node::Lit(bits) => Some(match world.types.kind(world.ty(def)) {
                 TyKind::Prim(prim) => literal(*prim, bits),
+                TyKind::Simd { elem, .. } => {
+                    let (ty, prim) = (self.types.ty(world.ty(def)), world.types.as_prim(*elem)?);
+                    format!("({ty})({})", literal(prim, bits))
+                }
                 _ => format!("(({}){bits}ul)", self.types.ty(world.ty(def))),
             }),
             Node::Undef => {
                 let ty = self.types.ty(world.ty(def));
                 Some(match world.types.kind(world.ty(def)) {
-                    TyKind::Prim(_) | TyKind::Ptr { .. } => format!("({ty})0"),
+                    TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Simd { .. } => format!("({ty})0"),
                     _ => format!("({ty}){{0}}"),
                 })
             }
@@ -218,7 +281,10 @@ impl ModuleWriter<'_> {
             Node::Aggregate(parts) => {
                 let parts: Option<Vec<String>> =
                     self.world.list(parts).iter().map(|&part| self.initializer(part)).collect();
-                Some(braces(self.is_array(self.world.ty(def)), &parts?))
+                match self.world.types.is_simd(self.world.ty(def)) {
+                    true => Some(self.composite(self.world.ty(def), &parts?)),
+                    false => Some(braces(self.is_array(self.world.ty(def)), &parts?)),
+                }
             }
             _ => self.constant(def),
         }
@@ -230,7 +296,10 @@ impl ModuleWriter<'_> {
 
     /// A struct or array with these parts.
     pub(super) fn composite(&mut self, ty: Ty, parts: &[String]) -> String {
-        format!("({}){}", self.types.ty(ty), braces(self.is_array(ty), parts))
+        match self.world.types.is_simd(ty) {
+            true => format!("({})({})", self.types.ty(ty), parts.join(", ")),
+            false => format!("({}){}", self.types.ty(ty), braces(self.is_array(ty), parts)),
+        }
     }
 }
 

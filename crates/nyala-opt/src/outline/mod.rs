@@ -270,7 +270,8 @@ impl Outliner {
         let ret_ty = self.world.types.cn(&[self.world.types.mem()]);
         let ret = self.world.append_param(entry, ret_ty);
         self.name_params(entry, &captured);
-        let mut parts = self.world.cont(entry).params[1..=captured.len()].to_vec().into_iter();
+        let parts = self.world.cont(entry).params[1..=captured.len()].to_vec();
+        let mut parts = parts.into_iter();
         let mut mem = self.world.param(entry, 0);
         let mut given = vec![];
         for (at, &arg) in args.iter().enumerate() {

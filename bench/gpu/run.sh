@@ -1,0 +1,122 @@
+#!/bin/bash
+# Tests and measures this machine's GPU with the programs of this folder.
+#
+#   ./run.sh tests      every program prints what it should, on CUDA and on OpenCL (about 30 s)
+#   ./run.sh sanitizer  the programs for CUDA under each tool of compute-sanitizer (about 50 s)
+#   ./run.sh bench      kernels against the same ones in CUDA C++, which nvcc compiles here (about 60 s)
+#
+# Nothing runs longer than LIMIT seconds by itself, or than TOTAL seconds together. Results are written
+# to results/ as they come; the exit status is 0 if all is well.
+cd "$(dirname "$0")" || exit 99
+mode=${1:-tests}
+jobs=${JOBS:-6}
+export NYALA_CACHE=${NYALA_CACHE:-$PWD/results/cache}
+mkdir -p results
+for tools in /usr/local/cuda/bin /opt/cuda/bin; do [ -d "$tools" ] && PATH=$PATH:$tools; done
+
+# check KIND PROGRAM: runs a program, and writes what came of it to results/KIND.NAME.
+check() {
+    kind=$1 program=$2 name=${2##*/} result=results/$1.${2##*/}
+    out=$result.out err=$result.err
+    case $kind in
+        tests | errors) timeout -k 2 "$LIMIT" "$program" > "$out" 2> "$err"; status=$? ;;
+        *)
+            timeout -k 2 "$LIMIT" compute-sanitizer --tool "$kind" --error-exitcode 9 --log-file "$err" "$program" > "$out" 2>&1
+            status=$?
+            ;;
+    esac
+    verdict=ok
+    expected=expected/${name%.*}
+    case $kind in
+        errors)
+            [ $status = 1 ] || verdict="FAILED (status $status)"
+            while read -r part; do grep -qF -- "$part" "$err" || verdict="FAILED (no '$part')"; done < "$expected.error"
+            ;;
+        *)
+            [ "$(cat "$out")" = "$(cat "$expected")" ] || verdict="FAILED (output)"
+            [ $status = 0 ] || verdict="FAILED (status $status)"
+            ;;
+    esac
+    [ $status = 124 ] && verdict="FAILED (longer than $LIMIT s)"
+    # What a machine does not have is no failure.
+    grep -qE 'there is no driver|there are no devices|has no memory that the host can use' "$err" && verdict=skipped
+    echo "$verdict" > "$result"
+    [ "$verdict" = ok ] || printf '%-34s %s\n' "$kind $name" "$verdict: $(grep -v '^$' "$err" | head -4 | cut -c1-300 | tr '\n' '|')"
+}
+export -f check
+
+# all TOTAL LIMIT: checks every `KIND PROGRAM` of standard input, and tells how it went.
+all() {
+    export LIMIT=$2
+    list=$(cat)
+    rm -f results/tests.* results/errors.* results/memcheck.* results/racecheck.* results/initcheck.* results/synccheck.*
+    echo "$list" | timeout -k 3 "$1" xargs -P "$jobs" -L 1 bash -c 'check "$0" "$1"'
+    bad=0 good=0 skipped=0
+    while read -r kind program; do
+        result=results/$kind.${program##*/}
+        [ -f "$result" ] || { printf '%-34s %s\n' "$kind ${program##*/}" "NOT RUN"; bad=$((bad + 1)); continue; }
+        case $(cat "$result") in
+            ok) good=$((good + 1)) ;;
+            skipped) skipped=$((skipped + 1)) ;;
+            *) bad=$((bad + 1)) ;;
+        esac
+    done <<< "$list"
+    echo "$mode: $good ok, $bad failed, $skipped skipped, $SECONDS s"
+    [ "$bad" = 0 ] && [ "$good" -gt 0 ]
+}
+
+case $mode in
+    tests)
+        {
+            for program in tests/*; do echo "tests $program"; done
+            for program in errors/*; do echo "errors $program"; done
+        } | all "${TOTAL:-55}" "${LIMIT:-25}"
+        ;;
+    sanitizer)
+        command -v compute-sanitizer > /dev/null || { echo "there is no compute-sanitizer"; exit 98; }
+        # The first run of each compiles kernels, which need not be watched.
+        for tool in memcheck racecheck initcheck synccheck; do
+            for program in tests/*.cuda; do echo "$tool $program"; done
+        done | all "${TOTAL:-57}" "${LIMIT:-30}"
+        ;;
+    bench)
+        rm -f results/ours results/theirs
+        nvcc=$(command -v nvcc) || { echo "there is no nvcc: ours only"; }
+        if [ "$nvcc" ]; then
+            timeout -k 2 45 nvcc -O3 -arch=native -o results/peers bench/peers.cu -ldl 2> results/nvcc.err \
+                || { echo "nvcc fails: $(head -3 results/nvcc.err)"; nvcc=; }
+        fi
+        for round in 1 2; do
+            timeout -k 2 "${LIMIT:-20}" bench/kernels >> results/ours 2> results/ours.err || { echo "kernels: status $?: $(head -3 results/ours.err)"; }
+            [ "$nvcc" ] && { timeout -k 2 "${LIMIT:-20}" results/peers >> results/theirs 2> results/theirs.err || echo "peers: status $?: $(head -3 results/theirs.err)"; }
+        done
+        touch results/theirs
+        # Of two runs the better one counts. The copy rate is that of the driver's own copies.
+        awk '
+            function better(all, name, time) { return !(name in all) || time < all[name] }
+            FILENAME == "results/ours" { if (!($1 in ours)) order[++n] = $1; if (better(ours, $1, $2)) ours[$1] = $2; value[$1] = $4; bytes[$1] = $3; next }
+            { if (better(theirs, $1, $2)) theirs[$1] = $2; expected[$1] = $4; if ($1 == "copy") moved = $3 }
+            END {
+                printf "%-12s %12s %12s %8s %8s %8s  %s\n", "kernel", "ours us", "CUDA us", "ratio", "GB/s", "of copy", "result"
+                if ("copy" in theirs) rate = moved / theirs["copy"]
+                for (i = 1; i <= n; ++i) {
+                    name = order[i]
+                    gb = bytes[name] ? sprintf("%.0f", bytes[name] / ours[name] / 1000) : "-"
+                    share = bytes[name] && rate ? sprintf("%.1f%%", 100 * bytes[name] / ours[name] / rate) : "-"
+                    if (name in theirs) {
+                        difference = value[name] - expected[name]
+                        scale = expected[name] < 0 ? -expected[name] : expected[name]
+                        same = difference * difference <= 1e-8 * scale * scale ? "same" : "DIFFERS: " value[name] " " expected[name]
+                        printf "%-12s %12.2f %12.2f %8.3f %8s %8s  %s\n", name, ours[name], theirs[name], theirs[name] / ours[name], gb, share, same
+                    } else printf "%-12s %12.2f %12s %8s %8s %8s  %s\n", name, ours[name], "-", "-", gb, share, value[name]
+                }
+                if (rate) printf "%-12s %12s %12.2f %8s %8.0f\n", "copy", "-", theirs["copy"], "-", rate / 1000
+            }' results/ours results/theirs | tee results/table
+        echo "bench: $SECONDS s"
+        grep -q . results/ours && ! grep -q DIFFERS results/table
+        ;;
+    *)
+        sed -n '2,9p' "$0"
+        exit 98
+        ;;
+esac

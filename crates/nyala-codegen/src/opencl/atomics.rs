@@ -1,0 +1,191 @@
+//! Atomic operations.
+//!
+//! OpenCL C has functions for integers of 32 bits, and by two extensions for those of 64. All else is
+//! done with compare-and-exchange: a float by its bits, and operations that have no function of
+//! their own in a loop, for which [`helper`] writes one.
+
+use nyala_ir::{Def, Intrinsic, Prim};
+use nyala_span::Span;
+
+use super::function::FunctionWriter;
+use super::types::{prim_type, space_name};
+
+/// What the extensions are called that programs with atomics of 64 bits need.
+pub(super) const WIDE_EXTENSIONS: [&str; 2] = ["cl_khr_int64_base_atomics", "cl_khr_int64_extended_atomics"];
+
+/// A place in memory that is accessed atomically.
+struct Place {
+    /// The address, as that of the number or of its bits.
+    address: String,
+    prim: Prim,
+    /// The address space, with a blank behind it.
+    space: &'static str,
+}
+
+/// An operation in a loop, as a function of its own.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Helper {
+    op: &'static str,
+    prim: &'static str,
+    space: &'static str,
+}
+
+impl Helper {
+    fn name(self) -> String {
+        let Helper { op, prim, space } = self;
+        format!("atomic_{op}_{prim}_{}", space.trim().trim_start_matches('_'))
+    }
+}
+
+impl FunctionWriter<'_, '_> {
+    pub(super) fn atomic(&mut self, intrinsic: Intrinsic, args: &[Def], span: Span) {
+        let (values, ret, results) = self.arguments(args);
+        let data = &args[1..args.len() - usize::from(ret.is_some())];
+        let results_of = match (intrinsic, data, &values[..]) {
+            (Intrinsic::Atomic, &[op, addr, ..], [_, at, operand, ..]) => {
+                self.place(addr, at).and_then(|place| {
+                    let op = self.world.as_lit(op)?;
+                    self.read_modify_write(op, &place, operand).map(|call| vec![call])
+                })
+            }
+            (Intrinsic::AtomicLoad, &[addr, ..], [at, ..]) => self.place(addr, at).map(|place| {
+                let function = function_name("or", place.prim);
+                let bits = bits_type(place.prim);
+                vec![from_bits(place.prim, &format!("{function}({}, ({bits})0)", place.address))]
+            }),
+            (Intrinsic::AtomicStore, &[addr, ..], [at, value, ..]) => self.place(addr, at).map(|place| {
+                let function = function_name("xchg", place.prim);
+                self.line(format!("{function}({}, {});", place.address, to_bits(place.prim, value)));
+                vec![]
+            }),
+            (Intrinsic::CmpXchg | Intrinsic::CmpXchgWeak, &[addr, expected, ..], [at, old, new, ..]) => {
+                self.place(addr, at).map(|place| {
+                    let (ty, prim) = (self.world.ty(expected), place.prim);
+                    let function = function_name("cmpxchg", prim);
+                    let [old_bits, new_bits] = [old, new].map(|value| to_bits(prim, value));
+                    let call = format!("{function}({}, {old_bits}, {new_bits})", place.address);
+                    let found = self.compute(ty, "found", from_bits(prim, &call));
+                    let same = format!("{} == {old_bits}", to_bits(prim, &found));
+                    vec![found, same]
+                })
+            }
+            _ => None,
+        };
+        let Some(expressions) = results_of else {
+            let what = format!("this form of `{}` on OpenCL devices", intrinsic.name());
+            self.module.unsupported(span, what);
+            return self.go_on_without(ret, &results);
+        };
+        let values: Vec<String> = results
+            .iter()
+            .zip(expressions)
+            .map(|(&ty, expression)| self.compute(ty, "result", expression))
+            .collect();
+        self.go_on(ret, &values);
+    }
+
+    /// Where an atomic operation is done: on numbers of 32 or 64 bits.
+    fn place(&mut self, addr: Def, value: &str) -> Option<Place> {
+        let (pointee, _) = self.world.types.as_ptr(self.world.ty(addr))?;
+        let prim = self.world.types.as_prim(pointee).filter(|prim| matches!(prim.bits(), 32 | 64))?;
+        self.module.has_wide_atomics |= prim.bits() == 64;
+        let space = space_name(self.module.spaces.of(self.world, addr));
+        Some(Place { address: format!("(volatile {space}{}*){value}", bits_type(prim)), prim, space })
+    }
+
+    /// The call for an operation, by its number.
+    fn read_modify_write(&mut self, op: u64, place: &Place, operand: &str) -> Option<String> {
+        let prim = place.prim;
+        let is_signed = prim.is_signed();
+        let op = match (op, prim.is_float()) {
+            (0, _) => "xchg",
+            (1 | 11, true) | (1, false) => "add",
+            (2 | 12, true) | (2, false) => "sub",
+            (3, false) => "and",
+            (4, false) => "nand",
+            (5, false) => "or",
+            (6, false) => "xor",
+            (13, true) => "max",
+            (14, true) => "min",
+            (7, false) if is_signed => "max",
+            (8, false) if is_signed => "min",
+            (9, false) if !is_signed => "max",
+            (10, false) if !is_signed => "min",
+            _ => return None,
+        };
+        if op == "xchg" {
+            let call = format!("{}({}, {})", function_name(op, prim), place.address, to_bits(prim, operand));
+            return Some(from_bits(prim, &call));
+        }
+        if !prim.is_float() && op != "nand" {
+            let operand = format!("({}){operand}", prim_type(prim));
+            return Some(format!("{}({}, {operand})", function_name(op, prim), place.address));
+        }
+        let helper = Helper { op, prim: prim_type(prim), space: place.space };
+        self.module.helpers.insert(helper);
+        Some(format!("{}({}, {operand})", helper.name(), place.address))
+    }
+}
+
+/// The function for an operation on integers with the bits of a number.
+fn function_name(op: &str, prim: Prim) -> String {
+    match prim.bits() {
+        64 => format!("atom_{op}"),
+        _ => format!("atomic_{op}"),
+    }
+}
+
+/// The type that the bits of a number are accessed as.
+fn bits_type(prim: Prim) -> &'static str {
+    match prim {
+        Prim::F32 => "uint",
+        Prim::F64 => "ulong",
+        prim => prim_type(prim),
+    }
+}
+
+fn to_bits(prim: Prim, value: &str) -> String {
+    match prim.is_float() {
+        true => format!("as_{}({value})", bits_type(prim)),
+        false => value.to_owned(),
+    }
+}
+
+fn from_bits(prim: Prim, bits: &str) -> String {
+    match prim.is_float() {
+        true => format!("as_{}({bits})", prim_type(prim)),
+        false => bits.to_owned(),
+    }
+}
+
+/// The function that does an operation in a loop, and gives what was there before.
+pub(super) fn helper(helper: Helper) -> String {
+    let Helper { op, prim, space } = helper;
+    let is_float = matches!(prim, "float" | "double");
+    let bits = match prim {
+        "float" => "uint",
+        "double" => "ulong",
+        prim => prim,
+    };
+    let exchange = if matches!(bits, "ulong" | "long") { "atom_cmpxchg" } else { "atomic_cmpxchg" };
+    let old = if is_float { format!("as_{prim}(old)") } else { "old".into() };
+    let new = match op {
+        "add" => format!("{old} + value"),
+        "sub" => format!("{old} - value"),
+        "min" => format!("fmin({old}, value)"),
+        "max" => format!("fmax({old}, value)"),
+        _ => format!("~({old} & value)"),
+    };
+    let new = if is_float { format!("as_{bits}({new})") } else { new };
+    let name = helper.name();
+    format!(
+        "static {prim} {name}(volatile {space}{bits}* at, {prim} value) {{\n    \
+         {bits} old;\n    \
+         {bits} now = *at;\n    \
+         do {{\n        \
+         old = now;\n        \
+         now = {exchange}(at, old, {new});\n    \
+         }} while (now != old);\n    \
+         return {old};\n}}\n"
+    )
+}
