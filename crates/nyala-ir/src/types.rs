@@ -157,6 +157,7 @@ impl Types {
     }
 
     /// What `ty` is.
+    #[inline]
     pub fn kind(&self, ty: Ty) -> &TyKind {
         &self.kinds[ty]
     }
@@ -172,6 +173,7 @@ impl Types {
     }
 
     /// The memory token's type.
+    #[inline]
     pub fn mem(&self) -> Ty {
         Ty(0)
     }

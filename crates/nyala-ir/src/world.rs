@@ -22,6 +22,7 @@
 //! [`free`](crate::free) the free variables.
 
 mod build;
+mod compact;
 mod intern;
 
 use std::cell::RefCell;
@@ -58,7 +59,6 @@ pub struct World {
     branch: Option<Def>,
     unreachable: Option<Def>,
     switches: FxHashMap<(Ty, usize), Def>,
-    names: FxHashMap<Def, Name>,
     folding: bool,
     /// How many `insert`s a large aggregate is away from being written out.
     insert_depths: FxHashMap<Def, u32>,
@@ -71,6 +71,7 @@ struct NodeData {
     node: Node,
     ty: Ty,
     span: Span,
+    name: Option<Name>,
 }
 
 impl Default for World {
@@ -98,7 +99,6 @@ impl World {
             branch: None,
             unreachable: None,
             switches: FxHashMap::default(),
-            names: FxHashMap::default(),
             folding: true,
             insert_depths: FxHashMap::default(),
             free: RefCell::new(Free::new()),
@@ -121,25 +121,28 @@ impl World {
     /// What a parameter or operation is called in the text form. Continuations
     /// and globals have their names in their data.
     pub fn name(&self, def: Def) -> Option<Name> {
-        self.names.get(&def).copied()
+        self.nodes[def].name
     }
 
     /// Names a parameter or operation for people to read; need not be unique.
     pub fn set_name(&mut self, def: Def, name: impl Into<Name>) {
-        self.names.insert(def, name.into());
+        self.nodes[def].name = Some(name.into());
     }
 
     /// What `def` is.
+    #[inline]
     pub fn node(&self, def: Def) -> Node {
         self.nodes[def].node
     }
 
     /// The type of `def`.
+    #[inline]
     pub fn ty(&self, def: Def) -> Ty {
         self.nodes[def].ty
     }
 
     /// Where `def` stands in the source.
+    #[inline]
     pub fn span_of(&self, def: Def) -> Span {
         self.nodes[def].span
     }
@@ -150,6 +153,7 @@ impl World {
     }
 
     /// How many nodes there are, dead ones included.
+    #[inline]
     pub fn node_count(&self) -> usize {
         self.nodes.len()
     }
@@ -166,6 +170,7 @@ impl World {
     }
 
     /// The nodes of a list.
+    #[inline]
     pub fn list(&self, list: DefList) -> &[Def] {
         list.of(&self.pool)
     }
@@ -176,16 +181,19 @@ impl World {
     }
 
     /// A continuation.
+    #[inline]
     pub fn cont(&self, cont: Cont) -> &ContData {
         &self.conts[cont]
     }
 
     /// The node of a continuation.
+    #[inline]
     pub fn cont_def(&self, cont: Cont) -> Def {
         self.conts[cont].def
     }
 
     /// The continuation that `def` is.
+    #[inline]
     pub fn as_cont(&self, def: Def) -> Option<Cont> {
         match self.node(def) {
             Node::Cont(cont) => Some(cont),
@@ -194,6 +202,7 @@ impl World {
     }
 
     /// The intrinsic that `def` is.
+    #[inline]
     pub fn as_intrinsic(&self, def: Def) -> Option<Intrinsic> {
         match self.cont(self.as_cont(def)?).linkage {
             Linkage::Intrinsic(intrinsic) => Some(intrinsic),
@@ -202,6 +211,7 @@ impl World {
     }
 
     /// Parameter `index` of `cont`.
+    #[inline]
     pub fn param(&self, cont: Cont, index: usize) -> Def {
         self.conts[cont].params[index]
     }
@@ -212,6 +222,7 @@ impl World {
     }
 
     /// A global.
+    #[inline]
     pub fn global(&self, global: Global) -> &GlobalData {
         &self.globals[global]
     }
@@ -222,6 +233,7 @@ impl World {
     }
 
     /// The bits of a literal.
+    #[inline]
     pub fn as_lit(&self, def: Def) -> Option<u64> {
         match self.node(def) {
             Node::Lit(bits) => Some(bits),
@@ -237,6 +249,7 @@ impl World {
 
     /// Calls `each` with every operand of `def`, in order. A continuation's body
     /// and a global's value are not operands.
+    #[inline]
     pub fn for_each_operand(&self, def: Def, each: impl FnMut(Def)) {
         for_each_operand(&self.pool, self.node(def), each);
     }
@@ -259,7 +272,14 @@ impl World {
 }
 
 /// Calls `each` with every operand of a node.
-fn for_each_operand(pool: &[Def], node: Node, mut each: impl FnMut(Def)) {
+fn for_each_operand(pool: &[Def], mut node: Node, mut each: impl FnMut(Def)) {
+    if let Some(list) = for_each_operand_mut(&mut node, |operand| each(*operand)) {
+        list.of(pool).iter().for_each(|&operand| each(operand));
+    }
+}
+
+/// Calls `each` with every operand that a node holds itself; if they are in a list, gives that.
+fn for_each_operand_mut(node: &mut Node, mut each: impl FnMut(&mut Def)) -> Option<&mut DefList> {
     match node {
         Node::Cont(_)
         | Node::Param { .. }
@@ -304,12 +324,9 @@ fn for_each_operand(pool: &[Def], node: Node, mut each: impl FnMut(Def)) {
         Node::Aggregate(list)
         | Node::Math { args: list, .. }
         | Node::Lanes { args: list, .. }
-        | Node::Asm { args: list, .. } => {
-            for &def in list.of(pool) {
-                each(def);
-            }
-        }
+        | Node::Asm { args: list, .. } => return Some(list),
     }
+    None
 }
 
 // ---- Continuations and globals -----------------------------------------------
@@ -318,13 +335,20 @@ impl World {
     /// A new continuation of type `cn(params)`, without body.
     pub fn new_cont(&mut self, name: impl Into<Name>, params: &[Ty]) -> Cont {
         let ty = self.types.cn(params);
+        self.new_cont_of(name, ty)
+    }
+
+    /// A new continuation of type `ty`, without body.
+    pub fn new_cont_of(&mut self, name: impl Into<Name>, ty: Ty) -> Cont {
         let cont = Cont::new(self.conts.len());
         let span = self.span;
         let def = self.push_self(Node::Cont(cont), ty, span);
-        let params = (0u32..)
-            .zip(params)
-            .map(|(index, &ty)| self.push_self(Node::Param { cont, index }, ty, span))
-            .collect();
+        let World { types, nodes, .. } = self;
+        let tys = types.as_cn(ty).expect("the type of a continuation");
+        let params = (0u32..).zip(tys).map(|(index, &ty)| {
+            nodes.push(NodeData { node: Node::Param { cont, index }, ty, span, name: None })
+        });
+        let params = params.collect();
         self.conts.push(ContData {
             name: name.into(),
             span,
@@ -339,7 +363,7 @@ impl World {
 
     /// A new node that is no operation.
     fn push_self(&mut self, node: Node, ty: Ty, span: Span) -> Def {
-        self.nodes.push(NodeData { node, ty, span })
+        self.nodes.push(NodeData { node, ty, span, name: None })
     }
 
     /// Adds a parameter at the end, changing the continuation's type. Only for a
@@ -473,7 +497,7 @@ impl World {
         let global = Global::new(self.globals.len());
         let ptr = self.types.ptr(ty, 0);
         let span = self.span;
-        let def = self.nodes.push(NodeData { node: Node::Global(global), ty: ptr, span });
+        let def = self.push_self(Node::Global(global), ptr, span);
         let linkage = Linkage::Internal;
         self.globals.push(GlobalData { name: name.into(), span, ty, is_mut, init, def, linkage });
         def

@@ -22,11 +22,10 @@
 //! functions that hand on what they get is recognised as well.
 
 use cranelift_entity::SecondaryMap;
-use nyala_ir::analysis::references::reachable;
-use nyala_ir::analysis::schedule::has_effect;
-use nyala_ir::{Body, Cont, Def, Linkage, Node, Ty, World};
-use rustc_hash::{FxHashMap, FxHashSet};
+use nyala_ir::{Body, Cont, ContData, Def, Linkage, Node, Ty, World};
+use rustc_hash::FxHashMap;
 
+use crate::mentions::Mentions;
 use crate::rewrite::Rewriter;
 
 /// Removes parameters that always get the same value; whether there was one.
@@ -34,16 +33,16 @@ use crate::rewrite::Rewriter;
 /// Before: any verified world. After: no reachable continuation whose calls are all
 /// known has such a parameter, as far as one sweep can tell.
 pub fn eliminate_params(world: &mut World) -> bool {
-    let nodes = reachable(world);
-    let conts: Vec<Cont> = nodes.iter().filter_map(|&def| world.as_cont(def)).collect();
-    let mut values = Values::new(world, &nodes, &conts);
+    let mentions = Mentions::new(world);
+    let conts = &mentions.conts;
+    let mut values = Values::new(world, &mentions);
     // Which of them are functions is known only when the continuations are.
-    values.solve(world, &conts, Kind::Continuations);
-    values.solve(world, &conts, Kind::Data);
+    values.solve(world, conts, Kind::Continuations);
+    values.solve(world, conts, Kind::Data);
     if values.known.values().all(|value| value.is_none()) {
         return false;
     }
-    replace(world, &conts, &values);
+    replace(world, conts, &values);
     true
 }
 
@@ -64,9 +63,9 @@ struct Values {
 }
 
 impl Values {
-    fn new(world: &World, nodes: &[Def], conts: &[Cont]) -> Values {
+    fn new(world: &World, mentions: &Mentions) -> Values {
         let mut is_candidate = SecondaryMap::new();
-        for &cont in conts {
+        for &cont in &mentions.conts {
             let data = world.cont(cont);
             // Whether its arguments are known is still to be answered.
             let is_asked = world.origin(cont).is_some_and(|origin| origin.must_specialize);
@@ -77,12 +76,10 @@ impl Values {
                 is_candidate[cont] = false;
             }
         };
-        for &def in nodes {
-            if world.as_cont(def).is_none() {
-                world.for_each_operand(def, &mut reject);
-            }
+        for &def in &mentions.operations {
+            world.for_each_operand(def, &mut reject);
         }
-        for &cont in conts {
+        for &cont in &mentions.conts {
             let data = world.cont(cont);
             data.body.iter().flat_map(|body| &body.args).chain(&data.filter).copied().for_each(&mut reject);
         }
@@ -179,7 +176,10 @@ fn body(world: &World, cont: Cont) -> &Body {
 
 /// Gives every continuation that loses parameters a new head, and rewrites all bodies.
 fn replace(world: &mut World, conts: &[Cont], values: &Values) {
-    let mut rewriter = Rewriter::new(world);
+    let known = values.known.iter().filter(|(_, value)| value.is_some());
+    let owners = known.filter_map(|(&param, _)| owner(world, param));
+    let changed: Vec<Def> = owners.flat_map(|cont| world.cont(cont).params.iter().copied()).collect();
+    let mut rewriter = Rewriter::of(world, changed);
     let mut heads: FxHashMap<Cont, Cont> = FxHashMap::default();
     for &cont in conts {
         let params = rewriter.world.cont(cont).params.clone();
@@ -189,10 +189,16 @@ fn replace(world: &mut World, conts: &[Cont], values: &Values) {
     }
     for &old in conts {
         let new = heads.get(&old).copied().unwrap_or(old);
-        let data = rewriter.world.cont(old).clone();
+        let data = rewriter.world.cont(old);
+        let callee = data.body.as_ref().and_then(|body| rewriter.world.as_cont(body.callee));
+        let is_new_call = callee.is_some_and(|callee| heads.contains_key(&callee));
+        if new == old && !is_new_call && !mentioned(data).any(|def| rewriter.is_affected(def)) {
+            continue;
+        }
+        let data = data.clone();
         let kept = |param: &Def| new == old || values.value(*param).is_none();
         let filter = data.params.iter().zip(&data.filter).filter(|(param, _)| kept(param));
-        let filter: Vec<Def> = filter.map(|(_, &filter)| new_filter(&mut rewriter, filter)).collect();
+        let filter: Vec<Def> = filter.map(|(_, &filter)| rewriter.filter(filter)).collect();
         rewriter.world.set_filter(new, filter);
         let Some(body) = data.body else { continue };
         let callee = rewriter.world.as_cont(body.callee).filter(|callee| heads.contains_key(callee));
@@ -211,25 +217,18 @@ fn replace(world: &mut World, conts: &[Cont], values: &Values) {
     }
 }
 
-/// `filter` with values instead of parameters. Filters execute nothing: one that came
-/// to depend on what is executed depends on what nobody knows, and says no.
-fn new_filter(rewriter: &mut Rewriter<'_>, filter: Def) -> Def {
-    let filter = rewriter.def(filter);
-    if executes(rewriter.world, filter) { rewriter.world.lit_bool(false) } else { filter }
+/// The continuation that a parameter belongs to.
+fn owner(world: &World, param: Def) -> Option<Cont> {
+    match world.node(param) {
+        Node::Param { cont, .. } => Some(cont),
+        _ => None,
+    }
 }
 
-fn executes(world: &World, root: Def) -> bool {
-    let mut seen = FxHashSet::default();
-    let mut stack = vec![root];
-    while let Some(def) = stack.pop() {
-        if has_effect(world, def) {
-            return true;
-        }
-        if seen.insert(def) {
-            world.for_each_operand(def, |operand| stack.push(operand));
-        }
-    }
-    false
+/// What stands in body and filter.
+fn mentioned(data: &ContData) -> impl Iterator<Item = Def> + '_ {
+    let body = data.body.iter().flat_map(|body| body.args.iter().chain([&body.callee]));
+    body.chain(&data.filter).copied()
 }
 
 /// A continuation like `old`, without the parameters that have a value.

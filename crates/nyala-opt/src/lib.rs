@@ -8,6 +8,7 @@
 //! * [`partial_eval`]: removes abstraction at compile time, steered by filters;
 //! * [`eliminate_params`](mod@eliminate_params): removes parameters that always get
 //!   the same value, so that functions become loops;
+//! * [`merge_blocks`](mod@merge_blocks): joins blocks that follow each other;
 //! * [`promote_slots`](mod@promote_slots): turns local variables in memory into values;
 //! * [`merge_returns`](mod@merge_returns): one place to return to for each function;
 //! * [`lower_to_cff`](mod@lower_to_cff): functions and basic blocks, by lambda lifting;
@@ -25,6 +26,8 @@ pub mod eliminate_params;
 mod errors;
 pub mod lower_to_cff;
 pub mod mangle;
+mod mentions;
+pub mod merge_blocks;
 pub mod merge_returns;
 pub mod outline;
 pub mod partial_eval;
@@ -38,6 +41,7 @@ pub use convert_closures::convert_closures;
 pub use eliminate_params::eliminate_params;
 pub use lower_to_cff::lower_to_cff;
 pub use mangle::{Mangling, mangle, mangle_group};
+pub use merge_blocks::merge_blocks;
 pub use merge_returns::merge_returns;
 pub use outline::outline_kernels;
 pub use promote_slots::promote_slots;

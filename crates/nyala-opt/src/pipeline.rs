@@ -5,12 +5,14 @@
 use nyala_ir::World;
 use nyala_span::Diagnostic;
 
-use crate::partial_eval::{Evaluated, Evaluation, Options};
+use crate::merge_blocks::Merge;
+use crate::partial_eval::{Evaluated, Evaluation, Options, remove_questions};
 use crate::vectorize::SiteFacts;
-use crate::{convert_closures, eliminate_params, lower_to_cff, merge_returns, promote_slots};
+use crate::{convert_closures, eliminate_params, lower_to_cff, merge_blocks, merge_returns, promote_slots};
 
-/// How often evaluation is resumed after a clean-up at most. What needs more stays as it is.
-const MAX_RESUMPTIONS: usize = 16;
+/// How often evaluation is resumed after a clean-up at most, and how often that is repeated at the
+/// end. What needs more stays as it is.
+const MAX_RESUMPTIONS: usize = 32;
 
 /// Evaluates `world`; what is found out about local variables on the way
 /// steers evaluation too.
@@ -19,33 +21,36 @@ const MAX_RESUMPTIONS: usize = 16;
 /// [`partial_eval`](crate::partial_eval::partial_eval); no variable is in memory that could be a value.
 pub fn evaluate(world: &World, options: Options) -> Evaluated {
     let mut evaluation = Evaluation::new(world, options);
-    let mut current = evaluation.rounds(world);
+    let (mut current, mut is_changed) = evaluation.round(world);
     for _ in 0..MAX_RESUMPTIONS {
-        if evaluation.is_over() || !clean_up(&mut current) {
+        is_changed |= clean_up(&mut current, Merge::Blocks);
+        if !is_changed || evaluation.is_settled(&current) {
             break;
         }
-        if !evaluation.is_settled(&current) {
-            current = evaluation.rounds(&current);
-        }
+        (current, is_changed) = evaluation.round(&current);
     }
+    remove_questions(&mut current);
+    check(&current, "remove_questions");
     // Without what speaks to the evaluator, more may be the same.
     for _ in 0..MAX_RESUMPTIONS {
-        let (finished, is_changed) = evaluation.finish(&current);
-        current = finished;
-        if !is_changed || !clean_up(&mut current) {
+        if !clean_up(&mut current, Merge::All) {
             break;
         }
     }
+    current.compact();
+    check(&current, "compact");
     evaluation.done(current)
 }
 
-/// Removes parameters and slots that are not needed; whether there were any.
-pub fn clean_up(world: &mut World) -> bool {
+/// Removes parameters and slots that are not needed, and joins blocks; whether there were any.
+pub fn clean_up(world: &mut World, what: Merge) -> bool {
     let fewer_params = eliminate_params(world);
     check(world, "eliminate_params");
     let fewer_slots = promote_slots(world);
     check(world, "promote_slots");
-    fewer_params || fewer_slots
+    let fewer_blocks = merge_blocks(world, what);
+    check(world, "merge_blocks");
+    fewer_params || fewer_slots || fewer_blocks
 }
 
 /// From an evaluated program to functions and basic blocks.

@@ -4,10 +4,11 @@
 //! depends on them again, through the factories, so that what becomes known folds.
 //! Nothing recurses on the depth of the graph, and each node is built once.
 
-use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
+use cranelift_entity::{EntityRef as _, SecondaryMap};
+use nyala_ir::analysis::schedule::has_effect;
 use nyala_ir::{Def, World};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What stands for each old node.
 pub(crate) struct Rewriter<'w> {
@@ -16,12 +17,33 @@ pub(crate) struct Rewriter<'w> {
     done: SecondaryMap<Def, PackedOption<Def>>,
     /// Old nodes that mean the same as other old nodes.
     same: FxHashMap<Def, Def>,
+    /// The old nodes that may come to be others; none if that is not known.
+    affected: Option<Vec<bool>>,
 }
 
 impl<'w> Rewriter<'w> {
     /// One that changes nothing yet.
     pub fn new(world: &'w mut World) -> Rewriter<'w> {
-        Rewriter { world, done: SecondaryMap::new(), same: FxHashMap::default() }
+        Rewriter { world, done: SecondaryMap::new(), same: FxHashMap::default(), affected: None }
+    }
+
+    /// One that will change `changed` and what depends on them, and looks at nothing else.
+    pub fn of(world: &'w mut World, changed: impl IntoIterator<Item = Def>) -> Rewriter<'w> {
+        let mut affected = vec![false; world.node_count()];
+        changed.into_iter().for_each(|def| affected[def.index()] = true);
+        let first = affected.iter().position(|&is_affected| is_affected).unwrap_or(affected.len());
+        // Operands have smaller numbers than what uses them.
+        for def in world.defs().skip(first) {
+            let mut any = affected[def.index()];
+            world.for_each_operand(def, |operand| any |= affected[operand.index()]);
+            affected[def.index()] = any;
+        }
+        Rewriter { affected: Some(affected), ..Rewriter::new(world) }
+    }
+
+    /// Whether something else may stand for `old`.
+    pub fn is_affected(&self, old: Def) -> bool {
+        self.affected.as_ref().is_none_or(|affected| affected.get(old.index()) == Some(&true))
     }
 
     /// From now on, the new node `new` stands for `old`.
@@ -36,10 +58,15 @@ impl<'w> Rewriter<'w> {
 
     /// What stands for `old`. Operands come before users on an explicit stack.
     pub fn def(&mut self, old: Def) -> Def {
+        if !self.is_affected(old) {
+            return old;
+        }
         let mut stack = vec![old];
         while let Some(&next) = stack.last() {
             if self.done[next].is_some() {
                 stack.pop();
+            } else if !self.is_affected(next) {
+                self.replace(next, next);
             } else if let Some(&other) = self.same.get(&next) {
                 match self.done[other].expand() {
                     Some(new) => self.replace(next, new),
@@ -61,6 +88,13 @@ impl<'w> Rewriter<'w> {
         self.done[old].expect("found above")
     }
 
+    /// What stands for the filter `old`. Filters execute nothing: one that came to depend on
+    /// what is executed depends on what nobody knows, and says no.
+    pub fn filter(&mut self, old: Def) -> Def {
+        let filter = self.def(old);
+        if executes(self.world, filter) { self.world.lit_bool(false) } else { filter }
+    }
+
     /// What stands for a node whose operands are done.
     fn build(&mut self, old: Def) -> Def {
         let old_operands = self.world.operands(old);
@@ -78,4 +112,18 @@ impl<'w> Rewriter<'w> {
         }
         new
     }
+}
+
+fn executes(world: &World, root: Def) -> bool {
+    let mut seen = FxHashSet::default();
+    let mut stack = vec![root];
+    while let Some(def) = stack.pop() {
+        if has_effect(world, def) {
+            return true;
+        }
+        if seen.insert(def) {
+            world.for_each_operand(def, |operand| stack.push(operand));
+        }
+    }
+    false
 }

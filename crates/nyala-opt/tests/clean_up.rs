@@ -1,4 +1,4 @@
-//! Parameters and slots that are not needed, on small programs: the first line of
+//! Parameters, slots and blocks that are not needed, on small programs: the first line of
 //! each file says which pass runs.
 
 #[path = "../../nyala-ir/tests/support/files.rs"]
@@ -10,7 +10,8 @@ use files::TestFile;
 use libtest_mimic::Failed;
 use nyala_ir::text;
 use nyala_ir::verify::verify;
-use nyala_opt::{eliminate_params, promote_slots};
+use nyala_opt::merge_blocks::Merge;
+use nyala_opt::{eliminate_params, merge_blocks, promote_slots};
 
 fn main() -> ExitCode {
     files::run("tests/clean_up", render)
@@ -23,6 +24,7 @@ fn render(file: &TestFile) -> Result<String, Failed> {
     let changed = match file.name.as_str() {
         "eliminate-params" => eliminate_params(&mut world),
         "promote-slots" => promote_slots(&mut world),
+        "merge-blocks" => merge_blocks(&mut world, Merge::Blocks),
         name => return Err(format!("there is no pass `{name}`").into()),
     };
     let printed = text::print(&world);

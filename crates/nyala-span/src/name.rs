@@ -8,6 +8,7 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::num::NonZeroU32;
 use std::sync::{Mutex, OnceLock, RwLock};
 
 use rustc_hash::FxHashMap;
@@ -15,7 +16,7 @@ use rustc_hash::FxHashMap;
 /// An interned string. The order of two names is the order in which they were
 /// first seen, so never let it reach output: sort by [`Name::as_str`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Name(u32);
+pub struct Name(NonZeroU32);
 
 #[derive(Default)]
 struct Table {
@@ -49,7 +50,7 @@ impl Name {
     /// The text of this name.
     pub fn as_str(self) -> &'static str {
         let texts = table().texts.read().unwrap_or_else(|poison| poison.into_inner());
-        texts[self.0 as usize]
+        texts[self.0.get() as usize - 1]
     }
 
     /// Whether this is the anonymous `_`.
@@ -65,8 +66,9 @@ fn intern(text: &str) -> Name {
     }
     let text: &'static str = Box::leak(text.into());
     let mut texts = table().texts.write().unwrap_or_else(|poison| poison.into_inner());
-    let name = Name(u32::try_from(texts.len()).expect("fewer than 2^32 distinct names fit in memory"));
     texts.push(text);
+    let number = u32::try_from(texts.len()).ok().and_then(NonZeroU32::new);
+    let name = Name(number.expect("fewer than 2^32 distinct names fit in memory"));
     by_text.insert(text, name);
     name
 }

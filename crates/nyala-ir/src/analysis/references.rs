@@ -189,7 +189,7 @@ fn mentions(data: &ContData) -> impl Iterator<Item = Def> + '_ {
 }
 
 /// Exported continuations, then those in the values of globals.
-fn program_roots(world: &World) -> Vec<Cont> {
+pub fn program_roots(world: &World) -> Vec<Cont> {
     let is_exported = |linkage: &Linkage| matches!(linkage, Linkage::Exported(_));
     let exported = world.conts().filter(|(_, data)| is_exported(&data.linkage)).map(|(cont, _)| cont);
     let mut roots: Vec<Cont> = exported.collect();

@@ -18,7 +18,7 @@ impl World {
         if let Some(def) = self.interned.find(hash, same) {
             return def;
         }
-        let def = self.nodes.push(NodeData { node, ty, span: self.span });
+        let def = self.nodes.push(NodeData { node, ty, span: self.span, name: None });
         self.interned.insert(hash, def);
         def
     }
@@ -116,7 +116,7 @@ fn id(def: Def) -> u64 {
     def.index() as u64
 }
 
-fn hash_node(pool: &[Def], node: Node, ty: Ty) -> u32 {
+pub(super) fn hash_node(pool: &[Def], node: Node, ty: Ty) -> u32 {
     let mut hasher = FxHasher::default();
     ty.hash(&mut hasher);
     Key::of(node).hash(&mut hasher);

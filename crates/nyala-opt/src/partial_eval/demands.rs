@@ -11,31 +11,25 @@ use super::show;
 use crate::errors::{Info, NotSpecialised};
 
 impl Engine<'_> {
-    /// Answers a `pe_info` as soon as it can be answered, and goes on behind it. The
-    /// last round removes those that are left.
+    /// Answers a `pe_info` as soon as it can be answered, and goes on behind it. Those
+    /// that are left are removed in the end.
     pub(super) fn answer_info(&mut self, call: &mut Call) {
         let is_info = self.new.as_intrinsic(call.callee) == Some(Intrinsic::PeInfo);
         let (true, &[mem, message, value, ret]) = (is_info, call.args.as_slice()) else { return };
-        if !self.options.is_final {
-            let source = self.source_of(value);
-            let text = show::string(&self.new, message).unwrap_or_else(|| "pe_info".into());
-            let shown = self.show(value);
-            let info = |message, value| Info { call: call.span, message, value }.diagnostic();
-            match source {
-                None => {
-                    // What is unfolded may have to be evaluated again.
-                    if self.state.told.insert((call.span, format!("{text}: {shown}"))) {
-                        self.state.diagnostics.push(info(text, Ok(shown)));
-                    }
-                }
-                Some((source, at)) => {
-                    let unknown = Unknown { name: shown.clone(), value: shown, source, at };
-                    self.state.pending.push(info(text, Err(unknown)));
-                    return;
-                }
-            }
+        let source = self.source_of(value);
+        let text = show::string(&self.new, message).unwrap_or_else(|| "pe_info".into());
+        let shown = self.show(value);
+        let info = |message, value| Info { call: call.span, message, value }.diagnostic();
+        if let Some((source, at)) = source {
+            let unknown = Unknown { name: shown.clone(), value: shown, source, at };
+            self.state.pending.push(info(text, Err(unknown)));
+            return;
         }
-        self.counters.dropped += 1;
+        // What is unfolded may have to be evaluated again.
+        if self.state.told.insert((call.span, format!("{text}: {shown}"))) {
+            self.state.diagnostics.push(info(text, Ok(shown)));
+        }
+        self.counters.answered += 1;
         call.callee = ret;
         call.args = vec![mem];
     }
@@ -56,7 +50,7 @@ impl Engine<'_> {
             Some(&filter) => old.as_lit(filter) != Some(0),
             None => !origin.has_filters(),
         };
-        let open = (0..instance.fixed.len()).filter(|&index| instance.fixed[index].is_none());
+        let open = (0..instance.fixed().len()).filter(|&index| instance.fixed()[index].is_none());
         let mem = self.new.types.mem();
         let mut is_missed = |index: usize, arg: Def, rule: Option<Rule>| {
             rule.is_none() && asks(index) && self.new.ty(arg) != mem && !self.is_continuation(arg)

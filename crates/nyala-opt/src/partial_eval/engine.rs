@@ -44,8 +44,8 @@ pub(super) struct Engine<'a> {
     pub(super) options: &'a Options,
     /// What is known from earlier rounds.
     pub(super) state: &'a mut State,
-    instances: SecondaryMap<Cont, Option<Rc<Instance>>>,
-    pub(super) memo: FxHashMap<Rc<Instance>, Made>,
+    instances: Instances,
+    pub(super) memo: FxHashMap<Instance, Made>,
     pub(super) unfoldings: Unfoldings,
     /// The continuation whose body is being built.
     pub(super) target: Cont,
@@ -53,6 +53,8 @@ pub(super) struct Engine<'a> {
     constants: SecondaryMap<Def, PackedOption<Def>>,
     /// What stands for the others, in the body being built.
     env: Env,
+    /// Room for the search for a value: what is to be built, and operands.
+    stacks: (Vec<Def>, Vec<Def>),
     /// The same, where a filter is evaluated.
     pub(super) filter_env: Env,
     globals: Vec<(Global, Global)>,
@@ -101,26 +103,55 @@ pub(super) struct Counters {
     pub inlined: u64,
     /// Branches whose outcome was known.
     pub folded: u64,
-    /// What only spoke to the evaluator, and is no longer there.
-    pub dropped: u64,
+    /// Answers to `pe_info`.
+    pub answered: u64,
 }
 
-/// An old continuation with values.
+/// An old continuation with values. Copies share these.
 #[derive(PartialEq, Eq, Hash, Clone)]
 pub(super) struct Instance {
     pub(super) old: Cont,
-    /// New values for [`Plan::captures`], in that order.
-    pub(super) captured: Rc<[Def]>,
-    /// For each old parameter the value it is specialised on.
-    pub(super) fixed: Box<[Option<Def>]>,
+    n_captured: u32,
+    /// New values for [`Plan::captures`], in that order; then for each old parameter the value it
+    /// is specialised on.
+    values: Rc<[PackedOption<Def>]>,
 }
 
 impl Instance {
+    fn new(
+        old: Cont,
+        captured: impl Iterator<Item = Def>,
+        fixed: impl Iterator<Item = PackedOption<Def>>,
+    ) -> Instance {
+        let mut values: Vec<PackedOption<Def>> = captured.map(PackedOption::from).collect();
+        let n_captured = values.len() as u32;
+        values.extend(fixed);
+        Instance { old, n_captured, values: values.into() }
+    }
+
+    /// The same, specialised on other parameters.
+    pub(super) fn with_fixed(&self, fixed: impl Iterator<Item = PackedOption<Def>>) -> Instance {
+        Instance::new(self.old, self.captured(), fixed)
+    }
+
+    /// The values of captures.
+    pub(super) fn captured(&self) -> impl Iterator<Item = Def> + '_ {
+        self.values[..self.n_captured as usize].iter().filter_map(|value| value.expand())
+    }
+
+    /// For each old parameter the value it is specialised on.
+    pub(super) fn fixed(&self) -> &[PackedOption<Def>] {
+        &self.values[self.n_captured as usize..]
+    }
+
     /// All values that make it.
     pub(super) fn parts(&self) -> impl Iterator<Item = Def> + '_ {
-        self.captured.iter().copied().chain(self.fixed.iter().flatten().copied())
+        self.values.iter().filter_map(|value| value.expand())
     }
 }
+
+/// What the continuations of the new program are, as far as they are instances.
+pub(super) type Instances = SecondaryMap<Cont, Option<Instance>>;
 
 /// A call in the new program.
 pub(super) struct Call {
@@ -175,6 +206,7 @@ impl<'a> Engine<'a> {
             target: Cont::reserved_value(),
             constants: SecondaryMap::new(),
             env: Env::default(),
+            stacks: Default::default(),
             filter_env: Env::default(),
             globals: vec![],
             refs: Refs::default(),
@@ -205,7 +237,7 @@ impl<'a> Engine<'a> {
         let is_exported = |linkage: &Linkage| matches!(linkage, Linkage::Exported(_));
         for (cont, data) in old.conts().filter(|(_, data)| is_exported(&data.linkage)) {
             let root = self.constant(data.def);
-            self.refs.claim(&self.new, root);
+            self.refs.claim(&self.new, &self.instances, root);
             self.enqueue(root);
             debug_assert!(self.plan.captures(cont).is_empty(), "exported and nested");
         }
@@ -248,7 +280,7 @@ impl<'a> Engine<'a> {
     fn global_value(&mut self, old_global: Global, new_global: Global) {
         if let Some(init) = self.old.global(old_global).init {
             let value = self.constant(init);
-            self.refs.claim(&self.new, value);
+            self.refs.claim(&self.new, &self.instances, value);
             self.enqueue(value);
             self.new.set_global_init(new_global, value);
         }
@@ -257,7 +289,7 @@ impl<'a> Engine<'a> {
     /// Builds the body of `target`.
     fn evaluate(&mut self, target: Cont) {
         let Some(instance) = self.instances[target].clone() else { return };
-        let args = merge(&instance.fixed, &self.new.cont(target).params);
+        let args = merge(instance.fixed(), &self.new.cont(target).params);
         let mut env = std::mem::take(&mut self.env);
         self.bind(&instance, &args, &mut env);
         self.set_filter(target, &instance, &mut env);
@@ -267,17 +299,18 @@ impl<'a> Engine<'a> {
         self.site = self.site_of[target];
         self.spared.begin_body();
         self.unfoldings.begin_body();
-        let (call, claimed) = self.follow(instance, args, &mut env);
+        let mut claimed = vec![];
+        let call = self.follow(instance, args, &mut env, &mut claimed);
         self.env = env;
-        self.refs.set_needs(&self.new, target, call.parts());
-        self.finish_body(target, call);
-        self.release(claimed);
+        self.set_body(target, call);
+        self.release(&mut claimed);
     }
 
     /// Evaluates the body of `instance`, and of what it calls, up to a call that stays. What
     /// evaluation has claimed last is for the caller to release.
-    fn follow(&mut self, instance: Rc<Instance>, args: Vec<Def>, env: &mut Env) -> (Call, Vec<Def>) {
-        let mut held = self.hold(&instance, &args);
+    fn follow(&mut self, instance: Instance, args: Vec<Def>, env: &mut Env, claimed: &mut Vec<Def>) -> Call {
+        let mut held = vec![];
+        self.hold(&instance, &args, &mut held);
         let mut call = self.body_call(instance.old, env);
         let mut run = self.runs.at(self.target);
         loop {
@@ -285,8 +318,8 @@ impl<'a> Engine<'a> {
             (call.callee, call.mark) = self.new.without_mark(call.callee);
             self.note_return(&call);
             // Whoever is called must not count as needed by this evaluation.
-            let claimed = self.hold_call(&call);
-            self.release(held);
+            self.claim(call.parts(), claimed);
+            self.release(&mut held);
             run = run.or_else(|| self.begin_run(&call));
             let unfolded = run.and_then(|run| self.run_on(run, &call));
             run = run.filter(|_| unfolded.is_some()).or_else(|| self.run_at(call.callee));
@@ -301,19 +334,19 @@ impl<'a> Engine<'a> {
                     (instance, args)
                 }
                 Next::Unfold(instance, args) => {
-                    let args = merge(&instance.fixed, &args);
+                    let args = merge(instance.fixed(), &args);
                     (instance, args)
                 }
                 Next::Again(again) => {
                     run = None;
-                    held = claimed;
+                    std::mem::swap(&mut held, claimed);
                     call = again;
                     continue;
                 }
-                Next::Emit(emitted) => return (emitted, claimed),
+                Next::Emit(emitted) => return emitted,
             };
             self.bind(&instance, &args, env);
-            held = self.hold(&instance, &args);
+            self.hold(&instance, &args, &mut held);
             self.release(claimed);
             call = self.body_call(instance.old, env);
         }
@@ -327,13 +360,24 @@ impl<'a> Engine<'a> {
         call
     }
 
-    /// Sets what `target` does. What it needs is for the caller to say.
-    pub(super) fn finish_body(&mut self, target: Cont, call: Call) {
+    /// Sets what `target` does, and lets go of what it needed before.
+    pub(super) fn set_body(&mut self, target: Cont, call: Call) {
+        let before = self.refs.needs(&self.new, &self.instances, target);
+        self.finish_body(target, call);
+        self.refs.change_needs(&self.new, &self.instances, target, before);
+    }
+
+    /// Sets what `target` does besides what it did: all that was needed still counts as needed.
+    pub(super) fn add_body(&mut self, target: Cont, call: Call) {
+        self.finish_body(target, call);
+        self.refs.change_needs(&self.new, &self.instances, target, vec![]);
+    }
+
+    fn finish_body(&mut self, target: Cont, call: Call) {
         self.keep_result(&call);
         self.enqueue(call.callee);
         call.args.iter().for_each(|&arg| self.enqueue(arg));
-        let mark = call.mark.filter(|_| !self.options.is_final);
-        let callee = mark.map_or(call.callee, |mark| self.new.mark(mark, call.callee));
+        let callee = call.mark.map_or(call.callee, |mark| self.new.mark(mark, call.callee));
         let body = Body { callee, args: call.args, span: call.span };
         self.new.replace_body(target, Some(body));
     }
@@ -360,37 +404,38 @@ impl<'a> Engine<'a> {
     }
 
     /// The instance that a continuation of the new program is.
-    pub(super) fn instance(&self, cont: Cont) -> Option<&Rc<Instance>> {
+    pub(super) fn instance(&self, cont: Cont) -> Option<&Instance> {
         self.instances[cont].as_ref()
     }
 
     /// Puts the values of captures and parameters into `env`, and nothing else.
     pub(super) fn bind(&self, instance: &Instance, args: &[Def], env: &mut Env) {
         env.clear();
-        let captures = self.plan.captures(instance.old).iter().zip(instance.captured.iter());
+        let captures = self.plan.captures(instance.old).iter().zip(instance.captured());
+        captures.for_each(|(&old, new)| env.insert(old, new));
         let params = self.old.cont(instance.old).params.iter().zip(args);
-        captures.chain(params).for_each(|(&old, &new)| env.insert(old, new));
+        params.for_each(|(&old, &new)| env.insert(old, new));
     }
 
     /// Claims what an evaluation works with.
-    fn hold(&mut self, instance: &Instance, args: &[Def]) -> Vec<Def> {
-        self.claim(instance.captured.iter().chain(args).copied())
+    fn hold(&mut self, instance: &Instance, args: &[Def], held: &mut Vec<Def>) {
+        self.claim(instance.captured().chain(args.iter().copied()), held);
     }
 
-    /// Claims what a call needs.
-    fn hold_call(&mut self, call: &Call) -> Vec<Def> {
-        self.claim(call.parts())
+    /// Claims those of `defs` that contain continuations, and writes them down.
+    fn claim(&mut self, defs: impl Iterator<Item = Def>, claimed: &mut Vec<Def>) {
+        for def in defs {
+            if self.refs.contains_conts(&self.new, def) {
+                self.refs.claim(&self.new, &self.instances, def);
+                claimed.push(def);
+            }
+        }
     }
 
-    /// Claims those of `defs` that contain continuations, and gives them.
-    fn claim(&mut self, defs: impl Iterator<Item = Def>) -> Vec<Def> {
-        let claimed: Vec<Def> = defs.filter(|&def| self.refs.contains_conts(&self.new, def)).collect();
-        claimed.iter().for_each(|&def| self.refs.claim(&self.new, def));
-        claimed
-    }
-
-    fn release(&mut self, claimed: Vec<Def>) {
-        claimed.into_iter().for_each(|def| self.refs.release(&self.new, def));
+    fn release(&mut self, claimed: &mut Vec<Def>) {
+        for def in claimed.drain(..) {
+            self.refs.release(&self.new, &self.instances, def);
+        }
     }
 
     /// The filters of the parameters that `target` keeps. One that came to depend on what is
@@ -402,11 +447,7 @@ impl<'a> Engine<'a> {
         if filter.is_empty() {
             return;
         }
-        if self.options.is_final {
-            self.counters.dropped += 1;
-            return;
-        }
-        let kept = filter.iter().zip(&instance.fixed).filter(|(_, fixed)| fixed.is_none());
+        let kept = filter.iter().zip(instance.fixed()).filter(|(_, fixed)| fixed.is_none());
         let mut new_filter = vec![];
         for (&filter, _) in kept {
             let filter = self.def(filter, env, Mode::Residual);
@@ -463,14 +504,13 @@ impl<'a> Engine<'a> {
             return Next::Emit(call);
         };
         let halt = call.mark.filter(|&mark| mark == Mark::Halt);
-        let may_inline = halt.is_none() || self.options.is_final;
-        let is_sole_use = may_inline && self.is_sole_use(callee, &instance);
-        // Whether a demand is met shows in the last round: until then, a call that does not meet it waits.
-        let is_demanding = !self.options.is_final && self.is_demanding(instance.old);
+        let is_sole_use = halt.is_none() && self.is_sole_use(callee, &instance);
+        // Whether a demand is met shows in the end: until then, a call that does not meet it waits.
+        let is_demanding = self.is_demanding(instance.old);
         if is_sole_use && !is_demanding {
             return self.inline(callee, instance, &call);
         }
-        if self.options.is_final || self.state.is_over {
+        if self.state.is_over {
             return Next::Emit(Call { mark: halt, ..call });
         }
         let rules = self.rules(&instance, &call);
@@ -487,11 +527,11 @@ impl<'a> Engine<'a> {
     }
 
     /// Evaluates a callee on the spot.
-    fn inline(&mut self, callee: Cont, instance: Rc<Instance>, call: &Call) -> Next {
+    fn inline(&mut self, callee: Cont, instance: Instance, call: &Call) -> Next {
         self.counters.inlined += 1;
         self.spared.forget(callee, instance.old);
         self.site = self.record(&instance, call, &[], Outcome::Inlined).or(self.site);
-        let args = merge(&instance.fixed, &call.args);
+        let args = merge(instance.fixed(), &call.args);
         Next::Inline(callee, instance, args)
     }
 
@@ -511,35 +551,34 @@ impl<'a> Engine<'a> {
         if data.body.is_none() {
             return vec![None; call.args.len()];
         }
-        let open: Vec<usize> = (0..instance.fixed.len()).filter(|&i| instance.fixed[i].is_none()).collect();
-        let all_args = merge(&instance.fixed, &call.args);
         let mut env = std::mem::take(&mut self.filter_env);
         let mut is_bound = false;
         let mem = self.new.types.mem();
         let may_go_deeper = self.may_go_deeper(instance.old);
         let is_stopped = self.is_stopped(instance.old) || call.mark == Some(Mark::Halt);
-        let mut rules: Vec<Option<Rule>> = open
-            .iter()
-            .zip(&call.args)
-            .map(|(&index, &arg)| {
-                let ty = self.new.ty(arg);
-                if ty == mem {
-                    return None;
+        let open = (0..instance.fixed().len()).filter(|&index| instance.fixed()[index].is_none());
+        let mut rule = |engine: &mut Self, index: usize, arg: Def| {
+            let ty = engine.new.ty(arg);
+            if ty == mem {
+                return None;
+            }
+            if call.mark == Some(Mark::Force) && !is_stopped {
+                return Some(Rule::Forced);
+            }
+            if let Some(&filter) = data.filter.get(index).filter(|_| !is_stopped) {
+                if !std::mem::replace(&mut is_bound, true) {
+                    engine.bind(instance, &merge(instance.fixed(), &call.args), &mut env);
                 }
-                if call.mark == Some(Mark::Force) && !is_stopped {
-                    return Some(Rule::Forced);
+                if engine.holds(filter, &mut env) {
+                    return Some(Rule::Filter);
                 }
-                if let Some(&filter) = data.filter.get(index).filter(|_| !is_stopped) {
-                    if !std::mem::replace(&mut is_bound, true) {
-                        self.bind(instance, &all_args, &mut env);
-                    }
-                    if self.holds(filter, &mut env) {
-                        return Some(Rule::Filter);
-                    }
-                }
-                (may_go_deeper && self.new.types.order(ty) > 1).then_some(Rule::HigherOrder)
-            })
-            .collect();
+            }
+            (may_go_deeper && engine.new.types.order(ty) > 1).then_some(Rule::HigherOrder)
+        };
+        let mut rules: Vec<Option<Rule>> = Vec::with_capacity(call.args.len());
+        for (index, &arg) in open.zip(&call.args) {
+            rules.push(rule(self, index, arg));
+        }
         self.filter_env = env;
         if may_go_deeper && !self.is_plain_function(instance, call, &rules) {
             // A recursion that nests would be specialised on ever new places to return to.
@@ -581,23 +620,27 @@ impl<'a> Engine<'a> {
     /// A recursion that nests may have free variables that can be handed to it as data: it would
     /// be specialised on ever new places to return to otherwise.
     fn is_plain_function(&mut self, instance: &Instance, call: &Call, rules: &[Option<Rule>]) -> bool {
-        let args = call.args.iter().zip(rules);
-        let staying = args.clone().filter(|(_, rule)| rule.is_none());
-        let tys: Vec<Ty> = staying.map(|(&arg, _)| self.new.ty(arg)).collect();
-        let orders: Vec<u32> =
-            tys.into_iter().map(|ty| self.new.types.order(ty)).filter(|&order| order > 0).collect();
-        let fixed = args.filter(|(_, rule)| rule.is_some()).map(|(&arg, _)| arg);
-        let fixed: Vec<Def> = instance.parts().chain(fixed).collect();
         let nests = self.plan.nests_calls(instance.old);
-        orders.len() <= 1
-            && orders.iter().all(|&order| order == 1)
-            && fixed.into_iter().all(|def| self.is_known(def) || (nests && self.is_liftable(def)))
+        let mut n_functions = 0;
+        for (&arg, rule) in call.args.iter().zip(rules) {
+            let is_fine = match rule {
+                Some(_) => self.is_known(arg) || (nests && self.is_liftable(arg)),
+                None => {
+                    let order = self.new.types.order(self.new.ty(arg));
+                    n_functions += u32::from(order > 0);
+                    order <= 1 && n_functions <= 1
+                }
+            };
+            if !is_fine {
+                return false;
+            }
+        }
+        instance.parts().all(|def| self.is_known(def) || (nests && self.is_liftable(def)))
     }
 
     /// Fixes more parameters of `instance`, unless that is too much.
     fn specialise(&mut self, instance: &Instance, mut call: Call, rules: &[Option<Rule>]) -> Next {
-        let (fixed, rest) = split(&instance.fixed, &call.args, rules);
-        let key = Instance { old: instance.old, captured: instance.captured.clone(), fixed };
+        let (key, rest) = split(instance, &call.args, rules);
         if let Some(&made) = self.memo.get(&key) {
             let link = self.link_of_made(made);
             let is_loop = self.link.is_some() && self.link == link;
@@ -609,7 +652,7 @@ impl<'a> Engine<'a> {
                 Made::Unfolded(id) => self.call_again(id, call),
             };
         }
-        if let Err(begin) = self.may_specialise(instance, &key.fixed, rules, call.span) {
+        if let Err(begin) = self.may_specialise(instance, key.fixed(), rules, call.span) {
             self.record(instance, &call, &vec![None; rules.len()], Outcome::Kept);
             return match begin {
                 Some(begin) => self.take_back(begin, call),
@@ -623,7 +666,6 @@ impl<'a> Engine<'a> {
             return self.unfold(key, call, rest, site);
         }
         call.args = rest;
-        let key = Rc::new(key);
         let clone = self.make_cont(key.clone());
         if let Some(run) = self.run_at(call.callee) {
             self.resume(clone, run);
@@ -640,7 +682,9 @@ impl<'a> Engine<'a> {
         let mem = self.old.types.mem();
         let asks = |param: Def, filter: Def| self.old.ty(param) != mem && self.old.as_lit(filter) != Some(0);
         let filters = data.params.iter().zip(&data.filter);
-        filters.zip(&instance.fixed).all(|((&param, &filter), fixed)| fixed.is_some() || !asks(param, filter))
+        filters
+            .zip(instance.fixed())
+            .all(|((&param, &filter), fixed)| fixed.is_some() || !asks(param, filter))
     }
 
     // ---- Nodes ------------------------------------------------------------------
@@ -659,16 +703,16 @@ impl<'a> Engine<'a> {
         if let Some(value) = self.value(old, env) {
             return value;
         }
-        let mut stack = vec![old];
+        let (mut stack, mut operands) = std::mem::take(&mut self.stacks);
+        stack.push(old);
         while let Some(&next) = stack.last() {
             if self.value(next, env).is_some() {
                 stack.pop();
                 continue;
             }
-            let before = stack.len();
-            self.push_operands(next, env, &mut stack);
-            if stack.len() == before {
-                let new = self.finish(next, env, mode);
+            operands.clear();
+            if self.operands(next, env, &mut operands, &mut stack) {
+                let new = self.finish(next, &operands, mode);
                 if self.plan.is_constant(next) && mode == Mode::Residual {
                     self.constants[next] = new.into();
                 } else {
@@ -677,6 +721,7 @@ impl<'a> Engine<'a> {
                 stack.pop();
             }
         }
+        self.stacks = (stack, operands);
         self.value(old, env).expect("found above")
     }
 
@@ -684,51 +729,41 @@ impl<'a> Engine<'a> {
         env.get(old).or_else(|| self.constants[old].expand())
     }
 
-    /// What must be known before `old` can be built and is not.
-    fn push_operands(&self, old: Def, env: &Env, stack: &mut Vec<Def>) {
-        let mut push = |def: Def| {
-            if self.value(def, env).is_none() {
-                stack.push(def);
-            }
+    /// The values that `old` is built from; those that are not known yet go onto the stack. Whether
+    /// all are known.
+    fn operands(&self, old: Def, env: &Env, operands: &mut Vec<Def>, stack: &mut Vec<Def>) -> bool {
+        let before = stack.len();
+        let each = |def: Def| match self.value(def, env) {
+            Some(value) => operands.push(value),
+            None => stack.push(def),
         };
         match self.old.node(old) {
-            Node::Cont(cont) => self.plan.captures(cont).iter().copied().for_each(push),
-            _ => self.old.for_each_operand(old, &mut push),
+            Node::Cont(cont) => self.plan.captures(cont).iter().copied().for_each(each),
+            _ => self.old.for_each_operand(old, each),
         }
+        stack.len() == before
     }
 
-    /// The value of `old`, whose operands have values.
-    fn finish(&mut self, old: Def, env: &Env, mode: Mode) -> Def {
+    /// The value of `old`, whose operands have these values.
+    fn finish(&mut self, old: Def, operands: &[Def], mode: Mode) -> Def {
         match self.old.node(old) {
-            Node::Cont(cont) => self.cont(cont, env),
+            Node::Cont(cont) => self.cont(cont, operands),
             Node::Global(global) => self.new_global(global),
             Node::Param { cont, index } => panic!(
                 "parameter {index} of `{}` has no value here: the plan is wrong",
                 self.old.cont(cont).name
             ),
-            Node::Known(_) if self.options.is_final => {
-                self.counters.dropped += 1;
-                self.new.lit_bool(false)
-            }
-            Node::Known(value) => {
-                let value = self.value(value, env).expect("operands come first");
+            Node::Known(_) => {
+                let value = operands[0];
                 match (self.is_known(value), mode) {
                     (true, _) => self.new.lit_bool(true),
                     (false, Mode::Decide) => self.new.lit_bool(false),
                     (false, Mode::Residual) => self.new.known(value),
                 }
             }
-            Node::Hide(value) | Node::Mark { callee: value, .. } if self.options.is_final => {
-                self.counters.dropped += 1;
-                self.value(value, env).expect("operands come first")
-            }
             node => {
-                let mut operands = vec![];
-                self.old.for_each_operand(old, |operand| {
-                    operands.push(self.value(operand, env).expect("operands come first"));
-                });
                 self.new.span = self.old.span_of(old);
-                let new = self.new.rebuild_as(node, self.old.ty(old), &operands);
+                let new = self.new.rebuild_as(node, self.old.ty(old), operands);
                 self.copy_name(old, new);
                 new
             }
@@ -743,17 +778,15 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// The instance of `cont` under `env`.
-    fn cont(&mut self, cont: Cont, env: &Env) -> Def {
+    /// The instance of `cont` with these values for its captures.
+    fn cont(&mut self, cont: Cont, captured: &[Def]) -> Def {
         let old = self.old;
         let data = old.cont(cont);
         if data.body.is_none() {
             return self.declaration(cont);
         }
-        let captures = self.plan.captures(cont).iter();
-        let captured = captures.map(|&def| self.value(def, env).expect("captures come first")).collect();
-        let fixed = vec![None; data.params.len()].into();
-        let instance = self.instantiate(Instance { old: cont, captured, fixed });
+        let fixed = data.params.iter().map(|_| None.into());
+        let instance = self.instantiate(Instance::new(cont, captured.iter().copied(), fixed));
         self.new.cont_def(instance)
     }
 
@@ -763,7 +796,7 @@ impl<'a> Engine<'a> {
             Some(&Made::Cont(cont)) => cont,
             Some(Made::Unfolded(_)) => panic!("what fixes no parameter is not unfolded"),
             None => {
-                let cont = self.make_cont(Rc::new(instance));
+                let cont = self.make_cont(instance);
                 self.depths[cont] = self.depth;
                 self.link_of[cont] = self.link;
                 self.site_of[cont] = self.site;
@@ -773,21 +806,26 @@ impl<'a> Engine<'a> {
     }
 
     /// A new continuation for an instance; it gets a body when it is needed.
-    pub(super) fn make_cont(&mut self, instance: Rc<Instance>) -> Cont {
+    pub(super) fn make_cont(&mut self, instance: Instance) -> Cont {
         let old = self.old;
         let data = old.cont(instance.old);
-        let open = data.params.iter().zip(&instance.fixed).filter(|(_, fixed)| fixed.is_none());
-        let open: Vec<Def> = open.map(|(&param, _)| param).collect();
-        let tys: Vec<Ty> = open.iter().map(|&param| old.ty(param)).collect();
+        let is_whole = instance.fixed().iter().all(|fixed| fixed.is_none());
+        let ty = if is_whole {
+            old.ty(data.def)
+        } else {
+            let open = data.params.iter().zip(instance.fixed()).filter(|(_, fixed)| fixed.is_none());
+            let tys: Vec<Ty> = open.map(|(&param, _)| old.ty(param)).collect();
+            self.new.types.cn(&tys)
+        };
         self.new.span = data.span;
-        let cont = self.new.new_cont(data.name, &tys);
-        for (index, &param) in open.iter().enumerate() {
+        let cont = self.new.new_cont_of(data.name, ty);
+        let open = data.params.iter().zip(instance.fixed()).filter(|(_, fixed)| fixed.is_none());
+        for (index, (&param, _)) in open.enumerate() {
             self.copy_name(param, self.new.param(cont, index));
         }
-        if instance.fixed.iter().all(|fixed| fixed.is_none()) {
+        if is_whole {
             self.new.set_linkage(cont, data.linkage.clone());
         }
-        self.refs.set_needs(&self.new, cont, instance.parts());
         self.instances[cont] = Some(instance.clone());
         self.memo.insert(instance, Made::Cont(cont));
         cont
@@ -827,6 +865,9 @@ impl<'a> Engine<'a> {
 
     /// Puts every instance that `def` contains into the queue.
     fn enqueue(&mut self, def: Def) {
+        if !self.refs.contains_conts(&self.new, def) {
+            return;
+        }
         let mut stack = vec![def];
         while let Some(def) = stack.pop() {
             if !self.refs.contains_conts(&self.new, def) || !self.queued.insert(def) {
@@ -843,9 +884,9 @@ impl<'a> Engine<'a> {
 /// How evaluation goes on after a call.
 pub(super) enum Next {
     /// With the body of this instance, under these arguments for all parameters.
-    Inline(Cont, Rc<Instance>, Vec<Def>),
+    Inline(Cont, Instance, Vec<Def>),
     /// With the body of this specialisation, under these arguments for the open parameters.
-    Unfold(Rc<Instance>, Vec<Def>),
+    Unfold(Instance, Vec<Def>),
     /// With another call.
     Again(Call),
     /// Not: this call stays.
@@ -853,29 +894,27 @@ pub(super) enum Next {
 }
 
 /// The values of all parameters: those fixed, and `args` for the others.
-pub(super) fn merge(fixed: &[Option<Def>], args: &[Def]) -> Vec<Def> {
+pub(super) fn merge(fixed: &[PackedOption<Def>], args: &[Def]) -> Vec<Def> {
     let mut args = args.iter().copied();
     fixed
         .iter()
-        .map(|fixed| fixed.or_else(|| args.next()).expect("an argument for each open parameter"))
+        .map(|fixed| fixed.expand().or_else(|| args.next()).expect("an argument for each open parameter"))
         .collect()
 }
 
-/// What becomes fixed besides what is, and the arguments that are left.
-fn split(fixed: &[Option<Def>], args: &[Def], rules: &[Option<Rule>]) -> (Box<[Option<Def>]>, Vec<Def>) {
+/// The instance with more of its parameters fixed, and the arguments that are left.
+fn split(instance: &Instance, args: &[Def], rules: &[Option<Rule>]) -> (Instance, Vec<Def>) {
     let mut open = args.iter().copied().zip(rules);
     let mut rest = vec![];
-    let fixed = fixed
-        .iter()
-        .map(|fixed| {
-            fixed.or_else(|| {
-                let (arg, rule) = open.next().expect("an argument for each open parameter");
-                if rule.is_none() {
-                    rest.push(arg);
-                }
-                rule.is_some().then_some(arg)
-            })
-        })
-        .collect();
-    (fixed, rest)
+    let key = instance.with_fixed(instance.fixed().iter().map(|&fixed| {
+        if fixed.is_some() {
+            return fixed;
+        }
+        let (arg, rule) = open.next().expect("an argument for each open parameter");
+        if rule.is_none() {
+            rest.push(arg);
+        }
+        rule.map(|_| arg).into()
+    }));
+    (key, rest)
 }

@@ -90,7 +90,7 @@ impl Context for Engine<'_> {
     fn captured(&self, cont: Cont) -> Vec<(Option<Name>, Def)> {
         let Some(instance) = self.instance(cont) else { return vec![] };
         let names = self.plan.captures(instance.old).iter().map(|&def| self.old.name(def));
-        names.zip(instance.captured.iter().copied()).collect()
+        names.zip(instance.captured()).collect()
     }
 
     fn result_of(&self, cont: Cont) -> Option<Name> {
@@ -107,7 +107,7 @@ impl Engine<'_> {
         rules: &[Option<Rule>],
         outcome: Outcome,
     ) -> Option<SiteId> {
-        if !self.options.explain || self.options.is_final {
+        if !self.options.explain {
             return None;
         }
         let id = self.state.journal.site(self.old, call.span, instance.old)?;
@@ -151,10 +151,10 @@ impl Engine<'_> {
     ) -> Vec<ParamAnswer> {
         let old = self.old;
         let data = old.cont(instance.old);
-        let all_args = merge(&instance.fixed, &call.args);
+        let all_args = merge(instance.fixed(), &call.args);
         let mem = self.new.types.mem();
         let mut answers = vec![];
-        let open = (0..instance.fixed.len()).filter(|&index| instance.fixed[index].is_none());
+        let open = (0..instance.fixed().len()).filter(|&index| instance.fixed()[index].is_none());
         for (position, index) in open.enumerate() {
             let arg = call.args[position];
             let is_return = index + 1 == data.params.len() && self.is_continuation(arg);

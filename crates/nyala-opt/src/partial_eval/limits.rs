@@ -7,8 +7,6 @@
 //! and all that has nothing to do with it is specialised as before. Every report takes at least one
 //! function out, and only `MAX_REPORTS` are made before evaluation stops altogether, so it ends.
 
-use std::rc::Rc;
-
 use cranelift_entity::entity_impl;
 use cranelift_entity::packed_option::PackedOption;
 use nyala_ir::origin::OriginLimits;
@@ -29,7 +27,7 @@ entity_impl!(LinkId, "link");
 /// A specialisation and what asked for it.
 pub(super) struct Link {
     /// The specialisation.
-    instance: Rc<Instance>,
+    instance: Instance,
     /// What was evaluated when it was asked for.
     from: PackedOption<LinkId>,
     /// The call.
@@ -45,7 +43,7 @@ pub(super) struct Link {
 /// A specialised call.
 struct Step {
     old: Cont,
-    fixed: Box<[Option<Def>]>,
+    fixed: Box<[PackedOption<Def>]>,
     span: Span,
     asked: Asked,
 }
@@ -123,7 +121,7 @@ impl Engine<'_> {
     pub(super) fn may_specialise(
         &mut self,
         instance: &Instance,
-        fixed: &[Option<Def>],
+        fixed: &[PackedOption<Def>],
         rules: &[Option<Rule>],
         span: Span,
     ) -> Result<(), Option<UnfoldingId>> {
@@ -170,19 +168,19 @@ impl Engine<'_> {
     }
 
     /// The instance that a step of the chain leads to.
-    pub(super) fn instance_at(&self, link: LinkId) -> Rc<Instance> {
+    pub(super) fn instance_at(&self, link: LinkId) -> Instance {
         self.links[link].instance.clone()
     }
 
     /// Puts a call that a run unfolds at the end of the current chain, and goes on with that.
     pub(super) fn add_run_link(&mut self, instance: Instance, span: Span) {
-        let link = self.new_link(Rc::new(instance), span);
+        let link = self.new_link(instance, span);
         self.links[link].is_run = true;
         self.link = link.into();
     }
 
     /// A link at the end of the current chain.
-    pub(super) fn new_link(&mut self, instance: Rc<Instance>, span: Span) -> LinkId {
+    pub(super) fn new_link(&mut self, instance: Instance, span: Span) -> LinkId {
         let depth = self.link.expand().map_or(0, |link| self.links[link].depth) + 1;
         let old = instance.old;
         if self.old.origin(old).is_some_and(|origin| origin.limits != OriginLimits::default()) {
@@ -260,7 +258,7 @@ impl Engine<'_> {
     fn step(&self, link: LinkId) -> Step {
         let Link { instance, span, is_run, .. } = &self.links[link];
         let asked = if *is_run { Asked::Run } else { Asked::Filter };
-        Step { old: instance.old, fixed: instance.fixed.clone(), span: *span, asked }
+        Step { old: instance.old, fixed: instance.fixed().into(), span: *span, asked }
     }
 
     /// What the source calls a continuation of the old program.
@@ -268,8 +266,8 @@ impl Engine<'_> {
         self.old.origin(old).map_or(self.old.cont(old).name, |origin| origin.name)
     }
 
-    fn shown_values(&self, fixed: &[Option<Def>]) -> Vec<Option<String>> {
-        fixed.iter().map(|fixed| fixed.map(|def| self.show(def))).collect()
+    fn shown_values(&self, fixed: &[PackedOption<Def>]) -> Vec<Option<String>> {
+        fixed.iter().map(|fixed| fixed.expand().map(|def| self.show(def))).collect()
     }
 
     /// The functions that the end of the chain goes through again and again; `last` if

@@ -18,8 +18,8 @@
 //! A *round* evaluates the whole program into a new one: see `engine`. A specialised call is evaluated
 //! on the spot, as long as it is the only one of its kind: see `unfold`. Rounds
 //! are repeated, since one may leave a function with a single use that had several
-//! before, until nothing is left to do: see `settled`. The last round removes what only speaks to the evaluator: `?e` becomes
-//! `false`, `$e` becomes `e`.
+//! before, until nothing is left to do: see `settled`. In the end,
+//! what only speaks to the evaluator is removed: see `last`.
 //!
 //! # Why it ends
 //!
@@ -37,6 +37,7 @@ mod engine;
 mod env;
 mod explain;
 mod journal;
+mod last;
 mod limits;
 mod plan;
 mod questions;
@@ -54,7 +55,10 @@ use rustc_hash::FxHashSet;
 use engine::Engine;
 pub use explain::{Explanation, Outcome, ParamAnswer, Reason, Site, Source, Unknown, Variant};
 use journal::Journal;
+pub(crate) use last::remove_questions;
 pub(crate) use limits::{Asked, Limit};
+
+use crate::merge_blocks::{Merge, merge_blocks};
 
 /// How evaluation is done.
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,9 +69,6 @@ pub struct Options {
     pub on_limit: OnLimit,
     /// Whether to write down what happens at each call.
     pub explain: bool,
-    /// The last round, which removes what only speaks to the evaluator.
-    #[doc(hidden)]
-    pub is_final: bool,
 }
 
 /// When evaluation stops. A function can set limits of its own, by attributes.
@@ -119,9 +120,11 @@ const MAX_ROUNDS: usize = 32;
 /// end of a limit was reported; there is no `known` or `hide` left, and no mark.
 pub fn partial_eval(world: &World, options: Options) -> Evaluated {
     let mut evaluation = Evaluation::new(world, options);
-    let evaluated = evaluation.rounds(world);
-    let (world, _) = evaluation.finish(&evaluated);
-    evaluation.done(world)
+    let mut evaluated = evaluation.rounds(world);
+    remove_questions(&mut evaluated);
+    while merge_blocks(&mut evaluated, Merge::All) {}
+    evaluated.compact();
+    evaluation.done(evaluated)
 }
 
 /// An evaluation in progress: what its rounds have in common.
@@ -163,9 +166,8 @@ impl Evaluation {
         Evaluation { options, state }
     }
 
-    /// Evaluates `world`, but keeps what speaks to the evaluator: something may
-    /// become known that leads to more evaluation.
-    pub fn rounds(&mut self, world: &World) -> World {
+    /// Evaluates `world` until nothing is left to do.
+    fn rounds(&mut self, world: &World) -> World {
         let (mut current, mut is_changed) = self.round(world);
         for _ in 1..MAX_ROUNDS {
             if !is_changed || self.is_settled(&current) {
@@ -176,8 +178,9 @@ impl Evaluation {
         current
     }
 
-    /// One round; whether it did anything.
-    fn round(&mut self, world: &World) -> (World, bool) {
+    /// Evaluates `world` once; whether that did anything. What speaks to the evaluator is kept:
+    /// something may become known that leads to more evaluation.
+    pub fn round(&mut self, world: &World) -> (World, bool) {
         self.state.journal.begin_round();
         self.state.pending.clear();
         let mut engine = Engine::new(world, &self.options, &mut self.state);
@@ -190,22 +193,7 @@ impl Evaluation {
 
     /// Whether more rounds would leave `world` as it is.
     pub fn is_settled(&self, world: &World) -> bool {
-        self.state.is_over || settled::is_settled(world)
-    }
-
-    /// Whether more rounds would do nothing.
-    pub fn is_over(&self) -> bool {
-        self.state.is_over
-    }
-
-    /// The last round: removes what only speaks to the evaluator, and all that is dead. Whether it
-    /// did more than the latter.
-    pub fn finish(&mut self, world: &World) -> (World, bool) {
-        let options = Options { is_final: true, explain: false, ..self.options };
-        let mut engine = Engine::new(world, &options, &mut self.state);
-        engine.run();
-        check(&engine.new);
-        (engine.new, engine.counters != Default::default())
+        self.state.is_over || settled::is_settled(world, &self.state)
     }
 
     /// The result.

@@ -18,6 +18,8 @@ use nyala_ir::analysis::references::is_operation;
 use nyala_ir::analysis::{DomTree, Graph, References};
 use nyala_ir::{Cont, Def, Node, World};
 
+use crate::mentions::containers;
+
 /// Homes, captures and uses of a program.
 pub struct Plan {
     homes: SecondaryMap<Def, Home>,
@@ -166,18 +168,6 @@ impl Plan {
             }
         }
     }
-}
-
-/// The nodes that are or contain continuations.
-pub fn containers(world: &World) -> SecondaryMap<Def, bool> {
-    let mut has_conts = SecondaryMap::new();
-    // Operands have smaller numbers than what uses them.
-    for def in world.defs() {
-        let mut any = world.as_cont(def).is_some();
-        world.for_each_operand(def, |operand| any |= has_conts[operand]);
-        has_conts[def] = any;
-    }
-    has_conts
 }
 
 /// The strongly connected components of the program, by number. Only what contains a continuation

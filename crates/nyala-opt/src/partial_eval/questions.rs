@@ -55,6 +55,9 @@ impl Engine<'_> {
     /// Whether `holds` for `def` and all that it is made of: its operands, and what an
     /// instance captures and is specialised on.
     fn all_parts(&self, cache: &mut Answers, def: Def, holds: impl Fn(&Self, Def) -> bool) -> bool {
+        if cache[def] != Known::Unasked {
+            return cache[def] == Known::Yes;
+        }
         let mut stack = vec![def];
         while let Some(&next) = stack.last() {
             if cache[next] != Known::Unasked {

@@ -12,14 +12,14 @@
 use cranelift_entity::SecondaryMap;
 use nyala_ir::{Cont, Def, Node, World};
 
+use super::engine::Instances;
+
 /// Counts of the nodes that contain continuations.
 #[derive(Default)]
 pub struct Refs {
     counts: SecondaryMap<Def, u32>,
     /// Whether a node contains a continuation: 0 unknown, 1 no, 2 yes.
     contains: SecondaryMap<Def, u8>,
-    /// What a continuation needs: its captures, or the operands of its body.
-    needs: SecondaryMap<Cont, Vec<Def>>,
 }
 
 impl Refs {
@@ -28,56 +28,62 @@ impl Refs {
         self.counts[def]
     }
 
-    /// Says what `cont` needs from now on.
-    pub fn set_needs(&mut self, world: &World, cont: Cont, needs: impl Iterator<Item = Def>) {
-        let is_alive = self.counts[world.cont_def(cont)] > 0;
-        let needs: Vec<Def> = needs.filter(|&def| self.contains_conts(world, def)).collect();
-        if is_alive {
-            needs.iter().for_each(|&def| self.claim(world, def));
-        }
-        let old = std::mem::replace(&mut self.needs[cont], needs);
-        if is_alive {
-            old.iter().for_each(|&def| self.release(world, def));
-        }
+    /// What `cont` needs that contains continuations: the operands of its body, or the values that
+    /// it will be built from.
+    pub fn needs(&mut self, world: &World, instances: &Instances, cont: Cont) -> Vec<Def> {
+        let mut needs = vec![];
+        for_each_need(world, instances, cont, |def| needs.push(def));
+        needs.retain(|&def| self.contains_conts(world, def));
+        needs
     }
 
-    /// Says what `cont` needs besides what it does.
-    pub fn add_needs(&mut self, world: &World, cont: Cont, needs: impl Iterator<Item = Def>) {
-        let all: Vec<Def> = self.needs[cont].iter().copied().chain(needs).collect();
-        self.set_needs(world, cont, all.into_iter());
+    /// `cont` needs something else than `before`.
+    pub fn change_needs(&mut self, world: &World, instances: &Instances, cont: Cont, before: Vec<Def>) {
+        if self.counts[world.cont_def(cont)] > 0 {
+            for_each_need(world, instances, cont, |def| self.claim(world, instances, def));
+            before.into_iter().for_each(|def| self.release(world, instances, def));
+        }
     }
 
     /// One more needs `def`.
-    pub fn claim(&mut self, world: &World, def: Def) {
-        let mut stack = vec![def];
-        while let Some(def) = stack.pop() {
-            if self.contains_conts(world, def) {
-                self.counts[def] += 1;
-                if self.counts[def] == 1 {
-                    self.push_needs(world, def, &mut stack);
-                }
-            }
-        }
+    pub fn claim(&mut self, world: &World, instances: &Instances, def: Def) {
+        self.count_from(world, instances, def, |count| {
+            *count += 1;
+            *count == 1
+        });
     }
 
     /// One fewer needs `def`.
-    pub fn release(&mut self, world: &World, def: Def) {
-        let mut stack = vec![def];
-        while let Some(def) = stack.pop() {
-            if self.contains_conts(world, def) {
-                debug_assert!(self.counts[def] > 0, "released more often than claimed");
-                self.counts[def] -= 1;
-                if self.counts[def] == 0 {
-                    self.push_needs(world, def, &mut stack);
-                }
-            }
-        }
+    pub fn release(&mut self, world: &World, instances: &Instances, def: Def) {
+        self.count_from(world, instances, def, |count| {
+            debug_assert!(*count > 0, "released more often than claimed");
+            *count = count.saturating_sub(1);
+            *count == 0
+        });
     }
 
-    fn push_needs(&self, world: &World, def: Def, stack: &mut Vec<Def>) {
-        match world.node(def) {
-            Node::Cont(cont) => stack.extend(&self.needs[cont]),
-            _ => world.for_each_operand(def, |operand| stack.push(operand)),
+    /// Changes the count of `def`, and those of what it needs if `change` says so.
+    fn count_from(
+        &mut self,
+        world: &World,
+        instances: &Instances,
+        def: Def,
+        change: impl Fn(&mut u32) -> bool,
+    ) {
+        if !self.contains_conts(world, def) || !change(&mut self.counts[def]) {
+            return;
+        }
+        let mut stack = vec![def];
+        while let Some(def) = stack.pop() {
+            let each = |needed: Def| {
+                if self.contains_conts(world, needed) && change(&mut self.counts[needed]) {
+                    stack.push(needed);
+                }
+            };
+            match world.node(def) {
+                Node::Cont(cont) => for_each_need(world, instances, cont, each),
+                _ => world.for_each_operand(def, each),
+            }
         }
     }
 
@@ -105,5 +111,13 @@ impl Refs {
             }
         }
         self.contains[def] == 2
+    }
+}
+
+/// Calls `each` with the operands of the body of `cont`, or with what it will be built from.
+fn for_each_need(world: &World, instances: &Instances, cont: Cont, each: impl FnMut(Def)) {
+    match &world.cont(cont).body {
+        Some(body) => std::iter::once(body.callee).chain(body.args.iter().copied()).for_each(each),
+        None => instances[cont].iter().flat_map(|instance| instance.parts()).for_each(each),
     }
 }

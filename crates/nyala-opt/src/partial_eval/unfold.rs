@@ -54,7 +54,7 @@ pub(super) enum Made {
 struct Unfolding {
     /// In whose body. Those of one body have successive numbers.
     target: Cont,
-    instance: Rc<Instance>,
+    instance: Instance,
     /// The call as it was.
     callee: Def,
     args: Box<[Def]>,
@@ -109,7 +109,7 @@ impl Unfoldings {
 
 /// The function, and which of its parameters are fixed.
 fn shape(instance: &Instance) -> (Cont, Box<[bool]>) {
-    (instance.old, instance.fixed.iter().map(|fixed| fixed.is_some()).collect())
+    (instance.old, instance.fixed().iter().map(|fixed| fixed.is_some()).collect())
 }
 
 impl Engine<'_> {
@@ -121,7 +121,6 @@ impl Engine<'_> {
         rest: Vec<Def>,
         site: Option<SiteId>,
     ) -> Next {
-        let instance = Rc::new(instance);
         let link = self.new_link(instance.clone(), call.span);
         self.link = link.into();
         self.site = site.or(self.site);
@@ -198,18 +197,17 @@ impl Engine<'_> {
             return Next::Emit(instead);
         }
         match tail {
-            Tail::NeededAgain => self.refs.add_needs(&self.new, target, instead.parts()),
-            Tail::InVain => self.refs.set_needs(&self.new, target, instead.parts()),
+            Tail::NeededAgain => self.add_body(target, instead),
+            Tail::InVain => self.set_body(target, instead),
         }
-        self.finish_body(target, instead);
         Next::Emit(call)
     }
 
     /// The arguments for the parameters that a specialisation has left open.
     fn rest(&self, unfolding: &Unfolding) -> Vec<Def> {
         let callee = self.new.as_cont(unfolding.callee).and_then(|callee| self.instance(callee));
-        let before = &callee.expect("what is unfolded is an instance").fixed;
-        let open = before.iter().zip(&unfolding.instance.fixed).filter(|(before, _)| before.is_none());
+        let before = callee.expect("what is unfolded is an instance").fixed();
+        let open = before.iter().zip(unfolding.instance.fixed()).filter(|(before, _)| before.is_none());
         let open = open.zip(&unfolding.args).filter(|((_, after), _)| after.is_none());
         open.map(|(_, &arg)| arg).collect()
     }

@@ -46,10 +46,7 @@ use region::{Place, Variable, Variables};
 /// Before: any verified world. After: every slot that is left is used for more
 /// than loads and stores of known parts, or is accessed by what may run several times.
 pub fn promote_slots(world: &mut World) -> bool {
-    let variables = Variables::find(world);
-    if variables.all.is_empty() {
-        return false;
-    }
+    let Some(variables) = Variables::find(world) else { return false };
     Promoter::new(world, &variables).run();
     true
 }
@@ -86,7 +83,7 @@ impl<'a> Promoter<'a> {
                 add_param(world, cont, &variables.all[number]);
             }
         }
-        let rewriter = Rewriter::new(world);
+        let rewriter = Rewriter::of(world, variables.replaced());
         Promoter { rewriter, variables, inside, entry_values: FxHashMap::default(), joins }
     }
 
@@ -181,7 +178,9 @@ impl<'a> Promoter<'a> {
                 self.inherit(callee, values);
             }
         }
-        self.rewriter.world.replace_body(cont, Some(Body { callee, args, span: body.span }));
+        if callee != body.callee || args != body.args {
+            self.rewriter.world.replace_body(cont, Some(Body { callee, args, span: body.span }));
+        }
     }
 
     /// What to mention in place of `arg`, so that it gets the values it needs.

@@ -1,13 +1,14 @@
 //! Which slots can be promoted, and which continuations are concerned.
 
-use cranelift_entity::SecondaryMap;
-use nyala_ir::analysis::references::is_operation;
-use nyala_ir::analysis::{DomTree, References};
+use cranelift_entity::{EntityRef as _, SecondaryMap};
+use nyala_ir::analysis::references::{for_each_mention, program_roots};
+use nyala_ir::analysis::{DomTree, Graph};
 use nyala_ir::{Cont, Def, Node, Ty, TyKind, World};
 use nyala_span::Name;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::is_jump;
+use crate::mentions::Mentions;
 
 /// A slot that is promoted.
 pub(super) struct Variable {
@@ -47,10 +48,10 @@ pub(super) struct Variables {
 }
 
 impl Variables {
-    /// Looks at all slots of the program.
-    pub fn find(world: &mut World) -> Variables {
-        let program = Program::new(world);
-        let may_return_twice = program.stores_functions(world);
+    /// Looks at all slots of the program; none if there is nothing to promote.
+    pub fn find(world: &mut World) -> Option<Variables> {
+        let program = Program::new(world)?;
+        let may_return_twice = program.stores_functions;
         let mut found = vec![];
         for &slot in &program.slots {
             if let Some(candidate) = program.candidate(world, slot)
@@ -59,7 +60,14 @@ impl Variables {
                 found.push(candidate);
             }
         }
-        program.with(world, found)
+        (!found.is_empty()).then(|| program.with(world, found))
+    }
+
+    /// The nodes that something else comes to stand for.
+    pub fn replaced(&self) -> Vec<Def> {
+        let parts = self.accesses.iter().filter_map(|access| self.parts.get(access));
+        let parts = parts.flatten().map(|&(_, part)| part);
+        self.accesses.iter().copied().chain(parts).collect()
     }
 
     /// Whether an effect creates or accesses a promoted slot.
@@ -79,10 +87,11 @@ struct Candidate {
 
 /// Facts about the whole program.
 struct Program {
-    refs: References,
     order: Vec<Cont>,
     slots: Vec<Def>,
     parts: FxHashMap<Def, Vec<(u64, Def)>>,
+    /// Who uses the address of a slot or of a part of one: operations, and continuations in their bodies.
+    users: FxHashMap<Def, Vec<Def>>,
     effects: SecondaryMap<Cont, Vec<Def>>,
     /// Whose effect it is.
     owner: FxHashMap<Def, Cont>,
@@ -90,46 +99,71 @@ struct Program {
     mentioners: SecondaryMap<Cont, Vec<Cont>>,
     /// Continuations that are mentioned by an operation or a filter.
     opaque: FxHashSet<Cont>,
+    /// Whether a function that is made while the program runs is ever put into memory.
+    stores_functions: bool,
 }
 
 impl Program {
-    fn new(world: &World) -> Program {
-        let refs = References::of_program(world);
-        let doms = DomTree::new(refs.graph(), refs.root());
-        let cont_at = |&vertex: &usize| refs.nodes().get(vertex).and_then(|&def| world.as_cont(def));
-        let order: Vec<Cont> = doms.preorder().iter().filter_map(cont_at).collect();
+    /// None if there is no slot.
+    fn new(world: &mut World) -> Option<Program> {
+        if !world.defs().any(|def| matches!(world.node(def), Node::Slot { .. })) {
+            return None;
+        }
+        let mentions = Mentions::new(world);
         let mut program = Program {
-            refs,
-            order,
+            order: dominators_first(world, &mentions),
             slots: vec![],
             parts: FxHashMap::default(),
+            users: FxHashMap::default(),
             effects: SecondaryMap::new(),
             owner: FxHashMap::default(),
             mentions: SecondaryMap::new(),
             mentioners: SecondaryMap::new(),
             opaque: FxHashSet::default(),
+            stores_functions: false,
         };
+        for &def in &mentions.operations {
+            world.for_each_operand(def, |operand| program.opaque.extend(world.as_cont(operand)));
+        }
         program.look_at_operations(world);
         for cont in program.order.clone() {
             program.look_at_cont(world, cont);
         }
-        program
+        Some(program)
     }
 
-    fn look_at_operations(&mut self, world: &World) {
-        for &def in self.refs.nodes() {
+    fn look_at_operations(&mut self, world: &mut World) {
+        let mut is_address: SecondaryMap<Def, bool> = SecondaryMap::new();
+        let is_needed = needed(world, &self.order);
+        // Operands have smaller numbers than what uses them.
+        for def in world.defs().filter(|def| is_needed[def.index()]) {
+            world.for_each_operand(def, |operand| {
+                if is_address[operand] {
+                    self.users.entry(operand).or_default().push(def);
+                }
+            });
             match world.node(def) {
                 Node::Slot { .. } => self.slots.push(def),
-                Node::Extract { agg, index } => {
+                Node::Extract { agg, index } if is_effect(world, agg) => {
                     if let Some(index) = world.as_lit(index) {
                         self.parts.entry(agg).or_default().push((index, def));
+                        is_address[def] = index == 1 && matches!(world.node(agg), Node::Slot { .. });
                     }
+                }
+                Node::Lea { ptr, .. } | Node::Bitcast(ptr) if is_address[ptr] => is_address[def] = true,
+                Node::Store { value, .. } => {
+                    let is_function = world.types.order(world.ty(value)) > 0;
+                    self.stores_functions |= is_function && !world.is_constant(value);
                 }
                 _ => {}
             }
-            if is_operation(world, def) {
-                world.for_each_operand(def, |operand| self.opaque.extend(world.as_cont(operand)));
-            }
+        }
+        for &cont in &self.order {
+            for_each_mention(world, world.cont_def(cont), |mentioned| {
+                if is_address[mentioned] {
+                    self.users.entry(mentioned).or_default().push(world.cont_def(cont));
+                }
+            });
         }
     }
 
@@ -149,14 +183,6 @@ impl Program {
         self.effects[cont] = effects;
     }
 
-    /// Whether a function that is made while the program runs is ever put into memory.
-    fn stores_functions(&self, world: &mut World) -> bool {
-        self.refs.nodes().iter().any(|&def| match world.node(def) {
-            Node::Store { value, .. } => world.types.order(world.ty(value)) > 0 && !world.is_constant(value),
-            _ => false,
-        })
-    }
-
     /// `slot`, if its address is only used to load and store, by effects whose order is known.
     fn candidate(&self, world: &World, slot: Def) -> Option<Candidate> {
         let creator = *self.owner.get(&slot)?;
@@ -169,9 +195,7 @@ impl Program {
             addresses.map(|&(_, address)| (address, ty, vec![])).collect();
         let (mut places, mut accesses) = (vec![], vec![slot]);
         while let Some((address, ty, path)) = work.pop() {
-            let vertex = self.refs.index(address)?;
-            for user in self.refs.graph().preds(vertex) {
-                let user = *self.refs.nodes().get(user)?;
+            for &user in self.users.get(&address).into_iter().flatten() {
                 match world.node(user) {
                     Node::Load { ptr, .. } if ptr == address => accesses.push(user),
                     Node::Store { ptr, value, .. } if ptr == address && value != address => {
@@ -253,6 +277,45 @@ impl Program {
         }
         variables
     }
+}
+
+/// The reachable continuations, dominators in the graph of mentions first.
+fn dominators_first(world: &World, mentions: &Mentions) -> Vec<Cont> {
+    let mut nodes: Vec<Def> = mentions.conts.iter().map(|&cont| world.cont_def(cont)).collect();
+    nodes.extend(&mentions.operations);
+    let mut vertices: FxHashMap<Def, usize> = FxHashMap::default();
+    vertices.extend(nodes.iter().enumerate().map(|(vertex, &def)| (def, vertex)));
+    let root = nodes.len();
+    let mut edges: Vec<(usize, usize)> =
+        program_roots(world).iter().map(|&cont| (root, vertices[&world.cont_def(cont)])).collect();
+    for (from, &def) in nodes.iter().enumerate() {
+        for_each_mention(world, def, |mentioned| {
+            edges.extend(vertices.get(&mentioned).map(|&to| (from, to)));
+        });
+    }
+    let doms = DomTree::new(&Graph::new(nodes.len() + 1, &edges), root);
+    let order = doms.preorder().iter().filter_map(|&vertex| world.as_cont(*nodes.get(vertex)?));
+    order.collect()
+}
+
+/// The nodes that the bodies and filters of `conts` need, by number.
+fn needed(world: &World, conts: &[Cont]) -> Vec<bool> {
+    let mut is_needed = vec![false; world.node_count()];
+    for &cont in conts {
+        for_each_mention(world, world.cont_def(cont), |mentioned| is_needed[mentioned.index()] = true);
+    }
+    // Users have larger numbers than what they use.
+    for def in world.defs().rev() {
+        if is_needed[def.index()] {
+            world.for_each_operand(def, |operand| is_needed[operand.index()] = true);
+        }
+    }
+    is_needed
+}
+
+/// Whether a node is taken apart into the memory after it and a result.
+fn is_effect(world: &World, def: Def) -> bool {
+    matches!(world.node(def), Node::Slot { .. } | Node::Load { .. })
 }
 
 /// The type of what a slot holds.

@@ -83,7 +83,7 @@ impl Engine<'_> {
     /// What the body of an instance calls, whoever calls it. It is not evaluated for that.
     fn peek(&mut self, cont: Cont) -> Call {
         let instance = self.instance(cont).expect("only instances are looked into").clone();
-        let args = merge(&instance.fixed, &self.new.cont(cont).params);
+        let args = merge(instance.fixed(), &self.new.cont(cont).params);
         let now = (self.depth, self.link, self.site);
         (self.depth, self.link, self.site) = (self.depths[cont], self.link_of[cont], self.site_of[cont]);
         let mut env = std::mem::take(&mut self.filter_env);

@@ -23,8 +23,7 @@
 mod cfa;
 mod recursion;
 
-use std::rc::Rc;
-
+use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap};
 use nyala_ir::{Cont, Def, Intrinsic, Mark};
 
@@ -57,8 +56,7 @@ impl Runs {
 impl Engine<'_> {
     /// The run that begins with a call.
     pub(super) fn begin_run(&self, call: &Call) -> Option<Run> {
-        let is_possible = !self.options.is_final && !self.state.is_over;
-        let begins = is_possible && call.mark == Some(Mark::Run);
+        let begins = !self.state.is_over && call.mark == Some(Mark::Run);
         begins.then(|| Run { start: self.new.cont_count() })
     }
 
@@ -80,7 +78,7 @@ impl Engine<'_> {
     }
 
     /// What is called, if it is known and nobody stays out of it.
-    fn unfoldable(&self, call: &Call) -> Option<(Cont, Rc<Instance>)> {
+    fn unfoldable(&self, call: &Call) -> Option<(Cont, Instance)> {
         let callee = self.new.as_cont(call.callee).filter(|_| call.mark != Some(Mark::Halt))?;
         Some((callee, self.instance(callee)?.clone()))
     }
@@ -104,13 +102,13 @@ impl Engine<'_> {
     }
 
     fn is_within_limits(&mut self, instance: &Instance, call: &Call) -> bool {
-        self.may_specialise(instance, &instance.fixed, &[Some(Rule::Run)], call.span).is_ok()
+        self.may_specialise(instance, instance.fixed(), &[Some(Rule::Run)], call.span).is_ok()
     }
 
-    fn run_into(&mut self, callee: Cont, instance: Rc<Instance>, call: &Call) -> Next {
+    fn run_into(&mut self, callee: Cont, instance: Instance, call: &Call) -> Next {
         self.counters.inlined += 1;
         self.runs.steps += 1;
-        let args = merge(&instance.fixed, &call.args);
+        let args = merge(instance.fixed(), &call.args);
         if self.is_function(call.callee) {
             self.counters.specialised += 1;
             let rules = vec![Some(Rule::Run); call.args.len()];
@@ -166,6 +164,5 @@ impl Engine<'_> {
 
 /// The instance with all parameters fixed.
 fn with_all(instance: &Instance, args: &[Def]) -> Instance {
-    let fixed = merge(&instance.fixed, args).into_iter().map(Some).collect();
-    Instance { fixed, ..instance.clone() }
+    instance.with_fixed(merge(instance.fixed(), args).into_iter().map(PackedOption::from))
 }

@@ -8,8 +8,9 @@ use nyala_ir::analysis::References;
 use nyala_ir::{Mark, World};
 use nyala_span::Diagnostic;
 
-use super::super::plan::{Components, containers};
+use super::super::plan::Components;
 use crate::errors::recursive_run;
+use crate::mentions::containers;
 
 /// A warning for each marked call that is recursive, in the order of the source.
 pub(crate) fn recursive_runs(world: &World) -> Vec<Diagnostic> {
