@@ -4,6 +4,7 @@
 #   ./run.sh tests      every program prints what it should, on CUDA and on OpenCL (about 30 s)
 #   ./run.sh sanitizer  the programs for CUDA under each tool of compute-sanitizer (about 50 s)
 #   ./run.sh bench      kernels against the same ones in CUDA C++, which nvcc compiles here (about 60 s)
+#   ./run.sh images     filters of pictures against the same ones in CUDA C++ (about 30 s)
 #
 # Nothing runs longer than LIMIT seconds by itself, or than TOTAL seconds together. Results are written
 # to results/ as they come; the exit status is 0 if all is well.
@@ -65,6 +66,24 @@ all() {
     [ "$bad" = 0 ] && [ "$good" -gt 0 ]
 }
 
+# both OURS THEIRS FLAG..: runs our program and the one in CUDA C++ in turns. What they print is in results/ours and
+# results/theirs.
+both() {
+    ours=bench/$1 source=bench/$2.cu theirs=results/$2.peer
+    shift 2
+    rm -f results/ours results/theirs
+    touch results/theirs
+    nvcc=$(command -v nvcc) || { echo "there is no nvcc: ours only"; }
+    if [ "$nvcc" ]; then
+        timeout -k 2 45 nvcc -O3 -arch=native "$@" -o "$theirs" "$source" -ldl 2> results/nvcc.err \
+            || { echo "nvcc fails: $(head -3 results/nvcc.err)"; nvcc=; }
+    fi
+    for round in 1 2; do
+        timeout -k 2 "${LIMIT:-20}" "$ours" >> results/ours 2> results/ours.err || { echo "$ours: status $?: $(head -3 results/ours.err)"; }
+        [ "$nvcc" ] && { timeout -k 2 "${LIMIT:-20}" "$theirs" >> results/theirs 2> results/theirs.err || echo "$theirs: status $?: $(head -3 results/theirs.err)"; }
+    done
+}
+
 case $mode in
     tests)
         {
@@ -80,17 +99,7 @@ case $mode in
         done | all "${TOTAL:-57}" "${LIMIT:-30}"
         ;;
     bench)
-        rm -f results/ours results/theirs
-        nvcc=$(command -v nvcc) || { echo "there is no nvcc: ours only"; }
-        if [ "$nvcc" ]; then
-            timeout -k 2 45 nvcc -O3 -arch=native -o results/peers bench/peers.cu -ldl 2> results/nvcc.err \
-                || { echo "nvcc fails: $(head -3 results/nvcc.err)"; nvcc=; }
-        fi
-        for round in 1 2; do
-            timeout -k 2 "${LIMIT:-20}" bench/kernels >> results/ours 2> results/ours.err || { echo "kernels: status $?: $(head -3 results/ours.err)"; }
-            [ "$nvcc" ] && { timeout -k 2 "${LIMIT:-20}" results/peers >> results/theirs 2> results/theirs.err || echo "peers: status $?: $(head -3 results/theirs.err)"; }
-        done
-        touch results/theirs
+        both kernels peers
         # Of two runs the better one counts. The copy rate is that of the driver's own copies.
         awk '
             function better(all, name, time) { return !(name in all) || time < all[name] }
@@ -115,8 +124,42 @@ case $mode in
         echo "bench: $SECONDS s"
         grep -q . results/ours && ! grep -q DIFFERS results/table
         ;;
+    images)
+        both images images -use_fast_math
+        # Schedules of ours and of theirs, whatever they are called: all results of a filter are the same.
+        awk '
+            function better(all, name, time) { return !(name in all) || time < all[name] }
+            {
+                who = FILENAME == "results/ours" ? "ours" : "CUDA"
+                name = who " " $1
+                if (!(name in times)) order[++n] = name
+                if (better(times, name, $2)) times[name] = $2
+                split($1, parts, "/")
+                filter[name] = parts[1]
+                pixels[name] = $3 / 8
+                value[name] = $4
+                if (parts[1] == "copy" && better(times, "copy", $2)) times["copy"] = $2
+                if (better(times, who " best " parts[1], $2)) times[who " best " parts[1]] = $2
+                if (!(parts[1] in expected)) expected[parts[1]] = $4
+            }
+            END {
+                printf "%-28s %10s %10s %8s  %s\n", "filter", "us", "Gpixel/s", "of copy", "result"
+                for (i = 1; i <= n; ++i) {
+                    name = order[i]
+                    share = "copy" in times ? sprintf("%.1f%%", 100 * times["copy"] / times[name]) : "-"
+                    difference = value[name] - expected[filter[name]]
+                    same = difference * difference <= 1e-8 * expected[filter[name]] ^ 2 ? "same" : "DIFFERS: " value[name] " " expected[filter[name]]
+                    printf "%-28s %10.2f %10.1f %8s  %s\n", name, times[name], pixels[name] / times[name] / 1000, share, same
+                }
+                for (name in expected)
+                    if (("ours best " name) in times && ("CUDA best " name) in times)
+                        printf "%-28s %10.3f\n", name ": best ratio", times["CUDA best " name] / times["ours best " name]
+            }' results/ours results/theirs | tee results/images
+        echo "images: $SECONDS s"
+        grep -q . results/ours && ! grep -q DIFFERS results/images
+        ;;
     *)
-        sed -n '2,9p' "$0"
+        sed -n '2,10p' "$0"
         exit 98
         ;;
 esac

@@ -65,12 +65,19 @@ pub fn run(args: &DeviceBundleArgs) -> anyhow::Result<()> {
         }
     }
     build(&nyala, args, &[Path::new("bench/gpu/kernels.impala")], &bundle.join("bench/kernels"))?;
-    for (from, to) in [("bench/gpu/peers.cu", "bench/peers.cu"), ("bench/gpu/run.sh", "run.sh")] {
-        fs::copy(files::repository().join(from), bundle.join(to))?;
+    // Many pixels at once are many specialisations. The peer is compiled with such mathematics too.
+    let options = ["--fast-math", "--pe-specialisations", "5000000"];
+    let images = Path::new("bench/gpu/images.impala");
+    build_with(&nyala, args, &options, &[images], &bundle.join("bench/images"))?;
+    for (from, to) in [("peers.cu", "bench/peers.cu"), ("images.cu", "bench/images.cu"), ("run.sh", "run.sh")]
+    {
+        fs::copy(files::repository().join("bench/gpu").join(from), bundle.join(to))?;
     }
     let archive = pack(&bundle)?;
     println!("{}, and as one file {}", bundle.display(), archive.display());
-    println!("`./run.sh tests` and `./run.sh sanitizer` test a GPU, `./run.sh bench` measures it");
+    println!(
+        "`./run.sh tests` and `./run.sh sanitizer` test a GPU, `./run.sh bench` and `./run.sh images` measure it"
+    );
     Ok(())
 }
 
@@ -103,8 +110,20 @@ fn build_compiler() -> anyhow::Result<PathBuf> {
 }
 
 fn build(nyala: &Path, args: &DeviceBundleArgs, sources: &[&Path], output: &Path) -> anyhow::Result<()> {
+    build_with(nyala, args, &[], sources, output)
+}
+
+fn build_with(
+    nyala: &Path,
+    args: &DeviceBundleArgs,
+    options: &[&str],
+    sources: &[&Path],
+    output: &Path,
+) -> anyhow::Result<()> {
     let built = Command::new(nyala)
-        .args(["build", "-O3", "--target-cpu", CPU, "--gpu-arch", &args.gpu_arch, "-o"])
+        .args(["build", "-O3", "--target-cpu", CPU, "--gpu-arch", &args.gpu_arch])
+        .args(options)
+        .arg("-o")
         .arg(output)
         .args(sources)
         .current_dir(files::repository())
