@@ -1,0 +1,161 @@
+//! What the user writes: filters with parameters, `gauss:sigma=2,unsharp:amount=1.5:sigma=3`.
+
+use std::fmt;
+
+use crate::filters::{FILTERS, Filter, Param};
+
+/// A filter and the values of all its parameters.
+pub struct Step {
+    pub filter: &'static Filter,
+    pub values: Vec<f64>,
+}
+
+/// Why a chain is none.
+#[derive(PartialEq, Debug)]
+pub enum ChainError {
+    NoFilter,
+    UnknownFilter { name: String, near: Option<&'static str> },
+    UnknownParam { filter: &'static str, name: String, known: Vec<&'static str> },
+    NotAssigned { filter: &'static str, text: String },
+    NotANumber { filter: &'static str, name: &'static str, text: String, is_whole: bool },
+    OutOfRange { filter: &'static str, name: &'static str, value: f64, min: f64, max: f64 },
+    Twice { filter: &'static str, name: &'static str },
+}
+
+/// Reads filters that are separated by commas.
+pub fn parse(text: &str) -> Result<Vec<Step>, ChainError> {
+    text.split(',').map(|part| step(part.trim())).collect()
+}
+
+fn step(text: &str) -> Result<Step, ChainError> {
+    let mut parts = text.split(':').map(str::trim);
+    let name = parts.next().unwrap_or_default();
+    if name.is_empty() {
+        return Err(ChainError::NoFilter);
+    }
+    let found = FILTERS.iter().find(|filter| filter.name == name);
+    let filter =
+        found.ok_or_else(|| ChainError::UnknownFilter { name: name.to_owned(), near: near(name) })?;
+    let mut values: Vec<Option<f64>> = vec![None; filter.params.len()];
+    for assignment in parts {
+        let (index, value) = assigned(filter, assignment)?;
+        if values[index].replace(value).is_some() {
+            return Err(ChainError::Twice { filter: filter.name, name: filter.params[index].name });
+        }
+    }
+    let values = values.iter().zip(filter.params).map(|(value, param)| value.unwrap_or(param.default));
+    Ok(Step { filter, values: values.collect() })
+}
+
+/// Reads `name=value`: the number of the parameter, and its value.
+fn assigned(filter: &'static Filter, text: &str) -> Result<(usize, f64), ChainError> {
+    let Some((name, value)) = text.split_once('=') else {
+        return Err(ChainError::NotAssigned { filter: filter.name, text: text.to_owned() });
+    };
+    let (name, value) = (name.trim(), value.trim());
+    let Some(index) = filter.params.iter().position(|param| param.name == name) else {
+        let known = filter.params.iter().map(|param| param.name).collect();
+        return Err(ChainError::UnknownParam { filter: filter.name, name: name.to_owned(), known });
+    };
+    let Param { name, min, max, is_whole, .. } = filter.params[index];
+    let number = value.parse::<f64>().ok().filter(|number| number.is_finite());
+    match number.filter(|number| !is_whole || number.fract() == 0.0) {
+        None => Err(ChainError::NotANumber { filter: filter.name, name, text: value.to_owned(), is_whole }),
+        Some(value) if value < min || value > max => {
+            Err(ChainError::OutOfRange { filter: filter.name, name, value, min, max })
+        }
+        Some(value) => Ok((index, value)),
+    }
+}
+
+/// The filter that was probably meant.
+fn near(name: &str) -> Option<&'static str> {
+    let candidates = FILTERS.iter().map(|filter| (distance(name, filter.name), filter.name));
+    let (distance, nearest) = candidates.min()?;
+    let starts_alike = name.len() > 2 && (nearest.starts_with(name) || name.starts_with(nearest));
+    (starts_alike || distance <= nearest.len() / 3 + 1).then_some(nearest)
+}
+
+/// How many letters have to be put in, left out or changed to come from one word to the other.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, a) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in to.iter().enumerate() {
+            let changed = diagonal + usize::from(a != *b);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[to.len()]
+}
+
+impl fmt::Display for ChainError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ChainError::NoFilter => f.write_str("a filter is missing between commas"),
+            ChainError::UnknownFilter { name, near: Some(near) } => {
+                write!(f, "there is no filter `{name}`; is `{near}` meant? (`--list` shows all)")
+            }
+            ChainError::UnknownFilter { name, near: None } => {
+                write!(f, "there is no filter `{name}` (`--list` shows all)")
+            }
+            ChainError::UnknownParam { filter, name, known } if known.is_empty() => {
+                write!(f, "`{filter}` has no parameters, and so no `{name}`")
+            }
+            ChainError::UnknownParam { filter, name, known } => {
+                write!(f, "`{filter}` has no parameter `{name}`; it has `{}`", known.join("`, `"))
+            }
+            ChainError::NotAssigned { filter, text } => {
+                write!(f, "`{text}` says nothing about `{filter}`: parameters are written `name=value`")
+            }
+            ChainError::NotANumber { filter, name, text, is_whole } => {
+                let kind = if *is_whole { "a whole number" } else { "a number" };
+                write!(f, "`{name}` of `{filter}` is {kind}, and not `{text}`")
+            }
+            ChainError::OutOfRange { filter, name, value, min, max } => {
+                write!(f, "`{name}` of `{filter}` is between {min} and {max}, and not {value}")
+            }
+            ChainError::Twice { filter, name } => write!(f, "`{name}` of `{filter}` is given twice"),
+        }
+    }
+}
+
+impl std::error::Error for ChainError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(text: &str) -> String {
+        parse(text).err().map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn values_are_those_given_or_the_default() {
+        let steps = parse("gauss:sigma=2, unsharp : sigma = 0.5").unwrap();
+        assert_eq!(steps[0].values, [2.0]);
+        assert_eq!(steps[1].values, [1.0, 0.5]);
+    }
+
+    #[test]
+    fn mistakes_are_told() {
+        assert_eq!(message("gaus"), "there is no filter `gaus`; is `gauss` meant? (`--list` shows all)");
+        assert_eq!(message("sharpen"), "there is no filter `sharpen` (`--list` shows all)");
+        assert_eq!(
+            message("laplacian"),
+            "there is no filter `laplacian`; is `laplace` meant? (`--list` shows all)"
+        );
+        assert_eq!(message("gauss,,box"), "a filter is missing between commas");
+        assert_eq!(message("unsharp:sgma=2"), "`unsharp` has no parameter `sgma`; it has `amount`, `sigma`");
+        assert_eq!(message("gray:x=2"), "`gray` has no parameters, and so no `x`");
+        assert_eq!(message("gauss:2"), "`2` says nothing about `gauss`: parameters are written `name=value`");
+        assert_eq!(message("gauss:sigma=wide"), "`sigma` of `gauss` is a number, and not `wide`");
+        assert_eq!(message("gauss:sigma=nan"), "`sigma` of `gauss` is a number, and not `nan`");
+        assert_eq!(message("median:radius=1.5"), "`radius` of `median` is a whole number, and not `1.5`");
+        assert_eq!(message("median:radius=9"), "`radius` of `median` is between 1 and 3, and not 9");
+        assert_eq!(message("gauss:sigma=1:sigma=2"), "`sigma` of `gauss` is given twice");
+    }
+}

@@ -1,0 +1,81 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+
+/// Filters pictures: PNG, JPEG and TIFF, of 8 and 16 bits, gray or in colour.
+///
+/// Filters are written in Impala, and compiled for the chain, the schedule and the kind of picture at hand.
+#[derive(Parser, Debug)]
+#[command(name = "nyala-image", version)]
+pub struct Args {
+    /// Filters, separated by commas, with parameters after colons: `gauss:sigma=2,unsharp`
+    #[arg(required_unless_present = "list")]
+    pub filter: Option<String>,
+
+    /// A picture, or a folder of pictures
+    #[arg(required_unless_present = "list")]
+    pub input: Option<PathBuf>,
+
+    /// Where the result goes; its ending says what kind of file it is. For a folder of pictures, a folder
+    #[arg(short, long, required_unless_present_any = ["list", "bench", "show_program"])]
+    pub output: Option<PathBuf>,
+
+    /// Another filter, for the result of those before; may be given several times
+    #[arg(long, value_name = "FILTER")]
+    pub then: Vec<String>,
+
+    /// What is read where there is no picture
+    #[arg(long, value_enum, default_value = "mirror")]
+    pub boundary: Boundary,
+
+    /// The value outside, between 0 and 1, for `--boundary constant`
+    #[arg(long, value_name = "VALUE", default_value_t = 0.0)]
+    pub outside: f32,
+
+    /// How a picture is computed: seq, vec, rows, tile or par, or an expression in Impala with the operator `op`, such
+    /// as `tile(256, 32, rows(4, 16, op))`
+    #[arg(long, value_name = "SCHEDULE")]
+    pub schedule: Option<String>,
+
+    /// How many threads compute; 0 is one for each core
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(i32).range(0..=1024))]
+    pub threads: i32,
+
+    /// Bits of each channel of the result; those of the picture if not given
+    #[arg(long, value_enum)]
+    pub bits: Option<Bits>,
+
+    /// Compute several times, and print how fast that is
+    #[arg(long)]
+    pub bench: bool,
+
+    /// Print the program in Impala, and do nothing else with it
+    #[arg(long)]
+    pub show_program: bool,
+
+    /// List all filters with their parameters
+    #[arg(long)]
+    pub list: bool,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Boundary {
+    /// The nearest pixel
+    Clamp,
+    /// The picture, as in a mirror at its edge
+    Mirror,
+    /// The picture again
+    Wrap,
+    /// The same value everywhere
+    Constant,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bits {
+    #[value(name = "8")]
+    Eight,
+    #[value(name = "16")]
+    Sixteen,
+}

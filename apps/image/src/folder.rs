@@ -1,0 +1,61 @@
+//! All pictures of a folder, with a progress bar. One that cannot be filtered does not keep the others from it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::kernel::Filtering;
+use crate::picture::{self, Picture};
+
+/// Filters the pictures of one folder into another, which is made if it is not there.
+pub fn filter(filtering: &mut Filtering, input: &Path, output: &Path) -> Result<()> {
+    let pictures = pictures(input)?;
+    fs::create_dir_all(output).with_context(|| format!("`{}` cannot be made", output.display()))?;
+    let bar = ProgressBar::new(pictures.len() as u64);
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} {eta} {wide_msg}");
+    bar.set_style(style.expect("the template has no mistake"));
+    let mut n_failed = 0;
+    for path in &pictures {
+        let name = path.file_name().unwrap_or_default();
+        bar.set_message(name.to_string_lossy().into_owned());
+        if let Err(error) = filter_one(filtering, path, &output.join(name)) {
+            n_failed += 1;
+            bar.suspend(|| eprintln!("error: {error:#}"));
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    match n_failed {
+        0 => Ok(()),
+        _ => bail!("{n_failed} of {} pictures were not filtered", pictures.len()),
+    }
+}
+
+/// Filters one picture into a file.
+pub fn filter_one(filtering: &mut Filtering, input: &Path, output: &Path) -> Result<()> {
+    let mut picture = Picture::read(input)?;
+    // What cannot be written is found out before it is computed.
+    let kind = picture::Kind::of(output)?;
+    let result = filtering.result(picture.format());
+    kind.accepts(result).with_context(|| format!("`{}`", output.display()))?;
+    filtering.apply(&mut picture)?.write(output)
+}
+
+/// The files of a folder whose names are those of pictures, sorted.
+fn pictures(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).with_context(|| format!("`{}`", folder.display()))?;
+    let mut pictures = vec![];
+    for entry in entries {
+        let path = entry.with_context(|| format!("`{}`", folder.display()))?.path();
+        if path.is_file() && picture::is_picture(&path) {
+            pictures.push(path);
+        }
+    }
+    if pictures.is_empty() {
+        bail!("there is no picture in `{}`", folder.display());
+    }
+    pictures.sort();
+    Ok(pictures)
+}

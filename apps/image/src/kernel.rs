@@ -1,0 +1,113 @@
+//! Programs as functions of pictures.
+//!
+//! Programs are compiled when they are needed, and not with the app: each chain of filters, schedule, boundary and kind
+//! of picture has code of its own in which all of that is known, and there is no end of such combinations. It takes a
+//! fraction of a second, once for all pictures of a kind.
+
+use std::collections::HashMap;
+
+use anyhow::{Result, bail};
+use nyala_driver::embed::{Compiler, Function};
+
+use crate::picture::{Picture, Samples};
+use crate::program::{Format, Plan, STEPS};
+
+type Run<From, To> = unsafe extern "C" fn(*mut From, *mut To, *mut f32, *mut f32, i32, i32);
+
+/// The function of a program, for the bits of its source and its result.
+enum Kernel {
+    Bytes(Function<Run<u8, u8>>),
+    Widen(Function<Run<u8, u16>>),
+    Narrow(Function<Run<u16, u8>>),
+    Words(Function<Run<u16, u16>>),
+}
+
+/// Filters pictures, with memory that is used again for the next picture.
+pub struct Filtering {
+    plan: Plan,
+    kernels: HashMap<Format, Kernel>,
+    memory: [Vec<f32>; 2],
+}
+
+impl Filtering {
+    pub fn new(plan: Plan) -> Filtering {
+        Filtering { plan, kernels: HashMap::new(), memory: [vec![], vec![]] }
+    }
+
+    /// Makes the code for pictures like this, if that was not done before.
+    pub fn prepare(&mut self, format: Format) -> Result<()> {
+        if !self.kernels.contains_key(&format) {
+            let kernel = compile(&self.plan, format)?;
+            self.kernels.insert(format, kernel);
+        }
+        Ok(())
+    }
+
+    /// The picture after all filters.
+    pub fn apply(&mut self, picture: &mut Picture) -> Result<Picture> {
+        let format = picture.format();
+        self.prepare(format)?;
+        let mut result = Picture::black(picture.width, picture.height, self.plan.result(format));
+        self.apply_to(picture, &mut result)?;
+        Ok(result)
+    }
+
+    /// Fills `result`, which has the size of the picture. The picture is not changed.
+    pub fn apply_to(&mut self, picture: &mut Picture, result: &mut Picture) -> Result<()> {
+        let format = picture.format();
+        let n_pixels = u64::from(picture.width) * u64::from(picture.height);
+        // Places in a picture, of all its channels, are numbers of the type `i32`.
+        if n_pixels * format.channels() as u64 > i32::MAX as u64 {
+            bail!("{} x {} pixels are too many", picture.width, picture.height);
+        }
+        self.prepare(format)?;
+        let size = n_pixels as usize * format.colours;
+        for memory in &mut self.memory {
+            if memory.len() < size {
+                *memory = vec![0.0; size];
+            }
+        }
+        let [memory, more] = &mut self.memory;
+        let (memory, more) = (memory.as_mut_ptr(), more.as_mut_ptr());
+        let (width, height) = (picture.width as i32, picture.height as i32);
+        // SAFETY: the program is made for pictures of this format and any size. It reads all samples of
+        // the picture and writes all of the result, which have as many pixels; both memories have room for all colours,
+        // and nothing else uses them meanwhile.
+        match (&self.kernels[&format], &mut picture.samples, &mut result.samples) {
+            (Kernel::Bytes(run), Samples::Bytes(from), Samples::Bytes(to)) => unsafe {
+                run(from.as_mut_ptr(), to.as_mut_ptr(), memory, more, width, height)
+            },
+            (Kernel::Widen(run), Samples::Bytes(from), Samples::Words(to)) => unsafe {
+                run(from.as_mut_ptr(), to.as_mut_ptr(), memory, more, width, height)
+            },
+            (Kernel::Narrow(run), Samples::Words(from), Samples::Bytes(to)) => unsafe {
+                run(from.as_mut_ptr(), to.as_mut_ptr(), memory, more, width, height)
+            },
+            (Kernel::Words(run), Samples::Words(from), Samples::Words(to)) => unsafe {
+                run(from.as_mut_ptr(), to.as_mut_ptr(), memory, more, width, height)
+            },
+            _ => unreachable!("the kernel is made for the bits of the picture and of the result"),
+        }
+        Ok(())
+    }
+
+    /// What pictures like this become.
+    pub fn result(&self, format: Format) -> Format {
+        self.plan.result(format)
+    }
+}
+
+fn compile(plan: &Plan, format: Format) -> Result<Kernel> {
+    let program = plan.program(format);
+    let module = Compiler::new().text("steps.impala", STEPS).text("chain.impala", program).compile()?;
+    // SAFETY: whoever calls the function keeps to what it expects; see `Filtering::apply_to`.
+    let kernel = unsafe {
+        match (format.is_wide, plan.result(format).is_wide) {
+            (false, false) => Kernel::Bytes(module.function("run")?),
+            (false, true) => Kernel::Widen(module.function("run")?),
+            (true, false) => Kernel::Narrow(module.function("run")?),
+            (true, true) => Kernel::Words(module.function("run")?),
+        }
+    };
+    Ok(kernel)
+}

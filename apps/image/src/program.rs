@@ -1,0 +1,122 @@
+//! The program in Impala for a chain of filters.
+//!
+//! It has one function, `run`, for pictures of any size: it reads bytes as they are in a picture, filters planes of
+//! numbers, from one memory to another and back, and writes bytes.
+
+use std::fmt::Write as _;
+
+use crate::chain::Step;
+use crate::cli::{Bits, Boundary};
+use crate::filters::On;
+use crate::schedule::Schedule;
+
+/// The functions that all programs are made of.
+pub const STEPS: &str = include_str!("steps.impala");
+
+/// What a picture is like in memory: its channels alternate.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Format {
+    /// 1 or 3.
+    pub colours: usize,
+    pub has_alpha: bool,
+    pub is_wide: bool,
+}
+
+impl Format {
+    pub fn channels(self) -> usize {
+        self.colours + usize::from(self.has_alpha)
+    }
+
+    fn pixel(self) -> &'static str {
+        if self.is_wide { "u16" } else { "u8" }
+    }
+
+    /// Channel `c` of the picture at `data`, as numbers from 0 to 1.
+    fn channel(self, data: &str, c: &str) -> String {
+        let (pixel, n) = (self.pixel(), self.channels());
+        format!("unit_{pixel}(interleaved({data}, width, height, {n}, {c}))")
+    }
+}
+
+/// What to compute, and how.
+pub struct Plan {
+    pub steps: Vec<Step>,
+    pub boundary: Boundary,
+    pub outside: f32,
+    pub schedule: Schedule,
+    pub threads: i32,
+    pub bits: Option<Bits>,
+}
+
+impl Plan {
+    /// What the result is like for pictures like this.
+    pub fn result(&self, from: Format) -> Format {
+        let is_gray = self.steps.iter().any(|step| step.filter.on == On::Gray);
+        let is_wide = self.bits.map_or(from.is_wide, |bits| bits == Bits::Sixteen);
+        Format { colours: if is_gray { 1 } else { from.colours }, is_wide, ..from }
+    }
+
+    /// The program for pictures like this.
+    pub fn program(&self, from: Format) -> String {
+        let boundary = match self.boundary {
+            Boundary::Clamp => "clamp()".to_owned(),
+            Boundary::Mirror => "mirror()".to_owned(),
+            Boundary::Wrap => "wrap()".to_owned(),
+            Boundary::Constant => format!("constant({:?}f)", self.outside),
+        };
+        let threads = self.threads;
+        let Schedule { one_pass, two_passes } = &self.schedule;
+        let body = self.body(from);
+        let to = self.result(from);
+        format!(
+            "// uses: stencil
+fn @boundary() -> Boundary[f32] {{ {boundary} }}
+fn @row_loop() -> Loop {{ threads({threads}) }}
+fn @schedule[A, B](op: Stencil[A, B]) -> Stage[A, B] {{
+    let threads = {threads};
+    {one_pass}
+}}
+fn @two_passes(first: Stencil[f32, f32], second: Stencil[f32, f32]) -> Stage[f32, f32] {{
+    let threads = {threads};
+    {two_passes}
+}}
+
+extern fn run(from: &mut [{}], to: &mut [{}], memory: &mut [f32], more: &mut [f32], width: i32, height: i32) -> () {{
+{body}}}
+",
+            from.pixel(),
+            to.pixel()
+        )
+    }
+
+    /// The steps, one after the other.
+    fn body(&self, from: Format) -> String {
+        let to = self.result(from);
+        let mut text =
+            "    let a = planes(memory, width, height);\n    let b = planes(more, width, height);\n"
+                .to_owned();
+        let mut line = |code: String| writeln!(text, "    {code};").expect("strings take all text");
+        let mut n = from.colours;
+        let (mut source, mut out) = ("a", "b");
+        line(format!("for c in range(0, {n}) {{ copy_plane({}, a(c)) }}", from.channel("from", "c")));
+        for step in &self.steps {
+            let filter = (step.filter.code)(&step.values);
+            match step.filter.on {
+                On::Gray => {
+                    line(format!("to_gray({n}, {source}, {out})"));
+                    (source, out, n) = (out, source, 1);
+                    line(format!("each_channel(1, {source}, {out}, {filter})"));
+                }
+                On::Channels => line(format!("each_channel({n}, {source}, {out}, {filter})")),
+                On::Brightness => line(format!("brightness_only({n}, {source}, {out}, {filter})")),
+            }
+            (source, out) = (out, source);
+        }
+        line(format!("for c in range(0, {n}) {{ copy_plane({source}(c), {}) }}", to.channel("to", "c")));
+        if from.has_alpha {
+            let (before, after) = (from.colours.to_string(), to.colours.to_string());
+            line(format!("copy_plane({}, {})", from.channel("from", &before), to.channel("to", &after)));
+        }
+        text
+    }
+}

@@ -1,0 +1,309 @@
+//! The app as users have it: pictures are made here, filtered by the program, and looked at again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use image::{DynamicImage, ImageBuffer, ImageFormat, Luma, LumaA, Rgb, Rgba};
+
+/// A folder of its own for each test, empty.
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn app(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_nyala-image")).args(args).output().unwrap()
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Filters a picture; it must work.
+fn filter(filter: &str, input: &Path, output: &Path, more: &[&str]) -> DynamicImage {
+    let result = app(&[&[filter, path(input), "-o", path(output)], more].concat());
+    assert!(result.status.success(), "{}", String::from_utf8_lossy(&result.stderr));
+    image::open(output).unwrap()
+}
+
+/// Runs the app where it must fail; gives the status and what it says.
+fn failure(args: &[&str]) -> (i32, String) {
+    let result = app(args);
+    (result.status.code().unwrap(), String::from_utf8_lossy(&result.stderr).into_owned())
+}
+
+/// Colours that differ from pixel to pixel, with an edge in the middle.
+fn colours(width: u32, height: u32) -> ImageBuffer<Rgb<u8>, Vec<u8>> {
+    ImageBuffer::from_fn(width, height, |x, y| {
+        let edge = if x < width / 2 { 40 } else { 170 };
+        Rgb([edge + (x * 7 % 32) as u8, (y * 5 % 200) as u8, ((x * 3 + y * 11) % 256) as u8])
+    })
+}
+
+/// The mean of 3 x 3 pixels, where the picture goes on as its nearest pixel.
+fn mean(picture: &ImageBuffer<Rgb<u8>, Vec<u8>>, x: u32, y: u32, channel: usize) -> f64 {
+    let (width, height) = (i64::from(picture.width()), i64::from(picture.height()));
+    let mut sum = 0;
+    for j in -1..=1 {
+        for i in -1..=1 {
+            let (x, y) = ((i64::from(x) + i).clamp(0, width - 1), (i64::from(y) + j).clamp(0, height - 1));
+            sum += u32::from(picture.get_pixel(x as u32, y as u32)[channel]);
+        }
+    }
+    f64::from(sum) / 9.0
+}
+
+#[test]
+fn a_box_blur_is_the_mean_of_nine_pixels_for_all_sizes() {
+    let folder = folder("box");
+    for (width, height) in [(1, 1), (3, 7), (257, 31)] {
+        let (input, output) = (folder.join("in.png"), folder.join("out.png"));
+        let picture = colours(width, height);
+        picture.save(&input).unwrap();
+        let found = filter("box", &input, &output, &["--boundary", "clamp"]).into_rgb8();
+        assert_eq!(found.dimensions(), (width, height));
+        for (x, y, pixel) in found.enumerate_pixels() {
+            for channel in 0..3 {
+                let wanted = mean(&picture, x, y, channel);
+                assert!(
+                    (f64::from(pixel[channel]) - wanted).abs() < 0.51,
+                    "{x}, {y}: {pixel:?}, not {wanted}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn schedules_and_threads_do_not_matter() {
+    let folder = folder("schedules");
+    let input = folder.join("in.png");
+    colours(100, 70).save(&input).unwrap();
+    let plain = filter("gauss:sigma=1", &input, &folder.join("plain.png"), &["--schedule", "seq"]);
+    for (n, schedule) in ["vec", "tile", "par", "par(2, 16, tile(32, 8, vec(8, op)))"].iter().enumerate() {
+        let output = folder.join(format!("{n}.png"));
+        assert_eq!(filter("gauss:sigma=1", &input, &output, &["--schedule", schedule]), plain, "{schedule}");
+    }
+    assert_eq!(filter("gauss:sigma=1", &input, &folder.join("one.png"), &["--threads", "1"]), plain);
+    assert_eq!(filter("gauss:sigma=1", &input, &folder.join("all.png"), &[]), plain);
+}
+
+#[test]
+fn all_filters_work_in_one_chain() {
+    let folder = folder("all");
+    let input = folder.join("in.png");
+    colours(61, 45).save(&input).unwrap();
+    let all =
+        "box,gauss,unsharp,median,bilateral:radius=1,grid,equalize,local-laplacian:levels=3,jacobi:steps=3";
+    let result = filter(all, &input, &folder.join("out.png"), &["--then", "jacobi:steps=2"]);
+    assert_eq!(result.color(), image::ColorType::Rgb8);
+    for edges in ["sobel", "laplace", "harris", "canny", "gray"] {
+        let result = filter(edges, &input, &folder.join("edges.png"), &[]);
+        assert_eq!(result.color(), image::ColorType::L8, "{edges}");
+        let levels = result.into_luma8();
+        let (least, most) = (levels.iter().min(), levels.iter().max());
+        assert!(least < most, "{edges} shows nothing");
+    }
+}
+
+#[test]
+fn an_edge_is_found_where_it_is() {
+    let folder = folder("edge");
+    let input = folder.join("in.png");
+    let step = ImageBuffer::from_fn(40, 30, |x, _| Luma([if x < 20 { 50u8 } else { 200 }]));
+    step.save(&input).unwrap();
+    let found = filter("canny", &input, &folder.join("out.png"), &[]).into_luma8();
+    for (x, y, pixel) in found.enumerate_pixels() {
+        assert_eq!(pixel[0] == 255, x == 19 || x == 20 && found.get_pixel(19, y)[0] == 0, "{x}, {y}");
+    }
+    assert!(found.as_raw().contains(&255));
+}
+
+#[test]
+fn a_median_removes_specks_and_keeps_colours() {
+    let folder = folder("specks");
+    let input = folder.join("in.png");
+    let plain = Rgb([10u8, 120, 240]);
+    let mut specks = ImageBuffer::from_pixel(33, 21, plain);
+    specks.put_pixel(7, 5, Rgb([255, 0, 0]));
+    specks.put_pixel(0, 0, Rgb([0, 0, 0]));
+    specks.save(&input).unwrap();
+    let found = filter("median", &input, &folder.join("out.png"), &["--boundary", "clamp"]).into_rgb8();
+    assert!(found.enumerate_pixels().all(|(x, y, pixel)| *pixel == plain || (x, y) == (0, 0)));
+}
+
+/// Gray, colours, with and without transparency, 8 and 16 bits, in the files that can keep them.
+#[test]
+fn pictures_keep_their_kind() {
+    let folder = folder("kinds");
+    let kinds: [DynamicImage; 8] = [
+        ImageBuffer::from_fn(9, 5, |x, y| Luma([(x * 20 + y) as u8])).into(),
+        ImageBuffer::from_fn(9, 5, |x, y| LumaA([(x * 20) as u8, (y * 50) as u8])).into(),
+        colours(9, 5).into(),
+        ImageBuffer::from_fn(9, 5, |x, y| Rgba([(x * 20) as u8, 0, 99, (y * 50) as u8])).into(),
+        ImageBuffer::from_fn(9, 5, |x, y| Luma([(x * 6001 + y) as u16])).into(),
+        ImageBuffer::from_fn(9, 5, |x, y| LumaA([(x * 6001) as u16, (y * 9999) as u16])).into(),
+        ImageBuffer::from_fn(9, 5, |x, y| Rgb([(x * 6001) as u16, (y * 9999) as u16, 77])).into(),
+        ImageBuffer::from_fn(9, 5, |x, y| Rgba([(x * 6001) as u16, 5, 77, (y * 9999) as u16])).into(),
+    ];
+    for picture in kinds {
+        let color = picture.color();
+        let input = folder.join("in.png");
+        picture.save(&input).unwrap();
+        // Nothing is added and nothing taken away, so the picture is the same after all conversions.
+        let found = filter("unsharp:amount=0", &input, &folder.join("out.png"), &[]);
+        assert_eq!(found, picture, "{color:?}");
+        if color.has_alpha() && !color.has_color() {
+            continue;
+        }
+        let tiff = folder.join("in.tiff");
+        picture.save(&tiff).unwrap();
+        assert_eq!(filter("unsharp:amount=0", &tiff, &folder.join("out.tif"), &[]), picture, "{color:?}");
+    }
+}
+
+#[test]
+fn jpeg_is_read_and_written() {
+    let folder = folder("jpeg");
+    let (input, output) = (folder.join("in.jpg"), folder.join("out.jpeg"));
+    ImageBuffer::from_pixel(50, 40, Rgb([200u8, 100, 50])).save(&input).unwrap();
+    let found = filter("gauss", &input, &output, &[]).into_rgb8();
+    assert!(
+        found.pixels().all(|p| p[0].abs_diff(200) < 4 && p[1].abs_diff(100) < 4 && p[2].abs_diff(50) < 4)
+    );
+    assert_eq!(image::guess_format(&fs::read(output).unwrap()).unwrap(), ImageFormat::Jpeg);
+}
+
+#[test]
+fn bits_are_those_asked_for() {
+    let folder = folder("bits");
+    let input = folder.join("in.png");
+    ImageBuffer::from_fn(5, 4, |x, _| Luma([(x * 50) as u8])).save(&input).unwrap();
+    let wide = filter("unsharp:amount=0", &input, &folder.join("wide.png"), &["--bits", "16"]);
+    assert_eq!(wide.color(), image::ColorType::L16);
+    assert_eq!(wide.into_luma16().get_pixel(2, 0)[0], 100 * 257);
+    let narrow =
+        filter("unsharp:amount=0", &folder.join("wide.png"), &folder.join("narrow.jpg"), &["--bits", "8"]);
+    assert_eq!(narrow.color(), image::ColorType::L8);
+}
+
+#[test]
+fn boundaries_are_what_they_say() {
+    let folder = folder("boundaries");
+    let input = folder.join("in.png");
+    // Three columns: the mean of three is different for each boundary.
+    ImageBuffer::from_fn(3, 1, |x, _| Luma([[0u8, 90, 240][x as usize]])).save(&input).unwrap();
+    let first = |boundary: &[&str]| {
+        let found = filter("box", &input, &folder.join("out.png"), boundary).into_luma8();
+        found.get_pixel(0, 0)[0]
+    };
+    assert_eq!(first(&["--boundary", "clamp"]), 30);
+    assert_eq!(first(&["--boundary", "wrap"]), 110);
+    assert_eq!(first(&["--boundary", "constant", "--outside", "1"]), 208);
+    ImageBuffer::from_fn(5, 1, |x, _| Luma([[10u8, 50, 90, 130, 240][x as usize]])).save(&input).unwrap();
+    let found =
+        filter("box:radius=2", &input, &folder.join("out.png"), &["--boundary", "mirror"]).into_luma8();
+    assert_eq!(found.get_pixel(0, 0)[0], (50 + 10 + 10 + 50 + 90) / 5);
+}
+
+#[test]
+fn a_folder_is_filtered_and_what_fails_is_told() {
+    let folder = folder("many");
+    let (input, output) = (folder.join("in"), folder.join("made/out"));
+    fs::create_dir(&input).unwrap();
+    colours(20, 10).save(input.join("a.png")).unwrap();
+    colours(11, 30).save(input.join("b.tiff")).unwrap();
+    colours(8, 8).save(input.join("C.JPG")).unwrap();
+    fs::write(input.join("notes.txt"), "no picture").unwrap();
+    let result = app(&["gauss", path(&input), "-o", path(&output)]);
+    assert!(result.status.success(), "{}", String::from_utf8_lossy(&result.stderr));
+    assert_eq!(names(&output), ["C.JPG", "a.png", "b.tiff"]);
+
+    fs::write(input.join("broken.png"), "no picture").unwrap();
+    fs::remove_dir_all(&output).unwrap();
+    let (status, text) = failure(&["gauss", path(&input), "-o", path(&output)]);
+    assert_eq!(status, 1);
+    assert!(
+        text.contains("broken.png` is no picture") && text.contains("1 of 4 pictures were not filtered"),
+        "{text}"
+    );
+    assert_eq!(names(&output), ["C.JPG", "a.png", "b.tiff"]);
+
+    let empty = folder.join("empty");
+    fs::create_dir(&empty).unwrap();
+    let (status, text) = failure(&["gauss", path(&empty), "-o", path(&output)]);
+    assert!(status == 1 && text.contains("there is no picture in"), "{text}");
+}
+
+/// The names in a folder, sorted.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn mistakes_are_told_and_leave_no_file() {
+    let folder = folder("mistakes");
+    let (input, output) = (folder.join("in.png"), folder.join("out.png"));
+    colours(64, 64).save(&input).unwrap();
+    let (input, output) = (path(&input), path(&output));
+    let broken = folder.join("broken.png");
+    let bytes = fs::read(input).unwrap();
+    fs::write(&broken, &bytes[..bytes.len() / 2]).unwrap();
+    let check = |args: &[&str], wanted_status: i32, wanted: &str| {
+        let (status, text) = failure(args);
+        assert_eq!(status, wanted_status, "{text}");
+        assert!(text.contains(wanted), "{wanted:?} is not in {text}");
+        assert!(!text.contains("panic"), "{text}");
+        let before = ["broken.png", "in.png"];
+        assert_eq!(names(&folder), before, "{args:?}");
+    };
+    // Usage.
+    check(&["gaus", input, "-o", output], 2, "there is no filter `gaus`; is `gauss` meant?");
+    check(&["gauss:sigma=99", input, "-o", output], 2, "between 0.2 and 10");
+    check(&["gauss", input], 2, "--output");
+    check(&["gauss", input, "-o", "out.gif"], 2, "must end in .png, .jpg or .tiff");
+    check(&["gauss", input, "-o", output, "--schedule", "fast"], 2, "there is no schedule `fast`");
+    check(&["gauss", input, "-o", output, "--boundary", "wall"], 2, "invalid value 'wall'");
+    check(&["box", input, "-o", output, "--boundary", "constant", "--outside", "7"], 2, "between 0 and 1");
+    // Files.
+    check(&["gauss", "missing.png", "-o", output], 1, "`missing.png`: No such file");
+    check(&["gauss", path(&broken), "-o", output], 1, "broken.png`");
+    check(&["gauss", input, "-o", "missing/out.png"], 1, "`missing/out.png` cannot be written");
+    // A schedule in Impala has its mistakes told by the compiler.
+    check(&["sobel", input, "-o", output, "--schedule", "tile(9, op)"], 1, "chain.impala:6");
+}
+
+#[test]
+fn what_a_file_cannot_keep_is_told_before_it_is_computed() {
+    let folder = folder("cannot");
+    let input = folder.join("in.png");
+    ImageBuffer::from_pixel(4, 4, Rgba([1u8, 2, 3, 4])).save(&input).unwrap();
+    let (status, text) = failure(&["gauss", path(&input), "-o", path(&folder.join("out.jpg"))]);
+    assert!(status == 1 && text.contains("JPEG cannot keep transparency"), "{text}");
+    ImageBuffer::from_pixel(4, 4, Luma([1u16])).save(&input).unwrap();
+    let (status, text) = failure(&["gauss", path(&input), "-o", path(&folder.join("out.jpg"))]);
+    assert!(status == 1 && text.contains("say `--bits 8`"), "{text}");
+    assert_eq!(names(&folder), ["in.png"]);
+}
+
+#[test]
+fn speed_filters_and_programs_are_shown() {
+    let folder = folder("shown");
+    let input = folder.join("in.png");
+    colours(64, 64).save(&input).unwrap();
+    let text = |args: &[&str]| {
+        let result = app(args);
+        assert!(result.status.success(), "{}", String::from_utf8_lossy(&result.stderr));
+        String::from_utf8(result.stdout).unwrap()
+    };
+    assert!(text(&["sobel", path(&input), "--bench"]).contains("Mpixel/s"));
+    let list = text(&["--list"]);
+    assert!(list.contains("local-laplacian") && list.contains("sigma=1.5"), "{list}");
+    assert!(text(&["sobel", path(&input), "--show-program"]).contains("gradient_size()"));
+}
