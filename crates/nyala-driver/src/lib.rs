@@ -18,6 +18,7 @@
 //! * [`errors`]: what can be wrong with files and with linking.
 
 mod archive;
+mod compile_time;
 pub mod device;
 pub mod edition;
 pub mod embed;

@@ -6,6 +6,7 @@
 use nyala_interface::Interface;
 use nyala_interp::Io;
 use nyala_ir::World;
+use nyala_lower::Statics;
 use nyala_opt::partial_eval::Explanation;
 use nyala_opt::vectorize::SiteFacts;
 use nyala_sema::CheckFile;
@@ -13,6 +14,7 @@ use nyala_sema::tree::Program;
 use nyala_span::FileId;
 use nyala_syntax::{Parse, ParseOptions, ast};
 
+use crate::compile_time;
 use crate::edition::Edition;
 use crate::session::Session;
 
@@ -50,6 +52,10 @@ pub fn format(session: &mut Session) -> Option<String> {
 
 /// Checks the program: names, types, and all else that is wrong before it runs.
 pub fn check(session: &mut Session) -> Option<Program> {
+    check_with(session, &Statics::new(&compile_time::run))
+}
+
+fn check_with(session: &mut Session, statics: &Statics<'_>) -> Option<Program> {
     let trees = parse(session)?;
     session.timings.enter("check");
     let files: Vec<CheckFile<'_>> =
@@ -57,7 +63,8 @@ pub fn check(session: &mut Session) -> Option<Program> {
     let checked = nyala_sema::check(&files);
     session.diagnostics.extend(checked.diagnostics);
     if !session.has_errors() {
-        let errors = nyala_lower::check_statics(&checked.program, &session.options.lower);
+        session.timings.enter("statics");
+        let errors = nyala_lower::check_statics(&checked.program, &session.options.lower, statics);
         session.diagnostics.extend(errors);
     }
     (!session.has_errors()).then_some(checked.program)
@@ -65,14 +72,16 @@ pub fn check(session: &mut Session) -> Option<Program> {
 
 /// Turns the program into its graph, as it comes from the source.
 pub fn emit(session: &mut Session) -> Option<World> {
-    let program = check(session)?;
-    lower(session, &program)
+    // What checking has computed is not computed again.
+    let statics = Statics::new(&compile_time::run);
+    let program = check_with(session, &statics)?;
+    lower(session, &program, &statics)
 }
 
 /// Turns a checked program into its graph.
-fn lower(session: &mut Session, program: &Program) -> Option<World> {
+fn lower(session: &mut Session, program: &Program, statics: &Statics<'_>) -> Option<World> {
     session.timings.enter("lower");
-    match nyala_lower::lower(program, &session.options.lower) {
+    match nyala_lower::lower(program, &session.options.lower, statics) {
         Ok(lowered) => {
             session.diagnostics.extend(lowered.warnings);
             Some(lowered.world)
@@ -141,8 +150,9 @@ pub fn prepare_with_interface(session: &mut Session) -> Option<(World, Interface
 
 /// Turns the program into its graph, and tells what the outside sees of it.
 pub fn emit_with_interface(session: &mut Session) -> Option<(World, Interface)> {
-    let program = check(session)?;
-    let world = lower(session, &program)?;
+    let statics = Statics::new(&compile_time::run);
+    let program = check_with(session, &statics)?;
+    let world = lower(session, &program, &statics)?;
     session.timings.enter("interface");
     let sources = &session.sources;
     let is_own = |span| sources.file_of(span).is_some_and(|file| !session.is_prelude(file));

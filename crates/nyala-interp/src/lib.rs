@@ -61,11 +61,14 @@ pub struct Options {
     pub memory: u64,
     /// What `main` gets, the program's name first.
     pub args: Vec<String>,
+    /// Whether the outside is out of reach, because the program is only being compiled: functions that print, read,
+    /// ask for the time or for random numbers are errors.
+    pub is_alone: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { steps: None, seed: 0, leaks: false, memory: 8 << 30, args: vec![] }
+        Options { steps: None, seed: 0, leaks: false, memory: 8 << 30, args: vec![], is_alone: false }
     }
 }
 

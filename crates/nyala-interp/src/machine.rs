@@ -105,7 +105,7 @@ impl<'w, 'io> Machine<'w, 'io> {
             n_regions: 0,
             threads: vec![],
             graphs: FlowGraphs::default(),
-            host: HostState::new(options.seed),
+            host: HostState::new(options),
             io,
             steps: 0,
             limit: options.steps.unwrap_or(u64::MAX),

@@ -34,6 +34,10 @@ impl Machine<'_, '_> {
             return malformed(format!("`{}` has no body", self.program.world.cont(cont).name));
         };
         let name = name.as_str();
+        if self.host.is_alone && host::reaches_out(name) {
+            let what = format!("`{name}` while the program is compiled");
+            return Err(Box::new(ErrorKind::Unsupported { what }));
+        }
         if let Some(function) = host::lookup(name) {
             self.host.known.insert(cont, function);
             return self.call_host(cont, function, args, ret);

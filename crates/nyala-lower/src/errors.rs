@@ -12,7 +12,11 @@ pub(crate) enum LowerError {
     /// A nested function is used before a variable that it captures exists.
     UsedTooEarly { function: Name, variable: Name, at: Span, bound_at: Span },
     /// The value of a static is not known at compile time.
-    StaticNotConstant { name: Name, at: Span, init: Span },
+    StaticNotConstant { name: Name, at: Span, init: Span, why: String },
+    /// Computing the value of a static takes too long.
+    StaticEndless { name: Name, init: Span, limit: u64 },
+    /// Computing the value of a static fails.
+    StaticFails { name: Name, init: Span, error: Box<Diagnostic> },
     /// The values of statics depend on each other.
     StaticCycle { name: Name, at: Span },
     /// An array in a constant has too many elements to be written out.
@@ -28,6 +32,11 @@ pub(crate) enum LowerError {
 }
 
 impl LowerError {
+    /// Whether there is no graph because of it.
+    pub(crate) fn is_error(&self) -> bool {
+        !matches!(self, LowerError::ImpureFilter { .. })
+    }
+
     /// As a report for the user.
     pub(crate) fn diagnostic(self) -> Diagnostic {
         match self {
@@ -48,10 +57,26 @@ impl LowerError {
                     .with_label(format!("`{function}` captures `{variable}`"))
                     .with_secondary(bound_at, format!("`{variable}` gets its value here"))
             }
-            LowerError::StaticNotConstant { name, at, init } => {
+            LowerError::StaticNotConstant { name, at, init, why } => {
                 Diagnostic::error(Code("E0483"), init, format!("the value of `{name}` is not constant"))
                     .with_label("not known at compile time")
                     .with_secondary(at, "in this static")
+                    .with_note(why)
+            }
+            LowerError::StaticEndless { name, init, limit } => {
+                let message = format!("computing the value of `{name}` takes too long");
+                Diagnostic::error(Code("E0486"), init, message)
+                    .with_label(format!("did not end within {limit} steps"))
+            }
+            LowerError::StaticFails { name, init, error } => {
+                let message = format!("computing the value of `{name}` fails: {}", error.message);
+                let mut report = Diagnostic::error(Code("E0487"), error.primary.span, message)
+                    .with_label(error.primary.message)
+                    .with_secondary(init, format!("when `{name}` is computed"));
+                report.secondary.extend(error.secondary);
+                report.notes.push(format!("`{}` tells more about what went wrong", error.code));
+                report.notes.extend(error.notes);
+                report
             }
             LowerError::StaticCycle { name, at } => {
                 Diagnostic::error(Code("E0484"), at, format!("the value of `{name}` depends on itself"))

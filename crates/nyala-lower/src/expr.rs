@@ -433,4 +433,4 @@ const MAX_WRITTEN_OUT: u64 = 1 << 12;
 
 /// Arrays of equal elements in the initialisers of statics cannot be filled by a
 /// loop; longer ones than this are reported.
-const MAX_CONSTANT: u64 = 1 << 24;
+pub(crate) const MAX_CONSTANT: u64 = 1 << 24;

@@ -10,7 +10,7 @@
 //! * `filter`: when to specialise, as nodes without control flow; `origin`: what else the
 //!   evaluator is told;
 //! * `types`, `adapt`: types, and values between two representations of one type;
-//! * `statics`, `intrinsics`, `simd`, `compare`: what is not an ordinary function;
+//! * `statics`, `computed`, `intrinsics`, `simd`, `compare`: what is not an ordinary function;
 //! * `facts`, `skeleton`, `ssa`: what must be known about variables before their function is
 //!   lowered: which are memory, and where the values of the others meet.
 //!
@@ -28,6 +28,7 @@
 mod adapt;
 mod call;
 mod compare;
+mod computed;
 mod control;
 mod errors;
 mod expr;
@@ -47,6 +48,7 @@ mod ssa;
 mod statics;
 mod types;
 
+pub use computed::{Constant, Failure, Run, Statics};
 use nyala_ir::World;
 use nyala_sema::tree::Program;
 use nyala_span::Diagnostic;
@@ -75,14 +77,18 @@ pub struct Lowered {
 ///
 /// What only shows once generic functions are instantiated and intrinsics are
 /// asked for is reported: then there is no graph.
-pub fn lower(program: &Program, options: &LowerOptions) -> Result<Lowered, Vec<Diagnostic>> {
-    let mut lowered = lowerer::Lowerer::new(program, *options).run()?;
+pub fn lower(
+    program: &Program,
+    options: &LowerOptions,
+    statics: &Statics<'_>,
+) -> Result<Lowered, Vec<Diagnostic>> {
+    let mut lowered = lowerer::Lowerer::new(program, *options, statics).run()?;
     flow_graphs::give_numbers(&mut lowered.world);
     Ok(lowered)
 }
 
 /// What is wrong with the values of the statics of a checked program without errors,
 /// whether or not anything uses them.
-pub fn check_statics(program: &Program, options: &LowerOptions) -> Vec<Diagnostic> {
-    statics::check(program, options)
+pub fn check_statics(program: &Program, options: &LowerOptions, statics: &Statics<'_>) -> Vec<Diagnostic> {
+    statics::check(program, options, statics)
 }

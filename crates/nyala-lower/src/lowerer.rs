@@ -12,6 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::LowerOptions;
 use crate::Lowered;
+use crate::computed::Statics;
 use crate::errors::LowerError;
 use crate::facts::Facts;
 use crate::frame::Frame;
@@ -25,7 +26,9 @@ pub(crate) struct Lowerer<'p> {
     pub(crate) options: LowerOptions,
     /// The program's types, and those that instantiation makes.
     pub(crate) types: sema::Types,
-    pub(crate) facts: Facts,
+    pub(crate) facts: Rc<Facts>,
+    /// The statics that were computed by running code.
+    pub(crate) computed: &'p Statics<'p>,
     pub(crate) world: World,
     pub(crate) errors: Vec<LowerError>,
     pub(crate) lowered_types: TypeTable,
@@ -57,7 +60,21 @@ pub(crate) struct Lowerer<'p> {
 }
 
 impl<'p> Lowerer<'p> {
-    pub(crate) fn new(program: &'p Program, options: LowerOptions) -> Lowerer<'p> {
+    pub(crate) fn new(program: &'p Program, options: LowerOptions, computed: &'p Statics<'p>) -> Lowerer<'p> {
+        Lowerer::with_facts(program, options, computed, Rc::new(Facts::of(program)))
+    }
+
+    /// A lowering of the same program into a graph of its own.
+    pub(crate) fn within(outer: &Lowerer<'p>) -> Lowerer<'p> {
+        Lowerer::with_facts(outer.program, outer.options, outer.computed, Rc::clone(&outer.facts))
+    }
+
+    fn with_facts(
+        program: &'p Program,
+        options: LowerOptions,
+        computed: &'p Statics<'p>,
+        facts: Rc<Facts>,
+    ) -> Lowerer<'p> {
         let mut world = World::new();
         let mut instances = PrimaryMap::new();
         // What statics are lowered in: no function, no type parameters.
@@ -68,7 +85,8 @@ impl<'p> Lowerer<'p> {
             program,
             options,
             types: program.types.clone(),
-            facts: Facts::of(program),
+            facts,
+            computed,
             world,
             errors: vec![],
             lowered_types: TypeTable::default(),
@@ -101,12 +119,7 @@ impl<'p> Lowerer<'p> {
                 self.static_address(id);
             }
         }
-        while let Some(instance) = self.pending.pop_front() {
-            self.instance_body(instance);
-            if self.errors.len() >= MAX_ERRORS {
-                break;
-            }
-        }
+        self.lower_pending();
         let reports: Vec<Diagnostic> = self.errors.into_iter().map(LowerError::diagnostic).collect();
         if reports.iter().any(Diagnostic::is_error) {
             return Err(reports);
@@ -114,6 +127,16 @@ impl<'p> Lowerer<'p> {
         debug_assert_eq!(nyala_ir::verify::verify(&self.world).map_err(|errors| errors.to_string()), Ok(()));
         self.world.span = Span::NONE;
         Ok(Lowered { world: self.world, warnings: reports })
+    }
+
+    /// Lowers the functions that were asked for, and those they ask for.
+    pub(crate) fn lower_pending(&mut self) {
+        while let Some(instance) = self.pending.pop_front() {
+            self.instance_body(instance);
+            if self.errors.len() >= MAX_ERRORS {
+                break;
+            }
+        }
     }
 
     /// Where the nodes built next stand in the source.

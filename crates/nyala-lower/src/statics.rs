@@ -11,8 +11,8 @@
 //! compiler such as `bitcast`.
 //!
 //! A call by name of a function with a body is expanded in place. Conditions that
-//! fold choose their arm, so recursion on known numbers ends; what needs a loop,
-//! memory or foreign code is not constant. See [`MAX_EXPANSIONS`].
+//! fold choose their arm, so recursion on known numbers ends. See [`MAX_EXPANSIONS`]. What needs
+//! a loop or memory is run instead, see `computed`; then its value must be plain data.
 
 use nyala_ir::{Def, Linkage, Node};
 use nyala_sema::tree::{self, Call, Expr, ExprKind, Program, StaticId};
@@ -21,6 +21,7 @@ use nyala_span::Diagnostic;
 use rustc_hash::FxHashSet;
 
 use crate::LowerOptions;
+use crate::computed::Statics;
 use crate::errors::LowerError;
 use crate::frame::Frame;
 use crate::instance::InstanceId;
@@ -36,14 +37,14 @@ pub(crate) struct StaticState {
 }
 
 /// Computes the values of all statics that can fail to have one; for what it reports.
-pub(crate) fn check(program: &Program, options: &LowerOptions) -> Vec<Diagnostic> {
+pub(crate) fn check(program: &Program, options: &LowerOptions, statics: &Statics<'_>) -> Vec<Diagnostic> {
     let is_open = |item: &tree::Static| item.init.as_ref().is_some_and(must_be_computed);
     let open: Vec<StaticId> =
         program.statics.iter().filter(|(_, item)| is_open(item)).map(|(id, _)| id).collect();
     if open.is_empty() {
         return vec![];
     }
-    let mut lowerer = Lowerer::new(program, *options);
+    let mut lowerer = Lowerer::new(program, *options, statics);
     open.into_iter().for_each(|id| lowerer.initialise(id));
     lowerer.errors.into_iter().map(LowerError::diagnostic).collect()
 }
@@ -155,11 +156,7 @@ impl<'p> Lowerer<'p> {
         let value = value.filter(|&value| is_straight && self.is_constant(value));
         // That a value is unknown because of another mistake goes without saying.
         if value.is_none() && self.errors.len() == n_errors {
-            self.errors.push(LowerError::StaticNotConstant {
-                name: item.name,
-                at: item.span,
-                init: init.span,
-            });
+            return self.computed_value(id, init);
         }
         value
     }

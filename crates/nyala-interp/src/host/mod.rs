@@ -18,11 +18,11 @@ use smallvec::smallvec;
 
 pub(crate) use math::{Numeric, numeric};
 
-use crate::Io;
 use crate::errors::{Checked, ErrorKind};
 use crate::machine::Results;
 use crate::memory::Memory;
 use crate::value::Value;
+use crate::{Io, Options};
 
 /// What host functions remember between calls.
 pub(crate) struct HostState {
@@ -35,16 +35,19 @@ pub(crate) struct HostState {
     strings: FxHashMap<&'static str, u64>,
     /// Chooses the order of parallel instances.
     pub(crate) seed: u64,
+    /// Nothing may be called that reaches out.
+    pub(crate) is_alone: bool,
 }
 
 impl HostState {
-    pub(crate) fn new(seed: u64) -> HostState {
+    pub(crate) fn new(options: &Options) -> HostState {
         HostState {
+            is_alone: options.is_alone,
             known: FxHashMap::default(),
             random: MersenneTwister::new(MersenneTwister::DEFAULT_SEED),
             rand: 1,
             strings: FxHashMap::default(),
-            seed,
+            seed: options.seed,
         }
     }
 }
@@ -73,6 +76,19 @@ pub(crate) enum Reply {
 /// The host function with this symbol.
 pub(crate) fn lookup(name: &str) -> Option<HostFn> {
     runtime::lookup(name).or_else(|| libc::lookup(name)).or_else(|| vector::lookup(name))
+}
+
+/// Whether what a host function does or answers depends on more than its arguments and the memory.
+pub(crate) fn reaches_out(name: &str) -> bool {
+    let name = name.strip_prefix("anydsl_").unwrap_or(name);
+    let is_of = |start: &str| name.starts_with(start);
+    is_of("print")
+        || is_of("random_")
+        || is_of("get_")
+        || is_of("device_")
+        || is_of("nyala_event_")
+        || matches!(name, "info" | "put_u8" | "puts" | "putchar" | "getchar" | "read" | "exit" | "abort")
+        || matches!(name, "rand" | "srand" | "clock" | "atexit")
 }
 
 impl Call<'_, '_> {

@@ -1,0 +1,182 @@
+//! Values of statics that only running code can compute.
+//!
+//! An initialiser that does not fold (`statics`) is lowered as a function of a graph of its own,
+//! with all that it calls, and that is run. Who runs it is the caller's affair, see
+//! [`Statics`]: nothing here can execute a graph. What comes back is a [`Constant`], plain
+//! data, which is built again in the graph that asked.
+//!
+//! A mutable static has no value before the program runs, so an initialiser that leads to one is not
+//! constant, and neither is one that gives a function or a pointer to memory of that run.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use nyala_ir::{Cont, Def, Ty, TyKind, World};
+use nyala_sema::tree::{Expr, StaticId};
+use nyala_span::{Diagnostic, Name};
+use rustc_hash::FxHashMap;
+
+use crate::control::Tail;
+use crate::errors::LowerError;
+use crate::expr::MAX_CONSTANT;
+use crate::frame::Frame;
+use crate::instance::Instance;
+use crate::lowerer::Lowerer;
+
+/// Plain data: what a static can hold.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Constant {
+    /// Any value.
+    Undef,
+    /// A number or a `bool`; of a pointer, the null pointer.
+    Bits(u64),
+    /// The parts of a tuple, struct, array or simd value.
+    Parts(Vec<Constant>),
+    /// An option of an enum with its payload.
+    Option(u32, Box<Constant>),
+}
+
+/// Why running an initialiser gave no constant.
+#[derive(Clone, Debug)]
+pub enum Failure {
+    /// It did not end within so many steps.
+    Endless {
+        /// How many there were.
+        limit: u64,
+    },
+    /// It went wrong.
+    Error(Box<Diagnostic>),
+    /// The value has a part that is no plain data.
+    NotData {
+        /// What it is.
+        part: &'static str,
+    },
+}
+
+/// Calls a function of a graph that takes nothing but its memory and where its one result goes.
+pub type Run<'r> = &'r dyn Fn(&World, Cont) -> Result<Constant, Failure>;
+
+/// The statics of one program whose values were computed by running code.
+pub struct Statics<'r> {
+    run: Run<'r>,
+    /// None for those that have no value, which was reported.
+    values: RefCell<FxHashMap<StaticId, Option<Rc<Constant>>>>,
+    /// Those that are being computed, each for the one before it.
+    open: RefCell<Vec<StaticId>>,
+}
+
+impl<'r> Statics<'r> {
+    /// Nothing is computed yet; `run` will.
+    pub fn new(run: Run<'r>) -> Statics<'r> {
+        Statics { run, values: RefCell::default(), open: RefCell::default() }
+    }
+}
+
+impl<'p> Lowerer<'p> {
+    /// The value of a static by running its initialiser; none if that has none, which is reported.
+    pub(crate) fn computed_value(&mut self, id: StaticId, init: &'p Expr) -> Option<Def> {
+        let ty = self.closed_ty(self.program.statics[id].ty);
+        let statics = self.computed;
+        let known = statics.values.borrow().get(&id).cloned();
+        let value = match known {
+            Some(known) => known,
+            None => {
+                let value = match self.run_initialiser(id, init, ty) {
+                    Ok(value) => Some(Rc::new(value)),
+                    Err(errors) => {
+                        self.errors.extend(errors);
+                        None
+                    }
+                };
+                statics.values.borrow_mut().insert(id, value.clone());
+                value
+            }
+        };
+        value.map(|value| self.constant(ty, &value))
+    }
+
+    fn run_initialiser(&mut self, id: StaticId, init: &'p Expr, ty: Ty) -> Result<Constant, Vec<LowerError>> {
+        let item = &self.program.statics[id];
+        let not_constant = |why: String| {
+            vec![LowerError::StaticNotConstant { name: item.name, at: item.span, init: init.span, why }]
+        };
+        if self.leaves(ty) > MAX_CONSTANT {
+            return Err(vec![LowerError::HugeConstant { at: init.span, limit: MAX_CONSTANT }]);
+        }
+        let mut open = self.computed.open.borrow_mut();
+        if open.contains(&id) {
+            return Err(vec![LowerError::StaticCycle { name: item.name, at: item.span }]);
+        }
+        if open.len() >= MAX_OPEN {
+            return Err(not_constant(format!(
+                "it leads to more than {MAX_OPEN} others, each through a function"
+            )));
+        }
+        open.push(id);
+        drop(open);
+        let mut inner = Lowerer::within(self);
+        let function = inner.initialiser(item.name, init);
+        inner.lower_pending();
+        self.computed.open.borrow_mut().pop();
+        // Warnings were given already, or will be, where the functions are lowered for the program.
+        inner.errors.retain(LowerError::is_error);
+        if !inner.errors.is_empty() {
+            return Err(inner.errors);
+        }
+        let mutable = inner.world.globals().find(|(_, global)| global.is_mut);
+        if let Some((_, global)) = mutable {
+            return Err(not_constant(format!("it leads to the mutable static `{}`", global.name)));
+        }
+        (self.computed.run)(&inner.world, function).map_err(|failure| match failure {
+            Failure::NotData { part } => not_constant(format!("its value has {part}")),
+            Failure::Endless { limit } => {
+                vec![LowerError::StaticEndless { name: item.name, init: init.span, limit }]
+            }
+            Failure::Error(error) => {
+                vec![LowerError::StaticFails { name: item.name, init: init.span, error }]
+            }
+        })
+    }
+
+    /// A function that computes an initialiser.
+    fn initialiser(&mut self, name: Name, init: &'p Expr) -> Cont {
+        let result = self.closed_ty(init.ty);
+        let (mem, ret) = (self.world.types.mem(), self.cn(&[result], None));
+        let cont = self.world.new_cont(name, &[mem, ret]);
+        let instance = self.instances.push(Instance::nowhere());
+        self.frame = Frame::new(&self.world, instance, cont);
+        let ret = self.world.param(cont, 1);
+        self.tail(init, Tail::Return(ret));
+        cont
+    }
+
+    /// A constant as a node. Recurses on the nesting of types, which declarations bound.
+    fn constant(&mut self, ty: Ty, constant: &Constant) -> Def {
+        match (self.world.types.kind(ty).clone(), constant) {
+            (TyKind::Prim(prim), &Constant::Bits(bits)) => self.world.lit(prim, bits),
+            (TyKind::Ptr { .. }, Constant::Bits(0)) => self.world.null(ty),
+            (TyKind::Enum(id), Constant::Option(option, payload)) => {
+                let payload_ty = self.world.types.enums[id].options[*option as usize].payload;
+                let payload = self.constant(payload_ty, payload);
+                self.world.variant(ty, *option, payload)
+            }
+            (_, Constant::Parts(parts)) => {
+                let parts: Vec<Def> = parts
+                    .iter()
+                    .zip(0..)
+                    .map(|(part, i)| {
+                        let part_ty =
+                            self.world.types.part(ty, i).expect("a value has the parts of its type");
+                        self.constant(part_ty, part)
+                    })
+                    .collect();
+                self.world.aggregate(ty, &parts)
+            }
+            _ => self.world.undef(ty),
+        }
+    }
+}
+
+/// So many statics may wait for each other, each computed by a function that uses the next one: the
+/// functions are lowered inside each other.
+const MAX_OPEN: usize = 32;
