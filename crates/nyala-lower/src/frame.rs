@@ -27,6 +27,7 @@
 
 use nyala_ir::{Cont, Def, Node, Ty, World};
 use nyala_sema::tree::LocalId;
+use nyala_span::Name;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::instance::InstanceId;
@@ -161,6 +162,11 @@ impl Lowerer<'_> {
 
     /// Names a value after the variable that it is the value of, unless it is a constant.
     pub(crate) fn name_after(&mut self, local: LocalId, value: Def) {
+        self.name_value(self.program.locals[local].name, value);
+    }
+
+    /// Names a value, unless it is a constant or has a name already.
+    pub(crate) fn name_value(&mut self, name: Name, value: Def) {
         let may_be_named = match self.world.node(value) {
             Node::Param { .. } => true,
             Node::Cont(_) => false,
@@ -170,7 +176,6 @@ impl Lowerer<'_> {
                 is_operation && self.options.name_values
             }
         };
-        let name = self.program.locals[local].name;
         if may_be_named && !name.is_underscore() && self.world.name(value).is_none() {
             self.world.set_name(value, name);
         }

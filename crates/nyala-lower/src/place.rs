@@ -140,8 +140,17 @@ impl<'p> Lowerer<'p> {
             }
         };
         match place.root {
-            Root::Var(local) => self.frame.set_var(local, value),
-            Root::Ptr(ptr) => self.store(ptr, value),
+            Root::Var(local) => {
+                self.name_after(local, value);
+                self.frame.set_var(local, value);
+            }
+            Root::Ptr(ptr) => {
+                // The variable may turn out to need no memory.
+                if let Some(name) = self.world.name(ptr) {
+                    self.name_value(name, value);
+                }
+                self.store(ptr, value);
+            }
             // Checking lets nobody assign to these.
             Root::Value(_) | Root::Static(..) | Root::Constant(_) => {}
         }

@@ -15,6 +15,11 @@ fn sum(n: i32) -> i32 {
         total += square;
         print_i32(total);
     }
+    let mut left = total;
+    while left > 10 {
+        left -= 10;
+        print_i32(left);
+    }
     total
 }
 fn inspect(p: &Point, shape: Shape, scale: f64) -> f64 {
@@ -77,10 +82,30 @@ fn gdb_shows_variables_and_structs() {
     let executable = build("variables", "-O0");
     let commands =
         ["break shown.impala:11", "run", "continue", "continue", "info locals", "print total + square"];
-    gdb(&executable, &commands, &["total = 1", "square = 4", "$1 = 5"]);
+    gdb(&executable, &commands, &["total = 5", "square = 4", "$1 = 9"]);
     let commands = ["break inspect", "run", "print *p", "print scale", "ptype p", "ptype shape"];
     let expected = ["x = 6, y = 1.5", "= 2", "struct Point {", "i32 x;", "f64 Circle;", "u8 tag;"];
     gdb(&executable, &commands, &expected);
+}
+
+#[test]
+fn gdb_shows_what_was_assigned_last() {
+    let executable = build("assigned", "-O0");
+    gdb(&executable, &["break shown.impala:16", "run", "print left"], &["$1 = 4"]);
+}
+
+#[test]
+fn profilers_read_the_names_of_functions() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("debug_info");
+    std::fs::create_dir_all(&folder).expect("the folder can be made");
+    let text = "fn work(n: i32) -> i32 { if n < 2 { 1 } else { work(n - 1) + work(n - 2) } }
+                fn main(argc: i32) -> i32 { work(argc + 3) }";
+    std::fs::write(folder.join("named.impala"), text).expect("it can be written");
+    let mut build = Command::new(env!("CARGO_BIN_EXE_nyala"));
+    let built = build.args(["build", "-O2", "named.impala"]).current_dir(&folder).status();
+    assert!(built.is_ok_and(|status| status.success()));
+    let Some(symbols) = ask("nm", &[], &folder.join("named")) else { return };
+    assert!(symbols.lines().any(|line| line.ends_with(" t work")), "{symbols}");
 }
 
 #[test]

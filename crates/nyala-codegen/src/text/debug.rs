@@ -295,6 +295,9 @@ impl FunctionWriter<'_, '_> {
     pub(crate) fn tell_value(&mut self, def: Def, value: &str, arg: Option<usize>) {
         let ty = self.world.ty(def);
         let Some(name) = self.world.name(def).filter(|_| !self.module.is_large(ty)) else { return };
+        if self.in_slots.contains(&(name, ty)) {
+            return;
+        }
         let address = match self.variables.get(&(name, ty)) {
             Some(address) => address.clone(),
             None => self.new_variable(name, ty, arg),
@@ -321,6 +324,7 @@ impl FunctionWriter<'_, '_> {
     /// Tells where the variable is that is called like `ptr`, its address.
     pub(crate) fn tell_address(&mut self, ptr: Def, ty: Ty, address: &str) {
         let name = self.world.name(ptr);
+        self.in_slots.extend(name.map(|name| (name, ty)));
         if let Some(told) = name.and_then(|name| self.told(name, ty, None, address)) {
             self.raw_line(&told);
         }

@@ -96,6 +96,8 @@ pub(crate) struct FunctionWriter<'m, 'w> {
     /// and type.
     pub(crate) scope: Option<Scope>,
     pub(crate) variables: FxHashMap<(Name, Ty), String>,
+    /// Variables of the program that are in memory: debuggers look at them there.
+    pub(crate) in_slots: FxHashSet<(Name, Ty)>,
 }
 
 impl<'m, 'w> FunctionWriter<'m, 'w> {
@@ -131,6 +133,7 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
             at: Span::NONE,
             scope: None,
             variables: FxHashMap::default(),
+            in_slots: FxHashSet::default(),
         };
         let env = (!function.captures.is_empty()).then(|| writer.temporary("env"));
         let header = writer.header(env.as_deref());
