@@ -12,7 +12,7 @@ use std::process::Command;
 use anyhow::{Context as _, bail};
 use clap::Args;
 
-use crate::files;
+use crate::{files, setup};
 
 /// Make a folder of executables that test and measure a machine's GPU
 #[derive(Args)]
@@ -47,7 +47,9 @@ pub fn run(args: &DeviceBundleArgs) -> anyhow::Result<()> {
         fs::create_dir_all(bundle.join(folder))?;
     }
     let tests = files::with_extension("tests/gpu", "impala")?;
-    for program in tests.iter().filter(|file| !file.path.starts_with("tests/gpu/on")) {
+    let is_part =
+        |path: &Path| ["tests/gpu/on", "tests/gpu/library"].iter().any(|part| path.starts_with(part));
+    for program in tests.iter().filter(|file| !is_part(&file.path)) {
         let name = program.path.file_stem().context("a source file has a name")?;
         let fails = program.path.starts_with("tests/gpu/errors");
         let expected = bundle.join("expected").join(name);
@@ -64,11 +66,12 @@ pub fn run(args: &DeviceBundleArgs) -> anyhow::Result<()> {
             build(&nyala, args, &sources, &folder.join(name).with_extension(platform))?;
         }
     }
+    with_libdevice(&nyala, args, &bundle)?;
     build(&nyala, args, &[Path::new("bench/gpu/kernels.impala")], &bundle.join("bench/kernels"))?;
     // Many pixels at once are many specialisations. The peer is compiled with such mathematics too.
     let options = ["--fast-math", "--pe-specialisations", "5000000"];
     let images = Path::new("bench/gpu/images.impala");
-    build_with(&nyala, args, &options, &[images], &bundle.join("bench/images"))?;
+    build_with(&nyala, args, &options, Path::new("off"), &[images], &bundle.join("bench/images"))?;
     for (from, to) in [("peers.cu", "bench/peers.cu"), ("images.cu", "bench/images.cu"), ("run.sh", "run.sh")]
     {
         fs::copy(files::repository().join("bench/gpu").join(from), bundle.join(to))?;
@@ -79,6 +82,19 @@ pub fn run(args: &DeviceBundleArgs) -> anyhow::Result<()> {
         "`./run.sh tests` and `./run.sh sanitizer` test a GPU, `./run.sh bench` and `./run.sh images` measure it"
     );
     Ok(())
+}
+
+/// Mathematical functions are tested twice: our own, and NVIDIA's where `cargo xtask setup` found them.
+fn with_libdevice(nyala: &Path, args: &DeviceBundleArgs, bundle: &Path) -> anyhow::Result<()> {
+    let Some(libdevice) = setup::libdevice() else {
+        println!("without libdevice: `cargo xtask setup` installs it");
+        return Ok(());
+    };
+    fs::copy(bundle.join("expected/functions"), bundle.join("expected/functions_libdevice"))?;
+    let sources =
+        ["functions", "on/support", "on/cuda"].map(|name| PathBuf::from(format!("tests/gpu/{name}.impala")));
+    let sources = sources.each_ref().map(PathBuf::as_path);
+    build_with(nyala, args, &[], &libdevice, &sources, &bundle.join("tests/functions_libdevice.cuda"))
 }
 
 /// What a program says about itself in lines that begin like this.
@@ -110,17 +126,20 @@ fn build_compiler() -> anyhow::Result<PathBuf> {
 }
 
 fn build(nyala: &Path, args: &DeviceBundleArgs, sources: &[&Path], output: &Path) -> anyhow::Result<()> {
-    build_with(nyala, args, &[], sources, output)
+    build_with(nyala, args, &[], Path::new("off"), sources, output)
 }
 
+/// Builds with more options and, if `libdevice` is not `off`, NVIDIA's mathematical functions.
 fn build_with(
     nyala: &Path,
     args: &DeviceBundleArgs,
     options: &[&str],
+    libdevice: &Path,
     sources: &[&Path],
     output: &Path,
 ) -> anyhow::Result<()> {
     let built = Command::new(nyala)
+        .env("NYALA_LIBDEVICE", libdevice)
         .args(["build", "-O3", "--target-cpu", CPU, "--gpu-arch", &args.gpu_arch])
         .args(options)
         .arg("-o")

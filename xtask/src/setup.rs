@@ -7,10 +7,10 @@
 //! Nothing is installed twice. What cannot be installed is told, and is no error: tests that need it
 //! report themselves as skipped.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::python;
+use crate::{files, python};
 
 /// The packages with an OpenCL driver for the CPU, and what finds drivers.
 const OPENCL: [&str; 2] = ["pocl-opencl-icd", "ocl-icd-libopencl1"];
@@ -70,6 +70,13 @@ fn ptxas() -> Result<String, String> {
     python::environment("cuda", &["nvidia-cuda-nvcc-cu12"], find)
         .map(|python| format!("is beside {}", python.display()))
         .ok_or_else(|| "the package `nvidia-cuda-nvcc-cu12` cannot be installed by pip".into())
+}
+
+/// NVIDIA's mathematical functions, if they were installed.
+pub fn libdevice() -> Option<PathBuf> {
+    let libraries = files::repository().join("target/bench/cuda/lib").read_dir().ok()?;
+    let file = "site-packages/nvidia/cuda_nvcc/nvvm/libdevice/libdevice.10.bc";
+    libraries.flatten().map(|python| python.path().join(file)).find(|file| file.exists())
 }
 
 fn succeeds(command: &mut Command) -> bool {

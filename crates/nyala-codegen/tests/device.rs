@@ -28,7 +28,7 @@ fn shown(written: Result<String, Vec<CodegenError>>) -> String {
 }
 
 fn check(kind: GpuKind, program: &str, expected: Expect) {
-    let gpu = Some(Gpu { kind, kernels: &KERNELS });
+    let gpu = Some(Gpu { kind, kernels: &KERNELS, has_libdevice: false });
     let options = text::Options { gpu, ..text::Options::default() };
     expected.assert_eq(&shown(text::write(&world(program), &options).map(|module| module.text)));
 }

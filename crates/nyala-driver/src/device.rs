@@ -20,6 +20,7 @@ pub use nyala_opt::outline::Platform;
 use nyala_opt::outline::{DeviceProgram, Kernel};
 
 use crate::edition::{Edition, Prelude};
+use crate::libdevice;
 use crate::native::{diagnostics, load_llvm, one, reported};
 use crate::pipeline;
 use crate::session::{Options, Session};
@@ -166,16 +167,23 @@ fn gpu_code(
 ) -> Result<Vec<u8>, Vec<CodegenError>> {
     session.timings.enter("write LLVM assembly");
     let kernels = kernels(program);
+    let libdevice = match kind {
+        GpuKind::Nvptx => libdevice::find()?,
+        GpuKind::Amdgpu => None,
+    };
     let module = text::write(
         &program.world,
         &text::Options {
             abi: Abi::Other,
             sources: Some(&session.sources),
-            gpu: Some(Gpu { kind, kernels: &kernels }),
+            gpu: Some(Gpu { kind, kernels: &kernels, has_libdevice: libdevice.is_some() }),
             ..text::Options::default()
         },
     )?;
-    if module.imports.iter().any(|import| import.name.starts_with(LIBRARY_PREFIX)) {
+    let needs = |prefix: &str| module.imports.iter().any(|import| import.name.starts_with(prefix));
+    if needs(libdevice::PREFIX) {
+        options.library = libdevice;
+    } else if needs(LIBRARY_PREFIX) {
         session.timings.enter("device library");
         options.library = Some(library(kind)?);
     }
@@ -185,12 +193,12 @@ fn gpu_code(
 }
 
 /// The device's library as LLVM assembly.
-fn library(kind: GpuKind) -> Result<String, Vec<CodegenError>> {
+fn library(kind: GpuKind) -> Result<Vec<u8>, Vec<CodegenError>> {
     let mut session =
         Session::new(Options { prelude: Prelude::Edition(Edition::Default), ..Options::default() });
     session.add_text("<device library>", LIBRARY);
     let world = pipeline::prepare(&mut session).expect("the library has no errors, as tests show");
-    let gpu = Some(Gpu { kind, kernels: &[] });
+    let gpu = Some(Gpu { kind, kernels: &[], has_libdevice: false });
     let options = text::Options { abi: Abi::Other, gpu, ..text::Options::default() };
-    text::write(&world, &options).map(|module| module.text)
+    text::write(&world, &options).map(|module| module.text.into_bytes())
 }

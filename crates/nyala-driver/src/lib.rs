@@ -25,6 +25,7 @@ pub mod embed;
 pub mod embedded;
 pub mod errors;
 pub mod evaluation;
+mod libdevice;
 mod library;
 pub mod link;
 pub mod native;

@@ -8,6 +8,7 @@
 //!   `cargo xtask setup` installs.
 //! * Programs under `cuda` use what only CUDA has. Neither the interpreter nor AMD's GPUs
 //!   have `printf`.
+//! * The program under `library` compares our mathematical functions for devices with those of C, on the host.
 //! * Those under `errors` end with a message that has the texts of all their lines `// error:`.
 //! * PTX of some programs is compared with what is stored beside them; `BLESS=1` rewrites it.
 //!
@@ -23,6 +24,8 @@ use nyala_tests::{files, snapshot};
 
 fn main() -> ExitCode {
     let folder = files::repository().join("tests/gpu");
+    let library =
+        [files::repository().join("lib/device/math.impala"), folder.join("library/accuracy.impala")];
     let devices = String::from_utf8_lossy(&output(nyala().arg("devices")).stdout).into_owned();
     let ptxas = ptxas();
     let (has_cuda, has_opencl) = (has_devices(&devices, "cuda"), has_devices(&devices, "opencl"));
@@ -34,9 +37,17 @@ fn main() -> ExitCode {
     for (_, what) in skipped.iter().filter(|(is_there, _)| !is_there) {
         eprintln!("SKIPPED: {what}");
     }
-    let mut trials = vec![];
+    let accuracy = move || as_expected(&library[1], output(nyala().arg("run").args(&library)));
+    let mut trials = vec![Trial::test("accuracy", accuracy).with_kind("library")];
+    let libdevice = installed("nvvm/libdevice/libdevice.10.bc");
+    let has_libdevice = libdevice.is_some() && ptxas.is_some();
+    let trial = {
+        let ptxas = ptxas.clone();
+        Trial::test("functions", move || with_libdevice(libdevice.as_deref(), ptxas.as_deref()))
+    };
+    trials.push(trial.with_kind("libdevice").with_ignored_flag(!has_libdevice));
     for path in files::with_extension(&folder, "impala") {
-        if path.starts_with(folder.join("on")) {
+        if path.starts_with(folder.join("on")) || path.starts_with(folder.join("library")) {
             continue;
         }
         let name = files::display_name(&path);
@@ -70,8 +81,11 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
+/// The compiler, with the mathematical functions for devices that it has itself.
 fn nyala() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_nyala"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_nyala"));
+    command.env("NYALA_LIBDEVICE", "off");
+    command
 }
 
 fn output(command: &mut Command) -> Output {
@@ -183,18 +197,37 @@ fn ptx_for(path: &Path, options: &[&str]) -> Result<String, Failed> {
     }
 }
 
+/// NVIDIA's functions take the place of our own.
+fn with_libdevice(libdevice: Option<&Path>, ptxas: Option<&Path>) -> Result<(), Failed> {
+    let libdevice = libdevice.ok_or("there is no libdevice")?;
+    let program = files::repository().join("tests/gpu/functions.impala");
+    let mut build = nyala();
+    build.env("NYALA_LIBDEVICE", libdevice).args(["build", "--emit", "ptx", "-o", "-"]);
+    let ptx = succeeded(output(build.args(sources(&program, "cuda"))))?.stdout;
+    // One of its functions that is too large to be part of others.
+    if !String::from_utf8_lossy(&ptx).contains("__internal_trig_reduction_slowpathd") {
+        return Err("it has no function of libdevice".into());
+    }
+    assemble(ptxas.ok_or("there is no `ptxas`")?, "sm_70", &ptx)
+}
+
 /// Whether the code for a GPU is accepted, of the oldest, a middle and the newest generation.
 fn assembled(path: &Path, ptxas: Option<&Path>) -> Result<(), Failed> {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
     let assembler = ptxas.ok_or("there is no `ptxas`")?;
     for arch in ["sm_70", "sm_86", "sm_90"] {
-        let name = format!("ptx-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        std::fs::write(&file, ptx_for(path, &["--gpu-arch", arch])?)?;
-        let done = output(Command::new(assembler).args(["-arch", arch, "-o", "/dev/null"]).arg(&file));
-        std::fs::remove_file(&file)?;
-        succeeded(done).map_err(|error| format!("{arch}: {}", error.message().unwrap_or_default()))?;
+        assemble(assembler, arch, ptx_for(path, &["--gpu-arch", arch])?.as_bytes())?;
     }
+    Ok(())
+}
+
+fn assemble(assembler: &Path, arch: &str, ptx: &[u8]) -> Result<(), Failed> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let name = format!("ptx-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&file, ptx)?;
+    let done = output(Command::new(assembler).args(["-arch", arch, "-o", "/dev/null"]).arg(&file));
+    std::fs::remove_file(&file)?;
+    succeeded(done).map_err(|error| format!("{arch}: {}", error.message().unwrap_or_default()))?;
     Ok(())
 }
 

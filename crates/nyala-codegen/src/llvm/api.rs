@@ -92,6 +92,11 @@ api! {
     LLVMParseIRInContext: fn(Ref, Ref, *mut Ref, *mut *mut c_char) -> c_int;
     LLVMDisposeModule: fn(Ref);
     LLVMLinkModules2: fn(Ref, Ref) -> c_int;
+    LLVMGetFirstFunction: fn(Ref) -> Ref;
+    LLVMGetNextFunction: fn(Ref) -> Ref;
+    LLVMIsDeclaration: fn(Ref) -> c_int;
+    LLVMGetLinkage: fn(Ref) -> c_int;
+    LLVMSetLinkage: fn(Ref, c_int);
     LLVMVerifyModule: fn(Ref, c_int, *mut *mut c_char) -> c_int;
     LLVMPrintModuleToString: fn(Ref) -> *mut c_char;
     LLVMSetTarget: fn(Ref, *const c_char);

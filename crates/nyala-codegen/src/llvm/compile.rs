@@ -18,8 +18,8 @@ pub struct Options {
     pub cpu: Option<String>,
     /// What the processor has besides, as LLVM writes it.
     pub features: String,
-    /// LLVM assembly with functions that the program uses.
-    pub library: Option<String>,
+    /// LLVM assembly or bitcode with functions that the program uses.
+    pub library: Option<Vec<u8>>,
 }
 
 impl Default for Options {
@@ -51,9 +51,9 @@ pub fn compile(
     let machine = Machine::new(llvm, options)?;
     let module = Module::parse(llvm, text)?;
     if let Some(library) = &options.library {
-        module.link(library)?;
+        module.link(library, &machine)?;
     }
-    module.set_target(&machine);
+    module.set_target(module.module, &machine);
     module.verify()?;
     on_phase("LLVM: optimise");
     module.optimize(&machine, options.opt_level)?;
@@ -138,6 +138,9 @@ fn known_as(target: &str) -> (String, &'static str) {
 const RELOC_PIC: c_int = 2;
 /// `LLVMCodeModelDefault`.
 const CODE_MODEL_DEFAULT: c_int = 0;
+/// `LLVMExternalLinkage` and `LLVMLinkOnceODRLinkage`.
+const EXTERNAL: c_int = 0;
+const LINK_ONCE: c_int = 3;
 /// `LLVMReturnStatusAction`.
 const RETURN_STATUS: c_int = 2;
 
@@ -188,7 +191,7 @@ impl<'a> Module<'a> {
         // SAFETY: the module belongs to the context, and both to us.
         unsafe {
             let context = (api.LLVMContextCreate)();
-            let module = match llvm.parse(context, text) {
+            let module = match llvm.parse(context, text.as_bytes()) {
                 Ok(module) => module,
                 Err(error) => {
                     (api.LLVMContextDispose)(context);
@@ -202,25 +205,35 @@ impl<'a> Module<'a> {
         }
     }
 
-    /// Adds the functions of another text.
-    fn link(&self, text: &str) -> Result<(), LlvmError> {
+    /// Adds the functions of a library that are used.
+    fn link(&self, library: &[u8], machine: &Machine<'_>) -> Result<(), LlvmError> {
+        let api = &self.llvm.api;
         // SAFETY: both modules are of the same context; the second one is taken over.
         unsafe {
-            let library = self.llvm.parse(self.context, text)?;
-            match (self.llvm.api.LLVMLinkModules2)(self.module, library) {
+            let library = self.llvm.parse(self.context, library)?;
+            self.set_target(library, machine);
+            let mut function = (api.LLVMGetFirstFunction)(library);
+            while !function.is_null() {
+                // What nobody needs is left out, if it is said to be there in other places too.
+                if (api.LLVMIsDeclaration)(function) == 0 && (api.LLVMGetLinkage)(function) == EXTERNAL {
+                    (api.LLVMSetLinkage)(function, LINK_ONCE);
+                }
+                function = (api.LLVMGetNextFunction)(function);
+            }
+            match (api.LLVMLinkModules2)(self.module, library) {
                 0 => Ok(()),
                 _ => Err(LlvmError::Rejected(self.errors.errors.borrow().join("; "))),
             }
         }
     }
 
-    fn set_target(&self, machine: &Machine<'_>) {
+    fn set_target(&self, module: Ref, machine: &Machine<'_>) {
         let (api, triple) = (&self.llvm.api, c_string(&machine.triple));
         // SAFETY: module and machine are alive; both strings are copied.
         unsafe {
             let layout = (api.LLVMCreateTargetDataLayout)(machine.machine);
-            (api.LLVMSetTarget)(self.module, triple.as_ptr());
-            (api.LLVMSetModuleDataLayout)(self.module, layout);
+            (api.LLVMSetTarget)(module, triple.as_ptr());
+            (api.LLVMSetModuleDataLayout)(module, layout);
             (api.LLVMDisposeTargetData)(layout);
         }
     }
@@ -285,11 +298,11 @@ impl Drop for Module<'_> {
 }
 
 impl Llvm {
-    /// A new module with the contents of a text.
+    /// A new module with the contents of a text or of bitcode.
     ///
     /// # Safety
     /// The context is alive; the module goes before it does.
-    unsafe fn parse(&self, context: Ref, text: &str) -> Result<Ref, LlvmError> {
+    unsafe fn parse(&self, context: Ref, text: &[u8]) -> Result<Ref, LlvmError> {
         let api = &self.api;
         let (mut module, mut message): (Ref, *mut c_char) = (null_mut(), null_mut());
         // SAFETY: the text is copied into the buffer, which the parser takes over.

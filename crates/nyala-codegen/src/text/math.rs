@@ -3,7 +3,6 @@
 
 use nyala_ir::{ArithFlags, Def, MathOp, Prim, TyKind};
 
-use super::device::{is_in_library, library_name};
 use super::function::FunctionWriter;
 use super::ops::fast;
 use super::types::prim_type;
@@ -50,9 +49,7 @@ impl FunctionWriter<'_, '_> {
             }
             MathOp::Pext | MathOp::Pdep => self.lane_by_lane(def, op, prim, args, &values),
             // LLVM has no code of its own for these on devices.
-            _ if self.module.options.gpu.is_some() && is_in_library(op.name()) => {
-                self.lane_by_lane(def, op, prim, args, &values)
-            }
+            _ if self.module.is_in_library(op.name()) => self.lane_by_lane(def, op, prim, args, &values),
             MathOp::Cbrt | MathOp::Erf => self.lane_by_lane(def, op, prim, args, &values),
             _ => self.llvm_math(llvm_name(op), flag, &ty, &values),
         }
@@ -107,7 +104,7 @@ impl FunctionWriter<'_, '_> {
                 self.compute("narrow", format!("fptrunc float {result} to half"))
             }
             _ if self.module.options.gpu.is_some() => {
-                let name = library_name(op.name(), ty);
+                let name = self.module.library_name(op.name(), ty);
                 self.call_library(&name, ty, &vec![ty; values.len()], values)
             }
             (_, Prim::F32) => self.call_library(&format!("{}f", op.name()), ty, &[ty], values),

@@ -6,6 +6,7 @@
 
 use nyala_ir::{Def, Prim, TyKind};
 
+use super::super::ModuleWriter;
 use super::super::function::FunctionWriter;
 use super::super::math::suffix;
 use super::super::types::pointer_to;
@@ -71,8 +72,8 @@ impl FunctionWriter<'_, '_> {
         let typed: Vec<(&str, &str)> =
             typed.iter().map(|(ty, value)| (ty.as_str(), value.as_str())).collect();
         let op = name_without_type(name, result);
-        if is_in_library(op) {
-            return Some(self.call_intrinsic(&library_name(op, result), result, &typed));
+        if self.module.is_in_library(op) {
+            return Some(self.call_intrinsic(&self.module.library_name(op, result), result, &typed));
         }
         let own = match (op, &typed[..]) {
             ("fmod", [(ty, x), (_, y)]) => return Some(self.compute("fmod", format!("frem {ty} {x}, {y}"))),
@@ -276,30 +277,31 @@ fn name_without_type<'n>(name: &'n str, result: &str) -> &'n str {
     name.strip_suffix('f').filter(|_| result == "float").unwrap_or(name)
 }
 
-/// Whether the device's library has a mathematical function.
-pub(crate) fn is_in_library(name: &str) -> bool {
-    matches!(
-        name,
-        "acos"
-            | "asin"
-            | "atan"
-            | "atan2"
-            | "cbrt"
-            | "cos"
-            | "erf"
-            | "exp"
-            | "exp2"
-            | "log"
-            | "log10"
-            | "log2"
-            | "pow"
-            | "sin"
-            | "tan"
-    )
-}
+/// Functions of the device's own library.
+const LIBRARY: [&str; 22] = [
+    "acos", "asin", "atan", "atan2", "cbrt", "cos", "cosh", "erf", "erfc", "exp", "exp2", "expm1", "hypot",
+    "log", "log10", "log1p", "log2", "pow", "sin", "sinh", "tan", "tanh",
+];
 
-/// The symbol of a function of the device's library, by its name and the type of its result.
-pub(crate) fn library_name(name: &str, ty: &str) -> String {
-    let kind = if ty == "float" { "f" } else { "" };
-    format!("nyala_{name}{kind}")
+/// Functions that NVIDIA's library has besides.
+const MORE_IN_LIBDEVICE: [&str; 12] = [
+    "acosh", "asinh", "atanh", "cospi", "exp10", "ldexp", "lgamma", "rcbrt", "rhypot", "sinpi", "tgamma",
+    "fdim",
+];
+
+impl ModuleWriter<'_> {
+    /// Whether the device's library has a mathematical function; the host has none.
+    pub(crate) fn is_in_library(&self, name: &str) -> bool {
+        self.options.gpu.is_some_and(|gpu| {
+            LIBRARY.contains(&name) || gpu.has_libdevice && MORE_IN_LIBDEVICE.contains(&name)
+        })
+    }
+
+    /// The symbol of a function of the device's library, by its name and the type of its result.
+    pub(crate) fn library_name(&self, name: &str, ty: &str) -> String {
+        let has_libdevice = self.options.gpu.is_some_and(|gpu| gpu.has_libdevice);
+        let (prefix, kind) =
+            (if has_libdevice { "__nv_" } else { "nyala_" }, if ty == "float" { "f" } else { "" });
+        format!("{prefix}{name}{kind}")
+    }
 }

@@ -11,8 +11,6 @@
 mod functions;
 mod warp;
 
-pub(crate) use functions::{is_in_library, library_name};
-
 use nyala_ir::analysis::Function;
 use nyala_ir::{Def, Prim, Ty, TyKind};
 use nyala_span::Span;
@@ -39,6 +37,8 @@ pub struct Gpu<'a> {
     pub kind: GpuKind,
     /// The exported functions that are kernels.
     pub kernels: &'a [KernelShape<'a>],
+    /// Whether mathematical functions are those of NVIDIA's library.
+    pub has_libdevice: bool,
 }
 
 /// Kinds of GPUs.
