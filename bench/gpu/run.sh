@@ -10,7 +10,7 @@
 # to results/ as they come; the exit status is 0 if all is well.
 cd "$(dirname "$0")" || exit 99
 mode=${1:-tests}
-jobs=${JOBS:-6}
+jobs=${JOBS:-8}
 export NYALA_CACHE=${NYALA_CACHE:-$PWD/results/cache}
 mkdir -p results
 for tools in /usr/local/cuda/bin /opt/cuda/bin; do [ -d "$tools" ] && PATH=$PATH:$tools; done
@@ -19,6 +19,7 @@ for tools in /usr/local/cuda/bin /opt/cuda/bin; do [ -d "$tools" ] && PATH=$PATH
 check() {
     kind=$1 program=$2 name=${2##*/} result=results/$1.${2##*/}
     out=$result.out err=$result.err
+    : > "$err"
     case $kind in
         tests | errors) timeout -k 2 "$LIMIT" "$program" > "$out" 2> "$err"; status=$? ;;
         *)
@@ -42,7 +43,7 @@ check() {
     # What a machine does not have is no failure.
     grep -qE 'there is no driver|there are no devices|has no memory that the host can use' "$err" && verdict=skipped
     echo "$verdict" > "$result"
-    [ "$verdict" = ok ] || printf '%-34s %s\n' "$kind $name" "$verdict: $(grep -v '^$' "$err" | head -4 | cut -c1-300 | tr '\n' '|')"
+    [ "$verdict" = ok ] || [ "$verdict" = skipped ] || printf '%-34s %s\n' "$kind $name" "$verdict: $(grep -v '^$' "$err" | head -4 | cut -c1-300 | tr '\n' '|')"
 }
 export -f check
 
@@ -58,10 +59,11 @@ all() {
         [ -f "$result" ] || { printf '%-34s %s\n' "$kind ${program##*/}" "NOT RUN"; bad=$((bad + 1)); continue; }
         case $(cat "$result") in
             ok) good=$((good + 1)) ;;
-            skipped) skipped=$((skipped + 1)) ;;
+            skipped) skipped=$((skipped + 1)) why=$(cat "$result.err") ;;
             *) bad=$((bad + 1)) ;;
         esac
     done <<< "$list"
+    [ "$skipped" = 0 ] || echo "skipped for reasons such as: $why" | cut -c1-300
     echo "$mode: $good ok, $bad failed, $skipped skipped, $SECONDS s"
     [ "$bad" = 0 ] && [ "$good" -gt 0 ]
 }
@@ -93,7 +95,6 @@ case $mode in
         ;;
     sanitizer)
         command -v compute-sanitizer > /dev/null || { echo "there is no compute-sanitizer"; exit 98; }
-        # The first run of each compiles kernels, which need not be watched.
         for tool in memcheck racecheck initcheck synccheck; do
             for program in tests/*.cuda; do echo "$tool $program"; done
         done | all "${TOTAL:-57}" "${LIMIT:-30}"

@@ -114,13 +114,14 @@ fn pack(bundle: &Path) -> anyhow::Result<PathBuf> {
     }
 }
 
+/// The compiler, built for use here: what it makes is the same however it was built.
 fn build_compiler() -> anyhow::Result<PathBuf> {
     let built = Command::new("cargo")
-        .args(["build", "--release", "-q", "-p", "nyala"])
+        .args(["build", "-q", "-p", "nyala"])
         .current_dir(files::repository())
         .status()?;
     match built.success() {
-        true => Ok(files::repository().join("target/release/nyala")),
+        true => Ok(files::repository().join("target/debug/nyala")),
         false => bail!("the compiler cannot be built"),
     }
 }

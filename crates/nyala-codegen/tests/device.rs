@@ -62,57 +62,55 @@ fn pointers_of_nvidia_have_address_spaces() {
         GpuKind::Nvptx,
         KERNEL,
         expect![[r#"
-        @shared = internal addrspace(3) global [64 x i32] undef, align 16
-        @table = internal addrspace(1) constant [2 x i32] [i32 3, i32 4], align 4
+            @shared = internal addrspace(3) global [64 x i32] undef, align 16
+            @table = internal addrspace(1) constant [2 x i32] [i32 3, i32 4], align 4
 
-        declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
-        declare void @llvm.nvvm.barrier0()
+            declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+            declare void @llvm.nvvm.barrier0()
 
-        define internal void @f.1(ptr %p, ptr addrspace(1) %q, i1 %c) #0 {
-        entry:
-          br label %next
+            define internal void @f.1(ptr %p, ptr addrspace(1) %q, i1 %c) #0 {
+            entry:
+              br label %next
 
-        next:
-          %tile = phi ptr addrspace(3) [ @shared, %entry ]
-          %result = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
-          br label %there
+            next:
+              %tile = phi ptr addrspace(3) [ @shared, %entry ]
+              %result = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+              br label %there
 
-        there:
-          %i = phi i32 [ %result, %next ]
-          %index = sext i32 %i to i64
-          %at = getelementptr inbounds i32, ptr %p, i64 %index
-          %load = load i32, ptr %at, align 4
-          %index.1 = sext i32 %i to i64
-          %at.1 = getelementptr inbounds i32, ptr addrspace(3) %tile, i64 %index.1
-          store i32 %load, ptr addrspace(3) %at.1, align 4
-          call void @llvm.nvvm.barrier0()
-          br label %synced
+            there:
+              %i = phi i32 [ %result, %next ]
+              %index = sext i32 %i to i64
+              %at = getelementptr inbounds i32, ptr %p, i64 %index
+              %load = load i32, ptr %at, align 4
+              %index.1 = sext i32 %i to i64
+              %at.1 = getelementptr inbounds i32, ptr addrspace(3) %tile, i64 %index.1
+              store i32 %load, ptr addrspace(3) %at.1, align 4
+              call void @llvm.nvvm.barrier0()
+              br label %synced
 
-        synced:
-          %at.2 = getelementptr inbounds i32, ptr addrspace(3) %tile, i64 0
-          %load.1 = load i32, ptr addrspace(3) %at.2, align 4
-          %index.2 = sext i32 %i to i64
-          %at.3 = getelementptr inbounds i32, ptr addrspacecast (ptr addrspace(1) @table to ptr), i64 %index.2
-          %load.2 = load i32, ptr %at.3, align 4
-          %index.3 = sext i32 %i to i64
-          %at.4 = getelementptr inbounds i32, ptr addrspace(1) %q, i64 %index.3
-          %select = select i1 %c, i32 %load.1, i32 %load.2
-          store i32 %select, ptr addrspace(1) %at.4, align 4
-          ret void
-        }
+            synced:
+              %at.2 = getelementptr inbounds i32, ptr addrspace(3) %tile, i64 0
+              %load.1 = load i32, ptr addrspace(3) %at.2, align 4
+              %index.2 = sext i32 %i to i64
+              %at.3 = getelementptr inbounds i32, ptr addrspacecast (ptr addrspace(1) @table to ptr), i64 %index.2
+              %load.2 = load i32, ptr %at.3, align 4
+              %index.3 = sext i32 %i to i64
+              %at.4 = getelementptr inbounds i32, ptr addrspace(1) %q, i64 %index.3
+              %select = select i1 %c, i32 %load.1, i32 %load.2
+              store i32 %select, ptr addrspace(1) %at.4, align 4
+              ret void
+            }
 
-        define ptx_kernel void @f(ptr addrspace(1) noalias %0, ptr addrspace(1) %1, i8 %2) #0 "nvvm.reqntid"="64,1,1" {
-        start:
-          %generic = addrspacecast ptr addrspace(1) %0 to ptr
-          %bool = trunc i8 %2 to i1
-          call void @f.1(ptr %generic, ptr addrspace(1) %1, i1 %bool)
-          ret void
-        }
+            define ptx_kernel void @f(ptr addrspace(1) noalias %0, ptr addrspace(1) %1, i8 %2) #0 "nvvm.reqntid"="64,1,1" {
+            start:
+              %generic = addrspacecast ptr addrspace(1) %0 to ptr
+              %bool = trunc i8 %2 to i1
+              call void @f.1(ptr %generic, ptr addrspace(1) %1, i1 %bool)
+              ret void
+            }
 
-        attributes #0 = { nounwind }
-
-        !0 = !{}
-    "#]],
+            attributes #0 = { nounwind }
+        "#]],
     );
 }
 
@@ -160,8 +158,6 @@ fn variables_of_amd_are_private() {
             }
 
             attributes #0 = { nounwind }
-
-            !0 = !{}
         "#]],
     );
 }

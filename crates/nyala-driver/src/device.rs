@@ -21,7 +21,7 @@ use nyala_opt::outline::{DeviceProgram, Kernel};
 
 use crate::edition::{Edition, Prelude};
 use crate::libdevice;
-use crate::native::{diagnostics, load_llvm, one, reported};
+use crate::native::{diagnostics, directory_for_debuggers, load_llvm, one, reported};
 use crate::pipeline;
 use crate::session::{Options, Session};
 
@@ -167,6 +167,8 @@ fn gpu_code(
 ) -> Result<Vec<u8>, Vec<CodegenError>> {
     session.timings.enter("write LLVM assembly");
     let kernels = kernels(program);
+    let directory = directory_for_debuggers(session);
+    let directory = directory.as_ref().map(|directory| directory.to_string_lossy());
     let libdevice = match kind {
         GpuKind::Nvptx => libdevice::find()?,
         GpuKind::Amdgpu => None,
@@ -176,6 +178,7 @@ fn gpu_code(
         &text::Options {
             abi: Abi::Other,
             sources: Some(&session.sources),
+            debug: directory.as_deref(),
             gpu: Some(Gpu { kind, kernels: &kernels, has_libdevice: libdevice.is_some() }),
             ..text::Options::default()
         },

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::ffi::{CString, c_char, c_int, c_void};
+use std::path::PathBuf;
 
 use nyala_codegen::CodegenError;
 pub use nyala_codegen::llvm::fatal::set_hook as set_fatal_hook;
@@ -74,6 +75,11 @@ pub(crate) fn load_llvm(timings: &mut Timings) -> Result<&'static Llvm, Vec<Code
     Llvm::get().map_err(one)
 }
 
+/// What names of files are relative to, if debuggers are to be told.
+pub(crate) fn directory_for_debuggers(session: &Session) -> Option<PathBuf> {
+    session.options.debug.then(|| env::current_dir().unwrap_or_default())
+}
+
 fn write(
     session: &mut Session,
     program: &Split<'_>,
@@ -82,7 +88,7 @@ fn write(
     session.timings.enter("write LLVM assembly");
     let abi = Abi::of_target(options.target.as_deref());
     let checked = session.options.checked;
-    let directory = session.options.debug.then(|| env::current_dir().unwrap_or_default());
+    let directory = directory_for_debuggers(session);
     let directory = directory.as_ref().map(|directory| directory.to_string_lossy());
     let contents = program.contents();
     let options = text::Options {

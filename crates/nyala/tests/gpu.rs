@@ -46,6 +46,7 @@ fn main() -> ExitCode {
         Trial::test("functions", move || with_libdevice(libdevice.as_deref(), ptxas.as_deref()))
     };
     trials.push(trial.with_kind("libdevice").with_ignored_flag(!has_libdevice));
+    trials.push(Trial::test("vector_add", lines_are_told).with_kind("lines"));
     for path in files::with_extension(&folder, "impala") {
         if path.starts_with(folder.join("on")) || path.starts_with(folder.join("library")) {
             continue;
@@ -194,6 +195,16 @@ fn ptx_for(path: &Path, options: &[&str]) -> Result<String, Failed> {
     match ptx.contains(".visible .entry ") {
         true => Ok(ptx),
         false => Err("it has no kernel".into()),
+    }
+}
+
+/// Debuggers and profilers are told of the lines that kernels come from.
+fn lines_are_told() -> Result<(), Failed> {
+    let program = files::repository().join("tests/gpu/vector_add.impala");
+    let told = |options: &[&str]| Ok::<_, Failed>(ptx_for(&program, options)?.matches("\t.loc\t").count());
+    match (told(&["-g"])?, told(&[])?) {
+        (1.., 0) => Ok(()),
+        counts => Err(format!("lines with and without `-g`: {counts:?}").into()),
     }
 }
 

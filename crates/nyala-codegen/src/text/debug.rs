@@ -50,7 +50,13 @@ impl Scope {
 }
 
 impl<'a> DebugInfo<'a> {
-    pub(crate) fn new(world: &'a World, sources: &'a SourceMap, directory: &'a str) -> DebugInfo<'a> {
+    /// Of a program; for devices only lines.
+    pub(crate) fn new(
+        world: &'a World,
+        sources: &'a SourceMap,
+        directory: &'a str,
+        only_lines: bool,
+    ) -> DebugInfo<'a> {
         let mut debug = DebugInfo {
             world,
             sources,
@@ -65,9 +71,10 @@ impl<'a> DebugInfo<'a> {
         let last = sources.files().last().map(|(id, _)| id);
         let file = debug.file(last);
         let producer = concat!("nyala ", env!("CARGO_PKG_VERSION"));
+        let kind = if only_lines { "DebugDirectivesOnly" } else { "FullDebug" };
         debug.nodes[0] = format!(
             "distinct !DICompileUnit(language: DW_LANG_C99, file: {file}, producer: \"{producer}\", \
-             isOptimized: false, runtimeVersion: 0, emissionKind: FullDebug)"
+             isOptimized: false, runtimeVersion: 0, emissionKind: {kind})"
         );
         debug
     }
@@ -93,10 +100,15 @@ impl<'a> DebugInfo<'a> {
         if let Some(node) = self.known.get(&text) {
             return node.clone();
         }
-        let node = format!("!{}", self.nodes.len());
-        self.nodes.push(text.clone());
+        let node = self.new_node(text.clone());
         self.known.insert(text, node.clone());
         node
+    }
+
+    /// A node that is like no other.
+    fn new_node(&mut self, text: String) -> Node {
+        self.nodes.push(text);
+        format!("!{}", self.nodes.len() - 1)
     }
 
     fn list(&mut self, nodes: &[Node]) -> Node {
@@ -130,7 +142,8 @@ impl<'a> DebugInfo<'a> {
             false => "spFlags: DISPFlagDefinition | DISPFlagLocalToUnit",
         };
         let name = escaped(data.name.as_str().as_bytes());
-        let node = self.node(format!(
+        // Several versions of a function look the same, and are not.
+        let node = self.new_node(format!(
             "distinct !DISubprogram(name: \"{name}\", scope: {file}, file: {file}, line: {line}, type: {ty}, \
              scopeLine: {line}, {kind}, unit: {})",
             self.unit

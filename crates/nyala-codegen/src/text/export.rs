@@ -71,7 +71,7 @@ impl ModuleWriter<'_> {
     }
 
     /// The start of a function in front of another one, and what debuggers are told of it.
-    fn shell(&mut self, function: &Function) -> (Shell, String) {
+    pub(crate) fn shell(&mut self, function: &Function) -> (Shell, String) {
         let span = self.world.cont(function.entry).span;
         let told = self.debug.as_mut().map(|debug| {
             let scope = debug.function(function.entry, true);

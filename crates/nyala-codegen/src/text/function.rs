@@ -263,8 +263,13 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
         }
     }
 
+    /// Whether debuggers are told of variables; of kernels they know the lines only.
+    fn tells_variables(&self) -> bool {
+        self.scope.is_some() && self.module.options.gpu.is_none()
+    }
+
     fn tell_params(&mut self, cont: Cont, vertex: usize) {
-        if self.scope.is_none() {
+        if !self.tells_variables() {
             return;
         }
         self.at = self.world.cont(cont).span;
@@ -276,16 +281,16 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
 
     /// Tells debuggers of a value or a variable in memory.
     fn tell(&mut self, def: Def, value: &str) {
+        if !self.tells_variables() {
+            return;
+        }
         let pointee = self.world.types.as_ptr(self.world.ty(def)).map(|(pointee, _)| pointee);
         if let Node::Extract { agg, .. } = self.world.node(def)
             && let Node::Slot { .. } = self.world.node(agg)
             && let Some(ty) = pointee
         {
             self.tell_address(def, ty, value);
-        } else if self.scope.is_some()
-            && !self.is_effect(def)
-            && super::is_value(self.world, self.world.ty(def))
-        {
+        } else if !self.is_effect(def) && super::is_value(self.world, self.world.ty(def)) {
             self.tell_value(def, value, None);
         }
     }

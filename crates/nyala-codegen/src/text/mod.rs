@@ -194,7 +194,8 @@ impl<'a> ModuleWriter<'a> {
             functions: vec![],
             kernels: FxHashSet::default(),
             facts: if options.gpu.is_none() { Facts::of(world, program) } else { Facts::default() },
-            debug: debug.map(|(sources, directory)| DebugInfo::new(world, sources, directory)),
+            debug: debug
+                .map(|(sources, directory)| DebugInfo::new(world, sources, directory, options.gpu.is_some())),
             errors: vec![],
         }
     }
@@ -206,7 +207,6 @@ impl<'a> ModuleWriter<'a> {
         let mut sections = vec![self.types.definitions, self.globals, self.declarations];
         sections.extend(self.functions);
         sections.push("attributes #0 = { nounwind }\n".into());
-        sections.extend(self.options.gpu.map(|_| format!("{} = !{{}}\n", device::INVARIANT)));
         sections.extend(self.debug.map(DebugInfo::finish));
         sections.retain(|section| !section.is_empty());
         Ok(Module { text: sections.join("\n"), imports: self.imports, intrinsics: self.intrinsics })

@@ -28,7 +28,7 @@ pub(crate) const GLOBAL: u32 = 1;
 /// The address space of memory that the threads of a block share.
 const SHARED: u32 = 3;
 /// Metadata that says that memory does not change while a kernel runs.
-pub(crate) const INVARIANT: &str = "!0";
+pub(crate) const INVARIANT: &str = "!{}";
 
 /// A GPU as the target of a program.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +89,7 @@ impl ModuleWriter<'_> {
     /// What a device's program exports: a kernel, or a function for other device code.
     pub(crate) fn device_export(&mut self, function: &Function, name: &str, gpu: Gpu<'_>) -> String {
         let (params, results) = self.signature(function);
-        let mut code = Shell::default();
+        let (mut code, debug) = self.shell(function);
         let kernel = gpu.kernels.iter().find(|kernel| kernel.name == name);
         let (mut outside, mut args) = (vec![], vec![]);
         for (index, &ty) in params.iter().enumerate() {
@@ -126,7 +126,7 @@ impl ModuleWriter<'_> {
             None => ("linkonce_odr".into(), String::new()),
         };
         let (params, text, name) = (outside.join(", "), code.text(), symbol(name));
-        format!("define {head} {result} {name}({params}) #0 {attributes}{{\n{text}}}\n")
+        format!("define {head} {result} {name}({params}) #0 {attributes}{debug}{{\n{text}}}\n")
     }
 
     /// How a kernel gets a value: the type of its parameter, and the value.
