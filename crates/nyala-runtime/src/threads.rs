@@ -484,4 +484,38 @@ mod tests {
         ids.into_iter().for_each(|id| anydsl_sync_thread(id));
         assert!(flags.iter().all(|flag| flag.load(Ordering::Relaxed) == 1));
     }
+
+    /// Tasks start tasks and loops on the pool and on threads of their own, from several threads at
+    /// once. Nothing is lost, done twice, or waited for in vain.
+    #[test]
+    fn a_storm_of_tasks_and_loops() {
+        const TASKS: usize = 8;
+        extern "C" fn task(args: *mut c_void) {
+            for (threads, rounds) in [(0, 4), (1, 1), (2, 1), (3, 1), (8, 1)] {
+                for _ in 0..rounds {
+                    anydsl_parallel_for(threads, 0, 100, args, count);
+                }
+            }
+            anydsl_parallel_for(0, 0, 2, args, nested);
+            anydsl_parallel_for(3, 1, -1, args, nested);
+            let inner = anydsl_spawn_thread(args, leaf);
+            anydsl_sync_thread(inner);
+        }
+        extern "C" fn leaf(args: *mut c_void) {
+            anydsl_parallel_for(0, 0, 100, args, count);
+        }
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for _ in 0..10 {
+                        let counters = counters(100);
+                        let ids = [(); TASKS].map(|()| anydsl_spawn_thread(address(&counters), task));
+                        ids.into_iter().rev().for_each(|id| anydsl_sync_thread(id));
+                        let expected = 11 * TASKS as i32;
+                        assert!(counters.iter().all(|n| n.load(Ordering::Relaxed) == expected));
+                    }
+                });
+            }
+        });
+    }
 }

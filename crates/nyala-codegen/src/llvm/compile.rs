@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 
 use super::api::Ref;
-use super::{Llvm, LlvmError, c_string};
+use super::{Llvm, LlvmError, c_string, masks};
 
 /// For what, and how well, to compile.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ pub fn compile(
     mut on_phase: impl FnMut(&'static str),
 ) -> Result<Vec<u8>, LlvmError> {
     on_phase("LLVM: read");
-    let machine = Machine::new(llvm, options)?;
+    let machine = Machine::new(llvm, options, masks::stay_in_parts(text))?;
     let module = Module::parse(llvm, text)?;
     if let Some(library) = &options.library {
         module.link(library, &machine)?;
@@ -69,7 +69,8 @@ struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    fn new(llvm: &'a Llvm, options: &Options) -> Result<Machine<'a>, LlvmError> {
+    /// The machine of `options`; `masks_in_parts` if SIMD code is better off without long masks.
+    fn new(llvm: &'a Llvm, options: &Options, masks_in_parts: bool) -> Result<Machine<'a>, LlvmError> {
         let api = &llvm.api;
         // SAFETY: these three give strings that the caller owns.
         let host = unsafe {
@@ -89,6 +90,10 @@ impl<'a> Machine<'a> {
             }
             _ if is_host => (host_cpu, host_features),
             _ => (String::new(), baseline.to_owned()),
+        };
+        let features = match masks_in_parts && triple.starts_with("x86_64") {
+            true => format!("{features},{}", masks::NO_LONG_MASKS).trim_start_matches(',').to_owned(),
+            false => features,
         };
         if options.cpu.is_some() && !cpu.is_empty() && !llvm.processors.has(&triple, &cpu) {
             return Err(LlvmError::Processor { name: cpu, target: triple });

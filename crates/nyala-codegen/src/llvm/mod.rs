@@ -7,6 +7,7 @@
 //! * `api`: the functions of it that are used;
 //! * [`compile`](mod@compile): LLVM assembly to an object file, assembly, or optimised
 //!   LLVM assembly;
+//! * `masks`: what SIMD code is better off without;
 //! * [`jit`]: an object file as code in this process;
 //! * `processors`: the names of processors that it knows;
 //! * [`fatal`]: when LLVM cannot go on.
@@ -18,6 +19,7 @@ pub mod compile;
 pub mod fatal;
 pub mod find;
 pub mod jit;
+mod masks;
 mod processors;
 
 use std::ffi::{CStr, CString, c_char};

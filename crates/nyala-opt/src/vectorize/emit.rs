@@ -19,11 +19,13 @@ use nyala_ir::analysis::schedule::has_effect;
 use nyala_ir::{ArithFlags, ArithOp, CmpOp, Cont, Def, LaneOp, Node, Ty, World};
 use rustc_hash::FxHashMap;
 
+use super::blends::Blends;
 use super::flow::{End, Flow};
 use super::lanewise;
+use super::lifetimes::Lifetimes;
 use super::linearize::Plan;
 use super::shapes::{Shape, Shapes, data_params};
-use super::{Instances, Refusal, values, wrapping};
+use super::{Instances, Refusal};
 
 /// What is kept while a function is executed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -57,6 +59,8 @@ struct Open {
     cont: Cont,
     mem: Def,
     env: Env,
+    /// A mask that has no lane here.
+    empty: Option<Def>,
 }
 
 /// How a function is to be vectorised.
@@ -85,6 +89,7 @@ pub(super) struct Emitter<'a> {
     /// The written headers of loops, with the variables that are their parameters.
     headers: FxHashMap<usize, (Cont, Vec<Var>)>,
     lifetimes: Lifetimes,
+    pub blends: Blends,
 }
 
 impl<'a> Emitter<'a> {
@@ -107,6 +112,7 @@ impl<'a> Emitter<'a> {
             arriving: (0..task.flow.dag.len()).map(|_| vec![]).collect(),
             headers: FxHashMap::default(),
             lifetimes,
+            blends: Blends::default(),
         };
         emitter.enter();
         for &vertex in &task.flow.order {
@@ -130,7 +136,7 @@ impl<'a> Emitter<'a> {
     }
 
     fn open(&self) -> Open {
-        Open { cont: self.cont, mem: self.mem, env: self.env.clone() }
+        Open { cont: self.cont, mem: self.mem, env: self.env.clone(), empty: None }
     }
 
     /// The vertex is where control goes on from here.
@@ -157,9 +163,8 @@ impl<'a> Emitter<'a> {
         if let Some(instead) = self.task.plan.skip[vertex] {
             let any = self.world.lanes(LaneOp::Any, &[self.mask]);
             let [inside, outside] = self.branch(any);
-            self.cont = outside.cont;
-            self.mem = outside.mem;
-            self.arrive(instead);
+            let skipping = Open { env: self.env.clone(), empty: Some(self.mask), ..outside };
+            self.arriving[instead].push(skipping);
             self.cont = inside.cont;
             self.mem = inside.mem;
         }
@@ -204,7 +209,7 @@ impl<'a> Emitter<'a> {
         let targets = [(); 2].map(|()| self.world.new_cont(name, &[mem_ty]));
         let [then, other] = targets.map(|target| self.world.cont_def(target));
         self.world.set_branch(self.cont, self.mem, cond, then, other);
-        targets.map(|cont| Open { cont, mem: self.world.param(cont, 0), env: Env::new() })
+        targets.map(|cont| Open { cont, mem: self.world.param(cont, 0), env: Env::new(), empty: None })
     }
 
     /// Begins a block that is not entered yet, with parameters besides memory.
@@ -251,13 +256,23 @@ impl<'a> Emitter<'a> {
         let mut env = Env::new();
         let mut differing = vec![];
         for var in vars {
-            let first = self.value_in(&arriving[0].env, var);
-            match arriving.iter().all(|open| self.value_in(&open.env, var) == first) {
-                true => drop(env.insert(var, first)),
-                false => differing.push(var),
+            match self.same_value(&arriving, var) {
+                Some(value) => {
+                    // Where nobody has brought it, there may not even be a mask of those who do.
+                    if self.lanes_that_brought(&arriving, var).is_none() {
+                        self.blends.forget(var, value);
+                    }
+                    env.insert(var, value);
+                }
+                None => differing.push(var),
             }
         }
         let (cont, params) = self.block_with(vertex, &differing);
+        for (&var, &param) in differing.iter().zip(&params) {
+            if let Some(mask) = self.lanes_that_brought(&arriving, var) {
+                self.blends.begin(var, mask, param);
+            }
+        }
         for open in arriving {
             let args: Vec<Def> = differing.iter().map(|&var| self.value_in(&open.env, var)).collect();
             (self.cont, self.mem) = (open.cont, open.mem);
@@ -266,6 +281,32 @@ impl<'a> Emitter<'a> {
         env.extend(differing.into_iter().zip(params));
         self.env = env;
         self.resume(cont);
+    }
+
+    /// What a variable holds wherever control comes from. It may be anything where it is not written.
+    fn same_value(&mut self, arriving: &[Open], var: Var) -> Option<Def> {
+        let values: Vec<Def> = arriving.iter().map(|open| self.value_in(&open.env, var)).collect();
+        let is_written = |&&value: &&Def| !matches!(self.world.node(value), Node::Undef);
+        let Some(&value) = values.iter().find(is_written) else { return values.first().copied() };
+        let has_it = |(open, &other): (&Open, &Def)| {
+            let is_there = || open.env.values().any(|&known| known == value);
+            other == value || (!is_written(&&other) && is_there())
+        };
+        arriving.iter().zip(&values).all(has_it).then_some(value)
+    }
+
+    /// The lanes that have brought what a variable holds, if only one way was there for them, which
+    /// was left out if they are none.
+    fn lanes_that_brought(&mut self, arriving: &[Open], var: Var) -> Option<Def> {
+        let mut masks = arriving.iter().map(|open| {
+            let value = self.value_in(&open.env, var);
+            match self.world.node(value) {
+                Node::Undef => open.empty,
+                _ => self.blends.first_lanes(var, value),
+            }
+        });
+        let first = masks.next()??;
+        masks.all(|mask| mask == Some(first)).then_some(first)
     }
 
     /// Begins the block of a vertex with these variables as parameters, aggregates scalar by
@@ -298,7 +339,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// What a variable holds here.
-    fn value(&mut self, var: Var) -> Def {
+    pub fn value(&mut self, var: Var) -> Def {
         match self.env.get(&var) {
             Some(&value) => value,
             None => self.unwritten(var),
@@ -537,7 +578,7 @@ impl<'a> Emitter<'a> {
         let is_back = flow.is_back_edge(from, to);
         let arrival = flow.route(from, to);
         let leaves_divergent = flow.loops_left(from, to).any(|left| self.task.shapes.divergent_loops[left]);
-        let first = flow.dag.preds(arrival).min_by_key(|&pred| flow.position[pred]) == Some(from);
+        let is_first = flow.dag.preds(arrival).min_by_key(|&pred| flow.position[pred]) == Some(from);
         let params: Vec<Var> = match flow.blocks.get(to) {
             Some(&block) if is_back => data_params(self.world, block).into_iter().map(Var::Next).collect(),
             Some(&block) => data_params(self.world, block).into_iter().map(Var::Value).collect(),
@@ -555,8 +596,11 @@ impl<'a> Emitter<'a> {
                 _ => {
                     let ty = self.arg_ty(var, ty);
                     let value = self.lanes_of(arg, ty);
-                    match first && !leaves_divergent {
-                        true => value,
+                    match is_first && !leaves_divergent {
+                        true => {
+                            self.blends.begin(var, mask, value);
+                            value
+                        }
                         false => self.blend(var, ty, mask, value),
                     }
                 }
@@ -580,12 +624,6 @@ impl<'a> Emitter<'a> {
             Var::Result(index) => self.result_ty(index),
             _ => otherwise,
         }
-    }
-
-    /// The lanes of `mask` of a variable replaced.
-    fn blend(&mut self, var: Var, ty: Ty, mask: Def, value: Def) -> Def {
-        let old = self.value(var);
-        lanewise::select(self.world, ty, self.task.lanes, mask, value, old)
     }
 
     /// Keeps the values of divergent loops for lanes that leave them.
@@ -654,7 +692,7 @@ impl<'a> Emitter<'a> {
         self.world.select(a, b, none)
     }
 
-    fn or(&mut self, a: Def, b: Def) -> Def {
+    pub fn or(&mut self, a: Def, b: Def) -> Def {
         self.world.arith(ArithOp::Or, ArithFlags::STRICT, a, b)
     }
 
@@ -670,184 +708,4 @@ pub(super) fn value_ty(world: &World, def: Def) -> Ty {
         true => world.types.part(world.ty(def), 1).unwrap_or(world.ty(def)),
         false => world.ty(def),
     }
-}
-
-/// How long variables are needed.
-struct Lifetimes {
-    /// The last position where each is read; within a loop that it comes from outside of, the
-    /// loop's latch.
-    last: FxHashMap<Var, usize>,
-    /// By loop: the variables that rounds hand on, or that are read behind.
-    carried: Vec<Vec<Var>>,
-    /// The values that are needed outside of the divergent loop they are computed in.
-    left: Vec<Def>,
-}
-
-impl Lifetimes {
-    fn new(world: &World, task: &Task<'_>) -> Lifetimes {
-        let mut lifetimes = Lifetimes { last: FxHashMap::default(), carried: vec![], left: vec![] };
-        for block in 0..task.flow.blocks.len() {
-            lifetimes.read_block(world, task, block);
-            lifetimes.read_masks(task, block);
-        }
-        lifetimes.read_handed_over(world, task);
-        let exit = task.flow.position[task.flow.exit()];
-        lifetimes
-            .last
-            .extend((0..n_results(world, task.flow.blocks[0])).map(|index| (Var::Result(index), exit)));
-        let left = lifetimes.last.keys().filter_map(|&var| match var {
-            Var::Left(old) => Some(old),
-            _ => None,
-        });
-        lifetimes.left = left.collect();
-        lifetimes.left.sort_unstable();
-        for old in lifetimes.left.clone() {
-            // Lanes that leave read it, wherever it was computed.
-            for &home in task.shapes.homes_of(old) {
-                let mut around = task.flow.loops_around(home);
-                if let Some(around) = around.find(|&around| task.shapes.divergent_loops[around]) {
-                    let latch = task.flow.position[task.flow.latch(around)];
-                    let last = lifetimes.last.entry(Var::Value(old)).or_insert(latch);
-                    *last = latch.max(*last);
-                }
-            }
-        }
-        lifetimes.carried =
-            (0..task.flow.loops.loops().len()).map(|inner| lifetimes.carry(world, task, inner)).collect();
-        lifetimes
-    }
-
-    fn read_block(&mut self, world: &World, task: &Task<'_>, block: usize) {
-        for &def in task.flow.schedule.block(block) {
-            world.for_each_operand(def, |operand| self.read(task, operand, block));
-            values::index_parts(world, def).into_iter().for_each(|part| self.read(task, part, block));
-            let path = wrapping::operands(world, task.flow, task.shapes, def, block);
-            path.into_iter().for_each(|operand| self.read(task, operand, block));
-        }
-        match &task.flow.ends[block] {
-            // What is handed over is read if the parameter is.
-            End::Jump { target, .. } if *target < task.flow.exit() => {}
-            End::Jump { args, .. } | End::Call { args, .. } => {
-                args.iter().for_each(|&arg| self.read(task, arg, block));
-            }
-            End::Branch { cond: on, .. } | End::Switch { value: on, .. } => self.read(task, *on, block),
-            End::Unreachable => {}
-        }
-    }
-
-    /// Arguments of parameters that are read.
-    fn read_handed_over(&mut self, world: &World, task: &Task<'_>) {
-        let mut n_read = usize::MAX;
-        while n_read != self.last.len() {
-            n_read = self.last.len();
-            for (block, end) in task.flow.ends.iter().enumerate() {
-                let End::Jump { target, args } = end else { continue };
-                let Some(&next) = task.flow.blocks.get(*target) else { continue };
-                for (param, &arg) in data_params(world, next).into_iter().zip(args) {
-                    if self.is_read(Var::Value(param)) || self.is_read(Var::Left(param)) {
-                        self.read(task, arg, block);
-                    }
-                }
-            }
-        }
-    }
-
-    /// The lanes that have arrived are read where they arrive; in a loop, also before each
-    /// round but the first.
-    fn read_masks(&mut self, task: &Task<'_>, block: usize) {
-        let position = task.flow.position[block];
-        let header = task.flow.loop_of_header(block);
-        let arrived = header.map_or(position, |inner| task.flow.position[task.flow.latch(inner)]);
-        self.last.insert(Var::Arrived(block), arrived);
-        if let Some(above) = task.plan.same_lanes[block] {
-            let last = self.last.entry(Var::Mask(above)).or_insert(position);
-            *last = position.max(*last);
-        }
-    }
-
-    fn read(&mut self, task: &Task<'_>, old: Def, block: usize) {
-        let (flow, shapes) = (task.flow, task.shapes);
-        let Some(home) = shapes.home(flow, old, block) else { return };
-        let var = match shapes.left_loop(flow, old, block) {
-            Some(_) => Var::Left(old),
-            None => Var::Value(old),
-        };
-        // In a loop around the use but not around the value, each round reads it.
-        let outermost = flow.loops_around(block).take_while(|&around| !flow.is_in(home, around)).last();
-        let position = flow.position[outermost.map_or(block, |around| flow.latch(around))];
-        let last = self.last.entry(var).or_insert(position);
-        *last = position.max(*last);
-        // Each round of a loop reads the parameters of its header.
-        if let Some(inner) = flow.loop_of_header(home) {
-            self.last.insert(Var::Next(old), flow.position[flow.latch(inner)]);
-        }
-    }
-
-    /// Whether a variable is read at all.
-    fn is_read(&self, var: Var) -> bool {
-        self.is_read_from(var, 0)
-    }
-
-    /// Whether a variable is read at this position or later.
-    fn is_read_from(&self, var: Var, position: usize) -> bool {
-        self.last.get(&var).is_some_and(|&last| last >= position)
-    }
-
-    fn carried(&self, inner: usize) -> &[Var] {
-        &self.carried[inner]
-    }
-
-    fn left(&self) -> &[Def] {
-        &self.left
-    }
-
-    /// The variables that are written in a loop and read in its next round or behind it.
-    fn carry(&self, world: &World, task: &Task<'_>, inner: usize) -> Vec<Var> {
-        let flow = task.flow;
-        let header = flow.blocks[flow.header(inner)];
-        let latch = flow.position[flow.latch(inner)];
-        let mut carried: BTreeSet<Var> = data_params(world, header)
-            .into_iter()
-            .filter(|&param| self.is_read(Var::Next(param)))
-            .map(Var::Value)
-            .collect();
-        for &vertex in flow.vertices_of(inner).iter().filter(|&&vertex| vertex < flow.blocks.len()) {
-            for target in flow.ends[vertex].targets() {
-                if flow.is_in(target, inner) || !task.shapes.divergent_loops[inner] {
-                    continue;
-                }
-                match flow.blocks.get(target) {
-                    Some(&block) => {
-                        let var = if flow.is_back_edge(vertex, target) { Var::Next } else { Var::Value };
-                        let params = data_params(world, block).into_iter().map(var);
-                        carried.extend(params.filter(|&param| self.is_read(param)));
-                        let mask = Some(Var::Arrived(target));
-                        carried.extend(mask.filter(|_| task.plan.same_lanes[target].is_none()));
-                    }
-                    None => carried.extend((0..n_results(world, flow.blocks[0])).map(Var::Result)),
-                }
-            }
-        }
-        for &old in &self.left {
-            let var = Var::Left(old);
-            // It is written where lanes leave the divergent loop it is computed in, which may be
-            // inside of others.
-            let divergent =
-                |home: usize| flow.loops_around(home).find(|&around| task.shapes.divergent_loops[around]);
-            let in_loop = task.shapes.homes_of(old).iter().any(|&home| {
-                let around = divergent(home);
-                flow.is_in(home, inner) || around.is_some_and(|around| flow.is_in(flow.header(inner), around))
-            });
-            if in_loop && self.last[&var] > latch && task.shapes.divergent_loops[inner] {
-                carried.insert(var);
-            }
-        }
-        carried.into_iter().collect()
-    }
-}
-
-/// How many results a function has.
-fn n_results(world: &World, entry: Cont) -> usize {
-    let ret = world.cont(entry).params.last().map(|&ret| world.ty(ret));
-    ret.and_then(|ret| world.types.as_cn(ret)).map_or(0, |params| params.len().saturating_sub(1))
 }

@@ -205,17 +205,21 @@ pub(super) fn with_lane(world: &mut World, n: u32, lanes: Def, index: Def, value
 
 /// Where `mask` is set the lanes of `then`, elsewhere those of `other`.
 pub(super) fn select(world: &mut World, ty: Ty, n: u32, mask: Def, then: Def, other: Def) -> Def {
-    let blend = |world: &mut World, then: Def, other: Def| match (world.node(then), world.node(other)) {
-        (_, Node::Undef) => Some(then),
-        (Node::Undef, _) => Some(other),
-        _ => (then == other).then_some(then),
-    };
-    if let Some(either) = blend(world, then, other) {
+    if let Some(either) = either(world, then, other) {
         return either;
     }
     map(world, ty, n, &[then, other], &mut |world, _, values| {
-        blend(world, values[0], values[1]).unwrap_or_else(|| world.select(mask, values[0], values[1]))
+        either(world, values[0], values[1]).unwrap_or_else(|| world.select(mask, values[0], values[1]))
     })
+}
+
+/// One of two values that does for both.
+pub(super) fn either(world: &World, then: Def, other: Def) -> Option<Def> {
+    match (world.node(then), world.node(other)) {
+        (_, Node::Undef) => Some(then),
+        (Node::Undef, _) => Some(other),
+        _ => (then == other).then_some(then),
+    }
 }
 
 /// The integers `0`, `stride`, `2 * stride`, .. in the lanes.

@@ -12,12 +12,13 @@
 //! * `hoist`: what lanes would compute twice, because they part;
 //! * `linearize`: one way through the function for all lanes; `cost`: which parts of
 //!   it are left out if no lane is there;
-//! * `emit`: writes the function; `values`, `memory`, `own_memory`, `calls` and
+//! * `emit`: writes the function; `lifetimes`: how long it needs what; `values`, `memory`, `own_memory`, `calls` and
 //!   `lane_functions`: its operations; `wrapping`: accesses that are nearly always neighbours;
-//! * `lanewise`: values of all lanes;
+//! * `lanewise`: values of all lanes; `blends`: those of lanes that come from different places;
 //! * `nested`: calls of `vectorize` in SIMD code;
 //! * `explain`: what became of everything, for people.
 
+mod blends;
 mod calls;
 mod cost;
 mod emit;
@@ -26,6 +27,7 @@ mod flow;
 mod hoist;
 mod lane_functions;
 mod lanewise;
+mod lifetimes;
 mod linearize;
 mod memory;
 mod nested;

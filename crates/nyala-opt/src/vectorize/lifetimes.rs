@@ -1,0 +1,192 @@
+//! How long the variables of a SIMD function are needed: what is read nowhere behind a place is
+//! not handed on there.
+
+use std::collections::BTreeSet;
+
+use nyala_ir::{Cont, Def, World};
+use rustc_hash::FxHashMap;
+
+use super::emit::{Task, Var};
+use super::flow::End;
+use super::shapes::data_params;
+use super::{values, wrapping};
+
+/// How long variables are needed.
+pub(super) struct Lifetimes {
+    /// The last position where each is read; within a loop that it comes from outside of, the
+    /// loop's latch.
+    last: FxHashMap<Var, usize>,
+    /// By loop: the variables that rounds hand on, or that are read behind.
+    carried: Vec<Vec<Var>>,
+    /// The values that are needed outside of the divergent loop they are computed in.
+    left: Vec<Def>,
+}
+
+impl Lifetimes {
+    pub fn new(world: &World, task: &Task<'_>) -> Lifetimes {
+        let mut lifetimes = Lifetimes { last: FxHashMap::default(), carried: vec![], left: vec![] };
+        for block in 0..task.flow.blocks.len() {
+            lifetimes.read_block(world, task, block);
+            lifetimes.read_masks(task, block);
+        }
+        lifetimes.read_handed_over(world, task);
+        let exit = task.flow.position[task.flow.exit()];
+        lifetimes
+            .last
+            .extend((0..n_results(world, task.flow.blocks[0])).map(|index| (Var::Result(index), exit)));
+        let left = lifetimes.last.keys().filter_map(|&var| match var {
+            Var::Left(old) => Some(old),
+            _ => None,
+        });
+        lifetimes.left = left.collect();
+        lifetimes.left.sort_unstable();
+        for old in lifetimes.left.clone() {
+            // Lanes that leave read it, wherever it was computed.
+            for &home in task.shapes.homes_of(old) {
+                let mut around = task.flow.loops_around(home);
+                if let Some(around) = around.find(|&around| task.shapes.divergent_loops[around]) {
+                    let latch = task.flow.position[task.flow.latch(around)];
+                    let last = lifetimes.last.entry(Var::Value(old)).or_insert(latch);
+                    *last = latch.max(*last);
+                }
+            }
+        }
+        lifetimes.carried =
+            (0..task.flow.loops.loops().len()).map(|inner| lifetimes.carry(world, task, inner)).collect();
+        lifetimes
+    }
+
+    fn read_block(&mut self, world: &World, task: &Task<'_>, block: usize) {
+        for &def in task.flow.schedule.block(block) {
+            world.for_each_operand(def, |operand| self.read(task, operand, block));
+            values::index_parts(world, def).into_iter().for_each(|part| self.read(task, part, block));
+            let path = wrapping::operands(world, task.flow, task.shapes, def, block);
+            path.into_iter().for_each(|operand| self.read(task, operand, block));
+        }
+        match &task.flow.ends[block] {
+            // What is handed over is read if the parameter is.
+            End::Jump { target, .. } if *target < task.flow.exit() => {}
+            End::Jump { args, .. } | End::Call { args, .. } => {
+                args.iter().for_each(|&arg| self.read(task, arg, block));
+            }
+            End::Branch { cond: on, .. } | End::Switch { value: on, .. } => self.read(task, *on, block),
+            End::Unreachable => {}
+        }
+    }
+
+    /// Arguments of parameters that are read.
+    fn read_handed_over(&mut self, world: &World, task: &Task<'_>) {
+        let mut n_read = usize::MAX;
+        while n_read != self.last.len() {
+            n_read = self.last.len();
+            for (block, end) in task.flow.ends.iter().enumerate() {
+                let End::Jump { target, args } = end else { continue };
+                let Some(&next) = task.flow.blocks.get(*target) else { continue };
+                for (param, &arg) in data_params(world, next).into_iter().zip(args) {
+                    if self.is_read(Var::Value(param)) || self.is_read(Var::Left(param)) {
+                        self.read(task, arg, block);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The lanes that have arrived are read where they arrive; in a loop, also before each
+    /// round but the first.
+    fn read_masks(&mut self, task: &Task<'_>, block: usize) {
+        let position = task.flow.position[block];
+        let header = task.flow.loop_of_header(block);
+        let arrived = header.map_or(position, |inner| task.flow.position[task.flow.latch(inner)]);
+        self.last.insert(Var::Arrived(block), arrived);
+        if let Some(above) = task.plan.same_lanes[block] {
+            let last = self.last.entry(Var::Mask(above)).or_insert(position);
+            *last = position.max(*last);
+        }
+    }
+
+    fn read(&mut self, task: &Task<'_>, old: Def, block: usize) {
+        let (flow, shapes) = (task.flow, task.shapes);
+        let Some(home) = shapes.home(flow, old, block) else { return };
+        let var = match shapes.left_loop(flow, old, block) {
+            Some(_) => Var::Left(old),
+            None => Var::Value(old),
+        };
+        // In a loop around the use but not around the value, each round reads it.
+        let outermost = flow.loops_around(block).take_while(|&around| !flow.is_in(home, around)).last();
+        let position = flow.position[outermost.map_or(block, |around| flow.latch(around))];
+        let last = self.last.entry(var).or_insert(position);
+        *last = position.max(*last);
+        // Each round of a loop reads the parameters of its header.
+        if let Some(inner) = flow.loop_of_header(home) {
+            self.last.insert(Var::Next(old), flow.position[flow.latch(inner)]);
+        }
+    }
+
+    /// Whether a variable is read at all.
+    pub fn is_read(&self, var: Var) -> bool {
+        self.is_read_from(var, 0)
+    }
+
+    /// Whether a variable is read at this position or later.
+    pub fn is_read_from(&self, var: Var, position: usize) -> bool {
+        self.last.get(&var).is_some_and(|&last| last >= position)
+    }
+
+    pub fn carried(&self, inner: usize) -> &[Var] {
+        &self.carried[inner]
+    }
+
+    pub fn left(&self) -> &[Def] {
+        &self.left
+    }
+
+    /// The variables that are written in a loop and read in its next round or behind it.
+    fn carry(&self, world: &World, task: &Task<'_>, inner: usize) -> Vec<Var> {
+        let flow = task.flow;
+        let header = flow.blocks[flow.header(inner)];
+        let latch = flow.position[flow.latch(inner)];
+        let mut carried: BTreeSet<Var> = data_params(world, header)
+            .into_iter()
+            .filter(|&param| self.is_read(Var::Next(param)))
+            .map(Var::Value)
+            .collect();
+        for &vertex in flow.vertices_of(inner).iter().filter(|&&vertex| vertex < flow.blocks.len()) {
+            for target in flow.ends[vertex].targets() {
+                if flow.is_in(target, inner) || !task.shapes.divergent_loops[inner] {
+                    continue;
+                }
+                match flow.blocks.get(target) {
+                    Some(&block) => {
+                        let var = if flow.is_back_edge(vertex, target) { Var::Next } else { Var::Value };
+                        let params = data_params(world, block).into_iter().map(var);
+                        carried.extend(params.filter(|&param| self.is_read(param)));
+                        let mask = Some(Var::Arrived(target));
+                        carried.extend(mask.filter(|_| task.plan.same_lanes[target].is_none()));
+                    }
+                    None => carried.extend((0..n_results(world, flow.blocks[0])).map(Var::Result)),
+                }
+            }
+        }
+        for &old in &self.left {
+            let var = Var::Left(old);
+            // It is written where lanes leave the divergent loop it is computed in, which may be
+            // inside of others.
+            let divergent =
+                |home: usize| flow.loops_around(home).find(|&around| task.shapes.divergent_loops[around]);
+            let in_loop = task.shapes.homes_of(old).iter().any(|&home| {
+                let around = divergent(home);
+                flow.is_in(home, inner) || around.is_some_and(|around| flow.is_in(flow.header(inner), around))
+            });
+            if in_loop && self.last[&var] > latch && task.shapes.divergent_loops[inner] {
+                carried.insert(var);
+            }
+        }
+        carried.into_iter().collect()
+    }
+}
+
+/// How many results a function has.
+fn n_results(world: &World, entry: Cont) -> usize {
+    let ret = world.cont(entry).params.last().map(|&ret| world.ty(ret));
+    ret.and_then(|ret| world.types.as_cn(ret)).map_or(0, |params| params.len().saturating_sub(1))
+}
