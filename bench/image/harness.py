@@ -28,6 +28,7 @@ except ImportError:
     cv2 = None
 
 SIZE = 4096
+CELL, LEVEL = 8, 0.1  # the sides of a cell of the bilateral grid, in pixels and in value
 WEIGHTS = np.exp(-0.5 * (np.arange(-2, 3) / 1.1) ** 2)
 WEIGHTS = (WEIGHTS / WEIGHTS.sum()).astype(np.float32)
 
@@ -47,13 +48,15 @@ def aligned(dtype):
 # ---- Inputs and what is expected
 
 
-def source(dtype):
+def source(dtype, from_zero_to_one):
     random = np.random.default_rng(7)
     image = aligned(dtype)
     if np.dtype(dtype).kind == "f":
         y, x = np.mgrid[0:SIZE, 0:SIZE].astype(np.float32)
         image[...] = np.sin(x * 0.05) * np.cos(y * 0.03) + (x // 37 + y // 53) % 2
         image += random.standard_normal((SIZE, SIZE), dtype=np.float32) * np.float32(0.05)
+        if from_zero_to_one:
+            image[...] = np.clip(image * np.float32(0.4) + np.float32(0.3), 0, 1)
     else:
         image[...] = random.integers(0, 256 if dtype == np.uint8 else 65536, (SIZE, SIZE))
     return image
@@ -98,7 +101,45 @@ def expected_harris(image):
     return xx * yy - xy * xy - 0.04 * (xx + yy) ** 2
 
 
-def is_right(result, expected):
+def expected_grid(image):
+    """Pixels are counted in cells, which are smoothed; each pixel asks the cells around it."""
+    margin, depth, columns = 2, 16, (SIZE - 1) // CELL + 6
+    p = np.pad(image, (margin + 1) * CELL, mode="edge").astype(np.float64)
+    first = CELL // 2  # the first cell begins half a cell before the margin
+    p = p[first : first + columns * CELL, first : first + columns * CELL]
+    z = margin + (np.clip(p, 0, 1).astype(np.float32) * np.float32(1 / LEVEL) + np.float32(0.5)).astype(np.int64)
+    place = np.arange(columns * CELL) // CELL
+    cell = (place[:, None] * columns + place[None, :]) * depth + z
+    taps = np.array([1.0, 4, 6, 4, 1])
+
+    def smooth(grid, axis):
+        n = grid.shape[axis]
+        return sum(w * np.take(np.pad(grid, [(2, 2) if a == axis else (0, 0) for a in range(3)]), np.arange(i, i + n), axis) for i, w in enumerate(taps))
+
+    def cells(weights):
+        grid = np.bincount(cell.ravel(), weights, columns * columns * depth).reshape(columns, columns, depth)
+        return smooth(smooth(smooth(grid, 0), 1), 2)
+
+    value = np.clip(image, 0, 1) / np.float32(LEVEL)
+    cz = value.astype(np.int64)
+    at = np.arange(SIZE)
+    parts = ((at % CELL / CELL)[:, None], (at % CELL / CELL)[None, :], value - cz)
+    places = ((at // CELL)[:, None] + margin, (at // CELL)[None, :] + margin, cz + margin)
+
+    def sliced(grid):
+        total = 0.0
+        for corner in range(8):
+            steps = [corner >> k & 1 for k in range(3)]
+            weight = np.prod([part if step else 1 - part for part, step in zip(np.broadcast_arrays(*parts), steps)], axis=0)
+            total = total + weight * grid[tuple(place + step for place, step in zip(places, steps))]
+        return total
+
+    return sliced(cells(p.ravel())) / sliced(cells(None))
+
+
+def is_right(case, result, expected):
+    if case == "smooth_grid":  # a pixel whose value lies between two cells may be counted in either
+        return np.abs(result - expected).max() <= 1e-3
     if result.dtype == np.uint8:  # rounding may differ where a value lies on the border
         return np.abs(result.astype(np.int32) - expected).max() <= 1
     if result.dtype.kind == "i":
@@ -166,6 +207,53 @@ def halide_harris():
     return param, out, (ix, iy), x, y
 
 
+def halide_grid():
+    """As in Halide's repository."""
+    x, y, z, c = hl.Var("x"), hl.Var("y"), hl.Var("z"), hl.Var("c")
+    names = ("counted", "down", "left", "smooth", "out")
+    counted, in_z, in_x, smooth, out = (hl.Func(name) for name in names)
+    param, f = halide_input(hl.Float(32))
+    r = hl.RDom([(0, CELL), (0, CELL)])
+    value = hl.clamp(f[x * CELL + r.x - CELL // 2, y * CELL + r.y - CELL // 2], hl.f32(0), hl.f32(1))
+    counted[x, y, z, c] = hl.f32(0)
+    counted[x, y, hl.i32(value * hl.f32(1 / LEVEL) + hl.f32(0.5)), c] += hl.mux(c, [value, hl.f32(1)])
+
+    def taps(at):
+        return at(-2) + at(-1) * 4 + at(0) * 6 + at(1) * 4 + at(2)
+
+    in_z[x, y, z, c] = taps(lambda i: counted[x, y, z + i, c])
+    in_x[x, y, z, c] = taps(lambda i: in_z[x + i, y, z, c])
+    smooth[x, y, z, c] = taps(lambda i: in_x[x, y + i, z, c])
+    level = hl.clamp(f[x, y], hl.f32(0), hl.f32(1)) * hl.f32(1 / LEVEL)
+    zi = hl.i32(level)
+    xi, yi = x // CELL, y // CELL
+    xf, yf, zf = hl.f32(x % CELL) / hl.f32(CELL), hl.f32(y % CELL) / hl.f32(CELL), level - hl.f32(zi)
+
+    def sliced(c):
+        def at(k, j):
+            return hl.lerp(smooth[xi, yi + j, zi + k, c], smooth[xi + 1, yi + j, zi + k, c], xf)
+
+        return hl.lerp(hl.lerp(at(0, 0), at(0, 1), yf), hl.lerp(at(1, 0), at(1, 1), yf), zf)
+
+    out[x, y] = sliced(0) / sliced(1)
+    return param, out, (counted, in_z, in_x, smooth, r, z, c), x, y
+
+
+def grid_stages(lanes):
+    """The repository's schedule: all stages for the whole picture, the histogram for rows of cells."""
+
+    def schedule(out, stages, x, y):
+        counted, in_z, in_x, smooth, r, z, c = stages
+        in_z.compute_root().reorder(c, z, x, y).parallel(y).vectorize(x, lanes).unroll(c)
+        counted.compute_at(in_z, y)
+        counted.update().reorder(c, r.x, r.y, x, y).unroll(c)
+        for stage in (in_x, smooth):
+            stage.compute_root().reorder(c, x, y, z).parallel(z).vectorize(x, lanes).unroll(c)
+        out.compute_root().parallel(y).vectorize(x, lanes)
+
+    return schedule
+
+
 def tiles(out, stages, x, y):
     """The Halide paper: tiles of 256 x 32, the first stage for each tile."""
     xi, yi = hl.Var("xi"), hl.Var("yi")
@@ -202,6 +290,7 @@ def strips(rows, lanes):
 
 
 BLOCKS = {"tiles": tiles, "unrolled 8 x 16": unrolled(8, 16), "unrolled 8 x 32": unrolled(8, 32), "strips of 128": strips(128, 16)}
+GRIDS = {"stages, 8 lanes": grid_stages(8), "stages, 16 lanes": grid_stages(16)}
 STRIPS = {"strips of 32": strips(32, 16), "strips of 32, 8 lanes": strips(32, 8), "strips of 128": strips(128, 16), "tiles": tiles}
 
 
@@ -235,6 +324,7 @@ CASES = {
     "gauss": (np.float32, expected_gauss, "halide_gauss", BLOCKS),
     "harris_corners": (np.float32, expected_harris, "halide_harris", STRIPS),
     "sharpen": (np.uint8, expected_sharpen, "halide_sharpen", BLOCKS),
+    "smooth_grid": (np.float32, expected_grid, "halide_grid", GRIDS),
 }
 
 
@@ -243,7 +333,7 @@ def pointer(array):
 
 
 def ours(library, name, image, result):
-    function = getattr(library, name)
+    function = getattr(library, name if THREADS == 1 else name + "_parallel")
     function.restype = None
     a, b = pointer(image), pointer(result)
     return lambda: function(a, b, SIZE, SIZE)
@@ -263,9 +353,8 @@ def measure(runs):
 def main():
     library = ctypes.CDLL(LIBRARY)
     for case, (dtype, expected, halide, schedules) in CASES.items():
-        image, result = source(dtype), aligned(dtype)
-        name = case if THREADS == 1 else case + "_parallel"
-        runs = {"ours": ours(library, name, image, result)}
+        image, result = source(dtype, case == "smooth_grid"), aligned(dtype)
+        runs = {"ours": ours(library, case, image, result)}
         if hl is not None:
             runs.update(halide_runs(globals()[halide], schedules, image, result))
         if cv2 is not None:
@@ -275,10 +364,9 @@ def main():
         for run_name, run in runs.items():
             result[...] = 0
             run()
-            checked[run_name] = bool(is_right(result, right))
-        if THREADS == 1 and np.dtype(dtype).itemsize == 4:
-            for copy in ("copy_cached", "copy_streamed"):
-                runs[copy] = ours(library, copy, image, result)
+            checked[run_name] = bool(is_right(case, result, right))
+        for copy in ("copy_cached", "copy_streamed") if np.dtype(dtype).itemsize == 4 else ():
+            runs[copy] = ours(library, copy, image, result)
         for run_name, seconds in measure(runs).items():
             figure = {"case": case, "who": run_name, "gpixels": SIZE * SIZE / seconds / 1e9, "right": checked.get(run_name)}
             print(json.dumps(figure), flush=True)

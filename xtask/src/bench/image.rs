@@ -6,7 +6,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
 
 use anyhow::{Context as _, bail};
 use serde_json::Value;
@@ -17,6 +16,8 @@ use crate::files;
 
 /// What the peers are, and how to see that they are there.
 const PACKAGES: [&str; 3] = ["numpy", "halide==21.0.0", "opencv-python-headless"];
+/// The pipelines whose compilation is measured, each by itself.
+const COMPILED: [&str; 5] = ["blur", "gauss", "harris_corners", "sharpen", "smooth_grid"];
 const PROBE: &str = "import numpy, halide, cv2";
 
 pub fn run(quick: bool) -> anyhow::Result<Vec<Row>> {
@@ -40,7 +41,7 @@ pub fn run(quick: bool) -> anyhow::Result<Vec<Row>> {
         }
         rows.extend(rows_of(&String::from_utf8_lossy(&output.stdout), threads)?);
     }
-    rows.push(compile_time(&nyala, &folder)?);
+    rows.extend(compiling(&python, &nyala, &folder)?);
     Ok(rows)
 }
 
@@ -98,15 +99,23 @@ fn rows_of(figures: &str, threads: usize) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// How long all pipelines together take to compile.
-fn compile_time(nyala: &Path, folder: &Path) -> anyhow::Result<Row> {
-    let start = Instant::now();
-    let mut build = Command::new(nyala);
-    build
-        .args(["build", "-O3", "--fast-math", "--emit", "obj", "-o"])
-        .arg(folder.join("again.o"))
-        .arg(pipelines());
-    succeed(&mut build)?;
-    let ours = start.elapsed().as_secs_f64();
-    Ok(Row { case: "compiling all pipelines".into(), unit: "s", ours, peer: None, checked: true })
+/// How long single pipelines take to compile, evaluation included, and how much memory that needs.
+fn compiling(python: &Path, nyala: &Path, folder: &Path) -> anyhow::Result<Vec<Row>> {
+    let mut command = Command::new(python);
+    let script = files::repository().join("bench/image/compiling.py");
+    command.arg(script).arg(nyala).arg(pipelines()).arg(folder).args(COMPILED);
+    let output = command.output().with_context(|| format!("cannot run {command:?}"))?;
+    if !output.status.success() {
+        bail!("{command:?} fails:\n{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let mut rows = vec![];
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let figure: Value = serde_json::from_str(line).context("bad figures")?;
+        for (unit, key) in [("s", "seconds"), ("MiB", "mib")] {
+            let case = format!("compiling {}", figure["name"].as_str().unwrap_or_default());
+            let ours = figure[key].as_f64().unwrap_or_default();
+            rows.push(Row { case, unit, ours, peer: None, checked: true });
+        }
+    }
+    Ok(rows)
 }
