@@ -76,6 +76,11 @@ pub(crate) struct Block {
     pub(crate) owner: u32,
     /// Where that function's return continuation is.
     pub(crate) ret: Option<Reg>,
+    /// The loops of that function that it is in, each by its first block, the outermost first; functions that
+    /// call themselves are none.
+    pub(crate) loops: Vec<u32>,
+    /// Whether the innermost of them is entered here.
+    pub(crate) is_head: bool,
 }
 
 /// Registers in a scope's pool.

@@ -303,8 +303,10 @@ impl fmt::Display for ErrorKind {
         match self {
             ErrorKind::OutOfBounds { access, size, offset, kind, alloc_size, .. } => write!(
                 f,
-                "{} of {size} bytes at offset {offset} is outside the {kind} of {alloc_size} bytes",
-                access.verb()
+                "{} of {} at offset {offset} is outside the {kind} of {}",
+                access.verb(),
+                plural(*size, "byte"),
+                plural(*alloc_size, "byte")
             ),
             ErrorKind::Dangling { access, kind: MemoryKind::Slot, .. } => {
                 write!(f, "{} of a local variable whose function was left", access.verb())
@@ -326,14 +328,17 @@ impl fmt::Display for ErrorKind {
             }
             ErrorKind::ConstantWritten { .. } => f.write_str("write to a constant"),
             ErrorKind::BadFree { why, .. } => write!(f, "cannot free this memory: {why}"),
+            ErrorKind::Leak { count: 1, bytes } => {
+                write!(f, "a heap allocation of {} was never freed", plural(*bytes, "byte"))
+            }
             ErrorKind::Leak { count, bytes } => {
-                write!(f, "{count} heap allocations of {bytes} bytes in all were never freed")
+                write!(f, "{count} heap allocations of {} in all were never freed", plural(*bytes, "byte"))
             }
             ErrorKind::Eval { error, what } => write!(f, "{error}: {what}"),
             ErrorKind::Unreachable => f.write_str("reached code that is marked as unreachable"),
             ErrorKind::UndefDecides { what } => write!(f, "an undefined value is used as {what}"),
             ErrorKind::OutOfSteps { limit } => {
-                write!(f, "the program did not end within {limit} steps")
+                write!(f, "the program did not end within {}", plural(*limit, "step"))
             }
             ErrorKind::UnknownFunction { name } => {
                 write!(f, "the interpreter does not know the external function `{name}`")
@@ -348,11 +353,11 @@ impl fmt::Display for ErrorKind {
             ErrorKind::BarrierDivergence { .. } => {
                 f.write_str("instances of one block wait at different barriers")
             }
-            ErrorKind::OutOfMemory { size } => write!(f, "cannot allocate {size} bytes"),
+            ErrorKind::OutOfMemory { size } => write!(f, "cannot allocate {}", plural(*size, "byte")),
             ErrorKind::Unsupported { what } => write!(f, "the interpreter does not support {what}"),
             ErrorKind::NoEntry { why } => f.write_str(why),
             ErrorKind::IndexRange { index, len } => {
-                write!(f, "index {index} is outside a value of {len} parts")
+                write!(f, "index {index} is outside a value of {}", plural(*len as u64, "part"))
             }
             ErrorKind::WrongOption { found, expected } => {
                 write!(f, "payload of option {expected} taken from a value of option {found}")
@@ -415,6 +420,11 @@ impl fmt::Display for InterpError {
 }
 
 impl std::error::Error for InterpError {}
+
+/// A number of things.
+fn plural(count: u64, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
+}
 
 /// What a checked step gives.
 pub(crate) type Checked<T> = Result<T, Box<ErrorKind>>;

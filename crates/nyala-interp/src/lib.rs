@@ -12,13 +12,14 @@
 //! * `code` and `compile`: the form that programs are executed in, and how
 //!   they get there;
 //! * `machine`: how control moves; `exec`, `pure` and `vectors`: operations;
-//! * `native`, `atomics` and `host`: what programs only declare;
+//! * `native`, `callbacks`, `atomics` and `host`: what programs only declare;
 //! * `parallel`, `work_items`, `lanes`, `graphs` and `race`: many instances of one body;
 //! * `trace` and [`errors`]: what went wrong, and where.
 //!
 //! Nothing here touches files, threads or clocks; the caller provides [`Io`].
 
 mod atomics;
+mod callbacks;
 mod code;
 mod compile;
 pub mod errors;
@@ -147,7 +148,8 @@ fn finish(
     args: errors::Checked<Vec<Value>>,
     options: &Options,
 ) -> Result<Run, Box<InterpError>> {
-    let ending = args.and_then(|args| machine.run(cont, args)).map_err(|kind| machine.error(*kind))?;
+    let ending = args.and_then(|args| machine.run(cont, args)).and_then(|ending| machine.at_exit(ending));
+    let ending = ending.map_err(|kind| machine.error(*kind))?;
     machine.io.output.flush().map_err(|error| machine.error(ErrorKind::Io { error: error.to_string() }))?;
     let (count, bytes, first) = machine.memory.live_heap();
     if options.leaks && count > 0 {

@@ -47,6 +47,8 @@ pub(crate) struct Machine<'w, 'io> {
     /// Parallel regions being executed, the innermost last.
     pub(crate) regions: Vec<Region>,
     pub(crate) n_regions: u32,
+    /// Calls from C that have not come back, each with how many regions there were then.
+    pub(crate) callbacks: Vec<usize>,
     /// Threads by their ids: the instance that runs as it, until it is joined.
     pub(crate) threads: Vec<Option<u32>>,
     pub(crate) graphs: FlowGraphs,
@@ -103,6 +105,7 @@ impl<'w, 'io> Machine<'w, 'io> {
             task: 0,
             regions: vec![],
             n_regions: 0,
+            callbacks: vec![],
             threads: vec![],
             graphs: FlowGraphs::default(),
             host: HostState::new(options),
@@ -119,6 +122,11 @@ impl<'w, 'io> Machine<'w, 'io> {
         self.args = args;
         self.args.push(Closure::value(Code::Halt));
         self.call_cont(cont)?;
+        self.run_on()
+    }
+
+    /// Runs to the end of the program, or of a function that was called back.
+    pub(crate) fn run_on(&mut self) -> Checked<Ending> {
         loop {
             if let Some(outcome) = self.outcome.take() {
                 return Ok(outcome);
@@ -143,6 +151,7 @@ impl<'w, 'io> Machine<'w, 'io> {
             }
             if self.memory.races.is_watching() {
                 self.memory.races.enter(scope.id, self.block);
+                self.count_round(scope, block);
             }
             if !block.owning.is_empty() && self.visits[self.block as usize] != self.n_visits {
                 self.visits[self.block as usize] = self.n_visits;
@@ -319,7 +328,12 @@ impl<'w, 'io> Machine<'w, 'io> {
             match closure.code {
                 Code::Func(cont) => return self.call_cont(cont),
                 Code::Block(_) => return self.call_block(closure),
-                Code::Halt => {
+                // C does not notice when it is left by a jump.
+                Code::Halt if !self.callbacks.is_empty() => return Err(Box::new(ErrorKind::JumpOut)),
+                Code::Back { depth } if depth as usize + 1 != self.callbacks.len() => {
+                    return Err(Box::new(ErrorKind::JumpOut));
+                }
+                Code::Halt | Code::Back { .. } => {
                     let results = std::mem::take(&mut self.args);
                     self.finish(Ending::Results(results));
                     return Ok(());

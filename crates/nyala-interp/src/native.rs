@@ -38,6 +38,9 @@ impl Machine<'_, '_> {
             let what = format!("`{name}` while the program is compiled");
             return Err(Box::new(ErrorKind::Unsupported { what }));
         }
+        if let Some(done) = self.calling_back(name, cont, args, &ret) {
+            return done;
+        }
         if let Some(function) = host::lookup(name) {
             self.host.known.insert(cont, function);
             return self.call_host(cont, function, args, ret);

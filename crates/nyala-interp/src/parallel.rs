@@ -52,7 +52,9 @@ pub(crate) struct Region {
 pub(crate) enum RegionKind {
     /// One for each number of a range, which it is given.
     Range { lower: i64, upper: i64 },
-    /// The same, one after the other.
+    /// Pieces of a range, each with an address and where it begins and ends.
+    Chunks { data: u64, lower: i64, upper: i64 },
+    /// One for each number, one after the other.
     Loop { lower: i64, upper: i64 },
     /// Groups of `width` lanes over a range.
     Lanes { width: u32, lower: i64, upper: i64 },
@@ -101,8 +103,8 @@ pub(crate) struct Waiting {
     meeting: Meeting,
     circle: Circle,
     args: SmallVec<[Value; 4]>,
-    /// Where it is: blocks by their order, from the body inwards.
-    place: Vec<(u32, u32)>,
+    /// How far it has come. See Note [Who is behind].
+    progress: Vec<u32>,
 }
 
 /// Who meets.
@@ -127,11 +129,20 @@ pub(crate) struct Saved {
     task: u32,
 }
 
+impl Saved {
+    /// Where control was.
+    fn span(&self) -> nyala_span::Span {
+        self.scope.blocks[self.block as usize].span
+    }
+}
+
 impl RegionKind {
     fn n_groups(self) -> u64 {
         let len = |lower: i64, upper: i64| upper.saturating_sub(lower).max(0) as u64;
         match self {
-            RegionKind::Range { lower, upper } | RegionKind::Loop { lower, upper } => len(lower, upper),
+            RegionKind::Range { lower, upper }
+            | RegionKind::Loop { lower, upper }
+            | RegionKind::Chunks { lower, upper, .. } => len(lower, upper),
             RegionKind::Lanes { width, lower, upper } => len(lower, upper).div_ceil(u64::from(width)),
             RegionKind::Pairs { first, second } => u64::from(first) * u64::from(second),
             RegionKind::Kernel { grid, block } => {
@@ -148,6 +159,10 @@ impl RegionKind {
         match self {
             RegionKind::Range { lower, .. } | RegionKind::Loop { lower, .. } => {
                 vec![one(lower + group as i64)]
+            }
+            RegionKind::Chunks { data, lower, .. } => {
+                let at = lower + group as i64;
+                vec![SmallVec::from_iter([Value::Bits(data), number(at), number(at + 1)])]
             }
             RegionKind::Lanes { width, lower, upper } => {
                 let first = lower + (group * u64::from(width)) as i64;
@@ -346,7 +361,7 @@ impl Machine<'_, '_> {
 
     // ---- Putting aside ----------------------------------------------------------
 
-    fn save(&mut self) -> Saved {
+    pub(crate) fn save(&mut self) -> Saved {
         let end = self.scope.end as usize;
         let regs = self.regs[FRAME as usize..end].iter_mut().map(std::mem::take).collect();
         Saved {
@@ -359,7 +374,7 @@ impl Machine<'_, '_> {
         }
     }
 
-    fn restore(&mut self, saved: Saved) {
+    pub(crate) fn restore(&mut self, saved: Saved) {
         self.leave();
         self.visit(&saved.scope);
         let end = saved.scope.end as usize;
@@ -386,10 +401,14 @@ impl Machine<'_, '_> {
 
     /// The current instance waits for others of its group.
     pub(crate) fn wait(&mut self, meeting: Meeting, circle: Circle, args: &[Value], ret: Ret) -> Checked<()> {
-        let place = self.place();
+        if self.callbacks.last().is_some_and(|&n_regions| n_regions == self.regions.len()) {
+            let what = "a meeting inside of a function that C calls";
+            return Err(Box::new(ErrorKind::Unsupported { what: what.into() }));
+        }
+        let progress = self.progress();
         let saved = self.save();
         let Some(region) = self.regions.last_mut() else { return malformed("no region runs") };
-        let waiting = Waiting { saved, ret, meeting, circle, args: args.into(), place };
+        let waiting = Waiting { saved, ret, meeting, circle, args: args.into(), progress };
         let current = region.current;
         region.instances[current].state = State::Waiting(Box::new(waiting));
         self.schedule()
@@ -402,19 +421,20 @@ impl Machine<'_, '_> {
         let all: Vec<(&Instance, &Waiting)> =
             region.instances.iter().filter_map(|instance| Some((instance, instance.waiting()?))).collect();
         // A barrier is for all, so it comes after what is for some.
-        let order = |waiting: &Waiting| (waiting.circle == Circle::Block, waiting.place.clone());
-        let first = all.iter().min_by_key(|(_, waiting)| order(waiting));
-        let Some(&(first, Waiting { meeting, circle, place, .. })) = first else {
+        let first =
+            all.iter().min_by_key(|(_, waiting)| (waiting.circle == Circle::Block, &waiting.progress));
+        let Some(&(first, Waiting { meeting, circle, progress, saved, .. })) = first else {
             return malformed("nobody waits");
         };
         let is_here = |&&(instance, waiting): &&(&Instance, &Waiting)| {
             let is_near = *circle != Circle::Warp || instance.number / WARP == first.number / WARP;
-            waiting.place == *place && is_near
+            waiting.progress == *progress && is_near
         };
         if *circle == Circle::Block
             && let Some((_, other)) = all.iter().find(|waiting| !is_here(waiting))
         {
-            return Err(self.diverged(place, &other.place));
+            let (here, other) = (saved.span(), other.saved.span());
+            return Err(Box::new(ErrorKind::BarrierDivergence { here, other }));
         }
         let width = match (circle, region.kind) {
             (Circle::Warp, _) => WARP,
@@ -460,15 +480,6 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
-    fn diverged(&self, here: &[(u32, u32)], other: &[(u32, u32)]) -> Box<ErrorKind> {
-        let span = |place: &[(u32, u32)]| {
-            let last =
-                place.last().map(|&(scope, block)| self.program.scope(scope).blocks[block as usize].span);
-            last.unwrap_or(nyala_span::Span::NONE)
-        };
-        Box::new(ErrorKind::BarrierDivergence { here: span(here), other: span(other) })
-    }
-
     /// A closure made outside of the current instance may only be called like a
     /// function, with a continuation to come back to.
     pub(crate) fn check_jump(&self, closure: &Closure) -> Checked<()> {
@@ -478,6 +489,7 @@ impl Machine<'_, '_> {
         let is_out = match closure.code {
             Code::Func(_) | Code::Guard => false,
             Code::Halt => true,
+            Code::Back { .. } => closure.task != self.task,
             Code::Done { task } => task != self.task,
             Code::Block(_) => {
                 closure.task != self.task && !self.args.iter().any(|arg| matches!(arg, Value::Fn(_)))

@@ -10,10 +10,11 @@ use std::rc::Rc;
 
 use nyala_span::Span;
 
-use crate::code::{FRAME, Reg, Scope};
+use crate::code::{Block, FRAME, Reg, Scope};
 use crate::errors::{ErrorKind, Frame, InterpError};
 use crate::machine::Machine;
 use crate::memory::AT_CALL;
+use crate::parallel::Circle;
 use crate::value::{Closure, Code, Place, Value};
 
 /// How many calls of a long chain are kept at either end.
@@ -104,15 +105,20 @@ impl Machine<'_, '_> {
     }
 
     /// The return continuation of the function being executed.
-    fn return_register(&self, place: Place) -> Option<Rc<Closure>> {
+    pub(crate) fn return_register(&self, place: Place) -> Option<Rc<Closure>> {
         return_in(&self.scope, place, |reg| self.regs.get(reg as usize))
     }
 
     /// The return continuation of the function that a closure goes on in.
     fn captured_return(&self, closure: &Closure) -> Option<Rc<Closure>> {
-        let Code::Block(place) = closure.code else { return None };
-        let block = &self.program.scope(place.scope).blocks[place.block as usize];
-        let at = block.live.binary_search(&block.ret?).ok()?;
+        let at = match closure.code {
+            Code::Block(place) => {
+                let block = &self.program.scope(place.scope).blocks[place.block as usize];
+                block.live.binary_search(&block.ret?).ok()?
+            }
+            Code::Back { .. } => 0,
+            _ => return None,
+        };
         match closure.captured.get(at) {
             Some(Value::Fn(closure)) => Some(closure.clone()),
             _ => None,
@@ -128,21 +134,64 @@ impl Machine<'_, '_> {
         Some(closure)
     }
 
-    /// Where the current instance is, from its body inwards: the order in which
-    /// blocks come in their scopes says who is behind.
-    pub(crate) fn place(&self) -> Vec<(u32, u32)> {
-        let here = Place { scope: self.scope.id, block: self.block };
-        let mut places = vec![(here.scope, here.block)];
-        let mut ret = self.return_register(here);
-        while let Some(closure) = ret.and_then(|closure| self.unguarded(closure)) {
-            let Code::Block(place) = closure.code else { break };
-            places.push((place.scope, place.block));
-            ret = self.captured_return(&closure);
+    /// Where the current instance is, in an order that says who is behind. See Note [Who is behind].
+    pub(crate) fn progress(&self) -> Vec<u32> {
+        let mut place = Place { scope: self.scope.id, block: self.block };
+        let mut ret = self.return_register(place).and_then(|closure| self.unguarded(closure));
+        let mut levels = vec![];
+        loop {
+            levels.push(self.progress_in(place, ret.as_deref()));
+            let Some(closure) = ret else { break };
+            let Code::Block(next) = closure.code else { break };
+            place = next;
+            ret = self.captured_return(&closure).and_then(|closure| self.unguarded(closure));
         }
-        places.reverse();
-        places
+        levels.into_iter().rev().flatten().chain([u32::MAX]).collect()
+    }
+
+    /// The progress of one function, by its return continuation.
+    fn progress_in(&self, place: Place, ret: Option<&Closure>) -> Vec<u32> {
+        let Place { scope, block } = place;
+        let code = &self.program.scope(scope).blocks[block as usize];
+        let rounds =
+            |block| ret.and_then(|ret| ret.rounds.get()).map_or(0, |all| all.of(Place { scope, block }));
+        let loops = code.loops.iter().flat_map(|&head| [head, rounds(head)]);
+        [rounds(code.owner), scope].into_iter().chain(loops).chain([block]).collect()
+    }
+
+    /// Control comes to the beginning of `block`, which may be the head of a loop.
+    pub(crate) fn count_round(&self, scope: &Scope, block: &Block) {
+        let is_entry = block.owner == self.block;
+        let may_meet = self.can_meet(Circle::Lanes) || self.can_meet(Circle::Block);
+        if !(is_entry || block.is_head) || !may_meet {
+            return;
+        }
+        let here = Place { scope: scope.id, block: self.block };
+        let Some(ret) = self.return_register(here).and_then(|closure| self.unguarded(closure)) else {
+            return;
+        };
+        let head = if is_entry { self.block } else { *block.loops.last().expect("a head is in its loop") };
+        let is_inside = |other: Place| {
+            let block = || &scope.blocks[other.block as usize];
+            other.scope == scope.id
+                && if is_entry { block().owner == head } else { block().loops.contains(&head) }
+        };
+        ret.rounds.get_or_init(Box::default).begin(Place { scope: scope.id, block: head }, is_inside);
     }
 }
+
+// Note [Who is behind]
+//
+// Those who wait at different places do not meet; the ones furthest behind go on. What an instance has behind
+// it is a list of numbers, compared from left to right. There is a part for each call it is in, from the
+// outside inwards: how often the function has called itself instead of returning, which function it is, for
+// each loop around the place in it the loop's first block and the round, and the block where the instance is or
+// will return to. Blocks are numbered in reverse post order. So two lanes meet in the same round of all loops
+// around them, and an instance inside of a call is behind one that has returned from it: that is what the last
+// number is for, which is larger than all others.
+//
+// Rounds are counted at return continuations, because all that a function does at one place in its
+// caller has the same one, however often it goes around: loops are jumps, or tail calls.
 
 /// The return continuation of the function that is at `place`, given its registers.
 fn return_in<'r>(

@@ -11,7 +11,7 @@
 //! * Dropping a value never recurses on the length of a chain of closures: a
 //!   million return continuations, each holding the next, are dropped in a loop.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 
 use nyala_ir::{Cont, Prim};
@@ -93,6 +93,30 @@ pub struct Closure {
     /// The registers that its block needs, in the order the block lists them.
     pub(crate) captured: SmallVec<[Value; 4]>,
     pub(crate) keeps: Option<Box<Keeps>>,
+    /// Of a return continuation of an instance that may meet others: how often what returns to it has gone
+    /// around its loops.
+    pub(crate) rounds: OnceCell<Box<Rounds>>,
+}
+
+/// Rounds of loops.
+#[derive(Debug, Default)]
+pub(crate) struct Rounds(RefCell<Vec<(Place, u32)>>);
+
+impl Rounds {
+    /// How many rounds of the loop with this head have begun after the first.
+    pub(crate) fn of(&self, head: Place) -> u32 {
+        self.0.borrow().iter().find(|(other, _)| *other == head).map_or(0, |&(_, rounds)| rounds)
+    }
+
+    /// A round of the loop with this head begins. Loops inside of it will start anew.
+    pub(crate) fn begin(&self, head: Place, is_inside: impl Fn(Place) -> bool) {
+        let mut all = self.0.borrow_mut();
+        all.retain(|&(other, _)| other == head || !is_inside(other));
+        match all.iter_mut().find(|(other, _)| *other == head) {
+            Some((_, rounds)) => *rounds += 1,
+            None => all.push((head, 0)),
+        }
+    }
 }
 
 thread_local! {
@@ -109,7 +133,14 @@ impl Closure {
 
     pub(crate) fn new(code: Code) -> Closure {
         CLOSURES.set(CLOSURES.get() + 1);
-        Closure { code, maker: None, task: 0, captured: SmallVec::new(), keeps: None }
+        Closure {
+            code,
+            maker: None,
+            task: 0,
+            captured: SmallVec::new(),
+            keeps: None,
+            rounds: OnceCell::new(),
+        }
     }
 
     pub(crate) fn value(code: Code) -> Value {
@@ -133,6 +164,11 @@ pub(crate) enum Code {
     Block(Place),
     /// Out of the interpreter, with the arguments as results.
     Halt,
+    /// Back to a function of C that has called the program, with the arguments as results.
+    Back {
+        /// How many such functions are around it.
+        depth: u32,
+    },
     /// The end of one instance of a parallel region.
     Done {
         /// Whose instance may end here.

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use nyala_ir::analysis::{Graph, LoopForest};
 use nyala_ir::{Body, Cont, Def, Intrinsic, Linkage, Node, Prim, Ty, TyKind, World};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -43,6 +44,7 @@ pub(super) fn scope(program: &mut Program<'_>, memory: &mut Memory, flow: &Flow)
         block.live_owning = live.iter().copied().filter(|reg| emitter.owning.contains(reg)).collect();
         block.live = live;
     }
+    find_loops(&mut blocks, &flow.graph);
     emitter.order_closures(&blocks);
     find_ordered_jumps(&mut blocks, &emitter.pool);
     Ok(emitter.finish(blocks))
@@ -70,8 +72,26 @@ pub(super) fn expression(program: &mut Program<'_>, memory: &mut Memory, def: De
         depth: 0,
         owner: 0,
         ret: None,
+        loops: vec![],
+        is_head: false,
     };
     Ok((emitter.finish(vec![block]), reg))
+}
+
+/// Finds the loops that blocks are in.
+fn find_loops(blocks: &mut [Block], graph: &Graph) {
+    let forest = LoopForest::new(graph, 0);
+    for at in 0..blocks.len() {
+        let around = std::iter::successors(forest.innermost(at), |&inner| forest.loops()[inner].parent);
+        let heads: Vec<&[usize]> = around.map(|around| &forest.loops()[around].headers[..]).collect();
+        // A loop of another function, or the function itself, is not counted in blocks.
+        let is_own = |heads: &&[usize]| {
+            heads.iter().all(|&head| !blocks[head].is_fn && blocks[head].owner == blocks[at].owner)
+        };
+        let is_head = heads.first().is_some_and(|heads| is_own(heads) && heads.contains(&at));
+        let loops = heads.into_iter().filter(is_own).map(|heads| heads[0] as u32).rev().collect();
+        (blocks[at].is_head, blocks[at].loops) = (is_head, loops);
+    }
 }
 
 /// Finds the jumps whose parameters can be set one after the other.
@@ -220,6 +240,8 @@ impl<'a, 'w> Emitter<'a, 'w> {
             depth,
             owner,
             ret,
+            loops: vec![],
+            is_head: false,
         })
     }
 

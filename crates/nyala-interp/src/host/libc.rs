@@ -24,7 +24,10 @@ pub(super) fn lookup(name: &str) -> Option<HostFn> {
         "getchar" => |call| int(call.read_byte()?.map_or(-1, i32::from)),
         "read" => read_line,
         "exit" => |call| Ok(Reply::Exit(call.int(0)?)),
-        "abort" => |_| Ok(Reply::Exit(134)),
+        "abort" => |call| {
+            call.state.at_exit.clear();
+            Ok(Reply::Exit(134))
+        },
         "abs" => |call| int(call.int(0)?.wrapping_abs()),
         "labs" | "llabs" => |call| bits((call.bits(0)? as i64).wrapping_abs() as u64),
         "atoi" => atoi,

@@ -1,8 +1,8 @@
 //! Functions of the host that programs call by their C symbols.
 //!
 //! [`lookup`] knows them by name. They get plain values and the memory, and never
-//! call back into the program; what does (parallel regions) or needs the machine's
-//! state (lane functions, work items) is in [`parallel`](crate::parallel).
+//! call back into the program; what does is in [`callbacks`](crate::callbacks), and what needs the machine's
+//! state (lane functions, work items) in [`parallel`](crate::parallel).
 
 mod format;
 mod libc;
@@ -35,6 +35,8 @@ pub(crate) struct HostState {
     strings: FxHashMap<&'static str, u64>,
     /// Chooses the order of parallel instances.
     pub(crate) seed: u64,
+    /// What to call at the end, the last one first.
+    pub(crate) at_exit: Vec<Value>,
     /// Nothing may be called that reaches out.
     pub(crate) is_alone: bool,
 }
@@ -42,6 +44,7 @@ pub(crate) struct HostState {
 impl HostState {
     pub(crate) fn new(options: &Options) -> HostState {
         HostState {
+            at_exit: vec![],
             is_alone: options.is_alone,
             known: FxHashMap::default(),
             random: MersenneTwister::new(MersenneTwister::DEFAULT_SEED),
