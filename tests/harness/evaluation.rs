@@ -88,14 +88,14 @@ fn demands(path: &Path) -> Result<(), Failed> {
     Ok(snapshot::compare(&path.with_extension("stderr"), &drawn(&session))?)
 }
 
-/// A tenth of the ordinary limits, since tests run without optimisation.
+/// A hundredth of the ordinary limits, since tests run without optimisation.
 fn limits(path: &Path) -> Result<(), Failed> {
     let source = std::fs::read_to_string(path)?;
     let mut session = session_for(path, &source);
     let budget = &mut session.options.evaluation.budget;
-    budget.specialisations /= 10;
-    budget.growth /= 10;
-    budget.depth /= 10;
+    budget.specialisations /= 100;
+    budget.growth /= 100;
+    budget.depth /= 100;
     let clock = Clock::start();
     if let Some(world) = pipeline::emit(&mut session) {
         let evaluated = pipeline::evaluate(&mut session, &world);

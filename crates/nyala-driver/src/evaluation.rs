@@ -169,13 +169,15 @@ impl<'a> CallAnswer<'a> {
                 |param: &ParamAnswer| matches!(param.reason, Reason::FilterFails { .. } | Reason::Limit);
             variant.outcome == Outcome::Kept && variant.params.iter().any(is_denied)
         };
-        let n_done = site.specialised + site.reused + site.inlined + site.unfolded;
+        let n_done =
+            site.specialised.saturating_sub(site.taken_back) + site.reused + site.inlined + site.unfolded;
         match (n_done > 0, site.variants.iter().find(fails)) {
             (true, Some(_)) => Verdict::Partly,
             (true, None) if site.unfolded > 0 => Verdict::Unfolded,
             (true, None) if site.specialised + site.reused == 0 => Verdict::Inlined,
             (true, None) => Verdict::Specialised,
             (false, Some(_)) => Verdict::Denied,
+            (false, None) if site.taken_back > 0 => Verdict::Denied,
             (false, None) => Verdict::Kept,
         }
     }
@@ -193,7 +195,7 @@ impl<'a> CallAnswer<'a> {
             _ => None,
         });
         match self.verdict() {
-            Verdict::Denied => denials.next().unwrap_or_default(),
+            Verdict::Denied => denials.next().unwrap_or_else(|| "a limit was reached".into()),
             _ => self.counts(),
         }
     }
@@ -204,6 +206,9 @@ impl<'a> CallAnswer<'a> {
         let mut parts = vec![];
         if site.specialised > 0 {
             parts.push(plural(site.specialised, "specialisation"));
+        }
+        if site.taken_back > 0 {
+            parts.push(format!("{} taken back", site.taken_back));
         }
         if site.reused > 0 {
             parts.push(format!("{} reused", site.reused));

@@ -39,6 +39,7 @@ fn call(answer: &CallAnswer<'_>, sources: &SourceMap) -> Value {
         "declared": place_or_null(site.declared, sources),
         "verdict": answer.verdict().describe(),
         "specialised": site.specialised,
+        "taken_back": site.taken_back,
         "reused": site.reused,
         "unfolded": site.unfolded,
         "inlined": site.inlined,

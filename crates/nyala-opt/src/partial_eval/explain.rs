@@ -32,6 +32,8 @@ pub struct Site {
     pub variants: Vec<Variant>,
     /// How often a new specialisation was made.
     pub specialised: u64,
+    /// How many of these were taken back, because they led to a limit.
+    pub taken_back: u64,
     /// How often a specialisation was there already.
     pub reused: u64,
     /// How often the callee was evaluated on the spot, being used only here.

@@ -44,6 +44,11 @@ impl Journal {
         self.nodes[site as usize] += nodes;
     }
 
+    /// A specialisation that was made for a site is not there any more.
+    pub fn take_back(&mut self, site: SiteId) {
+        self.sites[site as usize].taken_back += 1;
+    }
+
     /// All of it, for a program that was `before` and is `after`.
     pub fn explanation(mut self, before: u64, after: &World) -> Explanation {
         self.settle_nodes();
@@ -69,6 +74,7 @@ impl Journal {
                 body: origin.body,
                 variants: vec![],
                 specialised: 0,
+                taken_back: 0,
                 reused: 0,
                 inlined: 0,
                 unfolded: 0,

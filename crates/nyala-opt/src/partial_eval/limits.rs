@@ -77,6 +77,9 @@ pub(crate) enum Limit {
 /// After so many reports evaluation stops altogether.
 const MAX_REPORTS: u64 = 8;
 
+/// A run looks ahead for where it goes on, so a step of one takes as long as this many others.
+const RUN_COST: u64 = 10;
+
 /// A circle has at most so many calls.
 const MAX_CIRCLE: usize = 64;
 
@@ -96,7 +99,8 @@ impl Engine<'_> {
         let more = |limit: u64| limit.saturating_add(limit / MAX_REPORTS * self.state.n_reports);
         let chain = self.link.expand().map_or(0, |link| self.links[link].depth) + 1;
         let grown = self.grown();
-        let own_depth = own.depth.unwrap_or(depth);
+        let is_run = rules.contains(&Some(Rule::Run));
+        let own_depth = own.depth.unwrap_or(if is_run { depth / RUN_COST } else { depth });
         // What nobody asked for has a depth of its own, which ends quietly.
         let is_asked = rules.iter().any(|rule| matches!(rule, Some(Rule::Forced | Rule::Filter | Rule::Run)));
         if is_asked && chain > own_depth {

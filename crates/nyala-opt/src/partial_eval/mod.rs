@@ -84,7 +84,7 @@ pub struct Budget {
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget { specialisations: 100_000, growth: 4_000_000, depth: 25_000 }
+        Budget { specialisations: 250_000, growth: 4_000_000, depth: 250_000 }
     }
 }
 

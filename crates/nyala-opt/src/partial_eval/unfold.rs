@@ -192,7 +192,7 @@ impl Engine<'_> {
         if is_dropped || is_dead {
             return Next::Emit(call);
         }
-        self.drop_from(id);
+        self.drop_from(id, tail);
         if target == self.target {
             return Next::Emit(instead);
         }
@@ -212,12 +212,15 @@ impl Engine<'_> {
         open.map(|(_, &arg)| arg).collect()
     }
 
-    /// Marks what was unfolded in the same body after `first`.
-    fn drop_from(&mut self, first: UnfoldingId) {
+    /// Marks what was unfolded in the same body from `first` on.
+    fn drop_from(&mut self, first: UnfoldingId, tail: Tail) {
         let target = self.unfoldings.all[first].target;
         let later = self.unfoldings.all.values_mut().skip(first.as_u32() as usize);
         for unfolding in later.take_while(|later| later.target == target && !later.is_dropped) {
             unfolding.is_dropped = true;
+            if let (Tail::InVain, Some(site)) = (tail, unfolding.site) {
+                self.state.journal.take_back(site);
+            }
         }
     }
 
