@@ -401,7 +401,7 @@ impl Platform for Cuda {
         let args: Vec<*const c_void> = launch.args().map(|(_, value)| value).collect();
         let start = profile::is_on().then(|| self.event()).transpose()?;
         // SAFETY: the arguments are as many as the kernel has, and valid during the call.
-        self.api.check(unsafe {
+        let launched = self.api.check(unsafe {
             (self.api.launch)(
                 kernel.handle as Handle,
                 x,
@@ -415,7 +415,12 @@ impl Platform for Cuda {
                 args.as_ptr(),
                 null(),
             )
-        })?;
+        });
+        if let (Err(_), Some(start)) = (&launched, start) {
+            // SAFETY: nobody else knows it.
+            unsafe { (self.api.event_destroy)(start) };
+        }
+        launched?;
         *gpu.last.lock().unwrap_or_else(PoisonError::into_inner) =
             Some(LastLaunch { kernel, grid: launch.grid, block: launch.block });
         match start {
