@@ -177,13 +177,46 @@ fn opencl_source(path: &Path) -> Result<(), Failed> {
     }
 }
 
-/// An object file for AMD's GPUs has a descriptor for each kernel.
+/// An object file for AMD's GPUs has a descriptor for each kernel, and tells how it is launched. LLVM's tool reads
+/// that too, if it is here.
 fn amdgcn(path: &Path) -> Result<(), Failed> {
     const MACHINE: [u8; 2] = 224u16.to_le_bytes();
+    const TOLD: [&str; 5] = [
+        "amdhsa.kernels",
+        "main_kernel.kd",
+        ".kernarg_segment_size",
+        ".group_segment_fixed_size",
+        ".max_flat_workgroup_size",
+    ];
     let object = device_code(path, "amdgcn", "amdgpu", &[])?;
-    let is_elf = object.starts_with(b"\x7fELF") && object.get(18..20) == Some(&MACHINE);
-    let has_kernel = object.windows(14).any(|bytes| bytes == b"main_kernel.kd");
-    if is_elf && has_kernel { Ok(()) } else { Err("it is no object file with a kernel".into()) }
+    if !object.starts_with(b"\x7fELF") || object.get(18..20) != Some(&MACHINE) {
+        return Err("it is no object file".into());
+    }
+    let has = |text: &str| object.windows(text.len()).any(|bytes| bytes == text.as_bytes());
+    if let Some(missing) = TOLD.iter().find(|text| !has(text)) {
+        return Err(format!("it has no `{missing}`").into());
+    }
+    let file = scratch("amdgcn");
+    std::fs::write(&file, &object)?;
+    let read = Command::new("llvm-readobj").arg("--notes").arg(&file).output();
+    std::fs::remove_file(&file)?;
+    match read {
+        Ok(read) => match String::from_utf8_lossy(&succeeded(read)?.stdout)
+            .contains(".symbol:         main_kernel.kd")
+        {
+            true => Ok(()),
+            false => Err("`llvm-readobj` finds no kernel".into()),
+        },
+        // There is no such tool.
+        Err(_) => Ok(()),
+    }
+}
+
+/// A name for a file of this test alone.
+fn scratch(kind: &str) -> PathBuf {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let name = format!("{kind}-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
 fn ptx(path: &Path) -> Result<String, Failed> {
@@ -232,9 +265,7 @@ fn assembled(path: &Path, ptxas: Option<&Path>) -> Result<(), Failed> {
 }
 
 fn assemble(assembler: &Path, arch: &str, ptx: &[u8]) -> Result<(), Failed> {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let name = format!("ptx-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let file = scratch("ptx");
     std::fs::write(&file, ptx)?;
     let done = output(Command::new(assembler).args(["-arch", arch, "-o", "/dev/null"]).arg(&file));
     std::fs::remove_file(&file)?;
