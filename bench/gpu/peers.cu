@@ -20,32 +20,67 @@ __global__ void fill(float* data, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     data[i] = (i % 1024) / 1024.0f;
 }
+// Four numbers at a time.
+__device__ const float4* quads(const float* numbers) { return (const float4*)numbers; }
+__device__ float4* quads(float* numbers) { return (float4*)numbers; }
+
 __global__ void saxpy(const float* __restrict__ x, float* __restrict__ y, float a) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    y[i] = a * x[i] + y[i];
+    float4 u = quads(x)[i], v = quads(y)[i];
+    quads(y)[i] = make_float4(a * u.x + v.x, a * u.y + v.y, a * u.z + v.z, a * u.w + v.w);
 }
 __global__ void jacobi(const float* __restrict__ from, float* __restrict__ to, int size) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;
-    if (i > 0 && i < size - 1 && j > 0 && j < size - 1) {
-        int at = j * size + i;
-        to[at] = 0.25f * (from[at - 1] + from[at + 1] + from[at - size] + from[at + size]);
+    const int lines = 8;
+    int i = 4 * (blockIdx.x * blockDim.x + threadIdx.x), j = lines * (blockIdx.y * blockDim.y + threadIdx.y);
+    if (i > 0 && i + 4 < size && j > 0 && j + lines < size) {
+        auto row = [&](int y) { return quads(from)[(y * size + i) / 4]; };
+        float4 above = row(j - 1), here = row(j);
+        #pragma unroll
+        for (int k = 0; k < lines; ++k) {
+            int at = (j + k) * size + i;
+            float4 below = row(j + k + 1);
+            float left = from[at - 1], right = from[at + 4];
+            quads(to)[at / 4] = make_float4(0.25f * (left + here.y + above.x + below.x), 0.25f * (here.x + here.z + above.y + below.y),
+                                            0.25f * (here.y + here.w + above.z + below.z), 0.25f * (here.z + right + above.w + below.w));
+            above = here;
+            here = below;
+        }
+    } else {
+        for (int y = j; y < j + lines; ++y)
+            for (int x = i; x < i + 4; ++x)
+                if (x > 0 && x < size - 1 && y > 0 && y < size - 1) {
+                    int at = y * size + x;
+                    to[at] = 0.25f * (from[at - 1] + from[at + 1] + from[at - size] + from[at + size]);
+                }
     }
 }
 __global__ void transpose(const float* __restrict__ from, float* __restrict__ to, int size) {
-    __shared__ float tile[32][33];
-    int tx = threadIdx.x, ty = threadIdx.y, x = blockIdx.x * 32, y = blockIdx.y * 32;
+    __shared__ float tile[64][65];
+    int tx = threadIdx.x, ty = threadIdx.y, x = blockIdx.x * 64, y = blockIdx.y * 64;
     #pragma unroll
-    for (int k = 0; k < 4; ++k) tile[ty + 8 * k][tx] = from[(y + ty + 8 * k) * size + x + tx];
+    for (int k = 0; k < 4; ++k) {
+        float4 quad = quads(from)[((y + ty + 16 * k) * size + x) / 4 + tx];
+        float* row = &tile[ty + 16 * k][4 * tx];
+        row[0] = quad.x, row[1] = quad.y, row[2] = quad.z, row[3] = quad.w;
+    }
     __syncthreads();
     #pragma unroll
-    for (int k = 0; k < 4; ++k) to[(x + ty + 8 * k) * size + y + tx] = tile[tx][ty + 8 * k];
+    for (int k = 0; k < 4; ++k) {
+        int row = ty + 16 * k;
+        quads(to)[((x + row) * size + y) / 4 + tx] =
+            make_float4(tile[4 * tx][row], tile[4 * tx + 1][row], tile[4 * tx + 2][row], tile[4 * tx + 3][row]);
+    }
 }
 __global__ void clear(float* out) { out[1] = 0; }
 __global__ void reduction(const float* __restrict__ x, float* __restrict__ out, int n) {
     __shared__ float sums[8];
     int t = threadIdx.x;
     float sum = 0;
-    for (int i = blockIdx.x * blockDim.x + t; i < n; i += gridDim.x * blockDim.x) sum += x[i];
+    #pragma unroll 4
+    for (int i = blockIdx.x * blockDim.x + t; i < n / 4; i += gridDim.x * blockDim.x) {
+        float4 quad = quads(x)[i];
+        sum += (quad.x + quad.y) + (quad.z + quad.w);
+    }
     #pragma unroll
     for (int k = 16; k > 0; k /= 2) sum += __shfl_down_sync(~0u, sum, k);
     if (t % 32 == 0) sums[t / 32] = sum;
@@ -63,8 +98,14 @@ __global__ void histogram(const float* __restrict__ x, int* __restrict__ out, in
     int t = threadIdx.x;
     bins[t] = 0;
     __syncthreads();
-    for (int i = blockIdx.x * blockDim.x + t; i < n; i += gridDim.x * blockDim.x)
-        atomicAdd(&bins[(int)(x[i] * 256)], 1);
+    #pragma unroll 4
+    for (int i = blockIdx.x * blockDim.x + t; i < n / 4; i += gridDim.x * blockDim.x) {
+        float4 quad = quads(x)[i];
+        atomicAdd(&bins[(int)(quad.x * 256)], 1);
+        atomicAdd(&bins[(int)(quad.y * 256)], 1);
+        atomicAdd(&bins[(int)(quad.z * 256)], 1);
+        atomicAdd(&bins[(int)(quad.w * 256)], 1);
+    }
     __syncthreads();
     atomicAdd(&out[t], bins[t]);
 }
@@ -171,7 +212,7 @@ typedef int (*Launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, u
 int main(int argc, char**) {
     int n = argc * 67108864, size = argc * 8192, many = argc * 134217728, image = argc * 4096;
     int bodies = argc * 65536, blocks = 132 * 8;
-    dim3 wide(size / 64, size / 4), tiles(size / 32, size / 32), pixels(image / 32, image / 8);
+    dim3 wide(size / 256, size / 32), tiles(size / 64, size / 64), pixels(image / 32, image / 8);
     float *x = floats(many), *y = floats(n), *small = floats(256);
     measure("copy", SETS, 8.0 * n, y, 7, [&](int set) {
         cudaMemcpyAsync(y + size_t(set) * n, x + size_t(set) * n, size_t(n) * 4, cudaMemcpyDeviceToDevice);
@@ -179,14 +220,14 @@ int main(int argc, char**) {
     CHECK(cudaFree(y));
     y = floats(n);
     measure("saxpy", SETS, 12.0 * n, y, 777, [&](int set) {
-        saxpy<<<n / 256, 256>>>(x + size_t(set) * n, y + size_t(set) * n, 0.5f * argc);
+        saxpy<<<n / 1024, 256>>>(x + size_t(set) * n, y + size_t(set) * n, 0.5f * argc);
     });
     int points = size * size;
     measure("jacobi", SETS, 8.0 * points, y, size + 777, [&](int set) {
         jacobi<<<wide, dim3(64, 4)>>>(x + size_t(set) * points, y + size_t(set) * points, size);
     });
     measure("transpose", SETS, 8.0 * points, y, 777, [&](int set) {
-        transpose<<<tiles, dim3(32, 8)>>>(x + size_t(set) * points, y + size_t(set) * points, size);
+        transpose<<<tiles, dim3(16, 16)>>>(x + size_t(set) * points, y + size_t(set) * points, size);
     });
     measure("reduction", SETS, 4.0 * many, small, 1, [&](int set) {
         clear<<<1, 1>>>(small);
@@ -210,7 +251,7 @@ int main(int argc, char**) {
     cudaFunction_t kernel;
     CHECK(cudaGetFuncBySymbol(&kernel, (const void*)empty));
     Launch launch = (Launch)dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuLaunchKernel");
-    measure("empty", 2000, 0, small, 7, [&](int) {
+    measure("empty", 2000, 0, floats(256), 7, [&](int) {
         launch((void*)kernel, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr);
     });
     return 0;
