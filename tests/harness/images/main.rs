@@ -1,12 +1,15 @@
 //! The filters of the library `stencil`, as native code, compute what plain loops do: for all boundaries, and for
 //! sizes smaller than what they read. The functions are those of `tests/images/filters.impala`.
 //!
+//! Those that are kernels run on the first device of OpenCL, if there is one: PoCL needs no GPU. They are the functions of
+//! `tests/images/devices.impala`.
+//!
 //! Pictures of 4096 x 4096 pixels take minutes, so these tests are ignored by default; `cargo xtask images` runs them.
 
 mod reference;
 
 use std::process::ExitCode;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use nyala_driver::embed::Compiler;
@@ -78,11 +81,15 @@ fn main() -> ExitCode {
                 true => format!("{} {boundary:?}", filter.name),
                 false => filter.name.to_owned(),
             };
-            trials.push(Trial::test(&name, move || compare(filter, boundary, SMALL)).with_kind("filter"));
-            let large = Trial::test(&name, move || compare(filter, boundary, LARGE)).with_kind("large");
+            trials.push(
+                Trial::test(&name, move || compare(&NATIVE, filter, boundary, SMALL)).with_kind("filter"),
+            );
+            let large =
+                Trial::test(&name, move || compare(&NATIVE, filter, boundary, LARGE)).with_kind("large");
             trials.push(large.with_ignored_flag(true));
         }
     }
+    add_kernels(&mut trials);
     trials.push(Trial::test("core", only_inside).with_kind("filter"));
     for layout in [Layout::Planar, Layout::Interleaved] {
         for &boundary in &BOUNDARIES {
@@ -100,14 +107,43 @@ fn main() -> ExitCode {
 }
 
 /// The functions under test. A function is made for each boundary.
-static FUNCTIONS: LazyLock<Arc<Specialiser>> = LazyLock::new(|| {
-    let path = files::repository().join("tests/images/filters.impala");
+type Functions = LazyLock<Specialiser>;
+
+static NATIVE: Functions = LazyLock::new(|| functions("filters.impala"));
+static KERNELS: Functions = LazyLock::new(|| functions("devices.impala"));
+
+fn functions(file: &str) -> Specialiser {
+    let path = files::repository().join("tests/images").join(file);
     let specialiser = Compiler::new().file(path).opt_level(1).specialiser();
-    Arc::new(specialiser.unwrap_or_else(|error| panic!("{error}")))
-});
+    specialiser.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The filters that are kernels.
+const ON_DEVICES: &[&str] =
+    &["box_blur_3", "gaussian_5", "gradient", "laplacian", "corners", "sharpen", "bilateral_5", "median_3"];
+
+/// The filters on OpenCL; ignored where there is no device.
+fn add_kernels(trials: &mut Vec<Trial>) {
+    let devices = nyala_driver::device::list();
+    let mut lines = devices.lines().skip_while(|line| *line != "OpenCL");
+    let has_device = lines.nth(1).is_some_and(|line| line.starts_with("  "));
+    if !has_device {
+        eprintln!("skipped: filters on OpenCL, as there is no device");
+    }
+    for &name in ON_DEVICES {
+        let filter = FILTERS.iter().find(|filter| filter.name == name).expect("each is a filter");
+        for &boundary in &BOUNDARIES {
+            let trial = Trial::test(format!("{name} {boundary:?}"), move || {
+                compare(&KERNELS, filter, boundary, &SMALL[1..])
+            });
+            trials.push(trial.with_kind("opencl").with_ignored_flag(!has_device));
+        }
+    }
+}
 
 /// Runs a function on a picture of this type of pixel; what it does not write stays 0.
 fn run<T: CType + Copy + Default>(
+    functions: &Functions,
     name: &str,
     boundary: Boundary,
     width: i32,
@@ -117,7 +153,7 @@ fn run<T: CType + Copy + Default>(
     type Function<T> = extern "C" fn(*mut T, *mut T, i32, i32);
     let (mut from, mut to) = (from.to_vec(), vec![T::default(); from.len()]);
     // SAFETY: the functions read and write as many pixels as both have; they are tested for just that.
-    let function = unsafe { FUNCTIONS.function::<Function<T>>(name, &[Some((boundary as i32).into())]) }?;
+    let function = unsafe { functions.function::<Function<T>>(name, &[Some((boundary as i32).into())]) }?;
     function(from.as_mut_ptr(), to.as_mut_ptr(), width, height);
     Ok(to)
 }
@@ -130,11 +166,16 @@ fn picture(width: i32, height: i32, boundary: Boundary) -> Picture {
     Picture { width: width.into(), height: height.into(), boundary, data }
 }
 
-fn compare(filter: &Filter, boundary: Boundary, sizes: &[(i32, i32)]) -> Result<(), Failed> {
+fn compare(
+    functions: &Functions,
+    filter: &Filter,
+    boundary: Boundary,
+    sizes: &[(i32, i32)],
+) -> Result<(), Failed> {
     for &(width, height) in sizes {
         let source = picture(width, height, boundary);
         let pixels: Vec<f32> = source.data.iter().map(|v| *v as f32).collect();
-        let found = run(filter.name, boundary, width, height, &pixels)?;
+        let found = run(functions, filter.name, boundary, width, height, &pixels)?;
         let wanted = (filter.meaning)(&source);
         let is_wrong = |(found, wanted): &(&f32, &f64)| {
             let difference = (f64::from(**found) - **wanted).abs();
@@ -159,7 +200,7 @@ fn only_inside() -> Result<(), Failed> {
     for &(width, height) in SMALL {
         let source = picture(width, height, Boundary::Clamp);
         let pixels: Vec<f32> = source.data.iter().map(|v| *v as f32).collect();
-        let found = run("core", Boundary::Clamp, width, height, &pixels)?;
+        let found = run(&NATIVE, "core", Boundary::Clamp, width, height, &pixels)?;
         let wanted = reference::gaussian(&source, 2, 1.1);
         for (index, (found, wanted)) in found.iter().zip(&wanted.data).enumerate() {
             let (x, y) = (index as i32 % width, index as i32 / width);
@@ -266,7 +307,7 @@ fn channels<T: Pixel>(layout: Layout, boundary: Boundary) -> Result<(), Failed> 
             let blurred = T::blurred(&source);
             (0..size).for_each(|index| wanted[place(channel, index)] = blurred.data[index]);
         }
-        let found = run(&name, boundary, width, height, &pixels)?;
+        let found = run(&NATIVE, &name, boundary, width, height, &pixels)?;
         for (index, (found, wanted)) in found.iter().zip(&wanted).enumerate() {
             let found = found.value();
             if (found - wanted).abs() > T::ROUNDED {
