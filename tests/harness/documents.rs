@@ -90,6 +90,28 @@ fn explanations_in_the_book_are_what_the_command_says() {
     snapshot::compare(&path, &wanted).unwrap_or_else(|difference| panic!("{difference}"));
 }
 
+/// A block that begins with `$ nyala ir --stage evaluated FILE` shows what is left of the program before it.
+/// `BLESS=1` puts in what is left today.
+#[test]
+fn residual_programs_in_the_book_are_what_is_left() {
+    const COMMAND: &str = "```text\n$ nyala ir --stage evaluated ";
+    let path = files::repository().join("docs/src/images.md");
+    let chapter = std::fs::read_to_string(&path).expect("it is in the repository");
+    let mut shown = chapter.split(COMMAND);
+    let mut wanted = shown.next().unwrap_or_default().to_owned();
+    for part in shown {
+        let (name, rest) = part.split_once('\n').expect("the command ends");
+        let (_, after) = rest.split_once("```").expect("the block ends");
+        let mut session = Session::new(Options::default());
+        session.add_text(name, fenced(&wanted).last().expect("a program stands before what is left of it"));
+        let world = pipeline::emit(&mut session).expect("the program has no errors");
+        let graph = text::print(&pipeline::evaluate(&mut session, &world));
+        wanted += &format!("{COMMAND}{name}\n{graph}```{after}");
+    }
+    assert_ne!(wanted, chapter.split(COMMAND).next().unwrap_or_default(), "nothing is shown");
+    snapshot::compare(&path, &wanted).unwrap_or_else(|difference| panic!("{difference}"));
+}
+
 /// What `nyala explain` writes to both streams, without warnings of checking.
 fn explained(name: &str, program: &str) -> String {
     let mut session = Session::new(Options::default());
