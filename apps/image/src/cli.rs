@@ -35,9 +35,13 @@ pub struct Args {
     pub outside: f32,
 
     /// How a picture is computed: seq, vec, rows, tile or par, or an expression in Impala with the operator `op`, such
-    /// as `tile(256, 32, rows(4, 16, op))`
+    /// as `tile(256, 32, rows(4, 16, op))`; on a device: pixel or column, or as `tile_gpu(acc, 32, 4, at_once(1, 2, op))`
     #[arg(long, value_name = "SCHEDULE")]
     pub schedule: Option<String>,
+
+    /// Where it is computed; filters that are no kernels (canny, equalize, grid, local-laplacian) always by the processor
+    #[arg(long, value_enum, default_value = "cpu")]
+    pub device: Device,
 
     /// How many threads compute; 0 is one for each core
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(i32).range(0..=1024))]
@@ -70,6 +74,16 @@ pub enum Boundary {
     Wrap,
     /// The same value everywhere
     Constant,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Device {
+    /// The processor
+    Cpu,
+    /// The first device that OpenCL knows
+    Opencl,
+    /// The first GPU that CUDA knows
+    Cuda,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]

@@ -102,7 +102,13 @@ pub const FILTERS: &[Filter] = &[
             number("low", 0.04, 0.0, 1.0, "what may continue an edge"),
             number("high", 0.1, 0.0, 1.0, "what surely is an edge"),
         ],
-        code: |v| format!("@|source, out| canny(source, out, boundary(), {}, {})", float(v[0]), float(v[1])),
+        code: |v| {
+            format!(
+                "by_host(@|source, out| canny(source, out, boundary(), {}, {}))",
+                float(v[0]),
+                float(v[1])
+            )
+        },
     },
     Filter {
         name: "median",
@@ -132,7 +138,7 @@ pub const FILTERS: &[Filter] = &[
         ],
         code: |v| {
             let call = "bilateral_grid(source, out, boundary()";
-            format!("@|source, out| {call}, {}, {}, row_loop())", int(v[0]), float(v[1]))
+            format!("by_host(@|source, out| {call}, {}, {}, row_loop()))", int(v[0]), float(v[1]))
         },
     },
     Filter {
@@ -140,7 +146,7 @@ pub const FILTERS: &[Filter] = &[
         about: "all levels are used about as much",
         on: On::Brightness,
         params: &[],
-        code: |_| "@|source, out| equalize(source, out)".to_owned(),
+        code: |_| "by_host(@|source, out| equalize(source, out))".to_owned(),
     },
     Filter {
         name: "local-laplacian",
@@ -157,7 +163,7 @@ pub const FILTERS: &[Filter] = &[
             let (sigma, detail, edge) = (float(v[2]), float(v[0]), float(v[1]));
             let remap = format!("Remap {{ sigma: {sigma}, detail: {detail}, edge: {edge} }}");
             let call = "local_laplacian(source, out, boundary()";
-            format!("@|source, out| {call}, {}, {}, {remap}, row_loop())", int(v[3]), int(v[4]))
+            format!("by_host(@|source, out| {call}, {}, {}, {remap}, row_loop()))", int(v[3]), int(v[4]))
         },
     },
     Filter {

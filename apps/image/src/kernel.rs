@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use nyala_driver::embed::{Compiler, Function};
 
 use crate::picture::{Picture, Samples};
-use crate::program::{Format, Plan, STEPS};
+use crate::program::{Format, Plan};
 
 type Run<From, To> = unsafe extern "C" fn(*mut From, *mut To, *mut f32, *mut f32, i32, i32);
 
@@ -98,8 +98,9 @@ impl Filtering {
 }
 
 fn compile(plan: &Plan, format: Format) -> Result<Kernel> {
-    let program = plan.program(format);
-    let module = Compiler::new().text("steps.impala", STEPS).text("chain.impala", program).compile()?;
+    let sources = plan.sources(format).into_iter();
+    let module =
+        sources.fold(Compiler::new(), |compiler, (name, text)| compiler.text(name, text)).compile()?;
     // SAFETY: whoever calls the function keeps to what it expects; see `Filtering::apply_to`.
     let kernel = unsafe {
         match (format.is_wide, plan.result(format).is_wide) {

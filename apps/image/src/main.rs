@@ -59,10 +59,13 @@ fn plan(args: &Args) -> Result<Plan> {
     if !(0.0..=1.0).contains(&args.outside) {
         return Err(anyhow!("`--outside` is between 0 and 1, and not {}", args.outside));
     }
-    let schedule = args.schedule.as_deref().map(schedule::parse).transpose()?;
-    let schedule = schedule.unwrap_or_else(schedule::default);
+    let device = args.device;
+    let schedule = match &args.schedule {
+        Some(text) => schedule::parse(text, device)?,
+        None => schedule::default(device),
+    };
     let (boundary, outside, threads, bits) = (args.boundary, args.outside, args.threads, args.bits);
-    Ok(Plan { steps, boundary, outside, schedule, threads, bits })
+    Ok(Plan { steps, boundary, outside, schedule, device, threads, bits })
 }
 
 fn is_folder(args: &Args) -> bool {
@@ -72,7 +75,7 @@ fn is_folder(args: &Args) -> bool {
 fn run(args: &Args, plan: Plan) -> Result<()> {
     let input = args.input.as_deref().context("there is no picture")?;
     if args.show_program {
-        print!("{}", plan.program(Picture::read(input)?.format()));
+        print!("{}", plan.chain(Picture::read(input)?.format()));
         return Ok(());
     }
     let mut filtering = Filtering::new(plan);

@@ -6,12 +6,14 @@
 use std::fmt::Write as _;
 
 use crate::chain::Step;
-use crate::cli::{Bits, Boundary};
+use crate::cli::{Bits, Boundary, Device};
 use crate::filters::On;
 use crate::schedule::Schedule;
 
-/// The functions that all programs are made of.
-pub const STEPS: &str = include_str!("steps.impala");
+/// The functions that all programs are made of: a name for diagnostics, and the text.
+const STEPS: (&str, &str) = ("steps.impala", include_str!("steps.impala"));
+const HOST: (&str, &str) = ("host.impala", include_str!("host.impala"));
+const DEVICE: (&str, &str) = ("device.impala", include_str!("device.impala"));
 
 /// What a picture is like in memory: its channels alternate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -44,6 +46,7 @@ pub struct Plan {
     pub boundary: Boundary,
     pub outside: f32,
     pub schedule: Schedule,
+    pub device: Device,
     pub threads: i32,
     pub bits: Option<Bits>,
 }
@@ -56,46 +59,67 @@ impl Plan {
         Format { colours: if is_gray { 1 } else { from.colours }, is_wide, ..from }
     }
 
-    /// The program for pictures like this.
-    pub fn program(&self, from: Format) -> String {
+    /// The sources of the program for pictures like this, the one that [`Plan::chain`] makes last.
+    pub fn sources(&self, from: Format) -> [(&'static str, String); 3] {
+        let place = if self.device == Device::Cpu { HOST } else { DEVICE };
+        let chain = ("chain.impala", self.chain(from));
+        [(STEPS.0, STEPS.1.to_owned()), (place.0, place.1.to_owned()), chain]
+    }
+
+    /// What is special about this program.
+    pub fn chain(&self, from: Format) -> String {
         let boundary = match self.boundary {
             Boundary::Clamp => "clamp()".to_owned(),
             Boundary::Mirror => "mirror()".to_owned(),
             Boundary::Wrap => "wrap()".to_owned(),
             Boundary::Constant => format!("constant({:?}f)", self.outside),
         };
+        let (accelerator, stage) = match self.device {
+            Device::Cpu => ("", "Stage"),
+            Device::Opencl => {
+                ("fn @accelerator() -> Accelerator { opencl_accelerator(0) }\n", "DeviceSchedule")
+            }
+            Device::Cuda => ("fn @accelerator() -> Accelerator { cuda_accelerator(0) }\n", "DeviceSchedule"),
+        };
+        let context = match self.device {
+            Device::Cpu => format!("let threads = {};", self.threads),
+            Device::Opencl | Device::Cuda => "let acc = accelerator();".to_owned(),
+        };
         let threads = self.threads;
         let Schedule { one_pass, two_passes } = &self.schedule;
-        let body = self.body(from);
-        let to = self.result(from);
+        let (body, to) = (self.body(from), self.result(from));
+        let (from_pixel, to_pixel) = (from.pixel(), to.pixel());
+        let (n_from, n_to, n) = (from.channels(), to.channels(), from.colours);
         format!(
             "// uses: stencil
 fn @boundary() -> Boundary[f32] {{ {boundary} }}
 fn @row_loop() -> Loop {{ threads({threads}) }}
-fn @schedule[A, B](op: Stencil[A, B]) -> Stage[A, B] {{
-    let threads = {threads};
+{accelerator}fn @schedule(op: Stencil[f32, f32]) -> {stage}[f32, f32] {{
+    {context}
     {one_pass}
 }}
-fn @two_passes(first: Stencil[f32, f32], second: Stencil[f32, f32]) -> Stage[f32, f32] {{
-    let threads = {threads};
+fn @two_passes(first: Stencil[f32, f32], second: Stencil[f32, f32]) -> {stage}[f32, f32] {{
+    {context}
     {two_passes}
 }}
 
-extern fn run(from: &mut [{}], to: &mut [{}], memory: &mut [f32], more: &mut [f32], width: i32, height: i32) -> () {{
-{body}}}
-",
-            from.pixel(),
-            to.pixel()
+extern fn run(source: &mut [{from_pixel}], result: &mut [{to_pixel}], memory: &mut [f32], more: &mut [f32],
+              width: i32, height: i32) -> () {{
+    let n = width * height;
+    for from, to, first, second in on_planes(source, result, memory, more, {n_from} * n, {n_to} * n, {n} * n) {{
+        let a = planes(first, width, height);
+        let b = planes(second, width, height);
+{body}    }}
+}}
+"
         )
     }
 
     /// The steps, one after the other.
     fn body(&self, from: Format) -> String {
         let to = self.result(from);
-        let mut text =
-            "    let a = planes(memory, width, height);\n    let b = planes(more, width, height);\n"
-                .to_owned();
-        let mut line = |code: String| writeln!(text, "    {code};").expect("strings take all text");
+        let mut text = String::new();
+        let mut line = |code: String| writeln!(text, "        {code};").expect("strings take all text");
         let mut n = from.colours;
         let (mut source, mut out) = ("a", "b");
         line(format!("for c in range(0, {n}) {{ copy_plane({}, a(c)) }}", from.channel("from", "c")));

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::cli::Device;
+
 /// A schedule in Impala: what computes the operator `op`, and what computes `first` and then `second`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Schedule {
@@ -9,7 +11,8 @@ pub struct Schedule {
     pub two_passes: String,
 }
 
-const NAMES: &[(&str, &str)] = &[
+/// Names of schedules for the processor, with threads as `threads`.
+const HOST: &[(&str, &str)] = &[
     ("seq", "seq(op)"),
     ("vec", "vec(16, op)"),
     ("rows", "rows(4, 16, op)"),
@@ -17,41 +20,58 @@ const NAMES: &[(&str, &str)] = &[
     ("par", "par(threads, 64, rows(4, 16, op))"),
 ];
 
-/// What is used if nothing is asked for: bands on all threads, in them tiles that keep what lies between two passes.
-pub fn default() -> Schedule {
-    Schedule {
-        one_pass: "par(threads, 64, rows(4, 16, op))".to_owned(),
-        two_passes: "in_two_passes(threads, 512, 64, 16, first, second)".to_owned(),
-    }
+/// Names of schedules for the accelerator `acc`.
+const DEVICE: &[(&str, &str)] = &[
+    ("pixel", "tile_gpu(acc, 32, 4, at_once(1, 1, op))"),
+    ("column", "tile_gpu(acc, 32, 4, at_once(1, 4, op))"),
+];
+
+fn names(device: Device) -> &'static [(&'static str, &'static str)] {
+    if device == Device::Cpu { HOST } else { DEVICE }
+}
+
+/// What is used if nothing is asked for: all threads, and tiles that keep what lies between two passes.
+pub fn default(device: Device) -> Schedule {
+    let (one_pass, two_passes) = match device {
+        Device::Cpu => (HOST[4].1, "in_two_passes(threads, 512, 64, 16, first, second)"),
+        Device::Opencl | Device::Cuda => (DEVICE[0].1, "tile_gpu_at(acc, 32, 8, 1, 1, first, second)"),
+    };
+    Schedule { one_pass: one_pass.to_owned(), two_passes: two_passes.to_owned() }
 }
 
 /// The schedule that is meant by a name or an expression.
-pub fn parse(text: &str) -> Result<Schedule, UnknownSchedule> {
+pub fn parse(text: &str, device: Device) -> Result<Schedule, UnknownSchedule> {
     let text = text.trim();
-    let named = NAMES.iter().find(|(name, _)| *name == text).map(|(_, code)| *code);
+    let names = names(device);
+    let named = names.iter().find(|(name, _)| *name == text).map(|(_, code)| *code);
     let is_name = text.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-');
     let one_pass = match named {
         Some(code) => code,
-        None if is_name => return Err(UnknownSchedule(text.to_owned())),
+        None if is_name => return Err(UnknownSchedule { name: text.to_owned(), names }),
         None => text,
     };
-    let two_passes = "fuse(temp[f32](), schedule(first), second, @|op| schedule(op))".to_owned();
-    Ok(Schedule { one_pass: one_pass.to_owned(), two_passes })
+    let two_passes = match device {
+        // Each of them with this schedule.
+        Device::Cpu => "fuse(temp[f32](), schedule(first), second, @|op| schedule(op))",
+        Device::Opencl | Device::Cuda => "schedule(compose(first, second))",
+    };
+    Ok(Schedule { one_pass: one_pass.to_owned(), two_passes: two_passes.to_owned() })
 }
 
 /// A word that is the name of no schedule.
 #[derive(PartialEq, Eq, Debug)]
-pub struct UnknownSchedule(String);
+pub struct UnknownSchedule {
+    name: String,
+    names: &'static [(&'static str, &'static str)],
+}
 
 impl fmt::Display for UnknownSchedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<String> = NAMES.iter().map(|(name, _)| format!("`{name}`")).collect();
+        let names: Vec<String> = self.names.iter().map(|(name, _)| format!("`{name}`")).collect();
+        let (name, names, example) = (&self.name, names.join(", "), self.names[self.names.len() - 1].1);
         write!(
             f,
-            "there is no schedule `{}`; there are {}, and expressions with `op`, as `{}`",
-            self.0,
-            names.join(", "),
-            NAMES[3].1
+            "there is no schedule `{name}`; there are {names}, and expressions with `op`, as `{example}`"
         )
     }
 }
@@ -64,8 +84,9 @@ mod tests {
 
     #[test]
     fn names_and_expressions_are_schedules() {
-        assert_eq!(parse("vec").unwrap().one_pass, "vec(16, op)");
-        assert_eq!(parse(" tile(9, 9, seq(op)) ").unwrap().one_pass, "tile(9, 9, seq(op))");
-        assert!(parse("fast").is_err());
+        assert_eq!(parse("vec", Device::Cpu).unwrap().one_pass, "vec(16, op)");
+        assert_eq!(parse(" tile(9, 9, seq(op)) ", Device::Cpu).unwrap().one_pass, "tile(9, 9, seq(op))");
+        assert!(parse("fast", Device::Cpu).is_err());
+        assert!(parse("pixel", Device::Opencl).is_ok() && parse("vec", Device::Opencl).is_err());
     }
 }
