@@ -126,7 +126,7 @@ fn reported_by_compiling(text: &str) -> Vec<&'static str> {
 
 #[test]
 fn examples_of_kernels_give_what_their_entry_says() {
-    for code in ["E0940", "E0941", "E0942", "E0943", "E0944", "E0945", "E0946", "E0947"] {
+    for code in ["E0940", "E0941", "E0942", "E0943", "E0944", "E0945", "E0946", "E0947", "E0948"] {
         let examples = examples(explain(code).expect("it has an entry"));
         assert_eq!(reported_by_compiling(examples[0]), [code]);
         assert!(reported_by_compiling(examples[1]).is_empty(), "{code}");

@@ -274,6 +274,8 @@ pub(crate) enum KernelError {
     UnknownSize { at: Span },
     /// It needs more work-group memory than there is.
     TooMuchShared { at: Span, bytes: u64, most: u64 },
+    /// It captures more than can be handed over.
+    TooManyArguments { at: Span, bytes: u64, most: u64 },
 }
 
 impl KernelError {
@@ -329,6 +331,11 @@ impl KernelError {
             KernelError::TooMuchShared { at, bytes, most } => {
                 error("E0946", at, format!("a kernel reserves {bytes} bytes of memory for its blocks"))
                     .with_label(format!("with this, it is more than the {most} bytes that devices have"))
+            }
+            KernelError::TooManyArguments { at, bytes, most } => {
+                error("E0948", at, format!("a kernel is launched with {bytes} bytes"))
+                    .with_label(format!("what it captures is more than the {most} bytes that devices take"))
+                    .with_note("large data goes to memory of the device, from where the kernel reads it")
             }
         }
     }

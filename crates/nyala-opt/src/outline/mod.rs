@@ -36,6 +36,9 @@ use crate::errors::KernelError;
 use aliases::Allocations;
 use host_variables::{Origins, is_only_read};
 
+/// A kernel that is launched with more is reported: the least that CUDA's drivers take.
+const MAX_ARGUMENT_BYTES: u64 = 4096;
+
 /// Larger tuples and structs become one parameter each.
 const MAX_BYTES_IN_PARTS: u64 = 512;
 
@@ -259,10 +262,15 @@ impl Outliner {
                 None => self.capture(arg, site, &mut captured),
             }
         }
+        let tys: Vec<Ty> = captured.iter().map(|captured| captured.ty).collect();
+        let arguments = self.world.types.tuple(&tys);
+        let bytes = layout(&self.world.types, arguments).size;
+        if bytes > MAX_ARGUMENT_BYTES {
+            self.errors.push(KernelError::TooManyArguments { at: span, bytes, most: MAX_ARGUMENT_BYTES });
+        }
         if self.errors.len() > n_errors {
             return None;
         }
-        let tys = captured.iter().map(|captured| captured.ty);
         let params: Vec<Ty> = std::iter::once(self.world.types.mem()).chain(tys).collect();
         self.world.span = span;
         let name = self.unique_name(site.around);
