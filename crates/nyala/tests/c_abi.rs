@@ -307,3 +307,30 @@ fn tuples_enums_and_nested_structs_cross() {
          }",
     );
 }
+
+#[test]
+fn functions_of_a_program_pass_each_other_what_they_like() {
+    check(
+        "c_abi_inside",
+        "struct P { x: i32, y: i32 }
+         enum E { A(P), B(f64), C }
+         fn step(p: P, q: P, r: P, s: P, t: P, u: P, n: i32) -> i32 {
+             if n == 0 { p.x + q.y + r.x + s.y + t.x * 10 + u.y * 100 } else { step(q, r, s, t, u, p, n - 1) }
+         }
+         fn size(e: E) -> i32 { match e { E::A(p) => p.x * p.y, E::B(f) => f as i32, E::C => 7 } }
+         fn apply(f: fn(P, P, P, P, P, i32) -> i32, p: P, n: i32) -> i32 {
+             if n > 100 { apply(f, p, n - 1) } else { f(p, p, p, p, p, n) + 1 }
+         }
+         fn main(argc: i32) -> i32 {
+             let p = |i: i32| P { x: i, y: i + argc };
+             let stepped = step(p(1), p(2), p(3), p(4), p(5), p(6), argc + 3);
+             let sized = size(if argc > 5 { E::C } else { E::A(p(3)) }) + size(E::B(2.5));
+             let mut a = [1, 2, 3, 4];
+             a(argc) = 40;
+             let k = a(argc + 1);
+             let applied = apply(|_, _, q, _, r, x| x * k + a(argc) + q.y * 100 + r.x * 1000, p(2), argc + 4);
+             if stepped == 546 && sized == 14 && applied == 2356 { 0 } else { 1 }
+         }",
+        "",
+    );
+}
