@@ -57,6 +57,7 @@ impl Machine<'_, '_> {
         }
         match name {
             "__ldg" => self.load_cached(cont, args, ret),
+            "printf" | "vprintf" => self.print_formatted(cont, args, ret),
             _ => self.meeting_function(name, cont, args, ret),
         }
     }
@@ -74,6 +75,24 @@ impl Machine<'_, '_> {
             }
             _ => Ok(Value::Undef),
         }
+    }
+
+    /// `printf` with values of the types that the declaration says.
+    fn print_formatted(&mut self, cont: Cont, args: &[Value], ret: Ret) -> Checked<()> {
+        let world = self.program.world;
+        let values = self.param_types(cont).into_iter().zip(args).map(|(ty, value)| {
+            let undefined = || ErrorKind::UndefDecides { what: "a value to print" };
+            Ok((scalar(world, ty).unwrap_or(nyala_ir::Prim::U64), value.as_bits().ok_or_else(undefined)?))
+        });
+        let values: Vec<(nyala_ir::Prim, u64)> = values.collect::<Checked<_>>()?;
+        let Some((&(_, format), values)) = values.split_first() else {
+            return malformed("`printf` without a format");
+        };
+        let format = self.memory.c_string(format)?;
+        let text = host::printf(&format, values, |addr| self.memory.c_string(addr))?;
+        let io_error = |error: std::io::Error| ErrorKind::Io { error: error.to_string() };
+        self.io.output.write_all(&text).map_err(io_error)?;
+        self.deliver_as(cont, ret, smallvec![Value::Bits(text.len() as u64)])
     }
 
     /// CUDA's load through the cache for what nobody writes.

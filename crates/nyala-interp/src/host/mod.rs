@@ -16,6 +16,7 @@ use nyala_span::Span;
 use rustc_hash::FxHashMap;
 use smallvec::smallvec;
 
+pub(crate) use format::printf;
 pub(crate) use math::{Numeric, numeric};
 
 use crate::errors::{Checked, ErrorKind};
@@ -90,7 +91,10 @@ pub(crate) fn reaches_out(name: &str) -> bool {
         || is_of("get_")
         || is_of("device_")
         || is_of("nyala_event_")
-        || matches!(name, "info" | "put_u8" | "puts" | "putchar" | "getchar" | "read" | "exit" | "abort")
+        || matches!(
+            name,
+            "info" | "vprintf" | "put_u8" | "puts" | "putchar" | "getchar" | "read" | "exit" | "abort"
+        )
         || matches!(name, "rand" | "srand" | "clock" | "atexit")
 }
 
