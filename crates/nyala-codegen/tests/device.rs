@@ -231,3 +231,22 @@ fn a_loop_in_opencl_is_made_of_gotos() {
         "#]],
     );
 }
+
+#[test]
+fn a_pointer_in_opencl_points_to_one_kind_of_memory() {
+    check_opencl(
+        "export f(mem: mem, p: &[i32], n: i32, ret: cn(mem)):
+             g(mem, lea(p, 0i32), next)
+         next(mem: mem, a: i32):
+             s = slot[i32](mem)
+             g(store(s.0, s.1, a), s.1, last)
+         last(mem: mem, b: i32):
+             f.ret(store(mem, lea(f.p, 1i32), b))
+         g(mem: mem, q: &i32, ret: cn(mem, i32)):
+             l = load(mem, q)
+             ret(l.0, add(l.1, 1))",
+        expect![[r#"
+            E0922: no native code can be made for a pointer `q` of `g` to memory of different kinds on OpenCL devices yet
+        "#]],
+    );
+}

@@ -23,7 +23,7 @@ mod types;
 use std::collections::BTreeSet;
 
 use nyala_ir::analysis::{Function, Functions};
-use nyala_ir::{Cont, Def, Global, Intrinsic, Linkage, Prim, Ty, TyKind, World};
+use nyala_ir::{Cont, Def, Global, Intrinsic, Linkage, Node, Prim, Ty, TyKind, World};
 use nyala_span::Span;
 use rustc_hash::FxHashMap;
 
@@ -44,6 +44,7 @@ pub fn write(world: &World, kernels: &[KernelShape<'_>]) -> Result<String, Vec<C
         module.name(function.entry);
     }
     module.find_shared();
+    module.check_spaces();
     for function in program.all() {
         let kernel = kernels.iter().find(|kernel| is_exported_as(world, function, kernel.name));
         let text = FunctionWriter::write(&mut module, function, kernel);
@@ -148,6 +149,18 @@ impl<'a> ModuleWriter<'a> {
             _ => names.unique(data.name.as_str()).replace('.', "_"),
         });
         name.clone()
+    }
+
+    /// Reports parameters that no pointer type fits.
+    fn check_spaces(&mut self) {
+        for param in std::mem::take(&mut self.spaces.mixed) {
+            let Node::Param { cont, .. } = self.world.node(param) else { continue };
+            let (data, name) = (self.world.cont(cont), self.world.name(param));
+            let name = name.map_or(String::new(), |name| format!(" `{name}`"));
+            let what =
+                format!("a pointer{name} of `{}` to memory of different kinds on OpenCL devices", data.name);
+            self.unsupported(data.span, what);
+        }
     }
 
     /// Finds what functions reserve; callers reserve what the called do.

@@ -21,6 +21,8 @@ pub(super) const PRIVATE: u32 = 5;
 #[derive(Default)]
 pub(super) struct Spaces {
     params: FxHashMap<Def, u32>,
+    /// Parameters that are given pointers to different kinds of memory, which no type of OpenCL C fits.
+    pub(super) mixed: Vec<Def>,
 }
 
 impl Spaces {
@@ -46,9 +48,17 @@ impl Spaces {
                 }
             }
             if spaces.params.len() == before {
-                return spaces;
+                break;
             }
         }
+        // What points nowhere fits everywhere.
+        let is_mixed = |&(param, arg): &(Def, Def)| {
+            let is_nowhere = matches!(world.node(arg), Node::Undef | Node::Lit(_));
+            !is_nowhere && spaces.of(world, param) != spaces.of(world, arg)
+        };
+        spaces.mixed = calls.into_iter().filter(is_mixed).map(|(param, _)| param).collect();
+        spaces.mixed.dedup();
+        spaces
     }
 
     /// Where a pointer points to.
