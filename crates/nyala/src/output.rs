@@ -56,8 +56,12 @@ pub enum Mode {
     Executable,
 }
 
-/// Writes a file at once: nobody ever sees half of it.
+/// Writes a file at once: nobody ever sees half of it. What is no file, like a device or a pipe, is written to
+/// and stays what it is.
 pub fn write_file(path: &Path, contents: &[u8], mode: Mode) -> io::Result<()> {
+    if fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        return fs::write(path, contents);
+    }
     let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?.to_string_lossy();
     let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
     let result = fs::write(&temporary, contents)

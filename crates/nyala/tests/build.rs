@@ -38,6 +38,22 @@ fn an_executable_needs_nothing_else() {
     assert_eq!(ran, (Some(3), "hello".into(), String::new()));
 }
 
+/// The device is reached through a link, so that a mistake replaces that.
+#[cfg(unix)]
+#[test]
+fn devices_are_written_to_and_not_replaced() {
+    let folder = Folder::new("device");
+    let source = folder.file("a.impala", GOOD);
+    let sink = folder.path("sink");
+    std::os::unix::fs::symlink("/dev/null", &sink).expect("the folder is ours");
+    for kind in ["exe", "obj", "llvm"] {
+        let built = run(&["build", "--emit", kind, "-o", &sink, &source], "");
+        assert_eq!(built, (Some(0), String::new(), String::new()), "{kind}");
+        assert!(fs::symlink_metadata(&sink).expect("it is still there").is_symlink(), "{kind}");
+    }
+    assert_eq!(folder.names(), ["a.impala", "sink"]);
+}
+
 /// `e_machine` in the header of an object file.
 fn machine(object: &[u8]) -> u16 {
     assert!(object.starts_with(b"\x7fELF"));
