@@ -164,7 +164,9 @@ impl Machine<'_, '_> {
             },
             Intrinsic::Unreachable => Err(Box::new(ErrorKind::Unreachable)),
             Intrinsic::Switch => self.bad_shape(intrinsic, args),
-            Intrinsic::Fence | Intrinsic::PeInfo => self.deliver_as(cont, ret, Results::new()),
+            Intrinsic::Fence | Intrinsic::PeInfo | Intrinsic::PeAssert => {
+                self.deliver_as(cont, ret, Results::new())
+            }
             Intrinsic::Atomic
             | Intrinsic::AtomicLoad
             | Intrinsic::AtomicStore

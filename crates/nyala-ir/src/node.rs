@@ -678,6 +678,8 @@ intrinsics! {
     Fence "fence",
     /// Prints at compile time.
     PeInfo "pe_info",
+    /// An error at compile time if a condition is known not to hold.
+    PeAssert "pe_assert",
 }
 
 /// A global.

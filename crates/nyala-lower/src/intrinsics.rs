@@ -453,5 +453,6 @@ fn intrinsic_shapes(intrinsic: Intrinsic) -> Option<(&'static [usize], &'static 
         ),
         Intrinsic::Fence => (&[2], &["fence(order: u32, scope: &[u8]) -> ()"]),
         Intrinsic::PeInfo => (&[2], &["pe_info[T](message: &[u8], value: T) -> ()"]),
+        Intrinsic::PeAssert => (&[2], &["pe_assert(condition: bool, message: &[u8]) -> ()"]),
     })
 }

@@ -207,6 +207,32 @@ impl Info {
     }
 }
 
+/// A `pe_assert` whose condition is known not to hold.
+pub(crate) struct AssertionFails {
+    pub at: Span,
+    pub message: String,
+    /// The calls that it is executed in, from the inside out.
+    pub calls: Vec<Span>,
+    /// A call outside of these that evaluation came by.
+    pub before: Option<Span>,
+}
+
+impl AssertionFails {
+    /// As a report for the user, whose call is among the outer ones.
+    pub fn diagnostic(self) -> Diagnostic {
+        /// More calls than these say little.
+        const SHOWN_CALLS: usize = 4;
+        let report =
+            Diagnostic::error(Code("E0913"), self.at, self.message).with_label("this is known not to hold");
+        let outer = self.calls.into_iter().rev().take(SHOWN_CALLS);
+        let report = outer.fold(report, |report, call| report.with_secondary(call, "in this call"));
+        match self.before {
+            Some(call) => report.with_secondary(call, "evaluation came by this call"),
+            None => report,
+        }
+    }
+}
+
 impl Refusal {
     /// The report for the user, about the `vectorize` at `site`. Lanes that meet, by a
     /// function like `meeting`, cannot run one after the other.

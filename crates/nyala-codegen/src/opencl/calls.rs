@@ -143,7 +143,7 @@ impl FunctionWriter<'_, '_> {
                     None => drop(self.module.unsupported(at.span, "shared memory of unknown size")),
                 }
             }
-            (Intrinsic::PeInfo, &[.., ret]) => self.go_on(Some(ret), &[]),
+            (Intrinsic::PeInfo | Intrinsic::PeAssert, &[.., ret]) => self.go_on(Some(ret), &[]),
             (Intrinsic::Fence, &[.., ret]) => {
                 self.line("mem_fence(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);");
                 self.go_on(Some(ret), &[]);

@@ -30,8 +30,8 @@ impl FunctionWriter<'_, '_> {
             | Intrinsic::CreateEdge
             | Intrinsic::ExecuteGraph => self.flow_graph(intrinsic, args, span),
             Intrinsic::ReserveShared if self.module.options.gpu.is_some() => self.reserve_shared(args),
-            // It has said what it knows at compile time.
-            Intrinsic::PeInfo => match self.return_arg(args) {
+            // They have said what they know at compile time.
+            Intrinsic::PeInfo | Intrinsic::PeAssert => match self.return_arg(args) {
                 Some(ret) => self.go_on(ret, &[]),
                 None => self.line("unreachable"),
             },

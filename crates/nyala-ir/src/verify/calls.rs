@@ -118,7 +118,7 @@ fn arguments(intrinsic: Intrinsic) -> (&'static [usize], bool) {
         Intrinsic::AtomicLoad => (&[3], false),
         Intrinsic::AtomicStore => (&[4], false),
         Intrinsic::CmpXchg | Intrinsic::CmpXchgWeak => (&[3, 6], false),
-        Intrinsic::Fence | Intrinsic::PeInfo => (&[2], false),
+        Intrinsic::Fence | Intrinsic::PeInfo | Intrinsic::PeAssert => (&[2], false),
         Intrinsic::Branch | Intrinsic::Switch | Intrinsic::Unreachable => (&[], false),
     }
 }

@@ -175,6 +175,7 @@ fn is_for_devices(intrinsic: Intrinsic) -> bool {
             | Intrinsic::CmpXchgWeak
             | Intrinsic::Fence
             | Intrinsic::PeInfo
+            | Intrinsic::PeAssert
     )
 }
 

@@ -1,4 +1,4 @@
-//! What the program asks the evaluator: `pe_info`, and functions that must be specialised.
+//! What the program asks the evaluator: `pe_info`, `pe_assert`, and functions that must be specialised.
 //!
 //! An answer that is no yet may become one in a later round, so a no is given by the last
 //! round only: the state keeps those of the current one.
@@ -8,7 +8,7 @@ use nyala_ir::{Cont, Def, Intrinsic};
 use super::engine::{Call, Engine, Instance, Rule};
 use super::explain::{ParamAnswer, Reason, Source, Unknown};
 use super::show;
-use crate::errors::{Info, NotSpecialised};
+use crate::errors::{AssertionFails, Info, NotSpecialised};
 
 impl Engine<'_> {
     /// Answers a `pe_info` as soon as it can be answered, and goes on behind it. Those
@@ -28,6 +28,23 @@ impl Engine<'_> {
         // What is unfolded may have to be evaluated again.
         if self.state.told.insert((call.span, format!("{text}: {shown}"))) {
             self.state.diagnostics.push(info(text, Ok(shown)));
+        }
+        self.counters.answered += 1;
+        call.callee = ret;
+        call.args = vec![mem];
+    }
+
+    /// Goes on behind a `pe_assert` whose condition is known. One that does not hold is an error; one that is never
+    /// known is removed in the end.
+    pub(super) fn check_assertion(&mut self, call: &mut Call) {
+        let is_assertion = self.new.as_intrinsic(call.callee) == Some(Intrinsic::PeAssert);
+        let (true, &[mem, condition, message, ret]) = (is_assertion, call.args.as_slice()) else { return };
+        let Some(holds) = self.new.as_lit(condition) else { return };
+        let text = show::string(&self.new, message).unwrap_or_else(|| "a condition does not hold".into());
+        if holds == 0 && self.state.told.insert((call.span, text.clone())) {
+            let (calls, before) = self.calls_around(call.span);
+            let report = AssertionFails { at: call.span, message: text, calls, before };
+            self.state.diagnostics.push(report.diagnostic());
         }
         self.counters.answered += 1;
         call.callee = ret;

@@ -315,6 +315,7 @@ impl<'a> Engine<'a> {
         let mut run = self.runs.at(self.target);
         loop {
             self.answer_info(&mut call);
+            self.check_assertion(&mut call);
             (call.callee, call.mark) = self.new.without_mark(call.callee);
             self.note_return(&call);
             // Whoever is called must not count as needed by this evaluation.

@@ -1,6 +1,6 @@
 //! The end of evaluation: removes what only speaks to the evaluator, in place.
 //!
-//! `?e` becomes `false`, `$e` becomes `e`; marks, filters and what is left of `pe_info` go.
+//! `?e` becomes `false`, `$e` becomes `e`; marks, filters and what is left of `pe_info` and `pe_assert` go.
 
 use nyala_ir::{Body, Cont, Def, Intrinsic, Node, World};
 
@@ -9,7 +9,7 @@ use crate::rewrite::Rewriter;
 
 /// Removes what only speaks to the evaluator; whether there was anything but filters.
 ///
-/// Before: any verified world. After: no `known`, no `hide`, no mark, no filter, no `pe_info`.
+/// Before: any verified world. After: no `known`, no `hide`, no mark, no filter, no `pe_info`, no `pe_assert`.
 pub(crate) fn remove_questions(world: &mut World) -> bool {
     let conts = Mentions::new(world).conts;
     for &cont in &conts {
@@ -39,11 +39,11 @@ pub(crate) fn remove_questions(world: &mut World) -> bool {
     true
 }
 
-/// The memory before a `pe_info`, and where it goes on.
+/// The memory before a `pe_info` or `pe_assert`, and where it goes on.
 fn information(world: &World, cont: Cont) -> Option<(Def, Def)> {
     let body = world.cont(cont).body.as_ref()?;
     match (world.as_intrinsic(body.callee), body.args.as_slice()) {
-        (Some(Intrinsic::PeInfo), &[mem, _, _, ret]) => Some((mem, ret)),
+        (Some(Intrinsic::PeInfo | Intrinsic::PeAssert), &[mem, _, _, ret]) => Some((mem, ret)),
         _ => None,
     }
 }

@@ -250,6 +250,24 @@ impl Engine<'_> {
         fixed.filter_map(|(&param, _)| origin.filter_of(self.old.name(param))).next()
     }
 
+    /// The calls that a place is executed in, from the inside out, and the one that evaluation came by before:
+    /// the chain has calls too that have returned already, since what comes behind them is evaluated
+    /// as a part of them, and has none that were evaluated on the spot.
+    pub(super) fn calls_around(&self, place: Span) -> (Vec<Span>, Option<Span>) {
+        let (mut calls, mut before) = (vec![], None);
+        for link in self.chain() {
+            let Link { instance, span, .. } = &self.links[link];
+            let body = self.old.origin(instance.old).map_or(Span::NONE, |origin| origin.body);
+            if body.contains(calls.last().unwrap_or(&place).lo) {
+                calls.push(*span);
+                before = None;
+            } else {
+                before = before.or(Some(*span));
+            }
+        }
+        (calls, before)
+    }
+
     /// The current chain, from the inside out.
     fn chain(&self) -> impl Iterator<Item = LinkId> + '_ {
         std::iter::successors(self.link.expand(), |&link| self.links[link].from.expand())
