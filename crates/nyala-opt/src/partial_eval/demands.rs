@@ -5,8 +5,10 @@
 
 use nyala_ir::{Cont, Def, Intrinsic};
 
-use super::engine::{Call, Engine, Instance, Rule};
+use super::calls::Rule;
+use super::engine::{Call, Engine};
 use super::explain::{ParamAnswer, Reason, Source, Unknown};
+use super::instance::Instance;
 use super::show;
 use crate::errors::{AssertionFails, Info, NotSpecialised};
 

@@ -12,10 +12,13 @@ use nyala_ir::{Cont, Def, Linkage, Mark, Node, World};
 use nyala_span::{Name, Span};
 use rustc_hash::FxHashMap;
 
-use super::engine::{Call, Engine, Instance, Mode, Rule, merge};
+use super::calls::Rule;
+use super::engine::{Call, Engine};
 use super::env::Env;
 use super::explain::{Explanation, Outcome, ParamAnswer, Reason, Site, Source, Unknown, Variant};
+use super::instance::{Instance, merge};
 use super::show::{self, Context};
+use super::values::Mode;
 
 /// A site of the journal.
 pub(super) type SiteId = u32;

@@ -14,7 +14,9 @@ use nyala_ir::{Cont, Def};
 use nyala_span::{Name, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::engine::{Engine, Instance, Rule};
+use super::calls::Rule;
+use super::engine::Engine;
+use super::instance::Instance;
 use super::unfold::UnfoldingId;
 use super::{Budget, OnLimit};
 use crate::errors::LimitReached;

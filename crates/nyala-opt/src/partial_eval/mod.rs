@@ -15,7 +15,8 @@
 //!
 //! # How it works
 //!
-//! A *round* evaluates the whole program into a new one: see `engine`. A specialised call is evaluated
+//! A *round* evaluates the whole program into a new one: see `engine`; what becomes of a call is
+//! decided in `calls`, and values are built in `values`. A specialised call is evaluated
 //! on the spot, as long as it is the only one of its kind: see `unfold`. Rounds
 //! are repeated, since one may leave a function with a single use that had several
 //! before, until nothing is left to do: see `settled`. In the end,
@@ -32,10 +33,12 @@
 //! `journal` writes down what happens at each call, as an [`Explanation`]; `demands`
 //! answers what the program itself asks. `show` writes values as people do.
 
+mod calls;
 mod demands;
 mod engine;
 mod env;
 mod explain;
+mod instance;
 mod journal;
 mod last;
 mod limits;
@@ -47,6 +50,7 @@ mod settled;
 mod show;
 mod spared;
 mod unfold;
+mod values;
 
 use nyala_ir::World;
 use nyala_span::{Diagnostic, Name, Span};

@@ -12,7 +12,7 @@
 use cranelift_entity::SecondaryMap;
 use nyala_ir::{Cont, Def, Node, World};
 
-use super::engine::Instances;
+use super::instance::Instances;
 
 /// Counts of the nodes that contain continuations.
 #[derive(Default)]

@@ -11,9 +11,10 @@ use cranelift_entity::SecondaryMap;
 use nyala_ir::{Body, Cont, Def, World};
 use rustc_hash::FxHashMap;
 
-use super::engine::{Engine, Mode};
+use super::engine::Engine;
 use super::env::Env;
 use super::plan::Plan;
+use super::values::Mode;
 
 /// Places that a side leaves to, with how often it mentions them.
 type Places = Rc<[(Cont, u32)]>;

@@ -32,7 +32,9 @@ use cranelift_entity::{PrimaryMap, entity_impl};
 use nyala_ir::{Cont, Def};
 use rustc_hash::FxHashSet;
 
-use super::engine::{Call, Engine, Instance, Next};
+use super::calls::Next;
+use super::engine::{Call, Engine};
+use super::instance::Instance;
 use super::journal::SiteId;
 use super::limits::LinkId;
 

@@ -25,7 +25,8 @@ use nyala_ir::analysis::{DomTree, Graph};
 use nyala_ir::{Cont, Def, Intrinsic, Node};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::super::engine::{Call, Engine, merge};
+use super::super::engine::{Call, Engine};
+use super::super::instance::merge;
 use super::Run;
 
 /// A vertex of the control flow.

@@ -27,8 +27,10 @@ use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap};
 use nyala_ir::{Cont, Def, Intrinsic, Mark};
 
-use super::engine::{Call, Engine, Instance, Next, Rule, merge};
+use super::calls::{Next, Rule};
+use super::engine::{Call, Engine};
 use super::explain::Outcome;
+use super::instance::{Instance, merge};
 pub(super) use recursion::recursive_runs;
 
 /// A run: the continuations from this number on were made after it began.
