@@ -103,6 +103,30 @@ api! {
     LLVMSetModuleDataLayout: fn(Ref, Ref);
     LLVMLookupIntrinsicID: fn(*const c_char, usize) -> c_uint;
 
+    LLVMGetValueName2: fn(Ref, *mut usize) -> *const c_char;
+    LLVMGetFirstUse: fn(Ref) -> Ref;
+    LLVMGetNextUse: fn(Ref) -> Ref;
+    LLVMGetUser: fn(Ref) -> Ref;
+    LLVMGetOperand: fn(Ref, c_uint) -> Ref;
+    LLVMGetNumArgOperands: fn(Ref) -> c_uint;
+    LLVMTypeOf: fn(Ref) -> Ref;
+    LLVMGetVectorSize: fn(Ref) -> c_uint;
+    LLVMInt64TypeInContext: fn(Ref) -> Ref;
+    LLVMConstInt: fn(Ref, u64, c_int) -> Ref;
+    LLVMIsConstant: fn(Ref) -> c_int;
+    LLVMIsUndef: fn(Ref) -> c_int;
+    LLVMIsAConstantInt: fn(Ref) -> Ref;
+    LLVMConstIntGetZExtValue: fn(Ref) -> u64;
+    LLVMGetAggregateElement: fn(Ref, c_uint) -> Ref;
+    LLVMCreateBuilderInContext: fn(Ref) -> Ref;
+    LLVMDisposeBuilder: fn(Ref);
+    LLVMPositionBuilderBefore: fn(Ref, Ref);
+    LLVMBuildExtractElement: fn(Ref, Ref, Ref, *const c_char) -> Ref;
+    LLVMBuildGEP2: fn(Ref, Ref, Ref, *mut Ref, c_uint, *const c_char) -> Ref;
+    LLVMBuildStore: fn(Ref, Ref, Ref) -> Ref;
+    LLVMSetAlignment: fn(Ref, c_uint);
+    LLVMInstructionEraseFromParent: fn(Ref);
+
     LLVMGetDefaultTargetTriple: fn() -> *mut c_char;
     LLVMGetHostCPUName: fn() -> *mut c_char;
     LLVMGetHostCPUFeatures: fn() -> *mut c_char;

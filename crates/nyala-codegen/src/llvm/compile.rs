@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 
 use super::api::Ref;
-use super::{Llvm, LlvmError, c_string, masks};
+use super::{Llvm, LlvmError, c_string, masks, single_lanes};
 
 /// For what, and how well, to compile.
 #[derive(Clone, Debug)]
@@ -57,6 +57,10 @@ pub fn compile(
     module.verify()?;
     on_phase("LLVM: optimise");
     module.optimize(&machine, options.opt_level)?;
+    if machine.triple.starts_with("x86_64") {
+        // SAFETY: it is the module's context, and the module is ours.
+        unsafe { single_lanes::store_as_scalars(llvm, module.context, module.module) };
+    }
     on_phase("LLVM: emit");
     module.emit(&machine, output)
 }

@@ -8,6 +8,7 @@
 //! * [`compile`](mod@compile): LLVM assembly to an object file, assembly, or optimised
 //!   LLVM assembly;
 //! * `masks`: what SIMD code is better off without;
+//! * `single_lanes`: what it makes wrong code of;
 //! * [`jit`]: an object file as code in this process;
 //! * `processors`: the names of processors that it knows;
 //! * [`fatal`]: when LLVM cannot go on.
@@ -21,6 +22,7 @@ pub mod find;
 pub mod jit;
 mod masks;
 mod processors;
+mod single_lanes;
 
 use std::ffi::{CStr, CString, c_char};
 use std::fmt;
