@@ -28,13 +28,75 @@ fn shown(written: Result<String, Vec<CodegenError>>) -> String {
 }
 
 fn check(kind: GpuKind, program: &str, expected: Expect) {
-    let gpu = Some(Gpu { kind, kernels: &KERNELS, has_libdevice: false });
+    check_on(Gpu { kind, kernels: &KERNELS, has_libdevice: false, is_fast: false }, program, expected);
+}
+
+fn check_on(gpu: Gpu<'_>, program: &str, expected: Expect) {
+    let gpu = Some(gpu);
     let options = text::Options { gpu, ..text::Options::default() };
     expected.assert_eq(&shown(text::write(&world(program), &options).map(|module| module.text)));
 }
 
 fn check_opencl(program: &str, expected: Expect) {
     expected.assert_eq(&shown(opencl::write(&world(program), &KERNELS)));
+}
+
+/// Of `f32` only: there are no units for `f64`.
+#[test]
+fn rough_functions_are_computed_by_units_of_the_gpu() {
+    let gpu = Gpu { kind: GpuKind::Nvptx, kernels: &KERNELS, has_libdevice: false, is_fast: true };
+    let program = "device power(mem: mem, x: f32, y: f32, ret: cn(mem, f32)) = \"powf\"
+         device sine(mem: mem, x: f64, ret: cn(mem, f64)) = \"sin\"
+         export f(mem: mem, p: &[1][f32], q: &[1][f64], c: bool, ret: cn(mem)):
+             a = load(mem, lea(f.p, 0i32))
+             power(a.0, a.1, a.1, next)
+         next(mem: mem, x: f32):
+             b = store(mem, lea(f.p, 0i32), x)
+             d = load(b, lea(f.q, 0i32))
+             sine(d.0, d.1, last)
+         last(mem: mem, y: f64):
+             f.ret(store(mem, lea(f.q, 0i32), y))";
+    check_on(
+        gpu,
+        program,
+        expect![[r#"
+        declare float @llvm.nvvm.lg2.approx.f(float)
+        declare float @llvm.nvvm.ex2.approx.f(float)
+        declare double @nyala_sin(double) nounwind
+
+        define internal void @f.1(ptr addrspace(1) %p, ptr addrspace(1) %q, i1 %c) #0 {
+        entry:
+          %at = getelementptr inbounds float, ptr addrspace(1) %p, i64 0
+          %load = load float, ptr addrspace(1) %at, align 4
+          %result = call float @llvm.nvvm.lg2.approx.f(float %load)
+          %scaled = fmul fast float %result, %load
+          %result.1 = call float @llvm.nvvm.ex2.approx.f(float %scaled)
+          br label %next
+
+        next:
+          %x = phi float [ %result.1, %entry ]
+          store float %x, ptr addrspace(1) %at, align 4
+          %at.1 = getelementptr inbounds double, ptr addrspace(1) %q, i64 0
+          %load.1 = load double, ptr addrspace(1) %at.1, align 8
+          %result.2 = call double @nyala_sin(double %load.1)
+          br label %last
+
+        last:
+          %y = phi double [ %result.2, %next ]
+          store double %y, ptr addrspace(1) %at.1, align 8
+          ret void
+        }
+
+        define ptx_kernel void @f(ptr addrspace(1) noalias %0, ptr addrspace(1) %1, i8 %2) #0 "nvvm.reqntid"="64,1,1" {
+        start:
+          %bool = trunc i8 %2 to i1
+          call void @f.1(ptr addrspace(1) %0, ptr addrspace(1) %1, i1 %bool)
+          ret void
+        }
+
+        attributes #0 = { nounwind }
+    "#]],
+    );
 }
 
 /// Shared memory, pointers with and without a space, a flag and a table.

@@ -179,7 +179,12 @@ fn gpu_code(
             abi: Abi::Other,
             sources: Some(&session.sources),
             debug: directory.as_deref(),
-            gpu: Some(Gpu { kind, kernels: &kernels, has_libdevice: libdevice.is_some() }),
+            gpu: Some(Gpu {
+                kind,
+                kernels: &kernels,
+                has_libdevice: libdevice.is_some(),
+                is_fast: session.options.lower.fast_math,
+            }),
             ..text::Options::default()
         },
     )?;
@@ -201,7 +206,7 @@ fn library(kind: GpuKind) -> Result<Vec<u8>, Vec<CodegenError>> {
         Session::new(Options { prelude: Prelude::Edition(Edition::Default), ..Options::default() });
     session.add_text("<device library>", LIBRARY);
     let world = pipeline::prepare(&mut session).expect("the library has no errors, as tests show");
-    let gpu = Some(Gpu { kind, kernels: &[], has_libdevice: false });
+    let gpu = Some(Gpu { kind, kernels: &[], has_libdevice: false, is_fast: false });
     let options = text::Options { abi: Abi::Other, gpu, ..text::Options::default() };
     text::write(&world, &options).map(|module| module.text.into_bytes())
 }

@@ -24,6 +24,12 @@ impl FunctionWriter<'_, '_> {
             let typed: Vec<String> = values.iter().map(|value| format!("{ty} {value}")).collect();
             return self.compute(op.name(), format!("call {ty} {symbol}({})", typed.join(", ")));
         }
+        if flags.fast && ty == "float" {
+            let values: Vec<&str> = values.iter().map(String::as_str).collect();
+            if let Some(value) = self.approximate(op.name(), &values) {
+                return value;
+            }
+        }
         match op {
             MathOp::Rsqrt => {
                 let root = self.llvm_math("sqrt", flag, &ty, &values);

@@ -72,6 +72,12 @@ impl FunctionWriter<'_, '_> {
         let typed: Vec<(&str, &str)> =
             typed.iter().map(|(ty, value)| (ty.as_str(), value.as_str())).collect();
         let op = name_without_type(name, result);
+        if result == "float" {
+            let values: Vec<&str> = typed.iter().map(|&(_, value)| value).collect();
+            if let Some(value) = self.approximate(op, &values) {
+                return Some(value);
+            }
+        }
         if self.module.is_in_library(op) {
             return Some(self.call_intrinsic(&self.module.library_name(op, result), result, &typed));
         }

@@ -6,8 +6,9 @@
 //!
 //! Functions call each other with the C calling convention; there are no closures and no
 //! threads. `functions` has the functions that programs know by the names that CUDA gives
-//! them, and `warp` those by which the threads of a warp or block meet.
+//! them, `warp` those by which the threads of a warp or block meet, and `approximate` those that the hardware computes.
 
+mod approximate;
 mod functions;
 mod warp;
 
@@ -39,6 +40,8 @@ pub struct Gpu<'a> {
     pub kernels: &'a [KernelShape<'a>],
     /// Whether mathematical functions are those of NVIDIA's library.
     pub has_libdevice: bool,
+    /// Whether functions of `f32` may be rough, and are computed by the GPU's own units.
+    pub is_fast: bool,
 }
 
 /// Kinds of GPUs.
