@@ -22,7 +22,9 @@ impl Instance {
         captured: impl Iterator<Item = Def>,
         fixed: impl Iterator<Item = PackedOption<Def>>,
     ) -> Instance {
-        let mut values: Vec<PackedOption<Def>> = captured.map(PackedOption::from).collect();
+        let most = |(least, most): (usize, Option<usize>)| most.unwrap_or(least);
+        let mut values = Vec::with_capacity(most(captured.size_hint()) + most(fixed.size_hint()));
+        values.extend(captured.map(PackedOption::from));
         let n_captured = values.len() as u32;
         values.extend(fixed);
         Instance { old, n_captured, values: values.into() }

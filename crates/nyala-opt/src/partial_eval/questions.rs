@@ -64,18 +64,20 @@ impl Engine<'_> {
                 stack.pop();
                 continue;
             }
-            let (mut all, mut pending) = (holds(self, next), vec![]);
+            let mut all = holds(self, next);
+            let before = stack.len();
             if all {
                 self.for_each_part(next, |part| match cache[part] {
-                    Known::Unasked => pending.push(part),
+                    Known::Unasked => stack.push(part),
                     Known::No => all = false,
                     Known::Yes => {}
                 });
             }
-            if !all || pending.is_empty() {
+            if !all {
+                stack.truncate(before);
+            }
+            if stack.len() == before {
                 cache[next] = if all { Known::Yes } else { Known::No };
-            } else {
-                stack.extend(pending);
             }
         }
         cache[def] == Known::Yes

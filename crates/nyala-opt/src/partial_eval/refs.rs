@@ -20,6 +20,8 @@ pub struct Refs {
     counts: SecondaryMap<Def, u32>,
     /// Whether a node contains a continuation: 0 unknown, 1 no, 2 yes.
     contains: SecondaryMap<Def, u8>,
+    /// Room for walks, of which there are several for each node: to change counts, and to look inside.
+    stacks: (Vec<Def>, Vec<Def>),
 }
 
 impl Refs {
@@ -73,7 +75,8 @@ impl Refs {
         if !self.contains_conts(world, def) || !change(&mut self.counts[def]) {
             return;
         }
-        let mut stack = vec![def];
+        let mut stack = std::mem::take(&mut self.stacks.0);
+        stack.push(def);
         while let Some(def) = stack.pop() {
             let each = |needed: Def| {
                 if self.contains_conts(world, needed) && change(&mut self.counts[needed]) {
@@ -85,6 +88,7 @@ impl Refs {
                 _ => world.for_each_operand(def, each),
             }
         }
+        self.stacks.0 = stack;
     }
 
     /// Whether `def` is or contains a continuation.
@@ -92,7 +96,8 @@ impl Refs {
         if self.contains[def] != 0 {
             return self.contains[def] == 2;
         }
-        let mut stack = vec![def];
+        let mut stack = std::mem::take(&mut self.stacks.1);
+        stack.push(def);
         while let Some(&next) = stack.last() {
             if self.contains[next] != 0 {
                 stack.pop();
@@ -110,6 +115,7 @@ impl Refs {
                 self.contains[next] = if any { 2 } else { 1 };
             }
         }
+        self.stacks.1 = stack;
         self.contains[def] == 2
     }
 }
