@@ -10,6 +10,7 @@ mod text;
 
 use nyala_ir::World;
 use nyala_opt::partial_eval::{Explanation, Outcome, ParamAnswer, Reason, Site, Variant};
+use nyala_span::diagnostic::plural;
 use nyala_span::{SourceMap, Span};
 
 use crate::session::Session;
@@ -378,7 +379,3 @@ const MAX_VALUES: usize = 5;
 
 /// Longer calls are cut in a headline.
 const MAX_CALL_CHARS: usize = 60;
-
-fn plural(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}

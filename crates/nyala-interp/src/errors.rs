@@ -7,6 +7,7 @@
 use std::fmt;
 
 use nyala_ir::eval::EvalError;
+use nyala_span::diagnostic::plural;
 use nyala_span::{Code, Diagnostic, Span};
 
 /// A run that went wrong.
@@ -420,11 +421,6 @@ impl fmt::Display for InterpError {
 }
 
 impl std::error::Error for InterpError {}
-
-/// A number of things.
-fn plural(count: u64, thing: &str) -> String {
-    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
-}
 
 /// What a checked step gives.
 pub(crate) type Checked<T> = Result<T, Box<ErrorKind>>;

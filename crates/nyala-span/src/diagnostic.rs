@@ -154,3 +154,13 @@ impl Diagnostic {
         self.severity == Severity::Error
     }
 }
+
+/// A number of things, for a message.
+///
+/// ```
+/// # use nyala_span::diagnostic::plural;
+/// assert_eq!(plural(1, "byte") + ", " + &plural(2, "byte"), "1 byte, 2 bytes");
+/// ```
+pub fn plural(count: u64, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
+}

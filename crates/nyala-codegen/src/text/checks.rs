@@ -12,6 +12,7 @@
 use nyala_ir::eval::EvalError;
 use nyala_ir::layout::layout;
 use nyala_ir::{ArithOp, Def, Node, Prim, Ty, TyKind};
+use nyala_span::diagnostic::plural;
 
 use super::function::FunctionWriter;
 use super::names::escaped;
@@ -252,7 +253,8 @@ impl FunctionWriter<'_, '_> {
         let offset = self.compute("offset", bytes(&index));
         let room = self.compute("room", bytes(&len));
         let message = format!(
-            "error[E0950]: {verb} of {size} bytes at offset {{}} is outside the {kind} of {{}} bytes"
+            "error[E0950]: {verb} of {} at offset {{}} is outside the {kind} of {{}} bytes",
+            plural(size, "byte")
         );
         let shown = [offset, room].map(|value| Shown { prim: Prim::I64, value });
         self.check(access, &fails, &message, &shown);
