@@ -3,8 +3,8 @@
 use std::ffi::{CStr, c_char};
 
 /// Ends the process with a message: the place in the source, then the text with each
-/// `{}` replaced by a number. `kind` says what the numbers are: 0 unsigned, 1 signed,
-/// 2 the bits of a float.
+/// `{}` replaced by a number, and `{s}` by the ending of what is counted by the last one. `kind`
+/// says what the numbers are: 0 unsigned, 1 signed, 2 the bits of a float.
 ///
 /// # Safety
 /// Both texts end with a zero.
@@ -23,9 +23,11 @@ pub unsafe extern "C" fn nyala_check_failed(
     std::process::exit(1)
 }
 
-/// The message with each `{}` replaced.
+/// The message with each `{}` and `{s}` replaced.
 fn filled(message: &str, values: [String; 2]) -> String {
-    values.iter().fold(message.to_owned(), |message, value| message.replacen("{}", value, 1))
+    let text = values.iter().fold(message.to_owned(), |message, value| message.replacen("{}", value, 1));
+    let last = &values[message.matches("{}").count().clamp(1, values.len()) - 1];
+    text.replace("{s}", if last == "1" { "" } else { "s" })
 }
 
 fn shown(kind: u32, bits: u64) -> String {
@@ -45,5 +47,11 @@ mod tests {
         let values = [shown(1, u64::MAX), shown(2, 2.5f64.to_bits())];
         assert_eq!(filled("add({}, {})", values), "add(-1, 2.5)");
         assert_eq!(filled("index {}", [shown(0, 7), shown(0, 0)]), "index 7");
+    }
+
+    #[test]
+    fn what_is_counted_has_its_ending() {
+        let room = |bytes| filled("at {} of {} byte{s}", [shown(0, 1), shown(0, bytes)]);
+        assert_eq!([room(1), room(2)], ["at 1 of 1 byte", "at 1 of 2 bytes"]);
     }
 }

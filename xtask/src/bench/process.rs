@@ -10,7 +10,8 @@ use crate::files;
 
 /// What a program did.
 pub struct Run {
-    /// The time that the processor worked for it, not counting the system's work.
+    /// The time that the processor worked for it. The system's work counts too: systems know the
+    /// sum exactly, but divide it by looking at some moments what is going on.
     pub seconds: f64,
     /// What it printed.
     pub output: Vec<u8>,
@@ -62,13 +63,14 @@ unsafe extern "C" {
     fn clock_gettime(clock: i32, time: *mut [i64; 2]) -> i32;
 }
 
-/// The user time of all processes that were started from here and have ended.
+/// The processor time of all processes that were started from here and have ended.
 fn children_seconds() -> f64 {
     const CHILDREN: i32 = -1;
     let mut usage = Usage::default();
     // SAFETY: the struct is as large as the system's on 64-bit machines, and ours.
     unsafe { getrusage(CHILDREN, &mut usage) };
-    usage.user[0] as f64 + usage.user[1] as f64 * 1e-6
+    let seconds = |[seconds, micros]: [i64; 2]| seconds as f64 + micros as f64 * 1e-6;
+    seconds(usage.user) + seconds(usage.system)
 }
 
 /// The time that the processor has worked for this thread.

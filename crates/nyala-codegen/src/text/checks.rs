@@ -18,7 +18,8 @@ use super::function::FunctionWriter;
 use super::names::escaped;
 use super::types::prim_type;
 
-/// What is said about a value of the program in a message, in place of `{}`.
+/// What is said about a value of the program in a message, in place of `{}`; `{s}` behind it is the ending of
+/// what it counts.
 #[derive(Clone)]
 struct Shown {
     prim: Prim,
@@ -253,7 +254,7 @@ impl FunctionWriter<'_, '_> {
         let offset = self.compute("offset", bytes(&index));
         let room = self.compute("room", bytes(&len));
         let message = format!(
-            "error[E0950]: {verb} of {} at offset {{}} is outside the {kind} of {{}} bytes",
+            "error[E0950]: {verb} of {} at offset {{}} is outside the {kind} of {{}} byte{{s}}",
             plural(size, "byte")
         );
         let shown = [offset, room].map(|value| Shown { prim: Prim::I64, value });

@@ -206,7 +206,10 @@ impl<'a> ModuleWriter<'a> {
         }
         let mut sections = vec![self.types.definitions, self.globals, self.declarations];
         sections.extend(self.functions);
-        sections.push("attributes #0 = { nounwind }\n".into());
+        // A function that removes its arguments from the stack moves the caller's frame for one
+        // instruction. Debuggers would take that for another call, unless a register tells them.
+        let frame = if self.debug.is_some() { " \"frame-pointer\"=\"all\"" } else { "" };
+        sections.push(format!("attributes #0 = {{ nounwind{frame} }}\n"));
         sections.extend(self.debug.map(DebugInfo::finish));
         sections.retain(|section| !section.is_empty());
         Ok(Module { text: sections.join("\n"), imports: self.imports, intrinsics: self.intrinsics })
