@@ -147,6 +147,13 @@ pub enum LinkError {
     },
     /// A temporary file cannot be written or read.
     Io(io::Error),
+    /// The names of functions cannot be written where profilers look for them.
+    NoPerfMap {
+        /// Where.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
 }
 
 impl LinkError {
@@ -173,6 +180,10 @@ impl LinkError {
                     .with_note("`--emit obj` writes an object file for it")
             }
             LinkError::Io(reason) => error("E0931", format!("the program cannot be linked: {reason}")),
+            LinkError::NoPerfMap { path, error: reason } => {
+                error("E0936", format!("cannot write `{}`: {reason}", path.display()))
+                    .with_note("`--perf-map` writes the names of the program's functions there")
+            }
         }
     }
 }

@@ -29,6 +29,7 @@ mod libdevice;
 mod library;
 pub mod link;
 pub mod native;
+mod perf_map;
 pub mod pipeline;
 pub mod render;
 pub mod session;

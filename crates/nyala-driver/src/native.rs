@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use nyala_codegen::CodegenError;
 pub use nyala_codegen::llvm::fatal::set_hook as set_fatal_hook;
+use nyala_codegen::llvm::functions::functions;
 use nyala_codegen::llvm::{self, Jit, Llvm, LlvmError};
 pub use nyala_codegen::llvm::{Options as LlvmOptions, Output};
 use nyala_codegen::text::{self, Abi, Import, Module};
@@ -17,6 +18,7 @@ use nyala_span::{Diagnostic, Name};
 use crate::device::{self, Split};
 use crate::errors::LinkError;
 use crate::link::{self, Library};
+use crate::perf_map;
 use crate::session::Session;
 use crate::timings::Timings;
 
@@ -27,6 +29,8 @@ pub struct NativeOptions {
     pub llvm: llvm::Options,
     /// Libraries whose functions the program may call.
     pub link: Vec<Library>,
+    /// Whether profilers are told where the functions are of a program that is run.
+    pub perf_map: bool,
 }
 
 /// Compiles the program and runs its `main` with these arguments, the program's
@@ -34,7 +38,7 @@ pub struct NativeOptions {
 pub fn run(session: &mut Session, world: &World, options: &NativeOptions, args: &[String]) -> Option<i32> {
     let program = device::split(session, world, &options.llvm)?;
     let result = try_run(session, &program, options, args);
-    reported(session, result.map_err(diagnostics))
+    reported(session, result)
 }
 
 /// Compiles the program to the contents of a file.
@@ -146,31 +150,35 @@ pub fn load(
     host: &[HostFunction],
 ) -> Option<Jit<'static>> {
     let program = device::split(session, world, &options.llvm)?;
-    let result = try_load(session, &program, options, host);
+    let result = try_load(session, &program, options, host).map(|(jit, _)| jit);
     reported(session, result.map_err(diagnostics))
 }
 
+/// The program's code in this process, and the object file that it comes from.
 fn try_load(
     session: &mut Session,
     program: &Split<'_>,
     options: &NativeOptions,
     host: &[HostFunction],
-) -> Result<Jit<'static>, Vec<CodegenError>> {
+) -> Result<(Jit<'static>, Vec<u8>), Vec<CodegenError>> {
     let (module, llvm) = write_for_llvm(session, program, &options.llvm)?;
-    let timings = &mut session.timings;
-    timings.enter("link");
+    session.timings.enter("link");
     let mut jit = load_libraries(llvm, &module, options, host).map_err(one)?;
     if module.imports.iter().any(|import| AT_EXIT.iter().any(|symbol| symbol.name == import.name)) {
         jit.keep();
     }
+    if session.options.debug {
+        jit.tell_debuggers().map_err(one)?;
+    }
     // Linking would find what is missing without a place.
     all_defined(&module.imports, |name| jit.lookup(name).is_ok())?;
+    let timings = &mut session.timings;
     let object =
         llvm::compile(llvm, &module.text, &options.llvm, Output::Object, |phase| timings.enter(phase));
     let object = object.map_err(one)?;
     timings.enter("link");
     jit.add_object(&object).map_err(one)?;
-    Ok(jit)
+    Ok((jit, object))
 }
 
 fn try_run(
@@ -178,15 +186,25 @@ fn try_run(
     program: &Split<'_>,
     options: &NativeOptions,
     args: &[String],
-) -> Result<i32, Vec<CodegenError>> {
-    check_main(&program.host)?;
-    let jit = try_load(session, program, options, &[])?;
-    let main = jit.lookup("main").map_err(one)?;
+) -> Result<i32, Vec<Diagnostic>> {
+    check_main(&program.host).map_err(diagnostics)?;
+    let (jit, object) = try_load(session, program, options, &[]).map_err(diagnostics)?;
+    let main = jit.lookup("main").map_err(|error| diagnostics(one(error)))?;
+    if options.perf_map {
+        write_perf_map(&object, main.addr())?;
+    }
     // SAFETY: every exported `main` is compiled to take at most these parameters and
     // to return an `int`; `check_main` looked at its parameters.
     let main: MainFn = unsafe { std::mem::transmute(main) };
     session.timings.enter("run");
     Ok(call_main(main, args))
+}
+
+/// Tells profilers where the functions of an object file are, whose `main` was loaded to this address.
+fn write_perf_map(object: &[u8], main: usize) -> Result<(), Vec<Diagnostic>> {
+    let functions = Llvm::get().and_then(|llvm| functions(llvm, object));
+    let functions = functions.map_err(|error| diagnostics(one(error)))?;
+    perf_map::write(&functions, "main", main as u64).map_err(|error| vec![error.to_diagnostic()])
 }
 
 fn try_executable(

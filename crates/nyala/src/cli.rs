@@ -209,6 +209,7 @@ impl NativeArgs {
                 ..LlvmOptions::default()
             },
             link: self.link.iter().map(|name| Library::new(name)).collect(),
+            perf_map: false,
         }
     }
 }

@@ -61,9 +61,15 @@ fn ask(tool: &str, args: &[&str], file: &Path) -> Option<String> {
 }
 
 fn gdb(executable: &Path, commands: &[&str], expected: &[&str]) {
+    gdb_with(&[], executable, commands, expected);
+}
+
+/// What `gdb` says contains all that is expected.
+fn gdb_with(options: &[&str], file: &Path, commands: &[&str], expected: &[&str]) {
     let mut args = vec!["-batch", "-nx"];
     args.extend(commands.iter().flat_map(|&command| ["-ex", command]));
-    let Some(said) = ask("gdb", &args, executable) else { return };
+    args.extend(options);
+    let Some(said) = ask("gdb", &args, file) else { return };
     for line in expected {
         assert!(said.contains(line), "no `{line}` in:\n{said}");
     }
@@ -92,6 +98,42 @@ fn gdb_shows_variables_and_structs() {
 fn gdb_shows_what_was_assigned_last() {
     let executable = build("assigned", "-O0");
     gdb(&executable, &["break shown.impala:16", "run", "print left"], &["$1 = 4"]);
+}
+
+#[test]
+fn gdb_steps_over_calls() {
+    let commands = ["break shown.impala:26", "run", "next", "next", "next"];
+    gdb(&build("steps", "-O0"), &commands, &["\n27\t    let size = inspect", "\n28\t    sum(argc + 3)"]);
+}
+
+#[test]
+fn gdb_knows_programs_that_are_run_in_memory() {
+    let source = build("in_memory", "-O0").with_file_name("shown.impala");
+    let commands = ["set breakpoint pending on", "break shown.impala:4", "run", "continue", "backtrace 2"];
+    let options = ["--args", env!("CARGO_BIN_EXE_nyala"), "run", "-g", "-O0"];
+    let expected = ["fact (n=2) at", "fact (n=3) at", "shown.impala:4"];
+    gdb_with(&options, &source, &commands, &expected);
+}
+
+#[test]
+fn perf_is_told_the_names_of_functions_in_memory() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("debug_info/perf_map");
+    std::fs::create_dir_all(&folder).expect("the folder can be made");
+    std::fs::write(folder.join("shown.impala"), PROGRAM).expect("it can be written");
+    let mut run = Command::new(env!("CARGO_BIN_EXE_nyala"));
+    run.args(["run", "--perf-map", "-O0", "shown.impala"]).env("TMPDIR", ".").current_dir(&folder);
+    let mut child = run.stdout(std::process::Stdio::null()).spawn().expect("the compiler starts");
+    let status = child.wait().expect("it ends");
+    assert_eq!(status.code(), Some(0));
+    let map = folder.join(format!("perf-{}.map", child.id()));
+    let text = std::fs::read_to_string(&map).expect("it was written");
+    std::fs::remove_file(map).expect("it can be removed");
+    for name in ["main", "fact", "inspect"] {
+        let line = text.lines().find(|line| line.ends_with(&format!(" {name}")));
+        let numbers = line.into_iter().flat_map(|line| line.split(' ').take(2));
+        let numbers: Vec<_> = numbers.filter_map(|number| u64::from_str_radix(number, 16).ok()).collect();
+        assert!(matches!(numbers[..], [address, size] if address > 0 && size > 0), "{name} in\n{text}");
+    }
 }
 
 #[test]

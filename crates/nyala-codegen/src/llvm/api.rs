@@ -144,6 +144,20 @@ api! {
     LLVMConsumeError: fn(Ref);
     LLVMDisposeErrorMessage: fn(*mut c_char);
 
+    LLVMCreateBinary: fn(Ref, Ref, *mut *mut c_char) -> Ref;
+    LLVMDisposeBinary: fn(Ref);
+    LLVMObjectFileCopySymbolIterator: fn(Ref) -> Ref;
+    LLVMObjectFileIsSymbolIteratorAtEnd: fn(Ref, Ref) -> c_int;
+    LLVMDisposeSymbolIterator: fn(Ref);
+    LLVMMoveToNextSymbol: fn(Ref);
+    LLVMGetSymbolName: fn(Ref) -> *const c_char;
+    LLVMGetSymbolAddress: fn(Ref) -> u64;
+    LLVMGetSymbolSize: fn(Ref) -> u64;
+    LLVMObjectFileCopySectionIterator: fn(Ref) -> Ref;
+    LLVMDisposeSectionIterator: fn(Ref);
+    LLVMMoveToContainingSection: fn(Ref, Ref);
+    LLVMGetSectionName: fn(Ref) -> *const c_char;
+
     LLVMOrcCreateLLJIT: fn(*mut Ref, Ref) -> Ref;
     LLVMOrcDisposeLLJIT: fn(Ref) -> Ref;
     LLVMOrcLLJITGetExecutionSession: fn(Ref) -> Ref;
@@ -151,6 +165,7 @@ api! {
     LLVMOrcLLJITGetGlobalPrefix: fn(Ref) -> c_char;
     LLVMOrcLLJITMangleAndIntern: fn(Ref, *const c_char) -> Ref;
     LLVMOrcLLJITAddObjectFile: fn(Ref, Ref, Ref) -> Ref;
+    LLVMOrcLLJITEnableDebugSupport: fn(Ref) -> Ref;
     LLVMOrcExecutionSessionCreateBareJITDylib: fn(Ref, *const c_char) -> Ref;
     LLVMOrcExecutionSessionLookup: fn(Ref, c_int, *const SearchIn, usize, *const Lookup, usize, OnFound, *mut c_void);
     LLVMOrcAbsoluteSymbols: fn(*mut SymbolAddress, usize) -> Ref;

@@ -53,6 +53,13 @@ impl<'a> Jit<'a> {
         Ok(jit)
     }
 
+    /// Tells debuggers that look at this process of all code that is added from now on.
+    pub fn tell_debuggers(&self) -> Result<(), LlvmError> {
+        // SAFETY: the JIT is alive, and the error is ours.
+        let told = unsafe { self.llvm.check((self.llvm.api.LLVMOrcLLJITEnableDebugSupport)(self.jit)) };
+        told.map_err(LlvmError::Link)
+    }
+
     /// Makes the symbols of a shared library known.
     pub fn link(&self, path: &Path) -> Result<(), LlvmError> {
         let api = &self.llvm.api;

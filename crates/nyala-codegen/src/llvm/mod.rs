@@ -10,6 +10,7 @@
 //! * `masks`: what SIMD code is better off without;
 //! * `single_lanes`: what it makes wrong code of;
 //! * [`jit`]: an object file as code in this process;
+//! * [`functions`](mod@functions): what functions an object file has, and where;
 //! * `processors`: the names of processors that it knows;
 //! * [`fatal`]: when LLVM cannot go on.
 //!
@@ -19,6 +20,7 @@ mod api;
 pub mod compile;
 pub mod fatal;
 pub mod find;
+pub mod functions;
 pub mod jit;
 mod masks;
 mod processors;

@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use nyala_driver::{native, pipeline};
+use nyala_driver::native::{self, NativeOptions};
+use nyala_driver::pipeline;
 
 use crate::cli::{NativeArgs, ProgramArgs};
 use crate::output::{self, PROGRAM_ERRORS};
@@ -17,6 +18,9 @@ pub struct RunArgs {
     program: ProgramArgs,
     #[command(flatten)]
     native: NativeArgs,
+    /// Tell the profiler `perf` the names of the program's functions, in the folder for temporary files
+    #[arg(long)]
+    perf_map: bool,
     /// Arguments for the program
     #[arg(last = true, value_name = "ARGS")]
     args: Vec<String>,
@@ -29,7 +33,8 @@ pub fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let Some(world) = world else { return Ok(status) };
     let name = args.program.files.last().map(|path| path.display().to_string()).unwrap_or_default();
     let program_args: Vec<String> = std::iter::once(name).chain(args.args).collect();
-    let status = native::run(&mut session, &world, &args.native.options(None), &program_args);
+    let options = NativeOptions { perf_map: args.perf_map, ..args.native.options(None) };
+    let status = native::run(&mut session, &world, &options, &program_args);
     args.native.timing.show(&session)?;
     output::show_diagnostics(&mut session, &args.program.messages)?;
     // As the system does: the lowest byte of what `main` returns.
