@@ -39,7 +39,7 @@ pub struct Args {
     #[arg(long, value_name = "SCHEDULE")]
     pub schedule: Option<String>,
 
-    /// Where it is computed; filters that are no kernels (canny, equalize, grid, local-laplacian) always by the processor
+    /// Where it is computed
     #[arg(long, value_enum, default_value = "cpu")]
     pub device: Device,
 

@@ -102,13 +102,7 @@ pub const FILTERS: &[Filter] = &[
             number("low", 0.04, 0.0, 1.0, "what may continue an edge"),
             number("high", 0.1, 0.0, 1.0, "what surely is an edge"),
         ],
-        code: |v| {
-            format!(
-                "by_host(@|source, out| canny(source, out, boundary(), {}, {}))",
-                float(v[0]),
-                float(v[1])
-            )
-        },
+        code: |v| format!("edges({}, {})", float(v[0]), float(v[1])),
     },
     Filter {
         name: "median",
@@ -136,17 +130,14 @@ pub const FILTERS: &[Filter] = &[
             whole("space", 8, 2, 64, "what is near, in pixels"),
             number("range", 0.1, 0.02, 1.0, "what is alike"),
         ],
-        code: |v| {
-            let call = "bilateral_grid(source, out, boundary()";
-            format!("by_host(@|source, out| {call}, {}, {}, row_loop()))", int(v[0]), float(v[1]))
-        },
+        code: |v| format!("grid({}, {})", int(v[0]), float(v[1])),
     },
     Filter {
         name: "equalize",
         about: "all levels are used about as much",
         on: On::Brightness,
         params: &[],
-        code: |_| "by_host(@|source, out| equalize(source, out))".to_owned(),
+        code: |_| "spread".to_owned(),
     },
     Filter {
         name: "local-laplacian",
@@ -162,8 +153,7 @@ pub const FILTERS: &[Filter] = &[
         code: |v| {
             let (sigma, detail, edge) = (float(v[2]), float(v[0]), float(v[1]));
             let remap = format!("Remap {{ sigma: {sigma}, detail: {detail}, edge: {edge} }}");
-            let call = "local_laplacian(source, out, boundary()";
-            format!("by_host(@|source, out| {call}, {}, {}, {remap}, row_loop()))", int(v[3]), int(v[4]))
+            format!("detailed({}, {}, {remap})", int(v[3]), int(v[4]))
         },
     },
     Filter {

@@ -38,6 +38,18 @@ impl Filter {
     const fn new(name: &'static str, meaning: fn(&Picture) -> Picture) -> Filter {
         Filter { name, meaning, tolerance: 2e-5, undecided: 0.0, has_boundary: true }
     }
+
+    fn boundaries(&self) -> &'static [Boundary] {
+        if self.has_boundary { &BOUNDARIES } else { &BOUNDARIES[..1] }
+    }
+
+    /// What a test of the filter is called.
+    fn title(&self, boundary: Boundary) -> String {
+        match self.has_boundary {
+            true => format!("{} {boundary:?}", self.name),
+            false => self.name.to_owned(),
+        }
+    }
 }
 
 const FILTERS: &[Filter] = &[
@@ -75,12 +87,8 @@ const FILTERS: &[Filter] = &[
 fn main() -> ExitCode {
     let mut trials = vec![];
     for filter in FILTERS {
-        let boundaries = if filter.has_boundary { &BOUNDARIES[..] } else { &BOUNDARIES[..1] };
-        for &boundary in boundaries {
-            let name = match filter.has_boundary {
-                true => format!("{} {boundary:?}", filter.name),
-                false => filter.name.to_owned(),
-            };
+        for &boundary in filter.boundaries() {
+            let name = filter.title(boundary);
             trials.push(
                 Trial::test(&name, move || compare(&NATIVE, filter, boundary, SMALL)).with_kind("filter"),
             );
@@ -118,10 +126,6 @@ fn functions(file: &str) -> Specialiser {
     specialiser.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The filters that are kernels.
-const ON_DEVICES: &[&str] =
-    &["box_blur_3", "gaussian_5", "gradient", "laplacian", "corners", "sharpen", "bilateral_5", "median_3"];
-
 /// The filters on OpenCL; ignored where there is no device.
 fn add_kernels(trials: &mut Vec<Trial>) {
     let devices = nyala_driver::device::list();
@@ -130,12 +134,10 @@ fn add_kernels(trials: &mut Vec<Trial>) {
     if !has_device {
         eprintln!("skipped: filters on OpenCL, as there is no device");
     }
-    for &name in ON_DEVICES {
-        let filter = FILTERS.iter().find(|filter| filter.name == name).expect("each is a filter");
-        for &boundary in &BOUNDARIES {
-            let trial = Trial::test(format!("{name} {boundary:?}"), move || {
-                compare(&KERNELS, filter, boundary, &SMALL[1..])
-            });
+    for filter in FILTERS {
+        for &boundary in filter.boundaries() {
+            let trial =
+                Trial::test(filter.title(boundary), move || compare(&KERNELS, filter, boundary, SMALL));
             trials.push(trial.with_kind("opencl").with_ignored_flag(!has_device));
         }
     }
