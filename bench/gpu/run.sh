@@ -41,7 +41,7 @@ check() {
     esac
     [ $status = 124 ] && verdict="FAILED (longer than $LIMIT s)"
     # What a machine does not have is no failure.
-    grep -qE 'there is no driver|there are no devices|has no memory that the host can use' "$err" && verdict=skipped
+    grep -qE 'there is no driver|there is no support for|there are no devices|has no memory that the host can use' "$err" && verdict=skipped
     echo "$verdict" > "$result"
     [ "$verdict" = ok ] || [ "$verdict" = skipped ] || printf '%-34s %s\n' "$kind $name" "$verdict: $(grep -v '^$' "$err" | head -4 | cut -c1-300 | tr '\n' '|')"
 }

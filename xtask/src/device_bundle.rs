@@ -2,7 +2,7 @@
 //! GPU and its driver and nothing else; and the folder as one archive.
 //!
 //! The programs are those of `tests/gpu`, each for every platform that executables can be made
-//! for. The script `bench/gpu/run.sh` runs them and compares what they print with what they should, and
+//! for, and those of `tests/run` that need a device. The script `bench/gpu/run.sh` runs them and compares what they print with what they should, and
 //! measures the kernels of `bench/gpu`, against CUDA C++ if there is a compiler for that.
 
 use std::fs;
@@ -66,6 +66,7 @@ pub fn run(args: &DeviceBundleArgs) -> anyhow::Result<()> {
             build(&nyala, args, &sources, &folder.join(name).with_extension(platform))?;
         }
     }
+    with_ordinary_tests(&nyala, args, &bundle)?;
     with_libdevice(&nyala, args, &bundle)?;
     build(&nyala, args, &[Path::new("bench/gpu/kernels.impala")], &bundle.join("bench/kernels"))?;
     // Many pixels at once are many specialisations. The peer is compiled with such mathematics too.
@@ -81,6 +82,18 @@ pub fn run(args: &DeviceBundleArgs) -> anyhow::Result<()> {
     println!(
         "`./run.sh tests` and `./run.sh sanitizer` test a GPU, `./run.sh bench` and `./run.sh images` measure it"
     );
+    Ok(())
+}
+
+/// The programs of the ordinary tests that launch kernels: where there is no device, these cannot show what they do.
+fn with_ordinary_tests(nyala: &Path, args: &DeviceBundleArgs, bundle: &Path) -> anyhow::Result<()> {
+    let list = fs::read_to_string(files::repository().join("crates/nyala/tests/native.txt"))?;
+    for path in list.lines().filter_map(|line| line.strip_suffix(" device")).map(Path::new) {
+        let name = path.file_stem().context("a source file has a name")?;
+        let source = fs::read_to_string(files::repository().join(path))?;
+        fs::write(bundle.join("expected").join(name), marked(&source, "// out: "))?;
+        build(nyala, args, &[path], &bundle.join("tests").join(name).with_extension("run"))?;
+    }
     Ok(())
 }
 
