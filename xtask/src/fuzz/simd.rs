@@ -1,9 +1,9 @@
 //! Random bodies for `vectorize`, which favour control flow that differs between lanes.
 //!
 //! Numbers stay between 0 and 255, loops end, indices are in range, and each lane writes to
-//! memory of its own, so that every program has one meaning. `main` returns a checksum of
-//! what the lanes have written. The program itself, its SIMD form in the interpreter, and
-//! native code must agree on it.
+//! memory of its own, so that every program has one meaning. `main` does the same with each number of lanes in
+//! [`LANES`] and returns a checksum of what they have written. The program itself, its SIMD form in the interpreter,
+//! and native code must agree on it.
 
 use std::fmt::Write as _;
 use std::io;
@@ -12,13 +12,17 @@ use nyala_driver::native::{self, NativeOptions};
 use nyala_driver::{Options, Session, pipeline};
 use nyala_interp::Io;
 use nyala_ir::World;
+use nyala_span::Severity;
 use nyala_tests::random::Random;
 
 /// How deep statements and expressions are nested at most.
 const MAX_DEPTH: usize = 4;
 
+/// With how many lanes each body is run; the first is not vectorised.
+const LANES: [usize; 4] = [1, 4, 8, 16];
+
 /// How many operations a program may take in the interpreter.
-const MAX_STEPS: u64 = 4_000_000;
+const MAX_STEPS: u64 = 16_000_000;
 
 /// Native code takes longest, so only about one program of so many is run as such.
 const NATIVE_EVERY: usize = 8;
@@ -52,7 +56,8 @@ pub fn compare(text: &str) -> Result<bool, String> {
 }
 
 fn failed<T>(session: &Session, what: &str) -> Result<T, String> {
-    let messages: Vec<&str> = session.diagnostics.iter().map(|report| report.message.as_str()).collect();
+    let errors = session.diagnostics.iter().filter(|report| report.severity == Severity::Error);
+    let messages: Vec<&str> = errors.map(|report| report.message.as_str()).collect();
     Err(format!("{what}: {}", messages.join("; ")))
 }
 
@@ -72,7 +77,9 @@ pub fn program(random: &mut Random) -> String {
         n_names: 0,
         loops: 0,
         functions: vec![],
-        lanes: 1,
+        block: 1,
+        channels: 1,
+        pixel: "i",
     };
     writer.program();
     writer.text
@@ -89,34 +96,39 @@ struct Writer<'a> {
     loops: usize,
     /// The functions that can be called, each with two parameters.
     functions: Vec<String>,
-    lanes: usize,
+    /// How many numbers the arrays in `blocks` have.
+    block: usize,
+    /// How many neighbours in `floats` and `colors` belong to a lane, and which lane's come when in `colors`.
+    channels: usize,
+    pixel: &'static str,
 }
 
 /// The arrays that all functions get: one to read, and those of which each lane has a part.
-const ARRAYS: &str = "inp, out, items, points, bytes, blocks";
+const ARRAYS: &str = "inp, out, items, points, bytes, blocks, floats, doubles, colors";
 const TYPED_ARRAYS: &str = "inp: &[i32], out: &mut [i32], items: &mut [Item], points: &mut [Point], \
-    bytes: &mut [u8], blocks: &mut [Block]";
+    bytes: &mut [u8], blocks: &mut [Block], floats: &mut [f32], doubles: &mut [f64], colors: &mut [u8]";
 
 impl Writer<'_> {
     fn program(&mut self) {
-        let lanes = *self.random.pick(&[2, 4, 8, 16]);
-        self.lanes = lanes;
+        let block = *self.random.pick(&[2, 4, 8, 16]);
+        self.block = block;
+        self.channels = *self.random.pick(&[1, 2, 3, 3, 4]);
+        self.pixel = *self.random.pick(&["i", "i", "(31 - i)"]);
         self.line("enum Item { None, One(i32), Two(i32, i32) }");
         self.line("struct Point { x: i32, y: i32, z: i32 }");
-        self.line(&format!("struct Block {{ a: [i32 * {lanes}], b: [u8 * {lanes}] }}"));
-        let n_functions = self.random.below(3);
-        for number in 0..n_functions {
+        self.line(&format!("struct Block {{ a: [i32 * {block}], b: [u8 * {block}] }}"));
+        for number in 0..self.random.below(3) {
             self.function(number);
         }
         let header = match self.random.below(3) {
-            0 => format!("vectorize({lanes})"),
+            0 => "vectorize(lanes)".to_owned(),
             _ => {
                 let random = self.random.below(8);
-                let from = *self.random.pick(&[0, 0, lanes, random]);
-                format!("vectorize_range({lanes}, {from}, {})", (from + 1 + self.random.below(24)).min(32))
+                let from = *self.random.pick(&[0, 0, block, random]);
+                format!("vectorize_range(lanes, {from}, {})", (from + 1 + self.random.below(24)).min(32))
             }
         };
-        self.line("fn main() -> i32 {");
+        self.line("fn @with_lanes(lanes: i32) -> uint {");
         self.indent += 1;
         self.line("let (inp, out, own) = (~[256: i32], ~[128: i32], ~[32: i32]);");
         self.line("for k in range(0, 256) { inp(k) = (k * 73 + 11) & 255; }");
@@ -127,8 +139,11 @@ impl Writer<'_> {
         self.line("let (points, bytes, blocks) = (~[32: Point], ~[256: u8], ~[16: Block]);");
         self.line("for k in range(0, 32) { points(k) = Point { x: k, y: 2 * k, z: 3 }; }");
         self.line("for k in range(0, 256) { bytes(k) = (k * 5) as u8; }");
-        let each = format!("for k in range(0, 16) {{ for l in range(0, {lanes}) {{");
+        let each = format!("for k in range(0, 16) {{ for l in range(0, {block}) {{");
         self.line(&format!("{each} blocks(k).a(l) = k + l; blocks(k).b(l) = l as u8; }} }}"));
+        self.line("let (floats, doubles, colors) = (~[128: f32], ~[64: f64], ~[128: u8]);");
+        self.line("for k in range(0, 128) { floats(k) = k as f32; colors(k) = (k * 3) as u8; }");
+        self.line("for k in range(0, 64) { doubles(k) = (k & 15) as f64; }");
         self.line("let shared = inp(7);");
         self.line(&format!("for i in {header} {{"));
         self.indent += 1;
@@ -143,9 +158,20 @@ impl Writer<'_> {
         self.line("for k in range(0, 32) { sum = sum * 31u + own(k) as uint; }");
         self.line("for k in range(0, 32) { sum = sum * 31u + (points(k).x + points(k).y * 3 + points(k).z * 7) as uint; }");
         self.line("for k in range(0, 256) { sum = sum * 31u + bytes(k) as uint; }");
+        self.line("for k in range(0, 128) { sum = sum * 31u + floats(k) as uint + 3u * colors(k) as uint; }");
+        self.line("for k in range(0, 64) { sum = sum * 31u + doubles(k) as uint; }");
         self.line(&format!(
             "{each} sum = sum * 31u + blocks(k).a(l) as uint + blocks(k).b(l) as uint; }} }}"
         ));
+        self.line("sum");
+        self.indent -= 1;
+        self.line("}");
+        self.line("fn main() -> i32 {");
+        self.indent += 1;
+        self.line("let mut sum = 1u;");
+        for lanes in LANES {
+            self.line(&format!("sum = sum * 31u + with_lanes({lanes});"));
+        }
         self.line("(sum >> 1u) as i32");
         self.indent -= 1;
         self.line("}");
@@ -233,9 +259,11 @@ impl Writer<'_> {
 
     /// Stores at a fixed distance from lane to lane, perhaps, and to where an index wraps around.
     fn store_nearby(&mut self) {
-        let (lanes, value, other) = (self.lanes, self.expr(2), self.expr(2));
+        let (block, value, other) = (self.block, self.expr(2), self.expr(2));
         let field = *self.random.pick(&["x", "y", "z"]);
-        match self.random.below(6) {
+        let (channels, pixel) = (self.channels, self.pixel);
+        let channel = self.random.below(channels);
+        match self.random.below(10) {
             0 => self.line(&format!("points(i).{field} = {value};")),
             1 => {
                 self.line(&format!("points(i).{field} = {value};"));
@@ -248,6 +276,14 @@ impl Writer<'_> {
                 self.line(&format!("out(i * 4 + {at}) = {value};"));
             }
             4 => self.line(&format!("bytes(i as u8 * 2u8 + 240u8) = ({value}) as u8;")),
+            5 => self.line(&format!("floats(i * {channels} + {channel}) = ({value}) as f32;")),
+            6 => self.line(&format!("doubles(i * 2 + {}) = ({value}) as f64;", channel & 1)),
+            7 => {
+                for (channel, value) in (0..channels).zip([&value, &other, &value, &other]) {
+                    self.line(&format!("colors({pixel} * {channels} + {channel}) = ({value}) as u8;"));
+                }
+            }
+            8 => self.line(&format!("colors({pixel} * {channels} + {channel}) = ({value}) as u8;")),
             _ => {
                 let at = *self.random.pick(&[
                     "(i / L).a(i % L)",
@@ -255,7 +291,7 @@ impl Writer<'_> {
                     "(i as u32 / Lu).a(i as u32 % Lu)",
                 ]);
                 let cast = if at.contains(".b") { " as u8" } else { "" };
-                let at = at.replace('L', &lanes.to_string());
+                let at = at.replace('L', &block.to_string());
                 self.line(&format!("blocks{at} = ({value}){cast};"));
             }
         }
@@ -263,17 +299,22 @@ impl Writer<'_> {
 
     /// A number from where [`Writer::store_nearby`] puts some, or from near where the lane is.
     fn nearby(&mut self) -> String {
-        let (lanes, at) = (self.lanes, self.random.below(256));
-        match self.random.below(9) {
+        let (block, at) = (self.block, self.random.below(256));
+        let (channels, pixel) = (self.channels, self.pixel);
+        let channel = self.random.below(channels);
+        match self.random.below(12) {
             0 => format!("(points(i).{} & 255)", *self.random.pick(&["x", "y", "z"])),
             1 => format!("out(i * 4 + {})", at & 3),
             2 => "(bytes(i as u8 * 2u8 + 240u8) as i32)".into(),
             3 => format!("inp(i as u8 + {at}u8)"),
             4 => format!("inp({at}u8 - i as u8 * 3u8)"),
-            5 => format!("(blocks(i / {lanes}).a(i % {lanes}) & 255)"),
-            6 => format!("(blocks(i as u32 / {lanes}u).b(i as u32 % {lanes}u) as i32)"),
-            7 => format!("(i / {})", *self.random.pick(&[2, lanes, 2 * lanes, 3])),
-            _ => format!("(i % {})", *self.random.pick(&[2, lanes, 2 * lanes, 3])),
+            5 => format!("(blocks(i / {block}).a(i % {block}) & 255)"),
+            6 => format!("(blocks(i as u32 / {block}u).b(i as u32 % {block}u) as i32)"),
+            7 => format!("(i / {})", *self.random.pick(&[2, block, 2 * block, 3])),
+            8 => format!("(i % {})", *self.random.pick(&[2, block, 2 * block, 3])),
+            9 => format!("(floats(i * {channels} + {channel}) as i32 & 255)"),
+            10 => format!("(doubles(i * 2 + {}) as i32 & 255)", channel & 1),
+            _ => format!("(colors({pixel} * {channels} + {channel}) as i32)"),
         }
     }
 
