@@ -28,6 +28,34 @@ extern fn one_field(n: i32, a: &[f32], out: &mut [f32]) -> () {
 extern fn unsigned(n: i32, k: u32, a: &[f32], out: &mut [f32]) -> () {
     for g in range(0, n) { for l in vectorize(16) { out((g * 16 + l) as u32 + k) = a(g * 16 + l); } }
 }
+extern fn rgb8(n: i32, a: &[u8], out: &mut [u8]) -> () {
+    for g in range(0, n) {
+        for l in vectorize(16) {
+            let at = 3 * (g * 16 + l);
+            let (r, g, b) = (a(at), a(at + 1), a(at + 2));
+            out(at) = b; out(at + 1) = g; out(at + 2) = r;
+        }
+    }
+}
+extern fn rgba8_of_some(n: i32, a: &[u8], out: &mut [u8]) -> () {
+    for g in range(0, n) {
+        for l in vectorize(16) {
+            let at = 4 * (g * 16 + l);
+            if a(at) > 7u8 {
+                let (r, g, b, a) = (a(at), a(at + 1), a(at + 2), a(at + 3));
+                out(at) = b; out(at + 1) = g; out(at + 2) = r; out(at + 3) = a;
+            }
+        }
+    }
+}
+extern fn fields_of_some(n: i32, a: &[Vec], out: &mut [Vec]) -> () {
+    for g in range(0, n) {
+        for l in vectorize(16) {
+            let v = a(g * 16 + l);
+            if v.x > 1f { let w = out(g * 16 + l); out(g * 16 + l) = Vec { x: w.z + v.x, y: w.x, z: w.y + v.z }; }
+        }
+    }
+}
 struct Block { x: [f32 * 16], y: [f32 * 16] }
 extern fn blocks(n: i32, a: &mut [Block]) -> () {
     for g in range(0, n) {
@@ -115,6 +143,44 @@ fn what_lies_between_fields_is_masked() {
     let all = layouts("one_field", X86, "znver4");
     let is_masked_store = |line: &String| line.starts_with("vmov") && line.contains(") {%k");
     assert!(all.iter().any(is_masked_store) && !has(&all, "vscatter", "%zmm"), "{all:#?}");
+}
+
+/// An access to a single lane.
+fn single_lane(assembly: &[String]) -> Option<&String> {
+    let names = ["gather", "scatter", "pinsr", "pextr", "insertps", "extractps"];
+    assembly.iter().find(|line| names.iter().any(|name| line.contains(name)))
+}
+
+#[test]
+fn channels_of_bytes_are_shuffled() {
+    for cpu in ["nehalem", "skylake", "znver4"] {
+        let all = layouts("rgb8", X86, cpu);
+        assert!(
+            single_lane(&all).is_none()
+                && all.iter().any(|line| line.contains("pshufb") || line.contains("vpermb")),
+            "{cpu}: {all:#?}"
+        );
+    }
+    let neon = layouts("rgb8", "aarch64-unknown-linux-gnu", "cortex-a72");
+    assert!(has(&neon, "tbl", ".16b") && has(&neon, "st3", ".16b"), "{neon:#?}");
+}
+
+#[test]
+fn channels_of_some_lanes_are_masked_and_shuffled() {
+    for (cpu, masked) in [("skylake", "vpmaskmovd"), ("znver4", "{%k")] {
+        let all = layouts("rgba8_of_some", X86, cpu);
+        assert!(
+            single_lane(&all).is_none() && all.iter().any(|line| line.contains(masked)),
+            "{cpu}: {all:#?}"
+        );
+    }
+    for (cpu, masked) in [("skylake", "vmaskmovps"), ("znver4", "{%k")] {
+        let all = layouts("fields_of_some", X86, cpu);
+        assert!(
+            single_lane(&all).is_none() && all.iter().any(|line| line.contains(masked)),
+            "{cpu}: {all:#?}"
+        );
+    }
 }
 
 #[test]

@@ -4,9 +4,9 @@
 //! read both with one gather of twice the width. That takes half the time, as a
 //! gather takes time for each lane.
 //!
-//! Lanes that all read, at a small distance from each other, such as a field of an array of
+//! Lanes that read at a small distance from each other, such as a field of an array of
 //! structs, need no gather: all that lies between is loaded, for all fields at once, and each
-//! picks its own by a shuffle. What lanes write so is in `scatters`.
+//! picks its own by a shuffle (`spread`). What lanes write so is in `scatters`.
 
 use std::collections::hash_map::Entry;
 
@@ -14,27 +14,40 @@ use nyala_ir::layout::{layout, offset};
 use nyala_ir::{ArithOp, Def, Node, Ty, World};
 use rustc_hash::FxHashMap;
 
+use super::function::FunctionWriter;
+use super::spread::Spread;
+
 /// Gathers of one block that are done together.
 #[derive(Default)]
 pub(crate) struct Gathers {
     /// For the first of two: the one that reads what comes behind it in memory.
     pub(crate) follower: FxHashMap<Def, Def>,
     /// For the first of several at a small distance: all of them.
-    pub(crate) spread: FxHashMap<Def, Spread>,
+    groups: FxHashMap<Def, Group>,
     /// What was read for one that comes later.
     pub(crate) read: FxHashMap<Def, String>,
 }
 
 /// Gathers at a small distance.
-pub(crate) struct Spread {
+struct Group {
     /// The address that the first lane of the first one reads.
-    pub(crate) at: Def,
+    at: Def,
     /// From lane to lane, in elements.
-    pub(crate) stride: i64,
+    stride: i64,
+    mask: Def,
     /// The gathers, and how many elements they are from the first one.
-    pub(crate) members: Vec<(Def, i64)>,
+    members: Vec<(Def, i64)>,
     /// What was written since, to the same place, in elements from the first one.
     written: Vec<i64>,
+}
+
+impl Group {
+    fn spread(&self) -> Spread {
+        let mut offsets: Vec<i64> = self.members.iter().map(|&(_, away)| away).collect();
+        offsets.sort_unstable();
+        offsets.dedup();
+        Spread { at: self.at, stride: self.stride, mask: self.mask, offsets }
+    }
 }
 
 /// A distance in elements up to which loading what lies between is cheaper.
@@ -84,6 +97,7 @@ impl Gathers {
                 _ => {}
             }
         }
+        gathers.groups.retain(|_, group| is_full(world, group.mask) || group.spread().pays_masked());
         gathers
     }
 
@@ -99,19 +113,20 @@ impl Gathers {
         let size = place.elem_size(world);
         let known = spread.get(&place).copied();
         if let Some((first, first_bytes)) = known
-            && let Some(group) = self.spread.get_mut(&first)
+            && let Some(group) = self.groups.get_mut(&first)
         {
             let away = (bytes - first_bytes) / size;
-            let is_near = (bytes - first_bytes) % size == 0 && away.abs() < stride;
+            let is_near = (bytes - first_bytes) % size == 0 && away.abs() < stride.abs();
             let spans = group.members.iter().map(|&(_, other)| (away - other).abs()).max();
             let is_written = group.written.iter().any(|&other| (away - other) % stride == 0);
-            if is_near && !is_written && spans.is_some_and(|span| span < stride) {
+            if is_near && !is_written && spans.is_some_and(|span| span < stride.abs()) {
                 group.members.push((load, away));
                 return;
             }
         }
         let Some(at) = first_address(world, ptr) else { return };
-        self.spread.insert(load, Spread { at, stride, members: vec![(load, 0)], written: vec![] });
+        self.groups
+            .insert(load, Group { at, stride, mask: place.mask, members: vec![(load, 0)], written: vec![] });
         spread.insert(place, (load, bytes));
     }
 
@@ -124,7 +139,7 @@ impl Gathers {
         (first, first_bytes): (Def, i64),
         written: Option<&(Place, i64)>,
     ) -> bool {
-        let (Some((at, bytes)), Some(group)) = (written, self.spread.get_mut(&first)) else { return false };
+        let (Some((at, bytes)), Some(group)) = (written, self.groups.get_mut(&first)) else { return false };
         let (away, size) = (bytes - first_bytes, place.elem_size(world));
         let is_same = at == place && away % size == 0;
         if is_same {
@@ -156,9 +171,11 @@ pub(super) struct Place {
     /// What each lane adds, and what that is multiplied by.
     index: Def,
     size: i64,
-    /// What all lanes add, multiplied just so.
+    /// What all lanes add to the address that they have from elsewhere, multiplied just so.
     shared: Vec<Def>,
-    mask: Def,
+    /// What was added to that address before, and what it was multiplied by.
+    added: Vec<(Def, i64)>,
+    pub(super) mask: Def,
     ty: Ty,
 }
 
@@ -195,49 +212,61 @@ impl Place {
         let (index, offset) = shared_part(world, index).map_or((index, None), |(i, s)| (i, Some(s)));
         let (mut shared, number) = offset.map_or((vec![], 0), |offset| summands(world, offset));
         shared.sort_unstable();
-        let (base, base_bytes) = peel(world, base);
-        let bytes = bytes + base_bytes + number.checked_mul(size)?;
-        Some((Place { base, index, size, shared, mask, ty }, bytes))
+        let Peeled { base, added, bytes: further } = peel(world, base)?;
+        let bytes = bytes.checked_add(further)?.checked_add(number.checked_mul(size)?)?;
+        Some((Place { base, index, size, shared, added, mask, ty }, bytes))
     }
 
     pub(super) fn elem_size(&self, world: &World) -> i64 {
         world.types.elem(self.ty).map_or(0, |elem| layout(&world.types, elem).size as i64)
     }
 
-    /// The distance from lane to lane in elements, if it is the same for all, all are there, and it
-    /// is small.
+    /// The distance from lane to lane in elements, if it is the same for all and small.
     pub(super) fn small_stride(&self, world: &World) -> Option<i64> {
-        let all = splat_lane(world, self.mask)?;
         let Node::Aggregate(lanes) = world.node(self.index) else { return None };
         let lanes: Option<Vec<i64>> = world.list(lanes).iter().map(|&lane| world.as_int(lane)).collect();
-        let lanes = lanes.filter(|_| world.as_lit(all) == Some(1))?;
+        let lanes = lanes.filter(|_| self.shared.is_empty())?;
         let step = lanes.get(1)?.checked_mul(self.size)?;
         let size = self.elem_size(world);
         let is_even = (0..).zip(&lanes).all(|(lane, &index)| Some(index) == lanes[1].checked_mul(lane));
         let stride = step.checked_div(size).filter(|stride| stride * size == step && is_even)?;
         let is_bool = world.types.elem(self.ty) == Some(world.types.bool());
         let n_lanes = lanes.len() as i64;
-        let is_small = (2..=SMALL).contains(&stride) && stride * n_lanes <= MAX_SPREAD;
+        let is_small = (2..=SMALL).contains(&stride.abs()) && stride.abs() * n_lanes <= MAX_SPREAD;
         (is_small && !is_bool && lanes[0] == 0).then_some(stride)
     }
 }
 
-/// A scalar address as another one and a number of bytes.
-fn peel(world: &World, mut at: Def) -> (Def, i64) {
-    let mut bytes = 0;
+/// A scalar address as another one, numbers with what they are multiplied by, and a number of bytes.
+struct Peeled {
+    base: Def,
+    added: Vec<(Def, i64)>,
+    bytes: i64,
+}
+
+fn peel(world: &World, mut at: Def) -> Option<Peeled> {
+    let (mut added, mut bytes) = (vec![], 0i64);
     loop {
         match world.node(at) {
             Node::Bitcast(inner) if world.types.as_ptr(world.ty(inner)).is_some() => at = inner,
             Node::Lea { ptr, index } => {
-                let Some((pointee, _)) = world.types.as_ptr(world.ty(ptr)) else { return (at, bytes) };
-                let Some(number) = world.as_int(index) else { return (at, bytes) };
-                bytes += match world.types.elem(pointee) {
-                    Some(elem) => layout(&world.types, elem).size as i64 * number,
-                    None => offset(&world.types, pointee, number.unsigned_abs()) as i64,
+                let (pointee, _) = world.types.as_ptr(world.ty(ptr))?;
+                let further = match world.types.elem(pointee) {
+                    Some(elem) => {
+                        let size = layout(&world.types, elem).size as i64;
+                        let (others, number) = summands(world, index);
+                        added.extend(others.into_iter().map(|other| (other, size)));
+                        number.checked_mul(size)?
+                    }
+                    None => offset(&world.types, pointee, world.as_lit(index)?) as i64,
                 };
+                bytes = bytes.checked_add(further)?;
                 at = ptr;
             }
-            _ => return (at, bytes),
+            _ => {
+                added.sort_unstable();
+                return Some(Peeled { base: at, added, bytes });
+            }
         }
     }
 }
@@ -250,6 +279,11 @@ pub(crate) fn shared_part(world: &World, index: Def) -> Option<(Def, Def)> {
     pairs.into_iter().filter(|_| is_wide).find_map(|(own, all)| Some((own, splat_lane(world, all)?)))
 }
 
+/// Whether a mask is known to be set in all lanes.
+pub(super) fn is_full(world: &World, mask: Def) -> bool {
+    splat_lane(world, mask).is_some_and(|lane| world.as_lit(lane) == Some(1))
+}
+
 /// The lane that all lanes of a value are.
 fn splat_lane(world: &World, value: Def) -> Option<Def> {
     let Node::Aggregate(lanes) = world.node(value) else { return None };
@@ -257,15 +291,37 @@ fn splat_lane(world: &World, value: Def) -> Option<Def> {
     rest.iter().all(|&lane| lane == first).then_some(first)
 }
 
-/// What a number is the sum of: others, and a constant.
-fn summands(world: &World, number: Def) -> (Vec<Def>, i64) {
-    let (mut waiting, mut others, mut constant) = (vec![number], vec![], 0i64);
+/// What an index is the sum of: others, and a constant. Narrow ones are widened with their sign or without, which is
+/// the sum of what is widened only if the sum does not wrap around.
+fn summands(world: &World, index: Def) -> (Vec<Def>, i64) {
+    let (mut waiting, mut others, mut constant) = (vec![index], vec![], 0i64);
     while let Some(part) = waiting.pop() {
+        let prim = world.types.as_prim(world.ty(part));
+        let is_wide = prim.is_some_and(|prim| prim.bits() == 64);
+        let is_signed = prim.is_some_and(|prim| prim.is_signed());
         match (world.as_int(part), world.node(part)) {
             (Some(number), _) => constant = constant.wrapping_add(number),
-            (None, Node::Arith { op: ArithOp::Add, lhs, rhs, .. }) => waiting.extend([lhs, rhs]),
+            (None, Node::Arith { op: ArithOp::Add, flags, lhs, rhs })
+                if is_wide || is_signed && !flags.wrap =>
+            {
+                waiting.extend([lhs, rhs]);
+            }
             (None, _) => others.push(part),
         }
     }
     (others, constant)
+}
+
+impl FunctionWriter<'_, '_> {
+    /// Writes a load of lanes together with others, if it is done so.
+    pub(super) fn load_spread(&mut self, load: Def) -> Option<String> {
+        let group = self.gathers.groups.remove(&load)?;
+        let (spread, ty) = (group.spread(), self.world.types.part(self.world.ty(load), 1)?);
+        let values = self.load_elements(&spread, ty);
+        for (member, away) in group.members {
+            let index = spread.offsets.binary_search(&away).ok()?;
+            self.gathers.read.insert(member, values[index].clone());
+        }
+        self.gathers.read.remove(&load)
+    }
 }

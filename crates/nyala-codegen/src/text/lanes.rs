@@ -10,7 +10,7 @@
 use nyala_ir::{Def, LaneOp, Node, Prim, Ty};
 
 use super::function::FunctionWriter;
-use super::gathers::Spread;
+use super::gathers::is_full;
 use super::math::suffix;
 
 /// The bytes that processors write past the caches at once, at least and at most. What is
@@ -40,8 +40,8 @@ impl FunctionWriter<'_, '_> {
         if let Some(value) = self.gathers.read.remove(&def) {
             return Some(value);
         }
-        if let Some(spread) = self.gathers.spread.remove(&def) {
-            return Some(self.load_spread(def, &spread));
+        if let Some(value) = self.load_spread(def) {
+            return Some(value);
         }
         let ty = self.world.types.part(self.world.ty(def), 1)?;
         let access = self.access(ty, ptr, mask);
@@ -83,29 +83,6 @@ impl FunctionWriter<'_, '_> {
         });
         self.gathers.read.insert(follower, high);
         low
-    }
-
-    /// Writes a load of all that lies between what lanes read, and gives each gather its own.
-    fn load_spread(&mut self, def: Def, spread: &Spread) -> String {
-        let Spread { at, stride, members, .. } = spread;
-        let ty = self.world.types.part(self.world.ty(def), 1).unwrap_or(self.world.ty(def));
-        let n_lanes = i64::from(self.world.types.lanes(ty).unwrap_or(1));
-        let elem = self.world.types.elem(ty).unwrap_or(ty);
-        let (text, align) = (self.module.ty(elem), self.module.align_of(elem));
-        let first = members.iter().map(|&(_, away)| away).min().unwrap_or(0);
-        let last = members.iter().map(|&(_, away)| away).max().unwrap_or(0);
-        let (ptr, at) = (self.module.ty_of(*at), self.typed(*at));
-        let start = self.compute("start", format!("getelementptr {text}, {at}, i64 {first}"));
-        let wide = format!("<{} x {text}>", last - first + stride * (n_lanes - 1) + 1);
-        let all = self.compute("all", format!("load {wide}, {ptr} {start}, align {align}"));
-        for &(member, away) in members {
-            let order: Vec<String> =
-                (0..n_lanes).map(|lane| format!("i32 {}", away - first + lane * stride)).collect();
-            let order = format!("<{n_lanes} x i32> <{}>", order.join(", "));
-            let own = self.compute("own", format!("shufflevector {wide} {all}, {wide} poison, {order}"));
-            self.gathers.read.insert(member, own);
-        }
-        self.gathers.read.remove(&def).expect("the first gather is one of them")
     }
 
     /// Writes a store of lanes.
@@ -169,13 +146,8 @@ impl FunctionWriter<'_, '_> {
     }
 
     /// Whether a mask is known to be set in all lanes.
-    fn is_full(&self, mask: Def) -> bool {
-        match self.world.node(mask) {
-            Node::Aggregate(lanes) => {
-                self.world.list(lanes).iter().all(|&lane| self.world.as_lit(lane) == Some(1))
-            }
-            _ => false,
-        }
+    pub(super) fn is_full(&self, mask: Def) -> bool {
+        is_full(self.world, mask)
     }
 
     /// Writes an operation of lanes on each other.

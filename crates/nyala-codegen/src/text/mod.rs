@@ -47,6 +47,7 @@ mod on_host;
 mod ops;
 mod regions;
 mod scatters;
+mod spread;
 mod types;
 mod vector_math;
 

@@ -16,6 +16,7 @@ use super::calls;
 use super::flow::{End, Flow};
 use super::lanewise;
 use super::linearize::Plan;
+use super::memory;
 use super::shapes::{Shape, Shapes, Wraps, data_params};
 use super::wrapping::Path;
 use super::{ActiveLanes, Instance, Refusal};
@@ -130,7 +131,8 @@ impl From<&Refusal> for Because {
     }
 }
 
-/// So many scalars from lane to lane at most, native code accesses all that lies between.
+/// So many scalars from lane to lane at most, native code accesses all that lies between; with a mask, if that is
+/// at most twice as much as is meant. Of several accesses to neighbours each is judged alone here.
 const MAX_SHUFFLED: i64 = 4;
 
 /// The size of the smallest scalar in values of a type.
@@ -258,10 +260,17 @@ impl Reader<'_> {
         let Some(smallest) = pointee.and_then(|ty| smallest_scalar(self.world, ty)) else {
             return Form::Strided(stride);
         };
+        let n_scalars = pointee.map_or(1, |ty| memory::n_scalars(self.world, ty)) as i64;
         match stride.checked_div(smallest) {
             Some(1) => Form::Contiguous,
             Some(-1) => Form::Reversed,
-            Some(2..=MAX_SHUFFLED) if is_full && stride % smallest == 0 => Form::Shuffled(stride),
+            Some(steps)
+                if (2..=MAX_SHUFFLED).contains(&steps.abs())
+                    && stride % smallest == 0
+                    && (is_full || 2 * n_scalars >= steps.abs()) =>
+            {
+                Form::Shuffled(stride)
+            }
             _ => Form::Strided(stride),
         }
     }

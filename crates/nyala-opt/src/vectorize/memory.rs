@@ -326,7 +326,7 @@ impl Emitter<'_> {
 }
 
 /// How many scalars a value has.
-fn n_scalars(world: &World, ty: Ty) -> usize {
+pub(super) fn n_scalars(world: &World, ty: Ty) -> usize {
     match lanewise::is_scalar(world, ty) {
         true => 1,
         false => lanewise::parts(world, ty).into_iter().map(|part| n_scalars(world, part)).sum(),

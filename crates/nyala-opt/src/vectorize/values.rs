@@ -57,7 +57,9 @@ impl Emitter<'_> {
         }
     }
 
-    /// The operation once, on what all lanes share or on the first lane's values.
+    /// The operation once, on what all lanes share or on the first lane's values. Constants of indices are added to
+    /// addresses: integers of lanes that are missing wrap around, and then nobody would know that `p(i)` and `p(i + 1)` are
+    /// neighbours.
     fn scalar(&mut self, def: Def, block: usize) -> Def {
         let operands: Vec<Def> =
             self.world.operands(def).into_iter().map(|operand| self.rep(operand, block).def).collect();
@@ -66,6 +68,16 @@ impl Emitter<'_> {
                 let flags = self.flags(flags);
                 self.world.arith(op, flags, operands[0], operands[1])
             }
+            Node::Lea { index, .. } if !self.is_full() => match constant_summand(self.world, index) {
+                Some((own, constant)) => {
+                    let own = self.rep(own, block).def;
+                    let start = self.world.lea(operands[0], own);
+                    let slice = self.world.ty(operands[0]);
+                    let start = self.world.bitcast(slice, start);
+                    self.world.lea(start, constant)
+                }
+                None => self.world.rebuild(def, &operands),
+            },
             _ => self.world.rebuild(def, &operands),
         }
     }
@@ -435,6 +447,15 @@ fn widening_sum(world: &World, index: Def) -> Option<(ArithOp, Def, Def)> {
     };
     let prim = world.types.as_prim(world.ty(index))?;
     (prim.is_signed() && (!flags.wrap || prim.bits() == 64)).then_some((op, lhs, rhs))
+}
+
+/// The summand of an index that is no constant, and the one that is.
+fn constant_summand(world: &World, index: Def) -> Option<(Def, Def)> {
+    match widening_sum(world, index)? {
+        (ArithOp::Add, own, constant) if world.as_lit(constant).is_some() => Some((own, constant)),
+        (ArithOp::Add, constant, own) if world.as_lit(constant).is_some() => Some((own, constant)),
+        _ => None,
+    }
 }
 
 /// What the address of an element may be computed from, besides operands: parts of the index.

@@ -1,0 +1,266 @@
+//! Accesses to memory at a small distance from lane to lane, as one access and shuffles.
+//!
+//! `gathers` and `scatters` find what goes together: here it is written. All that lies between the
+//! first element and the last is accessed at once. If not all lanes are there, or not all that lies between is
+//! written, a mask says which elements are meant: each element has that of its lane. What the lanes have
+//! between them without a gap, such as pixels of four bytes, is one number for each lane, and needs no other mask
+//! than that of the lanes.
+
+use nyala_ir::{Def, Ty};
+
+use super::function::FunctionWriter;
+use super::math::suffix;
+
+/// Elements at a small distance.
+#[derive(Clone)]
+pub(super) struct Spread {
+    /// The address that the first lane of the first one accesses.
+    pub(super) at: Def,
+    /// From lane to lane, in elements.
+    pub(super) stride: i64,
+    pub(super) mask: Def,
+    /// What lanes access: by number of elements from the first one, each once.
+    pub(super) offsets: Vec<i64>,
+}
+
+/// The elements of an access in the order of memory.
+struct Elements {
+    /// How many elements the first lane's first one is behind the beginning.
+    behind: i64,
+    /// By element: which of the offsets it is at, for which lane.
+    owners: Vec<Option<(usize, i64)>>,
+}
+
+impl Spread {
+    fn elements(&self, n_lanes: i64) -> Elements {
+        let least = self.offsets.iter().min().copied().unwrap_or(0);
+        let most = self.offsets.iter().max().copied().unwrap_or(0);
+        let reach = self.stride * (n_lanes - 1);
+        let begin = least + reach.min(0);
+        let mut owners = vec![None; (most + reach.max(0) - begin + 1) as usize];
+        for (number, offset) in self.offsets.iter().enumerate() {
+            for lane in 0..n_lanes {
+                owners[(offset + lane * self.stride - begin) as usize] = Some((number, lane));
+            }
+        }
+        Elements { behind: -begin, owners }
+    }
+
+    /// Whether nothing is left out between the elements.
+    fn is_whole(&self) -> bool {
+        self.offsets.len() as i64 == self.stride.abs()
+    }
+
+    /// Whether this is cheaper for some of the lanes than one access for each element: machines without masks take
+    /// time for each element, whether it is left out or not.
+    pub(super) fn pays_masked(&self) -> bool {
+        2 * self.offsets.len() as i64 >= self.stride.abs()
+    }
+}
+
+/// Elements that were loaded, in one vector or two.
+struct Loaded {
+    /// How many each of the vectors has.
+    n: i64,
+    ty: String,
+    parts: [String; 2],
+    /// So many elements at the end of the first are the beginning of the second.
+    overlap: i64,
+}
+
+impl Loaded {
+    /// Where an element is in both vectors.
+    fn position(&self, element: i64) -> i64 {
+        if element < self.n { element } else { element + self.overlap }
+    }
+}
+
+/// A register of every machine with vectors has so many bytes.
+const REGISTER_BYTES: i64 = 16;
+
+/// A type and a value of it, as text.
+struct Typed {
+    ty: String,
+    value: String,
+}
+
+impl FunctionWriter<'_, '_> {
+    /// Loads lanes of type `ty`; gives what each offset stands for.
+    pub(super) fn load_elements(&mut self, spread: &Spread, ty: Ty) -> Vec<String> {
+        let n_lanes = i64::from(self.world.types.lanes(ty).unwrap_or(1));
+        let elem = self.world.types.elem(ty).unwrap_or(ty);
+        let (text, align) = (self.module.ty(elem), self.module.align_of(elem));
+        let mut elements = spread.elements(n_lanes);
+        let start = self.start(spread, &elements, &text);
+        let n = elements.owners.len() as i64;
+        let loaded = match self.number_of_lane(spread, elem) {
+            _ if self.is_full(spread.mask) => self.load_all(&start, n, elem),
+            Some(bits) => {
+                let mask = self.lane_mask(spread.mask);
+                let (numbers, wide) = (format!("<{n_lanes} x i{bits}>"), format!("<{n} x {text}>"));
+                let all = self.load_masked(&numbers, &start, align, &mask);
+                let all = self.compute("all", format!("bitcast {numbers} {all} to {wide}"));
+                Loaded { n, ty: wide, parts: [all, "poison".to_owned()], overlap: 0 }
+            }
+            None => {
+                elements.pad();
+                let n = elements.owners.len() as i64;
+                let mask = self.element_mask(spread.mask, &elements, n_lanes);
+                let wide = format!("<{n} x {text}>");
+                let all = self.load_masked(&wide, &start, align, &mask);
+                Loaded { n, ty: wide, parts: [all, "poison".to_owned()], overlap: 0 }
+            }
+        };
+        let pick = |writer: &mut Self, offset: &i64| {
+            let at = |lane: i64| loaded.position(offset + elements.behind + lane * spread.stride);
+            let order: Vec<String> = (0..n_lanes).map(|lane| format!("i32 {}", at(lane))).collect();
+            let order = format!("<{n_lanes} x i32> <{}>", order.join(", "));
+            let Loaded { ty, parts: [first, second], .. } = &loaded;
+            writer.compute("own", format!("shufflevector {ty} {first}, {ty} {second}, {order}"))
+        };
+        spread.offsets.iter().map(|offset| pick(self, offset)).collect()
+    }
+
+    /// Loads `n` elements without a mask: whole registers, which may overlap.
+    fn load_all(&mut self, start: &str, n: i64, elem: Ty) -> Loaded {
+        let (text, align) = (self.module.ty(elem), self.module.align_of(elem));
+        let is_whole = (n * self.world.layout(elem).size as i64) % REGISTER_BYTES == 0;
+        if is_whole || n.unsigned_abs().is_power_of_two() {
+            let ty = format!("<{n} x {text}>");
+            let all = self.compute("all", format!("load {ty}, {start}, align {align}"));
+            return Loaded { n, ty, parts: [all, "poison".to_owned()], overlap: 0 };
+        }
+        let half = (n.unsigned_abs().next_power_of_two() / 2) as i64;
+        let ty = format!("<{half} x {text}>");
+        let first = self.compute("first", format!("load {ty}, {start}, align {align}"));
+        let ptr_ty = start.rsplit_once(' ').map_or("ptr", |(ty, _)| ty);
+        let behind = self.compute("start", format!("getelementptr {text}, {start}, i64 {}", n - half));
+        let second = self.compute("second", format!("load {ty}, {ptr_ty} {behind}, align {align}"));
+        Loaded { n: half, ty, parts: [first, second], overlap: 2 * half - n }
+    }
+
+    /// Stores values, of which there is one for each offset.
+    pub(super) fn store_elements(&mut self, spread: &Spread, values: &[Def]) {
+        let Some(&first) = values.first() else { return };
+        let ty = self.world.ty(first);
+        let n_lanes = i64::from(self.world.types.lanes(ty).unwrap_or(1));
+        let elem = self.world.types.elem(ty).unwrap_or(ty);
+        let (text, align) = (self.module.ty(elem), self.module.align_of(elem));
+        let mut elements = spread.elements(n_lanes);
+        let start = self.start(spread, &elements, &text);
+        let is_plain = spread.is_whole() && self.is_full(spread.mask);
+        let number = self.number_of_lane(spread, elem);
+        if !is_plain && number.is_none() {
+            elements.pad();
+        }
+        let wide = format!("<{} x {text}>", elements.owners.len());
+        let Typed { ty: all_ty, value: all } = self.concatenated(values, &text, n_lanes);
+        let place = |owner: &Option<(usize, i64)>| match owner {
+            Some((value, lane)) => format!("i32 {}", *value as i64 * n_lanes + lane),
+            None => "i32 poison".to_owned(),
+        };
+        let order: Vec<String> = elements.owners.iter().map(place).collect();
+        let order = format!("<{} x i32> <{}>", order.len(), order.join(", "));
+        let woven = self.compute("woven", format!("shufflevector {all_ty} {all}, {all_ty} poison, {order}"));
+        if is_plain {
+            return self.line(format!("store {wide} {woven}, {start}, align {align}"));
+        }
+        match number {
+            Some(bits) => {
+                let mask = self.lane_mask(spread.mask);
+                let numbers = format!("<{n_lanes} x i{bits}>");
+                let value = self.compute("numbers", format!("bitcast {wide} {woven} to {numbers}"));
+                self.store_masked(&Typed { ty: numbers, value }, &start, align, &mask);
+            }
+            None => {
+                let mask = self.element_mask(spread.mask, &elements, n_lanes);
+                self.store_masked(&Typed { ty: wide, value: woven }, &start, align, &mask);
+            }
+        }
+    }
+
+    /// Where the elements begin.
+    fn start(&mut self, spread: &Spread, elements: &Elements, elem: &str) -> String {
+        let (ptr, at) = (self.module.ty_of(spread.at), self.typed(spread.at));
+        let start = self.compute("start", format!("getelementptr {elem}, {at}, i64 {}", -elements.behind));
+        format!("{ptr} {start}")
+    }
+
+    /// The width of a number that is all that a lane accesses.
+    fn number_of_lane(&self, spread: &Spread, elem: Ty) -> Option<i64> {
+        let bits = spread.stride * 8 * self.world.layout(elem).size as i64;
+        let is_number = self.world.types.as_prim(elem).is_some() && (bits == 32 || bits == 64);
+        (is_number && spread.is_whole()).then_some(bits)
+    }
+
+    fn lane_mask(&mut self, mask: Def) -> Typed {
+        Typed { ty: self.module.ty_of(mask), value: self.value(mask) }
+    }
+
+    /// The mask of elements whose lanes have a mask.
+    fn element_mask(&mut self, mask: Def, elements: &Elements, n_lanes: i64) -> Typed {
+        let ty = format!("<{} x i1>", elements.owners.len());
+        if self.is_full(mask) {
+            let bits: Vec<String> =
+                elements.owners.iter().map(|owner| format!("i1 {}", owner.is_some())).collect();
+            return Typed { ty, value: format!("<{}>", bits.join(", ")) };
+        }
+        let Typed { ty: lanes_ty, value } = self.lane_mask(mask);
+        let bit = |owner: &Option<(usize, i64)>| format!("i32 {}", owner.map_or(n_lanes, |(_, lane)| lane));
+        let order: Vec<String> = elements.owners.iter().map(bit).collect();
+        let order = format!("<{} x i32> <{}>", order.len(), order.join(", "));
+        let none = "zeroinitializer";
+        let value =
+            self.compute("mask", format!("shufflevector {lanes_ty} {value}, {lanes_ty} {none}, {order}"));
+        Typed { ty, value }
+    }
+
+    fn load_masked(&mut self, ty: &str, start: &str, align: u64, mask: &Typed) -> String {
+        let ptr_ty = start.rsplit_once(' ').map_or("ptr", |(ty, _)| ty).to_owned();
+        let name = format!("llvm.masked.load.{}.p0", suffix(ty));
+        let params = [ptr_ty, "i32 immarg".into(), mask.ty.clone(), ty.to_owned()];
+        let symbol = self.module.declare(&name, ty, &params, self.span);
+        let mask = format!("{} {}", mask.ty, mask.value);
+        self.compute("all", format!("call {ty} {symbol}({start}, i32 {align}, {mask}, {ty} poison)"))
+    }
+
+    fn store_masked(&mut self, value: &Typed, start: &str, align: u64, mask: &Typed) {
+        let Typed { ty, value } = value;
+        let ptr_ty = start.rsplit_once(' ').map_or("ptr", |(ty, _)| ty).to_owned();
+        let name = format!("llvm.masked.store.{}.p0", suffix(ty));
+        let params = [ty.clone(), ptr_ty, "i32 immarg".into(), mask.ty.clone()];
+        let symbol = self.module.declare(&name, "void", &params, self.span);
+        let mask = format!("{} {}", mask.ty, mask.value);
+        self.line(format!("call void {symbol}({ty} {value}, {start}, i32 {align}, {mask})"));
+    }
+
+    /// Values of the same type one behind the other.
+    fn concatenated(&mut self, values: &[Def], elem: &str, n_lanes: i64) -> Typed {
+        let mut n = n_lanes;
+        let mut ty = format!("<{n} x {elem}>");
+        let mut parts: Vec<String> = values.iter().map(|&value| self.value(value)).collect();
+        while parts.len() > 1 {
+            let order: Vec<String> = (0..2 * n).map(|lane| format!("i32 {lane}")).collect();
+            let order = format!("<{} x i32> <{}>", 2 * n, order.join(", "));
+            parts = parts
+                .chunks(2)
+                .map(|pair| {
+                    let second = pair.get(1).map_or("poison", String::as_str);
+                    let both = format!("shufflevector {ty} {}, {ty} {second}, {order}", pair[0]);
+                    self.compute("both", both)
+                })
+                .collect();
+            n *= 2;
+            ty = format!("<{n} x {elem}>");
+        }
+        let value = parts.pop().unwrap_or_else(|| "poison".to_owned());
+        Typed { ty, value }
+    }
+}
+
+impl Elements {
+    /// Adds elements that are nobody's up to a power of two, as masks of machines have them.
+    fn pad(&mut self) {
+        self.owners.resize(self.owners.len().next_power_of_two(), None);
+    }
+}
