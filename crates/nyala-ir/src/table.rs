@@ -30,14 +30,8 @@ struct Slot<Id: ReservedValue> {
 impl<Id: ReservedValue + Copy> Table<Id> {
     /// The empty table.
     pub fn new() -> Table<Id> {
-        Table::for_len(0)
-    }
-
-    /// The empty table, with room for `len`.
-    pub fn for_len(len: usize) -> Table<Id> {
-        const MIN: usize = 1 << 6;
-        let slots = (len * 8 / 5 + 1).next_power_of_two().max(MIN);
-        Table { slots: empty(slots), len: 0, shift: u32::BITS - slots.ilog2() }
+        const SLOTS: usize = 1 << 6;
+        Table { slots: empty(SLOTS), len: 0, shift: u32::BITS - SLOTS.ilog2() }
     }
 
     /// The one with this hash for which `same` holds.

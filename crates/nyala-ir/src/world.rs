@@ -31,6 +31,7 @@ use cranelift_entity::{EntityRef, PrimaryMap};
 use nyala_span::{Name, Span};
 use rustc_hash::FxHashMap;
 
+use self::intern::Users;
 use crate::fold;
 use crate::free::Free;
 use crate::node::{
@@ -51,6 +52,7 @@ pub struct World {
     pub origins: Origins,
     nodes: PrimaryMap<Def, NodeData>,
     pool: Vec<Def>,
+    /// The operations that are not listed with an operand: see `intern`.
     interned: Table<Def>,
     conts: PrimaryMap<Cont, ContData>,
     globals: PrimaryMap<Global, GlobalData>,
@@ -72,6 +74,13 @@ struct NodeData {
     ty: Ty,
     span: Span,
     name: Option<Name>,
+    users: Users,
+}
+
+impl NodeData {
+    fn new(node: Node, ty: Ty, span: Span) -> NodeData {
+        NodeData { node, ty, span, name: None, users: Users::default() }
+    }
 }
 
 impl Default for World {
@@ -345,9 +354,9 @@ impl World {
         let def = self.push_self(Node::Cont(cont), ty, span);
         let World { types, nodes, .. } = self;
         let tys = types.as_cn(ty).expect("the type of a continuation");
-        let params = (0u32..).zip(tys).map(|(index, &ty)| {
-            nodes.push(NodeData { node: Node::Param { cont, index }, ty, span, name: None })
-        });
+        let params = (0u32..)
+            .zip(tys)
+            .map(|(index, &ty)| nodes.push(NodeData::new(Node::Param { cont, index }, ty, span)));
         let params = params.collect();
         self.conts.push(ContData {
             name: name.into(),
@@ -361,9 +370,9 @@ impl World {
         })
     }
 
-    /// A new node that is no operation.
+    /// A new node.
     fn push_self(&mut self, node: Node, ty: Ty, span: Span) -> Def {
-        self.nodes.push(NodeData { node, ty, span, name: None })
+        self.nodes.push(NodeData::new(node, ty, span))
     }
 
     /// Adds a parameter at the end, changing the continuation's type. Only for a

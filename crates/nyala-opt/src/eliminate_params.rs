@@ -21,9 +21,11 @@
 //! is assumed to have one value until a call proves otherwise. So a group of
 //! functions that hand on what they get is recognised as well.
 
+use std::num::NonZeroU32;
+
 use cranelift_entity::SecondaryMap;
+use cranelift_entity::packed_option::PackedOption;
 use nyala_ir::{Body, Cont, ContData, Def, Linkage, Node, Ty, World};
-use rustc_hash::FxHashMap;
 
 use crate::mentions::Mentions;
 use crate::rewrite::Rewriter;
@@ -39,7 +41,7 @@ pub fn eliminate_params(world: &mut World) -> bool {
     // Which of them are functions is known only when the continuations are.
     values.solve(world, conts, Kind::Continuations);
     values.solve(world, conts, Kind::Data);
-    if values.known.values().all(|value| value.is_none()) {
+    if values.known.values().all(|value| !matches!(value, Value::One(_))) {
         return false;
     }
     replace(world, conts, &values);
@@ -57,9 +59,38 @@ enum Kind {
 struct Values {
     /// Whether all calls of a continuation are known.
     is_candidate: SecondaryMap<Cont, bool>,
-    /// A parameter's one value; none once it has several. A parameter of a
-    /// candidate that is absent has not been given a value yet.
-    known: FxHashMap<Def, Option<Def>>,
+    known: SecondaryMap<Def, Value>,
+}
+
+/// What a parameter of a candidate gets.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum Value {
+    /// Nothing yet.
+    #[default]
+    Unreached,
+    One(Def),
+    Several,
+}
+
+/// Who hands on which parameters, as lists: for each parameter the number of the last entry, and for
+/// each entry the caller and the number of the one before it.
+#[derive(Default)]
+struct HandedOn {
+    last: SecondaryMap<Def, Option<NonZeroU32>>,
+    entries: Vec<(Cont, Option<NonZeroU32>)>,
+}
+
+impl HandedOn {
+    fn add(&mut self, param: Def, caller: Cont) {
+        self.entries.push((caller, self.last[param]));
+        self.last[param] = NonZeroU32::new(self.entries.len() as u32);
+    }
+
+    fn callers(&self, param: Def) -> impl Iterator<Item = Cont> + '_ {
+        let entry = |number: NonZeroU32| self.entries[number.get() as usize - 1];
+        let last = self.last[param].map(entry);
+        std::iter::successors(last, move |&(_, before)| before.map(entry)).map(|(caller, _)| caller)
+    }
 }
 
 impl Values {
@@ -84,18 +115,18 @@ impl Values {
             data.body.iter().flat_map(|body| &body.args).chain(&data.filter).copied().for_each(&mut reject);
         }
         world.globals().filter_map(|(_, global)| global.init).for_each(&mut reject);
-        Values { is_candidate, known: FxHashMap::default() }
+        Values { is_candidate, known: SecondaryMap::new() }
     }
 
     /// Finds the values of the parameters of one kind.
     fn solve(&mut self, world: &World, conts: &[Cont], kind: Kind) {
         let calls: Vec<Cont> =
             conts.iter().copied().filter(|&cont| self.callee(world, cont).is_some()).collect();
-        let mut handed_on: FxHashMap<Def, Vec<Cont>> = FxHashMap::default();
+        let mut handed_on = HandedOn::default();
         for &caller in &calls {
             for &arg in &body(world, caller).args {
                 if matches!(world.node(arg), Node::Param { .. }) {
-                    handed_on.entry(arg).or_default().push(caller);
+                    handed_on.add(arg, caller);
                 }
             }
         }
@@ -106,7 +137,7 @@ impl Values {
             for (index, &arg) in body(world, caller).args.iter().enumerate() {
                 let param = world.param(callee, index);
                 if kind_of(world, param) == Some(kind) && self.meet(world, callee, param, arg) {
-                    work.extend(handed_on.get(&param).into_iter().flatten());
+                    work.extend(handed_on.callers(param));
                 }
             }
         }
@@ -129,11 +160,12 @@ impl Values {
         let is_allowed = kind_of(world, param) == Some(Kind::Continuations)
             || world.is_constant(value)
             || !self.returns(world, callee);
-        let new = match self.known.get(&param) {
-            None => is_allowed.then_some(value),
-            Some(&old) => old.filter(|&old| old == value),
+        let new = match self.known[param] {
+            Value::Unreached if is_allowed => Value::One(value),
+            Value::One(old) if old == value => return false,
+            _ => Value::Several,
         };
-        self.known.insert(param, new) != Some(new)
+        std::mem::replace(&mut self.known[param], new) != new
     }
 
     /// What `arg` is under the assumptions; none if it is a parameter that has no
@@ -144,20 +176,28 @@ impl Values {
         if !self.is_candidate[cont] || kind_of(world, arg).is_none() {
             return Some(arg);
         }
-        self.known.get(&arg).map(|value| value.unwrap_or(arg))
+        match self.known[arg] {
+            Value::Unreached => None,
+            Value::One(value) => Some(value),
+            Value::Several => Some(arg),
+        }
     }
 
     /// Whether a continuation is left among the parameters of `cont`.
     fn returns(&self, world: &World, cont: Cont) -> bool {
-        world.cont(cont).params.iter().any(|&param| {
-            kind_of(world, param) == Some(Kind::Continuations)
-                && self.known.get(&param).copied().flatten().is_none()
-        })
+        world
+            .cont(cont)
+            .params
+            .iter()
+            .any(|&param| kind_of(world, param) == Some(Kind::Continuations) && self.value(param).is_none())
     }
 
     /// The value to use instead of `param`.
     fn value(&self, param: Def) -> Option<Def> {
-        self.known.get(&param).copied().flatten()
+        match self.known[param] {
+            Value::One(value) => Some(value),
+            Value::Unreached | Value::Several => None,
+        }
     }
 }
 
@@ -176,22 +216,19 @@ fn body(world: &World, cont: Cont) -> &Body {
 
 /// Gives every continuation that loses parameters a new head, and rewrites all bodies.
 fn replace(world: &mut World, conts: &[Cont], values: &Values) {
-    let known = values.known.iter().filter(|(_, value)| value.is_some());
-    let owners = known.filter_map(|(&param, _)| owner(world, param));
-    let changed: Vec<Def> = owners.flat_map(|cont| world.cont(cont).params.iter().copied()).collect();
+    let loses = |cont: Cont| world.cont(cont).params.iter().any(|&param| values.value(param).is_some());
+    let losers: Vec<Cont> = conts.iter().copied().filter(|&cont| loses(cont)).collect();
+    let changed: Vec<Def> = losers.iter().flat_map(|&cont| world.cont(cont).params.iter().copied()).collect();
     let mut rewriter = Rewriter::of(world, changed);
-    let mut heads: FxHashMap<Cont, Cont> = FxHashMap::default();
-    for &cont in conts {
-        let params = rewriter.world.cont(cont).params.clone();
-        if params.iter().any(|&param| values.value(param).is_some()) {
-            heads.insert(cont, new_head(&mut rewriter, cont, values));
-        }
+    let mut heads: SecondaryMap<Cont, PackedOption<Cont>> = SecondaryMap::new();
+    for cont in losers {
+        heads[cont] = new_head(&mut rewriter, cont, values).into();
     }
     for &old in conts {
-        let new = heads.get(&old).copied().unwrap_or(old);
+        let new = heads[old].expand().unwrap_or(old);
         let data = rewriter.world.cont(old);
         let callee = data.body.as_ref().and_then(|body| rewriter.world.as_cont(body.callee));
-        let is_new_call = callee.is_some_and(|callee| heads.contains_key(&callee));
+        let is_new_call = callee.is_some_and(|callee| heads[callee].is_some());
         if new == old && !is_new_call && !mentioned(data).any(|def| rewriter.is_affected(def)) {
             continue;
         }
@@ -201,7 +238,7 @@ fn replace(world: &mut World, conts: &[Cont], values: &Values) {
         let filter: Vec<Def> = filter.map(|(_, &filter)| rewriter.filter(filter)).collect();
         rewriter.world.set_filter(new, filter);
         let Some(body) = data.body else { continue };
-        let callee = rewriter.world.as_cont(body.callee).filter(|callee| heads.contains_key(callee));
+        let callee = callee.filter(|&callee| heads[callee].is_some());
         let stays = |index: usize, world: &World| {
             callee.is_none_or(|callee| values.value(world.param(callee, index)).is_none())
         };
@@ -209,19 +246,11 @@ fn replace(world: &mut World, conts: &[Cont], values: &Values) {
         let args: Vec<Def> =
             args.filter(|&(index, _)| stays(index, rewriter.world)).map(|(_, &arg)| arg).collect();
         let args = args.into_iter().map(|arg| rewriter.def(arg)).collect();
-        let callee = match callee {
-            Some(callee) => rewriter.world.cont_def(heads[&callee]),
+        let callee = match callee.and_then(|callee| heads[callee].expand()) {
+            Some(head) => rewriter.world.cont_def(head),
             None => rewriter.def(body.callee),
         };
         rewriter.world.replace_body(new, Some(Body { callee, args, span: body.span }));
-    }
-}
-
-/// The continuation that a parameter belongs to.
-fn owner(world: &World, param: Def) -> Option<Cont> {
-    match world.node(param) {
-        Node::Param { cont, .. } => Some(cont),
-        _ => None,
     }
 }
 

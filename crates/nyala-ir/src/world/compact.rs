@@ -6,8 +6,8 @@
 use cranelift_entity::packed_option::{PackedOption, ReservedValue};
 use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 
-use super::intern::hash_node;
-use super::{World, for_each_operand_mut};
+use super::intern::Users;
+use super::{NodeData, World, for_each_operand_mut};
 use crate::free::Free;
 use crate::node::{Cont, Def, DefList, Global, Linkage, Node};
 use crate::table::Table;
@@ -113,9 +113,10 @@ impl World {
         let kept: Vec<Def> = self.nodes.keys().filter(|&def| numbers.defs.keeps(def)).collect();
         let old_nodes = std::mem::replace(&mut self.nodes, PrimaryMap::with_capacity(kept.len()));
         let old_pool = std::mem::take(&mut self.pool);
-        self.interned = Table::for_len(kept.len());
+        self.interned = Table::new();
         for old in kept {
-            let mut data = old_nodes[old];
+            let mut data = NodeData { users: Users::default(), ..old_nodes[old] };
+            let mut place = None;
             match &mut data.node {
                 Node::Cont(cont) | Node::Param { cont, .. } => numbers.conts.renumber(cont),
                 Node::Global(global) => numbers.globals.renumber(global),
@@ -125,11 +126,13 @@ impl World {
                         self.pool.extend(list.of(&old_pool).iter().map(|&operand| numbers.defs.of(operand)));
                         *list = DefList { start, ..*list };
                     }
-                    let hash = hash_node(&self.pool, *node, data.ty);
-                    self.interned.insert(hash, numbers.defs.of(old));
+                    place = self.find(*node, data.ty).err();
                 }
             }
-            self.nodes.push(data);
+            let new = self.nodes.push(data);
+            if let Some(place) = place {
+                self.put(new, place);
+            }
         }
     }
 

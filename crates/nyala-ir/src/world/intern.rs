@@ -1,26 +1,86 @@
-//! Hash-consing: nodes are found by content and type.
+//! Every operation is there once: it is found by content and type.
+//!
+//! Whoever asks for an operation has just asked for its operands, so it is looked for among the
+//! users of the latest of them, which were made at about the same time and are still in the cache. The place
+//! in a hash table of a large program would not be. Only what has no operands, and what comes after the first few users of
+//! one that has many, is in the table.
 
 use std::hash::Hash;
 
 use cranelift_entity::EntityRef;
+use cranelift_entity::packed_option::PackedOption;
 use rustc_hash::FxHasher;
 
-use super::{NodeData, World};
+use super::{World, for_each_operand};
 use crate::node::{ArithFlags, Def, DefList, Node};
 use crate::table;
 use crate::types::Ty;
 
+/// How many users of a node are listed with it.
+const MAX_USERS: usize = 8;
+
+/// Where an operation is to be found.
+#[derive(Debug)]
+pub(super) enum Place {
+    /// Among the users of this node.
+    User(Def),
+    /// In the table, at this hash.
+    Table(u32),
+}
+
+/// The operations that have a node as their latest operand: the newest of those listed, and for an operation the
+/// one listed before it.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Users {
+    newest: PackedOption<Def>,
+    before: PackedOption<Def>,
+}
+
 impl World {
     /// The node with this content; an old one if there is one.
     pub(crate) fn intern(&mut self, node: Node, ty: Ty) -> Def {
-        let hash = hash_node(&self.pool, node, ty);
-        let same = |def: Def| self.nodes[def].ty == ty && self.same(self.nodes[def].node, node);
-        if let Some(def) = self.interned.find(hash, same) {
-            return def;
+        match self.find(node, ty) {
+            Ok(def) => def,
+            Err(place) => {
+                let def = self.push_self(node, ty, self.span);
+                self.put(def, place);
+                def
+            }
         }
-        let def = self.nodes.push(NodeData { node, ty, span: self.span, name: None });
-        self.interned.insert(hash, def);
-        def
+    }
+
+    /// The node with this content, or where to put it.
+    pub(super) fn find(&self, node: Node, ty: Ty) -> Result<Def, Place> {
+        let same = |def: Def| self.nodes[def].ty == ty && self.same(self.nodes[def].node, node);
+        let mut latest = None;
+        for_each_operand(&self.pool, node, |operand| latest = latest.max(Some(operand)));
+        if let Some(latest) = latest {
+            let mut n_users = 0;
+            let mut next = self.nodes[latest].users.newest;
+            while let Some(user) = next.expand() {
+                if same(user) {
+                    return Ok(user);
+                }
+                n_users += 1;
+                next = self.nodes[user].users.before;
+            }
+            if n_users < MAX_USERS {
+                return Err(Place::User(latest));
+            }
+        }
+        let hash = hash_node(&self.pool, node, ty);
+        self.interned.find(hash, same).ok_or(Place::Table(hash))
+    }
+
+    /// Lets `def` be found at `place`.
+    pub(super) fn put(&mut self, def: Def, place: Place) {
+        match place {
+            Place::User(operand) => {
+                self.nodes[def].users.before = self.nodes[operand].users.newest;
+                self.nodes[operand].users.newest = def.into();
+            }
+            Place::Table(hash) => self.interned.insert(hash, def),
+        }
     }
 
     /// As [`World::intern`], for a node with a list of operands.
@@ -54,7 +114,7 @@ impl World {
             (Node::Asm { asm, args }, Node::Asm { asm: asm2, args: args2 }) => {
                 asm == asm2 && lists(args, args2)
             }
-            (a, b) => Key::of(a) == Key::of(b),
+            (a, b) => std::mem::discriminant(&a) == std::mem::discriminant(&b) && Key::of(a) == Key::of(b),
         }
     }
 }
@@ -116,7 +176,7 @@ fn id(def: Def) -> u64 {
     def.index() as u64
 }
 
-pub(super) fn hash_node(pool: &[Def], node: Node, ty: Ty) -> u32 {
+fn hash_node(pool: &[Def], node: Node, ty: Ty) -> u32 {
     let mut hasher = FxHasher::default();
     ty.hash(&mut hasher);
     Key::of(node).hash(&mut hasher);

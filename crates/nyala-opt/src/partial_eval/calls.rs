@@ -46,15 +46,38 @@ pub(super) enum Next {
 
 impl Engine<'_> {
     /// What the body of `old` calls under `env`. Where a branch goes is decided
-    /// here if it can be, so that the other side is never looked at.
+    /// here if it can be, so that the other side is never looked at. What lies behind is evaluated at once if nothing
+    /// else leads there: nobody needs a continuation for that.
     pub(super) fn call(&mut self, old: Cont, env: &mut Env) -> Call {
-        let body = self.old.cont(old).body.as_ref().expect("only what has a body is evaluated");
-        let target = self.known_target(body, env);
-        if let Some(target) = target {
-            self.counters.folded += 1;
-            self.spare_other_targets(body, target, env);
+        let mut at = old;
+        loop {
+            let body = self.old.cont(at).body.as_ref().expect("only what has a body is evaluated");
+            let target = self.known_target(body, env);
+            if let Some(target) = target {
+                self.counters.folded += 1;
+                self.spare_other_targets(body, target, env);
+            }
+            let Some(rest) = self.rest_of_body(target.unwrap_or(body.callee)) else {
+                return self.call_of(body, target, env);
+            };
+            self.counters.inlined += 1;
+            for (&param, &arg) in self.old.cont(rest).params.iter().zip(&body.args) {
+                let value = self.def(arg, env, Mode::Residual);
+                env.insert(param, value);
+            }
+            at = rest;
         }
-        self.call_of(body, target, env)
+    }
+
+    /// The block that `callee` is, if the body at hand has its only use.
+    fn rest_of_body(&mut self, callee: Def) -> Option<Cont> {
+        let block = self.old.as_cont(callee).filter(|&block| self.plan.uses(block) == 1)?;
+        let data = self.old.cont(block);
+        let is_block = data.body.is_some()
+            && data.linkage == Linkage::Internal
+            && self.old.origin(block).is_none()
+            && self.new.types.order(data.ty) == 1;
+        is_block.then_some(block)
     }
 
     /// The call of a body, or the jump to its known target.

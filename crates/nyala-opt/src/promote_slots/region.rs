@@ -1,5 +1,6 @@
 //! Which slots can be promoted, and which continuations are concerned.
 
+use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef as _, SecondaryMap};
 use nyala_ir::analysis::references::{for_each_mention, program_roots};
 use nyala_ir::analysis::{DomTree, Graph};
@@ -94,7 +95,7 @@ struct Program {
     users: FxHashMap<Def, Vec<Def>>,
     effects: SecondaryMap<Cont, Vec<Def>>,
     /// Whose effect it is.
-    owner: FxHashMap<Def, Cont>,
+    owner: SecondaryMap<Def, PackedOption<Cont>>,
     mentions: SecondaryMap<Cont, u32>,
     mentioners: SecondaryMap<Cont, Vec<Cont>>,
     /// Continuations that are mentioned by an operation or a filter.
@@ -116,7 +117,7 @@ impl Program {
             parts: FxHashMap::default(),
             users: FxHashMap::default(),
             effects: SecondaryMap::new(),
-            owner: FxHashMap::default(),
+            owner: SecondaryMap::new(),
             mentions: SecondaryMap::new(),
             mentioners: SecondaryMap::new(),
             opaque: FxHashSet::default(),
@@ -179,13 +180,13 @@ impl Program {
         }
         let mem = body.args.iter().copied().find(|&arg| world.ty(arg) == world.types.mem());
         let effects = mem.and_then(|mem| effects_before(world, cont, mem)).unwrap_or_default();
-        self.owner.extend(effects.iter().map(|&effect| (effect, cont)));
+        effects.iter().for_each(|&effect| self.owner[effect] = cont.into());
         self.effects[cont] = effects;
     }
 
     /// `slot`, if its address is only used to load and store, by effects whose order is known.
     fn candidate(&self, world: &World, slot: Def) -> Option<Candidate> {
-        let creator = *self.owner.get(&slot)?;
+        let creator = self.owner[slot].expand()?;
         let ty = slot_ty(world, slot);
         if !is_small(world, ty) {
             return None;
@@ -220,8 +221,8 @@ impl Program {
     fn region(&self, creator: Cont, accesses: &[Def]) -> Option<FxHashSet<Cont>> {
         let mut region = FxHashSet::default();
         let mut work = vec![];
-        for access in accesses {
-            work.push(*self.owner.get(access)?);
+        for &access in accesses {
+            work.push(self.owner[access].expand()?);
         }
         while let Some(cont) = work.pop() {
             if cont == creator || !region.insert(cont) {
@@ -283,14 +284,14 @@ impl Program {
 fn dominators_first(world: &World, mentions: &Mentions) -> Vec<Cont> {
     let mut nodes: Vec<Def> = mentions.conts.iter().map(|&cont| world.cont_def(cont)).collect();
     nodes.extend(&mentions.operations);
-    let mut vertices: FxHashMap<Def, usize> = FxHashMap::default();
-    vertices.extend(nodes.iter().enumerate().map(|(vertex, &def)| (def, vertex)));
+    let mut vertices: SecondaryMap<Def, Option<usize>> = SecondaryMap::with_capacity(world.node_count());
+    nodes.iter().enumerate().for_each(|(vertex, &def)| vertices[def] = Some(vertex));
     let root = nodes.len();
-    let mut edges: Vec<(usize, usize)> =
-        program_roots(world).iter().map(|&cont| (root, vertices[&world.cont_def(cont)])).collect();
+    let roots = program_roots(world).into_iter().filter_map(|cont| vertices[world.cont_def(cont)]);
+    let mut edges: Vec<(usize, usize)> = roots.map(|to| (root, to)).collect();
     for (from, &def) in nodes.iter().enumerate() {
         for_each_mention(world, def, |mentioned| {
-            edges.extend(vertices.get(&mentioned).map(|&to| (from, to)));
+            edges.extend(vertices[mentioned].map(|to| (from, to)));
         });
     }
     let doms = DomTree::new(&Graph::new(nodes.len() + 1, &edges), root);
