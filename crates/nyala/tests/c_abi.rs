@@ -334,3 +334,58 @@ fn functions_of_a_program_pass_each_other_what_they_like() {
         "",
     );
 }
+
+#[test]
+fn calls_in_tail_position_need_no_stack() {
+    let letters: Vec<String> = ('a'..='k').map(String::from).collect();
+    let params = |ty| letters.iter().map(|name| format!("{name}: {ty}")).collect::<Vec<_>>().join(", ");
+    let turned = [&letters[1..], &letters[..1]].concat().join(", ");
+    let floats = |prefix: &str| (0..8).map(|i| format!("{prefix}{i}")).collect::<Vec<_>>().join(", ");
+    let float_params = floats("f").replace(',', ": f64,") + ": f64";
+    // Three steps are left when the turns of eleven letters are taken away.
+    let ours = format!(
+        "fn even(n: i32, {0}, {1}) -> i32 {{
+             if n == 0 {{ a + 10 * k + f0 as i32 }} else {{ odd(n - 1, {2}, {3}) }}
+         }}
+         fn odd(n: i32, {0}, {1}) -> i32 {{
+             if n == 0 {{ b + 10 * c + f7 as i32 }} else {{ even(n - 1, {2}, {3}) }}
+         }}
+         fn main(argc: i32) -> i32 {{
+             let n = argc * 3000000;
+             let first = even(n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, {4});
+             let second = odd(n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, {4});
+             if first == 23 && second == 61 {{ 0 }} else {{ 1 }}
+         }}",
+        params("i32"),
+        float_params,
+        turned,
+        floats("f"),
+        (0..8).map(|i| format!("{i}.0")).collect::<Vec<_>>().join(", "),
+    );
+    check("c_abi_tail_calls", &ours, "");
+}
+
+#[test]
+fn calls_in_tail_position_may_need_more_room_or_less() {
+    check(
+        "c_abi_tail_calls_that_grow",
+        "fn narrow(n: i32, a: i32, b: i32) -> i32 {
+             if n == 0 { a - b }
+             else if n % 3 == 0 { narrower(n - 1) }
+             else { wide(n - 1, a, b, 3, 4, 5, 6, 7, 8, 9, a + 1, b + 1) }
+         }
+         fn wide(n: i32, a: i32, b: i32, c: i32, d: i32, e: i32, f: i32, g: i32, h: i32, i: i32, j: i32, k: i32) -> i32 {
+             if n == 0 { a + b + c + d + e + f + g + h + i + j + k }
+             else if n % 5 == 0 { narrow(n - 1, k, j) }
+             else { wide(n - 1, b, c, d, e, f, g, h, i, j, k, a) }
+         }
+         fn narrower(n: i32) -> i32 { if n == 0 { 5 } else { narrow(n - 1, n % 7, 2) } }
+         fn main(argc: i32) -> i32 {
+             let from_narrow = narrow(argc * 2000000, 1, 2);
+             let from_wide = wide(argc * 2000003, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
+             let short = narrow(argc * 4, 1, 2) + wide(argc * 2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
+             if from_narrow == 52 && from_wide == 52 && short == 116 { 0 } else { 1 }
+         }",
+        "",
+    );
+}

@@ -80,6 +80,7 @@ fn initialize_targets(library: &Library) {
 api! {
     LLVMDisposeMessage: fn(*mut c_char);
     LLVMInstallFatalErrorHandler: fn(extern "C" fn(*const c_char));
+    LLVMParseCommandLineOptions: fn(c_int, *const *const c_char, *const c_char);
     LLVMContextCreate: fn() -> Ref;
     LLVMContextDispose: fn(Ref);
     LLVMContextSetDiagnosticHandler: fn(Ref, unsafe extern "C" fn(Ref, *mut c_void), *mut c_void);

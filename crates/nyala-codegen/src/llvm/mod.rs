@@ -26,7 +26,7 @@ mod masks;
 mod processors;
 mod single_lanes;
 
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, CString, c_char, c_int};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -84,6 +84,16 @@ impl fmt::Display for LlvmError {
 
 impl std::error::Error for LlvmError {}
 
+/// Sets what holds for all compilations and can be set for all only.
+///
+/// Where LLVM makes a function's frame on the ways only that need one (it calls that to shrink-wrap), it
+/// forgets on others that a `tailcc` function removes its arguments from the stack.
+fn set_options(api: &Api) {
+    let options = [c"nyala", c"-enable-shrink-wrap=false"].map(CStr::as_ptr);
+    // SAFETY: these are so many strings, and LLVM does nothing else yet.
+    unsafe { (api.LLVMParseCommandLineOptions)(options.len() as c_int, options.as_ptr(), std::ptr::null()) }
+}
+
 impl Llvm {
     /// The library; it is loaded the first time and stays.
     pub fn get() -> Result<&'static Llvm, LlvmError> {
@@ -103,6 +113,7 @@ impl Llvm {
                     Ok((api, processors)) => {
                         // SAFETY: the handler may be called at any time, from any thread.
                         unsafe { (api.LLVMInstallFatalErrorHandler)(fatal::handle) };
+                        set_options(&api);
                         return Ok(Llvm { api, processors, path });
                     }
                     Err(error) => searched.push(format!("{}: {error}", path.display())),

@@ -366,10 +366,14 @@ impl<'a> ModuleWriter<'a> {
     }
 
     /// How functions of the program call each other. LLVM has no `tailcc` for RISC-V, where calls in tail
-    /// position need no stack as long as registers hold their arguments.
+    /// position need no stack as long as registers hold their arguments; `fastcc` uses the most of them.
     pub(crate) fn convention(&self) -> &'static str {
         let is_riscv = self.options.abi == Abi::Lp64d;
-        if self.options.gpu.is_some() || is_riscv { "" } else { "tailcc " }
+        match self.options.gpu {
+            Some(_) => "",
+            None if is_riscv => "fastcc ",
+            None => "tailcc ",
+        }
     }
 
     /// Whether parameters of a type must not be stored as they are.
