@@ -129,7 +129,7 @@ fn parameters_in_pieces_are_stored_as_other_values_on_riscv() {
         |line| !line.is_empty(),
         expect![[r#"
             %P = type { i32, i32 }
-            define internal i32 @f.1(%P %p) #0 {
+            define internal fastcc i32 @f.1(%P %p) #0 {
             entry:
               %whole = select i1 true, %P %p, %P poison
               %part = extractvalue %P %whole, 0
@@ -140,7 +140,7 @@ fn parameters_in_pieces_are_stored_as_other_values_on_riscv() {
               %crossing = alloca [8 x i8], align 8
               store i64 %0, ptr %crossing, align 8
               %arrived = load %P, ptr %crossing, align 4
-              %result = call i32 @f.1(%P %arrived)
+              %result = call fastcc i32 @f.1(%P %arrived)
               ret i32 %result
             }
             attributes #0 = { nounwind }
