@@ -684,3 +684,27 @@ fn the_body_of_a_parallel_loop_is_a_function_of_its_own() {
         "#]],
     );
 }
+
+#[test]
+fn what_debuggers_are_told_is_nothing_to_others() {
+    check(
+        "debugger global shown: i32
+         export f(mem: mem, ret: cn(mem)):
+             d0 = store(mem, shown, 7)
+             ret(d0)",
+        expect![[r#"
+            define internal tailcc void @f.1() #0 {
+            entry:
+              ret void
+            }
+
+            define void @f() #0 {
+            start:
+              call tailcc void @f.1()
+              ret void
+            }
+
+            attributes #0 = { nounwind }
+        "#]],
+    );
+}

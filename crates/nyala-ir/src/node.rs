@@ -592,6 +592,9 @@ pub enum Linkage {
     Device(Name),
     /// Known to this compiler.
     Intrinsic(Intrinsic),
+    /// Known to debuggers: a global that stands for the variables of this name and type in all functions. It is
+    /// written where such a variable gets a value that has no name of its own, and nobody reads it.
+    Debugger,
 }
 
 macro_rules! intrinsics {

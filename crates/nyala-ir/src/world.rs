@@ -512,6 +512,15 @@ impl World {
         def
     }
 
+    /// The address of the variables of this name and type, to tell debuggers of.
+    pub fn new_global_for_debuggers(&mut self, name: impl Into<Name>, ty: Ty) -> Def {
+        let def = self.new_global(name, ty, true, None);
+        if let Some(data) = self.globals.values_mut().next_back() {
+            data.linkage = Linkage::Debugger;
+        }
+        def
+    }
+
     /// Sets the first value of a global.
     pub fn set_global_init(&mut self, global: Global, init: Def) {
         self.globals[global].init = Some(init);
@@ -520,6 +529,11 @@ impl World {
     /// Sets how a global is known outside.
     pub fn set_global_linkage(&mut self, global: Global, linkage: Linkage) {
         self.globals[global].linkage = linkage;
+    }
+
+    /// Whether `ptr` is the address of a variable that only debuggers read.
+    pub fn is_for_debuggers(&self, ptr: Def) -> bool {
+        matches!(self.node(ptr), Node::Global(global) if self.globals[global].linkage == Linkage::Debugger)
     }
 
     /// The address of an immutable global that holds `value`; the same for the same value.

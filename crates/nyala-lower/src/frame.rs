@@ -165,7 +165,7 @@ impl Lowerer<'_> {
         self.name_value(self.program.locals[local].name, value);
     }
 
-    /// Names a value, unless it is a constant or has a name already.
+    /// Names a value, unless it is a constant or has a name already: then debuggers may be told in another way.
     pub(crate) fn name_value(&mut self, name: Name, value: Def) {
         let may_be_named = match self.world.node(value) {
             Node::Param { .. } => true,
@@ -176,8 +176,13 @@ impl Lowerer<'_> {
                 is_operation && self.options.name_values
             }
         };
-        if may_be_named && !name.is_underscore() && self.world.name(value).is_none() {
-            self.world.set_name(value, name);
+        if name.is_underscore() {
+            return;
+        }
+        match self.world.name(value) {
+            Some(same) if same == name => {}
+            None if may_be_named && !self.is_made_of_known_parts(value) => self.world.set_name(value, name),
+            _ => self.tell_debuggers(name, value),
         }
     }
 

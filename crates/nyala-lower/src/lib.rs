@@ -5,7 +5,7 @@
 //!
 //! * `instance`: functions and lambdas become continuations; generic ones, one
 //!   for each use;
-//! * `frame`: the block under construction and the values of variables in it;
+//! * `frame`: the block under construction and the values of variables in it; `debuggers`: what else is told of these;
 //! * `expr`, `place`, `call`, `control`, `pattern`: the language's constructs;
 //! * `filter`: when to specialise, as nodes without control flow; `origin`: what else the
 //!   evaluator is told;
@@ -30,6 +30,7 @@ mod call;
 mod compare;
 mod computed;
 mod control;
+mod debuggers;
 mod errors;
 mod expr;
 mod facts;
@@ -63,6 +64,9 @@ pub struct LowerOptions {
     /// Values are named after all variables that they are the values of, for debuggers; and not only
     /// parameters, for people to read.
     pub name_values: bool,
+    /// Where a variable gets a constant or the value of another variable, debuggers are told
+    /// (see [`Linkage::Debugger`](nyala_ir::Linkage)). Best without optimisation.
+    pub tell_debuggers: bool,
 }
 
 /// A program as a graph.

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use cranelift_entity::PrimaryMap;
-use nyala_ir::{Def, World};
+use nyala_ir::{Def, Ty, World};
 use nyala_sema::tree::{FnId, Linkage, Program, StaticId};
 use nyala_sema::types as sema;
-use nyala_span::{Diagnostic, Span};
+use nyala_span::{Diagnostic, Name, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::LowerOptions;
@@ -32,6 +32,8 @@ pub(crate) struct Lowerer<'p> {
     pub(crate) world: World,
     pub(crate) errors: Vec<LowerError>,
     pub(crate) lowered_types: TypeTable,
+    /// The variables that debuggers were told of, by name and type.
+    pub(crate) for_debuggers: FxHashMap<(Name, Ty), Def>,
 
     pub(crate) instances: PrimaryMap<InstanceId, Instance>,
     /// The value of each function that was asked for.
@@ -64,9 +66,10 @@ impl<'p> Lowerer<'p> {
         Lowerer::with_facts(program, options, computed, Rc::new(Facts::of(program)))
     }
 
-    /// A lowering of the same program into a graph of its own.
+    /// A lowering of the same program into a graph of its own, which is run and not debugged.
     pub(crate) fn within(outer: &Lowerer<'p>) -> Lowerer<'p> {
-        Lowerer::with_facts(outer.program, outer.options, outer.computed, Rc::clone(&outer.facts))
+        let options = LowerOptions { tell_debuggers: false, ..outer.options };
+        Lowerer::with_facts(outer.program, options, outer.computed, Rc::clone(&outer.facts))
     }
 
     fn with_facts(
@@ -90,6 +93,7 @@ impl<'p> Lowerer<'p> {
             world,
             errors: vec![],
             lowered_types: TypeTable::default(),
+            for_debuggers: FxHashMap::default(),
             instances,
             fn_values: FxHashMap::default(),
             pending: VecDeque::new(),

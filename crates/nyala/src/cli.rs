@@ -193,6 +193,7 @@ impl NativeArgs {
         self.warn.set(&mut session);
         session.options.debug = self.debug;
         session.options.lower.name_values = self.debug;
+        session.options.lower.tell_debuggers = self.debug && self.opt_level == 0;
         session.options.gpu_arch = self.gpu_arch.clone();
         session.options.lower.wrapping = self.wrapping;
         session.options.lower.fast_math = self.fast_math;

@@ -34,11 +34,32 @@ fn main(argc: i32) -> i32 {
 }
 ";
 
+const CONSTANTS: &str = "fn show(n: i32) -> () { print_i32(n) }
+struct Point { x: i32, y: i32 }
+fn main(argc: i32) -> i32 {
+    let five = 5;
+    let half = 0.5;
+    let origin = Point { x: 0, y: 7 };
+    let mut count = 1;
+    show(five);
+    count = 7;
+    show(count);
+    count = argc;
+    let copy = count;
+    show(copy + origin.y);
+    if half > 1.0 { 1 } else { 0 }
+}
+";
+
 /// The program, compiled with `-g` for the test of this name.
 fn build(test: &str, level: &str) -> PathBuf {
+    build_program(test, level, PROGRAM)
+}
+
+fn build_program(test: &str, level: &str, text: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("debug_info").join(test);
     std::fs::create_dir_all(&folder).expect("the folder can be made");
-    std::fs::write(folder.join("shown.impala"), PROGRAM).expect("it can be written");
+    std::fs::write(folder.join("shown.impala"), text).expect("it can be written");
     let executable = folder.join(format!("shown{level}"));
     let mut build = Command::new(env!("CARGO_BIN_EXE_nyala"));
     build.args(["build", "-g", level, "-o"]).arg(&executable).arg("shown.impala").current_dir(folder);
@@ -101,9 +122,22 @@ fn gdb_shows_what_was_assigned_last() {
 }
 
 #[test]
+fn gdb_shows_constants_and_copies() {
+    let executable = build_program("constants", "-O0", CONSTANTS);
+    let commands =
+        ["break shown.impala:8", "break shown.impala:10", "break shown.impala:13", "run", "info locals"];
+    let commands =
+        [&commands[..], &["continue", "print count", "continue", "print count", "print copy"]].concat();
+    let expected =
+        ["five = 5", "half = 0.5", "origin = {x = 0, y = 7}", "count = 1", "$1 = 7", "$2 = 1", "$3 = 1"];
+    gdb(&executable, &commands, &expected);
+}
+
+#[test]
 fn gdb_steps_over_calls() {
-    let commands = ["break shown.impala:26", "run", "next", "next", "next"];
-    gdb(&build("steps", "-O0"), &commands, &["\n27\t    let size = inspect", "\n28\t    sum(argc + 3)"]);
+    let commands = ["break shown.impala:8", "run", "next", "next", "next"];
+    let expected = ["\n9\t    count = 7;", "\n10\t    show(count);", "\n11\t    count = argc;"];
+    gdb(&build_program("steps", "-O0", CONSTANTS), &commands, &expected);
 }
 
 #[test]

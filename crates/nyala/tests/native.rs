@@ -1,5 +1,5 @@
 //! Runs every program under `tests/run` as native code, in memory with and without
-//! optimisation, and as an executable: it does what it does in the interpreter. Parallel
+//! optimisation, with all that debuggers want to know, and as an executable: it does what it does in the interpreter. Parallel
 //! programs run on one thread and on several, those with `vectorize` with other numbers of lanes.
 //!
 //! Programs that have no native code yet are listed in `native.txt` with the code
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
         if expects_error(&path) {
             continue;
         }
-        let mut ways = vec![Way::Run("-O0"), Way::Run("-O2"), Way::Run("-O3"), Way::Build];
+        let mut ways = vec![Way::Run("-O0"), Way::Run("-O2"), Way::Run("-O3"), Way::Debugged, Way::Build];
         if name.contains("/parallel/") {
             ways.extend(["1", "2", "3", "8"].map(Way::Threads));
         }
@@ -50,6 +50,8 @@ fn main() -> ExitCode {
 enum Way {
     /// In memory, at a level of optimisation.
     Run(&'static str),
+    /// In memory, with all that debuggers want to know.
+    Debugged,
     /// As an executable.
     Build,
     /// In memory, on so many threads.
@@ -62,6 +64,7 @@ impl Way {
     fn name(self) -> &'static str {
         match self {
             Way::Run(level) => level,
+            Way::Debugged => "-g",
             Way::Build => "exe",
             Way::Threads(_) => "threads",
             Way::Lanes(_) => "lanes",
@@ -79,6 +82,7 @@ fn test(path: &Path, way: Way, missing: Option<&str>) -> Result<(), Failed> {
     let expected = Expectations::parse(&std::fs::read_to_string(path)?)?;
     let output = match way {
         Way::Run(level) => run(nyala().args(["run", level]).arg(path).arg("--"), &expected)?,
+        Way::Debugged => run(nyala().args(["run", "-g", "-O0"]).arg(path).arg("--"), &expected)?,
         Way::Build => build_and_run(path, &expected)?,
         Way::Lanes(n) if missing.is_none() => return does_the_same_with_lanes(path, n, &expected),
         Way::Lanes(_) => return Ok(()),

@@ -30,6 +30,7 @@ impl FunctionWriter<'_, '_> {
                 let value = self.compute(ty, "load", format!("*{ptr}"));
                 return self.set(def, value);
             }
+            Node::Store { ptr, .. } if world.is_for_debuggers(ptr) => return,
             Node::Store { ptr, value, .. } => {
                 let (ptr, value) = (self.value(ptr), self.value(value));
                 return self.line(format!("*{ptr} = {value};"));

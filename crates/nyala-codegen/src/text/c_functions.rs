@@ -42,7 +42,7 @@ impl ModuleWriter<'_> {
                 let (result, params) = (border.result_type(), border.param_types());
                 return Some(self.declare(name.as_str(), &result, &params, data.span));
             }
-            Linkage::Internal | Linkage::Device(_) | Linkage::Intrinsic(_) => {}
+            Linkage::Internal | Linkage::Device(_) | Linkage::Intrinsic(_) | Linkage::Debugger => {}
         }
         if let Some(name) = self.names_for_c.get(&cont) {
             return Some(name.clone());

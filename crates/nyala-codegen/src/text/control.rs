@@ -23,7 +23,7 @@ impl FunctionWriter<'_, '_> {
             Linkage::Imported(name) | Linkage::Device(name) => {
                 self.call_outside(cont, name.as_str(), args, span)
             }
-            Linkage::Internal | Linkage::Exported(_) => {
+            Linkage::Internal | Linkage::Exported(_) | Linkage::Debugger => {
                 let is_block = self.module.program.get(cont).is_none();
                 if is_block || self.is_self_jump(callee, args) {
                     let values = self.values_of(args);

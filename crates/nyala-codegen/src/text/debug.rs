@@ -10,7 +10,7 @@
 //! at; otherwise LLVM removes it and keeps track of the values.
 
 use nyala_ir::layout::{enum_layout, layout, offset};
-use nyala_ir::{Cont, Def, EnumId, Prim, Ty, TyKind, Types, World};
+use nyala_ir::{Cont, Def, EnumId, Node as Operation, Prim, Ty, TyKind, Types, World};
 use nyala_span::{FileId, Name, SourceMap, Span};
 use rustc_hash::FxHashMap;
 
@@ -306,9 +306,23 @@ impl FunctionWriter<'_, '_> {
 
     /// Tells that the variable that `def` is called after has this value from here on.
     pub(crate) fn tell_value(&mut self, def: Def, value: &str, arg: Option<usize>) {
-        let ty = self.world.ty(def);
-        let Some(name) = self.world.name(def).filter(|_| !self.module.is_large(ty)) else { return };
-        if self.in_slots.contains(&(name, ty)) {
+        if let Some(name) = self.world.name(def) {
+            self.tell_variable(name, self.world.ty(def), value, arg);
+        }
+    }
+
+    /// Tells of what is stored to a global that stands for variables.
+    pub(crate) fn tell_stored(&mut self, ptr: Def, value: Def) {
+        if let Operation::Global(global) = self.world.node(ptr)
+            && self.tells_variables()
+        {
+            let text = self.value(value);
+            self.tell_variable(self.world.global(global).name, self.world.ty(value), &text, None);
+        }
+    }
+
+    fn tell_variable(&mut self, name: Name, ty: Ty, value: &str, arg: Option<usize>) {
+        if self.in_slots.contains(&(name, ty)) || self.module.is_large(ty) {
             return;
         }
         let address = match self.variables.get(&(name, ty)) {

@@ -264,7 +264,7 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
     }
 
     /// Whether debuggers are told of variables; of kernels they know the lines only.
-    fn tells_variables(&self) -> bool {
+    pub(crate) fn tells_variables(&self) -> bool {
         self.scope.is_some() && self.module.options.gpu.is_none()
     }
 

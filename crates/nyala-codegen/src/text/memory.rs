@@ -40,6 +40,10 @@ impl FunctionWriter<'_, '_> {
                 let at = self.typed(ptr);
                 Some(self.load(&at, ty, def))
             }
+            Node::Store { ptr, value, .. } if self.world.is_for_debuggers(ptr) => {
+                self.tell_stored(ptr, value);
+                None
+            }
             Node::Store { ptr, value, .. } => {
                 if self.module.options.checked {
                     self.check_access(def, ptr, self.world.ty(value), "write");

@@ -317,7 +317,7 @@ impl<'a> ModuleWriter<'a> {
         let (name, linkage) = match &data.linkage {
             Linkage::Exported(name) => (symbol(name.as_str()), ""),
             Linkage::Imported(name) | Linkage::Device(name) => (symbol(name.as_str()), "external "),
-            Linkage::Internal | Linkage::Intrinsic(_) => {
+            Linkage::Internal | Linkage::Intrinsic(_) | Linkage::Debugger => {
                 (format!("@{}", self.names.unique(data.name.as_str())), "internal ")
             }
         };

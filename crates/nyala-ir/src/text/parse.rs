@@ -286,13 +286,16 @@ impl<'a> Parser<'a> {
             "struct" => self.struct_item().map(|()| None),
             "enum" => self.enum_item().map(|()| None),
             "const" | "global" => self.global_header("").map(Some),
-            "export" | "import" | "device" | "intrinsic" => {
+            "export" | "import" | "device" | "intrinsic" | "debugger" => {
                 self.next();
                 let is_global = matches!(self.peek(), TokenKind::Ident("const" | "global", false));
                 if is_global && matches!(self.look(1), TokenKind::Ident(..)) {
                     return self.global_header(word).map(Some);
                 }
-                self.cont_header(word).map(Some)
+                match word {
+                    "debugger" => self.error("only globals are for debuggers"),
+                    _ => self.cont_header(word).map(Some),
+                }
             }
             "" => self.cont_header("").map(Some),
             _ => self.error(format!("unknown kind of item `{word}`")),
@@ -348,6 +351,7 @@ impl<'a> Parser<'a> {
             "export" => Linkage::Exported(symbol),
             "import" => Linkage::Imported(symbol),
             "device" => Linkage::Device(symbol),
+            "debugger" => Linkage::Debugger,
             _ => Linkage::Internal,
         }
     }

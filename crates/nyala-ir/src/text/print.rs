@@ -259,6 +259,7 @@ impl<'w> Printer<'w> {
             Linkage::Imported(_) => "import ",
             Linkage::Device(_) => "device ",
             Linkage::Intrinsic(_) => "intrinsic ",
+            Linkage::Debugger => "debugger ",
         });
     }
 

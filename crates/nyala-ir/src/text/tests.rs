@@ -81,10 +81,12 @@ fn types_and_globals_are_items() {
         const shape: Shape = variant[Shape.Box]((1.0, 2.0))
         const none: Shape = variant[Shape.Point](())
         import global zero: [u16 * 3] as "other"
+        debugger global shown: i32
         const f: cn(mem, (simd[f32 * 4], &[1]u8, List, `i32`)) = use_all
         export use_all(mem: mem, p1: (simd[f32 * 4], &[1]u8, List, `i32`)):
             d0 = load(mem, text)
-            unreachable(d0.0)
+            d1 = store(d0.0, shown, 7)
+            unreachable(d1)
         export all(mem: mem, ret: cn(mem, (&i64, &Vec2, &[`Pair[i32]` * 2], &Shape, &Shape, &[u16 * 3]))):
             ret(mem, (counter, origin, pairs, shape, none, zero))
         export other(mem: mem):

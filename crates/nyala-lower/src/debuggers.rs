@@ -1,0 +1,57 @@
+//! What debuggers are told of variables whose values have no name of their own: constants, and the values
+//! of other variables. All other values are named after their variables (see `frame`).
+
+use nyala_ir::layout::layout;
+use nyala_ir::{Def, Node, Ty, TyKind};
+use nyala_span::Name;
+
+use crate::lowerer::Lowerer;
+
+impl Lowerer<'_> {
+    /// Tells debuggers that a variable has this value from here on.
+    pub(crate) fn tell_debuggers(&mut self, name: Name, value: Def) {
+        let ty = self.world.ty(value);
+        if !self.options.tell_debuggers || !self.is_small_data(ty) {
+            return;
+        }
+        let variable = match self.for_debuggers.get(&(name, ty)) {
+            Some(&variable) => variable,
+            None => {
+                let variable = self.world.new_global_for_debuggers(name, ty);
+                self.for_debuggers.insert((name, ty), variable);
+                variable
+            }
+        };
+        self.store(variable, value);
+    }
+
+    /// Whether a value is a tuple, struct or array of constants and parameters. The program may use its parts
+    /// only, and then a name would not be seen; nothing is computed for its own sake.
+    pub(crate) fn is_made_of_known_parts(&self, value: Def) -> bool {
+        let Node::Aggregate(parts) = self.world.node(value) else { return false };
+        self.options.tell_debuggers
+            && self.world.list(parts).iter().all(|&part| match self.world.node(part) {
+                Node::Lit(_) | Node::Param { .. } => true,
+                _ => self.is_made_of_known_parts(part),
+            })
+    }
+
+    /// Whether debuggers would show it in a line.
+    fn is_small_data(&self, ty: Ty) -> bool {
+        const MAX_BYTES: u64 = 64;
+        let types = &self.world.types;
+        let mut parts = vec![ty];
+        while let Some(ty) = parts.pop() {
+            match types.kind(ty) {
+                TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Simd { .. } => {}
+                TyKind::Array { elem, .. } => parts.push(*elem),
+                TyKind::Tuple(_) | TyKind::Struct(_) => {
+                    let count = types.part_count(ty).unwrap_or(0);
+                    parts.extend((0..count).filter_map(|index| types.part(ty, index)));
+                }
+                TyKind::Enum(_) | TyKind::Cn(_) | TyKind::Mem | TyKind::Slice(_) => return false,
+            }
+        }
+        layout(types, ty).size <= MAX_BYTES
+    }
+}
