@@ -18,38 +18,19 @@
 mod set;
 
 use cranelift_entity::SecondaryMap;
+use cranelift_entity::packed_option::PackedOption;
 pub use set::Set;
 use set::{Element, Sets};
 
 use crate::node::{Cont, Def, Linkage, Node};
-use crate::types::TyKind;
 use crate::world::World;
-
-/// What a node is made of, in one number: its mentions, and whether it is made of
-/// constants and continuations only.
-#[derive(Clone, Copy)]
-pub(crate) struct MadeOf(u32);
-
-impl MadeOf {
-    fn new(mentions: Set, constant: bool) -> MadeOf {
-        MadeOf(mentions.index() << 1 | u32::from(constant))
-    }
-
-    fn mentions(self) -> Set {
-        Set::from_index(self.0 >> 1)
-    }
-
-    fn is_constant(self) -> bool {
-        self.0 & 1 == 1
-    }
-}
 
 /// The sets of a world and the solutions that are kept.
 #[derive(Clone)]
 pub(crate) struct Free {
     sets: Sets,
-    /// What nodes are made of, as far as somebody has asked.
-    made_of: SecondaryMap<Def, Option<MadeOf>>,
+    /// What nodes mention, as far as somebody has asked.
+    mentions: SecondaryMap<Def, PackedOption<Set>>,
     solutions: SecondaryMap<Cont, Option<Set>>,
     /// For each continuation, those whose solution was computed from its own.
     dependents: SecondaryMap<Cont, Vec<Cont>>,
@@ -59,7 +40,7 @@ impl Free {
     pub fn new() -> Free {
         Free {
             sets: Sets::new(),
-            made_of: SecondaryMap::new(),
+            mentions: SecondaryMap::new(),
             solutions: SecondaryMap::new(),
             dependents: SecondaryMap::new(),
         }
@@ -77,61 +58,47 @@ impl Free {
 }
 
 impl Free {
-    /// What `def` is made of, if that is known for all its operands.
-    fn mix(&mut self, world: &World, def: Def) -> Option<MadeOf> {
-        let node = world.node(def);
-        match node {
-            Node::Param { .. } | Node::Cont(_) => {
-                let is_cont = matches!(node, Node::Cont(_));
-                return Some(MadeOf::new(self.sets.singleton(Element::new(def, is_cont)), is_cont));
-            }
-            Node::Global(_) => return Some(MadeOf::new(Set::EMPTY, true)),
-            _ => {}
+    /// What `def` mentions, if that is known for all its operands.
+    fn mix(&mut self, world: &World, def: Def) -> Option<Set> {
+        let is_cont = match world.node(def) {
+            Node::Param { .. } => Some(false),
+            Node::Cont(_) => Some(true),
+            _ => None,
+        };
+        if let Some(is_cont) = is_cont {
+            return Some(self.sets.singleton(Element::new(def, is_cont)));
         }
-        let mut mix = Some((Set::EMPTY, is_transparent(world, node)));
+        let mut mix = Some(Set::EMPTY);
         world.for_each_operand(def, |operand| {
-            mix = mix.zip(self.made_of[operand]).map(|((mentions, constant), operand)| {
-                (self.sets.union(mentions, operand.mentions()), constant & operand.is_constant())
-            });
+            let operand = self.mentions[operand].expand();
+            mix = mix.zip(operand).map(|(mentions, operand)| self.sets.union(mentions, operand));
         });
-        mix.map(|(mentions, constant)| MadeOf::new(mentions, constant))
-    }
-}
-
-/// Whether an operation is constant when its operands are. Others that have
-/// constant operands were not folded, because they would fail or must not be.
-fn is_transparent(world: &World, node: Node) -> bool {
-    match node {
-        Node::Lit(_) | Node::Undef | Node::SizeOf(_) | Node::AlignOf(_) => true,
-        Node::Aggregate(_) | Node::Insert { .. } | Node::Variant { .. } => true,
-        Node::Bitcast(_) | Node::Lea { .. } | Node::Mark { .. } | Node::Streaming(_) => true,
-        Node::Cast(value) => matches!(world.types.kind(world.ty(value)), TyKind::Ptr { .. }),
-        _ => false,
+        mix
     }
 }
 
 // ---- Questions --------------------------------------------------------------------
 
 impl World {
-    /// What `def` is made of. Found when first asked for, for all that it uses too:
+    /// What `def` mentions. Found when first asked for, for all that it uses too:
     /// most programs are built without anybody asking.
-    fn made_of(&self, def: Def) -> MadeOf {
+    fn mention_set(&self, def: Def) -> Set {
         let free = &mut *self.free.borrow_mut();
-        if let Some(made_of) = free.made_of[def] {
-            return made_of;
+        if let Some(mentions) = free.mentions[def].expand() {
+            return mentions;
         }
         let mut stack = vec![def];
         while let Some(&next) = stack.last() {
-            match free.made_of[next].or_else(|| free.mix(self, next)) {
-                Some(made_of) => {
-                    free.made_of[next] = Some(made_of);
+            match free.mentions[next].expand().or_else(|| free.mix(self, next)) {
+                Some(mentions) => {
+                    free.mentions[next] = mentions.into();
                     stack.pop();
                     if next == def {
-                        return made_of;
+                        return mentions;
                     }
                 }
                 None => self.for_each_operand(next, |operand| {
-                    if free.made_of[operand].is_none() {
+                    if free.mentions[operand].is_none() {
                         stack.push(operand);
                     }
                 }),
@@ -143,18 +110,18 @@ impl World {
     /// The parameters and continuations that `def` reaches through operations
     /// alone: parameters, then continuations, oldest first. Both reach themselves.
     pub fn mentions(&self, def: Def) -> Vec<Def> {
-        let mentions = self.made_of(def).mentions();
+        let mentions = self.mention_set(def);
         self.free.borrow().sets.elements(mentions)
     }
 
     /// Whether `def` reaches the parameter or continuation `other` through operations alone.
     pub fn has_mention(&self, def: Def, other: Def) -> bool {
-        self.set_contains(self.made_of(def).mentions(), other)
+        self.set_contains(self.mention_set(def), other)
     }
 
     /// The parameters that `def` depends on, also through the bodies of continuations.
     pub fn free_set(&self, def: Def) -> Set {
-        let mentions = self.made_of(def).mentions();
+        let mentions = self.mention_set(def);
         let (params, conts) = self.free.borrow().sets.by_kind(mentions);
         let mut free = params;
         for cont in self.set_elements(conts) {
@@ -204,7 +171,7 @@ impl World {
     /// address of a global or a place in it, a continuation that depends on no
     /// parameter, an aggregate of such.
     pub fn is_constant(&self, def: Def) -> bool {
-        self.made_of(def).is_constant() && self.free_set(def).is_empty()
+        self.is_made_of_constants(def) && (!self.contains_conts(def) || self.free_set(def).is_empty())
     }
 }
 
@@ -257,8 +224,7 @@ impl<'w> Solver<'w> {
     fn equation(&self, cont: Cont) -> Equation {
         let data = self.world.cont(cont);
         let body = data.body.iter().flat_map(|body| std::iter::once(&body.callee).chain(&body.args));
-        let mentions: Vec<Set> =
-            body.chain(&data.filter).map(|&def| self.world.made_of(def).mentions()).collect();
+        let mentions: Vec<Set> = body.chain(&data.filter).map(|&def| self.world.mention_set(def)).collect();
         let free = &mut *self.world.free.borrow_mut();
         let mentions = mentions.into_iter().fold(Set::EMPTY, |all, one| free.sets.union(all, one));
         let (local, conts) = free.sets.by_kind(mentions);

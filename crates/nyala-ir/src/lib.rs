@@ -15,6 +15,7 @@
 //! * [`verify`](mod@verify): the rules that every program keeps;
 //! * [`lane_function`]: functions by which lanes meet;
 //! * [`reduction`]: one value from those of all lanes;
+//! * [`table`]: finds what is stored elsewhere by its hash;
 //! * [`rebuild`]: a node again, with other operands;
 //! * [`dot`](mod@dot): a picture of the graph.
 //!
@@ -31,7 +32,7 @@ pub mod node;
 pub mod origin;
 pub mod rebuild;
 pub mod reduction;
-mod table;
+pub mod table;
 pub mod text;
 pub mod types;
 pub mod verify;

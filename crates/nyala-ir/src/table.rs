@@ -14,7 +14,7 @@ use cranelift_entity::packed_option::{PackedOption, ReservedValue};
 
 /// Hashes with the ids of what has them.
 #[derive(Clone)]
-pub(crate) struct Table<Id: ReservedValue> {
+pub struct Table<Id: ReservedValue> {
     slots: Vec<Slot<Id>>,
     len: usize,
     /// How far a hash is shifted to give a position.
@@ -25,6 +25,12 @@ pub(crate) struct Table<Id: ReservedValue> {
 struct Slot<Id: ReservedValue> {
     hash: u32,
     id: PackedOption<Id>,
+}
+
+impl<Id: ReservedValue + Copy> Default for Table<Id> {
+    fn default() -> Table<Id> {
+        Table::new()
+    }
 }
 
 impl<Id: ReservedValue + Copy> Table<Id> {
@@ -85,7 +91,7 @@ fn empty<Id: ReservedValue + Copy>(len: usize) -> Vec<Slot<Id>> {
 
 /// The hash that a table takes: its positions are the upper bits, and the upper half of a
 /// product depends on all bits of the factor.
-pub(crate) fn table_hash(content: &impl std::hash::Hash) -> u32 {
+pub fn table_hash(content: &impl std::hash::Hash) -> u32 {
     let mut hasher = rustc_hash::FxHasher::default();
     content.hash(&mut hasher);
     finish(hasher)

@@ -27,7 +27,7 @@ mod intern;
 
 use std::cell::RefCell;
 
-use cranelift_entity::{EntityRef, PrimaryMap};
+use cranelift_entity::{EntityRef, EntitySet, PrimaryMap};
 use nyala_span::{Name, Span};
 use rustc_hash::FxHashMap;
 
@@ -39,7 +39,7 @@ use crate::node::{
 };
 use crate::origin::Origins;
 use crate::table::Table;
-use crate::types::{Ty, Types};
+use crate::types::{Ty, TyKind, Types};
 
 /// All nodes of one program.
 #[derive(Clone)]
@@ -51,6 +51,10 @@ pub struct World {
     /// What the source says about functions.
     pub origins: Origins,
     nodes: PrimaryMap<Def, NodeData>,
+    /// The nodes that are or contain continuations.
+    containers: EntitySet<Def>,
+    /// The nodes that are made of constants and continuations only.
+    made_of_constants: EntitySet<Def>,
     pool: Vec<Def>,
     /// The operations that are not listed with an operand: see `intern`.
     interned: Table<Def>,
@@ -99,6 +103,8 @@ impl World {
             span: Span::NONE,
             origins: Origins::default(),
             nodes: PrimaryMap::new(),
+            containers: EntitySet::new(),
+            made_of_constants: EntitySet::new(),
             pool: vec![],
             interned: Table::new(),
             conts: PrimaryMap::new(),
@@ -159,6 +165,20 @@ impl World {
     /// All nodes, dead ones included; operands before what uses them.
     pub fn defs(&self) -> impl DoubleEndedIterator<Item = Def> + use<> {
         self.nodes.keys()
+    }
+
+    /// Whether `def` is a continuation or has one among its operands, or their operands. Most nodes are data
+    /// and lead to no continuation: who is about continuations need not look behind them.
+    #[inline]
+    pub fn contains_conts(&self, def: Def) -> bool {
+        self.containers.contains(def)
+    }
+
+    /// Whether `def` has no other leaves than literals, the addresses of globals, and continuations, and no operation
+    /// that could be executed.
+    #[inline]
+    pub fn is_made_of_constants(&self, def: Def) -> bool {
+        self.made_of_constants.contains(def)
     }
 
     /// How many nodes there are, dead ones included.
@@ -338,6 +358,19 @@ fn for_each_operand_mut(node: &mut Node, mut each: impl FnMut(&mut Def)) -> Opti
     None
 }
 
+/// Whether a node is constant when its operands are. Other operations that have
+/// constant operands were not folded, because they would fail or must not be.
+fn is_transparent(world: &World, node: Node) -> bool {
+    match node {
+        Node::Cont(_) | Node::Global(_) => true,
+        Node::Lit(_) | Node::Undef | Node::SizeOf(_) | Node::AlignOf(_) => true,
+        Node::Aggregate(_) | Node::Insert { .. } | Node::Variant { .. } => true,
+        Node::Bitcast(_) | Node::Lea { .. } | Node::Mark { .. } | Node::Streaming(_) => true,
+        Node::Cast(value) => matches!(world.types.kind(world.ty(value)), TyKind::Ptr { .. }),
+        _ => false,
+    }
+}
+
 // ---- Continuations and globals -----------------------------------------------
 
 impl World {
@@ -372,7 +405,26 @@ impl World {
 
     /// A new node.
     fn push_self(&mut self, node: Node, ty: Ty, span: Span) -> Def {
-        self.nodes.push(NodeData::new(node, ty, span))
+        let def = self.nodes.push(NodeData::new(node, ty, span));
+        self.classify(def);
+        def
+    }
+
+    /// Remembers what a new node is made of.
+    fn classify(&mut self, def: Def) {
+        let node = self.node(def);
+        let is_cont = matches!(node, Node::Cont(_));
+        let (mut contains_conts, mut is_constant) = (is_cont, is_transparent(self, node));
+        for_each_operand(&self.pool, node, |operand| {
+            contains_conts |= self.containers.contains(operand);
+            is_constant &= self.made_of_constants.contains(operand);
+        });
+        if contains_conts {
+            self.containers.insert(def);
+        }
+        if is_constant {
+            self.made_of_constants.insert(def);
+        }
     }
 
     /// Adds a parameter at the end, changing the continuation's type. Only for a

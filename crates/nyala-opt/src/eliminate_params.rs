@@ -158,8 +158,8 @@ impl Values {
             None => return false,
         };
         let is_allowed = kind_of(world, param) == Some(Kind::Continuations)
-            || world.is_constant(value)
-            || !self.returns(world, callee);
+            || !self.returns(world, callee)
+            || world.is_constant(value);
         let new = match self.known[param] {
             Value::Unreached if is_allowed => Value::One(value),
             Value::One(old) if old == value => return false,

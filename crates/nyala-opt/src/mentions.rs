@@ -1,7 +1,7 @@
 //! Who mentions the continuations of a program.
 //!
 //! Most nodes are data and lead to no continuation. Passes that are about continuations only look at
-//! those that do, so a long computation costs them one look at each of its nodes.
+//! those that do, so a long computation costs them nothing.
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 use nyala_ir::analysis::references::{for_each_mention, program_roots};
@@ -19,7 +19,6 @@ pub(crate) struct Mentions {
 impl Mentions {
     /// Those of a whole program.
     pub fn new(world: &World) -> Mentions {
-        let is_container = containers(world);
         let mut mentions = Mentions { conts: vec![], operations: vec![], counts: SecondaryMap::new() };
         let mut seen = EntitySet::new();
         let mut stack: Vec<Def> = vec![];
@@ -38,7 +37,7 @@ impl Mentions {
                     if let Some(cont) = world.as_cont(mentioned) {
                         mentions.counts[cont] += 1;
                     }
-                    if is_container[mentioned] {
+                    if world.contains_conts(mentioned) {
                         stack.push(mentioned);
                     }
                 });
@@ -52,18 +51,4 @@ impl Mentions {
     pub fn count(&self, cont: Cont) -> u32 {
         self.counts[cont]
     }
-}
-
-/// The nodes that are or contain continuations.
-pub(crate) fn containers(world: &World) -> SecondaryMap<Def, bool> {
-    let mut has_conts = SecondaryMap::with_capacity(world.node_count());
-    // Operands have smaller numbers than what uses them.
-    for def in world.defs() {
-        let mut any = world.as_cont(def).is_some();
-        world.for_each_operand(def, |operand| any |= has_conts[operand]);
-        if any {
-            has_conts[def] = true;
-        }
-    }
-    has_conts
 }

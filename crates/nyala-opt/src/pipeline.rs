@@ -23,8 +23,11 @@ pub fn evaluate(world: &World, options: Options) -> Evaluated {
     let mut evaluation = Evaluation::new(world, options);
     let (mut current, mut is_changed) = evaluation.round(world);
     for _ in 0..MAX_RESUMPTIONS {
-        is_changed |= clean_up(&mut current, Merge::Blocks);
-        if !is_changed || evaluation.is_settled(&current) {
+        let cleaned = clean_up(&mut current, Merge::Blocks);
+        is_changed |= cleaned.is_any();
+        // Where there was a variable there is a value now: one more round can say where that comes from.
+        let says_more = evaluation.explains() && cleaned.slots;
+        if !is_changed || !says_more && evaluation.is_settled(&current) {
             break;
         }
         (current, is_changed) = evaluation.round(&current);
@@ -33,7 +36,7 @@ pub fn evaluate(world: &World, options: Options) -> Evaluated {
     check(&current, "remove_questions");
     // Without what speaks to the evaluator, more may be the same.
     for _ in 0..MAX_RESUMPTIONS {
-        if !clean_up(&mut current, Merge::All) {
+        if !clean_up(&mut current, Merge::All).is_any() {
             break;
         }
     }
@@ -42,15 +45,28 @@ pub fn evaluate(world: &World, options: Options) -> Evaluated {
     evaluation.done(current)
 }
 
-/// Removes parameters and slots that are not needed, and joins blocks; whether there were any.
-pub fn clean_up(world: &mut World, what: Merge) -> bool {
-    let fewer_params = eliminate_params(world);
+/// What a clean-up has made fewer.
+struct Cleaned {
+    params: bool,
+    slots: bool,
+    blocks: bool,
+}
+
+impl Cleaned {
+    fn is_any(&self) -> bool {
+        self.params || self.slots || self.blocks
+    }
+}
+
+/// Removes parameters and slots that are not needed, and joins blocks.
+fn clean_up(world: &mut World, what: Merge) -> Cleaned {
+    let params = eliminate_params(world);
     check(world, "eliminate_params");
-    let fewer_slots = promote_slots(world);
+    let slots = promote_slots(world);
     check(world, "promote_slots");
-    let fewer_blocks = merge_blocks(world, what);
+    let blocks = merge_blocks(world, what);
     check(world, "merge_blocks");
-    fewer_params || fewer_slots || fewer_blocks
+    Cleaned { params, slots, blocks }
 }
 
 /// From an evaluated program to functions and basic blocks.

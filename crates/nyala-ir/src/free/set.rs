@@ -26,14 +26,6 @@ impl Set {
     pub fn is_empty(self) -> bool {
         self == Set::EMPTY
     }
-
-    pub(super) fn index(self) -> u32 {
-        self.0
-    }
-
-    pub(super) fn from_index(index: u32) -> Set {
-        Set(index)
-    }
 }
 
 impl ReservedValue for Set {

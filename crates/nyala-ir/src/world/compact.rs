@@ -4,7 +4,7 @@
 //! form stays so. Nothing is built again, so this costs little more than finding out what is reachable.
 
 use cranelift_entity::packed_option::{PackedOption, ReservedValue};
-use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
+use cranelift_entity::{EntityRef, EntitySet, SecondaryMap};
 
 use super::intern::Users;
 use super::{NodeData, World, for_each_operand_mut};
@@ -25,8 +25,13 @@ struct Numbers<Id: EntityRef + ReservedValue>(SecondaryMap<Id, PackedOption<Id>>
 impl<Id: EntityRef + ReservedValue> Numbers<Id> {
     /// Numbers those of `all` that are marked.
     fn new(mut marks: SecondaryMap<Id, PackedOption<Id>>, all: impl Iterator<Item = Id>) -> Numbers<Id> {
-        let kept: Vec<Id> = all.filter(|&id| marks[id].is_some()).collect();
-        kept.into_iter().enumerate().for_each(|(number, id)| marks[id] = Id::new(number).into());
+        let mut next = 0;
+        for id in all {
+            if marks[id].is_some() {
+                marks[id] = Id::new(next).into();
+                next += 1;
+            }
+        }
         Numbers(marks)
     }
 
@@ -109,13 +114,17 @@ impl World {
         }
     }
 
+    /// Moves each node that stays to its new place, which is never behind the old one.
     fn compact_nodes(&mut self, numbers: &Renumbering) {
-        let kept: Vec<Def> = self.nodes.keys().filter(|&def| numbers.defs.keeps(def)).collect();
-        let old_nodes = std::mem::replace(&mut self.nodes, PrimaryMap::with_capacity(kept.len()));
         let old_pool = std::mem::take(&mut self.pool);
         self.interned = Table::new();
-        for old in kept {
-            let mut data = NodeData { users: Users::default(), ..old_nodes[old] };
+        self.containers = EntitySet::new();
+        self.made_of_constants = EntitySet::new();
+        let mut len = 0;
+        for old in self.nodes.keys().filter(|&def| numbers.defs.keeps(def)) {
+            let new = numbers.defs.of(old);
+            len = new.index() + 1;
+            let mut data = NodeData { users: Users::default(), ..self.nodes[old] };
             let mut place = None;
             match &mut data.node {
                 Node::Cont(cont) | Node::Param { cont, .. } => numbers.conts.renumber(cont),
@@ -129,11 +138,16 @@ impl World {
                     place = self.find(*node, data.ty).err();
                 }
             }
-            let new = self.nodes.push(data);
+            self.nodes[new] = data;
+            self.classify(new);
             if let Some(place) = place {
                 self.put(new, place);
             }
         }
+        let mut nodes: Vec<NodeData> = std::mem::take(&mut self.nodes).into();
+        nodes.truncate(len);
+        nodes.shrink_to_fit();
+        self.nodes = nodes.into();
     }
 
     fn compact_conts(&mut self, numbers: &Renumbering) {

@@ -177,6 +177,11 @@ fn id(def: Def) -> u64 {
 }
 
 fn hash_node(pool: &[Def], node: Node, ty: Ty) -> u32 {
+    // Neighbouring numbers are often asked for one after the other, so they are put side by side.
+    if let Node::Lit(bits) = node {
+        const LOW: u64 = 7;
+        return table::table_hash(&(ty, bits & !LOW)) & !(LOW as u32) | (bits & LOW) as u32;
+    }
     let mut hasher = FxHasher::default();
     ty.hash(&mut hasher);
     Key::of(node).hash(&mut hasher);

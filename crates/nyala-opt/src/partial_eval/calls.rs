@@ -9,7 +9,7 @@ use super::engine::{Call, Engine};
 use super::env::Env;
 use super::explain::Outcome;
 use super::instance::{Instance, merge};
-use super::unfold::Made;
+use super::memo::Made;
 use super::values::Mode;
 
 /// How many specialisations may follow from each other without anybody having
@@ -250,7 +250,7 @@ impl Engine<'_> {
     /// Fixes more parameters of `instance`, unless that is too much.
     fn specialise(&mut self, instance: &Instance, mut call: Call, rules: &[Option<Rule>]) -> Next {
         let (key, rest) = split(instance, &call.args, rules);
-        if let Some(&made) = self.memo.get(&key) {
+        if let Some(made) = self.memo.get(&key) {
             let link = self.link_of_made(made);
             let is_loop = self.link.is_some() && self.link == link;
             let outcome = if is_loop { Outcome::Looped } else { Outcome::Reused };

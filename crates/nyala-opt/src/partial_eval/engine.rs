@@ -29,12 +29,13 @@ use super::env::Env;
 use super::instance::{Instance, Instances, merge};
 use super::journal::SiteId;
 use super::limits::{Link, LinkId, Used};
+use super::memo::Memo;
 use super::plan::Plan;
 use super::questions::Answers;
 use super::refs::Refs;
 use super::run_halt::Runs;
 use super::spared::Spared;
-use super::unfold::{Made, Unfoldings};
+use super::unfold::Unfoldings;
 use super::values::Mode;
 use super::{Options, State};
 
@@ -47,7 +48,7 @@ pub(super) struct Engine<'a> {
     /// What is known from earlier rounds.
     pub(super) state: &'a mut State,
     pub(super) instances: Instances,
-    pub(super) memo: FxHashMap<Instance, Made>,
+    pub(super) memo: Memo,
     pub(super) unfoldings: Unfoldings,
     /// The continuation whose body is being built.
     pub(super) target: Cont,
@@ -128,7 +129,7 @@ impl<'a> Engine<'a> {
             options,
             state,
             instances: SecondaryMap::new(),
-            memo: FxHashMap::default(),
+            memo: Memo::new(),
             unfoldings: Unfoldings::default(),
             target: Cont::reserved_value(),
             constants: SecondaryMap::new(),
@@ -353,7 +354,7 @@ impl<'a> Engine<'a> {
     /// Claims those of `defs` that contain continuations, and writes them down.
     fn claim(&mut self, defs: impl Iterator<Item = Def>, claimed: &mut Vec<Def>) {
         for def in defs {
-            if self.refs.contains_conts(&self.new, def) {
+            if self.new.contains_conts(def) {
                 self.refs.claim(&self.new, &self.instances, def);
                 claimed.push(def);
             }
@@ -387,12 +388,12 @@ impl<'a> Engine<'a> {
 
     /// Puts every instance that `def` contains into the queue.
     fn enqueue(&mut self, def: Def) {
-        if !self.refs.contains_conts(&self.new, def) {
+        if !self.new.contains_conts(def) {
             return;
         }
         let mut stack = vec![def];
         while let Some(def) = stack.pop() {
-            if !self.refs.contains_conts(&self.new, def) || !self.queued.insert(def) {
+            if !self.new.contains_conts(def) || !self.queued.insert(def) {
                 continue;
             }
             match self.new.node(def) {

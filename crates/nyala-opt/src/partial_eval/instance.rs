@@ -4,11 +4,13 @@ use std::rc::Rc;
 
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
+use nyala_ir::table::table_hash;
 use nyala_ir::{Cont, Def};
 
 /// An old continuation with values. Copies share these.
-#[derive(PartialEq, Eq, Hash, Clone)]
+#[derive(PartialEq, Eq, Clone)]
 pub(super) struct Instance {
+    hash: u32,
     pub(super) old: Cont,
     n_captured: u32,
     /// New values for [`Plan::captures`], in that order; then for each old parameter the value it
@@ -19,20 +21,22 @@ pub(super) struct Instance {
 impl Instance {
     pub(super) fn new(
         old: Cont,
-        captured: impl Iterator<Item = Def>,
+        captured: impl ExactSizeIterator<Item = PackedOption<Def>>,
         fixed: impl Iterator<Item = PackedOption<Def>>,
     ) -> Instance {
-        let most = |(least, most): (usize, Option<usize>)| most.unwrap_or(least);
-        let mut values = Vec::with_capacity(most(captured.size_hint()) + most(fixed.size_hint()));
-        values.extend(captured.map(PackedOption::from));
-        let n_captured = values.len() as u32;
-        values.extend(fixed);
-        Instance { old, n_captured, values: values.into() }
+        let n_captured = captured.len() as u32;
+        let values: Rc<[PackedOption<Def>]> = captured.chain(fixed).collect();
+        Instance { hash: table_hash(&(old, &values)), old, n_captured, values }
+    }
+
+    /// A hash of all that makes it.
+    pub(super) fn hash(&self) -> u32 {
+        self.hash
     }
 
     /// The same, specialised on other parameters.
     pub(super) fn with_fixed(&self, fixed: impl Iterator<Item = PackedOption<Def>>) -> Instance {
-        Instance::new(self.old, self.captured(), fixed)
+        Instance::new(self.old, self.values[..self.n_captured as usize].iter().copied(), fixed)
     }
 
     /// The values of captures.

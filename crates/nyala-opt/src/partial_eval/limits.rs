@@ -29,15 +29,15 @@ entity_impl!(LinkId, "link");
 /// A specialisation and what asked for it.
 pub(super) struct Link {
     /// The specialisation.
-    instance: Instance,
+    pub(super) instance: Instance,
     /// What was evaluated when it was asked for.
     from: PackedOption<LinkId>,
     /// The call.
-    span: Span,
+    pub(super) span: Span,
     /// How it was unfolded, if it was.
     pub(super) unfolding: PackedOption<UnfoldingId>,
     /// How many steps there are up to here.
-    depth: u64,
+    depth: u32,
     /// Whether a run asked for it.
     is_run: bool,
 }
@@ -99,7 +99,7 @@ impl Engine<'_> {
         let used = self.used.get(&old);
         // A report frees some room for all that has nothing to do with it.
         let more = |limit: u64| limit.saturating_add(limit / MAX_REPORTS * self.state.n_reports);
-        let chain = self.link.expand().map_or(0, |link| self.links[link].depth) + 1;
+        let chain = u64::from(self.chain_len()) + 1;
         let grown = self.grown();
         let is_run = rules.contains(&Some(Rule::Run));
         let own_depth = own.depth.unwrap_or(if is_run { depth / RUN_COST } else { depth });
@@ -169,8 +169,13 @@ impl Engine<'_> {
     }
 
     /// How long the chain is that led to `cont`.
-    pub(super) fn link_depth(&self, cont: Cont) -> u64 {
+    pub(super) fn link_depth(&self, cont: Cont) -> u32 {
         self.link_of[cont].expand().map_or(0, |link| self.links[link].depth)
+    }
+
+    /// How long the current chain is.
+    fn chain_len(&self) -> u32 {
+        self.link.expand().map_or(0, |link| self.links[link].depth)
     }
 
     /// The instance that a step of the chain leads to.
@@ -187,7 +192,7 @@ impl Engine<'_> {
 
     /// A link at the end of the current chain.
     pub(super) fn new_link(&mut self, instance: Instance, span: Span) -> LinkId {
-        let depth = self.link.expand().map_or(0, |link| self.links[link].depth) + 1;
+        let depth = self.chain_len() + 1;
         let old = instance.old;
         if self.old.origin(old).is_some_and(|origin| origin.limits != OriginLimits::default()) {
             self.used.entry(old).or_default().specialisations += 1;

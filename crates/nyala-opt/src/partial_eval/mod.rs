@@ -42,6 +42,7 @@ mod instance;
 mod journal;
 mod last;
 mod limits;
+mod memo;
 mod plan;
 mod questions;
 mod refs;
@@ -198,6 +199,11 @@ impl Evaluation {
     /// Whether more rounds would leave `world` as it is.
     pub fn is_settled(&self, world: &World) -> bool {
         self.state.is_over || settled::is_settled(world, &self.state)
+    }
+
+    /// Whether somebody wants to know what happened, and why.
+    pub fn explains(&self) -> bool {
+        self.options.explain
     }
 
     /// The result.

@@ -18,12 +18,9 @@ use nyala_ir::analysis::references::is_operation;
 use nyala_ir::analysis::{DomTree, Graph, References};
 use nyala_ir::{Cont, Def, Node, World};
 
-use crate::mentions::containers;
-
 /// Homes, captures and uses of a program.
 pub struct Plan {
     homes: SecondaryMap<Def, Home>,
-    has_conts: SecondaryMap<Def, bool>,
     captures: SecondaryMap<Cont, Vec<Def>>,
     uses: SecondaryMap<Cont, u32>,
     nests_calls: EntitySet<Cont>,
@@ -45,13 +42,12 @@ impl Plan {
         let refs = References::of_program(world);
         let mut plan = Plan {
             homes: SecondaryMap::new(),
-            has_conts: containers(world),
             captures: SecondaryMap::new(),
             uses: SecondaryMap::new(),
             nests_calls: EntitySet::new(),
         };
         plan.find_homes(world, &refs);
-        let components = Components::new(&refs, &plan.has_conts);
+        let components = Components::new(world, &refs);
         plan.count_uses(world, &refs, &components);
         plan.find_nested_calls(world, &refs, &components);
         let conts: Vec<Cont> = refs.conts(world).collect();
@@ -95,14 +91,15 @@ impl Plan {
 
     fn find_homes(&mut self, world: &World, refs: &References) {
         let doms = DomTree::new(refs.graph(), refs.root());
+        let depends = depends_on_params(world, refs, &doms);
         for &vertex in doms.preorder() {
             let Some(&def) = refs.nodes().get(vertex) else { continue };
             self.homes[def] =
                 match (world.as_cont(def), doms.idom(vertex).and_then(|idom| refs.nodes().get(idom))) {
-                    (Some(cont), _) if world.is_top_level(cont) => Home::Anywhere,
+                    (Some(_), _) if !depends[vertex] => Home::Anywhere,
                     (Some(cont), _) => Home::In(cont),
                     (None, None) => Home::Anywhere,
-                    (None, Some(_)) if world.is_constant(def) => Home::Anywhere,
+                    (None, Some(_)) if world.is_made_of_constants(def) && !depends[vertex] => Home::Anywhere,
                     (None, Some(&above)) => world.as_cont(above).map_or(self.homes[above], Home::In),
                 };
         }
@@ -170,14 +167,45 @@ impl Plan {
     }
 }
 
+/// For each vertex, whether it depends on a parameter: one that it uses itself or through what it mentions, but none
+/// of its own.
+///
+/// Whose parameter somebody depends on dominates him: there is no other way to get at it. So a search from the uses
+/// back to those who mention them has come to the owner of a parameter when it comes to a continuation that
+/// is no deeper. Each vertex is visited once, by the search for the outermost parameter that it depends on.
+fn depends_on_params(world: &World, refs: &References, doms: &DomTree) -> Vec<bool> {
+    let owner = |param: Def| match world.node(param) {
+        Node::Param { cont, .. } => refs.index(world.cont_def(cont)),
+        _ => None,
+    };
+    let depth_of = |param: Def| owner(param).map_or(0, |vertex| doms.depth(vertex));
+    let mut uses: Vec<(u32, usize)> =
+        refs.uses().iter().map(|&(vertex, param)| (depth_of(param), vertex)).collect();
+    uses.sort_unstable();
+    let mut depends = vec![false; refs.graph().len()];
+    let mut stack = vec![];
+    for (depth, vertex) in uses {
+        stack.push(vertex);
+        while let Some(vertex) = stack.pop() {
+            let is_cont = refs.nodes().get(vertex).is_none_or(|&def| world.as_cont(def).is_some());
+            let is_owner = is_cont && doms.depth(vertex) <= depth;
+            if !is_owner && !std::mem::replace(&mut depends[vertex], true) {
+                stack.extend(refs.graph().preds(vertex));
+            }
+        }
+    }
+    depends
+}
+
 /// The strongly connected components of the program, by number. Only what contains a continuation
 /// can reach itself, so nothing else has a number.
 pub struct Components(Vec<usize>);
 
 impl Components {
-    /// Those of all that is reachable; `has_conts` are the nodes that contain continuations.
-    pub fn new(refs: &References, has_conts: &SecondaryMap<Def, bool>) -> Components {
-        let has_conts = |vertex: usize| refs.nodes().get(vertex).is_some_and(|&def| has_conts[def]);
+    /// Those of all that is reachable.
+    pub fn new(world: &World, refs: &References) -> Components {
+        let has_conts =
+            |vertex: usize| refs.nodes().get(vertex).is_some_and(|&def| world.contains_conts(def));
         let vertices: Vec<usize> = (0..refs.nodes().len()).filter(|&vertex| has_conts(vertex)).collect();
         let mut numbers = vec![usize::MAX; refs.nodes().len() + 1];
         for (number, members) in refs.graph().components(&vertices, has_conts).iter().enumerate() {
@@ -228,7 +256,7 @@ impl Collector {
                 (Node::Cont(mentioned), Home::In(_)) => found.conts.push(mentioned),
                 (_, Home::Anywhere) => {}
                 (Node::Param { .. }, Home::In(home)) if home == cont => {}
-                (_, Home::In(home)) if home == cont || plan.has_conts[def] => {
+                (_, Home::In(home)) if home == cont || world.contains_conts(def) => {
                     world.for_each_operand(def, |operand| stack.push(operand));
                 }
                 (_, Home::In(_)) => found.captures.push(def),

@@ -18,10 +18,8 @@ use super::instance::Instances;
 #[derive(Default)]
 pub struct Refs {
     counts: SecondaryMap<Def, u32>,
-    /// Whether a node contains a continuation: 0 unknown, 1 no, 2 yes.
-    contains: SecondaryMap<Def, u8>,
-    /// Room for walks, of which there are several for each node: to change counts, and to look inside.
-    stacks: (Vec<Def>, Vec<Def>),
+    /// Room for walks, of which there are several for each node.
+    stack: Vec<Def>,
 }
 
 impl Refs {
@@ -32,10 +30,13 @@ impl Refs {
 
     /// What `cont` needs that contains continuations: the operands of its body, or the values that
     /// it will be built from.
-    pub fn needs(&mut self, world: &World, instances: &Instances, cont: Cont) -> Vec<Def> {
+    pub fn needs(&self, world: &World, instances: &Instances, cont: Cont) -> Vec<Def> {
         let mut needs = vec![];
-        for_each_need(world, instances, cont, |def| needs.push(def));
-        needs.retain(|&def| self.contains_conts(world, def));
+        for_each_need(world, instances, cont, |def| {
+            if world.contains_conts(def) {
+                needs.push(def);
+            }
+        });
         needs
     }
 
@@ -72,14 +73,14 @@ impl Refs {
         def: Def,
         change: impl Fn(&mut u32) -> bool,
     ) {
-        if !self.contains_conts(world, def) || !change(&mut self.counts[def]) {
+        if !world.contains_conts(def) || !change(&mut self.counts[def]) {
             return;
         }
-        let mut stack = std::mem::take(&mut self.stacks.0);
+        let mut stack = std::mem::take(&mut self.stack);
         stack.push(def);
         while let Some(def) = stack.pop() {
             let each = |needed: Def| {
-                if self.contains_conts(world, needed) && change(&mut self.counts[needed]) {
+                if world.contains_conts(needed) && change(&mut self.counts[needed]) {
                     stack.push(needed);
                 }
             };
@@ -88,35 +89,7 @@ impl Refs {
                 _ => world.for_each_operand(def, each),
             }
         }
-        self.stacks.0 = stack;
-    }
-
-    /// Whether `def` is or contains a continuation.
-    pub fn contains_conts(&mut self, world: &World, def: Def) -> bool {
-        if self.contains[def] != 0 {
-            return self.contains[def] == 2;
-        }
-        let mut stack = std::mem::take(&mut self.stacks.1);
-        stack.push(def);
-        while let Some(&next) = stack.last() {
-            if self.contains[next] != 0 {
-                stack.pop();
-                continue;
-            }
-            let (mut pending, mut any) = (false, world.as_cont(next).is_some());
-            world.for_each_operand(next, |operand| {
-                any |= self.contains[operand] == 2;
-                if self.contains[operand] == 0 {
-                    pending = true;
-                    stack.push(operand);
-                }
-            });
-            if any || !pending {
-                self.contains[next] = if any { 2 } else { 1 };
-            }
-        }
-        self.stacks.1 = stack;
-        self.contains[def] == 2
+        self.stack = stack;
     }
 }
 

@@ -72,10 +72,11 @@ impl Calls<'_> {
     /// Whether `value` depends on what is only known when the program runs.
     fn is_unknown(&self, value: Def, callee: Cont, args: &[Def]) -> bool {
         match self.world.node(value) {
-            Node::Param { cont, index } if cont == callee => {
-                let arg = args[index as usize];
-                self.world.as_lit(arg).is_none() && !self.world.free_set(arg).is_empty()
-            }
+            Node::Param { cont, index } if cont == callee => match self.world.node(args[index as usize]) {
+                Node::Lit(_) => false,
+                Node::Hide(_) => true,
+                _ => !self.world.free_set(args[index as usize]).is_empty(),
+            },
             _ => false,
         }
     }

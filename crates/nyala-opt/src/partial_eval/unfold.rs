@@ -36,32 +36,24 @@ use super::calls::Next;
 use super::engine::{Call, Engine};
 use super::instance::Instance;
 use super::journal::SiteId;
-use super::limits::LinkId;
+use super::limits::{Link, LinkId};
+use super::memo::Made;
 
 /// A specialisation that was unfolded.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct UnfoldingId(u32);
 entity_impl!(UnfoldingId, "unfolding");
 
-/// What became of an instance.
-#[derive(Clone, Copy)]
-pub(super) enum Made {
-    /// A continuation of the new program.
-    Cont(Cont),
-    /// A part of a body.
-    Unfolded(UnfoldingId),
-}
-
 /// How a specialisation was unfolded, and all it takes to make it a continuation.
 struct Unfolding {
     /// In whose body. Those of one body have successive numbers.
     target: Cont,
-    instance: Instance,
-    /// The call as it was.
+    /// The specialisation, and where it was asked for.
+    link: LinkId,
+    /// What was called.
     callee: Def,
-    args: Box<[Def]>,
-    span: nyala_span::Span,
-    link: PackedOption<LinkId>,
+    /// The end of the arguments among all.
+    args_end: u32,
     site: Option<SiteId>,
     depth: u32,
     /// Whether the body was cut off before it.
@@ -91,6 +83,8 @@ struct Pending {
 #[derive(Default)]
 pub(super) struct Unfoldings {
     all: PrimaryMap<UnfoldingId, Unfolding>,
+    /// The arguments of the calls as they were, one call after the other.
+    args: Vec<Def>,
     /// Functions, and which of their parameters are fixed, that are no longer unfolded.
     excluded: FxHashSet<(Cont, Box<[bool]>)>,
     /// Those in the body being built that have not returned, the innermost last.
@@ -101,6 +95,13 @@ impl Unfoldings {
     /// A body is begun.
     pub fn begin_body(&mut self) {
         self.pending.clear();
+    }
+
+    /// The arguments that one was called with.
+    fn args_of(&self, id: UnfoldingId) -> &[Def] {
+        let before = id.as_u32().checked_sub(1).map(UnfoldingId::from_u32);
+        let start = before.map_or(0, |before| self.all[before].args_end);
+        &self.args[start as usize..self.all[id].args_end as usize]
     }
 
     /// Whether calls that fix these parameters may be unfolded.
@@ -126,13 +127,12 @@ impl Engine<'_> {
         let link = self.new_link(instance.clone(), call.span);
         self.link = link.into();
         self.site = site.or(self.site);
+        self.unfoldings.args.extend(call.args);
         let id = self.unfoldings.all.push(Unfolding {
             target: self.target,
-            instance: instance.clone(),
+            link,
             callee: call.callee,
-            args: call.args.into(),
-            span: call.span,
-            link: self.link,
+            args_end: self.unfoldings.args.len() as u32,
             site: self.site,
             depth: self.depth,
             is_dropped: false,
@@ -152,14 +152,14 @@ impl Engine<'_> {
     pub(super) fn link_of_made(&self, made: Made) -> PackedOption<LinkId> {
         match made {
             Made::Cont(cont) => self.link_of[cont],
-            Made::Unfolded(id) => self.unfoldings.all[id].link,
+            Made::Unfolded(id) => self.unfoldings.all[id].link.into(),
         }
     }
 
     /// What to do with a call of what was unfolded before.
     pub(super) fn call_again(&mut self, id: UnfoldingId, mut call: Call) -> Next {
         let unfolding = &self.unfoldings.all[id];
-        let rest = self.rest(unfolding);
+        let rest = self.rest(id);
         if let (Some(result), [inputs @ .., ret]) = (&unfolding.result, call.args.as_slice())
             && *inputs == rest[..inputs.len()]
         {
@@ -167,11 +167,12 @@ impl Engine<'_> {
             call.args = std::iter::once(inputs[0]).chain(result.iter().copied()).collect();
             return Next::Again(call);
         }
-        let Unfolding { span, link, site, depth, .. } = *unfolding;
-        let instance = unfolding.instance.clone();
+        let Unfolding { link, site, depth, .. } = *unfolding;
+        let Link { span, ref instance, .. } = self.links[link];
+        let instance = instance.clone();
         self.unfoldings.excluded.insert(shape(&instance));
         let clone = self.make_cont(instance);
-        self.link_of[clone] = link;
+        self.link_of[clone] = link.into();
         self.site_of[clone] = site;
         self.depths[clone] = depth;
         let callee = self.new.cont_def(clone);
@@ -181,8 +182,9 @@ impl Engine<'_> {
 
     /// Drops what was unfolded from `begin` on, in vain; `call` is how far that went.
     pub(super) fn take_back(&mut self, begin: UnfoldingId, call: Call) -> Next {
-        let &Unfolding { callee, ref args, span, .. } = &self.unfoldings.all[begin];
-        let first = Call { callee, args: args.to_vec(), span, mark: None };
+        let Unfolding { callee, link, .. } = self.unfoldings.all[begin];
+        let args = self.unfoldings.args_of(begin).to_vec();
+        let first = Call { callee, args, span: self.links[link].span, mark: None };
         self.cut_off(begin, Tail::InVain, first, call)
     }
 
@@ -206,11 +208,13 @@ impl Engine<'_> {
     }
 
     /// The arguments for the parameters that a specialisation has left open.
-    fn rest(&self, unfolding: &Unfolding) -> Vec<Def> {
+    fn rest(&self, id: UnfoldingId) -> Vec<Def> {
+        let unfolding = &self.unfoldings.all[id];
         let callee = self.new.as_cont(unfolding.callee).and_then(|callee| self.instance(callee));
         let before = callee.expect("what is unfolded is an instance").fixed();
-        let open = before.iter().zip(unfolding.instance.fixed()).filter(|(before, _)| before.is_none());
-        let open = open.zip(&unfolding.args).filter(|((_, after), _)| after.is_none());
+        let after = self.links[unfolding.link].instance.fixed();
+        let open = before.iter().zip(after).filter(|(before, _)| before.is_none());
+        let open = open.zip(self.unfoldings.args_of(id)).filter(|((_, after), _)| after.is_none());
         open.map(|(_, &arg)| arg).collect()
     }
 
@@ -233,9 +237,8 @@ impl Engine<'_> {
         {
             self.unfoldings.pending.pop();
             let &[after, ref values @ ..] = call.args.as_slice() else { continue };
-            let is_result = |engine: &mut Self, def: Def| {
-                engine.is_known(def) && !engine.refs.contains_conts(&engine.new, def)
-            };
+            let is_result =
+                |engine: &mut Self, def: Def| engine.is_known(def) && !engine.new.contains_conts(def);
             if after == mem && values.iter().all(|&value| is_result(self, value)) {
                 self.unfoldings.all[id].result = Some(values.into());
             }

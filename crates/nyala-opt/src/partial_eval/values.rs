@@ -8,7 +8,7 @@ use nyala_ir::{Cont, Def, Global, Intrinsic, Linkage, Node, Ty};
 use super::engine::Engine;
 use super::env::Env;
 use super::instance::Instance;
-use super::unfold::Made;
+use super::memo::Made;
 
 /// How far a filter has to be decided.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -117,14 +117,14 @@ impl Engine<'_> {
             return self.declaration(cont);
         }
         let fixed = data.params.iter().map(|_| None.into());
-        let instance = self.instantiate(Instance::new(cont, captured.iter().copied(), fixed));
+        let instance = self.instantiate(Instance::new(cont, captured.iter().map(|&def| def.into()), fixed));
         self.new.cont_def(instance)
     }
 
     /// The continuation for an instance on no parameter.
     fn instantiate(&mut self, instance: Instance) -> Cont {
         match self.memo.get(&instance) {
-            Some(&Made::Cont(cont)) => cont,
+            Some(Made::Cont(cont)) => cont,
             Some(Made::Unfolded(_)) => panic!("what fixes no parameter is not unfolded"),
             None => {
                 let cont = self.make_cont(instance);

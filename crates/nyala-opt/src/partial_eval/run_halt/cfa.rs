@@ -115,7 +115,7 @@ struct Cfa<'e, 'a> {
     edges: Vec<(Vertex, Vertex)>,
     is_reached: Vec<bool>,
     /// What is reached and not yet looked at, by urgency.
-    frontier: BinaryHeap<Reverse<(u64, u32, Vertex)>>,
+    frontier: BinaryHeap<Reverse<(u32, u32, Vertex)>>,
     again: Vec<Vertex>,
 }
 
@@ -315,7 +315,7 @@ impl Cfa<'_, '_> {
         {
             let depth = self.engine.link_depth(cont);
             let place = self.engine.new.cont(cont).span.lo;
-            self.frontier.push(Reverse((u64::MAX - depth, place, to)));
+            self.frontier.push(Reverse((u32::MAX - depth, place, to)));
         }
     }
 }

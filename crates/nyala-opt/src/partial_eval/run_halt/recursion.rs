@@ -10,7 +10,6 @@ use nyala_span::Diagnostic;
 
 use super::super::plan::Components;
 use crate::errors::recursive_run;
-use crate::mentions::containers;
 
 /// A warning for each marked call that is recursive, in the order of the source.
 pub(crate) fn recursive_runs(world: &World) -> Vec<Diagnostic> {
@@ -24,7 +23,7 @@ pub(crate) fn recursive_runs(world: &World) -> Vec<Diagnostic> {
         return vec![];
     }
     let refs = References::of_program(world);
-    let components = Components::new(&refs, &containers(world));
+    let components = Components::new(world, &refs);
     let recursive = marked.into_iter().filter(|&(caller, callee, _)| components.share(&refs, caller, callee));
     let mut found: Vec<_> = recursive
         .filter_map(|(_, callee, span)| {
