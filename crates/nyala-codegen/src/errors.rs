@@ -128,8 +128,13 @@ fn llvm_diagnostic(error: &LlvmError) -> Diagnostic {
             .fold(report("E0924"), |report, place| report.with_note(format!("searched {place}")))
             .with_note("set NYALA_LLVM to the library or to its folder, or install Rust, which has one"),
         LlvmError::Target(_) => report("E0925"),
-        LlvmError::Processor { .. } => report("E0925")
-            .with_note("`--target-cpu` takes the names that clang's `-march` or `-mcpu` does, and `native`"),
+        LlvmError::Processor { target, .. } => report("E0925").with_note(match target.split('-').next() {
+            Some("nvptx64") => {
+                "`--gpu-arch` takes the names of NVIDIA's generations, such as `sm_70` or `sm_90a`"
+            }
+            Some("amdgcn") => "`--gpu-arch` takes the names of AMD's processors, such as `gfx90a`",
+            _ => "`--target-cpu` takes the names that clang's `-march` or `-mcpu` does, and `native`",
+        }),
         LlvmError::Rejected(_) => report("E0926").with_note(
             "if the program has no `asm` and declares no `llvm.` function, this is a mistake of the compiler",
         ),

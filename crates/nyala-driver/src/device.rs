@@ -107,7 +107,7 @@ fn compile(
     program: &DeviceProgram,
     options: &llvm::Options,
 ) -> Result<Vec<u8>, Vec<CodegenError>> {
-    let asked = session.options.gpu_arch.clone();
+    let asked = asked_for(&session.options.gpu_arch, program.platform);
     match program.platform {
         Platform::Cuda => {
             let arch = asked.unwrap_or_else(|| DEFAULT_PTX.into());
@@ -125,6 +125,16 @@ fn compile(
             opencl::write(&program.world, &kernels(program)).map(String::into_bytes)
         }
     }
+}
+
+/// The processor of a platform among those that were asked for. One that is of no platform is asked for from all of
+/// them, and nobody knows it.
+fn asked_for(archs: &[String], platform: Platform) -> Option<String> {
+    const KINDS: [(&str, Platform); 2] = [("sm_", Platform::Cuda), ("gfx", Platform::Hsa)];
+    let is_asked = |arch: &&String| {
+        KINDS.iter().find(|(prefix, _)| arch.starts_with(prefix)).is_none_or(|&(_, of)| of == platform)
+    };
+    archs.iter().find(is_asked).cloned()
 }
 
 /// The kernels of a program, as back ends want to know them.

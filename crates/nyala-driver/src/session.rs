@@ -36,9 +36,9 @@ pub struct Options {
     pub debug: bool,
     /// How far partial evaluation goes.
     pub evaluation: EvaluationOptions,
-    /// The GPU to make code for, as its vendor names the generation; the default of
-    /// [`device`](crate::device) if absent.
-    pub gpu_arch: Option<String>,
+    /// The GPUs to make code for, as their vendors name the generations; for those of whom there is none,
+    /// the default of [`device`](crate::device).
+    pub gpu_arch: Vec<String>,
 }
 
 /// One compilation.

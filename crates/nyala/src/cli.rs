@@ -99,10 +99,10 @@ pub struct NativeArgs {
     /// A library whose functions the program calls: a file, or `m` for the system's `libm`
     #[arg(long, value_name = "LIB")]
     pub link: Vec<OsString>,
-    /// The GPU to make kernels for, such as sm_90 or gfx90a [default: sm_70, which the driver
-    /// compiles for newer ones, and gfx90a]
+    /// The GPU to make kernels for, such as sm_90 or gfx90a; one of each kind may be given [default: sm_70, which
+    /// the driver compiles for newer ones, and gfx90a]
     #[arg(long, value_name = "ARCH")]
-    pub gpu_arch: Option<String>,
+    pub gpu_arch: Vec<String>,
     #[command(flatten)]
     pub warn: WarnArgs,
     #[command(flatten)]

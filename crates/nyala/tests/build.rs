@@ -129,6 +129,35 @@ fn an_unknown_processor_is_reported() {
 }
 
 #[test]
+fn each_kind_of_gpu_has_its_own_processors() {
+    let kernel = |acc: &str| {
+        format!(
+            "for item in {acc}(0).exec((4, 1, 1), (4, 1, 1)) {{ bitcast[&mut [1][i32]](data)(item.gidx()) = 1; }}\n"
+        )
+    };
+    let both = [kernel("cuda_accelerator"), kernel("amdgpu_hsa_accelerator")].concat();
+    let text = format!("#[export] fn launch(data: &[i8]) -> () {{ {both} }}\n");
+    for (archs, unknown) in [
+        (vec!["sm_90", "gfx1100"], None),
+        (vec!["gfx1100"], None),
+        (vec!["sm_99"], Some("sm_99")),
+        (vec!["sm_90", "gfx9999"], Some("gfx9999")),
+        (vec!["z80"], Some("z80")),
+    ] {
+        let archs = archs.into_iter().flat_map(|arch| ["--gpu-arch", arch]);
+        let args: Vec<&str> = ["build", "--emit", "obj", "-o", "-", "-"].into_iter().chain(archs).collect();
+        let (status, _, stderr) = run(&args, &text);
+        match unknown {
+            None => assert_eq!((status, stderr.as_str()), (Some(0), "")),
+            Some(unknown) => {
+                let expected = format!("error[E0925]: LLVM knows no processor `{unknown}`");
+                assert!(status == Some(1) && stderr.starts_with(&expected), "{stderr}");
+            }
+        }
+    }
+}
+
+#[test]
 fn what_is_to_be_done_at_exit_is_done() {
     let folder = Folder::new("at-exit");
     let text = "extern \"C\" { fn atexit(fn() -> ()) -> i32; fn exit(i32) -> !; }

@@ -3,7 +3,7 @@
 //! LLVM takes any name for a processor: it prints a warning about one that it does not know, and
 //! goes on without it or ends the process. Its C interface has no way to ask. The parsers of these names, of
 //! which there is one for each kind of machine, are functions of C++ with simple types, and so can be
-//! called by their symbols. Where a library lacks them, every name is as good as known.
+//! called by their symbols. Where a library lacks them, every name is as good as known. For NVIDIA's GPUs there is none.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -13,12 +13,18 @@ use libloading::Library;
 type OfX86 = unsafe extern "C" fn(*const c_char, usize, bool) -> c_int;
 type OfAArch64 = unsafe extern "C" fn(*const c_char, usize) -> *const c_void;
 type OfRiscV = unsafe extern "C" fn(*const c_char, usize, bool) -> bool;
+type OfAmdgpu = unsafe extern "C" fn(*const c_char, usize) -> c_int;
+
+/// The generations of NVIDIA's GPUs, `sm_` and a number; from 90 on there are variants `a`, and from 100 on `f`.
+const NVIDIA: [u32; 21] =
+    [50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121];
 
 /// The parsers of names of processors, as far as they are there.
 pub(super) struct Processors {
     x86: Option<OfX86>,
     aarch64: Option<OfAArch64>,
     riscv: Option<OfRiscV>,
+    amdgpu: Option<OfAmdgpu>,
 }
 
 impl Processors {
@@ -33,6 +39,10 @@ impl Processors {
                     .ok()
                     .map(|found| *found),
                 riscv: library.get(b"_ZN4llvm5RISCV8parseCPUENS_9StringRefEb\0").ok().map(|found| *found),
+                amdgpu: library
+                    .get(b"_ZN4llvm6AMDGPU15parseArchAMDGCNENS_9StringRefE\0")
+                    .ok()
+                    .map(|found| *found),
             }
         }
     }
@@ -51,8 +61,34 @@ impl Processors {
                 "x86_64" => self.x86.is_none_or(|parse| parse(start, len, true) != 0),
                 "aarch64" | "arm64" => self.aarch64.is_none_or(|parse| !parse(start, len).is_null()),
                 "riscv64" => self.riscv.is_none_or(|parse| parse(start, len, true)),
+                "amdgcn" => self.amdgpu.is_none_or(|parse| parse(start, len) != 0),
+                "nvptx64" => is_nvidia(name),
                 _ => true,
             }
         }
+    }
+}
+
+fn is_nvidia(name: &str) -> bool {
+    let Some(generation) = name.strip_prefix("sm_") else { return false };
+    let number = generation.trim_end_matches(['a', 'f']);
+    let Ok(parsed) = number.parse() else { return false };
+    let variant = match &generation[number.len()..] {
+        "" => true,
+        "a" => parsed >= 90,
+        "f" => parsed >= 100,
+        _ => false,
+    };
+    variant && NVIDIA.contains(&parsed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn generations_of_nvidia_have_numbers_and_variants() {
+        assert!(["sm_70", "sm_90", "sm_90a", "sm_100f"].into_iter().all(is_nvidia));
+        assert!(!["sm_99", "sm_80a", "sm_90f", "sm_90aa", "sm_", "gfx90a", "70"].into_iter().any(is_nvidia));
     }
 }
