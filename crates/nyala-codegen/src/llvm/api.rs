@@ -96,6 +96,13 @@ api! {
     LLVMGetFirstFunction: fn(Ref) -> Ref;
     LLVMGetNextFunction: fn(Ref) -> Ref;
     LLVMIsDeclaration: fn(Ref) -> c_int;
+    LLVMGetFirstBasicBlock: fn(Ref) -> Ref;
+    LLVMGetNextBasicBlock: fn(Ref) -> Ref;
+    LLVMBasicBlockAsValue: fn(Ref) -> Ref;
+    LLVMGetEnumAttributeKindForName: fn(*const c_char, usize) -> c_uint;
+    LLVMCreateEnumAttribute: fn(Ref, c_uint, u64) -> Ref;
+    LLVMAddAttributeAtIndex: fn(Ref, c_uint, Ref);
+    LLVMRemoveEnumAttributeAtIndex: fn(Ref, c_uint, c_uint);
     LLVMGetLinkage: fn(Ref) -> c_int;
     LLVMSetLinkage: fn(Ref, c_int);
     LLVMVerifyModule: fn(Ref, c_int, *mut *mut c_char) -> c_int;

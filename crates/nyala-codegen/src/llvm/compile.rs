@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 
 use super::api::Ref;
-use super::{Llvm, LlvmError, c_string, masks, single_lanes};
+use super::{Llvm, LlvmError, assumptions, c_string, masks, single_lanes};
 
 /// For what, and how well, to compile.
 #[derive(Clone, Debug)]
@@ -49,14 +49,18 @@ pub fn compile(
 ) -> Result<Vec<u8>, LlvmError> {
     on_phase("LLVM: read");
     let machine = Machine::new(llvm, options, masks::stay_in_parts(text))?;
-    let module = Module::parse(llvm, text)?;
-    if let Some(library) = &options.library {
-        module.link(library, &machine)?;
-    }
-    module.set_target(module.module, &machine);
-    module.verify()?;
+    let mut module = Module::new(&machine, text, options)?;
     on_phase("LLVM: optimise");
     module.optimize(&machine, options.opt_level)?;
+    // SAFETY: the modules are ours, and of their contexts.
+    unsafe {
+        if assumptions::may_be_wrong(llvm, module.module) {
+            module = Module::new(&machine, text, options)?;
+            let forbidden = assumptions::forbid_vectors(llvm, module.context, module.module);
+            module.optimize(&machine, options.opt_level)?;
+            forbidden.allow_again(llvm, module.module);
+        }
+    }
     if machine.triple.starts_with("x86_64") {
         // SAFETY: it is the module's context, and the module is ours.
         unsafe { single_lanes::store_as_scalars(llvm, module.context, module.module) };
@@ -195,6 +199,17 @@ unsafe extern "C" fn gather(info: Ref, reports: *mut c_void) {
 }
 
 impl<'a> Module<'a> {
+    /// The module for a machine, with its library.
+    fn new(machine: &Machine<'a>, text: &str, options: &Options) -> Result<Module<'a>, LlvmError> {
+        let module = Module::parse(machine.llvm, text)?;
+        if let Some(library) = &options.library {
+            module.link(library, machine)?;
+        }
+        module.set_target(module.module, machine);
+        module.verify()?;
+        Ok(module)
+    }
+
     fn parse(llvm: &'a Llvm, text: &str) -> Result<Module<'a>, LlvmError> {
         let api = &llvm.api;
         // SAFETY: the module belongs to the context, and both to us.

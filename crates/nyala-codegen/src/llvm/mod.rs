@@ -8,7 +8,7 @@
 //! * [`compile`](mod@compile): LLVM assembly to an object file, assembly, or optimised
 //!   LLVM assembly;
 //! * `masks`: what SIMD code is better off without;
-//! * `single_lanes`: what it makes wrong code of;
+//! * `single_lanes`, `assumptions`: what it makes wrong code of;
 //! * [`jit`]: an object file as code in this process;
 //! * [`functions`](mod@functions): what functions an object file has, and where;
 //! * `processors`: the names of processors that it knows;
@@ -17,6 +17,7 @@
 //! A compilation uses a context of its own, so several may run at once.
 
 mod api;
+mod assumptions;
 pub mod compile;
 pub mod fatal;
 pub mod find;
