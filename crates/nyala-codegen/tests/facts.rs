@@ -147,3 +147,36 @@ fn parameters_in_pieces_are_stored_as_other_values_on_riscv() {
         "#]],
     );
 }
+
+#[test]
+fn vectors_are_aligned_as_far_as_their_groups_are() {
+    check(
+        "export main(mem: mem, ret: cn(mem)):
+             d0 = alloc[f32](mem, 256i64)
+             group(extract(d0, 0), 0i64, extract(d0, 1))
+         group(mem: mem, at: i64, p: &[f32]):
+             branch(mem, lt(at, 256i64), whole, done)
+         whole(mem: mem):
+             lanes(mem, cast[i32](group.at), group.p, again)
+         again(mem: mem):
+             group(mem, add(group.at, 8i64), group.p)
+         done(mem: mem):
+             main.ret(mem)
+         lanes(mem: mem, i: i32, p: &[f32], ret: cn(mem)):
+             d0 = load_lanes(mem, lea(p, i), splat[8](true))
+             d1 = load_lanes(extract(d0, 0), lea(p, add(i, 2)), splat[8](true))
+             ret(store_lanes(extract(d1, 0), lea(p, add(i, 1)), splat[8](true), add(extract(d0, 1), extract(d1, 1))))
+         export others(mem: mem, i: i32, p: &[f32], ret: cn(mem)):
+             d0 = load_lanes(mem, lea(p, i), splat[8](true))
+             ret(store_lanes(extract(d0, 0), lea(p, mul(i, 8)), splat[8](true), extract(d0, 1)))",
+        Abi::SysV,
+        |line| line.contains(", align"),
+        expect![[r#"
+              %load = load <8 x float>, ptr %at, align 4
+              store <8 x float> %load, ptr %at.1, align 4
+              %load = load <8 x float>, ptr %at, align 32
+              %load.1 = load <8 x float>, ptr %at.1, align 8
+              store <8 x float> %add.2, ptr %at.2, align 4
+        "#]],
+    );
+}

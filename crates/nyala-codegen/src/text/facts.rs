@@ -17,7 +17,7 @@ use nyala_ir::{Cont, Def, Linkage, Node, World};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The runtime gives memory with at least this alignment.
-const HEAP_ALIGN: u64 = 64;
+pub(super) const HEAP_ALIGN: u64 = 64;
 
 /// What holds for an address, at every call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -213,7 +213,7 @@ impl Call {
 }
 
 /// Whether all calls of a function are known.
-fn is_known(world: &World, function: &Function) -> bool {
+pub(super) fn is_known(world: &World, function: &Function) -> bool {
     let is_internal = matches!(world.cont(function.entry).linkage, Linkage::Internal);
     is_internal && !function.is_value && function.captures.is_empty() && !function.is_re_entered
 }

@@ -2,9 +2,9 @@
 //!
 //! An access whose mask is known to be set everywhere and that goes to neighbours is a
 //! plain load or store; others are LLVM's masked loads, stores, gathers and scatters.
-//! Scalars are only known to be aligned as such. Lanes that are `bool` are bytes in memory.
+//! Lanes that are `bool` are bytes in memory.
 //!
-//! A store past the caches needs a vector's alignment. Whether an address has it is asked when
+//! A store past the caches needs a vector's alignment. Unless an address is known to have it (`alignment`), that is asked when
 //! the program runs: the answer is nearly always the same, so asking costs next to nothing.
 
 use nyala_ir::{Def, LaneOp, Node, Prim, Ty};
@@ -113,6 +113,9 @@ impl FunctionWriter<'_, '_> {
     /// Writes lanes to neighbours past the caches, if they are aligned.
     fn streaming_store(&mut self, typed: &str, at: &str, align: u64, bytes: u64) {
         let wanted = bytes.min(MAX_STREAMED);
+        if align >= wanted {
+            return self.line(format!("store {typed}, ptr {at}, align {align}, !nontemporal !{{i32 1}}"));
+        }
         let address = self.compute("address", format!("ptrtoint ptr {at} to i64"));
         let rest = self.compute("rest", format!("and i64 {address}, {}", wanted - 1));
         let is_aligned = self.compute("aligned", format!("icmp eq i64 {rest}, 0"));
@@ -135,12 +138,14 @@ impl FunctionWriter<'_, '_> {
             (true, Some(n_lanes)) => format!("<{n_lanes} x i8>"),
             _ => self.module.ty(lanes),
         };
+        let has_addresses = world.types.is_simd(world.ty(ptr));
+        let of_lane = self.module.align_of(elem);
         Access {
             ty,
             are_bools,
-            align: self.module.align_of(elem),
-            at: if world.types.is_simd(world.ty(ptr)) { self.value(ptr) } else { self.generic(ptr) },
-            has_addresses: world.types.is_simd(world.ty(ptr)),
+            align: if has_addresses { of_lane } else { self.module.align_of_address(ptr).max(of_lane) },
+            at: if has_addresses { self.value(ptr) } else { self.generic(ptr) },
+            has_addresses,
             mask,
         }
     }

@@ -21,6 +21,7 @@
 
 mod abi;
 mod aggregates;
+mod alignment;
 mod asm;
 mod atomics;
 mod border;
@@ -51,6 +52,8 @@ mod spread;
 mod types;
 mod vector_math;
 
+use std::cell::OnceCell;
+
 use nyala_ir::analysis::functions::{Uses, return_param};
 use nyala_ir::analysis::{Function, Functions};
 use nyala_ir::layout::layout;
@@ -60,6 +63,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::errors::CodegenError;
 pub use abi::Abi;
+use alignment::Alignment;
 use debug::DebugInfo;
 pub use device::{Gpu, GpuKind};
 use facts::Facts;
@@ -157,6 +161,8 @@ pub(crate) struct ModuleWriter<'a> {
     kernels: FxHashSet<(Kernel, bool)>,
     /// What is known of parameters.
     facts: Facts,
+    /// What is known of addresses of vectors, if there are any.
+    alignment: OnceCell<Alignment>,
     debug: Option<DebugInfo<'a>>,
     errors: Vec<CodegenError>,
 }
@@ -194,6 +200,7 @@ impl<'a> ModuleWriter<'a> {
             intrinsics: vec![],
             functions: vec![],
             kernels: FxHashSet::default(),
+            alignment: OnceCell::new(),
             facts: if options.gpu.is_none() { Facts::of(world, program) } else { Facts::default() },
             debug: debug
                 .map(|(sources, directory)| DebugInfo::new(world, sources, directory, options.gpu.is_some())),

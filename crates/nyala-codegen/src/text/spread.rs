@@ -89,12 +89,13 @@ impl FunctionWriter<'_, '_> {
     pub(super) fn load_elements(&mut self, spread: &Spread, ty: Ty) -> Vec<String> {
         let n_lanes = i64::from(self.world.types.lanes(ty).unwrap_or(1));
         let elem = self.world.types.elem(ty).unwrap_or(ty);
-        let (text, align) = (self.module.ty(elem), self.module.align_of(elem));
+        let text = self.module.ty(elem);
         let mut elements = spread.elements(n_lanes);
+        let align = self.align_of_start(spread, &elements, elem);
         let start = self.start(spread, &elements, &text);
         let n = elements.owners.len() as i64;
         let loaded = match self.number_of_lane(spread, elem) {
-            _ if self.is_full(spread.mask) => self.load_all(&start, n, elem),
+            _ if self.is_full(spread.mask) => self.load_all(&start, n, elem, align),
             Some(bits) => {
                 let mask = self.lane_mask(spread.mask);
                 let (numbers, wide) = (format!("<{n_lanes} x i{bits}>"), format!("<{n} x {text}>"));
@@ -122,8 +123,8 @@ impl FunctionWriter<'_, '_> {
     }
 
     /// Loads `n` elements without a mask: whole registers, which may overlap.
-    fn load_all(&mut self, start: &str, n: i64, elem: Ty) -> Loaded {
-        let (text, align) = (self.module.ty(elem), self.module.align_of(elem));
+    fn load_all(&mut self, start: &str, n: i64, elem: Ty, align: u64) -> Loaded {
+        let (text, of_lane) = (self.module.ty(elem), self.module.align_of(elem));
         let is_whole = (n * self.world.layout(elem).size as i64) % REGISTER_BYTES == 0;
         if is_whole || n.unsigned_abs().is_power_of_two() {
             let ty = format!("<{n} x {text}>");
@@ -135,7 +136,7 @@ impl FunctionWriter<'_, '_> {
         let first = self.compute("first", format!("load {ty}, {start}, align {align}"));
         let ptr_ty = start.rsplit_once(' ').map_or("ptr", |(ty, _)| ty);
         let behind = self.compute("start", format!("getelementptr {text}, {start}, i64 {}", n - half));
-        let second = self.compute("second", format!("load {ty}, {ptr_ty} {behind}, align {align}"));
+        let second = self.compute("second", format!("load {ty}, {ptr_ty} {behind}, align {of_lane}"));
         Loaded { n: half, ty, parts: [first, second], overlap: 2 * half - n }
     }
 
@@ -145,8 +146,9 @@ impl FunctionWriter<'_, '_> {
         let ty = self.world.ty(first);
         let n_lanes = i64::from(self.world.types.lanes(ty).unwrap_or(1));
         let elem = self.world.types.elem(ty).unwrap_or(ty);
-        let (text, align) = (self.module.ty(elem), self.module.align_of(elem));
+        let text = self.module.ty(elem);
         let mut elements = spread.elements(n_lanes);
+        let align = self.align_of_start(spread, &elements, elem);
         let start = self.start(spread, &elements, &text);
         let is_plain = spread.is_whole() && self.is_full(spread.mask);
         let number = self.number_of_lane(spread, elem);
@@ -184,6 +186,14 @@ impl FunctionWriter<'_, '_> {
         let (ptr, at) = (self.module.ty_of(spread.at), self.typed(spread.at));
         let start = self.compute("start", format!("getelementptr {elem}, {at}, i64 {}", -elements.behind));
         format!("{ptr} {start}")
+    }
+
+    /// The alignment of where the elements begin.
+    fn align_of_start(&self, spread: &Spread, elements: &Elements, elem: Ty) -> u64 {
+        let bytes = elements.behind * self.world.layout(elem).size as i64;
+        let of_first = self.module.align_of_address(spread.at);
+        let of_start = if bytes == 0 { of_first } else { of_first.min(1 << bytes.trailing_zeros()) };
+        of_start.max(self.module.align_of(elem))
     }
 
     /// The width of a number that is all that a lane accesses.

@@ -1,0 +1,137 @@
+//! How vectors in memory are aligned.
+//!
+//! A vector may be anywhere its lanes may be. Often more is known: memory on the heap begins at a multiple of 64, and
+//! groups of 16 lanes begin at multiples of 16. What is known of parameters follows from all jumps and calls that give
+//! them values, if all are known; what is computed from them, from [`Number`].
+//!
+//! Those who store past the caches, or add to what is in memory on machines that want it aligned, have to know.
+
+use nyala_ir::analysis::{Functions, Number};
+use nyala_ir::layout::layout;
+use nyala_ir::{Cont, Def, Linkage, Node, World};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::ModuleWriter;
+use super::facts::{HEAP_ALIGN, is_known};
+
+/// How far operands of operands are asked for.
+const MAX_DEPTH: usize = 6;
+
+/// Powers of two that divide integers and addresses.
+pub(super) struct Alignment {
+    /// By parameter; those that are not here have not been seen in a call.
+    twos: FxHashMap<Def, u32>,
+}
+
+impl Alignment {
+    /// Goes over all jumps and calls until nothing is taken back any more.
+    pub(super) fn of(world: &World, functions: &Functions) -> Alignment {
+        let mut alignment = Alignment { twos: FxHashMap::default() };
+        for cont in unknown(world, functions) {
+            for &param in &world.cont(cont).params {
+                alignment.twos.insert(param, Number::of_type(world, world.ty(param)).twos);
+            }
+        }
+        let jumps = Jump::all(world, functions);
+        loop {
+            let mut changed = false;
+            for jump in &jumps {
+                let twos = jump.twos.unwrap_or_else(|| alignment.twos(world, jump.arg, MAX_DEPTH));
+                let known = alignment.twos.get(&jump.param).copied();
+                let new = known.map_or(twos, |known| known.min(twos));
+                changed |= known != Some(new);
+                alignment.twos.insert(jump.param, new);
+            }
+            if !changed {
+                return alignment;
+            }
+        }
+    }
+
+    fn of_address(&self, world: &World, address: Def) -> u64 {
+        1 << self.twos(world, address, MAX_DEPTH).min(HEAP_ALIGN.trailing_zeros())
+    }
+
+    /// 2 to this divides a number or an address.
+    fn twos(&self, world: &World, def: Def, depth: usize) -> u32 {
+        self.number(world, def, depth).twos
+    }
+
+    fn number(&self, world: &World, def: Def, depth: usize) -> Number {
+        let all = Number::of_type(world, world.ty(def));
+        let twos = match world.node(def) {
+            _ if depth == 0 => all.twos,
+            Node::Param { .. } => self.twos.get(&def).copied().unwrap_or(u64::BITS).max(all.twos),
+            Node::Extract { agg, .. } => match world.node(agg) {
+                Node::Alloc { .. } => HEAP_ALIGN.trailing_zeros(),
+                _ => all.twos,
+            },
+            Node::Global(global) => {
+                let data = world.global(global);
+                let is_ours = matches!(data.linkage, Linkage::Internal | Linkage::Exported(_));
+                let align = layout(&world.types, data.ty).align.max(1);
+                if is_ours { align.trailing_zeros() } else { all.twos }
+            }
+            _ => return Number::of(world, def, &mut |operand| self.number(world, operand, depth - 1)),
+        };
+        Number { twos, ..all }
+    }
+}
+
+impl ModuleWriter<'_> {
+    /// The alignment of the address of a vector.
+    pub(super) fn align_of_address(&self, address: Def) -> u64 {
+        let alignment = self.alignment.get_or_init(|| Alignment::of(self.world, self.program));
+        alignment.of_address(self.world, address)
+    }
+}
+
+/// A parameter that is given a value.
+struct Jump {
+    param: Def,
+    arg: Def,
+    /// What is known of the value without looking at it.
+    twos: Option<u32>,
+}
+
+impl Jump {
+    fn all(world: &World, functions: &Functions) -> Vec<Jump> {
+        let mut jumps = vec![];
+        let mut add = |cont: Cont, args: &[Def], twos: Option<u32>| {
+            for (&param, &arg) in world.cont(cont).params.iter().zip(args) {
+                let ty = world.ty(param);
+                let is_int = world.types.as_prim(ty).is_some_and(|prim| prim.is_int());
+                if is_int || world.types.as_ptr(ty).is_some() {
+                    jumps.push(Jump { param, arg, twos });
+                }
+            }
+        };
+        for body in functions.all().iter().flat_map(|function| function.bodies(world)) {
+            let Some(callee) = world.as_cont(body.callee) else { continue };
+            let next = body.args.last().and_then(|&next| world.as_cont(next));
+            match (&world.cont(callee).linkage, next) {
+                (Linkage::Imported(name), Some(next)) if name.as_str() == "anydsl_alloc" => {
+                    let params = world.cont(next).params.clone();
+                    add(next, &params, Some(HEAP_ALIGN.trailing_zeros()));
+                }
+                _ if world.cont(callee).body.is_some() => add(callee, &body.args, None),
+                _ => {}
+            }
+        }
+        jumps
+    }
+}
+
+/// The continuations whose parameters are given values that nobody sees here.
+fn unknown(world: &World, functions: &Functions) -> FxHashSet<Cont> {
+    let is_unknown = |cont: Cont| functions.get(cont).is_some_and(|function| !is_known(world, function));
+    let mut unknown: FxHashSet<Cont> =
+        functions.all().iter().map(|function| function.entry).filter(|&entry| is_unknown(entry)).collect();
+    for body in functions.all().iter().flat_map(|function| function.bodies(world)) {
+        let callee = world.as_cont(body.callee).map(|callee| &world.cont(callee).linkage);
+        let allocates = matches!(callee, Some(Linkage::Imported(name)) if name.as_str() == "anydsl_alloc");
+        let passed = if allocates { &body.args[..body.args.len() - 1] } else { &body.args[..] };
+        unknown.extend(passed.iter().filter_map(|&arg| world.as_cont(arg)));
+    }
+    unknown
+}
