@@ -67,6 +67,7 @@ fn form(fact: &Fact) -> &'static str {
         Form::Reversed => "reversed",
         Form::Strided(_) => "strided",
         Form::Shuffled(_) => "shuffled",
+        Form::Grouped(_) => "grouped",
         Form::Varying => match fact.subject {
             Subject::Load => "gather",
             Subject::Store => "scatter",

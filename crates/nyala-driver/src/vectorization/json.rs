@@ -53,6 +53,9 @@ fn fact_object(answers: &Vectorization<'_>, fact: &Fact) -> Value {
     if let Form::Strided(stride) | Form::Shuffled(stride) = fact.form {
         object["stride"] = json!(stride);
     }
+    if let Form::Grouped(lanes) = fact.form {
+        object["group"] = json!(lanes);
+    }
     object
 }
 

@@ -100,6 +100,9 @@ fn describe(fact: &Fact) -> String {
         (Subject::Load | Subject::Store, Form::Shuffled(stride)) => {
             format!("strided: {stride} bytes from lane to lane; vectors of all in between, and shuffles")
         }
+        (_, Form::Grouped(lanes)) => {
+            format!("contiguous in groups of {lanes} lanes: one vector each")
+        }
         (Subject::Load, _) => "gathered".into(),
         (Subject::Store, _) => "scattered".into(),
         (Subject::Call(_), Form::Uniform) => "once for all lanes".into(),

@@ -17,6 +17,7 @@ use super::flow::{End, Flow};
 use super::lanewise;
 use super::linearize::Plan;
 use super::memory;
+use super::runs;
 use super::shapes::{Shape, Shapes, Wraps, data_params};
 use super::wrapping::Path;
 use super::{ActiveLanes, Instance, Refusal};
@@ -99,6 +100,8 @@ pub enum Form {
     /// Of accesses: so many bytes from lane to lane, which is so little that all in between is
     /// accessed too.
     Shuffled(i64),
+    /// Of accesses: neighbours in groups of so many lanes.
+    Grouped(u32),
     /// Differs in any way; of accesses, a gather or scatter; of branches and loops, that lanes go
     /// different ways.
     Varying,
@@ -247,7 +250,14 @@ impl Reader<'_> {
         };
         let shape = path.as_ref().map_or(shape, |path| Shape::strided(path.stride, Wraps::Never));
         let mask = if shape == Shape::Uniform { None } else { self.mask(block) };
-        let form = self.form_of_access(shape, ptr, mask.is_none());
+        let pointee = self.world.types.as_ptr(self.world.ty(ptr)).map(|(pointee, _)| pointee);
+        let groups = pointee.and_then(|ty| {
+            runs::of_access(self.world, (self.flow, self.shapes), (ptr, ty), block, mask.is_none())
+        });
+        let form = match groups {
+            Some(lanes) => Form::Grouped(lanes),
+            None => self.form_of_access(shape, ptr, mask.is_none()),
+        };
         let because = (form == Form::Varying).then(|| self.cause(ptr, block));
         let fact = self.fact(self.world.span_of(def), subject, form);
         Some(Fact { mask, because, may_wrap: path.is_some(), is_guarded: self.is_guarded(block), ..fact })

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::emit::{Task, Var};
 use super::flow::End;
 use super::shapes::data_params;
-use super::{values, wrapping};
+use super::{runs, values, wrapping};
 
 /// How long variables are needed.
 pub(super) struct Lifetimes {
@@ -61,7 +61,8 @@ impl Lifetimes {
             world.for_each_operand(def, |operand| self.read(task, operand, block));
             values::index_parts(world, def).into_iter().for_each(|part| self.read(task, part, block));
             let path = wrapping::operands(world, task.flow, task.shapes, def, block);
-            path.into_iter().for_each(|operand| self.read(task, operand, block));
+            let run = runs::operands(world, task.flow, task.shapes, def, block);
+            path.into_iter().chain(run).for_each(|operand| self.read(task, operand, block));
         }
         match &task.flow.ends[block] {
             // What is handed over is read if the parameter is.

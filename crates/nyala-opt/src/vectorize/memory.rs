@@ -11,6 +11,7 @@ use nyala_ir::{ArithFlags, ArithOp, CmpOp, Def, EnumId, LaneOp, MathOp, Node, Pr
 use super::Refusal;
 use super::emit::{Emitter, Rep, Var, value_ty};
 use super::lanewise;
+use super::runs;
 use super::shapes::{Shape, Wraps};
 
 /// Aggregates of more scalars are not accessed scalar by scalar.
@@ -35,7 +36,10 @@ impl Emitter<'_> {
                     }
                     _ => {
                         self.check_access(def, ty)?;
-                        self.load_elsewhere(at, ptr, ty, block)
+                        match self.groups(ptr, ty, block) {
+                            Some(lanes) => self.load_run(ptr, ty, lanes, block),
+                            None => self.load_elsewhere(at, ptr, ty, block),
+                        }
                     }
                 };
                 self.set(def, value);
@@ -56,7 +60,10 @@ impl Emitter<'_> {
                     _ => {
                         self.check_access(def, ty)?;
                         let value = self.lanes_of(value, ty);
-                        self.store_elsewhere(at, ptr, ty, value, block);
+                        match self.groups(ptr, ty, block) {
+                            Some(lanes) => self.store_run(ptr, value, lanes, block),
+                            None => self.store_elsewhere(at, ptr, ty, value, block),
+                        }
                     }
                 }
             }
@@ -65,6 +72,12 @@ impl Emitter<'_> {
             _ => return self.refuse(def, "inline assembly"),
         }
         Ok(())
+    }
+
+    /// How many lanes access neighbours of type `ty` together.
+    fn groups(&mut self, ptr: Def, ty: Ty, block: usize) -> Option<u32> {
+        let is_full = self.is_full();
+        runs::of_access(self.world, (self.task.flow, self.task.shapes), (ptr, ty), block, is_full)
     }
 
     fn refuse<T>(&self, def: Def, why: &str) -> Result<T, Refusal> {

@@ -13,7 +13,7 @@
 //! * `linearize`: one way through the function for all lanes; `cost`: which parts of
 //!   it are left out if no lane is there;
 //! * `emit`: writes the function; `lifetimes`: how long it needs what; `values`, `memory`, `own_memory`, `calls` and
-//!   `lane_functions`: its operations; `wrapping`: accesses that are nearly always neighbours;
+//!   `lane_functions`: its operations; `wrapping`: accesses that are nearly always neighbours; `runs`: those that are in groups;
 //! * `lanewise`: values of all lanes; `blends`: those of lanes that come from different places;
 //! * `nested`: calls of `vectorize` in SIMD code;
 //! * `explain`: what became of everything, for people.
@@ -33,6 +33,7 @@ mod memory;
 mod nested;
 mod own_memory;
 mod private;
+mod runs;
 mod shapes;
 mod strides;
 mod values;

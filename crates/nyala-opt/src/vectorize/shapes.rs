@@ -107,6 +107,11 @@ impl Shapes {
         analysis.shapes
     }
 
+    /// How many lanes there are.
+    pub fn n_lanes(&self) -> u32 {
+        self.n_lanes
+    }
+
     /// Whether `def` is an address in a variable whose lanes lie next to each other.
     pub fn is_private(&self, def: Def) -> bool {
         self.private.contains(&def)

@@ -64,10 +64,6 @@ impl Emitter<'_> {
         let operands: Vec<Def> =
             self.world.operands(def).into_iter().map(|operand| self.rep(operand, block).def).collect();
         match self.world.node(def) {
-            Node::Arith { op, flags, .. } => {
-                let flags = self.flags(flags);
-                self.world.arith(op, flags, operands[0], operands[1])
-            }
             Node::Lea { index, .. } if !self.is_full() => match constant_summand(self.world, index) {
                 Some((own, constant)) => {
                     let own = self.rep(own, block).def;
@@ -78,7 +74,18 @@ impl Emitter<'_> {
                 }
                 None => self.world.rebuild(def, &operands),
             },
-            _ => self.world.rebuild(def, &operands),
+            _ => self.rebuilt(def, &operands),
+        }
+    }
+
+    /// The operation on other operands, of one lane or of all.
+    pub fn rebuilt(&mut self, def: Def, operands: &[Def]) -> Def {
+        match self.world.node(def) {
+            Node::Arith { op, flags, .. } => {
+                let flags = self.flags(flags);
+                self.world.arith(op, flags, operands[0], operands[1])
+            }
+            _ => self.world.rebuild(def, operands),
         }
     }
 

@@ -1,0 +1,214 @@
+//! Accesses whose lanes are neighbours in groups.
+//!
+//! With 16 lanes, `p(i / 4).x(i % 4)` goes to four places, with four lanes next to each other at each of them; so
+//! does `p((y + i / 4) * width + x + i % 4)`, a tile of a picture. Such an access is one of a short vector at each place.
+//!
+//! Where in a group a lane is shows in the low bits of its number, as `strides` knows for all lanes together. What is
+//! computed from that is the same for a group, or counts in it, as it would for all lanes. Only what is computed counts: what
+//! was loaded, or comes from different places, may be anything in lanes that are not there.
+
+use nyala_ir::{ArithFlags, ArithOp, Def, Node, Prim, Ty, World};
+
+use super::emit::Emitter;
+use super::flow::Flow;
+use super::lanewise;
+use super::shapes::{Shape, Shapes, Wraps};
+
+/// How far operands of operands are asked for.
+const MAX_DEPTH: usize = 12;
+
+/// So many bytes of a group at least are worth an access of their own.
+const MIN_BYTES: u64 = 8;
+
+/// So many lanes of a group at least are worth an access with a mask.
+const MIN_MASKED: u32 = 4;
+
+/// What differs by a fixed stride from lane to lane in each group of lanes.
+#[derive(Clone, Copy)]
+struct Run {
+    /// How many lanes a group has: a power of two that divides the number of all.
+    lanes: u32,
+    stride: i64,
+}
+
+/// What an access reads besides its operands.
+pub(super) fn operands(world: &World, flow: &Flow, shapes: &Shapes, def: Def, block: usize) -> Vec<Def> {
+    let (Node::Load { ptr, .. } | Node::Store { ptr, .. }) = world.node(def) else { return vec![] };
+    let ty = world.types.as_ptr(world.ty(ptr)).map(|(pointee, _)| pointee);
+    if ty.and_then(|ty| of_access(world, (flow, shapes), (ptr, ty), block, true)).is_none() {
+        return vec![];
+    }
+    let (mut operands, mut waiting) = (vec![], vec![ptr]);
+    while let Some(def) = waiting.pop() {
+        match shapes.at(flow, def, block) {
+            Shape::Varying => waiting.extend(world.operands(def)),
+            _ => operands.push(def),
+        }
+    }
+    operands
+}
+
+/// The groups in which lanes access neighbours of type `ty`, if that is worth it.
+pub(super) fn of_access(
+    world: &World,
+    (flow, shapes): (&Flow, &Shapes),
+    (ptr, ty): (Def, Ty),
+    block: usize,
+    is_full: bool,
+) -> Option<u32> {
+    if !lanewise::is_scalar(world, ty) || shapes.at(flow, ptr, block) != Shape::Varying {
+        return None;
+    }
+    let size = world.layout(ty).size;
+    let run = Search { world, flow, shapes }.value(ptr, block, MAX_DEPTH)?;
+    let least = if is_full { 2 } else { MIN_MASKED };
+    let is_worth_it = run.lanes >= least && u64::from(run.lanes) * size >= MIN_BYTES;
+    (run.stride == size as i64 && is_worth_it).then_some(run.lanes)
+}
+
+struct Search<'a> {
+    world: &'a World,
+    flow: &'a Flow,
+    shapes: &'a Shapes,
+}
+
+impl Search<'_> {
+    fn value(&self, def: Def, block: usize, depth: usize) -> Option<Run> {
+        let (world, all) = (self.world, self.shapes.n_lanes());
+        match self.shapes.at(self.flow, def, block) {
+            Shape::Uniform => return Some(Run { lanes: all, stride: 0 }),
+            Shape::Strided { stride, wraps: Wraps::Never } => return Some(Run { lanes: all, stride }),
+            Shape::Varying if depth > 0 && self.shapes.left_loop(self.flow, def, block).is_none() => {}
+            _ => return None,
+        }
+        let operand = |operand: Def| self.value(operand, block, depth - 1);
+        match world.node(def) {
+            Node::Arith { op, flags, lhs, rhs } => {
+                let prim = world.types.as_prim(world.ty(def)).filter(|prim| prim.is_int())?;
+                if let Some(run) = self.in_block(op, prim, lhs, rhs, block) {
+                    return Some(run);
+                }
+                let (a, b) = (operand(lhs)?, operand(rhs)?);
+                let stride = match op {
+                    _ if (a.stride, b.stride) == (0, 0) => 0,
+                    // Narrow sums that wrap around are elsewhere.
+                    _ if prim.bits() < 64 && (flags.wrap || !prim.is_signed()) => return None,
+                    ArithOp::Add => a.stride.checked_add(b.stride)?,
+                    ArithOp::Sub => a.stride.checked_sub(b.stride)?,
+                    ArithOp::Mul => match (world.as_int(lhs), world.as_int(rhs)) {
+                        (_, Some(factor)) => a.stride.checked_mul(factor)?,
+                        (Some(factor), _) => b.stride.checked_mul(factor)?,
+                        _ => return None,
+                    },
+                    _ => return None,
+                };
+                Some(Run { lanes: a.lanes.min(b.lanes), stride })
+            }
+            Node::Cast(value) => {
+                let inner = operand(value)?;
+                let prim = |def: Def| world.types.as_prim(world.ty(def)).filter(|prim| prim.is_int());
+                let (from, to) = (prim(value)?, prim(def)?);
+                let fits = self.shapes.number(world, value).fits(to);
+                (inner.stride == 0 || fits && from.bits() <= to.bits()).then_some(inner)
+            }
+            Node::Bitcast(value) if world.types.as_ptr(world.ty(value)).is_some() => operand(value),
+            Node::Lea { ptr, index } if !self.shapes.is_private(def) => {
+                let base = operand(ptr)?;
+                let (pointee, _) = world.types.as_ptr(world.ty(ptr))?;
+                let Some(elem) = world.types.elem(pointee) else { return Some(base) };
+                let index = operand(index)?;
+                let step = index.stride.checked_mul(world.layout(elem).size as i64)?;
+                Some(Run { lanes: base.lanes.min(index.lanes), stride: base.stride.checked_add(step)? })
+            }
+            _ => None,
+        }
+    }
+
+    /// A quotient, a remainder or the like by a constant, of numbers that have a stride which is a power of two: groups are
+    /// as long as what is divided by, or as far as it is known where the first lane's number begins.
+    fn in_block(&self, op: ArithOp, prim: Prim, lhs: Def, rhs: Def, block: usize) -> Option<Run> {
+        let by = self.world.as_int(rhs)?;
+        let Shape::Strided { stride, wraps: Wraps::Never } = self.shapes.at(self.flow, lhs, block) else {
+            return None;
+        };
+        let number = self.shapes.number(self.world, lhs);
+        let is_even = !prim.is_signed() || number.is_natural();
+        let (bits, own) = match op {
+            ArithOp::Div if by > 0 && is_even => (by.trailing_zeros(), 0),
+            ArithOp::Rem if by > 0 && is_even => (by.trailing_zeros(), stride),
+            ArithOp::Shr if (0..i64::from(prim.bits())).contains(&by) => (by as u32, 0),
+            ArithOp::And if by & 1 == 1 => (by.trailing_ones(), stride),
+            ArithOp::And if by != 0 => (by.trailing_zeros(), 0),
+            _ => return None,
+        };
+        let block = 1i64 << bits.min(number.twos).min(31);
+        let all = self.shapes.n_lanes();
+        let lanes = u32::try_from(block.checked_div(stride)?).ok()?;
+        let is_whole = stride > 0 && i64::from(lanes) * stride == block && lanes.is_power_of_two();
+        // More lanes than there are is what `strides` is for.
+        (is_whole && (2..all).contains(&lanes) && all.is_multiple_of(lanes))
+            .then_some(Run { lanes, stride: own })
+    }
+}
+
+impl Emitter<'_> {
+    /// Loads scalars of type `ty` by groups of so many lanes.
+    pub fn load_run(&mut self, ptr: Def, ty: Ty, lanes: u32, block: usize) -> Def {
+        let mut values = vec![];
+        for first in (0..self.task.lanes).step_by(lanes as usize) {
+            let (at, mask) = (self.at_lane(ptr, first, block), self.group_of(self.mask, first, lanes));
+            let (mem, value) = self.world.load_lanes(self.mem, at, mask);
+            self.mem = mem;
+            values.extend((0..lanes).map(|lane| self.world.extract_at(value, lane)));
+        }
+        let ty = self.world.types.simd(ty, self.task.lanes);
+        self.world.aggregate(ty, &values)
+    }
+
+    /// Stores scalars by groups of so many lanes.
+    pub fn store_run(&mut self, ptr: Def, value: Def, lanes: u32, block: usize) {
+        for first in (0..self.task.lanes).step_by(lanes as usize) {
+            let (at, mask) = (self.at_lane(ptr, first, block), self.group_of(self.mask, first, lanes));
+            let value = self.group_of(value, first, lanes);
+            self.mem = self.world.store_lanes(self.mem, at, mask, value);
+        }
+    }
+
+    /// What a lane has of a value for which there are groups: computed for this lane alone.
+    fn at_lane(&mut self, def: Def, lane: u32, block: usize) -> Def {
+        let rep = self.rep(def, block);
+        match rep.shape {
+            Shape::Uniform => rep.def,
+            Shape::Strided { stride, .. } => {
+                let (ty, further) = (self.world.ty(def), stride * i64::from(lane));
+                match self.world.types.as_prim(ty) {
+                    Some(prim) => {
+                        let further = self.world.lit(prim, further as u64);
+                        self.world.arith(ArithOp::Add, ArithFlags::WRAP, rep.def, further)
+                    }
+                    None => {
+                        let further = self.world.lit_i64(further);
+                        self.bytes_from(rep.def, ty, further)
+                    }
+                }
+            }
+            Shape::Varying => {
+                let operands: Vec<Def> = self
+                    .world
+                    .operands(def)
+                    .into_iter()
+                    .map(|operand| self.at_lane(operand, lane, block))
+                    .collect();
+                self.rebuilt(def, &operands)
+            }
+        }
+    }
+
+    /// Some lanes of a simd value.
+    fn group_of(&mut self, all: Def, first: u32, lanes: u32) -> Def {
+        let parts: Vec<Def> = (first..first + lanes).map(|lane| self.world.extract_at(all, lane)).collect();
+        let elem = self.world.types.elem(self.world.ty(all)).expect("a simd value has lanes of a type");
+        let ty = self.world.types.simd(elem, lanes);
+        self.world.aggregate(ty, &parts)
+    }
+}
