@@ -1,4 +1,4 @@
-//! SIMD code uses the vector instructions of the processor that it is for.
+//! SIMD code uses the vector instructions of the processor that it is for; and what has no SIMD form is told of.
 
 mod support;
 
@@ -211,4 +211,43 @@ fn arrays_of_structs_of_arrays_are_neighbours() {
     }
     let neon = layouts("blocks", "aarch64-unknown-linux-gnu", "cortex-a72");
     assert!(has(&neon, "fadd", ".4s") && !has(&neon, "ld1", "]["), "{neon:#?}");
+}
+
+/// What is told of a body of `vectorize(4)` in line 3 and behind, which is compiled or run.
+fn told_of(command: &[&str], body: &str) -> (Option<i32>, String) {
+    let program = format!(
+        "fn twice(x: i32) -> i32 {{ 2 * x }} fn thrice(x: i32) -> i32 {{ 3 * x }}
+fn main() -> i32 {{ let out = ~[4: i32]; let f = ~[2: fn(i32) -> i32]; f(0) = twice; f(1) = thrice;
+    for lane in vectorize(4) {{
+        {body}
+    }}
+    out(3) }}"
+    );
+    let (status, _, errors) = support::run(command, &program);
+    (status, errors)
+}
+
+#[test]
+fn what_has_no_simd_form_runs_lane_by_lane_with_a_warning_at_its_line() {
+    let run: &[&str] = &["run", "-"];
+    let build: &[&str] = &["build", "--emit", "llvm", "-o", "/dev/null", "-"];
+    for (command, body, why, result) in [
+        (run, "out(lane) = f(lane & 1)(lane);", "a call of an unknown function", 9),
+        (run, "asm(\"nop\"); out(lane) = lane;", "inline assembly", 3),
+        (run, "for _ in parallel(0, 0, 1) { out(lane) = lane + 1; }", "a call of `parallel`", 4),
+        (build, "with opencl(0, (1, 1, 1), (1, 1, 1)) { } out(lane) = 1;", "a call of `opencl`", 0),
+    ] {
+        let (status, errors) = told_of(command, body);
+        assert_eq!(status, Some(result), "{body}: {errors}");
+        assert!(errors.contains("warning[W0910]") && errors.contains("<stdin>:3:5"), "{body}: {errors}");
+        let line = errors.lines().skip_while(|line| !line.contains(body)).nth(1);
+        assert!(line.is_some_and(|line| line.contains(&format!("because of {why}"))), "{body}: {errors}");
+    }
+}
+
+#[test]
+fn lanes_that_meet_and_cannot_be_vectorised_are_an_error() {
+    let (status, errors) = told_of(&["run", "-"], "asm(\"nop\"); out(lane) = lanes_sum(lane);");
+    assert_eq!(status, Some(1));
+    assert!(errors.contains("error[E0912]") && errors.contains("because of inline assembly"), "{errors}");
 }
