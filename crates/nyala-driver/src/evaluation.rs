@@ -116,10 +116,10 @@ fn growth(sites: &[Site], sources: &SourceMap) -> Vec<Growth> {
             all.push(Growth { function, declared: site.declared, clones: 0, nodes: 0 });
             all.len() - 1
         });
-        all[at].clones += site.specialised;
+        all[at].clones += site.specialised.saturating_sub(site.taken_back);
         all[at].nodes += site.nodes;
     }
-    all.retain(|growth| growth.nodes > 0);
+    all.retain(|growth| growth.nodes > 0 || growth.clones > 0);
     all.sort_by_key(|growth| (std::cmp::Reverse(growth.nodes), growth.declared));
     all
 }

@@ -203,15 +203,22 @@ impl Engine<'_> {
     }
 
     /// Whether a call may be specialised on functions without anybody having asked for it. Where
-    /// that has become too deep once, it stays so: a later round would only go on.
+    /// that has become too deep, it must not go round in circles any further. It stays so in later rounds, which would
+    /// only go on; in this one, calls of the same functions elsewhere are none the worse for it.
     fn may_go_deeper(&mut self, old: Cont) -> bool {
         let data = self.old.cont(old);
         let key = (data.span, data.name);
-        let is_function = self.old.origin(old).is_some();
-        if self.depth >= MAX_AUTOMATIC_DEPTH && is_function {
-            self.state.deep_enough.insert(key);
+        if self.depth < MAX_AUTOMATIC_DEPTH {
+            return !self.state.deep_enough.contains(&key);
         }
-        self.depth < MAX_AUTOMATIC_DEPTH && !self.state.deep_enough.contains(&key)
+        if self.old.origin(old).is_none() {
+            return false;
+        }
+        let goes_round = self.circle(old).contains(&old);
+        if goes_round {
+            self.state.too_deep.insert(key);
+        }
+        !goes_round
     }
 
     /// Whether a filter is true for the arguments in `env`, where what is unknown is decided.

@@ -314,7 +314,7 @@ impl<'a> Engine<'a> {
     /// Counts nodes for whom they were built.
     fn count_growth(&mut self, nodes: usize) {
         if let Some(site) = self.site {
-            self.state.journal.add_nodes(site, nodes as u64);
+            self.state.journal.add_nodes(site, self.target, nodes as u64);
         }
         self.count_nodes(nodes as u64);
     }

@@ -30,21 +30,46 @@ pub(super) struct Journal {
     sites: Vec<Site>,
     /// The nodes built for each site in this round.
     nodes: Vec<u64>,
+    /// The same one after the other, since they may turn out to be in vain.
+    built: Vec<Built>,
+}
+
+/// Nodes that were built for a site.
+struct Built {
+    site: SiteId,
+    /// In whose body. What is built for one is successive.
+    target: Cont,
+    nodes: u64,
 }
 
 impl Journal {
     /// What an earlier round has kept, this one looks at again.
     pub fn begin_round(&mut self) {
         self.settle_nodes();
+        self.built.clear();
         for site in &mut self.sites {
             site.kept = 0;
             site.variants.retain(|variant| variant.outcome != Outcome::Kept);
         }
     }
 
-    /// Nodes were built for a site.
-    pub fn add_nodes(&mut self, site: SiteId, nodes: u64) {
+    /// Nodes were built for a site, in the body of `target`.
+    pub fn add_nodes(&mut self, site: SiteId, target: Cont, nodes: u64) {
         self.nodes[site as usize] += nodes;
+        self.built.push(Built { site, target, nodes });
+    }
+
+    /// How often something was built so far.
+    pub fn n_built(&self) -> usize {
+        self.built.len()
+    }
+
+    /// What was built from `first` on in the body of `target` is not there any more.
+    pub fn drop_nodes(&mut self, first: usize, target: Cont) {
+        let built = self.built.iter_mut().skip(first);
+        for Built { site, nodes, .. } in built.take_while(|built| built.target == target) {
+            self.nodes[*site as usize] -= std::mem::take(nodes);
+        }
     }
 
     /// A specialisation that was made for a site is not there any more.

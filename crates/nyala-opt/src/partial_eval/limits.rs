@@ -301,7 +301,7 @@ impl Engine<'_> {
 
     /// The functions that the end of the chain goes through again and again; `last` if
     /// there are none.
-    fn circle(&self, last: Cont) -> FxHashSet<Cont> {
+    pub(super) fn circle(&self, last: Cont) -> FxHashSet<Cont> {
         let mut counts: FxHashMap<Cont, usize> = FxHashMap::default();
         let recent = self.chain().take(MAX_CIRCLE).map(|link| self.old_of(link));
         recent.chain([last]).for_each(|old| *counts.entry(old).or_default() += 1);

@@ -147,6 +147,8 @@ struct State {
     stopped: FxHashSet<(Span, Name)>,
     /// Functions that are no longer specialised on functions unasked, by place and name.
     deep_enough: FxHashSet<(Span, Name)>,
+    /// Those that this round found to be so.
+    too_deep: FxHashSet<(Span, Name)>,
     /// How many specialisations were made so far.
     specialised: u64,
     /// How often a limit was reached.
@@ -192,6 +194,7 @@ impl Evaluation {
         engine.run();
         let (counters, new) = (engine.counters, engine.new);
         self.state.specialised += counters.specialised;
+        self.state.deep_enough.extend(self.state.too_deep.drain());
         check(&new);
         (new, counters != Default::default())
     }

@@ -55,6 +55,8 @@ struct Unfolding {
     /// The end of the arguments among all.
     args_end: u32,
     site: Option<SiteId>,
+    /// How often something had been built for a site.
+    n_built: u32,
     depth: u32,
     /// Whether the body was cut off before it.
     is_dropped: bool,
@@ -134,6 +136,7 @@ impl Engine<'_> {
             callee: call.callee,
             args_end: self.unfoldings.args.len() as u32,
             site: self.site,
+            n_built: self.state.journal.n_built() as u32,
             depth: self.depth,
             is_dropped: false,
             result: None,
@@ -220,7 +223,8 @@ impl Engine<'_> {
 
     /// Marks what was unfolded in the same body from `first` on.
     fn drop_from(&mut self, first: UnfoldingId, tail: Tail) {
-        let target = self.unfoldings.all[first].target;
+        let Unfolding { target, n_built, .. } = self.unfoldings.all[first];
+        self.state.journal.drop_nodes(n_built as usize, target);
         let later = self.unfoldings.all.values_mut().skip(first.as_u32() as usize);
         for unfolding in later.take_while(|later| later.target == target && !later.is_dropped) {
             unfolding.is_dropped = true;
