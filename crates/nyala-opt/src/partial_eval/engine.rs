@@ -69,6 +69,8 @@ pub(super) struct Engine<'a> {
     unneeded: Vec<Cont>,
     queued: EntitySet<Def>,
     pub(super) counters: Counters,
+    /// Whether the round has to begin once more: see `limits`.
+    pub(super) is_in_vain: bool,
     /// Which specialisation led to which.
     pub(super) links: PrimaryMap<LinkId, Link>,
     /// For each instance, the specialisation it belongs to.
@@ -144,6 +146,7 @@ impl<'a> Engine<'a> {
             unneeded: vec![],
             queued: EntitySet::new(),
             counters: Counters::default(),
+            is_in_vain: false,
             links: PrimaryMap::new(),
             link_of: SecondaryMap::new(),
             link: None.into(),
@@ -174,6 +177,9 @@ impl<'a> Engine<'a> {
         }
         loop {
             while let Some(cont) = self.queue.pop() {
+                if self.is_in_vain {
+                    return;
+                }
                 match self.refs.count(self.new.cont_def(cont)) {
                     0 => self.unneeded.push(cont),
                     _ => self.evaluate(cont),

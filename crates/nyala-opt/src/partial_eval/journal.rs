@@ -24,7 +24,7 @@ use super::values::Mode;
 pub(super) type SiteId = u32;
 
 /// The sites of all rounds.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Journal {
     index: FxHashMap<(Span, Span), SiteId>,
     sites: Vec<Site>,
@@ -35,6 +35,7 @@ pub(super) struct Journal {
 }
 
 /// Nodes that were built for a site.
+#[derive(Clone, Copy)]
 struct Built {
     site: SiteId,
     /// In whose body. What is built for one is successive.
@@ -50,6 +51,28 @@ impl Journal {
         for site in &mut self.sites {
             site.kept = 0;
             site.variants.retain(|variant| variant.outcome != Outcome::Kept);
+        }
+    }
+
+    /// The round was in vain, and all is as it was before, but that the specialisations of those who are to blame
+    /// are remembered as taken back.
+    pub fn begin_again(&mut self, before: Journal, is_to_blame: impl Fn(Name) -> bool) {
+        let in_vain = std::mem::replace(self, before);
+        for (at, mut site) in
+            in_vain.sites.into_iter().enumerate().filter(|(_, site)| is_to_blame(site.callee))
+        {
+            let before =
+                self.sites.get(at).map_or(0, |site| site.specialised.saturating_sub(site.taken_back));
+            site.taken_back = site.specialised.saturating_sub(before);
+            site.nodes = self.sites.get(at).map_or(0, |site| site.nodes);
+            match self.index.get(&(site.span, site.declared)) {
+                Some(&id) => self.sites[id as usize] = site,
+                None => {
+                    self.index.insert((site.span, site.declared), self.sites.len() as SiteId);
+                    self.sites.push(site);
+                    self.nodes.push(0);
+                }
+            }
         }
     }
 

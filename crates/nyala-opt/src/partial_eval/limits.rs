@@ -6,6 +6,9 @@
 //! of it is taken back, and evaluation goes on: the circle becomes a recursion of the residual program,
 //! and all that has nothing to do with it is specialised as before. Every report takes at least one
 //! function out, and only `MAX_REPORTS` are made before evaluation stops altogether, so it ends.
+//!
+//! If the program as a whole has become too large, most of it is what the circle has made. To clean that up would take much longer than
+//! it took to make it, so the round begins once more, without the circle.
 
 use cranelift_entity::entity_impl;
 use cranelift_entity::packed_option::PackedOption;
@@ -154,6 +157,9 @@ impl Engine<'_> {
         }
         self.state.n_reports += 1;
         self.state.is_over |= self.options.on_limit == OnLimit::Stop || self.state.n_reports >= MAX_REPORTS;
+        let Budget { specialisations, growth, .. } = self.options.budget;
+        let is_whole = [Limit::Specialisations(specialisations), Limit::Growth(growth)].contains(&limit);
+        self.is_in_vain |= is_whole && !self.state.is_over;
         Err(begin)
     }
 

@@ -89,7 +89,7 @@ pub struct Budget {
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget { specialisations: 250_000, growth: 4_000_000, depth: 250_000 }
+        Budget { specialisations: 250_000, growth: 2_000_000, depth: 250_000 }
     }
 }
 
@@ -188,11 +188,22 @@ impl Evaluation {
     /// Evaluates `world` once; whether that did anything. What speaks to the evaluator is kept:
     /// something may become known that leads to more evaluation.
     pub fn round(&mut self, world: &World) -> (World, bool) {
-        self.state.journal.begin_round();
-        self.state.pending.clear();
-        let mut engine = Engine::new(world, &self.options, &mut self.state);
-        engine.run();
-        let (counters, new) = (engine.counters, engine.new);
+        let (counters, new) = loop {
+            let before = self.options.explain.then(|| self.state.journal.clone());
+            self.state.journal.begin_round();
+            self.state.pending.clear();
+            let mut engine = Engine::new(world, &self.options, &mut self.state);
+            engine.run();
+            if !engine.is_in_vain {
+                break (engine.counters, engine.new);
+            }
+            if let Some(before) = before {
+                let stopped = &self.state.stopped;
+                self.state
+                    .journal
+                    .begin_again(before, |name| stopped.iter().any(|&(_, other)| other == name));
+            }
+        };
         self.state.specialised += counters.specialised;
         self.state.deep_enough.extend(self.state.too_deep.drain());
         check(&new);
