@@ -17,6 +17,24 @@ impl World {
         }
     }
 
+    /// As [`World::rebuild`], with the place and the name of `def`; itself if it has these operands.
+    pub fn replace_operands(&mut self, def: Def, operands: &[Def]) -> Def {
+        let mut expected = operands.iter();
+        let mut is_same = true;
+        self.for_each_operand(def, |operand| is_same &= expected.next() == Some(&operand));
+        if is_same {
+            return def;
+        }
+        self.span = self.span_of(def);
+        let new = self.rebuild(def, operands);
+        if let Some(name) = self.name(def)
+            && self.name(new).is_none()
+        {
+            self.set_name(new, name);
+        }
+        new
+    }
+
     /// As [`World::rebuild`], for a node of another world with the same types (see
     /// [`World::with_types_of`]) that is no continuation, parameter or global.
     pub fn rebuild_as(&mut self, node: Node, ty: Ty, operands: &[Def]) -> Def {

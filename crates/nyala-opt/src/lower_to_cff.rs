@@ -218,7 +218,7 @@ impl Lowering<'_> {
             stack.extend(operands.iter().copied().filter(|operand| !context.values.contains_key(operand)));
             if stack.len() == before {
                 let new: Vec<Def> = operands.iter().map(|operand| context.values[operand]).collect();
-                let new = self.finish(next, &operands, &new);
+                let new = self.finish(next, &new);
                 context.values.insert(next, new);
             }
         }
@@ -234,21 +234,11 @@ impl Lowering<'_> {
     }
 
     /// What stands for a value with new operands.
-    fn finish(&mut self, old: Def, old_operands: &[Def], operands: &[Def]) -> Def {
-        if let Node::Cont(cont) = self.world.node(old) {
-            return self.closure(cont, operands);
+    fn finish(&mut self, old: Def, operands: &[Def]) -> Def {
+        match self.world.node(old) {
+            Node::Cont(cont) => self.closure(cont, operands),
+            _ => self.world.replace_operands(old, operands),
         }
-        if old_operands == operands {
-            return old;
-        }
-        self.world.span = self.world.span_of(old);
-        let new = self.world.rebuild(old, operands);
-        if let Some(name) = self.world.name(old)
-            && self.world.name(new).is_none()
-        {
-            self.world.set_name(new, name);
-        }
-        new
     }
 
     /// A function as a value.

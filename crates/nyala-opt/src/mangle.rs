@@ -244,17 +244,7 @@ impl<'a> Mangler<'a> {
             return self.cont(cont);
         }
         let operands: Vec<Def> = old_operands.iter().map(|operand| self.map[operand]).collect();
-        if operands == old_operands {
-            return old;
-        }
-        self.world.span = self.world.span_of(old);
-        let new = self.world.rebuild(old, &operands);
-        if let Some(name) = self.world.name(old)
-            && self.world.name(new).is_none()
-        {
-            self.world.set_name(new, name);
-        }
-        new
+        self.world.replace_operands(old, &operands)
     }
 
     /// A continuation of the scope is copied when it is first mentioned; all

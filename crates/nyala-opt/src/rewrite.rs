@@ -100,17 +100,7 @@ impl<'w> Rewriter<'w> {
         let old_operands = self.world.operands(old);
         let operands: Vec<Def> =
             old_operands.iter().map(|&operand| self.done[operand].expect("operands come first")).collect();
-        if operands == old_operands {
-            return old;
-        }
-        self.world.span = self.world.span_of(old);
-        let new = self.world.rebuild(old, &operands);
-        if let Some(name) = self.world.name(old)
-            && self.world.name(new).is_none()
-        {
-            self.world.set_name(new, name);
-        }
-        new
+        self.world.replace_operands(old, &operands)
     }
 }
 
