@@ -5,6 +5,7 @@
 #   ./run.sh sanitizer  the programs for CUDA under each tool of compute-sanitizer (about 50 s)
 #   ./run.sh bench      kernels against the same ones in CUDA C++, which nvcc compiles here (about 60 s)
 #   ./run.sh images     filters of pictures against the same ones in CUDA C++ (about 30 s)
+#   ./run.sh filters    all filters of pictures against the host, on CUDA and on OpenCL, up to 4096 x 4096 pixels
 #
 # Nothing runs longer than LIMIT seconds by itself, or than TOTAL seconds together. Results are written
 # to results/ as they come; the exit status is 0 if all is well.
@@ -159,8 +160,26 @@ case $mode in
         echo "images: $SECONDS s"
         grep -q . results/ours && ! grep -q DIFFERS results/images
         ;;
+    filters)
+        # Each program tells of each filter; arguments go to the programs.
+        shift
+        bad=0
+        for program in filters/*; do
+            out=results/${program##*/} start=$SECONDS
+            timeout -k 2 "${LIMIT:-200}" "$program" "$@" > "$out" 2> "$out.err"
+            status=$? good=$(grep -c ': as expected$' "$out")
+            if grep -qE 'there is no driver|there are no devices' "$out.err"; then
+                echo "$program: skipped: $(head -1 "$out.err")"
+                continue
+            fi
+            grep -v ': as expected$' "$out"
+            [ $status = 0 ] && [ "$good" = "$(cat expected/filters)" ] || { bad=$((bad + 1)); head -3 "$out.err"; }
+            echo "$program: $good of $(cat expected/filters) filters as expected, status $status, $((SECONDS - start)) s"
+        done
+        [ $bad = 0 ]
+        ;;
     *)
-        sed -n '2,10p' "$0"
+        sed -n '2,11p' "$0"
         exit 98
         ;;
 esac

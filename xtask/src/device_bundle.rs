@@ -31,6 +31,9 @@ pub struct DeviceBundleArgs {
 /// The platforms that programs are made for.
 const PLATFORMS: [&str; 2] = ["cuda", "opencl"];
 
+/// How many filters `bench/gpu/filters.impala` tells of.
+const N_FILTERS: usize = 16;
+
 /// What every machine has that a GPU is in today.
 const CPU: &str = "x86-64-v3";
 
@@ -43,7 +46,7 @@ pub fn run(args: &DeviceBundleArgs) -> anyhow::Result<()> {
     if bundle.exists() {
         fs::remove_dir_all(&bundle)?;
     }
-    for folder in ["tests", "errors", "expected", "bench"] {
+    for folder in ["tests", "errors", "expected", "bench", "filters"] {
         fs::create_dir_all(bundle.join(folder))?;
     }
     let tests = files::with_extension("tests/gpu", "impala")?;
@@ -73,6 +76,14 @@ pub fn run(args: &DeviceBundleArgs) -> anyhow::Result<()> {
     let options = ["--fast-math", "--pe-specialisations", "5000000"];
     let images = Path::new("bench/gpu/images.impala");
     build_with(&nyala, args, &options, Path::new("off"), &[images], &bundle.join("bench/images"))?;
+    let filters = Path::new("bench/gpu/filters.impala");
+    for platform in PLATFORMS {
+        let on = Path::new("tests/gpu/on");
+        let sources = [filters, &on.join("support.impala"), &on.join(format!("{platform}.impala"))];
+        let program = bundle.join("filters").join(platform);
+        build_with(&nyala, args, &options[1..], Path::new("off"), &sources, &program)?;
+    }
+    fs::write(bundle.join("expected/filters"), format!("{N_FILTERS}\n"))?;
     for (from, to) in [("peers.cu", "bench/peers.cu"), ("images.cu", "bench/images.cu"), ("run.sh", "run.sh")]
     {
         fs::copy(files::repository().join("bench/gpu").join(from), bundle.join(to))?;
@@ -80,7 +91,7 @@ pub fn run(args: &DeviceBundleArgs) -> anyhow::Result<()> {
     let archive = pack(&bundle)?;
     println!("{}, and as one file {}", bundle.display(), archive.display());
     println!(
-        "`./run.sh tests` and `./run.sh sanitizer` test a GPU, `./run.sh bench` and `./run.sh images` measure it"
+        "`./run.sh tests`, `./run.sh filters` and `./run.sh sanitizer` test a GPU, `./run.sh bench` and `./run.sh images` measure it"
     );
     Ok(())
 }
