@@ -68,6 +68,7 @@ const FILTERS: &[Filter] = &[
     Filter { tolerance: 0.0, ..Filter::new("edges", reference::ridges) },
     Filter::new("jacobi_step", |picture| reference::jacobi(picture, 0.5)),
     Filter::new("grid", |picture| reference::bilateral_grid(picture, 8, 0.1)),
+    Filter::new("odd_grid", |picture| reference::bilateral_grid(picture, 5, 0.037)),
     Filter::new("laplacian_pyramid", |picture| {
         reference::local_laplacian(picture, 4, 5, &Remap { sigma: 0.2, detail: 0.75, edge: 0.9 })
     }),
