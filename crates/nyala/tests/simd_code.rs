@@ -56,6 +56,17 @@ extern fn fields_of_some(n: i32, a: &[Vec], out: &mut [Vec]) -> () {
         }
     }
 }
+extern fn tiles(width: i32, a: &mut [f32]) -> () {
+    for x in range_step(0, width, 8) {
+        for l in vectorize(16) { let at = (l / 8) * width + x + l % 8; a(at) = a(at) * 3f; }
+    }
+}
+struct Short { x: [f32 * 4], y: [f32 * 4] }
+extern fn short_blocks(n: i32, a: &mut [Short]) -> () {
+    for g in range(0, n) {
+        for l in vectorize(16) { let i = (g as u32) * 16u + l as u32; a(i / 4u).x(i % 4u) += a(i / 4u).y(i % 4u); }
+    }
+}
 struct Block { x: [f32 * 16], y: [f32 * 16] }
 extern fn blocks(n: i32, a: &mut [Block]) -> () {
     for g in range(0, n) {
@@ -211,6 +222,19 @@ fn arrays_of_structs_of_arrays_are_neighbours() {
     }
     let neon = layouts("blocks", "aarch64-unknown-linux-gnu", "cortex-a72");
     assert!(has(&neon, "fadd", ".4s") && !has(&neon, "ld1", "]["), "{neon:#?}");
+}
+
+#[test]
+fn groups_of_neighbours_have_a_vector_each() {
+    for (function, adds) in [("tiles", "mulps"), ("short_blocks", "addps")] {
+        for cpu in ["nehalem", "skylake", "znver4"] {
+            let all = layouts(function, X86, cpu);
+            assert!(single_lane(&all).is_none(), "{cpu}: {all:#?}");
+            assert!(all.iter().any(|line| line.contains(adds)), "{cpu}: {all:#?}");
+        }
+        let neon = layouts(function, "aarch64-unknown-linux-gnu", "cortex-a72");
+        assert!(!has(&neon, "ld1", "][") && !has(&neon, "st1", "]["), "{neon:#?}");
+    }
 }
 
 /// What is told of a body of `vectorize(4)` in line 3 and behind, which is compiled or run.
