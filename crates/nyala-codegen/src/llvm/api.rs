@@ -99,6 +99,13 @@ api! {
     LLVMGetFirstBasicBlock: fn(Ref) -> Ref;
     LLVMGetNextBasicBlock: fn(Ref) -> Ref;
     LLVMBasicBlockAsValue: fn(Ref) -> Ref;
+    LLVMGetFirstInstruction: fn(Ref) -> Ref;
+    LLVMGetNextInstruction: fn(Ref) -> Ref;
+    LLVMIsAInstruction: fn(Ref) -> Ref;
+    LLVMGetInstructionOpcode: fn(Ref) -> c_int;
+    LLVMGetNumOperands: fn(Ref) -> c_int;
+    LLVMGetTypeKind: fn(Ref) -> c_int;
+    LLVMGetIntTypeWidth: fn(Ref) -> c_uint;
     LLVMGetEnumAttributeKindForName: fn(*const c_char, usize) -> c_uint;
     LLVMCreateEnumAttribute: fn(Ref, c_uint, u64) -> Ref;
     LLVMAddAttributeAtIndex: fn(Ref, c_uint, Ref);

@@ -5,10 +5,11 @@
 //! `p(4 * i + (k & 3)) = 1` in a loop over `k` it makes one store to four neighbours, although `k & 3` begins again in between.
 //! (llvm-project#191382; later versions are right.)
 //!
-//! So a program in which it asked so is compiled again, without such vectors. These are few: indices of type `i32`, without
-//! `--wrapping`, need no such assumption. SIMD code of `vectorize` is ours, and stays.
+//! So a program is compiled again, without such vectors, if it asked so in a function where narrow numbers are part of an
+//! index. The loop as it was before is still there, for those whom the answer sends to it, and so is the index. SIMD code of
+//! `vectorize` is ours, and stays.
 
-use std::ffi::{CStr, c_uint};
+use std::ffi::{CStr, c_int, c_uint};
 use std::ops::RangeInclusive;
 use std::slice;
 
@@ -37,25 +38,95 @@ pub(super) unsafe fn may_be_wrong(llvm: &Llvm, module: Ref) -> bool {
         && unsafe { functions(llvm, module) }.any(|function| unsafe { asks(llvm, function) })
 }
 
-/// Whether the vectoriser asks something in a function.
+/// Whether the vectoriser asks something in a function where a narrow number is part of an index.
 ///
 /// # Safety
 /// The function is alive and nobody else uses it.
 unsafe fn asks(llvm: &Llvm, function: Ref) -> bool {
     let api = &llvm.api;
-    // SAFETY: the caller's promise; blocks belong to their function, and names to their block.
+    let (mut has_question, mut has_narrow) = (false, false);
+    // SAFETY: the caller's promise; blocks belong to their function, and names and instructions to their block.
     unsafe {
         let mut block = (api.LLVMGetFirstBasicBlock)(function);
         while !block.is_null() {
             let mut len = 0;
             let name = (api.LLVMGetValueName2)((api.LLVMBasicBlockAsValue)(block), &mut len);
-            if slice::from_raw_parts(name.cast::<u8>(), len).starts_with(QUESTION) {
-                return true;
+            has_question |= slice::from_raw_parts(name.cast::<u8>(), len).starts_with(QUESTION);
+            let mut instruction = (api.LLVMGetFirstInstruction)(block);
+            while !instruction.is_null() && !has_narrow {
+                has_narrow = (api.LLVMGetInstructionOpcode)(instruction) == GEP && {
+                    let n_operands = (api.LLVMGetNumOperands)(instruction) as c_uint;
+                    (1..n_operands).any(|index| is_narrow(llvm, (api.LLVMGetOperand)(instruction, index)))
+                };
+                instruction = (api.LLVMGetNextInstruction)(instruction);
             }
             block = (api.LLVMGetNextBasicBlock)(block);
         }
     }
+    has_question && has_narrow
+}
+
+/// `LLVMOpcode`s of what numbers are computed by.
+const GEP: c_int = 29;
+const AND: c_int = 23;
+const PHI: c_int = 44;
+/// Sums, differences, products, shifts, `or`, and changes of width: numbers that count are computed by these from others.
+const STEPS: [c_int; 8] = [8, 10, 12, 20, 24, 30, 31, 32];
+
+/// `LLVMIntegerTypeKind`.
+const INTEGER: c_int = 8;
+
+/// Indices have so many bits at least, unless they are narrow.
+const INDEX_BITS: c_uint = 32;
+
+/// How far operands of operands are looked at.
+const MAX_VALUES: usize = 64;
+
+/// Whether a number of less than 32 bits, or some low bits of one, is what an index is computed from.
+///
+/// # Safety
+/// The value is alive and nobody else uses its module.
+unsafe fn is_narrow(llvm: &Llvm, index: Ref) -> bool {
+    let api = &llvm.api;
+    let mut waiting = vec![index];
+    let mut seen = 0;
+    // SAFETY: the caller's promise; operands are alive as long as what they are operands of. Only instructions are asked for
+    // their opcode, only integer types for their width, and only constants for their value.
+    unsafe {
+        while let Some(value) = waiting.pop() {
+            seen += 1;
+            if (api.LLVMIsAInstruction)(value).is_null() {
+                continue;
+            }
+            let opcode = (api.LLVMGetInstructionOpcode)(value);
+            let operands = || {
+                let n_operands = (api.LLVMGetNumOperands)(value) as c_uint;
+                (0..n_operands).map(|index| (api.LLVMGetOperand)(value, index))
+            };
+            let ty = (api.LLVMTypeOf)(value);
+            let bits = if (api.LLVMGetTypeKind)(ty) == INTEGER { (api.LLVMGetIntTypeWidth)(ty) } else { 0 };
+            let counts = opcode == PHI || STEPS.contains(&opcode);
+            let is_mask = |mask: Ref| {
+                !(api.LLVMIsAConstantInt)(mask).is_null()
+                    && is_low(bits, (api.LLVMConstIntGetZExtValue)(mask))
+            };
+            if seen > MAX_VALUES
+                || counts && (1..INDEX_BITS).contains(&bits)
+                || opcode == AND && operands().any(is_mask)
+            {
+                return true;
+            }
+            if STEPS.contains(&opcode) {
+                waiting.extend(operands());
+            }
+        }
+    }
     false
+}
+
+/// Whether a mask leaves some low bits of a number only, and fewer than an index has.
+fn is_low(bits: c_uint, mask: u64) -> bool {
+    bits <= u64::BITS && mask.trailing_ones() < INDEX_BITS.min(bits) && mask & mask.wrapping_add(1) == 0
 }
 
 /// What keeps LLVM from making vectors.
