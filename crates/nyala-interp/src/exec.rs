@@ -13,7 +13,7 @@ use crate::code::{Block, List, Op, Reg, Scope};
 use crate::errors::{Checked, ErrorKind, MemoryKind, malformed};
 use crate::machine::Machine;
 use crate::memory::HEAP_ALIGN;
-use crate::value::{Activation, Closure, Code, Keeps, Place, Value};
+use crate::value::{Activation, Closure, Code, HeldSlots, Keeps, Place, Value};
 
 /// `x op y` on two plain numbers, or the general meaning.
 macro_rules! fast {
@@ -391,9 +391,9 @@ impl Machine<'_, '_> {
         closure.task = self.task;
         closure.captured.extend(target.live.iter().map(|&reg| self.regs[reg as usize].clone()));
         let addrs = target.live_ptrs.iter().filter_map(|&at| closure.captured[at as usize].as_bits());
-        let slots: SmallVec<[_; 1]> = addrs.filter_map(|addr| self.memory.slot_token(addr)).collect();
+        let slots: HeldSlots = addrs.filter_map(|addr| self.memory.slot_token(addr)).collect();
         if self.activation.is_some() || !slots.is_empty() {
-            closure.keeps = Some(Box::new(Keeps { activation: self.activation.clone(), _slots: slots }));
+            closure.keeps = Some(Box::new(Keeps { activation: self.activation.clone(), slots }));
         }
         self.set(dst, Value::Fn(Rc::new(closure)));
         Ok(())

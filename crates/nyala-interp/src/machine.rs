@@ -23,7 +23,7 @@ use crate::graphs::FlowGraphs;
 use crate::host::HostState;
 use crate::memory::{AT_CALL, Memory};
 use crate::parallel::Region;
-use crate::value::{Activation, Closure, Code, Keeps, Value};
+use crate::value::{Activation, Closure, Code, HeldSlots, Keeps, Value};
 use crate::{Ending, Io, Options};
 
 /// The state of a run.
@@ -42,6 +42,8 @@ pub(crate) struct Machine<'w, 'io> {
     n_visits: u64,
     /// The local variables of the function being executed, if it has made any.
     pub(crate) activation: Option<Rc<Activation>>,
+    /// What the closure kept alive that control went on at: it may have been called for the last time.
+    pub(crate) held: HeldSlots,
     /// The instance being executed; 0 is the program itself.
     pub(crate) task: u32,
     /// Parallel regions being executed, the innermost last.
@@ -102,6 +104,7 @@ impl<'w, 'io> Machine<'w, 'io> {
             visits: vec![],
             n_visits: 0,
             activation: None,
+            held: HeldSlots::new(),
             task: 0,
             regions: vec![],
             n_regions: 0,
@@ -363,13 +366,16 @@ impl<'w, 'io> Machine<'w, 'io> {
                 for (&reg, value) in block.live.iter().zip(closure.captured.drain(..)) {
                     self.regs[reg as usize] = value;
                 }
-                self.activation = closure.keeps.as_mut().and_then(|keeps| keeps.activation.take());
+                let keeps = closure.keeps.take().map(|keeps| *keeps).unwrap_or_default();
+                (self.activation, self.held) = (keeps.activation, keeps.slots);
             }
             Err(closure) => {
                 for (&reg, value) in block.live.iter().zip(&closure.captured) {
                     self.regs[reg as usize] = value.clone();
                 }
-                self.activation = closure.keeps.as_ref().and_then(|keeps| keeps.activation.clone());
+                let keeps = closure.keeps.as_deref();
+                self.activation = keeps.and_then(|keeps| keeps.activation.clone());
+                self.held = keeps.map(|keeps| keeps.slots.clone()).unwrap_or_default();
             }
         }
         if block.is_fn {
@@ -467,7 +473,7 @@ impl<'w, 'io> Machine<'w, 'io> {
             guard.task = self.task;
             guard.captured.push(std::mem::take(ret));
             guard.keeps =
-                Some(Box::new(Keeps { activation: Some(activation.clone()), _slots: SmallVec::new() }));
+                Some(Box::new(Keeps { activation: Some(activation.clone()), slots: SmallVec::new() }));
             *ret = Value::Fn(Rc::new(guard));
         }
     }

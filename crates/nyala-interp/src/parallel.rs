@@ -23,7 +23,7 @@ use crate::errors::{Checked, ErrorKind, malformed};
 use crate::lanes::{Arrived, Meeting};
 use crate::machine::{Dirty, Machine, Results, Ret};
 use crate::race::Membership;
-use crate::value::{Activation, Closure, Code, Value};
+use crate::value::{Activation, Closure, Code, HeldSlots, Value};
 
 /// A parallel construct being executed.
 pub(crate) struct Region {
@@ -126,6 +126,7 @@ pub(crate) struct Saved {
     pub(crate) block: u32,
     dirty: Dirty,
     activation: Option<Rc<Activation>>,
+    held: HeldSlots,
     task: u32,
 }
 
@@ -370,6 +371,7 @@ impl Machine<'_, '_> {
             block: self.block,
             dirty: std::mem::take(&mut self.dirty),
             activation: self.activation.take(),
+            held: std::mem::take(&mut self.held),
             task: self.task,
         }
     }
@@ -385,6 +387,7 @@ impl Machine<'_, '_> {
         self.block = saved.block;
         self.dirty = saved.dirty;
         self.activation = saved.activation;
+        self.held = saved.held;
         self.task = saved.task;
     }
 

@@ -178,12 +178,15 @@ pub(crate) enum Code {
     Guard,
 }
 
+/// Variables that are held, and not looked at.
+pub(crate) type HeldSlots = SmallVec<[Rc<SlotToken>; 1]>;
+
 /// What a closure keeps alive besides its registers.
 #[derive(Debug, Default)]
 pub(crate) struct Keeps {
     pub(crate) activation: Option<Rc<Activation>>,
-    /// The variables whose addresses it captured; held, never looked at.
-    pub(crate) _slots: SmallVec<[Rc<SlotToken>; 1]>,
+    /// The variables whose addresses it captured.
+    pub(crate) slots: HeldSlots,
 }
 
 /// One execution of a function that has made local variables. They live until
