@@ -77,6 +77,8 @@ pub(crate) struct FunctionWriter<'m, 'w> {
     in_memory: FxHashMap<Def, Vec<(usize, String)>>,
     blocks: Vec<Block>,
     /// What is read together, and what is written, in the block that is being written.
+    /// Whether lanes access memory. Addresses of lanes that are not there may be outside of what they are in.
+    pub(crate) has_lanes: bool,
     pub(crate) gathers: Gathers,
     pub(crate) scatters: Scatters,
     /// Blocks between others, which only pass control on.
@@ -110,10 +112,15 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
         let mut uses = address_uses(world, program, function);
         uses.retain(|&(variable, _)| is_slot(variable));
         let is_kept = |how: AddressUse| !matches!(how, AddressUse::Passed { .. });
+        let accesses_lanes =
+            |&def: &Def| matches!(world.node(def), Node::LoadLanes { .. } | Node::StoreLanes { .. });
+        let has_lanes =
+            (0..cfg.conts().len()).any(|vertex| schedule.block(vertex).iter().any(accesses_lanes));
         let mut writer = FunctionWriter {
             module,
             world,
             function,
+            has_lanes,
             frees_frame: uses.is_empty(),
             kept: uses.into_iter().filter(|&(_, how)| is_kept(how)).map(|(variable, _)| variable).collect(),
             doms: cfg.dominators(),

@@ -224,11 +224,13 @@ impl FunctionWriter<'_, '_> {
             Some(elem) => {
                 let index_ty = self.same_lanes(self.world.ty(index), Prim::I64);
                 let (elem, index) = (self.module.part_ty(elem), self.index(index));
-                self.compute("at", format!("getelementptr inbounds {elem}, {base}, {index_ty} {index}"))
+                let inside = if self.has_lanes { "" } else { "inbounds " };
+                self.compute("at", format!("getelementptr {inside}{elem}, {base}, {index_ty} {index}"))
             }
             None => {
                 let (ty, index) = (self.module.ty(pointee), self.value(index));
-                self.compute("field", format!("getelementptr inbounds {ty}, {base}, i32 0, i32 {index}"))
+                let inside = if self.has_lanes { "" } else { "inbounds " };
+                self.compute("field", format!("getelementptr {inside}{ty}, {base}, i32 0, i32 {index}"))
             }
         }
     }
