@@ -120,8 +120,10 @@ impl Values {
 
     /// Finds the values of the parameters of one kind.
     fn solve(&mut self, world: &World, conts: &[Cont], kind: Kind) {
-        let calls: Vec<Cont> =
+        let mut calls: Vec<Cont> =
             conts.iter().copied().filter(|&cont| self.callee(world, cont).is_some()).collect();
+        // Any order will do; this is the one in which they are in memory.
+        calls.sort_unstable();
         let mut handed_on = HandedOn::default();
         for &caller in &calls {
             for &arg in &body(world, caller).args {
@@ -157,11 +159,14 @@ impl Values {
             // Not reached yet; this call is looked at again when it is.
             None => return false,
         };
-        let is_allowed = kind_of(world, param) == Some(Kind::Continuations)
-            || !self.returns(world, callee)
-            || world.is_constant(value);
+        let is_allowed = || {
+            kind_of(world, param) == Some(Kind::Continuations)
+                || !self.returns(world, callee)
+                || world.is_constant(value)
+        };
         let new = match self.known[param] {
-            Value::Unreached if is_allowed => Value::One(value),
+            Value::Several => return false,
+            Value::Unreached if is_allowed() => Value::One(value),
             Value::One(old) if old == value => return false,
             _ => Value::Several,
         };

@@ -67,7 +67,7 @@ const MAX_GROWTH: f64 = 11.0;
 const MIN_SECONDS: f64 = 0.01;
 
 /// How often the bytecode is run to measure it, and how often that is tried.
-const ROUNDS: u32 = 20_000;
+const ROUNDS: u32 = 100_000;
 const TRIES: usize = 5;
 
 pub fn run(quick: bool) -> anyhow::Result<Vec<Row>> {
@@ -92,7 +92,7 @@ pub fn run(quick: bool) -> anyhow::Result<Vec<Row>> {
     let specialised = rows.iter_mut().rfind(|row| row.case.starts_with("unroll") && row.unit == "calls/s");
     specialised.context("unrolling is measured")?.peer = goal(MIN_CALLS);
     rows.extend(growth_of_time(&measured));
-    rows.push(futamura(if quick { 1_000 } else { 10_000 })?);
+    rows.push(futamura(10_000)?);
     Ok(rows)
 }
 
