@@ -240,13 +240,14 @@ impl<F> Deref for Function<F> {
 pub struct CompileError {
     /// What was reported, in no particular order.
     pub diagnostics: Vec<Diagnostic>,
-    /// The same, drawn for people.
+    /// The errors among them, drawn for people.
     text: String,
 }
 
 impl CompileError {
     fn of(session: Session) -> CompileError {
-        let report = Report::new(session.diagnostics.clone());
+        let errors = session.diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
+        let report = Report::new(errors.cloned().collect());
         CompileError { text: report.human(&session.sources, false), diagnostics: session.diagnostics }
     }
 }
