@@ -1,14 +1,12 @@
 //! The interpreter: operations per second in a counting loop, in memory and in
 //! floats; calls per second in recursion and through closures.
 
-use std::sync::LazyLock;
-use std::time::Instant;
-
 use anyhow::{Context as _, bail};
 use nyala_interp::{Ending, Io, Options, Value};
 use nyala_ir::{World, text};
 
 use super::Row;
+use super::process::thread_seconds;
 
 /// A program whose exported `run(n)` is measured.
 struct Case {
@@ -130,9 +128,9 @@ fn measure(case: &Case, quick: bool) -> anyhow::Result<Row> {
     let mut best = f64::INFINITY;
     let mut steps = 0;
     for _ in 0..3 {
-        let start = cpu_seconds();
+        let start = thread_seconds();
         let (result, n_steps) = call(&world, n).with_context(|| case.name)?;
-        best = best.min(cpu_seconds() - start);
+        best = best.min(thread_seconds() - start);
         steps = n_steps;
         let expected = (case.expected)(u64::from(n));
         if result != expected {
@@ -144,15 +142,6 @@ fn measure(case: &Case, quick: bool) -> anyhow::Result<Row> {
         Unit::Calls => (f64::from(n), "calls/s"),
     };
     Ok(Row { case: case.name.into(), unit, ours: count / best, peer: None, checked: true })
-}
-
-/// The time that this thread has computed, so that other work on the machine does
-/// not count; where the system does not tell, the time that has passed.
-fn cpu_seconds() -> f64 {
-    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let nanos = text.split(' ').next().and_then(|nanos| nanos.parse::<f64>().ok());
-    nanos.map_or_else(|| START.elapsed().as_secs_f64(), |nanos| nanos / 1e9)
 }
 
 /// The result of `run(n)` and the steps it took.

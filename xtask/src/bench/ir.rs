@@ -11,6 +11,7 @@ use nyala_ir::{ArithFlags, ArithOp, CmpOp, Cont, Def, Linkage, Prim, Ty, World, 
 
 use super::Row;
 use super::front_end::peak_mib;
+use super::process::thread_seconds;
 use nyala_tests::random::Random;
 
 /// Operations choose their operands among this many recent ones.
@@ -63,28 +64,28 @@ fn measure_in_child(size: usize) -> anyhow::Result<Vec<f64>> {
 /// Measures in this process and prints seconds and MiB.
 pub fn measure_case(size: usize) -> anyhow::Result<()> {
     let mut world = World::new();
-    let build = time(|| grow(&mut world, size))?;
+    let build = time(|| grow(&mut world, size));
     let n_nodes = world.node_count();
     ensure!(n_nodes >= size, "the world did not grow to {size} nodes");
 
     // The same requests again: operations are found, only continuations are new.
     let mut seen = 0;
-    let find = time(|| seen = replay(&mut world))?;
+    let find = time(|| seen = replay(&mut world));
     ensure!(seen > size / 2, "only {seen} operations were found again");
     ensure!(world.node_count() == n_nodes, "an operation was built twice");
 
     let roots: Vec<_> = world.conts().map(|(cont, _)| cont).collect();
     let mut free = 0;
-    let variables = time(|| free = roots.iter().filter(|&&cont| !world.is_top_level(cont)).count())?;
+    let variables = time(|| free = roots.iter().filter(|&&cont| !world.is_top_level(cont)).count());
     ensure!(free > 0, "no continuation has free variables");
     let peak = peak_mib()?;
     print!("{build} {find} {variables} {peak}");
 
     if size <= MAX_PRINTED {
         let mut printed = String::new();
-        let print_time = time(|| printed = text::print(&world))?;
+        let print_time = time(|| printed = text::print(&world));
         let mut parsed = None;
-        let parse_time = time(|| parsed = Some(text::parse(&printed)))?;
+        let parse_time = time(|| parsed = Some(text::parse(&printed)));
         let again = parsed.context("parsing ran")??;
         ensure!(text::print(&again) == printed, "printing what was parsed gives another text");
         print!(" {print_time} {parse_time}");
@@ -94,18 +95,10 @@ pub fn measure_case(size: usize) -> anyhow::Result<()> {
 }
 
 /// How long this thread computes `work`. Other programs on the machine do not count.
-pub(super) fn time(work: impl FnOnce()) -> anyhow::Result<f64> {
-    let start = cpu_seconds()?;
+pub(super) fn time(work: impl FnOnce()) -> f64 {
+    let start = thread_seconds();
     work();
-    Ok(cpu_seconds()? - start)
-}
-
-/// How long this thread has had a processor, by the kernel's account.
-fn cpu_seconds() -> anyhow::Result<f64> {
-    let stat =
-        std::fs::read_to_string("/proc/thread-self/schedstat").context("times are measured on Linux only")?;
-    let nanoseconds: f64 = stat.split_whitespace().next().context("an empty schedstat")?.parse()?;
-    Ok(nanoseconds / 1e9)
+    thread_seconds() - start
 }
 
 /// Builds functions until there are `size` nodes. Each calls the next.

@@ -82,8 +82,7 @@ pub fn run(quick: bool) -> anyhow::Result<Vec<Row>> {
             rows.push(Row { case, unit, ours, peer: None, checked: true });
         };
         row("time", "ms", best(0) * 1e3);
-        // The kernel's clock is coarser than the shortest of these.
-        row("specialised", "calls/s", best(1) / best(0).max(1e-4));
+        row("specialised", "calls/s", best(1) / best(0));
         row("residual", "nodes", best(2));
         row("growth", "nodes/node", best(2) / best(4));
         row("peak memory", "MiB", best(3));
@@ -141,7 +140,7 @@ pub fn measure_case(index: usize) -> anyhow::Result<()> {
         .with_context(|| Report::new(session.diagnostics.clone()).human(&session.sources, false))?;
     let options = partial_eval::Options { budget: BUDGET, ..Default::default() };
     let mut evaluated = None;
-    let seconds = time(|| evaluated = Some(nyala_opt::pipeline::evaluate(&world, options)))?;
+    let seconds = time(|| evaluated = Some(nyala_opt::pipeline::evaluate(&world, options)));
     let evaluated = evaluated.context("it was evaluated")?;
     ensure!(evaluated.diagnostics.is_empty(), "{:?}", evaluated.diagnostics);
     let peak = peak_mib()?;
