@@ -108,11 +108,22 @@ fn time_parse(text: &str) -> anyhow::Result<Duration> {
 
 /// The most memory this process ever had, by the kernel's account.
 pub(super) fn peak_mib() -> anyhow::Result<f64> {
+    resident_mib("VmHWM:")
+}
+
+/// The memory this process has now; from here on, [`peak_mib`] is the most it has had since.
+pub(super) fn reset_peak_mib() -> anyhow::Result<f64> {
+    std::fs::write("/proc/self/clear_refs", "5").context("the peak of memory cannot be reset")?;
+    resident_mib("VmRSS:")
+}
+
+/// A line of what the system tells about this process.
+fn resident_mib(field: &str) -> anyhow::Result<f64> {
     let status = std::fs::read_to_string("/proc/self/status").context("memory is measured on Linux only")?;
     let line = status
         .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))
-        .context("no VmHWM in /proc/self/status")?;
+        .find_map(|line| line.strip_prefix(field))
+        .with_context(|| format!("no {field} in /proc/self/status"))?;
     let kib: f64 = line.trim().trim_end_matches("kB").trim().parse()?;
     Ok(kib / 1024.0)
 }

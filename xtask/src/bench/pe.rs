@@ -15,7 +15,7 @@ use nyala_ir::World;
 use nyala_opt::partial_eval::{self, Budget};
 use nyala_tests::random::Random;
 
-use super::front_end::peak_mib;
+use super::front_end::{peak_mib, reset_peak_mib};
 use super::ir::time;
 use super::process::{Run, build_nyala, run_measured, succeed};
 use super::{Peer, Row};
@@ -59,7 +59,7 @@ const CASES: &[Case] = &[
 const BUDGET: Budget = Budget { specialisations: 100_000_000, growth: 1_000_000_000, depth: 100_000_000 };
 
 /// What is to be reached: calls specialised a second, with ten operations each, and how many times as
-/// long ten times the size may take.
+/// long, and how many times the memory, ten times the size may take.
 const MIN_CALLS: f64 = 200_000.0;
 const MAX_GROWTH: f64 = 11.0;
 
@@ -86,11 +86,12 @@ pub fn run(quick: bool) -> anyhow::Result<Vec<Row>> {
         row("residual", "nodes", best(2));
         row("growth", "nodes/node", best(2) / best(4));
         row("peak memory", "MiB", best(3));
-        measured.push((case, best(0)));
+        row("memory of evaluation", "MiB", best(5));
+        measured.push(Measured { case, seconds: best(0), mib: best(5) });
     }
     let specialised = rows.iter_mut().rfind(|row| row.case.starts_with("unroll") && row.unit == "calls/s");
     specialised.context("unrolling is measured")?.peer = goal(MIN_CALLS);
-    rows.extend(growth_of_time(&measured));
+    rows.extend(growth_with_size(&measured));
     rows.push(futamura(10_000)?);
     Ok(rows)
 }
@@ -100,20 +101,29 @@ fn goal(value: f64) -> Option<Peer> {
     Some(Peer { name: "the goal, and in the last row the program written by hand".into(), value })
 }
 
-/// How many times as long ten times the size takes, for what is long enough to tell.
-fn growth_of_time(measured: &[(&Case, f64)]) -> Vec<Row> {
-    let pairs = measured.iter().flat_map(|small| measured.iter().map(move |large| (small, large)));
-    let tenfold = pairs.filter(|((small, seconds), (large, _))| {
-        small.program == large.program && small.size * 10 == large.size && *seconds > MIN_SECONDS
-    });
-    let row = |(&(small, before), &(large, after)): (&(&Case, f64), &(&Case, f64))| Row {
-        case: format!("{} {} to {}, time", small.program, small.size, large.size),
-        unit: "times",
-        ours: after / before,
-        peer: goal(MAX_GROWTH),
-        checked: true,
-    };
-    tenfold.map(row).collect()
+/// What a case took.
+struct Measured {
+    case: &'static Case,
+    seconds: f64,
+    mib: f64,
+}
+
+/// How many times the time and the memory ten times the size takes, for what is long enough to tell.
+fn growth_with_size(measured: &[Measured]) -> Vec<Row> {
+    let mut rows = vec![];
+    for small in measured.iter().filter(|small| small.seconds > MIN_SECONDS) {
+        let Case { program, size, .. } = small.case;
+        let is_tenfold = |large: &&Measured| large.case.program == *program && large.case.size == size * 10;
+        for large in measured.iter().filter(is_tenfold) {
+            let mut row = |what: &str, ours| {
+                let case = format!("{program} {size} to {}, {what}", large.case.size);
+                rows.push(Row { case, unit: "times", ours, peer: goal(MAX_GROWTH), checked: true });
+            };
+            row("time", large.seconds / small.seconds);
+            row("memory", large.mib / small.mib);
+        }
+    }
+    rows
 }
 
 /// The figures that [`measure_case`] prints.
@@ -126,27 +136,29 @@ fn measure_in_child(index: usize) -> anyhow::Result<Vec<f64>> {
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "measuring case {index} failed:\n{text}{errors}");
     let figures: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    ensure!(figures.len() == 5, "cannot read the figures `{text}`");
+    ensure!(figures.len() == 6, "cannot read the figures `{text}`");
     Ok(figures)
 }
 
-/// Measures in this process and prints seconds, specialisations, nodes, MiB, and nodes before evaluation.
+/// Measures in this process and prints seconds, specialisations, nodes, MiB, nodes before evaluation, and how
+/// many MiB evaluation added to what the process had before it.
 pub fn measure_case(index: usize) -> anyhow::Result<()> {
     let Case { program, size, .. } = CASES.get(index).context("there is no such case")?;
     let mut session = Session::new(Options::default());
     session.load(&files::repository().join(format!("bench/pe/{program}.impala")));
-    session.add_text("size.impala", parameters(*size));
+    session.add_text("size.impala", parameters(program, *size));
     let world = pipeline::emit(&mut session)
         .with_context(|| Report::new(session.diagnostics.clone()).human(&session.sources, false))?;
     let options = partial_eval::Options { budget: BUDGET, ..Default::default() };
     let mut evaluated = None;
+    let before_mib = reset_peak_mib()?;
     let seconds = time(|| evaluated = Some(nyala_opt::pipeline::evaluate(&world, options)));
     let evaluated = evaluated.context("it was evaluated")?;
     ensure!(evaluated.diagnostics.is_empty(), "{:?}", evaluated.diagnostics);
     let peak = peak_mib()?;
     ensure!(interpret(&world)? == interpret(&evaluated.world)?, "evaluation changed what it computes");
     let (before, after) = (world.node_count(), evaluated.world.node_count());
-    println!("{seconds} {} {after} {peak} {before}", evaluated.specialised);
+    println!("{seconds} {} {after} {peak} {before} {}", evaluated.specialised, peak - before_mib);
     Ok(())
 }
 
@@ -159,12 +171,14 @@ fn interpret(world: &World) -> anyhow::Result<(i32, Vec<u8>)> {
 }
 
 /// What the programs want to know.
-fn parameters(size: u32) -> String {
-    let code: Vec<String> = bytecode(size).into_iter().map(|op| format!("'{}'", char::from(op))).collect();
-    format!(
-        "static size: i32 = {size};\nstatic rounds: i32 = 1;\nstatic code: [u8 * {size}] = [{}];\n",
-        code.join(", ")
-    )
+fn parameters(program: &str, size: u32) -> String {
+    let mut text = format!("static size: i32 = {size};\nstatic rounds: i32 = 1;\n");
+    if program == "bytecode" {
+        let code: Vec<String> =
+            bytecode(size).into_iter().map(|op| format!("'{}'", char::from(op))).collect();
+        writeln!(text, "static code: [u8 * {size}] = [{}];", code.join(", ")).expect("strings take all text");
+    }
+    text
 }
 
 /// A random program for the interpreter. What may be skipped is no skip, and neither is the last one.
@@ -207,7 +221,8 @@ fn futamura(size: u32) -> anyhow::Result<Row> {
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let nyala = build_nyala()?;
     let [shared, by_hand] = ["parameters.impala", "by_hand.impala"].map(|name| folder.join(name));
-    std::fs::write(&shared, parameters(size).replace("rounds: i32 = 1", &format!("rounds: i32 = {ROUNDS}")))?;
+    let text = parameters("bytecode", size).replace("rounds: i32 = 1", &format!("rounds: i32 = {ROUNDS}"));
+    std::fs::write(&shared, text)?;
     std::fs::write(&by_hand, written_by_hand(&bytecode(size)))?;
     let interpreter = files::repository().join("bench/pe/bytecode.impala");
     let mut best = [f64::INFINITY; 2];
