@@ -1,6 +1,9 @@
 //! What the README and the book show is true.
 
+use std::path::PathBuf;
+
 use nyala_driver::evaluation::{Answers, Question};
+use nyala_driver::vectorization::Vectorization;
 use nyala_driver::{Options, Report, Session, pipeline};
 use nyala_ir::text;
 use nyala_tests::{files, snapshot};
@@ -24,14 +27,11 @@ fn the_readme_shows_an_example_and_what_is_left_of_it() {
 
 #[test]
 fn programs_in_the_book_have_no_errors() {
-    let folder = files::repository().join("docs/src");
-    let chapters = files::with_extension(&folder, "md");
-    // The entries of diagnostics show what is wrong on purpose; the driver tests them.
-    for path in chapters.iter().filter(|path| !path.starts_with(folder.join("diagnostics"))) {
-        let chapter = std::fs::read_to_string(path).expect("it was just found");
-        for program in fenced(&chapter) {
+    for path in chapters() {
+        let chapter = std::fs::read_to_string(&path).expect("it was just found");
+        for program in fenced(&chapter, "```impala\n") {
             let mut session = Session::new(Options::default());
-            session.add_text(files::display_name(path), program);
+            session.add_text(files::display_name(&path), program);
             pipeline::emit(&mut session);
             let report = Report::new(session.diagnostics.clone()).human(&session.sources, false);
             assert!(!session.has_errors(), "{}:\n{report}", path.display());
@@ -73,57 +73,74 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
     files.filter(|file| !file.is_empty())
 }
 
-/// A block that begins with `$ nyala explain FILE` shows what that says of the program before it.
+/// A block that begins with `$ nyala COMMAND FILE` shows what the command says of the program before it, which is
+/// in the language `impala`, or `impala,wrong` if it has errors.
 /// `BLESS=1` puts in what it says today.
 #[test]
-fn explanations_in_the_book_are_what_the_command_says() {
-    let path = files::repository().join("docs/src/evaluation.md");
-    let chapter = std::fs::read_to_string(&path).expect("it is in the repository");
-    let mut shown = chapter.split("```text\n$ nyala explain ");
-    let mut wanted = shown.next().unwrap_or_default().to_owned();
-    for part in shown {
-        let (name, rest) = part.split_once('\n').expect("the command ends");
-        let (_, after) = rest.split_once("```").expect("the block ends");
-        let program = fenced(&wanted).last().expect("a program stands before what is said of it").to_owned();
-        wanted += &format!("```text\n$ nyala explain {name}\n{}```{after}", explained(name, &program));
+fn commands_in_the_book_say_what_is_shown() {
+    const COMMAND: &str = "```text\n$ nyala ";
+    let mut shown = 0;
+    for path in chapters() {
+        let chapter = std::fs::read_to_string(&path).expect("it was just found");
+        let mut parts = chapter.split(COMMAND);
+        let mut wanted = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let (command, rest) = part.split_once('\n').expect("the command ends");
+            let (_, after) = rest.split_once("```").expect("the block ends");
+            let program = fenced(&wanted, "```impala").last().expect("a program stands before it");
+            let (_, program) = program.split_once('\n').expect("it begins on a line of its own");
+            let said = answer(command, program);
+            wanted += &format!("{COMMAND}{command}\n{said}```{after}");
+            shown += 1;
+        }
+        snapshot::compare(&path, &wanted).unwrap_or_else(|difference| panic!("{difference}"));
     }
-    snapshot::compare(&path, &wanted).unwrap_or_else(|difference| panic!("{difference}"));
+    assert!(shown > 0, "no chapter shows a command");
 }
 
-/// A block that begins with `$ nyala ir --stage evaluated FILE` shows what is left of the program before it.
-/// `BLESS=1` puts in what is left today.
-#[test]
-fn residual_programs_in_the_book_are_what_is_left() {
-    const COMMAND: &str = "```text\n$ nyala ir --stage evaluated ";
-    let path = files::repository().join("docs/src/images.md");
-    let chapter = std::fs::read_to_string(&path).expect("it is in the repository");
-    let mut shown = chapter.split(COMMAND);
-    let mut wanted = shown.next().unwrap_or_default().to_owned();
-    for part in shown {
-        let (name, rest) = part.split_once('\n').expect("the command ends");
-        let (_, after) = rest.split_once("```").expect("the block ends");
-        let mut session = Session::new(Options::default());
-        session.add_text(name, fenced(&wanted).last().expect("a program stands before what is left of it"));
-        let world = pipeline::emit(&mut session).expect("the program has no errors");
-        let graph = text::print(&pipeline::evaluate(&mut session, &world));
-        wanted += &format!("{COMMAND}{name}\n{graph}```{after}");
-    }
-    assert_ne!(wanted, chapter.split(COMMAND).next().unwrap_or_default(), "nothing is shown");
-    snapshot::compare(&path, &wanted).unwrap_or_else(|difference| panic!("{difference}"));
-}
-
-/// What `nyala explain` writes to both streams, without warnings of checking.
-fn explained(name: &str, program: &str) -> String {
+/// What a command writes to both streams, without warnings of checking.
+fn answer(command: &str, program: &str) -> String {
+    let (command, name) = command.rsplit_once(' ').expect("a command has a file");
     let mut session = Session::new(Options::default());
     session.add_text(name, program);
-    let world = pipeline::emit(&mut session).expect("the program has no errors");
+    let world = pipeline::emit(&mut session);
+    if command == "check" {
+        let report = Report::new(session.diagnostics.clone());
+        return format!(
+            "{}{}\n",
+            report.human(&session.sources, false),
+            report.summary().unwrap_or_default()
+        );
+    }
+    let world = world.expect("the program has no errors");
     session.diagnostics.clear();
-    let (residual, explanation) = pipeline::explain(&mut session, &world);
-    let report = Report::new(session.diagnostics.clone()).human(&session.sources, false);
-    report + &Answers::new(&session, &residual, &explanation, &Question::default()).text()
+    match command {
+        "ir" => text::print(&world),
+        "ir --stage evaluated" => text::print(&pipeline::evaluate(&mut session, &world)),
+        "explain" => {
+            let (residual, explanation) = pipeline::explain(&mut session, &world);
+            let report = Report::new(session.diagnostics.clone()).human(&session.sources, false);
+            report + &Answers::new(&session, &residual, &explanation, &Question::default()).text()
+        }
+        "explain --vectorize" => {
+            let world = pipeline::evaluate(&mut session, &world);
+            let world = pipeline::control_flow_form(&mut session, world);
+            let facts = pipeline::explain_vectorize(&mut session, world);
+            Vectorization::new(&session, &facts, false).text()
+        }
+        _ => panic!("this test does not know `nyala {command}`"),
+    }
 }
 
-/// The texts between ```` ```impala ```` and ```` ``` ````.
-fn fenced(chapter: &str) -> impl Iterator<Item = &str> {
-    chapter.split("```impala\n").skip(1).filter_map(|rest| rest.split("```").next())
+/// The chapters of the book. The entries of diagnostics show what is wrong on purpose; the driver tests them.
+fn chapters() -> Vec<PathBuf> {
+    let folder = files::repository().join("docs/src");
+    let mut chapters = files::with_extension(&folder, "md");
+    chapters.retain(|path| !path.starts_with(folder.join("diagnostics")));
+    chapters
+}
+
+/// The texts between a fence and ```` ``` ````.
+fn fenced<'t>(chapter: &'t str, fence: &str) -> impl Iterator<Item = &'t str> {
+    chapter.split(fence).skip(1).filter_map(|rest| rest.split("```").next())
 }
