@@ -88,7 +88,7 @@ impl EditionError {
         match self {
             EditionError::Unknown { span, name } => {
                 Diagnostic::error(Code("E0025"), span, format!("there is no edition `{name}`"))
-                    .with_note("the editions are `impala` (the default), `artic`, `2018` and `2019`")
+                    .with_note("the editions are `impala` (the default), `artic`, `2015`, `2018` and `2019`")
             }
             EditionError::Several { span, other } => {
                 let message = "the files of the program ask for different editions";
@@ -146,7 +146,12 @@ pub enum LinkError {
         target: String,
     },
     /// A temporary file cannot be written or read.
-    Io(io::Error),
+    Temporary {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
     /// The names of functions cannot be written where profilers look for them.
     NoPerfMap {
         /// Where.
@@ -179,7 +184,11 @@ impl LinkError {
                 error("E0933", format!("no executable can be linked for `{target}`: this is another machine"))
                     .with_note("`--emit obj` writes an object file for it")
             }
-            LinkError::Io(reason) => error("E0931", format!("the program cannot be linked: {reason}")),
+            LinkError::Temporary { path, error: reason } => error(
+                "E0931",
+                format!("the program cannot be linked: cannot use `{}`: {reason}", path.display()),
+            )
+            .with_note("the folder for temporary files is the system's, or what the environment variable TMPDIR says"),
             LinkError::NoPerfMap { path, error: reason } => {
                 error("E0936", format!("cannot write `{}`: {reason}", path.display()))
                     .with_note("`--perf-map` writes the names of the program's functions there")

@@ -68,10 +68,10 @@ impl Library {
 /// Links an object file to an executable; gives its contents. What debuggers know is kept
 /// if it is asked for.
 pub fn link(object: &[u8], libraries: &[Library], debug: bool) -> Result<Vec<u8>, LinkError> {
-    let folder = WorkFolder::new().map_err(LinkError::Io)?;
+    let folder = WorkFolder::new()?;
     let runtime = runtime_library(&folder)?;
     let (input, output) = (folder.0.join("program.o"), folder.0.join("program"));
-    fs::write(&input, object).map_err(LinkError::Io)?;
+    fs::write(&input, object).map_err(cannot_use(&input))?;
     let mut command = linker();
     command.arg(&input).arg(runtime).args(libraries.iter().flat_map(Library::to_link));
     command
@@ -85,7 +85,12 @@ pub fn link(object: &[u8], libraries: &[Library], debug: bool) -> Result<Vec<u8>
     if !result.status.success() {
         return Err(LinkError::Failed { message: String::from_utf8_lossy(&result.stderr).into_owned() });
     }
-    fs::read(&output).map_err(LinkError::Io)
+    fs::read(&output).map_err(cannot_use(&output))
+}
+
+/// The error for a temporary file with which something is wrong.
+fn cannot_use(path: &Path) -> impl Fn(io::Error) -> LinkError {
+    move |error| LinkError::Temporary { path: path.to_owned(), error }
 }
 
 /// What programs and the runtime may need of the system besides the C library.
@@ -114,7 +119,7 @@ fn runtime_library(folder: &WorkFolder) -> Result<PathBuf, LinkError> {
         return if file.is_file() { Ok(file) } else { Err(LinkError::NoRuntime { searched: file }) };
     }
     let path = folder.0.join(RUNTIME_FILE);
-    fs::write(&path, RUNTIME).map_err(LinkError::Io)?;
+    fs::write(&path, RUNTIME).map_err(cannot_use(&path))?;
     Ok(path)
 }
 
@@ -124,7 +129,7 @@ const RUNTIME_FILE: &str = "libnyala_runtime.a";
 struct WorkFolder(PathBuf);
 
 impl WorkFolder {
-    fn new() -> io::Result<WorkFolder> {
+    fn new() -> Result<WorkFolder, LinkError> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -132,7 +137,7 @@ impl WorkFolder {
             match fs::create_dir(&path) {
                 // Left behind by a process with the same number.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                result => return result.map(|()| WorkFolder(path)),
+                result => return result.map_err(cannot_use(&path)).map(|()| WorkFolder(path)),
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::ffi::{CString, c_char, c_int, c_void};
+use std::io;
 use std::path::PathBuf;
 
 use nyala_codegen::CodegenError;
@@ -13,7 +14,7 @@ use nyala_codegen::text::{self, Abi, Import, Module};
 use nyala_ir::{Intrinsic, Linkage, Prim, TyKind, World};
 use nyala_opt::outline::Platform;
 use nyala_runtime::{SYMBOLS, Symbol};
-use nyala_span::{Diagnostic, Name};
+use nyala_span::{Code, Diagnostic, Name, Span};
 
 use crate::device::{self, Split};
 use crate::errors::LinkError;
@@ -197,7 +198,17 @@ fn try_run(
     // to return an `int`; `check_main` looked at its parameters.
     let main: MainFn = unsafe { std::mem::transmute(main) };
     session.timings.enter("run");
-    Ok(call_main(main, args))
+    let status = call_main(main, args);
+    match nyala_runtime::print::flush() {
+        // A reader that goes away is no mistake of anybody's.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(vec![output_failed(&error)]),
+        _ => Ok(status),
+    }
+}
+
+/// The program has run, but what it printed is lost.
+fn output_failed(error: &io::Error) -> Diagnostic {
+    Diagnostic::error(Code("E0977"), Span::NONE, format!("cannot write to standard output: {error}"))
 }
 
 /// Tells profilers where the functions of an object file are, whose `main` was loaded to this address.
@@ -284,9 +295,7 @@ fn call_main(main: MainFn, args: &[String]) -> i32 {
     let args: Vec<CString> = args.iter().map(|arg| c_arg(arg)).collect();
     let mut table: Vec<*const c_char> = args.iter().map(|arg| arg.as_ptr()).collect();
     table.push(std::ptr::null());
-    let status = main(c_int::try_from(args.len()).unwrap_or(c_int::MAX), table.as_ptr());
-    nyala_runtime::print::anydsl_print_flush();
-    status
+    main(c_int::try_from(args.len()).unwrap_or(c_int::MAX), table.as_ptr())
 }
 
 unsafe extern "C" {

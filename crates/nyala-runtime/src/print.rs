@@ -3,6 +3,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt::Display;
+use std::io;
 
 unsafe extern "C" {
     fn putchar(byte: c_int) -> c_int;
@@ -78,9 +79,17 @@ pub unsafe extern "C" fn anydsl_print_string(text: *const c_char) {
     write_bytes(unsafe { CStr::from_ptr(text) }.to_bytes());
 }
 
-/// Hands over to the system what has been printed.
+/// Hands over to the system what has been printed. Programs are not told whether it is taken.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_print_flush() {
+    let _ = flush();
+}
+
+/// Hands over to the system what has been printed, or says why it is not taken.
+pub fn flush() -> io::Result<()> {
     // SAFETY: null stands for all streams.
-    unsafe { fflush(std::ptr::null_mut()) };
+    match unsafe { fflush(std::ptr::null_mut()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }

@@ -6,7 +6,7 @@
 //! itself fails.
 //!
 //! Exit status: 0 success, 1 the program has errors, 2 bad usage, 101 an internal
-//! error; `interp` passes on the status of the program it ran.
+//! error; `interp` and `run` pass on the status of the program.
 
 mod cli;
 mod commands;

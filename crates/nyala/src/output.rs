@@ -3,11 +3,12 @@
 //!
 //! A reader that goes away (`nyala ir .. | head`) ends the program quietly.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use nyala_driver::{Report, Session};
 
 use crate::cli::{ColorChoice, MessageArgs, MessageFormat};
@@ -36,16 +37,18 @@ pub fn show_diagnostics(session: &mut Session, messages: &MessageArgs) -> io::Re
 }
 
 /// Writes a result.
-pub fn print(text: &str) -> io::Result<()> {
+pub fn print(text: &str) -> anyhow::Result<()> {
     print_bytes(text.as_bytes())
 }
 
 /// Writes a result that need not be text.
-pub fn print_bytes(bytes: &[u8]) -> io::Result<()> {
+pub fn print_bytes(bytes: &[u8]) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
-    stdout.write_all(bytes)?;
-    stdout.flush()
+    stdout.write_all(bytes).and_then(|()| stdout.flush()).context(NO_OUTPUT)
 }
+
+/// What is wrong when standard output takes no more.
+pub const NO_OUTPUT: &str = "cannot write to standard output";
 
 /// What a file is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,39 +57,58 @@ pub enum Mode {
     Plain,
     /// To be run.
     Executable,
+    /// For the same as the file that it replaces.
+    Replacement,
 }
 
-/// Writes a file at once: nobody ever sees half of it. What is no file, like a device or a pipe, is written to
-/// and stays what it is.
-pub fn write_file(path: &Path, contents: &[u8], mode: Mode) -> io::Result<()> {
+/// Writes a file at once: nobody ever sees half of it, and the old contents stay if the new ones cannot be written.
+/// What is no file, like a device or a pipe, is written to and stays what it is; through a link, the file that it points
+/// to is replaced.
+pub fn write_file(path: &Path, contents: &[u8], mode: Mode) -> anyhow::Result<()> {
+    write_at_once(path, contents, mode).with_context(|| format!("cannot write `{}`", path.display()))
+}
+
+fn write_at_once(path: &Path, contents: &[u8], mode: Mode) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
         return fs::write(path, contents);
     }
-    let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?.to_string_lossy();
-    let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-    let result = fs::write(&temporary, contents)
-        .and_then(|()| set_mode(&temporary, mode))
-        .and_then(|()| fs::rename(&temporary, path));
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let draft = path.with_file_name(format!(".nyala-{}.tmp", std::process::id()));
+    let result = write_new(&draft, contents)
+        .and_then(|()| set_mode(&draft, mode, path))
+        .and_then(|()| fs::rename(&draft, path));
     if result.is_err() {
         // The first error is the one to report.
-        let _ = fs::remove_file(&temporary);
+        let _ = fs::remove_file(&draft);
     }
     result
 }
 
+fn write_new(path: &Path, contents: &[u8]) -> io::Result<()> {
+    let mut file = File::options().write(true).create_new(true).open(path)?;
+    file.write_all(contents)?;
+    file.sync_all()
+}
+
+/// Says who may do what with a file that takes the place of `old`, if there is one.
+fn set_mode(path: &Path, mode: Mode, old: &Path) -> io::Result<()> {
+    match mode {
+        Mode::Plain => Ok(()),
+        Mode::Executable => allow_running(path),
+        Mode::Replacement => fs::set_permissions(path, fs::metadata(old)?.permissions()),
+    }
+}
+
 /// Allows whoever may read an executable to run it.
 #[cfg(unix)]
-fn set_mode(path: &Path, mode: Mode) -> io::Result<()> {
+fn allow_running(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
-    if mode == Mode::Plain {
-        return Ok(());
-    }
     let bits = fs::metadata(path)?.permissions().mode();
     fs::set_permissions(path, fs::Permissions::from_mode(bits | (bits & 0o444) >> 2))
 }
 
 #[cfg(not(unix))]
-fn set_mode(_path: &Path, _mode: Mode) -> io::Result<()> {
+fn allow_running(_path: &Path) -> io::Result<()> {
     Ok(())
 }
 
@@ -115,5 +137,24 @@ impl MessageArgs {
                     && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replacing_leaves_nothing_else_behind() {
+        let folder = std::env::temp_dir().join(format!("nyala-write-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("the temporary folder is writable");
+        // The longest name that systems allow.
+        let path = folder.join("a".repeat(255));
+        fs::write(&path, "old").expect("the folder is writable");
+        write_file(&path, b"new", Mode::Replacement).expect("the folder is writable");
+        assert_eq!(fs::read_to_string(&path).expect("it was just written"), "new");
+        assert!(write_file(&folder.join("absent"), b"new", Mode::Replacement).is_err());
+        assert_eq!(fs::read_dir(&folder).expect("it exists").count(), 1);
+        fs::remove_dir_all(&folder).expect("it was just made");
     }
 }

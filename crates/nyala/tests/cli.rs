@@ -5,7 +5,7 @@ mod support;
 use std::fs;
 use std::process::{Command, Stdio};
 
-use support::{Folder, run};
+use support::{Folder, run, run_command};
 
 const GOOD: &str = "fn main() -> i32 { 0 }\n";
 const BAD: &str = "fn main() -> i32 { 1 + }\n";
@@ -213,6 +213,50 @@ fn a_reader_that_goes_away_is_no_error() {
     assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
 }
 
+/// A full disk is an error that says what could not be written, for what the compiler prints and for what the program does.
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_nobody_takes_is_an_error() {
+    let folder = Folder::new("full-disk");
+    let source = folder.file("a.impala", "fn main() -> i32 { print_i32(1); 0 }\n");
+    for args in
+        [&["ir", &source][..], &["interp", &source], &["run", &source], &["build", "-o", "-", &source]]
+    {
+        let full = fs::File::options().write(true).open("/dev/full").expect("Linux has it");
+        let output = support::nyala().args(args).stdout(full).output().expect("cargo has built it");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {stderr}");
+        assert!(stderr.contains("cannot write to standard output: "), "{args:?}: {stderr}");
+    }
+}
+
+/// Also where the name is not given: the executable of a file without an extension has the name of the file.
+#[test]
+fn building_overwrites_no_source() {
+    let folder = Folder::new("own-source");
+    let source = folder.file("a", GOOD);
+    let same = folder.path("./a");
+    for args in
+        [&["build", "a"][..], &["build", "a", "-o", &same], &["build", "a", "--emit", "obj", "-o", "a"]]
+    {
+        let output = support::nyala().args(args).current_dir(&folder.0).output().expect("cargo has built it");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && stderr.contains("is a source file"), "{args:?}: {stderr}");
+        assert_eq!(fs::read_to_string(&source).expect("it is still there"), GOOD);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_that_the_system_does_not_give_is_reported_at_its_place() {
+    let folder = Folder::new("no-memory");
+    let text = "fn main() -> i32 { let a = alloc_cpu(6000000000i64); release(a); 0 }\n";
+    let source = folder.file("a.impala", text);
+    let limited = format!("ulimit -v 3000000 && exec '{}' interp '{source}'", env!("CARGO_BIN_EXE_nyala"));
+    let (status, _, stderr) = run_command(Command::new("sh").args(["-c", &limited]), "");
+    assert!(status == Some(1) && stderr.contains("error[E0969]"), "{status:?}: {stderr}");
+}
+
 #[test]
 fn without_llvm_it_is_said_where_it_was_looked_for() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_nyala"));
@@ -223,6 +267,30 @@ fn without_llvm_it_is_said_where_it_was_looked_for() {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr.contains("error[E0924]") && stderr.contains(&folder.0.display().to_string()), "{stderr}");
+}
+
+/// With the words of the system, which say what is wrong with it.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_is_no_library_is_no_llvm() {
+    let folder = Folder::new("bad-llvm");
+    let source = folder.file("a.impala", GOOD);
+    let (status, _, stderr) =
+        run_command(support::nyala().args(["run", &source]).env("NYALA_LLVM", &source), "");
+    assert!(status == Some(1) && stderr.contains("error[E0924]"), "{stderr}");
+    assert!(stderr.contains("a.impala: ") && !stderr.contains("dlopen"), "{stderr}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_for_temporary_files_that_is_missing_is_named() {
+    let folder = Folder::new("no-temporary");
+    let source = folder.file("a.impala", GOOD);
+    let mut command = support::nyala();
+    command.args(["build", &source, "-o", &folder.path("a")]).env("TMPDIR", folder.path("absent"));
+    let (status, _, stderr) = run_command(&mut command, "");
+    assert!(status == Some(1) && stderr.contains("error[E0931]") && stderr.contains("/absent/"), "{stderr}");
+    assert_eq!(folder.names(), ["a.impala"]);
 }
 
 #[test]

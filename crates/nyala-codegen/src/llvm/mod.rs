@@ -27,6 +27,7 @@ mod masks;
 mod processors;
 mod single_lanes;
 
+use std::error::Error as _;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::fmt;
 use std::path::PathBuf;
@@ -117,7 +118,12 @@ impl Llvm {
                         set_options(&api);
                         return Ok(Llvm { api, processors, path });
                     }
-                    Err(error) => searched.push(format!("{}: {error}", path.display())),
+                    Err(error) => {
+                        // What the system says stands behind the error, and mostly begins with the path itself.
+                        let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+                        let path = format!("{}: ", path.display());
+                        searched.push(format!("{path}{}", reason.strip_prefix(&path).unwrap_or(&reason)));
+                    }
                 }
             }
         }

@@ -15,7 +15,7 @@ pub(super) fn write(answers: &Answers<'_>) -> String {
         write_call(&mut out, answers, call);
     }
     if answers.calls.is_empty() {
-        out += "no calls\n\n";
+        out += "no calls in what `main` and `extern` functions reach\n\n";
     }
     write_growth(&mut out, answers);
     out

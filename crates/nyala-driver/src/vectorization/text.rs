@@ -16,7 +16,7 @@ pub(super) fn write(answers: &Vectorization<'_>) -> String {
         write_site(&mut out, answers, site);
     }
     if answers.sites.is_empty() {
-        out += "no `vectorize`\n";
+        out += "no `vectorize` in what `main` and `extern` functions reach\n";
     }
     out
 }

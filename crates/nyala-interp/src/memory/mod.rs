@@ -111,7 +111,7 @@ impl Memory {
     /// New memory, uninitialised; gives its address.
     pub(crate) fn allocate(&mut self, size: u64, align: u64, kind: MemoryKind, made: Span) -> Checked<u64> {
         let fits = size < (1 << WINDOW_BITS) - 2 * GAP - align.min(1 << 30);
-        if !fits || self.used.saturating_add(size) > self.limit {
+        if !fits || self.used.saturating_add(size) > self.limit || !is_available(size) {
             return Err(Box::new(ErrorKind::OutOfMemory { size }));
         }
         self.used += size;
@@ -335,6 +335,13 @@ impl Memory {
             ErrorKind::Misaligned { access, addr, align }
         })
     }
+}
+
+/// Whether the system gives that much memory: an allocation that fails ends the process. Small ones are not worth
+/// the question.
+fn is_available(size: u64) -> bool {
+    const LARGE: u64 = 1 << 24;
+    size < LARGE || Vec::<u8>::new().try_reserve_exact(size as usize).is_ok()
 }
 
 fn window_start(number: u32) -> u64 {

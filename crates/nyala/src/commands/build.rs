@@ -4,10 +4,10 @@
 //! leaves no file behind.
 
 use std::borrow::Cow;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use nyala_driver::device::{self, Platform};
 use nyala_driver::interface::{self, Interface};
@@ -81,19 +81,35 @@ impl Emit {
 }
 
 pub fn run(args: BuildArgs) -> anyhow::Result<ExitCode> {
+    args.spare_sources()?;
     let mut session = args.native.session(&args.program);
     let contents = args.contents(&mut session);
     let status = output::show_diagnostics(&mut session, &args.program.messages)?;
     session.timings.enter("write");
     for (&emit, contents) in args.emit.iter().zip(contents.iter().flatten()) {
         let path = args.path(emit);
-        write(emit, &path, contents).with_context(|| format!("cannot write `{}`", path.display()))?;
+        write(emit, &path, contents)?;
     }
     args.native.timing.show(&session)?;
     Ok(status)
 }
 
 impl BuildArgs {
+    /// Refuses to overwrite a source file, such as one without an extension whose executable has the same name.
+    fn spare_sources(&self) -> anyhow::Result<()> {
+        for path in self.emit.iter().map(|&emit| self.path(emit)) {
+            let Ok(target) = fs::canonicalize(&path) else { continue };
+            let is_source =
+                self.program.files.iter().any(|file| fs::canonicalize(file).is_ok_and(|file| file == target));
+            anyhow::ensure!(
+                !is_source,
+                "cannot write `{}`: it is a source file of the program; `-o` names another file",
+                path.display()
+            );
+        }
+        Ok(())
+    }
+
     /// The contents of all files, unless there are errors.
     fn contents(&self, session: &mut Session) -> Option<Vec<Vec<u8>>> {
         let (world, interface) = pipeline::prepare_with_interface(session)?;
@@ -144,7 +160,7 @@ fn is_standard_output(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-fn write(emit: Emit, path: &Path, contents: &[u8]) -> std::io::Result<()> {
+fn write(emit: Emit, path: &Path, contents: &[u8]) -> anyhow::Result<()> {
     let mode = if emit == Emit::Exe { Mode::Executable } else { Mode::Plain };
     match is_standard_output(path) {
         true => output::print_bytes(contents),

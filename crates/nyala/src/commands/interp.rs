@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
+use anyhow::Context as _;
 use clap::Args;
 use nyala_driver::pipeline;
 use nyala_interp::{Io, Options};
@@ -50,7 +51,7 @@ pub fn run(args: InterpArgs) -> anyhow::Result<ExitCode> {
     if stdout.is_broken {
         return Err(io::Error::from(io::ErrorKind::BrokenPipe).into());
     }
-    stdout.flush()?;
+    stdout.flush().context(output::NO_OUTPUT)?;
     output::show_diagnostics(&mut session, &args.program.messages)?;
     // As the system does: the lowest byte of what `main` returns.
     Ok(ExitCode::from(status.map_or(PROGRAM_ERRORS, |status| status as u8)))
