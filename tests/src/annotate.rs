@@ -8,9 +8,10 @@
 use std::collections::BTreeSet;
 
 use nyala_span::{Name, SourceMap, Span};
+use nyala_syntax::ast::visit::{self, Visit};
 use nyala_syntax::ast::{
-    Block, Cond, Dialect, Expr, ExprKind, FieldName, Fields, Filter, FnBody, FnItem, ForExpr, Item, ItemKind,
-    Lambda, Param, Pat, PatKind, Stmt, TypeExpr, TypeKind, UnaryOp,
+    Cond, Dialect, Expr, ExprKind, FieldName, Fields, Filter, FnItem, ForExpr, Item, ItemKind, Lambda, Param,
+    Pat, PatKind, Stmt, TypeExpr, TypeKind, UnaryOp,
 };
 use nyala_syntax::{Parse, parse};
 
@@ -48,7 +49,7 @@ impl Annotatable {
         let mut names = FunctionNames::default();
         names.items(&tree.items);
         let mut finder = Finder { base: file.base, functions: names.0, sites: vec![], asks: false };
-        finder.items(&tree.items);
+        tree.items.iter().for_each(|item| finder.item(item));
         let dialect = tree.dialect;
         (!finder.asks).then(|| Annotatable { text: file.text.clone(), dialect, sites: finder.sites })
     }
@@ -160,25 +161,11 @@ impl Finder {
         ((span.lo - self.base) as usize, (span.hi - self.base) as usize)
     }
 
-    fn items(&mut self, items: &[Item]) {
-        for item in items {
-            match &item.kind {
-                ItemKind::Fn(function) => self.function(function),
-                ItemKind::Mod { items, .. } => self.items(items),
-                ItemKind::Static { init: Some(init), .. } => self.expr(init),
-                ItemKind::Implicit { value, .. } => self.expr(value),
-                _ => {}
-            }
-        }
-    }
-
     fn function(&mut self, function: &FnItem) {
-        let Some(body) = &function.body else { return };
-        self.filter(&function.filter, function.name.span.lo, names(&function.params), false);
-        self.params(&function.params);
-        match body {
-            FnBody::Block(block) => self.block(block),
-            FnBody::Expr(expr) => self.expr(expr),
+        if function.body.is_some() {
+            self.filter(&function.filter, function.name.span.lo, names(&function.params), false);
+            self.params(&function.params);
+            visit::walk_fn(self, function);
         }
     }
 
@@ -254,87 +241,49 @@ impl Finder {
         let (lo, hi) = self.range(value.span);
         self.sites.push(Site::Value { lo, hi });
     }
+}
 
-    fn cond(&mut self, cond: &Cond) {
-        match cond {
-            Cond::Expr(expr) => {
-                self.value_site(expr);
-                self.expr(expr);
-            }
-            Cond::Let(_, expr) => self.expr(expr),
+impl Visit<'_> for Finder {
+    fn item(&mut self, item: &Item) {
+        match &item.kind {
+            ItemKind::Fn(function) => self.function(function),
+            _ => visit::walk_item(self, item),
         }
     }
 
-    fn block(&mut self, block: &Block) {
-        for stmt in &block.stmts {
-            match stmt {
-                Stmt::Let { pat, init: Some(init), .. } => {
-                    let is_lambda = matches!(init.kind, ExprKind::Lambda(_));
-                    self.functions.extend(bound_name(pat).filter(|_| is_lambda));
-                    self.expr(init);
-                }
-                Stmt::Let { init: None, .. } => {}
-                Stmt::Item(item) => {
-                    let mut names = FunctionNames::default();
-                    names.items(std::slice::from_ref(item));
-                    self.functions.extend(names.0);
-                    self.items(std::slice::from_ref(item));
-                }
-                Stmt::Expr { expr, .. } => self.expr(expr),
+    fn stmt(&mut self, stmt: &Stmt) {
+        match stmt {
+            Stmt::Let { pat, init: Some(init), .. } => {
+                let is_lambda = matches!(init.kind, ExprKind::Lambda(_));
+                self.functions.extend(bound_name(pat).filter(|_| is_lambda));
             }
+            Stmt::Item(item) => {
+                let mut names = FunctionNames::default();
+                names.items(std::slice::from_ref(item));
+                self.functions.extend(names.0);
+            }
+            _ => {}
         }
-        block.value.iter().for_each(|value| self.expr(value));
+        visit::walk_stmt(self, stmt);
+    }
+
+    fn cond(&mut self, cond: &Cond) {
+        if let Cond::Expr(expr) = cond {
+            self.value_site(expr);
+        }
+        visit::walk_cond(self, cond);
     }
 
     fn expr(&mut self, expr: &Expr) {
         match &expr.kind {
-            ExprKind::Lit(_) | ExprKind::Path(_) | ExprKind::Asm(_) | ExprKind::Error => {}
-            ExprKind::Tuple(exprs) | ExprKind::Array { elems: exprs, .. } => {
-                exprs.iter().for_each(|expr| self.expr(expr));
-            }
-            ExprKind::Paren(inner)
-            | ExprKind::Repeat { value: inner, .. }
-            | ExprKind::HeapArray { len: inner, .. }
-            | ExprKind::Cast { expr: inner, .. }
-            | ExprKind::Ascribe { expr: inner, .. }
-            | ExprKind::TypeArgs { expr: inner, .. }
-            | ExprKind::Field { base: inner, .. } => self.expr(inner),
-            ExprKind::Struct { fields, .. } => fields.iter().for_each(|field| self.expr(&field.value)),
-            ExprKind::Update { base, fields } => {
-                self.expr(base);
-                fields.iter().for_each(|field| self.expr(&field.value));
-            }
-            ExprKind::Block(block) => self.block(block),
-            ExprKind::If { arms, else_block } => {
-                for arm in arms {
-                    self.cond(&arm.cond);
-                    self.block(&arm.block);
-                }
-                else_block.iter().for_each(|block| self.block(block));
-            }
-            ExprKind::Match { scrutinee, arms } => {
-                self.expr(scrutinee);
-                arms.iter().for_each(|arm| self.expr(&arm.value));
-            }
-            ExprKind::While { cond, body } => {
-                self.cond(cond);
-                self.block(body);
-            }
+            ExprKind::Asm(_) => {}
             ExprKind::For(for_expr) | ExprKind::With(for_expr) => self.for_loop(for_expr),
             ExprKind::Lambda(lambda) => self.lambda(lambda, expr.span),
-            ExprKind::Unary { op, operand, .. } => {
-                self.asks |= *op == UnaryOp::Known;
-                self.expr(operand);
-            }
-            ExprKind::Chain { first, rest } => {
-                self.expr(first);
-                rest.iter().for_each(|link| self.expr(&link.rhs));
-            }
-            ExprKind::Assign { place, value, .. } => {
-                self.expr(place);
-                self.expr(value);
-            }
             ExprKind::Call { callee, args, mark } => self.call(callee, args, mark.is_some()),
+            _ => {
+                self.asks |= matches!(expr.kind, ExprKind::Unary { op: UnaryOp::Known, .. });
+                visit::walk_expr(self, expr);
+            }
         }
     }
 }

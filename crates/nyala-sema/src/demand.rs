@@ -6,6 +6,7 @@
 //! for. Names are taken as they stand, without regard to local variables that hide
 //! them: an edge too many does no harm.
 
+use nyala_syntax::ast::visit::{self, Visit};
 use nyala_syntax::ast::{self, Expr, ExprKind};
 use rustc_hash::FxHashMap;
 
@@ -64,7 +65,7 @@ impl<'a> Checker<'a> {
         let mut paths = Paths::default();
         let home: Home = match open {
             Open::Fn(id) => {
-                paths.function(self.fns[id].ast);
+                visit::walk_fn(&mut paths, self.fns[id].ast);
                 self.fns[id].home
             }
             Open::Static(id) => {
@@ -90,116 +91,11 @@ struct Paths<'a> {
     found: Vec<&'a ast::Path>,
 }
 
-impl<'a> Paths<'a> {
-    fn function(&mut self, function: &'a ast::FnItem) {
-        match &function.body {
-            Some(ast::FnBody::Block(block)) => self.block(block),
-            Some(ast::FnBody::Expr(expr)) => self.expr(expr),
-            None => {}
-        }
-    }
-
-    fn block(&mut self, block: &'a ast::Block) {
-        for stmt in &block.stmts {
-            match stmt {
-                ast::Stmt::Let { init: Some(expr), .. } | ast::Stmt::Expr { expr, .. } => self.expr(expr),
-                ast::Stmt::Let { init: None, .. } => {}
-                ast::Stmt::Item(item) => self.item(item),
-            }
-        }
-        if let Some(value) = &block.value {
-            self.expr(value);
-        }
-    }
-
-    fn item(&mut self, item: &'a ast::Item) {
-        match &item.kind {
-            ast::ItemKind::Fn(function) => self.function(function),
-            ast::ItemKind::Static { init: Some(expr), .. } | ast::ItemKind::Implicit { value: expr, .. } => {
-                self.expr(expr);
-            }
-            _ => {}
-        }
-    }
-
-    fn all(&mut self, exprs: &'a [Expr]) {
-        exprs.iter().for_each(|expr| self.expr(expr));
-    }
-
-    fn cond(&mut self, cond: &'a ast::Cond) {
-        match cond {
-            ast::Cond::Expr(expr) | ast::Cond::Let(_, expr) => self.expr(expr),
-        }
-    }
-
+impl<'a> Visit<'a> for Paths<'a> {
     fn expr(&mut self, expr: &'a Expr) {
         match &expr.kind {
-            ExprKind::Lit(_) | ExprKind::Error => {}
             ExprKind::Path(path) => self.found.push(path),
-            ExprKind::Tuple(parts) | ExprKind::Array { elems: parts, .. } => self.all(parts),
-            ExprKind::Paren(inner)
-            | ExprKind::Repeat { value: inner, .. }
-            | ExprKind::HeapArray { len: inner, .. }
-            | ExprKind::Unary { operand: inner, .. }
-            | ExprKind::Cast { expr: inner, .. }
-            | ExprKind::Ascribe { expr: inner, .. }
-            | ExprKind::TypeArgs { expr: inner, .. }
-            | ExprKind::Field { base: inner, .. } => self.expr(inner),
-            ExprKind::Struct { fields, .. } => fields.iter().for_each(|field| self.expr(&field.value)),
-            ExprKind::Update { base, fields } => {
-                self.expr(base);
-                fields.iter().for_each(|field| self.expr(&field.value));
-            }
-            ExprKind::Assign { place, value, .. } => {
-                self.expr(place);
-                self.expr(value);
-            }
-            ExprKind::Chain { first, rest } => {
-                self.expr(first);
-                rest.iter().for_each(|link| self.expr(&link.rhs));
-            }
-            ExprKind::Call { callee, args, .. } => {
-                self.expr(callee);
-                self.all(args);
-            }
-            _ => self.control(expr),
-        }
-    }
-
-    fn control(&mut self, expr: &'a Expr) {
-        match &expr.kind {
-            ExprKind::Block(block) => self.block(block),
-            ExprKind::If { arms, else_block } => {
-                for arm in arms {
-                    self.cond(&arm.cond);
-                    self.block(&arm.block);
-                }
-                if let Some(block) = else_block {
-                    self.block(block);
-                }
-            }
-            ExprKind::Match { scrutinee, arms } => {
-                self.expr(scrutinee);
-                arms.iter().for_each(|arm| self.expr(&arm.value));
-            }
-            ExprKind::While { cond, body } => {
-                self.cond(cond);
-                self.block(body);
-            }
-            ExprKind::For(ast) | ExprKind::With(ast) => {
-                self.expr(&ast.call);
-                self.block(&ast.body);
-            }
-            ExprKind::Lambda(lambda) => {
-                if let Some(body) = &lambda.body {
-                    self.expr(body);
-                }
-            }
-            ExprKind::Asm(asm) => {
-                let operands = asm.outputs.iter().chain(&asm.inputs);
-                operands.for_each(|(_, operand)| self.expr(operand));
-            }
-            _ => unreachable!("only control flow comes here"),
+            _ => visit::walk_expr(self, expr),
         }
     }
 }

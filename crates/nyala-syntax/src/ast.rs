@@ -12,8 +12,11 @@
 //!   [`ExprKind::If`] with many arms.
 //! * Every node has the span of its text. A node the parser had to invent is an
 //!   `Error` node with the span of what stood there.
+//!
+//! [`visit`] walks it.
 
 mod exprs;
+pub mod visit;
 
 use nyala_span::{Name, Span};
 

@@ -78,6 +78,19 @@ impl Loaded {
 /// A register of every machine with vectors has so many bytes.
 const REGISTER_BYTES: i64 = 16;
 
+/// All that lies between the first and the last element that lanes access.
+struct Accessed {
+    n_lanes: i64,
+    /// The type of an element, also as text.
+    elem: Ty,
+    text: String,
+    elements: Elements,
+    /// The alignment of `start`.
+    align: u64,
+    /// Where it begins, with its type.
+    start: String,
+}
+
 /// A type and a value of it, as text.
 struct Typed {
     ty: String,
@@ -87,12 +100,7 @@ struct Typed {
 impl FunctionWriter<'_, '_> {
     /// Loads lanes of type `ty`; gives what each offset stands for.
     pub(super) fn load_elements(&mut self, spread: &Spread, ty: Ty) -> Vec<String> {
-        let n_lanes = i64::from(self.world.types.lanes(ty).unwrap_or(1));
-        let elem = self.world.types.elem(ty).unwrap_or(ty);
-        let text = self.module.ty(elem);
-        let mut elements = spread.elements(n_lanes);
-        let align = self.align_of_start(spread, &elements, elem);
-        let start = self.start(spread, &elements, &text);
+        let Accessed { n_lanes, elem, text, mut elements, align, start } = self.accessed(spread, ty);
         let n = elements.owners.len() as i64;
         let loaded = match self.number_of_lane(spread, elem) {
             _ if self.is_full(spread.mask) => self.load_all(&start, n, elem, align),
@@ -144,12 +152,7 @@ impl FunctionWriter<'_, '_> {
     pub(super) fn store_elements(&mut self, spread: &Spread, values: &[Def]) {
         let Some(&first) = values.first() else { return };
         let ty = self.world.ty(first);
-        let n_lanes = i64::from(self.world.types.lanes(ty).unwrap_or(1));
-        let elem = self.world.types.elem(ty).unwrap_or(ty);
-        let text = self.module.ty(elem);
-        let mut elements = spread.elements(n_lanes);
-        let align = self.align_of_start(spread, &elements, elem);
-        let start = self.start(spread, &elements, &text);
+        let Accessed { n_lanes, elem, text, mut elements, align, start } = self.accessed(spread, ty);
         let is_plain = spread.is_whole() && self.is_full(spread.mask);
         let number = self.number_of_lane(spread, elem);
         if !is_plain && number.is_none() {
@@ -179,6 +182,17 @@ impl FunctionWriter<'_, '_> {
                 self.store_masked(&Typed { ty: wide, value: woven }, &start, align, &mask);
             }
         }
+    }
+
+    /// What lanes of type `ty` access.
+    fn accessed(&mut self, spread: &Spread, ty: Ty) -> Accessed {
+        let n_lanes = i64::from(self.world.types.lanes(ty).unwrap_or(1));
+        let elem = self.world.types.elem(ty).unwrap_or(ty);
+        let text = self.module.ty(elem);
+        let elements = spread.elements(n_lanes);
+        let align = self.align_of_start(spread, &elements, elem);
+        let start = self.start(spread, &elements, &text);
+        Accessed { n_lanes, elem, text, elements, align, start }
     }
 
     /// Where the elements begin.
