@@ -12,6 +12,19 @@
 //! Writing the text needs no LLVM, so all of it can be tested, and shown to the
 //! user, on any machine. Only [`llvm`] touches the library, and only there is
 //! `unsafe` code.
+//!
+//! ```
+//! use nyala_codegen::text;
+//!
+//! let world = nyala_ir::text::parse(
+//!     "export next(mem: mem, x: u32, ret: cn(mem, u32)):
+//!     ret(mem, add(x, 1))
+//! ",
+//! )?;
+//! let module = text::write(&world, &text::Options::default()).expect("all of it can be written");
+//! assert!(module.text.contains("%add = add i32 %x, 1"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod errors;
 pub mod llvm;

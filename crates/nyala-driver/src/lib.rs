@@ -16,6 +16,20 @@
 //! * `library`: what comes with the compiler besides the prelude;
 //! * [`embedded`]: texts built into the compiler;
 //! * [`errors`]: what can be wrong with files and with linking.
+//!
+//! ```
+//! use nyala_driver::{Options, Report, Session, pipeline};
+//!
+//! let mut session = Session::new(Options::default());
+//! session.add_text("sum.impala", "extern fn sum() -> i32 { let mut s = 0; for i in unroll(0, 4) { s += i; } s }");
+//! let world = pipeline::emit(&mut session).expect("it has no errors");
+//! let world = pipeline::evaluate(&mut session, &world);
+//! assert_eq!(
+//!     nyala_ir::text::print(&world),
+//!     "export sum(mem: mem, ret: cn(mem, i32)):\n    ret(mem, 6)\n",
+//! );
+//! assert!(Report::new(session.diagnostics).is_empty());
+//! ```
 
 mod archive;
 mod compile_time;

@@ -14,6 +14,20 @@
 //! * Every [`Type::Named`] is the name of one [`TypeDef`], or of one of the names in
 //!   [`Interface::opaque`].
 //! * A definition stands behind those of the types that it contains by value.
+//!
+//! ```
+//! use nyala_interface::{c, collect};
+//! use nyala_sema::{CheckFile, check};
+//! use nyala_span::SourceMap;
+//!
+//! let mut sources = SourceMap::default();
+//! let id = sources.add("mean.impala", "extern fn mean(a: f32, b: f32) -> f32 { (a + b) / 2f }")?;
+//! let parse = nyala_syntax::parse(sources.file(id));
+//! let program = check(&[CheckFile { ast: &parse.file, is_prelude: false }]).program;
+//! let header = c::header(&collect(&program, |_| true), "mean");
+//! assert!(header.contains("float mean(float a, float b);"));
+//! # Ok::<(), nyala_span::SourceTooLarge>(())
+//! ```
 
 pub mod c;
 mod collect;

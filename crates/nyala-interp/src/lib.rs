@@ -17,6 +17,26 @@
 //! * `trace` and [`errors`]: what went wrong, and where.
 //!
 //! Nothing here touches files, threads or clocks; the caller provides [`Io`].
+//!
+//! ```
+//! use nyala_interp::{Io, Options, run_main};
+//!
+//! let world = nyala_ir::text::parse(
+//!     "export main(mem: mem, ret: cn(mem, i32)):
+//!     fac(mem, 1, 5)
+//! fac(mem: mem, product: i32, n: i32):
+//!     branch(mem, eq(n, 0), done, more)
+//! done(mem: mem):
+//!     main.ret(mem, fac.product)
+//! more(mem: mem):
+//!     fac(mem, mul(fac.product, fac.n), sub(fac.n, 1))
+//! ",
+//! )?;
+//! let (mut output, mut input) = (vec![], std::io::empty());
+//! let io = Io { output: &mut output, input: &mut input, nanos: &mut || 0 };
+//! assert_eq!(run_main(&world, &Options::default(), io).ok(), Some(120));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod atomics;
 mod callbacks;

@@ -20,6 +20,27 @@
 //! * [`dot`](mod@dot): a picture of the graph.
 //!
 //! This crate knows no source language and no target machine.
+//!
+//! ```
+//! use nyala_ir::{ArithFlags, ArithOp, Linkage, Prim, World, text, verify};
+//!
+//! // `fn twice(x: i32) -> i32 { x + x }`, where the result goes to the continuation `ret`.
+//! let mut world = World::new();
+//! let (mem, i32) = (world.types.mem(), world.types.prim(Prim::I32));
+//! let ret = world.types.cn(&[mem, i32]);
+//! let twice = world.new_cont("twice", &[mem, i32, ret]);
+//! world.set_linkage(twice, Linkage::Exported("twice".into()));
+//! let [mem, x, ret] = world.cont(twice).params[..] else { unreachable!("it was made with three") };
+//! let sum = world.arith(ArithOp::Add, ArithFlags::default(), x, x);
+//! // The same node again, as it has the same operator and operands.
+//! assert_eq!(sum, world.arith(ArithOp::Add, ArithFlags::default(), x, x));
+//! world.set_body(twice, ret, [mem, sum]);
+//!
+//! verify(&world)?;
+//! let form = text::print(&world);
+//! assert_eq!(text::print(&text::parse(&form)?), form);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod analysis;
 pub mod dot;

@@ -24,6 +24,24 @@
 //!   function or a jump that is kept sees it: then it is a slot. See `facts`. Some arrays
 //!   of many parts are slots too. The graph is in minimal, pruned SSA form. See `frame`.
 //! * Only what the program's roots reach is lowered: `main` and what is exported.
+//!
+//! ```
+//! use nyala_lower::{LowerOptions, Statics, lower};
+//! use nyala_sema::{CheckFile, check};
+//! use nyala_span::SourceMap;
+//!
+//! let mut sources = SourceMap::default();
+//! let id = sources.add("next.impala", "extern fn next(x: i32) -> i32 { x + 1 }").expect("it is small");
+//! let parse = nyala_syntax::parse(sources.file(id));
+//! let checked = check(&[CheckFile { ast: &parse.file, is_prelude: false }]);
+//! // What runs code for the values of statics, of which there are none here.
+//! let statics = Statics::new(&|_, _| unreachable!("no static asks for it"));
+//! let lowered = lower(&checked.program, &LowerOptions::default(), &statics).expect("it has no errors");
+//! assert_eq!(
+//!     nyala_ir::text::print(&lowered.world),
+//!     "export next(mem: mem, x: i32, ret: cn(mem, i32)):\n    ret(mem, add(x, 1))\n",
+//! );
+//! ```
 
 mod adapt;
 mod call;

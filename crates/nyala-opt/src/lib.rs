@@ -15,10 +15,35 @@
 //! * [`mod@vectorize`]: SIMD versions of functions, for `vectorize`;
 //! * [`convert_closures`](mod@convert_closures): the functions that are still values, so that
 //!   native code can be made for them;
-//! * [`outline`]: kernels as programs for devices;
 //! * [`closures_left`](mod@closures_left): which these are, and why;
+//! * [`outline`]: kernels as programs for devices;
 //! * [`pipeline`]: all of them, in order;
 //! * `errors`: what is reported.
+//!
+//! ```
+//! use nyala_opt::partial_eval::Options;
+//! use nyala_opt::pipeline::evaluate;
+//!
+//! let world = nyala_ir::text::parse(
+//!     "export cube(mem: mem, x: i32, ret: cn(mem, i32)):
+//!     power(mem, x, 3, ret)
+//! power(mem: mem, x: i32, n: i32, ret: cn(mem, i32)) @ [false, known(n), known(n), known(n)]:
+//!     branch(mem, eq(n, 0), done, more)
+//! done(mem: mem):
+//!     power.ret(mem, 1)
+//! more(mem: mem):
+//!     power(mem, power.x, sub(power.n, 1), next)
+//! next(mem: mem, rest: i32):
+//!     power.ret(mem, mul(power.x, rest))
+//! ",
+//! )?;
+//! let left = evaluate(&world, Options::default()).world;
+//! assert_eq!(
+//!     nyala_ir::text::print(&left),
+//!     "export cube(mem: mem, x: i32, ret: cn(mem, i32)):\n    ret(mem, mul(x, mul(x, x)))\n",
+//! );
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod closures_left;
 pub mod convert_closures;

@@ -2,6 +2,13 @@
 //!
 //! Compiled programs get it from the runtime and interpreted ones from the interpreter;
 //! both see the same numbers.
+//!
+//! ```
+//! let mut random = nyala_random::MersenneTwister::new(nyala_random::MersenneTwister::DEFAULT_SEED);
+//! // As C++ promises of `std::mt19937`.
+//! let ten_thousandth = (0..10_000).map(|_| random.next_u32()).last();
+//! assert_eq!(ten_thousandth, Some(4_123_659_995));
+//! ```
 
 const N: usize = 624;
 const M: usize = 397;

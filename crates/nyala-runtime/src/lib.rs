@@ -17,6 +17,13 @@
 //!
 //! An error has no channel to be reported through: it ends the process with a
 //! message that says what was attempted.
+//!
+//! ```
+//! use nyala_runtime::SYMBOLS;
+//!
+//! let print = SYMBOLS.iter().find(|symbol| symbol.name == "anydsl_print_i32").expect("programs print numbers");
+//! assert_eq!(print.address, nyala_runtime::print::anydsl_print_i32 as *const _);
+//! ```
 
 pub mod checks;
 pub mod devices;

@@ -8,6 +8,18 @@
 //! Read in this order: [`types`] and [`tree`] are what comes out; `collect` finds
 //! the items, `resolve` the meaning of names, `convert` that of written types,
 //! `items` the types of items; `infer` checks bodies; `errors` says what can be wrong.
+//!
+//! ```
+//! use nyala_sema::{CheckFile, check};
+//! use nyala_span::SourceMap;
+//!
+//! let mut sources = SourceMap::default();
+//! let id = sources.add("half.impala", "fn half(x: f32) -> i32 { x }")?;
+//! let parse = nyala_syntax::parse(sources.file(id));
+//! let checked = check(&[CheckFile { ast: &parse.file, is_prelude: false }]);
+//! assert_eq!(checked.diagnostics[0].message, "expected `i32`, found `f32`");
+//! # Ok::<(), nyala_span::SourceTooLarge>(())
+//! ```
 
 pub mod constness;
 pub mod exhaustive;

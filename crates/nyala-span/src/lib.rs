@@ -8,6 +8,18 @@
 //!
 //! Nothing here touches the file system or prints: the driver reads files and
 //! renders diagnostics.
+//!
+//! ```
+//! use nyala_span::{Code, Diagnostic, SourceMap, Span};
+//!
+//! let mut sources = SourceMap::default();
+//! let file = sources.add("half.impala", "fn half(x: f32) -> f32 {\n    x / 2\n}\n")?;
+//! let at = sources.file(file).base + 33;
+//! let report = Diagnostic::error(Code("E0203"), Span::new(at, at + 1), "expected `f32`, found `i32`");
+//! assert_eq!(sources.describe(Span::new(at, at + 1)), "half.impala:2:9");
+//! assert!(report.is_error());
+//! # Ok::<(), nyala_span::SourceTooLarge>(())
+//! ```
 
 pub mod diagnostic;
 pub mod name;

@@ -7,6 +7,18 @@
 //!
 //! Parsing never fails: it returns a tree and a list of errors, so that an
 //! editor has something to show for broken text. Nothing here knows types.
+//!
+//! ```
+//! use nyala_span::SourceMap;
+//!
+//! let mut sources = SourceMap::default();
+//! let id = sources.add("add.impala", "fn add(a:i32,b:i32)->i32{a+b}")?;
+//! let parse = nyala_syntax::parse(sources.file(id));
+//! assert!(parse.errors.is_empty());
+//! let text = nyala_syntax::format(&parse.file, sources.file(id));
+//! assert_eq!(text, "fn add(a: i32, b: i32) -> i32 { a + b }\n");
+//! # Ok::<(), nyala_span::SourceTooLarge>(())
+//! ```
 
 pub mod ast;
 mod delims;
