@@ -17,8 +17,8 @@ mod simd;
 
 use std::collections::HashSet;
 
-use anyhow::bail;
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use serde_json::json;
 
 use crate::python;
@@ -27,7 +27,7 @@ use crate::python;
 #[derive(Args)]
 pub struct BenchArgs {
     /// Which; all of them if none is named
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(BENCHES.iter().map(|bench| bench.name)))]
     names: Vec<String>,
     /// Small inputs and few repetitions: less than a minute
     #[arg(long)]
@@ -89,12 +89,6 @@ impl Row {
 }
 
 pub fn run(args: &BenchArgs) -> anyhow::Result<()> {
-    for name in &args.names {
-        if !BENCHES.iter().any(|bench| bench.name == name) {
-            let known: Vec<_> = BENCHES.iter().map(|bench| bench.name).collect();
-            bail!("there is no benchmark `{name}`; there are: {}", known.join(", "));
-        }
-    }
     for bench in BENCHES {
         if !args.names.is_empty() && !args.names.iter().any(|name| name == bench.name) {
             continue;

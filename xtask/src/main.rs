@@ -5,6 +5,8 @@
 //! * [`device_bundle`]: programs with kernels, for machines with a GPU;
 //! * [`setup`]: what tests of kernels need, installed where that is possible;
 //! * [`fuzz`]: random input, looking for what panics.
+//!
+//! `test` and `images` run tests of the workspace: all, and those on large pictures.
 
 mod bench;
 mod device_bundle;
@@ -20,7 +22,7 @@ use clap::Parser;
 
 /// Checks, benchmarks and fuzzing for the nyala repository.
 #[derive(Parser)]
-#[command(name = "cargo xtask")]
+#[command(name = "xtask", bin_name = "cargo xtask")]
 enum Task {
     Tidy(tidy::TidyArgs),
     Bench(bench::BenchArgs),
