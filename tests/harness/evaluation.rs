@@ -3,7 +3,7 @@
 //! * `residual/`: what is left of a program, as a graph; with `// loops only` at its top,
 //!   nothing is left but exported functions and blocks;
 //! * `demands/`: what is reported to programs that ask what is known;
-//! * `limits/`: programs that never stop asking; what is reported, and that it is in time;
+//! * `limits/`: programs that never stop asking; what is reported, that it is in time, and that what is left does the same;
 //! * `explain/`: what `nyala explain` says;
 //! * `vectorize/`: what `nyala explain --vectorize` says.
 
@@ -15,6 +15,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use nyala_driver::evaluation::{Answers, Question};
 use nyala_driver::vectorization::Vectorization;
 use nyala_driver::{Options, Report, Session, pipeline};
+use nyala_interp::Io;
 use nyala_ir::analysis::References;
 use nyala_ir::{Linkage, World, text};
 use nyala_tests::clock::Clock;
@@ -88,25 +89,42 @@ fn demands(path: &Path) -> Result<(), Failed> {
     Ok(snapshot::compare(&path.with_extension("stderr"), &drawn(&session))?)
 }
 
-/// A hundredth of the ordinary limits, since tests run without optimisation.
+/// A tenth of the ordinary limits, since tests run without optimisation.
 fn limits(path: &Path) -> Result<(), Failed> {
     let source = std::fs::read_to_string(path)?;
     let mut session = session_for(path, &source);
     let budget = &mut session.options.evaluation.budget;
-    budget.specialisations /= 100;
-    budget.growth /= 100;
-    budget.depth /= 100;
+    budget.specialisations /= 10;
+    budget.growth /= 10;
+    budget.depth /= 10;
     let clock = Clock::start();
     if let Some(world) = pipeline::emit(&mut session) {
         let evaluated = pipeline::evaluate(&mut session, &world);
+        let elapsed = clock.elapsed();
+        if elapsed > MAX_TIME {
+            return Err(format!("took {elapsed:?}").into());
+        }
         nyala_ir::verify(&evaluated)?;
-    }
-    let elapsed = clock.elapsed();
-    if elapsed > MAX_TIME {
-        return Err(format!("took {elapsed:?}").into());
+        if let Some(before) = outcome(&world)
+            && outcome(&evaluated).as_ref() != Some(&before)
+        {
+            return Err("evaluation changes what it computes".into());
+        }
     }
     Ok(snapshot::compare(&path.with_extension("stderr"), &drawn(&session))?)
 }
+
+/// What `main` returns and prints; none if there is none, or it does not end in time.
+fn outcome(world: &World) -> Option<(i32, Vec<u8>)> {
+    let mut output = vec![];
+    let io = Io { output: &mut output, input: &mut std::io::empty(), nanos: &mut || 0 };
+    let options = nyala_interp::Options { steps: Some(MAX_STEPS), ..Default::default() };
+    let status = nyala_interp::run_main(world, &options, io).ok()?;
+    Some((status, output))
+}
+
+/// What takes more is taken for what does not end.
+const MAX_STEPS: u64 = 200_000;
 
 /// Without optimisation and with every round verified; optimised it is a small part of this.
 const MAX_TIME: Duration = Duration::from_secs(20);

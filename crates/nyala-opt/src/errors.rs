@@ -5,7 +5,7 @@ use nyala_ir::Intrinsic;
 use nyala_span::{Code, Diagnostic, Name, Span};
 
 use crate::closures_left::Why;
-use crate::partial_eval::{Asked, Limit, ParamAnswer, Reason, Unknown};
+use crate::partial_eval::{Asked, Limit, ParamAnswer, RUN_SHARE, Reason, UNASKED_SHARE, Unknown};
 use crate::vectorize::Refusal;
 
 /// A limit was reached.
@@ -18,6 +18,8 @@ pub(crate) struct LimitReached {
     pub call: Span,
     /// The filter that asks for it; none if nobody did.
     pub filter: Option<Span>,
+    /// The function whose filter asks for the specialisations that led to this one, and that filter.
+    pub leader: Option<(Name, Span)>,
     pub asked: Asked,
     /// The calls that lead into the circle, from the inside out.
     pub entries: Vec<Span>,
@@ -33,7 +35,7 @@ pub(crate) struct LimitReached {
 impl LimitReached {
     /// As a report for the user.
     pub fn diagnostic(&self) -> Diagnostic {
-        let message = format!("partial evaluation of `{}` does not come to an end", self.function);
+        let message = format!("partial evaluation of {} does not come to an end", called(self.function));
         let report = match self.stops {
             true => Diagnostic::error(Code("E0911"), self.call, message),
             false => Diagnostic::warning(Code("W0900"), self.call, message),
@@ -43,30 +45,53 @@ impl LimitReached {
             Asked::Run => "the evaluator runs here again and again",
             Asked::Filter => "this call is specialised again and again",
         });
-        if let Some(filter) = self.filter {
-            report = report.with_secondary(filter, "this filter asks for it");
+        match (self.filter, self.leader) {
+            (Some(filter), _) => report = report.with_secondary(filter, "this filter asks for it"),
+            (None, Some((leader, filter))) if self.asked == Asked::Filter => {
+                let text =
+                    format!("this filter asks for the specialisations of {} that lead here", called(leader));
+                report = report.with_secondary(filter, text);
+            }
+            _ => {}
         }
         for (i, &entry) in self.entries.iter().enumerate().filter(|&(_, &entry)| entry != self.call) {
             report = report.with_secondary(entry, if i == 0 { "it begins here" } else { "called from here" });
         }
         report = self.what_changes().into_iter().fold(report, Diagnostic::with_note);
         if self.circle.iter().any(|name| *name != self.function) {
-            let names: Vec<String> = self.circle.iter().map(|name| format!("`{name}`")).collect();
+            let names: Vec<String> = self.circle.iter().map(|&name| called(name)).collect();
             report = report.with_note(format!("the calls go round: {}, ..", names.join(" calls ")));
         }
-        let (what, count, flag) = match self.limit {
-            Limit::Specialisations(limit) => ("specialisations", limit, "pe_specialisations"),
-            Limit::Growth(limit) => ("new nodes", limit, "pe_growth"),
-            Limit::Depth(limit) => ("specialised calls, one inside the other", limit, "pe_depth"),
+        report.with_note(self.what_was_reached()).with_note(self.advice()).with_note(self.how_to_raise())
+    }
+
+    fn what_was_reached(&self) -> String {
+        let (count, what) = match self.limit {
+            Limit::Specialisations(limit) => (limit, "specialisations"),
+            Limit::Unasked(limit) => (limit, "specialisations on functions that nobody asked for"),
+            Limit::Growth(limit) if self.asked == Asked::Run => (limit, "new nodes and steps of runs"),
+            Limit::Growth(limit) => (limit, "new nodes"),
+            Limit::Depth(limit) => (limit, "specialised calls, one inside the other"),
         };
         let then = if self.stops { "" } else { "; its calls stay, and the rest goes on" };
-        report.with_note(format!("stopped after {count} {what}{then}")).with_note(self.advice()).with_note(
-            format!(
-                "if it needs more, raise the limit: `--{} N`, or `#[{flag} = N]` at `{}`",
-                flag.replace('_', "-"),
-                self.function
-            ),
-        )
+        format!("stopped after {count} {what}{then}")
+    }
+
+    fn how_to_raise(&self) -> String {
+        let (name, share) = match (self.limit, self.asked) {
+            (Limit::Specialisations(_), _) => ("specialisations", String::new()),
+            (Limit::Unasked(_), _) => {
+                ("specialisations", format!(" (a share of 1/{UNASKED_SHARE} is for such calls)"))
+            }
+            (Limit::Growth(_), _) => ("growth", String::new()),
+            (Limit::Depth(_), Asked::Run) => ("depth", format!(" (runs go to 1/{RUN_SHARE} of it)")),
+            (Limit::Depth(_), _) => ("depth", String::new()),
+        };
+        let at_function = match self.function.as_str() {
+            ANONYMOUS => String::new(),
+            function => format!(", or `#[pe_{name} = N]` at `{function}`"),
+        };
+        format!("if it needs more, raise the limit: `--pe-{name} N`{share}{at_function}")
     }
 
     /// The values of each parameter that are not the same in all calls.
@@ -79,47 +104,78 @@ impl LimitReached {
         })
     }
 
-    /// The first parameter with a name that changes and is a number.
-    fn first_number(&self) -> Option<&str> {
-        let is_number = |values: &[&str]| values.iter().all(|value| value.parse::<i64>().is_ok());
-        self.changing().find(|(name, values)| *name != "_" && is_number(values)).map(|(name, _)| name)
-    }
-
+    /// What changes, as far as it has a name: where a call returns to has none.
     fn what_changes(&self) -> Vec<String> {
         let mut notes = vec![];
-        for (name, values) in self.changing() {
+        for (name, values) in self.changing().filter(|&(name, _)| name != "_") {
             let Some((last, first)) = values.split_last() else { continue };
             let gap = if self.n_calls > values.len() { ", .." } else { "" };
-            let name = if name == "_" { "what follows".into() } else { format!("`{name}`") };
-            notes.push(format!("{name} changes from call to call: {}{gap}, {last}", first.join(", ")));
+            notes.push(format!("`{name}` changes from call to call: {}{gap}, {last}", first.join(", ")));
+        }
+        if notes.is_empty() && self.changing().next().is_some() {
+            notes.push("what follows the call changes from call to call".into());
         }
         notes
     }
 
+    /// The first parameter with a name that changes and is a number, with its first and last value.
+    fn first_number(&self) -> Option<(&str, i64, i64)> {
+        let number = |values: &[&str]| {
+            let numbers: Option<Vec<i64>> = values.iter().map(|value| value.parse().ok()).collect();
+            numbers.and_then(|numbers| Some((*numbers.first()?, *numbers.last()?)))
+        };
+        self.changing().filter(|&(name, _)| name != "_").find_map(|(name, values)| {
+            let (first, last) = number(&values)?;
+            Some((name, first, last))
+        })
+    }
+
     fn advice(&self) -> String {
-        let function = self.function;
-        match self.asked {
-            Asked::Force => {
+        let function = match self.function.as_str() {
+            ANONYMOUS => "the anonymous function".into(),
+            _ => called(self.function),
+        };
+        match (self.asked, self.filter) {
+            (Asked::Force, _) => {
                 return format!(
-                    "leave out the `@@`, or end the recursion of `{function}` by something that is known"
+                    "leave out the `@@`, or end the recursion of {function} by something that is known"
                 );
             }
-            Asked::Run => {
+            (Asked::Run, _) => {
                 return format!(
-                    "end the recursion of `{function}` by something that is known, or put `@halt` in front of a call of it"
+                    "let {function} come to an end by something that is known, or put `@halt` in front of a call of it"
                 );
             }
-            Asked::Filter => {}
-        }
-        match (self.filter, self.first_number()) {
-            (Some(_), Some(changing)) => format!(
-                "let the filter of `{function}` say when to end, as in `@(?{changing} & ({changing} < 100))`, or hide `{changing}` with `$`"
-            ),
-            (Some(_), None) => {
-                format!("let the filter of `{function}` say when to end, or hide what changes with `$`")
+            (Asked::Filter, None) => {
+                return format!("{function} hands on ever new functions; give it data instead");
             }
-            (None, _) => format!("`{function}` hands on ever new functions; give it data instead"),
+            (Asked::Filter, Some(_)) => {}
         }
+        // So far is what is specialised on most often meant to go.
+        const FAR: i64 = 100;
+        let number = self.first_number();
+        let changing = number.map_or("what changes".into(), |(name, ..)| format!("`{name}`"));
+        let bound = number.and_then(|(name, first, last)| {
+            let (up, down) = (first.saturating_add(FAR), first.saturating_sub(FAR));
+            match last {
+                _ if last >= up => Some(format!(", as in `@(?{name} & ({name} < {up}))`")),
+                _ if last <= down => Some(format!(", as in `@(?{name} & ({name} > {down}))`")),
+                _ => None,
+            }
+        });
+        let example = bound.unwrap_or_default();
+        format!("let the filter of {function} say when to end{example}, or hide {changing} with `$`")
+    }
+}
+
+/// What functions without a name are called in the program.
+const ANONYMOUS: &str = "lambda";
+
+/// What to call a function.
+fn called(function: Name) -> String {
+    match function.as_str() {
+        ANONYMOUS => "an anonymous function".into(),
+        name => format!("`{name}`"),
     }
 }
 

@@ -71,6 +71,10 @@ pub(super) struct Engine<'a> {
     pub(super) counters: Counters,
     /// Whether the round has to begin once more: see `limits`.
     pub(super) is_in_vain: bool,
+    /// Specialisations that somebody asked for.
+    pub(super) asked: u64,
+    /// Specialisations that nobody asked for, of functions that led to them.
+    pub(super) unasked_circles: u64,
     /// Which specialisation led to which.
     pub(super) links: PrimaryMap<LinkId, Link>,
     /// For each instance, the specialisation it belongs to.
@@ -147,6 +151,8 @@ impl<'a> Engine<'a> {
             queued: EntitySet::new(),
             counters: Counters::default(),
             is_in_vain: false,
+            asked: 0,
+            unasked_circles: 0,
             links: PrimaryMap::new(),
             link_of: SecondaryMap::new(),
             link: None.into(),

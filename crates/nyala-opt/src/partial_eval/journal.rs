@@ -103,6 +103,9 @@ impl Journal {
     /// All of it, for a program that was `before` and is `after`.
     pub fn explanation(mut self, before: u64, after: &World) -> Explanation {
         self.settle_nodes();
+        // What was seen in a round in vain only, nobody knows anything of.
+        self.sites
+            .retain(|site| site.specialised + site.reused + site.inlined + site.unfolded + site.kept > 0);
         self.sites.sort_by_key(|site| (site.span, site.declared));
         Explanation { sites: self.sites, nodes_before: before, nodes_after: size(after) }
     }
@@ -221,7 +224,7 @@ impl Engine<'_> {
             }
             let name = match old.name(data.params[index]) {
                 Some(name) => name.to_string(),
-                None if is_return => "return".into(),
+                None if index + 1 == data.params.len() => "return".into(),
                 None => format!("parameter {index}"),
             };
             let reason = match rule {

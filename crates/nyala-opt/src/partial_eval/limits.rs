@@ -5,10 +5,15 @@
 //! The functions of that circle are then no longer specialised because of filters, what was unfolded
 //! of it is taken back, and evaluation goes on: the circle becomes a recursion of the residual program,
 //! and all that has nothing to do with it is specialised as before. Every report takes at least one
-//! function out, and only `MAX_REPORTS` are made before evaluation stops altogether, so it ends.
+//! function out, and after `MAX_REPORTS` no filter is followed any more, so it ends.
 //!
-//! If the program as a whole has become too large, most of it is what the circle has made. To clean that up would take much longer than
-//! it took to make it, so the round begins once more, without the circle.
+//! If the program as a whole has become too large, most of it is what the circle has made. To clean that up, and to compile it, would take
+//! much longer than it took to make it, so the round begins once more, without the circle. Each time half as much is allowed, so that
+//! all attempts together take about twice as long as the first.
+//!
+//! Functions are specialised on functions without anybody asking, and that may go round in circles too: a function that calls what it is
+//! given twice, given itself, and so on, makes twice as much each time. If that becomes much more than what was asked for and than the program, or if a circle comes to
+//! a limit although its filters are not followed, its functions are no longer specialised on functions; these are closures then.
 
 use cranelift_entity::entity_impl;
 use cranelift_entity::packed_option::PackedOption;
@@ -75,15 +80,32 @@ pub(super) struct Used {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Limit {
     Specialisations(u64),
+    /// Of specialisations that nobody asked for, in circles.
+    Unasked(u64),
     Growth(u64),
     Depth(u64),
 }
 
-/// After so many reports evaluation stops altogether.
-const MAX_REPORTS: u64 = 8;
+/// Whose limit was reached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Whose {
+    /// The function's.
+    Own(Limit),
+    /// The whole program's.
+    Program(Limit),
+}
 
-/// A run looks ahead for where it goes on, so a step of one takes as long as this many others.
-const RUN_COST: u64 = 10;
+/// After so many reports no filter is followed any more.
+pub(super) const MAX_REPORTS: u64 = 8;
+
+/// A run looks ahead for where it goes on, so a step of one takes as long as this many others: it may go to this share of the depth.
+pub(crate) const RUN_SHARE: u64 = 10;
+
+/// What nobody asked for and goes round in circles gets this share of the specialisations.
+pub(crate) const UNASKED_SHARE: u64 = 25;
+
+/// So often is what is allowed halved: some room is left for all that is well-behaved.
+const MAX_HALVINGS: u32 = 6;
 
 /// A circle has at most so many calls.
 const MAX_CIRCLE: usize = 64;
@@ -91,38 +113,52 @@ const MAX_CIRCLE: usize = 64;
 impl Engine<'_> {
     /// Whether filters are no longer followed for calls of `old`.
     pub(super) fn is_stopped(&self, old: Cont) -> bool {
+        self.state.is_stopped(self.key(old))
+    }
+
+    /// What a function is known by in all rounds.
+    fn key(&self, old: Cont) -> (Span, Name) {
         let data = self.old.cont(old);
-        !self.state.stopped.is_empty() && self.state.stopped.contains(&(data.span, data.name))
+        (data.span, data.name)
     }
 
     /// The limit that one more specialisation of `old` would exceed.
-    fn exceeded(&self, old: Cont, rules: &[Option<Rule>]) -> Option<Limit> {
+    fn exceeded(&self, old: Cont, rules: &[Option<Rule>], is_unasked_circle: bool) -> Option<Whose> {
         let Budget { specialisations, growth, depth } = self.options.budget;
         let own = self.old.origin(old).map_or(OriginLimits::default(), |origin| origin.limits);
         let used = self.used.get(&old);
-        // A report frees some room for all that has nothing to do with it.
-        let more = |limit: u64| limit.saturating_add(limit / MAX_REPORTS * self.state.n_reports);
         let chain = u64::from(self.chain_len()) + 1;
-        let grown = self.grown();
         let is_run = rules.contains(&Some(Rule::Run));
-        let own_depth = own.depth.unwrap_or(if is_run { depth / RUN_COST } else { depth });
+        let own_depth = own.depth.unwrap_or(if is_run { depth / RUN_SHARE } else { depth });
         // What nobody asked for has a depth of its own, which ends quietly.
-        let is_asked = rules.iter().any(|rule| matches!(rule, Some(Rule::Forced | Rule::Filter | Rule::Run)));
-        if is_asked && chain > own_depth {
-            return Some(Limit::Depth(own_depth));
+        if is_asked(rules) && chain > own_depth {
+            return Some(Whose::Own(Limit::Depth(own_depth)));
         }
         let own_uses = used.map_or(0, |used| used.specialisations);
         if let Some(limit) = own.specialisations.filter(|&limit| own_uses >= limit) {
-            return Some(Limit::Specialisations(limit));
+            return Some(Whose::Own(Limit::Specialisations(limit)));
         }
         if let Some(limit) = own.growth.filter(|&limit| used.is_some_and(|used| used.nodes > limit)) {
-            return Some(Limit::Growth(limit));
+            return Some(Whose::Own(Limit::Growth(limit)));
         }
-        let made = self.state.specialised + self.counters.specialised;
-        if own.specialisations.is_none() && made >= more(specialisations) {
-            return Some(Limit::Specialisations(specialisations));
+        // A report frees some room for all that has nothing to do with it.
+        let more = |limit: u64| limit.saturating_add(limit / MAX_REPORTS * self.state.n_reports);
+        let room =
+            |limit: u64, used: u64| more(limit).saturating_sub(used) >> self.state.attempts.min(MAX_HALVINGS);
+        let made = self.counters.specialised;
+        if own.specialisations.is_none() {
+            let most = room(specialisations, self.state.specialised);
+            if made >= most {
+                return Some(Whose::Program(Limit::Specialisations(most)));
+            }
+            let most = room(specialisations / UNASKED_SHARE, 0);
+            let justified = self.asked + self.state.nodes_before;
+            if is_unasked_circle && self.unasked_circles >= most + justified {
+                return Some(Whose::Program(Limit::Unasked(self.unasked_circles)));
+            }
         }
-        (own.growth.is_none() && grown > more(growth)).then_some(Limit::Growth(growth))
+        let most = room(growth, 0);
+        (own.growth.is_none() && self.grown() > most).then_some(Whose::Program(Limit::Growth(most)))
     }
 
     /// Whether a call of `instance` may be specialised once more; reports if not, and says what
@@ -134,9 +170,20 @@ impl Engine<'_> {
         rules: &[Option<Rule>],
         span: Span,
     ) -> Result<(), Option<UnfoldingId>> {
-        let Some(limit) = self.exceeded(instance.old, rules) else { return Ok(()) };
+        let is_unasked_circle = !is_asked(rules) && self.leads_to_itself(instance.old);
+        let (limit, is_whole) = match self.exceeded(instance.old, rules, is_unasked_circle) {
+            None => {
+                self.asked += u64::from(is_asked(rules));
+                self.unasked_circles += u64::from(is_unasked_circle);
+                return Ok(());
+            }
+            Some(Whose::Own(limit)) => (limit, false),
+            Some(Whose::Program(limit)) => (limit, true),
+        };
         let circle = self.circle(instance.old);
+        let stops = self.options.on_limit == OnLimit::Stop;
         if circle.iter().all(|&old| self.is_stopped(old)) {
+            self.is_in_vain |= is_whole && !stops && self.keep_closures(&circle);
             return Err(None);
         }
         let asked = if rules.contains(&Some(Rule::Run)) {
@@ -151,16 +198,33 @@ impl Engine<'_> {
         self.state.diagnostics.push(report.diagnostic());
         let first = self.chain().take_while(|&link| circle.contains(&self.old_of(link))).last();
         let begin = first.and_then(|link| self.links[link].unfolding.expand());
-        for old in circle {
-            let data = self.old.cont(old);
-            self.state.stopped.insert((data.span, data.name));
+        if !is_asked(rules) && circle.iter().all(|&old| self.has_no_filter(old)) {
+            self.keep_closures(&circle);
         }
+        let keys: Vec<_> = circle.into_iter().map(|old| self.key(old)).collect();
+        self.state.stopped.extend(keys);
         self.state.n_reports += 1;
-        self.state.is_over |= self.options.on_limit == OnLimit::Stop || self.state.n_reports >= MAX_REPORTS;
-        let Budget { specialisations, growth, .. } = self.options.budget;
-        let is_whole = [Limit::Specialisations(specialisations), Limit::Growth(growth)].contains(&limit);
-        self.is_in_vain |= is_whole && !self.state.is_over;
+        self.state.is_over |= stops;
+        self.is_in_vain |= is_whole && !stops;
         Err(begin)
+    }
+
+    /// Functions that are no longer specialised on functions; whether any of them was before.
+    fn keep_closures(&mut self, functions: &FxHashSet<Cont>) -> bool {
+        let before = self.state.deep_enough.len();
+        let keys: Vec<_> = functions.iter().map(|&old| self.key(old)).collect();
+        self.state.deep_enough.extend(keys);
+        self.state.deep_enough.len() > before
+    }
+
+    /// Whether nothing in the source asks for specialisations of `old`.
+    fn has_no_filter(&self, old: Cont) -> bool {
+        self.old.cont(old).filter.iter().all(|&filter| self.old.as_lit(filter) == Some(0))
+    }
+
+    /// Whether the chain goes through `old` already.
+    fn leads_to_itself(&self, old: Cont) -> bool {
+        self.chain().take(MAX_CIRCLE).any(|link| self.old_of(link) == old)
     }
 
     /// How much the program has grown. What runs unfold counts, even if nothing is left of it.
@@ -246,6 +310,7 @@ impl Engine<'_> {
             function: self.name_of(last.old),
             call: last.span,
             filter: self.asking_filter(&last),
+            leader: self.leader(),
             asked: last.asked,
             entries: entries.take(SHOWN_ENTRIES).collect(),
             params: data.params.iter().map(name).collect(),
@@ -261,6 +326,17 @@ impl Engine<'_> {
         let params = self.old.cont(step.old).params.iter().zip(&step.fixed);
         let fixed = params.filter(|(_, fixed)| fixed.is_some());
         fixed.filter_map(|(&param, _)| origin.filter_of(self.old.name(param))).next()
+    }
+
+    /// The innermost function with a filter that the chain goes through more than once, and a filter of it.
+    fn leader(&self) -> Option<(Name, Span)> {
+        let mut seen = FxHashSet::default();
+        let asking = self.chain().map(|link| self.old_of(link)).filter(|&old| !self.has_no_filter(old));
+        let leader = asking.into_iter().find(|&old| !seen.insert(old))?;
+        let origin = self.old.origin(leader)?;
+        let params = self.old.cont(leader).params.iter();
+        let filter = params.filter_map(|&param| origin.filter_of(self.old.name(param))).next()?;
+        Some((origin.name, filter))
     }
 
     /// The calls that a place is executed in, from the inside out, and the one that evaluation came by before:
@@ -315,6 +391,11 @@ impl Engine<'_> {
             counts.into_iter().filter(|&(_, count)| count > 1).map(|(old, _)| old).collect();
         if repeated.is_empty() { FxHashSet::from_iter([last]) } else { repeated }
     }
+}
+
+/// Whether somebody asks for a specialisation.
+fn is_asked(rules: &[Option<Rule>]) -> bool {
+    rules.iter().any(|rule| matches!(rule, Some(Rule::Forced | Rule::Filter | Rule::Run)))
 }
 
 /// How many calls of a circle are shown with their values, besides the last.

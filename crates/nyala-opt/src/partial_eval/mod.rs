@@ -61,7 +61,7 @@ use engine::Engine;
 pub use explain::{Explanation, Outcome, ParamAnswer, Reason, Site, Source, Unknown, Variant};
 use journal::Journal;
 pub(crate) use last::remove_questions;
-pub(crate) use limits::{Asked, Limit};
+pub(crate) use limits::{Asked, Limit, RUN_SHARE, UNASKED_SHARE};
 
 use crate::merge_blocks::{Merge, merge_blocks};
 
@@ -153,6 +153,8 @@ struct State {
     specialised: u64,
     /// How often a limit was reached.
     n_reports: u64,
+    /// How often this round was begun in vain.
+    attempts: u32,
     /// Nothing is specialised any more.
     is_over: bool,
     /// The size of the program before evaluation.
@@ -163,6 +165,13 @@ struct State {
     diagnostics: Vec<Diagnostic>,
     /// What the last round found missing, which a later one may yet do.
     pending: Vec<Diagnostic>,
+}
+
+impl State {
+    /// Whether filters are no longer followed for a function.
+    fn is_stopped(&self, function: (Span, Name)) -> bool {
+        self.n_reports > 0 && (self.n_reports >= limits::MAX_REPORTS || self.stopped.contains(&function))
+    }
 }
 
 impl Evaluation {
@@ -188,6 +197,7 @@ impl Evaluation {
     /// Evaluates `world` once; whether that did anything. What speaks to the evaluator is kept:
     /// something may become known that leads to more evaluation.
     pub fn round(&mut self, world: &World) -> (World, bool) {
+        self.state.attempts = 0;
         let (counters, new) = loop {
             let before = self.options.explain.then(|| self.state.journal.clone());
             self.state.journal.begin_round();
@@ -197,6 +207,7 @@ impl Evaluation {
             if !engine.is_in_vain {
                 break (engine.counters, engine.new);
             }
+            self.state.attempts += 1;
             if let Some(before) = before {
                 let stopped = &self.state.stopped;
                 self.state

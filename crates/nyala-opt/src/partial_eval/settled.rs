@@ -42,7 +42,7 @@ impl Calls<'_> {
     fn stays(&mut self, callee: Cont, body: &Body) -> bool {
         let data = self.world.cont(callee);
         let key = (data.span, data.name);
-        let is_stopped = self.state.stopped.contains(&key);
+        let is_stopped = self.state.is_stopped(key);
         let mem = self.types.mem();
         let asks = |(&filter, &arg): (&Def, &Def)| {
             self.world.ty(arg) != mem && !self.fails(filter, callee, &body.args, MAX_FILTER_DEPTH)

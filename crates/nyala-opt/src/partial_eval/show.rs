@@ -109,7 +109,7 @@ impl Shower<'_> {
                 self.expr(ptr, depth + 1, true);
                 self.list("(", &[index], ")", depth);
             }
-            Node::Variant { payload, .. } => self.list("<option>(", &[payload], ")", depth),
+            Node::Variant { option, payload } => self.option(def, option, payload, depth),
             Node::Load { ptr, .. } => match world.node(ptr) {
                 Node::Lea { ptr, index } => {
                     self.expr(ptr, depth + 1, true);
@@ -166,6 +166,17 @@ impl Shower<'_> {
             self.out += &format!(", .. {} more", parts.len() - MAX_PARTS);
         }
         self.out += close;
+    }
+
+    fn option(&mut self, def: Def, option: u32, payload: Def, depth: u32) {
+        let types = &self.world.types;
+        if let TyKind::Enum(id) = types.kind(self.world.ty(def)) {
+            let data = &types.enums[*id];
+            self.out += &format!("{}::{}", data.name, data.options[option as usize].name);
+        }
+        if self.world.ty(payload) != types.unit() {
+            self.list("(", &[payload], ")", depth);
+        }
     }
 
     fn literal(&mut self, def: Def, bits: u64) {
