@@ -8,7 +8,7 @@
 
 use nyala_ir::analysis::{Functions, Number};
 use nyala_ir::layout::layout;
-use nyala_ir::{Cont, Def, Linkage, Node, World};
+use nyala_ir::{ArithOp, Cont, Def, Linkage, Node, World};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ModuleWriter;
@@ -83,6 +83,24 @@ impl ModuleWriter<'_> {
     pub(super) fn align_of_address(&self, address: Def) -> u64 {
         let alignment = self.alignment.get_or_init(|| Alignment::of(self.world, self.program));
         alignment.of_address(self.world, address)
+    }
+
+    /// The summands of an index whose multiples by `size` are not known to be multiples of a power of two. Only the lowest
+    /// bits matter, so it is the same whether the sum wraps around.
+    pub(super) fn odd_summands(&self, index: Def, size: u64, power: u64) -> Vec<Def> {
+        let alignment = self.alignment.get_or_init(|| Alignment::of(self.world, self.program));
+        let (mut left, mut odd) = (vec![index], vec![]);
+        while let Some(def) = left.pop() {
+            if let Node::Arith { op: ArithOp::Add, lhs, rhs, .. } = self.world.node(def) {
+                left.extend([lhs, rhs]);
+                continue;
+            }
+            let twos = alignment.twos(self.world, def, MAX_DEPTH).saturating_add(size.trailing_zeros());
+            if twos < power.trailing_zeros() {
+                odd.push(def);
+            }
+        }
+        odd
     }
 }
 

@@ -5,7 +5,8 @@
 //! Lanes that are `bool` are bytes in memory.
 //!
 //! A store past the caches needs a vector's alignment. Unless an address is known to have it (`alignment`), that is asked when
-//! the program runs: the answer is nearly always the same, so asking costs next to nothing.
+//! the program runs. The answer is nearly always the same, and it is asked of those parts of the address only that are not known
+//! to be aligned: these do not change within a row of vectors, so that no address is computed for it in a loop.
 
 use nyala_ir::{Def, LaneOp, Node, Prim, Ty};
 
@@ -98,7 +99,7 @@ impl FunctionWriter<'_, '_> {
             let bytes = self.world.layout(self.world.ty(value)).size;
             return match self.world.node(ptr) {
                 Node::Streaming(_) if bytes >= MIN_STREAMED => {
-                    self.streaming_store(&typed, at, *align, bytes)
+                    self.streaming_store(&typed, ptr, at, *align, bytes)
                 }
                 _ => self.line(format!("store {typed}, ptr {at}, align {align}")),
             };
@@ -111,13 +112,13 @@ impl FunctionWriter<'_, '_> {
     }
 
     /// Writes lanes to neighbours past the caches, if they are aligned.
-    fn streaming_store(&mut self, typed: &str, at: &str, align: u64, bytes: u64) {
+    fn streaming_store(&mut self, typed: &str, ptr: Def, at: &str, align: u64, bytes: u64) {
         let wanted = bytes.min(MAX_STREAMED);
         if align >= wanted {
             return self.line(format!("store {typed}, ptr {at}, align {align}, !nontemporal !{{i32 1}}"));
         }
-        let address = self.compute("address", format!("ptrtoint ptr {at} to i64"));
-        let rest = self.compute("rest", format!("and i64 {address}, {}", wanted - 1));
+        let odd = self.odd_part(ptr, wanted);
+        let rest = self.compute("rest", format!("and i64 {odd}, {}", wanted - 1));
         let is_aligned = self.compute("aligned", format!("icmp eq i64 {rest}, 0"));
         let [streamed, cached, stored] = ["streamed", "cached", "stored"].map(|label| self.new_label(label));
         self.line(format!("br i1 {is_aligned}, label %{streamed}, label %{cached}"));
@@ -128,6 +129,34 @@ impl FunctionWriter<'_, '_> {
         self.line(format!("store {typed}, ptr {at}, align {align}"));
         self.line(format!("br label %{stored}"));
         self.begin_part(&stored);
+    }
+
+    /// An address, without summands that are known to be multiples of a power of two: whether it is one does not depend on them.
+    fn odd_part(&mut self, ptr: Def, power: u64) -> String {
+        let world = self.world;
+        let ptr = if let Node::Streaming(plain) = world.node(ptr) { plain } else { ptr };
+        let (start, summands, size) = match world.node(ptr) {
+            Node::Lea { ptr: start, index } if let Some(size) = self.size_of_elements(start) => {
+                (start, self.module.odd_summands(index, size, power), size)
+            }
+            _ => (ptr, vec![], 1),
+        };
+        let start = self.generic(start);
+        let mut sum = self.compute("address", format!("ptrtoint ptr {start} to i64"));
+        for summand in summands {
+            let (value, ty) = (self.value(summand), self.module.ty_of(summand));
+            let wide =
+                if ty == "i64" { value } else { self.compute("wide", format!("zext {ty} {value} to i64")) };
+            let bytes = self.compute("bytes", format!("mul i64 {wide}, {size}"));
+            sum = self.compute("odd", format!("add i64 {sum}, {bytes}"));
+        }
+        sum
+    }
+
+    /// How large the elements of an array are, if a pointer points to one.
+    fn size_of_elements(&self, ptr: Def) -> Option<u64> {
+        let (array, _) = self.world.types.as_ptr(self.world.ty(ptr))?;
+        self.world.types.elem(array).map(|elem| self.world.layout(elem).size)
     }
 
     fn access(&mut self, lanes: Ty, ptr: Def, mask: Def) -> Access {
