@@ -75,6 +75,7 @@ fn form(fact: &Fact) -> &'static str {
         },
         Form::Simd => "simd",
         Form::EachLane => "each-lane",
+        Form::EachLine => "each-line",
         Form::Meeting => "meeting",
     }
 }

@@ -75,6 +75,24 @@ extern fn blocks(n: i32, a: &mut [Block]) -> () {
 }
 ";
 
+/// Rows that are written past the caches, and memory that is asked for before it is needed.
+const TRAFFIC: &str = "
+extern fn rows(n: i32, width: i32, a: &[f32], out: &mut [f32]) -> () {
+    let far = streaming(out);
+    for y in range(0, n) {
+        for x in range_step(0, width, 16) { for l in vectorize(16) { far(y * width + x + l) = a(x + l); } }
+    }
+}
+extern fn fetched(a: &[f32], b: &[u8], c: &[f64], n: i32) -> () {
+    for l in vectorize(16) {
+        cpu_prefetch(bitcast[&u8](&a(n + l)), 0, 2, 1);
+        cpu_prefetch(&b(n + l), 0, 2, 1);
+        cpu_prefetch(bitcast[&u8](&c(n - l)), 0, 2, 1);
+        cpu_prefetch(bitcast[&u8](&a(n)), 0, 2, 1);
+    }
+}
+";
+
 /// The instructions of the kernel for a processor of a target.
 fn assembly(target: &str, cpu: &str) -> Vec<String> {
     assembly_of(PROGRAM, target, cpu)
@@ -82,7 +100,11 @@ fn assembly(target: &str, cpu: &str) -> Vec<String> {
 
 /// The instructions of one function of [`LAYOUTS`].
 fn layouts(function: &str, target: &str, cpu: &str) -> Vec<String> {
-    let all = assembly_of(LAYOUTS, target, cpu);
+    function_of(LAYOUTS, function, target, cpu)
+}
+
+fn function_of(program: &str, function: &str, target: &str, cpu: &str) -> Vec<String> {
+    let all = assembly_of(program, target, cpu);
     let label = format!("{function}:");
     let own = all.into_iter().skip_while(|line| !line.starts_with(&label)).skip(1);
     own.take_while(|line| !line.starts_with("ret")).collect()
@@ -154,6 +176,22 @@ fn what_lies_between_fields_is_masked() {
     let all = layouts("one_field", X86, "znver4");
     let is_masked_store = |line: &String| line.starts_with("vmov") && line.contains(") {%k");
     assert!(all.iter().any(is_masked_store) && !has(&all, "vscatter", "%zmm"), "{all:#?}");
+}
+
+#[test]
+fn whether_a_row_is_aligned_is_asked_without_computing_addresses() {
+    let all = function_of(TRAFFIC, "rows", X86, "znver4");
+    let asks = |line: &String| line.starts_with("testb $63");
+    let computes = |line: &String| line.starts_with("lea") || line.starts_with("add");
+    assert!(has(&all, "vmovntps", "%zmm") && all.iter().any(asks), "{all:#?}");
+    assert!(!all.windows(2).any(|lines| computes(&lines[0]) && asks(&lines[1])), "{all:#?}");
+}
+
+#[test]
+fn memory_is_asked_for_once_for_each_line_of_a_cache() {
+    let all = function_of(TRAFFIC, "fetched", X86, "znver4");
+    // One line of floats, one of bytes, two of doubles, and a single address.
+    assert_eq!(all.iter().filter(|line| line.starts_with("prefetch")).count(), 5, "{all:#?}");
 }
 
 /// An access to a single lane.

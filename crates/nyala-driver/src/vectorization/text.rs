@@ -115,6 +115,7 @@ fn describe(fact: &Fact) -> String {
         (_, Form::Varying) => "varying: a vector".into(),
         (_, Form::Simd) => "its SIMD version".into(),
         (_, Form::EachLane) => "for one lane after the other".into(),
+        (_, Form::EachLine) => "once for each line of a cache".into(),
         (_, Form::Meeting) => "lanes meet".into(),
     }
 }

@@ -1,8 +1,8 @@
 //! Calls, for all lanes at once.
 //!
 //! A function of the program is called as its own SIMD version, made for the shapes of the
-//! arguments. What is defined elsewhere is called for one lane after the other. What becomes
-//! of the functions by which lanes meet is said in `lane_functions`.
+//! arguments. What is defined elsewhere is called for one lane after the other, but for hints that memory
+//! is needed soon (`hints`). What becomes of the functions by which lanes meet is said in `lane_functions`.
 
 use nyala_ir::analysis::Number;
 use nyala_ir::analysis::functions::is_return;
@@ -10,6 +10,7 @@ use nyala_ir::{ArithFlags, ArithOp, CmpOp, Cont, Def, LaneOp, MathOp, Prim, Ty, 
 
 use super::emit::{Emitter, Rep};
 use super::flow::Flow;
+use super::hints;
 use super::lane_functions::{self, lane_function};
 use super::lanewise;
 use super::shapes::Shape;
@@ -48,7 +49,13 @@ impl Emitter<'_> {
                 Ok(self.call_once(callee, args, next))
             }
             None if data.body.is_some() => self.call_simd(callee, args, next),
-            None => self.call_each(callee, args, next),
+            None => {
+                let shapes = args.iter().map(|arg| arg.shape);
+                match hints::distances(self.world, callee, shapes, self.task.lanes) {
+                    Some(distances) if next.is_some() => Ok(self.give_hints(callee, args, next, distances)),
+                    _ => self.call_each(callee, args, next),
+                }
+            }
         }
     }
 
@@ -59,7 +66,7 @@ impl Emitter<'_> {
     // ---- Functions of the program -----------------------------------------------------
 
     /// Calls a function as it is, for all lanes.
-    fn call_once(&mut self, callee: Cont, args: &[Rep], next: Option<usize>) -> Option<Vec<Rep>> {
+    pub(super) fn call_once(&mut self, callee: Cont, args: &[Rep], next: Option<usize>) -> Option<Vec<Rep>> {
         let mut values = vec![self.mem];
         values.extend(args.iter().map(|arg| arg.def));
         let function = self.world.cont_def(callee);

@@ -14,6 +14,7 @@ use rustc_hash::FxHashSet;
 
 use super::calls;
 use super::flow::{End, Flow};
+use super::hints;
 use super::lanewise;
 use super::linearize::Plan;
 use super::memory;
@@ -109,6 +110,8 @@ pub enum Form {
     Simd,
     /// A function that is called for one lane after the other.
     EachLane,
+    /// A hint that memory is needed, for each line of a cache.
+    EachLine,
     /// A function by which lanes meet.
     Meeting,
 }
@@ -297,7 +300,7 @@ impl Reader<'_> {
                     }
                     _ if self.is_called_once(block) => Form::Uniform,
                     _ if data.body.is_some() => Form::Simd,
-                    _ => Form::EachLane,
+                    _ => self.form_of_hint(block).unwrap_or(Form::EachLane),
                 };
                 let fact = self.fact(at, Subject::Call(data.name), form);
                 return Some(Fact { mask: self.mask(block), is_guarded: self.is_guarded(block), ..fact });
@@ -315,6 +318,14 @@ impl Reader<'_> {
         let End::Call { callee, args, .. } = &self.flow.ends[block] else { return false };
         let shape = |&arg: &Def| self.shapes.at(self.flow, arg, block);
         calls::is_called_once(self.flow, *callee, args.iter().map(shape))
+    }
+
+    /// How the call at the end of a block becomes a hint for several lanes, if it does.
+    fn form_of_hint(&self, block: usize) -> Option<Form> {
+        let End::Call { callee, args, .. } = &self.flow.ends[block] else { return None };
+        let shapes = args.iter().map(|&arg| self.shapes.at(self.flow, arg, block));
+        let distances = hints::distances(self.world, *callee, shapes, self.shapes.n_lanes())?;
+        Some(if distances.len() == 1 { Form::Uniform } else { Form::EachLine })
     }
 
     /// The loop that begins at a block.

@@ -24,6 +24,7 @@ mod cost;
 mod emit;
 mod explain;
 mod flow;
+mod hints;
 mod hoist;
 mod lane_functions;
 mod lanewise;
