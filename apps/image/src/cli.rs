@@ -35,7 +35,7 @@ pub struct Args {
     pub outside: f32,
 
     /// How a picture is computed: seq, vec, rows, tile or par, or an expression in Impala with the operator `op`, such
-    /// as `tile(256, 32, rows(4, 16, op))`; on a device: pixel or column, or as `tile_gpu(acc, 32, 4, at_once(1, 2, op))`
+    /// as `tile_at_most(256, 32, rows(4, 16, op))`; on a device: pixel or column, or as `tile_gpu(acc, 32, 4, at_once(1, 2, op))`
     #[arg(long, value_name = "SCHEDULE")]
     pub schedule: Option<String>,
 

@@ -40,7 +40,9 @@ pub fn filter_one(filtering: &mut Filtering, input: &Path, output: &Path) -> Res
     let kind = picture::Kind::of(output)?;
     let result = filtering.result(picture.format());
     kind.accepts(result).with_context(|| format!("`{}`", output.display()))?;
-    filtering.apply(&mut picture)?.write(output)
+    filtering.prepare(picture.format())?;
+    let filtered = filtering.apply(&mut picture).with_context(|| format!("`{}`", input.display()))?;
+    filtered.write(output)
 }
 
 /// The files of a folder whose names are those of pictures, sorted.

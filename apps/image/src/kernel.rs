@@ -13,9 +13,17 @@ use crate::picture::{Picture, Samples};
 use crate::program::{Format, Plan};
 
 type Run<From, To> = unsafe extern "C" fn(*mut From, *mut To, *mut f32, *mut f32, i32, i32);
+type Least = unsafe extern "C" fn() -> i32;
+
+/// A program for pictures of a kind.
+struct Kernel {
+    run: Bits,
+    /// The width and height of the smallest picture that its schedule is for.
+    least: (i32, i32),
+}
 
 /// The function of a program, for the bits of its source and its result.
-enum Kernel {
+enum Bits {
     Bytes(Function<Run<u8, u8>>),
     Widen(Function<Run<u8, u16>>),
     Narrow(Function<Run<u16, u8>>),
@@ -61,6 +69,12 @@ impl Filtering {
             bail!("{} x {} pixels are too many", picture.width, picture.height);
         }
         self.prepare(format)?;
+        let kernel = &self.kernels[&format];
+        let (width, height) = (picture.width as i32, picture.height as i32);
+        let (tile_width, tile_height) = kernel.least;
+        if width < tile_width || height < tile_height {
+            bail!("a tile of {tile_width} x {tile_height} is larger than the picture of {width} x {height}");
+        }
         let size = n_pixels as usize * format.colours;
         for memory in &mut self.memory {
             if memory.len() < size {
@@ -69,21 +83,20 @@ impl Filtering {
         }
         let [memory, more] = &mut self.memory;
         let (memory, more) = (memory.as_mut_ptr(), more.as_mut_ptr());
-        let (width, height) = (picture.width as i32, picture.height as i32);
         // SAFETY: the program is made for pictures of this format and any size. It reads all samples of
         // the picture and writes all of the result, which have as many pixels; both memories have room for all colours,
         // and nothing else uses them meanwhile.
-        match (&self.kernels[&format], &mut picture.samples, &mut result.samples) {
-            (Kernel::Bytes(run), Samples::Bytes(from), Samples::Bytes(to)) => unsafe {
+        match (&kernel.run, &mut picture.samples, &mut result.samples) {
+            (Bits::Bytes(run), Samples::Bytes(from), Samples::Bytes(to)) => unsafe {
                 run(from.as_mut_ptr(), to.as_mut_ptr(), memory, more, width, height)
             },
-            (Kernel::Widen(run), Samples::Bytes(from), Samples::Words(to)) => unsafe {
+            (Bits::Widen(run), Samples::Bytes(from), Samples::Words(to)) => unsafe {
                 run(from.as_mut_ptr(), to.as_mut_ptr(), memory, more, width, height)
             },
-            (Kernel::Narrow(run), Samples::Words(from), Samples::Bytes(to)) => unsafe {
+            (Bits::Narrow(run), Samples::Words(from), Samples::Bytes(to)) => unsafe {
                 run(from.as_mut_ptr(), to.as_mut_ptr(), memory, more, width, height)
             },
-            (Kernel::Words(run), Samples::Words(from), Samples::Words(to)) => unsafe {
+            (Bits::Words(run), Samples::Words(from), Samples::Words(to)) => unsafe {
                 run(from.as_mut_ptr(), to.as_mut_ptr(), memory, more, width, height)
             },
             _ => unreachable!("the kernel is made for the bits of the picture and of the result"),
@@ -102,13 +115,19 @@ fn compile(plan: &Plan, format: Format) -> Result<Kernel> {
     let module =
         sources.fold(Compiler::new(), |compiler, (name, text)| compiler.text(name, text)).compile()?;
     // SAFETY: whoever calls the function keeps to what it expects; see `Filtering::apply_to`.
-    let kernel = unsafe {
+    let run = unsafe {
         match (format.is_wide, plan.result(format).is_wide) {
-            (false, false) => Kernel::Bytes(module.function("run")?),
-            (false, true) => Kernel::Widen(module.function("run")?),
-            (true, false) => Kernel::Narrow(module.function("run")?),
-            (true, true) => Kernel::Words(module.function("run")?),
+            (false, false) => Bits::Bytes(module.function("run")?),
+            (false, true) => Bits::Widen(module.function("run")?),
+            (true, false) => Bits::Narrow(module.function("run")?),
+            (true, true) => Bits::Words(module.function("run")?),
         }
     };
-    Ok(kernel)
+    // SAFETY: both are functions of the program that take nothing and give a number.
+    let least = unsafe {
+        let width: Function<Least> = module.function("least_width")?;
+        let height: Function<Least> = module.function("least_height")?;
+        (width(), height())
+    };
+    Ok(Kernel { run, least })
 }

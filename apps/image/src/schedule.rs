@@ -16,7 +16,7 @@ const HOST: &[(&str, &str)] = &[
     ("seq", "seq(op)"),
     ("vec", "vec(16, op)"),
     ("rows", "rows(4, 16, op)"),
-    ("tile", "tile(256, 32, rows(4, 16, op))"),
+    ("tile", "tile_at_most(256, 32, rows(4, 16, op))"),
     ("par", "par(threads, 64, rows(4, 16, op))"),
 ];
 

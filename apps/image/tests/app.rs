@@ -267,6 +267,39 @@ fn a_folder_is_filtered_and_what_fails_is_told() {
     assert!(status == 1 && text.contains("there is no picture in"), "{text}");
 }
 
+/// A schedule with tiles of a fixed size is for pictures with room for one; others are for all.
+#[test]
+fn a_tile_larger_than_a_picture_is_told_and_others_are_filtered() {
+    let folder = folder("tiles");
+    let (input, output) = (folder.join("in"), folder.join("out"));
+    fs::create_dir(&input).unwrap();
+    colours(20, 10).save(input.join("small.png")).unwrap();
+    colours(64, 32).save(input.join("large.png")).unwrap();
+    let small = input.join("small.png");
+    let tiles = ["--schedule", "par(threads, 8, tile(64, 32, vec(8, op)))"];
+    for filter in ["sobel", "gauss"] {
+        let (status, text) = failure(&[&[filter, path(&input), "-o", path(&output)], &tiles[..]].concat());
+        let wanted = "small.png`: a tile of 64 x 32 is larger than the picture of 20 x 10";
+        assert!(status == 1 && text.contains(wanted), "{text}");
+        assert!(text.contains("1 of 2 pictures were not filtered"), "{text}");
+        assert_eq!(names(&output), ["large.png"]);
+        let plain = folder.join("plain.png");
+        let large = image::open(output.join("large.png")).unwrap();
+        assert_eq!(large, self::filter(filter, &input.join("large.png"), &plain, &["--schedule", "seq"]));
+        fs::remove_dir_all(&output).unwrap();
+        for (width, height) in [(1, 1), (3, 7)] {
+            colours(width, height).save(&small).unwrap();
+            let wanted = self::filter(filter, &small, &plain, &["--schedule", "seq"]);
+            for schedule in ["tile", "tile_at_most(64, 32, vec(8, op))"] {
+                let found =
+                    self::filter(filter, &small, &folder.join("tiled.png"), &["--schedule", schedule]);
+                assert_eq!(found, wanted, "{filter} {width} x {height} {schedule}");
+            }
+        }
+        colours(20, 10).save(&small).unwrap();
+    }
+}
+
 /// The names in a folder, sorted.
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());

@@ -350,8 +350,9 @@ impl Engine<'_> {
             if body.contains(calls.last().unwrap_or(&place).lo) {
                 calls.push(*span);
                 before = None;
-            } else {
-                before = before.or(Some(*span));
+            } else if before.is_none_or(|before: Span| body.contains(before.lo)) {
+                // The outer one of two calls says more: it is nearer to the user.
+                before = Some(*span);
             }
         }
         (calls, before)
