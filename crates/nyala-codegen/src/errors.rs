@@ -30,6 +30,13 @@ pub enum CodegenError {
         /// What it may be.
         allowed: String,
     },
+    /// A template of inline assembly that LLVM does not take.
+    AsmTemplate {
+        /// The assembly.
+        at: Span,
+        /// What the template has.
+        what: String,
+    },
     /// Something that the language has and the back end does not know yet.
     Unsupported {
         /// Where.
@@ -86,6 +93,10 @@ impl CodegenError {
                     None => format!("the {what} is not known at compile time"),
                 };
                 Diagnostic::error(Code("E0928"), *at, message).with_note(format!("it is one of {allowed}"))
+            }
+            CodegenError::AsmTemplate { at, what } => {
+                Diagnostic::error(Code("E0929"), *at, format!("the template of `asm` has {what}"))
+                    .with_note("operands are `$0`, `$1` and so on: outputs first, then inputs")
             }
             CodegenError::Unsupported { at, what } => {
                 Diagnostic::error(Code("E0922"), *at, format!("no native code can be made for {what} yet"))

@@ -107,7 +107,7 @@ fn closures_are_told_of_if_that_is_asked_for() {
 
 #[test]
 fn examples_without_native_code_give_what_their_entry_says() {
-    for code in ["E0920", "E0921", "E0922", "E0923", "E0927", "E0928"] {
+    for code in ["E0920", "E0921", "E0922", "E0923", "E0927", "E0928", "E0929"] {
         let examples = examples(explain(code).expect("it has an entry"));
         assert_eq!(reported_by_native(examples[0]), [code]);
         assert!(reported(examples[1]).is_empty(), "{code}");

@@ -310,7 +310,7 @@ fn int(value: &Value) -> Checked<i64> {
 
 fn lanes(width: i64, lower: i64, upper: i64) -> Checked<RegionKind> {
     match u32::try_from(width) {
-        Ok(width @ 1..) => Ok(RegionKind::Lanes { width, lower, upper }),
+        Ok(width @ 1..=MAX_LANES) => Ok(RegionKind::Lanes { width, lower, upper }),
         _ => Err(Box::new(ErrorKind::Unsupported { what: format!("{width} lanes") })),
     }
 }
@@ -327,7 +327,7 @@ fn kernel(grid: &Value, block: &Value) -> Checked<RegionKind> {
         }));
     };
     let fits = (0..3).all(|d| block[d] > 0 && grid[d].is_multiple_of(block[d]));
-    let threads: u64 = block.iter().map(|&size| u64::from(size)).product();
+    let threads = block.iter().fold(1, |threads: u64, &size| threads.saturating_mul(size.into()));
     if !fits || threads > MAX_BLOCK {
         let what = format!("a kernel of {grid:?} threads in blocks of {block:?}");
         return Err(Box::new(ErrorKind::Unsupported { what }));
@@ -338,3 +338,6 @@ fn kernel(grid: &Value, block: &Value) -> Checked<RegionKind> {
 /// The most threads in a block of a kernel. Devices have 1024; the state of all
 /// threads of a block is kept at once.
 const MAX_BLOCK: u64 = 1 << 16;
+
+/// The most lanes of a `vectorize`, whose state is kept at once too. SIMD code is made for 64 at most.
+const MAX_LANES: u32 = 1 << 20;

@@ -147,7 +147,7 @@ impl RegionKind {
             RegionKind::Lanes { width, lower, upper } => len(lower, upper).div_ceil(u64::from(width)),
             RegionKind::Pairs { first, second } => u64::from(first) * u64::from(second),
             RegionKind::Kernel { grid, block } => {
-                (0..3).map(|d| u64::from(grid[d]) / u64::from(block[d])).product()
+                (0..3).fold(1, |n: u64, d| n.saturating_mul(u64::from(grid[d] / block[d])))
             }
             RegionKind::Once | RegionKind::Graph { .. } => 1,
         }

@@ -26,7 +26,8 @@ pub struct Failure {
 }
 
 const OURS: &str = "this is a bug in nyala, not in your program";
-const OURS_OR_LLVMS: &str = "unless the program itself declares a function of LLVM, this is a bug in nyala";
+const OURS_OR_LLVMS: &str =
+    "unless the program has `asm` or declares functions of LLVM, this is a bug in nyala";
 
 /// The last panic of any thread. The hook sees message and place; the one who
 /// joins the thread sees neither.

@@ -1,6 +1,6 @@
 //! Inline assembly.
 //!
-//! Template and constraints are LLVM's and passed through. An indirect output (`"=*m"`)
+//! Template and constraints are LLVM's and passed through, once `asm_template` has found nothing wrong. An indirect output (`"=*m"`)
 //! is written to a variable of its own, whose value it then is. As C compilers
 //! do, assembly without outputs counts as volatile, and on x86 the flags always
 //! count as clobbered.
@@ -8,12 +8,17 @@
 use nyala_ir::{AsmData, Def, Ty, TyKind};
 
 use super::abi::Abi;
+use super::asm_template;
 use super::function::FunctionWriter;
 use super::names::escaped;
+use crate::errors::CodegenError;
 
 impl FunctionWriter<'_, '_> {
     /// Writes inline assembly; its value is its output, or a struct of its outputs.
     pub(crate) fn asm(&mut self, def: Def, asm: &AsmData, inputs: &[Def]) -> Option<String> {
+        if let Some(what) = asm_template::mistake(&asm.template, asm.outputs.len() + asm.inputs.len()) {
+            self.module.errors.push(CodegenError::AsmTemplate { at: self.world.span_of(def), what });
+        }
         let types = self.asm_outputs(def);
         let outputs: Vec<AsmOutput> =
             types.iter().zip(&asm.outputs).map(|(&ty, constraint)| self.asm_output(ty, constraint)).collect();

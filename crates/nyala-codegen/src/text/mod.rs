@@ -23,6 +23,7 @@ mod abi;
 mod aggregates;
 mod alignment;
 mod asm;
+mod asm_template;
 mod atomics;
 mod border;
 mod c_functions;
