@@ -54,19 +54,21 @@ impl Journal {
         }
     }
 
-    /// The round was in vain, and all is as it was before, but that the specialisations of those who are to blame
-    /// are remembered as taken back.
+    /// The round was in vain, and all is as it was before, but that what was done for those who are to blame
+    /// is remembered as taken back.
     pub fn begin_again(&mut self, before: Journal, is_to_blame: impl Fn(Name) -> bool) {
         let in_vain = std::mem::replace(self, before);
-        for (at, mut site) in
-            in_vain.sites.into_iter().enumerate().filter(|(_, site)| is_to_blame(site.callee))
-        {
-            let before =
-                self.sites.get(at).map_or(0, |site| site.specialised.saturating_sub(site.taken_back));
-            site.taken_back = site.specialised.saturating_sub(before);
-            site.nodes = self.sites.get(at).map_or(0, |site| site.nodes);
-            match self.index.get(&(site.span, site.declared)) {
-                Some(&id) => self.sites[id as usize] = site,
+        for mut site in in_vain.sites.into_iter().filter(|site| is_to_blame(site.callee)) {
+            let known = self.index.get(&(site.span, site.declared)).copied();
+            let before = known.map(|id| &self.sites[id as usize]);
+            let done = before.map_or(0, |site| site.specialised.saturating_sub(site.taken_back));
+            let unfolded = before.map_or(0, |site| site.unfolded);
+            site.taken_back = site.specialised.saturating_sub(done) + site.unfolded.saturating_sub(unfolded);
+            site.specialised += site.unfolded.saturating_sub(unfolded);
+            site.unfolded = unfolded;
+            site.nodes = before.map_or(0, |site| site.nodes);
+            match known {
+                Some(id) => self.sites[id as usize] = site,
                 None => {
                     self.index.insert((site.span, site.declared), self.sites.len() as SiteId);
                     self.sites.push(site);

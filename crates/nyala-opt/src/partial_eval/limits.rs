@@ -7,7 +7,7 @@
 //! and all that has nothing to do with it is specialised as before. Every report takes at least one
 //! function out, and after `MAX_REPORTS` no filter is followed any more, so it ends.
 //!
-//! If the program as a whole has become too large, most of it is what the circle has made. To clean that up, and to compile it, would take
+//! If the program as a whole has become too large, or a run has, most of it is what the circle has made. To clean that up, and to compile it, would take
 //! much longer than it took to make it, so the round begins once more, without the circle. Each time half as much is allowed, so that
 //! all attempts together take about twice as long as the first.
 //!
@@ -205,7 +205,8 @@ impl Engine<'_> {
         self.state.stopped.extend(keys);
         self.state.n_reports += 1;
         self.state.is_over |= stops;
-        self.is_in_vain |= is_whole && !stops;
+        // What a run has put in place of calls cannot be taken back.
+        self.is_in_vain |= (is_whole || asked == Asked::Run) && !stops;
         Err(begin)
     }
 

@@ -3,7 +3,7 @@
 //! A report speaks of arguments and filters in the terms of the source: `n + 1`,
 //! `?n & (n < 10)`, `|i| ..`. What is large is cut, so the length of a text is bounded.
 
-use nyala_ir::types::TyKind;
+use nyala_ir::types::{Ty, TyKind};
 use nyala_ir::{Cont, Def, Linkage, Node, Prim, World, eval};
 use nyala_span::Name;
 
@@ -40,7 +40,15 @@ pub(super) fn string(world: &World, def: Def) -> Option<String> {
         };
     }
     let Node::Global(global) = world.node(at) else { return None };
-    let Node::Aggregate(parts) = world.node(world.global(global).init?) else { return None };
+    let init = world.global(global).init?;
+    let is_text = match world.types.kind(world.ty(init)) {
+        &TyKind::Array { elem, .. } => *world.types.kind(elem) == TyKind::Prim(Prim::U8),
+        _ => false,
+    };
+    let Node::Aggregate(parts) = world.node(init) else { return None };
+    if !is_text {
+        return None;
+    }
     let bytes: Option<Vec<u8>> =
         world.list(parts).iter().map(|&part| Some(world.as_lit(part)? as u8)).collect();
     let mut bytes = bytes?;
@@ -86,9 +94,15 @@ impl Shower<'_> {
             Node::Cast(value) | Node::Bitcast(value) => self.expr(value, depth + 1, is_operand),
             Node::Extract { agg, index } => self.extract(agg, index, depth),
             Node::Aggregate(parts) => {
-                let is_array = matches!(world.types.kind(world.ty(def)), TyKind::Array { .. });
                 let parts = world.list(parts).to_vec();
-                self.list(if is_array { "[" } else { "(" }, &parts, if is_array { "]" } else { ")" }, depth);
+                match world.types.kind(world.ty(def)) {
+                    TyKind::Array { .. } => self.list("[", &parts, "]", depth),
+                    TyKind::Struct(id) => {
+                        self.out += world.types.structs[*id].name.as_str();
+                        self.list(" { ", &parts, " }", depth);
+                    }
+                    _ => self.list("(", &parts, ")", depth),
+                }
             }
             Node::Math { op, args, .. } => {
                 self.out += op.name();
@@ -104,23 +118,32 @@ impl Shower<'_> {
                 self.expr(other, depth + 1, false);
                 self.out += " }";
             }
-            Node::Lea { ptr, index } => {
+            Node::Lea { .. } => {
                 self.out += "&";
-                self.expr(ptr, depth + 1, true);
-                self.list("(", &[index], ")", depth);
+                self.place(def, depth);
             }
             Node::Variant { option, payload } => self.option(def, option, payload, depth),
-            Node::Load { ptr, .. } => match world.node(ptr) {
-                Node::Lea { ptr, index } => {
-                    self.expr(ptr, depth + 1, true);
-                    self.list("(", &[index], ")", depth);
-                }
-                _ => self.prefix("*", ptr, depth),
-            },
+            Node::Load { ptr, .. } => self.place(ptr, depth),
             Node::Slot { .. } => self.out += "<variable>",
             Node::Alloc { .. } => self.out += "<allocation>",
             Node::Undef => self.out += "<undefined>",
             _ => self.out += "<value>",
+        }
+    }
+
+    /// What a pointer points to.
+    fn place(&mut self, ptr: Def, depth: u32) {
+        match self.world.node(ptr) {
+            Node::Global(global) => self.out += self.world.global(global).name.as_str(),
+            Node::Lea { ptr: whole, index } => {
+                match self.world.node(whole) {
+                    Node::Global(_) | Node::Lea { .. } if depth <= MAX_DEPTH => self.place(whole, depth + 1),
+                    _ => self.expr(whole, depth + 1, true),
+                }
+                let pointee = self.world.types.as_ptr(self.world.ty(whole)).map(|(pointee, _)| pointee);
+                self.part(pointee, index, depth);
+            }
+            _ => self.prefix("*", ptr, depth),
         }
     }
 
@@ -149,8 +172,19 @@ impl Shower<'_> {
             }
             _ => {
                 self.expr(agg, depth + 1, true);
-                self.list("(", &[index], ")", depth);
+                self.part(Some(self.world.ty(agg)), index, depth);
             }
+        }
+    }
+
+    /// Which part of a value of type `whole`: `.field` or `(index)`.
+    fn part(&mut self, whole: Option<Ty>, index: Def, depth: u32) {
+        let types = &self.world.types;
+        match (whole.map(|whole| types.kind(whole)), self.world.as_lit(index)) {
+            (Some(TyKind::Struct(id)), Some(field)) => {
+                self.out += &format!(".{}", types.structs[*id].fields[field as usize].name);
+            }
+            _ => self.list("(", &[index], ")", depth),
         }
     }
 

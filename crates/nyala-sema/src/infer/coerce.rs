@@ -84,6 +84,14 @@ impl<'a> Checker<'a> {
 
     /// A value where its address is expected.
     fn coerce_to_address(&mut self, expr: Expr, from: Ty, to: Ty) -> Result<Expr, Expr> {
+        // `$` changes nothing but what is known: it hides the address of the same thing.
+        if let ExprKind::Hide(inner) = expr.kind {
+            let hide = |inner: Expr| {
+                let ty = inner.ty;
+                Expr { kind: ExprKind::Hide(Box::new(inner)), ty, span: expr.span }
+            };
+            return self.coerce_to_address(*inner, from, to).map(hide).map_err(hide);
+        }
         let TyKind::Ptr { kind: PtrKind::Shared, space, pointee } = *self.program.types.kind(to) else {
             return Err(expr);
         };
