@@ -2,7 +2,7 @@
 
 use nyala_ir::analysis::schedule::has_effect;
 use nyala_ir::layout::layout;
-use nyala_ir::{ArithOp, Def, MathOp, Node, Prim, Ty, TyKind};
+use nyala_ir::{ArithOp, CmpOp, Def, MathOp, Node, Prim, Ty, TyKind};
 
 use super::ModuleWriter;
 use super::function::FunctionWriter;
@@ -12,90 +12,13 @@ impl FunctionWriter<'_, '_> {
     /// Writes an operation.
     pub(super) fn operation(&mut self, def: Def) {
         let world = self.world;
-        let ty = world.ty(def);
         if let Some(constant) = self.module.constant(def) {
             return self.set(def, constant);
         }
-        let expr = match world.node(def) {
-            Node::Extract { agg, index } if has_effect(world, agg) => {
-                if world.as_lit(index) != Some(0) {
-                    let value = self.value(agg);
-                    self.set(def, value);
-                }
-                return;
-            }
-            Node::Load { ptr, .. } => {
-                let Some(ty) = world.types.part(ty, 1) else { return };
-                let ptr = self.value(ptr);
-                let value = self.compute(ty, "load", format!("*{ptr}"));
-                return self.set(def, value);
-            }
-            Node::Store { ptr, .. } if world.is_for_debuggers(ptr) => return,
-            Node::Store { ptr, value, .. } => {
-                let (ptr, value) = (self.value(ptr), self.value(value));
-                return self.line(format!("*{ptr} = {value};"));
-            }
-            Node::Slot { .. } => return self.slot(def),
-            Node::Insert { agg, index, value } => {
-                let (whole, value) = (self.value(agg), self.value(value));
-                let name = self.compute(ty, "all", whole);
-                let part = self.part(agg, &name, index);
-                self.line(format!("{part} = {value};"));
-                return self.set(def, name);
-            }
-            Node::Variant { option, payload } => return self.variant(def, option, payload),
-            Node::Hide(value) | Node::Streaming(value) => {
-                let value = self.value(value);
-                return self.set(def, value);
-            }
-            Node::Arith { op, lhs, rhs, .. } => self.arith(op, lhs, rhs),
-            Node::Cmp { op, lhs, rhs } => {
-                let compared = format!("{} {} {}", self.value(lhs), op.sign(), self.value(rhs));
-                match self.lanes(lhs) {
-                    // A lane is -1 where that is so.
-                    Some(lanes) => format!("convert_uchar{lanes}(({compared}) & 1)"),
-                    None => compared,
-                }
-            }
-            Node::Math { op, args, .. } => self.math(def, op, world.list(args)),
-            Node::Cast(from) => self.cast(def, from),
-            Node::Bitcast(from) => self.bitcast(def, from),
-            Node::Select { cond, then, other } => {
-                let [cond_value, then_value, other_value] = [cond, then, other].map(|def| self.value(def));
-                match self.lanes(cond) {
-                    // Functions look at the highest bit of a lane.
-                    Some(lanes) => {
-                        let mask = format!("-convert_{}{lanes}({cond_value})", self.signed_lane(then));
-                        format!("select({other_value}, {then_value}, {mask})")
-                    }
-                    None => format!("{cond_value} ? {then_value} : {other_value}"),
-                }
-            }
-            Node::Aggregate(parts) => {
-                let parts: Vec<String> = world.list(parts).iter().map(|&part| self.value(part)).collect();
-                self.module.composite(ty, &parts)
-            }
-            Node::Extract { agg, index } => {
-                let whole = self.value(agg);
-                match (self.lanes(agg), world.as_lit(index)) {
-                    // Only what is in memory has elements that are not known.
-                    (Some(_), None) => {
-                        let all = self.compute(world.ty(agg), "lanes", whole);
-                        self.part(agg, &all, index)
-                    }
-                    _ => self.part(agg, &whole, index),
-                }
-            }
-            Node::VariantTag(value) => format!("{}.tag", self.value(value)),
-            Node::VariantPayload { option, value } if ty != world.types.unit() => {
-                format!("{}.data.o{option}", self.value(value))
-            }
-            Node::Lea { ptr, index } => self.lea(ptr, index),
-            _ => {
-                let at = world.span_of(def);
-                self.module.unsupported(at, "this operation on OpenCL devices")
-            }
-        };
+        if self.statement(def) {
+            return;
+        }
+        let expr = self.expression(def);
         if self.lanes(def).is_some_and(|lanes| !matches!(lanes, 2 | 4 | 8 | 16)) {
             let what = "vectors on OpenCL devices that have not 2, 4, 8 or 16 lanes";
             self.module.unsupported(world.span_of(def), what);
@@ -108,6 +31,108 @@ impl FunctionWriter<'_, '_> {
         self.declare_for(def, &name);
         self.line(format!("{name} = {expr};"));
         self.set(def, name);
+    }
+
+    /// Writes an operation that is no expression: one with an effect, or one whose value is there already. Whether
+    /// it is one.
+    fn statement(&mut self, def: Def) -> bool {
+        let world = self.world;
+        match world.node(def) {
+            Node::Extract { agg, index } if has_effect(world, agg) => {
+                if world.as_lit(index) != Some(0) {
+                    let value = self.value(agg);
+                    self.set(def, value);
+                }
+            }
+            Node::Load { ptr, .. } => {
+                if let Some(ty) = world.types.part(world.ty(def), 1) {
+                    let ptr = self.value(ptr);
+                    let value = self.compute(ty, "load", format!("*{ptr}"));
+                    self.set(def, value);
+                }
+            }
+            Node::Store { ptr, .. } if world.is_for_debuggers(ptr) => {}
+            Node::Store { ptr, value, .. } => {
+                let (ptr, value) = (self.value(ptr), self.value(value));
+                self.line(format!("*{ptr} = {value};"));
+            }
+            Node::Slot { .. } => self.slot(def),
+            Node::Insert { agg, index, value } => {
+                let (whole, value) = (self.value(agg), self.value(value));
+                let name = self.compute(world.ty(def), "all", whole);
+                let part = self.part(agg, &name, index);
+                self.line(format!("{part} = {value};"));
+                self.set(def, name);
+            }
+            Node::Variant { option, payload } => self.variant(def, option, payload),
+            Node::Hide(value) | Node::Streaming(value) => {
+                let value = self.value(value);
+                self.set(def, value);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// An operation as an expression.
+    fn expression(&mut self, def: Def) -> String {
+        let world = self.world;
+        let ty = world.ty(def);
+        match world.node(def) {
+            Node::Arith { op, lhs, rhs, .. } => self.arith(op, lhs, rhs),
+            Node::Cmp { op, lhs, rhs } => self.compare(op, lhs, rhs),
+            Node::Math { op, args, .. } => self.math(def, op, world.list(args)),
+            Node::Cast(from) => self.cast(def, from),
+            Node::Bitcast(from) => self.bitcast(def, from),
+            Node::Select { cond, then, other } => self.select(cond, then, other),
+            Node::Aggregate(parts) => {
+                let parts: Vec<String> = world.list(parts).iter().map(|&part| self.value(part)).collect();
+                self.module.composite(ty, &parts)
+            }
+            Node::Extract { agg, index } => self.extract(agg, index),
+            Node::VariantTag(value) => format!("{}.tag", self.value(value)),
+            Node::VariantPayload { option, value } if ty != world.types.unit() => {
+                format!("{}.data.o{option}", self.value(value))
+            }
+            Node::Lea { ptr, index } => self.lea(ptr, index),
+            Node::Asm { .. } => {
+                self.module.unsupported(world.span_of(def), "inline assembly on OpenCL devices")
+            }
+            _ => self.module.unsupported(world.span_of(def), "this operation on OpenCL devices"),
+        }
+    }
+
+    fn compare(&mut self, op: CmpOp, lhs: Def, rhs: Def) -> String {
+        let compared = format!("{} {} {}", self.value(lhs), op.sign(), self.value(rhs));
+        match self.lanes(lhs) {
+            // A lane is -1 where that is so.
+            Some(lanes) => format!("convert_uchar{lanes}(({compared}) & 1)"),
+            None => compared,
+        }
+    }
+
+    fn select(&mut self, cond: Def, then: Def, other: Def) -> String {
+        let [cond_value, then_value, other_value] = [cond, then, other].map(|def| self.value(def));
+        match self.lanes(cond) {
+            // Functions look at the highest bit of a lane.
+            Some(lanes) => {
+                let mask = format!("-convert_{}{lanes}({cond_value})", self.signed_lane(then));
+                format!("select({other_value}, {then_value}, {mask})")
+            }
+            None => format!("{cond_value} ? {then_value} : {other_value}"),
+        }
+    }
+
+    fn extract(&mut self, agg: Def, index: Def) -> String {
+        let whole = self.value(agg);
+        match (self.lanes(agg), self.world.as_lit(index)) {
+            // Only what is in memory has elements that are not known.
+            (Some(_), None) => {
+                let all = self.compute(self.world.ty(agg), "lanes", whole);
+                self.part(agg, &all, index)
+            }
+            _ => self.part(agg, &whole, index),
+        }
     }
 
     fn slot(&mut self, def: Def) {

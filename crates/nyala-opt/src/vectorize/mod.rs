@@ -311,7 +311,8 @@ impl Site {
             (Some(range), Some(tail)) => self.groups(world, range, full, tail),
             _ => {
                 let zero = world.lit_i32(0);
-                self.call(world, self.cont, full, self.mem, None, zero, self.next);
+                let args = self.arguments(self.mem, None, zero, self.next);
+                world.set_body(self.cont, world.cont_def(full), args);
             }
         }
         Ok(())
@@ -334,24 +335,10 @@ impl Site {
         Number { twos: lower.twos.min(self.lanes.trailing_zeros()), min: lower.min, max: upper.max - 1 }
     }
 
-    /// `cont` calls the SIMD function from the number `first` on.
-    #[allow(clippy::too_many_arguments)]
-    fn call(
-        &self,
-        world: &mut World,
-        cont: Cont,
-        function: Cont,
-        mem: Def,
-        mask: Option<Def>,
-        first: Def,
-        next: Def,
-    ) {
-        let mut args = vec![mem];
-        args.extend(mask);
-        args.extend(self.args.iter().map(|arg| arg.unwrap_or(first)));
-        args.push(next);
-        let callee = world.cont_def(function);
-        world.set_body(cont, callee, args);
+    /// The arguments of the SIMD function, for the lanes from the number `first` on.
+    fn arguments(&self, mem: Def, mask: Option<Def>, first: Def, next: Def) -> Vec<Def> {
+        let own = self.args.iter().map(|arg| arg.unwrap_or(first));
+        [mem].into_iter().chain(mask).chain(own).chain([next]).collect()
     }
 
     /// A loop over the numbers in groups; the last group may have fewer lanes. Counts
@@ -375,7 +362,8 @@ impl Site {
         world.set_branch(group, world.param(group, 0), is_whole, whole_def, rest_def);
 
         let mem_of = |world: &World, cont: Cont| world.param(cont, 0);
-        self.call(world, whole, full, mem_of(world, whole), None, first, again_def);
+        let args = self.arguments(mem_of(world, whole), None, first, again_def);
+        world.set_body(whole, world.cont_def(full), args);
         let following = world.arith(ArithOp::Add, ArithFlags::WRAP, at, lanes);
         world.set_body(again, group_def, [mem_of(world, again), following]);
 
@@ -385,7 +373,8 @@ impl Site {
         let numbers = lanewise::steps(world, Prim::I64, 1, self.lanes);
         let limit = world.splat(left, self.lanes);
         let mask = world.cmp(CmpOp::Lt, numbers, limit);
-        self.call(world, part, tail, mem_of(world, part), Some(mask), first, self.next);
+        let args = self.arguments(mem_of(world, part), Some(mask), first, self.next);
+        world.set_body(part, world.cont_def(tail), args);
         world.set_body(done, self.next, [mem_of(world, done)]);
     }
 }

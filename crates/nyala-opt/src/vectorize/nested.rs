@@ -50,7 +50,8 @@ impl Site {
         let number = world.param(round, 1);
         let is_left = world.cmp(CmpOp::Lt, number, upper);
         world.set_branch(round, world.param(round, 0), is_left, step_def, done_def);
-        self.call(world, step, self.function, world.param(step, 0), None, number, again_def);
+        let args = self.arguments(world.param(step, 0), None, number, again_def);
+        world.set_body(step, world.cont_def(self.function), args);
         let one = world.lit_i32(1);
         let following = world.arith(ArithOp::Add, ArithFlags::WRAP, number, one);
         world.set_body(again, round_def, [world.param(again, 0), following]);

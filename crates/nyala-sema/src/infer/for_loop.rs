@@ -60,17 +60,26 @@ impl<'a> Checker<'a> {
             return self.error_expr(span);
         }
         match self.generator(&callee, head.args.len(), ast.pats.len()) {
-            Some(Generator::Last { params, body, ret }) => {
+            Some(Generator::Last { mut params, body, ret }) => {
                 self.prefer(ret, hint);
-                let args = self.loop_args(&callee, &params, head.args);
-                self.loop_last(ast, kind, callee, (params, ret), args, body, head.mark, span)
+                let mut args = self.loop_args(&callee, &params, head.args);
+                let (break_local, lambda) = self.loop_body(ast, kind, body, ret, span);
+                args.push(self.coerce(lambda, body, Because::Nothing));
+                params.push(body);
+                let call = self.build_call(Callee { expr: callee, params, ret }, args, head.mark, span);
+                with_break(call, break_local, true)
             }
             Some(Generator::Curried { body, inner, params, ret }) => {
                 self.prefer(ret, hint);
                 let args = params.iter().zip(head.args);
                 let args = args.map(|(&ty, arg)| self.check_expr(arg, ty, Because::Nothing)).collect();
-                let callee = Callee { expr: callee, params: vec![body], ret: inner };
-                self.loop_curried(ast, kind, callee, (params, ret), args, head.mark, span)
+                let (break_local, lambda) = self.loop_body(ast, kind, body, ret, span);
+                let lambda = self.coerce(lambda, body, Because::Nothing);
+                let head_span = callee.span;
+                let generator = Callee { expr: callee, params: vec![body], ret: inner };
+                let expr = self.build_call(generator, vec![lambda], head.mark, head_span);
+                let call = self.build_call(Callee { expr, params, ret }, args, head.mark, span);
+                with_break(call, break_local, false)
             }
             None => {
                 self.loop_body_alone(ast, &head, kind);
@@ -138,48 +147,6 @@ impl<'a> Checker<'a> {
         };
         let args = args.iter().zip(params).enumerate();
         args.map(|(i, (arg, &ty))| self.check_expr(arg, ty, because(i))).collect()
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn loop_last(
-        &mut self,
-        ast: &'a ast::ForExpr,
-        kind: Loop,
-        callee: Expr,
-        (mut params, ret): (Vec<Ty>, Ty),
-        mut args: Vec<Expr>,
-        body: Ty,
-        mark: Option<MarkKind>,
-        span: Span,
-    ) -> Expr {
-        let (break_local, lambda) = self.loop_body(ast, kind, body, ret, span);
-        let lambda = self.coerce(lambda, body, Because::Nothing);
-        args.push(lambda);
-        params.push(body);
-        let callee = Callee { expr: callee, params, ret };
-        let call = self.build_call(callee, args, mark, span);
-        with_break(call, break_local, true)
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn loop_curried(
-        &mut self,
-        ast: &'a ast::ForExpr,
-        kind: Loop,
-        generator: Callee,
-        (params, ret): (Vec<Ty>, Ty),
-        args: Vec<Expr>,
-        mark: Option<MarkKind>,
-        span: Span,
-    ) -> Expr {
-        let body = generator.params[0];
-        let (break_local, lambda) = self.loop_body(ast, kind, body, ret, span);
-        let lambda = self.coerce(lambda, body, Because::Nothing);
-        let head_span = generator.expr.span;
-        let inner = self.build_call(generator, vec![lambda], mark, head_span);
-        let callee = Callee { expr: inner, params, ret };
-        let call = self.build_call(callee, args, mark, span);
-        with_break(call, break_local, false)
     }
 
     /// The body of a loop as a lambda, and the loop's `break`.
