@@ -1,10 +1,11 @@
 //! All pictures of a folder, with a progress bar. One that cannot be filtered does not keep the others from it.
 
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
 use crate::kernel::Filtering;
 use crate::picture::{self, Picture};
@@ -14,8 +15,7 @@ pub fn filter(filtering: &mut Filtering, input: &Path, output: &Path) -> Result<
     let pictures = pictures(input)?;
     fs::create_dir_all(output).with_context(|| format!("`{}` cannot be made", output.display()))?;
     let bar = ProgressBar::new(pictures.len() as u64);
-    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} {eta} {wide_msg}");
-    bar.set_style(style.expect("the template has no mistake"));
+    bar.set_style(style());
     let mut n_failed = 0;
     for path in &pictures {
         let name = path.file_name().unwrap_or_default();
@@ -31,6 +31,18 @@ pub fn filter(filtering: &mut Filtering, input: &Path, output: &Path) -> Result<
         0 => Ok(()),
         _ => bail!("{n_failed} of {} pictures were not filtered", pictures.len()),
     }
+}
+
+/// A short bar, so that a name has room beside it in narrow terminals too. How much time is left is not known before the first picture is done.
+fn style() -> ProgressStyle {
+    let time_left = |state: &ProgressState, out: &mut dyn fmt::Write| {
+        if state.pos() > 0 {
+            // Nothing can be done about a terminal that is gone.
+            let _ = write!(out, "{:#} left", HumanDuration(state.eta()));
+        }
+    };
+    let style = ProgressStyle::with_template("{bar:20} {pos}/{len} {wide_msg} {time_left}");
+    style.expect("the template has no mistake").with_key("time_left", time_left)
 }
 
 /// Filters one picture into a file.
