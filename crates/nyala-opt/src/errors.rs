@@ -263,10 +263,12 @@ impl Info {
     }
 }
 
-/// A `pe_assert` whose condition is known not to hold.
+/// A `pe_assert` whose condition is known not to hold, or asks for what is not known.
 pub(crate) struct AssertionFails {
     pub at: Span,
     pub message: String,
+    /// What is not known and should be.
+    pub unknown: Option<Unknown>,
     /// The calls that it is executed in, from the inside out.
     pub calls: Vec<Span>,
     /// A call outside of these that evaluation came by.
@@ -278,8 +280,11 @@ impl AssertionFails {
     pub fn diagnostic(self) -> Diagnostic {
         /// More calls than these say little.
         const SHOWN_CALLS: usize = 4;
-        let report =
-            Diagnostic::error(Code("E0913"), self.at, self.message).with_label("this is known not to hold");
+        let report = Diagnostic::error(Code("E0913"), self.at, self.message);
+        let report = match &self.unknown {
+            None => report.with_label("this is known not to hold"),
+            Some(unknown) => blame(report.with_label("what this asks for is not known in the end"), unknown),
+        };
         let outer = self.calls.into_iter().rev().take(SHOWN_CALLS);
         let report = outer.fold(report, |report, call| report.with_secondary(call, "in this call"));
         match self.before {

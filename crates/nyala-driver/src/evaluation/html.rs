@@ -136,7 +136,9 @@ impl<'a> Page<'a> {
             escape(&call_text(call.site.span, sources)),
             inline_code(&call.gist())
         ));
-        self.put(format_args!("<div class=\"counts\">{}</div>", capitalised(&call.counts())));
+        if call.gist() != call.counts() {
+            self.put(format_args!("<div class=\"counts\">{}</div>", capitalised(&call.counts())));
+        }
         let callee = call.callee(sources);
         if !callee.is_empty() {
             self.put(format_args!("<div>A call{}.</div>", escape(&callee)));

@@ -3,7 +3,7 @@
 //! An answer that is no yet may become one in a later round, so a no is given by the last
 //! round only: the state keeps those of the current one.
 
-use nyala_ir::{Cont, Def, Intrinsic};
+use nyala_ir::{ArithOp, Cont, Def, Intrinsic, Node};
 
 use super::calls::Rule;
 use super::engine::{Call, Engine};
@@ -18,15 +18,13 @@ impl Engine<'_> {
     pub(super) fn answer_info(&mut self, call: &mut Call) {
         let is_info = self.new.as_intrinsic(call.callee) == Some(Intrinsic::PeInfo);
         let (true, &[mem, message, value, ret]) = (is_info, call.args.as_slice()) else { return };
-        let source = self.source_of(value);
         let text = show::string(&self.new, message).unwrap_or_else(|| "pe_info".into());
-        let shown = self.show(value);
         let info = |message, value| Info { call: call.span, message, value }.diagnostic();
-        if let Some((source, at)) = source {
-            let unknown = Unknown { name: shown.clone(), value: shown, source, at };
+        if let Some(unknown) = self.unknown(value) {
             self.state.pending.push(info(text, Err(unknown)));
             return;
         }
+        let shown = self.show(value);
         // What is unfolded may have to be evaluated again.
         if self.state.told.insert((call.span, format!("{text}: {shown}"))) {
             self.state.diagnostics.push(info(text, Ok(shown)));
@@ -36,21 +34,48 @@ impl Engine<'_> {
         call.args = vec![mem];
     }
 
-    /// Goes on behind a `pe_assert` whose condition is known. One that does not hold is an error; one that is never
-    /// known is removed in the end.
+    /// Goes on behind a `pe_assert` whose condition is known. One that does not hold is an error, and so is one that asks
+    /// for something to be known that never is; any other is removed in the end.
     pub(super) fn check_assertion(&mut self, call: &mut Call) {
         let is_assertion = self.new.as_intrinsic(call.callee) == Some(Intrinsic::PeAssert);
         let (true, &[mem, condition, message, ret]) = (is_assertion, call.args.as_slice()) else { return };
-        let Some(holds) = self.new.as_lit(condition) else { return };
+        let holds = self.new.as_lit(condition);
+        let unknown = match holds {
+            Some(_) => None,
+            None => self.denial(condition, MAX_CONDITION_DEPTH).and_then(|value| self.unknown(value)),
+        };
         let text = show::string(&self.new, message).unwrap_or_else(|| "a condition does not hold".into());
-        if holds == 0 && self.state.told.insert((call.span, text.clone())) {
+        let is_denied = holds == Some(0) || unknown.is_some();
+        if is_denied && (holds.is_none() || self.state.told.insert((call.span, text.clone()))) {
             let (calls, before) = self.calls_around(call.span);
-            let report = AssertionFails { at: call.span, message: text, calls, before };
-            self.state.diagnostics.push(report.diagnostic());
+            let is_pending = unknown.is_some();
+            let report = AssertionFails { at: call.span, message: text, unknown, calls, before }.diagnostic();
+            if is_pending { &mut self.state.pending } else { &mut self.state.diagnostics }.push(report);
+        }
+        if holds.is_none() {
+            return;
         }
         self.counters.answered += 1;
         call.callee = ret;
         call.args = vec![mem];
+    }
+
+    /// What is not known, where `condition` is false for that alone.
+    fn denial(&self, condition: Def, depth: usize) -> Option<Def> {
+        let denial = |condition| depth.checked_sub(1).and_then(|depth| self.denial(condition, depth));
+        match self.new.node(condition) {
+            Node::Known(value) => Some(value),
+            Node::Arith { op: ArithOp::And, lhs, rhs, .. } => denial(lhs).or_else(|| denial(rhs)),
+            Node::Arith { op: ArithOp::Or, lhs, rhs, .. } => denial(lhs).filter(|_| denial(rhs).is_some()),
+            _ => None,
+        }
+    }
+
+    /// Where a value comes from that is not known.
+    fn unknown(&mut self, value: Def) -> Option<Unknown> {
+        let (source, at) = self.source_of(value)?;
+        let shown = self.show(value);
+        Some(Unknown { name: shown.clone(), value: shown, source, at })
     }
 
     /// Whether `old` is a function all of whose calls must be specialised.
@@ -93,3 +118,6 @@ impl Engine<'_> {
         false
     }
 }
+
+/// How many operators a condition may nest to be asked what it wants to be known.
+const MAX_CONDITION_DEPTH: usize = 16;

@@ -40,18 +40,27 @@ pub(super) fn string(world: &World, def: Def) -> Option<String> {
         };
     }
     let Node::Global(global) = world.node(at) else { return None };
-    let init = world.global(global).init?;
-    let is_text = match world.types.kind(world.ty(init)) {
+    text(world, world.global(global).init?)
+}
+
+/// Whether bytes end as strings do, and begin as text does.
+fn is_string(world: &World, parts: &[Def]) -> bool {
+    let byte = |part: Option<&Def>| part.and_then(|&part| world.as_lit(part));
+    byte(parts.last()) == Some(0) && byte(parts.first()).is_some_and(|first| first >= 0x20)
+}
+
+/// An array of bytes as text.
+fn text(world: &World, array: Def) -> Option<String> {
+    let Node::Aggregate(parts) = world.node(array) else { return None };
+    let is_text = match world.types.kind(world.ty(array)) {
         &TyKind::Array { elem, .. } => *world.types.kind(elem) == TyKind::Prim(Prim::U8),
         _ => false,
     };
-    let Node::Aggregate(parts) = world.node(init) else { return None };
     if !is_text {
         return None;
     }
-    let bytes: Option<Vec<u8>> =
-        world.list(parts).iter().map(|&part| Some(world.as_lit(part)? as u8)).collect();
-    let mut bytes = bytes?;
+    let bytes = world.list(parts).iter().map(|&part| Some(world.as_lit(part)? as u8));
+    let mut bytes: Vec<u8> = bytes.collect::<Option<_>>()?;
     if bytes.last() == Some(&0) {
         bytes.pop();
     }
@@ -96,7 +105,10 @@ impl Shower<'_> {
             Node::Aggregate(parts) => {
                 let parts = world.list(parts).to_vec();
                 match world.types.kind(world.ty(def)) {
-                    TyKind::Array { .. } => self.list("[", &parts, "]", depth),
+                    TyKind::Array { .. } => match text(world, def).filter(|_| is_string(world, &parts)) {
+                        Some(text) => self.out += &format!("{text:?}"),
+                        None => self.list("[", &parts, "]", depth),
+                    },
                     TyKind::Struct(id) => {
                         self.out += world.types.structs[*id].name.as_str();
                         self.list(" { ", &parts, " }", depth);
