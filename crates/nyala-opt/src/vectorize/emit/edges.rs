@@ -1,0 +1,185 @@
+//! From one block to the next: which way lanes go, what they bring, and what they leave behind.
+
+use std::collections::BTreeMap;
+
+use nyala_ir::{CmpOp, Cont, Def, Ty, World};
+
+use super::{Emitter, Rep, Var, value_ty};
+use crate::vectorize::shapes::{Shape, data_params};
+
+impl Emitter<'_> {
+    /// Goes on at the only place that the plan has.
+    pub(super) fn go_on(&mut self, vertex: usize) {
+        match self.task.plan.next[vertex].first() {
+            Some(&next) => self.arrive(next),
+            None => self.world.set_unreachable(self.cont, self.mem),
+        }
+    }
+
+    /// Goes to one of several places, by a value: to that of the literal which it equals, or of
+    /// no literal if it is true.
+    pub(super) fn choose(&mut self, vertex: usize, on: Def, cases: &[(Option<Def>, usize)], default: usize) {
+        let on = self.rep(on, vertex);
+        let targets = self.task.flow.ends[vertex].targets();
+        if let [target] = targets[..] {
+            self.edge(vertex, target, self.mask, &[]);
+            return self.go_on(vertex);
+        }
+        if on.shape == Shape::Uniform {
+            return self.choose_together(vertex, on, &targets, cases, default);
+        }
+        let ty = self.world.ty(on.def);
+        let value = self.lanes_of(on, ty);
+        let mut masks: BTreeMap<usize, Def> = BTreeMap::new();
+        let mut rest = self.mask;
+        for &(literal, target) in cases {
+            let equal = match literal {
+                Some(literal) => {
+                    let literal = self.world.splat(literal, self.task.lanes);
+                    self.world.cmp(CmpOp::Eq, value, literal)
+                }
+                None => value,
+            };
+            let taken = self.and(self.mask, equal);
+            let other = self.not(equal);
+            rest = self.and(rest, other);
+            let known = masks.get(&target).copied();
+            let all = known.map_or(taken, |known| self.or(known, taken));
+            masks.insert(target, all);
+        }
+        let known = masks.get(&default).copied();
+        let all = known.map_or(rest, |known| self.or(known, rest));
+        masks.insert(default, all);
+        for target in targets {
+            self.edge(vertex, target, masks[&target], &[]);
+        }
+        self.go_on(vertex);
+    }
+
+    /// All lanes go the same way.
+    fn choose_together(
+        &mut self,
+        vertex: usize,
+        on: Rep,
+        targets: &[usize],
+        cases: &[(Option<Def>, usize)],
+        default: usize,
+    ) {
+        let mem_ty = self.world.types.mem();
+        let places: Vec<Cont> = targets.iter().map(|_| self.world.new_cont("go", &[mem_ty])).collect();
+        let place = |world: &World, target: usize| {
+            let at = targets.iter().position(|&known| known == target).expect("it is one of them");
+            world.cont_def(places[at])
+        };
+        let default = place(self.world, default);
+        match cases {
+            [(None, then)] => {
+                let then = place(self.world, *then);
+                self.world.set_branch(self.cont, self.mem, on.def, then, default);
+            }
+            _ => {
+                let cases: Vec<(Def, Def)> = cases
+                    .iter()
+                    .filter_map(|&(literal, target)| Some((literal?, place(self.world, target))))
+                    .collect();
+                self.world.set_switch(self.cont, self.mem, on.def, default, &cases);
+            }
+        }
+        let env = std::mem::take(&mut self.env);
+        for (at, (&target, &place)) in targets.iter().zip(&places).enumerate() {
+            self.env = env.clone();
+            self.resume(place);
+            self.edge(vertex, target, self.mask, &[]);
+            let next = self.task.plan.next[vertex][at];
+            self.arrive(next);
+        }
+    }
+
+    /// Hands the lanes of `mask` over from one block to the next, with arguments.
+    pub(super) fn edge(&mut self, from: usize, to: usize, mask: Def, args: &[Rep]) {
+        let flow = self.task.flow;
+        self.leave_loops(from, to, mask);
+        let is_back = flow.is_back_edge(from, to);
+        let arrival = flow.route(from, to);
+        let leaves_divergent = flow.loops_left(from, to).any(|left| self.task.shapes.divergent_loops[left]);
+        let is_first = flow.dag.preds(arrival).min_by_key(|&pred| flow.position[pred]) == Some(from);
+        let params: Vec<Var> = match flow.blocks.get(to) {
+            Some(&block) if is_back => data_params(self.world, block).into_iter().map(Var::Next).collect(),
+            Some(&block) => data_params(self.world, block).into_iter().map(Var::Value).collect(),
+            None => (0..args.len()).map(Var::Result).collect(),
+        };
+        for (var, &arg) in params.into_iter().zip(args) {
+            if !self.lifetimes.is_read(var) {
+                continue;
+            }
+            let ty = self.world.ty(arg.def);
+            let value = match var {
+                Var::Value(param) | Var::Next(param) if self.task.shapes.of(param) != Shape::Varying => {
+                    arg.def
+                }
+                _ => {
+                    let ty = self.arg_ty(var, ty);
+                    let value = self.lanes_of(arg, ty);
+                    match is_first && !leaves_divergent {
+                        true => {
+                            self.blends.begin(var, mask, value);
+                            value
+                        }
+                        false => self.blend(var, ty, mask, value),
+                    }
+                }
+            };
+            self.env.insert(var, value);
+        }
+        let is_known = to < flow.exit() && self.task.plan.same_lanes[to].is_some();
+        let stays_together =
+            flow.loop_of_header(to).is_some_and(|inner| !self.task.shapes.divergent_loops[inner]);
+        if to != flow.exit() && !is_known && !(is_back && stays_together) {
+            let arrived = self.value(Var::Arrived(to));
+            let arrived = self.or(arrived, mask);
+            self.env.insert(Var::Arrived(to), arrived);
+        }
+    }
+
+    /// The scalar type of what is put into a variable.
+    fn arg_ty(&mut self, var: Var, otherwise: Ty) -> Ty {
+        match var {
+            Var::Value(param) | Var::Next(param) => self.world.ty(param),
+            Var::Result(index) => self.result_ty(index),
+            _ => otherwise,
+        }
+    }
+
+    /// Keeps the values of divergent loops for lanes that leave them.
+    fn leave_loops(&mut self, from: usize, to: usize, mask: Def) {
+        let (flow, shapes) = (self.task.flow, self.task.shapes);
+        if !flow.loops_left(from, to).any(|left| shapes.divergent_loops[left]) {
+            return;
+        }
+        for old in self.lifetimes.left().to_vec() {
+            let is_here = shapes.left_loop(flow, old, from).is_none();
+            let home = shapes.home(flow, old, from);
+            let around =
+                home.and_then(|home| flow.loops_around(home).find(|&around| shapes.divergent_loops[around]));
+            if is_here && around.is_some_and(|around| !flow.is_in(to, around)) {
+                let ty = value_ty(self.world, old);
+                let rep = self.rep(old, from);
+                let value = self.lanes_of(rep, ty);
+                let value = self.blend(Var::Left(old), ty, mask, value);
+                self.env.insert(Var::Left(old), value);
+            }
+        }
+    }
+
+    /// The end of the function.
+    pub(super) fn leave(&mut self) {
+        let head = self.world.cont(self.task.head);
+        let ret = *head.params.last().expect("a function that is left has a place to return to");
+        let n_results = self.world.types.as_cn(self.world.ty(ret)).map_or(0, |params| params.len() - 1);
+        let mut args = vec![self.mem];
+        for index in 0..n_results {
+            args.push(self.value(Var::Result(index)));
+        }
+        self.world.set_body(self.cont, ret, args);
+    }
+}
