@@ -435,13 +435,34 @@ impl World {
         let span = self.conts[cont].span;
         let param = self.push_self(Node::Param { cont, index }, ty, span);
         self.conts[cont].params.push(param);
+        self.params_changed(cont);
+        param
+    }
+
+    /// Removes the parameters for which `keeps` does not hold, with their filters, changing the continuation's
+    /// type. Gives those that it had. Only for a continuation that is called and mentioned in no other way, and
+    /// for somebody who changes all its calls: a removed parameter belongs to nobody and must not be used any more.
+    pub fn retain_params(&mut self, cont: Cont, keeps: impl Fn(Def) -> bool) -> Vec<Def> {
+        let data = &mut self.conts[cont];
+        let kept = data.params.iter().copied().filter(|&param| keeps(param)).collect();
+        let before = std::mem::replace(&mut data.params, kept);
+        let mut params = before.iter();
+        data.filter.retain(|_| params.next().is_some_and(|&param| keeps(param)));
+        for (index, &param) in (0u32..).zip(&self.conts[cont].params) {
+            self.nodes[param].node = Node::Param { cont, index };
+        }
+        self.params_changed(cont);
+        before
+    }
+
+    /// Gives `cont` the type that its parameters say.
+    fn params_changed(&mut self, cont: Cont) {
         let params: Vec<Ty> = self.conts[cont].params.iter().map(|&param| self.nodes[param].ty).collect();
         let ty = self.types.cn(&params);
         self.free.get_mut().changed(cont);
         self.conts[cont].ty = ty;
         let def = self.conts[cont].def;
         self.nodes[def].ty = ty;
-        param
     }
 
     /// Sets what `cont` does, at the current span. A call whose target is known

@@ -24,8 +24,8 @@
 use std::num::NonZeroU32;
 
 use cranelift_entity::SecondaryMap;
-use cranelift_entity::packed_option::PackedOption;
-use nyala_ir::{Body, Cont, ContData, Def, Linkage, Node, Ty, World};
+use nyala_ir::analysis::references::conts_in_globals;
+use nyala_ir::{Body, Cont, ContData, Def, Linkage, Node, World};
 
 use crate::mentions::Mentions;
 use crate::rewrite::Rewriter;
@@ -38,9 +38,10 @@ pub fn eliminate_params(world: &mut World) -> bool {
     let mentions = Mentions::new(world);
     let conts = &mentions.conts;
     let mut values = Values::new(world, &mentions);
+    let calls = Calls::new(world, conts, &values);
     // Which of them are functions is known only when the continuations are.
-    values.solve(world, conts, Kind::Continuations);
-    values.solve(world, conts, Kind::Data);
+    values.solve(world, &calls, Kind::Continuations);
+    values.solve(world, &calls, Kind::Data);
     if values.known.values().all(|value| !matches!(value, Value::One(_))) {
         return false;
     }
@@ -72,21 +73,33 @@ enum Value {
     Several,
 }
 
-/// Who hands on which parameters, as lists: for each parameter the number of the last entry, and for
-/// each entry the caller and the number of the one before it.
-#[derive(Default)]
-struct HandedOn {
+/// The calls of candidates, and who of the callers hands on which parameters. That is kept as lists: for each
+/// parameter the number of the last entry, and for each entry the caller and the number of the one before it.
+struct Calls {
+    callers: Vec<Cont>,
     last: SecondaryMap<Def, Option<NonZeroU32>>,
     entries: Vec<(Cont, Option<NonZeroU32>)>,
 }
 
-impl HandedOn {
-    fn add(&mut self, param: Def, caller: Cont) {
-        self.entries.push((caller, self.last[param]));
-        self.last[param] = NonZeroU32::new(self.entries.len() as u32);
+impl Calls {
+    fn new(world: &World, conts: &[Cont], values: &Values) -> Calls {
+        let callers = conts.iter().copied().filter(|&cont| values.callee(world, cont).is_some());
+        let mut calls = Calls { callers: callers.collect(), last: SecondaryMap::new(), entries: vec![] };
+        // Any order will do; this is the one in which they are in memory.
+        calls.callers.sort_unstable();
+        for &caller in &calls.callers {
+            for &arg in &body(world, caller).args {
+                if matches!(world.node(arg), Node::Param { .. }) {
+                    calls.entries.push((caller, calls.last[arg]));
+                    calls.last[arg] = NonZeroU32::new(calls.entries.len() as u32);
+                }
+            }
+        }
+        calls
     }
 
-    fn callers(&self, param: Def) -> impl Iterator<Item = Cont> + '_ {
+    /// Who hands on `param`.
+    fn handing_on(&self, param: Def) -> impl Iterator<Item = Cont> + '_ {
         let entry = |number: NonZeroU32| self.entries[number.get() as usize - 1];
         let last = self.last[param].map(entry);
         std::iter::successors(last, move |&(_, before)| before.map(entry)).map(|(caller, _)| caller)
@@ -114,32 +127,19 @@ impl Values {
             let data = world.cont(cont);
             data.body.iter().flat_map(|body| &body.args).chain(&data.filter).copied().for_each(&mut reject);
         }
-        world.globals().filter_map(|(_, global)| global.init).for_each(&mut reject);
+        conts_in_globals(world).into_iter().for_each(|cont| is_candidate[cont] = false);
         Values { is_candidate, known: SecondaryMap::new() }
     }
 
     /// Finds the values of the parameters of one kind.
-    fn solve(&mut self, world: &World, conts: &[Cont], kind: Kind) {
-        let mut calls: Vec<Cont> =
-            conts.iter().copied().filter(|&cont| self.callee(world, cont).is_some()).collect();
-        // Any order will do; this is the one in which they are in memory.
-        calls.sort_unstable();
-        let mut handed_on = HandedOn::default();
-        for &caller in &calls {
-            for &arg in &body(world, caller).args {
-                if matches!(world.node(arg), Node::Param { .. }) {
-                    handed_on.add(arg, caller);
-                }
-            }
-        }
-        let mut work = calls;
-        work.reverse();
+    fn solve(&mut self, world: &World, calls: &Calls, kind: Kind) {
+        let mut work: Vec<Cont> = calls.callers.iter().rev().copied().collect();
         while let Some(caller) = work.pop() {
             let callee = self.callee(world, caller).expect("only calls of candidates are looked at");
             for (index, &arg) in body(world, caller).args.iter().enumerate() {
                 let param = world.param(callee, index);
                 if kind_of(world, param) == Some(kind) && self.meet(world, callee, param, arg) {
-                    work.extend(handed_on.callers(param));
+                    work.extend(calls.handing_on(param));
                 }
             }
         }
@@ -219,70 +219,51 @@ fn body(world: &World, cont: Cont) -> &Body {
     world.cont(cont).body.as_ref().expect("only what has a body is a caller")
 }
 
-/// Gives every continuation that loses parameters a new head, and rewrites all bodies.
+/// Removes the parameters that have a value, and the arguments for them, and uses the values instead.
 fn replace(world: &mut World, conts: &[Cont], values: &Values) {
-    let loses = |cont: Cont| world.cont(cont).params.iter().any(|&param| values.value(param).is_some());
-    let losers: Vec<Cont> = conts.iter().copied().filter(|&cont| loses(cont)).collect();
-    let changed: Vec<Def> = losers.iter().flat_map(|&cont| world.cont(cont).params.iter().copied()).collect();
-    let mut rewriter = Rewriter::of(world, changed);
-    let mut heads: SecondaryMap<Cont, PackedOption<Cont>> = SecondaryMap::new();
+    let is_removed = |&param: &Def| values.value(param).is_some();
+    let loses = |cont: &Cont| world.cont(*cont).params.iter().any(is_removed);
+    let losers: Vec<Cont> = conts.iter().copied().filter(loses).collect();
+    let params = losers.iter().flat_map(|&cont| world.cont(cont).params.iter().copied());
+    let removed: Vec<(Def, Def)> = params.filter_map(|param| Some((param, values.value(param)?))).collect();
+    let mut rewriter = Rewriter::of(world, removed.iter().map(|&(param, _)| param));
+    removed.into_iter().for_each(|(param, value)| rewriter.unify(param, value));
+    // What the parameters of those that lose some were.
+    let mut before: SecondaryMap<Cont, Vec<Def>> = SecondaryMap::new();
     for cont in losers {
-        heads[cont] = new_head(&mut rewriter, cont, values).into();
+        before[cont] = rewriter.world.retain_params(cont, |param| !is_removed(&param));
     }
-    for &old in conts {
-        let new = heads[old].expand().unwrap_or(old);
-        let data = rewriter.world.cont(old);
-        let callee = data.body.as_ref().and_then(|body| rewriter.world.as_cont(body.callee));
-        let is_new_call = callee.is_some_and(|callee| heads[callee].is_some());
-        if new == old && !is_new_call && !mentioned(data).any(|def| rewriter.is_affected(def)) {
-            continue;
-        }
-        let data = data.clone();
-        let kept = |param: &Def| new == old || values.value(*param).is_none();
-        let filter = data.params.iter().zip(&data.filter).filter(|(param, _)| kept(param));
-        let filter: Vec<Def> = filter.map(|(_, &filter)| rewriter.filter(filter)).collect();
-        rewriter.world.set_filter(new, filter);
-        let Some(body) = data.body else { continue };
-        let callee = callee.filter(|&callee| heads[callee].is_some());
-        let stays = |index: usize, world: &World| {
-            callee.is_none_or(|callee| values.value(world.param(callee, index)).is_none())
-        };
-        let args = body.args.iter().enumerate();
-        let args: Vec<Def> =
-            args.filter(|&(index, _)| stays(index, rewriter.world)).map(|(_, &arg)| arg).collect();
-        let args = args.into_iter().map(|arg| rewriter.def(arg)).collect();
-        let callee = match callee.and_then(|callee| heads[callee].expand()) {
-            Some(head) => rewriter.world.cont_def(head),
-            None => rewriter.def(body.callee),
-        };
-        rewriter.world.replace_body(new, Some(Body { callee, args, span: body.span }));
+    for &cont in conts {
+        rewrite(&mut rewriter, cont, &before, is_removed);
     }
+}
+
+/// Rewrites filter and body of `cont`.
+fn rewrite(
+    rewriter: &mut Rewriter<'_>,
+    cont: Cont,
+    before: &SecondaryMap<Cont, Vec<Def>>,
+    is_removed: impl Fn(&Def) -> bool,
+) {
+    let data = rewriter.world.cont(cont);
+    let callee = data.body.as_ref().and_then(|body| rewriter.world.as_cont(body.callee));
+    let params = callee.map_or(&[] as &[Def], |callee| &before[callee]);
+    if params.is_empty() && !mentioned(data).any(|def| rewriter.is_affected(def)) {
+        return;
+    }
+    let (filter, body) = (data.filter.clone(), data.body.clone());
+    let filter = filter.into_iter().map(|filter| rewriter.filter(filter)).collect();
+    rewriter.world.set_filter(cont, filter);
+    let Some(Body { callee, mut args, span }) = body else { return };
+    let mut params = params.iter();
+    args.retain(|_| !params.next().is_some_and(&is_removed));
+    args.iter_mut().for_each(|arg| *arg = rewriter.def(*arg));
+    let callee = rewriter.def(callee);
+    rewriter.world.replace_body(cont, Some(Body { callee, args, span }));
 }
 
 /// What stands in body and filter.
 fn mentioned(data: &ContData) -> impl Iterator<Item = Def> + '_ {
     let body = data.body.iter().flat_map(|body| body.args.iter().chain([&body.callee]));
     body.chain(&data.filter).copied()
-}
-
-/// A continuation like `old`, without the parameters that have a value.
-fn new_head(rewriter: &mut Rewriter<'_>, old: Cont, values: &Values) -> Cont {
-    let data = rewriter.world.cont(old).clone();
-    let kept: Vec<Def> = data.params.iter().copied().filter(|&param| values.value(param).is_none()).collect();
-    let tys: Vec<Ty> = kept.iter().map(|&param| rewriter.world.ty(param)).collect();
-    rewriter.world.span = data.span;
-    let new = rewriter.world.new_cont(data.name, &tys);
-    for (index, &param) in kept.iter().enumerate() {
-        let new_param = rewriter.world.param(new, index);
-        if let Some(name) = rewriter.world.name(param) {
-            rewriter.world.set_name(new_param, name);
-        }
-        rewriter.replace(param, new_param);
-    }
-    for param in data.params {
-        if let Some(value) = values.value(param) {
-            rewriter.unify(param, value);
-        }
-    }
-    new
 }

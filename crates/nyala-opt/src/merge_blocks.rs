@@ -16,7 +16,9 @@ use crate::rewrite::Rewriter;
 pub enum Merge {
     /// Blocks, and functions that are not in the source.
     Blocks,
-    /// Functions as well.
+    /// Functions as well, but for those that must be specialised: whether they are is still to be found out.
+    Unasked,
+    /// All functions.
     All,
 }
 
@@ -53,7 +55,11 @@ fn is_rest(world: &World, mentions: &Mentions, block: Cont, what: Merge) -> bool
     mentions.count(block) == 1
         && data.body.is_some()
         && data.linkage == Linkage::Internal
-        && (what == Merge::All || world.origin(block).is_none())
+        && match what {
+            Merge::Blocks => world.origin(block).is_none(),
+            Merge::Unasked => world.origin(block).is_none_or(|origin| !origin.must_specialize),
+            Merge::All => true,
+        }
 }
 
 /// Gives `cont` the body at the end of those that follow it.

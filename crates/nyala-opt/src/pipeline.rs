@@ -20,27 +20,45 @@ const MAX_RESUMPTIONS: usize = 32;
 /// Before: any verified world. After: as after
 /// [`partial_eval`](crate::partial_eval::partial_eval); no variable is in memory that could be a value.
 pub fn evaluate(world: &World, options: Options) -> Evaluated {
+    let evaluated = resume(world, Options { explain: false, ..options });
+    if !options.explain {
+        return evaluated;
+    }
+    // To tell more, evaluation takes a longer way. What is left is the same, but for the order of some operands; so that
+    // nobody can see a difference, it is taken from here.
+    let explanation = resume(world, options).explanation;
+    Evaluated { explanation, ..evaluated }
+}
+
+/// Evaluates `world`, and resumes that after each clean-up for as long as it does anything.
+fn resume(world: &World, options: Options) -> Evaluated {
     let mut evaluation = Evaluation::new(world, options);
+    // A function that has come to have one use is left to the evaluator only if that is to tell what became of it.
+    let what = if options.explain { Merge::Blocks } else { Merge::Unasked };
     let (mut current, mut is_changed) = evaluation.round(world);
     for _ in 0..MAX_RESUMPTIONS {
-        let cleaned = clean_up(&mut current, Merge::Blocks);
+        let cleaned = clean_up(&mut current, what);
         is_changed |= cleaned.is_any();
-        // Where there was a variable there is a value now: one more round can say where that comes from.
-        let says_more = evaluation.explains() && cleaned.slots;
+        // Where there was a variable there is a value now: one more round can say where that comes from. And
+        // it may have another answer to what the program asks.
+        let says_more = options.explain && cleaned.slots || evaluation.is_asked() && cleaned.is_any();
         if !is_changed || !says_more && evaluation.is_settled(&current) {
             break;
         }
+        // What follows takes as long as the program is large, the dead part included.
+        current.compact();
         (current, is_changed) = evaluation.round(&current);
     }
     remove_questions(&mut current);
     check(&current, "remove_questions");
+    current.compact();
     // Without what speaks to the evaluator, more may be the same.
     for _ in 0..MAX_RESUMPTIONS {
         if !clean_up(&mut current, Merge::All).is_any() {
             break;
         }
+        current.compact();
     }
-    current.compact();
     check(&current, "compact");
     evaluation.done(current)
 }

@@ -193,9 +193,18 @@ pub fn program_roots(world: &World) -> Vec<Cont> {
     let is_exported = |linkage: &Linkage| matches!(linkage, Linkage::Exported(_));
     let exported = world.conts().filter(|(_, data)| is_exported(&data.linkage)).map(|(cont, _)| cont);
     let mut roots: Vec<Cont> = exported.collect();
-    let values = world.globals().filter_map(|(_, global)| global.init);
-    for_each_node(world, values, |def| roots.extend(world.as_cont(def)));
+    roots.extend(conts_in_globals(world));
     roots
+}
+
+/// The continuations in the values of globals.
+pub fn conts_in_globals(world: &World) -> Vec<Cont> {
+    let mut conts = vec![];
+    // Tables of numbers may be long.
+    let values =
+        world.globals().filter_map(|(_, global)| global.init).filter(|&init| world.contains_conts(init));
+    for_each_node(world, values, |def| conts.extend(world.as_cont(def)));
+    conts
 }
 
 /// Whether `def` is computed somewhere, rather than being there from the start.

@@ -7,10 +7,10 @@ use nyala_ir::{Body, Cont, Def, Intrinsic, Node, World};
 use crate::mentions::Mentions;
 use crate::rewrite::Rewriter;
 
-/// Removes what only speaks to the evaluator; whether there was anything but filters.
+/// Removes what only speaks to the evaluator.
 ///
 /// Before: any verified world. After: no `known`, no `hide`, no mark, no filter, no `pe_info`, no `pe_assert`.
-pub(crate) fn remove_questions(world: &mut World) -> bool {
+pub(crate) fn remove_questions(world: &mut World) {
     let conts = Mentions::new(world).conts;
     for &cont in &conts {
         if !world.cont(cont).filter.is_empty() {
@@ -20,10 +20,6 @@ pub(crate) fn remove_questions(world: &mut World) -> bool {
     let is_question =
         |&def: &Def| matches!(world.node(def), Node::Known(_) | Node::Hide(_) | Node::Mark { .. });
     let questions: Vec<Def> = world.defs().filter(is_question).collect();
-    let is_told = |&cont: &Cont| information(world, cont).is_some();
-    if questions.is_empty() && !conts.iter().any(is_told) {
-        return false;
-    }
     let no = world.lit_bool(false);
     let mut rewriter = Rewriter::of(world, questions.iter().copied());
     for def in questions {
@@ -36,7 +32,6 @@ pub(crate) fn remove_questions(world: &mut World) -> bool {
     for cont in conts {
         rewrite(&mut rewriter, cont);
     }
-    true
 }
 
 /// The memory before a `pe_info` or `pe_assert`, and where it goes on.
@@ -49,12 +44,15 @@ fn information(world: &World, cont: Cont) -> Option<(Def, Def)> {
 }
 
 fn rewrite(rewriter: &mut Rewriter<'_>, cont: Cont) {
-    let Some(body) = rewriter.world.cont(cont).body.clone() else { return };
-    let (callee, args) = match information(rewriter.world, cont) {
-        Some((mem, ret)) => (ret, vec![mem]),
-        None => (body.callee, body.args),
-    };
+    let Some(body) = &rewriter.world.cont(cont).body else { return };
+    let told = information(rewriter.world, cont);
+    let mut mentioned = std::iter::once(&body.callee).chain(&body.args);
+    if told.is_none() && !mentioned.any(|&def| rewriter.is_affected(def)) {
+        return;
+    }
+    let Body { callee, args, span } = body.clone();
+    let (callee, args) = told.map_or((callee, args), |(mem, ret)| (ret, vec![mem]));
     let callee = rewriter.def(callee);
     let args = args.into_iter().map(|arg| rewriter.def(arg)).collect();
-    rewriter.world.replace_body(cont, Some(Body { callee, args, span: body.span }));
+    rewriter.world.replace_body(cont, Some(Body { callee, args, span }));
 }

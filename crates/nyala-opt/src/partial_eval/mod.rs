@@ -226,9 +226,9 @@ impl Evaluation {
         self.state.is_over || settled::is_settled(world, &self.state)
     }
 
-    /// Whether somebody wants to know what happened, and why.
-    pub fn explains(&self) -> bool {
-        self.options.explain
+    /// Whether the program asks what could not be answered as it wants, so far.
+    pub fn is_asked(&self) -> bool {
+        !self.state.pending.is_empty()
     }
 
     /// The result.

@@ -5,7 +5,7 @@
 //! it goes to a block with several uses, or to a function that is not specialised: no filter can hold, and
 //! it takes no function but one place to return to.
 
-use nyala_ir::{ArithOp, Body, Cont, Def, Linkage, Node, Types, World};
+use nyala_ir::{ArithOp, Body, Cont, Def, Intrinsic, Linkage, Node, Types, World};
 
 use super::State;
 use crate::mentions::Mentions;
@@ -17,7 +17,7 @@ pub(super) fn is_settled(world: &World, state: &State) -> bool {
     mentions.conts.iter().filter_map(|&cont| world.cont(cont).body.as_ref()).all(|body| {
         match world.node(body.callee) {
             Node::Param { .. } => true,
-            Node::Cont(callee) if world.cont(callee).body.is_none() => true,
+            Node::Cont(callee) if world.cont(callee).body.is_none() => !is_decided(world, body),
             Node::Cont(callee) => {
                 let is_sole_use = mentions.count(callee) == 1;
                 !(is_sole_use && world.cont(callee).linkage == Linkage::Internal) && calls.stays(callee, body)
@@ -25,6 +25,14 @@ pub(super) fn is_settled(world: &World, state: &State) -> bool {
             _ => false,
         }
     })
+}
+
+/// Whether `body` is an assertion that holds or does not.
+fn is_decided(world: &World, body: &Body) -> bool {
+    match (world.as_intrinsic(body.callee), body.args.as_slice()) {
+        (Some(Intrinsic::PeAssert), &[_, condition, ..]) => world.as_lit(condition).is_some(),
+        _ => false,
+    }
 }
 
 /// Decides about calls.
