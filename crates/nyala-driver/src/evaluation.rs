@@ -27,6 +27,8 @@ pub struct Question {
 /// The answers, in the order of the source.
 pub struct Answers<'a> {
     session: &'a Session,
+    /// What was asked about, if not all.
+    function: Option<String>,
     /// The residual program.
     residual: &'a World,
     calls: Vec<CallAnswer<'a>>,
@@ -73,6 +75,7 @@ impl<'a> Answers<'a> {
             explanation.sites.iter().filter(is_asked).map(CallAnswer::new).collect();
         Answers {
             session,
+            function: question.function.clone(),
             residual,
             calls,
             growth: growth(&explanation.sites, &session.sources),
