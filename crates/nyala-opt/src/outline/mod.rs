@@ -237,6 +237,13 @@ struct Outliner {
     errors: Vec<KernelError>,
 }
 
+/// What a kernel is launched with.
+struct Captures {
+    values: Vec<Captured>,
+    /// The types of the variables that the kernel has copies of, by the number of the argument.
+    copied: FxHashMap<usize, Ty>,
+}
+
 impl Outliner {
     /// The kernel for a body, and what it is launched with.
     fn kernel(&mut self, functions: &Functions, site: &Site) -> Option<(Kernel, Vec<Captured>)> {
@@ -247,8 +254,26 @@ impl Outliner {
             return None;
         };
         let (callee, args) = self.called(functions, lambda);
+        let Captures { values, copied } = self.captures(site, lambda, callee, &args)?;
+        let mem = self.world.types.mem();
+        let params: Vec<Ty> = std::iter::once(mem).chain(values.iter().map(|value| value.ty)).collect();
+        self.world.span = span;
+        let name = self.unique_name(site.around);
+        let entry = self.world.new_cont(name, &params);
+        let ret_ty = self.world.types.cn(&[mem]);
+        self.world.append_param(entry, ret_ty);
+        self.name_params(entry, &values);
+        let args = self.given(entry, lambda, &args, &copied);
+        self.world.replace_body(entry, Some(Body { callee, args, span }));
+        let block = self.known_block(block);
+        Some((Kernel { name, entry, block, apart: vec![], span }, values))
+    }
+
+    /// What a kernel captures of the arguments of what it calls; none if something cannot be captured, which is
+    /// reported.
+    fn captures(&mut self, site: &Site, lambda: Cont, callee: Def, args: &[Def]) -> Option<Captures> {
         let n_errors = self.errors.len();
-        let mut captured = vec![];
+        let mut values = vec![];
         let mut copied = FxHashMap::default();
         for (at, &arg) in args.iter().enumerate() {
             if self.is_own(lambda, arg) || self.is_constant(arg) {
@@ -257,30 +282,26 @@ impl Outliner {
             match self.copied_variable(arg, (callee, at)) {
                 Some(pointee) => {
                     copied.insert(at, pointee);
-                    self.capture_copy(arg, pointee, &mut captured);
+                    self.capture_copy(arg, pointee, &mut values);
                 }
-                None => self.capture(arg, site, &mut captured),
+                None => self.capture(arg, site, &mut values),
             }
         }
-        let tys: Vec<Ty> = captured.iter().map(|captured| captured.ty).collect();
+        let tys: Vec<Ty> = values.iter().map(|value| value.ty).collect();
         let arguments = self.world.types.tuple(&tys);
         let bytes = layout(&self.world.types, arguments).size;
         if bytes > MAX_ARGUMENT_BYTES {
-            self.errors.push(KernelError::TooManyArguments { at: span, bytes, most: MAX_ARGUMENT_BYTES });
+            let (at, most) = (site.at, MAX_ARGUMENT_BYTES);
+            self.errors.push(KernelError::TooManyArguments { at, bytes, most });
         }
-        if self.errors.len() > n_errors {
-            return None;
-        }
-        let params: Vec<Ty> = std::iter::once(self.world.types.mem()).chain(tys).collect();
-        self.world.span = span;
-        let name = self.unique_name(site.around);
-        let entry = self.world.new_cont(name, &params);
-        let ret_ty = self.world.types.cn(&[self.world.types.mem()]);
-        let ret = self.world.append_param(entry, ret_ty);
-        self.name_params(entry, &captured);
-        let parts = self.world.cont(entry).params[1..=captured.len()].to_vec();
-        let mut parts = parts.into_iter();
-        let mut mem = self.world.param(entry, 0);
+        (self.errors.len() == n_errors).then_some(Captures { values, copied })
+    }
+
+    /// What a kernel hands on of its parameters in place of these arguments.
+    fn given(&mut self, entry: Cont, lambda: Cont, args: &[Def], copied: &FxHashMap<usize, Ty>) -> Vec<Def> {
+        let params = self.world.cont(entry).params.clone();
+        let [mut mem, ref parts @ .., ret] = params[..] else { unreachable!("it has memory and a return") };
+        let mut parts = parts.iter().copied();
         let mut given = vec![];
         for (at, &arg) in args.iter().enumerate() {
             given.push(match (self.own(lambda, arg), copied.get(&at)) {
@@ -302,9 +323,7 @@ impl Outliner {
                 given[at] = mem;
             }
         }
-        self.world.replace_body(entry, Some(Body { callee, args: given, span }));
-        let block = self.known_block(block);
-        Some((Kernel { name, entry, block, apart: vec![], span }, captured))
+        given
     }
 
     /// What a body calls with what it captures: itself if that is nothing.
