@@ -74,7 +74,7 @@ fn write_at_once(path: &Path, contents: &[u8], mode: Mode) -> io::Result<()> {
     }
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let draft = path.with_file_name(format!(".nyala-{}.tmp", std::process::id()));
-    let result = write_new(&draft, contents)
+    let result = write_new(&draft, contents, mode)
         .and_then(|()| set_mode(&draft, mode, path))
         .and_then(|()| fs::rename(&draft, path));
     if result.is_err() {
@@ -84,10 +84,14 @@ fn write_at_once(path: &Path, contents: &[u8], mode: Mode) -> io::Result<()> {
     result
 }
 
-fn write_new(path: &Path, contents: &[u8]) -> io::Result<()> {
+fn write_new(path: &Path, contents: &[u8], mode: Mode) -> io::Result<()> {
     let mut file = File::options().write(true).create_new(true).open(path)?;
     file.write_all(contents)?;
-    file.sync_all()
+    match mode {
+        // What is replaced cannot be made again: it goes when the new text is on the disk.
+        Mode::Replacement => file.sync_all(),
+        Mode::Plain | Mode::Executable => Ok(()),
+    }
 }
 
 /// Says who may do what with a file that takes the place of `old`, if there is one.
