@@ -66,19 +66,19 @@ impl<'a> Answers<'a> {
         explanation: &'a Explanation,
         question: &Question,
     ) -> Answers<'a> {
-        let is_asked = |site: &&Site| {
+        let is_about =
+            |site: &&Site| question.function.as_deref().is_none_or(|name| is_about(residual, site, name));
+        let is_shown = |site: &&Site| {
             let is_prelude = session.sources.file_of(site.span).is_none_or(|file| session.is_prelude(file));
-            let is_about = question.function.as_deref().is_none_or(|name| is_about(residual, site, name));
-            is_about && (question.with_prelude || !is_prelude)
+            question.with_prelude || !is_prelude
         };
-        let calls: Vec<CallAnswer<'a>> =
-            explanation.sites.iter().filter(is_asked).map(CallAnswer::new).collect();
+        let about = || explanation.sites.iter().filter(is_about);
         Answers {
             session,
             function: question.function.clone(),
             residual,
-            calls,
-            growth: growth(&explanation.sites, &session.sources),
+            calls: about().filter(is_shown).map(CallAnswer::new).collect(),
+            growth: growth(about(), &session.sources),
             nodes_before: explanation.nodes_before,
             nodes_after: explanation.nodes_after,
         }
@@ -99,6 +99,17 @@ impl<'a> Answers<'a> {
         html::page(self)
     }
 
+    /// Why there are no calls.
+    fn nothing(&self) -> String {
+        match self.function.as_deref() {
+            None => "no calls in what `main` and `extern` functions reach".into(),
+            Some(name) if self.residual.origins.named(name).next().is_none() => {
+                format!("no function `{name}` in what `main` and `extern` functions reach")
+            }
+            Some(name) => format!("no calls in `{name}` or of it"),
+        }
+    }
+
     fn sources(&self) -> &'a SourceMap {
         &self.session.sources
     }
@@ -111,7 +122,7 @@ fn is_about(world: &World, site: &Site, name: &str) -> bool {
 }
 
 /// Functions by the code that was made for their calls, the most first.
-fn growth(sites: &[Site], sources: &SourceMap) -> Vec<Growth> {
+fn growth<'a>(sites: impl Iterator<Item = &'a Site>, sources: &SourceMap) -> Vec<Growth> {
     let mut all: Vec<Growth> = vec![];
     for site in sites {
         let at = all.iter().position(|growth| growth.declared == site.declared).unwrap_or_else(|| {

@@ -2,7 +2,7 @@
 //!
 //! The sizes are such that a quadratic step would take minutes.
 
-use nyala_ir::analysis::{Cfg, LoopForest, Mode, Nesting, Schedule, Scope};
+use nyala_ir::analysis::{Cfg, Functions, LoopForest, Mode, Nesting, Schedule, Scope};
 use nyala_ir::{ArithFlags, ArithOp, Cont, Linkage, Prim, World, verify};
 
 /// `main` calls `next` `len` times, each call in the return point of the one
@@ -35,6 +35,8 @@ fn many_calls_in_a_row() {
     let (world, main) = calls_in_a_row(len);
     verify(&world).expect("the program is well-formed");
     assert_eq!(Nesting::new(&world).conts().len(), len + 2);
+    let functions = Functions::styled(&world);
+    assert_eq!(functions.get(main).map(|function| function.blocks.len()), Some(len + 1));
     let scope = Scope::new(&world, main);
     assert_eq!(scope.conts().len(), len + 1);
     assert!(scope.is_top_level());

@@ -15,11 +15,7 @@ pub(super) fn write(answers: &Answers<'_>) -> String {
         write_call(&mut out, answers, call);
     }
     if answers.calls.is_empty() {
-        let scope = match &answers.function {
-            Some(name) => format!("no calls of `{name}` or in it"),
-            None => "no calls".to_owned(),
-        };
-        out += &format!("{scope}, in what `main` and `extern` functions reach\n\n");
+        out += &format!("{}\n\n", answers.nothing());
     }
     write_growth(&mut out, answers);
     out

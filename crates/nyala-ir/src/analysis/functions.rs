@@ -235,7 +235,9 @@ impl Function {
                 self.add_block(world, target);
             }
         }
-        for_each_node(world, uses.values, |def| {
+        // Many bodies may share long chains of operations, most of which mention no function.
+        let values = uses.values.into_iter().filter(|&value| world.contains_conts(value));
+        for_each_node(world, values, |def| {
             self.mentions.extend(world.as_cont(def).filter(|&cont| world.cont(cont).body.is_some()));
         });
     }
