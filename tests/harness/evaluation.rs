@@ -105,6 +105,9 @@ fn limits(path: &Path) -> Result<(), Failed> {
             return Err(format!("took {elapsed:?}").into());
         }
         nyala_ir::verify(&evaluated)?;
+        if evaluated.node_count() > MAX_NODES {
+            return Err(format!("{} nodes are left", evaluated.node_count()).into());
+        }
         if let Some(before) = outcome(&world)
             && outcome(&evaluated).as_ref() != Some(&before)
         {
@@ -122,6 +125,9 @@ fn outcome(world: &World) -> Option<(i32, Vec<u8>)> {
     let status = nyala_interp::run_main(world, &options, io).ok()?;
     Some((status, output))
 }
+
+/// More would be what led to the limit, and of use to nobody.
+const MAX_NODES: usize = 5_000;
 
 /// What takes more is taken for what does not end.
 const MAX_STEPS: u64 = 200_000;

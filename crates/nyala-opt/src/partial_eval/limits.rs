@@ -7,7 +7,7 @@
 //! and all that has nothing to do with it is specialised as before. Every report takes at least one
 //! function out, and after `MAX_REPORTS` no filter is followed any more, so it ends.
 //!
-//! If the program as a whole has become too large, or a run has, most of it is what the circle has made. To clean that up, and to compile it, would take
+//! If the program as a whole has become too large, or what the circle has made cannot be taken back, most of it is useless. To clean that up, and to compile it, would take
 //! much longer than it took to make it, so the round begins once more, without the circle. Each time half as much is allowed, so that
 //! all attempts together take about twice as long as the first.
 //!
@@ -196,8 +196,10 @@ impl Engine<'_> {
         let last = Step { old: instance.old, fixed: fixed.into(), span, asked };
         let report = self.limit_reached(limit, last, &circle);
         self.state.diagnostics.push(report.diagnostic());
-        let first = self.chain().take_while(|&link| circle.contains(&self.old_of(link))).last();
-        let begin = first.and_then(|link| self.links[link].unfolding.expand());
+        let links = self.chain().take_while(|&link| circle.contains(&self.old_of(link)));
+        let unfolded: Option<Vec<UnfoldingId>> =
+            links.map(|link| self.links[link].unfolding.expand()).collect();
+        let begin = unfolded.and_then(|unfolded| unfolded.last().copied());
         if !is_asked(rules) && circle.iter().all(|&old| self.has_no_filter(old)) {
             self.keep_closures(&circle);
         }
@@ -205,8 +207,8 @@ impl Engine<'_> {
         self.state.stopped.extend(keys);
         self.state.n_reports += 1;
         self.state.is_over |= stops;
-        // What a run has put in place of calls cannot be taken back.
-        self.is_in_vain |= (is_whole || asked == Asked::Run) && !stops;
+        // Only what was unfolded can be taken back.
+        self.is_in_vain |= (is_whole || begin.is_none()) && !stops;
         Err(begin)
     }
 
