@@ -44,7 +44,7 @@ impl FileError {
             FileError::Directory => error("E0021", format_args!("it is a folder"))
                 .with_note("give the source files themselves: all of them together form the program"),
             FileError::NotUtf8 { offset, line } => error("E0022", format_args!("it is not UTF-8 text"))
-                .with_note(format!("the first invalid byte is number {offset}, in line {line}")),
+                .with_note(format!("the first invalid byte is at offset {offset}, in line {line}")),
             FileError::TooLarge => error("E0023", format_args!("it is too large"))
                 .with_note(format!("a source file has at most {MAX_SOURCE_BYTES} bytes")),
             FileError::AllTooLarge(reason) => error("E0023", format_args!("{reason}")),
