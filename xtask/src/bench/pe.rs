@@ -64,7 +64,7 @@ const MIN_CALLS: f64 = 200_000.0;
 const MAX_GROWTH: f64 = 11.0;
 
 /// What takes less is too short to be compared.
-const MIN_SECONDS: f64 = 0.01;
+const MIN_SECONDS: f64 = 0.002;
 
 /// How often the bytecode is run to measure it, and how often that is tried.
 const ROUNDS: u32 = 100_000;
