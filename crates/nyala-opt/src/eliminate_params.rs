@@ -23,7 +23,7 @@
 
 use std::num::NonZeroU32;
 
-use cranelift_entity::SecondaryMap;
+use cranelift_entity::{EntitySet, SecondaryMap};
 use nyala_ir::analysis::references::conts_in_globals;
 use nyala_ir::{Body, Cont, ContData, Def, Linkage, Node, World};
 
@@ -37,11 +37,19 @@ use crate::rewrite::Rewriter;
 pub fn eliminate_params(world: &mut World) -> bool {
     let mentions = Mentions::new(world);
     let conts = &mentions.conts;
-    let mut values = Values::new(world, &mentions);
-    let calls = Calls::new(world, conts, &values);
+    let handovers = Handovers::new(world, conts, &candidates(world, &mentions));
+    let mut values = Values::default();
     // Which of them are functions is known only when the continuations are.
-    values.solve(world, &calls, Kind::Continuations);
-    values.solve(world, &calls, Kind::Data);
+    values.solve(&handovers, &handovers.continuations, |_, _| true);
+    let mut returning = EntitySet::new();
+    for handover in &handovers.continuations {
+        if values.get(handover.param).is_none() {
+            returning.insert(handover.callee);
+        }
+    }
+    values.solve(&handovers, &handovers.data, |callee, value| {
+        !returning.contains(callee) || world.is_constant(value)
+    });
     if values.known.values().all(|value| !matches!(value, Value::One(_))) {
         return false;
     }
@@ -49,17 +57,104 @@ pub fn eliminate_params(world: &mut World) -> bool {
     true
 }
 
-/// What one round of solving is about.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Continuations,
-    Data,
+/// The continuations whose calls are all known.
+fn candidates(world: &World, mentions: &Mentions) -> EntitySet<Cont> {
+    let mut is_candidate = EntitySet::new();
+    for &cont in &mentions.conts {
+        let data = world.cont(cont);
+        // Whether its arguments are known is still to be answered.
+        let is_asked = || world.origin(cont).is_some_and(|origin| origin.must_specialize);
+        if data.linkage == Linkage::Internal && data.body.is_some() && !is_asked() {
+            is_candidate.insert(cont);
+        }
+    }
+    let mut reject = |def: Def| {
+        if let Some(cont) = world.as_cont(def) {
+            is_candidate.remove(cont);
+        }
+    };
+    for &def in &mentions.operations {
+        world.for_each_operand(def, &mut reject);
+    }
+    for &cont in &mentions.conts {
+        let data = world.cont(cont);
+        data.body.iter().flat_map(|body| &body.args).chain(&data.filter).copied().for_each(&mut reject);
+    }
+    for cont in conts_in_globals(world) {
+        is_candidate.remove(cont);
+    }
+    is_candidate
 }
 
-/// What is known about parameters.
+/// What a call gives to a parameter of a candidate.
+#[derive(Clone, Copy)]
+struct Handover {
+    callee: Cont,
+    param: Def,
+    arg: Def,
+    /// Whether the argument is itself such a parameter.
+    is_open: bool,
+    /// If so, the number of another handover with the same argument.
+    before: Option<NonZeroU32>,
+}
+
+/// All calls of candidates. They are gone over several times, so all that is asked about them is put together once.
+#[derive(Default)]
+struct Handovers {
+    /// Of continuations.
+    continuations: Vec<Handover>,
+    /// Of all else but memory.
+    data: Vec<Handover>,
+    /// For each parameter the number of a handover that hands it on.
+    last: SecondaryMap<Def, Option<NonZeroU32>>,
+}
+
+impl Handovers {
+    fn new(world: &World, conts: &[Cont], is_candidate: &EntitySet<Cont>) -> Handovers {
+        let callee = |caller: Cont| {
+            let callee = world.as_cont(world.cont(caller).body.as_ref()?.callee)?;
+            is_candidate.contains(callee).then_some(callee)
+        };
+        let mut calls: Vec<(Cont, Cont)> =
+            conts.iter().filter_map(|&caller| Some((caller, callee(caller)?))).collect();
+        // Any order will do; this is the one in which they are in memory.
+        calls.sort_unstable();
+        let is_open =
+            |arg: Def| matches!(world.node(arg), Node::Param { cont, .. } if is_candidate.contains(cont));
+        let mut handovers = Handovers::default();
+        for (caller, callee) in calls {
+            let args = world.cont(caller).body.iter().flat_map(|body| &body.args);
+            for (&param, &arg) in world.cont(callee).params.iter().zip(args) {
+                handovers.add(world, Handover { callee, param, arg, is_open: is_open(arg), before: None });
+            }
+        }
+        handovers
+    }
+
+    fn add(&mut self, world: &World, mut handover: Handover) {
+        let ty = world.ty(handover.param);
+        let all = match world.types.as_cn(ty) {
+            Some(_) => &mut self.continuations,
+            None if ty == world.types.mem() => return,
+            None => &mut self.data,
+        };
+        let number = NonZeroU32::new(all.len() as u32 + 1);
+        if handover.is_open {
+            handover.before = std::mem::replace(&mut self.last[handover.arg], number);
+        }
+        all.push(handover);
+    }
+
+    /// The numbers, less one, of those among `all` that hand on `param`.
+    fn handing_on(&self, all: &[Handover], param: Def) -> impl Iterator<Item = u32> {
+        let before = |&number: &NonZeroU32| all[number.get() as usize - 1].before;
+        std::iter::successors(self.last[param], before).map(|number| number.get() - 1)
+    }
+}
+
+/// What is known about the parameters of candidates.
+#[derive(Default)]
 struct Values {
-    /// Whether all calls of a continuation are known.
-    is_candidate: SecondaryMap<Cont, bool>,
     known: SecondaryMap<Def, Value>,
 }
 
@@ -73,132 +168,42 @@ enum Value {
     Several,
 }
 
-/// The calls of candidates, and who of the callers hands on which parameters. That is kept as lists: for each
-/// parameter the number of the last entry, and for each entry the caller and the number of the one before it.
-struct Calls {
-    callers: Vec<Cont>,
-    last: SecondaryMap<Def, Option<NonZeroU32>>,
-    entries: Vec<(Cont, Option<NonZeroU32>)>,
-}
-
-impl Calls {
-    fn new(world: &World, conts: &[Cont], values: &Values) -> Calls {
-        let callers = conts.iter().copied().filter(|&cont| values.callee(world, cont).is_some());
-        let mut calls = Calls { callers: callers.collect(), last: SecondaryMap::new(), entries: vec![] };
-        // Any order will do; this is the one in which they are in memory.
-        calls.callers.sort_unstable();
-        for &caller in &calls.callers {
-            for &arg in &body(world, caller).args {
-                if matches!(world.node(arg), Node::Param { .. }) {
-                    calls.entries.push((caller, calls.last[arg]));
-                    calls.last[arg] = NonZeroU32::new(calls.entries.len() as u32);
-                }
-            }
-        }
-        calls
-    }
-
-    /// Who hands on `param`.
-    fn handing_on(&self, param: Def) -> impl Iterator<Item = Cont> + '_ {
-        let entry = |number: NonZeroU32| self.entries[number.get() as usize - 1];
-        let last = self.last[param].map(entry);
-        std::iter::successors(last, move |&(_, before)| before.map(entry)).map(|(caller, _)| caller)
-    }
-}
-
 impl Values {
-    fn new(world: &World, mentions: &Mentions) -> Values {
-        let mut is_candidate = SecondaryMap::new();
-        for &cont in &mentions.conts {
-            let data = world.cont(cont);
-            // Whether its arguments are known is still to be answered.
-            let is_asked = world.origin(cont).is_some_and(|origin| origin.must_specialize);
-            is_candidate[cont] = data.linkage == Linkage::Internal && data.body.is_some() && !is_asked;
-        }
-        let mut reject = |def: Def| {
-            if let Some(cont) = world.as_cont(def) {
-                is_candidate[cont] = false;
-            }
-        };
-        for &def in &mentions.operations {
-            world.for_each_operand(def, &mut reject);
-        }
-        for &cont in &mentions.conts {
-            let data = world.cont(cont);
-            data.body.iter().flat_map(|body| &body.args).chain(&data.filter).copied().for_each(&mut reject);
-        }
-        conts_in_globals(world).into_iter().for_each(|cont| is_candidate[cont] = false);
-        Values { is_candidate, known: SecondaryMap::new() }
-    }
-
-    /// Finds the values of the parameters of one kind.
-    fn solve(&mut self, world: &World, calls: &Calls, kind: Kind) {
-        let mut work: Vec<Cont> = calls.callers.iter().rev().copied().collect();
-        while let Some(caller) = work.pop() {
-            let callee = self.callee(world, caller).expect("only calls of candidates are looked at");
-            for (index, &arg) in body(world, caller).args.iter().enumerate() {
-                let param = world.param(callee, index);
-                if kind_of(world, param) == Some(kind) && self.meet(world, callee, param, arg) {
-                    work.extend(calls.handing_on(param));
-                }
+    /// Finds the values of the parameters in `all`, as far as they may be used.
+    fn solve(&mut self, handovers: &Handovers, all: &[Handover], is_allowed: impl Fn(Cont, Def) -> bool) {
+        let mut work: Vec<u32> = (0..all.len() as u32).rev().collect();
+        while let Some(number) = work.pop() {
+            let handover = all[number as usize];
+            if self.meet(handover, &is_allowed) {
+                work.extend(handovers.handing_on(all, handover.param));
             }
         }
     }
 
-    /// The candidate that `caller` calls.
-    fn callee(&self, world: &World, caller: Cont) -> Option<Cont> {
-        let callee = world.as_cont(world.cont(caller).body.as_ref()?.callee)?;
-        self.is_candidate[callee].then_some(callee)
-    }
-
-    /// Notes that `param` gets `arg`; whether that is news.
-    fn meet(&mut self, world: &World, callee: Cont, param: Def, arg: Def) -> bool {
-        let value = match self.resolve(world, arg) {
-            Some(value) if value == param => return false,
-            Some(value) => value,
-            // Not reached yet; this call is looked at again when it is.
-            None => return false,
+    /// Notes what a parameter gets; whether that is news.
+    fn meet(&mut self, handover: Handover, is_allowed: impl Fn(Cont, Def) -> bool) -> bool {
+        let Handover { callee, param, arg, is_open, .. } = handover;
+        let value = match self.known[arg] {
+            _ if !is_open => arg,
+            // This call is looked at again when it is reached.
+            Value::Unreached => return false,
+            Value::One(value) => value,
+            Value::Several => arg,
         };
-        let is_allowed = || {
-            kind_of(world, param) == Some(Kind::Continuations)
-                || !self.returns(world, callee)
-                || world.is_constant(value)
-        };
+        if value == param {
+            return false;
+        }
         let new = match self.known[param] {
             Value::Several => return false,
-            Value::Unreached if is_allowed() => Value::One(value),
+            Value::Unreached if is_allowed(callee, value) => Value::One(value),
             Value::One(old) if old == value => return false,
             _ => Value::Several,
         };
         std::mem::replace(&mut self.known[param], new) != new
     }
 
-    /// What `arg` is under the assumptions; none if it is a parameter that has no
-    /// value yet.
-    fn resolve(&self, world: &World, arg: Def) -> Option<Def> {
-        let Node::Param { cont, .. } = world.node(arg) else { return Some(arg) };
-        // Parameters that are not solved for have been rejected with their owner.
-        if !self.is_candidate[cont] || kind_of(world, arg).is_none() {
-            return Some(arg);
-        }
-        match self.known[arg] {
-            Value::Unreached => None,
-            Value::One(value) => Some(value),
-            Value::Several => Some(arg),
-        }
-    }
-
-    /// Whether a continuation is left among the parameters of `cont`.
-    fn returns(&self, world: &World, cont: Cont) -> bool {
-        world
-            .cont(cont)
-            .params
-            .iter()
-            .any(|&param| kind_of(world, param) == Some(Kind::Continuations) && self.value(param).is_none())
-    }
-
     /// The value to use instead of `param`.
-    fn value(&self, param: Def) -> Option<Def> {
+    fn get(&self, param: Def) -> Option<Def> {
         match self.known[param] {
             Value::One(value) => Some(value),
             Value::Unreached | Value::Several => None,
@@ -206,26 +211,13 @@ impl Values {
     }
 }
 
-/// What a parameter is; memory is neither.
-fn kind_of(world: &World, param: Def) -> Option<Kind> {
-    let ty = world.ty(param);
-    match world.types.as_cn(ty) {
-        Some(_) => Some(Kind::Continuations),
-        None => (ty != world.types.mem()).then_some(Kind::Data),
-    }
-}
-
-fn body(world: &World, cont: Cont) -> &Body {
-    world.cont(cont).body.as_ref().expect("only what has a body is a caller")
-}
-
 /// Removes the parameters that have a value, and the arguments for them, and uses the values instead.
 fn replace(world: &mut World, conts: &[Cont], values: &Values) {
-    let is_removed = |&param: &Def| values.value(param).is_some();
+    let is_removed = |&param: &Def| values.get(param).is_some();
     let loses = |cont: &Cont| world.cont(*cont).params.iter().any(is_removed);
     let losers: Vec<Cont> = conts.iter().copied().filter(loses).collect();
     let params = losers.iter().flat_map(|&cont| world.cont(cont).params.iter().copied());
-    let removed: Vec<(Def, Def)> = params.filter_map(|param| Some((param, values.value(param)?))).collect();
+    let removed: Vec<(Def, Def)> = params.filter_map(|param| Some((param, values.get(param)?))).collect();
     let mut rewriter = Rewriter::of(world, removed.iter().map(|&(param, _)| param));
     removed.into_iter().for_each(|(param, value)| rewriter.unify(param, value));
     // What the parameters of those that lose some were.
