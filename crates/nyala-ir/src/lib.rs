@@ -61,8 +61,8 @@ pub mod world;
 
 pub use lane_function::LaneFunction;
 pub use node::{
-    ArithFlags, ArithOp, AsmData, Body, CmpOp, Cont, ContData, Def, DefList, Global, GlobalData, Intrinsic,
-    LaneOp, Linkage, Mark, MathOp, Node,
+    ArithFlags, ArithOp, AsmData, Body, CmpOp, Cont, ContData, Def, DefList, Defs, Global, GlobalData,
+    Intrinsic, LaneOp, Linkage, Mark, MathOp, Node,
 };
 pub use reduction::Reduction;
 pub use types::{EnumData, EnumId, FieldData, OptionData, Prim, StructData, StructId, Ty, TyKind, Types};

@@ -58,6 +58,10 @@ impl DefList {
     }
 }
 
+/// The arguments of a call, or the parameters of a continuation. They are mostly few, and each pass goes over those of all
+/// continuations: so they are kept in place.
+pub type Defs = smallvec::SmallVec<[Def; 4]>;
+
 /// What a node is. Its type is kept beside it.
 #[derive(Clone, Copy, Debug)]
 pub enum Node {
@@ -552,7 +556,7 @@ pub struct Body {
     /// What is called: a node of continuation type, possibly in a [`Node::Mark`].
     pub callee: Def,
     /// With what.
-    pub args: Vec<Def>,
+    pub args: Defs,
     /// Where the call stands in the source.
     pub span: Span,
 }
@@ -569,10 +573,10 @@ pub struct ContData {
     /// Its node.
     pub def: Def,
     /// Its parameters.
-    pub params: Vec<Def>,
+    pub params: Defs,
     /// For each parameter, when to specialise on it: a `bool` over the parameters.
     /// Empty means never, for all.
-    pub filter: Vec<Def>,
+    pub filter: Defs,
     /// What it does; none for what is declared only.
     pub body: Option<Body>,
     /// How it is known outside.

@@ -35,7 +35,7 @@ use self::intern::Users;
 use crate::fold;
 use crate::free::Free;
 use crate::node::{
-    AsmData, AsmId, Body, Cont, ContData, Def, DefList, Global, GlobalData, Intrinsic, Linkage, Node,
+    AsmData, AsmId, Body, Cont, ContData, Def, DefList, Defs, Global, GlobalData, Intrinsic, Linkage, Node,
 };
 use crate::origin::Origins;
 use crate::table::Table;
@@ -397,7 +397,7 @@ impl World {
             ty,
             def,
             params,
-            filter: vec![],
+            filter: Defs::new(),
             body: None,
             linkage: Linkage::Internal,
         })
@@ -442,7 +442,7 @@ impl World {
     /// Removes the parameters for which `keeps` does not hold, with their filters, changing the continuation's
     /// type. Gives those that it had. Only for a continuation that is called and mentioned in no other way, and
     /// for somebody who changes all its calls: a removed parameter belongs to nobody and must not be used any more.
-    pub fn retain_params(&mut self, cont: Cont, keeps: impl Fn(Def) -> bool) -> Vec<Def> {
+    pub fn retain_params(&mut self, cont: Cont, keeps: impl Fn(Def) -> bool) -> Defs {
         let data = &mut self.conts[cont];
         let kept = data.params.iter().copied().filter(|&param| keeps(param)).collect();
         let before = std::mem::replace(&mut data.params, kept);
@@ -467,9 +467,9 @@ impl World {
 
     /// Sets what `cont` does, at the current span. A call whose target is known
     /// becomes a call of that target.
-    pub fn set_body(&mut self, cont: Cont, callee: Def, args: impl Into<Vec<Def>>) {
-        let span = self.span;
-        self.replace_body(cont, Some(Body { callee, args: args.into(), span }));
+    pub fn set_body(&mut self, cont: Cont, callee: Def, args: impl IntoIterator<Item = Def>) {
+        let (args, span) = (args.into_iter().collect(), self.span);
+        self.replace_body(cont, Some(Body { callee, args, span }));
     }
 
     /// Replaces the whole body, span included.
@@ -483,7 +483,8 @@ impl World {
     }
 
     /// Sets when to specialise on each parameter.
-    pub fn set_filter(&mut self, cont: Cont, filter: Vec<Def>) {
+    pub fn set_filter(&mut self, cont: Cont, filter: impl IntoIterator<Item = Def>) {
+        let filter: Defs = filter.into_iter().collect();
         debug_assert!(filter.is_empty() || filter.len() == self.conts[cont].params.len());
         self.free.get_mut().changed(cont);
         self.conts[cont].filter = filter;

@@ -60,7 +60,7 @@ impl Lowerer<'_> {
     pub(crate) fn specialise_always(&mut self, cont: nyala_ir::Cont) {
         let (always, never) = (self.world.lit_bool(true), self.world.lit_bool(false));
         let n_params = self.world.cont(cont).params.len();
-        let filter = std::iter::once(never).chain(std::iter::repeat_n(always, n_params - 1)).collect();
+        let filter = std::iter::once(never).chain(std::iter::repeat_n(always, n_params - 1));
         self.world.set_filter(cont, filter);
     }
 }

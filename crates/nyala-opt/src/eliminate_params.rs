@@ -25,7 +25,7 @@ use std::num::NonZeroU32;
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 use nyala_ir::analysis::references::conts_in_globals;
-use nyala_ir::{Body, Cont, ContData, Def, Linkage, Node, World};
+use nyala_ir::{Body, Cont, ContData, Def, Defs, Linkage, Node, World};
 
 use crate::mentions::Mentions;
 use crate::rewrite::Rewriter;
@@ -221,7 +221,7 @@ fn replace(world: &mut World, conts: &[Cont], values: &Values) {
     let mut rewriter = Rewriter::of(world, removed.iter().map(|&(param, _)| param));
     removed.into_iter().for_each(|(param, value)| rewriter.unify(param, value));
     // What the parameters of those that lose some were.
-    let mut before: SecondaryMap<Cont, Vec<Def>> = SecondaryMap::new();
+    let mut before: SecondaryMap<Cont, Defs> = SecondaryMap::new();
     for cont in losers {
         before[cont] = rewriter.world.retain_params(cont, |param| !is_removed(&param));
     }
@@ -234,7 +234,7 @@ fn replace(world: &mut World, conts: &[Cont], values: &Values) {
 fn rewrite(
     rewriter: &mut Rewriter<'_>,
     cont: Cont,
-    before: &SecondaryMap<Cont, Vec<Def>>,
+    before: &SecondaryMap<Cont, Defs>,
     is_removed: impl Fn(&Def) -> bool,
 ) {
     let data = rewriter.world.cont(cont);
@@ -244,7 +244,7 @@ fn rewrite(
         return;
     }
     let (filter, body) = (data.filter.clone(), data.body.clone());
-    let filter = filter.into_iter().map(|filter| rewriter.filter(filter)).collect();
+    let filter: Defs = filter.into_iter().map(|filter| rewriter.filter(filter)).collect();
     rewriter.world.set_filter(cont, filter);
     let Some(Body { callee, mut args, span }) = body else { return };
     let mut params = params.iter();

@@ -22,7 +22,7 @@
 //!   blocks. Nothing recurses on the depth of the program.
 
 use nyala_ir::analysis::{Function, Functions};
-use nyala_ir::{Body, Cont, Def, Global, Intrinsic, Node, Ty, World};
+use nyala_ir::{Body, Cont, Def, Defs, Global, Intrinsic, Node, Ty, World};
 use nyala_span::Name;
 use rustc_hash::FxHashMap;
 
@@ -62,7 +62,7 @@ fn head(world: &mut World, function: &Function) -> Cont {
     let data = world.cont(function.entry).clone();
     let mut sources = data.params;
     let at = sources.len() - usize::from(function.ret.is_some());
-    sources.splice(at..at, function.captures.iter().copied());
+    sources.insert_many(at, function.captures.iter().copied());
     world.span = data.span;
     new_cont(world, data.name, &sources)
 }
@@ -127,7 +127,7 @@ impl Lowering<'_> {
     fn body(&mut self, context: &mut Context, body: &Body) -> Body {
         let is_jump =
             matches!(self.world.as_intrinsic(body.callee), Some(Intrinsic::Branch | Intrinsic::Switch));
-        let mut args = Vec::with_capacity(body.args.len());
+        let mut args = Defs::with_capacity(body.args.len());
         for (index, &arg) in body.args.iter().enumerate() {
             args.push(match self.functions.styles().is_target(self.world, body, index) {
                 true => self.target(context, arg, is_jump),
@@ -146,10 +146,10 @@ impl Lowering<'_> {
     }
 
     /// A call of a function hands over what it captures.
-    fn call(&mut self, context: &mut Context, function: &Function, args: &mut Vec<Def>) -> Def {
+    fn call(&mut self, context: &mut Context, function: &Function, args: &mut Defs) -> Def {
         let captures: Vec<Def> = function.captures.iter().map(|&def| self.def(context, def)).collect();
         let at = args.len() - usize::from(function.ret.is_some());
-        args.splice(at..at, captures);
+        args.insert_many(at, captures);
         self.world.cont_def(self.heads[&function.entry])
     }
 
@@ -253,7 +253,7 @@ impl Lowering<'_> {
         let closure = new_cont(self.world, data.name, &data.params);
         let mut args = self.world.cont(closure).params.clone();
         let at = args.len() - usize::from(function.ret.is_some());
-        args.splice(at..at, captures.iter().copied());
+        args.insert_many(at, captures.iter().copied());
         let callee = self.world.cont_def(head);
         self.bodies.push((closure, Body { callee, args, span: data.span }));
         self.world.cont_def(closure)

@@ -21,7 +21,7 @@
 //! * The cost is linear in the scope; nothing recurses on its depth.
 
 use nyala_ir::analysis::Scope;
-use nyala_ir::{Body, Cont, Def, Intrinsic, Node, Ty, World};
+use nyala_ir::{Body, Cont, Def, Defs, Intrinsic, Node, Ty, World};
 use rustc_hash::FxHashMap;
 
 /// How the copy of a scope differs from the original.
@@ -124,7 +124,7 @@ impl<'a> Mangler<'a> {
 
     fn filter(&mut self, old: Cont, new: Cont) {
         let filter = self.world.cont(old).filter.clone();
-        let filter = filter.iter().map(|&def| self.def(def)).collect();
+        let filter: Defs = filter.iter().map(|&def| self.def(def)).collect();
         self.world.set_filter(new, filter);
     }
 
@@ -157,7 +157,7 @@ impl<'a> Mangler<'a> {
     fn jump(&mut self, body: &Body) -> Option<Body> {
         let target = self.known_target(body)?;
         let mem = body.args[0];
-        let call = Body { callee: target, args: vec![mem], span: body.span };
+        let call = Body { callee: target, args: Defs::from_slice(&[mem]), span: body.span };
         let Some(cont) = self.world.as_cont(target).filter(|&cont| self.may_inline(cont)) else {
             return Some(call);
         };
@@ -200,7 +200,7 @@ impl<'a> Mangler<'a> {
         };
         let Some(at) = self.group.iter().position(agrees) else { return body };
         let group = self.group;
-        let mut args: Vec<Def> = kept(&body.args, &group[at]).collect();
+        let mut args: Defs = kept(&body.args, &group[at]).collect();
         args.extend(group[at].scope.lifted().iter().map(|&lifted| self.def(lifted)));
         let copy = self.world.cont_def(self.copies[at]);
         let callee = mark.map_or(copy, |mark| self.world.mark(mark, copy));

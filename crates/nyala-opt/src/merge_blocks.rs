@@ -6,7 +6,7 @@
 //! are left to the evaluator as long as it is at work: it tells what became of them.
 
 use cranelift_entity::EntitySet;
-use nyala_ir::{Body, Cont, Def, Linkage, World};
+use nyala_ir::{Body, Cont, Def, Defs, Linkage, World};
 
 use crate::mentions::Mentions;
 use crate::rewrite::Rewriter;
@@ -74,7 +74,7 @@ fn rewrite(rewriter: &mut Rewriter<'_>, cont: Cont, merged: &EntitySet<Cont>) {
     let (last, filter) = (last.clone(), data.filter.clone());
     let callee = rewriter.def(last.callee);
     let args = last.args.iter().map(|&arg| rewriter.def(arg)).collect();
-    let filter = filter.into_iter().map(|filter| rewriter.filter(filter)).collect();
+    let filter: Defs = filter.into_iter().map(|filter| rewriter.filter(filter)).collect();
     rewriter.world.set_filter(cont, filter);
     rewriter.world.replace_body(cont, Some(Body { callee, args, span: last.span }));
 }

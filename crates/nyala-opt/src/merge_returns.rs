@@ -27,7 +27,7 @@
 use nyala_ir::analysis::References;
 use nyala_ir::analysis::functions::{is_return, is_target};
 use nyala_ir::analysis::references::is_operation;
-use nyala_ir::{Body, Cont, Def, Linkage, Node, Prim, Ty, World};
+use nyala_ir::{Body, Cont, Def, Defs, Linkage, Node, Prim, Ty, World};
 use nyala_span::Span;
 use rustc_hash::FxHashMap;
 
@@ -178,7 +178,7 @@ impl Merger<'_> {
         if let Some(callee) = callee.filter(|callee| self.heads.contains_key(callee)) {
             return self.call(callee, old);
         }
-        let mut args = vec![];
+        let mut args = Defs::new();
         for (index, &arg) in old.args.iter().enumerate() {
             let is_place = self.candidates.place(self.rewriter.world, arg).is_some();
             args.push(match is_place && is_target(self.rewriter.world, old, index) {
@@ -190,7 +190,7 @@ impl Merger<'_> {
     }
 
     /// A call of what stands for the old `place`, which may be one of several of a function.
-    fn go_to(&mut self, place: Def, args: Vec<Def>, span: Span) -> Body {
+    fn go_to(&mut self, place: Def, args: Defs, span: Span) -> Body {
         let Some((function, number)) = self.candidates.place(self.rewriter.world, place) else {
             return Body { callee: self.rewriter.def(place), args, span };
         };
@@ -198,7 +198,7 @@ impl Merger<'_> {
         let mem = args.iter().copied().find(|&arg| world.ty(arg) == world.types.mem());
         let mem = mem.unwrap_or_else(|| world.undef(world.types.mem()));
         let mut payload_args = args.into_iter().filter(|&arg| arg != mem);
-        let mut merged = vec![mem, world.lit_i32(number as i32)];
+        let mut merged = Defs::from_slice(&[mem, world.lit_i32(number as i32)]);
         for (at, &index) in self.candidates.places[&function].iter().enumerate() {
             for ty in payload(world, world.ty(world.param(function, index))) {
                 let own = if at == number { payload_args.next() } else { None };
@@ -229,7 +229,7 @@ impl Merger<'_> {
     fn call(&mut self, callee: Cont, old: &Body) -> Body {
         let places = &self.candidates.places[&callee];
         let targets: Vec<Def> = places.iter().map(|&place| old.args[place]).collect();
-        let mut args = vec![];
+        let mut args = Defs::new();
         for (_, &arg) in old.args.iter().enumerate().filter(|(index, _)| !places.contains(index)) {
             args.push(self.rewriter.def(arg));
         }

@@ -156,7 +156,7 @@ impl FunctionWriter<'_, '_> {
     /// The block that is being written, if it ends with these arguments.
     fn block_that_reserves(&self, args: &[Def]) -> Option<Cont> {
         let is_it =
-            |cont: &&Cont| self.world.cont(**cont).body.as_ref().is_some_and(|body| body.args == args);
+            |cont: &&Cont| self.world.cont(**cont).body.as_ref().is_some_and(|body| *body.args == *args);
         self.function.blocks.iter().find(is_it).copied()
     }
 

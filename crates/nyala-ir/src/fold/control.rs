@@ -1,10 +1,10 @@
 //! Rules of calls and of what the partial evaluator is told.
 
-use crate::node::{Def, Intrinsic, Mark, Node};
+use crate::node::{Def, Defs, Intrinsic, Mark, Node};
 use crate::world::World;
 
 /// A call of `callee` with `args`, simplified.
-pub(crate) fn call(world: &World, callee: Def, args: Vec<Def>) -> (Def, Vec<Def>) {
+pub(crate) fn call(world: &World, callee: Def, args: Defs) -> (Def, Defs) {
     match (world.as_intrinsic(callee), args.as_slice()) {
         (Some(Intrinsic::Branch), &[mem, cond, then, other]) => {
             // branch(m, true, a, b) = a(m),  branch(m, c, a, a) = a(m)
@@ -14,7 +14,7 @@ pub(crate) fn call(world: &World, callee: Def, args: Vec<Def>) -> (Def, Vec<Def>
                 None if then == other => then,
                 None => return (callee, args),
             };
-            (target, vec![mem])
+            (target, Defs::from_slice(&[mem]))
         }
         (Some(Intrinsic::Switch), &[mem, value, default, ref cases @ ..]) => {
             // switch(m, l, d, .., l, t, ..) = t(m), or d(m) if no case fits
@@ -22,7 +22,7 @@ pub(crate) fn call(world: &World, callee: Def, args: Vec<Def>) -> (Def, Vec<Def>
                 return (callee, args);
             }
             let found = cases.chunks_exact(2).find(|case| case[0] == value);
-            (found.map_or(default, |case| case[1]), vec![mem])
+            (found.map_or(default, |case| case[1]), Defs::from_slice(&[mem]))
         }
         _ => (callee, args),
     }

@@ -357,7 +357,7 @@ fn known_branches_are_jumps() {
     let (f, a, b) = (conts[0], world.cont_def(conts[1]), world.cont_def(conts[2]));
     let (mem, c, x) = (world.param(f, 0), world.param(f, 1), world.param(f, 2));
     let (yes, two, three) = (world.lit_bool(true), world.lit_i32(2), world.lit_i32(3));
-    let callee = |world: &World| world.cont(f).body.as_ref().map(|body| (body.callee, body.args.clone()));
+    let callee = |world: &World| world.cont(f).body.as_ref().map(|body| (body.callee, body.args.to_vec()));
     world.set_branch(f, mem, yes, a, b);
     assert_eq!(callee(&world), Some((a, vec![mem])));
     world.set_branch(f, mem, c, b, b);

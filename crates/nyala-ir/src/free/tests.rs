@@ -116,7 +116,7 @@ fn solve_naively(world: &World) -> Vec<BTreeSet<Def>> {
     loop {
         let before = free.clone();
         for (i, &cont) in conts.iter().enumerate() {
-            let mut stack: Vec<Def> = world.cont(cont).filter.clone();
+            let mut stack: Vec<Def> = world.cont(cont).filter.to_vec();
             stack
                 .extend(world.cont(cont).body.iter().flat_map(|body| body.args.iter().chain([&body.callee])));
             while let Some(def) = stack.pop() {

@@ -15,7 +15,7 @@
 
 use nyala_ir::analysis::References;
 use nyala_ir::analysis::references::for_each_node;
-use nyala_ir::{ArithOp, Body, Cont, Def, Intrinsic, Node, World};
+use nyala_ir::{ArithOp, Body, Cont, Def, Defs, Intrinsic, Node, World};
 use rustc_hash::FxHashMap;
 
 /// A condition of more operations is computed only when it is needed.
@@ -92,7 +92,7 @@ fn merged(world: &mut World, cont: Cont, mentions: &FxHashMap<Cont, usize>) -> O
         let known = world.lit_bool(otherwise);
         let (a, b) = if is_then { (inner.cond, known) } else { (known, inner.cond) };
         let cond = world.select(outer.cond, a, b);
-        let args = vec![outer.mem, cond, inner.then, inner.other];
+        let args = Defs::from_slice(&[outer.mem, cond, inner.then, inner.other]);
         return Some((Body { callee, args, span }, block));
     }
     None

@@ -12,7 +12,7 @@
 //! `nyala-runtime` declares the same as structs of C.
 
 use nyala_ir::layout::{layout, offset};
-use nyala_ir::{ArithFlags, ArithOp, Body, Def, Linkage, Node, Prim, Ty, TyKind, World};
+use nyala_ir::{ArithFlags, ArithOp, Body, Def, Defs, Linkage, Node, Prim, Ty, TyKind, World};
 use nyala_span::{Name, SourceMap};
 use rustc_hash::FxHashMap;
 
@@ -66,7 +66,7 @@ impl Launcher<'_> {
         let values = self.world.tuple(&values);
         let (mem, values) = self.in_memory(mem, values);
         let ret = self.place_without_results(*ret);
-        let args = vec![mem, device, known, grid, block, values, ret];
+        let args = Defs::from_slice(&[mem, device, known, grid, block, values, ret]);
         self.world.replace_body(site.cont, Some(Body { callee: self.launch, args, span }));
     }
 

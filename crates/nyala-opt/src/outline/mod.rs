@@ -28,7 +28,7 @@ use nyala_ir::analysis::functions::return_param;
 use nyala_ir::analysis::references::for_each_node;
 use nyala_ir::analysis::{Functions, References};
 use nyala_ir::layout::layout;
-use nyala_ir::{Body, Cont, Def, Global, Intrinsic, Linkage, Node, Ty, TyKind, World};
+use nyala_ir::{Body, Cont, Def, Defs, Global, Intrinsic, Linkage, Node, Ty, TyKind, World};
 use nyala_span::{Diagnostic, Name, SourceMap, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -298,11 +298,11 @@ impl Outliner {
     }
 
     /// What a kernel hands on of its parameters in place of these arguments.
-    fn given(&mut self, entry: Cont, lambda: Cont, args: &[Def], copied: &FxHashMap<usize, Ty>) -> Vec<Def> {
+    fn given(&mut self, entry: Cont, lambda: Cont, args: &[Def], copied: &FxHashMap<usize, Ty>) -> Defs {
         let params = self.world.cont(entry).params.clone();
         let [mut mem, ref parts @ .., ret] = params[..] else { unreachable!("it has memory and a return") };
         let mut parts = parts.iter().copied();
-        let mut given = vec![];
+        let mut given = Defs::new();
         for (at, &arg) in args.iter().enumerate() {
             given.push(match (self.own(lambda, arg), copied.get(&at)) {
                 // It is set once all variables are there.
@@ -327,7 +327,7 @@ impl Outliner {
     }
 
     /// What a body calls with what it captures: itself if that is nothing.
-    fn called(&self, functions: &Functions, lambda: Cont) -> (Def, Vec<Def>) {
+    fn called(&self, functions: &Functions, lambda: Cont) -> (Def, Defs) {
         let data = self.world.cont(lambda);
         match &data.body {
             Some(body) if !functions.captures(lambda).is_empty() => (body.callee, body.args.clone()),

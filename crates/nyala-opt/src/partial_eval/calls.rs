@@ -3,7 +3,7 @@
 //! The rules are those of the paper: see [`Rule`]. Where evaluation goes on, [`Next`] says, and
 //! `engine` does it; `unfold` evaluates a specialisation where it is called.
 
-use nyala_ir::{Body, Cont, Def, Intrinsic, Linkage, Mark};
+use nyala_ir::{Body, Cont, Def, Defs, Intrinsic, Linkage, Mark};
 
 use super::engine::{Call, Engine};
 use super::env::Env;
@@ -35,9 +35,9 @@ pub(super) enum Rule {
 /// How evaluation goes on after a call.
 pub(super) enum Next {
     /// With the body of this instance, under these arguments for all parameters.
-    Inline(Cont, Instance, Vec<Def>),
+    Inline(Cont, Instance, Defs),
     /// With the body of this specialisation, under these arguments for the open parameters.
-    Unfold(Instance, Vec<Def>),
+    Unfold(Instance, Defs),
     /// With another call.
     Again(Call),
     /// Not: this call stays.
@@ -305,9 +305,9 @@ impl Engine<'_> {
 }
 
 /// The instance with more of its parameters fixed, and the arguments that are left.
-fn split(instance: &Instance, args: &[Def], rules: &[Option<Rule>]) -> (Instance, Vec<Def>) {
+fn split(instance: &Instance, args: &[Def], rules: &[Option<Rule>]) -> (Instance, Defs) {
     let mut open = args.iter().copied().zip(rules);
-    let mut rest = vec![];
+    let mut rest = Defs::new();
     let key = instance.with_fixed(instance.fixed().iter().map(|&fixed| {
         if fixed.is_some() {
             return fixed;

@@ -3,7 +3,7 @@
 //! An answer that is no yet may become one in a later round, so a no is given by the last
 //! round only: the state keeps those of the current one.
 
-use nyala_ir::{ArithOp, Cont, Def, Intrinsic, Node};
+use nyala_ir::{ArithOp, Cont, Def, Defs, Intrinsic, Node};
 
 use super::calls::Rule;
 use super::engine::{Call, Engine};
@@ -31,7 +31,7 @@ impl Engine<'_> {
         }
         self.counters.answered += 1;
         call.callee = ret;
-        call.args = vec![mem];
+        call.args = Defs::from_slice(&[mem]);
     }
 
     /// Goes on behind a `pe_assert` whose condition is known. One that does not hold is an error, and so is one that asks
@@ -57,7 +57,7 @@ impl Engine<'_> {
         }
         self.counters.answered += 1;
         call.callee = ret;
-        call.args = vec![mem];
+        call.args = Defs::from_slice(&[mem]);
     }
 
     /// What is not known, where `condition` is false for that alone.

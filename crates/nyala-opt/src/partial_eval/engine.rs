@@ -21,7 +21,7 @@
 use cranelift_entity::packed_option::{PackedOption, ReservedValue as _};
 use cranelift_entity::{EntitySet, PrimaryMap, SecondaryMap};
 use nyala_ir::analysis::references::reachable;
-use nyala_ir::{Body, Cont, Def, Global, Linkage, Mark, Node, World};
+use nyala_ir::{Body, Cont, Def, Defs, Global, Linkage, Mark, Node, World};
 use rustc_hash::FxHashMap;
 
 use super::calls::Next;
@@ -114,7 +114,7 @@ pub(super) struct Counters {
 /// A call in the new program.
 pub(super) struct Call {
     pub(super) callee: Def,
-    pub(super) args: Vec<Def>,
+    pub(super) args: Defs,
     pub(super) span: nyala_span::Span,
     pub(super) mark: Option<Mark>,
 }
@@ -248,7 +248,7 @@ impl<'a> Engine<'a> {
 
     /// Evaluates the body of `instance`, and of what it calls, up to a call that stays. What
     /// evaluation has claimed last is for the caller to release.
-    fn follow(&mut self, instance: Instance, args: Vec<Def>, env: &mut Env, claimed: &mut Vec<Def>) -> Call {
+    fn follow(&mut self, instance: Instance, args: Defs, env: &mut Env, claimed: &mut Vec<Def>) -> Call {
         let mut held = vec![];
         self.hold(&instance, &args, &mut held);
         let mut call = self.body_call(instance.old, env);

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 use nyala_ir::table::table_hash;
-use nyala_ir::{Cont, Def};
+use nyala_ir::{Cont, Def, Defs};
 
 /// An old continuation with values. Copies share these.
 #[derive(PartialEq, Eq, Clone)]
@@ -59,7 +59,7 @@ impl Instance {
 pub(super) type Instances = SecondaryMap<Cont, Option<Instance>>;
 
 /// The values of all parameters: those fixed, and `args` for the others.
-pub(super) fn merge(fixed: &[PackedOption<Def>], args: &[Def]) -> Vec<Def> {
+pub(super) fn merge(fixed: &[PackedOption<Def>], args: &[Def]) -> Defs {
     let mut args = args.iter().copied();
     fixed
         .iter()

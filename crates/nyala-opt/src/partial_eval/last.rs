@@ -2,7 +2,7 @@
 //!
 //! `?e` becomes `false`, `$e` becomes `e`; marks, filters and what is left of `pe_info` and `pe_assert` go.
 
-use nyala_ir::{Body, Cont, Def, Intrinsic, Node, World};
+use nyala_ir::{Body, Cont, Def, Defs, Intrinsic, Node, World};
 
 use crate::mentions::Mentions;
 use crate::rewrite::Rewriter;
@@ -51,7 +51,7 @@ fn rewrite(rewriter: &mut Rewriter<'_>, cont: Cont) {
         return;
     }
     let Body { callee, args, span } = body.clone();
-    let (callee, args) = told.map_or((callee, args), |(mem, ret)| (ret, vec![mem]));
+    let (callee, args) = told.map_or((callee, args), |(mem, ret)| (ret, Defs::from_slice(&[mem])));
     let callee = rewriter.def(callee);
     let args = args.into_iter().map(|arg| rewriter.def(arg)).collect();
     rewriter.world.replace_body(cont, Some(Body { callee, args, span }));

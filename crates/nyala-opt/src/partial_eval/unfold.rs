@@ -29,7 +29,7 @@ use std::rc::Rc;
 
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{PrimaryMap, entity_impl};
-use nyala_ir::{Cont, Def};
+use nyala_ir::{Cont, Def, Defs};
 use rustc_hash::FxHashSet;
 
 use super::calls::Next;
@@ -123,7 +123,7 @@ impl Engine<'_> {
         &mut self,
         instance: Instance,
         call: Call,
-        rest: Vec<Def>,
+        rest: Defs,
         site: Option<SiteId>,
     ) -> Next {
         let link = self.new_link(instance.clone(), call.span);
@@ -186,7 +186,7 @@ impl Engine<'_> {
     /// Drops what was unfolded from `begin` on, in vain; `call` is how far that went.
     pub(super) fn take_back(&mut self, begin: UnfoldingId, call: Call) -> Next {
         let Unfolding { callee, link, .. } = self.unfoldings.all[begin];
-        let args = self.unfoldings.args_of(begin).to_vec();
+        let args = Defs::from_slice(self.unfoldings.args_of(begin));
         let first = Call { callee, args, span: self.links[link].span, mark: None };
         self.cut_off(begin, Tail::InVain, first, call)
     }
@@ -211,7 +211,7 @@ impl Engine<'_> {
     }
 
     /// The arguments for the parameters that a specialisation has left open.
-    fn rest(&self, id: UnfoldingId) -> Vec<Def> {
+    fn rest(&self, id: UnfoldingId) -> Defs {
         let unfolding = &self.unfoldings.all[id];
         let callee = self.new.as_cont(unfolding.callee).and_then(|callee| self.instance(callee));
         let before = callee.expect("what is unfolded is an instance").fixed();

@@ -35,7 +35,7 @@
 mod region;
 
 use cranelift_entity::SecondaryMap;
-use nyala_ir::{Body, Cont, Def, Intrinsic, Node, Ty, World};
+use nyala_ir::{Body, Cont, Def, Defs, Intrinsic, Node, Ty, World};
 use rustc_hash::FxHashMap;
 
 use crate::rewrite::Rewriter;
@@ -167,7 +167,7 @@ impl<'a> Promoter<'a> {
     fn set_body(&mut self, cont: Cont, values: &Values) {
         let Some(body) = self.rewriter.world.cont(cont).body.clone() else { return };
         let callee = self.rewriter.def(body.callee);
-        let mut args: Vec<Def> = body.args.iter().map(|&arg| self.rewriter.def(arg)).collect();
+        let mut args: Defs = body.args.iter().map(|&arg| self.rewriter.def(arg)).collect();
         for arg in &mut args {
             *arg = self.hand_over(*arg, values, &body);
         }

@@ -41,7 +41,7 @@ impl Bench {
         let mut bench = Bench { world: World::new(), params: vec![], is_simd };
         let tys: Vec<_> = params.iter().map(|&prim| bench.ty(prim)).collect();
         let cont = bench.world.new_cont("f", &tys);
-        bench.params = bench.world.cont(cont).params.clone();
+        bench.params = bench.world.cont(cont).params.to_vec();
         bench
     }
 

@@ -22,7 +22,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use nyala_ir::analysis::{DomTree, Graph};
-use nyala_ir::{Cont, Def, Intrinsic, Node};
+use nyala_ir::{Cont, Def, Defs, Intrinsic, Node};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::engine::{Call, Engine};
@@ -104,7 +104,7 @@ struct Cfa<'e, 'a> {
     run: Run,
     places: Vec<Place>,
     /// What the body of a vertex that was looked at calls, and with what.
-    calls: Vec<Option<(Def, Vec<Def>)>>,
+    calls: Vec<Option<(Def, Defs)>>,
     inside: FxHashMap<Cont, Vertex>,
     /// For a vertex, its symbol for calls to the outside.
     outside: FxHashMap<Vertex, Vertex>,
