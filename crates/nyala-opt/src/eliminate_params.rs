@@ -38,7 +38,7 @@ pub fn eliminate_params(world: &mut World) -> bool {
     let mentions = Mentions::new(world);
     let conts = &mentions.conts;
     let handovers = Handovers::new(world, conts, &candidates(world, &mentions));
-    let mut values = Values::default();
+    let mut values = Values { known: SecondaryMap::with_capacity(world.node_count()) };
     // Which of them are functions is known only when the continuations are.
     values.solve(&handovers, &handovers.continuations, |_, _| true);
     let mut returning = EntitySet::new();
@@ -99,7 +99,6 @@ struct Handover {
 }
 
 /// All calls of candidates. They are gone over several times, so all that is asked about them is put together once.
-#[derive(Default)]
 struct Handovers {
     /// Of continuations.
     continuations: Vec<Handover>,
@@ -121,7 +120,8 @@ impl Handovers {
         calls.sort_unstable();
         let is_open =
             |arg: Def| matches!(world.node(arg), Node::Param { cont, .. } if is_candidate.contains(cont));
-        let mut handovers = Handovers::default();
+        let last = SecondaryMap::with_capacity(world.node_count());
+        let mut handovers = Handovers { continuations: vec![], data: vec![], last };
         for (caller, callee) in calls {
             let args = world.cont(caller).body.iter().flat_map(|body| &body.args);
             for (&param, &arg) in world.cont(callee).params.iter().zip(args) {
@@ -153,7 +153,6 @@ impl Handovers {
 }
 
 /// What is known about the parameters of candidates.
-#[derive(Default)]
 struct Values {
     known: SecondaryMap<Def, Value>,
 }
@@ -221,7 +220,7 @@ fn replace(world: &mut World, conts: &[Cont], values: &Values) {
     let mut rewriter = Rewriter::of(world, removed.iter().map(|&(param, _)| param));
     removed.into_iter().for_each(|(param, value)| rewriter.unify(param, value));
     // What the parameters of those that lose some were.
-    let mut before: SecondaryMap<Cont, Defs> = SecondaryMap::new();
+    let mut before: SecondaryMap<Cont, Defs> = SecondaryMap::with_capacity(rewriter.world.cont_count());
     for cont in losers {
         before[cont] = rewriter.world.retain_params(cont, |param| !is_removed(&param));
     }

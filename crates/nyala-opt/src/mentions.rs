@@ -19,7 +19,8 @@ pub(crate) struct Mentions {
 impl Mentions {
     /// Those of a whole program.
     pub fn new(world: &World) -> Mentions {
-        let mut mentions = Mentions { conts: vec![], operations: vec![], counts: SecondaryMap::new() };
+        let counts = SecondaryMap::with_capacity(world.cont_count());
+        let mut mentions = Mentions { conts: vec![], operations: vec![], counts };
         let mut seen = EntitySet::new();
         let mut stack: Vec<Def> = vec![];
         for root in program_roots(world) {

@@ -24,7 +24,8 @@ pub(crate) struct Rewriter<'w> {
 impl<'w> Rewriter<'w> {
     /// One that changes nothing yet.
     pub fn new(world: &'w mut World) -> Rewriter<'w> {
-        Rewriter { world, done: SecondaryMap::new(), same: FxHashMap::default(), affected: None }
+        let done = SecondaryMap::with_capacity(world.node_count());
+        Rewriter { world, done, same: FxHashMap::default(), affected: None }
     }
 
     /// One that will change `changed` and what depends on them, and looks at nothing else.
@@ -92,6 +93,9 @@ impl<'w> Rewriter<'w> {
     /// what is executed depends on what nobody knows, and says no.
     pub fn filter(&mut self, old: Def) -> Def {
         let filter = self.def(old);
+        if filter == old {
+            return old;
+        }
         if executes(self.world, filter) { self.world.lit_bool(false) } else { filter }
     }
 

@@ -68,7 +68,8 @@ impl Index {
 impl References {
     /// From `roots` on.
     pub fn from_roots(world: &World, roots: &[Cont]) -> References {
-        References::new(world, roots, Index::Array(SecondaryMap::new()), |_| true)
+        let index = Index::Array(SecondaryMap::with_capacity(world.node_count()));
+        References::new(world, roots, index, |_| true)
     }
 
     /// From `entry` on, but not beyond other continuations that depend on no

@@ -41,9 +41,9 @@ impl Plan {
     pub fn new(world: &World) -> Plan {
         let refs = References::of_program(world);
         let mut plan = Plan {
-            homes: SecondaryMap::new(),
-            captures: SecondaryMap::new(),
-            uses: SecondaryMap::new(),
+            homes: SecondaryMap::with_capacity(world.node_count()),
+            captures: SecondaryMap::with_capacity(world.cont_count()),
+            uses: SecondaryMap::with_capacity(world.cont_count()),
             nests_calls: EntitySet::new(),
         };
         plan.find_homes(world, &refs);
@@ -114,7 +114,7 @@ impl Plan {
     /// operation that others share: then each use of the operation counts. So does each call with
     /// the same mark.
     fn count_uses(&mut self, world: &World, refs: &References, components: &Components) {
-        let mut counts: SecondaryMap<Def, u32> = SecondaryMap::new();
+        let mut counts: SecondaryMap<Def, u32> = SecondaryMap::with_capacity(world.node_count());
         for &def in refs.nodes() {
             let mut count = |used: Def| counts[used] += 1;
             match world.as_cont(def) {
@@ -143,7 +143,7 @@ impl Plan {
             .iter()
             .map(|&cont| collector.collect(world, self, cont, mentioned(world, cont).collect()))
             .collect();
-        let mut numbers: SecondaryMap<Cont, usize> = SecondaryMap::new();
+        let mut numbers: SecondaryMap<Cont, usize> = SecondaryMap::with_capacity(world.cont_count());
         conts.iter().enumerate().for_each(|(number, &cont)| numbers[cont] = number);
         let nested = |user: usize| own[user].conts.iter().map(|&cont| numbers[cont]);
         let edges: Vec<(usize, usize)> =

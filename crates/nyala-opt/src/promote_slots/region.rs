@@ -116,10 +116,10 @@ impl Program {
             slots: vec![],
             parts: FxHashMap::default(),
             users: FxHashMap::default(),
-            effects: SecondaryMap::new(),
-            owner: SecondaryMap::new(),
-            mentions: SecondaryMap::new(),
-            mentioners: SecondaryMap::new(),
+            effects: SecondaryMap::with_capacity(world.cont_count()),
+            owner: SecondaryMap::with_capacity(world.node_count()),
+            mentions: SecondaryMap::with_capacity(world.cont_count()),
+            mentioners: SecondaryMap::with_capacity(world.cont_count()),
             opaque: FxHashSet::default(),
             stores_functions: false,
         };
@@ -134,7 +134,7 @@ impl Program {
     }
 
     fn look_at_operations(&mut self, world: &mut World) {
-        let mut is_address: SecondaryMap<Def, bool> = SecondaryMap::new();
+        let mut is_address: SecondaryMap<Def, bool> = SecondaryMap::with_capacity(world.node_count());
         let is_needed = needed(world, &self.order);
         // Operands have smaller numbers than what uses them.
         for def in world.defs().filter(|def| is_needed[def.index()]) {
