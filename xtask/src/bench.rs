@@ -128,3 +128,47 @@ fn print(bench: &str, rows: &[Row], as_json: bool) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use nyala_driver::{Options, Report, Session, pipeline};
+
+    use super::{pe, simd};
+    use crate::files::{self, TextFile};
+
+    /// They are built when something is measured, and not by other tests.
+    #[test]
+    fn programs_that_are_measured_have_no_errors() {
+        let files = files::with_extension("bench", "impala").expect("the folder is there");
+        let is_program = |file: &&TextFile| !file.path.ends_with("support.impala");
+        let mut n_programs = 0;
+        for program in files.iter().filter(is_program) {
+            let folder = program.path.parent().expect("it is in a folder");
+            let is_part = |file: &&TextFile| match folder.ends_with("simd") {
+                true => file.path.starts_with(folder),
+                false => file.path == program.path || file.path == folder.join("support.impala"),
+            };
+            let mut session = Session::new(Options::default());
+            for file in files.iter().filter(is_part) {
+                session.add_text(file.path.display().to_string(), file.text.clone());
+            }
+            let name = program.path.file_stem().expect("it ends in `.impala`").to_string_lossy();
+            match (folder.file_name().and_then(|folder| folder.to_str()), &*name) {
+                (Some("pe"), _) => session.add_text("size.impala", pe::parameters(&name, 10)),
+                (Some("simd"), _) => session.add_text("lanes.impala", simd::numbers_of_lanes(|_| 8)),
+                (Some("gpu"), "filters") => ["support", "cuda"]
+                    .map(|part| Path::new("tests/gpu/on").join(part).with_extension("impala"))
+                    .iter()
+                    .for_each(|part| session.load(&files::repository().join(part))),
+                _ => {}
+            }
+            let has_errors = pipeline::emit(&mut session).is_none();
+            let report = Report::new(session.diagnostics.clone()).human(&session.sources, false);
+            assert!(!has_errors, "{}:\n{report}", program.path.display());
+            n_programs += 1;
+        }
+        assert!(n_programs > 0, "nothing is measured");
+    }
+}

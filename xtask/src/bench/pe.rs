@@ -171,7 +171,7 @@ fn interpret(world: &World) -> anyhow::Result<(i32, Vec<u8>)> {
 }
 
 /// What the programs want to know.
-fn parameters(program: &str, size: u32) -> String {
+pub(super) fn parameters(program: &str, size: u32) -> String {
     let mut text = format!("static size: i32 = {size};\nstatic rounds: i32 = 1;\n");
     if program == "bytecode" {
         let code: Vec<String> =

@@ -15,7 +15,6 @@
 mod kernels;
 mod threads;
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -76,11 +75,8 @@ impl Builder {
     /// Our kernels, with so many lanes.
     fn impala(&self, name: &str, lanes: impl Fn(&Kernel) -> u32) -> anyhow::Result<Side> {
         let choice = self.folder.join(format!("{name}.impala"));
-        let mut text = String::new();
-        for kernel in KERNELS {
-            writeln!(text, "fn @{}_lanes() -> i32 {{ {} }}", kernel.name, lanes(kernel))?;
-        }
-        std::fs::write(&choice, text).with_context(|| format!("cannot write {}", choice.display()))?;
+        std::fs::write(&choice, numbers_of_lanes(lanes))
+            .with_context(|| format!("cannot write {}", choice.display()))?;
         let object = self.folder.join(format!("{name}.o"));
         let mut command = Command::new(&self.nyala);
         command.args(["build", "-O3", "--fast-math", "--emit", "obj", "-o"]).arg(&object);
@@ -118,6 +114,14 @@ impl Builder {
         let library = library.with_context(|| format!("cannot load {}", path.display()))?;
         Ok(Side { name: name.to_owned(), library })
     }
+}
+
+/// A source file that says how many lanes the kernels have.
+pub(super) fn numbers_of_lanes(lanes: impl Fn(&Kernel) -> u32) -> String {
+    KERNELS
+        .iter()
+        .map(|kernel| format!("fn @{}_lanes() -> i32 {{ {} }}\n", kernel.name, lanes(kernel)))
+        .collect()
 }
 
 /// The source files of our kernels, but for the number of lanes.
