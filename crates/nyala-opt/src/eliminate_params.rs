@@ -23,6 +23,7 @@
 
 use std::num::NonZeroU32;
 
+use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntitySet, SecondaryMap};
 use nyala_ir::analysis::references::conts_in_globals;
 use nyala_ir::{Body, Cont, ContData, Def, Defs, Linkage, Node, World};
@@ -50,7 +51,7 @@ pub fn eliminate_params(world: &mut World) -> bool {
     values.solve(&handovers, &handovers.data, |callee, value| {
         !returning.contains(callee) || world.is_constant(value)
     });
-    if values.known.values().all(|value| !matches!(value, Value::One(_))) {
+    if !values.is_any() {
         return false;
     }
     replace(world, conts, &values);
@@ -152,19 +153,10 @@ impl Handovers {
     }
 }
 
-/// What is known about the parameters of candidates.
+/// What is known about the parameters of candidates: the value that each gets, as far as it was reached. One that gets several
+/// stands for itself.
 struct Values {
-    known: SecondaryMap<Def, Value>,
-}
-
-/// What a parameter of a candidate gets.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
-enum Value {
-    /// Nothing yet.
-    #[default]
-    Unreached,
-    One(Def),
-    Several,
+    known: SecondaryMap<Def, PackedOption<Def>>,
 }
 
 impl Values {
@@ -182,31 +174,27 @@ impl Values {
     /// Notes what a parameter gets; whether that is news.
     fn meet(&mut self, handover: Handover, is_allowed: impl Fn(Cont, Def) -> bool) -> bool {
         let Handover { callee, param, arg, is_open, .. } = handover;
-        let value = match self.known[arg] {
-            _ if !is_open => arg,
-            // This call is looked at again when it is reached.
-            Value::Unreached => return false,
-            Value::One(value) => value,
-            Value::Several => arg,
+        // What was not reached yet is looked at again when it is.
+        let value = if is_open { self.known[arg].expand() } else { Some(arg) };
+        let Some(value) = value.filter(|&value| value != param) else { return false };
+        let old = self.known[param].expand();
+        let new = match old {
+            None if is_allowed(callee, value) => value,
+            Some(old) if old == value => value,
+            _ => param,
         };
-        if value == param {
-            return false;
-        }
-        let new = match self.known[param] {
-            Value::Several => return false,
-            Value::Unreached if is_allowed(callee, value) => Value::One(value),
-            Value::One(old) if old == value => return false,
-            _ => Value::Several,
-        };
-        std::mem::replace(&mut self.known[param], new) != new
+        self.known[param] = new.into();
+        old != Some(new)
     }
 
     /// The value to use instead of `param`.
     fn get(&self, param: Def) -> Option<Def> {
-        match self.known[param] {
-            Value::One(value) => Some(value),
-            Value::Unreached | Value::Several => None,
-        }
+        self.known[param].expand().filter(|&value| value != param)
+    }
+
+    /// Whether any parameter has a value.
+    fn is_any(&self) -> bool {
+        self.known.keys().any(|param| self.get(param).is_some())
     }
 }
 

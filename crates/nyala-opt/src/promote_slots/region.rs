@@ -2,8 +2,7 @@
 
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef as _, SecondaryMap};
-use nyala_ir::analysis::references::{for_each_mention, program_roots};
-use nyala_ir::analysis::{DomTree, Graph};
+use nyala_ir::analysis::references::for_each_mention;
 use nyala_ir::{Cont, Def, Node, Ty, TyKind, World};
 use nyala_span::Name;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -112,7 +111,8 @@ impl Program {
         }
         let mentions = Mentions::new(world);
         let mut program = Program {
-            order: dominators_first(world, &mentions),
+            // Each was found through one that came before it, so whoever is on all ways to it has come before it too.
+            order: mentions.conts,
             slots: vec![],
             parts: FxHashMap::default(),
             users: FxHashMap::default(),
@@ -278,25 +278,6 @@ impl Program {
         }
         variables
     }
-}
-
-/// The reachable continuations, dominators in the graph of mentions first.
-fn dominators_first(world: &World, mentions: &Mentions) -> Vec<Cont> {
-    let mut nodes: Vec<Def> = mentions.conts.iter().map(|&cont| world.cont_def(cont)).collect();
-    nodes.extend(&mentions.operations);
-    let mut vertices: SecondaryMap<Def, Option<usize>> = SecondaryMap::with_capacity(world.node_count());
-    nodes.iter().enumerate().for_each(|(vertex, &def)| vertices[def] = Some(vertex));
-    let root = nodes.len();
-    let roots = program_roots(world).into_iter().filter_map(|cont| vertices[world.cont_def(cont)]);
-    let mut edges: Vec<(usize, usize)> = roots.map(|to| (root, to)).collect();
-    for (from, &def) in nodes.iter().enumerate() {
-        for_each_mention(world, def, |mentioned| {
-            edges.extend(vertices[mentioned].map(|to| (from, to)));
-        });
-    }
-    let doms = DomTree::new(&Graph::new(nodes.len() + 1, &edges), root);
-    let order = doms.preorder().iter().filter_map(|&vertex| world.as_cont(*nodes.get(vertex)?));
-    order.collect()
 }
 
 /// The nodes that the bodies and filters of `conts` need, by number.
