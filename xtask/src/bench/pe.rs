@@ -7,6 +7,7 @@
 
 use std::fmt::Write as _;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use nyala_driver::{Options, Report, Session, pipeline};
@@ -72,10 +73,8 @@ const TRIES: usize = 5;
 
 pub fn run(quick: bool) -> anyhow::Result<Vec<Row>> {
     let (mut rows, mut measured) = (vec![], vec![]);
-    let repetitions = if quick { 2 } else { 5 };
     for (index, case) in CASES.iter().enumerate().filter(|(_, case)| !(quick && case.is_long)) {
-        let runs: Vec<Vec<f64>> =
-            (0..repetitions).map(|_| measure_in_child(index)).collect::<Result<_, _>>()?;
+        let runs = measure_often(index, quick)?;
         let best = |figure: usize| runs.iter().map(|run| run[figure]).fold(f64::INFINITY, f64::min);
         let mut row = |what: &str, unit, ours| {
             let case = format!("{} {}, {what}", case.program, case.size);
@@ -124,6 +123,16 @@ fn growth_with_size(measured: &[Measured]) -> Vec<Row> {
         }
     }
     rows
+}
+
+/// The figures of many runs: what is short is disturbed more easily, so it is repeated more often.
+fn measure_often(index: usize, quick: bool) -> anyhow::Result<Vec<Vec<f64>>> {
+    let (least, seconds) = if quick { (2, 0) } else { (5, 4) };
+    let (begin, mut runs) = (Instant::now(), vec![]);
+    while runs.len() < least || begin.elapsed() < Duration::from_secs(seconds) {
+        runs.push(measure_in_child(index)?);
+    }
+    Ok(runs)
 }
 
 /// The figures that [`measure_case`] prints.
