@@ -48,6 +48,10 @@ impl Free {
 
     /// Forgets what depends on the body or filter of `cont`.
     pub fn changed(&mut self, cont: Cont) {
+        // Programs change much more often than somebody asks.
+        if self.solutions[cont].is_none() {
+            return;
+        }
         let mut stack = vec![cont];
         while let Some(cont) = stack.pop() {
             if self.solutions[cont].take().is_some() {
