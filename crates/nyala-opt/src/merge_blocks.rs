@@ -2,8 +2,8 @@
 //!
 //! A block that one body calls, and nothing else mentions, is the rest of that body: the arguments
 //! stand for its parameters. Evaluation leaves such blocks where it found out late that a block has a single
-//! use, and so do the passes that clean up after it. The same holds for functions, but those of the source
-//! are left to the evaluator as long as it is at work: it tells what became of them.
+//! use, and so do the passes that clean up after it. The same holds for functions; [`Merge`] says
+//! which of those are left to the evaluator as long as it is at work.
 
 use cranelift_entity::EntitySet;
 use nyala_ir::{Body, Cont, Def, Defs, Linkage, World};
@@ -14,7 +14,7 @@ use crate::rewrite::Rewriter;
 /// What is joined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Merge {
-    /// Blocks, and functions that are not in the source.
+    /// Blocks, and functions that are not in the source: the evaluator tells what became of the others.
     Blocks,
     /// Functions as well, but for those that must be specialised: whether they are is still to be found out.
     Unasked,

@@ -13,7 +13,7 @@ pub(super) struct Instance {
     hash: u32,
     pub(super) old: Cont,
     n_captured: u32,
-    /// New values for [`Plan::captures`], in that order; then for each old parameter the value it
+    /// New values for `Plan::captures`, in that order; then for each old parameter the value it
     /// is specialised on.
     values: Rc<[PackedOption<Def>]>,
 }
