@@ -14,6 +14,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::ModuleWriter;
 use super::facts::{HEAP_ALIGN, is_known};
 
+/// How many sums of an index are taken apart.
+const MAX_SUMS: usize = 32;
+
 /// How far operands of operands are asked for.
 const MAX_DEPTH: usize = 6;
 
@@ -89,9 +92,13 @@ impl ModuleWriter<'_> {
     /// bits matter, so it is the same whether the sum wraps around.
     pub(super) fn odd_summands(&self, index: Def, size: u64, power: u64) -> Vec<Def> {
         let alignment = self.alignment.get_or_init(|| Alignment::of(self.world, self.program));
-        let (mut left, mut odd) = (vec![index], vec![]);
+        let (mut left, mut odd, mut n_sums) = (vec![index], vec![], 0);
         while let Some(def) = left.pop() {
-            if let Node::Arith { op: ArithOp::Add, lhs, rhs, .. } = self.world.node(def) {
+            // Sums of sums that have parts in common would be taken apart for ever.
+            if let Node::Arith { op: ArithOp::Add, lhs, rhs, .. } = self.world.node(def)
+                && n_sums < MAX_SUMS
+            {
+                n_sums += 1;
                 left.extend([lhs, rhs]);
                 continue;
             }
