@@ -24,4 +24,5 @@ pub mod files;
 pub mod generate;
 pub mod mutate;
 pub mod random;
-pub mod snapshot;
+
+pub use nyala_test_support::snapshot;

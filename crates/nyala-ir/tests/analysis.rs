@@ -1,20 +1,16 @@
 //! The analyses on small programs. The first line of a file names the analysis
 //! and the entry of the scope it looks at.
 
-#[path = "support/files.rs"]
-mod files;
-
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use files::{TestFile, find_cont};
-use libtest_mimic::Failed;
 use nyala_ir::analysis::{Cfg, DomTree, LoopForest, Mode, Nesting, Schedule, Scope};
 use nyala_ir::dot::dot;
 use nyala_ir::{Cont, Def, Node, World, text};
+use nyala_test_support::ir_files::{self, Failed, TestFile, find_cont};
 
 fn main() -> ExitCode {
-    files::run("tests/analysis", render)
+    ir_files::run(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/analysis"), render)
 }
 
 fn render(file: &TestFile) -> Result<String, Failed> {

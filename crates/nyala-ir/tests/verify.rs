@@ -1,21 +1,17 @@
 //! The verifier on small programs: `; error: ..` stands on the line that earns it.
 
-#[path = "support/files.rs"]
-mod files;
-
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use files::TestFile;
-use libtest_mimic::Failed;
 use nyala_ir::World;
 use nyala_ir::verify::{Place, verify};
+use nyala_test_support::ir_files::{self, Failed, TestFile};
 
 /// What starts an expected error.
 const ERROR: &str = " ; error: ";
 
 fn main() -> ExitCode {
-    files::run("tests/verify", render)
+    ir_files::run(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/verify"), render)
 }
 
 fn render(file: &TestFile) -> Result<String, Failed> {

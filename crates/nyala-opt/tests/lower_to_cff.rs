@@ -2,27 +2,21 @@
 //! line of a file says whether only lambda lifting runs or all that leads to this form,
 //! with the conversion of closures.
 
-#[path = "../../nyala-ir/tests/support/files.rs"]
-mod files;
-
 use std::process::ExitCode;
 
-use files::TestFile;
-use libtest_mimic::Failed;
+use nyala_ir::World;
 use nyala_ir::analysis::{Functions, Obstacle};
-use nyala_ir::verify::verify;
-use nyala_ir::{World, text};
 use nyala_opt::lower_to_cff;
 use nyala_opt::pipeline::control_flow_form;
+use nyala_test_support::ir_files::{self, Failed, TestFile, verified_text};
 
 fn main() -> ExitCode {
-    files::run("tests/lower_to_cff", render)
+    ir_files::run(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lower_to_cff"), render)
 }
 
 fn render(file: &TestFile) -> Result<String, Failed> {
-    let mut world = file.world()?;
+    let mut world = file.verified_world()?;
     world.set_folding(true);
-    verify(&world)?;
     let find: fn(&World) -> Functions = match file.name.as_str() {
         "lower-to-cff" => {
             lower_to_cff(&mut world);
@@ -34,8 +28,7 @@ fn render(file: &TestFile) -> Result<String, Failed> {
         }
         name => return Err(format!("there is no pass `{name}`").into()),
     };
-    let printed = text::print(&world);
-    verify(&world).map_err(|errors| Failed::from(format!("{errors}\n\n{printed}")))?;
+    let printed = verified_text(&world)?;
     Ok(file.expecting(&(describe(&world, &find(&world)) + &printed)))
 }
 

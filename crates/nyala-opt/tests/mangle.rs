@@ -5,36 +5,26 @@
 //! parameter `cont.x`, or a line of the program, `cont.d`. All calls whose
 //! arguments agree are then made calls of the copies, and the program is verified.
 
-#[path = "../../nyala-ir/tests/support/files.rs"]
-mod files;
-
 use std::process::ExitCode;
 
-use files::{TestFile, find_cont};
-use libtest_mimic::Failed;
 use nyala_ir::analysis::Scope;
-use nyala_ir::verify::verify;
-use nyala_ir::{Body, Cont, Def, Node, World, text};
+use nyala_ir::{Body, Cont, Def, Node, World};
 use nyala_opt::{Mangling, mangle_group};
+use nyala_test_support::ir_files::{self, Failed, TestFile, find_cont, verified_text};
 
 fn main() -> ExitCode {
-    files::run("tests/mangle", render)
+    ir_files::run(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mangle"), render)
 }
 
 fn render(file: &TestFile) -> Result<String, Failed> {
-    let mut world = file.world()?;
-    check(&world)?;
+    let mut world = file.verified_world()?;
     for line in file.input.lines() {
         if let Some(directive) = line.strip_prefix("; mangle ") {
             execute(&mut world, directive)?;
-            check(&world)?;
+            verified_text(&world)?;
         }
     }
-    Ok(file.expecting(&text::print(&world)))
-}
-
-fn check(world: &World) -> Result<(), Failed> {
-    verify(world).map_err(|errors| Failed::from(format!("{errors}\n\n{}", text::print(world))))
+    Ok(file.expecting(&verified_text(&world)?))
 }
 
 fn execute(world: &mut World, directive: &str) -> Result<(), Failed> {

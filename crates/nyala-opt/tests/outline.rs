@@ -1,25 +1,18 @@
 //! Programs with kernels, and what becomes of them: the host's program and those of the
 //! devices, or what is reported.
 
-#[path = "../../nyala-ir/tests/support/files.rs"]
-mod files;
-
 use std::process::ExitCode;
 
-use files::TestFile;
-use libtest_mimic::Failed;
-use nyala_ir::verify::verify;
-use nyala_ir::{World, text};
 use nyala_opt::outline_kernels;
+use nyala_test_support::ir_files::{self, Failed, TestFile, verified_text};
 
 fn main() -> ExitCode {
-    files::run("tests/outline", render)
+    ir_files::run(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/outline"), render)
 }
 
 fn render(file: &TestFile) -> Result<String, Failed> {
-    let mut world = file.world()?;
+    let mut world = file.verified_world()?;
     world.set_folding(true);
-    verify(&world)?;
     let outlined = match outline_kernels(&world, None, |_| true) {
         Ok(outlined) => outlined.ok_or("it has no kernels")?,
         Err(errors) => {
@@ -27,15 +20,9 @@ fn render(file: &TestFile) -> Result<String, Failed> {
             return Ok(file.expecting(&reports.collect::<String>()));
         }
     };
-    let mut shown = format!("host\n{}", printed(&outlined.host)?);
+    let mut shown = format!("host\n{}", verified_text(&outlined.host)?);
     for device in &outlined.devices {
-        shown += &format!("\n{}\n{}", device.platform.name(), printed(&device.world)?);
+        shown += &format!("\n{}\n{}", device.platform.name(), verified_text(&device.world)?);
     }
     Ok(file.expecting(&shown))
-}
-
-fn printed(world: &World) -> Result<String, Failed> {
-    let printed = text::print(world);
-    verify(world).map_err(|errors| Failed::from(format!("{errors}\n\n{printed}")))?;
-    Ok(printed)
 }

@@ -1,29 +1,21 @@
 //! Small bodies of `vectorize`, and the SIMD code that becomes of them. What is the same for
 //! all lanes, and which ways lanes go, shows in the types and in the branches that are left.
 
-#[path = "../../nyala-ir/tests/support/files.rs"]
-mod files;
-
 use std::process::ExitCode;
 
-use files::TestFile;
-use libtest_mimic::Failed;
-use nyala_ir::text;
-use nyala_ir::verify::verify;
 use nyala_opt::vectorize;
 use nyala_span::Diagnostic;
+use nyala_test_support::ir_files::{self, Failed, TestFile, verified_text};
 
 fn main() -> ExitCode {
-    files::run("tests/vectorize", render)
+    ir_files::run(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectorize"), render)
 }
 
 fn render(file: &TestFile) -> Result<String, Failed> {
-    let mut world = file.world()?;
+    let mut world = file.verified_world()?;
     world.set_folding(true);
-    verify(&world)?;
     let warnings = vectorize(&mut world);
-    let printed = text::print(&world);
-    verify(&world).map_err(|errors| Failed::from(format!("{errors}\n\n{printed}")))?;
+    let printed = verified_text(&world)?;
     let warnings: String = warnings.iter().map(describe).collect();
     Ok(file.expecting(&(warnings + &printed)))
 }

@@ -1,9 +1,9 @@
-//! Comparing with a stored text.
+//! Comparison with a stored text.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Whether stored texts are written anew instead of compared.
+/// Whether stored texts are rewritten instead of compared.
 fn is_blessing() -> bool {
     std::env::var_os("BLESS").is_some_and(|value| value == "1")
 }
