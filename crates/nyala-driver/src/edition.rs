@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use nyala_span::{SourceFile, Span};
-use nyala_syntax::asked_edition;
+use nyala_syntax::declared_edition;
 
 use crate::embedded;
 use crate::errors::EditionError;
@@ -63,7 +63,7 @@ impl Edition {
         files: impl Iterator<Item = &'a SourceFile>,
     ) -> Result<Option<Edition>, EditionError> {
         let mut asked: Option<(Edition, Span)> = None;
-        for (name, span) in files.filter_map(asked_edition) {
+        for (name, span) in files.filter_map(declared_edition) {
             let edition = Edition::from_name(name)
                 .ok_or_else(|| EditionError::Unknown { span, name: name.to_owned() })?;
             match asked {

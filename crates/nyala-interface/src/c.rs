@@ -87,7 +87,7 @@ fn imports(interface: &Interface) -> String {
     }
     let lines = interface.imports.iter().map(|function| format!(" *     {};\n", prototype(function)));
     format!(
-        "/* The program calls these functions, which somebody else defines:\n *\n{} */",
+        "/* The program calls these functions, which the linking program defines:\n *\n{} */",
         lines.collect::<String>()
     )
 }

@@ -75,14 +75,14 @@ fn foreign_items(interface: &Interface) -> String {
     if items.is_empty() { items } else { item(&format!("unsafe extern \"C\" {{\n{items}}}")) }
 }
 
-/// What the program needs, as a comment: whoever links it defines that.
+/// The imported functions, as a comment: the linking program defines them.
 fn imports(interface: &Interface) -> String {
     if interface.imports.is_empty() {
         return String::new();
     }
     let line = |function: &Function| format!("\n//     pub extern \"C\" {}", head(function));
     let lines: String = interface.imports.iter().map(line).collect();
-    format!("// The program calls these functions, which somebody else defines:\n//{lines}")
+    format!("// The program calls these functions, which the linking program defines:\n//{lines}")
 }
 
 fn declaration(interface: &Interface, function: &Function) -> String {

@@ -177,7 +177,7 @@ fn imports_are_told_and_their_types_declared() {
 
             void fire(void);
 
-            /* The program calls these functions, which somebody else defines:
+            /* The program calls these functions, which the linking program defines:
              *
              *     void handle(Event const*, int32_t);
              */"#]],
@@ -199,7 +199,7 @@ fn what_holds_functions_is_opaque() {
 }
 
 #[test]
-fn a_chain_of_pointers_ends_where_nobody_looks() {
+fn long_chain_of_pointers_is_cut_off() {
     let n = 20_000;
     let mut text = "struct S0 { x: i32 }\n".to_owned();
     for index in 1..n {
@@ -297,7 +297,7 @@ fn imported_functions_take_and_give_functions() {
             float x;
         };
 
-        /* The program calls these functions, which somebody else defines:
+        /* The program calls these functions, which the linking program defines:
          *
          *     void sort(S*, uint64_t, int32_t (*compare)(S const*, S const*));
          *     void (*handler(int32_t))(void);
@@ -312,7 +312,7 @@ fn imported_functions_take_and_give_functions() {
             pub x: f32,
         }
 
-        // The program calls these functions, which somebody else defines:
+        // The program calls these functions, which the linking program defines:
         //
         //     pub extern "C" fn sort(arg0: *mut S, arg1: u64, compare: extern "C" fn(*const S, *const S) -> i32)
         //     pub extern "C" fn handler(arg0: i32) -> extern "C" fn()"##]],

@@ -1,12 +1,12 @@
-//! Free variables, cheap to ask for.
+//! Free variables, computed lazily and cached.
 //!
 //! Each node has a set of parameters and continuations that it reaches through
-//! operations alone (its *mentions*), made from those of its operands when somebody
-//! first asks, and kept. Sets are shared; see `set`.
+//! operations alone (its *mentions*), computed from those of its operands on first
+//! use, and cached. Sets are shared; see `set`.
 //!
 //! A continuation's free parameters are those that its body and filter mention, and
 //! those free in the continuations they mention, less its own: the least solution
-//! of these equations. They are computed when asked for and kept until a body or
+//! of these equations. They are computed on demand and cached until a body or
 //! filter changes that they depend on.
 //!
 //! # Invariants
@@ -29,7 +29,7 @@ use crate::world::World;
 #[derive(Clone)]
 pub(crate) struct Free {
     sets: Sets,
-    /// What nodes mention, as far as somebody has asked.
+    /// What nodes mention, as far as it was computed.
     mentions: SecondaryMap<Def, PackedOption<Set>>,
     solutions: SecondaryMap<Cont, Option<Set>>,
     /// For each continuation, those whose solution was computed from its own.
@@ -48,7 +48,7 @@ impl Free {
 
     /// Forgets what depends on the body or filter of `cont`.
     pub fn changed(&mut self, cont: Cont) {
-        // Programs change much more often than somebody asks.
+        // Programs change much more often than they are queried.
         if self.solutions[cont].is_none() {
             return;
         }
@@ -81,11 +81,11 @@ impl Free {
     }
 }
 
-// ---- Questions --------------------------------------------------------------------
+// ---- Queries ----------------------------------------------------------------------
 
 impl World {
-    /// What `def` mentions. Found when first asked for, for all that it uses too:
-    /// most programs are built without anybody asking.
+    /// What `def` mentions. Computed on first use, for all its operands too:
+    /// most nodes are never queried.
     fn mention_set(&self, def: Def) -> Set {
         let free = &mut *self.free.borrow_mut();
         if let Some(mentions) = free.mentions[def].expand() {
@@ -147,7 +147,7 @@ impl World {
             return set;
         }
         Solver::new(self, cont).solve();
-        self.free.borrow().solutions[cont].expect("the solver keeps what it was asked for")
+        self.free.borrow().solutions[cont].expect("the solver keeps what it solves")
     }
 
     /// The parameters of others that `cont` depends on, oldest first.

@@ -597,7 +597,7 @@ pub enum Linkage {
     /// Known to this compiler.
     Intrinsic(Intrinsic),
     /// Known to debuggers: a global that stands for the variables of this name and type in all functions. It is
-    /// written where such a variable gets a value that has no name of its own, and nobody reads it.
+    /// written where such a variable gets a value without a name of its own. It is never read.
     Debugger,
 }
 

@@ -61,7 +61,7 @@ impl Origin {
         named.map_or(self.filter, |param| param.filter)
     }
 
-    /// Whether it asks to be specialised on anything.
+    /// Whether it has a filter.
     pub fn has_filters(&self) -> bool {
         self.filter.is_some() || self.params.iter().any(|param| param.filter.is_some())
     }

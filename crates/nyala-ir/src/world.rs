@@ -127,8 +127,8 @@ impl World {
         World { types, asms, origins, ..World::new() }
     }
 
-    /// Whether factories simplify. Without folding they build exactly the node that
-    /// is asked for; the parser of the text form works so.
+    /// Whether factories simplify. Without folding they build exactly the requested node,
+    /// as the parser of the text form needs it.
     pub fn set_folding(&mut self, folding: bool) {
         self.folding = folding;
     }
@@ -428,7 +428,7 @@ impl World {
     }
 
     /// Adds a parameter at the end, changing the continuation's type. Only for a
-    /// continuation whose node nobody but its maker has seen: SSA construction
+    /// continuation that has no uses yet: SSA construction
     /// finds out late which values a join needs.
     pub fn append_param(&mut self, cont: Cont, ty: Ty) -> Def {
         let index = self.conts[cont].params.len() as u32;
@@ -440,8 +440,8 @@ impl World {
     }
 
     /// Removes the parameters for which `keeps` does not hold, with their filters, changing the continuation's
-    /// type. Gives those that it had. Only for a continuation that is called and mentioned in no other way, and
-    /// for somebody who changes all its calls: a removed parameter belongs to nobody and must not be used any more.
+    /// type. Gives those that it had. Only for a continuation all of whose uses are
+    /// calls, which the caller must update. A removed parameter has no owner and must not be used any more.
     pub fn retain_params(&mut self, cont: Cont, keeps: impl Fn(Def) -> bool) -> Defs {
         let data = &mut self.conts[cont];
         let kept = data.params.iter().copied().filter(|&param| keeps(param)).collect();

@@ -1,12 +1,12 @@
-//! Values of statics that only running code can compute.
+//! Values of statics that are computed by executing code at compile time.
 //!
-//! An initialiser that does not fold (`statics`) is lowered as a function of a graph of its own,
-//! with all that it calls, and that is run. Who runs it is the caller's affair, see
-//! [`Statics`]: nothing here can execute a graph. What comes back is a [`Constant`], plain
-//! data, which is built again in the graph that asked.
+//! An initializer that does not fold (`statics`) is lowered as a function in a graph of its own,
+//! with all that it calls, and executed. The caller provides the executor, see
+//! [`Statics`]: this crate cannot execute a graph. The result is a [`Constant`], plain
+//! data, which is rebuilt in the requesting graph.
 //!
-//! A mutable static has no value before the program runs, so an initialiser that leads to one is not
-//! constant, and neither is one that gives a function or a pointer to memory of that run.
+//! A mutable static has no value before the program runs. So an initializer that reads one is not
+//! constant, and neither is one that returns a function or a pointer to memory of that execution.
 
 use std::cell::RefCell;
 use std::rc::Rc;

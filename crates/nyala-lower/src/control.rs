@@ -12,7 +12,7 @@ use nyala_syntax::ast::BinaryOp;
 use crate::frame::{End, Mark, OpenLoop};
 use crate::instance::{Binding, Jump};
 use crate::lowerer::Lowerer;
-use crate::skeleton::Meeting;
+use crate::skeleton::Join;
 
 /// Where a function's body leads.
 #[derive(Clone, Copy)]
@@ -109,7 +109,7 @@ impl<'p> Lowerer<'p> {
                 }
                 Stmt::Let { pat, init: None } => self.bind_uninit(pat),
                 Stmt::Expr(expr) => self.effect(expr)?,
-                // Made when it is asked for.
+                // Lowered at its first use.
                 Stmt::Fn(_) => {}
             }
         }
@@ -135,7 +135,7 @@ impl<'p> Lowerer<'p> {
                     };
                     ends.extend(value.map(|value| this.close(base, Some(value))));
                 });
-                self.join(base, ends, Meeting::After(expr))
+                self.join(base, ends, Join::After(expr))
             }
             ExprKind::Match { scrutinee, arms } => self.match_value(expr, scrutinee, arms),
             ExprKind::While { cond, body, break_local, continue_local } => {
@@ -153,7 +153,7 @@ impl<'p> Lowerer<'p> {
             let value = this.value(arm);
             ends.extend(value.map(|value| this.close(base, Some(value))));
         });
-        self.join(base, ends, Meeting::After(expr))
+        self.join(base, ends, Join::After(expr))
     }
 
     /// Lowers each arm of an `if` on its path, by `arm`.
@@ -166,10 +166,10 @@ impl<'p> Lowerer<'p> {
         let base = self.frame.mark();
         for (i, (cond, value)) in arms.iter().enumerate() {
             let split = self.cond(cond, base);
-            if self.resume(base, split.then, Meeting::Before(value)) {
+            if self.resume(base, split.then, Join::Before(value)) {
                 arm(self, Some(value));
             }
-            if !self.resume(base, split.other, Meeting::past_arm(arms, i, other)) {
+            if !self.resume(base, split.other, Join::past_arm(arms, i, other)) {
                 return;
             }
         }
@@ -219,7 +219,7 @@ impl<'p> Lowerer<'p> {
         let mut undecided = vec![];
         let operands = std::iter::once(first).chain(rest.iter().map(|link| &link.rhs));
         for (i, operand) in operands.enumerate() {
-            if i > 0 && !self.resume(base, std::mem::take(&mut undecided), Meeting::Before(operand)) {
+            if i > 0 && !self.resume(base, std::mem::take(&mut undecided), Join::Before(operand)) {
                 break;
             }
             let split = self.cond_expr(operand, base);
@@ -252,12 +252,12 @@ impl<'p> Lowerer<'p> {
         let (decided, undecided) = if is_and { (split.other, split.then) } else { (split.then, split.other) };
         let outcome = self.world.lit_bool(!is_and);
         let mut ends: Vec<End> = decided.into_iter().map(|end| end.with_value(outcome)).collect();
-        if self.resume(base, undecided, Meeting::Before(&last.rhs)) {
+        if self.resume(base, undecided, Join::Before(&last.rhs)) {
             let value = self.value(&last.rhs);
             ends.extend(value.map(|value| self.close(base, Some(value))));
         }
         self.at(expr.span);
-        self.join(base, ends, Meeting::After(expr))
+        self.join(base, ends, Join::After(expr))
     }
 
     /// Whether evaluating `expr` costs next to nothing, cannot fail and has no effect.
@@ -307,7 +307,7 @@ impl<'p> Lowerer<'p> {
         (break_local, continue_local): (LocalId, LocalId),
     ) -> Option<Def> {
         let span = self.world.span;
-        let carried = self.facts.meeting(Meeting::Head(body)).unwrap_or_default().to_vec();
+        let carried = self.facts.joined_vars(Join::Head(body)).unwrap_or_default().to_vec();
         let carried: Vec<LocalId> = carried.into_iter().filter(|&local| self.is_var(local)).collect();
         let values = self.var_values(&carried);
         let tys: Vec<Ty> = values.iter().map(|&value| self.world.ty(value)).collect();
@@ -342,14 +342,14 @@ impl<'p> Lowerer<'p> {
         let open = OpenLoop { head, carried, base, breaks: vec![] };
         self.frame.loops.insert(break_local, open);
         let split = self.cond(cond, base);
-        if self.resume(base, split.then, Meeting::Before(body)) && self.effect(body).is_some() {
+        if self.resume(base, split.then, Join::Before(body)) && self.effect(body).is_some() {
             self.at(span);
             self.loop_jump(Jump::Continue(break_local));
         }
         self.at(span);
         let open = self.frame.loops.remove(&break_local).expect("loops are closed once");
         let ends = split.other.into_iter().chain(open.breaks).collect();
-        let ends_by_name = self.resume(base, ends, Meeting::After(expr));
+        let ends_by_name = self.resume(base, ends, Join::After(expr));
         match kept_exit {
             Some(exit) => {
                 if ends_by_name {

@@ -1,7 +1,7 @@
 //! Expressions that compute a value where they stand.
 //!
-//! [`Lowerer::value`] gives `None` for what never produces a value: then the
-//! current block has ended, and whoever asked must stop building.
+//! [`Lowerer::value`] returns `None` for an expression that never produces a value: the
+//! current block has ended, and the caller must stop building.
 
 use nyala_ir::{ArithFlags, ArithOp, AsmData, CmpOp, Def, Prim, Ty, TyKind};
 use nyala_sema::tree::{Asm, ChainLink, Coercion, Constructor, Expr, ExprKind};

@@ -1,17 +1,17 @@
-//! What must be known about variables before the function that owns them is lowered.
+//! Which variables need memory, decided before the function that owns them is lowered.
 //!
 //! A variable is a *slot*, that is memory, if
 //!
 //! 1. its address is taken;
 //! 2. it is mutable and a nested function or lambda uses it: both must see the
 //!    same variable;
-//! 3. it is mutable, `break` or `continue` of some loop is kept as a value, and whoever jumps
-//!    there later finds it changed (`skeleton`).
+//! 3. it is mutable, `break` or `continue` of some loop escapes as a value, and the variable may
+//!    have changed when that value is called (`skeleton`).
 //!
 //! (Lowering adds arrays of many parts, once it knows the types: Note [Which arrays are memory].) All
-//! others are values, and a block has one parameter for each of them of which different values meet
-//! there. A call that returns a second time, because its return continuation was kept,
-//! finds those as they were when it was made; slots it finds as they are.
+//! others are values, and a block has one parameter for each variable whose values differ between its
+//! predecessors. A call that returns a second time, because its return continuation escaped,
+//! sees variables as they were at the call; slots it sees with their current content.
 
 use cranelift_entity::EntitySet;
 use nyala_sema::tree::{Call, Expr, ExprKind, FnId, Lambda, LocalId, Param, Pat, PatKind, Program, Stmt};
@@ -19,7 +19,7 @@ use nyala_sema::tree::{Coercion, Cond};
 use nyala_sema::visit::{self, Root};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::skeleton::{self, Known, Meeting};
+use crate::skeleton::{self, Join, Known};
 
 /// What is known about the variables of a program.
 #[derive(Default)]
@@ -32,8 +32,8 @@ pub(crate) struct Facts {
     carried: EntitySet<LocalId>,
     /// `break` and `continue` of loops that are used as values.
     kept: FxHashSet<LocalId>,
-    /// The variables of which different values meet, for each meeting.
-    meetings: FxHashMap<Meeting, Vec<LocalId>>,
+    /// The variables whose values differ between the predecessors, for each join.
+    joins: FxHashMap<Join, Vec<LocalId>>,
     /// The functions that captured variables belong to.
     owners: FxHashMap<LocalId, FnId>,
     /// What nested functions use of the functions around them.
@@ -84,9 +84,9 @@ impl Facts {
         self.kept.contains(&jump)
     }
 
-    /// The variables of which different values meet there; none if nobody has looked.
-    pub(crate) fn meeting(&self, meeting: Meeting) -> Option<&[LocalId]> {
-        self.meetings.get(&meeting).map(|vars| &vars[..])
+    /// The variables whose values differ between the predecessors of a join; none if it was not analyzed.
+    pub(crate) fn joined_vars(&self, join: Join) -> Option<&[LocalId]> {
+        self.joins.get(&join).map(|vars| &vars[..])
     }
 
     /// The function that a captured variable belongs to.
@@ -294,10 +294,10 @@ impl<'p> Finder<'p> {
                 vars.insert(id);
             }
         }
-        let found = skeleton::meetings(self.program, &Known { vars, kept: &self.facts.kept });
+        let found = skeleton::joins(self.program, &Known { vars, kept: &self.facts.kept });
         self.facts.slots.extend(found.in_memory);
         self.facts.carried.extend(found.vars.values().flatten().copied());
-        self.facts.meetings = found.vars;
+        self.facts.joins = found.vars;
         self.captures();
         self.facts
     }

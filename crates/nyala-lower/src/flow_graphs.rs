@@ -1,7 +1,7 @@
 //! Flow graphs and their tasks, as values.
 //!
-//! In source text they are structs without fields, which only the functions for flow graphs make; whoever executes the
-//! program numbers them. So in the graph these structs have a field for the number, and programs may pass them
+//! In source text they are structs without fields, which only the functions for flow graphs make. The executing runtime
+//! numbers them. So in the graph these structs have a field for the number, and programs may pass them
 //! on, and keep them in memory, like everything else.
 
 use nyala_ir::types::{FieldData, StructId};

@@ -2,19 +2,18 @@
 //!
 //! A [`Frame`] holds the current value of every variable, with a log of changes. Where
 //! control flow splits, each path starts from the same state; a path that reaches the
-//! end is closed into an [`End`], which remembers what it changed; ends that meet make a block
+//! end is closed into an [`End`], which records its changes; ends that join make a block
 //! with parameters.
 //!
 //! # Minimal, pruned SSA form
 //!
-//! Which variables need a parameter, the algorithm of Braun et al. says, run on a skeleton of the
-//! function (`ssa`, `skeleton`): those whose value is read later and of which different
-//! assignments meet. So loops carry just these. Where paths meet in one direction the values are there
-//! already, and a parameter is left out as well if all of them are the same node, as in Braun's
-//! algorithm, which compares values too. One difference is left: at the head of a loop, the
-//! values that come back are not known when its parameters are made, so a variable that is
-//! assigned the value that it has anyway is carried all the same, and so is one whose assignment
-//! turns out never to be reached.
+//! The algorithm of Braun et al., run on a skeleton of the function (`ssa`, `skeleton`), decides which
+//! variables need a parameter: live variables that different assignments reach. So loops carry only
+//! these. At a forward join all values exist already, and a parameter is omitted as well if all of them
+//! are the same node, as in Braun's algorithm. One difference is left: at a loop header, the
+//! values of back edges are unknown when its parameters are made. So a variable that is
+//! assigned its current value is carried all the same, and so is one whose assignment
+//! is never reached.
 //!
 //! # Invariants
 //!
@@ -32,7 +31,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::instance::InstanceId;
 use crate::lowerer::Lowerer;
-use crate::skeleton::Meeting;
+use crate::skeleton::Join;
 
 /// A function or lambda being lowered.
 pub(crate) struct Frame {
@@ -42,11 +41,11 @@ pub(crate) struct Frame {
     pub(crate) block: Cont,
     /// The memory at this point of the block.
     pub(crate) mem: Def,
-    /// Calls of known functions are expanded in place: the initialiser of a static.
+    /// Calls of known functions are expanded in place: the initializer of a static.
     pub(crate) expands_calls: bool,
     /// The loops around that are left by name only, by their `break`.
     pub(crate) loops: FxHashMap<LocalId, OpenLoop>,
-    /// The values of mutable variables that are no slots; none if nobody reads it.
+    /// The values of mutable variables that are not slots; none if the variable is dead.
     vars: FxHashMap<LocalId, Option<Def>>,
     /// Changes to `vars`, with what was there before.
     log: Vec<(LocalId, Option<Option<Def>>)>,
@@ -226,31 +225,31 @@ impl Lowerer<'_> {
         (end.led_to(then, self.world.param(then, 0)), end.led_to(other, self.world.param(other, 0)))
     }
 
-    /// Continues where all of `ends` meet; `false` if there are none.
-    pub(crate) fn resume(&mut self, base: Mark, ends: Vec<End>, meeting: Meeting) -> bool {
+    /// Continues at the join of `ends`; `false` if there are none.
+    pub(crate) fn resume(&mut self, base: Mark, ends: Vec<End>, join: Join) -> bool {
         let exists = !ends.is_empty();
-        self.meet(base, ends, meeting, None);
+        self.merge(base, ends, join, None);
         exists
     }
 
-    /// Continues where all of `ends` meet, with the value they have computed;
+    /// Continues at the join of `ends`, with the value they have computed;
     /// `None` if there are no ends.
-    pub(crate) fn join(&mut self, base: Mark, ends: Vec<End>, meeting: Meeting) -> Option<Def> {
+    pub(crate) fn join(&mut self, base: Mark, ends: Vec<End>, join: Join) -> Option<Def> {
         let first = ends.first()?.value.expect("every end that is joined has computed a value");
         let all_equal = ends.iter().all(|end| end.value == Some(first));
         let result = (!all_equal).then(|| self.world.ty(first));
-        Some(self.meet(base, ends, meeting, result).unwrap_or(first))
+        Some(self.merge(base, ends, join, result).unwrap_or(first))
     }
 
-    /// Lets paths meet; gives the parameter for their values if they have a `result`.
-    fn meet(&mut self, base: Mark, mut ends: Vec<End>, meeting: Meeting, result: Option<Ty>) -> Option<Def> {
+    /// Makes the block at a join; returns the parameter for the value of the paths if they have a `result`.
+    fn merge(&mut self, base: Mark, mut ends: Vec<End>, join: Join, result: Option<Ty>) -> Option<Def> {
         self.frame.roll_back(base);
         if ends.len() <= 1 {
             self.go_on(base, ends.pop()?);
             return None;
         }
         let changed = self.values_of_changed(&ends);
-        let needs_param = self.facts.meeting(meeting);
+        let needs_param = self.facts.joined_vars(join);
         let needs_param = |local| needs_param.is_none_or(|vars| vars.contains(&local));
         let mut differing: Vec<(LocalId, Vec<Def>)> = vec![];
         let mut settled: Vec<(LocalId, Option<Def>)> = vec![];

@@ -97,8 +97,8 @@ pub struct Lowered {
 
 /// The graph of a checked program without errors.
 ///
-/// What only shows once generic functions are instantiated and intrinsics are
-/// asked for is reported: then there is no graph.
+/// Errors that only show once generic functions are instantiated and intrinsics are
+/// used are reported; then there is no graph.
 pub fn lower(
     program: &Program,
     options: &LowerOptions,

@@ -36,7 +36,7 @@ pub(crate) struct Lowerer<'p> {
     pub(crate) for_debuggers: FxHashMap<(Name, Ty), Def>,
 
     pub(crate) instances: PrimaryMap<InstanceId, Instance>,
-    /// The value of each function that was asked for.
+    /// The value of each instance that is used.
     pub(crate) fn_values: FxHashMap<InstanceKey, Def>,
     /// Instances whose continuation exists but has no body yet.
     pub(crate) pending: VecDeque<InstanceId>,
@@ -133,7 +133,7 @@ impl<'p> Lowerer<'p> {
         Ok(Lowered { world: self.world, warnings: reports })
     }
 
-    /// Lowers the functions that were asked for, and those they ask for.
+    /// Lowers the pending instances, and those they use.
     pub(crate) fn lower_pending(&mut self) {
         while let Some(instance) = self.pending.pop_front() {
             self.instance_body(instance);
@@ -159,5 +159,5 @@ impl<'p> Lowerer<'p> {
     }
 }
 
-/// After so many errors lowering ends: more would not help anybody.
+/// The maximum number of errors.
 const MAX_ERRORS: usize = 50;

@@ -56,7 +56,7 @@ impl Lowerer<'_> {
         });
     }
 
-    /// The memory, the parameters, the place to return to.
+    /// The memory, the parameters, the return continuation.
     fn arity(&mut self, params: &[Param], ret: Ty) -> usize {
         1 + params.len() + usize::from(self.ret_ty(ret).is_some())
     }

@@ -151,7 +151,7 @@ impl<'p> Lowerer<'p> {
                 }
                 self.store(ptr, value);
             }
-            // Checking lets nobody assign to these.
+            // Checking rejects assignments to these.
             Root::Value(_) | Root::Static(..) | Root::Constant(_) => {}
         }
     }

@@ -1,24 +1,24 @@
-//! Where the values of variables meet, found before a function is lowered.
+//! The joins of a function and the variables that need a block parameter there, found before lowering.
 //!
-//! A node of the graph never changes, so a block needs its parameters when it is made: that is
-//! before the body of a loop is lowered, from which the values come. So each function and
-//! lambda is walked once before, for its blocks and for what those do to variables, and
-//! `ssa` says where a variable needs a parameter. Lowering then makes just these, see `frame`.
+//! A node of the graph never changes, so a block needs its parameters when it is made: a loop
+//! header before its body is lowered. So each function and
+//! lambda is walked once before, for its blocks and their reads and writes of variables, and
+//! `ssa` decides where a variable needs a parameter. Lowering then makes exactly these, see `frame`.
 //!
 //! # Invariants
 //!
-//! * The walk takes the turns that lowering takes: the same constructs split and meet, in the
-//!   same order of evaluation. A place where paths meet is a [`Meeting`].
+//! * The walk follows lowering: the same constructs split and join, in the
+//!   same order of evaluation. A control-flow join is a [`Join`].
 //! * Lowering may leave out paths, where a condition turns out to be constant or a value is of
 //!   type `!` in one instance of a generic function only, but it never adds any. Fewer paths
 //!   need no more parameters.
 //!
-//! # Jumps that are kept
+//! # Escaping jumps
 //!
-//! `break` and `continue` are values. Whoever calls one later than where it stands does not hand on the
-//! values of variables, so a variable is memory if it is read where such a jump leads and may have
-//! been changed before: by the loop itself, or by what can come after it. Variables that are
-//! not read there, or do not change, stay values. `return` leads out of the function that owns the
+//! `break` and `continue` are values. A later call of one does not pass the values of variables. So a
+//! variable is memory if it is live at the target of such a jump and may have
+//! changed before: in the loop itself, or behind it. Variables that are
+//! dead there, or do not change, stay values. `return` leaves the function that owns the
 //! variables, so it never matters.
 
 use cranelift_entity::EntitySet;
@@ -32,31 +32,31 @@ use crate::control::is_lazy;
 use crate::facts::jump_target;
 use crate::ssa::{Block, Graph};
 
-/// A place where paths meet, by an expression of the tree.
+/// A control-flow join, named by an expression of the tree.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Meeting {
+pub(crate) enum Join {
     /// Where the expression begins.
     Before(*const Expr),
     /// Where it ends.
     After(*const Expr),
-    /// Where nothing is done, because the condition of this last arm does not hold.
+    /// Where the condition of this last arm is false and no `else` follows.
     Instead(*const Expr),
-    /// The head of the loop with this body.
+    /// The header of the loop with this body.
     Head(*const Expr),
 }
 
-impl Meeting {
+impl Join {
     /// Where the condition of an arm of `if` leads if it does not hold.
-    pub(crate) fn past_arm(arms: &[(Cond, Expr)], arm: usize, other: Option<&Expr>) -> Meeting {
+    pub(crate) fn past_arm(arms: &[(Cond, Expr)], arm: usize, other: Option<&Expr>) -> Join {
         match (arms.get(arm + 1), other) {
-            (Some((cond, _)), _) => Meeting::Before(visit::cond_expr(cond)),
-            (None, Some(other)) => Meeting::Before(other),
-            (None, None) => Meeting::Instead(&arms[arm].1),
+            (Some((cond, _)), _) => Join::Before(visit::cond_expr(cond)),
+            (None, Some(other)) => Join::Before(other),
+            (None, None) => Join::Instead(&arms[arm].1),
         }
     }
 }
 
-/// What must be known about variables before.
+/// What is known of variables before the walk.
 pub(crate) struct Known<'f> {
     /// The mutable variables that may be values.
     pub(crate) vars: EntitySet<LocalId>,
@@ -66,17 +66,16 @@ pub(crate) struct Known<'f> {
 
 /// What is found.
 #[derive(Default)]
-pub(crate) struct Meetings {
-    /// The variables of which different values meet, in the order of their declarations, for
-    /// each meeting.
-    pub(crate) vars: FxHashMap<Meeting, Vec<LocalId>>,
-    /// The variables that must be memory because a jump is kept.
+pub(crate) struct Joins {
+    /// The variables that need a parameter at each join, in the order of their declarations.
+    pub(crate) vars: FxHashMap<Join, Vec<LocalId>>,
+    /// The variables that must be memory because of an escaping jump.
     pub(crate) in_memory: Vec<LocalId>,
 }
 
-/// Finds what meets where in all functions, lambdas and initialisers.
-pub(crate) fn meetings(program: &Program, known: &Known<'_>) -> Meetings {
-    let mut found = Meetings::default();
+/// Finds the joins of all functions, lambdas and initializers.
+pub(crate) fn joins(program: &Program, known: &Known<'_>) -> Joins {
+    let mut found = Joins::default();
     let mut open: Vec<(&[Param], &Expr)> = vec![];
     for function in program.fns.values() {
         open.extend(function.body.iter().map(|body| (&function.params[..], body)));
@@ -99,7 +98,7 @@ struct Walk<'k, 'p> {
     graph: Graph,
     /// Where the walk is; nowhere if control does not get here.
     at: Option<Block>,
-    meetings: Vec<(Block, Meeting)>,
+    joins: Vec<(Block, Join)>,
     /// Where jumps of the loops around lead.
     jumps: FxHashMap<LocalId, Target>,
     /// Where jumps lead that are kept, and from where control goes to where they are.
@@ -126,13 +125,13 @@ impl<'k, 'p> Walk<'k, 'p> {
     fn new(known: &'k Known<'k>, never: Ty) -> Walk<'k, 'p> {
         let mut graph = Graph::default();
         let at = Some(graph.block(vec![]));
-        let (meetings, jumps) = (vec![], FxHashMap::default());
-        Walk { known, never, graph, at, meetings, jumps, kept: vec![], lambdas: vec![] }
+        let (joins, jumps) = (vec![], FxHashMap::default());
+        Walk { known, never, graph, at, joins, jumps, kept: vec![], lambdas: vec![] }
     }
 
-    fn finish(self, found: &mut Meetings) {
-        let names: FxHashMap<Block, Meeting> = self.meetings.into_iter().collect();
-        found.vars.extend(names.values().map(|&meeting| (meeting, vec![])));
+    fn finish(self, found: &mut Joins) {
+        let names: FxHashMap<Block, Join> = self.joins.into_iter().collect();
+        found.vars.extend(names.values().map(|&join| (join, vec![])));
         let kept: Vec<_> = self.kept.iter().map(|&(to, from)| (to, self.graph.reachable(from))).collect();
         for var in self.graph.vars() {
             let flow = self.graph.flow(var);
@@ -149,9 +148,9 @@ impl<'k, 'p> Walk<'k, 'p> {
     // ---- Blocks and variables ----------------------------------------------------------
 
     /// Goes on where `ends` meet.
-    fn meet(&mut self, ends: Vec<Block>, meeting: Meeting) {
+    fn join(&mut self, ends: Vec<Block>, join: Join) {
         self.at = (!ends.is_empty()).then(|| self.graph.block(ends));
-        self.meetings.extend(self.at.map(|block| (block, meeting)));
+        self.joins.extend(self.at.map(|block| (block, join)));
     }
 
     fn read(&mut self, local: Option<LocalId>) {
@@ -296,17 +295,17 @@ impl<'k, 'p> Walk<'k, 'p> {
         let mut ends = vec![];
         for (i, (cond, value)) in arms.iter().enumerate() {
             let split = self.cond(cond);
-            self.meet(split.then, Meeting::Before(value));
+            self.join(split.then, Join::Before(value));
             self.value(value);
             ends.extend(self.at);
-            self.meet(split.other, Meeting::past_arm(arms, i, other));
+            self.join(split.other, Join::past_arm(arms, i, other));
             if self.at.is_none() {
                 break;
             }
         }
         other.into_iter().for_each(|other| self.value(other));
         ends.extend(self.at);
-        self.meet(ends, Meeting::After(expr));
+        self.join(ends, Join::After(expr));
     }
 
     fn match_arms(&mut self, expr: &'p Expr, scrutinee: &'p Expr, arms: &'p [(Pat, Expr)]) {
@@ -319,7 +318,7 @@ impl<'k, 'p> Walk<'k, 'p> {
             self.value(value);
             ends.extend(self.at);
         }
-        self.meet(ends, Meeting::After(expr));
+        self.join(ends, Join::After(expr));
     }
 
     fn cond(&mut self, cond: &'p Cond) -> Split {
@@ -358,7 +357,7 @@ impl<'k, 'p> Walk<'k, 'p> {
         let operands = std::iter::once(first).chain(rest.iter().map(|link| &link.rhs));
         for (i, operand) in operands.enumerate() {
             if i > 0 {
-                self.meet(undecided, Meeting::Before(operand));
+                self.join(undecided, Join::Before(operand));
             }
             let split = self.cond_expr(operand);
             let (stop, go_on) = if is_and { (split.other, split.then) } else { (split.then, split.other) };
@@ -377,20 +376,20 @@ impl<'k, 'p> Walk<'k, 'p> {
         let is_and = last.op == BinaryOp::AndAnd;
         let (mut ends, undecided) =
             if is_and { (split.other, split.then) } else { (split.then, split.other) };
-        self.meet(undecided, Meeting::Before(&last.rhs));
+        self.join(undecided, Join::Before(&last.rhs));
         self.value(&last.rhs);
         ends.extend(self.at);
-        self.meet(ends, Meeting::After(expr));
+        self.join(ends, Join::After(expr));
     }
 
     fn while_loop(&mut self, expr: &'p Expr, cond: &'p Cond, body: &'p Expr, jumps: (LocalId, LocalId)) {
         let (break_local, continue_local) = jumps;
-        self.meet(self.at.into_iter().collect(), Meeting::Head(body));
+        self.join(self.at.into_iter().collect(), Join::Head(body));
         let Some(head) = self.at else { return };
         self.jumps.insert(continue_local, Target::Head(head));
         self.jumps.insert(break_local, Target::Exit(vec![]));
         let split = self.cond(cond);
-        self.meet(split.then, Meeting::Before(body));
+        self.join(split.then, Join::Before(body));
         self.value(body);
         if let Some(end) = self.at {
             self.graph.add_pred(head, end);
@@ -403,7 +402,7 @@ impl<'k, 'p> Walk<'k, 'p> {
         if self.known.kept.contains(&break_local) {
             exits.push(head);
         }
-        self.meet(exits, Meeting::After(expr));
+        self.join(exits, Join::After(expr));
         if self.known.kept.contains(&break_local) {
             self.kept.extend(self.at.map(|exit| (exit, head)));
         }

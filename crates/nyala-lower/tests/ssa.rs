@@ -6,7 +6,7 @@ use expect_test::expect;
 use support::check_graph;
 
 #[test]
-fn a_variable_that_nobody_reads_again_is_no_parameter() {
+fn dead_variable_is_no_block_parameter() {
     check_graph(
         "extern fn f(c: bool, n: i32) -> i32 {
              let mut x = n;

@@ -90,7 +90,7 @@ pub(crate) struct Home {
 /// How far something that is found on demand has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Progress {
-    /// Nobody has asked yet.
+    /// Not started.
     Open,
     /// Being found.
     Running,

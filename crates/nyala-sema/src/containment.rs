@@ -83,7 +83,7 @@ impl<'a> Checker<'a> {
         order
     }
 
-    /// Reports a type that contains itself, and empties it so that nobody walks it for ever.
+    /// Reports a type that contains itself, and empties it so that later walks end.
     fn report_infinite(&mut self, nominal: Nominal) {
         let (name, span) = self.name_of(nominal);
         self.report(Error::InfiniteSize { name, span });

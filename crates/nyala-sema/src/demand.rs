@@ -1,10 +1,9 @@
 //! The order in which types that are not written are found.
 //!
 //! A function without written result needs the bodies of those it calls to be checked
-//! first. Asking on demand would nest as deeply as the program's calls do, so bodies
-//! are visited here in an order that has (nearly) everything ready when it is asked
-//! for. Names are taken as they stand, without regard to local variables that hide
-//! them: an edge too many does no harm.
+//! first. Checking callees on demand would recurse as deeply as the program's calls do. So
+//! bodies are visited in an order in which (nearly) all callees come first. Names are resolved
+//! without regard to local variables that shadow them: a superfluous edge does no harm.
 
 use nyala_syntax::ast::visit::{self, Visit};
 use nyala_syntax::ast::{self, Expr, ExprKind};

@@ -61,7 +61,7 @@ pub(crate) enum Because {
     NoElse(Span),
 }
 
-/// Where mutability is asked for.
+/// What requires mutability.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Write {
     Assign,

@@ -343,7 +343,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The types of a function's parameters. Each may be asked for by a `typeof` behind it,
+    /// The types of a function's parameters. A `typeof` behind a parameter may refer to it,
     /// up to the end of the signature.
     fn param_types(&mut self, ast: &'a ast::FnItem) -> Vec<Ty> {
         let ret = match &ast.ret {

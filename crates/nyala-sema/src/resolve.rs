@@ -12,7 +12,7 @@ use crate::convert::prim_named;
 use crate::errors::{Error, Namespace};
 use crate::scope::{Def, Entry, ModuleId, UseId};
 
-/// How names with more than this many letters between them compare is not asked.
+/// Longer names are not compared for suggestions.
 const MAX_SUGGESTION_LEN: usize = 64;
 
 /// After this many diagnostics, unknown names are no longer compared with known ones.

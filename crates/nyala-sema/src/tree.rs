@@ -134,7 +134,7 @@ pub struct Function {
     pub body: Option<Expr>,
     /// How it is linked.
     pub linkage: Linkage,
-    /// The attributes nobody else has understood, as `(name, value)`:
+    /// The attributes that checking does not interpret, as `(name, value)`:
     /// `fast_math`, `must_specialize`, budgets of the evaluator, and the symbol that
     /// `intern` gives.
     pub attrs: Vec<(Name, Option<AttrArg>)>,

@@ -46,7 +46,7 @@ pub enum Severity {
     Error,
     /// The program is accepted, but probably not meant so.
     Warning,
-    /// What the program asked to be told.
+    /// Information that the program requested.
     Note,
 }
 

@@ -30,5 +30,5 @@ mod print;
 mod token;
 
 pub use dump::dump;
-pub use parser::{Parse, ParseOptions, asked_edition, parse, parse_with};
+pub use parser::{Parse, ParseOptions, declared_edition, parse, parse_with};
 pub use print::format;

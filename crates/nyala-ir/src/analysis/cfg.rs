@@ -12,8 +12,8 @@
 //! * to the exit, if it calls the outside and hands over nothing of the scope.
 //!
 //! A continuation of the scope that is called through a parameter thus has an
-//! edge from where it was handed over, not from the call. That keeps what
-//! dominators are asked for: what dominates a vertex has been executed before.
+//! edge from where it was handed over, not from the call. That keeps the
+//! meaning of dominance: the dominators of a vertex have been executed before it.
 
 use rustc_hash::FxHashMap;
 

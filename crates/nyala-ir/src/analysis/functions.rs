@@ -2,26 +2,26 @@
 //!
 //! A program is in *control-flow form* if it is made of
 //!
-//! * *functions*, with parameters `(mem, data.., ret)`; `ret`, the place to return
-//!   to, is missing if the function never returns. Only the function itself
-//!   and its blocks use `ret`, to call it or to hand it to what they call last;
+//! * *functions*, with parameters `(mem, data.., ret)`; `ret`, the return continuation,
+//!   is missing if the function never returns. Only the function itself
+//!   and its blocks use `ret`, to call it or to pass it in a tail call;
 //! * *basic blocks* of one function each. They are only called, targets of `branch`
-//!   and `switch`, or places where calls return to.
+//!   and `switch`, or return continuations of calls.
 //!
 //! A function that is only called depends on no other function's values. One that is
 //! used as a *value* may: these values are its [captures](Function::captures), and
-//! whoever needs the function as a value closes over them. The bodies that
+//! a use of the function as a value makes a closure over them. The bodies that
 //! `parallel`, `vectorize` and kernels get are such values.
 //!
-//! [`Functions`] finds this structure in any program, and what stands against it:
+//! [`Functions`] finds this structure in any program, and the violations of it:
 //! [`Functions::obstacles`]. With [`Styles`] even escapes are part of it: a function
 //! whose `ret` is used as a value gets it as a parameter like any other.
 //!
 //! # Return or function?
 //!
-//! In a program of continuations `fn(i32) -> !` and the place where an `i32` is
-//! returned to look the same. Types decide: the last parameter of a callee is where
-//! it returns to, if it is a continuation that does not itself return. What is
+//! In a program of continuations `fn(i32) -> !` and a return continuation that takes an `i32`
+//! have the same type. Types decide: the last parameter of a callee is its return
+//! continuation, if it is a continuation that does not itself return. What is
 //! handed over in any other place is a value.
 
 use cranelift_entity::SecondaryMap;
@@ -278,7 +278,7 @@ impl Function {
     }
 }
 
-/// The parameter of a continuation that is by its type a place to return to.
+/// The parameter of a continuation that is, by its type, its return continuation.
 pub fn return_param(world: &World, cont: Cont) -> Option<Def> {
     world.cont(cont).params.last().copied().filter(|&last| is_return(&world.types, world.ty(last)))
 }
@@ -322,7 +322,7 @@ pub(super) fn is_place(world: &World, body: &Body, index: usize) -> bool {
     }
 }
 
-/// Whether a value of type `ty` is a place to return to rather than a function:
+/// Whether a value of type `ty` is a return continuation rather than a function:
 /// a continuation that does not itself return.
 pub fn is_return(types: &Types, ty: Ty) -> bool {
     // Each level of the type turns the answer around.

@@ -1,6 +1,6 @@
-//! What can be learnt about a program without changing it.
+//! Analyses: facts about a program that do not change it.
 //!
-//! Everything is computed when asked for and never stored in the
+//! Everything is computed on demand and never stored in the
 //! [`World`](crate::World), so nothing can go stale. Read in this order:
 //!
 //! * [`graph`]: plain directed graphs;

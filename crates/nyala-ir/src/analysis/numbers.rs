@@ -1,15 +1,14 @@
-//! What is known of integers and addresses: a power of two that divides them, and the smallest
-//! and largest they may be.
+//! Range and alignment analysis of integers and addresses: a power of two that divides them, and
+//! their bounds.
 //!
-//! [`Number::of`] says what follows for one operation from what is known of its operands; those
-//! who know what parameters stand for hand that on themselves. [`Number::of_expression`] asks for
-//! operands as far as they are computed.
+//! [`Number::of`] is the transfer function of one operation; callers supply what they know of
+//! parameters. [`Number::of_expression`] follows operands to a bounded depth.
 //!
 //! # What always holds
 //!
 //! * Bounds hold for every value that is computed without an error. What overflows where that is
 //!   an error may be anything; the power of two divides it nevertheless.
-//! * What is known only ever gets less by [`Number::or`], and that a few times at most.
+//! * [`Number::or`] is a join with widening: chains of joins have a small constant length.
 
 use crate::layout::{layout, offset};
 use crate::{ArithOp, Def, Node, Prim, Ty, World};
@@ -28,7 +27,7 @@ pub struct Number {
 /// No type has more bits.
 const MAX_BITS: u32 = 64;
 
-/// How far operands of operands are asked for.
+/// The depth to which operands are followed.
 const MAX_DEPTH: usize = 8;
 
 impl Number {
@@ -67,8 +66,8 @@ impl Number {
         self.min >= 0
     }
 
-    /// What holds of both. Bounds that differ are given up at once, but for 0, so that those who
-    /// repeat this come to an end.
+    /// The join of both. Bounds that differ are widened at once, except to 0, so that fixed points are
+    /// reached quickly.
     #[must_use]
     pub fn or(self, other: Number) -> Number {
         let min = match (self.min, other.min) {

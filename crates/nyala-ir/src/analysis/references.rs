@@ -155,8 +155,8 @@ impl References {
     }
 }
 
-/// The continuations and operations that the outside can get hold of, as in
-/// [`References::of_program`], for those who do not need the graph.
+/// The continuations and operations that are reachable from the outside, as in
+/// [`References::of_program`], without the graph.
 pub fn reachable(world: &World) -> Vec<Def> {
     let mut nodes = vec![];
     let mut seen = EntitySet::new();
@@ -287,7 +287,7 @@ impl<'a> ContinuationFinder<'a> {
 
 /// The continuation that a parameter belongs to.
 pub(crate) fn owner(world: &World, param: Def) -> Cont {
-    owner_of(world, param).expect("only parameters are asked for their owner")
+    owner_of(world, param).expect("only parameters have an owner")
 }
 
 /// The continuation that `def` belongs to, if it is a parameter.

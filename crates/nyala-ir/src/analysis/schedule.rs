@@ -11,7 +11,7 @@
 //! before them does not. The same holds for everything computed from such an
 //! operation, as it could not move without taking the operation along. All this is
 //! *pinned*; it is what [`Mode::Demand`] does with every operation, so that an
-//! interpreter evaluates what the program asks for and nothing else.
+//! interpreter evaluates exactly what the program demands.
 //!
 //! Everything else may be computed once, anywhere between the first block in
 //! which all operands are there (*early*) and the last one that dominates all

@@ -1,22 +1,21 @@
-//! Which functions return, and which are told how to go on.
+//! Which functions are in direct style, and which are in continuation-passing style.
 //!
-//! A machine's functions return: the place is on the stack, and nobody can get hold of it.
-//! A function whose place to return to is used as a value, because an exception
-//! handler, a generator or data keeps it, cannot be one of those. It is *passing*:
-//! it gets the place as a parameter like any other, and it ends by calling it.
+//! A direct-style function returns as the machine does: its return continuation is an address on the stack.
+//! A function whose return continuation escapes, to an exception
+//! handler, a generator or data, cannot be direct. It is *passing*:
+//! it takes its return continuation as an ordinary parameter, and ends by calling it.
 //!
-//! A call of a passing function never comes back, so where such a call returns to is a
-//! value too, a closure over what the rest of the caller needs; and the caller, which has
-//! nothing to return to any more, is passing as well. Functions that are called through
+//! A call of a passing function never returns. So its return continuation is a
+//! value too, a closure over the live values of the caller; and the caller
+//! is passing as well. Functions that are called through
 //! values must agree on the style, so a *type* is passing if one function of
-//! that type is that is used as a value.
+//! that type is passing and used as a value.
 //!
 //! # What always holds
 //!
-//! * A function that is not passing calls nothing that is, and its place to return
-//!   to is no value.
-//! * If a passing type returns, so do its values: the type of the place is passing.
-//! * A program whose places to return to are not values has no passing function.
+//! * A direct function calls only direct functions, and its return continuation does not escape.
+//! * If a passing type returns, the type of its return continuation is passing.
+//! * A program without escaping return continuations has no passing function.
 
 use rustc_hash::FxHashSet;
 
@@ -43,8 +42,8 @@ impl Styles {
         self.types.contains(&ty)
     }
 
-    /// Whether a call of `callee`, which is not the caller's own place to return to,
-    /// never comes back.
+    /// Whether a call of `callee`, which is not the caller's own return continuation,
+    /// never returns.
     pub fn passes(&self, world: &World, callee: Def) -> bool {
         match world.as_cont(callee) {
             Some(cont) => self.is_passing(cont),

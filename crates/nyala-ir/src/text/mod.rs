@@ -31,9 +31,9 @@
 //!   on memory always have a line. A global whose value needs lines has them
 //!   after a colon, the value last.
 //! * `a.0` is `extract(a, 0)` with a literal `u32`; parts of tuples are numbered so.
-//! * A literal without suffix has the type that its place asks for (the
+//! * A literal without suffix has the type that its position requires (the
 //!   parameter of a call, the other operand before it, `u32` for an index), and
-//!   `i32` where the place asks for no number. `f32(0x7fc00000)` is a float by its
+//!   `i32` where the position requires no number. `f32(0x7fc00000)` is a float by its
 //!   bits. An array of literal bytes is a string.
 //! * `add[wrap](x, y)`, `mul[fast](x, y)`: flags. `cast[f32](x)`, `slot[i32](mem)`,
 //!   `alloc[f32](mem, n)`, `size_of[i64](Vec2)`, `undef[i32]`, `null[&i32]`: types.

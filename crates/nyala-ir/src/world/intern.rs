@@ -1,9 +1,9 @@
-//! Every operation is there once: it is found by content and type.
+//! Interning: every operation exists once, found by content and type.
 //!
-//! Whoever asks for an operation has just asked for its operands, so it is looked for among the
-//! users of the latest of them, which were made at about the same time and are still in the cache. The place
-//! in a hash table of a large program would not be. Only what has no operands, and what comes after the first few users of
-//! one that has many, is in the table.
+//! The operands of a requested operation were requested just before it. So it is looked up among the
+//! users of its newest operand, which were made at about the same time and are still in the cache. An entry
+//! in the hash table of a large program would not be. Only operations without operands, and those after the first few users of
+//! an operand with many, are in the table.
 
 use std::hash::Hash;
 
@@ -177,7 +177,7 @@ fn id(def: Def) -> u64 {
 }
 
 fn hash_node(pool: &[Def], node: Node, ty: Ty) -> u32 {
-    // Neighbouring numbers are often asked for one after the other, so they are put side by side.
+    // Neighbouring numbers are often requested in sequence, so they are stored side by side.
     if let Node::Lit(bits) = node {
         const LOW: u64 = 7;
         return table::table_hash(&(ty, bits & !LOW)) & !(LOW as u32) | (bits & LOW) as u32;

@@ -8,8 +8,8 @@
 //! So a test on a payload implies the test on its option, and an arm holds exactly
 //! the tests that its pattern makes; what it ignores takes no space.
 //!
-//! [`decide`] asks the questions a compiled match would ask. Among the arms that may still
-//! match, the first one's first open test is asked next; the arms are split by the
+//! [`decide`] performs the tests a compiled match would perform. Among the arms that may still
+//! match, the first one's first open test is next; the arms are split by its
 //! answer, with one more answer for constructors that no arm names. Where the
 //! first arm has no open test it is reached; where no arm is left, the answers
 //! given so far are a value that nothing matches. This is Maranget's usefulness
@@ -19,7 +19,7 @@
 //!
 //! * Occurrences are numbered with parents before parts, and an arm's tests are sorted:
 //!   a test comes after those it implies.
-//! * The number of questions can be exponential in the number of tests, so the
+//! * The number of tests can be exponential in the number of tests, so the
 //!   work is limited by `BASE_BUDGET`. The search keeps its own stack.
 
 use cranelift_entity::{SecondaryMap, entity_impl};
@@ -84,7 +84,7 @@ impl Matrix {
         })
     }
 
-    /// As [`Matrix::part`], where some arm has asked for it.
+    /// As [`Matrix::part`], if some arm tests it.
     pub fn known_part(&self, at: Occurrence, tag: u64, index: u32) -> Option<Occurrence> {
         self.parts.get(&(at, tag, index)).copied()
     }

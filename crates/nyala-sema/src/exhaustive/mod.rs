@@ -199,7 +199,7 @@ impl<'a> Arms<'a> {
         Some(arms)
     }
 
-    /// What `pat` asks.
+    /// The tests of `pat`.
     fn tests(&mut self, pat: &'a Pat) -> Option<Vec<Test>> {
         let mut tests = vec![];
         let mut stack = vec![(Occurrence::ROOT, pat)];

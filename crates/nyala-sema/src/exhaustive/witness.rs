@@ -58,7 +58,7 @@ impl Printer<'_> {
     }
 
     fn option(&self, at: Occurrence, item: &Enum, answer: Option<&Ctor>) -> String {
-        // The only option of an enum is never asked for.
+        // The only option of an enum is never tested.
         let tag = match answer {
             Some(ctor) => ctor.tag,
             None if item.options.len() == 1 => 0,

@@ -7,7 +7,7 @@
 //!
 //! A nested function is part of the body around it. All other functions and all
 //! statics are bodies of their own, checked on demand where an inferred result is
-//! asked for.
+//! needed.
 
 mod aggregate;
 mod block;

@@ -120,7 +120,7 @@ impl<'a> Checker<'a> {
     }
 
     /// What a chain of bound variables ends in. All of them are bound to it directly
-    /// afterwards: chains get as long as the program, and are asked for again.
+    /// afterwards (path compression): chains can be as long as the program.
     fn walk(&mut self, ty: Ty) -> Ty {
         let Some(mut end) = self.bound(ty) else { return ty };
         while let Some(next) = self.bound(end) {

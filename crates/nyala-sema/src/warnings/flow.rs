@@ -160,7 +160,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// An address is taken: whoever gets it may write through it.
+    /// An address is taken: its holder may write through it.
     fn lend(&mut self, expr: &'a Expr, place: &'a Expr) {
         self.place(place);
         if let Some(Root::Local(local)) = visit::root_of(place) {

@@ -1,4 +1,4 @@
-//! Casts to the type a value has already, and statements that compute a value for nobody.
+//! Casts to the type a value already has, and statements whose value is unused.
 
 use super::Warning;
 use crate::tree::{Expr, ExprKind, Program, Stmt};
@@ -46,7 +46,7 @@ fn is_idle(expr: &Expr) -> bool {
     let mut idle = true;
     visit::walk_while(expr, |expr| {
         idle &= is_idle_node(&expr.kind);
-        // A lambda that nobody calls does nothing, whatever its body says.
+        // A lambda that is never called does nothing, whatever its body contains.
         idle && !matches!(expr.kind, ExprKind::Lambda(_))
     });
     idle

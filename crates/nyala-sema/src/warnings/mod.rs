@@ -1,11 +1,11 @@
-//! What the program may do, but probably was not meant to.
+//! Warnings: code that is allowed but probably a mistake.
 //!
-//! Each check is linear in the size of the program and sure of what it says:
-//! where it cannot know, it is silent.
+//! Each check is linear in the size of the program and has no false positives:
+//! where it cannot decide, it is silent.
 //!
-//! * `usage`: what nobody uses, and `mut` that nobody needs;
+//! * `usage`: unused items and variables, and unnecessary `mut`;
 //! * `flow`: reads before any write, and compound assignments that race with themselves;
-//! * `recursion`: filters that cannot stop the recursion they specialise;
+//! * `recursion`: filters that cannot stop the recursion they specialize;
 //! * `idle`: casts and statements that do nothing.
 
 mod flow;
@@ -20,8 +20,7 @@ use nyala_span::{Code, Diagnostic, Name, Span};
 
 use crate::tree::Program;
 
-/// Looks for what is probably a mistake, in a program without errors. What stands in
-/// the prelude is the concern of those who wrote that, and not reported.
+/// Looks for probable mistakes in a program without errors. The prelude is not reported.
 pub fn check(program: &Program, is_prelude: &dyn Fn(Span) -> bool) -> Vec<Diagnostic> {
     let uses = usage::Uses::of(program);
     let mut warnings = usage::check(program, &uses, is_prelude);
@@ -38,7 +37,7 @@ pub fn check(program: &Program, is_prelude: &dyn Fn(Span) -> bool) -> Vec<Diagno
     diagnostics
 }
 
-/// How many warnings there are at most: nobody reads more.
+/// The maximum number of warnings.
 const MAX_WARNINGS: usize = 1000;
 
 /// All that is warned about.

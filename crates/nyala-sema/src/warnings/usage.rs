@@ -1,4 +1,4 @@
-//! Variables, parameters and functions that nobody uses, and `mut` that nobody needs.
+//! Unused variables, parameters and functions, and unnecessary `mut`.
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 use nyala_span::Span;
@@ -65,7 +65,7 @@ impl Uses {
         }
     }
 
-    /// Whether the value of `local` is ever asked for.
+    /// Whether the value of `local` is ever read.
     fn is_read(&self, local: LocalId) -> bool {
         self.named[local] > self.assigned[local]
     }

@@ -431,7 +431,7 @@ impl BinaryOp {
 /// An annotation of a call for the partial evaluator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CallMark {
-    /// What it asks for.
+    /// What it means.
     pub kind: MarkKind,
     /// How it is written: `@@`, `@`, `@run`, `@halt`, `$`.
     pub text: &'static str,
@@ -439,10 +439,10 @@ pub struct CallMark {
     pub span: Span,
 }
 
-/// What a [`CallMark`] asks for.
+/// What a [`CallMark`] means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MarkKind {
-    /// `@@f(x)`, `@f(x)`: the call is specialised on all arguments.
+    /// `@@f(x)`, `@f(x)`: the call is specialized on all arguments.
     Force,
     /// `@run f(x)`, in edition 2015 also `@f(x)`: the evaluator unfolds all it can.
     Run,

@@ -8,8 +8,8 @@
 //!
 //! Calls and operators wrap what was read before them, so a node's depth is not
 //! known when it is read. [`Parser::measured`] therefore measures the height of
-//! what it reads by resetting [`Parser::deepest`]; whoever wraps a node adds one
-//! to its height and asks whether that still fits.
+//! what it reads by resetting [`Parser::deepest`]; code that wraps a node adds one
+//! to its height and checks that it still fits.
 
 use nyala_span::{Name, Span};
 

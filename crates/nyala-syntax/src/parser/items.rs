@@ -332,8 +332,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Goes behind the body of a function that lacks its `{`, to the next item. The `}` at
-    /// its end closes nothing because of that, which need not be said if the `{` was asked for.
+    /// Skips the body of a function that lacks its `{`, up to the next item. The `}` at
+    /// its end is unmatched as a consequence; it is not reported again if the missing `{` was.
     fn skip_open_body(&mut self, is_reported: bool) {
         let from = self.prev.hi;
         while !self.at_item(false) && !self.kind().is_closer() && !self.at(TokenKind::Eof) {

@@ -10,7 +10,7 @@
 //! * **Linear.** Nothing backtracks. Look-ahead steps over a bracketed group at
 //!   once, because brackets are paired beforehand (see [`delims`]).
 //! * **Bounded depth.** What recurses calls [`Parser::enter`]; what grows the tree
-//!   from the inside out (calls, operators) asks [`Parser::fits`]. The first place
+//!   from the inside out (calls, operators) calls [`Parser::fits`]. The first place
 //!   that is too deep is reported, and the rest of its group skipped.
 //! * **No cascades.** A token is blamed at most once. A broken list is left at its
 //!   closing bracket, a broken statement at its `;`.
@@ -49,7 +49,7 @@ pub struct ParseOptions {
     /// The dialect, if it is not to be found out from the text.
     pub dialect: Option<Dialect>,
     /// Whether `@f(x)` runs the partial evaluator and `$f(x)` halts it, as in the edition
-    /// 2015; if the first line of the file asks for that edition when absent.
+    /// 2015. If absent, the first line of the file decides.
     pub edition_2015: Option<bool>,
 }
 
@@ -82,7 +82,7 @@ impl Reading {
 }
 
 /// The name after `// edition:` in the first line of a file, and the place of that line.
-pub fn asked_edition(file: &SourceFile) -> Option<(&str, Span)> {
+pub fn declared_edition(file: &SourceFile) -> Option<(&str, Span)> {
     let line = file.line_text(1);
     let name = line.strip_prefix("//")?.trim_start().strip_prefix("edition:")?.trim();
     Some((name, file.line_span(1)))
@@ -95,8 +95,8 @@ fn parse_as(file: &SourceFile, assumed: Dialect, options: ParseOptions) -> (Pars
     errors.extend(pair_errors);
     let mut parser = Parser::new(file, tokens, lits, pairs, assumed);
     parser.errors = errors;
-    let asks_for_2015 = || asked_edition(file).is_some_and(|(name, _)| name == "2015");
-    parser.edition_2015 = options.edition_2015.unwrap_or_else(asks_for_2015);
+    let declares_2015 = || declared_edition(file).is_some_and(|(name, _)| name == "2015");
+    parser.edition_2015 = options.edition_2015.unwrap_or_else(declares_2015);
     parser.end_is_blamed = end_is_blamed;
 
     let items = parser.file_items();

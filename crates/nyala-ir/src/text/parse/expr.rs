@@ -11,7 +11,7 @@ use crate::types::{Prim, Ty, TyKind};
 const MAX_SPLAT: u32 = 1 << 16;
 
 impl<'a> Parser<'a> {
-    /// An operand in a place that asks for type `hint`.
+    /// An operand in a position that requires type `hint`.
     pub(super) fn expr(&mut self, hint: Option<Ty>) -> Parsed<Def> {
         self.nested(|this| {
             let def = this.primary(hint)?;

@@ -11,7 +11,7 @@ use crate::types::{Prim, Ty, TyKind};
 use crate::world::World;
 
 impl Printer<'_> {
-    /// `def` as an operand in a place that asks for type `hint`.
+    /// `def` as an operand in a position that requires type `hint`.
     pub(super) fn expr(&mut self, def: Def, hint: Option<Ty>) {
         if self.inline[def.index()] { self.op(def, hint) } else { self.reference(def) }
     }
