@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use nyala_driver::Prelude;
 use nyala_driver::native::{self, LlvmOptions, NativeOptions};
+use nyala_driver::{Prelude, pipeline};
 use nyala_tests::equivalence::{Agreed, Outcome, Subject};
 use nyala_tests::random::Random;
 use nyala_tests::{files, generate};
@@ -66,10 +66,11 @@ fn assign(subject: &Subject, random: &mut Random) -> Result<Option<(String, Agre
 
 /// Native code does the same, where there is any.
 fn run_native(subject: &Subject, Agreed { world, mut session }: Agreed) -> Result<(), String> {
+    let Some(program) = pipeline::outline(&mut session, world) else { return Ok(()) };
     for opt_level in [0, 2] {
         let llvm = LlvmOptions { opt_level, ..LlvmOptions::default() };
         let options = NativeOptions { llvm, ..NativeOptions::default() };
-        if let Some(status) = native::run(&mut session, &world, &options, &["program".to_owned()]) {
+        if let Some(status) = native::run(&mut session, &program, &options, &["program".to_owned()]) {
             let outcome = Outcome { status, output: String::new() };
             subject.compare(&outcome, &format!("as native code, -O{opt_level},"))?;
         }

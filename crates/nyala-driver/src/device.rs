@@ -1,7 +1,7 @@
 //! Device code: the kernels of a program, compiled for where they run.
 //!
-//! [`split`] takes a program apart into what the host runs and the code for each platform,
-//! which becomes part of the host's: a program with kernels needs no other file.
+//! [`bundle`] compiles the device programs of an outlined program. Their code becomes data of the host program,
+//! so a program with kernels needs no other file.
 //!
 //! | platform | code | compiled for a device |
 //! |---|---|---|
@@ -9,15 +9,13 @@
 //! | OpenCL | source text | by the driver, when the program runs |
 //! | HSA | an object file, by LLVM | here |
 
-use std::borrow::Cow;
-
 use nyala_codegen::llvm::{self, Output};
 use nyala_codegen::opencl;
 use nyala_codegen::text::{self, Abi, Gpu, GpuKind};
 use nyala_codegen::{CodegenError, KernelShape};
 use nyala_ir::World;
 pub use nyala_opt::outline::Platform;
-use nyala_opt::outline::{DeviceProgram, Kernel};
+use nyala_opt::outline::{DeviceProgram, Kernel, Outlined};
 
 use crate::edition::{Edition, Prelude};
 use crate::libdevice;
@@ -38,51 +36,50 @@ const LIBRARY: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../l
 /// What the names of its functions begin with.
 const LIBRARY_PREFIX: &str = "nyala_";
 
-/// A program as its host and its devices have it.
-pub struct Split<'w> {
+/// A host program with the device code it contains.
+pub struct Bundle<'p> {
     /// What the host runs.
-    pub host: Cow<'w, World>,
+    pub host: &'p World,
     /// The code for each platform, as the runtime expects it: its length, then itself.
     code: Vec<(Platform, Vec<u8>)>,
 }
 
-impl Split<'_> {
+impl Bundle<'_> {
     /// The globals that hold device code, by symbol.
     pub fn contents(&self) -> Vec<(&str, &[u8])> {
         self.code.iter().map(|(platform, code)| (platform.code_symbol(), &code[..])).collect()
     }
 }
 
-/// Takes a program apart, and compiles what runs on devices.
-pub fn split<'w>(session: &mut Session, world: &'w World, options: &llvm::Options) -> Option<Split<'w>> {
-    let Some(outlined) = outline(session, world)? else {
-        return Some(Split { host: Cow::Borrowed(world), code: vec![] });
-    };
+/// Compiles what runs on devices.
+pub fn bundle<'p>(
+    session: &mut Session,
+    program: &'p Outlined,
+    options: &llvm::Options,
+) -> Option<Bundle<'p>> {
     let mut code = vec![];
-    for program in &outlined.devices {
-        let compiled = compile(session, program, options);
+    for device in &program.devices {
+        let compiled = compile(session, device, options);
         let compiled = reported(session, compiled.map_err(diagnostics))?;
         let mut with_length = (compiled.len() as u64).to_le_bytes().to_vec();
         with_length.extend(compiled);
         // Text ends with a zero for C.
         with_length.push(0);
-        code.push((program.platform, with_length));
+        code.push((device.platform, with_length));
     }
-    Some(Split { host: Cow::Owned(outlined.host), code })
+    Some(Bundle { host: &program.host, code })
 }
 
 /// The code of a program for a platform; nothing if it has no kernels for it.
 pub fn code(
     session: &mut Session,
-    world: &World,
+    program: &Outlined,
     options: &llvm::Options,
     platform: Platform,
 ) -> Option<Vec<u8>> {
-    let outlined = outline(session, world)?;
-    let devices = outlined.map_or(vec![], |outlined| outlined.devices);
-    match devices.iter().find(|program| program.platform == platform) {
-        Some(program) => {
-            let compiled = compile(session, program, options);
+    match program.devices.iter().find(|device| device.platform == platform) {
+        Some(device) => {
+            let compiled = compile(session, device, options);
             reported(session, compiled.map_err(diagnostics))
         }
         None => Some(vec![]),
@@ -92,14 +89,6 @@ pub fn code(
 /// The devices that programs could use here, or why there are none, as text.
 pub fn list() -> String {
     nyala_runtime::devices::describe()
-}
-
-fn outline(session: &mut Session, world: &World) -> Option<Option<nyala_opt::outline::Outlined>> {
-    session.timings.enter("outline kernels");
-    let sources = &session.sources;
-    let is_own = |span| sources.file_of(span).is_some_and(|file| !session.is_prelude(file));
-    let outlined = nyala_opt::outline_kernels(world, Some(sources), is_own);
-    reported(session, outlined)
 }
 
 fn compile(
@@ -215,8 +204,8 @@ fn library(kind: GpuKind) -> Result<Vec<u8>, Vec<CodegenError>> {
     let mut session =
         Session::new(Options { prelude: Prelude::Edition(Edition::Default), ..Options::default() });
     session.add_text("<device library>", LIBRARY);
-    let world = pipeline::prepare(&mut session).expect("the library has no errors, as tests show");
+    let program = pipeline::prepare(&mut session).expect("the library has no errors, as tests show");
     let gpu = Some(Gpu { kind, kernels: &[], has_libdevice: false, is_fast: false });
     let options = text::Options { abi: Abi::Other, gpu, ..text::Options::default() };
-    text::write(&world, &options).map(|module| module.text.into_bytes())
+    text::write(&program.host, &options).map(|module| module.text.into_bytes())
 }

@@ -17,14 +17,14 @@
 //!
 //! Compilers, modules and functions may be used from several threads at once.
 //!
-//! Read [`signature`] for the types that cross the border, [`specialise`] for functions that are
+//! Read [`signature`] for the types that cross the border, [`specialize`] for functions that are
 //! made for arguments known at run time, and [`build_script`] for programs that are compiled
 //! together with a crate.
 
 pub mod build_script;
 mod known;
 pub mod signature;
-pub mod specialise;
+pub mod specialize;
 
 use std::fmt;
 use std::ops::Deref;
@@ -35,7 +35,7 @@ use std::thread;
 
 use nyala_codegen::llvm::Jit;
 use nyala_interface::{Interface, Signature};
-use nyala_ir::World;
+use nyala_opt::outline::Outlined;
 use nyala_span::Diagnostic;
 
 use crate::errors::EmbedError;
@@ -134,9 +134,9 @@ impl Compiler {
     }
 
     fn make_code(&self, session: &mut Session) -> Option<Code> {
-        let (world, interface) = pipeline::prepare_with_interface(session)?;
+        let (program, interface) = pipeline::prepare_with_interface(session)?;
         self.check_defined(session, &interface);
-        let jit = if session.has_errors() { None } else { self.load(session, &world) };
+        let jit = if session.has_errors() { None } else { self.load(session, &program) };
         jit.map(|jit| Code { jit, interface })
     }
 
@@ -146,9 +146,9 @@ impl Compiler {
     }
 
     /// A program that is ready, as code that may call the host's functions.
-    fn load(&self, session: &mut Session, world: &World) -> Option<Jit<'static>> {
+    fn load(&self, session: &mut Session, program: &Outlined) -> Option<Jit<'static>> {
         let host: Vec<HostFunction> = self.defined.iter().map(|defined| defined.function.clone()).collect();
-        native::load(session, world, &self.native, &host)
+        native::load(session, program, &self.native, &host)
     }
 }
 

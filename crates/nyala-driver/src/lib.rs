@@ -51,6 +51,7 @@ pub mod timings;
 pub mod vectorization;
 
 pub use nyala_interface as interface;
+pub use nyala_opt::outline::Outlined;
 pub use nyala_syntax::ast::Dialect;
 
 pub use edition::{Edition, Prelude};

@@ -12,11 +12,11 @@ use nyala_codegen::llvm::{self, Jit, Llvm, LlvmError};
 pub use nyala_codegen::llvm::{Options as LlvmOptions, Output};
 use nyala_codegen::text::{self, Abi, Import, Module};
 use nyala_ir::{Intrinsic, Linkage, Prim, TyKind, World};
-use nyala_opt::outline::Platform;
+use nyala_opt::outline::Outlined;
 use nyala_runtime::{SYMBOLS, Symbol};
 use nyala_span::{Code, Diagnostic, Name, Span};
 
-use crate::device::{self, Split};
+use crate::device::{self, Bundle};
 use crate::errors::LinkError;
 use crate::link::{self, Library};
 use crate::perf_map;
@@ -36,29 +36,34 @@ pub struct NativeOptions {
 
 /// Compiles the program and runs its `main` with these arguments, the program's
 /// name first; gives its exit status.
-pub fn run(session: &mut Session, world: &World, options: &NativeOptions, args: &[String]) -> Option<i32> {
-    let program = device::split(session, world, &options.llvm)?;
-    let result = try_run(session, &program, options, args);
+pub fn run(
+    session: &mut Session,
+    program: &Outlined,
+    options: &NativeOptions,
+    args: &[String],
+) -> Option<i32> {
+    let bundle = device::bundle(session, program, &options.llvm)?;
+    let result = try_run(session, &bundle, options, args);
     reported(session, result)
 }
 
 /// Compiles the program to the contents of a file.
 pub fn compile(
     session: &mut Session,
-    world: &World,
+    program: &Outlined,
     options: &llvm::Options,
     output: Output,
 ) -> Option<Vec<u8>> {
-    let program = device::split(session, world, options)?;
-    let result = try_compile(session, &program, options, output);
+    let bundle = device::bundle(session, program, options)?;
+    let result = try_compile(session, &bundle, options, output);
     reported(session, result.map(|(_, contents)| contents).map_err(diagnostics))
 }
 
 /// Compiles the program and links it with the runtime to the contents of an executable.
-pub fn executable(session: &mut Session, mut world: World, options: &NativeOptions) -> Option<Vec<u8>> {
-    use_linked_names(&mut world);
-    let program = device::split(session, &world, &options.llvm)?;
-    let result = try_executable(session, &program, options);
+pub fn executable(session: &mut Session, mut program: Outlined, options: &NativeOptions) -> Option<Vec<u8>> {
+    use_linked_names(&mut program.host);
+    let bundle = device::bundle(session, &program, &options.llvm)?;
+    let result = try_executable(session, &bundle, options);
     reported(session, result)
 }
 
@@ -87,7 +92,7 @@ pub(crate) fn directory_for_debuggers(session: &Session) -> Option<PathBuf> {
 
 fn write(
     session: &mut Session,
-    program: &Split<'_>,
+    bundle: &Bundle<'_>,
     options: &llvm::Options,
 ) -> Result<Module, Vec<CodegenError>> {
     session.timings.enter("write LLVM assembly");
@@ -95,7 +100,7 @@ fn write(
     let checked = session.options.checked;
     let directory = directory_for_debuggers(session);
     let directory = directory.as_ref().map(|directory| directory.to_string_lossy());
-    let contents = program.contents();
+    let contents = bundle.contents();
     let options = text::Options {
         abi,
         checked,
@@ -104,16 +109,16 @@ fn write(
         gpu: None,
         contents: &contents,
     };
-    text::write(&program.host, &options)
+    text::write(bundle.host, &options)
 }
 
 /// The program as LLVM assembly, and LLVM, which knows all that the program takes from it.
 fn write_for_llvm(
     session: &mut Session,
-    program: &Split<'_>,
+    bundle: &Bundle<'_>,
     options: &llvm::Options,
 ) -> Result<(Module, &'static Llvm), Vec<CodegenError>> {
-    let module = write(session, program, options)?;
+    let module = write(session, bundle, options)?;
     let llvm = load_llvm(&mut session.timings)?;
     all_defined(&module.intrinsics, |name| llvm.has_intrinsic(name))?;
     Ok((module, llvm))
@@ -121,11 +126,11 @@ fn write_for_llvm(
 
 fn try_compile(
     session: &mut Session,
-    program: &Split<'_>,
+    bundle: &Bundle<'_>,
     options: &llvm::Options,
     output: Output,
 ) -> Result<(Module, Vec<u8>), Vec<CodegenError>> {
-    let (module, llvm) = write_for_llvm(session, program, options)?;
+    let (module, llvm) = write_for_llvm(session, bundle, options)?;
     let timings = &mut session.timings;
     let contents = llvm::compile(llvm, &module.text, options, output, |phase| timings.enter(phase));
     Ok((module, contents.map_err(one)?))
@@ -146,23 +151,23 @@ pub struct HostFunction {
 /// The host's functions must have the types that the program declares them with.
 pub fn load(
     session: &mut Session,
-    world: &World,
+    program: &Outlined,
     options: &NativeOptions,
     host: &[HostFunction],
 ) -> Option<Jit<'static>> {
-    let program = device::split(session, world, &options.llvm)?;
-    let result = try_load(session, &program, options, host).map(|(jit, _)| jit);
+    let bundle = device::bundle(session, program, &options.llvm)?;
+    let result = try_load(session, &bundle, options, host).map(|(jit, _)| jit);
     reported(session, result.map_err(diagnostics))
 }
 
 /// The program's code in this process, and the object file that it comes from.
 fn try_load(
     session: &mut Session,
-    program: &Split<'_>,
+    bundle: &Bundle<'_>,
     options: &NativeOptions,
     host: &[HostFunction],
 ) -> Result<(Jit<'static>, Vec<u8>), Vec<CodegenError>> {
-    let (module, llvm) = write_for_llvm(session, program, &options.llvm)?;
+    let (module, llvm) = write_for_llvm(session, bundle, &options.llvm)?;
     session.timings.enter("link");
     let mut jit = load_libraries(llvm, &module, options, host).map_err(one)?;
     if module.imports.iter().any(|import| AT_EXIT.iter().any(|symbol| symbol.name == import.name)) {
@@ -184,12 +189,12 @@ fn try_load(
 
 fn try_run(
     session: &mut Session,
-    program: &Split<'_>,
+    bundle: &Bundle<'_>,
     options: &NativeOptions,
     args: &[String],
 ) -> Result<i32, Vec<Diagnostic>> {
-    check_main(&program.host).map_err(diagnostics)?;
-    let (jit, object) = try_load(session, program, options, &[]).map_err(diagnostics)?;
+    check_main(bundle.host).map_err(diagnostics)?;
+    let (jit, object) = try_load(session, bundle, options, &[]).map_err(diagnostics)?;
     let main = jit.lookup("main").map_err(|error| diagnostics(one(error)))?;
     if options.perf_map {
         write_perf_map(&object, main.addr())?;
@@ -220,15 +225,15 @@ fn write_perf_map(object: &[u8], main: usize) -> Result<(), Vec<Diagnostic>> {
 
 fn try_executable(
     session: &mut Session,
-    program: &Split<'_>,
+    bundle: &Bundle<'_>,
     options: &NativeOptions,
 ) -> Result<Vec<u8>, Vec<Diagnostic>> {
-    check_main(&program.host).map_err(diagnostics)?;
+    check_main(bundle.host).map_err(diagnostics)?;
     if let Some(target) = options.llvm.target.as_ref().filter(|target| !is_this_machine(target)) {
         return Err(vec![LinkError::OtherMachine { target: target.clone() }.to_diagnostic()]);
     }
     let (module, object) =
-        try_compile(session, program, &options.llvm, Output::Object).map_err(diagnostics)?;
+        try_compile(session, bundle, &options.llvm, Output::Object).map_err(diagnostics)?;
     session.timings.enter("link");
     link::link(&object, &options.link, session.options.debug).map_err(|error| {
         match undefined(&module, &error) {
@@ -271,7 +276,6 @@ pub(crate) fn uses_runtime(world: &World) -> bool {
             | Intrinsic::CreateEdge
             | Intrinsic::ExecuteGraph,
         ) => true,
-        Linkage::Intrinsic(intrinsic) => Platform::of(intrinsic).is_some(),
         _ => false,
     })
 }

@@ -1,12 +1,14 @@
 //! The stages of the compiler, one after the other.
 //!
-//! Each function takes a program as far as its name says. It reports to the
-//! session, and returns nothing if the program has errors.
+//! [`check`], [`prepare`] and [`graphs`] take a program as far as their caller needs; the command line composes
+//! nothing itself. The functions of single stages are for tests and tools that look at what a stage did. Each function
+//! reports to the session, and returns nothing if the program has errors.
 
 use nyala_interface::Interface;
 use nyala_interp::Io;
 use nyala_ir::World;
 use nyala_lower::Statics;
+use nyala_opt::outline::{Outlined, Platform};
 use nyala_opt::partial_eval::Explanation;
 use nyala_opt::vectorize::SiteFacts;
 use nyala_sema::CheckFile;
@@ -136,14 +138,98 @@ pub fn explain_vectorize(session: &mut Session, mut world: World) -> Vec<SiteFac
     facts
 }
 
+/// Makes the kernels of a vectorized program programs of their own.
+pub fn outline(session: &mut Session, world: World) -> Option<Outlined> {
+    session.timings.enter("outline kernels");
+    let sources = &session.sources;
+    let is_own = |span| sources.file_of(span).is_some_and(|file| !session.is_prelude(file));
+    let outlined = nyala_opt::pipeline::outline(world, Some(sources), is_own);
+    outlined.map_err(|errors| session.diagnostics.extend(errors)).ok()
+}
+
+/// A state of the program graph that can be looked at. Each stage comes after those above it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Stage {
+    /// As it comes from the source.
+    Emitted,
+    /// After partial evaluation.
+    Evaluated,
+    /// In control-flow form: functions and basic blocks.
+    Cff,
+    /// With SIMD code for the bodies of `vectorize`.
+    Vectorized,
+    /// The kernels, as programs for devices.
+    Device,
+    /// What native code is made from: the host program.
+    Final,
+}
+
+/// A graph of a stage.
+pub struct Graph {
+    /// The platform, if this is a device program.
+    pub platform: Option<Platform>,
+    /// The graph.
+    pub world: World,
+}
+
+/// The graphs of the program at a stage: one, or one for each platform at [`Stage::Device`].
+pub fn graphs(session: &mut Session, stage: Stage) -> Option<Vec<Graph>> {
+    let whole = |world| Some(vec![Graph { platform: None, world }]);
+    let world = emit(session)?;
+    if stage == Stage::Emitted {
+        return whole(world);
+    }
+    let world = evaluate(session, &world);
+    if stage == Stage::Evaluated {
+        return whole(world);
+    }
+    if session.has_errors() {
+        return None;
+    }
+    let world = control_flow_form(session, world);
+    if stage == Stage::Cff {
+        return whole(world);
+    }
+    let world = vectorize(session, world);
+    if stage == Stage::Vectorized {
+        return whole(world);
+    }
+    if session.has_errors() {
+        return None;
+    }
+    let outlined = outline(session, world)?;
+    if stage == Stage::Final {
+        return whole(outlined.host);
+    }
+    let devices = outlined.devices.into_iter();
+    Some(devices.map(|device| Graph { platform: Some(device.platform), world: device.world }).collect())
+}
+
+/// Says what partial evaluation did at each call.
+pub fn explain_evaluation(session: &mut Session) -> Option<(World, Explanation)> {
+    let world = emit(session)?;
+    Some(explain(session, &world))
+}
+
+/// Says what became of each `vectorize`.
+pub fn explain_vectorization(session: &mut Session) -> Option<Vec<SiteFacts>> {
+    let world = emit(session)?;
+    let world = evaluate(session, &world);
+    if session.has_errors() {
+        return None;
+    }
+    let world = control_flow_form(session, world);
+    Some(explain_vectorize(session, world))
+}
+
 /// Takes the program to what back ends accept.
-pub fn prepare(session: &mut Session) -> Option<World> {
+pub fn prepare(session: &mut Session) -> Option<Outlined> {
     let world = emit(session)?;
     prepare_graph(session, &world)
 }
 
 /// Takes the program to what back ends accept, and tells what the outside sees of it.
-pub fn prepare_with_interface(session: &mut Session) -> Option<(World, Interface)> {
+pub fn prepare_with_interface(session: &mut Session) -> Option<(Outlined, Interface)> {
     let (world, interface) = emit_with_interface(session)?;
     Some((prepare_graph(session, &world)?, interface))
 }
@@ -160,14 +246,17 @@ pub fn emit_with_interface(session: &mut Session) -> Option<(World, Interface)> 
 }
 
 /// Takes a graph as it comes from the source to what back ends accept.
-pub fn prepare_graph(session: &mut Session, world: &World) -> Option<World> {
+pub fn prepare_graph(session: &mut Session, world: &World) -> Option<Outlined> {
     let world = evaluate(session, world);
     if session.has_errors() {
         return None;
     }
     let world = control_flow_form(session, world);
     let world = vectorize(session, world);
-    (!session.has_errors()).then_some(world)
+    if session.has_errors() {
+        return None;
+    }
+    outline(session, world)
 }
 
 /// Runs the program in the interpreter; gives its exit status.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
 
 use nyala_driver::embed::signature::CFunction;
-use nyala_driver::embed::specialise::{Known, Specialiser};
+use nyala_driver::embed::specialize::{Known, Specializer};
 use nyala_driver::embed::{Compiler, Function, LookupError, Module};
 
 fn compile(text: &str) -> Module {
@@ -95,11 +95,11 @@ fn functions_are_made_for_arguments_known_at_run_time() {
     let text = "fn @(?n) go(x: f64, n: i32) -> f64 { if n == 0 { 1.0 } else { x * go(x, n - 1) } }
                 extern fn power(x: f64, n: i32, negate: bool) -> f64 { if negate { -go(x, n) } else { go(x, n) } }
                 extern fn other() -> () {}";
-    let specialiser = Compiler::new().text("power.impala", text).specialiser().expect("it has no errors");
+    let specializer = Compiler::new().text("power.impala", text).specializer().expect("it has no errors");
     type Power = extern "C" fn(f64) -> f64;
     let power = |n: i32| {
         // SAFETY: the program does nothing but arithmetic.
-        unsafe { specialiser.function::<Power>("power", &[None, Some(n.into()), Some(false.into())]) }
+        unsafe { specializer.function::<Power>("power", &[None, Some(n.into()), Some(false.into())]) }
             .unwrap_or_else(|error| panic!("{error}"))
     };
     thread::scope(|scope| {
@@ -111,7 +111,7 @@ fn functions_are_made_for_arguments_known_at_run_time() {
     assert_eq!(power(2).address(), power(2).address(), "it is made once");
     assert_ne!(power(2).address(), power(3).address());
     // SAFETY: as above.
-    let all = unsafe { specialiser.function::<extern "C" fn(f64, i32, bool) -> f64>("power", &[]) };
+    let all = unsafe { specializer.function::<extern "C" fn(f64, i32, bool) -> f64>("power", &[]) };
     assert_eq!(all.expect("nothing needs to be known")(2.0, 3, true), -8.0);
 }
 
@@ -136,27 +136,27 @@ fn structs_arrays_and_data_are_known_too() {
                 extern fn run(script: &[u8], start: i64) -> i64 { next(script, 0, start) }
                 extern fn at(table: &[i32 * 4], one: &i32, i: i32) -> i32 { table(i) + *one }
                 extern fn fill(out: &mut [i32], n: i32) -> () { out(0) = n }";
-    let specialiser = Compiler::new().text("known.impala", text).specialiser().expect("it has no errors");
-    fn made<F: CFunction>(specialiser: &Specialiser, name: &str, known: &[Option<Known>]) -> Function<F> {
+    let specializer = Compiler::new().text("known.impala", text).specializer().expect("it has no errors");
+    fn made<F: CFunction>(specializer: &Specializer, name: &str, known: &[Option<Known>]) -> Function<F> {
         // SAFETY: the programs read what is known, and nothing else.
-        unsafe { specialiser.function(name, known) }.unwrap_or_else(|error| panic!("{error}"))
+        unsafe { specializer.function(name, known) }.unwrap_or_else(|error| panic!("{error}"))
     }
     let axis = |scale: f64, offset: f64| Known::from([scale, offset]);
     let plan = Known::parts([Known::parts([axis(2.0, 1.0), axis(3.0, 0.5)]), true.into()]);
-    let place = made::<extern "C" fn(f64, f64) -> f64>(&specialiser, "place", &[Some(plan)]);
+    let place = made::<extern "C" fn(f64, f64) -> f64>(&specializer, "place", &[Some(plan)]);
     assert_eq!(place(1.0, 10.0), 17.5);
     let known = [Some(Known::parts([7.into(), 0.5.into()])), Some([1, 2, 3].into())];
-    let pair = made::<extern "C" fn(i32) -> f64>(&specialiser, "pair", &known);
+    let pair = made::<extern "C" fn(i32) -> f64>(&specializer, "pair", &known);
     assert_eq!(pair(2), 5.0);
-    let run = made::<extern "C" fn(i64) -> i64>(&specialiser, "run", &[Some(Known::text("+ * +"))]);
+    let run = made::<extern "C" fn(i64) -> i64>(&specializer, "run", &[Some(Known::text("+ * +"))]);
     assert_eq!(run(4), 51);
     let known = [Some(Known::slice(&[10, 20, 30, 40])), Some(Known::slice(&[5]))];
-    let at = made::<extern "C" fn(i32) -> i32>(&specialiser, "at", &known);
+    let at = made::<extern "C" fn(i32) -> i32>(&specializer, "at", &known);
     assert_eq!((at(0), at(3)), (15, 45));
 
     let error = |name: &str, known: Known| {
         // SAFETY: nothing is made.
-        let made = unsafe { specialiser.function::<extern "C" fn()>(name, &[Some(known)]) };
+        let made = unsafe { specializer.function::<extern "C" fn()>(name, &[Some(known)]) };
         made.map(|_| ()).expect_err("it does not fit").to_string()
     };
     assert_eq!(
@@ -171,10 +171,10 @@ fn structs_arrays_and_data_are_known_too() {
 #[test]
 fn arguments_that_do_not_fit_are_told_of() {
     let text = "extern fn scale(x: f32, n: i32) -> f32 { x * n as f32 }";
-    let specialiser = Compiler::new().text("scale.impala", text).specialiser().expect("it has no errors");
+    let specializer = Compiler::new().text("scale.impala", text).specializer().expect("it has no errors");
     let error = |name: &str, known: &[Option<Known>]| {
         // SAFETY: the program does nothing but arithmetic.
-        let made = unsafe { specialiser.function::<extern "C" fn(f32) -> f32>(name, known) };
+        let made = unsafe { specializer.function::<extern "C" fn(f32) -> f32>(name, known) };
         made.map(|_| ()).expect_err("something does not fit").to_string()
     };
     assert_eq!(

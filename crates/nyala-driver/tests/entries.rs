@@ -85,8 +85,8 @@ fn examples_of_run_time_errors_give_what_their_entry_says() {
 fn reported_by_native(text: &str) -> Vec<&'static str> {
     let mut session = Session::new(Options::default());
     session.add_text("example.impala", text);
-    if let Some(world) = pipeline::prepare(&mut session) {
-        native::run(&mut session, &world, &NativeOptions::default(), &["example".into()]);
+    if let Some(program) = pipeline::prepare(&mut session) {
+        native::run(&mut session, &program, &NativeOptions::default(), &["example".into()]);
     }
     session.diagnostics.into_iter().map(|found| found.code.0).collect()
 }
@@ -118,8 +118,8 @@ fn examples_without_native_code_give_what_their_entry_says() {
 fn reported_by_compiling(text: &str) -> Vec<&'static str> {
     let mut session = Session::new(Options::default());
     session.add_text("example.impala", text);
-    if let Some(world) = pipeline::prepare(&mut session) {
-        native::compile(&mut session, &world, &native::LlvmOptions::default(), native::Output::Llvm);
+    if let Some(program) = pipeline::prepare(&mut session) {
+        native::compile(&mut session, &program, &native::LlvmOptions::default(), native::Output::Llvm);
     }
     session.diagnostics.into_iter().filter(|found| found.is_error()).map(|found| found.code.0).collect()
 }

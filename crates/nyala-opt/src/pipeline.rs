@@ -3,9 +3,10 @@
 //! Passes do not verify what they build; this does, in debug builds.
 
 use nyala_ir::World;
-use nyala_span::Diagnostic;
+use nyala_span::{Diagnostic, SourceMap, Span};
 
 use crate::merge_blocks::Merge;
+use crate::outline::{Outlined, outline_kernels};
 use crate::partial_eval::{Evaluated, Evaluation, Options, remove_questions};
 use crate::vectorize::SiteFacts;
 use crate::{convert_closures, eliminate_params, lower_to_cff, merge_blocks, merge_returns, promote_slots};
@@ -115,6 +116,20 @@ pub fn explain_vectorize(world: &mut World) -> (Vec<Diagnostic>, Vec<SiteFacts>)
     let result = crate::vectorize::explained(world);
     check(world, "vectorize");
     result
+}
+
+/// Kernels as programs of their own, one program for each platform; errors where a device cannot run them.
+pub fn outline(
+    world: World,
+    sources: Option<&SourceMap>,
+    is_own: impl Fn(Span) -> bool,
+) -> Result<Outlined, Vec<Diagnostic>> {
+    let outlined = outline_kernels(world, sources, is_own)?;
+    check(&outlined.host, "outline");
+    for device in &outlined.devices {
+        check(&device.world, "outline");
+    }
+    Ok(outlined)
 }
 
 /// In debug builds, what a pass has built must be well-formed.

@@ -34,7 +34,7 @@ fn no_closure_and_no_generator_is_left() {
         for path in sources(program) {
             session.load(&path);
         }
-        let world = pipeline::prepare(&mut session).unwrap_or_else(|| panic!("{program} has errors"));
+        let world = pipeline::prepare(&mut session).unwrap_or_else(|| panic!("{program} has errors")).host;
         let functions = Functions::new(&world);
         assert!(functions.obstacles(&world).is_empty(), "{program} has closures");
         let is_cn = |param: &&nyala_ir::Def| matches!(world.types.kind(world.ty(**param)), TyKind::Cn(_));

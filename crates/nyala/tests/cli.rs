@@ -176,6 +176,24 @@ fn the_graph_is_printed_as_text_or_picture() {
 }
 
 #[test]
+fn stage_device_prints_one_program_per_platform() {
+    let program = "extern fn f(p: &mut [i32]) -> () {
+        for item in cuda_accelerator(0).exec((64, 1, 1), (64, 1, 1)) { p(item.gidx()) = 1; }
+        for item in opencl_accelerator(0).exec((64, 1, 1), (64, 1, 1)) { p(item.gidx()) = 2; }
+    }";
+    let (status, device, _) = run(&["ir", "-", "--stage", "device"], program);
+    assert_eq!(status, Some(0));
+    let (cuda, opencl) = device.split_once("; OpenCL\n").expect("there are two programs");
+    assert!(cuda.starts_with("; CUDA\n") && cuda.contains("threadIdx_x"), "{device}");
+    assert!(opencl.contains("get_global_id") && !opencl.contains("threadIdx_x"), "{device}");
+    assert!(!device.contains("nyala_launch"), "{device}");
+    let (_, host, _) = run(&["ir", "-", "--stage", "final"], program);
+    assert!(host.contains("nyala_launch"), "{host}");
+    let (status, none, _) = run(&["ir", "-", "--stage", "device"], GOOD);
+    assert_eq!((status, none.as_str()), (Some(0), ""));
+}
+
+#[test]
 fn explain_answers_as_text_json_or_page() {
     let program = "fn @(?n) power(x: i32, n: i32) -> i32 { if n == 0 { 1 } else { x * power(x, n - 1) } }\n\
                    extern fn cube(x: i32) -> i32 { power(x, 3) }\n\

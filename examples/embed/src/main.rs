@@ -57,9 +57,9 @@ const POWER: &str = "
 
 /// The function that raises numbers to this power: multiplications, and nothing else.
 fn power(exponent: i32) -> Result<Function<Polynomial>, Box<dyn Error>> {
-    let specialiser = Compiler::new().text("power.impala", POWER).specialiser()?;
+    let specializer = Compiler::new().text("power.impala", POWER).specializer()?;
     // SAFETY: the program does nothing but arithmetic.
-    Ok(unsafe { specialiser.function("power", &[None, Some(exponent.into())]) }?)
+    Ok(unsafe { specializer.function("power", &[None, Some(exponent.into())]) }?)
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

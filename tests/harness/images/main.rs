@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 use libtest_mimic::{Arguments, Failed, Trial};
 use nyala_driver::embed::Compiler;
 use nyala_driver::embed::signature::CType;
-use nyala_driver::embed::specialise::Specialiser;
+use nyala_driver::embed::specialize::Specializer;
 use nyala_tests::files;
 use nyala_tests::random::Random;
 
@@ -116,15 +116,15 @@ fn main() -> ExitCode {
 }
 
 /// The functions under test. A function is made for each boundary.
-type Functions = LazyLock<Specialiser>;
+type Functions = LazyLock<Specializer>;
 
 static NATIVE: Functions = LazyLock::new(|| functions("filters.impala"));
 static KERNELS: Functions = LazyLock::new(|| functions("devices.impala"));
 
-fn functions(file: &str) -> Specialiser {
+fn functions(file: &str) -> Specializer {
     let path = files::repository().join("tests/images").join(file);
-    let specialiser = Compiler::new().file(path).opt_level(1).specialiser();
-    specialiser.unwrap_or_else(|error| panic!("{error}"))
+    let specializer = Compiler::new().file(path).opt_level(1).specializer();
+    specializer.unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The filters on OpenCL; ignored where there is no device.

@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use clap::Args;
-use nyala_driver::Prelude;
 use nyala_driver::native::{self, LlvmOptions, NativeOptions};
+use nyala_driver::{Prelude, pipeline};
 use nyala_tests::equivalence::{Agreed, Outcome, Subject};
 use nyala_tests::generate;
 use nyala_tests::random::Random;
@@ -204,10 +204,14 @@ fn check(subject: &Subject, text: &str, has_output: bool) -> Result<(), String> 
     if has_output {
         return Ok(());
     }
+    let Some(program) = pipeline::outline(&mut session, world) else {
+        eprintln!("not-native");
+        return Ok(());
+    };
     for opt_level in [0, 2] {
         let llvm = LlvmOptions { opt_level, ..LlvmOptions::default() };
         let options = NativeOptions { llvm, ..NativeOptions::default() };
-        let Some(status) = native::run(&mut session, &world, &options, &["program".to_owned()]) else {
+        let Some(status) = native::run(&mut session, &program, &options, &["program".to_owned()]) else {
             eprintln!("not-native");
             return Ok(());
         };

@@ -47,8 +47,11 @@ pub fn compare(text: &str) -> Result<bool, String> {
     if !is_vectorized || !text.len().is_multiple_of(NATIVE_EVERY) {
         return Ok(is_vectorized);
     }
+    let Some(program) = pipeline::outline(&mut session, vectorized) else {
+        return failed(&session, "kernels are not compiled");
+    };
     let options = NativeOptions::default();
-    match native::run(&mut session, &vectorized, &options, &["simd".into()]) {
+    match native::run(&mut session, &program, &options, &["simd".into()]) {
         Some(found) if found == expected => Ok(true),
         Some(found) => Err(format!("native code gives {found}, not {expected}")),
         None => failed(&session, "native code does not run"),

@@ -56,10 +56,10 @@ impl Compiler {
     }
 
     fn write(&self, session: &mut Session, name: &str, out_dir: &Path) -> Option<()> {
-        let (mut world, interface) = pipeline::prepare_with_interface(session)?;
-        native::use_linked_names(&mut world);
-        let uses_runtime = native::uses_runtime(&world);
-        let object = native::compile(session, &world, &self.native.llvm, Output::Object)?;
+        let (mut program, interface) = pipeline::prepare_with_interface(session)?;
+        native::use_linked_names(&mut program.host);
+        let uses_runtime = native::uses_runtime(&program.host);
+        let object = native::compile(session, &program, &self.native.llvm, Output::Object)?;
         let library = archive::archive(&object, &symbols(&interface));
         let declarations = declarations(&interface, uses_runtime);
         let result = fs::write(out_dir.join(format!("lib{name}.a")), library)

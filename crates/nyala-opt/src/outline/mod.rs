@@ -96,12 +96,12 @@ impl Platform {
     }
 }
 
-/// A program, taken apart.
+/// A program whose kernels are programs of their own: what back ends accept.
 #[derive(Clone)]
 pub struct Outlined {
     /// What runs on the host.
     pub host: World,
-    /// What runs on devices, one program for each platform.
+    /// What runs on devices, one program for each platform that has kernels.
     pub devices: Vec<DeviceProgram>,
 }
 
@@ -131,24 +131,23 @@ pub struct Kernel {
     pub span: Span,
 }
 
-/// Takes the kernels out of a program; nothing if it has none.
+/// Takes the kernels out of a program.
 ///
 /// Before: a program in control-flow form. After: the same holds for all programs that are given.
 /// Positions are described with the help of `sources`, for messages of the runtime; where there
 /// is a choice, `is_own` says which are of the program itself and not of its prelude.
 pub fn outline_kernels(
-    world: &World,
+    world: World,
     sources: Option<&SourceMap>,
     is_own: impl Fn(Span) -> bool,
-) -> Result<Option<Outlined>, Vec<Diagnostic>> {
-    let sites = sites(world, is_own);
+) -> Result<Outlined, Vec<Diagnostic>> {
+    let sites = sites(&world, is_own);
     if sites.is_empty() {
-        return Ok(None);
+        return Ok(Outlined { host: world, devices: vec![] });
     }
-    let origins = Origins::new(world);
-    let mut outliner =
-        Outliner { world: world.clone(), origins, names: FxHashSet::default(), errors: vec![] };
-    let (functions, allocations) = (Functions::styled(world), Allocations::new(world));
+    let origins = Origins::new(&world);
+    let (functions, allocations) = (Functions::styled(&world), Allocations::new(&world));
+    let mut outliner = Outliner { world, origins, names: FxHashSet::default(), errors: vec![] };
     let mut launches = vec![];
     for site in sites {
         if let Some((mut kernel, captured)) = outliner.kernel(&functions, &site) {
@@ -170,7 +169,7 @@ pub fn outline_kernels(
         return Err(errors.into_iter().map(KernelError::diagnostic).collect());
     }
     launch::launch_all(&mut host, &launches, sources);
-    Ok(Some(Outlined { host, devices }))
+    Ok(Outlined { host, devices })
 }
 
 /// A place where a kernel is launched.

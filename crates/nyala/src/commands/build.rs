@@ -12,8 +12,7 @@ use clap::{Args, ValueEnum};
 use nyala_driver::device::{self, Platform};
 use nyala_driver::interface::{self, Interface};
 use nyala_driver::native::{self, Output};
-use nyala_driver::{Session, pipeline};
-use nyala_ir::World;
+use nyala_driver::{Outlined, Session, pipeline};
 
 use crate::cli::{NativeArgs, ProgramArgs};
 use crate::output::{self, Mode};
@@ -112,26 +111,32 @@ impl BuildArgs {
 
     /// The contents of all files, unless there are errors.
     fn contents(&self, session: &mut Session) -> Option<Vec<Vec<u8>>> {
-        let (world, interface) = pipeline::prepare_with_interface(session)?;
-        self.emit.iter().map(|&emit| self.emitted(session, &world, &interface, emit)).collect()
+        let (program, interface) = pipeline::prepare_with_interface(session)?;
+        self.emit.iter().map(|&emit| self.emitted(session, &program, &interface, emit)).collect()
     }
 
-    fn emitted(&self, session: &mut Session, world: &World, seen: &Interface, emit: Emit) -> Option<Vec<u8>> {
+    fn emitted(
+        &self,
+        session: &mut Session,
+        program: &Outlined,
+        seen: &Interface,
+        emit: Emit,
+    ) -> Option<Vec<u8>> {
         let options = self.native.options(self.target.clone());
         let kind = match emit {
-            Emit::Exe => return native::executable(session, world.clone(), &options),
-            Emit::Ir => return Some(nyala_ir::text::print(world).into_bytes()),
+            Emit::Exe => return native::executable(session, program.clone(), &options),
+            Emit::Ir => return Some(nyala_ir::text::print(&program.host).into_bytes()),
             Emit::Header => {
                 return Some(interface::c::header(seen, &self.name()).into_bytes());
             }
-            Emit::Ptx => return device::code(session, world, &options.llvm, Platform::Cuda),
-            Emit::Opencl => return device::code(session, world, &options.llvm, Platform::OpenCl),
-            Emit::Amdgcn => return device::code(session, world, &options.llvm, Platform::Hsa),
+            Emit::Ptx => return device::code(session, program, &options.llvm, Platform::Cuda),
+            Emit::Opencl => return device::code(session, program, &options.llvm, Platform::OpenCl),
+            Emit::Amdgcn => return device::code(session, program, &options.llvm, Platform::Hsa),
             Emit::Obj => Output::Object,
             Emit::Asm => Output::Assembly,
             Emit::Llvm => Output::Llvm,
         };
-        native::compile(session, world, &options.llvm, kind)
+        native::compile(session, program, &options.llvm, kind)
     }
 
     /// Where to write.

@@ -52,7 +52,7 @@ pub fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
     if args.vectorize {
         return explain_vectorize(&args, session);
     }
-    let explained = pipeline::emit(&mut session).map(|world| pipeline::explain(&mut session, &world));
+    let explained = pipeline::explain_evaluation(&mut session);
     let status = output::show_diagnostics(&mut session, &args.program.messages)?;
     if let Some((residual, explanation)) = explained {
         let question = Question { function: args.function, with_prelude: args.prelude };
@@ -68,11 +68,7 @@ pub fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
 
 fn explain_vectorize(args: &ExplainArgs, mut session: Session) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(!matches!(args.format, Format::Html), "there is no page about vectorisation");
-    let facts = pipeline::emit(&mut session)
-        .map(|world| pipeline::evaluate(&mut session, &world))
-        .filter(|_| !session.has_errors())
-        .map(|world| pipeline::control_flow_form(&mut session, world))
-        .map(|world| pipeline::explain_vectorize(&mut session, world));
+    let facts = pipeline::explain_vectorization(&mut session);
     let status = output::show_diagnostics(&mut session, &args.program.messages)?;
     if let Some(facts) = facts {
         let answers = Vectorization::new(&session, &facts, args.prelude);

@@ -3,8 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use nyala_driver::{Session, pipeline};
-use nyala_ir::World;
+use nyala_driver::pipeline::{self, Graph, Stage};
 
 use crate::cli::{EvaluationArgs, ProgramArgs, WarnArgs};
 use crate::output;
@@ -16,7 +15,7 @@ pub struct IrArgs {
     program: ProgramArgs,
     /// After which stage of the compiler
     #[arg(long, value_name = "STAGE", default_value = "emitted")]
-    stage: Stage,
+    stage: StageArg,
     /// Print a picture for Graphviz instead of text
     #[arg(long)]
     dot: bool,
@@ -27,8 +26,8 @@ pub struct IrArgs {
 }
 
 /// Where to look at the graph; each stage comes after those above it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-enum Stage {
+#[derive(Clone, Copy, ValueEnum)]
+enum StageArg {
     /// As it comes from the source
     Emitted,
     /// After partial evaluation
@@ -37,39 +36,45 @@ enum Stage {
     Cff,
     /// With SIMD code for the bodies of `vectorize`
     Vectorized,
-    /// What native code is made from
+    /// The kernels, as one program for each platform
+    Device,
+    /// The host program, which native code is made from
     Final,
+}
+
+impl From<StageArg> for Stage {
+    fn from(stage: StageArg) -> Stage {
+        match stage {
+            StageArg::Emitted => Stage::Emitted,
+            StageArg::Evaluated => Stage::Evaluated,
+            StageArg::Cff => Stage::Cff,
+            StageArg::Vectorized => Stage::Vectorized,
+            StageArg::Device => Stage::Device,
+            StageArg::Final => Stage::Final,
+        }
+    }
 }
 
 pub fn run(args: IrArgs) -> anyhow::Result<ExitCode> {
     let mut session = args.program.session();
     session.options.evaluation = args.evaluation.options();
     args.warn.set(&mut session);
-    let world = args.stage.reach(&mut session);
+    let graphs = pipeline::graphs(&mut session, args.stage.into());
     let status = output::show_diagnostics(&mut session, &args.program.messages)?;
-    if let Some(world) = world {
-        let text = if args.dot { nyala_ir::dot::dot(&world) } else { nyala_ir::text::print(&world) };
-        output::print(&text)?;
+    for graph in graphs.iter().flatten() {
+        output::print(&args.shown(graph))?;
     }
     Ok(status)
 }
 
-impl Stage {
-    /// Takes the program to this stage.
-    fn reach(self, session: &mut Session) -> Option<World> {
-        if self == Stage::Final {
-            return pipeline::prepare(session);
-        }
-        let mut world = pipeline::emit(session)?;
-        if self >= Stage::Evaluated {
-            world = pipeline::evaluate(session, &world);
-        }
-        if self >= Stage::Cff {
-            world = pipeline::control_flow_form(session, world);
-        }
-        if self >= Stage::Vectorized {
-            world = pipeline::vectorize(session, world);
-        }
-        Some(world)
+impl IrArgs {
+    /// A graph as text, under the name of its platform.
+    fn shown(&self, graph: &Graph) -> String {
+        let (text, comment) = match self.dot {
+            true => (nyala_ir::dot::dot(&graph.world), "//"),
+            false => (nyala_ir::text::print(&graph.world), ";"),
+        };
+        let heading = graph.platform.map(|platform| format!("{comment} {}\n", platform.name()));
+        heading.unwrap_or_default() + &text
     }
 }

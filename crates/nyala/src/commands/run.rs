@@ -28,13 +28,13 @@ pub struct RunArgs {
 
 pub fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let mut session = args.native.session(&args.program);
-    let world = pipeline::prepare(&mut session);
+    let program = pipeline::prepare(&mut session);
     let status = output::show_diagnostics(&mut session, &args.program.messages)?;
-    let Some(world) = world else { return Ok(status) };
+    let Some(program) = program else { return Ok(status) };
     let name = args.program.files.last().map(|path| path.display().to_string()).unwrap_or_default();
     let program_args: Vec<String> = std::iter::once(name).chain(args.args).collect();
     let options = NativeOptions { perf_map: args.perf_map, ..args.native.options(None) };
-    let status = native::run(&mut session, &world, &options, &program_args);
+    let status = native::run(&mut session, &program, &options, &program_args);
     args.native.timing.show(&session)?;
     output::show_diagnostics(&mut session, &args.program.messages)?;
     // As the system does: the lowest byte of what `main` returns.

@@ -1,6 +1,6 @@
 //! Functions made for arguments that are known when the host runs.
 //!
-//! A [`Specialiser`] reads and checks a program once. Whoever then knows some arguments of an exported
+//! A [`Specializer`] reads and checks a program once. Whoever then knows some arguments of an exported
 //! function gets a function of the others: the partial evaluator runs with these values in place, as if
 //! they stood in the source, and native code is made of what is left. Filters decide how far that
 //! goes, as everywhere.
@@ -10,9 +10,9 @@
 //!
 //! let program = "fn @(?n) go(x: f64, n: i32) -> f64 { if n == 0 { 1.0 } else { x * go(x, n - 1) } }
 //!                extern fn power(x: f64, n: i32) -> f64 { go(x, n) }";
-//! let specialiser = Compiler::new().text("power.impala", program).specialiser()?;
+//! let specializer = Compiler::new().text("power.impala", program).specializer()?;
 //! // SAFETY: the program uses no memory but its own.
-//! let cube = unsafe { specialiser.function::<extern "C" fn(f64) -> f64>("power", &[None, Some(3.into())]) }?;
+//! let cube = unsafe { specializer.function::<extern "C" fn(f64) -> f64>("power", &[None, Some(3.into())]) }?;
 //! assert_eq!(cube(2.0), 8.0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -21,23 +21,23 @@
 //! whose weights come from a file is as fast as one that was written out:
 //!
 //! ```
-//! use nyala_driver::embed::{Compiler, specialise::Known};
+//! use nyala_driver::embed::{Compiler, specialize::Known};
 //!
 //! let program = "fn @(?n) sum(w: &[f32], x: &[f32], n: i32) -> f32 {
 //!                    if n == 0 { 0f } else if w(n - 1) == 0f { sum(w, x, n - 1) } else { sum(w, x, n - 1) + w(n - 1) * x(n - 1) }
 //!                }
 //!                extern fn weighted(w: &[f32], n: i32, x: &[f32]) -> f32 { sum(w, x, n) }";
-//! let specialiser = Compiler::new().text("weighted.impala", program).specialiser()?;
+//! let specializer = Compiler::new().text("weighted.impala", program).specializer()?;
 //! let weights = Known::slice(&[0.5f32, 0.0, 0.0, 2.0]);
 //! let known = [Some(weights), Some(4.into())];
 //! // SAFETY: the function reads elements 0 and 3 of what it is given; the others have no weight.
-//! let weighted = unsafe { specialiser.function::<extern "C" fn(*const f32) -> f32>("weighted", &known) }?;
+//! let weighted = unsafe { specializer.function::<extern "C" fn(*const f32) -> f32>("weighted", &known) }?;
 //! assert_eq!(weighted([2.0, 9.0, 9.0, 4.0].as_ptr()), 9.0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! Each function is made once for the same arguments, whichever threads ask for it, and kept as long as
-//! the specialiser is.
+//! the specializer is.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -62,7 +62,7 @@ type Key = (String, Vec<Option<Known>>);
 type Made = Arc<OnceLock<Result<Module, CompileError>>>;
 
 /// A program whose functions are made when some of their arguments are known.
-pub struct Specialiser {
+pub struct Specializer {
     compiler: Compiler,
     /// Knows the sources, for diagnostics.
     session: Session,
@@ -74,7 +74,7 @@ pub struct Specialiser {
 
 impl Compiler {
     /// Reads and checks the program, and makes no code yet.
-    pub fn specialiser(&self) -> Result<Specialiser, CompileError> {
+    pub fn specializer(&self) -> Result<Specializer, CompileError> {
         on_large_stack(|| {
             let mut session = self.session();
             let Some((world, interface)) = pipeline::emit_with_interface(&mut session) else {
@@ -86,12 +86,12 @@ impl Compiler {
             }
             session.diagnostics.clear();
             let (compiler, world, made) = (self.clone(), Mutex::new(world), Mutex::default());
-            Ok(Specialiser { compiler, session, world, interface, made })
+            Ok(Specializer { compiler, session, world, interface, made })
         })
     }
 }
 
-impl Specialiser {
+impl Specializer {
     /// The exported function with this name for the arguments that are known, one for each parameter; those that are not
     /// mentioned are not known. `F` is the type of the function of the other arguments.
     ///
@@ -162,8 +162,8 @@ impl Specialiser {
                 function.params = vec![None; signature.params.len()];
                 function.signature = signature.clone();
             }
-            let world = pipeline::prepare_graph(&mut session, &world);
-            let jit = world.and_then(|world| self.compiler.load(&mut session, &world));
+            let program = pipeline::prepare_graph(&mut session, &world);
+            let jit = program.and_then(|program| self.compiler.load(&mut session, &program));
             let code = jit.map(|jit| Module { code: Arc::new(Code { jit, interface }) });
             code.ok_or_else(|| CompileError::of(session))
         })
