@@ -9,16 +9,20 @@ fn unindent(text: &str) -> String {
     text.lines().map(|line| line.strip_prefix("         ").unwrap_or(line).to_owned() + "\n").collect()
 }
 
-/// The LLVM assembly of a program, or what is reported.
+/// Compares the LLVM assembly of a program, or what is reported.
 fn check(program: &str, expected: Expect) {
+    expected.assert_eq(&written(program, text::Abi::default()));
+}
+
+/// The LLVM assembly of a program for a machine, or what is reported.
+fn written(program: &str, abi: text::Abi) -> String {
     let world = nyala_ir::text::parse(&unindent(program)).expect("the program is well formed");
     nyala_ir::verify(&world).expect("the program keeps the rules");
-    let text =
-        text::write(&world, &text::Options::default()).map(|module| module.text).unwrap_or_else(|errors| {
-            let reports = errors.iter().map(|error| error.to_diagnostic());
-            reports.map(|report| format!("{}: {}\n", report.code, report.message)).collect()
-        });
-    expected.assert_eq(&text);
+    let options = text::Options { abi, ..text::Options::default() };
+    text::write(&world, &options).map(|module| module.text).unwrap_or_else(|errors| {
+        let reports = errors.iter().map(|error| error.to_diagnostic());
+        reports.map(|report| format!("{}: {}\n", report.code, report.message)).collect()
+    })
 }
 
 #[test]
@@ -505,9 +509,9 @@ fn a_closure_has_an_environment() {
         expect![[r#"
             declare ptr @nyala_environment(i64, i64) nounwind
 
-            define internal tailcc i32 @two_value(ptr %env, i32 %0) #0 {
+            define internal tailcc i32 @two_value(ptr %env, i32 %arg0) #0 {
             start:
-              %result = tail call tailcc i32 @two(i32 %0)
+              %result = tail call tailcc i32 @two(i32 %arg0)
               ret i32 %result
             }
 
@@ -595,9 +599,9 @@ fn a_place_to_return_to_that_is_kept_is_a_parameter() {
               ret void
             }
 
-            define internal tailcc void @done(ptr %kept, i32 %0) #0 {
+            define internal tailcc void @done(ptr %kept, i32 %arg0) #0 {
             start:
-              store i32 %0, ptr %kept, align 4
+              store i32 %arg0, ptr %kept, align 4
               ret void
             }
 
@@ -707,4 +711,37 @@ fn what_debuggers_are_told_is_nothing_to_others() {
             attributes #0 = { nounwind }
         "#]],
     );
+}
+
+#[test]
+fn functions_with_vectors_on_the_stack_are_fastcc_without_tail_calls() {
+    let params: Vec<String> = ('a'..='e').map(|name| format!("{name}: simd[f64 * 4]")).collect();
+    let program = format!(
+        "export f(mem: mem, {}, ret: cn(mem, simd[f64 * 4])):
+             g(mem, f.e, f.d, f.c, f.b, f.a, next)
+         next(mem: mem, x: simd[f64 * 4]):
+             f.ret(mem, add(x, x))
+         g(mem: mem, {}, ret: cn(mem, simd[f64 * 4])):
+             g.ret(mem, add(g.a, g.e))",
+        params.join(", "),
+        params.join(", "),
+    );
+    let text = written(&program, text::Abi::SysV);
+    assert!(text.contains("define internal fastcc <4 x double> @g(<4 x double> %a"), "{text}");
+    assert!(text.contains("call fastcc <4 x double> @g("), "{text}");
+}
+
+#[test]
+fn vectors_on_the_stack_are_scalars_in_tail_calls() {
+    let vectors: Vec<String> = ('a'..='d').map(|name| format!("{name}: simd[f64 * 4]")).collect();
+    let params = format!("{}, e: simd[i8 * 4], f: simd[bool * 3], ret: cn(mem, i64)", vectors.join(", "));
+    let program = format!(
+        "export f(mem: mem, {params}):
+             g(mem, f.d, f.c, f.b, f.a, f.e, f.f, f.ret)
+         g(mem: mem, {params}):
+             g.ret(mem, 1)"
+    );
+    let text = written(&program, text::Abi::SysV);
+    assert!(text.contains("<4 x double> %d, double %e.part0.piece0, i64 %f.part0.piece0)"), "{text}");
+    assert!(text.contains("= tail call tailcc i64 @g(<4 x double> %d, "), "{text}");
 }

@@ -29,6 +29,9 @@ fn main() -> ExitCode {
             continue;
         }
         let mut ways = vec![Way::Run("-O0"), Way::Run("-O2"), Way::Run("-O3"), Way::Debugged, Way::Build];
+        if name.contains("/functions/") || name.contains("/simd/") {
+            ways.push(Way::Run("-O1"));
+        }
         if name.contains("/parallel/") {
             ways.extend(["1", "2", "3", "8"].map(Way::Threads));
         }

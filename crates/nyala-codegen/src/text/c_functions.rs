@@ -9,6 +9,7 @@ use nyala_ir::analysis::functions::is_return;
 use nyala_ir::{Cont, Def, Linkage, Ty};
 use nyala_span::Span;
 
+use super::arguments::param_names;
 use super::border::{Code as _, Shell};
 use super::function::FunctionWriter;
 use super::names::symbol;
@@ -68,27 +69,28 @@ impl ModuleWriter<'_> {
         let (params, results) = self.types_of_function(function);
         let border = self.border(&params, &results, at);
         let mut code = Shell::default();
-        let names: Vec<String> = (0..params.len()).map(|index| format!("%{index}")).collect();
+        let arguments = self.arguments(None, &params);
+        let (taken, values) = arguments.take(&mut code, &param_names(params.len()), &[]);
         let values: Vec<String> = params
             .iter()
-            .zip(&names)
-            .map(|(&ty, name)| match self.is_stored_wrongly(ty) {
+            .zip(values)
+            .map(|(&ty, value)| match self.is_stored_wrongly(ty) {
                 true => {
                     let text = self.ty(ty);
-                    code.compute("whole", whole_param(&text, name))
+                    code.compute("whole", whole_param(&text, &value))
                 }
-                false => name.clone(),
+                false => value,
             })
             .collect();
         let value = border.call(&mut code, "%function", &values);
         let result = self.types.results(&results);
         code.line(value.map_or("ret void".into(), |value| format!("ret {result} {value}")));
         let mut typed = vec!["ptr %function".to_owned()];
-        typed.extend(params.iter().zip(names).map(|(&ty, name)| format!("{} {name}", self.ty(ty))));
+        typed.extend(taken);
         let name = format!("@{}", self.names.unique("call_c"));
         self.codes_of_c.insert(function, name.clone());
         let (head, text) =
-            (format!("{}{result} {name}({})", self.convention(), typed.join(", ")), code.text());
+            (format!("{}{result} {name}({})", arguments.convention, typed.join(", ")), code.text());
         self.functions.push(format!("define internal {head} #0 {{\n{text}}}\n"));
         Some(name)
     }

@@ -15,24 +15,36 @@ impl FunctionWriter<'_, '_> {
     pub(crate) fn call_function(&mut self, cont: Cont, args: &[Def]) {
         let name = self.module.function_name(cont);
         let is_passing = self.module.program.styles().is_passing(cont);
-        self.call_code(&name, vec![], args, is_passing);
+        self.call_code(Some(cont), &name, vec![], args, is_passing);
     }
 
     /// Calls a function that is a value.
     pub(crate) fn call_value(&mut self, callee: Def, args: &[Def]) {
         let (code, environment) = self.code_and_environment(callee);
         let is_passing = self.module.program.styles().is_passing_type(self.world.ty(callee));
-        self.call_code(&code, vec![environment], args, is_passing);
+        self.call_code(None, &code, vec![environment], args, is_passing);
     }
 
-    /// Calls `code`; `typed` are arguments in front of `args`.
-    fn call_code(&mut self, code: &str, mut typed: Vec<String>, args: &[Def], is_passing: bool) {
+    /// Calls `code`, of a function that is known or not; `typed` are arguments in front of `args`.
+    fn call_code(
+        &mut self,
+        callee: Option<Cont>,
+        code: &str,
+        mut typed: Vec<String>,
+        args: &[Def],
+        is_passing: bool,
+    ) {
         let ret = self.return_arg(args).filter(|_| !is_passing);
         let args = if ret.is_some() { &args[..args.len() - 1] } else { args };
-        typed.extend(self.typed_values(args));
+        let world = self.world;
+        let data: Vec<Def> = args.iter().copied().filter(|&arg| is_value(world, world.ty(arg))).collect();
+        let types: Vec<Ty> = data.iter().map(|&arg| world.ty(arg)).collect();
+        let arguments = self.module.arguments(callee, &types);
+        let values: Vec<String> = data.iter().map(|&arg| self.value(arg)).collect();
+        typed.extend(arguments.give(self, &values));
         let results = self.module.result_types(ret.map(|ret| self.world.ty(ret)));
         let ty = self.module.types.results(&results);
-        let call = format!("call {}{ty} {code}({})", self.module.convention(), typed.join(", "));
+        let call = format!("call {}{ty} {code}({})", arguments.convention, typed.join(", "));
         if self.may_give_up_frame(ret, &ty, &results) {
             return self.tail_call(&call, &ty);
         }
@@ -49,10 +61,9 @@ impl FunctionWriter<'_, '_> {
         let (code, environment) = self.code_and_environment(place);
         let taken = self.module.result_types(Some(self.world.ty(place)));
         let mut typed = vec![environment];
-        for (&ty, value) in taken.iter().zip(values) {
-            typed.push(format!("{} {value}", self.module.ty(ty)));
-        }
-        let call = format!("call {}void {code}({})", self.module.convention(), typed.join(", "));
+        let arguments = self.module.arguments(None, &taken);
+        typed.extend(arguments.give(self, values));
+        let call = format!("call {}void {code}({})", arguments.convention, typed.join(", "));
         if self.may_give_up_frame(None, "void", &[]) {
             return self.tail_call(&call, "void");
         }

@@ -13,7 +13,8 @@ use nyala_ir::layout::layout;
 use nyala_ir::{Cont, Def, Ty, World};
 
 use super::ModuleWriter;
-use super::border::Code;
+use super::arguments::param_names;
+use super::border::{Code, Shell};
 use super::function::FunctionWriter;
 use super::types::FUNCTION;
 
@@ -51,19 +52,27 @@ impl ModuleWriter<'_> {
         let results = self.result_types(function.ret.map(|ret| self.world.ty(ret)));
         let result = self.types.results(&results);
         let params: Vec<Ty> = self.value_params(cont).iter().map(|&param| self.world.ty(param)).collect();
-        let typed: Vec<String> =
-            params.iter().zip(0..).map(|(&ty, index)| format!("{} %{index}", self.ty(ty))).collect();
+        let (given, taken) = (self.arguments(Some(cont), &params), self.arguments(None, &params));
+        let mut shell = Shell::default();
+        let (typed, values) = taken.take(&mut shell, &param_names(params.len()), &[]);
+        let args = given.give(&mut shell, &values);
         let (code, callee) = (self.value_name(cont), self.function_name(cont));
         let mut params = vec!["ptr %env".to_owned()];
-        params.extend(typed.iter().cloned());
-        let convention = self.convention();
-        let head = format!("define internal {convention}{result} {code}({}) #0 {{", params.join(", "));
-        let call = format!("tail call {convention}{result} {callee}({})", typed.join(", "));
-        let body = match result.as_str() {
-            "void" => format!("  {call}\n  ret void"),
-            _ => format!("  %result = {call}\n  ret {result} %result"),
-        };
-        self.functions.push(format!("{head}\nstart:\n{body}\n}}\n"));
+        params.extend(typed);
+        let head =
+            format!("define internal {}{result} {code}({}) #0 {{", taken.convention, params.join(", "));
+        let call = format!("tail call {}{result} {callee}({})", given.convention, args.join(", "));
+        match result.as_str() {
+            "void" => {
+                shell.line(call);
+                shell.line("ret void".into());
+            }
+            _ => {
+                let value = shell.compute("result", call);
+                shell.line(format!("ret {result} {value}"));
+            }
+        }
+        self.functions.push(format!("{head}\n{}}}\n", shell.text()));
         Some(format!("{{ ptr {code}, ptr null }}"))
     }
 

@@ -7,6 +7,7 @@ use nyala_ir::layout::sequence;
 use nyala_ir::{Linkage, Prim, Ty};
 
 use super::ModuleWriter;
+use super::arguments::param_names;
 use super::border::{Code, Shell};
 use super::closures::made_function;
 use super::names::symbol;
@@ -93,14 +94,14 @@ impl ModuleWriter<'_> {
     fn call_inner(&mut self, code: &mut Shell, function: &Function, values: &[String]) -> Option<String> {
         let (params, results) = self.signature(function);
         let (inner, result) = (self.function_name(function.entry), self.types.results(&results));
-        let args: Vec<String> =
-            params.iter().zip(values).map(|(&ty, value)| format!("{} {value}", self.ty(ty))).collect();
+        let arguments = self.arguments(Some(function.entry), &params);
+        let args = arguments.give(code, values);
         let is_passing = self.program.styles().is_passing(function.entry);
         if is_passing && return_param(self.world, function.entry).is_some() {
             return self.call_until_it_returns(code, &inner, args, &results);
         }
         let result = if is_passing { "void".into() } else { result };
-        let call = format!("call {}{result} {inner}({})", self.convention(), args.join(", "));
+        let call = format!("call {}{result} {inner}({})", arguments.convention, args.join(", "));
         if result == "void" {
             code.line(call);
             return None;
@@ -132,20 +133,26 @@ impl ModuleWriter<'_> {
         let name = format!("@{}", self.names.unique("done"));
         let types: Vec<String> = results.iter().map(|&part| self.ty(part)).collect();
         let mut params = vec!["ptr %kept".to_owned()];
-        params.extend(types.iter().enumerate().map(|(index, ty)| format!("{ty} %{index}")));
         let mut code = Shell::default();
+        let arguments = self.arguments(None, results);
+        let (taken, values) = arguments.take(&mut code, &param_names(results.len()), &[]);
+        params.extend(taken);
         let all = match &types[..] {
             [] => None,
-            [_] => Some("%0".to_owned()),
-            parts => Some(parts.iter().enumerate().fold("poison".to_owned(), |all, (index, part)| {
-                code.compute("all", format!("insertvalue {ty} {all}, {part} %{index}, {index}"))
-            })),
+            [_] => values.into_iter().next(),
+            parts => {
+                let parts = parts.iter().zip(values).enumerate();
+                Some(parts.fold("poison".to_owned(), |all, (index, (part, value))| {
+                    code.compute("all", format!("insertvalue {ty} {all}, {part} {value}, {index}"))
+                }))
+            }
         };
         if let Some(all) = all {
             code.line(format!("store {ty} {all}, ptr %kept, align {align}"));
         }
         code.line("ret void".into());
-        let (head, text) = (format!("{}void {name}({})", self.convention(), params.join(", ")), code.text());
+        let (head, text) =
+            (format!("{}void {name}({})", arguments.convention, params.join(", ")), code.text());
         self.functions.push(format!("define internal {head} #0 {{\n{text}}}\n"));
         name
     }

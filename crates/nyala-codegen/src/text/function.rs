@@ -28,7 +28,6 @@ use super::gathers::Gathers;
 use super::names::Names;
 use super::scatters::Scatters;
 use super::types::pointer_to;
-use super::whole_param;
 
 /// A block in the making.
 struct Block {
@@ -158,24 +157,16 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
         let cont = self.function.entry;
         let known = self.environment_facts();
         let mut params: Vec<String> = env.iter().map(|env| format!("{ENVIRONMENT}{known} {env}")).collect();
-        for param in self.module.value_params(cont) {
-            let (name, ty) = (self.fresh(param, "x"), self.module.ty_of(param));
-            params.push(format!("{ty}{} {name}", self.module.facts.attributes(param)));
-            let value = match self.module.is_stored_wrongly(self.world.ty(param)) {
-                true => {
-                    let whole = self.temporary("whole");
-                    self.slots += &format!("  {whole} = {}\n", whole_param(&ty, &name));
-                    whole
-                }
-                false => name,
-            };
+        let arguments = self.take_params(cont);
+        params.extend(arguments.params);
+        for (param, value) in arguments.values {
             self.values.insert(param, vec![(0, value)]);
         }
         let result = self.result();
         let name = self.module.function_name(cont);
         self.scope = self.module.debug.as_mut().map(|debug| debug.function(cont, false));
         let debug = self.scope.as_ref().map_or(String::new(), Scope::attachment);
-        let convention = self.module.convention();
+        let convention = arguments.convention;
         format!("define internal {convention}{result} {name}({}) #0 {debug}{{\n", params.join(", "))
     }
 

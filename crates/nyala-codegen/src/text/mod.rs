@@ -2,11 +2,11 @@
 //!
 //! [`write()`] gives one module: types, globals, declarations, functions. Functions
 //! of the program take and return LLVM values and use `tailcc`, so that calls in
-//! tail position need no stack. Each exported function has a second one in front
+//! tail position need no stack; `arguments` has the exceptions. Each exported function has a second one in front
 //! of it, with its own name and the calling convention of C.
 //!
 //! Read `types`, `constants`, `function` (blocks and values),
-//! `control` (how blocks end), `calls` (what is called), `closures` (functions as values), `regions` (bodies of loops on threads), `flow_graphs` (tasks),
+//! `control` (how blocks end), `calls` (what is called), `arguments` (how values are handed over), `closures` (functions as values), `regions` (bodies of loops on threads), `flow_graphs` (tasks),
 //! `abi`, `border`, `export` and `c_functions` (how values and functions go to and from C), and then `ops`, `math`,
 //! `vector_math`, `aggregates`, `memory`, `lanes`, `asm` and `atomics` for the operations, `facts` and `known` for what LLVM
 //! cannot see by itself, `checks` for programs that
@@ -22,6 +22,7 @@
 mod abi;
 mod aggregates;
 mod alignment;
+mod arguments;
 mod asm;
 mod asm_template;
 mod atomics;
@@ -164,6 +165,8 @@ pub(crate) struct ModuleWriter<'a> {
     facts: Facts,
     /// What is known of addresses of vectors, if there are any.
     alignment: OnceCell<Alignment>,
+    /// Functions that a tail call leaves or enters, once that matters.
+    in_tail_calls: OnceCell<FxHashSet<Cont>>,
     debug: Option<DebugInfo<'a>>,
     errors: Vec<CodegenError>,
 }
@@ -202,6 +205,7 @@ impl<'a> ModuleWriter<'a> {
             functions: vec![],
             kernels: FxHashSet::default(),
             alignment: OnceCell::new(),
+            in_tail_calls: OnceCell::new(),
             facts: if options.gpu.is_none() { Facts::of(world, program) } else { Facts::default() },
             debug: debug
                 .map(|(sources, directory)| DebugInfo::new(world, sources, directory, options.gpu.is_some())),
@@ -373,7 +377,7 @@ impl<'a> ModuleWriter<'a> {
         }
     }
 
-    /// How functions of the program call each other. LLVM has no `tailcc` for RISC-V, where calls in tail
+    /// How functions of the program call each other, unless `arguments` says otherwise. LLVM has no `tailcc` for RISC-V, where calls in tail
     /// position need no stack as long as registers hold their arguments; `fastcc` uses the most of them.
     pub(crate) fn convention(&self) -> &'static str {
         let is_riscv = self.options.abi == Abi::Lp64d;
