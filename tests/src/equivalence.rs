@@ -19,9 +19,9 @@ const MAX_STEPS: u64 = 500_000;
 /// After evaluation it may take some more, but not without end.
 const MAX_STEPS_AFTER: u64 = 4 * MAX_STEPS;
 
-/// Random filters ask for specialisation without end, often. That the rest is left as it
+/// Random filters ask for specialization without end, often. That the rest is left as it
 /// is is part of the test, but it has to come soon.
-const BUDGET: Budget = Budget { specialisations: 200, growth: 10_000, depth: 1_000 };
+pub(crate) const BUDGET: Budget = Budget { specialisations: 200, growth: 10_000, depth: 1_000 };
 
 /// A program to be run under annotations.
 pub struct Subject {
@@ -43,7 +43,7 @@ pub struct Outcome {
 
 /// A program that did the same everywhere.
 pub struct Agreed {
-    /// In control-flow form.
+    /// In control-flow form, vectorized.
     pub world: World,
     /// Its session.
     pub session: Session,
@@ -78,7 +78,10 @@ impl Subject {
         let evaluated = nyala_opt::pipeline::evaluate(&emitted, options).world;
         self.agrees(&mut session, &evaluated, "after evaluation")?;
         let world = pipeline::control_flow_form(&mut session, evaluated);
-        self.agrees(&mut session, &world, "in control-flow form")?;
+        nyala_ir::verify(&world)
+            .map_err(|errors| format!("its control-flow form is not well-formed: {errors}"))?;
+        let world = pipeline::vectorize(&mut session, world);
+        self.agrees(&mut session, &world, "in control-flow form, vectorized,")?;
         Ok(Some(Agreed { world, session }))
     }
 
@@ -124,4 +127,9 @@ fn interpret(
         Report::new(errors).human(&session.sources, false)
     })?;
     Ok(Outcome { status, output: String::from_utf8_lossy(&output).into_owned() })
+}
+
+/// What the program's `main` returns without arguments, or how it fails.
+pub(crate) fn interpret_status(session: &mut Session, world: &World, steps: u64) -> Result<i32, String> {
+    interpret(session, world, &Expectations::default(), steps).map(|outcome| outcome.status)
 }

@@ -1,11 +1,12 @@
 //! Random programs that are well-typed and end.
 //!
 //! A program is `main` and some functions that call each other, with a little library
-//! around them: loops as generators, a counter object, an error handler, a hash
+//! around them: loops as generators, a counter object, an error handler, generic functions, a hash
 //! of all that was noted on the way. What a program does is its exit status, which
 //! is that hash: it tells the order of effects and all values.
 //!
-//! Read on in `exprs` and `stmts`; `types` says what values there are.
+//! Read on in `exprs`, `numbers` and `stmts`; `types` says what values there are, and `lanes` what runs on SIMD lanes
+//! and threads.
 //!
 //! # Why they end, without a mistake
 //!
@@ -13,10 +14,15 @@
 //!   loops have small bounds. Together that may still be long, so runs need a limit.
 //! * Closures mention what was defined before them, and no variable holds a function and
 //!   changes.
+//! * Lanes and threads change what is theirs, and memory that only atomic operations change. They call pure functions
+//!   only: those that change nothing but their own variables.
+//! * Floats are compared and noted, but become integers only where they fit.
 //! * Signed numbers are masked before arithmetic, divisors and counts of shifts too;
 //!   indices are masked with the length of arrays, a power of two.
 
 mod exprs;
+mod lanes;
+mod numbers;
 mod stmts;
 mod types;
 
@@ -26,71 +32,33 @@ use crate::random::Random;
 use types::{Ty, Types};
 
 /// What every program has besides its own functions.
-const LIBRARY: &str = "\
-static mut hash: u32 = 7u;
-static table: [u32 * 8] = [3u, 1u, 4u, 1u, 5u, 9u, 2u, 6u];
-static steps: [i32 * 4] = [2, 1, 3, 1];
-struct Counter { next: fn() -> u32, add: fn(u32) -> () }
-fn note(x: u32) -> () { hash = hash * 31u + x; }
-fn noted(x: u32) -> u32 { note(x); x }
-fn make_counter(start: u32) -> Counter {
-    let mut n = start;
-    Counter { next: || { n += 1u; n }, add: |d| { n += d; } }
-}
-fn count(a: i32, b: i32, body: fn(i32) -> ()) -> () { if a < b { body(a); count(a + 1, b, body) } }
-fn count_down(a: i32, b: i32, body: fn(i32) -> ()) -> () {
-    let mut i = b;
-    while i > a { --i; body(i) }
-}
-fn stride(a: i32, b: i32, step: i32, body: fn(i32) -> ()) -> () {
-    if a < b { body(a); stride(a + step, b, step, body) }
-}
-fn skip(a: i32, b: i32, body: fn(i32) -> ()) -> () {
-    if a < b { body(a); skip(a + steps(a & 3), b, body) }
-}
-fn fold(a: i32, b: i32, acc: u32, body: fn(i32, u32) -> u32) -> u32 {
-    if a < b { fold(a + 1, b, body(a, acc), body) } else { acc }
-}
-fn gather(a: i32, b: i32, body: fn(i32) -> u32) -> u32 {
-    if a < b { let first = body(a); gather(a + 1, b, body) * 3u + first } else { 1u }
-}
-fn pow(x: u32, n: i32) -> u32 {
-    if n <= 0 { 1u } else { if n % 2 == 0 { let y = pow(x, n / 2); y * y } else { x * pow(x, n - 1) } }
-}
-fn even(n: i32) -> bool { if n <= 0 { true } else { odd(n - 1) } }
-fn odd(n: i32) -> bool { if n <= 0 { false } else { even(n - 1) } }
-fn twice(f: fn(u32) -> u32) -> fn(u32) -> u32 { |x| f(f(x)) }
-fn bump(p: &mut u32, d: u32) -> u32 { *p += d; *p }
-fn check(x: u32, limit: u32, bad: fn(u32) -> !) -> u32 { if x > limit { bad(x) } x + 1u }
-fn run(code: &[u8], pc: i32, acc: u32, x: u32) -> u32 {
-    match code(pc) {
-        'a' => run(code, pc + 1, acc + x, x),
-        'm' => run(code, pc + 1, acc * 3u, x),
-        'x' => run(code, pc + 1, acc ^ x, x),
-        's' => if acc > 9u { run(code, pc + 2, acc, x) } else { run(code, pc + 1, acc, x) },
-        _ => acc
-    }
-}
-";
+const LIBRARY: &str = include_str!("generate/library.impala");
 
 /// How many functions a program has at most.
-const MAX_FUNCTIONS: usize = 5;
+const MAX_FUNCTIONS: usize = 4;
+
+/// How many of them are pure at most.
+const MAX_PURE: usize = 2;
 
 /// About how many expressions a function has.
-const FUNCTION_SIZE: usize = 40;
+const FUNCTION_SIZE: usize = 24;
 
 /// A random program.
 pub fn program(random: &mut Random) -> String {
     let types = Types::new(random);
     let n_functions = 1 + random.below(MAX_FUNCTIONS);
-    let functions = (0..n_functions).map(|number| Function::new(random, &types, number)).collect();
+    let n_pure = random.below(MAX_PURE + 1);
+    let functions =
+        (0..n_functions).map(|number| Function::new(random, &types, number, number < n_pure)).collect();
     let mut generator = Generator {
         random,
         types: &types,
         functions,
         vars: vec![],
         exits: vec![],
-        has_fuel: true,
+        fuel: None,
+        sink: None,
+        region: Region::Sequential,
         left: 0,
         n_names: 0,
         indent: 0,
@@ -108,14 +76,21 @@ struct Function {
     name: String,
     params: Vec<Ty>,
     ret: Ty,
+    /// Whether it changes nothing but its own variables.
+    is_pure: bool,
 }
 
 impl Function {
-    fn new(random: &mut Random, types: &Types, number: usize) -> Function {
+    fn new(random: &mut Random, types: &Types, number: usize, is_pure: bool) -> Function {
         let n_params = 1 + random.below(4);
-        let params = (0..n_params).map(|_| types.any(random)).collect();
-        let ret = if random.below(3) == 0 { types.any(random) } else { Ty::U32 };
-        Function { name: format!("f{number}"), params, ret }
+        // A function among its arguments could be one that is not pure.
+        let any = |random: &mut Random| match types.any(random) {
+            ty if is_pure && !types.is_data(&ty) => Ty::U32,
+            ty => ty,
+        };
+        let params = (0..n_params).map(|_| any(random)).collect();
+        let ret = if random.below(3) == 0 { any(random) } else { Ty::U32 };
+        Function { name: format!("f{number}"), params, ret, is_pure }
     }
 }
 
@@ -132,6 +107,14 @@ struct Exit {
     takes: Option<Ty>,
 }
 
+/// What runs a part of the program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Region {
+    Sequential,
+    Threads,
+    Lanes,
+}
+
 /// Writes one program.
 struct Generator<'a> {
     random: &'a mut Random,
@@ -139,8 +122,11 @@ struct Generator<'a> {
     functions: Vec<Function>,
     vars: Vec<Var>,
     exits: Vec<Exit>,
-    /// Whether `fuel` may be spent here.
-    has_fuel: bool,
+    /// The fuel for calls of functions of the program, where there may be some.
+    fuel: Option<&'static str>,
+    /// The variable for notes, where the hash of the whole program must not be changed.
+    sink: Option<String>,
+    region: Region,
     /// How many more expressions the function at hand should have.
     left: usize,
     n_names: usize,
@@ -149,32 +135,44 @@ struct Generator<'a> {
 
 impl Generator<'_> {
     fn function(&mut self, number: usize) -> String {
-        let Function { name, params, ret } = &self.functions[number];
-        let (name, params, ret) = (name.clone(), params.clone(), ret.clone());
+        let Function { name, params, ret, is_pure } = &self.functions[number];
+        let (name, params, ret, is_pure) = (name.clone(), params.clone(), ret.clone(), *is_pure);
         self.left = FUNCTION_SIZE;
         let mut head = format!("fn {name}(fuel: i32");
         for ty in params {
             let param = self.define(ty.clone(), false);
             write!(head, ", {param}: {}", self.types.show(&ty)).expect("strings take all text");
         }
+        let mut start = "";
+        if is_pure {
+            // Lanes and threads may call it.
+            (self.sink, self.region) = (Some("own".into()), Region::Lanes);
+            start = "    let mut own = 7u;\n";
+            self.vars.push(Var { name: "own".into(), ty: Ty::U32, is_mut: false });
+        } else {
+            self.vars.push(Var { name: "last".into(), ty: Ty::U32, is_mut: true });
+        }
         self.exits.push(Exit { name: "return".into(), takes: Some(ret.clone()) });
-        self.has_fuel = false;
         let base = self.in_scope(|g| g.expr(&ret, 2));
-        self.has_fuel = true;
+        self.fuel = Some("fuel - 1");
         let body = self.indented(|g| g.block(&ret, 4));
+        (self.fuel, self.sink, self.region) = (None, None, Region::Sequential);
         self.vars.clear();
         self.exits.clear();
-        format!("{head}) -> {} {{\n    if fuel <= 0 {{ {base} }} else {body}\n}}\n", self.types.show(&ret))
+        format!(
+            "{head}) -> {} {{\n{start}    if fuel <= 0 {{ {base} }} else {body}\n}}\n",
+            self.types.show(&ret)
+        )
     }
 
     /// `argc` is all that is unknown at compile time.
     fn main(&mut self) -> String {
         self.left = FUNCTION_SIZE;
-        self.has_fuel = false;
         self.vars.push(Var { name: "argc".into(), ty: Ty::I32, is_mut: false });
         self.vars.push(Var { name: "arg".into(), ty: Ty::U32, is_mut: false });
         let mut body = "    let arg = argc as u32 + 4u;\n".to_owned();
         self.indent = 1;
+        body += &self.unknown_numbers("argc");
         for number in 0..self.functions.len() {
             for _ in 0..1 + self.random.below(2) {
                 let fuel = if self.random.below(3) == 0 { "argc + 1" } else { "2" };
@@ -239,6 +237,25 @@ impl Generator<'_> {
 mod tests {
     use super::*;
     use nyala_driver::{Options, Prelude, Report, Session, pipeline};
+
+    #[test]
+    fn a_case_is_the_same_program_each_time() {
+        let program = |case| program(&mut Random::new(5, case));
+        assert_eq!(program(3), program(3));
+        assert_ne!(program(3), program(4));
+    }
+
+    #[test]
+    fn all_features_occur() {
+        let texts: Vec<String> = (0..100).map(|case| program(&mut Random::new(1, case))).collect();
+        let own = texts.iter().map(|text| &text[LIBRARY.len()..]);
+        let own: Vec<&str> = own.collect();
+        for feature in
+            ["vectorize(", "vectorize_range(", "parallel(", "atomic[", "Ways {", "= break;", "f64", "i8"]
+        {
+            assert!(own.iter().any(|text| text.contains(feature)), "no program has `{feature}`");
+        }
+    }
 
     #[test]
     fn programs_are_well_typed() {

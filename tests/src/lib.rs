@@ -3,7 +3,8 @@
 //! This crate holds what the test programs in `harness/` share: finding source
 //! files ([`files`]), what a program says at its top about how it behaves
 //! ([`expectations`]), comparing with a stored text ([`snapshot`]), changing
-//! programs at [`random`] ([`mutate`]), and measuring time ([`clock`]).
+//! programs at [`random`] ([`mutate`]), making programs ([`generate`]) and comparing all ways to execute them
+//! ([`differential`], [`equivalence`]), and measuring time ([`clock`]).
 //!
 //! * `check/accept`: programs without errors; `// warn: W0001` at the top names
 //!   each kind of warning that is expected, and the warnings stand beside it in a file
@@ -18,6 +19,7 @@
 
 pub mod annotate;
 pub mod clock;
+pub mod differential;
 pub mod equivalence;
 pub mod expectations;
 pub mod files;

@@ -15,9 +15,11 @@ pub struct TextFile {
     pub text: String,
 }
 
-/// The root of the repository.
+/// The root of the repository: where this was built, or the working directory on a machine to which it was carried.
 pub fn repository() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate is a folder of the repository")
+    let built =
+        Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate is a folder of the repository");
+    if built.exists() { built } else { Path::new(".") }
 }
 
 /// All files under `folder` that end in `.extension`, sorted by path.

@@ -1,189 +1,151 @@
-//! `cargo xtask fuzz TARGET`: random input, looking for what panics.
+//! `cargo xtask fuzz NAME`: random programs, looking for panics, crashes, hangs and results that differ.
 //!
-//! Inputs are mutations of every Impala file in the repository, and streams of
-//! random tokens; for SIMD code and filters, random programs. Case number `k` of seed `s` is the same on every machine:
-//! `--seed s --first k --cases 1` runs it again.
+//! [`FUZZERS`] lists what can be fuzzed; `all` runs one after the other. Case number `k` of seed `s` is the same
+//! on every machine: `--seed s --first k --cases 1` runs it again.
+//!
+//! The cases are run by one process for each core ([`worker`]), which are watched and replaced when they crash
+//! or hang ([`supervise`]). A finding is printed, and its program is stored under `target/fuzz`.
 
 mod filters;
+mod mutants;
 mod simd;
+mod supervise;
+mod whole;
+mod worker;
 
-use std::io;
-use std::panic::{self, AssertUnwindSafe};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context as _, ensure};
-use clap::{Args, Subcommand};
-use nyala_driver::{Options, Prelude, Report, Session, pipeline};
-use nyala_interp::Io;
-use nyala_ir::text;
-use nyala_tests::mutate::Corpus;
-use nyala_tests::random::Random;
+use anyhow::ensure;
+use clap::Args;
+use clap::builder::PossibleValue;
 
-use crate::files;
+use supervise::{Plan, Totals};
+use worker::Action;
 
-/// Run random inputs through a part of the compiler
-#[derive(Subcommand)]
-pub enum FuzzTarget {
-    /// Lexer, parser and checker
-    FrontEnd(FuzzArgs),
-    /// The same, and what has no errors is formatted, lowered, verified and run
-    Whole(FuzzArgs),
-    /// SIMD code for `vectorize`, against the interpreter
-    Simd(FuzzArgs),
-    /// Programs under random filters: they do the same before and after evaluation, and as native code
-    Filters(filters::FilterArgs),
+/// One way to look for faults.
+struct Fuzzer {
+    name: &'static str,
+    about: &'static str,
+    /// Makes what is done with each case.
+    load: fn() -> anyhow::Result<Action>,
 }
 
-/// Whether the input is without errors; or what is wrong with the compiler.
-type Action = fn(input: &Input) -> Result<bool, String>;
+/// All fuzzers, in the order in which `all` runs them.
+static FUZZERS: &[Fuzzer] = &[
+    Fuzzer {
+        name: "front-end",
+        about: "Mutated programs: lexer, parser and checker",
+        load: mutants::front_end,
+    },
+    Fuzzer {
+        name: "mutants",
+        about: "The same, and those without errors are lowered, verified, printed, read and interpreted",
+        load: mutants::all_stages,
+    },
+    Fuzzer {
+        name: "whole",
+        about: "Generated programs: interpreted before and after evaluation, and as native code",
+        load: whole::load,
+    },
+    Fuzzer {
+        name: "simd",
+        about: "Generated bodies for `vectorize`: SIMD code against the interpreter",
+        load: || Ok(Box::new(simd::run)),
+    },
+    Fuzzer {
+        name: "filters",
+        about: "Programs under random filters: evaluation does not change what they compute",
+        load: filters::load,
+    },
+];
 
-struct Input {
-    text: String,
-    /// With the whole prelude, or a short one.
-    prelude: Prelude,
-}
+/// The fuzzer that stands for all.
+const ALL: &str = "all";
 
+/// Run random programs through the compiler
 #[derive(Args)]
 pub struct FuzzArgs {
-    /// Which inputs
+    /// What to fuzz
+    #[arg(value_parser = names())]
+    name: String,
+    /// Which programs
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// For how many seconds
     #[arg(long, default_value_t = 60)]
     time: u64,
-    /// At most how many inputs
+    /// For how many minutes
+    #[arg(long, conflicts_with = "time")]
+    minutes: Option<u64>,
+    /// At most how many programs for each fuzzer
     #[arg(long, default_value_t = u64::MAX, hide_default_value = true)]
     cases: u64,
-    /// The number of the first input
+    /// The number of the first program
     #[arg(long, default_value_t = 0)]
     first: u64,
+    /// How many processes; one for each core if not given
+    #[arg(long)]
+    jobs: Option<u64>,
+    /// Run every STEPth case in this process; for our own use
+    #[arg(long, hide = true, value_name = "STEP")]
+    worker: Option<u64>,
 }
 
-/// An input that takes longer is a finding.
-const HANG: Duration = Duration::from_secs(60);
-
-/// What a program may use when it is run.
-const MAX_STEPS: u64 = 1_000_000;
-const MAX_MEMORY: u64 = 256 << 20;
-
-/// So many inputs share one check of the whole prelude; the others see a few functions
-/// only, which makes them fast.
-const PRELUDE_EVERY: u64 = 16;
-
-/// What most programs of the corpus need.
-const SHORT_PRELUDE: &str = "
-fn @(?a & ?b) range(a: i32, b: i32, body: fn(i32) -> ()) -> () { if a < b { body(a); range(a + 1, b, body) } }
-fn @(?a & ?b) unroll(a: i32, b: i32, body: fn(i32) -> ()) -> () { if a < b { body(a); unroll(a + 1, b, body) } }
-extern \"thorin\" { fn bitcast[D, S](S) -> D; fn select[T, U](T, U, U) -> U; fn sizeof[T]() -> i64; fn undef[T]() -> T; }
-extern \"C\" { fn print_i32(i32) -> (); fn print_string(&[u8]) -> (); fn print_char(u8) -> (); }
-";
-
-pub fn run(target: FuzzTarget) -> anyhow::Result<()> {
-    match target {
-        FuzzTarget::FrontEnd(args) => inputs("front-end", &args, check),
-        FuzzTarget::Whole(args) => inputs("whole", &args, check_and_run),
-        FuzzTarget::Simd(args) => inputs("simd", &args, |input| simd::compare(&input.text)),
-        FuzzTarget::Filters(args) => filters::run(args),
-    }
+fn names() -> Vec<PossibleValue> {
+    let all = PossibleValue::new(ALL).help("Every fuzzer, one after the other");
+    let each = FUZZERS.iter().map(|fuzzer| PossibleValue::new(fuzzer.name).help(fuzzer.about));
+    each.chain([all]).collect()
 }
 
-/// Does `action` with one input after the other.
-fn inputs(name: &str, args: &FuzzArgs, action: Action) -> anyhow::Result<()> {
-    let sources = files::with_extension(".", "impala")?;
-    ensure!(!sources.is_empty(), "there is no Impala file to start from");
-    let corpus = Corpus::new(sources.iter().map(|file| file.text.as_str()));
-    let (start, limit) = (Instant::now(), Duration::from_secs(args.time));
-    let (mut n_cases, mut n_clean, mut n_findings) = (0, 0, 0);
-    // A panic is reported by us, with its input.
-    panic::set_hook(Box::new(|_| {}));
-    while n_cases < args.cases && start.elapsed() < limit {
-        let case = args.first + n_cases;
-        let mut random = Random::new(args.seed, case);
-        let input = Input {
-            text: if name == "simd" { simd::program(&mut random) } else { corpus.input(&mut random) },
-            prelude: if case.is_multiple_of(PRELUDE_EVERY) { Prelude::AsWritten } else { Prelude::Absent },
-        };
-        match try_input(action, &input) {
-            Ok(is_clean) => n_clean += u64::from(is_clean),
-            Err(what) => {
-                n_findings += 1;
-                report_finding(name, args.seed, case, &what, &input.text)?;
-            }
-        }
-        n_cases += 1;
+pub fn run(args: &FuzzArgs) -> anyhow::Result<()> {
+    let chosen: Vec<&Fuzzer> =
+        FUZZERS.iter().filter(|fuzzer| args.name == ALL || args.name == fuzzer.name).collect();
+    let end = args.first.saturating_add(args.cases);
+    if let (Some(step), [fuzzer]) = (args.worker, &chosen[..]) {
+        return worker::work(fuzzer, args.seed, (args.first..end).step_by(usize::try_from(step)?));
     }
-    let seconds = start.elapsed().as_secs_f64();
-    println!(
-        "{name}: {n_cases} cases in {seconds:.1} s ({:.0}/s), {n_clean} without errors, {n_findings} findings",
-        n_cases as f64 / seconds
+    let limit =
+        args.minutes.map_or(Duration::from_secs(args.time), |minutes| Duration::from_secs(60 * minutes));
+    let n_workers =
+        args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get() as u64));
+    let mut rows = vec![];
+    for fuzzer in &chosen {
+        let limit = limit / u32::try_from(chosen.len())?;
+        let plan = Plan { fuzzer, seed: args.seed, cases: args.first..end, limit, n_workers };
+        rows.push((fuzzer.name, supervise::run(&plan)?));
+    }
+    print!("{}", table(args.seed, &rows));
+    let findings: u64 = rows.iter().map(|(_, totals)| totals.findings).sum();
+    ensure!(findings == 0, "{findings} findings");
+    Ok(())
+}
+
+/// What was done, with a row for each fuzzer.
+fn table(seed: u64, rows: &[(&str, Totals)]) -> String {
+    let mut text = format!(
+        "{:<10} {:>6} {:>10} {:>12} {:>10} {:>10} {:>9} {:>9}\n",
+        "fuzzer", "seed", "programs", "executions", "accepted", "rejected", "findings", "seconds"
     );
-    ensure!(n_findings == 0, "{n_findings} findings");
-    Ok(())
-}
-
-/// Does `action`, and tells apart panics and hangs.
-fn try_input(action: Action, input: &Input) -> Result<bool, String> {
-    let start = Instant::now();
-    let result = panic::catch_unwind(AssertUnwindSafe(|| action(input)));
-    match result {
-        Ok(_) if start.elapsed() > HANG => Err(format!("took {:?}", start.elapsed())),
-        Ok(result) => result,
-        Err(payload) => {
-            let message = payload.downcast_ref::<String>().map(String::as_str);
-            let message = message.or(payload.downcast_ref::<&str>().copied());
-            Err(format!("panicked: {}", message.unwrap_or("(no message)")))
-        }
+    for (name, totals) in rows {
+        let Totals { programs, executions, accepted, findings, seconds } = totals;
+        let rejected = programs - accepted - findings;
+        text += &format!(
+            "{name:<10} {seed:>6} {programs:>10} {executions:>12} {accepted:>10} {rejected:>10} {findings:>9} {seconds:>9.1}\n"
+        );
     }
+    text
 }
 
-fn session_for(input: &Input) -> Session {
-    let mut session = Session::new(Options { prelude: input.prelude, ..Options::default() });
-    session.add_text("fuzz.impala", input.text.as_str());
-    if input.prelude == Prelude::Absent {
-        session.add_text("prelude.impala", SHORT_PRELUDE);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_program_is_counted_once() {
+        let totals = Totals { programs: 10, executions: 42, accepted: 7, findings: 1, seconds: 1.5 };
+        let table = table(3, &[("whole", totals)]);
+        let columns: Vec<&str> =
+            table.lines().nth(1).map(|row| row.split_whitespace().collect()).unwrap_or_default();
+        assert_eq!(columns, ["whole", "3", "10", "42", "7", "2", "1", "1.5"]);
     }
-    session
-}
-
-/// Whether there are no errors, after drawing what was reported.
-fn report(session: &mut Session) -> bool {
-    let is_clean = !session.has_errors();
-    let report = Report::new(std::mem::take(&mut session.diagnostics));
-    // What matters is that drawing does not panic.
-    let _ = (report.human(&session.sources, true), report.json(&session.sources));
-    is_clean
-}
-
-fn check(input: &Input) -> Result<bool, String> {
-    let mut session = session_for(input);
-    pipeline::check(&mut session);
-    Ok(report(&mut session))
-}
-
-fn check_and_run(input: &Input) -> Result<bool, String> {
-    let mut session = session_for(input);
-    let Some(world) = pipeline::emit(&mut session) else {
-        report(&mut session);
-        return Ok(false);
-    };
-    nyala_ir::verify(&world).map_err(|errors| format!("not well formed: {errors}"))?;
-    let printed = text::print(&world);
-    let parsed = text::parse(&printed).map_err(|error| format!("cannot read what was printed: {error}"))?;
-    if text::print(&parsed) != printed {
-        return Err("printing what was read gives another text".into());
-    }
-    let options = nyala_interp::Options { steps: Some(MAX_STEPS), memory: MAX_MEMORY, ..Default::default() };
-    let io = Io { output: &mut io::sink(), input: &mut io::empty(), nanos: &mut || 0 };
-    pipeline::interp(&mut session, &world, &options, io);
-    report(&mut session);
-    Ok(true)
-}
-
-fn report_finding(name: &str, seed: u64, case: u64, what: &str, text: &str) -> anyhow::Result<()> {
-    let folder = files::repository().join("target/fuzz");
-    std::fs::create_dir_all(&folder)?;
-    let path = folder.join(format!("{name}-{seed}-{case}.impala"));
-    std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
-    eprintln!("{}: {what}", path.display());
-    Ok(())
 }

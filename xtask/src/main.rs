@@ -4,7 +4,7 @@
 //! * [`mod@bench`]: how fast we are;
 //! * [`device_bundle`]: programs with kernels, for machines with a GPU;
 //! * [`setup`]: what tests of kernels need, installed where that is possible;
-//! * [`fuzz`]: random input, looking for what panics.
+//! * [`fuzz`]: random programs, looking for faults.
 //!
 //! `test` and `images` run tests of the workspace: all, and those on large pictures.
 
@@ -29,8 +29,7 @@ enum Task {
     DeviceBundle(device_bundle::DeviceBundleArgs),
     /// Install what tests of kernels need, where that is possible: an OpenCL driver, `ptxas`
     Setup,
-    #[command(subcommand)]
-    Fuzz(fuzz::FuzzTarget),
+    Fuzz(fuzz::FuzzArgs),
     /// Run all tests, as continuous integration does
     Test,
     /// Compare all filters of the image library with plain loops, on large pictures
@@ -53,7 +52,7 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::Bench(args) => bench::run(&args),
         Task::DeviceBundle(args) => device_bundle::run(&args),
         Task::Setup => setup::run(),
-        Task::Fuzz(target) => fuzz::run(target),
+        Task::Fuzz(args) => fuzz::run(&args),
         Task::Test => tidy::cargo(&["test", "--workspace"]),
         Task::Images => tidy::cargo(
             &[

@@ -1,7 +1,10 @@
 //! Random expressions.
 
 use super::types::Ty;
-use super::{Exit, Generator};
+use super::{Exit, Function, Generator};
+
+/// Stands for an index that is still to be chosen.
+const INDEX: &str = "INDEX";
 
 impl Generator<'_> {
     /// An expression of type `ty`, nested at most `depth` deep.
@@ -10,8 +13,9 @@ impl Generator<'_> {
             return self.leaf(ty);
         }
         self.left -= 1;
-        match self.random.below(14) {
+        match self.random.below(15) {
             0 | 1 => self.leaf(ty),
+            14 => self.call_generic(ty, depth - 1),
             2 => self.conditional(ty, depth - 1),
             3 => self.decision(ty, depth - 1),
             4 => self.block(ty, depth - 1),
@@ -22,7 +26,7 @@ impl Generator<'_> {
     }
 
     /// A variable, or else a constant.
-    fn leaf(&mut self, ty: &Ty) -> String {
+    pub fn leaf(&mut self, ty: &Ty) -> String {
         let fitting: Vec<&str> =
             self.vars.iter().filter(|var| var.ty == *ty).map(|var| var.name.as_str()).collect();
         if !fitting.is_empty() && self.random.below(4) != 0 {
@@ -32,6 +36,7 @@ impl Generator<'_> {
             Ty::U32 => format!("{}u", [0, 1, 2, 3, 7, 100, 65_536, u32::MAX][self.random.below(8)]),
             Ty::I32 => format!("{}", [0, 1, 2, 3, 5, 1000][self.random.below(6)]),
             Ty::Bool => ["true", "false"][self.random.below(2)].into(),
+            Ty::Num(num) => self.literal(*num),
             _ => self.types.sample(ty),
         }
     }
@@ -106,20 +111,54 @@ impl Generator<'_> {
                     let fields = self.types.structs[*number].iter().enumerate();
                     found.extend(fields.filter(|(_, ty)| *ty == wanted).map(|(i, _)| format!("{name}.a{i}")));
                 }
-                Ty::Array(length) if *wanted == Ty::U32 => found.push(format!("{name}({})", length / 2)),
+                Ty::Array(element, length) if **element == *wanted => {
+                    found.push(format!("{name}({})", length / 2));
+                    found.push(format!("{name}({INDEX} & {})", length - 1));
+                }
                 _ => {}
             }
         }
-        (!found.is_empty()).then(|| self.random.pick(&found).clone())
+        let found = (!found.is_empty()).then(|| self.random.pick(&found).clone())?;
+        Some(found.replace(INDEX, &self.leaf(&Ty::I32)))
+    }
+
+    /// A call of a generic function that gives `ty`.
+    fn call_generic(&mut self, ty: &Ty, depth: usize) -> String {
+        let shown = self.types.show(ty);
+        match self.random.below(4) {
+            0 => {
+                let (a, b) = (self.expr(ty, depth), self.expr(ty, depth));
+                format!("choose({}, {a}, {b})", self.expr(&Ty::Bool, depth))
+            }
+            1 => {
+                let from = self.types.data(self.random);
+                let x = self.expr(&from, depth);
+                format!("apply({x}, {})", self.lambda_here(&[from], ty, depth))
+            }
+            2 => {
+                let (a, b) = (self.expr(ty, depth), self.expr(ty, depth));
+                format!("second[{shown}](two({a}, {b}))")
+            }
+            _ => {
+                let (a, b) = (self.expr(ty, depth), self.expr(ty, depth));
+                let some =
+                    if self.one_in(2) { format!("some[{shown}]({a})") } else { format!("none[{shown}]()") };
+                format!("or_else[{shown}]({some}, {b})")
+            }
+        }
     }
 
     /// A call that gives `ty`.
     fn call(&mut self, ty: &Ty, depth: usize) -> String {
+        let fits = |function: &Function| function.ret == *ty && (self.sink.is_none() || function.is_pure);
         let functions: Vec<usize> =
-            (0..self.functions.len()).filter(|&number| self.functions[number].ret == *ty).collect();
-        if self.has_fuel && !functions.is_empty() && self.random.below(2) == 0 {
+            (0..self.functions.len()).filter(|&number| fits(&self.functions[number])).collect();
+        if let Some(fuel) = self.fuel
+            && !functions.is_empty()
+            && self.one_in(2)
+        {
             let number = *self.random.pick(&functions);
-            return self.call_function(number, "fuel - 1", depth);
+            return self.call_function(number, fuel, depth);
         }
         let closures = self.vars.iter().filter_map(|var| match &var.ty {
             Ty::Fn(params, ret) if **ret == *ty => Some((var.name.clone(), params.clone())),
@@ -144,9 +183,13 @@ impl Generator<'_> {
     fn call_library(&mut self, depth: usize) -> String {
         let x = self.expr(&Ty::U32, depth);
         let function = Ty::Fn(vec![Ty::U32], Box::new(Ty::U32));
-        match self.random.below(9) {
-            0 => format!("noted({x})"),
+        match self.random.below(10) {
+            0 => self.noted(&x),
+            9 => self.sum(&x),
             1 => format!("pow({x}, {} & 7)", self.expr(&Ty::I32, depth)),
+            2 if self.one_in(2) => {
+                format!("twice({})({x})", self.lambda_here(&[Ty::U32], &Ty::U32, depth))
+            }
             2 => format!("twice({})({x})", self.expr(&function, depth)),
             3 => format!("run(\"{}\", 0, 1u, {x})", ["am", "axsma", "mmsxa", ""][self.random.below(4)]),
             4 => format!("table({x} & 7u)"),
@@ -154,20 +197,40 @@ impl Generator<'_> {
             6 => self.loop_with_result(depth),
             7 => self.checked(&x),
             _ => match self.mutable(&Ty::U32) {
-                Some(var) => format!("bump(&mut {var}, {x})"),
-                None => format!("noted({x})"),
+                Some(place) => format!("bump(&mut {place}, {x})"),
+                None => self.noted(&x),
             },
         }
+    }
+
+    /// `x`, after a note of it.
+    fn noted(&self, x: &str) -> String {
+        match &self.sink {
+            Some(sink) => format!("noted_in(&mut {sink}, {x})"),
+            None => format!("noted({x})"),
+        }
+    }
+
+    /// A sum over a slice of a local array, or a note where there is none.
+    fn sum(&mut self, x: &str) -> String {
+        let arrays = self.vars.iter().filter_map(|var| match &var.ty {
+            Ty::Array(element, length) if **element == Ty::U32 => {
+                Some(format!("sum(&{}, {length})", var.name))
+            }
+            _ => None,
+        });
+        let arrays: Vec<String> = arrays.collect();
+        if arrays.is_empty() { self.noted(x) } else { format!("({} + {x})", self.random.pick(&arrays)) }
     }
 
     /// A call that may leave what is around it.
     fn checked(&mut self, x: &str) -> String {
         if self.exits.is_empty() {
-            return format!("noted({x})");
+            return self.noted(x);
         }
         let (exit, takes) = self.visible_exit();
         let value = takes.map_or(String::new(), |ty| self.exit_value(&ty, 0));
-        format!("check({x}, 50u, |bad| -> ! {{ note(bad); {exit}({value}) }})")
+        format!("check({x}, 50u, |bad| -> ! {{ {} {exit}({value}) }})", self.note("bad"))
     }
 
     fn loop_with_result(&mut self, depth: usize) -> String {
@@ -200,12 +263,13 @@ impl Generator<'_> {
             Ty::U32 => self.arithmetic(depth),
             Ty::I32 => self.signed_arithmetic(depth),
             Ty::Bool => self.comparison(depth),
+            Ty::Num(num) => self.number(*num, depth),
             Ty::Tuple(parts) => {
                 let parts: Vec<String> = parts.iter().map(|ty| self.expr(ty, depth)).collect();
                 format!("({})", parts.join(", "))
             }
-            Ty::Array(length) => {
-                let parts: Vec<String> = (0..*length).map(|_| self.expr(&Ty::U32, depth.min(1))).collect();
+            Ty::Array(element, length) => {
+                let parts: Vec<String> = (0..*length).map(|_| self.expr(element, depth.min(1))).collect();
                 format!("[{}]", parts.join(", "))
             }
             Ty::Struct(number) => {
@@ -228,61 +292,24 @@ impl Generator<'_> {
         }
     }
 
+    /// A function that may be called when the call around it is over. So it does not use its exits.
     pub fn lambda(&mut self, params: &[Ty], ret: &Ty, depth: usize) -> String {
+        let exits = std::mem::take(&mut self.exits);
+        let lambda = self.lambda_here(params, ret, depth);
+        self.exits = exits;
+        lambda
+    }
+
+    /// A function for this place only: it may leave what is around it.
+    fn lambda_here(&mut self, params: &[Ty], ret: &Ty, depth: usize) -> String {
         self.in_scope(|g| {
-            // The exits around it are those of a call that may be over.
-            let exits = std::mem::take(&mut g.exits);
             g.exits.push(Exit { name: "return".into(), takes: Some(ret.clone()) });
             let mut named = vec![];
             for ty in params {
                 named.push(format!("{}: {}", g.define(ty.clone(), false), g.types.show(ty)));
             }
             let body = if g.one_in(2) { g.block(ret, depth) } else { g.expr(ret, depth) };
-            g.exits = exits;
             format!("|{}| -> {} {{ {body} }}", named.join(", "), g.types.show(ret))
         })
-    }
-
-    fn arithmetic(&mut self, depth: usize) -> String {
-        let (a, b) = (self.expr(&Ty::U32, depth), self.expr(&Ty::U32, depth));
-        match self.random.below(11) {
-            0 => format!("({a} - {b})"),
-            1 => format!("({a} * {b})"),
-            2 => format!("({a} & {b})"),
-            3 => format!("({a} | {b})"),
-            4 => format!("({a} ^ {b})"),
-            5 => format!("({a} / ({b} | 1u))"),
-            6 => format!("({a} % ({b} | 1u))"),
-            7 => format!("({a} << ({b} & 31u))"),
-            8 => format!("({a} >> ({b} & 31u))"),
-            9 => format!("({} as u32)", self.expr(&Ty::I32, depth)),
-            _ => format!("({a} + {b})"),
-        }
-    }
-
-    fn signed_arithmetic(&mut self, depth: usize) -> String {
-        let (a, b) = (self.expr(&Ty::I32, depth), self.expr(&Ty::I32, depth));
-        match self.random.below(7) {
-            0 => format!("(({a} & 1023) - ({b} & 1023))"),
-            1 => format!("(({a} & 255) * ({b} & 255))"),
-            2 => format!("({a} ^ {b})"),
-            3 => format!("({a} / (({b} & 15) + 1))"),
-            4 => format!("({a} >> ({b} & 31))"),
-            5 => format!("({} as i32)", self.expr(&Ty::U32, depth)),
-            _ => format!("(({a} & 1023) + ({b} & 1023))"),
-        }
-    }
-
-    fn comparison(&mut self, depth: usize) -> String {
-        let ty = if self.one_in(2) { Ty::I32 } else { Ty::U32 };
-        match self.random.below(6) {
-            0 => format!("({} && {})", self.expr(&Ty::Bool, depth), self.expr(&Ty::Bool, depth)),
-            1 => format!("({} || {})", self.expr(&Ty::Bool, depth), self.expr(&Ty::Bool, depth)),
-            2 => format!("(!{})", self.expr(&Ty::Bool, depth)),
-            n => {
-                let operator = ["<", "==", ">="][n - 3];
-                format!("({} {operator} {})", self.expr(&ty, depth), self.expr(&ty, depth))
-            }
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! Random statements.
 
 use super::types::Ty;
-use super::{Exit, Generator};
+use super::{Exit, Generator, Region};
 
 impl Generator<'_> {
     /// Some statements, each on lines of its own.
@@ -22,7 +22,11 @@ impl Generator<'_> {
     }
 
     fn statement(&mut self, depth: usize) -> String {
-        match self.random.below(14) {
+        match self.random.below(18) {
+            14 => self.stored_exits(),
+            15 if self.region != Region::Lanes => self.lanes(depth),
+            16 if self.region == Region::Sequential && self.one_in(2) => self.threads(depth),
+            17 => self.swap(),
             0..3 => self.binding(depth),
             3 | 4 => self.assignment(depth),
             5 => self.local_function(depth),
@@ -37,7 +41,10 @@ impl Generator<'_> {
             10 => self.jump(depth),
             11 => self.named_exit(),
             12 => format!("{}.add({});", self.counter(), self.expr(&Ty::U32, depth)),
-            _ => format!("note({});", self.expr(&Ty::U32, depth)),
+            _ => {
+                let value = self.expr(&Ty::U32, depth);
+                self.note(&value)
+            }
         }
     }
 
@@ -45,26 +52,53 @@ impl Generator<'_> {
         let ty = self.types.any(self.random);
         let value = self.expr(&ty, depth);
         // A variable with a function in it that changes could come to call itself.
-        let is_mut = self.is_data(&ty) && self.one_in(2);
+        let is_mut = self.types.is_data(&ty) && self.one_in(2);
         let name = self.define(ty.clone(), is_mut);
         let keyword = if is_mut { "mut " } else { "" };
         format!("let {keyword}{name}: {} = {value};", self.types.show(&ty))
     }
 
-    fn is_data(&self, ty: &Ty) -> bool {
-        match ty {
-            Ty::Fn(..) | Ty::Counter => false,
-            Ty::Tuple(parts) => parts.iter().all(|ty| self.is_data(ty)),
-            Ty::Struct(number) => self.types.structs[*number].iter().all(|ty| self.is_data(ty)),
-            _ => true,
+    /// A statement that makes `value` part of the result.
+    pub fn note(&self, value: &str) -> String {
+        match &self.sink {
+            Some(sink) => format!("{sink} = {sink} * 31u + ({value});"),
+            None => format!("note({value});"),
         }
     }
 
-    /// A variable of this type that can be changed.
+    /// A place of this type that can be changed: a variable, or a part of one.
     pub fn mutable(&mut self, ty: &Ty) -> Option<String> {
-        let found = self.vars.iter().filter(|var| var.is_mut && var.ty == *ty);
-        let found: Vec<String> = found.map(|var| var.name.clone()).collect();
+        let mut found = vec![];
+        for var in self.vars.iter().filter(|var| var.is_mut) {
+            let name = &var.name;
+            match &var.ty {
+                own if own == ty => found.push(name.clone()),
+                Ty::Array(element, length) if **element == *ty => {
+                    found.push(format!("{name}({})", length - 1))
+                }
+                Ty::Struct(number) => {
+                    let fields = self.types.structs[*number].iter().enumerate();
+                    found.extend(
+                        fields.filter(|(_, field)| *field == ty).map(|(i, _)| format!("{name}.a{i}")),
+                    );
+                }
+                _ => {}
+            }
+        }
         (!found.is_empty()).then(|| self.random.pick(&found).clone())
+    }
+
+    /// Swaps two places through pointers.
+    fn swap(&mut self) -> String {
+        let types: Vec<Ty> = self.vars.iter().filter(|var| var.is_mut).map(|var| var.ty.clone()).collect();
+        if types.is_empty() {
+            return self.binding(0);
+        }
+        let ty = self.random.pick(&types).clone();
+        match (self.mutable(&ty), self.mutable(&ty)) {
+            (Some(a), Some(b)) => format!("swap(&mut {a}, &mut {b});"),
+            _ => self.binding(0),
+        }
     }
 
     fn assignment(&mut self, depth: usize) -> String {
@@ -75,9 +109,9 @@ impl Generator<'_> {
         }
         let (name, ty) = self.random.pick(&places).clone();
         match &ty {
-            Ty::Array(length) => {
+            Ty::Array(element, length) => {
                 let index = self.expr(&Ty::U32, depth);
-                format!("{name}({index} & {}u) = {};", length - 1, self.expr(&Ty::U32, depth))
+                format!("{name}({index} & {}u) = {};", length - 1, self.expr(element, depth))
             }
             Ty::Struct(number) if self.random.below(3) != 0 => {
                 let fields = &self.types.structs[*number];
@@ -114,14 +148,14 @@ impl Generator<'_> {
             let body = g.indented(|g| {
                 let statements = g.statements(depth);
                 let value = g.expr(&Ty::U32, depth);
-                format!("{statements}{}note({value});", g.line_start())
+                format!("{statements}{}{}", g.line_start(), g.note(&value))
             });
             format!("{{\n{body}\n{}}}", g.line_start())
         })
     }
 
     fn while_loop(&mut self, depth: usize) -> String {
-        let (i, bound) = (self.fresh("i"), self.bound());
+        let (i, bound) = (self.fresh("n"), self.bound());
         let body = self.in_scope(|g| {
             g.vars.push(super::Var { name: i.clone(), ty: Ty::I32, is_mut: false });
             g.exits.push(Exit { name: "break".into(), takes: None });
@@ -165,6 +199,29 @@ impl Generator<'_> {
         let name = self.fresh("k");
         self.exits.push(Exit { name: name.clone(), takes });
         format!("let {name} = {exit};")
+    }
+
+    /// Two continuations in a struct or an array.
+    fn stored_exits(&mut self) -> String {
+        let is_visible = |(at, exit): &(usize, &Exit)| {
+            exit.takes.is_none() && !self.exits[at + 1..].iter().any(|inner| inner.name == exit.name)
+        };
+        let visible = self.exits.iter().enumerate().filter(is_visible);
+        let names: Vec<String> = visible.map(|(_, exit)| exit.name.clone()).collect();
+        if names.is_empty() {
+            return self.named_exit();
+        }
+        let (a, b) = (self.random.pick(&names).clone(), self.random.pick(&names).clone());
+        let name = self.fresh("k");
+        let leaves = |name: String| Exit { name, takes: None };
+        if self.one_in(2) {
+            let index = self.leaf(&Ty::U32);
+            self.exits.push(leaves(format!("{name}({index} & 1u)")));
+            return format!("let {name} = [{a}, {b}];");
+        }
+        self.exits.push(leaves(format!("{name}.one")));
+        self.exits.push(leaves(format!("{name}.other")));
+        format!("let {name} = Ways {{ one: {a}, other: {b} }};")
     }
 
     /// One that no other of the same name hides.

@@ -10,9 +10,10 @@ pub enum Ty {
     U32,
     I32,
     Bool,
+    Num(Num),
     Tuple(Vec<Ty>),
-    /// So many `u32`s, a power of two.
-    Array(usize),
+    /// So many elements, a power of two.
+    Array(Box<Ty>, usize),
     /// One of [`Types::structs`].
     Struct(usize),
     /// One of [`Types::enums`].
@@ -20,6 +21,53 @@ pub enum Ty {
     Fn(Vec<Ty>, Box<Ty>),
     /// An object of the library.
     Counter,
+}
+
+/// A number that is less common than `u32` and `i32`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Num {
+    I8,
+    I16,
+    I64,
+    U8,
+    U16,
+    U64,
+    F32,
+    F64,
+}
+
+impl Num {
+    pub const ALL: [Num; 8] = [Num::I8, Num::I16, Num::I64, Num::U8, Num::U16, Num::U64, Num::F32, Num::F64];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Num::I8 => "i8",
+            Num::I16 => "i16",
+            Num::I64 => "i64",
+            Num::U8 => "u8",
+            Num::U16 => "u16",
+            Num::U64 => "u64",
+            Num::F32 => "f32",
+            Num::F64 => "f64",
+        }
+    }
+
+    pub fn is_float(self) -> bool {
+        matches!(self, Num::F32 | Num::F64)
+    }
+
+    pub fn is_signed(self) -> bool {
+        matches!(self, Num::I8 | Num::I16 | Num::I64)
+    }
+
+    pub fn bits(self) -> u32 {
+        match self {
+            Num::I8 | Num::U8 => 8,
+            Num::I16 | Num::U16 => 16,
+            Num::F32 => 32,
+            Num::I64 | Num::U64 | Num::F64 => 64,
+        }
+    }
 }
 
 /// The structs and enums of a program.
@@ -30,17 +78,19 @@ pub struct Types {
     pub enums: Vec<Vec<Vec<Ty>>>,
 }
 
+/// How deep types are nested at most, structs and enums counting as one each.
+const MAX_DEPTH: usize = 2;
+
 impl Types {
     pub fn new(random: &mut Random) -> Types {
         let mut types = Types { structs: vec![], enums: vec![] };
-        for _ in 0..1 + random.below(2) {
+        // In turn, so that each kind comes to hold the other.
+        for _ in 0..1 + random.below(3) {
             let n_fields = 1 + random.below(3);
             let fields = (0..n_fields).map(|_| types.any(random)).collect();
             types.structs.push(fields);
-        }
-        for _ in 0..1 + random.below(2) {
             let n_options = 2 + random.below(2);
-            let mut payload = || (0..random.below(3)).map(|_| types.data(random)).collect();
+            let mut payload = || (0..random.below(3)).map(|_| types.any(random)).collect();
             let options = (0..n_options).map(|_| payload()).collect();
             types.enums.push(options);
         }
@@ -50,22 +100,32 @@ impl Types {
     /// Any type.
     pub fn any(&self, random: &mut Random) -> Ty {
         match random.below(12) {
-            0..3 => self.function(random),
-            3 => Ty::Counter,
+            0..2 => self.function(random),
+            2 => Ty::Counter,
+            3 => Ty::Array(Box::new(self.function(random)), 2),
             _ => self.data(random),
         }
     }
 
-    /// A type that holds no function, unless a struct does.
+    /// A type that holds no function, unless a struct or an enum does.
     pub fn data(&self, random: &mut Random) -> Ty {
-        match random.below(12) {
-            0..5 => Ty::U32,
+        self.data_within(random, MAX_DEPTH)
+    }
+
+    fn data_within(&self, random: &mut Random, depth: usize) -> Ty {
+        match random.below(16) {
             5 | 6 => Ty::I32,
             7 => Ty::Bool,
-            8 => Ty::Tuple((0..2 + random.below(2)).map(|_| self.data(random)).collect()),
-            9 => Ty::Array([2, 4, 8][random.below(3)]),
-            10 if !self.structs.is_empty() => Ty::Struct(random.below(self.structs.len())),
-            11 if !self.enums.is_empty() => Ty::Enum(random.below(self.enums.len())),
+            8 | 9 => Ty::Num(*random.pick(&Num::ALL)),
+            10 | 11 if depth > 0 => {
+                Ty::Tuple((0..2 + random.below(2)).map(|_| self.data_within(random, depth - 1)).collect())
+            }
+            12 if depth > 0 => {
+                let length = [2, 4, 8][random.below(3)];
+                Ty::Array(Box::new(self.data_within(random, depth - 1)), length)
+            }
+            13 if !self.structs.is_empty() => Ty::Struct(random.below(self.structs.len())),
+            14 if !self.enums.is_empty() => Ty::Enum(random.below(self.enums.len())),
             _ => Ty::U32,
         }
     }
@@ -79,6 +139,18 @@ impl Types {
             2 => Ty::Fn(vec![Ty::I32, Ty::U32], Box::new(Ty::U32)),
             3 => Ty::Fn(vec![self.data(random)], Box::new(self.data(random))),
             _ => simple(),
+        }
+    }
+
+    /// Whether no function is in values of this type.
+    pub fn is_data(&self, ty: &Ty) -> bool {
+        match ty {
+            Ty::U32 | Ty::I32 | Ty::Bool | Ty::Num(_) => true,
+            Ty::Fn(..) | Ty::Counter => false,
+            Ty::Tuple(parts) => parts.iter().all(|ty| self.is_data(ty)),
+            Ty::Array(element, _) => self.is_data(element),
+            Ty::Struct(number) => self.structs[*number].iter().all(|ty| self.is_data(ty)),
+            Ty::Enum(number) => self.enums[*number].iter().flatten().all(|ty| self.is_data(ty)),
         }
     }
 
@@ -107,8 +179,9 @@ impl Types {
             Ty::U32 => "u32".into(),
             Ty::I32 => "i32".into(),
             Ty::Bool => "bool".into(),
+            Ty::Num(num) => num.name().into(),
             Ty::Tuple(parts) => format!("({})", self.list(parts)),
-            Ty::Array(length) => format!("[u32 * {length}]"),
+            Ty::Array(element, length) => format!("[{} * {length}]", self.show(element)),
             Ty::Struct(number) => format!("S{number}"),
             Ty::Enum(number) => format!("E{number}"),
             Ty::Fn(params, ret) => format!("fn({}) -> {}", self.list(params), self.show(ret)),
@@ -126,10 +199,17 @@ impl Types {
             Ty::U32 => value.into(),
             Ty::I32 => format!("({value} as u32)"),
             Ty::Bool => format!("(if {value} {{ 5u }} else {{ 6u }})"),
+            Ty::Num(Num::F32) => format!("bits_of_f32({value})"),
+            Ty::Num(Num::F64) => format!("bits_of_f64({value})"),
+            Ty::Num(num) if num.bits() == 64 => format!("halves({value} as u64)"),
+            Ty::Num(_) => format!("({value} as u32)"),
             Ty::Tuple(parts) => {
                 self.observe_all(parts.iter().enumerate().map(|(i, ty)| (ty, format!("{value}({i})"))))
             }
-            Ty::Array(length) => format!("({value}(0) + {value}({}) * 7u)", length - 1),
+            Ty::Array(element, length) => {
+                let ends = [0, length - 1].into_iter();
+                self.observe_all(ends.map(|i| (&**element, format!("{value}({i})"))))
+            }
             Ty::Struct(number) => {
                 let fields = self.structs[*number].iter().enumerate();
                 self.observe_all(fields.map(|(i, ty)| (ty, format!("{value}.a{i}"))))
@@ -168,8 +248,9 @@ impl Types {
             Ty::U32 => "6u".into(),
             Ty::I32 => "2".into(),
             Ty::Bool => "true".into(),
+            Ty::Num(num) => format!("3{}", num.name()),
             Ty::Tuple(parts) => format!("({})", all(parts)),
-            Ty::Array(length) => format!("[1u, .. {length}]"),
+            Ty::Array(element, length) => format!("[{}, .. {length}]", self.sample(element)),
             Ty::Struct(number) => {
                 let fields = self.structs[*number].iter().enumerate();
                 let fields: Vec<String> =

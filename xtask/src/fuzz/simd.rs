@@ -15,6 +15,8 @@ use nyala_ir::World;
 use nyala_span::Severity;
 use nyala_tests::random::Random;
 
+use super::worker::Case;
+
 /// How deep statements and expressions are nested at most.
 const MAX_DEPTH: usize = 4;
 
@@ -27,17 +29,25 @@ const MAX_STEPS: u64 = 16_000_000;
 /// Native code takes longest, so only about one program of so many is run as such.
 const NATIVE_EVERY: usize = 8;
 
-/// Runs a program in all ways; whether all of it was vectorised.
-pub fn compare(text: &str) -> Result<bool, String> {
+/// Runs the program of a case in all ways; whether all of it was vectorised.
+pub fn run(case: &mut Case) -> Result<bool, String> {
+    let text = program(&mut case.random());
+    case.begin(&text);
+    compare(case, &text)
+}
+
+fn compare(case: &mut Case, text: &str) -> Result<bool, String> {
     let mut session = Session::new(Options::default());
     session.add_text("simd.impala", text);
     let Some(world) = pipeline::emit(&mut session) else { return failed(&session, "does not compile") };
+    case.execute("interpreter, before evaluation");
     let Some(expected) = interpret(&mut session, &world) else { return failed(&session, "does not run") };
     session.diagnostics.clear();
     let evaluated = pipeline::evaluate(&mut session, &world);
     let in_form = pipeline::control_flow_form(&mut session, evaluated);
     let vectorized = pipeline::vectorize(&mut session, in_form);
     let is_vectorized = session.diagnostics.is_empty();
+    case.execute("interpreter, SIMD code");
     let Some(found) = interpret(&mut session, &vectorized) else {
         return failed(&session, "SIMD code does not run");
     };
@@ -50,6 +60,7 @@ pub fn compare(text: &str) -> Result<bool, String> {
     let Some(program) = pipeline::outline(&mut session, vectorized) else {
         return failed(&session, "kernels are not compiled");
     };
+    case.execute("native code, -O2");
     let options = NativeOptions::default();
     match native::run(&mut session, &program, &options, &["simd".into()]) {
         Some(found) if found == expected => Ok(true),
@@ -71,7 +82,7 @@ fn interpret(session: &mut Session, world: &World) -> Option<i32> {
 }
 
 /// A random program.
-pub fn program(random: &mut Random) -> String {
+fn program(random: &mut Random) -> String {
     let mut writer = Writer {
         random,
         text: String::new(),
