@@ -9,7 +9,7 @@ use std::ffi::c_void;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::fail;
-use crate::threads::{anydsl_parallel_for, number_of_threads};
+use crate::threads::{anydsl_parallel_for, default_threads};
 
 /// What a task does: code, and what it is handed.
 #[repr(C)]
@@ -88,9 +88,8 @@ pub extern "C" fn anydsl_execute_graph(graph: i32, root: i32) {
         let execution = unsafe { &*execution.cast::<Execution>() };
         (first..end).for_each(|_| execution.take_part());
     }
-    let workers = number_of_threads().min(execution.tasks.len());
-    let workers = i32::try_from(workers).unwrap_or(i32::MAX);
-    anydsl_parallel_for(0, 0, workers, (&raw const execution).cast_mut().cast(), work);
+    let workers = execution.tasks.len().min(default_threads() as usize);
+    anydsl_parallel_for(0, 0, workers as i32, (&raw const execution).cast_mut().cast(), work);
 }
 
 impl Graphs {

@@ -1,0 +1,209 @@
+//! The threads that help with loops.
+//!
+//! Workers are started when a loop first asks for them, and stay. A worker goes through the list of all
+//! [`SharedLoop`]s and helps with those that are open. When it finds none it looks for a while, and
+//! then sleeps until a loop is opened.
+//!
+//! # What always holds
+//!
+//! * A worker that sleeps has counted itself as a sleeper before it looked for the last time; who opens a loop
+//!   looks for sleepers after that. So one of them sees the other, and no loop is slept through.
+//! * An idle pool takes no processor time: workers that have found nothing for [`Spin`]'s patience sleep.
+//! * The list only grows, and descriptors in it are never freed: there are as many as there were loops at once.
+
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::cache_line::CacheLine;
+use super::event::Event;
+use super::job::Job;
+use super::shared_loop::SharedLoop;
+use super::spin::Spin;
+use super::start::{available_processors, max_threads, start_thread};
+
+/// The pool. See the module.
+pub(super) struct Pool {
+    /// How many workers there are.
+    n_workers: CacheLine<AtomicU32>,
+    /// How many of them sleep, or are about to.
+    n_sleepers: CacheLine<AtomicU32>,
+    /// Changes when a loop is opened while somebody sleeps.
+    opened: CacheLine<Event>,
+    /// The list of all descriptors.
+    first: OnceLock<&'static SharedLoop>,
+    /// Held while workers are started. How many there can be: fewer than allowed, once one did not start.
+    max_workers: Mutex<u32>,
+    /// Descriptors that belong to no thread.
+    free: Mutex<Vec<&'static SharedLoop>>,
+    n_processors: u32,
+}
+
+thread_local! {
+    /// Whether this thread is at work on a loop: loops that it starts are nested.
+    static IS_AT_WORK: Cell<bool> = const { Cell::new(false) };
+    /// Descriptors that this thread keeps for its next loops.
+    static OWN: RefCell<Descriptors> = const { RefCell::new(Descriptors(vec![])) };
+}
+
+/// A thread's descriptors, for others when it ends.
+struct Descriptors(Vec<&'static SharedLoop>);
+
+impl Drop for Descriptors {
+    fn drop(&mut self) {
+        lock(&Pool::get().free).append(&mut self.0);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Pool {
+    pub(super) fn get() -> &'static Pool {
+        static POOL: OnceLock<Pool> = OnceLock::new();
+        POOL.get_or_init(|| Pool {
+            n_workers: CacheLine(AtomicU32::new(0)),
+            n_sleepers: CacheLine(AtomicU32::new(0)),
+            opened: CacheLine(Event::new()),
+            first: OnceLock::new(),
+            max_workers: Mutex::new(max_threads() - 1),
+            free: Mutex::new(vec![]),
+            n_processors: available_processors(),
+        })
+    }
+
+    /// Runs a loop on up to so many threads, with the one that calls this.
+    pub(super) fn run(&'static self, job: Job, n_threads: u32) {
+        let n_seats = u64::from(n_threads).min(job.len) as u32;
+        let n_workers = self.ensure_workers(n_seats - 1);
+        if n_workers == 0 {
+            job.run(0, job.len);
+            return;
+        }
+        let n_seats = n_seats.min(n_workers + 1);
+        let is_nested = IS_AT_WORK.replace(true);
+        let shared = self.descriptor(n_seats);
+        let seat = shared.open(job, n_seats, !is_nested);
+        if self.n_sleepers.load(Ordering::SeqCst) > 0 {
+            self.wake_for(shared, n_seats - 1);
+        }
+        shared.finish(seat, self.spin());
+        if OWN.try_with(|own| own.borrow_mut().0.push(shared)).is_err() {
+            lock(&self.free).push(shared);
+        }
+        IS_AT_WORK.set(is_nested);
+    }
+
+    /// Starts workers until there are so many, or as many as there can be. Gives how many there are.
+    fn ensure_workers(&'static self, wanted: u32) -> u32 {
+        let n_workers = self.n_workers.load(Ordering::Acquire);
+        if n_workers >= wanted {
+            return n_workers;
+        }
+        let mut max_workers = lock(&self.max_workers);
+        let mut n_workers = self.n_workers.load(Ordering::Acquire);
+        while n_workers < wanted.min(*max_workers) {
+            match start_thread(|| self.serve()) {
+                true => n_workers += 1,
+                false => *max_workers = n_workers,
+            }
+        }
+        self.n_workers.store(n_workers, Ordering::Release);
+        n_workers
+    }
+
+    fn is_oversubscribed(&self) -> bool {
+        self.n_workers.load(Ordering::Relaxed) >= self.n_processors
+    }
+
+    fn spin(&self) -> Spin {
+        if self.is_oversubscribed() { Spin::Never } else { Spin::Bounded }
+    }
+
+    /// A descriptor with so many seats that is not in use.
+    fn descriptor(&self, n_seats: u32) -> &'static SharedLoop {
+        let fits = |shared: &SharedLoop| shared.max_seats() >= n_seats;
+        // A thread that is ending has none of its own.
+        let own = OWN.try_with(|own| own.borrow_mut().0.pop_if(|shared| fits(shared)));
+        own.ok().flatten().unwrap_or_else(|| {
+            let mut free = lock(&self.free);
+            match free.iter().position(|shared| fits(shared)) {
+                Some(at) => free.swap_remove(at),
+                None => self.add_descriptor(n_seats.next_power_of_two()),
+            }
+        })
+    }
+
+    fn add_descriptor(&self, max_seats: u32) -> &'static SharedLoop {
+        let shared: &'static SharedLoop = Box::leak(Box::new(SharedLoop::new(max_seats)));
+        let mut end = &self.first;
+        while let Err(taken) = end.set(shared) {
+            debug_assert!(std::ptr::eq(taken, shared));
+            end = &end.get().expect("it is set").next;
+        }
+        shared
+    }
+
+    fn loops(&self) -> impl Iterator<Item = &'static SharedLoop> {
+        std::iter::successors(self.first.get().copied(), |shared| shared.next.get().copied())
+    }
+
+    fn has_open_loop(&self) -> bool {
+        self.loops().any(SharedLoop::is_open)
+    }
+
+    /// Wakes sleepers for a loop in which so many can help.
+    fn wake_for(&self, shared: &SharedLoop, n_helpers: u32) {
+        let others = self.loops().filter(|other| !std::ptr::eq(*other, shared));
+        let at_work: u32 = others.map(SharedLoop::n_helpers).sum();
+        let asleep = self.n_sleepers.load(Ordering::Relaxed);
+        let looking = self.n_workers.load(Ordering::Relaxed).saturating_sub(at_work).saturating_sub(asleep);
+        let missing = n_helpers.saturating_sub(looking);
+        // More threads than processors: each wakes the next, if there is still work by then.
+        self.wake(if self.is_oversubscribed() { missing.min(1) } else { missing });
+    }
+
+    fn wake(&self, n_threads: u32) {
+        if n_threads > 0 {
+            self.opened.fetch_add(1, Ordering::SeqCst);
+            self.opened.wake(n_threads);
+        }
+    }
+
+    /// What a worker does, for ever.
+    fn serve(&self) {
+        IS_AT_WORK.set(true);
+        loop {
+            if !self.spin().until(|| self.help()) {
+                self.sleep();
+            }
+        }
+    }
+
+    /// Helps with all loops that are open. Gives whether there was any.
+    fn help(&self) -> bool {
+        let mut has_helped = false;
+        for shared in self.loops() {
+            while let Some(seat) = shared.join() {
+                if self.is_oversubscribed() && shared.is_open() && self.n_sleepers.load(Ordering::Relaxed) > 0
+                {
+                    self.wake(1);
+                }
+                shared.help(seat);
+                has_helped = true;
+            }
+        }
+        has_helped
+    }
+
+    /// Sleeps until a loop is opened.
+    fn sleep(&self) {
+        let seen = self.opened.load(Ordering::SeqCst);
+        self.n_sleepers.fetch_add(1, Ordering::SeqCst);
+        if !self.has_open_loop() {
+            self.opened.sleep(seen);
+        }
+        self.n_sleepers.fetch_sub(1, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,209 @@
+//! One loop that several threads work on, and the protocol by which they join and leave it.
+//!
+//! A [`SharedLoop`] is a descriptor that is used for one loop after another and is never freed. Its owner
+//! opens it with a number of *seats*. A thread that wants to help takes the next seat; the seat's number
+//! tells it where to start:
+//!
+//! * A loop with a seat for every iteration: each seat is one iteration. Whoever is done takes another seat.
+//! * A longer loop: each seat has a [`Range`] of the loop. Whoever is done with its own steals from others.
+//!
+//! The owner works too, in seat 0. When nothing is left to take, it closes the loop and waits until all
+//! who joined have left.
+//!
+//! # What always holds
+//!
+//! * The job is written only while the loop is closed and nobody is in it. A thread reads it only between
+//!   joining and leaving. So nobody sees the job of another loop.
+//! * A seat is taken by adding to one word. Who is late for one loop either finds it closed or has joined the
+//!   next one, which is just as good.
+//! * Nobody waits for threads that have not joined. So loops in loops end, whatever the number of threads.
+//! * What the threads wrote is visible to the owner when [`SharedLoop::finish`] returns.
+//!
+//! `cargo xtask sanitize` checks the protocol; [`pool`](super::pool) brings threads here.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::cache_line::CacheLine;
+use super::event::Event;
+use super::job::{Job, JobCell};
+use super::range::Range;
+use super::spin::Spin;
+
+/// The descriptor of a loop. See the module.
+pub(super) struct SharedLoop {
+    entrance: CacheLine<Entrance>,
+    exit: CacheLine<Exit>,
+    /// One for each seat.
+    ranges: Box<[Range]>,
+    /// The next descriptor in the list of all.
+    pub(super) next: OnceLock<&'static SharedLoop>,
+}
+
+/// What a thread needs that wants to help. One cache line, so it comes with the first look.
+struct Entrance {
+    /// How many seats there are, in the upper half, and how many threads asked for one, in the lower half.
+    seats: AtomicU64,
+    /// Whether there was nothing left to steal: it is too late to join.
+    is_exhausted: AtomicBool,
+    job: JobCell,
+}
+
+/// Where threads leave.
+struct Exit {
+    /// How many seats were left, less those that the owner waits for: 0 when all have left.
+    left: Event,
+    /// Whether the owner sleeps until all have left.
+    is_owner_asleep: AtomicBool,
+}
+
+/// A thread's part in a loop.
+pub(super) struct Seat {
+    number: u32,
+    n_seats: u32,
+}
+
+fn unpack(seats: u64) -> (u32, u32) {
+    ((seats >> 32) as u32, seats as u32)
+}
+
+impl SharedLoop {
+    /// A closed loop for up to so many threads.
+    pub(super) fn new(max_seats: u32) -> SharedLoop {
+        SharedLoop {
+            entrance: CacheLine(Entrance {
+                seats: AtomicU64::new(0),
+                is_exhausted: AtomicBool::new(false),
+                job: JobCell::new(),
+            }),
+            exit: CacheLine(Exit { left: Event::new(), is_owner_asleep: AtomicBool::new(false) }),
+            ranges: (0..max_seats).map(|_| Range::empty()).collect(),
+            next: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn max_seats(&self) -> u32 {
+        self.ranges.len() as u32
+    }
+
+    /// Lets others join. Only the owner does that, when the loop is closed. Gives the owner's seat.
+    ///
+    /// If `is_spread`, each seat gets a part of the loop at once; else all is the owner's at first.
+    pub(super) fn open(&self, job: Job, n_seats: u32, is_spread: bool) -> Seat {
+        let n_seats = n_seats.min(self.max_seats());
+        if u64::from(n_seats) < job.len {
+            let (parts, len) = (if is_spread { u64::from(n_seats) } else { 1 }, job.len);
+            let start = |at: u64| at.min(parts) * len / parts;
+            for (at, range) in (0..).zip(&self.ranges[..n_seats as usize]) {
+                range.fill(start(at), start(at + 1));
+            }
+        }
+        let n_seats = u64::from(n_seats).min(job.len);
+        self.entrance.is_exhausted.store(false, Ordering::Relaxed);
+        self.entrance.job.store(job);
+        // Ordered before the look for threads that sleep.
+        self.entrance.seats.store(n_seats << 32 | 1, Ordering::SeqCst);
+        Seat { number: 0, n_seats: n_seats as u32 }
+    }
+
+    /// Whether a thread that would help finds a seat.
+    pub(super) fn is_open(&self) -> bool {
+        let (n_seats, taken) = unpack(self.entrance.seats.load(Ordering::SeqCst));
+        taken < n_seats && !self.entrance.is_exhausted.load(Ordering::Relaxed)
+    }
+
+    /// How many threads help, about.
+    pub(super) fn n_helpers(&self) -> u32 {
+        let (n_seats, taken) = unpack(self.entrance.seats.load(Ordering::Relaxed));
+        taken.min(n_seats).saturating_sub(1)
+    }
+
+    /// Takes a seat, if there is one.
+    pub(super) fn join(&self) -> Option<Seat> {
+        if !self.is_open() {
+            return None;
+        }
+        let (n_seats, number) = unpack(self.entrance.seats.fetch_add(1, Ordering::AcqRel));
+        (number < n_seats).then_some(Seat { number, n_seats })
+    }
+
+    /// Works until there is nothing left to take, and leaves.
+    pub(super) fn help(&self, seat: Seat) {
+        let n_seats = self.work(seat);
+        if self.exit.left.fetch_add(n_seats, Ordering::SeqCst).wrapping_add(n_seats) == 0
+            && self.exit.is_owner_asleep.load(Ordering::SeqCst)
+        {
+            self.exit.left.wake(1);
+        }
+    }
+
+    /// Works until there is nothing left to take, closes the loop, and waits until all have left.
+    pub(super) fn finish(&self, seat: Seat, spin: Spin) {
+        let n_own = self.work(seat);
+        let (n_seats, asked) = unpack(self.entrance.seats.swap(0, Ordering::AcqRel));
+        let n_others = asked.min(n_seats) - n_own;
+        if n_others == 0 {
+            return;
+        }
+        self.exit.left.fetch_sub(n_others, Ordering::AcqRel);
+        let have_left = || self.exit.left.load(Ordering::Acquire) == 0;
+        if spin.until(have_left) {
+            return;
+        }
+        self.exit.is_owner_asleep.store(true, Ordering::SeqCst);
+        loop {
+            match self.exit.left.load(Ordering::SeqCst) {
+                0 => break,
+                left => self.exit.left.sleep(left),
+            }
+        }
+        self.exit.is_owner_asleep.store(false, Ordering::Relaxed);
+    }
+
+    /// Works from this seat on. Gives how many seats were worked on.
+    fn work(&self, seat: Seat) -> u32 {
+        let job = self.entrance.job.load();
+        let n_seats = if job.len <= u64::from(seat.n_seats) {
+            self.work_by_iteration(&job, seat)
+        } else {
+            self.work_by_range(&job, seat);
+            1
+        };
+        job.publish();
+        n_seats
+    }
+
+    fn work_by_iteration(&self, job: &Job, seat: Seat) -> u32 {
+        job.run(u64::from(seat.number), u64::from(seat.number) + 1);
+        let mut n_own = 1;
+        // The look first: it costs less than to add, where all are done at the same time.
+        while unpack(self.entrance.seats.load(Ordering::Relaxed)).1 < seat.n_seats {
+            // The owner may have closed the loop since: then there are no seats.
+            let (n_seats, number) = unpack(self.entrance.seats.fetch_add(1, Ordering::Relaxed));
+            if number >= n_seats {
+                break;
+            }
+            job.run(u64::from(number), u64::from(number) + 1);
+            n_own += 1;
+        }
+        n_own
+    }
+
+    fn work_by_range(&self, job: &Job, seat: Seat) {
+        let ranges = &self.ranges[..seat.n_seats as usize];
+        let (before, from_own) = ranges.split_at(seat.number as usize);
+        let [own, after @ ..] = from_own else { return };
+        loop {
+            while let Some((from, to)) = own.take_front() {
+                job.run(from, to);
+            }
+            match after.iter().chain(before).find_map(Range::take_back_half) {
+                Some((from, to)) => own.fill(from, to),
+                None => break,
+            }
+        }
+        if !self.entrance.is_exhausted.load(Ordering::Relaxed) {
+            self.entrance.is_exhausted.store(true, Ordering::Relaxed);
+        }
+    }
+}
