@@ -1,7 +1,7 @@
 //! How blocks end: with jumps, branches, returns and calls; and what is called.
 
 use nyala_ir::analysis::functions::is_return;
-use nyala_ir::{Cont, Def, Intrinsic, Linkage, Node, Ty};
+use nyala_ir::{Cont, Def, Intrinsic, Linkage, Node, Prim, Ty};
 use nyala_span::Span;
 
 use super::function::FunctionWriter;
@@ -162,7 +162,11 @@ impl FunctionWriter<'_, '_> {
 
     /// Calls a function that OpenCL C knows.
     fn call_outside(&mut self, name: &str, args: &[Def], span: Span) {
-        let (values, ret, results) = self.arguments(args);
+        let (_, ret, results) = self.arguments(args);
+        let given =
+            args.iter().copied().filter(|&arg| Some(arg) != ret && is_value(self.world, self.world.ty(arg)));
+        let given: Vec<Def> = given.collect();
+        let values: Vec<String> = given.into_iter().map(|arg| self.operand(arg)).collect();
         let is_float =
             |&arg: &Def| self.world.types.as_prim(self.world.ty(arg)).is_none_or(|prim| prim.is_float());
         let are_floats = args.iter().filter(|&&arg| is_value(self.world, self.world.ty(arg))).all(is_float);
@@ -176,7 +180,12 @@ impl FunctionWriter<'_, '_> {
             ("printf", Some(format)) => std::iter::once(format).chain(values.into_iter().skip(1)).collect(),
             _ => values,
         };
-        let values = self.finish_call(&format!("{known}({})", values.join(", ")), &results);
+        let call = format!("{known}({})", values.join(", "));
+        let call = match results[..] {
+            [one] if self.world.types.as_prim(one) == Some(Prim::F16) => self.module.rounded(&call, 1),
+            _ => call,
+        };
+        let values = self.finish_call(&call, &results);
         self.go_on(ret, &values);
     }
 

@@ -6,7 +6,7 @@
 //! of what they are made from.
 //!
 //! Read `types`, `spaces` (where pointers point to), `function` (blocks and values), `ops` (what values are), `calls` (how
-//! blocks end, and what is called), and `atomics`.
+//! blocks end, and what is called), `halves` (what `f16` is), and `atomics`.
 //!
 //! # Invariants
 //!
@@ -16,6 +16,7 @@
 mod atomics;
 mod calls;
 mod function;
+mod halves;
 mod ops;
 mod spaces;
 mod types;
@@ -23,7 +24,7 @@ mod types;
 use std::collections::BTreeSet;
 
 use nyala_ir::analysis::{Function, Functions};
-use nyala_ir::{Cont, Def, Global, Intrinsic, Linkage, Node, Prim, Ty, TyKind, World};
+use nyala_ir::{Cont, Def, Global, Intrinsic, Linkage, Node, Ty, TyKind, World};
 use nyala_span::Span;
 use rustc_hash::FxHashMap;
 
@@ -33,6 +34,7 @@ use crate::text::is_value;
 use crate::text::names::Names;
 use atomics::Helper;
 use function::FunctionWriter;
+use halves::HalfHelper;
 use spaces::Spaces;
 use types::{TypeWriter, space_name};
 
@@ -84,6 +86,8 @@ struct ModuleWriter<'a> {
     functions: Vec<String>,
     /// Atomic operations that need functions of their own.
     helpers: BTreeSet<Helper>,
+    /// Operations on `f16` that need functions of their own.
+    half_helpers: BTreeSet<HalfHelper>,
     /// Whether there are atomic operations on 64 bits.
     has_wide_atomics: bool,
     errors: Vec<CodegenError>,
@@ -111,6 +115,7 @@ impl<'a> ModuleWriter<'a> {
             prototypes: String::new(),
             functions: vec![],
             helpers: BTreeSet::new(),
+            half_helpers: BTreeSet::new(),
             has_wide_atomics: false,
             errors: vec![],
         }
@@ -120,14 +125,12 @@ impl<'a> ModuleWriter<'a> {
         if !self.errors.is_empty() {
             return Err(self.errors);
         }
-        let uses = |prim: Prim| self.world.types.prim(prim);
-        let has_half = self.types.has_written(uses(Prim::F16));
-        let wide = atomics::WIDE_EXTENSIONS.into_iter().filter(|_| self.has_wide_atomics);
-        let extensions = has_half.then_some("cl_khr_fp16").into_iter().chain(wide);
+        let extensions = atomics::WIDE_EXTENSIONS.into_iter().filter(|_| self.has_wide_atomics);
         let pragmas: String =
             extensions.map(|name| format!("#pragma OPENCL EXTENSION {name} : enable\n")).collect();
         let mut sections = vec![pragmas];
         sections.extend([self.types.definitions, self.globals]);
+        sections.extend(self.half_helpers.into_iter().map(HalfHelper::definition));
         sections.extend(self.helpers.into_iter().map(atomics::helper));
         sections.push(self.prototypes);
         sections.extend(self.functions);

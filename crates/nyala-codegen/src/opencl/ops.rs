@@ -103,7 +103,7 @@ impl FunctionWriter<'_, '_> {
     }
 
     fn compare(&mut self, op: CmpOp, lhs: Def, rhs: Def) -> String {
-        let compared = format!("{} {} {}", self.value(lhs), op.sign(), self.value(rhs));
+        let compared = format!("{} {} {}", self.operand(lhs), op.sign(), self.operand(rhs));
         match self.lanes(lhs) {
             // A lane is -1 where that is so.
             Some(lanes) => format!("convert_uchar{lanes}(({compared}) & 1)"),
@@ -168,7 +168,7 @@ impl FunctionWriter<'_, '_> {
     }
 
     /// How many lanes a vector has.
-    fn lanes(&self, def: Def) -> Option<u32> {
+    pub(super) fn lanes(&self, def: Def) -> Option<u32> {
         match *self.world.types.kind(self.world.ty(def)) {
             TyKind::Simd { lanes, .. } => Some(lanes),
             _ => None,
@@ -205,6 +205,9 @@ impl FunctionWriter<'_, '_> {
 
     fn arith(&mut self, op: ArithOp, lhs: Def, rhs: Def) -> String {
         let prim = self.world.types.lane_prim(self.world.ty(lhs)).unwrap_or(Prim::U64);
+        if prim == Prim::F16 {
+            return self.half_arith(op, lhs, rhs);
+        }
         let (a, b) = (self.value(lhs), self.value(rhs));
         if op == ArithOp::Rem && prim.is_float() {
             return format!("fmod({a}, {b})");
@@ -220,7 +223,12 @@ impl FunctionWriter<'_, '_> {
     }
 
     fn cast(&mut self, def: Def, from: Def) -> String {
-        let (value, ty) = (self.value(from), self.module.type_of(def));
+        match (self.is_half(from), self.is_half(def)) {
+            (true, true) => return self.value(from),
+            (false, true) => return self.half_cast(from),
+            _ => {}
+        }
+        let (value, ty) = (self.operand(from), self.module.type_of(def));
         match (self.lanes(def), self.prim(def)) {
             (Some(lanes), _) if self.world.types.lane_prim(self.world.ty(def)) == Some(Prim::Bool) => {
                 format!("convert_uchar{lanes}(({value} != 0) & 1)")
@@ -248,7 +256,6 @@ impl FunctionWriter<'_, '_> {
     }
 
     fn math(&mut self, def: Def, op: MathOp, args: &[Def]) -> String {
-        let values: Vec<String> = args.iter().map(|&arg| self.value(arg)).collect();
         let name = match op {
             MathOp::RoundEven => "rint",
             MathOp::Fmuladd => "fma",
@@ -260,6 +267,10 @@ impl FunctionWriter<'_, '_> {
             }
             op => op.name(),
         };
+        if args.iter().any(|&arg| self.is_half(arg)) {
+            return self.half_math(def, op, name, args);
+        }
+        let values: Vec<String> = args.iter().map(|&arg| self.value(arg)).collect();
         format!("{name}({})", values.join(", "))
     }
 }
@@ -342,7 +353,7 @@ fn braces(is_array: bool, parts: &[String]) -> String {
 fn literal(prim: Prim, bits: u64) -> String {
     match prim {
         Prim::Bool => bits.to_string(),
-        Prim::F16 => format!("as_half((ushort){bits})"),
+        Prim::F16 => format!("((ushort){bits})"),
         Prim::F32 => {
             float(f64::from(f32::from_bits(bits as u32)), "f", || format!("as_float({}u)", bits as u32))
         }

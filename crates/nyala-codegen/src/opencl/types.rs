@@ -5,7 +5,7 @@
 
 use nyala_ir::layout::enum_layout;
 use nyala_ir::{EnumId, Prim, StructId, Ty, TyKind, Types};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::spaces::{CONSTANT, PRIVATE};
 use crate::text::names::Names;
@@ -17,7 +17,6 @@ pub(super) struct TypeWriter<'a> {
     named: FxHashMap<Ty, String>,
     structs: FxHashMap<StructId, String>,
     enums: FxHashMap<EnumId, String>,
-    written: FxHashSet<Ty>,
     /// Definitions, in the order of need.
     pub(super) definitions: String,
 }
@@ -32,19 +31,12 @@ impl<'a> TypeWriter<'a> {
             named: FxHashMap::default(),
             structs: FxHashMap::default(),
             enums: FxHashMap::default(),
-            written: FxHashSet::default(),
             definitions: String::new(),
         }
     }
 
-    /// Whether a type was needed.
-    pub(super) fn has_written(&self, ty: Ty) -> bool {
-        self.written.contains(&ty)
-    }
-
     /// The type of values and of what is in memory.
     pub(super) fn ty(&mut self, ty: Ty) -> String {
-        self.written.insert(ty);
         match self.types.kind(ty) {
             TyKind::Prim(prim) => prim_type(*prim).into(),
             TyKind::Ptr { pointee, space } => format!("{}{}*", space_name(*space), self.pointee(*pointee)),
@@ -162,12 +154,12 @@ pub(super) fn prim_type(prim: Prim) -> &'static str {
         Prim::Bool | Prim::U8 => "uchar",
         Prim::I8 => "char",
         Prim::I16 => "short",
-        Prim::U16 => "ushort",
+        // See `halves`.
+        Prim::U16 | Prim::F16 => "ushort",
         Prim::I32 => "int",
         Prim::U32 => "uint",
         Prim::I64 => "long",
         Prim::U64 => "ulong",
-        Prim::F16 => "half",
         Prim::F32 => "float",
         Prim::F64 => "double",
     }

@@ -1,0 +1,199 @@
+//! `f16` for devices with and without `cl_khr_fp16`.
+//!
+//! The same source goes to all devices, and many have no arithmetic on `half`. So an `f16` is its bits, a
+//! `ushort`, in memory, in parameters and in variables. Operations convert their operands to `float`, compute there,
+//! and round the result. The conversions are `vload_half` and `vstore_half_rte`, which every device has.
+//!
+//! Rounding twice is rounding once for `+`, `-`, `*`, `/` and the square root, as `float` has more than twice the digits
+//! and two more. But OpenCL's `/` and `sqrt` on `float` are not rounded correctly, so a step of Newton's method follows
+//! them; and the sum in `fma` is rounded to odd, which rounding again does not disturb.
+
+use nyala_ir::{ArithOp, Def, MathOp, Prim};
+
+use super::ModuleWriter;
+use super::function::FunctionWriter;
+
+/// A function of ours on `f16` values.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum HalfHelper {
+    /// The value of so many lanes as `float`.
+    Widen(u32),
+    /// So many lanes of `float`, rounded.
+    Round(u32),
+    /// So many lanes of `double`, rounded.
+    RoundDouble(u32),
+    /// A quotient of `float` values, rounded correctly.
+    Divide(u32),
+    /// A square root of `float` values, rounded correctly.
+    Root(u32),
+    /// `a * b + c` on `float` values that came from `f16`, rounded to odd.
+    MultiplyAdd(u32),
+}
+
+impl HalfHelper {
+    fn name(self) -> String {
+        match self {
+            HalfHelper::Widen(lanes) => format!("nyala_f16_to_float{}", suffix(lanes)),
+            HalfHelper::Round(lanes) => format!("nyala_f16_from_float{}", suffix(lanes)),
+            HalfHelper::RoundDouble(lanes) => format!("nyala_f16_from_double{}", suffix(lanes)),
+            HalfHelper::Divide(lanes) => format!("nyala_f16_divide{}", suffix(lanes)),
+            HalfHelper::Root(lanes) => format!("nyala_f16_sqrt{}", suffix(lanes)),
+            HalfHelper::MultiplyAdd(lanes) => format!("nyala_f16_fma{}", suffix(lanes)),
+        }
+    }
+
+    /// Its definition.
+    pub(super) fn definition(self) -> String {
+        let name = self.name();
+        match self {
+            HalfHelper::Widen(lanes) => {
+                let n = suffix(lanes);
+                format!(
+                    "static float{n} {name}(ushort{n} bits) {{ return vload_half{n}(0, (__private half*)&bits); }}\n"
+                )
+            }
+            HalfHelper::Round(lanes) => round(&name, "float", lanes),
+            HalfHelper::RoundDouble(lanes) => round(&name, "double", lanes),
+            HalfHelper::Divide(lanes) => {
+                let (n, body) = (
+                    suffix(lanes),
+                    [
+                        "    float q = a / b;",
+                        "    return isfinite(q) && q != 0 && isfinite(b) ? q + fma(-q, b, a) / b : q;",
+                    ],
+                );
+                lane_by_lane(&name, &["a", "b"], lanes, &body, &n)
+            }
+            HalfHelper::Root(lanes) => {
+                let (n, body) = (
+                    suffix(lanes),
+                    [
+                        "    float r = sqrt(a);",
+                        "    return isfinite(r) && r != 0 ? r + fma(-r, r, a) / (2 * r) : r;",
+                    ],
+                );
+                lane_by_lane(&name, &["a"], lanes, &body, &n)
+            }
+            HalfHelper::MultiplyAdd(lanes) => {
+                let n = suffix(lanes);
+                let body = [
+                    // Products of two numbers of 11 digits are exact.
+                    "    float p = a * b;",
+                    "    float s = p + c;",
+                    "    float t = s - p;",
+                    "    float e = (p - (s - t)) + (c - t);",
+                    "    if (!isfinite(s) || e == 0 || (as_uint(s) & 1)) return s;",
+                    "    return as_float((e > 0) == (s > 0) ? as_uint(s) + 1 : as_uint(s) - 1);",
+                ];
+                lane_by_lane(&name, &["a", "b", "c"], lanes, &body, &n)
+            }
+        }
+    }
+}
+
+/// How names of vector types and of functions on vectors end.
+fn suffix(lanes: u32) -> String {
+    if lanes == 1 { String::new() } else { lanes.to_string() }
+}
+
+fn round(name: &str, from: &str, lanes: u32) -> String {
+    let n = suffix(lanes);
+    format!(
+        "static ushort{n} {name}({from}{n} value) {{\n    ushort{n} bits;\n    vstore_half{n}_rte(value, 0, (__private half*)&bits);\n    return bits;\n}}\n"
+    )
+}
+
+/// A function on `float` values, and for vectors one that calls it for each lane.
+fn lane_by_lane(name: &str, params: &[&str], lanes: u32, body: &[&str], n: &str) -> String {
+    let typed = |ty: &str| params.iter().map(|param| format!("{ty} {param}")).collect::<Vec<_>>().join(", ");
+    if lanes == 1 {
+        let pragma = "    #pragma OPENCL FP_CONTRACT OFF\n";
+        return format!("static float {name}({}) {{\n{pragma}{}\n}}\n", typed("float"), body.join("\n"));
+    }
+    let one = name.strip_suffix(n).unwrap_or(name);
+    let lane = |lane: u32| {
+        let args: Vec<String> = params.iter().map(|param| format!("{param}.s{lane:x}")).collect();
+        format!("{one}({})", args.join(", "))
+    };
+    let all: Vec<String> = (0..lanes).map(lane).collect();
+    format!(
+        "static float{n} {name}({}) {{ return (float{n})({}); }}\n",
+        typed(&format!("float{n}")),
+        all.join(", ")
+    )
+}
+
+impl ModuleWriter<'_> {
+    /// A call of a helper, which is defined then; one on vectors needs that on scalars.
+    fn half_call(&mut self, helper: HalfHelper, args: &[String]) -> String {
+        let scalar = match helper {
+            HalfHelper::Divide(_) => Some(HalfHelper::Divide(1)),
+            HalfHelper::Root(_) => Some(HalfHelper::Root(1)),
+            HalfHelper::MultiplyAdd(_) => Some(HalfHelper::MultiplyAdd(1)),
+            _ => None,
+        };
+        self.half_helpers.extend(scalar.into_iter().chain([helper]));
+        format!("{}({})", helper.name(), args.join(", "))
+    }
+
+    /// An `f16` value as `float`.
+    pub(super) fn widened(&mut self, value: &str, lanes: u32) -> String {
+        self.half_call(HalfHelper::Widen(lanes), &[value.to_owned()])
+    }
+
+    /// A `float` value as `f16`.
+    pub(super) fn rounded(&mut self, value: &str, lanes: u32) -> String {
+        self.half_call(HalfHelper::Round(lanes), &[value.to_owned()])
+    }
+}
+
+impl FunctionWriter<'_, '_> {
+    /// Whether a value is `f16`, or has lanes that are.
+    pub(super) fn is_half(&self, def: Def) -> bool {
+        self.world.types.lane_prim(self.world.ty(def)) == Some(Prim::F16)
+    }
+
+    /// A value as operators take it: `f16` as `float`.
+    pub(super) fn operand(&mut self, def: Def) -> String {
+        let value = self.value(def);
+        match self.is_half(def) {
+            true => self.module.widened(&value, self.lanes(def).unwrap_or(1)),
+            false => value,
+        }
+    }
+
+    /// An operator on `f16`.
+    pub(super) fn half_arith(&mut self, op: ArithOp, lhs: Def, rhs: Def) -> String {
+        let lanes = self.lanes(lhs).unwrap_or(1);
+        let args = [self.operand(lhs), self.operand(rhs)];
+        let wide = match op {
+            ArithOp::Rem => format!("fmod({}, {})", args[0], args[1]),
+            ArithOp::Div => self.module.half_call(HalfHelper::Divide(lanes), &args),
+            _ => format!("{} {} {}", args[0], op.sign(), args[1]),
+        };
+        self.module.rounded(&wide, lanes)
+    }
+
+    /// A mathematical function on `f16`; `name` is that of the function on `float`.
+    pub(super) fn half_math(&mut self, def: Def, op: MathOp, name: &str, args: &[Def]) -> String {
+        let lanes = self.lanes(args[0]).unwrap_or(1);
+        let args: Vec<String> = args.iter().map(|&arg| self.operand(arg)).collect();
+        let wide = match op {
+            MathOp::Sqrt => self.module.half_call(HalfHelper::Root(lanes), &args),
+            MathOp::Fma | MathOp::Fmuladd => self.module.half_call(HalfHelper::MultiplyAdd(lanes), &args),
+            _ => format!("{name}({})", args.join(", ")),
+        };
+        if self.is_half(def) { self.module.rounded(&wide, lanes) } else { wide }
+    }
+
+    /// A conversion to `f16` of a value that is none. Integers beyond the digits of `float` are beyond `f16` too.
+    pub(super) fn half_cast(&mut self, from: Def) -> String {
+        let (value, lanes) = (self.value(from), self.lanes(from).unwrap_or(1));
+        match self.world.types.lane_prim(self.world.ty(from)) {
+            Some(Prim::F64) => self.module.half_call(HalfHelper::RoundDouble(lanes), &[value]),
+            Some(Prim::F32) => self.module.rounded(&value, lanes),
+            _ if lanes > 1 => self.module.rounded(&format!("convert_float{lanes}({value})"), lanes),
+            _ => self.module.rounded(&format!("(float){value}"), lanes),
+        }
+    }
+}
