@@ -7,7 +7,7 @@
 use nyala_interface::Interface;
 use nyala_interp::Io;
 use nyala_ir::World;
-use nyala_lower::Statics;
+use nyala_lower::{LowerOptions, Statics};
 use nyala_opt::outline::{Outlined, Platform};
 use nyala_opt::partial_eval::Explanation;
 use nyala_opt::vectorize::SiteFacts;
@@ -66,7 +66,7 @@ fn check_with(session: &mut Session, statics: &Statics<'_>) -> Option<Program> {
     session.diagnostics.extend(checked.diagnostics);
     if !session.has_errors() {
         session.timings.enter("statics");
-        let errors = nyala_lower::check_statics(&checked.program, &session.options.lower, statics);
+        let errors = nyala_lower::check_statics(&checked.program, &lower_options(session), statics);
         session.diagnostics.extend(errors);
     }
     (!session.has_errors()).then_some(checked.program)
@@ -80,10 +80,23 @@ pub fn emit(session: &mut Session) -> Option<World> {
     lower(session, &program, &statics)
 }
 
+/// How the program is lowered. Code that checks its operations executes all of them.
+fn lower_options(session: &Session) -> LowerOptions {
+    let options = &session.options;
+    LowerOptions { demands: options.lower.demands || options.checked, ..options.lower }
+}
+
+/// Turns the program into its graph for the interpreter, which reports every operation that fails, whether or not
+/// its value is used.
+pub fn emit_for_interp(session: &mut Session) -> Option<World> {
+    session.options.lower.demands = true;
+    emit(session)
+}
+
 /// Turns a checked program into its graph.
 fn lower(session: &mut Session, program: &Program, statics: &Statics<'_>) -> Option<World> {
     session.timings.enter("lower");
-    match nyala_lower::lower(program, &session.options.lower, statics) {
+    match nyala_lower::lower(program, &lower_options(session), statics) {
         Ok(lowered) => {
             session.diagnostics.extend(lowered.warnings);
             Some(lowered.world)

@@ -220,6 +220,14 @@ pub enum Node {
         /// Which part.
         index: Def,
     },
+    /// Computes `value`, which may fail, whether or not anything uses it; `mem`. See
+    /// Note [Operations that must not be dropped].
+    Demand {
+        /// The memory.
+        mem: Def,
+        /// An operation that may fail.
+        value: Def,
+    },
     /// Reads a scalar for each lane of `mask` that is set, and leaves the others
     /// undefined; `(mem, simd[T * n])`.
     LoadLanes {

@@ -68,6 +68,7 @@ impl World {
         let result = self.types.part(ty, 1);
         match (node, operands) {
             (Node::Store { .. }, &[mem, ptr, value]) => self.store(mem, ptr, value),
+            (Node::Demand { .. }, &[mem, value]) => self.demand(mem, value),
             (Node::Load { .. }, &[mem, ptr]) => {
                 let (mem, value) = self.load(mem, ptr);
                 self.rejoin(&[mem, value])

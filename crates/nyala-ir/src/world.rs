@@ -332,6 +332,7 @@ fn for_each_operand_mut(node: &mut Node, mut each: impl FnMut(&mut Def)) -> Opti
         | Node::Extract { agg: a, index: b }
         | Node::Load { mem: a, ptr: b }
         | Node::Alloc { mem: a, count: b }
+        | Node::Demand { mem: a, value: b }
         | Node::Lea { ptr: a, index: b } => {
             each(a);
             each(b);

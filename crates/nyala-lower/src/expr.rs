@@ -53,7 +53,8 @@ impl<'p> Lowerer<'p> {
             ExprKind::Cast(inner) => {
                 let (value, ty) = (self.value(inner)?, self.ty(expr.ty));
                 self.at(expr.span);
-                Some(self.world.cast(ty, value))
+                let cast = self.world.cast(ty, value);
+                Some(self.demanded(cast))
             }
             ExprKind::Coerce { kind, expr: inner } => self.coerce(expr, *kind, inner),
             ExprKind::Known(inner) => {
@@ -299,7 +300,8 @@ impl<'p> Lowerer<'p> {
         for link in rest {
             let rhs = self.value(&link.rhs)?;
             self.at(link.span);
-            value = self.binary_op(link.op, value, rhs);
+            let result = self.binary_op(link.op, value, rhs);
+            value = self.demanded(result);
         }
         Some(value)
     }
@@ -328,6 +330,14 @@ impl<'p> Lowerer<'p> {
         self.world.arith(arith, flags, lhs, rhs)
     }
 
+    /// `value`, which is computed here if that may fail and mistakes are to be found.
+    pub(crate) fn demanded(&mut self, value: Def) -> Def {
+        if self.options.demands {
+            self.frame.mem = self.world.demand(self.frame.mem, value);
+        }
+        value
+    }
+
     fn assign(&mut self, expr: &'p Expr) -> Option<Def> {
         let ExprKind::Assign { op, place, value, load_first } = &expr.kind else {
             unreachable!("called for assignments");
@@ -338,7 +348,8 @@ impl<'p> Lowerer<'p> {
         self.at(expr.span);
         if let Some(op) = op {
             let old = early.unwrap_or_else(|| self.read(&place));
-            value = self.binary_op(*op, old, value);
+            let result = self.binary_op(*op, old, value);
+            value = self.demanded(result);
         }
         self.write(&place, value);
         Some(self.world.unit())
@@ -355,6 +366,7 @@ impl<'p> Lowerer<'p> {
         let one = self.one(ty);
         let op = if *is_dec { BinaryOp::Sub } else { BinaryOp::Add };
         let new = self.binary_op(op, old, one);
+        let new = self.demanded(new);
         self.write(&place, new);
         Some(if *is_post { old } else { new })
     }

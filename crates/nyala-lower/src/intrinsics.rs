@@ -184,7 +184,8 @@ impl<'p> Lowerer<'p> {
         let args = self.arguments(&call.args)?;
         self.at(expr.span);
         let result = self.ty(expr.ty);
-        Some(self.build_op(op, &args, result))
+        let value = self.build_op(op, &args, result);
+        Some(self.demanded(value))
     }
 
     /// The node of an operation, in a filter.

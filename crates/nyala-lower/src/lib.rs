@@ -79,6 +79,9 @@ pub struct LowerOptions {
     pub wrapping: bool,
     /// Floats may be treated as real numbers, everywhere.
     pub fast_math: bool,
+    /// Operations that may fail are executed where they stand in the source, even if nothing uses their values. See
+    /// [`World::demand`].
+    pub demands: bool,
     /// Values are named after all variables that they are the values of, for debuggers; and not only
     /// parameters, for people to read.
     pub name_values: bool,

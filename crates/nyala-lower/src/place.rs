@@ -119,7 +119,10 @@ impl<'p> Lowerer<'p> {
     /// The value at a place.
     pub(crate) fn read(&mut self, place: &Place) -> Def {
         let root = self.read_root(place.root);
-        place.path.iter().fold(root, |value, &index| self.world.extract(value, index))
+        place.path.iter().fold(root, |value, &index| {
+            let part = self.world.extract(value, index);
+            self.demanded(part)
+        })
     }
 
     fn read_root(&mut self, root: Root) -> Def {
@@ -164,7 +167,10 @@ impl<'p> Lowerer<'p> {
             around.push(self.world.extract(inner, index));
         }
         let levels = around.into_iter().zip(path).rev();
-        levels.fold(part, |part, (whole, &index)| self.world.insert(whole, index, part))
+        levels.fold(part, |part, (whole, &index)| {
+            let whole = self.world.insert(whole, index, part);
+            self.demanded(whole)
+        })
     }
 
     /// The address of a place; a value is stored for it first, and a constant one

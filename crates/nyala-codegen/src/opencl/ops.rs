@@ -56,6 +56,8 @@ impl FunctionWriter<'_, '_> {
                 let (ptr, value) = (self.value(ptr), self.value(value));
                 self.line(format!("*{ptr} = {value};"));
             }
+            // Devices check nothing.
+            Node::Demand { .. } => {}
             Node::Slot { .. } => self.slot(def),
             Node::Insert { agg, index, value } => {
                 let (whole, value) = (self.value(agg), self.value(value));

@@ -67,6 +67,8 @@ impl FunctionWriter<'_, '_> {
                 }
                 None
             }
+            // The operand has been computed, with its checks.
+            Node::Demand { .. } => None,
             Node::Slot { .. } => Some(self.slot(def)),
             Node::Alloc { count, .. } => Some(self.alloc(def, count)),
             Node::Lea { ptr, index } => Some(self.lea(ptr, index)),

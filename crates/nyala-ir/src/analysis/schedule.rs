@@ -112,7 +112,7 @@ impl Schedule {
     }
 }
 
-/// Whether executing `def` reads or changes memory.
+/// Whether executing `def` reads or changes memory, or happens in order with what does.
 pub fn has_effect(world: &World, def: Def) -> bool {
     matches!(
         world.node(def),
@@ -122,6 +122,7 @@ pub fn has_effect(world: &World, def: Def) -> bool {
             | Node::StoreLanes { .. }
             | Node::Slot { .. }
             | Node::Alloc { .. }
+            | Node::Demand { .. }
             | Node::Asm { .. }
     )
 }

@@ -4,6 +4,7 @@
 //! back along it sees exactly the operations that come before. Looking back stops
 //! after [`LOOK_BACK`] of them, at calls, and at writes that may concern the same place.
 
+use crate::analysis::schedule::can_fail;
 use crate::node::{Def, Linkage, Node};
 use crate::types::{Ty, TyKind};
 use crate::world::World;
@@ -24,6 +25,7 @@ fn load_back(world: &mut World, mem: Def, ptr: Def) -> Option<Def> {
             // load(store(m, p, v), p) = v
             Node::Store { ptr: stored, value, .. } if stored == ptr => return Some(value),
             Node::Store { mem, ptr: stored, .. } if are_distinct(world, stored, ptr) => at = mem,
+            Node::Demand { mem, .. } => at = mem,
             // The first part of an operation with results is its memory.
             Node::Extract { agg, .. } => match world.node(agg) {
                 // load(m, p), load(.., p): the same value
@@ -35,6 +37,13 @@ fn load_back(world: &mut World, mem: Def, ptr: Def) -> Option<Def> {
         }
     }
     None
+}
+
+/// What is demanded need not be if it cannot fail: demand(m, v) = m. Nor if it was demanded just before.
+pub(crate) fn demand(world: &World, mem: Def, value: Def) -> Option<Def> {
+    let is_known = matches!(world.node(mem), Node::Demand { value: before, .. } if before == value);
+    let may_fail = can_fail(world, value) && !matches!(world.node(value), Node::VariantPayload { .. });
+    (is_known || !may_fail).then_some(mem)
 }
 
 /// store(store(m, p, v), p, w) = store(m, p, w)

@@ -56,7 +56,8 @@ fn misuse(world: &World, user: Def, operand: Def) -> Option<&'static str> {
             | Node::LoadLanes { mem, .. }
             | Node::StoreLanes { mem, .. }
             | Node::Slot { mem }
-            | Node::Alloc { mem, .. } => mem == operand,
+            | Node::Alloc { mem, .. }
+            | Node::Demand { mem, .. } => mem == operand,
             Node::Asm { args, .. } => world.list(args).first() == Some(&operand),
             _ => false,
         };

@@ -76,6 +76,7 @@ impl Checker<'_> {
             | Node::StoreLanes { .. }
             | Node::Slot { .. }
             | Node::Alloc { .. }
+            | Node::Demand { .. }
             | Node::Asm { .. } => self.effects(node),
             Node::Lea { ptr, index } => self.lea(ptr, index),
             Node::Lanes { op, args } => self.lane_op(op, self.world.list(args)),
@@ -418,6 +419,10 @@ impl Checker<'_> {
             Node::Store { mem, ptr, value } => {
                 self.takes_mem(Some(mem))?;
                 self.has("the value", value, self.pointee(ptr)?.0)?;
+                self.gives(types.mem())
+            }
+            Node::Demand { mem, .. } => {
+                self.takes_mem(Some(mem))?;
                 self.gives(types.mem())
             }
             Node::LoadLanes { mem, ptr, mask } => {

@@ -281,6 +281,24 @@ impl World {
         }
     }
 
+    /// Computes `value` even if nothing uses it: the new memory.
+    ///
+    /// Note [Operations that must not be dropped]: an operation is computed where its value is used, and what
+    /// nothing uses is not part of the program. So a division by zero goes unnoticed if its result is the argument for a
+    /// parameter that the partial evaluator finds unused. Where mistakes are to be found (in the interpreter, and
+    /// with `--checked`), lowering demands each operation that may fail where it stands in the source. The demand goes
+    /// when the operands are known well enough: then the operation folds, or cannot fail. Programs that are compiled
+    /// without checks have none of these nodes.
+    pub fn demand(&mut self, mem: Def, value: Def) -> Def {
+        match fold::memory::demand(self, mem, value) {
+            Some(folded) => folded,
+            None => {
+                let ty = self.types.mem();
+                self.intern(Node::Demand { mem, value }, ty)
+            }
+        }
+    }
+
     /// A local variable of type `ty`: the new memory and its address.
     pub fn slot(&mut self, mem: Def, ty: Ty) -> (Def, Def) {
         let ptr = self.types.ptr(ty, 0);

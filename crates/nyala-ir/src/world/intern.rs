@@ -153,6 +153,7 @@ impl Key {
             Node::Extract { agg: x, index: y }
             | Node::Load { mem: x, ptr: y }
             | Node::Alloc { mem: x, count: y }
+            | Node::Demand { mem: x, value: y }
             | Node::Lea { ptr: x, index: y } => (0, id(x), id(y) as u32, 0),
             Node::Cast(x)
             | Node::Bitcast(x)

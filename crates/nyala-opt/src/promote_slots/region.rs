@@ -359,7 +359,8 @@ fn effects_before(world: &World, cont: Cont, mem: Def) -> Option<Vec<Def>> {
             | Node::LoadLanes { mem, .. }
             | Node::StoreLanes { mem, .. }
             | Node::Slot { mem }
-            | Node::Alloc { mem, .. } => mem,
+            | Node::Alloc { mem, .. }
+            | Node::Demand { mem, .. } => mem,
             Node::Asm { args, .. } => *world.list(args).first()?,
             _ => return None,
         };

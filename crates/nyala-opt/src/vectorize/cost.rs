@@ -55,7 +55,8 @@ fn must_not_run(world: &World, flow: &Flow, shapes: &Shapes, def: Def, block: us
         Node::Load { ptr, .. } | Node::Store { ptr, .. } => {
             shapes.at(flow, ptr, block) == Shape::Uniform && !shapes.is_private(ptr)
         }
-        Node::Slot { .. } => false,
+        // What is demanded is looked at by itself.
+        Node::Slot { .. } | Node::Demand { .. } => false,
         // These can be computed modulo 2^N.
         Node::Arith { op: ArithOp::Add | ArithOp::Sub | ArithOp::Mul, .. } => false,
         Node::Extract { index, .. } | Node::Insert { index, .. } => {

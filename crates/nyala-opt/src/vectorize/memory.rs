@@ -67,6 +67,10 @@ impl Emitter<'_> {
                     }
                 }
             }
+            Node::Demand { value, .. } => {
+                let value = self.rep(value, block);
+                self.mem = self.world.demand(self.mem, value.def);
+            }
             Node::Slot { .. } => self.slot(def),
             Node::Alloc { count, .. } => self.allocate(def, count, block),
             _ => return self.refuse(def, "inline assembly"),

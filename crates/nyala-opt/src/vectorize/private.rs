@@ -53,7 +53,7 @@ impl Search<'_> {
                 }
             }
             Node::Lea { ptr, .. } => self.derive(def, ptr),
-            Node::Load { .. } => {}
+            Node::Load { .. } | Node::Demand { .. } => {}
             Node::Store { value, .. } => self.escape(value),
             _ => world.for_each_operand(def, |operand| self.escape(operand)),
         }

@@ -36,7 +36,7 @@ pub struct InterpArgs {
 
 pub fn run(args: InterpArgs) -> anyhow::Result<ExitCode> {
     let mut session = args.program.session();
-    let world = pipeline::emit(&mut session);
+    let world = pipeline::emit_for_interp(&mut session);
     let status = output::show_diagnostics(&mut session, &args.program.messages)?;
     let Some(world) = world else { return Ok(status) };
 

@@ -17,6 +17,11 @@ impl Emitter<'_, '_> {
                 self.effect(def)
             }
             Node::LoadLanes { .. } | Node::StoreLanes { .. } => self.lane_access(def),
+            // The operand has been computed, and that is all.
+            Node::Demand { .. } => {
+                self.know(def, NO_REG);
+                Ok(())
+            }
             Node::Asm { .. } => {
                 let what = "inline assembly".into();
                 Err(Box::new(crate::errors::ErrorKind::Unsupported { what }))

@@ -318,7 +318,7 @@ impl<'a> Parser<'a> {
             return self.lane_operator(op);
         }
         match word {
-            "load" | "store" | "slot" | "alloc" | "lea" => self.memory_operator(word),
+            "load" | "store" | "slot" | "alloc" | "lea" | "demand" => self.memory_operator(word),
             "load_lanes" | "store_lanes" => self.lane_access(word),
             "splat" => self.splat(hint),
             "extract" | "insert" | "variant" | "payload" | "tag" => self.part_operator(word),
@@ -598,6 +598,11 @@ impl<'a> Parser<'a> {
             return Ok(self.world.lea(ptr, index));
         }
         let mem = self.first_arg(None)?;
+        if word == "demand" {
+            let value = self.next_arg(None)?;
+            self.expect(b')')?;
+            return Ok(self.world.demand(mem, value));
+        }
         self.expect(b',')?;
         let (ptr, pointee) = self.pointer_arg()?;
         if self.world.types.is_simd(self.world.ty(ptr)) {

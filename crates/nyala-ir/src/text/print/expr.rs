@@ -124,6 +124,7 @@ impl Printer<'_> {
             | Node::StoreLanes { .. }
             | Node::Slot { .. }
             | Node::Alloc { .. }
+            | Node::Demand { .. }
             | Node::Lea { .. } => self.memory_op(def),
             Node::Asm { asm, args } => self.asm(self.world.asm_data(asm), ty, self.world.list(args)),
         }
@@ -289,6 +290,7 @@ impl Printer<'_> {
             Node::StoreLanes { mem, ptr, mask, value } => {
                 self.hinted("store_lanes", &[(mem, None), (ptr, None), (mask, None), (value, None)]);
             }
+            Node::Demand { mem, value } => self.hinted("demand", &[(mem, None), (value, None)]),
             Node::Slot { mem } => {
                 self.typed("slot", result().unwrap_or(types.unit()));
                 self.args(std::iter::once((mem, None)));
