@@ -1,31 +1,107 @@
 //! Runs code while the program is compiled, in the interpreter: the initialisers of statics.
+//!
+//! All statics of a program share one budget of steps, so that compiling ends in time however many there are. The
+//! memory of a run is free again after it; what stays are the values, which have a budget of their own.
+
+use std::cell::Cell;
 
 use nyala_interp::{Ending, ErrorKind, Io, Options, Value};
 use nyala_ir::{Cont, Ty, TyKind, World};
-use nyala_lower::{Constant, Failure};
+use nyala_lower::{Constant, Failure, Resource};
 
-/// So many operations and calls one static may take: some tenths of a second.
-const STEPS: u64 = 20_000_000;
+/// How much the statics of a program may take together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Operations and calls, and nodes of the graphs that are made to be run.
+    pub steps: u64,
+    /// Bytes: of one run, and of all values that stay.
+    pub memory: u64,
+}
 
-/// So many bytes.
-const MEMORY: u64 = 1 << 30;
+impl Default for Limits {
+    /// About a second, and less than 256 MiB for the compiler as a whole.
+    fn default() -> Limits {
+        Limits { steps: 40_000_000, memory: 160 << 20 }
+    }
+}
 
-/// Calls a function that gives one value, which must be plain data.
-pub(crate) fn run(world: &World, function: Cont) -> Result<Constant, Failure> {
-    let options = Options { steps: Some(STEPS), memory: MEMORY, is_alone: true, ..Options::default() };
-    let io = Io { output: &mut std::io::sink(), input: &mut std::io::empty(), nanos: &mut || 0 };
-    let ending = match nyala_interp::call(world, function, &[], &options, io) {
-        Ok(run) => run.ending,
-        Err(error) if matches!(error.kind, ErrorKind::OutOfSteps { .. }) => {
-            return Err(Failure::Endless { limit: STEPS });
+/// What is left of the limits of a program.
+pub(crate) struct Budget {
+    limits: Limits,
+    steps: Cell<u64>,
+    /// For values that stay.
+    memory: Cell<u64>,
+}
+
+impl Budget {
+    pub(crate) fn new(limits: Limits) -> Budget {
+        Budget { limits, steps: Cell::new(limits.steps), memory: Cell::new(limits.memory) }
+    }
+
+    /// Calls a function that gives one value, which must be plain data.
+    pub(crate) fn run(&self, world: &World, function: Cont) -> Result<Constant, Failure> {
+        self.take_steps(world.node_count() as u64)?;
+        let left = self.steps.get();
+        let options =
+            Options { steps: Some(left), memory: self.memory.get(), is_alone: true, ..Options::default() };
+        let io = Io { output: &mut std::io::sink(), input: &mut std::io::empty(), nanos: &mut || 0 };
+        let ending = match nyala_interp::call(world, function, &[], &options, io) {
+            Ok(run) => {
+                self.take_steps(run.steps)?;
+                run.ending
+            }
+            Err(error) => {
+                self.steps.set(left.saturating_sub(error.steps));
+                return Err(match error.kind {
+                    ErrorKind::OutOfSteps { .. } => self.spent(Resource::Steps),
+                    ErrorKind::OutOfMemory { .. } => self.spent(Resource::Memory),
+                    _ => Failure::Error(Box::new(error.to_diagnostic())),
+                });
+            }
+        };
+        let ret = world.cont(function).params.last().copied();
+        let result =
+            ret.and_then(|ret| world.types.as_cn(world.ty(ret))).and_then(|takes| takes.last().copied());
+        match (ending, result) {
+            (Ending::Results(values), Some(ty)) => {
+                let value = values.first().unwrap_or(&Value::Undef);
+                self.keep(value)?;
+                constant(world, ty, value)
+            }
+            _ => Ok(Constant::Undef),
         }
-        Err(error) => return Err(Failure::Error(Box::new(error.to_diagnostic()))),
-    };
-    let ret = world.cont(function).params.last().copied();
-    let result = ret.and_then(|ret| world.types.as_cn(world.ty(ret))).and_then(|takes| takes.last().copied());
-    match (ending, result) {
-        (Ending::Results(values), Some(ty)) => constant(world, ty, values.first().unwrap_or(&Value::Undef)),
-        _ => Ok(Constant::Undef),
+    }
+
+    fn take_steps(&self, steps: u64) -> Result<(), Failure> {
+        let left = self.steps.get().checked_sub(steps);
+        self.steps.set(left.unwrap_or(0));
+        left.map(|_| ()).ok_or_else(|| self.spent(Resource::Steps))
+    }
+
+    /// Pays for a value that becomes part of the program.
+    fn keep(&self, value: &Value) -> Result<(), Failure> {
+        let left = self.memory.get().checked_sub(n_parts(value).saturating_mul(BYTES_OF_PART));
+        self.memory.set(left.unwrap_or(0));
+        left.map(|_| ()).ok_or_else(|| self.spent(Resource::Memory))
+    }
+
+    fn spent(&self, resource: Resource) -> Failure {
+        let limit = match resource {
+            Resource::Steps => self.limits.steps,
+            Resource::Memory => self.limits.memory >> 20,
+        };
+        Failure::Spent { resource, limit }
+    }
+}
+
+/// About what a part of a value takes, here and as a node of the graph.
+const BYTES_OF_PART: u64 = size_of::<Constant>() as u64;
+
+/// How many values there are in a value. Recurses on the nesting of types, which declarations bound.
+fn n_parts(value: &Value) -> u64 {
+    match value {
+        Value::Agg(parts) => parts.iter().map(n_parts).sum::<u64>() + 1,
+        _ => 1,
     }
 }
 

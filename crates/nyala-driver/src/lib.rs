@@ -32,7 +32,7 @@
 //! ```
 
 mod archive;
-mod compile_time;
+pub mod compile_time;
 pub mod device;
 pub mod edition;
 pub mod embed;

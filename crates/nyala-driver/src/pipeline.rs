@@ -6,7 +6,7 @@
 
 use nyala_interface::Interface;
 use nyala_interp::Io;
-use nyala_ir::World;
+use nyala_ir::{Cont, World};
 use nyala_lower::{LowerOptions, Statics};
 use nyala_opt::outline::{Outlined, Platform};
 use nyala_opt::partial_eval::Explanation;
@@ -16,7 +16,7 @@ use nyala_sema::tree::Program;
 use nyala_span::FileId;
 use nyala_syntax::{Parse, ParseOptions, ast};
 
-use crate::compile_time;
+use crate::compile_time::Budget;
 use crate::edition::Edition;
 use crate::session::Session;
 
@@ -54,7 +54,8 @@ pub fn format(session: &mut Session) -> Option<String> {
 
 /// Checks the program: names, types, and all else that is wrong before it runs.
 pub fn check(session: &mut Session) -> Option<Program> {
-    check_with(session, &Statics::new(&compile_time::run))
+    let budget = Budget::new(session.options.statics);
+    check_with(session, &Statics::new(&|world, function| budget.run(world, function)))
 }
 
 fn check_with(session: &mut Session, statics: &Statics<'_>) -> Option<Program> {
@@ -75,7 +76,9 @@ fn check_with(session: &mut Session, statics: &Statics<'_>) -> Option<Program> {
 /// Turns the program into its graph, as it comes from the source.
 pub fn emit(session: &mut Session) -> Option<World> {
     // What checking has computed is not computed again.
-    let statics = Statics::new(&compile_time::run);
+    let budget = Budget::new(session.options.statics);
+    let run = |world: &World, function: Cont| budget.run(world, function);
+    let statics = Statics::new(&run);
     let program = check_with(session, &statics)?;
     lower(session, &program, &statics)
 }
@@ -249,7 +252,9 @@ pub fn prepare_with_interface(session: &mut Session) -> Option<(Outlined, Interf
 
 /// Turns the program into its graph, and tells what the outside sees of it.
 pub fn emit_with_interface(session: &mut Session) -> Option<(World, Interface)> {
-    let statics = Statics::new(&compile_time::run);
+    let budget = Budget::new(session.options.statics);
+    let run = |world: &World, function: Cont| budget.run(world, function);
+    let statics = Statics::new(&run);
     let program = check_with(session, &statics)?;
     let world = lower(session, &program, &statics)?;
     session.timings.enter("interface");

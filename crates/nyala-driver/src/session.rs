@@ -10,6 +10,7 @@ use nyala_opt::partial_eval::Options as EvaluationOptions;
 use nyala_span::{Diagnostic, FileId, SourceMap};
 use nyala_syntax::ast::Dialect;
 
+use crate::compile_time::Limits;
 use crate::edition::{Edition, Prelude};
 use crate::errors::FileError;
 use crate::library::Library;
@@ -28,6 +29,8 @@ pub struct Options {
     pub prelude: Prelude,
     /// What operators mean.
     pub lower: LowerOptions,
+    /// How much computing the values of statics may take.
+    pub statics: Limits,
     /// Whether native code reports operations that fail.
     pub checked: bool,
     /// Whether to warn of functions that are still values after evaluation.

@@ -13,6 +13,8 @@ use nyala_span::{Code, Diagnostic, Span};
 /// A run that went wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InterpError {
+    /// How many steps were taken before it.
+    pub steps: u64,
     /// What happened.
     pub kind: ErrorKind,
     /// The operation or call to blame.

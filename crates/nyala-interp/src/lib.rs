@@ -72,7 +72,7 @@ use machine::Machine;
 /// How to run a program.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The most steps to take; an operation or a call is one.
+    /// The most steps to take; an operation or a call is one, and so is each part of an aggregate that is copied.
     pub steps: Option<u64>,
     /// Chooses the order of parallel instances; 0 is the natural one.
     pub seed: u64,
@@ -174,7 +174,8 @@ fn finish(
     let (count, bytes, first) = machine.memory.live_heap();
     if options.leaks && count > 0 {
         let kind = ErrorKind::Leak { count, bytes };
-        return Err(Box::new(InterpError { kind, span: first, calls: vec![], omitted: None }));
+        let (calls, steps) = (vec![], machine.steps());
+        return Err(Box::new(InterpError { kind, span: first, calls, omitted: None, steps }));
     }
     Ok(Run { ending, steps: machine.steps() })
 }
@@ -197,5 +198,5 @@ fn is_data(world: &World, param: nyala_ir::Def) -> bool {
 
 fn no_entry(why: String) -> Box<InterpError> {
     let kind = ErrorKind::NoEntry { why };
-    Box::new(InterpError { kind, span: Span::NONE, calls: vec![], omitted: None })
+    Box::new(InterpError { kind, span: Span::NONE, calls: vec![], omitted: None, steps: 0 })
 }

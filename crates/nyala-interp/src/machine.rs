@@ -139,6 +139,11 @@ impl<'w, 'io> Machine<'w, 'io> {
         }
     }
 
+    /// Takes steps besides those of operations and calls. The limit is looked at in the next block.
+    pub(crate) fn count_steps(&mut self, steps: usize) {
+        self.steps = self.steps.saturating_add(steps as u64);
+    }
+
     /// How many steps were taken.
     pub(crate) fn steps(&self) -> u64 {
         self.steps

@@ -113,13 +113,14 @@ impl Machine<'_, '_> {
         }
     }
 
-    fn insert(&self, ty: Ty, agg: &Value, index: i64, value: &Value) -> Checked<Value> {
+    fn insert(&mut self, ty: Ty, agg: &Value, index: i64, value: &Value) -> Checked<Value> {
         let mut parts = match agg {
             Value::Agg(parts) => parts.clone(),
             Value::Undef => Rc::new(vec![Value::Undef; self.n_parts(ty)?]),
             _ => return malformed("a part of what has no parts"),
         };
         let len = parts.len();
+        self.count_steps(len);
         let place = usize::try_from(index).ok().and_then(|at| Rc::make_mut(&mut parts).get_mut(at));
         match place {
             Some(place) => *place = value.clone(),

@@ -29,7 +29,7 @@ impl Machine<'_, '_> {
             *other_span = self.span_at(Place { scope: site.scope, block: site.block }, site.at);
         }
         let (calls, omitted) = self.calls();
-        Box::new(InterpError { kind, span: self.here(), calls, omitted })
+        Box::new(InterpError { kind, span: self.here(), calls, omitted, steps: self.steps() })
     }
 
     /// What is being executed.

@@ -8,7 +8,7 @@
 //! A mutable static has no value before the program runs. So an initializer that reads one is not
 //! constant, and neither is one that returns a function or a pointer to memory of that execution.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use nyala_ir::{Cont, Def, Ty, TyKind, World};
@@ -39,9 +39,11 @@ pub enum Constant {
 /// Why running an initialiser gave no constant.
 #[derive(Clone, Debug)]
 pub enum Failure {
-    /// It did not end within so many steps.
-    Endless {
-        /// How many there were.
+    /// What all statics of the program share has come to its end.
+    Spent {
+        /// What.
+        resource: Resource,
+        /// How much there was: steps, or MiB of memory.
         limit: u64,
     },
     /// It went wrong.
@@ -51,6 +53,15 @@ pub enum Failure {
         /// What it is.
         part: &'static str,
     },
+}
+
+/// What computing the values of statics takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Resource {
+    /// Operations and calls.
+    Steps,
+    /// Memory.
+    Memory,
 }
 
 /// Calls a function of a graph that takes nothing but its memory and where its one result goes.
@@ -63,12 +74,14 @@ pub struct Statics<'r> {
     values: RefCell<FxHashMap<StaticId, Option<Rc<Constant>>>>,
     /// Those that are being computed, each for the one before it.
     open: RefCell<Vec<StaticId>>,
+    /// Whether no more steps are left, which was reported.
+    is_spent: Cell<bool>,
 }
 
 impl<'r> Statics<'r> {
     /// Nothing is computed yet; `run` will.
     pub fn new(run: Run<'r>) -> Statics<'r> {
-        Statics { run, values: RefCell::default(), open: RefCell::default() }
+        Statics { run, values: RefCell::default(), open: RefCell::default(), is_spent: Cell::default() }
     }
 }
 
@@ -100,6 +113,10 @@ impl<'p> Lowerer<'p> {
         let not_constant = |why: String| {
             vec![LowerError::StaticNotConstant { name: item.name, at: item.span, init: init.span, why }]
         };
+        // One static is reported, at which the end was reached.
+        if self.computed.is_spent.get() {
+            return Err(vec![]);
+        }
         if self.leaves(ty) > MAX_CONSTANT {
             return Err(vec![LowerError::HugeConstant { at: init.span, limit: MAX_CONSTANT }]);
         }
@@ -129,8 +146,9 @@ impl<'p> Lowerer<'p> {
         }
         (self.computed.run)(&inner.world, function).map_err(|failure| match failure {
             Failure::NotData { part } => not_constant(format!("its value has {part}")),
-            Failure::Endless { limit } => {
-                vec![LowerError::StaticEndless { name: item.name, init: init.span, limit }]
+            Failure::Spent { resource, limit } => {
+                self.computed.is_spent.set(resource == Resource::Steps);
+                vec![LowerError::StaticTooExpensive { name: item.name, init: init.span, resource, limit }]
             }
             Failure::Error(error) => {
                 vec![LowerError::StaticFails { name: item.name, init: init.span, error }]

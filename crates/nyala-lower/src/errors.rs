@@ -2,6 +2,8 @@
 
 use nyala_span::{Code, Diagnostic, Name, Span};
 
+use crate::computed::Resource;
+
 /// A mistake found while lowering.
 #[derive(Clone, Debug)]
 pub(crate) enum LowerError {
@@ -13,8 +15,8 @@ pub(crate) enum LowerError {
     UsedTooEarly { function: Name, variable: Name, at: Span, bound_at: Span },
     /// The value of a static is not known at compile time.
     StaticNotConstant { name: Name, at: Span, init: Span, why: String },
-    /// Computing the value of a static takes too long.
-    StaticEndless { name: Name, init: Span, limit: u64 },
+    /// Computing the value of a static takes more than is left of what all statics share.
+    StaticTooExpensive { name: Name, init: Span, resource: Resource, limit: u64 },
     /// Computing the value of a static fails.
     StaticFails { name: Name, init: Span, error: Box<Diagnostic> },
     /// The values of statics depend on each other.
@@ -63,10 +65,15 @@ impl LowerError {
                     .with_secondary(at, "in this static")
                     .with_note(why)
             }
-            LowerError::StaticEndless { name, init, limit } => {
-                let message = format!("computing the value of `{name}` takes too long");
+            LowerError::StaticTooExpensive { name, init, resource, limit } => {
+                let (what, limit, flag) = match resource {
+                    Resource::Steps => ("takes too long", format!("{limit} steps"), "--static-steps"),
+                    Resource::Memory => ("needs too much memory", format!("{limit} MiB"), "--static-memory"),
+                };
+                let message = format!("computing the value of `{name}` {what}");
                 Diagnostic::error(Code("E0486"), init, message)
-                    .with_label(format!("did not end within {limit} steps"))
+                    .with_label(format!("the budget of {limit} ended here"))
+                    .with_note(format!("all statics of the program share this budget; `{flag}` sets it"))
             }
             LowerError::StaticFails { name, init, error } => {
                 let message = format!("computing the value of `{name}` fails: {}", error.message);

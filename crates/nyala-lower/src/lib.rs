@@ -67,7 +67,7 @@ mod ssa;
 mod statics;
 mod types;
 
-pub use computed::{Constant, Failure, Run, Statics};
+pub use computed::{Constant, Failure, Resource, Run, Statics};
 use nyala_ir::World;
 use nyala_sema::tree::Program;
 use nyala_span::Diagnostic;

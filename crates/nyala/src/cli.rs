@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+use nyala_driver::compile_time::Limits;
 use nyala_driver::link::Library;
 use nyala_driver::native::{LlvmOptions, NativeOptions};
 use nyala_driver::{Dialect, Edition, Options, Prelude, Session};
@@ -45,8 +46,24 @@ pub struct ProgramArgs {
     #[command(flatten)]
     pub reading: ReadingArgs,
     #[command(flatten)]
+    pub statics: StaticArgs,
+    #[command(flatten)]
     pub messages: MessageArgs,
 }
+
+/// How much the values of statics may take, which are computed when the program is compiled.
+#[derive(Args)]
+pub struct StaticArgs {
+    /// The most operations and calls for the values of all statics together
+    #[arg(long, help_heading = STATIC_LIMITS, value_name = "N", default_value_t = Limits::default().steps)]
+    pub static_steps: u64,
+    /// The most memory for the values of statics, in MiB
+    #[arg(long, help_heading = STATIC_LIMITS, value_name = "MIB", default_value_t = Limits::default().memory >> 20)]
+    pub static_memory: u64,
+}
+
+/// The heading of these arguments.
+const STATIC_LIMITS: &str = "Limits of statics";
 
 /// How source text is read.
 #[derive(Args)]
@@ -284,6 +301,9 @@ impl ProgramArgs {
     /// A session with the program's files loaded.
     pub fn session(&self) -> Session {
         let mut session = Session::new(self.reading.options());
+        let StaticArgs { static_steps, static_memory } = self.statics;
+        session.options.statics =
+            Limits { steps: static_steps, memory: static_memory.saturating_mul(1 << 20) };
         for path in &self.files {
             session.load(path);
         }

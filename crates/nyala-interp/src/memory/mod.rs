@@ -111,7 +111,10 @@ impl Memory {
     /// New memory, uninitialised; gives its address.
     pub(crate) fn allocate(&mut self, size: u64, align: u64, kind: MemoryKind, made: Span) -> Checked<u64> {
         let fits = size < (1 << WINDOW_BITS) - 2 * GAP - align.min(1 << 30);
-        if !fits || self.used.saturating_add(size) > self.limit || !is_available(size) {
+        // Many small allocations take more memory than they give.
+        let bookkeeping = (self.allocs.len() * size_of::<Allocation>()) as u64;
+        let used = self.used.saturating_add(size).saturating_add(bookkeeping);
+        if !fits || used > self.limit || !is_available(size) {
             return Err(Box::new(ErrorKind::OutOfMemory { size }));
         }
         self.used += size;
