@@ -1,4 +1,4 @@
-//! Runs code while the program is compiled, in the interpreter: the initialisers of statics.
+//! Runs code while the program is compiled, in the interpreter: the initializers of statics.
 //!
 //! All statics of a program share one budget of steps, so that compiling ends in time however many there are. The
 //! memory of a run is free again after it; what stays are the values, which have a budget of their own.

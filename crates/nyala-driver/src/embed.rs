@@ -36,6 +36,7 @@ use std::thread;
 use nyala_codegen::llvm::Jit;
 use nyala_interface::{Interface, Signature};
 use nyala_opt::outline::Outlined;
+use nyala_runtime::CALLED_BY_COMPILED_CODE;
 use nyala_span::Diagnostic;
 
 use crate::errors::EmbedError;
@@ -105,7 +106,8 @@ impl Compiler {
     }
 
     /// Makes a function of the host known, which the program declares in `extern "C"`. Its
-    /// type is compared with that declaration.
+    /// type is compared with all declarations of its name. One for a declaration with the result `!` is an
+    /// `extern "C" fn(..) -> !`.
     #[must_use]
     pub fn define<F: CFunction>(mut self, name: impl Into<String>, function: F) -> Compiler {
         let function = HostFunction { name: name.into(), address: function.address().addr() };
@@ -136,19 +138,29 @@ impl Compiler {
     fn make_code(&self, session: &mut Session) -> Option<Code> {
         let (program, interface) = pipeline::prepare_with_interface(session)?;
         self.check_defined(session, &interface);
-        let jit = if session.has_errors() { None } else { self.load(session, &program) };
+        let jit = if session.has_errors() { None } else { self.load(session, &program, &interface) };
         jit.map(|jit| Code { jit, interface })
     }
 
     /// Compares the host's functions with what the program declares.
     fn check_defined(&self, session: &mut Session, interface: &Interface) {
-        session.diagnostics.extend(self.defined.iter().filter_map(|defined| defined.check(interface)));
+        for (index, defined) in self.defined.iter().enumerate() {
+            let name = &defined.function.name;
+            if self.defined[..index].iter().any(|earlier| earlier.function.name == *name) {
+                let error = EmbedError::DefinedTwice { name: name.clone() };
+                session.diagnostics.push(error.to_diagnostic());
+            }
+            session.diagnostics.extend(defined.check(interface).iter().map(EmbedError::to_diagnostic));
+        }
     }
 
     /// A program that is ready, as code that may call the host's functions.
-    fn load(&self, session: &mut Session, program: &Outlined) -> Option<Jit<'static>> {
-        let host: Vec<HostFunction> = self.defined.iter().map(|defined| defined.function.clone()).collect();
-        native::load(session, program, &self.native, &host)
+    fn load(&self, session: &mut Session, program: &Outlined, interface: &Interface) -> Option<Jit<'static>> {
+        // LLVM also calls functions of C that the program does not declare. They are not replaced.
+        let is_declared =
+            |defined: &&Defined| interface.declarations(&defined.function.name).next().is_some();
+        let host = self.defined.iter().filter(is_declared).map(|defined| defined.function.clone());
+        native::load(session, program, &self.native, &host.collect::<Vec<HostFunction>>())
     }
 }
 
@@ -163,15 +175,24 @@ fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 }
 
 impl Defined {
-    /// What is wrong if the program declares the function with other types.
-    fn check(&self, interface: &Interface) -> Option<Diagnostic> {
+    /// What is wrong if the program cannot call the function with all types that it declares.
+    fn check(&self, interface: &Interface) -> Vec<EmbedError> {
         let name = &self.function.name;
-        let declared = interface.import(name)?;
-        if fits(&self.signature, &declared.signature) {
-            return None;
+        if CALLED_BY_COMPILED_CODE.contains(&name.as_str()) {
+            return vec![EmbedError::Reserved { name: name.clone() }];
         }
-        let (defined, declared) = (self.signature.clone(), declared.signature.clone());
-        Some(EmbedError::OtherType { name: name.clone(), defined, declared }.to_diagnostic())
+        if let Some(exported) = interface.export(name) {
+            return vec![EmbedError::Exported { name: name.clone(), at: exported.span }];
+        }
+        let others =
+            interface.declarations(name).filter(|declared| !fits(&self.signature, &declared.signature));
+        let error = |declared: &nyala_interface::Function| EmbedError::OtherType {
+            name: name.clone(),
+            defined: self.signature.clone(),
+            declared: declared.signature.clone(),
+            at: declared.span,
+        };
+        others.map(error).collect()
     }
 }
 
@@ -196,7 +217,7 @@ impl Module {
     pub unsafe fn function<F: CFunction>(&self, name: &str) -> Result<Function<F>, LookupError> {
         let exported =
             self.code.interface.export(name).ok_or_else(|| LookupError::absent(name, self.interface()))?;
-        if !fits(&F::signature(), &exported.signature) {
+        if !fits(&exported.signature, &F::signature()) {
             let actual = exported.signature.clone();
             return Err(LookupError::OtherType { name: name.into(), asked: F::signature(), actual });
         }

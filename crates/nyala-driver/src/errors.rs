@@ -197,6 +197,14 @@ impl LinkError {
     }
 }
 
+const RESERVED: &str = "compiled code calls the function of the runtime or of C with this name by itself";
+
+/// The program exports a function that compiled code calls by itself.
+pub(crate) fn reserved_symbol(symbol: &str, at: Span) -> Diagnostic {
+    let message = format!("no program may export the symbol `{symbol}`");
+    Diagnostic::error(Code("E0426"), at, message).with_note(RESERVED)
+}
+
 /// What can be wrong between a program and the Rust program it is part of.
 #[derive(Debug)]
 pub enum EmbedError {
@@ -208,6 +216,25 @@ pub enum EmbedError {
         defined: Signature,
         /// The type that the program declares.
         declared: Signature,
+        /// Where.
+        at: Span,
+    },
+    /// The host defines two functions with one name.
+    DefinedTwice {
+        /// The name.
+        name: String,
+    },
+    /// The host defines a function that the program defines itself.
+    Exported {
+        /// The name.
+        name: String,
+        /// Where the program does.
+        at: Span,
+    },
+    /// The host defines a function that compiled code calls by itself.
+    Reserved {
+        /// The name.
+        name: String,
     },
     /// What a build script makes cannot be written.
     Unwritable {
@@ -223,12 +250,25 @@ impl EmbedError {
     pub fn to_diagnostic(&self) -> Diagnostic {
         let error = |code, message| Diagnostic::error(Code(code), Span::NONE, message);
         match self {
-            EmbedError::OtherType { name, defined, declared } => error(
-                "E0934",
+            EmbedError::OtherType { name, defined, declared, at } => Diagnostic::error(
+                Code("E0934"),
+                *at,
                 format!("the host's function `{name}` has another type than the program declares"),
             )
             .with_note(format!("the host defines `{defined}`"))
             .with_note(format!("the program declares `{declared}`")),
+            EmbedError::DefinedTwice { name } => {
+                error("E0937", format!("the host defines the function `{name}` twice"))
+            }
+            EmbedError::Exported { name, at } => Diagnostic::error(
+                Code("E0937"),
+                *at,
+                format!("the host defines the function `{name}`, and so does the program"),
+            )
+            .with_label("exported here"),
+            EmbedError::Reserved { name } => {
+                error("E0937", format!("the host must not define the function `{name}`")).with_note(RESERVED)
+            }
             EmbedError::Unwritable { folder, error: reason } => {
                 error("E0935", format!("cannot write to `{}`: {reason}", folder.display()))
             }

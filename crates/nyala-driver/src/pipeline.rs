@@ -11,13 +11,15 @@ use nyala_lower::{LowerOptions, Statics};
 use nyala_opt::outline::{Outlined, Platform};
 use nyala_opt::partial_eval::Explanation;
 use nyala_opt::vectorize::SiteFacts;
+use nyala_runtime::CALLED_BY_COMPILED_CODE;
 use nyala_sema::CheckFile;
-use nyala_sema::tree::Program;
-use nyala_span::FileId;
+use nyala_sema::tree::{Linkage, Program};
+use nyala_span::{Diagnostic, FileId};
 use nyala_syntax::{Parse, ParseOptions, ast};
 
 use crate::compile_time::Budget;
 use crate::edition::Edition;
+use crate::errors::reserved_symbol;
 use crate::session::Session;
 
 /// Parses all files of the session, the prelude's first.
@@ -65,12 +67,23 @@ fn check_with(session: &mut Session, statics: &Statics<'_>) -> Option<Program> {
         trees.iter().map(|(id, ast)| CheckFile { ast, is_prelude: session.is_prelude(*id) }).collect();
     let checked = nyala_sema::check(&files);
     session.diagnostics.extend(checked.diagnostics);
+    session.diagnostics.extend(reserved_symbols(&checked.program));
     if !session.has_errors() {
         session.timings.enter("statics");
         let errors = nyala_lower::check_statics(&checked.program, &lower_options(session), statics);
         session.diagnostics.extend(errors);
     }
     (!session.has_errors()).then_some(checked.program)
+}
+
+/// Reports functions that are exported in place of those that compiled code calls by itself.
+fn reserved_symbols(program: &Program) -> impl Iterator<Item = Diagnostic> {
+    program.fns.values().filter_map(|function| match function.linkage {
+        Linkage::Export(symbol) if CALLED_BY_COMPILED_CODE.contains(&symbol.as_str()) => {
+            Some(reserved_symbol(symbol.as_str(), function.span))
+        }
+        _ => None,
+    })
 }
 
 /// Turns the program into its graph, as it comes from the source.

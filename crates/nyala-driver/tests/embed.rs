@@ -218,6 +218,125 @@ fn programs_call_back() {
     assert!(text.contains("fn(f64)`") && text.contains("fn(i32) -> bool`"), "{text}");
 }
 
+/// The codes and the text of what is wrong with a program and its host functions.
+fn refused(compiler: &Compiler) -> (Vec<&'static str>, String) {
+    let error = compiler.compile().map(|_| ()).expect_err("it must be refused");
+    let specialized = compiler.specializer().map(|_| ()).expect_err("it must be refused too");
+    let codes = |diagnostics: &[nyala_span::Diagnostic]| -> Vec<&'static str> {
+        diagnostics
+            .iter()
+            .filter(|diagnostic| diagnostic.is_error())
+            .map(|diagnostic| diagnostic.code.0)
+            .collect()
+    };
+    assert_eq!(codes(&error.diagnostics), codes(&specialized.diagnostics));
+    (codes(&error.diagnostics), error.to_string())
+}
+
+#[test]
+fn a_host_function_that_returns_is_refused_where_it_must_not() {
+    extern "C" fn returns(_: i32) {}
+    extern "C" fn returns_a_number(_: i32) -> i32 {
+        0
+    }
+    extern "C" fn ends(_: i32) -> ! {
+        std::process::abort()
+    }
+    let text = "extern \"C\" { fn die(i32) -> !; }
+                extern fn go(x: i32) -> i32 { if x > 3 { die(x) } x + 1 }";
+    let compiler = Compiler::new().text("a.impala", text);
+    let (codes, text) = refused(&compiler.clone().define("die", returns as extern "C" fn(i32)));
+    assert_eq!(codes, ["E0934"]);
+    assert!(text.contains("a.impala:1:17"), "{text}");
+    let (codes, _) = refused(&compiler.clone().define("die", returns_a_number as extern "C" fn(i32) -> i32));
+    assert_eq!(codes, ["E0934"]);
+    let module = compiler.define("die", ends as extern "C" fn(i32) -> !).compile().expect("it never returns");
+    let go = function::<extern "C" fn(i32) -> i32>(&module, "go").expect("it is exported");
+    assert_eq!(go(3), 4);
+    // A function of the program that returns is not called as if it never did.
+    assert!(function::<extern "C" fn(i32) -> !>(&module, "go").is_err());
+}
+
+#[test]
+fn functions_in_types_fit_in_the_direction_of_calls() {
+    extern "C" fn calls_back(_: extern "C" fn(i32)) {}
+    let text = |result: &str| {
+        format!(
+            "extern \"C\" {{ fn on_end(fn(i32) -> {result}) -> (); }}
+                 fn quit(x: i32) -> {result} {{ {} }}
+                 extern fn go() -> () {{ on_end(quit) }}",
+            if result == "!" { "quit(x)" } else { "" }
+        )
+    };
+    let compiler = |result| {
+        Compiler::new()
+            .text("a.impala", text(result))
+            .define("on_end", calls_back as extern "C" fn(extern "C" fn(i32)))
+    };
+    compiler("()").compile().expect("the types are the same");
+    // The host gets a function that never returns, and may call it as one that does.
+    compiler("!").compile().expect("that it never returns is no harm");
+}
+
+#[test]
+fn all_declarations_of_a_symbol_are_compared() {
+    extern "C" fn f32_id(x: f32) -> f32 {
+        x
+    }
+    let text = "extern \"C\" { fn \"h\" h1(f32) -> f32; fn \"h\" h2(i64, i64) -> i64; }
+                extern fn go(x: i64) -> i64 { h2(x, x) + h1(1f) as i64 }";
+    let host = f32_id as extern "C" fn(f32) -> f32;
+    let (codes, text) = refused(&Compiler::new().text("a.impala", text).define("h", host));
+    assert_eq!(codes, ["E0934"]);
+    assert!(text.contains("fn(i64, i64) -> i64"), "{text}");
+
+    // The prelude's declarations count.
+    let text = "extern fn go(x: i32) -> () { print_i32(x) }";
+    let print = Compiler::new().text("a.impala", text).define("anydsl_print_i32", host);
+    assert_eq!(refused(&print).0, ["E0934"]);
+}
+
+#[test]
+fn a_name_has_one_definition() {
+    extern "C" fn one(x: i32) -> i32 {
+        x
+    }
+    extern "C" fn other(x: f64) -> f64 {
+        x
+    }
+    let (one, other) = (one as extern "C" fn(i32) -> i32, other as extern "C" fn(f64) -> f64);
+    let text = "extern \"C\" { fn h(i32) -> i32; } extern fn go(x: i32) -> i32 { h(x) }";
+    let compiler = Compiler::new().text("a.impala", text);
+    let (codes, text) = refused(&compiler.clone().define("h", one).define("h", one));
+    assert_eq!(codes, ["E0937"]);
+    assert!(text.contains("twice"), "{text}");
+    let (codes, _) = refused(&compiler.clone().define("h", one).define("h", other));
+    assert_eq!(codes, ["E0937", "E0934"]);
+    let (codes, _) = refused(&compiler.define("h", one).define("go", one));
+    assert_eq!(codes, ["E0937"]);
+}
+
+#[test]
+fn what_compiled_code_calls_by_itself_is_not_replaced() {
+    extern "C" fn wrong(_: f64) -> f64 {
+        std::process::abort()
+    }
+    let wrong = wrong as extern "C" fn(f64) -> f64;
+    let text = "extern \"C\" { fn anydsl_parallel_for(f64) -> f64; }
+                extern fn go(out: &mut [i32]) -> () { for i in parallel(2, 0, 8) { out(i) = i } }";
+    let compiler = Compiler::new().text("a.impala", text);
+    for name in ["anydsl_parallel_for", "nyala_environment", "memcpy"] {
+        assert_eq!(refused(&compiler.clone().define(name, wrong)).0, ["E0937"], "{name}");
+    }
+    // LLVM computes `llvm.exp2.f64` with C's `exp2`, whatever the host calls so.
+    let text = "extern \"C\" { fn \"llvm.exp2.f64\" power(f64) -> f64; }
+                extern fn two(x: f64) -> f64 { power(x) }";
+    let module = Compiler::new().text("a.impala", text).define("exp2", wrong).compile();
+    let module = module.unwrap_or_else(|error| panic!("{error}"));
+    let two = function::<extern "C" fn(f64) -> f64>(&module, "two").expect("it is exported");
+    assert_eq!(two(3.0), 8.0);
+}
+
 #[test]
 fn errors_are_drawn() {
     let error =

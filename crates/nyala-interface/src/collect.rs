@@ -22,6 +22,11 @@ const MAX_TYPES: usize = 10_000;
 /// The interface of a program without errors. `is_own` tells the program's functions from
 /// those of the prelude, by where they stand.
 pub fn collect(program: &Program, is_own: impl Fn(Span) -> bool) -> Interface {
+    let declared = collect_with(program, |_| true).imports;
+    Interface { declared, ..collect_with(program, is_own) }
+}
+
+fn collect_with(program: &Program, is_own: impl Fn(Span) -> bool) -> Interface {
     let mut collector = Collector::new(program);
     for function in program.fns.values() {
         let (symbol, to) = match &function.linkage {
@@ -84,7 +89,8 @@ impl<'a> Collector<'a> {
         let passed = params.iter().enumerate().filter(is_passed);
         let names = passed.map(|(index, _)| self.param_name(function, index)).collect();
         let Some(signature) = self.signature(function.ty) else { return };
-        let function = Function { symbol: symbol.to_owned(), params: names, signature };
+        let span = function.span;
+        let function = Function { symbol: symbol.to_owned(), params: names, signature, span };
         match border {
             Border::Export => self.interface.exports.push(function),
             Border::Import => self.interface.imports.push(function),

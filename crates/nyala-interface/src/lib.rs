@@ -37,6 +37,7 @@ pub mod rust;
 use std::fmt;
 
 pub use collect::collect;
+use nyala_span::Span;
 
 /// What the outside sees of a program.
 #[derive(Clone, Default, Debug)]
@@ -51,6 +52,8 @@ pub struct Interface {
     pub statics: Vec<Static>,
     /// Functions that the outside defines and the program calls.
     pub imports: Vec<Function>,
+    /// All declarations of C functions, those of the prelude too. One symbol may have several.
+    pub declared: Vec<Function>,
 }
 
 impl Interface {
@@ -59,9 +62,9 @@ impl Interface {
         self.exports.iter().find(|function| function.symbol == symbol)
     }
 
-    /// The imported function with this symbol.
-    pub fn import(&self, symbol: &str) -> Option<&Function> {
-        self.imports.iter().find(|function| function.symbol == symbol)
+    /// All declarations of the C function with this symbol.
+    pub fn declarations<'a>(&'a self, symbol: &'a str) -> impl Iterator<Item = &'a Function> {
+        self.declared.iter().filter(move |function| function.symbol == symbol)
     }
 }
 
@@ -74,6 +77,8 @@ pub struct Function {
     pub params: Vec<Option<String>>,
     /// Its type.
     pub signature: Signature,
+    /// Where it stands in the program.
+    pub span: Span,
 }
 
 /// The type of a function. Displays as Rust writes it.

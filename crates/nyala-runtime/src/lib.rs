@@ -104,6 +104,27 @@ symbols! {
     }
 }
 
+/// Functions that compiled code calls although no program declares them: of the runtime, and of C by LLVM. Nobody
+/// else may define a function with such a name.
+pub const CALLED_BY_COMPILED_CODE: &[&str] = &[
+    "anydsl_create_edge",
+    "anydsl_create_graph",
+    "anydsl_create_task",
+    "anydsl_execute_graph",
+    "anydsl_fibers_spawn",
+    "anydsl_parallel_for",
+    "anydsl_spawn_thread",
+    "anydsl_sync_thread",
+    "bcmp",
+    "memcmp",
+    "memcpy",
+    "memmove",
+    "memset",
+    "nyala_check_failed",
+    "nyala_environment",
+    "nyala_launch",
+];
+
 /// Ends the process because of something that cannot go on.
 fn fail(what: std::fmt::Arguments<'_>) -> ! {
     print::anydsl_print_flush();

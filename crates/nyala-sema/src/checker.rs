@@ -10,7 +10,7 @@ use crate::infer::Body;
 use crate::scope::{AliasId, Def, Module, ModuleId, Modules, UseId};
 use crate::tree::{self, Abi, FnId, Program, StaticId};
 use crate::types::{EnumId, StructId, Ty, TyParam};
-use crate::{constness, exhaustive, warnings};
+use crate::{constness, exhaustive, symbols, warnings};
 
 /// One file of a program.
 #[derive(Clone, Copy)]
@@ -44,9 +44,10 @@ pub fn check(files: &[CheckFile<'_>]) -> Checked {
     diagnostics.extend(constness::check(&program));
     // Warnings about a program that is wrong are often consequences.
     if !diagnostics.iter().any(Diagnostic::is_error) {
-        diagnostics.extend(warnings::check(&program, &|span| {
-            files.iter().any(|file| file.is_prelude && file.ast.span.contains(span.lo))
-        }));
+        let is_prelude =
+            |span: Span| files.iter().any(|file| file.is_prelude && file.ast.span.contains(span.lo));
+        diagnostics.extend(symbols::check(&program, &is_prelude));
+        diagnostics.extend(warnings::check(&program, &is_prelude));
     }
     Checked { program, diagnostics }
 }

@@ -7,7 +7,8 @@
 //!
 //! Read in this order: [`types`] and [`tree`] are what comes out; `collect` finds
 //! the items, `resolve` the meaning of names, `convert` that of written types,
-//! `items` the types of items; `infer` checks bodies; `errors` says what can be wrong.
+//! `items` the types of items; `infer` checks bodies; `symbols` what the linker sees; `errors` says what can be
+//! wrong.
 //!
 //! ```
 //! use nyala_sema::{CheckFile, check};
@@ -38,6 +39,7 @@ mod infer;
 mod items;
 mod resolve;
 mod scope;
+mod symbols;
 
 #[cfg(test)]
 mod testing;

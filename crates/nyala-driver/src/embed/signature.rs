@@ -54,24 +54,27 @@ pub unsafe trait CFunction: Copy {
     unsafe fn from_address(address: *const c_void) -> Self;
 }
 
-/// Whether a function of the type on the left may stand for one of the type on the right.
+/// Whether a function of the type `offered` may be called as one of the type `wanted`.
 /// A pointer to `c_void` is any pointer that may be written to as much.
-pub(super) fn fits(asked: &Signature, actual: &Signature) -> bool {
-    let same_params = asked.params.len() == actual.params.len()
-        && asked.params.iter().zip(&actual.params).all(|(asked, actual)| type_fits(asked, actual));
-    // To a caller, a function that does not return is one without result.
-    let result_fits = actual.result == Type::Never || type_fits(&asked.result, &actual.result);
+pub(super) fn fits(offered: &Signature, wanted: &Signature) -> bool {
+    // Arguments go from the caller to the function, the result comes back.
+    let same_params = offered.params.len() == wanted.params.len()
+        && offered.params.iter().zip(&wanted.params).all(|(taken, given)| value_fits(given, taken));
+    // A function that never returns has any result; one that returns must not be called as if it never did.
+    let result_fits = offered.result == Type::Never || value_fits(&offered.result, &wanted.result);
     same_params && result_fits
 }
 
-fn type_fits(asked: &Type, actual: &Type) -> bool {
-    match (asked, actual) {
-        (Type::Ptr { is_mut, to }, Type::Ptr { is_mut: actual_is_mut, to: actual_to }) => {
-            let is_any = **to == Type::Void || **actual_to == Type::Void;
-            is_mut == actual_is_mut && (is_any || type_fits(to, actual_to))
+/// Whether a value of the type `given` may be taken as one of the type `taken`.
+fn value_fits(given: &Type, taken: &Type) -> bool {
+    match (given, taken) {
+        (Type::Ptr { is_mut, to }, Type::Ptr { is_mut: taken_is_mut, to: taken_to }) => {
+            let is_any = **to == Type::Void || **taken_to == Type::Void;
+            // What both sides may read and write has one type.
+            is_mut == taken_is_mut && (is_any || value_fits(to, taken_to) && value_fits(taken_to, to))
         }
-        (Type::Function(asked), Type::Function(actual)) => fits(asked, actual),
-        _ => asked == actual,
+        (Type::Function(given), Type::Function(taken)) => fits(given, taken),
+        _ => given == taken,
     }
 }
 
@@ -151,6 +154,33 @@ macro_rules! c_functions {
     (@impl [$($kind:tt)*] $next:tt $($rest:tt)*) => { c_functions!(@impl [$($kind)* $next] $($rest)*); };
 }
 
+macro_rules! endless_c_functions {
+    ($($params:ident)*) => {
+        endless_c_functions!(@function [extern "C"] $($params)*);
+        endless_c_functions!(@function [unsafe extern "C"] $($params)*);
+    };
+    (@function $kind:tt $($params:ident)*) => {
+        endless_c_functions!(@impl $kind [$($params)*]);
+    };
+    (@impl [$($kind:tt)*] [$($params:ident)*]) => {
+        // SAFETY: all types are in common, and the calling convention is that of C.
+        unsafe impl<$($params: CType),*> CFunction for $($kind)* fn($($params),*) -> ! {
+            fn signature() -> Signature {
+                Signature { params: vec![$($params::describe()),*], result: Type::Never }
+            }
+
+            fn address(self) -> *const c_void {
+                self as *const c_void
+            }
+
+            unsafe fn from_address(address: *const c_void) -> Self {
+                // SAFETY: the caller's promise; a function pointer is an address.
+                unsafe { std::mem::transmute::<*const c_void, Self>(address) }
+            }
+        }
+    };
+}
+
 c_functions!();
 c_functions!(A);
 c_functions!(A B);
@@ -165,6 +195,14 @@ c_functions!(A B C D E F G H I J);
 c_functions!(A B C D E F G H I J K);
 c_functions!(A B C D E F G H I J K L);
 
+endless_c_functions!();
+endless_c_functions!(A);
+endless_c_functions!(A B);
+endless_c_functions!(A B C);
+endless_c_functions!(A B C D);
+endless_c_functions!(A B C D E);
+endless_c_functions!(A B C D E F);
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,9 +214,9 @@ mod tests {
             params: vec![Type::ptr(false, to), Type::ptr(true, Type::Float { bits: 32 })],
             result: Type::int(32, true),
         };
-        assert!(fits(&Asked::signature(), &actual(Type::Named("S".into()))));
+        assert!(fits(&actual(Type::Named("S".into())), &Asked::signature()));
         type Other = extern "C" fn(*mut c_void, *mut f32) -> i32;
-        assert!(!fits(&Other::signature(), &actual(Type::Bool)));
+        assert!(!fits(&actual(Type::Bool), &Other::signature()));
         assert_eq!(Asked::signature().to_string(), "extern \"C\" fn(*const c_void, *mut f32) -> i32");
     }
 }

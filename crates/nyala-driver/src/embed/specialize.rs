@@ -163,7 +163,7 @@ impl Specializer {
                 function.signature = signature.clone();
             }
             let program = pipeline::prepare_graph(&mut session, &world);
-            let jit = program.and_then(|program| self.compiler.load(&mut session, &program));
+            let jit = program.and_then(|program| self.compiler.load(&mut session, &program, &self.interface));
             let code = jit.map(|jit| Module { code: Arc::new(Code { jit, interface }) });
             code.ok_or_else(|| CompileError::of(session))
         })
