@@ -14,8 +14,10 @@ mod peer;
 mod process;
 mod programs;
 mod simd;
+mod threads;
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -35,6 +37,9 @@ pub struct BenchArgs {
     /// One JSON object per row
     #[arg(long)]
     json: bool,
+    /// Write the benchmark `threads` to a folder, with a script that runs it, for another machine
+    #[arg(long, value_name = "FOLDER")]
+    bundle: Option<PathBuf>,
     /// Measure one case in this process and print its figures; for our own use
     #[arg(long, value_name = "SIZE", hide = true)]
     case: Option<usize>,
@@ -56,6 +61,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "classic", run: classic::run, case: None },
     Bench { name: "image", run: image::run, case: None },
     Bench { name: "simd", run: simd::run, case: None },
+    Bench { name: "threads", run: threads::run, case: None },
 ];
 
 /// One figure.
@@ -89,6 +95,11 @@ impl Row {
 }
 
 pub fn run(args: &BenchArgs) -> anyhow::Result<()> {
+    if let Some(folder) = &args.bundle {
+        threads::write_bundle(folder)?;
+        println!("{0}/run.sh measures; copy the folder {0} to the other machine", folder.display());
+        return Ok(());
+    }
     for bench in BENCHES {
         if !args.names.is_empty() && !args.names.iter().any(|name| name == bench.name) {
             continue;

@@ -30,6 +30,8 @@ mod cache_line;
 mod event;
 mod job;
 mod pool;
+#[cfg(test)]
+mod protocol;
 mod range;
 mod shared_loop;
 mod spin;

@@ -1,0 +1,60 @@
+//! Tests of the protocols with threads that end: small enough for Miri, which tries many schedules.
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+
+use super::job::Job;
+use super::shared_loop::SharedLoop;
+use super::spin::Spin;
+
+/// Counts how often each iteration is run, without atomics: who is not alone there is in a data race.
+extern "C" fn count(args: *mut c_void, lower: i32, upper: i32) {
+    let counts = args.cast::<u32>();
+    for i in lower..upper {
+        // SAFETY: the tests pass a vector that is as long as their loops.
+        unsafe { *counts.add(i as usize) += 1 };
+    }
+}
+
+/// An owner runs loops of some lengths, one after the other in one descriptor, while others help.
+fn check(n_seats: u32, n_helpers: usize, lengths: &[usize], spin: Spin) {
+    let shared = SharedLoop::new(n_seats);
+    let left = AtomicU32::new(lengths.len() as u32);
+    thread::scope(|scope| {
+        for _ in 0..n_helpers {
+            scope.spawn(|| {
+                while left.load(Ordering::Relaxed) > 0 {
+                    match shared.join() {
+                        Some(seat) => shared.help(seat),
+                        None => thread::yield_now(),
+                    }
+                }
+            });
+        }
+        for (at, &len) in lengths.iter().enumerate() {
+            let mut counts = vec![0u32; len];
+            let job = Job { fun: count, args: counts.as_mut_ptr().cast(), lower: 0, len: len as u64 };
+            let seat = shared.open(job, n_seats, at % 2 == 0);
+            shared.finish(seat, spin);
+            left.fetch_sub(1, Ordering::Relaxed);
+            assert!(counts.iter().all(|&n| n == 1), "{counts:?}");
+        }
+    });
+}
+
+#[test]
+fn loops_with_a_seat_for_each_iteration() {
+    check(3, 2, &[3, 2, 3, 3], Spin::Never);
+}
+
+#[test]
+fn loops_with_a_range_for_each_seat() {
+    check(3, 2, &[7, 20, 4], Spin::Never);
+}
+
+#[test]
+fn loops_of_both_kinds_in_one_descriptor() {
+    check(3, 3, &[3, 9, 2, 9], Spin::Never);
+    check(3, 3, &[9, 2, 9, 3], Spin::Bounded);
+}
