@@ -1,5 +1,6 @@
 //! Atomic operations: the intrinsics, and what devices call by name.
 
+use nyala_ir::functions::AtomicFn;
 use nyala_ir::{ArithFlags, ArithOp, CmpOp, Cont, Intrinsic, Prim, eval};
 use smallvec::smallvec;
 
@@ -61,18 +62,22 @@ impl Machine<'_, '_> {
         self.deliver_tuple(cont, ret, results)
     }
 
-    /// An atomic operation by CUDA's name for it; gives the old value, or none if
-    /// the name is not one of them.
-    pub(crate) fn device_atomic(&mut self, name: &str, cont: Cont, args: &[Value]) -> Option<Checked<Value>> {
-        let name = name.strip_prefix("atomic")?;
+    /// An atomic operation that is called by name; gives the old value, or none if
+    /// it is declared with other parameters.
+    pub(crate) fn device_atomic(
+        &mut self,
+        function: AtomicFn,
+        cont: Cont,
+        args: &[Value],
+    ) -> Option<Checked<Value>> {
         let prim = self.pointee(cont, 0)?;
         let values = match defined(args) {
             Ok(values) => values,
             Err(error) => return Some(Err(error)),
         };
-        let old = match (name, &values[..]) {
-            ("CAS", [addr, expected, new]) => self.compare_exchange(prim, *addr, *expected, *new),
-            (_, [addr, value]) => self.update(Update::of_name(name, prim)?, prim, *addr, *value),
+        let old = match (Update::of_function(function, prim), &values[..]) {
+            (None, [addr, expected, new]) => self.compare_exchange(prim, *addr, *expected, *new),
+            (Some(update), [addr, value]) => self.update(update, prim, *addr, *value),
             _ => return None,
         };
         Some(old.map(Value::Bits))
@@ -124,23 +129,23 @@ impl Update {
         })
     }
 
-    /// By the end of CUDA's name.
-    fn of_name(name: &str, prim: Prim) -> Option<Update> {
+    /// Of a function on numbers of this type; none for compare and exchange.
+    fn of_function(function: AtomicFn, prim: Prim) -> Option<Update> {
         let is_unsigned = prim.is_int() && !prim.is_signed();
-        Some(match name {
-            "Exch" => Update::Exchange,
-            "Add" => Update::Arith(ArithOp::Add),
-            "Sub" => Update::Arith(ArithOp::Sub),
-            "And" => Update::Arith(ArithOp::And),
-            "Or" => Update::Arith(ArithOp::Or),
-            "Xor" => Update::Arith(ArithOp::Xor),
-            "Max" if is_unsigned => Update::UnsignedMax,
-            "Max" => Update::Max,
-            "Min" if is_unsigned => Update::UnsignedMin,
-            "Min" => Update::Min,
-            "Inc" => Update::Increment,
-            "Dec" => Update::Decrement,
-            _ => return None,
+        Some(match function {
+            AtomicFn::Exchange => Update::Exchange,
+            AtomicFn::Add => Update::Arith(ArithOp::Add),
+            AtomicFn::Sub => Update::Arith(ArithOp::Sub),
+            AtomicFn::And => Update::Arith(ArithOp::And),
+            AtomicFn::Or => Update::Arith(ArithOp::Or),
+            AtomicFn::Xor => Update::Arith(ArithOp::Xor),
+            AtomicFn::Max if is_unsigned => Update::UnsignedMax,
+            AtomicFn::Max => Update::Max,
+            AtomicFn::Min if is_unsigned => Update::UnsignedMin,
+            AtomicFn::Min => Update::Min,
+            AtomicFn::Increment => Update::Increment,
+            AtomicFn::Decrement => Update::Decrement,
+            AtomicFn::CompareExchange => return None,
         })
     }
 

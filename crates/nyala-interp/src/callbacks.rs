@@ -7,7 +7,8 @@
 
 use std::rc::Rc;
 
-use nyala_ir::Cont;
+use nyala_ir::functions::{CFn, RuntimeFn};
+use nyala_ir::{Cont, Function};
 use smallvec::smallvec;
 
 use crate::Ending;
@@ -36,27 +37,28 @@ struct Elements {
 }
 
 impl Machine<'_, '_> {
-    /// Calls a function of C that calls functions of the program; `None` if `name` is none.
+    /// Calls a function of C that calls functions of the program; `None` if it is none, or has other parameters.
     pub(crate) fn calling_back(
         &mut self,
-        name: &str,
+        function: Function,
         cont: Cont,
         args: &[Value],
         ret: &Ret,
     ) -> Option<Checked<()>> {
-        let answer = match (name, args) {
-            ("qsort", [array @ .., order]) => {
+        let name = self.link_name(cont);
+        let answer = match (function, args) {
+            (Function::C(CFn::Qsort), [array @ .., order]) => {
                 self.elements(name, array, order).and_then(|all| self.sort(&all))
             }
-            ("bsearch", [key, array @ .., order]) => {
+            (Function::C(CFn::Bsearch), [key, array @ .., order]) => {
                 self.elements(name, array, order).and_then(|all| self.search(key, &all))
             }
-            ("atexit", [function]) => {
+            (Function::C(CFn::Atexit), [function]) => {
                 self.host.at_exit.push(function.clone());
                 Ok(Answer::Results(smallvec![Value::Bits(0)]))
             }
             (
-                "anydsl_parallel_for",
+                Function::Runtime(RuntimeFn::ParallelFor),
                 &[_, Value::Bits(lower), Value::Bits(upper), Value::Bits(data), ref body],
             ) => {
                 let (lower, upper) = (i64::from(lower as i32), i64::from(upper as i32));

@@ -1,6 +1,7 @@
 //! Functions by which instances meet: barriers, and what the lanes of a vector and the
 //! threads of a warp ask each other.
 
+use nyala_ir::functions::Collective;
 use nyala_ir::{Cont, LaneFunction, Prim, Reduction, Ty};
 use smallvec::{SmallVec, smallvec};
 
@@ -50,23 +51,26 @@ pub(crate) enum Meeting {
 }
 
 impl Machine<'_, '_> {
-    /// Calls a barrier, or a function of lanes or warps.
-    pub(crate) fn meeting_function(
+    /// Calls a collective operation of SIMD lanes.
+    pub(crate) fn lane_function(
         &mut self,
-        name: &str,
+        function: LaneFunction,
         cont: Cont,
         args: &[Value],
         ret: Ret,
     ) -> Checked<()> {
-        let lane_function = LaneFunction::from_name(name);
-        if let Some(answer) = lane_function.and_then(|function| self.lane_fact(function, args)) {
+        if let Some(answer) = self.lane_fact(function, args) {
             return self.deliver(ret, smallvec![answer]);
         }
-        let of_lanes = lane_function.and_then(|function| self.lane_meeting(function, cont));
-        let Some((meeting, circle)) = of_lanes.map(|met| (met, Circle::Lanes)).or_else(|| meeting(name))
-        else {
-            return Err(Box::new(ErrorKind::UnknownFunction { name: name.into() }));
-        };
+        match self.lane_meeting(function, cont) {
+            Some(meeting) => self.run_collective(meeting, Circle::Lanes, args, ret),
+            None => self.unknown_function(cont),
+        }
+    }
+
+    /// Calls a collective operation of the threads of a block or a warp.
+    pub(crate) fn collective(&mut self, function: Collective, args: &[Value], ret: Ret) -> Checked<()> {
+        let (meeting, circle) = meeting(function);
         let yes = [Value::bool(true)];
         let args = match (circle, args) {
             // The first argument says who must come; those who do not are left out.
@@ -74,6 +78,11 @@ impl Machine<'_, '_> {
             (Circle::Warp, []) => &yes,
             _ => args,
         };
+        self.run_collective(meeting, circle, args, ret)
+    }
+
+    /// Waits for the other instances, if there are any.
+    fn run_collective(&mut self, meeting: Meeting, circle: Circle, args: &[Value], ret: Ret) -> Checked<()> {
         if self.can_meet(circle) {
             return self.wait(meeting, circle, args, ret);
         }
@@ -248,28 +257,24 @@ impl Machine<'_, '_> {
     }
 }
 
-/// The meeting behind a name, and who comes.
-fn meeting(name: &str) -> Option<(Meeting, Circle)> {
-    let name = name.strip_suffix("_sync").unwrap_or(name);
-    Some(match name {
-        "__syncthreads" | "llvm.nvvm.barrier0" | "llvm.amdgcn.s.barrier" | "barrier" => {
-            (Meeting::Barrier, Circle::Block)
-        }
-        "__syncthreads_count" => (Meeting::Count, Circle::Block),
-        "__syncthreads_and" => (Meeting::All, Circle::Block),
-        "__syncthreads_or" => (Meeting::Any, Circle::Block),
-        "__syncwarp" => (Meeting::Barrier, Circle::Warp),
-        "__any" => (Meeting::Any, Circle::Warp),
-        "__all" => (Meeting::All, Circle::Warp),
-        "__ballot" | "__activemask" => (Meeting::Ballot, Circle::Warp),
-        "__shfl" => (Meeting::From, Circle::Warp),
-        "__shfl_up" => (Meeting::Up, Circle::Warp),
-        "__shfl_down" => (Meeting::Down, Circle::Warp),
-        "__shfl_xor" => (Meeting::Xor, Circle::Warp),
-        "__match_any" => (Meeting::MatchAny, Circle::Warp),
-        "__match_all" => (Meeting::MatchAll, Circle::Warp),
-        _ => return None,
-    })
+/// The meeting of a collective operation, and who comes.
+fn meeting(function: Collective) -> (Meeting, Circle) {
+    match function {
+        Collective::Barrier => (Meeting::Barrier, Circle::Block),
+        Collective::BarrierCount => (Meeting::Count, Circle::Block),
+        Collective::BarrierAnd => (Meeting::All, Circle::Block),
+        Collective::BarrierOr => (Meeting::Any, Circle::Block),
+        Collective::WarpBarrier => (Meeting::Barrier, Circle::Warp),
+        Collective::Any => (Meeting::Any, Circle::Warp),
+        Collective::All => (Meeting::All, Circle::Warp),
+        Collective::Ballot | Collective::ActiveMask => (Meeting::Ballot, Circle::Warp),
+        Collective::Shuffle => (Meeting::From, Circle::Warp),
+        Collective::ShuffleUp => (Meeting::Up, Circle::Warp),
+        Collective::ShuffleDown => (Meeting::Down, Circle::Warp),
+        Collective::ShuffleXor => (Meeting::Xor, Circle::Warp),
+        Collective::MatchAny => (Meeting::MatchAny, Circle::Warp),
+        Collective::MatchAll => (Meeting::MatchAll, Circle::Warp),
+    }
 }
 
 /// A bit for each lane.

@@ -1,12 +1,13 @@
 //! Calls of what the program only declares: intrinsics and external functions.
 
-use nyala_ir::{Cont, Intrinsic, Linkage, Ty, TyKind};
+use nyala_ir::functions::{DeviceFn, NumberFn};
+use nyala_ir::{Cont, External, Function, Intrinsic, Linkage, Ty, TyKind, eval};
 use smallvec::smallvec;
 
 use crate::Ending;
 use crate::compile::scalar;
 use crate::errors::{Checked, ErrorKind, MemoryKind, malformed};
-use crate::host::{self, Call, Numeric, Reply, numeric};
+use crate::host::{self, Call, Known, Reply};
 use crate::machine::{Machine, Results, Ret};
 use crate::parallel::RegionKind;
 use crate::value::Value;
@@ -27,50 +28,86 @@ impl Machine<'_, '_> {
     }
 
     fn external(&mut self, cont: Cont, args: &[Value], ret: Ret) -> Checked<()> {
-        if let Some(&function) = self.host.known.get(&cont) {
-            return self.call_host(cont, function, args, ret);
+        let known = match self.host.known.get(&cont) {
+            Some(&known) => known,
+            None => {
+                let known = self.declared(cont)?;
+                self.host.known.insert(cont, known);
+                known
+            }
+        };
+        let function = match known {
+            Known::Host(function) => return self.call_host(cont, function, args, ret),
+            Known::Other(function) => function,
+        };
+        match function {
+            Function::Number(function) => {
+                let result = self.number(function, cont, args)?;
+                self.deliver(ret, smallvec![result])
+            }
+            Function::Atomic(function) => match self.device_atomic(function, cont, args) {
+                Some(result) => self.deliver_as(cont, ret, smallvec![result?]),
+                None => self.unknown_function(cont),
+            },
+            Function::WorkItem(question, dim) => match self.work_item(question, dim, args) {
+                Some(result) => self.deliver(ret, smallvec![result]),
+                None => self.unknown_function(cont),
+            },
+            Function::Collective(function) => self.collective(function, args, ret),
+            Function::Lanes(function) => self.lane_function(function, cont, args, ret),
+            Function::Device(DeviceFn::LoadCached) => self.load_cached(cont, args, ret),
+            Function::Device(DeviceFn::Printf) => self.print_formatted(cont, args, ret),
+            Function::Device(DeviceFn::DispatchPacket) => {
+                let packet = self.dispatch_packet()?;
+                self.deliver(ret, smallvec![packet])
+            }
+            Function::C(_) | Function::Runtime(_) => match self.calling_back(function, cont, args, &ret) {
+                Some(done) => done,
+                None => self.unknown_function(cont),
+            },
+            Function::Device(_) | Function::Vector(_) => self.unknown_function(cont),
         }
+    }
+
+    /// What a declaration stands for.
+    fn declared(&self, cont: Cont) -> Checked<Known> {
         let (Linkage::Imported(name) | Linkage::Device(name)) = self.program.world.cont(cont).linkage else {
             return malformed(format!("`{}` has no body", self.program.world.cont(cont).name));
         };
-        let name = name.as_str();
-        if self.host.is_alone && host::reaches_out(name) {
+        let Some(External { function, .. }) = External::named(name.as_str()) else {
+            return self.unknown_function(cont);
+        };
+        if self.host.is_alone && function.reaches_out() {
             let what = format!("`{name}` while the program is compiled");
             return Err(Box::new(ErrorKind::Unsupported { what }));
         }
-        if let Some(done) = self.calling_back(name, cont, args, &ret) {
-            return done;
-        }
-        if let Some(function) = host::lookup(name) {
-            self.host.known.insert(cont, function);
-            return self.call_host(cont, function, args, ret);
-        }
-        if let Some(function) = numeric(name) {
-            let result = self.numeric(name, function, cont, args)?;
-            return self.deliver(ret, smallvec![result]);
-        }
-        if let Some(result) = self.device_atomic(name, cont, args) {
-            return self.deliver_as(cont, ret, smallvec![result?]);
-        }
-        if let Some(result) = self.work_item(name, args)? {
-            return self.deliver(ret, smallvec![result]);
-        }
-        match name {
-            "__ldg" => self.load_cached(cont, args, ret),
-            "printf" | "vprintf" => self.print_formatted(cont, args, ret),
-            _ => self.meeting_function(name, cont, args, ret),
+        Ok(Known::of(function))
+    }
+
+    /// Reports a function that the interpreter does not know, at least not with these parameters.
+    pub(crate) fn unknown_function<T>(&self, cont: Cont) -> Checked<T> {
+        Err(Box::new(ErrorKind::UnknownFunction { name: self.link_name(cont).into() }))
+    }
+
+    /// The name of a declaration outside.
+    pub(crate) fn link_name(&self, cont: Cont) -> &'static str {
+        let data = self.program.world.cont(cont);
+        match data.linkage {
+            Linkage::Imported(name) | Linkage::Device(name) => name.as_str(),
+            _ => data.name.as_str(),
         }
     }
 
     /// A function on numbers of the type that the declaration says.
-    fn numeric(&self, name: &str, function: Numeric, cont: Cont, args: &[Value]) -> Checked<Value> {
+    fn number(&self, function: NumberFn, cont: Cont, args: &[Value]) -> Checked<Value> {
         let ty = self.param_types(cont).first().and_then(|&ty| scalar(self.program.world, ty));
-        let bits: Option<Vec<u64>> = args.iter().take(function.arity()).map(Value::as_bits).collect();
+        let arity = function.info().arity;
+        let bits: Option<Vec<u64>> = args.iter().take(arity).map(Value::as_bits).collect();
         match (ty, bits) {
-            (Some(prim), Some(bits)) if bits.len() == function.arity() => {
-                function.eval(prim, &bits).map(Value::Bits).map_err(|_| {
+            (Some(prim), Some(bits)) if bits.len() == arity => {
+                eval::number(function, prim, &bits).map(Value::Bits).map_err(|_| {
                     let why = format!("there is none for `{}`", prim.name());
-                    Box::new(ErrorKind::BadArgument { name: name.into(), why })
+                    Box::new(ErrorKind::BadArgument { name: self.link_name(cont).into(), why })
                 })
             }
             _ => Ok(Value::Undef),
@@ -108,12 +145,7 @@ impl Machine<'_, '_> {
     }
 
     fn call_host(&mut self, cont: Cont, function: host::HostFn, args: &[Value], ret: Ret) -> Checked<()> {
-        let data = self.program.world.cont(cont);
-        let name = match data.linkage {
-            Linkage::Imported(name) | Linkage::Device(name) => name.as_str(),
-            _ => data.name.as_str(),
-        };
-        let span = self.call_span();
+        let (name, span) = (self.link_name(cont), self.call_span());
         let Machine { memory, io, host, .. } = self;
         let mut call = Call { name, args, memory, io, state: host, span };
         match function(&mut call)? {

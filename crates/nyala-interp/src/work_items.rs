@@ -1,17 +1,30 @@
 //! Functions by which a kernel's thread learns its place among the others.
 
+use nyala_ir::functions::{Dim, WorkItem};
+
 use crate::errors::{Checked, MemoryKind};
 use crate::machine::Machine;
 use crate::parallel::{Region, RegionKind};
 use crate::value::Value;
 
 impl Machine<'_, '_> {
-    /// The answer of a function that asks for the place of a kernel's thread, if it is one.
-    pub(crate) fn work_item(&mut self, name: &str, args: &[Value]) -> Checked<Option<Value>> {
-        if name == "llvm.amdgcn.dispatch.ptr" {
-            return self.dispatch_packet().map(Some);
-        }
-        Ok(work_item(name, args).map(|(question, dim)| self.place_in_kernel(question, dim)))
+    /// Where a kernel's thread is, in the dimension that the name or the argument says; none
+    /// if there is no such dimension.
+    pub(crate) fn work_item(
+        &mut self,
+        question: WorkItem,
+        dim: Option<Dim>,
+        args: &[Value],
+    ) -> Option<Value> {
+        let dim = match (question, dim) {
+            (WorkItem::Dimensions, _) => 0,
+            (_, Some(dim)) => dim.index(),
+            (_, None) => {
+                let dim = args.first().and_then(Value::as_bits).unwrap_or(0);
+                usize::try_from(dim).ok().filter(|&dim| dim < 3)?
+            }
+        };
+        Some(self.place_in_kernel(question, dim))
     }
 
     fn place_in_kernel(&self, question: WorkItem, dim: usize) -> Value {
@@ -21,7 +34,7 @@ impl Machine<'_, '_> {
         });
         // Outside of a kernel there is one thread.
         let Some((region, grid, block)) = kernel else {
-            return Value::Bits(u64::from(question.is_size()));
+            return Value::Bits(question.alone());
         };
         let part = |number: u64, sizes: [u32; 3]| {
             let before: u64 = sizes[..dim].iter().map(|&size| u64::from(size)).product();
@@ -32,20 +45,20 @@ impl Machine<'_, '_> {
         let group = part(region.group, blocks);
         let (size, n_blocks) = (u64::from(block[dim]), u64::from(blocks[dim]));
         Value::Bits(match question {
-            WorkItem::Thread => thread,
-            WorkItem::Block => group,
-            WorkItem::BlockSize => size,
-            WorkItem::NumBlocks => n_blocks,
-            WorkItem::Global => group * size + thread,
+            WorkItem::LocalId => thread,
+            WorkItem::GroupId => group,
+            WorkItem::LocalSize => size,
+            WorkItem::NumGroups => n_blocks,
+            WorkItem::GlobalId => group * size + thread,
             WorkItem::GlobalSize => u64::from(grid[dim]),
-            WorkItem::Offset => 0,
+            WorkItem::GlobalOffset => 0,
             WorkItem::Dimensions => 3,
         })
     }
 
     /// What an AMD device tells a kernel about its launch: block sizes in 16 bits each from
     /// byte 4 on, grid sizes in 32 bits from byte 12 on.
-    fn dispatch_packet(&mut self) -> Checked<Value> {
+    pub(crate) fn dispatch_packet(&mut self) -> Checked<Value> {
         let is_kernel = |region: &&mut Region| matches!(region.kind, RegionKind::Kernel { .. });
         let region = self.regions.iter_mut().rev().find(is_kernel);
         let (grid, block) = match region.as_ref().map(|region| region.kind) {
@@ -65,76 +78,5 @@ impl Machine<'_, '_> {
             region.packet = Some(addr);
         }
         Ok(Value::Bits(addr))
-    }
-}
-
-/// What a work-item function asks for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum WorkItem {
-    Thread,
-    Block,
-    BlockSize,
-    NumBlocks,
-    Global,
-    GlobalSize,
-    Offset,
-    Dimensions,
-}
-
-impl WorkItem {
-    fn is_size(self) -> bool {
-        matches!(
-            self,
-            WorkItem::BlockSize | WorkItem::NumBlocks | WorkItem::GlobalSize | WorkItem::Dimensions
-        )
-    }
-}
-
-/// The question behind a name and the dimension it is about.
-fn work_item(name: &str, args: &[Value]) -> Option<(WorkItem, usize)> {
-    let opencl = match name {
-        "get_local_id" => Some(WorkItem::Thread),
-        "get_group_id" => Some(WorkItem::Block),
-        "get_local_size" => Some(WorkItem::BlockSize),
-        "get_num_groups" => Some(WorkItem::NumBlocks),
-        "get_global_id" => Some(WorkItem::Global),
-        "get_global_size" => Some(WorkItem::GlobalSize),
-        "get_global_offset" => Some(WorkItem::Offset),
-        "get_work_dim" => return Some((WorkItem::Dimensions, 0)),
-        _ => None,
-    };
-    if let Some(question) = opencl {
-        let dim = args.first().and_then(Value::as_bits).unwrap_or(0);
-        // Dimensions that there are not have one thread.
-        return match usize::try_from(dim) {
-            Ok(dim) if dim < 3 => Some((question, dim)),
-            _ => None,
-        };
-    }
-    let (question, dim) = name.rsplit_once(['_', '.'])?;
-    let dim = ["x", "y", "z"].iter().position(|known| *known == dim)?;
-    let question = match question {
-        "threadIdx" | "llvm.nvvm.read.ptx.sreg.tid" | "llvm.amdgcn.workitem.id" => WorkItem::Thread,
-        "anydsl.amdpal.workitem.id" => WorkItem::Thread,
-        "blockIdx" | "llvm.nvvm.read.ptx.sreg.ctaid" | "llvm.amdgcn.workgroup.id" => WorkItem::Block,
-        "anydsl.amdpal.workgroup.id" => WorkItem::Block,
-        "blockDim" | "llvm.nvvm.read.ptx.sreg.ntid" | "anydsl.amdpal.workgroup.size" => WorkItem::BlockSize,
-        "gridDim" | "llvm.nvvm.read.ptx.sreg.nctaid" | "anydsl.amdpal.nblk" => WorkItem::NumBlocks,
-        _ => return None,
-    };
-    Some((question, dim))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_all_platforms_are_known() {
-        let dim = [Value::Bits(1)];
-        assert_eq!(work_item("get_local_id", &dim), Some((WorkItem::Thread, 1)));
-        assert_eq!(work_item("blockIdx_z", &[]), Some((WorkItem::Block, 2)));
-        assert_eq!(work_item("llvm.nvvm.read.ptx.sreg.ntid.x", &[]), Some((WorkItem::BlockSize, 0)));
-        assert_eq!(work_item("printf_x", &[]), None);
     }
 }

@@ -26,7 +26,7 @@ use std::fmt;
 
 use half::f16;
 
-pub use math::math;
+pub use math::{math, number};
 
 use crate::node::{ArithFlags, ArithOp, CmpOp};
 use crate::types::Prim;

@@ -13,7 +13,7 @@
 //! * [`text`]: the form that people read and tests are written in;
 //! * [`analysis`]: scopes, control flow, dominance, loops, schedules;
 //! * [`verify`](mod@verify): the rules that every program keeps;
-//! * [`lane_function`]: functions by which lanes meet;
+//! * [`functions`]: functions of the outside and of the compiler: the one list of them;
 //! * [`reduction`]: one value from those of all lanes;
 //! * [`table`]: finds what is stored elsewhere by its hash;
 //! * [`rebuild`]: a node again, with other operands;
@@ -47,7 +47,7 @@ pub mod dot;
 pub mod eval;
 pub mod fold;
 pub mod free;
-pub mod lane_function;
+pub mod functions;
 pub mod layout;
 pub mod node;
 pub mod origin;
@@ -59,7 +59,7 @@ pub mod types;
 pub mod verify;
 pub mod world;
 
-pub use lane_function::LaneFunction;
+pub use functions::{External, Function, LaneFunction};
 pub use node::{
     ArithFlags, ArithOp, AsmData, Body, CmpOp, Cont, ContData, Def, DefList, Defs, Global, GlobalData,
     Intrinsic, LaneOp, Linkage, Mark, MathOp, Node,

@@ -22,6 +22,7 @@
 use cranelift_entity::entity_impl;
 use nyala_span::{Name, Span};
 
+pub use crate::functions::{Intrinsic, MathOp};
 use crate::types::Ty;
 
 /// Any node.
@@ -386,111 +387,6 @@ impl CmpOp {
     }
 }
 
-macro_rules! math_ops {
-    ($($(#[$meta:meta])* $op:ident $name:literal $arity:literal,)*) => {
-        /// Mathematical functions. The result has the type of the first argument,
-        /// unless said otherwise; on simd they work lane by lane.
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-        pub enum MathOp { $($(#[$meta])* $op,)* }
-
-        impl MathOp {
-            /// All of them.
-            pub const ALL: &'static [MathOp] = &[$(MathOp::$op,)*];
-
-            /// Its name in the text form.
-            pub fn name(self) -> &'static str {
-                match self { $(MathOp::$op => $name,)* }
-            }
-
-            /// How many arguments it takes.
-            pub fn arity(self) -> usize {
-                match self { $(MathOp::$op => $arity,)* }
-            }
-        }
-    };
-}
-
-math_ops! {
-    /// |x|
-    Fabs "fabs" 1,
-    /// The magnitude of the first with the sign of the second.
-    Copysign "copysign" 2,
-    /// Whether the sign bit is set; `bool`.
-    Signbit "signbit" 1,
-    /// To the nearest integer, halves away from zero.
-    Round "round" 1,
-    /// To the nearest integer, halves to even.
-    RoundEven "round_even" 1,
-    /// Toward zero.
-    Trunc "trunc" 1,
-    /// Upwards.
-    Ceil "ceil" 1,
-    /// Downwards.
-    Floor "floor" 1,
-    /// The smaller; a number wins over NaN.
-    Fmin "fmin" 2,
-    /// The larger; a number wins over NaN.
-    Fmax "fmax" 2,
-    /// Cosine.
-    Cos "cos" 1,
-    /// Sine.
-    Sin "sin" 1,
-    /// Tangent.
-    Tan "tan" 1,
-    /// Arc cosine.
-    Acos "acos" 1,
-    /// Arc sine.
-    Asin "asin" 1,
-    /// Arc tangent.
-    Atan "atan" 1,
-    /// Arc tangent of y/x in all quadrants.
-    Atan2 "atan2" 2,
-    /// Hyperbolic sine.
-    Sinh "sinh" 1,
-    /// Hyperbolic cosine.
-    Cosh "cosh" 1,
-    /// Hyperbolic tangent.
-    Tanh "tanh" 1,
-    /// Square root.
-    Sqrt "sqrt" 1,
-    /// Reciprocal square root.
-    Rsqrt "rsqrt" 1,
-    /// Cube root.
-    Cbrt "cbrt" 1,
-    /// Power.
-    Pow "pow" 2,
-    /// e to the x.
-    Exp "exp" 1,
-    /// 2 to the x.
-    Exp2 "exp2" 1,
-    /// Natural logarithm.
-    Log "log" 1,
-    /// Binary logarithm.
-    Log2 "log2" 1,
-    /// Decimal logarithm.
-    Log10 "log10" 1,
-    /// Error function.
-    Erf "erf" 1,
-    /// Fused multiply-add: one rounding.
-    Fma "fma" 3,
-    /// Multiply-add, fused if that is faster.
-    Fmuladd "fmuladd" 3,
-    /// Whether it is NaN; `bool`.
-    IsNan "is_nan" 1,
-    /// Whether it is neither infinite nor NaN; `bool`.
-    IsFinite "is_finite" 1,
-    /// Number of one bits.
-    Popcount "popcount" 1,
-    /// Number of leading zero bits; the width for 0.
-    Clz "clz" 1,
-    /// Number of trailing zero bits; the width for 0.
-    Ctz "ctz" 1,
-    /// Gathers the bits of the first selected by the second.
-    Pext "pext" 2,
-    /// Scatters the bits of the first to where the second has ones.
-    Pdep "pdep" 2,
-}
-
 /// What the partial evaluator is told at a call. It never changes what the call does.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Mark {
@@ -607,94 +503,6 @@ pub enum Linkage {
     /// Known to debuggers: a global that stands for the variables of this name and type in all functions. It is
     /// written where such a variable gets a value without a name of its own. It is never read.
     Debugger,
-}
-
-macro_rules! intrinsics {
-    ($($(#[$meta:meta])* $variant:ident $name:literal,)*) => {
-        /// Continuations whose meaning the compiler knows. What their parameters are
-        /// is said by the declared type, which may be any of the shapes that the
-        /// language's generations gave them.
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-        pub enum Intrinsic { $($(#[$meta])* $variant,)* }
-
-        impl Intrinsic {
-            /// All of them.
-            pub const ALL: &'static [Intrinsic] = &[$(Intrinsic::$variant,)*];
-
-            /// Its name in the text form and in `extern "thorin"` declarations.
-            pub fn name(self) -> &'static str {
-                match self { $(Intrinsic::$variant => $name,)* }
-            }
-
-            /// The intrinsic of this name.
-            pub fn from_name(name: &str) -> Option<Intrinsic> {
-                Intrinsic::ALL.iter().copied().find(|intrinsic| intrinsic.name() == name)
-            }
-        }
-    };
-}
-
-intrinsics! {
-    /// `branch(mem, cond, then, else)`
-    Branch "branch",
-    /// `switch(mem, value, default, (lit, target)..)`
-    Switch "switch",
-    /// `unreachable(mem)`: control never gets here.
-    Unreachable "unreachable",
-    /// Runs a body as SIMD lanes.
-    Vectorize "vectorize",
-    /// Runs a body over a range on several threads.
-    Parallel "parallel",
-    /// Starts a thread.
-    Spawn "spawn",
-    /// Joins a thread.
-    Sync "sync",
-    /// Runs a body on blocks and warps of fibers.
-    Fibers "fibers",
-    /// A kernel for NVIDIA GPUs.
-    Cuda "cuda",
-    /// A kernel for NVIDIA GPUs.
-    Nvvm "nvvm",
-    /// A kernel for OpenCL devices.
-    OpenCl "opencl",
-    /// A kernel for OpenCL devices, as SPIR-V.
-    OpenClSpirv "opencl_spirv",
-    /// A kernel for AMD GPUs.
-    AmdgpuHsa "amdgpu_hsa",
-    /// A kernel for AMD GPUs, through PAL.
-    AmdgpuPal "amdgpu_pal",
-    /// A kernel for Level Zero devices.
-    LevelZero "levelzero",
-    /// A kernel for high-level synthesis.
-    Hls "hls",
-    /// A pipelined loop for high-level synthesis; a plain loop elsewhere.
-    Pipeline "pipeline",
-    /// A new flow graph.
-    CreateGraph "anydsl_create_graph",
-    /// A task of a flow graph.
-    CreateTask "anydsl_create_task",
-    /// One task of a flow graph comes before another.
-    CreateEdge "anydsl_create_edge",
-    /// Runs the tasks of a flow graph that one of them leads to.
-    ExecuteGraph "anydsl_execute_graph",
-    /// Work-group memory.
-    ReserveShared "reserve_shared",
-    /// Read-modify-write.
-    Atomic "atomic",
-    /// Atomic load.
-    AtomicLoad "atomic_load",
-    /// Atomic store.
-    AtomicStore "atomic_store",
-    /// Compare and exchange.
-    CmpXchg "cmpxchg",
-    /// Compare and exchange that may fail by itself.
-    CmpXchgWeak "cmpxchg_weak",
-    /// A memory fence.
-    Fence "fence",
-    /// Prints at compile time.
-    PeInfo "pe_info",
-    /// An error at compile time if a condition is known not to hold.
-    PeAssert "pe_assert",
 }
 
 /// A global.

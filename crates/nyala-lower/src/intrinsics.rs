@@ -7,7 +7,8 @@
 //! continuation that is always specialised. The others stay continuations that
 //! later stages know.
 
-use nyala_ir::{Def, Intrinsic, LaneFunction, Linkage, MathOp, Node, Ty, verify};
+use nyala_ir::functions::{Domain, External, ValueOp};
+use nyala_ir::{Def, Intrinsic, LaneFunction, Linkage, MathOp, Node, Prim, Ty, verify};
 use nyala_sema::tree::{self, Abi, Call, Expr, ExprKind, FnId, Function};
 use nyala_sema::types as sema;
 use nyala_span::Name;
@@ -19,15 +20,7 @@ use crate::simd::{LaneAccess, SimdOp};
 /// An intrinsic that computes a value from values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Op {
-    Bitcast,
-    Select,
-    Insert,
-    SizeOf,
-    AlignOf,
-    Undef,
-    Zeroed,
-    Known,
-    Streaming,
+    Value(ValueOp),
     /// A mathematical function of the first so many arguments.
     Math(MathOp),
     /// An operation on simd values.
@@ -43,20 +36,32 @@ pub(crate) struct DirectOp {
 }
 
 impl Op {
+    /// The operation of an intrinsic's name.
+    fn from_name(name: &str) -> Option<Op> {
+        let value = ValueOp::from_name(name).map(Op::Value);
+        value
+            .or_else(|| SimdOp::from_name(name).map(Op::Simd))
+            .or_else(|| MathOp::from_intrinsic_name(name).map(Op::Math))
+    }
+
     /// The name that programs call it by.
     fn name(self) -> &'static str {
         match self {
-            Op::Bitcast => "bitcast",
-            Op::Select => "select",
-            Op::Insert => "insert",
-            Op::SizeOf => "sizeof",
-            Op::AlignOf => "alignof",
-            Op::Undef => "undef",
-            Op::Zeroed => "zeroed",
-            Op::Known => "pe_known",
-            Op::Streaming => "streaming",
+            Op::Value(op) => op.name(),
             Op::Math(op) => op.name(),
             Op::Simd(op) => op.name(),
+        }
+    }
+
+    /// The types that it accepts, as people write them.
+    fn shapes(self) -> &'static [&'static str] {
+        match self {
+            Op::Value(op) => op.shapes(),
+            Op::Simd(op) => op.shapes(),
+            Op::Math(op) if op.info().gives_bool => &["(f32) -> bool", "(f64) -> bool"],
+            Op::Math(op) if op.arity() == 1 => &["(f32) -> f32", "(f64) -> f64"],
+            Op::Math(op) if op.arity() == 2 => &["(f32, f32) -> f32", "(f64, f64) -> f64"],
+            Op::Math(_) => &["(f32, f32, f32) -> f32", "(f64, f64, f64) -> f64"],
         }
     }
 }
@@ -93,22 +98,20 @@ impl<'p> Lowerer<'p> {
         if let Some(access) = LaneAccess::from_name(symbol.as_str()) {
             return self.lane_access(function, symbol, access);
         }
-        if let Some(op) = value_op(symbol.as_str()) {
+        if let Some(op) = Op::from_name(symbol.as_str()) {
             return match self.fits(function, op) {
                 true => self.wrapper(function, op),
-                false => self.wrong_shape(function, symbol, op_shapes(op)),
+                false => self.wrong_shape(function, symbol, op.shapes()),
             };
         }
-        let name = if symbol.as_str() == "amdgpu" { "amdgpu_hsa" } else { symbol.as_str() };
-        let shapes =
-            Intrinsic::from_name(name).and_then(|intrinsic| Some((intrinsic, intrinsic_shapes(intrinsic)?)));
-        let Some((intrinsic, (arities, shapes))) = shapes else {
+        let Some(intrinsic) = Intrinsic::from_declared_name(symbol.as_str()) else {
             self.errors.push(LowerError::UnknownIntrinsic { name: symbol, at: function.span });
             let ty = self.ty(function.ty);
             return self.world.undef(ty);
         };
-        if !arities.contains(&function.params.len()) {
-            return self.wrong_shape(function, symbol, shapes);
+        let declaration = intrinsic.declaration();
+        if !declaration.arities.contains(&function.params.len()) {
+            return self.wrong_shape(function, symbol, declaration.shapes);
         }
         self.declared(function, Linkage::Intrinsic(intrinsic))
     }
@@ -156,7 +159,7 @@ impl<'p> Lowerer<'p> {
             return None;
         }
         let of = match op {
-            Op::SizeOf | Op::AlignOf => args.first().map(|&arg| self.ty(arg)),
+            Op::Value(ValueOp::SizeOf | ValueOp::AlignOf) => args.first().map(|&arg| self.ty(arg)),
             _ => None,
         };
         Some(DirectOp { op, of })
@@ -173,7 +176,7 @@ impl<'p> Lowerer<'p> {
                 self.fits_math(function, op).then_some(Op::Math(op))
             }
             Abi::Intrinsic => {
-                let op = value_op(symbol.as_str())?;
+                let op = Op::from_name(symbol.as_str())?;
                 self.fits(function, op).then_some(op)
             }
         }
@@ -199,40 +202,52 @@ impl<'p> Lowerer<'p> {
             self.errors.push(LowerError::OperandTypes { name: op.name(), at: self.world.span, reason });
             return self.world.undef(result);
         }
-        match (op, args) {
-            (Op::Bitcast, &[value]) => self.world.bitcast(result, value),
-            (Op::Select, &[cond, then, other]) => self.world.select(cond, then, other),
-            (Op::Insert, &[whole, index, part]) => self.world.insert(whole, index, part),
-            (Op::SizeOf, _) => self.world.size_of(result, of.expect("`sizeof` has a type argument")),
-            (Op::AlignOf, _) => self.world.align_of(result, of.expect("`alignof` has a type argument")),
-            (Op::Undef, _) => self.world.undef(result),
-            (Op::Zeroed, _) => self.world.zero(result).unwrap_or_else(|| {
+        match op {
+            Op::Value(op) => self.build_value(op, of, args, result),
+            Op::Math(op) => {
+                let flags = self.flags(self.world.ty(args[0]));
+                self.world.math(op, flags, &args[..op.arity()])
+            }
+            Op::Simd(op) => op.build(&mut self.world, args, result),
+        }
+    }
+
+    /// The declaration was checked, so there are as many arguments as the operation has.
+    fn build_value(&mut self, op: ValueOp, of: Option<Ty>, args: &[Def], result: Ty) -> Def {
+        match op {
+            ValueOp::Bitcast => self.world.bitcast(result, args[0]),
+            ValueOp::Select => self.world.select(args[0], args[1], args[2]),
+            ValueOp::Insert => self.world.insert(args[0], args[1], args[2]),
+            ValueOp::SizeOf => self.world.size_of(result, of.expect("`sizeof` has a type argument")),
+            ValueOp::AlignOf => self.world.align_of(result, of.expect("`alignof` has a type argument")),
+            ValueOp::Undef => self.world.undef(result),
+            ValueOp::Zeroed => self.world.zero(result).unwrap_or_else(|| {
                 let reason = format!("`{}` has no zero", self.world.types.display(result));
                 self.errors.push(LowerError::OperandTypes { name: op.name(), at: self.world.span, reason });
                 self.world.undef(result)
             }),
-            (Op::Known, &[value]) => self.world.known(value),
-            (Op::Streaming, &[ptr]) => self.world.streaming(ptr),
-            (Op::Math(op), args) => {
-                let flags = self.flags(self.world.ty(args[0]));
-                self.world.math(op, flags, &args[..op.arity()])
-            }
-            (Op::Simd(op), args) => op.build(&mut self.world, args, result),
-            _ => unreachable!("declarations are checked before they are used"),
+            ValueOp::Known => self.world.known(args[0]),
+            ValueOp::Streaming => self.world.streaming(args[0]),
         }
     }
 
     /// Whether an operation works on the types that a program has chosen for it.
     fn check_op(&self, op: Op, args: &[Def], result: Ty) -> Result<(), String> {
         let world = &self.world;
-        let node = match (op, args) {
-            (Op::Bitcast, &[value]) => Node::Bitcast(value),
-            (Op::Select, &[cond, then, other]) => Node::Select { cond, then, other },
-            (Op::Insert, &[agg, index, value]) => Node::Insert { agg, index, value },
-            (Op::Streaming, &[ptr]) => Node::Streaming(ptr),
-            (Op::Math(op), args) => return verify::check_math(world, op, &args[..op.arity()], result),
-            (Op::Simd(op), args) => return op.check(world, args, result),
-            _ => return Ok(()),
+        let op = match op {
+            Op::Value(op) => op,
+            Op::Math(op) => return verify::check_math(world, op, &args[..op.arity()], result),
+            Op::Simd(op) => return op.check(world, args, result),
+        };
+        let node = match op {
+            ValueOp::Bitcast => Node::Bitcast(args[0]),
+            ValueOp::Select => Node::Select { cond: args[0], then: args[1], other: args[2] },
+            ValueOp::Insert => Node::Insert { agg: args[0], index: args[1], value: args[2] },
+            ValueOp::Streaming => Node::Streaming(args[0]),
+            // Of every type.
+            ValueOp::SizeOf | ValueOp::AlignOf | ValueOp::Undef | ValueOp::Zeroed | ValueOp::Known => {
+                return Ok(());
+            }
         };
         verify::check_node(world, node, result)
     }
@@ -241,42 +256,49 @@ impl<'p> Lowerer<'p> {
 
     /// Whether an operation can have the type it is declared with.
     fn fits(&mut self, function: &Function, op: Op) -> bool {
+        match op {
+            Op::Value(op) => self.fits_value(function, op),
+            Op::Math(op) => self.fits_math(function, op),
+            // The types are checked where it is called.
+            Op::Simd(op) => function.params.len() == op.arity() && function.ret != self.types.never(),
+        }
+    }
+
+    fn fits_value(&mut self, function: &Function, op: ValueOp) -> bool {
         let params: Vec<sema::Ty> = function.params.iter().map(|param| param.ty).collect();
-        let ret = function.ret;
+        let (ret, params) = (function.ret, &params[..]);
         let prim = |ty: sema::Ty| match self.types.kind(ty) {
             sema::TyKind::Prim(prim) => Some(*prim),
             _ => None,
         };
-        match (op, &params[..]) {
-            (Op::Bitcast, [_]) => ret != self.types.never(),
-            (Op::Select, [_, then, other]) => then == other && ret == *then,
-            (Op::Insert, [whole, index, _]) => ret == *whole && prim(*index).is_some_and(sema::Prim::is_int),
-            (Op::SizeOf | Op::AlignOf, []) => {
-                function.tparams.len() == 1 && prim(ret).is_some_and(sema::Prim::is_int)
+        let is_int = |ty: sema::Ty| prim(ty).is_some_and(sema::Prim::is_int);
+        match op {
+            ValueOp::Bitcast => params.len() == 1 && ret != self.types.never(),
+            ValueOp::Select => matches!(params, &[_, then, other] if then == other && ret == then),
+            ValueOp::Insert => matches!(params, &[whole, index, _] if ret == whole && is_int(index)),
+            ValueOp::SizeOf | ValueOp::AlignOf => {
+                params.is_empty() && function.tparams.len() == 1 && is_int(ret)
             }
-            (Op::Undef | Op::Zeroed, []) => ret != self.types.never(),
-            (Op::Known, [_]) => prim(ret) == Some(sema::Prim::Bool),
-            (Op::Streaming, [ptr]) => ret == *ptr,
-            (Op::Math(op), _) => self.fits_math(function, op),
-            // The types are checked where it is called.
-            (Op::Simd(op), params) => params.len() == op.arity() && ret != self.types.never(),
-            _ => false,
+            ValueOp::Undef | ValueOp::Zeroed => params.is_empty() && ret != self.types.never(),
+            ValueOp::Known => params.len() == 1 && prim(ret) == Some(sema::Prim::Bool),
+            ValueOp::Streaming => params == [ret],
         }
     }
 
-    /// The function of C's mathematical library that a declaration means. C says what they do, so
-    /// calls of them need no call.
+    /// The function of C's mathematical library that a declaration means. The name says the type, too.
     fn c_math(&mut self, function: &Function, symbol: &str) -> Option<MathOp> {
-        let first = function.params.first()?.ty;
-        let name = match self.types.kind(first) {
-            sema::TyKind::Prim(sema::Prim::F32) => symbol.strip_suffix('f')?,
-            sema::TyKind::Prim(sema::Prim::F64) => symbol,
+        let external = External::named(symbol)?;
+        let op = external.c_op()?;
+        let prim = match self.types.kind(function.params.first()?.ty) {
+            sema::TyKind::Prim(prim) => *prim,
             _ => return None,
         };
-        let is_own =
-            |op: &MathOp| matches!(op, MathOp::Signbit | MathOp::RoundEven | MathOp::Rsqrt | MathOp::Fmuladd);
-        let op = float_op(name).filter(|op| !is_own(op))?;
-        self.fits_math(function, op).then_some(op)
+        let is_right = match prim {
+            sema::Prim::F32 => external.written == Some(Prim::F32),
+            sema::Prim::F64 => external.written.is_none(),
+            _ => false,
+        };
+        (is_right && self.fits_math(function, op)).then_some(op)
     }
 
     /// Whether a mathematical function can have the type it is declared with.
@@ -286,22 +308,19 @@ impl<'p> Lowerer<'p> {
         let n_params = function.params.len();
         let Some(first) = function.params.first().map(|param| param.ty) else { return false };
         let args = &function.params[..op.arity().min(n_params)];
-        let gives_bool = matches!(op, MathOp::Signbit | MathOp::IsNan | MathOp::IsFinite);
-        let ret_fits = if gives_bool { function.ret == self.types.bool() } else { function.ret == first };
-        let is_on_ints =
-            matches!(op, MathOp::Popcount | MathOp::Clz | MathOp::Ctz | MathOp::Pext | MathOp::Pdep);
+        let info = op.info();
+        let ret_fits =
+            if info.gives_bool { function.ret == self.types.bool() } else { function.ret == first };
         let lane = match self.types.kind(first) {
             sema::TyKind::Simd(lane, _) => *lane,
             _ => first,
         };
         let lane_fits = match self.types.kind(lane) {
-            sema::TyKind::Prim(prim) => {
-                if is_on_ints {
-                    prim.is_int()
-                } else {
-                    prim.is_float()
-                }
-            }
+            sema::TyKind::Prim(prim) => match info.domain {
+                Domain::Int => prim.is_int(),
+                Domain::Float => prim.is_float(),
+                Domain::Any => prim.is_int() || prim.is_float(),
+            },
             // Checked where it is instantiated: a prelude gives it numbers only.
             sema::TyKind::Param(_) => true,
             _ => false,
@@ -313,147 +332,7 @@ impl<'p> Lowerer<'p> {
     }
 }
 
-/// The operation of an intrinsic's name.
-fn value_op(name: &str) -> Option<Op> {
-    Some(match name {
-        "bitcast" => Op::Bitcast,
-        "select" => Op::Select,
-        "insert" => Op::Insert,
-        "sizeof" => Op::SizeOf,
-        "alignof" => Op::AlignOf,
-        "undef" => Op::Undef,
-        "zeroed" => Op::Zeroed,
-        "pe_known" => Op::Known,
-        "streaming" => Op::Streaming,
-        "isnan" => Op::Math(MathOp::IsNan),
-        "isfinite" => Op::Math(MathOp::IsFinite),
-        _ => match SimdOp::from_name(name) {
-            Some(op) => Op::Simd(op),
-            None => Op::Math(float_op(name)?),
-        },
-    })
-}
-
-/// The mathematical function on floats of this name.
-fn float_op(name: &str) -> Option<MathOp> {
-    use MathOp::*;
-    let ops = [
-        Fabs, Copysign, Signbit, Round, RoundEven, Trunc, Ceil, Floor, Fmin, Fmax, Cos, Sin, Tan, Acos, Asin,
-        Atan, Atan2, Sinh, Cosh, Tanh, Sqrt, Rsqrt, Cbrt, Pow, Exp, Exp2, Log, Log2, Log10, Erf, Fma,
-        Fmuladd,
-    ];
-    ops.into_iter().find(|op| op.name() == name)
-}
-
 /// The mathematical function that a name of LLVM's stands for.
 fn device_math(name: &str) -> Option<MathOp> {
-    let name = name.strip_prefix("llvm.")?;
-    if let Some(bmi) = name.strip_prefix("x86.bmi.") {
-        return match bmi {
-            "pext.32" | "pext.64" => Some(MathOp::Pext),
-            "pdep.32" | "pdep.64" => Some(MathOp::Pdep),
-            _ => None,
-        };
-    }
-    let (name, _) = name.split_once('.')?;
-    match name {
-        "minnum" => Some(MathOp::Fmin),
-        "maxnum" => Some(MathOp::Fmax),
-        "ctpop" => Some(MathOp::Popcount),
-        "ctlz" => Some(MathOp::Clz),
-        "cttz" => Some(MathOp::Ctz),
-        "roundeven" => Some(MathOp::RoundEven),
-        // Ours by another name, or with another meaning.
-        "signbit" | "round_even" | "fmin" | "fmax" | "rsqrt" | "cbrt" | "erf" => None,
-        _ => float_op(name),
-    }
-}
-
-/// The types that an operation accepts, as people write them.
-fn op_shapes(op: Op) -> &'static [&'static str] {
-    match op {
-        Op::Bitcast => &["bitcast[D, S](S) -> D"],
-        Op::Select => &["select[T, U](T, U, U) -> U"],
-        Op::Insert => &["insert[T, U](T, i32, U) -> T"],
-        Op::SizeOf => &["sizeof[T]() -> i64", "sizeof[T]() -> i32"],
-        Op::AlignOf => &["alignof[T]() -> i64", "alignof[T]() -> i32"],
-        Op::Undef => &["undef[T]() -> T"],
-        Op::Zeroed => &["zeroed[T]() -> T"],
-        Op::Known => &["pe_known[T](T) -> bool"],
-        Op::Streaming => &["streaming[T](&mut T) -> &mut T"],
-        Op::Simd(op) => op.shapes(),
-        Op::Math(MathOp::Signbit | MathOp::IsNan | MathOp::IsFinite) => &["(f32) -> bool", "(f64) -> bool"],
-        Op::Math(op) if op.arity() == 1 => &["(f32) -> f32", "(f64) -> f64"],
-        Op::Math(op) if op.arity() == 2 => &["(f32, f32) -> f32", "(f64, f64) -> f64"],
-        Op::Math(_) => &["(f32, f32, f32) -> f32", "(f64, f64, f64) -> f64"],
-    }
-}
-
-/// The numbers of parameters that an intrinsic may be declared with, and its types
-/// as people write them; none for what no program declares.
-fn intrinsic_shapes(intrinsic: Intrinsic) -> Option<(&'static [usize], &'static [&'static str])> {
-    Some(match intrinsic {
-        Intrinsic::Branch | Intrinsic::Switch | Intrinsic::Unreachable => return None,
-        Intrinsic::Vectorize => (
-            &[2, 4, 5],
-            &[
-                "vectorize(length: i32, body: fn(i32) -> ()) -> ()",
-                "vectorize(length: i32, lower: i32, upper: i32, body: fn(i32) -> ()) -> ()",
-                "vectorize(length: i32, alignment: i32, lower: i32, upper: i32, body: fn(i32) -> ()) -> ()",
-            ],
-        ),
-        Intrinsic::Parallel => {
-            (&[4], &["parallel(threads: i32, lower: i32, upper: i32, body: fn(i32) -> ()) -> ()"])
-        }
-        Intrinsic::Spawn => (&[1], &["spawn(body: fn() -> ()) -> i32"]),
-        Intrinsic::Sync => (&[1], &["sync(id: i32) -> ()"]),
-        Intrinsic::Fibers => {
-            (&[4], &["fibers(threads: i32, blocks: i32, warps: i32, body: fn(i32, i32) -> ()) -> ()"])
-        }
-        Intrinsic::Cuda
-        | Intrinsic::Nvvm
-        | Intrinsic::OpenCl
-        | Intrinsic::OpenClSpirv
-        | Intrinsic::AmdgpuHsa
-        | Intrinsic::AmdgpuPal
-        | Intrinsic::LevelZero => (
-            &[3, 4],
-            &[
-                "(dev: i32, grid: (i32, i32, i32), block: (i32, i32, i32), body: fn() -> ()) -> ()",
-                "(grid: (i32, i32, i32), block: (i32, i32, i32), body: fn() -> ()) -> ()",
-            ],
-        ),
-        Intrinsic::Hls => {
-            (&[1, 2], &["hls(body: fn() -> ()) -> ()", "hls(dev: i32, body: fn() -> ()) -> ()"])
-        }
-        Intrinsic::Pipeline => {
-            (&[4], &["pipeline(interval: i32, lower: i32, upper: i32, body: fn(i32) -> ()) -> ()"])
-        }
-        Intrinsic::CreateGraph => (&[0], &["create_graph() -> FlowGraph"]),
-        Intrinsic::CreateTask => (&[2], &["create_task(graph: FlowGraph, body: fn() -> ()) -> FlowTask"]),
-        Intrinsic::CreateEdge => (&[2], &["create_edge(before: FlowTask, after: FlowTask) -> ()"]),
-        Intrinsic::ExecuteGraph => (&[2], &["execute_graph(graph: FlowGraph, first: FlowTask) -> ()"]),
-        Intrinsic::ReserveShared => (&[1], &["reserve_shared[T](n: i32) -> &mut[3][T]"]),
-        Intrinsic::Atomic => (
-            &[3, 5],
-            &[
-                "atomic[T](op: u32, addr: &mut T, value: T) -> T",
-                "atomic[T](op: u32, addr: &mut T, value: T, order: u32, scope: &[u8]) -> T",
-            ],
-        ),
-        Intrinsic::AtomicLoad => (&[3], &["atomic_load[T](addr: &T, order: u32, scope: &[u8]) -> T"]),
-        Intrinsic::AtomicStore => {
-            (&[4], &["atomic_store[T](addr: &mut T, value: T, order: u32, scope: &[u8]) -> ()"])
-        }
-        Intrinsic::CmpXchg | Intrinsic::CmpXchgWeak => (
-            &[3, 6],
-            &[
-                "(addr: &mut T, cmp: T, new: T) -> (T, bool)",
-                "(addr: &mut T, cmp: T, new: T, success: u32, failure: u32, scope: &[u8]) -> (T, bool)",
-            ],
-        ),
-        Intrinsic::Fence => (&[2], &["fence(order: u32, scope: &[u8]) -> ()"]),
-        Intrinsic::PeInfo => (&[2], &["pe_info[T](message: &[u8], value: T) -> ()"]),
-        Intrinsic::PeAssert => (&[2], &["pe_assert(condition: bool, message: &[u8]) -> ()"]),
-    })
+    External::named(name)?.llvm_op()
 }

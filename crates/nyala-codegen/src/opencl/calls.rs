@@ -1,7 +1,7 @@
 //! How blocks end: with jumps, branches, returns and calls; and what is called.
 
 use nyala_ir::analysis::functions::is_return;
-use nyala_ir::{Cont, Def, Intrinsic, Linkage, Node, Prim, Ty};
+use nyala_ir::{Cont, Def, External, Function, Intrinsic, Linkage, Node, Prim, Ty};
 use nyala_span::Span;
 
 use super::function::FunctionWriter;
@@ -218,76 +218,11 @@ fn without_parentheses(value: &str) -> &str {
     value.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(value)
 }
 
-/// The name of a function in OpenCL C. Those of the C library on `f32` have their own names there.
+/// The name of a function in OpenCL C, which has one name for all types of numbers.
 fn known_function(name: &str, are_floats: bool) -> Option<&str> {
-    const WORK_ITEMS: [&str; 16] = [
-        "get_local_id",
-        "get_group_id",
-        "get_global_id",
-        "get_local_size",
-        "get_global_size",
-        "get_num_groups",
-        "get_global_offset",
-        "get_work_dim",
-        "barrier",
-        "mem_fence",
-        "read_mem_fence",
-        "write_mem_fence",
-        "printf",
-        "isinf",
-        "isnan",
-        "isfinite",
-    ];
-    const MATH: [&str; 44] = [
-        "acos",
-        "acosh",
-        "asin",
-        "asinh",
-        "atan",
-        "atan2",
-        "atanh",
-        "cbrt",
-        "ceil",
-        "copysign",
-        "cos",
-        "cosh",
-        "erf",
-        "erfc",
-        "exp",
-        "exp10",
-        "exp2",
-        "expm1",
-        "fabs",
-        "floor",
-        "fma",
-        "fmax",
-        "fmin",
-        "fmod",
-        "hypot",
-        "log",
-        "log10",
-        "log1p",
-        "log2",
-        "mad",
-        "pow",
-        "rint",
-        "round",
-        "rsqrt",
-        "sin",
-        "sinh",
-        "sqrt",
-        "tan",
-        "tanh",
-        "trunc",
-        "native_exp",
-        "native_log",
-        "native_rsqrt",
-        "native_sqrt",
-    ];
-    const WHOLE: [&str; 6] = ["min", "max", "clz", "ctz", "popcount", "abs"];
-    match name {
-        _ if WORK_ITEMS.contains(&name) || WHOLE.contains(&name) => Some(name),
-        _ if MATH.contains(&name) => Some(name),
-        _ => name.strip_suffix('f').filter(|base| are_floats && MATH.contains(base)),
+    let external = External::named(name).filter(|external| external.targets.opencl)?;
+    match external.function {
+        Function::Number(number) => number.info().opencl.filter(|_| are_floats || external.written.is_none()),
+        _ => Some(name),
     }
 }

@@ -7,6 +7,7 @@
 //! Those who store past the caches, or add to what is in memory on machines that want it aligned, have to know.
 
 use nyala_ir::analysis::{Functions, Number};
+use nyala_ir::functions::{Effect, External};
 use nyala_ir::layout::layout;
 use nyala_ir::{ArithOp, Cont, Def, Linkage, Node, World};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -134,10 +135,10 @@ impl Jump {
         for body in functions.all().iter().flat_map(|function| function.bodies(world)) {
             let Some(callee) = world.as_cont(body.callee) else { continue };
             let next = body.args.last().and_then(|&next| world.as_cont(next));
-            match (&world.cont(callee).linkage, next) {
-                (Linkage::Imported(name), Some(next)) if name.as_str() == "anydsl_alloc" => {
+            match (allocated(&world.cont(callee).linkage), next) {
+                (Some(align), Some(next)) => {
                     let params = world.cont(next).params.clone();
-                    add(next, &params, Some(HEAP_ALIGN.trailing_zeros()));
+                    add(next, &params, Some(align.trailing_zeros()));
                 }
                 _ if world.cont(callee).body.is_some() => add(callee, &body.args, None),
                 _ => {}
@@ -154,9 +155,18 @@ fn unknown(world: &World, functions: &Functions) -> FxHashSet<Cont> {
         functions.all().iter().map(|function| function.entry).filter(|&entry| is_unknown(entry)).collect();
     for body in functions.all().iter().flat_map(|function| function.bodies(world)) {
         let callee = world.as_cont(body.callee).map(|callee| &world.cont(callee).linkage);
-        let allocates = matches!(callee, Some(Linkage::Imported(name)) if name.as_str() == "anydsl_alloc");
+        let allocates = callee.and_then(allocated).is_some();
         let passed = if allocates { &body.args[..body.args.len() - 1] } else { &body.args[..] };
         unknown.extend(passed.iter().filter_map(|&arg| world.as_cont(arg)));
     }
     unknown
+}
+
+/// The alignment of the memory that a function of the runtime gives, if it is new.
+fn allocated(linkage: &Linkage) -> Option<u64> {
+    let Linkage::Imported(name) = linkage else { return None };
+    match External::named(name.as_str())?.function.effect() {
+        Effect::Allocates { align } => Some(align),
+        _ => None,
+    }
 }

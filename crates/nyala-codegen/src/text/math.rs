@@ -1,6 +1,7 @@
 //! Mathematical functions: of vectors our own kernels, where there are some; else LLVM's where
 //! it has them, and the C library's.
 
+use nyala_ir::functions::NumberFn;
 use nyala_ir::{ArithFlags, Def, MathOp, Prim, TyKind};
 
 use super::function::FunctionWriter;
@@ -26,7 +27,7 @@ impl FunctionWriter<'_, '_> {
         }
         if flags.fast && ty == "float" {
             let values: Vec<&str> = values.iter().map(String::as_str).collect();
-            if let Some(value) = self.approximate(op.name(), &values) {
+            if let Some(value) = self.approximate(op, &values) {
                 return value;
             }
         }
@@ -55,7 +56,9 @@ impl FunctionWriter<'_, '_> {
             }
             MathOp::Pext | MathOp::Pdep => self.lane_by_lane(def, op, prim, args, &values),
             // LLVM has no code of its own for these on devices.
-            _ if self.module.is_in_library(op.name()) => self.lane_by_lane(def, op, prim, args, &values),
+            _ if self.module.is_in_library(NumberFn::Op(op)) => {
+                self.lane_by_lane(def, op, prim, args, &values)
+            }
             MathOp::Cbrt | MathOp::Erf => self.lane_by_lane(def, op, prim, args, &values),
             _ => self.llvm_math(llvm_name(op), flag, &ty, &values),
         }
@@ -110,7 +113,7 @@ impl FunctionWriter<'_, '_> {
                 self.compute("narrow", format!("fptrunc float {result} to half"))
             }
             _ if self.module.options.gpu.is_some() => {
-                let name = self.module.library_name(op.name(), ty);
+                let name = self.module.library_name(NumberFn::Op(op), ty);
                 self.call_library(&name, ty, &vec![ty; values.len()], values)
             }
             (_, Prim::F32) => self.call_library(&format!("{}f", op.name()), ty, &[ty], values),
@@ -158,14 +161,11 @@ fn unsigned_of(prim: Prim) -> Prim {
     }
 }
 
+/// The function of LLVM that computes an operation.
 pub(crate) fn llvm_name(op: MathOp) -> &'static str {
     match op {
-        MathOp::RoundEven => "roundeven",
-        MathOp::Fmin => "minnum",
-        MathOp::Fmax => "maxnum",
-        MathOp::Popcount => "ctpop",
         // What `fmuladd` means is that one rounding is done, as folding does it.
         MathOp::Fmuladd => "fma",
-        op => op.name(),
+        op => op.info().llvm.unwrap_or(op.name()),
     }
 }

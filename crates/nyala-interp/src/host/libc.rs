@@ -1,6 +1,7 @@
-//! The parts of the C library that programs use without more ado.
+//! The parts of the C library that programs use, and helpers that old programs link.
 
 use nyala_ir::Prim;
+use nyala_ir::functions::CFn;
 
 use super::{Call, HostFn, Reply, bits, int, nothing};
 use crate::errors::{Checked, MemoryKind};
@@ -8,66 +9,84 @@ use crate::errors::{Checked, MemoryKind};
 /// What `malloc` aligns to.
 const MALLOC_ALIGN: u64 = 16;
 
-pub(super) fn lookup(name: &str) -> Option<HostFn> {
-    Some(match name {
-        "puts" => |call| {
+/// The code of one of them, unless the machine has it.
+pub(super) fn code(function: CFn) -> Option<HostFn> {
+    Some(match function {
+        CFn::Puts => |call| {
             let text = call.string(0)?;
             call.write(&text)?;
             call.write(b"\n")?;
             int(0)
         },
-        "putchar" => |call| {
+        CFn::Putchar => |call| {
             let byte = call.int(0)?;
             call.write(&[byte as u8])?;
             int(byte)
         },
-        "getchar" => |call| int(call.read_byte()?.map_or(-1, i32::from)),
-        "read" => read_line,
-        "exit" => |call| Ok(Reply::Exit(call.int(0)?)),
-        "abort" => |call| {
+        CFn::Getchar => |call| int(call.read_byte()?.map_or(-1, i32::from)),
+        CFn::ReadLine => read_line,
+        CFn::Exit => |call| Ok(Reply::Exit(call.int(0)?)),
+        CFn::Abort => |call| {
             call.state.at_exit.clear();
             Ok(Reply::Exit(134))
         },
-        "abs" => |call| int(call.int(0)?.wrapping_abs()),
-        "labs" | "llabs" => |call| bits((call.bits(0)? as i64).wrapping_abs() as u64),
-        "atoi" => atoi,
-        "rand" => rand,
-        "srand" => |call| {
+        CFn::Abs => |call| int(call.int(0)?.wrapping_abs()),
+        CFn::Labs => |call| bits((call.bits(0)? as i64).wrapping_abs() as u64),
+        CFn::Atoi => atoi,
+        CFn::Rand => rand,
+        CFn::Srand => |call| {
             call.state.rand = call.int(0)? as u32;
             nothing()
         },
-        "clock" => |call| bits((call.io.nanos)() / 1000),
-        "malloc" => |call| {
+        CFn::Clock => |call| bits((call.io.nanos)() / 1000),
+        CFn::Malloc => |call| {
             let size = call.size(0)?;
             bits(call.memory.allocate(size, MALLOC_ALIGN, MemoryKind::Heap, call.span)?)
         },
-        "calloc" => calloc,
-        "realloc" | "impala_realloc" => realloc,
-        "free" => |call| {
+        CFn::Calloc => calloc,
+        CFn::Realloc => realloc,
+        CFn::Free => |call| {
             let addr = call.bits(0)?;
             call.memory.release(addr, call.span)?;
             nothing()
         },
-        "memcpy" | "memmove" | "impala_memmove" => |call| {
+        CFn::Memmove => |call| {
             let (dst, src, size) = (call.bits(0)?, call.bits(1)?, call.size(2)?);
             call.memory.copy(src, dst, size)?;
             bits(dst)
         },
-        "memset" => |call| {
+        CFn::Memset => |call| {
             let (dst, byte, size) = (call.bits(0)?, call.int(1)?, call.size(2)?);
             call.memory.fill(dst, byte as u8, size)?;
             bits(dst)
         },
-        "memcmp" => memcmp,
-        "strlen" => |call| {
+        CFn::Memcmp => memcmp,
+        CFn::Strlen => |call| {
             let text = call.string(0)?;
             bits(text.len() as u64)
         },
-        "strcmp" => |call| {
+        CFn::Strcmp => |call| {
             let (a, b) = (call.string(0)?, call.string(1)?);
             int(a.cmp(&b) as i32)
         },
-        _ => return None,
+        CFn::PrintChar => super::runtime::print_char,
+        CFn::Print => super::runtime::print_string,
+        CFn::Println => |call| {
+            let text = call.string(0)?;
+            call.write(&text)?;
+            call.write(b"\n")
+        },
+        CFn::PrintInt => |call| {
+            let text = format!("{}\n", call.int(0)?);
+            call.write(text.as_bytes())
+        },
+        CFn::PrintF64 => |call| {
+            let text = format!("{:.9}\n", f64::from_bits(call.bits(0)?));
+            call.write(text.as_bytes())
+        },
+        CFn::FortyTwo => |_| int(42),
+        // They call back.
+        CFn::Qsort | CFn::Bsearch | CFn::Atexit => return None,
     })
 }
 

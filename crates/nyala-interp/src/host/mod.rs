@@ -1,23 +1,22 @@
 //! Functions of the host that programs call by their C symbols.
 //!
-//! [`lookup`] knows them by name. They get plain values and the memory, and never
-//! call back into the program; what does is in [`callbacks`](crate::callbacks), and what needs the machine's
+//! `nyala_ir::functions` lists them; [`host_fn`] has the code of those that get plain values and the memory, and never
+//! call back into the program. What does is in [`callbacks`](crate::callbacks), and what needs the machine's
 //! state (lane functions, work items) in [`parallel`](crate::parallel).
 
 mod format;
 mod libc;
-mod math;
 mod runtime;
 mod vector;
 
-use nyala_ir::{Cont, Prim};
+use nyala_ir::functions::DeviceFn;
+use nyala_ir::{Cont, Function, Prim};
 use nyala_random::MersenneTwister;
 use nyala_span::Span;
 use rustc_hash::FxHashMap;
 use smallvec::smallvec;
 
 pub(crate) use format::printf;
-pub(crate) use math::{Numeric, numeric};
 
 use crate::errors::{Checked, ErrorKind};
 use crate::machine::Results;
@@ -27,8 +26,8 @@ use crate::{Io, Options};
 
 /// What host functions remember between calls.
 pub(crate) struct HostState {
-    /// Functions that were called before.
-    pub(crate) known: FxHashMap<Cont, HostFn>,
+    /// What functions that were called before are.
+    pub(crate) known: FxHashMap<Cont, Known>,
     random: MersenneTwister,
     /// The state of C's `rand`.
     rand: u32,
@@ -77,25 +76,49 @@ pub(crate) enum Reply {
     Exit(i32),
 }
 
-/// The host function with this symbol.
-pub(crate) fn lookup(name: &str) -> Option<HostFn> {
-    runtime::lookup(name).or_else(|| libc::lookup(name)).or_else(|| vector::lookup(name))
+/// What a declaration stands for.
+#[derive(Clone, Copy)]
+pub(crate) enum Known {
+    /// A function that needs values and memory only.
+    Host(HostFn),
+    /// Any other one.
+    Other(Function),
 }
 
-/// Whether what a host function does or answers depends on more than its arguments and the memory.
-pub(crate) fn reaches_out(name: &str) -> bool {
-    let name = name.strip_prefix("anydsl_").unwrap_or(name);
-    let is_of = |start: &str| name.starts_with(start);
-    is_of("print")
-        || is_of("random_")
-        || is_of("get_")
-        || is_of("device_")
-        || is_of("nyala_event_")
-        || matches!(
-            name,
-            "info" | "vprintf" | "put_u8" | "puts" | "putchar" | "getchar" | "read" | "exit" | "abort"
-        )
-        || matches!(name, "rand" | "srand" | "clock" | "atexit")
+impl Known {
+    pub(crate) fn of(function: Function) -> Known {
+        match host_fn(function) {
+            Some(host) => Known::Host(host),
+            None => Known::Other(function),
+        }
+    }
+}
+
+/// The code of a function that needs values and memory only.
+fn host_fn(function: Function) -> Option<HostFn> {
+    match function {
+        Function::Runtime(function) => runtime::code(function),
+        Function::C(function) => libc::code(function),
+        Function::Vector(function) => Some(vector::code(function)),
+        Function::Device(function) => device(function),
+        Function::Number(_)
+        | Function::WorkItem(..)
+        | Function::Atomic(_)
+        | Function::Collective(_)
+        | Function::Lanes(_) => None,
+    }
+}
+
+fn device(function: DeviceFn) -> Option<HostFn> {
+    match function {
+        // Instances see each other's writes at once, and time does not matter to them.
+        DeviceFn::FenceBlock | DeviceFn::FenceDevice | DeviceFn::FenceSystem | DeviceFn::Sleep => {
+            Some(|_| nothing())
+        }
+        DeviceFn::Prefetch => Some(|_| nothing()),
+        DeviceFn::Expect => Some(|call| bits(call.bits(0)?)),
+        DeviceFn::LoadCached | DeviceFn::Trap | DeviceFn::Printf | DeviceFn::DispatchPacket => None,
+    }
 }
 
 impl Call<'_, '_> {

@@ -1,97 +1,90 @@
-//! The runtime's functions, `anydsl_*`, and the helpers that test programs link.
+//! The runtime's functions.
 
 use nyala_ir::Prim;
 use nyala_ir::eval::float_value;
+use nyala_ir::functions::RuntimeFn;
 use nyala_random::MersenneTwister;
 
 use super::{Call, HostFn, Reply, bits, format, int, nothing};
 use crate::errors::{Checked, MemoryKind};
 use crate::memory::HEAP_ALIGN;
 
-pub(super) fn lookup(name: &str) -> Option<HostFn> {
-    Some(match name {
-        "anydsl_info" => |call| call.write(b"interpreter: 1 device\n"),
-        "anydsl_device_name" => |call| host_string(call, "interpreter"),
-        "anydsl_device_check_feature_support" => |_| bits(0),
-        "anydsl_alloc" | "anydsl_alloc_unified" => |call| alloc(call, HEAP_ALIGN),
-        "anydsl_alloc_host" => |call| alloc(call, 4096),
-        "anydsl_get_device_ptr" => |call| bits(call.bits(1)?),
-        "anydsl_release" | "anydsl_release_host" => |call| release(call, 1),
-        "anydsl_aligned_malloc" => aligned_malloc,
-        "anydsl_aligned_free" => |call| release(call, 0),
-        "anydsl_copy" => copy,
-        "anydsl_memset" => |call| {
+/// The code of one of them, unless the machine has it.
+pub(super) fn code(function: RuntimeFn) -> Option<HostFn> {
+    Some(match function {
+        RuntimeFn::Info => |call| call.write(b"interpreter: 1 device\n"),
+        RuntimeFn::DeviceName => |call| host_string(call, "interpreter"),
+        RuntimeFn::DeviceFeature => |_| bits(0),
+        RuntimeFn::Alloc | RuntimeFn::AllocUnified => |call| alloc(call, HEAP_ALIGN),
+        RuntimeFn::AllocHost => |call| alloc(call, 4096),
+        RuntimeFn::GetDevicePtr => |call| bits(call.bits(1)?),
+        RuntimeFn::Release | RuntimeFn::ReleaseHost => |call| release(call, 1),
+        RuntimeFn::AlignedMalloc => aligned_malloc,
+        RuntimeFn::AlignedFree => |call| release(call, 0),
+        RuntimeFn::Copy => copy,
+        RuntimeFn::Memset => |call| {
             let (addr, byte, size) = (call.bits(0)?, call.int(1)?, call.size(2)?);
             call.memory.fill(addr, byte as u8, size)?;
             nothing()
         },
-        "anydsl_synchronize" | "anydsl_set_log_level" | "anydsl_set_cache_directory" => |_| nothing(),
+        RuntimeFn::Synchronize | RuntimeFn::SetLogLevel | RuntimeFn::SetCacheDirectory => |_| nothing(),
         // Kernels are done when they are launched, so that an event is a time.
-        "nyala_event_record" => |call| bits((call.io.nanos)()),
-        "nyala_event_wait" | "nyala_event_release" => |_| nothing(),
-        "nyala_event_is_done" => |_| bits(1),
-        "nyala_event_microseconds" => |call| {
+        RuntimeFn::EventRecord => |call| bits((call.io.nanos)()),
+        RuntimeFn::EventWait | RuntimeFn::EventRelease => |_| nothing(),
+        RuntimeFn::EventIsDone => |_| bits(1),
+        RuntimeFn::EventMicroseconds => |call| {
             let nanos = call.bits(1)?.saturating_sub(call.bits(0)?);
             bits((nanos as f64 / 1000.0).to_bits())
         },
-        // Instances see each other's writes at once, and time does not matter to them.
-        "__threadfence" | "__threadfence_block" | "__threadfence_system" | "__nanosleep" => |_| nothing(),
-        "llvm.prefetch" | "llvm.prefetch.p0" => |_| nothing(),
-        "llvm.expect.i1" => |call| bits(call.bits(0)?),
-        "anydsl_random_seed" => |call| {
+        RuntimeFn::RandomSeed => |call| {
             call.state.random = MersenneTwister::new(call.int(0)? as u32);
             nothing()
         },
-        "anydsl_random_val_f32" => |call| bits(u64::from(call.state.random.next_f32().to_bits())),
-        "anydsl_random_val_u64" => |call| {
+        RuntimeFn::RandomF32 => |call| bits(u64::from(call.state.random.next_f32().to_bits())),
+        RuntimeFn::RandomU64 => |call| {
             let (high, low) = (call.state.random.next_u32(), call.state.random.next_u32());
             bits(u64::from(high) << 32 | u64::from(low))
         },
-        "anydsl_get_micro_time" => |call| bits((call.io.nanos)() / 1000),
-        "anydsl_get_nano_time" => |call| bits((call.io.nanos)()),
-        "anydsl_get_kernel_time" => |_| bits(0),
-        "anydsl_isinff" => |call| classify(call, Prim::F32, f64::is_infinite),
-        "anydsl_isnanf" => |call| classify(call, Prim::F32, f64::is_nan),
-        "anydsl_isfinitef" => |call| classify(call, Prim::F32, f64::is_finite),
-        "anydsl_isinf" => |call| classify(call, Prim::F64, f64::is_infinite),
-        "anydsl_isnan" => |call| classify(call, Prim::F64, f64::is_nan),
-        "anydsl_isfinite" => |call| classify(call, Prim::F64, f64::is_finite),
-        "anydsl_print_i8" => |call| print_int(call, Prim::I8),
-        "anydsl_print_i16" => |call| print_int(call, Prim::I16),
-        "anydsl_print_i32" => |call| print_int(call, Prim::I32),
-        "anydsl_print_i64" => |call| print_int(call, Prim::I64),
-        "anydsl_print_u8" => |call| print_int(call, Prim::U8),
-        "anydsl_print_u16" => |call| print_int(call, Prim::U16),
-        "anydsl_print_u32" => |call| print_int(call, Prim::U32),
-        "anydsl_print_u64" => |call| print_int(call, Prim::U64),
-        "anydsl_print_f32" => |call| print_float(call, Prim::F32),
-        "anydsl_print_f64" => |call| print_float(call, Prim::F64),
-        "anydsl_print_char" | "print_char" | "put_u8" => |call| {
-            let byte = call.bits(0)? as u8;
-            call.write(&[byte])
-        },
-        "anydsl_print_string" | "print" => |call| {
-            let text = call.string(0)?;
-            call.write(&text)
-        },
-        "anydsl_print_flush" => |call| call.flush(),
-        "anydsl_atoi" => super::libc::atoi,
-        "println" => |call| {
-            let text = call.string(0)?;
-            call.write(&text)?;
-            call.write(b"\n")
-        },
-        "print_int" => |call| {
-            let text = format!("{}\n", call.int(0)?);
-            call.write(text.as_bytes())
-        },
-        "print_f64" => |call| {
-            let text = format!("{:.9}\n", f64::from_bits(call.bits(0)?));
-            call.write(text.as_bytes())
-        },
-        "forty_two" => |_| int(42),
-        _ => return None,
+        RuntimeFn::MicroTime => |call| bits((call.io.nanos)() / 1000),
+        RuntimeFn::NanoTime => |call| bits((call.io.nanos)()),
+        RuntimeFn::KernelTime => |_| bits(0),
+        RuntimeFn::IsInfF32 => |call| classify(call, Prim::F32, f64::is_infinite),
+        RuntimeFn::IsNanF32 => |call| classify(call, Prim::F32, f64::is_nan),
+        RuntimeFn::IsFiniteF32 => |call| classify(call, Prim::F32, f64::is_finite),
+        RuntimeFn::IsInfF64 => |call| classify(call, Prim::F64, f64::is_infinite),
+        RuntimeFn::IsNanF64 => |call| classify(call, Prim::F64, f64::is_nan),
+        RuntimeFn::IsFiniteF64 => |call| classify(call, Prim::F64, f64::is_finite),
+        RuntimeFn::PrintI8 => |call| print_int(call, Prim::I8),
+        RuntimeFn::PrintI16 => |call| print_int(call, Prim::I16),
+        RuntimeFn::PrintI32 => |call| print_int(call, Prim::I32),
+        RuntimeFn::PrintI64 => |call| print_int(call, Prim::I64),
+        RuntimeFn::PrintU8 => |call| print_int(call, Prim::U8),
+        RuntimeFn::PrintU16 => |call| print_int(call, Prim::U16),
+        RuntimeFn::PrintU32 => |call| print_int(call, Prim::U32),
+        RuntimeFn::PrintU64 => |call| print_int(call, Prim::U64),
+        RuntimeFn::PrintF32 => |call| print_float(call, Prim::F32),
+        RuntimeFn::PrintF64 => |call| print_float(call, Prim::F64),
+        RuntimeFn::PrintChar => print_char,
+        RuntimeFn::PrintString => print_string,
+        RuntimeFn::PrintFlush => |call| call.flush(),
+        RuntimeFn::Atoi => super::libc::atoi,
+        // It calls back.
+        RuntimeFn::ParallelFor => return None,
+        // Only compiled code calls them.
+        RuntimeFn::CheckFailed | RuntimeFn::Pext | RuntimeFn::Pdep => return None,
     })
+}
+
+/// Prints a byte.
+pub(super) fn print_char(call: &mut Call<'_, '_>) -> Checked<Reply> {
+    let byte = call.bits(0)? as u8;
+    call.write(&[byte])
+}
+
+/// Prints text.
+pub(super) fn print_string(call: &mut Call<'_, '_>) -> Checked<Reply> {
+    let text = call.string(0)?;
+    call.write(&text)
 }
 
 fn host_string(call: &mut Call<'_, '_>, text: &'static str) -> Checked<Reply> {

@@ -1,32 +1,31 @@
 //! Instructions of vector units that programs name: those of AVX on eight `f32`.
 
+use nyala_ir::functions::VectorFn;
 use smallvec::smallvec;
 
 use super::{Call, HostFn, Reply, bits};
 use crate::errors::Checked;
 use crate::value::Value;
 
-pub(super) fn lookup(name: &str) -> Option<HostFn> {
-    Some(match name {
-        "llvm.x86.avx.movmsk.ps.256" => |call| {
+/// The code of one of them.
+pub(super) fn code(function: VectorFn) -> HostFn {
+    match function {
+        VectorFn::SignBits => |call| {
             let signs = call.floats(0)?.into_iter().map(|lane| u64::from(lane.is_sign_negative()));
             bits(signs.rev().fold(0, |mask, sign| mask << 1 | sign))
         },
-        "llvm.x86.avx.rcp.ps.256" => {
-            |call| lanes(call.floats(0)?.into_iter().map(|lane| (1.0 / lane).to_bits()))
-        }
-        "llvm.x86.avx.cmp.ps.256" => |call| {
+        VectorFn::Reciprocal => |call| lanes(call.floats(0)?.into_iter().map(|lane| (1.0 / lane).to_bits())),
+        VectorFn::Compare => |call| {
             let (a, b, predicate) = (call.floats(0)?, call.floats(1)?, call.bits(2)? as u8);
             let compare = |(a, b): (f32, f32)| if holds(predicate, a, b) { u32::MAX } else { 0 };
             lanes(a.into_iter().zip(b).map(compare))
         },
-        "llvm.x86.avx.blendv.ps.256" => |call| {
+        VectorFn::Blend => |call| {
             let (a, b, mask) = (call.floats(0)?, call.floats(1)?, call.floats(2)?);
             let choose = |((a, b), mask): ((f32, f32), f32)| if mask.is_sign_negative() { b } else { a };
             lanes(a.into_iter().zip(b).zip(mask).map(choose).map(f32::to_bits))
         },
-        _ => return None,
-    })
+    }
 }
 
 /// Whether two numbers compare as one of the predicates of `cmpps` says.

@@ -4,7 +4,8 @@
 //! their like are what the machine's own library gives, as in compiled programs.
 
 use super::{EvalError, f16_bits, f16_value, f32_bits, f32_value, f64_bits, float_from_value, float_value};
-use crate::node::MathOp;
+use crate::functions::{MathOp, NumberFn};
+use crate::node::{ArithFlags, ArithOp, CmpOp};
 use crate::types::Prim;
 
 /// `op(args)` on values of type `prim`; there must be as many as the operator takes.
@@ -149,3 +150,82 @@ macro_rules! real {
 
 real!(real_f32, f32, libm::erff);
 real!(real_f64, f64, libm::erf);
+
+/// A function of numbers on values of type `prim`; there must be as many as it takes.
+pub fn number(function: NumberFn, prim: Prim, args: &[u64]) -> Result<u64, EvalError> {
+    let &[x, ref rest @ ..] = args else { return Err(EvalError::Unsupported) };
+    let y = rest.first().copied().unwrap_or(0);
+    if args.len() != function.info().arity {
+        return Err(EvalError::Unsupported);
+    }
+    let choose = |op| if super::cmp(op, prim, x, y) { x } else { y };
+    match function {
+        NumberFn::Op(op) => math(op, prim, args),
+        NumberFn::Fmod => super::arith(ArithOp::Rem, ArithFlags::STRICT, prim, x, y),
+        NumberFn::IsInf if prim.is_float() => Ok(u64::from(float_value(prim, x).is_infinite())),
+        NumberFn::Min => Ok(choose(CmpOp::Lt)),
+        NumberFn::Max => Ok(choose(CmpOp::Gt)),
+        NumberFn::FirstOne if x == 0 => Ok(0),
+        NumberFn::FirstOne => Ok(u64::from(x.trailing_zeros()) + 1),
+        NumberFn::ReverseBits if prim.is_int() => Ok(x.reverse_bits() >> (64 - prim.bits())),
+        NumberFn::IsInf | NumberFn::ReverseBits => Err(EvalError::Unsupported),
+        NumberFn::NativeExp => math(MathOp::Exp, prim, args),
+        NumberFn::NativeLog => math(MathOp::Log, prim, args),
+        NumberFn::NativeRsqrt => math(MathOp::Rsqrt, prim, args),
+        NumberFn::NativeSqrt => math(MathOp::Sqrt, prim, args),
+        NumberFn::Erfc
+        | NumberFn::Expm1
+        | NumberFn::Hypot
+        | NumberFn::Log1p
+        | NumberFn::Acosh
+        | NumberFn::Asinh
+        | NumberFn::Atanh
+        | NumberFn::Exp10
+        | NumberFn::Cospi
+        | NumberFn::Sinpi
+        | NumberFn::Lgamma
+        | NumberFn::Tgamma
+        | NumberFn::Rcbrt
+        | NumberFn::Rhypot
+        | NumberFn::Fdim => match prim {
+            Prim::F16 => library_f32(function, f16_value(x), f16_value(y)).map(f16_bits),
+            Prim::F32 => library_f32(function, f32_value(x), f32_value(y)).map(f32_bits),
+            Prim::F64 => library_f64(function, f64::from_bits(x), f64::from_bits(y)).map(f64_bits),
+            _ => Err(EvalError::Unsupported),
+        },
+    }
+}
+
+macro_rules! library {
+    ($name:ident, $float:ident, $erfc:path, $exp10:path, $lgamma:path, $tgamma:path, $fdim:path) => {
+        fn $name(function: NumberFn, x: $float, y: $float) -> Result<$float, EvalError> {
+            // Quarters of a turn, and what is left of the angle in units of pi; both are exact.
+            let turned = x % 2.0;
+            let quarters = (2.0 * turned).round();
+            let angle = (turned - 0.5 * quarters) * std::$float::consts::PI;
+            Ok(match (function, (quarters as i32).rem_euclid(4)) {
+                (NumberFn::Erfc, _) => $erfc(x),
+                (NumberFn::Expm1, _) => x.exp_m1(),
+                (NumberFn::Hypot, _) => x.hypot(y),
+                (NumberFn::Log1p, _) => x.ln_1p(),
+                (NumberFn::Acosh, _) => x.acosh(),
+                (NumberFn::Asinh, _) => x.asinh(),
+                (NumberFn::Atanh, _) => x.atanh(),
+                (NumberFn::Exp10, _) => $exp10(x),
+                (NumberFn::Cospi, 0) | (NumberFn::Sinpi, 1) => angle.cos(),
+                (NumberFn::Cospi, 1) | (NumberFn::Sinpi, 2) => -angle.sin(),
+                (NumberFn::Cospi, 2) | (NumberFn::Sinpi, 3) => -angle.cos(),
+                (NumberFn::Cospi | NumberFn::Sinpi, _) => angle.sin(),
+                (NumberFn::Lgamma, _) => $lgamma(x),
+                (NumberFn::Tgamma, _) => $tgamma(x),
+                (NumberFn::Rcbrt, _) => 1.0 / x.cbrt(),
+                (NumberFn::Rhypot, _) => 1.0 / x.hypot(y),
+                (NumberFn::Fdim, _) => $fdim(x, y),
+                _ => return Err(EvalError::Unsupported),
+            })
+        }
+    };
+}
+
+library!(library_f32, f32, libm::erfcf, libm::exp10f, libm::lgammaf, libm::tgammaf, libm::fdimf);
+library!(library_f64, f64, libm::erfc, libm::exp10, libm::lgamma, libm::tgamma, libm::fdim);

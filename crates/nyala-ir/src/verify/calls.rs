@@ -86,39 +86,11 @@ fn is_function(world: &World, intrinsic: Intrinsic, params: &[Ty]) -> bool {
         let params = world.types.as_cn(ty);
         params.and_then(<[Ty]>::first).is_some_and(|&first| is_mem(world, first))
     };
-    let (arities, takes_body) = arguments(intrinsic);
-    let body_fits = !takes_body || args.last().is_some_and(|&body| starts_with_mem(body));
+    let declaration = intrinsic.declaration();
+    let body_fits = !declaration.takes_body || args.last().is_some_and(|&body| starts_with_mem(body));
     is_mem(world, *mem)
         && starts_with_mem(*ret)
-        && arities.contains(&args.len())
+        && declaration.arities.contains(&args.len())
         && body_fits
         && args.iter().all(|&arg| !matches!(world.types.kind(arg), TyKind::Mem))
-}
-
-/// How many arguments an intrinsic takes besides memory and return, and whether
-/// the last of them is a function.
-fn arguments(intrinsic: Intrinsic) -> (&'static [usize], bool) {
-    match intrinsic {
-        Intrinsic::Vectorize => (&[2, 4, 5], true),
-        Intrinsic::Parallel | Intrinsic::Fibers | Intrinsic::Pipeline => (&[4], true),
-        Intrinsic::Spawn => (&[1], true),
-        Intrinsic::Cuda
-        | Intrinsic::Nvvm
-        | Intrinsic::OpenCl
-        | Intrinsic::OpenClSpirv
-        | Intrinsic::AmdgpuHsa
-        | Intrinsic::AmdgpuPal
-        | Intrinsic::LevelZero => (&[3, 4], true),
-        Intrinsic::Hls => (&[1, 2], true),
-        Intrinsic::CreateGraph => (&[0], false),
-        Intrinsic::CreateTask => (&[2], true),
-        Intrinsic::CreateEdge | Intrinsic::ExecuteGraph => (&[2], false),
-        Intrinsic::Sync | Intrinsic::ReserveShared => (&[1], false),
-        Intrinsic::Atomic => (&[3, 5], false),
-        Intrinsic::AtomicLoad => (&[3], false),
-        Intrinsic::AtomicStore => (&[4], false),
-        Intrinsic::CmpXchg | Intrinsic::CmpXchgWeak => (&[3, 6], false),
-        Intrinsic::Fence | Intrinsic::PeInfo | Intrinsic::PeAssert => (&[2], false),
-        Intrinsic::Branch | Intrinsic::Switch | Intrinsic::Unreachable => (&[], false),
-    }
 }

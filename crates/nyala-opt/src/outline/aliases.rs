@@ -4,11 +4,9 @@
 //! come from different allocations point to different memory, whatever is added to them.
 
 use nyala_ir::analysis::References;
+use nyala_ir::functions::{Effect, External};
 use nyala_ir::{Cont, Def, Linkage, Node, TyKind, World};
 use rustc_hash::FxHashMap;
-
-/// The runtime's functions that allocate.
-const ALLOCATES: [&str; 3] = ["anydsl_alloc", "anydsl_alloc_host", "anydsl_alloc_unified"];
 
 /// The places where calls that allocate return to, and nobody else does.
 pub(super) struct Allocations {
@@ -21,9 +19,7 @@ impl Allocations {
         let mut places: FxHashMap<Cont, bool> = FxHashMap::default();
         for cont in References::of_program(world).conts(world) {
             let Some(body) = &world.cont(cont).body else { continue };
-            let allocates = world.as_cont(body.callee).is_some_and(|callee| {
-                matches!(&world.cont(callee).linkage, Linkage::Imported(name) if ALLOCATES.contains(&name.as_str()))
-            });
+            let allocates = world.as_cont(body.callee).is_some_and(|callee| allocates(world, callee));
             let mentioned = body.args.iter().copied().chain([body.callee]);
             for place in mentioned.filter_map(|def| world.as_cont(def)) {
                 places.entry(place).and_modify(|is_sole| *is_sole = false).or_insert(allocates);
@@ -58,4 +54,11 @@ impl Allocations {
             }
         }
     }
+}
+
+/// Whether a function of the runtime gives memory of its own.
+fn allocates(world: &World, callee: Cont) -> bool {
+    let Linkage::Imported(name) = &world.cont(callee).linkage else { return false };
+    let external = External::named(name.as_str());
+    external.is_some_and(|external| matches!(external.function.effect(), Effect::Allocates { .. }))
 }

@@ -7,7 +7,7 @@ use nyala_ir::analysis::functions::Uses;
 use nyala_ir::analysis::references::for_each_node;
 use nyala_ir::analysis::{Function, Functions, Graph, References};
 use nyala_ir::layout::layout;
-use nyala_ir::{Body, Cont, Def, Intrinsic, Linkage, Node, World};
+use nyala_ir::{Body, Cont, Def, External, Intrinsic, Linkage, Node, World};
 use nyala_span::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -16,13 +16,6 @@ use crate::errors::KernelError;
 
 /// The most bytes of work-group memory that a kernel can have: what every device has.
 pub const MAX_SHARED_BYTES: u64 = 48 << 10;
-
-/// Functions of the C library that devices have too, on `f64`; those on `f32` end in `f`.
-const MATH: [&str; 32] = [
-    "acos", "asin", "atan", "atan2", "cbrt", "ceil", "copysign", "cos", "cosh", "erf", "erfc", "exp", "exp2",
-    "expm1", "fabs", "floor", "fma", "fmax", "fmin", "fmod", "hypot", "log", "log10", "log1p", "log2", "pow",
-    "round", "sin", "sinh", "sqrt", "tan", "tanh",
-];
 
 /// All that is wrong with the kernels of a program, each thing once.
 pub(super) fn check(device: &DeviceProgram) -> Vec<KernelError> {
@@ -61,10 +54,10 @@ impl Checker<'_> {
             return is_return;
         };
         match &self.world.cont(callee).linkage {
-            Linkage::Imported(name) if !is_math(name.as_str()) => {
+            Linkage::Imported(name) if !is_on_devices(name.as_str()) => {
                 self.errors.push(KernelError::HostOnly { at, what: format!("`{name}`") });
             }
-            Linkage::Intrinsic(intrinsic) if !is_for_devices(*intrinsic) => {
+            Linkage::Intrinsic(intrinsic) if !intrinsic.declaration().is_for_devices => {
                 self.errors.push(KernelError::HostOnly { at, what: format!("`{}`", intrinsic.name()) });
             }
             _ => {}
@@ -157,26 +150,9 @@ fn is_loop(function: &Function, body: &Body) -> bool {
     function.ret.is_none_or(|ret: Def| body.args.contains(&ret))
 }
 
-fn is_math(name: &str) -> bool {
-    MATH.contains(&name) || name.strip_suffix('f').is_some_and(|name| MATH.contains(&name))
-}
-
-fn is_for_devices(intrinsic: Intrinsic) -> bool {
-    matches!(
-        intrinsic,
-        Intrinsic::Branch
-            | Intrinsic::Switch
-            | Intrinsic::Unreachable
-            | Intrinsic::ReserveShared
-            | Intrinsic::Atomic
-            | Intrinsic::AtomicLoad
-            | Intrinsic::AtomicStore
-            | Intrinsic::CmpXchg
-            | Intrinsic::CmpXchgWeak
-            | Intrinsic::Fence
-            | Intrinsic::PeInfo
-            | Intrinsic::PeAssert
-    )
+/// Whether some device has a function of the outside. Those that do not are found out when code is generated for them.
+fn is_on_devices(name: &str) -> bool {
+    External::named(name).is_some_and(|external| external.targets.any())
 }
 
 fn or(span: Span, otherwise: Span) -> Span {

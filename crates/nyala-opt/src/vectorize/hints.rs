@@ -4,6 +4,7 @@
 //! lanes have the same address, and once for each line where they lie side by side. Addresses of lanes that are missing do no
 //! harm, as a hint never fails.
 
+use nyala_ir::functions::{DeviceFn, External, Function};
 use nyala_ir::{Cont, Linkage, World};
 
 use super::emit::{Emitter, Rep};
@@ -22,7 +23,8 @@ pub(super) fn distances(
 ) -> Option<Vec<i64>> {
     let is_prefetch = match &world.cont(callee).linkage {
         Linkage::Device(name) => {
-            name.as_str() == "llvm.prefetch" || name.as_str().starts_with("llvm.prefetch.")
+            let function = External::named(name.as_str()).map(|external| external.function);
+            function == Some(Function::Device(DeviceFn::Prefetch))
         }
         _ => false,
     };

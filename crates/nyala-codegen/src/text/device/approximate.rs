@@ -4,6 +4,8 @@
 //! these. They are right to some twenty bits for arguments of usual size, and fast: CUDA's `-use_fast_math`
 //! takes the same ones. Functions of `f64`, and those that are missing here, come from the library.
 
+use nyala_ir::MathOp;
+
 use super::super::function::FunctionWriter;
 use super::GpuKind;
 
@@ -14,23 +16,23 @@ const LOG10_2: &str = "0x3FD3441360000000";
 
 impl FunctionWriter<'_, '_> {
     /// The value of a function of `f32` by the GPU's units, if it has some and the program allows that.
-    pub(crate) fn approximate(&mut self, op: &str, args: &[&str]) -> Option<String> {
+    pub(crate) fn approximate(&mut self, op: MathOp, args: &[&str]) -> Option<String> {
         self.module.options.gpu.filter(|gpu| gpu.is_fast && gpu.kind == GpuKind::Nvptx)?;
         Some(match (op, args) {
-            ("sin" | "cos" | "sqrt" | "rsqrt", [x]) => self.unit(op, x),
-            ("tan", [x]) => {
+            (MathOp::Sin | MathOp::Cos | MathOp::Sqrt | MathOp::Rsqrt, [x]) => self.unit(op.name(), x),
+            (MathOp::Tan, [x]) => {
                 let (sine, cosine) = (self.unit("sin", x), self.unit("cos", x));
                 self.compute("tan", format!("fdiv fast float {sine}, {cosine}"))
             }
-            ("exp2", [x]) => self.unit("ex2", x),
-            ("exp", [x]) => {
+            (MathOp::Exp2, [x]) => self.unit("ex2", x),
+            (MathOp::Exp, [x]) => {
                 let scaled = self.product(x, LOG2_E);
                 self.unit("ex2", &scaled)
             }
-            ("log2", [x]) => self.unit("lg2", x),
-            ("log", [x]) => self.scaled_logarithm(x, LN_2),
-            ("log10", [x]) => self.scaled_logarithm(x, LOG10_2),
-            ("pow", [x, y]) => {
+            (MathOp::Log2, [x]) => self.unit("lg2", x),
+            (MathOp::Log, [x]) => self.scaled_logarithm(x, LN_2),
+            (MathOp::Log10, [x]) => self.scaled_logarithm(x, LOG10_2),
+            (MathOp::Pow, [x, y]) => {
                 let logarithm = self.unit("lg2", x);
                 let scaled = self.product(&logarithm, y);
                 self.unit("ex2", &scaled)

@@ -1,14 +1,15 @@
-//! Functions that programs know by CUDA's names: where a thread is, atomic operations, bits,
-//! classification of floats, fences.
+//! Functions of the outside in kernels: where a thread is, atomic operations, numbers, fences.
 //!
-//! A name that starts with `llvm.` is LLVM's. Mathematical functions, by the names that the C
-//! library and the vendors' libraries give them, are those of the device's own library.
+//! `nyala_ir::functions` says which of them a device has. A name that starts with `llvm.` is LLVM's.
+//! Mathematical functions, by the names that the C library and the vendors' libraries give them, are
+//! those of the device's own library. Collective operations are in `warp`.
 
-use nyala_ir::{Def, Prim, TyKind};
+use nyala_ir::functions::{AtomicFn, DeviceFn, Dim, Domain, GpuSource, NumberFn, WorkItem};
+use nyala_ir::{Def, External, Function, MathOp, Prim, TyKind};
 
 use super::super::ModuleWriter;
 use super::super::function::FunctionWriter;
-use super::super::math::suffix;
+use super::super::math::{llvm_name, suffix};
 use super::super::types::pointer_to;
 use super::{GLOBAL, GpuKind, INVARIANT};
 
@@ -18,17 +19,21 @@ impl FunctionWriter<'_, '_> {
         if name.starts_with("llvm.") {
             return Some(self.llvm_function(name, args, result));
         }
-        if let Some(value) = self.library_function(name, args, result) {
-            return Some(value);
+        let external = External::named(name)?;
+        let is_known = match self.module.options.gpu?.kind {
+            GpuKind::Nvptx => external.targets.ptx,
+            GpuKind::Amdgpu => external.targets.amdgpu,
+        };
+        if !is_known {
+            return None;
         }
-        match self.module.options.gpu?.kind {
-            GpuKind::Nvptx => self
-                .place_in_grid(name)
-                .or_else(|| self.cuda_atomic(name, args))
-                .or_else(|| self.cuda_number(name, args, result))
-                .or_else(|| self.cuda_memory(name, args))
-                .or_else(|| self.meeting(name, args, result)),
-            GpuKind::Amdgpu => None,
+        match external.function {
+            Function::Number(function) => self.number_on_device(external.written, function, args, result),
+            Function::WorkItem(question, dim) => self.place_in_grid(question, dim?),
+            Function::Atomic(function) => self.atomic_by_name(function, args),
+            Function::Collective(function) => self.collective(function, args, result),
+            Function::Device(function) => self.memory_or_text(function, args),
+            Function::Lanes(_) | Function::Vector(_) | Function::Runtime(_) | Function::C(_) => None,
         }
     }
 
@@ -61,36 +66,48 @@ impl FunctionWriter<'_, '_> {
         self.world.types.lane_prim(self.world.ty(def)).unwrap_or(Prim::U64)
     }
 
-    /// A mathematical function of the C library.
-    fn library_function(&mut self, name: &str, args: &[Def], result: &str) -> Option<String> {
+    /// A function of numbers. The name may say which type they have.
+    fn number_on_device(
+        &mut self,
+        written: Option<Prim>,
+        function: NumberFn,
+        args: &[Def],
+        result: &str,
+    ) -> Option<String> {
+        let info = function.info();
+        if args.len() < info.arity || written.is_some_and(|prim| self.prim(args[0]) != prim) {
+            return None;
+        }
+        if info.domain != Domain::Float || info.gives_bool {
+            return self.bits_or_class(function, args, result);
+        }
         let is_float = |&arg: &Def| matches!(self.prim(arg), Prim::F32 | Prim::F64);
-        if args.is_empty() || !args.iter().all(is_float) || !matches!(result, "float" | "double") {
+        if !args.iter().all(is_float) || !matches!(result, "float" | "double") {
             return None;
         }
         let typed: Vec<(String, String)> =
             args.iter().map(|&arg| (self.module.ty_of(arg), self.value(arg))).collect();
         let typed: Vec<(&str, &str)> =
             typed.iter().map(|(ty, value)| (ty.as_str(), value.as_str())).collect();
-        let op = name_without_type(name, result);
-        if result == "float" {
+        if let (NumberFn::Op(op), "float") = (function, result) {
             let values: Vec<&str> = typed.iter().map(|&(_, value)| value).collect();
             if let Some(value) = self.approximate(op, &values) {
                 return Some(value);
             }
         }
-        if self.module.is_in_library(op) {
-            return Some(self.call_intrinsic(&self.module.library_name(op, result), result, &typed));
+        if self.module.is_in_library(function) {
+            return Some(self.call_intrinsic(&self.module.library_name(function, result), result, &typed));
         }
-        let own = match (op, &typed[..]) {
-            ("fmod", [(ty, x), (_, y)]) => return Some(self.compute("fmod", format!("frem {ty} {x}, {y}"))),
-            ("rsqrt", [(ty, x)]) => return Some(self.reciprocal_root(ty, x)),
-            ("sqrt" | "fabs" | "floor" | "ceil" | "trunc" | "round" | "copysign" | "fma", _) => op,
-            ("fmax", _) => "maxnum",
-            ("fmin", _) => "minnum",
-            ("rint" | "nearbyint", _) => "roundeven",
-            _ => return None,
-        };
-        Some(self.call_intrinsic(&format!("llvm.{own}.{}", suffix(result)), result, &typed))
+        match (function, &typed[..]) {
+            (NumberFn::Fmod, [(ty, x), (_, y)]) => Some(self.compute("fmod", format!("frem {ty} {x}, {y}"))),
+            (NumberFn::Op(MathOp::Rsqrt), [(ty, x)]) => Some(self.reciprocal_root(ty, x)),
+            (NumberFn::Op(op), _) if info.gpu == Some(GpuSource::Llvm) => {
+                let name = format!("llvm.{}.{}", llvm_name(op), suffix(result));
+                Some(self.call_intrinsic(&name, result, &typed))
+            }
+            // Of a library that is not there.
+            _ => None,
+        }
     }
 
     /// NVIDIA's hardware has one for `f32`, exact but for the last digit.
@@ -103,88 +120,95 @@ impl FunctionWriter<'_, '_> {
         self.compute("rsqrt", format!("fdiv {ty} 1.0, {root}"))
     }
 
-    fn place_in_grid(&mut self, name: &str) -> Option<String> {
-        let (question, dim) = name.split_once('_').filter(|(_, dim)| matches!(*dim, "x" | "y" | "z"))?;
+    fn place_in_grid(&mut self, question: WorkItem, dim: Dim) -> Option<String> {
         let register = match question {
-            "threadIdx" => "tid",
-            "blockIdx" => "ctaid",
-            "blockDim" => "ntid",
-            "gridDim" => "nctaid",
-            _ => return None,
+            WorkItem::LocalId => "tid",
+            WorkItem::GroupId => "ctaid",
+            WorkItem::LocalSize => "ntid",
+            WorkItem::NumGroups => "nctaid",
+            WorkItem::GlobalId | WorkItem::GlobalSize | WorkItem::GlobalOffset | WorkItem::Dimensions => {
+                return None;
+            }
         };
+        let dim = dim.name();
         Some(self.call_intrinsic(&format!("llvm.nvvm.read.ptx.sreg.{register}.{dim}"), "i32", &[]))
     }
 
     /// An atomic operation among all threads of the device.
-    pub(crate) fn cuda_atomic(&mut self, name: &str, args: &[Def]) -> Option<String> {
+    pub(crate) fn atomic_by_name(&mut self, function: AtomicFn, args: &[Def]) -> Option<String> {
         const ORDER: &str = "syncscope(\"device\") monotonic";
         let (&addr, rest) = args.split_first()?;
-        if name == "atomicCAS" {
-            let &[expected, new] = rest else { return None };
-            let (at, expected, new) = (self.typed(addr), self.typed(expected), self.typed(new));
-            let text = format!("cmpxchg {at}, {expected}, {new} {ORDER} monotonic");
-            let both = self.compute("exchanged", text);
-            let ty = self.module.ty_of(rest[0]);
-            return Some(self.compute("old", format!("extractvalue {{ {ty}, i1 }} {both}, 0")));
-        }
-        let &[value] = rest else { return None };
-        let prim = self.prim(value);
-        let op = match name {
-            "atomicAdd" if prim.is_float() => "fadd",
-            "atomicAdd" => "add",
-            "atomicSub" if prim.is_float() => "fsub",
-            "atomicSub" => "sub",
-            "atomicMin" if prim.is_signed() => "min",
-            "atomicMin" => "umin",
-            "atomicMax" if prim.is_signed() => "max",
-            "atomicMax" => "umax",
-            "atomicAnd" => "and",
-            "atomicOr" => "or",
-            "atomicXor" => "xor",
-            "atomicExch" => "xchg",
-            "atomicInc" => "uinc_wrap",
-            "atomicDec" => "udec_wrap",
-            _ => return None,
+        let prim = self.prim(*rest.first()?);
+        let op = match function {
+            AtomicFn::CompareExchange => {
+                let &[expected, new] = rest else { return None };
+                let (at, expected, new) = (self.typed(addr), self.typed(expected), self.typed(new));
+                let text = format!("cmpxchg {at}, {expected}, {new} {ORDER} monotonic");
+                let both = self.compute("exchanged", text);
+                let ty = self.module.ty_of(rest[0]);
+                return Some(self.compute("old", format!("extractvalue {{ {ty}, i1 }} {both}, 0")));
+            }
+            AtomicFn::Add if prim.is_float() => "fadd",
+            AtomicFn::Add => "add",
+            AtomicFn::Sub if prim.is_float() => "fsub",
+            AtomicFn::Sub => "sub",
+            AtomicFn::Min if prim.is_signed() => "min",
+            AtomicFn::Min => "umin",
+            AtomicFn::Max if prim.is_signed() => "max",
+            AtomicFn::Max => "umax",
+            AtomicFn::And => "and",
+            AtomicFn::Or => "or",
+            AtomicFn::Xor => "xor",
+            AtomicFn::Exchange => "xchg",
+            AtomicFn::Increment => "uinc_wrap",
+            AtomicFn::Decrement => "udec_wrap",
         };
+        let &[value] = rest else { return None };
         let (at, value) = (self.typed(addr), self.typed(value));
         Some(self.compute("old", format!("atomicrmw {op} {at}, {value} {ORDER}")))
     }
 
-    pub(crate) fn cuda_number(&mut self, name: &str, args: &[Def], result: &str) -> Option<String> {
+    /// A function of the bits of a number, or one that says what kind of float it is; nothing for others.
+    pub(crate) fn bits_or_class(&mut self, function: NumberFn, args: &[Def], result: &str) -> Option<String> {
         let &first = args.first()?;
         let (ty, x) = (self.module.ty_of(first), self.value(first));
-        let is_long = name.ends_with("ll");
-        let value = match name.trim_end_matches("ll") {
-            "isinf" | "isfinite" => {
+        let by_llvm = |writer: &mut Self, name: &str| {
+            writer.call_intrinsic(&format!("llvm.{name}.{ty}"), &ty, &[(&ty, &x)])
+        };
+        let zeros = |writer: &mut Self, name: &str| {
+            writer.call_intrinsic(&format!("llvm.{name}.{ty}"), &ty, &[(&ty, &x), ("i1", "false")])
+        };
+        let value = match function {
+            NumberFn::IsInf | NumberFn::Op(MathOp::IsFinite) => {
                 let magnitude = self.call_intrinsic(&format!("llvm.fabs.{}", suffix(&ty)), &ty, &[(&ty, &x)]);
                 let infinity = self.splat(first, self.prim(first), f64::INFINITY);
-                let condition = if name == "isinf" { "oeq" } else { "olt" };
+                let condition = if function == NumberFn::IsInf { "oeq" } else { "olt" };
                 self.compute("is", format!("fcmp {condition} {ty} {magnitude}, {infinity}"))
             }
-            "isnan" => self.compute("is", format!("fcmp uno {ty} {x}, {x}")),
-            "min" | "max" => {
+            NumberFn::Op(MathOp::IsNan) => self.compute("is", format!("fcmp uno {ty} {x}, {x}")),
+            NumberFn::Min | NumberFn::Max => {
                 let &[_, other] = args else { return None };
-                let (sign, y) = (if self.prim(first).is_signed() { 's' } else { 'u' }, self.value(other));
-                let name = format!("llvm.{sign}{name}.{ty}");
-                return Some(self.call_intrinsic(&name, &ty, &[(&ty, &x), (&ty, &y)]));
+                let (prim, which) = (self.prim(first), function.info().name);
+                let name = match prim.is_float() {
+                    true => format!("{which}num.{}", suffix(&ty)),
+                    false => format!("{}{which}.{ty}", if prim.is_signed() { 's' } else { 'u' }),
+                };
+                let y = self.value(other);
+                return Some(self.call_intrinsic(&format!("llvm.{name}"), &ty, &[(&ty, &x), (&ty, &y)]));
             }
-            "__popc" => self.call_intrinsic(&format!("llvm.ctpop.{ty}"), &ty, &[(&ty, &x)]),
-            "__brev" => self.call_intrinsic(&format!("llvm.bitreverse.{ty}"), &ty, &[(&ty, &x)]),
-            "__clz" => self.call_intrinsic(&format!("llvm.ctlz.{ty}"), &ty, &[(&ty, &x), ("i1", "false")]),
-            "__ffs" => {
-                let zeros =
-                    self.call_intrinsic(&format!("llvm.cttz.{ty}"), &ty, &[(&ty, &x), ("i1", "false")]);
+            NumberFn::Op(MathOp::Popcount) => by_llvm(self, "ctpop"),
+            NumberFn::ReverseBits => by_llvm(self, "bitreverse"),
+            NumberFn::Op(MathOp::Clz) => zeros(self, "ctlz"),
+            NumberFn::Op(MathOp::Ctz) => zeros(self, "cttz"),
+            NumberFn::FirstOne => {
+                let zeros = zeros(self, "cttz");
                 let number = self.compute("number", format!("add {ty} {zeros}, 1"));
                 let is_zero = self.compute("is_zero", format!("icmp eq {ty} {x}, 0"));
                 self.compute("ffs", format!("select i1 {is_zero}, {ty} 0, {ty} {number}"))
             }
             _ => return None,
         };
-        let from = match name {
-            "isinf" | "isfinite" | "isnan" => "i1",
-            _ if is_long => "i64",
-            _ => ty.as_str(),
-        };
+        let from = if function.info().gives_bool { "i1" } else { ty.as_str() };
         Some(match (from, result) {
             (from, result) if from == result => value,
             ("i1", _) => self.compute("int", format!("zext i1 {value} to {result}")),
@@ -192,19 +216,32 @@ impl FunctionWriter<'_, '_> {
         })
     }
 
-    fn cuda_memory(&mut self, name: &str, args: &[Def]) -> Option<String> {
-        match (name, args) {
-            ("__ldg", &[ptr]) => Some(self.load_unchanged(ptr)),
-            ("__threadfence", []) => Some(self.fence("syncscope(\"device\") ")),
-            ("__threadfence_block", []) => Some(self.fence("syncscope(\"block\") ")),
-            ("__threadfence_system", []) => Some(self.fence("")),
-            ("__trap", []) => Some(self.call_intrinsic("llvm.trap", "void", &[])),
-            ("__nanosleep", &[time]) => {
+    fn memory_or_text(&mut self, function: DeviceFn, args: &[Def]) -> Option<String> {
+        match (function, args) {
+            (DeviceFn::LoadCached, &[ptr]) => Some(self.load_unchanged(ptr)),
+            (DeviceFn::FenceDevice, []) => Some(self.fence("syncscope(\"device\") ")),
+            (DeviceFn::FenceBlock, []) => Some(self.fence("syncscope(\"block\") ")),
+            (DeviceFn::FenceSystem, []) => Some(self.fence("")),
+            (DeviceFn::Trap, []) => Some(self.call_intrinsic("llvm.trap", "void", &[])),
+            (DeviceFn::Sleep, &[time]) => {
                 let time = self.value(time);
                 Some(self.call_intrinsic("llvm.nvvm.nanosleep", "void", &[("i32", &time)]))
             }
-            ("printf" | "vprintf", [format, values @ ..]) => Some(self.print_formatted(*format, values)),
-            _ => None,
+            (DeviceFn::Printf, [format, values @ ..]) => Some(self.print_formatted(*format, values)),
+            // Declared with other parameters, or LLVM's own.
+            (
+                DeviceFn::LoadCached
+                | DeviceFn::FenceDevice
+                | DeviceFn::FenceBlock
+                | DeviceFn::FenceSystem
+                | DeviceFn::Trap
+                | DeviceFn::Sleep
+                | DeviceFn::Printf
+                | DeviceFn::Prefetch
+                | DeviceFn::Expect
+                | DeviceFn::DispatchPacket,
+                _,
+            ) => None,
         }
     }
 
@@ -273,41 +310,21 @@ impl FunctionWriter<'_, '_> {
     }
 }
 
-/// What a mathematical function is called, whatever its type. C adds an `f` to the names of
-/// those on `f32`, AMD adds the type.
-fn name_without_type<'n>(name: &'n str, result: &str) -> &'n str {
-    if let Some(name) = name.strip_prefix("__ocml_") {
-        return name.strip_suffix("_f32").or(name.strip_suffix("_f64")).unwrap_or(name);
-    }
-    let name = name.strip_prefix("__nv_").unwrap_or(name);
-    name.strip_suffix('f').filter(|_| result == "float").unwrap_or(name)
-}
-
-/// Functions of the device's own library.
-const LIBRARY: [&str; 22] = [
-    "acos", "asin", "atan", "atan2", "cbrt", "cos", "cosh", "erf", "erfc", "exp", "exp2", "expm1", "hypot",
-    "log", "log10", "log1p", "log2", "pow", "sin", "sinh", "tan", "tanh",
-];
-
-/// Functions that NVIDIA's library has besides.
-const MORE_IN_LIBDEVICE: [&str; 12] = [
-    "acosh", "asinh", "atanh", "cospi", "exp10", "ldexp", "lgamma", "rcbrt", "rhypot", "sinpi", "tgamma",
-    "fdim",
-];
-
 impl ModuleWriter<'_> {
-    /// Whether the device's library has a mathematical function; the host has none.
-    pub(crate) fn is_in_library(&self, name: &str) -> bool {
-        self.options.gpu.is_some_and(|gpu| {
-            LIBRARY.contains(&name) || gpu.has_libdevice && MORE_IN_LIBDEVICE.contains(&name)
+    /// Whether the device's library has a function of numbers; the host has none.
+    pub(crate) fn is_in_library(&self, function: NumberFn) -> bool {
+        self.options.gpu.is_some_and(|gpu| match function.info().gpu {
+            Some(GpuSource::Library) => true,
+            Some(GpuSource::Libdevice) => gpu.has_libdevice,
+            Some(GpuSource::Llvm) | None => false,
         })
     }
 
-    /// The symbol of a function of the device's library, by its name and the type of its result.
-    pub(crate) fn library_name(&self, name: &str, ty: &str) -> String {
+    /// The symbol of a function of the device's library, by the type of its result.
+    pub(crate) fn library_name(&self, function: NumberFn, ty: &str) -> String {
         let has_libdevice = self.options.gpu.is_some_and(|gpu| gpu.has_libdevice);
         let (prefix, kind) =
             (if has_libdevice { "__nv_" } else { "nyala_" }, if ty == "float" { "f" } else { "" });
-        format!("{prefix}{name}{kind}")
+        format!("{prefix}{}{kind}", function.info().name)
     }
 }

@@ -5,8 +5,8 @@
 //! launched with points to global memory.
 //!
 //! Functions call each other with the C calling convention; there are no closures and no
-//! threads. `functions` has the functions that programs know by the names that CUDA gives
-//! them, `warp` those by which the threads of a warp or block meet, and `approximate` those that the hardware computes.
+//! threads. `functions` has the functions that kernels call by name, `warp` collective operations, and
+//! `approximate` functions that the hardware computes.
 
 mod approximate;
 mod functions;

@@ -1,36 +1,54 @@
-//! Functions by which the threads of a warp or a block meet, by CUDA's names.
+//! Collective operations of the threads of a warp or a block.
 
+use nyala_ir::functions::Collective;
 use nyala_ir::{Def, Prim};
 
 use super::super::function::FunctionWriter;
 
 impl FunctionWriter<'_, '_> {
-    /// The result of such a function; nothing if there is none of this name.
-    pub(super) fn meeting(&mut self, name: &str, args: &[Def], result: &str) -> Option<String> {
-        match (name, args) {
-            ("__syncthreads", []) => Some(self.call_intrinsic("llvm.nvvm.barrier0", "void", &[])),
-            ("__syncthreads_count", &[vote]) => Some(self.block_vote("popc", vote)),
-            ("__syncthreads_and", &[vote]) => Some(self.block_vote("and", vote)),
-            ("__syncthreads_or", &[vote]) => Some(self.block_vote("or", vote)),
-            ("__syncwarp", &[mask]) => {
+    /// The result of a collective operation; nothing if it is declared with other parameters.
+    pub(super) fn collective(&mut self, function: Collective, args: &[Def], result: &str) -> Option<String> {
+        match (function, args) {
+            (Collective::Barrier, []) => Some(self.call_intrinsic("llvm.nvvm.barrier0", "void", &[])),
+            (Collective::BarrierCount, &[vote]) => Some(self.block_vote("popc", vote)),
+            (Collective::BarrierAnd, &[vote]) => Some(self.block_vote("and", vote)),
+            (Collective::BarrierOr, &[vote]) => Some(self.block_vote("or", vote)),
+            (Collective::WarpBarrier, &[mask]) => {
                 let mask = self.value(mask);
                 Some(self.call_intrinsic("llvm.nvvm.bar.warp.sync", "void", &[("i32", &mask)]))
             }
-            ("__syncwarp", []) => {
+            (Collective::WarpBarrier, []) => {
                 Some(self.call_intrinsic("llvm.nvvm.bar.warp.sync", "void", &[("i32", "-1")]))
             }
-            ("__activemask", []) => Some(self.call_intrinsic("llvm.nvvm.activemask", "i32", &[])),
-            ("__any_sync", &[mask, vote]) => Some(self.warp_vote("any", mask, vote)),
-            ("__all_sync", &[mask, vote]) => Some(self.warp_vote("all", mask, vote)),
-            ("__ballot_sync", &[mask, vote]) => Some(self.warp_vote("ballot", mask, vote)),
-            ("__match_any_sync", &[mask, value]) => {
+            (Collective::ActiveMask, []) => Some(self.call_intrinsic("llvm.nvvm.activemask", "i32", &[])),
+            (Collective::Any, &[mask, vote]) => Some(self.warp_vote("any", mask, vote)),
+            (Collective::All, &[mask, vote]) => Some(self.warp_vote("all", mask, vote)),
+            (Collective::Ballot, &[mask, vote]) => Some(self.warp_vote("ballot", mask, vote)),
+            (Collective::MatchAny, &[mask, value]) => {
                 let (mask, ty) = (self.value(mask), self.module.ty_of(value));
                 let value = self.as_bits_of(value);
                 let name = format!("llvm.nvvm.match.any.sync.{}", bits_type(&ty));
                 Some(self.call_intrinsic(&name, "i32", &[("i32", &mask), (bits_type(&ty), &value)]))
             }
-            ("__match_all_sync", &[mask, value, is_same]) => Some(self.match_all(mask, value, is_same)),
-            _ => self.shuffle(name, args, result),
+            (Collective::MatchAll, &[mask, value, is_same]) => Some(self.match_all(mask, value, is_same)),
+            (Collective::Shuffle, _) => self.shuffle("idx", args, result),
+            (Collective::ShuffleUp, _) => self.shuffle("up", args, result),
+            (Collective::ShuffleDown, _) => self.shuffle("down", args, result),
+            (Collective::ShuffleXor, _) => self.shuffle("bfly", args, result),
+            (
+                Collective::Barrier
+                | Collective::BarrierCount
+                | Collective::BarrierAnd
+                | Collective::BarrierOr
+                | Collective::WarpBarrier
+                | Collective::ActiveMask
+                | Collective::Any
+                | Collective::All
+                | Collective::Ballot
+                | Collective::MatchAny
+                | Collective::MatchAll,
+                _,
+            ) => None,
         }
     }
 
@@ -78,14 +96,7 @@ impl FunctionWriter<'_, '_> {
 
     /// A value of another thread of the warp. The hardware is told the size of the segments
     /// that threads exchange values in, and the last lane of them.
-    fn shuffle(&mut self, name: &str, args: &[Def], result: &str) -> Option<String> {
-        let mode = match name {
-            "__shfl_sync" => "idx",
-            "__shfl_up_sync" => "up",
-            "__shfl_down_sync" => "down",
-            "__shfl_xor_sync" => "bfly",
-            _ => return None,
-        };
+    fn shuffle(&mut self, mode: &str, args: &[Def], result: &str) -> Option<String> {
         let (&[mask, value, lane], width) = (args.get(..3)?, args.get(3)) else { return None };
         let kind = match self.world.types.as_prim(self.world.ty(value))? {
             Prim::F32 => "f32",
