@@ -141,12 +141,47 @@ pub(crate) enum Target {
     None,
 }
 
-macro_rules! ops {
-    ($($fast:ident),*) => {
+/// Operators on types that are so common that they have an operation of their own: which
+/// operator, on which type. [`nyala_ir::eval`] says what each of them does; here it is only told
+/// beforehand what it is to do.
+///
+/// Those on `U64` that only look at bits serve all types but floats.
+macro_rules! fast_ops {
+    ($callback:ident) => {
+        $callback! {
+            arith {
+                AddI32 Add I32, SubI32 Sub I32, MulI32 Mul I32,
+                AddI64 Add I64, SubI64 Sub I64, MulI64 Mul I64,
+                AddU32 Add U32, SubU32 Sub U32, MulU32 Mul U32,
+                AddU64 Add U64, SubU64 Sub U64, MulU64 Mul U64,
+                AddF32 Add F32, SubF32 Sub F32, MulF32 Mul F32, DivF32 Div F32,
+                AddF64 Add F64, SubF64 Sub F64, MulF64 Mul F64, DivF64 Div F64,
+                And And U64, Or Or U64, Xor Xor U64,
+            }
+            cmp {
+                LtI32 Lt I32, LeI32 Le I32, GtI32 Gt I32, GeI32 Ge I32,
+                LtI64 Lt I64, LeI64 Le I64, GtI64 Gt I64, GeI64 Ge I64,
+                LtU32 Lt U32, LeU32 Le U32, GtU32 Gt U32, GeU32 Ge U32,
+                LtU64 Lt U64, LeU64 Le U64, GtU64 Gt U64, GeU64 Ge U64,
+                LtF32 Lt F32, LeF32 Le F32, GtF32 Gt F32, GeF32 Ge F32,
+                LtF64 Lt F64, LeF64 Le F64, GtF64 Gt F64, GeF64 Ge F64,
+                Eq Eq U64, Ne Ne U64,
+            }
+        }
+    };
+}
+pub(crate) use fast_ops;
+
+macro_rules! define_op {
+    (
+        arith { $($arith:ident $arith_op:ident $arith_prim:ident,)* }
+        cmp { $($cmp:ident $cmp_op:ident $cmp_prim:ident,)* }
+    ) => {
         /// An operation on registers.
         #[derive(Clone, Copy)]
         pub(crate) enum Op {
-            $(#[allow(missing_docs)] $fast { dst: Reg, a: Reg, b: Reg },)*
+            $($arith { dst: Reg, a: Reg, b: Reg },)*
+            $($cmp { dst: Reg, a: Reg, b: Reg },)*
             Arith { op: ArithOp, prim: Prim, wrap: bool, dst: Reg, a: Reg, b: Reg },
             Cmp { op: CmpOp, prim: Prim, dst: Reg, a: Reg, b: Reg },
             Cast { from: Prim, to: Prim, dst: Reg, a: Reg },
@@ -180,7 +215,8 @@ macro_rules! ops {
             /// The register that is set.
             pub(crate) fn dst(&self) -> Option<Reg> {
                 match *self {
-                    $(Op::$fast { dst, .. } => Some(dst),)*
+                    $(Op::$arith { dst, .. } => Some(dst),)*
+                    $(Op::$cmp { dst, .. } => Some(dst),)*
                     Op::Arith { dst, .. }
                     | Op::Cmp { dst, .. }
                     | Op::Cast { dst, .. }
@@ -201,18 +237,49 @@ macro_rules! ops {
                     Op::StorePrim { .. } | Op::StorePtr { .. } | Op::Store { .. } | Op::StoreLanes { .. } => None,
                 }
             }
+
+            /// The operation that is made for this operator and type, if there is one.
+            pub(crate) fn fast_arith(
+                op: ArithOp,
+                prim: Prim,
+                wrap: bool,
+                dst: Reg,
+                a: Reg,
+                b: Reg,
+            ) -> Option<Op> {
+                // Those that are made for signed integers do not wrap.
+                if wrap && prim.is_int() && prim.is_signed() && !is_bitwise(op) {
+                    return None;
+                }
+                let prim = if is_bitwise(op) { any_bits(prim) } else { prim };
+                match (op, prim) {
+                    $((ArithOp::$arith_op, Prim::$arith_prim) => Some(Op::$arith { dst, a, b }),)*
+                    _ => None,
+                }
+            }
+
+            /// The operation that is made for this comparison and type, if there is one.
+            pub(crate) fn fast_cmp(op: CmpOp, prim: Prim, dst: Reg, a: Reg, b: Reg) -> Option<Op> {
+                let prim = if matches!(op, CmpOp::Eq | CmpOp::Ne) { any_bits(prim) } else { prim };
+                match (op, prim) {
+                    $((CmpOp::$cmp_op, Prim::$cmp_prim) => Some(Op::$cmp { dst, a, b }),)*
+                    _ => None,
+                }
+            }
         }
     };
 }
 
-ops! {
-    AddI32, SubI32, MulI32, LtI32, LeI32, GtI32, GeI32,
-    AddI64, SubI64, MulI64, LtI64, LeI64, GtI64, GeI64,
-    AddU32, SubU32, MulU32, LtU32, LeU32, GtU32, GeU32,
-    AddU64, SubU64, MulU64, LtU64, LeU64, GtU64, GeU64,
-    AddF32, SubF32, MulF32, DivF32, LtF32, LeF32, GtF32, GeF32,
-    AddF64, SubF64, MulF64, DivF64, LtF64, LeF64, GtF64, GeF64,
-    And, Or, Xor, EqInt, NeInt
+fast_ops!(define_op);
+
+/// Whether an operator works on single bits.
+fn is_bitwise(op: ArithOp) -> bool {
+    matches!(op, ArithOp::And | ArithOp::Or | ArithOp::Xor)
+}
+
+/// The type that stands for all that are compared, or whose bits are combined, in the same way.
+fn any_bits(prim: Prim) -> Prim {
+    if prim.is_float() { prim } else { Prim::U64 }
 }
 
 impl Op {
@@ -231,71 +298,5 @@ impl Op {
                 | Op::Slot { .. }
                 | Op::Alloc { .. }
         )
-    }
-
-    /// The operation that is made for this operator and type, if there is one.
-    pub(crate) fn fast_arith(op: ArithOp, prim: Prim, wrap: bool, dst: Reg, a: Reg, b: Reg) -> Option<Op> {
-        use ArithOp::{Add, And, Div, Mul, Or, Sub, Xor};
-        Some(match (op, prim) {
-            (And, _) => Op::And { dst, a, b },
-            (Or, _) => Op::Or { dst, a, b },
-            (Xor, _) => Op::Xor { dst, a, b },
-            (Add, Prim::U32) => Op::AddU32 { dst, a, b },
-            (Sub, Prim::U32) => Op::SubU32 { dst, a, b },
-            (Mul, Prim::U32) => Op::MulU32 { dst, a, b },
-            (Add, Prim::U64) => Op::AddU64 { dst, a, b },
-            (Sub, Prim::U64) => Op::SubU64 { dst, a, b },
-            (Mul, Prim::U64) => Op::MulU64 { dst, a, b },
-            (Add, Prim::F32) => Op::AddF32 { dst, a, b },
-            (Sub, Prim::F32) => Op::SubF32 { dst, a, b },
-            (Mul, Prim::F32) => Op::MulF32 { dst, a, b },
-            (Div, Prim::F32) => Op::DivF32 { dst, a, b },
-            (Add, Prim::F64) => Op::AddF64 { dst, a, b },
-            (Sub, Prim::F64) => Op::SubF64 { dst, a, b },
-            (Mul, Prim::F64) => Op::MulF64 { dst, a, b },
-            (Div, Prim::F64) => Op::DivF64 { dst, a, b },
-            _ if wrap => return None,
-            (Add, Prim::I32) => Op::AddI32 { dst, a, b },
-            (Sub, Prim::I32) => Op::SubI32 { dst, a, b },
-            (Mul, Prim::I32) => Op::MulI32 { dst, a, b },
-            (Add, Prim::I64) => Op::AddI64 { dst, a, b },
-            (Sub, Prim::I64) => Op::SubI64 { dst, a, b },
-            (Mul, Prim::I64) => Op::MulI64 { dst, a, b },
-            _ => return None,
-        })
-    }
-
-    /// The operation that is made for this comparison and type, if there is one.
-    pub(crate) fn fast_cmp(op: CmpOp, prim: Prim, dst: Reg, a: Reg, b: Reg) -> Option<Op> {
-        use CmpOp::{Eq, Ge, Gt, Le, Lt, Ne};
-        Some(match (op, prim) {
-            (Eq, prim) if !prim.is_float() => Op::EqInt { dst, a, b },
-            (Ne, prim) if !prim.is_float() => Op::NeInt { dst, a, b },
-            (Lt, Prim::I32) => Op::LtI32 { dst, a, b },
-            (Le, Prim::I32) => Op::LeI32 { dst, a, b },
-            (Gt, Prim::I32) => Op::GtI32 { dst, a, b },
-            (Ge, Prim::I32) => Op::GeI32 { dst, a, b },
-            (Lt, Prim::I64) => Op::LtI64 { dst, a, b },
-            (Le, Prim::I64) => Op::LeI64 { dst, a, b },
-            (Gt, Prim::I64) => Op::GtI64 { dst, a, b },
-            (Ge, Prim::I64) => Op::GeI64 { dst, a, b },
-            (Lt, Prim::U32) => Op::LtU32 { dst, a, b },
-            (Le, Prim::U32) => Op::LeU32 { dst, a, b },
-            (Gt, Prim::U32) => Op::GtU32 { dst, a, b },
-            (Ge, Prim::U32) => Op::GeU32 { dst, a, b },
-            (Lt, Prim::U64) => Op::LtU64 { dst, a, b },
-            (Le, Prim::U64) => Op::LeU64 { dst, a, b },
-            (Gt, Prim::U64) => Op::GtU64 { dst, a, b },
-            (Ge, Prim::U64) => Op::GeU64 { dst, a, b },
-            (Lt, Prim::F32) => Op::LtF32 { dst, a, b },
-            (Le, Prim::F32) => Op::LeF32 { dst, a, b },
-            (Gt, Prim::F32) => Op::GtF32 { dst, a, b },
-            (Ge, Prim::F32) => Op::GeF32 { dst, a, b },
-            (Lt, Prim::F64) => Op::LtF64 { dst, a, b },
-            (Le, Prim::F64) => Op::LeF64 { dst, a, b },
-            (Gt, Prim::F64) => Op::GtF64 { dst, a, b },
-            (Ge, Prim::F64) => Op::GeF64 { dst, a, b },
-            _ => return None,
-        })
     }
 }

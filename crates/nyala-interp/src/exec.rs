@@ -1,15 +1,15 @@
 //! The operations of a block, one after the other: the inner loop.
 //!
-//! Common operations on scalars have an arm of their own. Whenever an operand is
+//! Common operations on scalars have an arm of their own, which is [`eval`] with the operator and the type put in. Whenever an operand is
 //! no plain number, or the result does not exist, they fall back to the general
 //! meaning of the node in [`pure`](crate::pure), which also finds the error.
 
 use std::rc::Rc;
 
-use nyala_ir::{Prim, eval};
+use nyala_ir::{ArithFlags, ArithOp, CmpOp, Prim, eval};
 use smallvec::SmallVec;
 
-use crate::code::{Block, List, Op, Reg, Scope};
+use crate::code::{Block, List, Op, Reg, Scope, fast_ops};
 use crate::errors::{Checked, ErrorKind, MemoryKind, malformed};
 use crate::machine::Machine;
 use crate::memory::HEAP_ALIGN;
@@ -30,249 +30,106 @@ macro_rules! fast {
     }};
 }
 
-fn f32(bits: u64) -> f32 {
-    f32::from_bits(bits as u32)
-}
-
-fn f64(bits: u64) -> f64 {
-    f64::from_bits(bits)
-}
-
-fn of_i32(value: Option<i32>) -> Option<u64> {
-    value.map(|value| u64::from(value as u32))
-}
-
-fn of_i64(value: Option<i64>) -> Option<u64> {
-    value.map(|value| value as u64)
-}
-
-fn of_u32(value: u32) -> Option<u64> {
-    Some(u64::from(value))
-}
-
-fn of_f32(value: f32) -> Option<u64> {
-    Some(u64::from(value.to_bits()))
-}
-
-fn of_f64(value: f64) -> Option<u64> {
-    Some(value.to_bits())
-}
-
-fn of_bool(value: bool) -> Option<u64> {
-    Some(u64::from(value))
-}
-
 impl Machine<'_, '_> {
     /// Executes the operations of a block.
     pub(crate) fn exec(&mut self, scope: &Scope, block: &Block) -> Checked<()> {
         for at in block.ops.clone() {
             self.memory.at = at;
-            match scope.ops[at as usize] {
-                Op::AddI32 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_i32((x as i32).checked_add(y as i32)))
-                }
-                Op::SubI32 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_i32((x as i32).checked_sub(y as i32)))
-                }
-                Op::MulI32 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_i32((x as i32).checked_mul(y as i32)))
-                }
-                Op::LtI32 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_bool((x as i32) < y as i32))
-                }
-                Op::LeI32 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(x as i32 <= y as i32))
-                }
-                Op::GtI32 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(x as i32 > y as i32))
-                }
-                Op::GeI32 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(x as i32 >= y as i32))
-                }
-                Op::AddI64 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_i64((x as i64).checked_add(y as i64)))
-                }
-                Op::SubI64 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_i64((x as i64).checked_sub(y as i64)))
-                }
-                Op::MulI64 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_i64((x as i64).checked_mul(y as i64)))
-                }
-                Op::LtI64 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_bool((x as i64) < y as i64))
-                }
-                Op::LeI64 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(x as i64 <= y as i64))
-                }
-                Op::GtI64 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(x as i64 > y as i64))
-                }
-                Op::GeI64 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(x as i64 >= y as i64))
-                }
-                Op::AddU32 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_u32((x as u32).wrapping_add(y as u32)))
-                }
-                Op::SubU32 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_u32((x as u32).wrapping_sub(y as u32)))
-                }
-                Op::MulU32 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_u32((x as u32).wrapping_mul(y as u32)))
-                }
-                Op::AddU64 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| Some(x.wrapping_add(y)))
-                }
-                Op::SubU64 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| Some(x.wrapping_sub(y)))
-                }
-                Op::MulU64 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| Some(x.wrapping_mul(y)))
-                }
-                Op::LtU32 { dst, a, b } | Op::LtU64 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(x < y))
-                }
-                Op::LeU32 { dst, a, b } | Op::LeU64 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(x <= y))
-                }
-                Op::GtU32 { dst, a, b } | Op::GtU64 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(x > y))
-                }
-                Op::GeU32 { dst, a, b } | Op::GeU64 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(x >= y))
-                }
-                Op::AddF32 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_f32(f32(x) + f32(y)))
-                }
-                Op::SubF32 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_f32(f32(x) - f32(y)))
-                }
-                Op::MulF32 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_f32(f32(x) * f32(y)))
-                }
-                Op::DivF32 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_f32(f32(x) / f32(y)))
-                }
-                Op::LtF32 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(f32(x) < f32(y)))
-                }
-                Op::LeF32 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(f32(x) <= f32(y)))
-                }
-                Op::GtF32 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(f32(x) > f32(y)))
-                }
-                Op::GeF32 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(f32(x) >= f32(y)))
-                }
-                Op::AddF64 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_f64(f64(x) + f64(y)))
-                }
-                Op::SubF64 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_f64(f64(x) - f64(y)))
-                }
-                Op::MulF64 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_f64(f64(x) * f64(y)))
-                }
-                Op::DivF64 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_f64(f64(x) / f64(y)))
-                }
-                Op::LtF64 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(f64(x) < f64(y)))
-                }
-                Op::LeF64 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(f64(x) <= f64(y)))
-                }
-                Op::GtF64 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(f64(x) > f64(y)))
-                }
-                Op::GeF64 { dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(f64(x) >= f64(y)))
-                }
-                Op::And { dst, a, b } => fast!(self, scope, at, dst, a, b, |x, y| Some(x & y)),
-                Op::Or { dst, a, b } => fast!(self, scope, at, dst, a, b, |x, y| Some(x | y)),
-                Op::Xor { dst, a, b } => fast!(self, scope, at, dst, a, b, |x, y| Some(x ^ y)),
-                Op::EqInt { dst, a, b } => fast!(self, scope, at, dst, a, b, |x, y| of_bool(x == y)),
-                Op::NeInt { dst, a, b } => fast!(self, scope, at, dst, a, b, |x, y| of_bool(x != y)),
-                Op::Arith { op, prim, wrap, dst, a, b } => {
-                    let flags = nyala_ir::ArithFlags { wrap, fast: false };
-                    fast!(self, scope, at, dst, a, b, |x, y| eval::arith(op, flags, prim, x, y).ok())
-                }
-                Op::Cmp { op, prim, dst, a, b } => {
-                    fast!(self, scope, at, dst, a, b, |x, y| of_bool(eval::cmp(op, prim, x, y)))
-                }
-                Op::Cast { from, to, dst, a } => match self.regs[a as usize] {
-                    Value::Bits(bits) => match eval::cast(from, to, bits) {
-                        Ok(bits) => self.set(dst, Value::Bits(bits)),
-                        Err(_) => self.general(scope, at, dst, &[a])?,
-                    },
-                    _ => self.general(scope, at, dst, &[a])?,
-                },
-                Op::Select { dst, cond, then, other } => {
-                    let chosen = if self.decide(cond, "a condition")? { then } else { other };
-                    let value = self.regs[chosen as usize].clone();
-                    self.set(dst, value);
-                }
-                Op::Extract { dst, agg, index } => self.extract(dst, agg, index)?,
-                Op::LoadPrim { dst, ptr, prim } => {
-                    let addr = self.address(ptr)?;
-                    let bits = self.memory.load_scalar(addr, prim.bytes())?;
-                    self.set(dst, Value::Bits(bool_bits(prim, bits)));
-                }
-                Op::LoadPtr { dst, ptr } => {
-                    let addr = self.address(ptr)?;
-                    let bits = self.memory.load_scalar(addr, 8)?;
-                    self.set(dst, Value::Bits(bits));
-                }
-                Op::StorePrim { ptr, value, prim } => {
-                    let addr = self.address(ptr)?;
-                    match self.regs[value as usize] {
-                        Value::Bits(bits) => self.memory.store_scalar(addr, prim.bytes(), bits)?,
-                        _ => self.store_prim(addr, value, prim)?,
+            macro_rules! execute {
+                (
+                    arith { $($arith:ident $arith_op:ident $arith_prim:ident,)* }
+                    cmp { $($cmp:ident $cmp_op:ident $cmp_prim:ident,)* }
+                ) => {
+                    match scope.ops[at as usize] {
+                        $(Op::$arith { dst, a, b } => fast!(self, scope, at, dst, a, b, |x, y| {
+                            eval::arith(ArithOp::$arith_op, ArithFlags::STRICT, Prim::$arith_prim, x, y).ok()
+                        }),)*
+                        $(Op::$cmp { dst, a, b } => fast!(self, scope, at, dst, a, b, |x, y| {
+                            Some(u64::from(eval::cmp(CmpOp::$cmp_op, Prim::$cmp_prim, x, y)))
+                        }),)*
+                        Op::Arith { op, prim, wrap, dst, a, b } => {
+                            let flags = ArithFlags { wrap, fast: false };
+                            fast!(self, scope, at, dst, a, b, |x, y| eval::arith(op, flags, prim, x, y).ok())
+                        }
+                        Op::Cmp { op, prim, dst, a, b } => {
+                            fast!(self, scope, at, dst, a, b, |x, y| Some(u64::from(eval::cmp(op, prim, x, y))))
+                        }
+                        Op::Cast { from, to, dst, a } => match self.regs[a as usize] {
+                            Value::Bits(bits) => match eval::cast(from, to, bits) {
+                                Ok(bits) => self.set(dst, Value::Bits(bits)),
+                                Err(_) => self.general(scope, at, dst, &[a])?,
+                            },
+                            _ => self.general(scope, at, dst, &[a])?,
+                        },
+                        Op::Select { dst, cond, then, other } => {
+                            let chosen = if self.decide(cond, "a condition")? { then } else { other };
+                            let value = self.regs[chosen as usize].clone();
+                            self.set(dst, value);
+                        }
+                        Op::Extract { dst, agg, index } => self.extract(dst, agg, index)?,
+                        Op::LoadPrim { dst, ptr, prim } => {
+                            let addr = self.address(ptr)?;
+                            let bits = self.memory.load_scalar(addr, prim.bytes())?;
+                            self.set(dst, Value::Bits(bool_bits(prim, bits)));
+                        }
+                        Op::LoadPtr { dst, ptr } => {
+                            let addr = self.address(ptr)?;
+                            let bits = self.memory.load_scalar(addr, 8)?;
+                            self.set(dst, Value::Bits(bits));
+                        }
+                        Op::StorePrim { ptr, value, prim } => {
+                            let addr = self.address(ptr)?;
+                            match self.regs[value as usize] {
+                                Value::Bits(bits) => self.memory.store_scalar(addr, prim.bytes(), bits)?,
+                                _ => self.store_prim(addr, value, prim)?,
+                            }
+                        }
+                        Op::Field { dst, ptr, offset } => {
+                            let addr = match self.regs[ptr as usize] {
+                                Value::Bits(addr) => Value::Bits(addr.wrapping_add(u64::from(offset))),
+                                _ => Value::Undef,
+                            };
+                            self.set(dst, addr);
+                        }
+                        Op::Element { dst, ptr, index, prim, shape } => {
+                            let size = scope.shapes[shape as usize].size;
+                            self.element(dst, ptr, index, prim, size)?;
+                        }
+                        Op::Node { dst, args } => self.node(scope, at, dst, args)?,
+                        Op::Aggregate { dst, args } => {
+                            let parts = scope.list(args).iter().map(|&reg| self.regs[reg as usize].clone());
+                            let value = Value::agg(parts.collect());
+                            self.set(dst, value);
+                        }
+                        Op::Const { dst, index } => {
+                            let value = self.program.consts[index as usize].clone();
+                            self.set(dst, value);
+                        }
+                        Op::Closure { dst, block } => self.closure(scope, dst, block)?,
+                        Op::Load { dst, ptr, shape } => {
+                            let addr = self.address(ptr)?;
+                            let value = self.memory.load(addr, &scope.shapes[shape as usize])?;
+                            self.set(dst, value);
+                        }
+                        Op::LoadLanes { dst, ptr, mask, shape } => {
+                            let value = self.load_lanes(ptr, mask, &scope.shapes[shape as usize])?;
+                            self.set(dst, value);
+                        }
+                        Op::StoreLanes { ptr, mask, value, shape } => {
+                            self.store_lanes(ptr, mask, value, &scope.shapes[shape as usize])?;
+                        }
+                        Op::StorePtr { ptr, value } => self.store_ptr(ptr, value)?,
+                        Op::Store { ptr, value, shape } => {
+                            let addr = self.address(ptr)?;
+                            let value = self.regs[value as usize].clone();
+                            self.memory.store(addr, &scope.shapes[shape as usize], &value)?;
+                        }
+                        Op::Slot { dst, shape } => self.slot(scope, block, dst, shape)?,
+                        Op::Alloc { dst, count, shape } => self.alloc(scope, dst, count, shape)?,
                     }
-                }
-                Op::Field { dst, ptr, offset } => {
-                    let addr = match self.regs[ptr as usize] {
-                        Value::Bits(addr) => Value::Bits(addr.wrapping_add(u64::from(offset))),
-                        _ => Value::Undef,
-                    };
-                    self.set(dst, addr);
-                }
-                Op::Element { dst, ptr, index, prim, shape } => {
-                    let size = scope.shapes[shape as usize].size;
-                    self.element(dst, ptr, index, prim, size)?;
-                }
-                Op::Node { dst, args } => self.node(scope, at, dst, args)?,
-                Op::Aggregate { dst, args } => {
-                    let parts = scope.list(args).iter().map(|&reg| self.regs[reg as usize].clone());
-                    let value = Value::agg(parts.collect());
-                    self.set(dst, value);
-                }
-                Op::Const { dst, index } => {
-                    let value = self.program.consts[index as usize].clone();
-                    self.set(dst, value);
-                }
-                Op::Closure { dst, block } => self.closure(scope, dst, block)?,
-                Op::Load { dst, ptr, shape } => {
-                    let addr = self.address(ptr)?;
-                    let value = self.memory.load(addr, &scope.shapes[shape as usize])?;
-                    self.set(dst, value);
-                }
-                Op::LoadLanes { dst, ptr, mask, shape } => {
-                    let value = self.load_lanes(ptr, mask, &scope.shapes[shape as usize])?;
-                    self.set(dst, value);
-                }
-                Op::StoreLanes { ptr, mask, value, shape } => {
-                    self.store_lanes(ptr, mask, value, &scope.shapes[shape as usize])?;
-                }
-                Op::StorePtr { ptr, value } => self.store_ptr(ptr, value)?,
-                Op::Store { ptr, value, shape } => {
-                    let addr = self.address(ptr)?;
-                    let value = self.regs[value as usize].clone();
-                    self.memory.store(addr, &scope.shapes[shape as usize], &value)?;
-                }
-                Op::Slot { dst, shape } => self.slot(scope, block, dst, shape)?,
-                Op::Alloc { dst, count, shape } => self.alloc(scope, dst, count, shape)?,
+                };
             }
+            fast_ops!(execute);
         }
         Ok(())
     }

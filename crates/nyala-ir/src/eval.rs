@@ -195,6 +195,8 @@ fn compare<T: PartialOrd>(op: CmpOp, a: T, b: T) -> bool {
 #[inline]
 pub fn cast(from: Prim, to: Prim, value: u64) -> Result<u64, EvalError> {
     match (from.is_float(), to.is_float()) {
+        // A NaN stays the one that it is.
+        _ if from == to => Ok(value),
         _ if to == Prim::Bool => Ok(u64::from(cmp(CmpOp::Ne, from, value, 0))),
         (false, false) => Ok(to.canonical(from.sign_extend(value) as u64)),
         (false, true) => Ok(int_to_float(from, to, value)),

@@ -4,7 +4,7 @@
 //! here are only those of their names that do not follow from the plain one.
 
 use super::numbers::{MathOp, NumberFn};
-use super::{Function, Targets};
+use super::{Function, Signature, Targets};
 
 /// What a thread asks about its place. Sizes are 1 and places 0 outside of kernels.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -170,6 +170,8 @@ pub enum Shape {
     PtrI32,
     /// A pointer to text.
     Text,
+    /// A pointer to bytes in constant memory.
+    Constants,
 }
 
 /// A line of the table.
@@ -181,10 +183,8 @@ pub struct Row {
     pub function: Function,
     /// Who knows it.
     pub targets: Targets,
-    /// Its parameters. Some functions may be declared with fewer or more.
-    pub params: &'static [Shape],
-    /// Its result.
-    pub result: Shape,
+    /// Its type.
+    pub signature: Signature,
 }
 
 const fn row(
@@ -194,7 +194,7 @@ const fn row(
     params: &'static [Shape],
     result: Shape,
 ) -> Row {
-    Row { name, function, targets, params, result }
+    Row { name, function, targets, signature: Signature { params, result } }
 }
 
 const fn place(name: &'static str, question: WorkItem, targets: Targets) -> Row {
@@ -234,7 +234,7 @@ const fn number(name: &'static str, function: NumberFn, targets: Targets) -> Row
     row(name, Function::Number(function), targets, &[Shape::T], Shape::T)
 }
 
-use Shape::{I32, Mask, Ptr, PtrI32, T, Text, Unit};
+use Shape::{Constants, I32, Mask, Ptr, PtrI32, T, Text, Unit};
 
 const PTX: Targets = Targets::PTX;
 const OPENCL: Targets = Targets::OPENCL;
@@ -312,7 +312,7 @@ pub const NAMES: &[Row] = &[
     device("llvm.prefetch", DeviceFn::Prefetch, NONE, &[Text, I32, I32, I32], Unit),
     device("llvm.prefetch.*", DeviceFn::Prefetch, NONE, &[Text, I32, I32, I32], Unit),
     device("llvm.expect.*", DeviceFn::Expect, NONE, &[T, T], T),
-    device("llvm.amdgcn.dispatch.ptr", DeviceFn::DispatchPacket, AMDGPU, &[], Text),
+    device("llvm.amdgcn.dispatch.ptr", DeviceFn::DispatchPacket, AMDGPU, &[], Constants),
     // ---- Bits, by CUDA's names.
     number("__popc", NumberFn::Op(MathOp::Popcount), PTX),
     number("__popcll", NumberFn::Op(MathOp::Popcount), PTX),

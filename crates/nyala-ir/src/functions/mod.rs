@@ -154,6 +154,17 @@ pub struct External {
     pub written: Option<Prim>,
     /// Who knows this name in kernels.
     pub targets: Targets,
+    /// The types that it is usually declared with; none for functions of the host, which C knows.
+    pub signature: Option<Signature>,
+}
+
+/// The types of a function as programs usually declare it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Signature {
+    /// Its parameters. Some functions may be declared with fewer or more.
+    pub params: &'static [Shape],
+    /// Its result.
+    pub result: Shape,
 }
 
 impl External {
@@ -195,7 +206,7 @@ impl External {
     }
 
     fn plain(function: Function, targets: Targets) -> External {
-        External { function, family: Family::Plain, written: None, targets }
+        External { function, family: Family::Plain, written: None, targets, signature: None }
     }
 }
 
@@ -235,7 +246,8 @@ fn list_number(function: NumberFn, all: &mut Vec<(String, External)>) {
         amdgpu: info.gpu.is_some_and(|source| source != GpuSource::Libdevice),
         opencl: false,
     };
-    let external = External::plain(Function::Number(function), gpus);
+    let signature = Some(function.signature());
+    let external = External { signature, ..External::plain(Function::Number(function), gpus) };
     let with = |family, written| External { family, written, ..external };
     if let Some(name) = info.llvm {
         all.push((format!("llvm.{name}.*"), with(Family::Llvm, None)));
@@ -260,7 +272,8 @@ fn list_number(function: NumberFn, all: &mut Vec<(String, External)>) {
 
 /// A name, or three if it has a `?` for the dimension.
 fn list_device(row: &device::Row, all: &mut Vec<(String, External)>) {
-    let external = External { family: family_of(row.name), ..External::plain(row.function, row.targets) };
+    let (family, signature) = (family_of(row.name), Some(row.signature));
+    let external = External { family, signature, ..External::plain(row.function, row.targets) };
     let Function::WorkItem(question, _) = row.function else {
         return all.push((row.name.to_owned(), external));
     };

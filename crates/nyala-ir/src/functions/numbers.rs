@@ -5,6 +5,9 @@
 //! C (`sin`, `sinf`), of NVIDIA's library (`__nv_sin`, `__nv_sinf`) and of AMD's
 //! (`__ocml_sin_f32`, `__ocml_sin_f64`).
 
+use super::Signature;
+use super::device::Shape;
+
 /// Where code for a GPU gets a function from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum GpuSource {
@@ -251,6 +254,14 @@ macro_rules! number_fns {
 }
 
 impl NumberFn {
+    /// The types that it is declared with. Conditions are integers, as in C.
+    pub fn signature(self) -> Signature {
+        const NUMBERS: [Shape; 3] = [Shape::T; 3];
+        let info = self.info();
+        let result = if info.gives_bool { Shape::I32 } else { Shape::T };
+        Signature { params: &NUMBERS[..info.arity], result }
+    }
+
     /// All of them.
     pub fn all() -> impl Iterator<Item = NumberFn> {
         MathOp::ALL.iter().map(|&op| NumberFn::Op(op)).chain(NumberFn::LIBRARY.iter().copied())

@@ -1,6 +1,7 @@
 //! Rules about single nodes: `operand` and `literal`.
 
 use super::{Broken, Rule, is_mem, mismatch};
+use crate::functions::Domain;
 use crate::node::{ArithOp, Def, DefList, LaneOp, MathOp, Node};
 use crate::types::{Prim, Ty, TyKind};
 use crate::world::World;
@@ -208,16 +209,16 @@ impl Checker<'_> {
         for &arg in args {
             self.has("an argument", arg, ty)?;
         }
-        let on_ints =
-            matches!(op, MathOp::Popcount | MathOp::Clz | MathOp::Ctz | MathOp::Pext | MathOp::Pdep);
-        let works = |prim: Prim| if on_ints { prim.is_int() } else { prim.is_float() };
+        let info = op.info();
+        let works = |prim: Prim| match info.domain {
+            Domain::Int => prim.is_int(),
+            Domain::Float => prim.is_float(),
+            Domain::Any => prim.is_int() || prim.is_float(),
+        };
         if !self.world.types.lane_prim(ty).is_some_and(works) {
             return Err(format!("`{}` does not work on `{}`", op.name(), self.display(ty)));
         }
-        match op {
-            MathOp::Signbit | MathOp::IsNan | MathOp::IsFinite => self.gives_bool_like(ty),
-            _ => self.gives(ty),
-        }
+        if info.gives_bool { self.gives_bool_like(ty) } else { self.gives(ty) }
     }
 
     fn cast(&self, value: Def) -> Check {

@@ -98,10 +98,7 @@ impl World {
     /// A mathematical function, simplified.
     pub fn math(&mut self, op: MathOp, flags: ArithFlags, args: &[Def]) -> Def {
         let first = self.ty(args[0]);
-        let ty = match op {
-            MathOp::Signbit | MathOp::IsNan | MathOp::IsFinite => self.bool_like(first),
-            _ => first,
-        };
+        let ty = if op.info().gives_bool { self.bool_like(first) } else { first };
         match self.when_folding(|world| fold::math::math(world, op, args, ty)) {
             Some(folded) => folded,
             None => self.intern_list(args, ty, |args| Node::Math { op, flags, args }),
