@@ -149,7 +149,42 @@ impl FunctionWriter<'_, '_> {
                 self.go_on(Some(ret), &[]);
             }
             (Intrinsic::Unreachable, _) => self.unreachable(),
-            _ => self.atomic(intrinsic, args, span),
+            (
+                Intrinsic::Atomic
+                | Intrinsic::AtomicLoad
+                | Intrinsic::AtomicStore
+                | Intrinsic::CmpXchg
+                | Intrinsic::CmpXchgWeak,
+                _,
+            ) => self.atomic(intrinsic, args, span),
+            // Of another shape than the verifier accepts, or for the host only.
+            (
+                Intrinsic::Branch
+                | Intrinsic::Switch
+                | Intrinsic::ReserveShared
+                | Intrinsic::PeInfo
+                | Intrinsic::PeAssert
+                | Intrinsic::Fence
+                | Intrinsic::Vectorize
+                | Intrinsic::Parallel
+                | Intrinsic::Spawn
+                | Intrinsic::Sync
+                | Intrinsic::Fibers
+                | Intrinsic::Cuda
+                | Intrinsic::Nvvm
+                | Intrinsic::OpenCl
+                | Intrinsic::OpenClSpirv
+                | Intrinsic::AmdgpuHsa
+                | Intrinsic::AmdgpuPal
+                | Intrinsic::LevelZero
+                | Intrinsic::Hls
+                | Intrinsic::Pipeline
+                | Intrinsic::CreateGraph
+                | Intrinsic::CreateTask
+                | Intrinsic::CreateEdge
+                | Intrinsic::ExecuteGraph,
+                _,
+            ) => drop(self.module.unsupported(span, format!("`{}` on OpenCL devices", intrinsic.name()))),
         }
     }
 

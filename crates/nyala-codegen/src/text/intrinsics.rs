@@ -35,8 +35,16 @@ impl FunctionWriter<'_, '_> {
                 Some(ret) => self.go_on(ret, &[]),
                 None => self.line("unreachable"),
             },
-            other => {
-                self.module.unsupported(span, format!("`{}`", other.name()));
+            // Outlining has made kernels of the bodies, and only kernels share memory.
+            Intrinsic::Cuda
+            | Intrinsic::Nvvm
+            | Intrinsic::OpenCl
+            | Intrinsic::OpenClSpirv
+            | Intrinsic::AmdgpuHsa
+            | Intrinsic::AmdgpuPal
+            | Intrinsic::LevelZero
+            | Intrinsic::ReserveShared => {
+                self.module.unsupported(span, format!("`{}`", intrinsic.name()));
                 self.line("unreachable");
             }
         }
