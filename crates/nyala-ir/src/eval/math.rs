@@ -142,7 +142,21 @@ macro_rules! real {
                 MathOp::Log2 => x.log2(),
                 MathOp::Log10 => x.log10(),
                 MathOp::Erf => $erf(x),
-                _ => return Err(EvalError::Unsupported),
+                // On bits of floats, of more values, or of integers: see `float` and `int`.
+                MathOp::Fabs
+                | MathOp::Copysign
+                | MathOp::Signbit
+                | MathOp::IsNan
+                | MathOp::IsFinite
+                | MathOp::Fmin
+                | MathOp::Fmax
+                | MathOp::Fma
+                | MathOp::Fmuladd
+                | MathOp::Popcount
+                | MathOp::Clz
+                | MathOp::Ctz
+                | MathOp::Pext
+                | MathOp::Pdep => return Err(EvalError::Unsupported),
             })
         }
     };
