@@ -301,6 +301,24 @@ fn a_file_that_is_no_library_is_no_llvm() {
     assert!(stderr.contains("a.impala: ") && !stderr.contains("dlopen"), "{stderr}");
 }
 
+/// Libraries that only tell their version, or not even that.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_llvm_of_another_version_is_refused() {
+    let folder = Folder::new("other-llvm");
+    let source = folder.file("a.impala", GOOD);
+    let of_19 = "void LLVMGetVersion(unsigned *a, unsigned *b, unsigned *c) { *a = 19; *b = 1; *c = 7; }\n";
+    for (code, expected) in [(of_19, "this is LLVM 19.1.7"), ("int x;\n", "this is older than LLVM 16")] {
+        let (c, library) = (folder.file("llvm.c", code), folder.0.join("libLLVM-19.so"));
+        let compiled = Command::new("cc").args(["-shared", "-fPIC", &c, "-o"]).arg(&library).status();
+        assert!(compiled.is_ok_and(|status| status.success()), "there is a C compiler");
+        let (status, _, stderr) =
+            run_command(support::nyala().args(["run", &source]).env("NYALA_LLVM", &library), "");
+        assert!(status == Some(1) && stderr.contains("error[E0924]"), "{stderr}");
+        assert!(stderr.contains(expected) && stderr.contains("20 to 22"), "{stderr}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_folder_for_temporary_files_that_is_missing_is_named() {

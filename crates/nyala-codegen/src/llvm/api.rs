@@ -5,6 +5,7 @@ use std::path::Path;
 
 use libloading::Library;
 
+use super::faults::{SUPPORTED, Version};
 use super::processors::Processors;
 
 /// Any of LLVM's objects, or null.
@@ -47,17 +48,48 @@ macro_rules! api {
 
         impl Api {
             /// Loads the library and knows all functions, or says what is missing.
-            pub(super) fn load(path: &Path) -> Result<(Api, Processors), libloading::Error> {
+            pub(super) fn load(path: &Path) -> Result<(Api, Processors, Version), LoadError> {
                 // SAFETY: LLVM's initialisers only set up its own tables. It is never
                 // unloaded, so the functions stay where they are.
                 let library: &'static Library = Box::leak(Box::new(unsafe { Library::new(path) }?));
+                // Others may lack functions, or mean something else by them.
+                let Some(version) = version(library).filter(|version| SUPPORTED.contains(&version.major)) else {
+                    return Err(LoadError::Version(version(library)));
+                };
                 // SAFETY: the types are those of the C headers.
                 let api = Api { $($name: *unsafe { library.get(stringify!($name)) }?,)* };
                 initialize_targets(library);
-                Ok((api, Processors::of(library)))
+                Ok((api, Processors::of(library), version))
             }
         }
     };
+}
+
+/// Why a library is not used.
+#[derive(Debug)]
+pub(super) enum LoadError {
+    /// It cannot be loaded, or lacks a function.
+    Library(libloading::Error),
+    /// It is not of a version that can be used; those before LLVM 16 do not tell theirs.
+    Version(Option<Version>),
+}
+
+impl From<libloading::Error> for LoadError {
+    fn from(error: libloading::Error) -> LoadError {
+        LoadError::Library(error)
+    }
+}
+
+/// The version that a library says it has.
+fn version(library: &Library) -> Option<Version> {
+    let mut version = Version { major: 0, minor: 0, patch: 0 };
+    // SAFETY: the type is that of the C header; the function writes three numbers.
+    unsafe {
+        type GetVersion = unsafe extern "C" fn(*mut c_uint, *mut c_uint, *mut c_uint);
+        let get = library.get::<GetVersion>("LLVMGetVersion").ok()?;
+        get(&mut version.major, &mut version.minor, &mut version.patch);
+    }
+    Some(version)
 }
 
 /// Makes all targets known that the library has.

@@ -1,23 +1,20 @@
 //! Loops that LLVM vectorises under assumptions.
 //!
 //! LLVM's own vectoriser may assume that an index does not wrap around, and asks before the loop whether that
-//! holds. From LLVM 20 to 22 it takes what holds of a wide index for an answer about a narrow one: of
+//! holds. LLVM 20 to 22 take what holds of a wide index for an answer about a narrow one: of
 //! `p(4 * i + (k & 3)) = 1` in a loop over `k` it makes one store to four neighbours, although `k & 3` begins again in between.
-//! (llvm-project#191382; later versions are right.)
+//! (llvm-project#191382; see [`Fault::NarrowIndices`].)
 //!
 //! So a program is compiled again, without such vectors, if it asked so in a function where narrow numbers are part of an
 //! index. The loop as it was before is still there, for those whom the answer sends to it, and so is the index. SIMD code of
 //! `vectorize` is ours, and stays.
 
 use std::ffi::{CStr, c_int, c_uint};
-use std::ops::RangeInclusive;
 use std::slice;
 
+use super::Llvm;
 use super::api::Ref;
-use super::{Llvm, find};
-
-/// The versions that take one answer for another.
-const WRONG: RangeInclusive<u32> = 20..=22;
+use super::faults::Fault;
 
 /// How the vectoriser calls the places where it asks.
 const QUESTION: &[u8] = b"vector.scevcheck";
@@ -34,7 +31,7 @@ const OF_FUNCTION: c_uint = c_uint::MAX;
 /// The module is alive and nobody else uses it.
 pub(super) unsafe fn may_be_wrong(llvm: &Llvm, module: Ref) -> bool {
     // SAFETY: the caller's promise; blocks belong to their function, and names to their block.
-    WRONG.contains(&find::version(&llvm.path))
+    Fault::NarrowIndices.matters_to(llvm)
         && unsafe { functions(llvm, module) }.any(|function| unsafe { asks(llvm, function) })
 }
 

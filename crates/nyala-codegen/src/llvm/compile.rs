@@ -5,6 +5,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 
 use super::api::Ref;
+use super::faults::Fault;
 use super::{Llvm, LlvmError, assumptions, c_string, masks, single_lanes};
 
 /// For what, and how well, to compile.
@@ -61,7 +62,7 @@ pub fn compile(
             forbidden.allow_again(llvm, module.module);
         }
     }
-    if machine.triple.starts_with("x86_64") {
+    if machine.triple.starts_with("x86_64") && Fault::SingleLaneStores.matters_to(llvm) {
         // SAFETY: it is the module's context, and the module is ours.
         unsafe { single_lanes::store_as_scalars(llvm, module.context, module.module) };
     }
@@ -117,7 +118,8 @@ impl<'a> Machine<'a> {
         }
         // Without optimisation, LLVM selects instructions for AArch64 in another way, which does not
         // know that functions with `tailcc` remove their arguments from the stack.
-        let least = u8::from(triple.starts_with("aarch64") || triple.starts_with("arm64"));
+        let is_aarch64 = triple.starts_with("aarch64") || triple.starts_with("arm64");
+        let least = u8::from(is_aarch64 && Fault::UnoptimizedTailcc.matters_to(llvm));
         let level = c_int::from(options.opt_level.clamp(least, 3));
         // SAFETY: the target comes from LLVM; the strings are copied.
         let machine = unsafe {

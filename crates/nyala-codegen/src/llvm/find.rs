@@ -46,7 +46,7 @@ fn is_llvm(path: &Path) -> bool {
 }
 
 /// The first number in the name.
-pub(super) fn version(path: &Path) -> u32 {
+fn version(path: &Path) -> u32 {
     let name = file_name(path);
     let digits = name.chars().skip_while(|letter| !letter.is_ascii_digit());
     digits.take_while(char::is_ascii_digit).collect::<String>().parse().unwrap_or(0)

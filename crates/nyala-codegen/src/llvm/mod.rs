@@ -8,7 +8,8 @@
 //! * [`compile`](mod@compile): LLVM assembly to an object file, assembly, or optimised
 //!   LLVM assembly;
 //! * `masks`: what SIMD code is better off without;
-//! * `single_lanes`, `assumptions`: what it makes wrong code of;
+//! * [`faults`]: the versions that can be used, and what is wrong with them; `single_lanes` and `assumptions`
+//!   work around some of that;
 //! * [`jit`]: an object file as code in this process;
 //! * [`functions`](mod@functions): what functions an object file has, and where;
 //! * `processors`: the names of processors that it knows;
@@ -20,6 +21,7 @@ mod api;
 mod assumptions;
 pub mod compile;
 pub mod fatal;
+pub mod faults;
 pub mod find;
 pub mod functions;
 pub mod jit;
@@ -36,7 +38,8 @@ use std::sync::OnceLock;
 pub use compile::{Options, Output, compile};
 pub use jit::Jit;
 
-use api::Api;
+use api::{Api, LoadError};
+use faults::{Fault, SUPPORTED, Version};
 use processors::Processors;
 
 /// The library, loaded.
@@ -45,6 +48,9 @@ pub struct Llvm {
     processors: Processors,
     /// The file it came from.
     pub path: PathBuf,
+    /// Its version, one of those that can be used.
+    pub version: Version,
+    works_around_faults: bool,
 }
 
 /// What went wrong with LLVM.
@@ -73,7 +79,10 @@ pub enum LlvmError {
 impl fmt::Display for LlvmError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            LlvmError::Missing { .. } => f.write_str("no LLVM library was found"),
+            LlvmError::Missing { .. } => {
+                let (first, last) = (SUPPORTED.start(), SUPPORTED.end());
+                write!(f, "no LLVM library was found that can be used: the versions are {first} to {last}")
+            }
             LlvmError::Target(message) => write!(f, "LLVM cannot compile for this target: {message}"),
             LlvmError::Processor { name, target } => {
                 write!(f, "LLVM knows no processor `{name}` for the target `{target}`")
@@ -86,7 +95,7 @@ impl fmt::Display for LlvmError {
 
 impl std::error::Error for LlvmError {}
 
-/// Sets what holds for all compilations and can be set for all only.
+/// Sets what holds for all compilations and can be set for all only. See [`Fault::ShrinkWrapping`].
 ///
 /// Where LLVM makes a function's frame on the ways only that need one (it calls that to shrink-wrap), it
 /// forgets on others that a `tailcc` function removes its arguments from the stack.
@@ -99,11 +108,21 @@ fn set_options(api: &Api) {
 impl Llvm {
     /// The library; it is loaded the first time and stays.
     pub fn get() -> Result<&'static Llvm, LlvmError> {
-        static LLVM: OnceLock<Result<Llvm, LlvmError>> = OnceLock::new();
-        LLVM.get_or_init(Llvm::load).as_ref().map_err(Clone::clone)
+        Llvm::get_or_load(true)
     }
 
-    fn load() -> Result<Llvm, LlvmError> {
+    /// The library for those who want to know its faults: what it makes wrong code of is not worked around.
+    /// Only the first use of the library in a process decides.
+    pub fn with_faults() -> Result<&'static Llvm, LlvmError> {
+        Llvm::get_or_load(false)
+    }
+
+    fn get_or_load(works_around_faults: bool) -> Result<&'static Llvm, LlvmError> {
+        static LLVM: OnceLock<Result<Llvm, LlvmError>> = OnceLock::new();
+        LLVM.get_or_init(|| Llvm::load(works_around_faults)).as_ref().map_err(Clone::clone)
+    }
+
+    fn load(works_around_faults: bool) -> Result<Llvm, LlvmError> {
         let mut searched = vec![];
         for place in find::places() {
             let files = place.libraries();
@@ -112,13 +131,21 @@ impl Llvm {
             }
             for path in files {
                 match Api::load(&path) {
-                    Ok((api, processors)) => {
+                    Ok((api, processors, version)) => {
                         // SAFETY: the handler may be called at any time, from any thread.
                         unsafe { (api.LLVMInstallFatalErrorHandler)(fatal::handle) };
-                        set_options(&api);
-                        return Ok(Llvm { api, processors, path });
+                        let llvm = Llvm { api, processors, path, version, works_around_faults };
+                        if Fault::ShrinkWrapping.matters_to(&llvm) {
+                            set_options(&llvm.api);
+                        }
+                        return Ok(llvm);
                     }
-                    Err(error) => {
+                    Err(LoadError::Version(version)) => {
+                        let what =
+                            version.map_or("older than LLVM 16".into(), |version| format!("LLVM {version}"));
+                        searched.push(format!("{}: this is {what}", path.display()));
+                    }
+                    Err(LoadError::Library(error)) => {
                         // What the system says stands behind the error, and mostly begins with the path itself.
                         let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);
                         let path = format!("{}: ", path.display());

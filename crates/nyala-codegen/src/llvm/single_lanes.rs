@@ -3,7 +3,8 @@
 //! LLVM 22 makes machine code for AVX512 that stores too much where what is stored is narrower than what
 //! was computed: of `masked.store(trunc(x), p, <true, false, ...>)` it first makes a store that
 //! truncates, and then a store of one scalar, which is as wide as `x`. Both the lanes next to it and
-//! what is behind them are overwritten. (llvm-project#179489; later versions are right.)
+//! what is behind them are overwritten. (llvm-project#179489; see
+//! [`Fault::SingleLaneStores`](super::faults::Fault::SingleLaneStores).)
 //!
 //! So no masked store of a single lane is left to it: they become scalar stores before, which are what
 //! should come out of it anyway. A store that LLVM splits, because it is wider than a register, is never
