@@ -6,6 +6,7 @@
 //! The cases are run by one process for each core ([`worker`]), which are watched and replaced when they crash
 //! or hang ([`supervise`]). A finding is printed, and its program is stored under `target/fuzz`.
 
+mod calls;
 mod filters;
 mod mutants;
 mod simd;
@@ -51,6 +52,11 @@ static FUZZERS: &[Fuzzer] = &[
         name: "simd",
         about: "Generated bodies for `vectorize`: SIMD code against the interpreter",
         load: || Ok(Box::new(simd::run)),
+    },
+    Fuzzer {
+        name: "calls",
+        about: "Generated functions with many parameters of all types: native code against the interpreter",
+        load: || Ok(Box::new(calls::run)),
     },
     Fuzzer {
         name: "filters",
