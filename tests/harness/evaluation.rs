@@ -1,11 +1,11 @@
 //! Partial evaluation of whole programs, under `evaluation/`.
 //!
-//! * `residual/`: what is left of a program, as a graph; with `// loops only` at its top,
-//!   nothing is left but exported functions and blocks;
-//! * `demands/`: what is reported to programs that ask what is known;
-//! * `limits/`: programs that never stop asking; what is reported, that it is in time, and that what is left does the same;
-//! * `explain/`: what `nyala explain` says;
-//! * `vectorize/`: what `nyala explain --vectorize` says.
+//! * `residual/`: the residual program as a graph; with `// loops only` at its top,
+//!   only exported functions and blocks are left;
+//! * `directives/`: the reports of `pe_info`, `pe_assert` and `#[must_specialize]`;
+//! * `limits/`: programs that reach a limit: the report, the time, and that the residual program computes the same;
+//! * `explain/`: the output of `nyala explain`;
+//! * `vectorize/`: the output of `nyala explain --vectorize`.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     let mut trials = Vec::new();
     let tests: [(&str, Test); 5] = [
         ("residual", residual),
-        ("demands", demands),
+        ("directives", directives),
         ("limits", limits),
         ("explain", explain),
         ("vectorize", vectorize),
@@ -67,8 +67,8 @@ fn residual(path: &Path) -> Result<(), Failed> {
     Ok(snapshot::compare(&path.with_extension("ir"), &text::print(&evaluated))?)
 }
 
-/// No function is called but those that are defined elsewhere, and no continuation is a value
-/// but the place that an exported function returns to.
+/// Only external functions are called, and only the return continuation of an exported function
+/// is a value.
 fn has_only_blocks(world: &World) -> Result<(), Failed> {
     let mut types = world.types.clone();
     for cont in References::of_program(world).conts(world) {
@@ -81,7 +81,7 @@ fn has_only_blocks(world: &World) -> Result<(), Failed> {
     Ok(())
 }
 
-fn demands(path: &Path) -> Result<(), Failed> {
+fn directives(path: &Path) -> Result<(), Failed> {
     let source = std::fs::read_to_string(path)?;
     let mut session = session_for(path, &source);
     let world = pipeline::emit(&mut session).ok_or_else(|| drawn(&session))?;
@@ -94,7 +94,7 @@ fn limits(path: &Path) -> Result<(), Failed> {
     let source = std::fs::read_to_string(path)?;
     let mut session = session_for(path, &source);
     let budget = &mut session.options.evaluation.budget;
-    budget.specialisations /= 10;
+    budget.specializations /= 10;
     budget.growth /= 10;
     budget.depth /= 10;
     let clock = Clock::start();

@@ -21,7 +21,7 @@ const MAX_STEPS_AFTER: u64 = 4 * MAX_STEPS;
 
 /// Random filters ask for specialization without end, often. That the rest is left as it
 /// is is part of the test, but it has to come soon.
-pub(crate) const BUDGET: Budget = Budget { specialisations: 200, growth: 10_000, depth: 1_000 };
+pub(crate) const BUDGET: Budget = Budget { specializations: 200, growth: 10_000, depth: 1_000 };
 
 /// A program to be run under annotations.
 pub struct Subject {

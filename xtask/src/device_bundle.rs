@@ -72,8 +72,8 @@ pub fn run(args: &DeviceBundleArgs) -> anyhow::Result<()> {
     with_ordinary_tests(&nyala, args, &bundle)?;
     with_libdevice(&nyala, args, &bundle)?;
     build(&nyala, args, &[Path::new("bench/gpu/kernels.impala")], &bundle.join("bench/kernels"))?;
-    // Many pixels at once are many specialisations. The peer is compiled with such mathematics too.
-    let options = ["--fast-math", "--pe-specialisations", "5000000"];
+    // Many pixels at once are many specializations. The peer is compiled with such mathematics too.
+    let options = ["--fast-math", "--pe-specializations", "5000000"];
     let images = Path::new("bench/gpu/images.impala");
     build_with(&nyala, args, &options, Path::new("off"), &[images], &bundle.join("bench/images"))?;
     let filters = Path::new("bench/gpu/filters.impala");

@@ -1,8 +1,8 @@
-//! What partial evaluation did, and why: for people, for tools, for a browser.
+//! What partial evaluation did, and why: as text, as JSON, as HTML.
 //!
-//! [`Answers`] prepares what the evaluator wrote down: the calls that were asked for, what
-//! happened at each of them put together, and where the code grew. `text`, `json` and
-//! `html` write that.
+//! [`Answers`] prepares the record of the evaluator: the selected calls, a summary
+//! of each, and where the code grew. `text`, `json` and
+//! `html` write it.
 
 mod html;
 mod json;
@@ -15,7 +15,7 @@ use nyala_span::{SourceMap, Span};
 
 use crate::session::Session;
 
-/// Which calls are asked for.
+/// Which calls are shown.
 #[derive(Clone, Debug, Default)]
 pub struct Question {
     /// Only calls in functions of this name, and calls of them.
@@ -27,7 +27,7 @@ pub struct Question {
 /// The answers, in the order of the source.
 pub struct Answers<'a> {
     session: &'a Session,
-    /// What was asked about, if not all.
+    /// The function in question, if not all.
     function: Option<String>,
     /// The residual program.
     residual: &'a World,
@@ -43,7 +43,7 @@ struct CallAnswer<'a> {
     groups: Vec<Group<'a>>,
 }
 
-/// What happened in the same way, for the same reasons, with perhaps different arguments.
+/// Variants with the same outcome and reasons; the arguments may differ.
 struct Group<'a> {
     outcome: Outcome,
     variants: Vec<&'a Variant>,
@@ -130,7 +130,7 @@ fn growth<'a>(sites: impl Iterator<Item = &'a Site>, sources: &SourceMap) -> Vec
             all.push(Growth { function, declared: site.declared, clones: 0, nodes: 0 });
             all.len() - 1
         });
-        all[at].clones += site.specialised.saturating_sub(site.taken_back);
+        all[at].clones += site.specialized.saturating_sub(site.rolled_back);
         all[at].nodes += site.nodes;
     }
     all.retain(|growth| growth.nodes > 0 || growth.clones > 0);
@@ -185,14 +185,14 @@ impl<'a> CallAnswer<'a> {
             variant.outcome == Outcome::Kept && variant.params.iter().any(is_denied)
         };
         let n_done =
-            site.specialised.saturating_sub(site.taken_back) + site.reused + site.inlined + site.unfolded;
+            site.specialized.saturating_sub(site.rolled_back) + site.reused + site.inlined + site.unfolded;
         match (n_done > 0, site.variants.iter().find(fails)) {
             (true, Some(_)) => Verdict::Partly,
             (true, None) if site.unfolded > 0 => Verdict::Unfolded,
-            (true, None) if site.specialised + site.reused == 0 => Verdict::Inlined,
-            (true, None) => Verdict::Specialised,
+            (true, None) if site.specialized + site.reused == 0 => Verdict::Inlined,
+            (true, None) => Verdict::Specialized,
             (false, Some(_)) => Verdict::Denied,
-            (false, None) if site.taken_back > 0 => Verdict::Denied,
+            (false, None) if site.rolled_back > 0 => Verdict::Denied,
             (false, None) => Verdict::Kept,
         }
     }
@@ -215,15 +215,15 @@ impl<'a> CallAnswer<'a> {
         }
     }
 
-    /// `3 specialisations, 2 reused, inlined, 120 nodes`
+    /// `3 specializations, 2 reused, inlined, 120 nodes`
     fn counts(&self) -> String {
         let site = self.site;
         let mut parts = vec![];
-        if site.specialised > 0 {
-            parts.push(plural(site.specialised, "specialisation"));
+        if site.specialized > 0 {
+            parts.push(plural(site.specialized, "specialization"));
         }
-        if site.taken_back > 0 {
-            parts.push(format!("{} taken back", site.taken_back));
+        if site.rolled_back > 0 {
+            parts.push(format!("{} rolled back", site.rolled_back));
         }
         if site.reused > 0 {
             parts.push(format!("{} reused", site.reused));
@@ -247,26 +247,26 @@ impl<'a> CallAnswer<'a> {
 /// The whole answer about a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verdict {
-    Specialised,
+    Specialized,
     /// In a run of the evaluator.
     Unfolded,
     Inlined,
-    /// In some specialisations of the function around it, in others not.
+    /// Specialized in some instances of the function around it, kept in others.
     Partly,
     /// A filter does not hold, or a limit was reached.
     Denied,
-    /// Nobody asked.
+    /// There is no filter.
     Kept,
 }
 
 impl Verdict {
     fn describe(self) -> &'static str {
         match self {
-            Verdict::Specialised => "specialised",
+            Verdict::Specialized => "specialized",
             Verdict::Unfolded => "unfolded",
             Verdict::Inlined => "inlined",
-            Verdict::Partly => "partly specialised",
-            Verdict::Denied => "not specialised",
+            Verdict::Partly => "partly specialized",
+            Verdict::Denied => "not specialized",
             Verdict::Kept => "a call",
         }
     }
@@ -297,17 +297,17 @@ impl Group<'_> {
         let names: Vec<String> = self.variants[0]
             .params
             .iter()
-            .filter(|param| param.reason.is_specialised())
+            .filter(|param| param.reason.is_specialized())
             .map(|param| format!("`{}`", param.name))
             .collect();
         let on = if names.is_empty() { String::new() } else { format!(" on {}", names.join(", ")) };
         let what = match self.outcome {
-            Outcome::Inlined => "evaluated on the spot: nothing else uses the callee".into(),
-            Outcome::Specialised => format!("specialised{on}"),
-            Outcome::Reused => format!("goes to an earlier specialisation{on}"),
-            Outcome::Looped => format!("goes back to the specialisation it stands in{on}: a loop"),
+            Outcome::Inlined => "inlined: this is the only use of the callee".into(),
+            Outcome::Specialized => format!("specialized{on}"),
+            Outcome::Reused => format!("calls an existing specialization{on}"),
+            Outcome::Looped => format!("calls its own specialization{on}: a loop"),
             Outcome::Unfolded => "unfolded".into(),
-            Outcome::Kept => "stays a call".into(),
+            Outcome::Kept => "kept as a call".into(),
         };
         if self.times > 1 { format!("{what} ({} times)", self.times) } else { what }
     }
@@ -343,7 +343,7 @@ impl Group<'_> {
         values.join(", ") + more
     }
 
-    /// Whether there were more variants than were written down.
+    /// Whether there were more variants than were recorded.
     fn is_cut(&self) -> bool {
         self.variants.len() >= Site::MAX_VARIANTS / 2
     }
@@ -354,19 +354,16 @@ fn describe_reason(reason: &Reason, sources: &SourceMap) -> String {
     match reason {
         Reason::Forced => "`@@` at the call".into(),
         Reason::Filter { at } => format!("the filter {} holds", filter_text(*at, sources)),
-        Reason::HigherOrder => "functions are always specialised on".into(),
-        Reason::Continuation => "a place to return to, of a function with free variables".into(),
-        Reason::Run => "the evaluator runs".into(),
-        Reason::Halted => "the evaluator is halted at this call".into(),
-        Reason::NoFilter => "no filter asks for it".into(),
+        Reason::HigherOrder => "calls are always specialized on functions".into(),
+        Reason::Continuation => "a continuation, of a function with free variables".into(),
+        Reason::Run => "a run of the evaluator".into(),
+        Reason::Halted => "`@halt` at the call".into(),
+        Reason::NoFilter => "no filter".into(),
         Reason::FilterFails { at, unknown, .. } if unknown.is_empty() => {
             format!("the filter {} is false", filter_text(*at, sources))
         }
         Reason::FilterFails { at, instantiated, .. } => {
-            format!(
-                "the filter {} is not known to hold, here it is `{instantiated}`",
-                filter_text(*at, sources)
-            )
+            format!("the filter {} is unknown, here it is `{instantiated}`", filter_text(*at, sources))
         }
         Reason::Limit => "a limit was reached".into(),
     }

@@ -1,9 +1,9 @@
 //! What the source says about functions that the graph does not.
 //!
 //! The graph has continuations with filters; what a user wrote to get them (a
-//! filter's text, a limit for the evaluator, a demand to be specialised) is kept in
+//! filter's text, a limit for the evaluator, a demand to be specialized) is kept in
 //! a table beside it. An origin is found by the place and the name of a function, which all
-//! its instances and specialisations have in common, so passes need not know of it.
+//! its instances and specializations have in common, so passes need not know of it.
 
 use std::sync::Arc;
 
@@ -24,13 +24,13 @@ pub struct Origin {
     pub body: Span,
     /// Its parameters, without those that conversion to continuation-passing style adds.
     pub params: Vec<OriginParam>,
-    /// How many parameters its continuation has, before any is specialised.
+    /// How many parameters its continuation has, before any is specialized.
     pub arity: usize,
     /// The filter of the function as a whole.
     pub filter: Option<Span>,
     /// How far the evaluator may go here, where the user says so.
     pub limits: OriginLimits,
-    /// Whether it is an error to leave a call of it unspecialised.
+    /// Whether it is an error to leave a call of it unspecialized.
     pub must_specialize: bool,
 }
 
@@ -46,11 +46,11 @@ pub struct OriginParam {
 /// Limits of partial evaluation that a function sets for itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OriginLimits {
-    /// How many specialisations there may be of it.
-    pub specialisations: Option<u64>,
+    /// How many specializations there may be of it.
+    pub specializations: Option<u64>,
     /// How many nodes they may have together.
     pub growth: Option<u64>,
-    /// How deep in specialised calls it may be specialised.
+    /// The depth of nested specializations in which it may be specialized.
     pub depth: Option<u64>,
 }
 

@@ -21,7 +21,7 @@ impl Lowerer<'_> {
             })
         };
         let limits = OriginLimits {
-            specialisations: limit("pe_specialisations"),
+            specializations: limit("pe_specializations").or_else(|| limit("pe_specialisations")),
             growth: limit("pe_growth"),
             depth: limit("pe_depth"),
         };

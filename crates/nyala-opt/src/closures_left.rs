@@ -1,8 +1,8 @@
-//! Which functions are still values after evaluation, and why.
+//! Which functions are closures after evaluation, and why.
 //!
-//! For people who want none in a loop: [`closures_left`] names each with its place in
-//! the source and with what holds it. Bodies of parallel loops do not count, as
-//! those are handed to the runtime once.
+//! [`closures_left`] names each with its place in
+//! the source and with the use that makes it a value. Bodies of parallel loops do not count: they
+//! are passed to the runtime once.
 
 use nyala_ir::analysis::Functions;
 use nyala_ir::analysis::functions::Uses;
@@ -13,28 +13,29 @@ use rustc_hash::FxHashSet;
 
 use crate::errors::closure_left;
 
-/// Why a function is a value when the program runs.
+/// Why a function is a closure at run time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Why {
-    /// It is in a struct, a tuple, an array or an enum.
+    /// It is part of an aggregate.
     InData,
     /// It is written to memory.
     InMemory,
     /// It is in a static variable.
     InStatic,
-    /// It is one of several, and which one is known only then.
+    /// It is one of several, chosen at run time.
     Chosen,
-    /// It is an argument of this function, which is not specialised on it.
+    /// It is an argument of this function, which is not specialized on it.
     Argument(Name),
-    /// It is an argument of a function that is itself a value.
+    /// It is an argument of a function that is a value itself.
     ArgumentOfUnknown,
     /// A function returns it.
     Returned,
-    /// This function goes on there, because it, or one that it calls, keeps where to return to.
-    GoesOn(Name),
+    /// It is the return continuation of a call of this function, which uses return continuations as values, or calls a
+    /// function that does.
+    ReturnOf(Name),
 }
 
-/// A warning for each function that is still a value, in the order of the program's functions.
+/// A warning for each closure, in the order of the program's functions.
 ///
 /// Before: a program in control-flow form.
 pub fn closures_left(world: &World) -> Vec<Diagnostic> {
@@ -44,7 +45,7 @@ pub fn closures_left(world: &World) -> Vec<Diagnostic> {
     for_each_node(world, statics, |def| finder.note(def, Why::InStatic));
     for function in functions.all() {
         for body in function.bodies(world) {
-            finder.look_at(body);
+            finder.visit(body);
         }
     }
     finder.found.iter().map(|&(at, name, why)| closure_left(at, name, why)).collect()
@@ -58,7 +59,7 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    fn look_at(&mut self, body: &Body) {
+    fn visit(&mut self, body: &Body) {
         let world = self.world;
         let values = Uses::of(world, self.functions.styles(), body).values;
         for (index, &arg) in body.args.iter().enumerate() {
@@ -85,14 +86,14 @@ impl Finder<'_> {
             }
             (_, Some(callee)) => {
                 let name = world.cont(callee).name;
-                let goes_on = index + 1 == body.args.len() && self.functions.styles().is_passing(callee);
-                if goes_on { Why::GoesOn(name) } else { Why::Argument(name) }
+                let is_return = index + 1 == body.args.len() && self.functions.styles().is_passing(callee);
+                if is_return { Why::ReturnOf(name) } else { Why::Argument(name) }
             }
             _ => Why::ArgumentOfUnknown,
         }
     }
 
-    /// Notes that `def` is a value, if it is a function of the program that counts.
+    /// Notes that `def` is a value, if it is a function of the program.
     fn note(&mut self, def: Def, why: Why) {
         let Some(cont) = self.world.as_cont(def).filter(|&cont| self.counts(cont)) else { return };
         let data = self.world.cont(cont);

@@ -1,20 +1,20 @@
-//! Prepares the functions that are still values for native code.
+//! Closure conversion: prepares the functions that are still values for native code.
 //!
-//! After evaluation and lambda lifting the functions that remain as values are in data or
-//! memory, were chosen when the program runs, or go to functions that are not known.
-//! A back end makes each a pair of code and environment, with the values that
-//! [`Functions`] says it captures. For that
+//! After evaluation and lambda lifting, function values are in aggregates or
+//! memory, are chosen at run time, or are arguments of unknown functions.
+//! A back end represents each as a pair of code and environment, with the captures that
+//! [`Functions`] finds. For that
 //!
-//! * a function whose place to return to is kept becomes *passing*
-//!   (see [`Styles`](nyala_ir::analysis::Styles)), and with it all that calls it:
-//!   where these calls return to become closures, over what the rest of the caller needs;
-//! * a variable that a closure refers to is moved to the heap, as the closure may be there
-//!   when the function that made it is not; so is every variable of a
-//!   passing function whose address gets somewhere.
+//! * a function whose return continuation is used as a value becomes *passing*
+//!   (see [`Styles`](nyala_ir::analysis::Styles)), and so do all its callers:
+//!   the return continuations of these calls become closures;
+//! * a variable that a closure captures is moved to the heap, since the closure may outlive
+//!   the function that made it; so is every variable of a
+//!   passing function whose address escapes.
 //!
 //! # What always holds
 //!
-//! * The program means the same, for the interpreter as well.
+//! * The meaning of the program does not change, for the interpreter as well.
 //! * A program without function values does not change.
 
 use nyala_ir::analysis::{AddressUse, Function, Functions, References, address_uses};
@@ -26,9 +26,9 @@ use crate::rewrite::Rewriter;
 
 /// Prepares the functions of `world` that are values.
 ///
-/// Before: as after [`lower_to_cff`](crate::lower_to_cff()). After: nothing stands against
-/// control-flow form in the styles of [`Functions::styled`], and what closures capture
-/// outlives the functions that make them.
+/// Before: as after [`lower_to_cff`](crate::lower_to_cff()). After: there is no obstacle to
+/// control-flow form in the styles of [`Functions::styled`], and captured variables
+/// outlive the functions that make the closures.
 pub fn convert_closures(world: &mut World) {
     let functions = Functions::styled(world);
     if !functions.styles().is_empty() {
@@ -38,13 +38,13 @@ pub fn convert_closures(world: &mut World) {
     move_to_heap(world, moved);
 }
 
-/// The variables of all functions, and what becomes of their addresses.
+/// The variables of all functions, and the uses of their addresses.
 struct Variables<'a> {
     world: &'a World,
     functions: Functions,
     /// Slots and parameters whose variable must outlive the function they are in.
     outliving: FxHashSet<Def>,
-    /// For each parameter that addresses are handed to, the slots and parameters that these belong to.
+    /// For each parameter that gets addresses, the slots and parameters that these belong to.
     lenders: FxHashMap<Def, Vec<Def>>,
 }
 
@@ -58,13 +58,13 @@ impl<'a> Variables<'a> {
             !variables.functions.styles().is_empty() || variables.functions.all().iter().any(has_closures);
         if is_needed {
             for at in 0..variables.functions.all().len() {
-                variables.look_at(at);
+                variables.visit(at);
             }
         }
         variables
     }
 
-    fn look_at(&mut self, at: usize) {
+    fn visit(&mut self, at: usize) {
         let function = &self.functions.all()[at];
         let is_passing = self.functions.styles().is_passing(function.entry);
         let outlives = |cont: Cont| self.functions.get(cont).is_some_and(|value| value.may_outlive);

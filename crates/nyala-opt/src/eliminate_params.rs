@@ -1,25 +1,25 @@
 //! Removes parameters that always get the same value.
 //!
-//! If every call of a continuation gives a parameter the same value, or hands on
-//! the parameter itself, then the value can be used instead. This turns
-//! a function that always returns to the same place into a loop of the function
-//! around it: its `ret` is such a parameter. And it removes what SSA construction
+//! If every call of a continuation passes the same value for a parameter, or
+//! the parameter itself, then the value replaces the parameter. This turns
+//! a function that always has the same return continuation into a loop of the function
+//! around it: its `ret` is such a parameter. It also removes the block parameters that SSA construction
 //! adds for variables that a loop does not change.
 //!
 //! # What always holds
 //!
 //! * Only continuations whose calls are all known are changed: they are called,
-//!   and mentioned in no other way.
-//! * The value is in scope wherever the continuation is called from outside, so
-//!   the continuation may come to be nested in what the value depends on. A
-//!   call made by another activation of that means another activation of
-//!   the continuation too, so each use gets the value that was handed over.
-//! * What still has a continuation to return to stays a function and must not
-//!   come to depend on local data: it loses data only if that is constant.
+//!   and used in no other way.
+//! * The value is in scope at every call from outside, so
+//!   the continuation may become nested in the scope of the value. Each
+//!   activation of that scope has its own activations of
+//!   the continuation, so each use gets the value that was passed.
+//! * A continuation that keeps a return continuation stays a function and must not
+//!   capture local data: it loses a data parameter only for a constant.
 //!
-//! Values are found optimistically, as in sparse constant propagation: a parameter
-//! is assumed to have one value until a call proves otherwise. So a group of
-//! functions that hand on what they get is recognised as well.
+//! The analysis is optimistic, as in sparse constant propagation: a parameter
+//! is assumed to have one value until a call proves otherwise. So it covers a group of
+//! functions that pass a parameter to each other.
 
 use std::num::NonZeroU32;
 
@@ -34,21 +34,21 @@ use crate::rewrite::Rewriter;
 /// Removes parameters that always get the same value; whether there was one.
 ///
 /// Before: any verified world. After: no reachable continuation whose calls are all
-/// known has such a parameter, as far as one sweep can tell.
+/// known has such a parameter, as far as one pass finds.
 pub fn eliminate_params(world: &mut World) -> bool {
     let mentions = Mentions::new(world);
     let conts = &mentions.conts;
-    let handovers = Handovers::new(world, conts, &candidates(world, &mentions));
+    let passings = Passings::new(world, conts, &candidates(world, &mentions));
     let mut values = Values { known: SecondaryMap::with_capacity(world.node_count()) };
-    // Which of them are functions is known only when the continuations are.
-    values.solve(&handovers, &handovers.continuations, |_, _| true);
+    // Continuations first: they decide which callees stay functions.
+    values.solve(&passings, &passings.continuations, |_, _| true);
     let mut returning = EntitySet::new();
-    for handover in &handovers.continuations {
-        if values.get(handover.param).is_none() {
-            returning.insert(handover.callee);
+    for passing in &passings.continuations {
+        if values.get(passing.param).is_none() {
+            returning.insert(passing.callee);
         }
     }
-    values.solve(&handovers, &handovers.data, |callee, value| {
+    values.solve(&passings, &passings.data, |callee, value| {
         !returning.contains(callee) || world.is_constant(value)
     });
     if !values.is_any() {
@@ -63,9 +63,9 @@ fn candidates(world: &World, mentions: &Mentions) -> EntitySet<Cont> {
     let mut is_candidate = EntitySet::new();
     for &cont in &mentions.conts {
         let data = world.cont(cont);
-        // Whether its arguments are known is still to be answered.
-        let is_asked = || world.origin(cont).is_some_and(|origin| origin.must_specialize);
-        if data.linkage == Linkage::Internal && data.body.is_some() && !is_asked() {
+        // The evaluator still has to check its arguments.
+        let must_specialize = || world.origin(cont).is_some_and(|origin| origin.must_specialize);
+        if data.linkage == Linkage::Internal && data.body.is_some() && !must_specialize() {
             is_candidate.insert(cont);
         }
     }
@@ -87,94 +87,94 @@ fn candidates(world: &World, mentions: &Mentions) -> EntitySet<Cont> {
     is_candidate
 }
 
-/// What a call gives to a parameter of a candidate.
+/// An argument for a parameter of a candidate.
 #[derive(Clone, Copy)]
-struct Handover {
+struct Passing {
     callee: Cont,
     param: Def,
     arg: Def,
     /// Whether the argument is itself such a parameter.
     is_open: bool,
-    /// If so, the number of another handover with the same argument.
+    /// If so, the number of another entry with the same argument.
     before: Option<NonZeroU32>,
 }
 
-/// All calls of candidates. They are gone over several times, so all that is asked about them is put together once.
-struct Handovers {
-    /// Of continuations.
-    continuations: Vec<Handover>,
-    /// Of all else but memory.
-    data: Vec<Handover>,
-    /// For each parameter the number of a handover that hands it on.
+/// The arguments of all calls of candidates. The solver visits them several times, so they are collected once.
+struct Passings {
+    /// Arguments that are continuations.
+    continuations: Vec<Passing>,
+    /// All others, without memory tokens.
+    data: Vec<Passing>,
+    /// For each parameter the number of an entry that passes it on.
     last: SecondaryMap<Def, Option<NonZeroU32>>,
 }
 
-impl Handovers {
-    fn new(world: &World, conts: &[Cont], is_candidate: &EntitySet<Cont>) -> Handovers {
+impl Passings {
+    fn new(world: &World, conts: &[Cont], is_candidate: &EntitySet<Cont>) -> Passings {
         let callee = |caller: Cont| {
             let callee = world.as_cont(world.cont(caller).body.as_ref()?.callee)?;
             is_candidate.contains(callee).then_some(callee)
         };
         let mut calls: Vec<(Cont, Cont)> =
             conts.iter().filter_map(|&caller| Some((caller, callee(caller)?))).collect();
-        // Any order will do; this is the one in which they are in memory.
+        // The order does not matter; this is the order in memory.
         calls.sort_unstable();
         let is_open =
             |arg: Def| matches!(world.node(arg), Node::Param { cont, .. } if is_candidate.contains(cont));
         let last = SecondaryMap::with_capacity(world.node_count());
-        let mut handovers = Handovers { continuations: vec![], data: vec![], last };
+        let mut passings = Passings { continuations: vec![], data: vec![], last };
         for (caller, callee) in calls {
             let args = world.cont(caller).body.iter().flat_map(|body| &body.args);
             for (&param, &arg) in world.cont(callee).params.iter().zip(args) {
-                handovers.add(world, Handover { callee, param, arg, is_open: is_open(arg), before: None });
+                passings.add(world, Passing { callee, param, arg, is_open: is_open(arg), before: None });
             }
         }
-        handovers
+        passings
     }
 
-    fn add(&mut self, world: &World, mut handover: Handover) {
-        let ty = world.ty(handover.param);
+    fn add(&mut self, world: &World, mut passing: Passing) {
+        let ty = world.ty(passing.param);
         let all = match world.types.as_cn(ty) {
             Some(_) => &mut self.continuations,
             None if ty == world.types.mem() => return,
             None => &mut self.data,
         };
         let number = NonZeroU32::new(all.len() as u32 + 1);
-        if handover.is_open {
-            handover.before = std::mem::replace(&mut self.last[handover.arg], number);
+        if passing.is_open {
+            passing.before = std::mem::replace(&mut self.last[passing.arg], number);
         }
-        all.push(handover);
+        all.push(passing);
     }
 
-    /// The numbers, less one, of those among `all` that hand on `param`.
-    fn handing_on(&self, all: &[Handover], param: Def) -> impl Iterator<Item = u32> {
+    /// The indices of those among `all` that pass on `param`.
+    fn that_pass_on(&self, all: &[Passing], param: Def) -> impl Iterator<Item = u32> {
         let before = |&number: &NonZeroU32| all[number.get() as usize - 1].before;
         std::iter::successors(self.last[param], before).map(|number| number.get() - 1)
     }
 }
 
-/// What is known about the parameters of candidates: the value that each gets, as far as it was reached. One that gets several
-/// stands for itself.
+/// The value of each parameter of a candidate that was reached. A parameter with several values has
+/// itself.
 struct Values {
     known: SecondaryMap<Def, PackedOption<Def>>,
 }
 
 impl Values {
-    /// Finds the values of the parameters in `all`, as far as they may be used.
-    fn solve(&mut self, handovers: &Handovers, all: &[Handover], is_allowed: impl Fn(Cont, Def) -> bool) {
+    /// Finds the values of the parameters in `all` that `is_allowed` permits.
+    fn solve(&mut self, passings: &Passings, all: &[Passing], is_allowed: impl Fn(Cont, Def) -> bool) {
         let mut work: Vec<u32> = (0..all.len() as u32).rev().collect();
         while let Some(number) = work.pop() {
-            let handover = all[number as usize];
-            if self.meet(handover, &is_allowed) {
-                work.extend(handovers.handing_on(all, handover.param));
+            let passing = all[number as usize];
+            if self.meet(passing, &is_allowed) {
+                work.extend(passings.that_pass_on(all, passing.param));
             }
         }
     }
 
-    /// Notes what a parameter gets; whether that is news.
-    fn meet(&mut self, handover: Handover, is_allowed: impl Fn(Cont, Def) -> bool) -> bool {
-        let Handover { callee, param, arg, is_open, .. } = handover;
-        // What was not reached yet is looked at again when it is.
+    /// Adds a value of a parameter; whether that changes anything.
+    fn meet(&mut self, passing: Passing, is_allowed: impl Fn(Cont, Def) -> bool) -> bool {
+        let Passing { callee, param, arg, is_open, .. } = passing;
+        // An argument that was not reached yet is visited again when it is.
         let value = if is_open { self.known[arg].expand() } else { Some(arg) };
         let Some(value) = value.filter(|&value| value != param) else { return false };
         let old = self.known[param].expand();
@@ -207,7 +207,7 @@ fn replace(world: &mut World, conts: &[Cont], values: &Values) {
     let removed: Vec<(Def, Def)> = params.filter_map(|param| Some((param, values.get(param)?))).collect();
     let mut rewriter = Rewriter::of(world, removed.iter().map(|&(param, _)| param));
     removed.into_iter().for_each(|(param, value)| rewriter.unify(param, value));
-    // What the parameters of those that lose some were.
+    // The old parameters of the continuations that lose some.
     let mut before: SecondaryMap<Cont, Defs> = SecondaryMap::with_capacity(rewriter.world.cont_count());
     for cont in losers {
         before[cont] = rewriter.world.retain_params(cont, |param| !is_removed(&param));
@@ -241,7 +241,7 @@ fn rewrite(
     rewriter.world.replace_body(cont, Some(Body { callee, args, span }));
 }
 
-/// What stands in body and filter.
+/// The nodes of body and filter.
 fn mentioned(data: &ContData) -> impl Iterator<Item = Def> + '_ {
     let body = data.body.iter().flat_map(|body| body.args.iter().chain([&body.callee]));
     body.chain(&data.filter).copied()

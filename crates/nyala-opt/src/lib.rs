@@ -3,22 +3,21 @@
 //! A pass is a function over a [`World`](nyala_ir::World). Read in this order:
 //!
 //! * [`mod@mangle`]: the one operation that copies continuations, under new
-//!   parameters; inlining, specialisation, loop peeling and unrolling, closure
+//!   parameters; inlining, specialization, loop peeling and unrolling, closure
 //!   elimination and outlining are all uses of it;
-//! * [`partial_eval`]: removes abstraction at compile time, steered by filters;
+//! * [`partial_eval`]: evaluates calls at compile time, as filters request;
 //! * [`eliminate_params`](mod@eliminate_params): removes parameters that always get
 //!   the same value, so that functions become loops;
-//! * [`merge_blocks`](mod@merge_blocks): joins blocks that follow each other;
+//! * [`merge_blocks`](mod@merge_blocks): merges blocks with their only predecessor;
 //! * [`promote_slots`](mod@promote_slots): turns local variables in memory into values;
-//! * [`merge_returns`](mod@merge_returns): one place to return to for each function;
+//! * [`merge_returns`](mod@merge_returns): one return continuation for each function;
 //! * [`lower_to_cff`](mod@lower_to_cff): functions and basic blocks, by lambda lifting;
 //! * [`mod@vectorize`]: SIMD versions of functions, for `vectorize`;
-//! * [`convert_closures`](mod@convert_closures): the functions that are still values, so that
-//!   native code can be made for them;
-//! * [`closures_left`](mod@closures_left): which these are, and why;
-//! * [`outline`]: kernels as programs for devices;
+//! * [`convert_closures`](mod@convert_closures): closure conversion of the functions that are still values;
+//! * [`closures_left`](mod@closures_left): reports these, with the reason;
+//! * [`outline`]: kernels as programs of their own;
 //! * [`pipeline`]: all of them, in order;
-//! * `errors`: what is reported.
+//! * `errors`: the diagnostics.
 //!
 //! ```
 //! use nyala_opt::partial_eval::Options;

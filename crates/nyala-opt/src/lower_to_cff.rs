@@ -1,23 +1,23 @@
 //! Brings a program into control-flow form: functions and their basic blocks.
 //!
-//! [`nyala_ir::analysis::functions`] says what that is. Partial evaluation has left
-//! functions that are nested in others, because they use their values, and blocks
-//! that several functions share. Here
+//! [`nyala_ir::analysis::functions`] defines the form. Partial evaluation leaves
+//! functions that are nested in others, because they capture values, and blocks
+//! that several functions share. After this pass
 //!
-//! * every function gets the values that it needs from others as parameters, just
-//!   before the place to return to (lambda lifting), and blocks of its own;
-//! * a function that needs such values and is used as a value becomes a *closure*: a
-//!   function that does nothing but call the lifted one with the values it captures;
-//! * what is defined elsewhere and used as a value becomes a function that calls it;
-//! * what a branch goes to is a block, also if it was a place to return to.
+//! * every function has its captures as parameters, before the return
+//!   continuation (lambda lifting), and blocks of its own;
+//! * a function with captures that is used as a value is a *closure*: a
+//!   function that only calls the lifted one with the captures;
+//! * an external function that is used as a value is a function that calls it;
+//! * every target of a branch is a block, also if it was a return continuation.
 //!
-//! What is left are escapes: a function that makes another one return.
-//! They stay as they are, [`Functions::obstacles`] finds them, and
-//! [`convert_closures`](mod@crate::convert_closures) is there for them.
+//! Escapes are left: a function that returns from an enclosing one.
+//! [`Functions::obstacles`] finds them, and
+//! [`convert_closures`](mod@crate::convert_closures) converts them.
 //!
 //! # What always holds
 //!
-//! * The program means the same, whatever is left.
+//! * The meaning of the program does not change.
 //! * Each function is built once; the cost is linear in the functions with their
 //!   blocks. Nothing recurses on the depth of the program.
 
@@ -26,7 +26,7 @@ use nyala_ir::{Body, Cont, Def, Defs, Global, Intrinsic, Node, Ty, World};
 use nyala_span::Name;
 use rustc_hash::FxHashMap;
 
-/// Brings `world` into control-flow form, as far as that is possible.
+/// Brings `world` into control-flow form, except for escapes.
 ///
 /// Before: an evaluated program; filters are dropped. After: all obstacles that
 /// [`Functions::obstacles`] finds are escapes.
@@ -45,7 +45,7 @@ pub(crate) fn lower(world: &mut World, functions: &Functions) {
     for global in lowering.world.globals().map(|(global, _)| global).collect::<Vec<_>>() {
         lowering.global(global);
     }
-    // Only now: the same block may have been read for several functions.
+    // Bodies are set last: several functions may have read the same block.
     let bodies = std::mem::take(&mut lowering.bodies);
     for (cont, body) in bodies {
         world.set_filter(cont, vec![]);
@@ -53,8 +53,8 @@ pub(crate) fn lower(world: &mut World, functions: &Functions) {
     }
 }
 
-/// The entry of a function with its captures as parameters. One that captures nothing
-/// stays: it may be known outside or be in a global.
+/// The entry of a function with its captures as parameters. A function without captures
+/// keeps its entry: it may be exported or in a global.
 fn head(world: &mut World, function: &Function) -> Cont {
     if function.captures.is_empty() {
         return function.entry;
@@ -84,16 +84,16 @@ struct Lowering<'a> {
     functions: &'a Functions,
     /// The new entries of functions.
     heads: FxHashMap<Cont, Cont>,
-    /// What new continuations do.
+    /// The bodies of new continuations.
     bodies: Vec<(Cont, Body)>,
-    /// Functions that call what is defined elsewhere.
+    /// Functions that call external functions.
     wrappers: FxHashMap<Cont, Def>,
 }
 
 /// The function that is being built.
 #[derive(Default)]
 struct Context {
-    /// What stands for old values; blocks are separate from functions as values.
+    /// The new values of old ones; blocks are separate from functions as values.
     values: FxHashMap<Def, Def>,
     blocks: FxHashMap<Cont, Cont>,
     /// Old and new blocks whose bodies are still to be made.
@@ -116,7 +116,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The first value of a global, which depends on no function's values.
+    /// The initial value of a global, which depends on no parameter.
     fn global(&mut self, global: Global) {
         if let Some(init) = self.world.global(global).init {
             let init = self.def(&mut Context::default(), init);
@@ -145,7 +145,7 @@ impl Lowering<'_> {
         Body { callee, args, span: body.span }
     }
 
-    /// A call of a function hands over what it captures.
+    /// A call of a function passes its captures.
     fn call(&mut self, context: &mut Context, function: &Function, args: &mut Defs) -> Def {
         let captures: Vec<Def> = function.captures.iter().map(|&def| self.def(context, def)).collect();
         let at = args.len() - usize::from(function.ret.is_some());
@@ -153,7 +153,7 @@ impl Lowering<'_> {
         self.world.cont_def(self.heads[&function.entry])
     }
 
-    /// The place that control goes to for an old one. A branch goes to blocks only.
+    /// The new target for an old one. The targets of a branch are blocks.
     fn target(&mut self, context: &mut Context, old: Def, is_jump: bool) -> Def {
         let functions = self.functions;
         match self.world.as_cont(old) {
@@ -169,7 +169,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A block that hands on what it gets.
+    /// A block that passes its parameters to `callee`.
     fn block_that_calls(&mut self, callee: Def) -> Def {
         let tys = self.world.types.as_cn(self.world.ty(callee)).unwrap_or(&[]).to_vec();
         self.world.span = self.world.span_of(callee);
@@ -180,7 +180,7 @@ impl Lowering<'_> {
         self.world.cont_def(block)
     }
 
-    /// A block that calls a function with what it gets.
+    /// A block that calls a function with its parameters.
     fn block_that_enters(&mut self, context: &mut Context, function: &Function) -> Def {
         let data = self.world.cont(function.entry).clone();
         self.world.span = data.span;
@@ -205,7 +205,7 @@ impl Lowering<'_> {
         self.world.cont_def(new)
     }
 
-    /// What stands for an old value. Operands come before users on an explicit stack.
+    /// The new value of an old one. Operands come before users on an explicit stack.
     fn def(&mut self, context: &mut Context, old: Def) -> Def {
         let mut stack = vec![old];
         while let Some(&next) = stack.last() {
@@ -225,7 +225,7 @@ impl Lowering<'_> {
         context.values[&old]
     }
 
-    /// What an old value is made of; a function is made of what it captures.
+    /// The operands of an old value; those of a function are its captures.
     fn operands(&self, old: Def) -> Vec<Def> {
         match self.world.node(old) {
             Node::Cont(cont) => self.functions.get(cont).map_or(vec![], |function| function.captures.clone()),
@@ -233,7 +233,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// What stands for a value with new operands.
+    /// The new value for new operands.
     fn finish(&mut self, old: Def, operands: &[Def]) -> Def {
         match self.world.node(old) {
             Node::Cont(cont) => self.closure(cont, operands),
@@ -259,7 +259,7 @@ impl Lowering<'_> {
         self.world.cont_def(closure)
     }
 
-    /// What is defined elsewhere as a value: a function of the program that calls it.
+    /// An external function as a value: a function of the program that calls it.
     fn wrapper(&mut self, cont: Cont) -> Def {
         let callee = self.world.cont_def(cont);
         if self.world.cont(cont).body.is_some() {

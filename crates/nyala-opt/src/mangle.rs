@@ -9,15 +9,15 @@
 //! ```
 //!
 //! for all arguments that agree with the values dropped. Calls within the copy
-//! that agree are made calls of the copy, so a parameter that a recursion only
-//! hands on disappears from it. (Leißa, Köster, Hack: "A graph-based higher-order
+//! that agree become calls of the copy, so a parameter that a recursion only
+//! passes on disappears from it. (Leißa, Köster, Hack: "A graph-based higher-order
 //! intermediate representation", CGO 2015.)
 //!
 //! # What always holds
 //!
-//! * Operations are rebuilt through the factories of the [`World`], so what the
-//!   dropped values make known is folded. A `branch` or `switch` whose
-//!   outcome is known becomes a jump; only what is still mentioned is copied.
+//! * Operations are rebuilt through the factories of the [`World`], so they
+//!   fold with the dropped values. A `branch` or `switch` with a
+//!   known condition becomes a jump; only reachable continuations are copied.
 //! * The cost is linear in the scope; nothing recurses on its depth.
 
 use nyala_ir::analysis::Scope;
@@ -27,8 +27,8 @@ use rustc_hash::FxHashMap;
 /// How the copy of a scope differs from the original.
 #[derive(Clone, Debug)]
 pub struct Mangling<'a> {
-    /// What is copied. Its lifted values (see [`Scope::lifting`]) become
-    /// parameters, after those that stay.
+    /// The scope to copy. Its lifted values (see [`Scope::lifting`]) become
+    /// parameters, after those that are kept.
     pub scope: &'a Scope,
     /// For each parameter of the entry, the value that it is dropped for; it must
     /// be available wherever the copy is called.
@@ -53,7 +53,7 @@ pub fn mangle_group(world: &mut World, group: &[Mangling<'_>]) -> Vec<Cont> {
     copies
 }
 
-/// The head of the copy: its parameters are those that stay, then those lifted.
+/// The head of the copy: its parameters are those that are kept, then those lifted.
 fn new_entry(world: &mut World, mangling: &Mangling<'_>) -> Cont {
     let old = world.cont(mangling.scope.entry()).clone();
     debug_assert_eq!(old.params.len(), mangling.drop.len());
@@ -66,7 +66,7 @@ fn new_entry(world: &mut World, mangling: &Mangling<'_>) -> Cont {
     new
 }
 
-/// What of `all`, one for each parameter of the entry, belongs to a parameter that stays.
+/// Of `all`, one for each parameter of the entry, those that belong to a parameter that is kept.
 fn kept<'a>(all: &'a [Def], mangling: &'a Mangling<'_>) -> impl Iterator<Item = Def> + 'a {
     all.iter().zip(&mangling.drop).filter(|(_, drop)| drop.is_none()).map(|(&def, _)| def)
 }
@@ -86,7 +86,7 @@ struct Mangler<'a> {
     copies: &'a [Cont],
     mangling: &'a Mangling<'a>,
     copy: Cont,
-    /// What stands for an old node in the copy.
+    /// The nodes of the copy by old node.
     map: FxHashMap<Def, Def>,
     /// Old and new continuations whose bodies are still to be made.
     work: Vec<(Cont, Cont)>,
@@ -107,7 +107,7 @@ impl<'a> Mangler<'a> {
         map.extend(mangling.scope.lifted().iter().copied().zip(lifted.iter().copied()));
         for (&old_param, drop) in world.cont(mangling.scope.entry()).params.iter().zip(&mangling.drop) {
             let new = drop.or_else(|| kept.next());
-            map.insert(old_param, new.expect("a new parameter for each one that stays"));
+            map.insert(old_param, new.expect("a new parameter for each one that is kept"));
         }
         Mangler { world, group, copies, mangling, copy, map, work: vec![] }
     }
@@ -128,7 +128,7 @@ impl<'a> Mangler<'a> {
         self.world.set_filter(new, filter);
     }
 
-    /// Parameters that stay keep their filters; those lifted ask for nothing.
+    /// Parameters keep their filters; lifted ones have the filter `false`.
     fn entry_filter(&mut self, entry: Cont) {
         let filter = self.world.cont(entry).filter.clone();
         if filter.is_empty() {
@@ -152,8 +152,8 @@ impl<'a> Mangler<'a> {
         self.world.replace_body(new, Some(body));
     }
 
-    /// The old body to go on with, if `body` branches on what is known in the
-    /// copy: the target's own, if nothing else mentions it, else a jump there.
+    /// The old body to continue with, if `body` branches on a condition that is known in the
+    /// copy: that of the target, if this is its only use, else a jump to the target.
     fn jump(&mut self, body: &Body) -> Option<Body> {
         let target = self.known_target(body)?;
         let mem = body.args[0];
@@ -171,7 +171,7 @@ impl<'a> Mangler<'a> {
         self.mangling.scope.has_sole_user(cont) && !is_copied && self.world.cont(cont).body.is_some()
     }
 
-    /// Where a `branch` or `switch` goes, if that is known in the copy.
+    /// The target of a `branch` or `switch`, if it is known in the copy.
     fn known_target(&mut self, body: &Body) -> Option<Def> {
         match (self.world.as_intrinsic(body.callee)?, body.args.as_slice()) {
             (Intrinsic::Branch, &[_, cond, then, other]) => {
@@ -190,7 +190,7 @@ impl<'a> Mangler<'a> {
     }
 
     /// A call of one of the copies instead, if `body` calls an original with
-    /// arguments that agree with what the copy has dropped.
+    /// arguments that agree with the dropped values.
     fn redirect(&mut self, body: Body) -> Body {
         let (original, mark) = self.world.without_mark(body.callee);
         let Some(original) = self.world.as_cont(original) else { return body };
@@ -207,7 +207,7 @@ impl<'a> Mangler<'a> {
         Body { callee, args, span: body.span }
     }
 
-    /// What stands for `old` in the copy. Operands come before users on an
+    /// The node for `old` in the copy. Operands come before users on an
     /// explicit stack.
     fn def(&mut self, old: Def) -> Def {
         let mut stack = vec![old];
@@ -238,7 +238,7 @@ impl<'a> Mangler<'a> {
         !is_cont && !self.mangling.scope.computes(old)
     }
 
-    /// What stands for a node whose operands have been mapped.
+    /// The node for an old one whose operands have been mapped.
     fn finish(&mut self, old: Def, old_operands: &[Def]) -> Def {
         if let Node::Cont(cont) = self.world.node(old) {
             return self.cont(cont);
@@ -248,7 +248,7 @@ impl<'a> Mangler<'a> {
     }
 
     /// A continuation of the scope is copied when it is first mentioned; all
-    /// others, and the entry as a value, stay.
+    /// others, and the entry as a value, are shared.
     fn cont(&mut self, old: Cont) -> Def {
         let data = self.world.cont(old);
         if old == self.mangling.scope.entry() || !self.mangling.scope.contains(old) {

@@ -1,23 +1,23 @@
-//! Who mentions the continuations of a program.
+//! The references to continuations of a program.
 //!
-//! Most nodes are data and lead to no continuation. Passes that are about continuations only look at
-//! those that do, so a long computation costs them nothing.
+//! Most nodes are data and contain no continuation. Passes about continuations visit only
+//! nodes that do, so long computations cost them nothing.
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 use nyala_ir::analysis::references::{for_each_mention, program_roots};
 use nyala_ir::{Cont, Def, World};
 
-/// The continuations that the outside can reach, and their mentions.
+/// The continuations that are reachable from exports, and the references to them.
 pub(crate) struct Mentions {
     /// The continuations, in the order they were found; the roots first.
     pub conts: Vec<Cont>,
-    /// The operations on the way that contain continuations.
+    /// The reachable operations that contain continuations.
     pub operations: Vec<Def>,
     counts: SecondaryMap<Cont, u32>,
 }
 
 impl Mentions {
-    /// Those of a whole program.
+    /// The references of a whole program.
     pub fn new(world: &World) -> Mentions {
         let counts = SecondaryMap::with_capacity(world.cont_count());
         let mut mentions = Mentions { conts: vec![], operations: vec![], counts };

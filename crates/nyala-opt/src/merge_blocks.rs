@@ -1,9 +1,9 @@
-//! Joins blocks that follow each other.
+//! Merges blocks with their only predecessor.
 //!
 //! A block that one body calls, and nothing else mentions, is the rest of that body: the arguments
-//! stand for its parameters. Evaluation leaves such blocks where it found out late that a block has a single
-//! use, and so do the passes that clean up after it. The same holds for functions; [`Merge`] says
-//! which of those are left to the evaluator as long as it is at work.
+//! replace its parameters. Evaluation leaves such blocks if another reference to a block disappears late; so do
+//! the clean-up passes. The same holds for functions; [`Merge`] selects
+//! those that the evaluator still has to see.
 
 use cranelift_entity::EntitySet;
 use nyala_ir::{Body, Cont, Def, Defs, Linkage, World};
@@ -11,21 +11,21 @@ use nyala_ir::{Body, Cont, Def, Defs, Linkage, World};
 use crate::mentions::Mentions;
 use crate::rewrite::Rewriter;
 
-/// What is joined.
+/// Which callees are merged with their only caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Merge {
-    /// Blocks, and functions that are not in the source: the evaluator tells what became of the others.
+    /// Blocks, and functions that are not in the source: the evaluator records what becomes of the others.
     Blocks,
-    /// Functions as well, but for those that must be specialised: whether they are is still to be found out.
-    Unasked,
+    /// Functions too, except those with `must_specialize`: the evaluator still has to check them.
+    Inlinable,
     /// All functions.
     All,
 }
 
-/// Joins blocks where that is possible; whether it was.
+/// Merges blocks with their only predecessor; whether there were any.
 ///
-/// Before: any verified world. After: no block is mentioned by a single call only, unless
-/// this sweep brought that about.
+/// Before: any verified world. After: each block has several references, except those that lost
+/// some by this pass.
 pub fn merge_blocks(world: &mut World, what: Merge) -> bool {
     let mentions = Mentions::new(world);
     let mut merged = EntitySet::new();
@@ -57,18 +57,18 @@ fn is_rest(world: &World, mentions: &Mentions, block: Cont, what: Merge) -> bool
         && data.linkage == Linkage::Internal
         && match what {
             Merge::Blocks => world.origin(block).is_none(),
-            Merge::Unasked => world.origin(block).is_none_or(|origin| !origin.must_specialize),
+            Merge::Inlinable => world.origin(block).is_none_or(|origin| !origin.must_specialize),
             Merge::All => true,
         }
 }
 
-/// Gives `cont` the body at the end of those that follow it.
+/// Replaces the body of `cont` by the last of the bodies that are merged with it.
 fn rewrite(rewriter: &mut Rewriter<'_>, cont: Cont, merged: &EntitySet<Cont>) {
     let data = rewriter.world.cont(cont);
     let Some(last) = data.body.as_ref().map(|body| rest_of(rewriter.world, body, merged)) else { return };
-    let is_joined = data.body.as_ref().is_some_and(|body| !std::ptr::eq(body, last));
+    let is_merged = data.body.as_ref().is_some_and(|body| !std::ptr::eq(body, last));
     let mut mentioned = std::iter::once(&last.callee).chain(&last.args).chain(&data.filter);
-    if !is_joined && !mentioned.any(|&def| rewriter.is_affected(def)) {
+    if !is_merged && !mentioned.any(|&def| rewriter.is_affected(def)) {
         return;
     }
     let (last, filter) = (last.clone(), data.filter.clone());
@@ -79,11 +79,11 @@ fn rewrite(rewriter: &mut Rewriter<'_>, cont: Cont, merged: &EntitySet<Cont>) {
     rewriter.world.replace_body(cont, Some(Body { callee, args, span: last.span }));
 }
 
-/// The last of the bodies that follow `body`.
+/// The last of the bodies that are merged with `body`.
 fn rest_of<'a>(world: &'a World, body: &'a Body, merged: &EntitySet<Cont>) -> &'a Body {
     let mut last = body;
     while let Some(next) = world.as_cont(last.callee).filter(|&next| merged.contains(next)) {
-        last = world.cont(next).body.as_ref().expect("only what has a body is merged");
+        last = world.cont(next).body.as_ref().expect("merged blocks have bodies");
     }
     last
 }

@@ -1,59 +1,59 @@
 //! The passes, one after the other.
 //!
-//! Passes do not verify what they build; this does, in debug builds.
+//! Passes do not verify their result; this does, in debug builds.
 
 use nyala_ir::World;
 use nyala_span::{Diagnostic, SourceMap, Span};
 
 use crate::merge_blocks::Merge;
 use crate::outline::{Outlined, outline_kernels};
-use crate::partial_eval::{Evaluated, Evaluation, Options, remove_questions};
+use crate::partial_eval::{Evaluated, Evaluation, Options, remove_annotations};
 use crate::vectorize::SiteFacts;
 use crate::{convert_closures, eliminate_params, lower_to_cff, merge_blocks, merge_returns, promote_slots};
 
-/// How often evaluation is resumed after a clean-up at most, and how often that is repeated at the
-/// end. What needs more stays as it is.
+/// The most rounds of evaluation with a clean-up after each, and the most repetitions of the last clean-up. If the limit is
+/// reached, the program stays as it is then.
 const MAX_RESUMPTIONS: usize = 32;
 
-/// Evaluates `world`; what is found out about local variables on the way
-/// steers evaluation too.
+/// Evaluates `world`, with a clean-up after each round: values of promoted variables are known to the next
+/// round.
 ///
 /// Before: any verified world. After: as after
-/// [`partial_eval`](crate::partial_eval::partial_eval); no variable is in memory that could be a value.
+/// [`partial_eval`](crate::partial_eval::partial_eval); all variables that can be values are promoted.
 pub fn evaluate(world: &World, options: Options) -> Evaluated {
     let evaluated = resume(world, Options { explain: false, ..options });
     if !options.explain {
         return evaluated;
     }
-    // To tell more, evaluation takes a longer way. What is left is the same, but for the order of some operands; so that
-    // nobody can see a difference, it is taken from here.
+    // Recording changes the order of passes, so the residual program may differ in the order of some operands. To
+    // rule out any difference, the residual program comes from an evaluation without it.
     let explanation = resume(world, options).explanation;
     Evaluated { explanation, ..evaluated }
 }
 
-/// Evaluates `world`, and resumes that after each clean-up for as long as it does anything.
+/// Evaluates `world`, and resumes evaluation after each clean-up until there is no change.
 fn resume(world: &World, options: Options) -> Evaluated {
     let mut evaluation = Evaluation::new(world, options);
-    // A function that has come to have one use is left to the evaluator only if that is to tell what became of it.
-    let what = if options.explain { Merge::Blocks } else { Merge::Unasked };
+    // With `explain`, only the evaluator inlines functions, so that it can record it.
+    let what = if options.explain { Merge::Blocks } else { Merge::Inlinable };
     let (mut current, mut is_changed) = evaluation.round(world);
     for _ in 0..MAX_RESUMPTIONS {
         let cleaned = clean_up(&mut current, what);
         is_changed |= cleaned.is_any();
-        // Where there was a variable there is a value now: one more round can say where that comes from. And
-        // it may have another answer to what the program asks.
-        let says_more = options.explain && cleaned.slots || evaluation.is_asked() && cleaned.is_any();
-        if !is_changed || !says_more && evaluation.is_settled(&current) {
+        // Another round can record the source of a promoted variable, and may remove the reason of a pending report.
+        let needs_round =
+            options.explain && cleaned.slots || evaluation.has_pending_reports() && cleaned.is_any();
+        if !is_changed || !needs_round && evaluation.is_fixed_point(&current) {
             break;
         }
-        // What follows takes as long as the program is large, the dead part included.
+        // A round takes time proportional to the program with its dead part.
         current.compact();
         (current, is_changed) = evaluation.round(&current);
     }
-    remove_questions(&mut current);
-    check(&current, "remove_questions");
+    remove_annotations(&mut current);
+    check(&current, "remove_annotations");
     current.compact();
-    // Without what speaks to the evaluator, more may be the same.
+    // Without annotations, more nodes may be equal.
     for _ in 0..MAX_RESUMPTIONS {
         if !clean_up(&mut current, Merge::All).is_any() {
             break;
@@ -61,10 +61,10 @@ fn resume(world: &World, options: Options) -> Evaluated {
         current.compact();
     }
     check(&current, "compact");
-    evaluation.done(current)
+    evaluation.finish(current)
 }
 
-/// What a clean-up has made fewer.
+/// What a clean-up has removed.
 struct Cleaned {
     params: bool,
     slots: bool,
@@ -77,7 +77,7 @@ impl Cleaned {
     }
 }
 
-/// Removes parameters and slots that are not needed, and joins blocks.
+/// Removes redundant parameters, promotes slots, and merges blocks.
 fn clean_up(world: &mut World, what: Merge) -> Cleaned {
     let params = eliminate_params(world);
     check(world, "eliminate_params");
@@ -90,14 +90,14 @@ fn clean_up(world: &mut World, what: Merge) -> Cleaned {
 
 /// From an evaluated program to functions and basic blocks.
 ///
-/// After: nothing stands against control-flow form, in the styles of
+/// After: there is no obstacle to control-flow form, in the styles of
 /// [`Functions::styled`](nyala_ir::analysis::Functions::styled).
 pub fn control_flow_form(world: &mut World) {
     merge_returns(world);
     check(world, "merge_returns");
     lower_to_cff(world);
     check(world, "lower_to_cff");
-    // A function that makes the one around it return has got that place as a parameter.
+    // Lambda lifting gives a function that returns from an enclosing one a second return continuation.
     merge_returns(world);
     check(world, "merge_returns");
     convert_closures(world);
@@ -111,7 +111,7 @@ pub fn vectorize(world: &mut World) -> Vec<Diagnostic> {
     warnings
 }
 
-/// As [`vectorize`], and says what became of each call.
+/// As [`vectorize`], with a record of each call.
 pub fn explain_vectorize(world: &mut World) -> (Vec<Diagnostic>, Vec<SiteFacts>) {
     let result = crate::vectorize::explained(world);
     check(world, "vectorize");
@@ -132,7 +132,7 @@ pub fn outline(
     Ok(outlined)
 }
 
-/// In debug builds, what a pass has built must be well-formed.
+/// In debug builds, the program that a pass has built must be well-formed.
 fn check(world: &World, pass: &str) {
     if cfg!(debug_assertions)
         && let Err(errors) = nyala_ir::verify::verify(world)

@@ -1,7 +1,7 @@
 //! Replaces nodes all over a program, in place.
 //!
-//! A [`Rewriter`] knows what stands for some old nodes and builds everything that
-//! depends on them again, through the factories, so that what becomes known folds.
+//! A [`Rewriter`] has replacements for some old nodes and rebuilds all nodes that
+//! depend on them, through the factories, so that they fold.
 //! Nothing recurses on the depth of the graph, and each node is built once.
 
 use cranelift_entity::packed_option::PackedOption;
@@ -10,25 +10,25 @@ use nyala_ir::analysis::schedule::has_effect;
 use nyala_ir::{Def, World};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What stands for each old node.
+/// The replacements of old nodes.
 pub(crate) struct Rewriter<'w> {
     pub world: &'w mut World,
-    /// Old nodes, and the new ones that stand for them.
+    /// The new node for each old node that is done.
     done: SecondaryMap<Def, PackedOption<Def>>,
-    /// Old nodes that mean the same as other old nodes.
+    /// Old nodes that are replaced by other old nodes.
     same: FxHashMap<Def, Def>,
-    /// The old nodes that may come to be others; none if that is not known.
+    /// The old nodes that may change; none if that is not computed.
     affected: Option<Vec<bool>>,
 }
 
 impl<'w> Rewriter<'w> {
-    /// One that changes nothing yet.
+    /// A rewriter without replacements.
     pub fn new(world: &'w mut World) -> Rewriter<'w> {
         let done = SecondaryMap::with_capacity(world.node_count());
         Rewriter { world, done, same: FxHashMap::default(), affected: None }
     }
 
-    /// One that will change `changed` and what depends on them, and looks at nothing else.
+    /// A rewriter that will replace `changed`. It rebuilds only nodes that depend on them.
     pub fn of(world: &'w mut World, changed: impl IntoIterator<Item = Def>) -> Rewriter<'w> {
         let mut affected = vec![false; world.node_count()];
         changed.into_iter().for_each(|def| affected[def.index()] = true);
@@ -42,22 +42,22 @@ impl<'w> Rewriter<'w> {
         Rewriter { affected: Some(affected), ..Rewriter::new(world) }
     }
 
-    /// Whether something else may stand for `old`.
+    /// Whether `old` may change.
     pub fn is_affected(&self, old: Def) -> bool {
         self.affected.as_ref().is_none_or(|affected| affected.get(old.index()) == Some(&true))
     }
 
-    /// From now on, the new node `new` stands for `old`.
+    /// Replaces `old` by the new node `new`.
     pub fn replace(&mut self, old: Def, new: Def) {
         self.done[old] = new.into();
     }
 
-    /// From now on, whatever stands for the old node `other` stands for `old`.
+    /// Replaces `old` by the replacement of the old node `other`.
     pub fn unify(&mut self, old: Def, other: Def) {
         self.same.insert(old, other);
     }
 
-    /// What stands for `old`. Operands come before users on an explicit stack.
+    /// The replacement of `old`. Operands come before users on an explicit stack.
     pub fn def(&mut self, old: Def) -> Def {
         if !self.is_affected(old) {
             return old;
@@ -86,20 +86,20 @@ impl<'w> Rewriter<'w> {
                 }
             }
         }
-        self.done[old].expect("found above")
+        self.done[old].expect("built above")
     }
 
-    /// What stands for the filter `old`. Filters execute nothing: one that came to depend on
-    /// what is executed depends on what nobody knows, and says no.
+    /// The replacement of the filter `old`. A filter has no effects: if the replacement depends on one, it is
+    /// unknown, so it is `false`.
     pub fn filter(&mut self, old: Def) -> Def {
         let filter = self.def(old);
         if filter == old {
             return old;
         }
-        if executes(self.world, filter) { self.world.lit_bool(false) } else { filter }
+        if depends_on_effect(self.world, filter) { self.world.lit_bool(false) } else { filter }
     }
 
-    /// What stands for a node whose operands are done.
+    /// The replacement of a node whose operands are done.
     fn build(&mut self, old: Def) -> Def {
         let old_operands = self.world.operands(old);
         let operands: Vec<Def> =
@@ -108,7 +108,7 @@ impl<'w> Rewriter<'w> {
     }
 }
 
-fn executes(world: &World, root: Def) -> bool {
+fn depends_on_effect(world: &World, root: Def) -> bool {
     let mut seen = FxHashSet::default();
     let mut stack = vec![root];
     while let Some(def) = stack.pop() {

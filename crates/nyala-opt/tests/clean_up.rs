@@ -1,5 +1,5 @@
-//! Parameters, slots and blocks that are not needed, on small programs: the first line of
-//! each file says which pass runs.
+//! The clean-up passes on small programs. The first line of
+//! each file names the pass.
 
 use std::process::ExitCode;
 
@@ -12,6 +12,7 @@ fn main() -> ExitCode {
 }
 
 fn render(file: &TestFile) -> Result<String, Failed> {
+    file.require_summary()?;
     let mut world = file.verified_world()?;
     world.set_folding(true);
     let changed = match file.name.as_str() {

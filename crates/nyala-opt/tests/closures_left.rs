@@ -1,11 +1,11 @@
-//! Functions that are still values, each with the reason.
+//! The warnings about closures, each with the reason.
 
 use nyala_ir::text::parse;
 use nyala_opt::closures_left;
 use nyala_opt::pipeline::control_flow_form;
 
-/// What is told of a program: the messages and labels, in order.
-fn told(program: &str) -> Vec<String> {
+/// The warnings about a program: messages and labels, in order.
+fn warnings(program: &str) -> Vec<String> {
     let mut world = parse(program).expect("the program is well formed");
     control_flow_form(&mut world);
     let warnings = closures_left(&world).into_iter();
@@ -13,8 +13,8 @@ fn told(program: &str) -> Vec<String> {
 }
 
 #[test]
-fn each_has_its_reason() {
-    let reasons = told(
+fn each_closure_has_its_reason() {
+    let reasons = warnings(
         "\
 struct Pair { f: cn(mem, cn(mem)), n: i32 }
 import keep(mem: mem, p: &Pair, ret: cn(mem)) = \"keep\"
@@ -37,11 +37,11 @@ four(mem: mem, ret: cn(mem)):
 ",
     );
     let expected = [
-        "`four` is a closure when the program runs: `call` gets it and is not specialised on it",
-        "`one` is a closure when the program runs: it is written to memory",
-        "`two` is a closure when the program runs: it is part of a value whose parts are not told apart before",
-        "`three` is a closure when the program runs: which function is called is decided only then",
-        "`one` is a closure when the program runs: which function is called is decided only then",
+        "`four` is a closure at run time: it is an argument of `call`, which is not specialized on it",
+        "`one` is a closure at run time: it is written to memory",
+        "`two` is a closure at run time: it is part of an aggregate that is not split at compile time",
+        "`three` is a closure at run time: which function is called is decided at run time",
+        "`one` is a closure at run time: which function is called is decided at run time",
     ];
     assert_eq!(reasons, expected);
 }

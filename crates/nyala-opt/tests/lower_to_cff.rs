@@ -1,6 +1,6 @@
-//! Small programs in control-flow form, and what stands against that form. The first
-//! line of a file says whether only lambda lifting runs or all that leads to this form,
-//! with the conversion of closures.
+//! Small programs in control-flow form, with the obstacles that are left. The first
+//! line of a file selects lambda lifting (`lower-to-cff`) or all passes up to closure
+//! conversion (`control-flow-form`).
 
 use std::process::ExitCode;
 
@@ -15,6 +15,7 @@ fn main() -> ExitCode {
 }
 
 fn render(file: &TestFile) -> Result<String, Failed> {
+    file.require_summary()?;
     let mut world = file.verified_world()?;
     world.set_folding(true);
     let find: fn(&World) -> Functions = match file.name.as_str() {

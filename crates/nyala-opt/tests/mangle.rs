@@ -17,6 +17,7 @@ fn main() -> ExitCode {
 }
 
 fn render(file: &TestFile) -> Result<String, Failed> {
+    file.require_summary()?;
     let mut world = file.verified_world()?;
     for line in file.input.lines() {
         if let Some(directive) = line.strip_prefix("; mangle ") {

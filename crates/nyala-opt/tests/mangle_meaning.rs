@@ -258,7 +258,7 @@ fn call_of_copy(world: &mut World, scope: &Scope, sample: [i32; 3], dropped: [bo
 }
 
 #[test]
-fn lifting_what_a_loop_needs_keeps_the_meaning() {
+fn lifting_free_variables_of_a_loop_keeps_the_meaning() {
     let mut compared = 0;
     for_random_programs(|random, mut program| {
         let world = &mut program.world;

@@ -11,7 +11,7 @@ fn main() -> ExitCode {
 
 fn render(file: &TestFile) -> Result<String, Failed> {
     file.require_summary()?;
-    let budget = Budget { specialisations: 20_000, ..Budget::default() };
+    let budget = Budget { specializations: 20_000, ..Budget::default() };
     let evaluated = partial_eval(&file.verified_world()?, Options { budget, ..Options::default() });
     let messages = evaluated.diagnostics.iter().map(|diagnostic| format!("; {}\n", diagnostic.message));
     Ok(file.expecting(&(messages.collect::<String>() + &verified_text(&evaluated.world)?)))

@@ -442,10 +442,13 @@ impl<'a> Checker<'a> {
                 }
                 "import" => {}
                 "fast_math" | "must_specialize" => kept.push((attr.name.name, attr_arg(&attr.value))),
-                "pe_specialisations" | "pe_growth" | "pe_depth" => match attr_arg(&attr.value) {
-                    Some(limit @ AttrArg::Int(_)) => kept.push((attr.name.name, Some(limit))),
-                    _ => self.report(Error::BadAttribute { span: attr.span, expected: "name = number" }),
-                },
+                // `pe_specialisations` is an older name.
+                "pe_specializations" | "pe_specialisations" | "pe_growth" | "pe_depth" => {
+                    match attr_arg(&attr.value) {
+                        Some(limit @ AttrArg::Int(_)) => kept.push((attr.name.name, Some(limit))),
+                        _ => self.report(Error::BadAttribute { span: attr.span, expected: "name = number" }),
+                    }
+                }
                 _ => self.report(Error::UnknownAttribute { name: attr.name.name, span: attr.name.span }),
             }
         }

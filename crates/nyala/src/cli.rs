@@ -165,13 +165,13 @@ const LIMITS: &str = "Limits of partial evaluation";
 /// How far partial evaluation goes.
 #[derive(Args)]
 pub struct EvaluationArgs {
-    /// The most specialisations that are made
-    #[arg(long, help_heading = LIMITS, value_name = "N", default_value_t = Budget::default().specialisations)]
-    pub pe_specialisations: u64,
+    /// The most specializations
+    #[arg(long, alias = "pe-specialisations", help_heading = LIMITS, value_name = "N", default_value_t = Budget::default().specializations)]
+    pub pe_specializations: u64,
     /// The most nodes that the program grows by
     #[arg(long, help_heading = LIMITS, value_name = "N", default_value_t = Budget::default().growth)]
     pub pe_growth: u64,
-    /// The most calls that are specialised one inside the other
+    /// The most specialized calls that nest
     #[arg(long, help_heading = LIMITS, value_name = "N", default_value_t = Budget::default().depth)]
     pub pe_depth: u64,
     /// What to do when a limit is reached
@@ -182,7 +182,7 @@ pub struct EvaluationArgs {
 /// What to do when a limit is reached.
 #[derive(Clone, Copy, ValueEnum)]
 pub enum OnLimitArg {
-    /// Warn, leave the calls that grow as they are, and go on with the rest
+    /// Warn, keep the calls that reached it, and continue with the rest
     Continue,
     /// Report an error
     Stop,
@@ -192,7 +192,7 @@ impl EvaluationArgs {
     /// The evaluator's options for these arguments.
     pub fn options(&self) -> partial_eval::Options {
         let budget =
-            Budget { specialisations: self.pe_specialisations, growth: self.pe_growth, depth: self.pe_depth };
+            Budget { specializations: self.pe_specializations, growth: self.pe_growth, depth: self.pe_depth };
         let on_limit = match self.pe_on_limit {
             OnLimitArg::Continue => OnLimit::Continue,
             OnLimitArg::Stop => OnLimit::Stop,

@@ -57,7 +57,7 @@ const CASES: &[Case] = &[
 ];
 
 /// The usual limits are for programs of people; these are larger on purpose.
-const BUDGET: Budget = Budget { specialisations: 100_000_000, growth: 1_000_000_000, depth: 100_000_000 };
+const BUDGET: Budget = Budget { specializations: 100_000_000, growth: 1_000_000_000, depth: 100_000_000 };
 
 /// What is to be reached: calls specialised a second, with ten operations each, and how many times as
 /// long, and how many times the memory, ten times the size may take.
@@ -149,7 +149,7 @@ fn measure_in_child(index: usize) -> anyhow::Result<Vec<f64>> {
     Ok(figures)
 }
 
-/// Measures in this process and prints seconds, specialisations, nodes, MiB, nodes before evaluation, and how
+/// Measures in this process and prints seconds, specializations, nodes, MiB, nodes before evaluation, and how
 /// many MiB evaluation added to what the process had before it.
 pub fn measure_case(index: usize) -> anyhow::Result<()> {
     let Case { program, size, .. } = CASES.get(index).context("there is no such case")?;
@@ -167,7 +167,7 @@ pub fn measure_case(index: usize) -> anyhow::Result<()> {
     let peak = peak_mib()?;
     ensure!(interpret(&world)? == interpret(&evaluated.world)?, "evaluation changed what it computes");
     let (before, after) = (world.node_count(), evaluated.world.node_count());
-    println!("{seconds} {} {after} {peak} {before} {}", evaluated.specialised, peak - before_mib);
+    println!("{seconds} {} {after} {peak} {before} {}", evaluated.specialized, peak - before_mib);
     Ok(())
 }
 

@@ -59,7 +59,7 @@ impl<'a> Page<'a> {
     fn totals(&mut self) {
         use Verdict::*;
         self.out += "<ul class=\"totals\">\n";
-        for verdict in [Specialised, Inlined, Partly, Denied, Kept] {
+        for verdict in [Specialized, Inlined, Partly, Denied, Kept] {
             let count = self.answers.calls.iter().filter(|call| call.verdict() == verdict).count();
             if count > 0 {
                 let (class, what) =
@@ -164,7 +164,7 @@ impl<'a> Page<'a> {
     }
 
     fn unknown(&mut self, unknown: &Unknown) {
-        let text = format!("`{}` is not known: {}", unknown.name, unknown.source.describe());
+        let text = format!("`{}` is unknown: {}", unknown.name, unknown.source.describe());
         let place = self.link(unknown.at);
         self.put(format_args!("<p>{}{place}</p>", inline_code(&text)));
     }
@@ -186,7 +186,7 @@ impl<'a> Page<'a> {
     fn growth(&mut self) {
         let Some(most) = self.answers.growth.first().map(|growth| growth.nodes) else { return };
         self.out += "<h2>Where the code grew</h2>\n<div class=\"bars\">\n<span class=\"head\">function</span>\
-                     <span class=\"head n\">specialisations</span><span class=\"head n\">nodes</span><span></span>\n";
+                     <span class=\"head n\">specializations</span><span class=\"head n\">nodes</span><span></span>\n";
         for growth in self.answers.growth.iter().take(MAX_BARS) {
             let percent = growth.nodes * 100 / most.max(1);
             self.put(format_args!(
@@ -207,7 +207,7 @@ impl<'a> Page<'a> {
 
 fn class(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Specialised | Verdict::Unfolded => "specialised",
+        Verdict::Specialized | Verdict::Unfolded => "specialized",
         Verdict::Inlined => "inlined",
         Verdict::Partly => "partly",
         Verdict::Denied => "denied",

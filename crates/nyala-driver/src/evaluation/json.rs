@@ -8,7 +8,7 @@ use super::{Answers, CallAnswer};
 use crate::render::json::place;
 
 /// Changes when the meaning of a field does.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 pub(super) fn object(answers: &Answers<'_>) -> Value {
     let sources = answers.sources();
@@ -16,7 +16,7 @@ pub(super) fn object(answers: &Answers<'_>) -> Value {
         json!({
             "function": growth.function,
             "declared": place_or_null(growth.declared, sources),
-            "specialisations": growth.clones,
+            "specializations": growth.clones,
             "nodes": growth.nodes,
         })
     });
@@ -38,8 +38,8 @@ fn call(answer: &CallAnswer<'_>, sources: &SourceMap) -> Value {
         "callee": site.callee.as_str(),
         "declared": place_or_null(site.declared, sources),
         "verdict": answer.verdict().describe(),
-        "specialised": site.specialised,
-        "taken_back": site.taken_back,
+        "specialized": site.specialized,
+        "rolled_back": site.rolled_back,
         "reused": site.reused,
         "unfolded": site.unfolded,
         "inlined": site.inlined,
@@ -52,7 +52,7 @@ fn call(answer: &CallAnswer<'_>, sources: &SourceMap) -> Value {
 fn variant(variant: &Variant, sources: &SourceMap) -> Value {
     let outcome = match variant.outcome {
         Outcome::Inlined => "inlined",
-        Outcome::Specialised => "specialised",
+        Outcome::Specialized => "specialized",
         Outcome::Reused => "reused",
         Outcome::Looped => "looped",
         Outcome::Unfolded => "unfolded",
@@ -69,7 +69,7 @@ fn argument(param: &ParamAnswer, sources: &SourceMap) -> Value {
     let mut object = json!({
         "parameter": param.name,
         "value": param.value,
-        "specialised": param.reason.is_specialised(),
+        "specialized": param.reason.is_specialized(),
         "rule": rule(&param.reason),
     });
     if let Reason::Filter { at } | Reason::FilterFails { at, .. } = &param.reason {

@@ -43,7 +43,7 @@ fn write_unknown(out: &mut String, answers: &Answers<'_>, unknown: &Unknown) {
         true => String::new(),
         false => format!(" ({})", answers.sources().describe(unknown.at)),
     };
-    line(out, 5, format_args!("`{}` is not known: {}{place}", unknown.name, unknown.source.describe()));
+    line(out, 5, format_args!("`{}` is unknown: {}{place}", unknown.name, unknown.source.describe()));
 }
 
 fn write_growth(out: &mut String, answers: &Answers<'_>) {

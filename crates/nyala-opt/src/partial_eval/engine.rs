@@ -1,121 +1,97 @@
-//! Evaluates an old program into a new one.
+//! One round of evaluation: builds a new program from an old one.
 //!
 //! A continuation of the new program is an *instance* of an old one: the old
 //! continuation with values for its captures and for the parameters it is
-//! specialised on. An instance costs nothing until something in the new program
-//! really needs it; then its body is built, once. Building a body goes on
-//! through every call that can be evaluated on the spot, so the cost is
-//! proportional to what is built.
+//! specialized on. An instance costs nothing until the new program
+//! references it; then its body is built, once. Building a body continues
+//! through every call that can be evaluated in place, so the cost is
+//! proportional to the size of the result.
 //!
 //! # What always holds
 //!
-//! * Instances are remembered by all that makes them: the same old continuation
-//!   with the same values is the same instance. So a recursion that hands on
-//!   what it is specialised on comes back to itself and is a loop.
-//! * Each body of the new program is set once (a run that comes by later may replace it), and everything it mentions has an
-//!   entry in the queue or has been evaluated.
+//! * Instances are unique: the same old continuation with the same values is the same
+//!   instance. So a recursion that passes on the values it is specialized on calls its own instance and
+//!   is a loop.
+//! * Each body of the new program is set once, except that a run may replace it later. Every instance that
+//!   a body mentions is evaluated or on the work list.
 //! * The old program does not change.
 //!
-//! What becomes of a call is decided in `calls`; values are built in `values`.
+//! # Where to look next
+//!
+//! `calls` decides about calls, by the `rules`. `values` builds values. `limits` bounds the round. Each
+//! part of the [`Engine`] is a struct that the module of the same name owns.
 
-use cranelift_entity::packed_option::{PackedOption, ReservedValue as _};
-use cranelift_entity::{EntitySet, PrimaryMap, SecondaryMap};
-use nyala_ir::analysis::references::reachable;
-use nyala_ir::{Body, Cont, Def, Defs, Global, Linkage, Mark, Node, World};
-use rustc_hash::FxHashMap;
+use cranelift_entity::SecondaryMap;
+use cranelift_entity::packed_option::ReservedValue as _;
+use nyala_ir::{Body, Cont, Def, Defs, Global, Linkage, Mark, World};
+use nyala_span::Span;
 
 use super::calls::Next;
+use super::chains::Chains;
 use super::env::Env;
-use super::instance::{Instance, Instances, merge};
-use super::journal::SiteId;
-use super::limits::{Link, LinkId, Used};
-use super::memo::Memo;
+use super::instance::{Context, Instance, Instances, merge};
+use super::limits::Spent;
 use super::plan::Plan;
-use super::questions::Answers;
+use super::properties::Properties;
 use super::refs::Refs;
 use super::run_halt::Runs;
-use super::spared::Spared;
 use super::unfold::Unfoldings;
-use super::values::Mode;
+use super::untaken::UntakenUses;
+use super::values::{Mode, Values};
+use super::worklist::WorkList;
 use super::{Options, State};
 
 /// One round of evaluation.
 pub(super) struct Engine<'a> {
+    /// The program before the round.
     pub(super) old: &'a World,
-    pub(super) new: World,
+    /// Facts about the old program.
     pub(super) plan: Plan,
+    /// The program that the round builds.
+    pub(super) new: World,
     pub(super) options: &'a Options,
-    /// What is known from earlier rounds.
+    /// What earlier rounds have found.
     pub(super) state: &'a mut State,
+    /// The continuations of the new program, and what they are instances of.
     pub(super) instances: Instances,
-    pub(super) memo: Memo,
-    pub(super) unfoldings: Unfoldings,
-    /// The continuation whose body is being built.
-    pub(super) target: Cont,
-    /// What stands for old nodes that mean the same everywhere.
-    pub(super) constants: SecondaryMap<Def, PackedOption<Def>>,
-    /// What stands for the others, in the body being built.
-    env: Env,
-    /// Room for the search for a value: what is to be built, and operands.
-    pub(super) stacks: (Vec<Def>, Vec<Def>),
-    /// The same, where a filter is evaluated.
-    pub(super) filter_env: Env,
-    pub(super) globals: Vec<(Global, Global)>,
+    /// The instances to evaluate.
+    pub(super) work: WorkList,
+    /// The body that is being built.
+    pub(super) current: Current,
+    /// The values of old nodes.
+    pub(super) values: Values,
+    /// Cached properties of new values.
+    pub(super) properties: Properties,
+    /// Reference counts of new continuations.
     pub(super) refs: Refs,
-    pub(super) spared: Spared,
-    pub(super) known: Answers,
-    pub(super) queue: Vec<Cont>,
-    /// What nobody needed any more when its turn came.
-    unneeded: Vec<Cont>,
-    queued: EntitySet<Def>,
-    pub(super) counters: Counters,
-    /// Whether the round has to begin once more: see `limits`.
-    pub(super) is_in_vain: bool,
-    /// Specialisations that somebody asked for.
-    pub(super) asked: u64,
-    /// Specialisations that nobody asked for, of functions that led to them.
-    pub(super) unasked_circles: u64,
-    /// Which specialisation led to which.
-    pub(super) links: PrimaryMap<LinkId, Link>,
-    /// For each instance, the specialisation it belongs to.
-    pub(super) link_of: SecondaryMap<Cont, PackedOption<LinkId>>,
-    /// The specialisation that is being evaluated.
-    pub(super) link: PackedOption<LinkId>,
-    /// What functions with limits of their own have used of them.
-    pub(super) used: FxHashMap<Cont, Used>,
-    /// For each instance, the call in the source for which it is built.
-    pub(super) site_of: SecondaryMap<Cont, Option<SiteId>>,
-    /// The call in the source for which something is being built.
-    pub(super) site: Option<SiteId>,
-    /// For the place a call returns to, what was called and where.
-    results: SecondaryMap<Cont, Option<(Cont, nyala_span::Span)>>,
-    /// How many specialisations that nobody asked for led to an instance.
-    pub(super) depths: SecondaryMap<Cont, u32>,
-    /// The depth of what is being evaluated.
-    pub(super) depth: u32,
-    pub(super) liftable: Answers,
-    pub(super) filterable: Answers,
+    /// References that will not come.
+    pub(super) untaken: UntakenUses,
+    /// Specializations that were evaluated in place.
+    pub(super) unfoldings: Unfoldings,
+    /// Which specialization led to which.
+    pub(super) chains: Chains,
+    /// What the round has used of its limits.
+    pub(super) spent: Spent,
+    /// Where runs of the evaluator resume.
     pub(super) runs: Runs,
+    /// For each return continuation, the callee and the place of the call that gets it.
+    callers: SecondaryMap<Cont, Option<(Cont, Span)>>,
 }
 
-/// What one round has done.
-#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
-pub(super) struct Counters {
-    /// New instances made by specialising a call.
-    pub specialised: u64,
-    /// Calls evaluated on the spot.
-    pub inlined: u64,
-    /// Branches whose outcome was known.
-    pub folded: u64,
-    /// Answers to `pe_info`.
-    pub answered: u64,
+/// The body that is being built.
+#[derive(Clone, Copy)]
+pub(super) struct Current {
+    /// The continuation that gets the body.
+    pub(super) target: Cont,
+    /// The context of the instance that is being evaluated.
+    pub(super) context: Context,
 }
 
 /// A call in the new program.
 pub(super) struct Call {
     pub(super) callee: Def,
     pub(super) args: Defs,
-    pub(super) span: nyala_span::Span,
+    pub(super) span: Span,
     pub(super) mark: Option<Mark>,
 }
 
@@ -130,45 +106,27 @@ impl<'a> Engine<'a> {
     pub(super) fn new(old: &'a World, options: &'a Options, state: &'a mut State) -> Engine<'a> {
         Engine {
             old,
-            new: World::with_types_of(old),
             plan: Plan::new(old),
+            new: World::with_types_of(old),
             options,
             state,
-            instances: SecondaryMap::new(),
-            memo: Memo::new(),
-            unfoldings: Unfoldings::default(),
-            target: Cont::reserved_value(),
-            constants: SecondaryMap::new(),
-            env: Env::default(),
-            stacks: Default::default(),
-            filter_env: Env::default(),
-            globals: vec![],
+            instances: Instances::default(),
+            work: WorkList::default(),
+            current: Current { target: Cont::reserved_value(), context: Context::default() },
+            values: Values::default(),
+            properties: Properties::default(),
             refs: Refs::default(),
-            spared: Spared::default(),
-            known: SecondaryMap::new(),
-            queue: vec![],
-            unneeded: vec![],
-            queued: EntitySet::new(),
-            counters: Counters::default(),
-            is_in_vain: false,
-            asked: 0,
-            unasked_circles: 0,
-            links: PrimaryMap::new(),
-            link_of: SecondaryMap::new(),
-            link: None.into(),
-            used: FxHashMap::default(),
-            site_of: SecondaryMap::new(),
-            site: None,
-            results: SecondaryMap::new(),
-            depths: SecondaryMap::new(),
-            depth: 0,
-            liftable: SecondaryMap::new(),
-            filterable: SecondaryMap::new(),
+            untaken: UntakenUses::default(),
+            unfoldings: Unfoldings::default(),
+            chains: Chains::default(),
+            spent: Spent::default(),
             runs: Runs::default(),
+            callers: SecondaryMap::new(),
         }
     }
 
-    /// Evaluates all that the outside can reach.
+    /// Evaluates everything that is reachable from exported functions and globals, unless the round
+    /// has to restart.
     pub(super) fn run(&mut self) {
         let old = self.old;
         let is_exported = |linkage: &Linkage| matches!(linkage, Linkage::Exported(_));
@@ -182,39 +140,26 @@ impl<'a> Engine<'a> {
             self.constant(global.def);
         }
         loop {
-            while let Some(cont) = self.queue.pop() {
-                if self.is_in_vain {
+            while let Some(cont) = self.work.pop() {
+                if self.spent.must_restart() {
                     return;
                 }
                 match self.refs.count(self.new.cont_def(cont)) {
-                    0 => self.unneeded.push(cont),
+                    0 => self.work.set_aside(cont),
                     _ => self.evaluate(cont),
                 }
             }
-            if let Some((old_global, new_global)) = self.globals.pop() {
+            if let Some((old_global, new_global)) = self.values.next_global() {
                 self.global_value(old_global, new_global);
-            } else if !self.revive() {
+                continue;
+            }
+            let revived = self.work.take_revived(&self.new);
+            if revived.is_empty() {
                 break;
             }
+            revived.into_iter().for_each(|cont| self.evaluate(cont));
         }
-        self.new.span = nyala_span::Span::NONE;
-    }
-
-    /// Evaluates what was not needed and is after all; whether there was anything.
-    fn revive(&mut self) -> bool {
-        if self.unneeded.is_empty() {
-            return false;
-        }
-        let mut is_needed = EntitySet::new();
-        for def in reachable(&self.new) {
-            is_needed.insert(def);
-        }
-        let unneeded = std::mem::take(&mut self.unneeded).into_iter();
-        let (needed, unneeded): (Vec<Cont>, Vec<Cont>) =
-            unneeded.partition(|&cont| is_needed.contains(self.new.cont_def(cont)));
-        self.unneeded = unneeded;
-        needed.iter().for_each(|&cont| self.evaluate(cont));
-        !needed.is_empty()
+        self.new.span = Span::NONE;
     }
 
     pub(super) fn global_value(&mut self, old_global: Global, new_global: Global) {
@@ -228,37 +173,34 @@ impl<'a> Engine<'a> {
 
     /// Builds the body of `target`.
     fn evaluate(&mut self, target: Cont) {
-        let Some(instance) = self.instances[target].clone() else { return };
+        let Some(instance) = self.instances.get(target).cloned() else { return };
         let args = merge(instance.fixed(), &self.new.cont(target).params);
-        let mut env = std::mem::take(&mut self.env);
+        let mut env = self.values.take_body_env();
         self.bind(&instance, &args, &mut env);
         self.set_filter(target, &instance, &mut env);
-        self.target = target;
-        self.depth = self.depths[target];
-        self.link = self.link_of[target];
-        self.site = self.site_of[target];
-        self.spared.begin_body();
+        self.current = Current { target, context: self.instances.context(target) };
+        self.untaken.begin_body();
         self.unfoldings.begin_body();
         let mut claimed = vec![];
         let call = self.follow(instance, args, &mut env, &mut claimed);
-        self.env = env;
+        self.values.put_body_env(env);
         self.set_body(target, call);
         self.release(&mut claimed);
     }
 
-    /// Evaluates the body of `instance`, and of what it calls, up to a call that stays. What
-    /// evaluation has claimed last is for the caller to release.
+    /// Evaluates the body of `instance`, and of what it calls, up to a call that is kept. The
+    /// caller releases the values that were claimed last.
     fn follow(&mut self, instance: Instance, args: Defs, env: &mut Env, claimed: &mut Vec<Def>) -> Call {
         let mut held = vec![];
         self.hold(&instance, &args, &mut held);
         let mut call = self.body_call(instance.old, env);
-        let mut run = self.runs.at(self.target);
+        let mut run = self.runs.at(self.current.target);
         loop {
             self.answer_info(&mut call);
             self.check_assertion(&mut call);
             (call.callee, call.mark) = self.new.without_mark(call.callee);
             self.note_return(&call);
-            // Whoever is called must not count as needed by this evaluation.
+            // The references that this evaluation holds must not count for the callee.
             self.claim(call.parts(), claimed);
             self.release(&mut held);
             run = run.or_else(|| self.begin_run(&call));
@@ -266,12 +208,7 @@ impl<'a> Engine<'a> {
             run = run.filter(|_| unfolded.is_some()).or_else(|| self.run_at(call.callee));
             let (instance, args) = match unfolded.unwrap_or_else(|| self.next(call)) {
                 Next::Inline(callee, instance, args) => {
-                    self.depth = self.depths[callee];
-                    if self.is_continuation(self.new.cont_def(callee)) {
-                        // Back to where it was made; a function is evaluated where it is called.
-                        self.link = self.link_of[callee];
-                        self.site = self.site_of[callee];
-                    }
+                    self.enter(callee);
                     (instance, args)
                 }
                 Next::Unfold(instance, args) => {
@@ -293,7 +230,18 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// What the body of `old` calls, counting what is built for it.
+    /// Continues in the context of `callee`. A continuation has the context it was made in; a function
+    /// is evaluated where it is called.
+    fn enter(&mut self, callee: Cont) {
+        let context = self.instances.context(callee);
+        if self.is_continuation(self.new.cont_def(callee)) {
+            self.current.context = context;
+        } else {
+            self.current.context.implicit_depth = context.implicit_depth;
+        }
+    }
+
+    /// What the body of `old` calls. Counts the nodes that are built for it.
     fn body_call(&mut self, old: Cont, env: &mut Env) -> Call {
         let nodes = self.new.node_count();
         let call = self.call(old, env);
@@ -301,21 +249,21 @@ impl<'a> Engine<'a> {
         call
     }
 
-    /// Sets what `target` does, and lets go of what it needed before.
+    /// Sets the body of `target`, and releases what its previous body references.
     pub(super) fn set_body(&mut self, target: Cont, call: Call) {
         let before = self.refs.needs(&self.new, &self.instances, target);
         self.finish_body(target, call);
         self.refs.change_needs(&self.new, &self.instances, target, before);
     }
 
-    /// Sets what `target` does besides what it did: all that was needed still counts as needed.
+    /// Sets the body of `target`, and keeps the references of its previous body.
     pub(super) fn add_body(&mut self, target: Cont, call: Call) {
         self.finish_body(target, call);
         self.refs.change_needs(&self.new, &self.instances, target, vec![]);
     }
 
     fn finish_body(&mut self, target: Cont, call: Call) {
-        self.keep_result(&call);
+        self.note_caller(&call);
         self.enqueue(call.callee);
         call.args.iter().for_each(|&arg| self.enqueue(arg));
         let callee = call.mark.map_or(call.callee, |mark| self.new.mark(mark, call.callee));
@@ -323,33 +271,31 @@ impl<'a> Engine<'a> {
         self.new.replace_body(target, Some(body));
     }
 
-    /// Counts nodes for whom they were built.
+    /// Counts nodes for the current site and the current specialization.
     fn count_growth(&mut self, nodes: usize) {
-        if let Some(site) = self.site {
-            self.state.journal.add_nodes(site, self.target, nodes as u64);
+        let Current { target, context } = self.current;
+        if let Some(site) = context.site {
+            self.state.journal.add_nodes(site, target, nodes as u64);
         }
-        self.count_nodes(nodes as u64);
+        if let Some(link) = context.link.expand() {
+            self.spent.count_nodes(&self.chains, link, nodes as u64);
+        }
     }
 
-    /// Remembers where the result of a call that stays goes.
-    fn keep_result(&mut self, call: &Call) {
+    /// Remembers which call the return continuation of a kept call belongs to.
+    fn note_caller(&mut self, call: &Call) {
         let ret = call.args.last().and_then(|&last| self.new.as_cont(last));
         if let (Some(callee), Some(ret)) = (self.new.as_cont(call.callee), ret) {
-            self.results[ret] = Some((callee, call.span));
+            self.callers[ret] = Some((callee, call.span));
         }
     }
 
-    /// What was called to return to `cont`, and where.
-    pub(super) fn returned_by(&self, cont: Cont) -> Option<(Cont, nyala_span::Span)> {
-        self.results[cont]
+    /// The callee and the place of the call whose return continuation is `cont`.
+    pub(super) fn returned_by(&self, cont: Cont) -> Option<(Cont, Span)> {
+        self.callers[cont]
     }
 
-    /// The instance that a continuation of the new program is.
-    pub(super) fn instance(&self, cont: Cont) -> Option<&Instance> {
-        self.instances[cont].as_ref()
-    }
-
-    /// Puts the values of captures and parameters into `env`, and nothing else.
+    /// Binds captures and parameters in `env`, and nothing else.
     pub(super) fn bind(&self, instance: &Instance, args: &[Def], env: &mut Env) {
         env.clear();
         let captures = self.plan.captures(instance.old).iter().zip(instance.captured());
@@ -358,12 +304,12 @@ impl<'a> Engine<'a> {
         params.for_each(|(&old, &new)| env.insert(old, new));
     }
 
-    /// Claims what an evaluation works with.
+    /// Claims the captures and arguments of an evaluation.
     fn hold(&mut self, instance: &Instance, args: &[Def], held: &mut Vec<Def>) {
         self.claim(instance.captured().chain(args.iter().copied()), held);
     }
 
-    /// Claims those of `defs` that contain continuations, and writes them down.
+    /// Claims those of `defs` that contain continuations, and adds them to `claimed`.
     fn claim(&mut self, defs: impl Iterator<Item = Def>, claimed: &mut Vec<Def>) {
         for def in defs {
             if self.new.contains_conts(def) {
@@ -379,9 +325,8 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// The filters of the parameters that `target` keeps. One that came to depend on what is
-    /// executed depends on what nobody knows, and says no; so does one that would keep a
-    /// function alive only to ask about it.
+    /// Sets the filters of the parameters that `target` keeps. A filter that depends on an effect is
+    /// unknown, so it is false. A filter that mentions a function is false too: it would keep the function alive.
     fn set_filter(&mut self, target: Cont, instance: &Instance, env: &mut Env) {
         let old = self.old;
         let filter = &old.cont(instance.old).filter;
@@ -398,20 +343,7 @@ impl<'a> Engine<'a> {
         self.new.set_filter(target, new_filter);
     }
 
-    /// Puts every instance that `def` contains into the queue.
     fn enqueue(&mut self, def: Def) {
-        if !self.new.contains_conts(def) {
-            return;
-        }
-        let mut stack = vec![def];
-        while let Some(def) = stack.pop() {
-            if !self.new.contains_conts(def) || !self.queued.insert(def) {
-                continue;
-            }
-            match self.new.node(def) {
-                Node::Cont(cont) if self.instances[cont].is_some() => self.queue.push(cont),
-                _ => self.new.for_each_operand(def, |operand| stack.push(operand)),
-            }
-        }
+        self.work.add(&self.new, &self.instances, def);
     }
 }

@@ -1,13 +1,13 @@
 //! The values of old nodes in the evaluation of one body.
 //!
-//! Millions of values come and go, so an environment is an array that is used again and again:
-//! each entry says in which evaluation it was made, and emptying it is counting one further.
+//! An evaluation binds millions of values. So an environment is one array that all bodies reuse:
+//! each entry has the number of the evaluation that made it, and the next number empties the array.
 
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 use nyala_ir::Def;
 
-/// What stands for old nodes.
+/// A map from old nodes to new values.
 pub(super) struct Env {
     entries: SecondaryMap<Def, Entry>,
     evaluation: u32,
@@ -21,13 +21,13 @@ struct Entry {
 
 impl Default for Env {
     fn default() -> Env {
-        // Entries that were never made have number 0.
+        // Entries that were never set have number 0.
         Env { entries: SecondaryMap::new(), evaluation: 1 }
     }
 }
 
 impl Env {
-    /// Forgets all values.
+    /// Removes all values.
     pub fn clear(&mut self) {
         match self.evaluation.checked_add(1) {
             Some(next) => self.evaluation = next,
@@ -41,7 +41,7 @@ impl Env {
         if entry.evaluation == self.evaluation { entry.value.expand() } else { None }
     }
 
-    /// From now on `new` is the value of `old`.
+    /// Sets the value of `old`.
     pub fn insert(&mut self, old: Def, new: Def) {
         self.entries[old] = Entry { evaluation: self.evaluation, value: new.into() };
     }

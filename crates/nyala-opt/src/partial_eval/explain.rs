@@ -1,12 +1,12 @@
-//! What the evaluator has done at each call, and why: the answers, as data.
+//! What the evaluator has done at each call, and why, as data.
 //!
-//! A [`Site`] is a call in the source. It may be evaluated many times, in each
-//! specialisation of the function it stands in; what happens there is kept as
-//! [`Variant`]s, equal ones counted together. `journal` collects them.
+//! A [`Site`] is a call in the source. It may be evaluated many times, once in each
+//! specialization of the function around it. The results are
+//! [`Variant`]s; equal ones are counted together. `journal` collects them.
 
 use nyala_span::{Name, Span};
 
-/// All that was recorded about an evaluation.
+/// The record of an evaluation.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Explanation {
     /// The calls, in the order of the source.
@@ -20,9 +20,9 @@ pub struct Explanation {
 /// A call in the source, of one function.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Site {
-    /// Where the call stands.
+    /// The place of the call.
     pub span: Span,
-    /// What is called.
+    /// The callee.
     pub callee: Name,
     /// Where the callee is declared.
     pub declared: Span,
@@ -30,24 +30,24 @@ pub struct Site {
     pub body: Span,
     /// What happened, each once, at most [`Site::MAX_VARIANTS`].
     pub variants: Vec<Variant>,
-    /// How often a new specialisation was made.
-    pub specialised: u64,
-    /// How many of these were taken back, because they led to a limit.
-    pub taken_back: u64,
-    /// How often a specialisation was there already.
+    /// How often a new specialization was made.
+    pub specialized: u64,
+    /// How many of these were rolled back, because they led to a limit.
+    pub rolled_back: u64,
+    /// How often an existing specialization was reused.
     pub reused: u64,
-    /// How often the callee was evaluated on the spot, being used only here.
+    /// How often the callee was inlined, since this is its only use.
     pub inlined: u64,
-    /// How often a run of the evaluator went into the callee.
+    /// How often a run of the evaluator unfolded the callee.
     pub unfolded: u64,
-    /// How many calls have not been specialised, at the end.
+    /// How many calls are not specialized at the end.
     pub kept: u64,
     /// How many nodes were built for these calls.
     pub nodes: u64,
 }
 
 impl Site {
-    /// How many different variants are kept; the others are counted.
+    /// How many different variants are recorded; the others are only counted.
     pub const MAX_VARIANTS: usize = 12;
 }
 
@@ -56,7 +56,7 @@ impl Site {
 pub struct Variant {
     /// What became of the call.
     pub outcome: Outcome,
-    /// The arguments, without memory and the place to return to.
+    /// The arguments, without the memory token and the return continuation.
     pub params: Vec<ParamAnswer>,
     /// How often.
     pub times: u64,
@@ -65,33 +65,32 @@ pub struct Variant {
 /// What became of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// It is the only use of its callee, and was evaluated on the spot.
+    /// It is the only use of its callee, and was inlined.
     Inlined,
-    /// It calls a new specialisation.
-    Specialised,
-    /// It calls a specialisation that was there.
+    /// It calls a new specialization.
+    Specialized,
+    /// It calls an existing specialization.
     Reused,
-    /// It calls the specialisation that it stands in: what is specialised on was handed on
-    /// unchanged, so this is a loop.
+    /// It calls the specialization around it, with the same known arguments, so this is a loop.
     Looped,
-    /// The evaluator runs, and has gone into the callee.
+    /// A run of the evaluator unfolded the callee.
     Unfolded,
-    /// It stays as it is.
+    /// It is kept.
     Kept,
 }
 
-/// An argument, and whether the call is specialised on it.
+/// An argument, and whether the call is specialized on it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParamAnswer {
-    /// What the parameter is called; `return` for the place to return to.
+    /// The name of the parameter; `return` for the return continuation.
     pub name: String,
     /// The argument.
     pub value: String,
-    /// Whether the call is specialised on it, and why.
+    /// Whether the call is specialized on it, and why.
     pub reason: Reason,
 }
 
-/// Why a call is specialised on a parameter or why not.
+/// Why a call is or is not specialized on a parameter.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reason {
     /// `@@` at the call.
@@ -101,15 +100,15 @@ pub enum Reason {
         /// The filter.
         at: Span,
     },
-    /// It is a function that takes a function or returns.
+    /// The argument is a function.
     HigherOrder,
-    /// It is a continuation, and the callee is no plain function.
+    /// The argument is a continuation, and the callee is no plain function.
     Continuation,
-    /// The evaluator runs into the callee.
+    /// A run of the evaluator unfolds the callee.
     Run,
-    /// The evaluator is told to stay out of the callee.
+    /// The call has the mark `@halt`.
     Halted,
-    /// Nobody asked for it.
+    /// The parameter has no filter.
     NoFilter,
     /// Its filter does not hold.
     FilterFails {
@@ -117,7 +116,7 @@ pub enum Reason {
         at: Span,
         /// The filter with the arguments put in.
         instantiated: String,
-        /// The arguments in it that are not known.
+        /// The arguments in it that are unknown.
         unknown: Vec<Unknown>,
     },
     /// A limit was reached.
@@ -125,8 +124,8 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Whether the call is specialised on the parameter.
-    pub fn is_specialised(&self) -> bool {
+    /// Whether the call is specialized on the parameter.
+    pub fn is_specialized(&self) -> bool {
         matches!(
             self,
             Reason::Forced | Reason::Filter { .. } | Reason::HigherOrder | Reason::Continuation | Reason::Run
@@ -134,42 +133,42 @@ impl Reason {
     }
 }
 
-/// An argument that is only known when the program runs.
+/// An argument that is only known at run time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unknown {
     /// The parameter.
     pub name: String,
     /// The argument.
     pub value: String,
-    /// Where the value comes from.
+    /// The source of the value.
     pub source: Source,
-    /// The place of that, as far as there is one.
+    /// The place of the source, or none.
     pub at: Span,
 }
 
-/// Where a value comes from that is only known when the program runs.
+/// The source of a value that is only known at run time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Source {
-    /// A parameter of a function that others call from outside.
+    /// A parameter of an exported function.
     ExportedParam {
         /// The function.
         function: Name,
         /// The parameter.
         param: String,
     },
-    /// A parameter of a function that stays one.
+    /// A parameter of a function that is not specialized on it.
     Param {
         /// The function.
         function: Name,
         /// The parameter.
         param: String,
     },
-    /// The result of a function that is defined elsewhere.
+    /// The result of an external function.
     ExternResult {
         /// The function.
         function: Name,
     },
-    /// The result of a call that stays.
+    /// The result of a call that is kept.
     Result {
         /// The function.
         function: Name,
@@ -185,7 +184,7 @@ pub enum Source {
     Address,
     /// Hidden by `$`.
     Hidden,
-    /// Never initialised.
+    /// Never initialized.
     Undefined,
     /// Computed by inline assembly.
     Assembly,
@@ -208,17 +207,19 @@ impl Source {
         }
     }
 
-    /// For people.
+    /// A description for diagnostics.
     pub fn describe(&self) -> String {
         match self {
             Source::ExportedParam { function, param } => {
-                format!("`{param}` is a parameter of `{function}`, which is called from outside")
+                format!("`{param}` is a parameter of the exported function `{function}`")
             }
             Source::Param { function, param } => {
-                format!("`{param}` is a parameter of `{function}`, which stays a function")
+                format!("`{function}` is not specialized on its parameter `{param}`")
             }
             Source::ExternResult { function } => format!("the result of the external function `{function}`"),
-            Source::Result { function } => format!("the result of a call of `{function}` that stays"),
+            Source::Result { function } => {
+                format!("the result of a call of `{function}` that is not evaluated")
+            }
             Source::Join { variable } if variable.is_empty() => {
                 "a value that a loop changes or that differs between branches".into()
             }
@@ -226,9 +227,9 @@ impl Source {
                 format!("`{variable}` is changed by a loop, or differs between branches")
             }
             Source::Load => "it is read from memory".into(),
-            Source::Address => "it is an address that the running program finds".into(),
+            Source::Address => "it is an address, which only the running program knows".into(),
             Source::Hidden => "it is hidden by `$`".into(),
-            Source::Undefined => "it is never initialised".into(),
+            Source::Undefined => "it is never initialized".into(),
             Source::Assembly => "it is computed by inline assembly".into(),
         }
     }

@@ -1,4 +1,7 @@
-//! What a continuation of the new program is made of.
+//! Instances: what a continuation of the new program is made of.
+//!
+//! [`Instances`] is the one table of them. It maps a continuation to its instance and to the
+//! [`Context`] that it is evaluated in, and an instance to the [`Form`] that it has.
 
 use std::rc::Rc;
 
@@ -7,14 +10,19 @@ use cranelift_entity::packed_option::PackedOption;
 use nyala_ir::table::table_hash;
 use nyala_ir::{Cont, Def, Defs};
 
-/// An old continuation with values. Copies share these.
+use super::chains::LinkId;
+use super::journal::SiteId;
+use super::memo::{Form, Memo};
+use super::unfold::UnfoldingId;
+
+/// An old continuation with values. Clones share the values.
 #[derive(PartialEq, Eq, Clone)]
 pub(super) struct Instance {
     hash: u32,
     pub(super) old: Cont,
     n_captured: u32,
     /// New values for `Plan::captures`, in that order; then for each old parameter the value it
-    /// is specialised on.
+    /// is specialized on.
     values: Rc<[PackedOption<Def>]>,
 }
 
@@ -29,12 +37,12 @@ impl Instance {
         Instance { hash: table_hash(&(old, &values)), old, n_captured, values }
     }
 
-    /// A hash of all that makes it.
+    /// A hash of the old continuation and the values.
     pub(super) fn hash(&self) -> u32 {
         self.hash
     }
 
-    /// The same, specialised on other parameters.
+    /// The same continuation and captures, specialized on other parameters.
     pub(super) fn with_fixed(&self, fixed: impl Iterator<Item = PackedOption<Def>>) -> Instance {
         Instance::new(self.old, self.values[..self.n_captured as usize].iter().copied(), fixed)
     }
@@ -44,19 +52,64 @@ impl Instance {
         self.values[..self.n_captured as usize].iter().filter_map(|value| value.expand())
     }
 
-    /// For each old parameter the value it is specialised on.
+    /// For each old parameter the value it is specialized on.
     pub(super) fn fixed(&self) -> &[PackedOption<Def>] {
         &self.values[self.n_captured as usize..]
     }
 
-    /// All values that make it.
+    /// The values of captures and of fixed parameters.
     pub(super) fn parts(&self) -> impl Iterator<Item = Def> + '_ {
         self.values.iter().filter_map(|value| value.expand())
     }
 }
 
-/// What the continuations of the new program are, as far as they are instances.
-pub(super) type Instances = SecondaryMap<Cont, Option<Instance>>;
+/// Why an instance exists. Its body is evaluated in this context.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Context {
+    /// How many implicit specializations led to it.
+    pub(super) implicit_depth: u32,
+    /// The specialization it belongs to.
+    pub(super) link: PackedOption<LinkId>,
+    /// The call in the source that it is built for.
+    pub(super) site: Option<SiteId>,
+}
+
+/// The instances of a round.
+#[derive(Default)]
+pub(super) struct Instances {
+    of_conts: SecondaryMap<Cont, Option<Instance>>,
+    contexts: SecondaryMap<Cont, Context>,
+    memo: Memo,
+}
+
+impl Instances {
+    /// The instance that a continuation of the new program is.
+    pub(super) fn get(&self, cont: Cont) -> Option<&Instance> {
+        self.of_conts[cont].as_ref()
+    }
+
+    /// The context that `cont` is evaluated in.
+    pub(super) fn context(&self, cont: Cont) -> Context {
+        self.contexts[cont]
+    }
+
+    /// The form of an instance that exists.
+    pub(super) fn form(&self, instance: &Instance) -> Option<Form> {
+        self.memo.get(instance)
+    }
+
+    /// From now on, `cont` is `instance`.
+    pub(super) fn add_cont(&mut self, cont: Cont, instance: Instance, context: Context) {
+        self.of_conts[cont] = Some(instance.clone());
+        self.contexts[cont] = context;
+        self.memo.insert(instance, Form::Cont(cont));
+    }
+
+    /// From now on, `instance` is unfolded in a body.
+    pub(super) fn add_unfolded(&mut self, instance: Instance, id: UnfoldingId) {
+        self.memo.insert(instance, Form::Unfolded(id));
+    }
+}
 
 /// The values of all parameters: those fixed, and `args` for the others.
 pub(super) fn merge(fixed: &[PackedOption<Def>], args: &[Def]) -> Defs {

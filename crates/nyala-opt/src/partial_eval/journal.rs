@@ -1,24 +1,21 @@
-//! Writes down what the evaluator does at each call, if it is asked to.
+//! Records what the evaluator does at each call, if [`Options::explain`](super::Options::explain) is set.
 //!
 //! # Invariants
 //!
 //! * Recording changes nothing about evaluation.
-//! * Specialisations are counted over all rounds; what is [kept](Outcome::Kept) is what the
-//!   last round left, since a later round may do what an earlier one could not.
+//! * Specializations are counted over all rounds. [Kept](Outcome::Kept) calls are those of the
+//!   last round: a later round may specialize a call that an earlier one kept.
 
 use nyala_ir::analysis::references::reachable;
-use nyala_ir::origin::Origin;
-use nyala_ir::{Cont, Def, Linkage, Mark, Node, World};
+use nyala_ir::{Cont, Def, Mark, World};
 use nyala_span::{Name, Span};
 use rustc_hash::FxHashMap;
 
-use super::calls::Rule;
 use super::engine::{Call, Engine};
-use super::env::Env;
-use super::explain::{Explanation, Outcome, ParamAnswer, Reason, Site, Source, Unknown, Variant};
+use super::explain::{Explanation, Outcome, ParamAnswer, Reason, Site, Variant};
 use super::instance::{Instance, merge};
-use super::show::{self, Context};
-use super::values::Mode;
+use super::rules::Rule;
+use super::show;
 
 /// A site of the journal.
 pub(super) type SiteId = u32;
@@ -30,7 +27,7 @@ pub(super) struct Journal {
     sites: Vec<Site>,
     /// The nodes built for each site in this round.
     nodes: Vec<u64>,
-    /// The same one after the other, since they may turn out to be in vain.
+    /// The same in order, since they may be dropped.
     built: Vec<Built>,
 }
 
@@ -38,15 +35,15 @@ pub(super) struct Journal {
 #[derive(Clone, Copy)]
 struct Built {
     site: SiteId,
-    /// In whose body. What is built for one is successive.
+    /// The continuation whose body has them. The entries of one body are successive.
     target: Cont,
     nodes: u64,
 }
 
 impl Journal {
-    /// What an earlier round has kept, this one looks at again.
+    /// Starts a round: it decides again about the calls that an earlier round has kept.
     pub fn begin_round(&mut self) {
-        self.settle_nodes();
+        self.finish_nodes();
         self.built.clear();
         for site in &mut self.sites {
             site.kept = 0;
@@ -54,17 +51,17 @@ impl Journal {
         }
     }
 
-    /// The round was in vain, and all is as it was before, but that what was done for those who are to blame
-    /// is remembered as taken back.
-    pub fn begin_again(&mut self, before: Journal, is_to_blame: impl Fn(Name) -> bool) {
-        let in_vain = std::mem::replace(self, before);
-        for mut site in in_vain.sites.into_iter().filter(|site| is_to_blame(site.callee)) {
+    /// Restarts a round: restores the journal from `before` the round, except that the specializations of stopped functions
+    /// count as rolled back.
+    pub fn restart_round(&mut self, before: Journal, is_stopped: impl Fn(Name) -> bool) {
+        let dropped = std::mem::replace(self, before);
+        for mut site in dropped.sites.into_iter().filter(|site| is_stopped(site.callee)) {
             let known = self.index.get(&(site.span, site.declared)).copied();
             let before = known.map(|id| &self.sites[id as usize]);
-            let done = before.map_or(0, |site| site.specialised.saturating_sub(site.taken_back));
+            let done = before.map_or(0, |site| site.specialized.saturating_sub(site.rolled_back));
             let unfolded = before.map_or(0, |site| site.unfolded);
-            site.taken_back = site.specialised.saturating_sub(done) + site.unfolded.saturating_sub(unfolded);
-            site.specialised += site.unfolded.saturating_sub(unfolded);
+            site.rolled_back = site.specialized.saturating_sub(done) + site.unfolded.saturating_sub(unfolded);
+            site.specialized += site.unfolded.saturating_sub(unfolded);
             site.unfolded = unfolded;
             site.nodes = before.map_or(0, |site| site.nodes);
             match known {
@@ -78,18 +75,18 @@ impl Journal {
         }
     }
 
-    /// Nodes were built for a site, in the body of `target`.
+    /// Counts nodes that were built for a site, in the body of `target`.
     pub fn add_nodes(&mut self, site: SiteId, target: Cont, nodes: u64) {
         self.nodes[site as usize] += nodes;
         self.built.push(Built { site, target, nodes });
     }
 
-    /// How often something was built so far.
+    /// The number of entries of [`Journal::add_nodes`].
     pub fn n_built(&self) -> usize {
         self.built.len()
     }
 
-    /// What was built from `first` on in the body of `target` is not there any more.
+    /// Removes the nodes of `target` from the entry `first` on.
     pub fn drop_nodes(&mut self, first: usize, target: Cont) {
         let built = self.built.iter_mut().skip(first);
         for Built { site, nodes, .. } in built.take_while(|built| built.target == target) {
@@ -97,23 +94,23 @@ impl Journal {
         }
     }
 
-    /// A specialisation that was made for a site is not there any more.
-    pub fn take_back(&mut self, site: SiteId) {
-        self.sites[site as usize].taken_back += 1;
+    /// Counts a specialization for a site that was rolled back.
+    pub fn roll_back(&mut self, site: SiteId) {
+        self.sites[site as usize].rolled_back += 1;
     }
 
-    /// All of it, for a program that was `before` and is `after`.
+    /// The explanation for a program of `before` nodes that is now `after`.
     pub fn explanation(mut self, before: u64, after: &World) -> Explanation {
-        self.settle_nodes();
-        // What was seen in a round in vain only, nobody knows anything of.
+        self.finish_nodes();
+        // A site that only a restarted round has seen has no counts.
         self.sites
-            .retain(|site| site.specialised + site.reused + site.inlined + site.unfolded + site.kept > 0);
+            .retain(|site| site.specialized + site.reused + site.inlined + site.unfolded + site.kept > 0);
         self.sites.sort_by_key(|site| (site.span, site.declared));
         Explanation { sites: self.sites, nodes_before: before, nodes_after: size(after) }
     }
 
-    /// Later rounds build again what an earlier one has made larger: the most counts.
-    fn settle_nodes(&mut self) {
+    /// Adds up a round. Later rounds build the same nodes again, so the largest count is kept.
+    fn finish_nodes(&mut self) {
         for (site, nodes) in self.sites.iter_mut().zip(&mut self.nodes) {
             site.nodes = site.nodes.max(std::mem::take(nodes));
         }
@@ -129,8 +126,8 @@ impl Journal {
                 declared: origin.span,
                 body: origin.body,
                 variants: vec![],
-                specialised: 0,
-                taken_back: 0,
+                specialized: 0,
+                rolled_back: 0,
                 reused: 0,
                 inlined: 0,
                 unfolded: 0,
@@ -143,25 +140,13 @@ impl Journal {
     }
 }
 
-/// How many nodes the roots of a program reach.
+/// The number of reachable nodes of a program.
 pub(super) fn size(world: &World) -> u64 {
     reachable(world).len() as u64
 }
 
-impl Context for Engine<'_> {
-    fn captured(&self, cont: Cont) -> Vec<(Option<Name>, Def)> {
-        let Some(instance) = self.instance(cont) else { return vec![] };
-        let names = self.plan.captures(instance.old).iter().map(|&def| self.old.name(def));
-        names.zip(instance.captured()).collect()
-    }
-
-    fn result_of(&self, cont: Cont) -> Option<Name> {
-        self.returned_by(cont).map(|(callee, _)| self.source_name(callee))
-    }
-}
-
 impl Engine<'_> {
-    /// Writes down what became of a call; gives the site.
+    /// Records what became of a call; returns the site.
     pub(super) fn record(
         &mut self,
         instance: &Instance,
@@ -175,19 +160,19 @@ impl Engine<'_> {
         let id = self.state.journal.site(self.old, call.span, instance.old)?;
         let site = &mut self.state.journal.sites[id as usize];
         match outcome {
-            Outcome::Specialised => site.specialised += 1,
+            Outcome::Specialized => site.specialized += 1,
             Outcome::Reused | Outcome::Looped => site.reused += 1,
             Outcome::Inlined => site.inlined += 1,
             Outcome::Unfolded => site.unfolded += 1,
             Outcome::Kept => site.kept += 1,
         }
-        // What has lost parameters was specialised before: that it stays is no news.
+        // A function that has lost parameters was specialized before, and that was recorded.
         let data = self.old.cont(instance.old);
         let arity = self.old.origin(instance.old).map_or(0, |origin| origin.arity);
-        let was_specialised = outcome == Outcome::Kept && data.params.len() < arity;
+        let was_specialized = outcome == Outcome::Kept && data.params.len() < arity;
         let is_full = site.variants.len() >= Site::MAX_VARIANTS;
-        if was_specialised || is_full {
-            site.kept -= u64::from(was_specialised);
+        if was_specialized || is_full {
+            site.kept -= u64::from(was_specialized);
             return Some(id);
         }
         let params = match outcome {
@@ -204,7 +189,7 @@ impl Engine<'_> {
         Some(id)
     }
 
-    /// For each argument of a call, whether it is specialised on and why.
+    /// For each argument of a call, whether the call is specialized on it and why.
     pub(super) fn answers(
         &mut self,
         instance: &Instance,
@@ -236,7 +221,7 @@ impl Engine<'_> {
                 Some(Rule::Continuation) => Reason::Continuation,
                 Some(Rule::Run) => Reason::Run,
                 None if call.mark == Some(Mark::Halt) => Reason::Halted,
-                // Functions are specialised on, unless that has become too deep.
+                // Rule 3 applies to functions unless a limit was reached.
                 None if self.is_function(arg) => Reason::Limit,
                 None => self.why_not(instance, index, &all_args),
             };
@@ -245,120 +230,13 @@ impl Engine<'_> {
         answers
     }
 
-    /// A value as people write it.
+    /// A value as source text.
     pub(super) fn show(&self, def: Def) -> String {
         show::value(&self.new, def, self)
     }
 
-    fn filter_span(&self, instance: &Instance, index: usize) -> Span {
+    pub(super) fn filter_span(&self, instance: &Instance, index: usize) -> Span {
         let name = self.old.name(self.old.cont(instance.old).params[index]);
         self.old.origin(instance.old).and_then(|origin| origin.filter_of(name)).unwrap_or(Span::NONE)
     }
-
-    /// Why nothing asks for a parameter.
-    fn why_not(&mut self, instance: &Instance, index: usize, args: &[Def]) -> Reason {
-        let old = self.old;
-        let Some(&filter) = old.cont(instance.old).filter.get(index) else { return Reason::NoFilter };
-        let is_stopped = self.is_stopped(instance.old);
-        match old.as_lit(filter) {
-            Some(0) => return Reason::NoFilter,
-            Some(_) => return Reason::Limit,
-            None => {}
-        }
-        let mut env = Env::default();
-        self.bind(instance, args, &mut env);
-        if is_stopped && self.holds(filter, &mut env) {
-            return Reason::Limit;
-        }
-        // What was decided must stay open here.
-        self.bind(instance, args, &mut env);
-        let instantiated = self.def(filter, &mut env, Mode::Residual);
-        let instantiated = self.show(instantiated);
-        let unknown = self.unknown_in(filter, instance.old, &env);
-        Reason::FilterFails { at: self.filter_span(instance, index), instantiated, unknown }
-    }
-
-    /// The parameters of `cont` that a filter mentions and whose values are not known.
-    fn unknown_in(&mut self, filter: Def, cont: Cont, env: &Env) -> Vec<Unknown> {
-        let old = self.old;
-        let (mut stack, mut params, mut seen) = (vec![filter], vec![], rustc_hash::FxHashSet::default());
-        while let Some(def) = stack.pop().filter(|_| seen.len() < MAX_FILTER_NODES) {
-            if !seen.insert(def) {
-                continue;
-            }
-            match old.node(def) {
-                Node::Param { cont: owner, index } if owner == cont => params.push((index, def)),
-                _ => old.for_each_operand(def, |operand| stack.push(operand)),
-            }
-        }
-        params.sort_unstable();
-        let mut unknown = vec![];
-        for (index, param) in params {
-            let Some(value) = env.get(param) else { continue };
-            if let Some((source, at)) = self.source_of(value) {
-                let name =
-                    old.name(param).map_or_else(|| format!("parameter {index}"), |name| name.to_string());
-                unknown.push(Unknown { name, value: self.show(value), source, at });
-            }
-        }
-        unknown
-    }
-
-    /// Where a value comes from that is not known, with the place; none for what is known.
-    pub(super) fn source_of(&mut self, value: Def) -> Option<(Source, Span)> {
-        let mut at = value;
-        // Each step goes to an operand, or to what a closure captures, which is older.
-        while !self.is_known(at) && !self.is_dynamic(at) {
-            let mut parts = vec![];
-            self.for_each_part(at, |part| parts.push(part));
-            at = parts.into_iter().find(|&part| !self.is_known(part))?;
-        }
-        if self.is_known(at) {
-            return None;
-        }
-        Some(match self.new.node(at) {
-            Node::Param { cont, .. } => self.source_of_param(cont, at),
-            Node::Load { .. } => (Source::Load, self.new.span_of(at)),
-            Node::Hide(_) => (Source::Hidden, self.new.span_of(at)),
-            Node::Undef => (Source::Undefined, Span::NONE),
-            Node::Asm { .. } => (Source::Assembly, self.new.span_of(at)),
-            _ => (Source::Address, self.new.span_of(at)),
-        })
-    }
-
-    /// What the source calls a continuation of the new program.
-    fn source_name(&self, cont: Cont) -> Name {
-        self.new.origin(cont).map_or(self.new.cont(cont).name, |origin| origin.name)
-    }
-
-    fn source_of_param(&self, cont: Cont, param: Def) -> (Source, Span) {
-        let data = self.new.cont(cont);
-        let name = self.new.name(param).map(|name| name.to_string()).unwrap_or_default();
-        // Any other parameter is a variable that was put into a loop.
-        let is_of_source = |origin: &&Origin| {
-            origin.params.iter().any(|param| param.name.is_some_and(|param| param.as_str() == name))
-        };
-        if let Some(origin) = self.new.origin(cont).filter(is_of_source) {
-            let function = origin.name;
-            return match data.linkage {
-                Linkage::Exported(_) => (Source::ExportedParam { function, param: name }, origin.span),
-                _ => (Source::Param { function, param: name }, origin.span),
-            };
-        }
-        match self.returned_by(cont) {
-            Some((callee, span)) => {
-                let function = self.source_name(callee);
-                match self.new.cont(callee).linkage {
-                    Linkage::Imported(_) | Linkage::Device(_) | Linkage::Intrinsic(_) => {
-                        (Source::ExternResult { function }, span)
-                    }
-                    _ => (Source::Result { function }, span),
-                }
-            }
-            None => (Source::Join { variable: name }, data.span),
-        }
-    }
 }
-
-/// A filter larger than this is not searched to its end for what is unknown.
-const MAX_FILTER_NODES: usize = 1000;

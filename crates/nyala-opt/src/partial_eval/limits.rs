@@ -1,67 +1,59 @@
-//! How far evaluation goes, and what is said where it ends.
+//! When evaluation stops: decides whether the limits allow one more specialization.
 //!
-//! Each specialisation remembers the one whose evaluation asked for it: a chain. A
-//! limit that is reached is reported with the part of the chain that goes round in circles.
-//! The functions of that circle are then no longer specialised because of filters, what was unfolded
-//! of it is taken back, and evaluation goes on: the circle becomes a recursion of the residual program,
-//! and all that has nothing to do with it is specialised as before. Every report takes at least one
-//! function out, and after `MAX_REPORTS` no filter is followed any more, so it ends.
-//!
-//! If the program as a whole has become too large, or what the circle has made cannot be taken back, most of it is useless. To clean that up, and to compile it, would take
-//! much longer than it took to make it, so the round begins once more, without the circle. Each time half as much is allowed, so that
-//! all attempts together take about twice as long as the first.
-//!
-//! Functions are specialised on functions without anybody asking, and that may go round in circles too: a function that calls what it is
-//! given twice, given itself, and so on, makes twice as much each time. If that becomes much more than what was asked for and than the program, or if a circle comes to
-//! a limit although its filters are not followed, its functions are no longer specialised on functions; these are closures then.
+//! [`Spent`] counts within one round, [`LimitState`] over all rounds. See Note [Why evaluation ends]; `limit_report`
+//! writes the message.
 
-use cranelift_entity::entity_impl;
 use cranelift_entity::packed_option::PackedOption;
 use nyala_ir::origin::OriginLimits;
-use nyala_ir::{Cont, Def};
+use nyala_ir::{Cont, Def, World};
 use nyala_span::{Name, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::calls::Rule;
+use super::chains::{Chains, LinkId};
 use super::engine::Engine;
 use super::instance::Instance;
+use super::limit_report::Step;
+use super::rules::{self, Rule};
 use super::unfold::UnfoldingId;
 use super::{Budget, OnLimit};
-use crate::errors::LimitReached;
 
-/// One step of a chain of specialisations.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct LinkId(u32);
-entity_impl!(LinkId, "link");
+// Note [Why evaluation ends]
+//
+// A filter may request ever more specializations, so limits bound their number, their nesting and the growth
+// of the program. Each specialization is a link of a chain (`chains`). When a limit is reached:
+//
+// 1. The functions of the cycle at the end of the chain are reported and *stopped*: their filters are
+//    ignored from now on. The unfoldings of the cycle are rolled back, so the cycle becomes a recursion of the
+//    residual program. All other functions are specialized as before.
+// 2. Each report stops at least one function. After MAX_REPORTS, all functions are stopped.
+// 3. If the whole program is too large, or the cycle cannot be rolled back because a part of it
+//    is a continuation, the round restarts without the cycle: cleaning up the useless part takes longer than building
+//    the rest again. Each restart halves the remaining budget, up to MAX_HALVINGS times, so all attempts
+//    together take about twice the time of the first.
+//
+// See also Note [Why implicit specialization ends], for what happens without filters.
 
-/// A specialisation and what asked for it.
-pub(super) struct Link {
-    /// The specialisation.
-    pub(super) instance: Instance,
-    /// What was evaluated when it was asked for.
-    from: PackedOption<LinkId>,
-    /// The call.
-    pub(super) span: Span,
-    /// How it was unfolded, if it was.
-    pub(super) unfolding: PackedOption<UnfoldingId>,
-    /// How many steps there are up to here.
-    depth: u32,
-    /// Whether a run asked for it.
-    is_run: bool,
-}
+// Note [Why implicit specialization ends]
+//
+// Calls are specialized on function arguments without a request (rules 3 and 4), and this may repeat too: a
+// function that calls its argument twice, with itself as the argument, doubles the program each time. Three bounds hold:
+//
+// 1. Depth: after MAX_IMPLICIT_DEPTH implicit specializations in a row, functions of the cycle are no longer
+//    specialized on functions (`Engine::allows_implicit`).
+// 2. Number: implicit specializations of functions that are already in the chain may be as many as the requested ones plus
+//    the nodes of the program plus 1/IMPLICIT_SHARE of the budget.
+// 3. Stopped functions: if a cycle reaches a limit although all its functions are stopped, they are no longer
+//    specialized on functions.
+//
+// The arguments that are not specialized on become closures.
 
-/// A specialised call.
-struct Step {
-    old: Cont,
-    fixed: Box<[PackedOption<Def>]>,
-    span: Span,
-    asked: Asked,
-}
+/// The functions of the source that a limit stopped, by place and name: these are the same in all rounds.
+type FunctionKey = (Span, Name);
 
-/// Who asks for a specialisation that goes beyond a limit.
+/// Which kind of request exceeds a limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Asked {
-    /// A filter, or nobody.
+pub(crate) enum Request {
+    /// A filter, or none.
     Filter,
     /// `@@` at the call.
     Force,
@@ -69,341 +61,318 @@ pub(crate) enum Asked {
     Run,
 }
 
-/// How much of a limit a function has used.
-#[derive(Default)]
-pub(super) struct Used {
-    specialisations: u64,
-    nodes: u64,
-}
-
 /// Which limit was reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Limit {
-    Specialisations(u64),
-    /// Of specialisations that nobody asked for, in circles.
-    Unasked(u64),
+    Specializations(u64),
+    /// Of implicit specializations in cycles.
+    Implicit(u64),
     Growth(u64),
     Depth(u64),
 }
 
 /// Whose limit was reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Whose {
+enum Exceeded {
     /// The function's.
-    Own(Limit),
+    Function(Limit),
     /// The whole program's.
     Program(Limit),
 }
 
-/// After so many reports no filter is followed any more.
-pub(super) const MAX_REPORTS: u64 = 8;
+/// After this many reports all functions are stopped.
+const MAX_REPORTS: u64 = 8;
 
-/// A run looks ahead for where it goes on, so a step of one takes as long as this many others: it may go to this share of the depth.
+/// Runs may nest to this share of the depth: a run looks ahead for the place where it resumes, so one step of it takes as long as
+/// this many other steps.
 pub(crate) const RUN_SHARE: u64 = 10;
 
-/// What nobody asked for and goes round in circles gets this share of the specialisations.
-pub(crate) const UNASKED_SHARE: u64 = 25;
+/// Implicit specializations in cycles get this share of the specializations.
+pub(crate) const IMPLICIT_SHARE: u64 = 25;
 
-/// So often is what is allowed halved: some room is left for all that is well-behaved.
+/// How often restarts halve the budget. The rest is for functions that do not repeat.
 const MAX_HALVINGS: u32 = 6;
 
-/// A circle has at most so many calls.
-const MAX_CIRCLE: usize = 64;
+/// The limits that were reached in all rounds.
+#[derive(Default)]
+pub(super) struct LimitState {
+    /// Functions whose filters are ignored.
+    stopped: FxHashSet<FunctionKey>,
+    /// Functions that are no longer specialized on functions without a request.
+    first_order: FxHashSet<FunctionKey>,
+    /// Functions that join them after this round.
+    too_deep: FxHashSet<FunctionKey>,
+    /// The specializations of finished rounds.
+    specialized: u64,
+    /// How often a limit was reached.
+    n_reports: u64,
+    /// How often this round was restarted.
+    n_restarts: u32,
+    /// Whether evaluation is over: only functions with a single use are still inlined.
+    is_over: bool,
+    /// The size of the program before evaluation.
+    nodes_before: u64,
+}
 
-impl Engine<'_> {
-    /// Whether filters are no longer followed for calls of `old`.
-    pub(super) fn is_stopped(&self, old: Cont) -> bool {
-        self.state.is_stopped(self.key(old))
+impl LimitState {
+    pub(super) fn new(nodes_before: u64) -> LimitState {
+        LimitState { nodes_before, ..LimitState::default() }
     }
 
-    /// What a function is known by in all rounds.
-    fn key(&self, old: Cont) -> (Span, Name) {
+    pub(super) fn begin_round(&mut self) {
+        self.n_restarts = 0;
+    }
+
+    pub(super) fn restart_round(&mut self) {
+        self.n_restarts += 1;
+    }
+
+    pub(super) fn end_round(&mut self, counters: Counters) {
+        self.specialized += counters.specialized;
+        self.first_order.extend(self.too_deep.drain());
+    }
+
+    /// Whether the filters of a function are ignored.
+    pub(super) fn is_stopped(&self, function: FunctionKey) -> bool {
+        self.n_reports > 0 && (self.n_reports >= MAX_REPORTS || self.stopped.contains(&function))
+    }
+
+    /// Whether a function called `name` was stopped.
+    pub(super) fn has_stopped(&self, name: Name) -> bool {
+        self.stopped.iter().any(|&(_, other)| other == name)
+    }
+
+    /// Whether a function is no longer specialized on functions without a request.
+    pub(super) fn is_first_order(&self, function: FunctionKey) -> bool {
+        self.first_order.contains(&function)
+    }
+
+    /// After this round, the function is no longer specialized on functions without a request.
+    pub(super) fn set_too_deep(&mut self, function: FunctionKey) {
+        self.too_deep.insert(function);
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    pub(super) fn specialized(&self) -> u64 {
+        self.specialized
+    }
+
+    pub(super) fn nodes_before(&self) -> u64 {
+        self.nodes_before
+    }
+
+    /// What is left of a limit after `used`. Each report leaves more room for functions that have
+    /// nothing to do with it; each restart leaves half.
+    fn room(&self, limit: u64, used: u64) -> u64 {
+        let more = limit.saturating_add(limit / MAX_REPORTS * self.n_reports);
+        more.saturating_sub(used) >> self.n_restarts.min(MAX_HALVINGS)
+    }
+}
+
+/// What one round has done.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub(super) struct Counters {
+    /// New instances made by specializing a call.
+    pub specialized: u64,
+    /// Calls evaluated in place.
+    pub inlined: u64,
+    /// Branches whose condition was known.
+    pub folded: u64,
+    /// Answers to `pe_info` and `pe_assert`.
+    pub answered: u64,
+}
+
+/// What one round has used of the limits.
+#[derive(Default)]
+pub(super) struct Spent {
+    pub(super) counters: Counters,
+    /// Specializations with a request.
+    requested: u64,
+    /// Implicit specializations of functions that are already in the chain.
+    implicit_in_cycles: u64,
+    /// What functions with limits of their own have used.
+    by_function: FxHashMap<Cont, FunctionSpent>,
+    must_restart: bool,
+}
+
+/// What one function has used of its own limits.
+#[derive(Default)]
+struct FunctionSpent {
+    specializations: u64,
+    nodes: u64,
+}
+
+impl Spent {
+    /// Whether the round must restart. See Note [Why evaluation ends].
+    pub(super) fn must_restart(&self) -> bool {
+        self.must_restart
+    }
+
+    /// Counts a specialization of a function with limits of its own.
+    fn count_link(&mut self, world: &World, old: Cont) {
+        if world.origin(old).is_some_and(|origin| origin.limits != OriginLimits::default()) {
+            self.by_function.entry(old).or_default().specializations += 1;
+        }
+    }
+
+    /// Counts nodes that were built for a link.
+    pub(super) fn count_nodes(&mut self, chains: &Chains, link: LinkId, nodes: u64) {
+        if self.by_function.is_empty() {
+            return;
+        }
+        if let Some(spent) = self.by_function.get_mut(&chains.old_of(link)) {
+            spent.nodes += nodes;
+        }
+    }
+}
+
+impl Engine<'_> {
+    /// Whether the filters of `old` are ignored.
+    pub(super) fn is_stopped(&self, old: Cont) -> bool {
+        self.state.limits.is_stopped(self.function_key(old))
+    }
+
+    pub(super) fn function_key(&self, old: Cont) -> FunctionKey {
         let data = self.old.cont(old);
         (data.span, data.name)
     }
 
-    /// The limit that one more specialisation of `old` would exceed.
-    fn exceeded(&self, old: Cont, rules: &[Option<Rule>], is_unasked_circle: bool) -> Option<Whose> {
-        let Budget { specialisations, growth, depth } = self.options.budget;
-        let own = self.old.origin(old).map_or(OriginLimits::default(), |origin| origin.limits);
-        let used = self.used.get(&old);
-        let chain = u64::from(self.chain_len()) + 1;
-        let is_run = rules.contains(&Some(Rule::Run));
-        let own_depth = own.depth.unwrap_or(if is_run { depth / RUN_SHARE } else { depth });
-        // What nobody asked for has a depth of its own, which ends quietly.
-        if is_asked(rules) && chain > own_depth {
-            return Some(Whose::Own(Limit::Depth(own_depth)));
-        }
-        let own_uses = used.map_or(0, |used| used.specialisations);
-        if let Some(limit) = own.specialisations.filter(|&limit| own_uses >= limit) {
-            return Some(Whose::Own(Limit::Specialisations(limit)));
-        }
-        if let Some(limit) = own.growth.filter(|&limit| used.is_some_and(|used| used.nodes > limit)) {
-            return Some(Whose::Own(Limit::Growth(limit)));
-        }
-        // A report frees some room for all that has nothing to do with it.
-        let more = |limit: u64| limit.saturating_add(limit / MAX_REPORTS * self.state.n_reports);
-        let room =
-            |limit: u64, used: u64| more(limit).saturating_sub(used) >> self.state.attempts.min(MAX_HALVINGS);
-        let made = self.counters.specialised;
-        if own.specialisations.is_none() {
-            let most = room(specialisations, self.state.specialised);
-            if made >= most {
-                return Some(Whose::Program(Limit::Specialisations(most)));
-            }
-            let most = room(specialisations / UNASKED_SHARE, 0);
-            let justified = self.asked + self.state.nodes_before;
-            if is_unasked_circle && self.unasked_circles >= most + justified {
-                return Some(Whose::Program(Limit::Unasked(self.unasked_circles)));
-            }
-        }
-        let most = room(growth, 0);
-        (own.growth.is_none() && self.grown() > most).then_some(Whose::Program(Limit::Growth(most)))
+    /// Adds a link to the current chain.
+    pub(super) fn new_link(&mut self, instance: Instance, span: Span) -> LinkId {
+        self.spent.count_link(self.old, instance.old);
+        self.chains.add(self.current.context.link, instance, span)
     }
 
-    /// Whether a call of `instance` may be specialised once more; reports if not, and says what
-    /// was unfolded in vain.
-    pub(super) fn may_specialise(
+    /// Adds a call that a run unfolds to the current chain, and makes it the current link.
+    pub(super) fn add_run_link(&mut self, instance: Instance, span: Span) {
+        let link = self.new_link(instance, span);
+        self.chains.set_run(link);
+        self.current.context.link = link.into();
+    }
+
+    /// The limit that one more specialization of `old` would exceed.
+    fn exceeded(&self, old: Cont, rules: &[Option<Rule>], is_implicit_cycle: bool) -> Option<Exceeded> {
+        let own = self.old.origin(old).map_or(OriginLimits::default(), |origin| origin.limits);
+        if let Some(limit) = self.exceeded_by_function(old, &own, rules) {
+            return Some(Exceeded::Function(limit));
+        }
+        let Budget { specializations, growth, .. } = self.options.budget;
+        let state = &self.state.limits;
+        if own.specializations.is_none() {
+            let most = state.room(specializations, state.specialized);
+            if self.spent.counters.specialized >= most {
+                return Some(Exceeded::Program(Limit::Specializations(most)));
+            }
+            // See Note [Why implicit specialization ends].
+            let most = state.room(specializations / IMPLICIT_SHARE, 0);
+            let justified = self.spent.requested + state.nodes_before;
+            if is_implicit_cycle && self.spent.implicit_in_cycles >= most + justified {
+                return Some(Exceeded::Program(Limit::Implicit(self.spent.implicit_in_cycles)));
+            }
+        }
+        let most = state.room(growth, 0);
+        (own.growth.is_none() && self.growth() > most).then_some(Exceeded::Program(Limit::Growth(most)))
+    }
+
+    /// The limit of the function itself that one more specialization of `old` would exceed. The limit of depth
+    /// holds for each function.
+    fn exceeded_by_function(&self, old: Cont, own: &OriginLimits, rules: &[Option<Rule>]) -> Option<Limit> {
+        let depth = self.options.budget.depth;
+        let is_run = rules.contains(&Some(Rule::Run));
+        let most = own.depth.unwrap_or(if is_run { depth / RUN_SHARE } else { depth });
+        let chain = u64::from(self.chains.depth(self.current.context.link)) + 1;
+        // Implicit specializations have a depth of their own.
+        if rules::is_requested(rules) && chain > most {
+            return Some(Limit::Depth(most));
+        }
+        let spent = self.spent.by_function.get(&old);
+        let specialized = spent.map_or(0, |spent| spent.specializations);
+        if let Some(limit) = own.specializations.filter(|&limit| specialized >= limit) {
+            return Some(Limit::Specializations(limit));
+        }
+        let limit = own.growth.filter(|&limit| spent.is_some_and(|spent| spent.nodes > limit))?;
+        Some(Limit::Growth(limit))
+    }
+
+    /// Whether the limits allow one more specialization of `instance`. If not, reports the limit once and returns
+    /// the unfolding to roll back to, if there is one. See Note [Why evaluation ends].
+    pub(super) fn may_specialize(
         &mut self,
         instance: &Instance,
         fixed: &[PackedOption<Def>],
         rules: &[Option<Rule>],
         span: Span,
     ) -> Result<(), Option<UnfoldingId>> {
-        let is_unasked_circle = !is_asked(rules) && self.leads_to_itself(instance.old);
-        let (limit, is_whole) = match self.exceeded(instance.old, rules, is_unasked_circle) {
+        let is_requested = rules::is_requested(rules);
+        let link = self.current.context.link;
+        let is_implicit_cycle = !is_requested && self.chains.leads_through(link, instance.old);
+        let (limit, is_program) = match self.exceeded(instance.old, rules, is_implicit_cycle) {
             None => {
-                self.asked += u64::from(is_asked(rules));
-                self.unasked_circles += u64::from(is_unasked_circle);
+                self.spent.requested += u64::from(is_requested);
+                self.spent.implicit_in_cycles += u64::from(is_implicit_cycle);
                 return Ok(());
             }
-            Some(Whose::Own(limit)) => (limit, false),
-            Some(Whose::Program(limit)) => (limit, true),
+            Some(Exceeded::Function(limit)) => (limit, false),
+            Some(Exceeded::Program(limit)) => (limit, true),
         };
-        let circle = self.circle(instance.old);
+        let cycle = self.chains.cycle(link, instance.old);
         let stops = self.options.on_limit == OnLimit::Stop;
-        if circle.iter().all(|&old| self.is_stopped(old)) {
-            self.is_in_vain |= is_whole && !stops && self.keep_closures(&circle);
+        if cycle.iter().all(|&old| self.is_stopped(old)) {
+            self.spent.must_restart |= is_program && !stops && self.keep_closures(&cycle);
             return Err(None);
         }
-        let asked = if rules.contains(&Some(Rule::Run)) {
-            Asked::Run
-        } else if rules.contains(&Some(Rule::Forced)) {
-            Asked::Force
-        } else {
-            Asked::Filter
-        };
-        let last = Step { old: instance.old, fixed: fixed.into(), span, asked };
-        let report = self.limit_reached(limit, last, &circle);
-        self.state.diagnostics.push(report.diagnostic());
-        let links = self.chain().take_while(|&link| circle.contains(&self.old_of(link)));
-        let unfolded: Option<Vec<UnfoldingId>> =
-            links.map(|link| self.links[link].unfolding.expand()).collect();
-        let begin = unfolded.and_then(|unfolded| unfolded.last().copied());
-        if !is_asked(rules) && circle.iter().all(|&old| self.has_no_filter(old)) {
-            self.keep_closures(&circle);
+        let last = Step { old: instance.old, fixed: fixed.into(), span, request: rules::request(rules) };
+        let report = self.limit_reached(limit, last, &cycle);
+        self.state.reports.add(report.diagnostic());
+        let begin = self.first_unfolding(&cycle);
+        if !is_requested && cycle.iter().all(|&old| self.has_no_filter(old)) {
+            self.keep_closures(&cycle);
         }
-        let keys: Vec<_> = circle.into_iter().map(|old| self.key(old)).collect();
-        self.state.stopped.extend(keys);
-        self.state.n_reports += 1;
-        self.state.is_over |= stops;
-        // Only what was unfolded can be taken back.
-        self.is_in_vain |= (is_whole || begin.is_none()) && !stops;
+        let keys: Vec<FunctionKey> = cycle.into_iter().map(|old| self.function_key(old)).collect();
+        let state = &mut self.state.limits;
+        state.stopped.extend(keys);
+        state.n_reports += 1;
+        state.is_over |= stops;
+        // Only unfoldings can be rolled back.
+        self.spent.must_restart |= (is_program || begin.is_none()) && !stops;
         Err(begin)
     }
 
-    /// Functions that are no longer specialised on functions; whether any of them was before.
-    fn keep_closures(&mut self, functions: &FxHashSet<Cont>) -> bool {
-        let before = self.state.deep_enough.len();
-        let keys: Vec<_> = functions.iter().map(|&old| self.key(old)).collect();
-        self.state.deep_enough.extend(keys);
-        self.state.deep_enough.len() > before
+    /// The outermost unfolding of a cycle at the end of the current chain; none if a part of the cycle is a
+    /// continuation.
+    fn first_unfolding(&self, cycle: &FxHashSet<Cont>) -> Option<UnfoldingId> {
+        let chain = self.chains.chain(self.current.context.link);
+        let links = chain.take_while(|&link| cycle.contains(&self.chains.old_of(link)));
+        let unfolded: Option<Vec<UnfoldingId>> =
+            links.map(|link| self.chains.link(link).unfolding.expand()).collect();
+        unfolded.and_then(|unfolded| unfolded.last().copied())
     }
 
-    /// Whether nothing in the source asks for specialisations of `old`.
-    fn has_no_filter(&self, old: Cont) -> bool {
+    /// From now on, `functions` are not specialized on functions without a request; whether that is new for any.
+    fn keep_closures(&mut self, functions: &FxHashSet<Cont>) -> bool {
+        let keys: Vec<FunctionKey> = functions.iter().map(|&old| self.function_key(old)).collect();
+        let first_order = &mut self.state.limits.first_order;
+        let before = first_order.len();
+        first_order.extend(keys);
+        first_order.len() > before
+    }
+
+    /// Whether no filter of `old` can hold.
+    pub(super) fn has_no_filter(&self, old: Cont) -> bool {
         self.old.cont(old).filter.iter().all(|&filter| self.old.as_lit(filter) == Some(0))
     }
 
-    /// Whether the chain goes through `old` already.
-    fn leads_to_itself(&self, old: Cont) -> bool {
-        self.chain().take(MAX_CIRCLE).any(|link| self.old_of(link) == old)
+    /// How much the program has grown. Each step of a run counts as a node, even if nothing is left of it.
+    fn growth(&self) -> u64 {
+        let size = self.new.node_count() as u64 + self.runs.steps();
+        size.saturating_sub(self.state.limits.nodes_before)
     }
 
-    /// How much the program has grown. What runs unfold counts, even if nothing is left of it.
-    fn grown(&self) -> u64 {
-        let size = self.new.node_count() as u64 + self.runs.steps;
-        size.saturating_sub(self.state.nodes_before)
-    }
-
-    /// Whether the program has grown so much that nothing more is unfolded.
-    pub(super) fn is_run_too_long(&self) -> bool {
-        self.grown() > self.options.budget.growth
-    }
-
-    /// How long the chain is that led to `cont`.
-    pub(super) fn link_depth(&self, cont: Cont) -> u32 {
-        self.link_of[cont].expand().map_or(0, |link| self.links[link].depth)
-    }
-
-    /// How long the current chain is.
-    fn chain_len(&self) -> u32 {
-        self.link.expand().map_or(0, |link| self.links[link].depth)
-    }
-
-    /// The instance that a step of the chain leads to.
-    pub(super) fn instance_at(&self, link: LinkId) -> Instance {
-        self.links[link].instance.clone()
-    }
-
-    /// Puts a call that a run unfolds at the end of the current chain, and goes on with that.
-    pub(super) fn add_run_link(&mut self, instance: Instance, span: Span) {
-        let link = self.new_link(instance, span);
-        self.links[link].is_run = true;
-        self.link = link.into();
-    }
-
-    /// A link at the end of the current chain.
-    pub(super) fn new_link(&mut self, instance: Instance, span: Span) -> LinkId {
-        let depth = self.chain_len() + 1;
-        let old = instance.old;
-        if self.old.origin(old).is_some_and(|origin| origin.limits != OriginLimits::default()) {
-            self.used.entry(old).or_default().specialisations += 1;
-        }
-        self.links.push(Link {
-            instance,
-            from: self.link,
-            span,
-            unfolding: None.into(),
-            depth,
-            is_run: false,
-        })
-    }
-
-    /// Nodes were built for the current specialisation.
-    pub(super) fn count_nodes(&mut self, nodes: u64) {
-        let Some(link) = self.link.expand().filter(|_| !self.used.is_empty()) else { return };
-        let old = self.old_of(link);
-        if let Some(used) = self.used.get_mut(&old) {
-            used.nodes += nodes;
-        }
-    }
-
-    /// What to say about the circle of calls that `last` would go on with.
-    fn limit_reached(&self, limit: Limit, last: Step, circle: &FxHashSet<Cont>) -> LimitReached {
-        let mut chain: Vec<LinkId> = self.chain().collect();
-        let mut last = last;
-        // A call that leaves the circle is not to blame: the one before it is.
-        while !circle.contains(&last.old) && !chain.is_empty() {
-            last = self.step(chain.remove(0));
-        }
-        let length = chain.iter().take_while(|&&link| circle.contains(&self.old_of(link))).count();
-        // The calls that lead into the circle, from the inside out.
-        let entries = chain.iter().skip(length.saturating_sub(1)).map(|&link| self.links[link].span);
-        let same = chain[..length].iter().copied().filter(|&link| self.old_of(link) == last.old);
-        let same: Vec<LinkId> = same.collect();
-        let first = same.iter().rev().take(SHOWN_CALLS).map(|&link| self.step(link).fixed);
-        let calls = first.chain([last.fixed.clone()]).map(|fixed| self.shown_values(&fixed)).collect();
-        let names = chain[..length].iter().rev().take(SHOWN_CALLS + 1).map(|&link| self.old_of(link));
-        let data = self.old.cont(last.old);
-        let name = |param: &Def| self.old.name(*param).map_or_else(|| "_".into(), |name| name.to_string());
-        LimitReached {
-            limit,
-            stops: self.options.on_limit == OnLimit::Stop,
-            function: self.name_of(last.old),
-            call: last.span,
-            filter: self.asking_filter(&last),
-            leader: self.leader(),
-            asked: last.asked,
-            entries: entries.take(SHOWN_ENTRIES).collect(),
-            params: data.params.iter().map(name).collect(),
-            calls,
-            n_calls: same.len() + 1,
-            circle: names.map(|old| self.name_of(old)).collect(),
-        }
-    }
-
-    /// The filter of the first parameter that a step is specialised on and that has one.
-    fn asking_filter(&self, step: &Step) -> Option<Span> {
-        let origin = self.old.origin(step.old).filter(|_| step.asked == Asked::Filter)?;
-        let params = self.old.cont(step.old).params.iter().zip(&step.fixed);
-        let fixed = params.filter(|(_, fixed)| fixed.is_some());
-        fixed.filter_map(|(&param, _)| origin.filter_of(self.old.name(param))).next()
-    }
-
-    /// The innermost function with a filter that the chain goes through more than once, and a filter of it.
-    fn leader(&self) -> Option<(Name, Span)> {
-        let mut seen = FxHashSet::default();
-        let asking = self.chain().map(|link| self.old_of(link)).filter(|&old| !self.has_no_filter(old));
-        let leader = asking.into_iter().find(|&old| !seen.insert(old))?;
-        let origin = self.old.origin(leader)?;
-        let params = self.old.cont(leader).params.iter();
-        let filter = params.filter_map(|&param| origin.filter_of(self.old.name(param))).next()?;
-        Some((origin.name, filter))
-    }
-
-    /// The calls that a place is executed in, from the inside out, and the one that evaluation came by before:
-    /// the chain has calls too that have returned already, since what comes behind them is evaluated
-    /// as a part of them, and has none that were evaluated on the spot.
-    pub(super) fn calls_around(&self, place: Span) -> (Vec<Span>, Option<Span>) {
-        let (mut calls, mut before) = (vec![], None);
-        for link in self.chain() {
-            let Link { instance, span, .. } = &self.links[link];
-            let body = self.old.origin(instance.old).map_or(Span::NONE, |origin| origin.body);
-            if body.contains(calls.last().unwrap_or(&place).lo) {
-                calls.push(*span);
-                before = None;
-            } else if before.is_none_or(|before: Span| body.contains(before.lo)) {
-                // The outer one of two calls says more: it is nearer to the user.
-                before = Some(*span);
-            }
-        }
-        (calls, before)
-    }
-
-    /// The current chain, from the inside out.
-    fn chain(&self) -> impl Iterator<Item = LinkId> + '_ {
-        std::iter::successors(self.link.expand(), |&link| self.links[link].from.expand())
-    }
-
-    fn old_of(&self, link: LinkId) -> Cont {
-        self.links[link].instance.old
-    }
-
-    fn step(&self, link: LinkId) -> Step {
-        let Link { instance, span, is_run, .. } = &self.links[link];
-        let asked = if *is_run { Asked::Run } else { Asked::Filter };
-        Step { old: instance.old, fixed: instance.fixed().into(), span: *span, asked }
-    }
-
-    /// What the source calls a continuation of the old program.
-    fn name_of(&self, old: Cont) -> Name {
-        self.old.origin(old).map_or(self.old.cont(old).name, |origin| origin.name)
-    }
-
-    fn shown_values(&self, fixed: &[PackedOption<Def>]) -> Vec<Option<String>> {
-        fixed.iter().map(|fixed| fixed.expand().map(|def| self.show(def))).collect()
-    }
-
-    /// The functions that the end of the chain goes through again and again; `last` if
-    /// there are none.
-    pub(super) fn circle(&self, last: Cont) -> FxHashSet<Cont> {
-        let mut counts: FxHashMap<Cont, usize> = FxHashMap::default();
-        let recent = self.chain().take(MAX_CIRCLE).map(|link| self.old_of(link));
-        recent.chain([last]).for_each(|old| *counts.entry(old).or_default() += 1);
-        let repeated: FxHashSet<Cont> =
-            counts.into_iter().filter(|&(_, count)| count > 1).map(|(old, _)| old).collect();
-        if repeated.is_empty() { FxHashSet::from_iter([last]) } else { repeated }
+    /// Whether the program has grown so much that runs must stop.
+    pub(super) fn exceeds_growth(&self) -> bool {
+        self.growth() > self.options.budget.growth
     }
 }
-
-/// Whether somebody asks for a specialisation.
-fn is_asked(rules: &[Option<Rule>]) -> bool {
-    rules.iter().any(|rule| matches!(rule, Some(Rule::Forced | Rule::Filter | Rule::Run)))
-}
-
-/// How many calls of a circle are shown with their values, besides the last.
-const SHOWN_CALLS: usize = 4;
-
-/// How many of the calls that lead to a circle are shown.
-const SHOWN_ENTRIES: usize = 3;

@@ -1,9 +1,10 @@
-//! What became of instances.
+//! The form of each instance, by its values.
 //!
-//! There is an entry for each instance ever made, and one is looked for at every call. Whoever looks for it has just
-//! asked for its values, so it is looked for among the instances that have the latest of them, which were made at about the
-//! same time and are still in the cache. The place in a hash table of millions would not be. Only what has no values,
-//! and what comes after the first few instances of a value that many have, is in the table.
+//! There is an entry for each instance, and every call looks one up. The values of the instance were built
+//! shortly before. So the search is among the instances that have the newest of these values: they were made at
+//! about the same time and are still in the cache. A slot of a hash table with millions of entries would
+//! not be. The table has only the instances without values, and those after the first few of a value that many
+//! instances have.
 
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
@@ -13,38 +14,38 @@ use nyala_ir::{Cont, Def};
 use super::instance::Instance;
 use super::unfold::UnfoldingId;
 
-/// What became of an instance.
+/// The form of an instance.
 #[derive(Clone, Copy)]
-pub(super) enum Made {
+pub(super) enum Form {
     /// A continuation of the new program.
     Cont(Cont),
     /// A part of a body.
     Unfolded(UnfoldingId),
 }
 
-/// An instance that was made.
+/// An instance in the memo.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Entry(u32);
 entity_impl!(Entry, "entry");
 
 struct EntryData {
     instance: Instance,
-    made: Made,
-    /// The one listed before it with the same value.
+    form: Form,
+    /// The entry listed before it with the same value.
     before: PackedOption<Entry>,
 }
 
-/// How many instances are listed with a value.
+/// How many instances are listed with a value. All others are in the table.
 const MAX_LISTED: usize = 8;
 
-/// Where an entry is to be found.
+/// Where an entry belongs.
 enum Place {
     /// In the list of this value.
     List(Def),
     Table,
 }
 
-/// The instances that were made, and what became of them.
+/// All instances with their forms.
 pub(super) struct Memo {
     entries: PrimaryMap<Entry, EntryData>,
     /// For each value, the newest entry that is listed with it.
@@ -52,24 +53,26 @@ pub(super) struct Memo {
     by_hash: Table<Entry>,
 }
 
-impl Memo {
-    pub(super) fn new() -> Memo {
+impl Default for Memo {
+    fn default() -> Memo {
         Memo { entries: PrimaryMap::new(), newest: SecondaryMap::new(), by_hash: Table::new() }
     }
+}
 
-    /// What became of `instance`.
-    pub(super) fn get(&self, instance: &Instance) -> Option<Made> {
-        self.find(instance).ok().map(|entry| self.entries[entry].made)
+impl Memo {
+    /// The form of `instance`.
+    pub(super) fn get(&self, instance: &Instance) -> Option<Form> {
+        self.find(instance).ok().map(|entry| self.entries[entry].form)
     }
 
-    /// From now on, `instance` is `made`.
-    pub(super) fn insert(&mut self, instance: Instance, made: Made) {
+    /// From now on, `instance` has this form.
+    pub(super) fn insert(&mut self, instance: Instance, form: Form) {
         let place = match self.find(&instance) {
-            Ok(entry) => return self.entries[entry].made = made,
+            Ok(entry) => return self.entries[entry].form = form,
             Err(place) => place,
         };
         let hash = instance.hash();
-        let entry = self.entries.push(EntryData { instance, made, before: None.into() });
+        let entry = self.entries.push(EntryData { instance, form, before: None.into() });
         match place {
             Place::List(value) => {
                 self.entries[entry].before = std::mem::replace(&mut self.newest[value], entry.into());
@@ -78,7 +81,7 @@ impl Memo {
         }
     }
 
-    /// The entry of `instance`, or where to put it.
+    /// The entry of `instance`, or the place for it.
     fn find(&self, instance: &Instance) -> Result<Entry, Place> {
         let same = |entry: Entry| self.entries[entry].instance == *instance;
         if let Some(latest) = instance.parts().max() {

@@ -1,67 +1,74 @@
-//! The partial evaluator: specialises calls whose filters hold, and everything
-//! that is higher-order, until nothing is left to do.
+//! The partial evaluator: specializes calls whose filters hold, and all higher-order calls.
 //!
 //! Leißa et al., "AnyDSL: A Partial Evaluation Framework for Programming
-//! High-Performance Libraries" (OOPSLA 2018), section 4, is the specification. At
-//! a call of a known function a parameter is specialised if
-//!
-//! 1. the call is forced (`@@`);
-//! 2. its filter, with the arguments put in, folds to `true`;
-//! 3. it takes a function or returns (order 2 and more);
-//! 4. it is a continuation and the callee is no plain function;
-//!
-//! and a function with a single use is evaluated where it is called. A call that is marked to
-//! run the evaluator has rules of its own: see `run_halt`.
+//! High-Performance Libraries" (OOPSLA 2018), section 4, is the specification.
 //!
 //! # How it works
 //!
-//! A *round* evaluates the whole program into a new one: see `engine`; what becomes of a call is
-//! decided in `calls`, and values are built in `values`. A specialised call is evaluated
-//! on the spot, as long as it is the only one of its kind: see `unfold`. Rounds
-//! are repeated, since one may leave a function with a single use that had several
-//! before, until nothing is left to do: see `settled`. In the end,
-//! what only speaks to the evaluator is removed: see `last`.
+//! A *round* evaluates the whole program into a new one (`engine`). `calls` decides about each call, by the
+//! `rules`; `values` builds values. A specialization that is requested is evaluated in place, as long as it has one
+//! call (`unfold`). A call that is marked to run the evaluator has rules of its own (`run_halt`). Rounds
+//! repeat, since a round may leave a single use of a function that had several,
+//! until there is a fixed point (`fixed_point`). At the end, annotations for the evaluator are removed
+//! (`remove_annotations`).
 //!
-//! # Why it ends
+//! # The arguments
 //!
-//! It need not, by itself: a filter may ask for ever more specialisations. A
-//! [`Budget`] bounds them; when it is spent, that is reported with the chain of calls that
-//! grew, and these stay calls: see `limits`.
+//! Each decision has a note beside it:
 //!
-//! # What it says
+//! * in `rules`, Note [Which parameters are specialized];
+//! * in `calls`, Note [What is inlined];
+//! * in `unfold`, Note [When a specialization is unfolded];
+//! * in `limits`, Note [Why evaluation ends] and Note [Why implicit specialization ends];
+//! * in `run_halt`, Note [Why a run ends].
 //!
-//! `journal` writes down what happens at each call, as an [`Explanation`]; `demands`
-//! answers what the program itself asks. `show` writes values as people do.
+//! # Its state
+//!
+//! [`State`] lives through all rounds: the journal, the limits that were reached, the diagnostics. `Engine` is the state
+//! of one round: tables of the old program (`plan`) and of the new one (`instance`, `refs`, `properties`), the work list,
+//! the chains of specializations, and what is spent of the limits.
+//!
+//! # What it reports
+//!
+//! `journal` records what happens at each call, as an [`Explanation`], with the `sources` of unknown values; `directives`
+//! answers `pe_info` and `pe_assert`; `limit_report` describes the calls that reach a limit. `show` writes values as source text.
 
 mod calls;
-mod demands;
+mod chains;
+mod directives;
 mod engine;
 mod env;
 mod explain;
+mod fixed_point;
 mod instance;
 mod journal;
-mod last;
+mod limit_report;
 mod limits;
 mod memo;
 mod plan;
-mod questions;
+mod properties;
 mod refs;
+mod remove_annotations;
+mod reports;
+mod rules;
 mod run_halt;
-mod settled;
 mod show;
-mod spared;
+mod sources;
 mod unfold;
+mod untaken;
 mod values;
+mod worklist;
 
 use nyala_ir::World;
-use nyala_span::{Diagnostic, Name, Span};
-use rustc_hash::FxHashSet;
+use nyala_span::Diagnostic;
 
 use engine::Engine;
 pub use explain::{Explanation, Outcome, ParamAnswer, Reason, Site, Source, Unknown, Variant};
 use journal::Journal;
-pub(crate) use last::remove_questions;
-pub(crate) use limits::{Asked, Limit, RUN_SHARE, UNASKED_SHARE};
+use limits::LimitState;
+pub(crate) use limits::{IMPLICIT_SHARE, Limit, RUN_SHARE, Request};
+pub(crate) use remove_annotations::remove_annotations;
+use reports::Reports;
 
 use crate::merge_blocks::{Merge, merge_blocks};
 
@@ -72,31 +79,31 @@ pub struct Options {
     pub budget: Budget,
     /// What to do then.
     pub on_limit: OnLimit,
-    /// Whether to write down what happens at each call.
+    /// Whether to record what happens at each call.
     pub explain: bool,
 }
 
 /// When evaluation stops. A function can set limits of its own, by attributes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budget {
-    /// How many specialisations may be made, in all rounds together.
-    pub specialisations: u64,
-    /// How many nodes the program may grow by.
+    /// The most specializations, in all rounds together.
+    pub specializations: u64,
+    /// The most nodes that the program may grow by.
     pub growth: u64,
-    /// How deep specialisations may nest: how many calls may be specialised one inside the other.
+    /// The most specialized calls that may nest.
     pub depth: u64,
 }
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget { specialisations: 250_000, growth: 2_000_000, depth: 250_000 }
+        Budget { specializations: 250_000, growth: 2_000_000, depth: 250_000 }
     }
 }
 
 /// What to do when a limit is reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OnLimit {
-    /// Warn, leave the calls that grow as they are, and go on with the rest.
+    /// Warn, keep the calls that reached it, and continue with the rest.
     #[default]
     Continue,
     /// Report an error.
@@ -105,88 +112,62 @@ pub enum OnLimit {
 
 /// An evaluated program.
 pub struct Evaluated {
-    /// The program.
+    /// The residual program.
     pub world: World,
-    /// What happened at each call, if asked for.
+    /// What happened at each call, if [`Options::explain`] is set.
     pub explanation: Option<Explanation>,
-    /// What to tell the user.
+    /// The diagnostics for the user.
     pub diagnostics: Vec<Diagnostic>,
-    /// How many specialisations were made, in all rounds together.
-    pub specialised: u64,
+    /// The number of specializations, in all rounds together.
+    pub specialized: u64,
 }
 
-/// How many rounds there are at most. Each one takes time proportional to the program; what
-/// needs more is left as it is.
+/// The most rounds. Each takes time proportional to the program. If the limit is reached, the program stays as
+/// it is then.
 const MAX_ROUNDS: usize = 32;
 
 /// Evaluates `world`.
 ///
-/// Before: any verified world. After: no call has a filter that holds, or the
-/// end of a limit was reported; there is no `known` or `hide` left, and no mark.
+/// Before: any verified world. After: no call has a filter that holds, or a limit was
+/// reported; there is no `known`, no `hide` and no mark.
 pub fn partial_eval(world: &World, options: Options) -> Evaluated {
     let mut evaluation = Evaluation::new(world, options);
     let mut evaluated = evaluation.rounds(world);
-    remove_questions(&mut evaluated);
+    remove_annotations(&mut evaluated);
     while merge_blocks(&mut evaluated, Merge::All) {}
     evaluated.compact();
-    evaluation.done(evaluated)
+    evaluation.finish(evaluated)
 }
 
-/// An evaluation in progress: what its rounds have in common.
+/// An evaluation in progress, over all its rounds.
 pub struct Evaluation {
     options: Options,
     state: State,
 }
 
 /// What one round leaves for the next.
-#[derive(Default)]
 struct State {
-    /// What happened at each call.
     journal: Journal,
-    /// Functions whose filters are no longer followed, by place and name.
-    stopped: FxHashSet<(Span, Name)>,
-    /// Functions that are no longer specialised on functions unasked, by place and name.
-    deep_enough: FxHashSet<(Span, Name)>,
-    /// Those that this round found to be so.
-    too_deep: FxHashSet<(Span, Name)>,
-    /// How many specialisations were made so far.
-    specialised: u64,
-    /// How often a limit was reached.
-    n_reports: u64,
-    /// How often this round was begun in vain.
-    attempts: u32,
-    /// Nothing is specialised any more.
-    is_over: bool,
-    /// The size of the program before evaluation.
-    nodes_before: u64,
-    /// What `pe_info` has said so far, and where.
-    told: FxHashSet<(Span, String)>,
-    /// What is certain.
-    diagnostics: Vec<Diagnostic>,
-    /// What the last round found missing, which a later one may yet do.
-    pending: Vec<Diagnostic>,
-}
-
-impl State {
-    /// Whether filters are no longer followed for a function.
-    fn is_stopped(&self, function: (Span, Name)) -> bool {
-        self.n_reports > 0 && (self.n_reports >= limits::MAX_REPORTS || self.stopped.contains(&function))
-    }
+    limits: LimitState,
+    reports: Reports,
 }
 
 impl Evaluation {
     /// The evaluation of `world`.
     pub fn new(world: &World, options: Options) -> Evaluation {
-        let diagnostics = run_halt::recursive_runs(world);
-        let state = State { nodes_before: journal::size(world), diagnostics, ..State::default() };
+        let state = State {
+            journal: Journal::default(),
+            limits: LimitState::new(journal::size(world)),
+            reports: Reports::new(run_halt::recursive_runs(world)),
+        };
         Evaluation { options, state }
     }
 
-    /// Evaluates `world` until nothing is left to do.
+    /// Evaluates `world` to a fixed point.
     fn rounds(&mut self, world: &World) -> World {
         let (mut current, mut is_changed) = self.round(world);
         for _ in 1..MAX_ROUNDS {
-            if !is_changed || self.is_settled(&current) {
+            if !is_changed || self.is_fixed_point(&current) {
                 break;
             }
             (current, is_changed) = self.round(&current);
@@ -194,53 +175,49 @@ impl Evaluation {
         current
     }
 
-    /// Evaluates `world` once; whether that did anything. What speaks to the evaluator is kept:
-    /// something may become known that leads to more evaluation.
+    /// Evaluates `world` once; whether that changed anything. Annotations for the evaluator are kept: a later
+    /// round may know more.
     pub fn round(&mut self, world: &World) -> (World, bool) {
-        self.state.attempts = 0;
+        self.state.limits.begin_round();
         let (counters, new) = loop {
             let before = self.options.explain.then(|| self.state.journal.clone());
             self.state.journal.begin_round();
-            self.state.pending.clear();
+            self.state.reports.begin_round();
             let mut engine = Engine::new(world, &self.options, &mut self.state);
             engine.run();
-            if !engine.is_in_vain {
-                break (engine.counters, engine.new);
+            if !engine.spent.must_restart() {
+                break (engine.spent.counters, engine.new);
             }
-            self.state.attempts += 1;
+            self.state.limits.restart_round();
             if let Some(before) = before {
-                let stopped = &self.state.stopped;
-                self.state
-                    .journal
-                    .begin_again(before, |name| stopped.iter().any(|&(_, other)| other == name));
+                let limits = &self.state.limits;
+                self.state.journal.restart_round(before, |name| limits.has_stopped(name));
             }
         };
-        self.state.specialised += counters.specialised;
-        self.state.deep_enough.extend(self.state.too_deep.drain());
+        self.state.limits.end_round(counters);
         check(&new);
         (new, counters != Default::default())
     }
 
     /// Whether more rounds would leave `world` as it is.
-    pub fn is_settled(&self, world: &World) -> bool {
-        self.state.is_over || settled::is_settled(world, &self.state)
+    pub fn is_fixed_point(&self, world: &World) -> bool {
+        self.state.limits.is_over() || fixed_point::is_fixed_point(world, &self.state.limits)
     }
 
-    /// Whether the program asks what could not be answered as it wants, so far.
-    pub fn is_asked(&self) -> bool {
-        !self.state.pending.is_empty()
+    /// Whether the last round has diagnostics that another round may remove.
+    pub fn has_pending_reports(&self) -> bool {
+        self.state.reports.has_pending()
     }
 
     /// The result.
-    pub fn done(self, world: World) -> Evaluated {
-        let State { journal, nodes_before, mut diagnostics, pending, specialised, .. } = self.state;
-        diagnostics.extend(pending);
-        let explanation = self.options.explain.then(|| journal.explanation(nodes_before, &world));
-        Evaluated { world, explanation, diagnostics, specialised }
+    pub fn finish(self, world: World) -> Evaluated {
+        let State { journal, limits, reports } = self.state;
+        let explanation = self.options.explain.then(|| journal.explanation(limits.nodes_before(), &world));
+        Evaluated { world, explanation, diagnostics: reports.finish(), specialized: limits.specialized() }
     }
 }
 
-/// In debug builds, what a round has built must be well-formed.
+/// In debug builds, the program that a round has built must be well-formed.
 fn check(world: &World) {
     if cfg!(debug_assertions)
         && let Err(errors) = nyala_ir::verify::verify(world)

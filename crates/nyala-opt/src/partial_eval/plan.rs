@@ -1,17 +1,17 @@
-//! What the evaluator needs to know of the old program, computed once.
+//! Facts about the old program that the evaluator needs, computed once.
 //!
-//! Evaluating a continuation means building its body again under the values of
-//! what is free in it. To keep the cost proportional to what is built, each
-//! operation is evaluated once: in the innermost continuation through which all
-//! its uses are reached, its *home*. What lies behind takes the value over, as one of
-//! its *captures*. (Any home further outside would be right too, but a value that
-//! is needed late would be handed on by all continuations in between.)
+//! Evaluating a continuation means building its body again with values for its free
+//! variables. To keep the cost proportional to the result, each
+//! operation is evaluated once: in the innermost continuation that all
+//! its uses are reached through, its *home*. Continuations inside take the value over, as one of
+//! their *captures*. (A home further outside would be correct too, but then all continuations in between would
+//! capture a value that is used late.)
 //!
 //! # Invariants
 //!
 //! * The captures of a continuation are nodes whose home is further outside, so
-//!   whoever mentions the continuation has their values. They contain no continuation.
-//! * What is constant depends on no parameter: it means the same everywhere.
+//!   a node that mentions the continuation has their values. They contain no continuation.
+//! * A constant depends on no parameter: it is the same everywhere.
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 use nyala_ir::analysis::references::is_operation;
@@ -23,7 +23,7 @@ pub struct Plan {
     homes: SecondaryMap<Def, Home>,
     captures: SecondaryMap<Cont, Vec<Def>>,
     uses: SecondaryMap<Cont, u32>,
-    nests_calls: EntitySet<Cont>,
+    non_tail_recursive: EntitySet<Cont>,
 }
 
 /// Where a node is evaluated.
@@ -37,30 +37,30 @@ enum Home {
 }
 
 impl Plan {
-    /// The plan of all that is reachable.
+    /// The plan of the reachable program.
     pub fn new(world: &World) -> Plan {
         let refs = References::of_program(world);
         let mut plan = Plan {
             homes: SecondaryMap::with_capacity(world.node_count()),
             captures: SecondaryMap::with_capacity(world.cont_count()),
             uses: SecondaryMap::with_capacity(world.cont_count()),
-            nests_calls: EntitySet::new(),
+            non_tail_recursive: EntitySet::new(),
         };
         plan.find_homes(world, &refs);
         let components = Components::new(world, &refs);
         plan.count_uses(world, &refs, &components);
-        plan.find_nested_calls(world, &refs, &components);
+        plan.find_non_tail_recursion(world, &refs, &components);
         let conts: Vec<Cont> = refs.conts(world).collect();
         plan.find_captures(world, &conts);
         plan
     }
 
-    /// Whether `def` means the same everywhere.
+    /// Whether `def` is the same everywhere.
     pub fn is_constant(&self, def: Def) -> bool {
         self.homes[def] == Home::Anywhere
     }
 
-    /// The nodes whose values an instance of `cont` needs from around it.
+    /// The nodes outside of `cont` whose values an instance of it needs.
     pub fn captures(&self, cont: Cont) -> &[Def] {
         &self.captures[cont]
     }
@@ -70,21 +70,21 @@ impl Plan {
         self.uses[cont]
     }
 
-    /// Whether `cont` calls itself, perhaps through others, to go on afterwards: each
-    /// of its calls returns to a place of its own.
-    pub fn nests_calls(&self, cont: Cont) -> bool {
-        self.nests_calls.contains(cont)
+    /// Whether `cont` calls itself, directly or through others, outside of tail position: each such
+    /// call has a return continuation of its own.
+    pub fn is_non_tail_recursive(&self, cont: Cont) -> bool {
+        self.non_tail_recursive.contains(cont)
     }
 
-    /// A call from within the callee's own component that is handed a new continuation.
-    fn find_nested_calls(&mut self, world: &World, refs: &References, components: &Components) {
+    /// Finds calls within the strongly connected component of the callee that pass a new return continuation.
+    fn find_non_tail_recursion(&mut self, world: &World, refs: &References, components: &Components) {
         for cont in refs.conts(world) {
             let Some(body) = &world.cont(cont).body else { continue };
             let (callee, _) = world.without_mark(body.callee);
-            let returns_here = body.args.last().is_some_and(|&last| world.as_cont(last).is_some());
+            let has_return = body.args.last().is_some_and(|&last| world.as_cont(last).is_some());
             let is_recursive = components.share(refs, world.cont_def(cont), callee);
-            if let Some(callee) = world.as_cont(callee).filter(|_| returns_here && is_recursive) {
-                self.nests_calls.insert(callee);
+            if let Some(callee) = world.as_cont(callee).filter(|_| has_return && is_recursive) {
+                self.non_tail_recursive.insert(callee);
             }
         }
     }
@@ -110,8 +110,8 @@ impl Plan {
         }
     }
 
-    /// Counts who mentions a continuation. A recursion may mention itself through an
-    /// operation that others share: then each use of the operation counts. So does each call with
+    /// Counts the references to each continuation. A recursion may reference itself through a
+    /// shared operation: then each use of the operation counts. So does each call with
     /// the same mark.
     fn count_uses(&mut self, world: &World, refs: &References, components: &Components) {
         let mut counts: SecondaryMap<Def, u32> = SecondaryMap::with_capacity(world.node_count());
@@ -135,8 +135,8 @@ impl Plan {
         }
     }
 
-    /// A continuation captures what its own nodes need from outside, and what the
-    /// continuations it mentions capture, as far as it cannot compute that itself.
+    /// A continuation captures the values that its own nodes need from outside, and the captures of the
+    /// continuations it mentions, except those that it computes itself.
     fn find_captures(&mut self, world: &World, conts: &[Cont]) {
         let mut collector = Collector::default();
         let own: Vec<Found> = conts
@@ -149,12 +149,12 @@ impl Plan {
         let edges: Vec<(usize, usize)> =
             (0..conts.len()).flat_map(|user| nested(user).map(move |used| (user, used))).collect();
         let vertices: Vec<usize> = (0..conts.len()).collect();
-        // What is mentioned comes first, so only loops have to be looked at again.
+        // Callees come before their users, so only cycles need more than one step.
         for members in Graph::new(conts.len(), &edges).components(&vertices, |_| true) {
             let mut is_growing = true;
             while is_growing {
                 is_growing = false;
-                // Members are in the order of a search, so what is mentioned mostly comes later.
+                // Members are in the order of a search, so most callees come after their users.
                 for &user in members.iter().rev() {
                     let mut roots = own[user].captures.clone();
                     nested(user).for_each(|used| roots.extend(self.captures(conts[used])));
@@ -167,12 +167,12 @@ impl Plan {
     }
 }
 
-/// For each vertex, whether it depends on a parameter: one that it uses itself or through what it mentions, but none
-/// of its own.
+/// For each vertex, whether it depends on a parameter of another continuation, directly or through the nodes it
+/// mentions.
 ///
-/// Whose parameter somebody depends on dominates him: there is no other way to get at it. So a search from the uses
-/// back to those who mention them has come to the owner of a parameter when it comes to a continuation that
-/// is no deeper. Each vertex is visited once, by the search for the outermost parameter that it depends on.
+/// The owner of a parameter dominates all nodes that depend on it. So a backward search from the uses
+/// has reached the owner when it reaches a continuation that
+/// is no deeper in the dominator tree. Each vertex is visited once, by the search for the outermost parameter that it depends on.
 fn depends_on_params(world: &World, refs: &References, doms: &DomTree) -> Vec<bool> {
     let owner = |param: Def| match world.node(param) {
         Node::Param { cont, .. } => refs.index(world.cont_def(cont)),
@@ -197,12 +197,12 @@ fn depends_on_params(world: &World, refs: &References, doms: &DomTree) -> Vec<bo
     depends
 }
 
-/// The strongly connected components of the program, by number. Only what contains a continuation
-/// can reach itself, so nothing else has a number.
+/// The strongly connected components of the program, by number. Only nodes that contain a continuation
+/// can reach themselves, so other nodes have no number.
 pub struct Components(Vec<usize>);
 
 impl Components {
-    /// Those of all that is reachable.
+    /// The components of the reachable program.
     pub fn new(world: &World, refs: &References) -> Components {
         let has_conts =
             |vertex: usize| refs.nodes().get(vertex).is_some_and(|&def| world.contains_conts(def));
@@ -225,12 +225,12 @@ impl Components {
 /// Finds captures, for one continuation after the other.
 #[derive(Default)]
 struct Collector {
-    /// In which search a node was last seen.
+    /// The last search that saw a node.
     seen_in: SecondaryMap<Def, u32>,
     search: u32,
 }
 
-/// What a search has found.
+/// The result of a search.
 #[derive(Default)]
 struct Found {
     captures: Vec<Def>,
@@ -238,11 +238,10 @@ struct Found {
 }
 
 impl Collector {
-    /// Looks at `roots`, which `cont` needs.
+    /// Searches from `roots`, which `cont` needs.
     ///
-    /// What contains a continuation is never captured as a value but always taken
-    /// apart: a continuation may mention itself through an operation, and could
-    /// then not be made before its captures.
+    /// A node that contains a continuation is never captured as a value: its parts are. A
+    /// continuation may mention itself through an operation, and could then not be made before its captures.
     fn collect(&mut self, world: &World, plan: &Plan, cont: Cont, roots: Vec<Def>) -> Found {
         self.search += 1;
         let mut found = Found::default();

@@ -1,35 +1,34 @@
-//! Who still needs what, among the continuations of the new program.
+//! Reference counts of the continuations of the new program.
 //!
-//! A continuation that is called by one body and needed by nothing else is
-//! evaluated right there, instead of staying a jump. Whether something else
-//! needs it is counted: by bodies that are finished, by instances that are still
-//! to be evaluated, by operations that contain it. A count that falls to zero
-//! gives up what it counted for; one that rises again claims it again.
+//! A continuation that one body calls and nothing else references is evaluated in that body, instead
+//! of staying a jump. References come from finished bodies, from instances that are still
+//! to be evaluated, and from operations that contain the continuation. A node whose count falls to zero
+//! releases its own references; if the count rises again, it claims them again.
 //!
-//! The counts only guide the evaluator. An instance with a wrong count would be a
-//! missed opportunity or a second copy, never a wrong program.
+//! The counts only guide the evaluator. A wrong count leads to a missed inlining or to a second
+//! copy, never to a wrong program.
 
 use cranelift_entity::SecondaryMap;
 use nyala_ir::{Cont, Def, Node, World};
 
 use super::instance::Instances;
 
-/// Counts of the nodes that contain continuations.
+/// The counts of nodes that contain continuations.
 #[derive(Default)]
 pub struct Refs {
     counts: SecondaryMap<Def, u32>,
-    /// Room for walks, of which there are several for each node.
+    /// Reusable memory for traversals, of which each node needs several.
     stack: Vec<Def>,
 }
 
 impl Refs {
-    /// How many need `def`.
+    /// The references to `def`.
     pub fn count(&self, def: Def) -> u32 {
         self.counts[def]
     }
 
-    /// What `cont` needs that contains continuations: the operands of its body, or the values that
-    /// it will be built from.
+    /// The references of `cont` to nodes that contain continuations: the operands of its body, or the values of
+    /// its instance.
     pub fn needs(&self, world: &World, instances: &Instances, cont: Cont) -> Vec<Def> {
         let mut needs = vec![];
         for_each_need(world, instances, cont, |def| {
@@ -40,7 +39,7 @@ impl Refs {
         needs
     }
 
-    /// `cont` needs something else than `before`.
+    /// Replaces the references `before` of `cont` by those that it has now.
     pub fn change_needs(&mut self, world: &World, instances: &Instances, cont: Cont, before: Vec<Def>) {
         if self.counts[world.cont_def(cont)] > 0 {
             for_each_need(world, instances, cont, |def| self.claim(world, instances, def));
@@ -48,7 +47,7 @@ impl Refs {
         }
     }
 
-    /// One more needs `def`.
+    /// Adds a reference to `def`.
     pub fn claim(&mut self, world: &World, instances: &Instances, def: Def) {
         self.count_from(world, instances, def, |count| {
             *count += 1;
@@ -56,7 +55,7 @@ impl Refs {
         });
     }
 
-    /// One fewer needs `def`.
+    /// Removes a reference to `def`.
     pub fn release(&mut self, world: &World, instances: &Instances, def: Def) {
         self.count_from(world, instances, def, |count| {
             debug_assert!(*count > 0, "released more often than claimed");
@@ -65,7 +64,7 @@ impl Refs {
         });
     }
 
-    /// Changes the count of `def`, and those of what it needs if `change` says so.
+    /// Changes the count of `def`, and the counts of its references if `change` returns true.
     fn count_from(
         &mut self,
         world: &World,
@@ -93,10 +92,10 @@ impl Refs {
     }
 }
 
-/// Calls `each` with the operands of the body of `cont`, or with what it will be built from.
+/// Calls `each` with the operands of the body of `cont`, or with the values of its instance.
 fn for_each_need(world: &World, instances: &Instances, cont: Cont, each: impl FnMut(Def)) {
     match &world.cont(cont).body {
         Some(body) => std::iter::once(body.callee).chain(body.args.iter().copied()).for_each(each),
-        None => instances[cont].iter().flat_map(|instance| instance.parts()).for_each(each),
+        None => instances.get(cont).into_iter().flat_map(|instance| instance.parts()).for_each(each),
     }
 }

@@ -1,24 +1,24 @@
-//! Values as people write them.
+//! Values as source text.
 //!
-//! A report speaks of arguments and filters in the terms of the source: `n + 1`,
-//! `?n & (n < 10)`, `|i| ..`. What is large is cut, so the length of a text is bounded.
+//! Reports show arguments and filters as in the source: `n + 1`,
+//! `?n & (n < 10)`, `|i| ..`. Large values are abbreviated, so the length of a text is bounded.
 
 use nyala_ir::types::{Ty, TyKind};
 use nyala_ir::{Cont, Def, Linkage, Node, Prim, World, eval};
 use nyala_span::Name;
 
-/// Deeper than this is `..`.
+/// Deeper operands are shown as `..`.
 const MAX_DEPTH: u32 = 5;
-/// Longer lists are cut.
+/// Longer lists are abbreviated.
 const MAX_PARTS: usize = 6;
-/// So many bytes are enough for any value.
+/// A longer text is abbreviated.
 const MAX_BYTES: usize = 60;
 
-/// What the evaluator knows and the graph does not.
+/// Facts that are not in the graph.
 pub(super) trait Context {
     /// The names and values that a continuation captures.
     fn captured(&self, cont: Cont) -> Vec<(Option<Name>, Def)>;
-    /// The function whose result `cont` is given.
+    /// The function whose return continuation is `cont`.
     fn result_of(&self, cont: Cont) -> Option<Name>;
 }
 
@@ -43,7 +43,7 @@ pub(super) fn string(world: &World, def: Def) -> Option<String> {
     text(world, world.global(global).init?)
 }
 
-/// Whether bytes end as strings do, and begin as text does.
+/// Whether bytes end with 0 and begin with a printable character.
 fn is_string(world: &World, parts: &[Def]) -> bool {
     let byte = |part: Option<&Def>| part.and_then(|&part| world.as_lit(part));
     byte(parts.last()) == Some(0) && byte(parts.first()).is_some_and(|first| first >= 0x20)
@@ -74,7 +74,7 @@ struct Shower<'a> {
 }
 
 impl Shower<'_> {
-    /// Writes `def`; in brackets if it is an operator among others.
+    /// Writes `def`, in parentheses if it is an operator and an operand.
     fn expr(&mut self, def: Def, depth: u32, is_operand: bool) {
         if depth > MAX_DEPTH || self.out.len() > MAX_BYTES {
             self.out += "..";
@@ -102,34 +102,13 @@ impl Shower<'_> {
             Node::Mark { callee, .. } => self.expr(callee, depth + 1, is_operand),
             Node::Cast(value) | Node::Bitcast(value) => self.expr(value, depth + 1, is_operand),
             Node::Extract { agg, index } => self.extract(agg, index, depth),
-            Node::Aggregate(parts) => {
-                let parts = world.list(parts).to_vec();
-                match world.types.kind(world.ty(def)) {
-                    TyKind::Array { .. } => match text(world, def).filter(|_| is_string(world, &parts)) {
-                        Some(text) => self.out += &format!("{text:?}"),
-                        None => self.list("[", &parts, "]", depth),
-                    },
-                    TyKind::Struct(id) => {
-                        self.out += world.types.structs[*id].name.as_str();
-                        self.list(" { ", &parts, " }", depth);
-                    }
-                    _ => self.list("(", &parts, ")", depth),
-                }
-            }
+            Node::Aggregate(parts) => self.aggregate(def, world.list(parts), depth),
             Node::Math { op, args, .. } => {
                 self.out += op.name();
                 let args = world.list(args).to_vec();
                 self.list("(", &args, ")", depth);
             }
-            Node::Select { cond, then, other } => {
-                self.out += "if ";
-                self.expr(cond, depth + 1, false);
-                self.out += " { ";
-                self.expr(then, depth + 1, false);
-                self.out += " } else { ";
-                self.expr(other, depth + 1, false);
-                self.out += " }";
-            }
+            Node::Select { cond, then, other } => self.select(cond, then, other, depth),
             Node::Lea { .. } => {
                 self.out += "&";
                 self.place(def, depth);
@@ -143,7 +122,32 @@ impl Shower<'_> {
         }
     }
 
-    /// What a pointer points to.
+    fn aggregate(&mut self, def: Def, parts: &[Def], depth: u32) {
+        let world = self.world;
+        match world.types.kind(world.ty(def)) {
+            TyKind::Array { .. } => match text(world, def).filter(|_| is_string(world, parts)) {
+                Some(text) => self.out += &format!("{text:?}"),
+                None => self.list("[", parts, "]", depth),
+            },
+            TyKind::Struct(id) => {
+                self.out += world.types.structs[*id].name.as_str();
+                self.list(" { ", parts, " }", depth);
+            }
+            _ => self.list("(", parts, ")", depth),
+        }
+    }
+
+    fn select(&mut self, cond: Def, then: Def, other: Def, depth: u32) {
+        self.out += "if ";
+        self.expr(cond, depth + 1, false);
+        self.out += " { ";
+        self.expr(then, depth + 1, false);
+        self.out += " } else { ";
+        self.expr(other, depth + 1, false);
+        self.out += " }";
+    }
+
+    /// The place that a pointer refers to.
     fn place(&mut self, ptr: Def, depth: u32) {
         match self.world.node(ptr) {
             Node::Global(global) => self.out += self.world.global(global).name.as_str(),
@@ -176,7 +180,7 @@ impl Shower<'_> {
         }
     }
 
-    /// The second part of an operation with an effect is its value.
+    /// A part of a value. The second part of an operation with an effect is its value.
     fn extract(&mut self, agg: Def, index: Def, depth: u32) {
         match self.world.node(agg) {
             Node::Load { .. } | Node::Slot { .. } | Node::Alloc { .. } | Node::Asm { .. } => {
@@ -189,7 +193,7 @@ impl Shower<'_> {
         }
     }
 
-    /// Which part of a value of type `whole`: `.field` or `(index)`.
+    /// The selection of a part of a value of type `whole`: `.field` or `(index)`.
     fn part(&mut self, whole: Option<Ty>, index: Def, depth: u32) {
         let types = &self.world.types;
         match (whole.map(|whole| types.kind(whole)), self.world.as_lit(index)) {
@@ -240,7 +244,7 @@ impl Shower<'_> {
         self.out += &text;
     }
 
-    /// A function by its name, a lambda by its parameters and what it captures.
+    /// A function by its name, a lambda by its parameters and captures.
     fn function(&mut self, cont: Cont, depth: u32) {
         let data = self.world.cont(cont);
         let is_named = data.linkage != Linkage::Internal || data.name.as_str() != "lambda";
@@ -250,7 +254,7 @@ impl Shower<'_> {
                 self.out += &format!("|{}| ..", names.collect::<Vec<_>>().join(", "));
             }
             Some(origin) => self.out += origin.name.as_str(),
-            None if data.linkage == Linkage::Internal => self.out += "<what follows>",
+            None if data.linkage == Linkage::Internal => self.out += "<continuation>",
             None => self.out += data.name.as_str(),
         }
         let captured = self.context.captured(cont);

@@ -1,43 +1,92 @@
 //! The values of old nodes in the new program, and the instances among them.
 //!
-//! A value is built when it is asked for, and once for each body; what means the same everywhere is
-//! built once. Nothing here recurses: values may be as deep as a program is long.
+//! A value is built on demand, and once for each body. A value that is the same everywhere is built
+//! once. Nothing here recurses: values may be as deep as a program is long.
 
+use cranelift_entity::SecondaryMap;
+use cranelift_entity::packed_option::PackedOption;
 use nyala_ir::{Cont, Def, Global, Intrinsic, Linkage, Node, Ty};
 
 use super::engine::Engine;
 use super::env::Env;
-use super::instance::Instance;
-use super::memo::Made;
+use super::instance::{Context, Instance};
+use super::memo::Form;
 
-/// How far a filter has to be decided.
+/// How `known` of an unknown value folds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// What is unknown may become known later.
+    /// It stays: the value may become known in a later round.
     Residual,
-    /// What is unknown now is unknown.
+    /// To `false`: a filter is decided now.
     Decide,
 }
 
+/// The values of old nodes, and reusable memory for building them.
+#[derive(Default)]
+pub(super) struct Values {
+    /// The values of old nodes that are the same everywhere.
+    constants: SecondaryMap<Def, PackedOption<Def>>,
+    /// Globals whose initial values are still to be built: old and new.
+    globals: Vec<(Global, Global)>,
+    /// The environment of the body that is being built.
+    body_env: Env,
+    /// The environment of filters, constants and look-ahead.
+    side_env: Env,
+    /// Nodes to build, and operands of one node.
+    stacks: (Vec<Def>, Vec<Def>),
+}
+
+impl Values {
+    /// The value of `old` under `env`, if it is built.
+    pub(super) fn get(&self, old: Def, env: &Env) -> Option<Def> {
+        env.get(old).or_else(|| self.constants[old].expand())
+    }
+
+    /// A global whose initial value is still to be built.
+    pub(super) fn next_global(&mut self) -> Option<(Global, Global)> {
+        self.globals.pop()
+    }
+
+    /// Lends the environment for bodies.
+    pub(super) fn take_body_env(&mut self) -> Env {
+        std::mem::take(&mut self.body_env)
+    }
+
+    /// Returns the environment for bodies.
+    pub(super) fn put_body_env(&mut self, env: Env) {
+        self.body_env = env;
+    }
+
+    /// Lends the environment for filters, constants and look-ahead.
+    pub(super) fn take_side_env(&mut self) -> Env {
+        std::mem::take(&mut self.side_env)
+    }
+
+    /// Returns the environment for filters, constants and look-ahead.
+    pub(super) fn put_side_env(&mut self, env: Env) {
+        self.side_env = env;
+    }
+}
+
 impl Engine<'_> {
-    /// The value of an old node that means the same everywhere.
+    /// The value of an old node that is the same everywhere.
     pub(super) fn constant(&mut self, old: Def) -> Def {
-        let mut env = std::mem::take(&mut self.filter_env);
+        let mut env = self.values.take_side_env();
         env.clear();
         let value = self.def(old, &mut env, Mode::Residual);
-        self.filter_env = env;
+        self.values.put_side_env(env);
         value
     }
 
-    /// The value of `old` under `env`, which gets all values found on the way.
+    /// The value of `old` under `env`, which gets all values that are built for it.
     pub(super) fn def(&mut self, old: Def, env: &mut Env, mode: Mode) -> Def {
-        if let Some(value) = self.value(old, env) {
+        if let Some(value) = self.values.get(old, env) {
             return value;
         }
-        let (mut stack, mut operands) = std::mem::take(&mut self.stacks);
+        let (mut stack, mut operands) = std::mem::take(&mut self.values.stacks);
         stack.push(old);
         while let Some(&next) = stack.last() {
-            if self.value(next, env).is_some() {
+            if self.values.get(next, env).is_some() {
                 stack.pop();
                 continue;
             }
@@ -45,26 +94,22 @@ impl Engine<'_> {
             if self.operands(next, env, &mut operands, &mut stack) {
                 let new = self.finish(next, &operands, mode);
                 if self.plan.is_constant(next) && mode == Mode::Residual {
-                    self.constants[next] = new.into();
+                    self.values.constants[next] = new.into();
                 } else {
                     env.insert(next, new);
                 }
                 stack.pop();
             }
         }
-        self.stacks = (stack, operands);
-        self.value(old, env).expect("found above")
+        self.values.stacks = (stack, operands);
+        self.values.get(old, env).expect("built above")
     }
 
-    pub(super) fn value(&self, old: Def, env: &Env) -> Option<Def> {
-        env.get(old).or_else(|| self.constants[old].expand())
-    }
-
-    /// The values that `old` is built from; those that are not known yet go onto the stack. Whether
-    /// all are known.
+    /// Collects the values that `old` is built from, and pushes operands without a value onto the stack. Whether
+    /// all operands have values.
     fn operands(&self, old: Def, env: &Env, operands: &mut Vec<Def>, stack: &mut Vec<Def>) -> bool {
         let before = stack.len();
-        let each = |def: Def| match self.value(def, env) {
+        let each = |def: Def| match self.values.get(def, env) {
             Some(value) => operands.push(value),
             None => stack.push(def),
         };
@@ -121,23 +166,17 @@ impl Engine<'_> {
         self.new.cont_def(instance)
     }
 
-    /// The continuation for an instance on no parameter.
+    /// The continuation for an instance that fixes no parameter.
     fn instantiate(&mut self, instance: Instance) -> Cont {
-        match self.memo.get(&instance) {
-            Some(Made::Cont(cont)) => cont,
-            Some(Made::Unfolded(_)) => panic!("what fixes no parameter is not unfolded"),
-            None => {
-                let cont = self.make_cont(instance);
-                self.depths[cont] = self.depth;
-                self.link_of[cont] = self.link;
-                self.site_of[cont] = self.site;
-                cont
-            }
+        match self.instances.form(&instance) {
+            Some(Form::Cont(cont)) => cont,
+            Some(Form::Unfolded(_)) => panic!("an instance that fixes no parameter is not unfolded"),
+            None => self.make_cont(instance, self.current.context),
         }
     }
 
-    /// A new continuation for an instance; it gets a body when it is needed.
-    pub(super) fn make_cont(&mut self, instance: Instance) -> Cont {
+    /// A new continuation for an instance. It gets a body when it is evaluated.
+    pub(super) fn make_cont(&mut self, instance: Instance, context: Context) -> Cont {
         let old = self.old;
         let data = old.cont(instance.old);
         let is_whole = instance.fixed().iter().all(|fixed| fixed.is_none());
@@ -157,12 +196,11 @@ impl Engine<'_> {
         if is_whole {
             self.new.set_linkage(cont, data.linkage.clone());
         }
-        self.instances[cont] = Some(instance.clone());
-        self.memo.insert(instance, Made::Cont(cont));
+        self.instances.add_cont(cont, instance, context);
         cont
     }
 
-    /// What is declared only stays as it is.
+    /// A copy of a declaration.
     fn declaration(&mut self, cont: Cont) -> Def {
         let old = self.old;
         let data = old.cont(cont);
@@ -186,10 +224,10 @@ impl Engine<'_> {
         let Node::Global(new) = self.new.node(def) else { panic!("a new global is a global") };
         self.new.set_global_linkage(new, data.linkage.clone());
         if !data.is_mut && data.init.is_some() {
-            // Its value steers evaluation, so it has to be there at once.
+            // Loads of a constant fold to its value, so the value is built now.
             self.global_value(global, new);
         } else {
-            self.globals.push((global, new));
+            self.values.globals.push((global, new));
         }
         def
     }

@@ -1,4 +1,4 @@
-//! Turns local variables in memory into values: SSA construction across
+//! Slot promotion: turns local variables in memory into values. This is SSA construction across
 //! continuations.
 //!
 //! A slot whose address is only used to load and store needs no memory. Its
@@ -6,31 +6,31 @@
 //! the continuation that creates it. Each continuation of the region has a value
 //! of the variable on entry:
 //!
-//! * the value that its one mentioner has at its end, if there is only one mention;
-//! * else a new parameter. Calls hand over the value; where it is mentioned as the
-//!   target of a branch or as the place to return to, a *trampoline* is put
-//!   between, which hands over the value that the variable has at the mention.
+//! * the value at the end of its only user, if it is mentioned once;
+//! * else a new parameter. Calls pass the value; where the continuation is the
+//!   target of a branch or a return continuation, a *trampoline* takes its
+//!   place, which passes the value that the variable has at the mention.
 //!
-//! # Why that is the right value
-//!
-//! At a call of a member of the region, or a `branch` or `switch` to members, control
-//! goes straight there. What is left is a call of something outside the region that
-//! is handed a member, to return to. Nothing outside the region accesses the variable.
-//! So the value at the mention is right if no member of the region runs between the
-//! call and the member's entry, and if the member is entered at most once. Both hold
-//! if (`region` checks all of it)
-//!
-//! * it is the only member that is handed over, and members are handed to nothing
-//!   inside the region, so that whoever may run a member got it at this mention;
-//! * its parameters hold no functions, and no function that is made while the program
-//!   runs is stored in memory. To enter it again, somebody must hold it after it has
-//!   been entered. What runs from then on knows only what it captured, which is
-//!   older than the mention, what it is handed, and what is in memory.
-//!
-//! Bodies of `parallel`, `vectorize` and kernels take a continuation to go on
-//! with, so their parameters hold functions, and what they access stays in memory.
+//! See Note [Why promotion is correct]. Bodies of `parallel`, `vectorize` and kernels take a return
+//! continuation, so their parameters contain functions, and variables that they access stay in memory.
 //!
 //! Where to look next: `region` decides which slots are promoted.
+
+// Note [Why promotion is correct]
+//
+// A call of a member of the region, and a `branch` or `switch` to members, jumps there
+// directly, so the value is that at the jump. The other case is a call of a callee outside the region that
+// gets a member as an argument, to return to. No code outside the region accesses the variable.
+// So the value at the mention is correct if no member of the region runs between the
+// call and the entry of the member, and if the member is entered at most once. Both hold
+// if (`region` checks it)
+//
+// * it is the only member among the arguments, and no callee inside the region gets a member,
+//   so that code that may run a member got it at this mention;
+// * its parameters contain no functions, and no function that is made at run time
+//   is stored in memory. To enter the member again, code that runs after the first entry would need a
+//   reference to it. That code has its captures, which are older than the mention, its
+//   arguments, and memory.
 
 mod region;
 
@@ -41,10 +41,10 @@ use rustc_hash::FxHashMap;
 use crate::rewrite::Rewriter;
 use region::{Place, Variable, Variables};
 
-/// Turns slots into values where that is possible; whether there was one.
+/// Promotes slots to values; whether there was one.
 ///
 /// Before: any verified world. After: every slot that is left is used for more
-/// than loads and stores of known parts, or is accessed by what may run several times.
+/// than loads and stores of known parts, or is accessed by code that may run several times.
 pub fn promote_slots(world: &mut World) -> bool {
     let Some(variables) = Variables::find(world) else { return false };
     Promoter::new(world, &variables).run();
@@ -87,8 +87,8 @@ impl<'a> Promoter<'a> {
         Promoter { rewriter, variables, inside, entry_values: FxHashMap::default(), joins }
     }
 
-    /// A continuation comes after those that dominate it, so everything it
-    /// computes with is there, and so are its values on entry.
+    /// A continuation comes after those that dominate it, so its operands and its values on entry
+    /// are computed.
     fn run(mut self) {
         let variables = self.variables;
         for &cont in &variables.order {
@@ -108,7 +108,7 @@ impl<'a> Promoter<'a> {
         }
     }
 
-    /// Goes over the effects of `cont` in order; the values at its end.
+    /// Executes the effects of `cont` in order; returns the values at its end.
     fn execute(&mut self, cont: Cont, mut values: Values) -> Values {
         let variables = self.variables;
         for &effect in variables.effects[cont].iter().filter(|effect| variables.is_promoted(effect)) {
@@ -141,7 +141,7 @@ impl<'a> Promoter<'a> {
             match (index, result) {
                 (0, _) => self.rewriter.replace(part, mem),
                 (_, Some(result)) => self.rewriter.replace(part, result),
-                // The address of a slot: only accesses need it, and those go.
+                // The address of a slot: only accesses use it, and they are removed.
                 (_, None) => {}
             }
         }
@@ -169,7 +169,7 @@ impl<'a> Promoter<'a> {
         let callee = self.rewriter.def(body.callee);
         let mut args: Defs = body.args.iter().map(|&arg| self.rewriter.def(arg)).collect();
         for arg in &mut args {
-            *arg = self.hand_over(*arg, values, &body);
+            *arg = self.with_values(*arg, values, &body);
         }
         if let Some(callee) = self.rewriter.world.as_cont(callee) {
             if self.joins.contains_key(&callee) {
@@ -183,8 +183,8 @@ impl<'a> Promoter<'a> {
         }
     }
 
-    /// What to mention in place of `arg`, so that it gets the values it needs.
-    fn hand_over(&mut self, arg: Def, values: &Values, body: &Body) -> Def {
+    /// The argument in place of `arg` that passes the values of variables.
+    fn with_values(&mut self, arg: Def, values: &Values, body: &Body) -> Def {
         let Some(target) = self.rewriter.world.as_cont(arg) else { return arg };
         let Some(&n_params) = self.joins.get(&target) else {
             self.inherit(target, values);
@@ -210,7 +210,7 @@ impl<'a> Promoter<'a> {
     }
 }
 
-/// Gives `cont` a parameter for the value of `variable`; nothing is specialised on it.
+/// Adds a parameter for the value of `variable` to `cont`, with the filter `false`.
 fn add_param(world: &mut World, cont: Cont, variable: &Variable) {
     let param = world.append_param(cont, variable.ty);
     if let Some(name) = variable.name {
@@ -223,7 +223,7 @@ fn add_param(world: &mut World, cont: Cont, variable: &Variable) {
     }
 }
 
-/// Whether `callee` goes straight to one of the continuations that it is handed.
+/// Whether `callee` jumps directly to one of its arguments.
 fn is_jump(world: &World, callee: Def) -> bool {
     matches!(world.as_intrinsic(callee), Some(Intrinsic::Branch | Intrinsic::Switch))
 }

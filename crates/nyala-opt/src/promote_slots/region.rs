@@ -1,4 +1,4 @@
-//! Which slots can be promoted, and which continuations are concerned.
+//! Which slots can be promoted, and the region of each.
 
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef as _, SecondaryMap};
@@ -14,9 +14,9 @@ use crate::mentions::Mentions;
 pub(super) struct Variable {
     /// The type of its value.
     pub ty: Ty,
-    /// What its address is called.
+    /// The name of its address.
     pub name: Option<Name>,
-    /// Who accesses it or leads there, without who creates it.
+    /// The continuations that access it or lead to an access, without the one that creates it.
     pub region: FxHashSet<Cont>,
 }
 
@@ -24,31 +24,31 @@ pub(super) struct Variable {
 pub(super) struct Place {
     /// Its number.
     pub variable: usize,
-    /// Which part of which part; literals.
+    /// The indices from the outside in; literals.
     pub path: Vec<Def>,
 }
 
 /// All slots that are promoted.
 pub(super) struct Variables {
-    /// By their numbers.
+    /// The variables by number.
     pub all: Vec<Variable>,
     /// The numbers of the slots.
     pub by_slot: FxHashMap<Def, usize>,
-    /// What each address in one of them means.
+    /// The place of each address.
     pub places: FxHashMap<Def, Place>,
     /// The reachable continuations; dominators in the graph of mentions first.
     pub order: Vec<Cont>,
-    /// How often the body of a reachable continuation mentions this one by itself.
+    /// How often bodies of reachable continuations mention this one directly.
     pub mentions: SecondaryMap<Cont, u32>,
     /// The effects on each continuation's own memory, in order.
     pub effects: SecondaryMap<Cont, Vec<Def>>,
-    /// How effects are taken apart: number and node of each part.
+    /// The parts of effects: index and node of each.
     pub parts: FxHashMap<Def, Vec<(u64, Def)>>,
     accesses: FxHashSet<Def>,
 }
 
 impl Variables {
-    /// Looks at all slots of the program; none if there is nothing to promote.
+    /// The slots of the program that can be promoted; none if there are none.
     pub fn find(world: &mut World) -> Option<Variables> {
         let program = Program::new(world)?;
         let may_return_twice = program.stores_functions;
@@ -63,7 +63,7 @@ impl Variables {
         (!found.is_empty()).then(|| program.with(world, found))
     }
 
-    /// The nodes that something else comes to stand for.
+    /// The nodes that are replaced.
     pub fn replaced(&self) -> Vec<Def> {
         let parts = self.accesses.iter().filter_map(|access| self.parts.get(access));
         let parts = parts.flatten().map(|&(_, part)| part);
@@ -90,16 +90,16 @@ struct Program {
     order: Vec<Cont>,
     slots: Vec<Def>,
     parts: FxHashMap<Def, Vec<(u64, Def)>>,
-    /// Who uses the address of a slot or of a part of one: operations, and continuations in their bodies.
+    /// The users of the address of a slot or of a part of one: operations, and continuations in their bodies.
     users: FxHashMap<Def, Vec<Def>>,
     effects: SecondaryMap<Cont, Vec<Def>>,
-    /// Whose effect it is.
+    /// The continuation that executes an effect.
     owner: SecondaryMap<Def, PackedOption<Cont>>,
     mentions: SecondaryMap<Cont, u32>,
     mentioners: SecondaryMap<Cont, Vec<Cont>>,
     /// Continuations that are mentioned by an operation or a filter.
     opaque: FxHashSet<Cont>,
-    /// Whether a function that is made while the program runs is ever put into memory.
+    /// Whether a function that is made at run time is stored in memory.
     stores_functions: bool,
 }
 
@@ -111,7 +111,7 @@ impl Program {
         }
         let mentions = Mentions::new(world);
         let mut program = Program {
-            // Each was found through one that came before it, so whoever is on all ways to it has come before it too.
+            // Each was found through an earlier one, so its dominators come before it.
             order: mentions.conts,
             slots: vec![],
             parts: FxHashMap::default(),
@@ -126,17 +126,17 @@ impl Program {
         for &def in &mentions.operations {
             world.for_each_operand(def, |operand| program.opaque.extend(world.as_cont(operand)));
         }
-        program.look_at_operations(world);
+        program.visit_operations(world);
         for cont in program.order.clone() {
-            program.look_at_cont(world, cont);
+            program.visit_cont(world, cont);
         }
         Some(program)
     }
 
-    fn look_at_operations(&mut self, world: &mut World) {
+    fn visit_operations(&mut self, world: &mut World) {
         let mut is_address: SecondaryMap<Def, bool> = SecondaryMap::with_capacity(world.node_count());
         let is_needed = needed(world, &self.order);
-        // Operands have smaller numbers than what uses them.
+        // Operands have smaller numbers than their users.
         for def in world.defs().filter(|def| is_needed[def.index()]) {
             world.for_each_operand(def, |operand| {
                 if is_address[operand] {
@@ -168,7 +168,7 @@ impl Program {
         }
     }
 
-    fn look_at_cont(&mut self, world: &World, cont: Cont) {
+    fn visit_cont(&mut self, world: &World, cont: Cont) {
         let data = world.cont(cont);
         self.opaque.extend(data.filter.iter().filter_map(|&filter| world.as_cont(filter)));
         let Some(body) = &data.body else { return };
@@ -216,8 +216,8 @@ impl Program {
         Some(Candidate { slot, creator, places, accesses, region })
     }
 
-    /// Who accesses a slot or leads there; none if one of them can be got at in
-    /// another way than by a mention in a body.
+    /// The continuations that access a slot or lead to an access; none if one of them has a use other
+    /// than a mention in a body.
     fn region(&self, creator: Cont, accesses: &[Def]) -> Option<FxHashSet<Cont>> {
         let mut region = FxHashSet::default();
         let mut work = vec![];
@@ -237,21 +237,21 @@ impl Program {
     }
 
     /// Whether every member of the region gets the value that the variable has at
-    /// its mention; see the module's documentation.
+    /// its mention. See Note [Why promotion is correct].
     fn is_sound(&self, world: &mut World, candidate: &Candidate, may_return_twice: bool) -> bool {
         let region = &candidate.region;
         let is_member =
             |world: &World, def: Def| world.as_cont(def).is_some_and(|cont| region.contains(&cont));
         std::iter::once(&candidate.creator).chain(region).all(|&cont| {
             let Some(body) = world.cont(cont).body.clone() else { return true };
-            let handed: Vec<Def> = body.args.iter().copied().filter(|&arg| is_member(world, arg)).collect();
-            if is_jump(world, body.callee) || handed.is_empty() {
+            let passed: Vec<Def> = body.args.iter().copied().filter(|&arg| is_member(world, arg)).collect();
+            if is_jump(world, body.callee) || passed.is_empty() {
                 return true;
             }
             !is_member(world, body.callee)
                 && !may_return_twice
-                && handed.len() == 1
-                && world.types.order(world.ty(handed[0])) == 1
+                && passed.len() == 1
+                && world.types.order(world.ty(passed[0])) == 1
         })
     }
 
@@ -286,7 +286,7 @@ fn needed(world: &World, conts: &[Cont]) -> Vec<bool> {
     for &cont in conts {
         for_each_mention(world, world.cont_def(cont), |mentioned| is_needed[mentioned.index()] = true);
     }
-    // Users have larger numbers than what they use.
+    // Users have larger numbers than their operands.
     for def in world.defs().rev() {
         if is_needed[def.index()] {
             world.for_each_operand(def, |operand| is_needed[operand.index()] = true);
@@ -295,12 +295,12 @@ fn needed(world: &World, conts: &[Cont]) -> Vec<bool> {
     is_needed
 }
 
-/// Whether a node is taken apart into the memory after it and a result.
+/// Whether the parts of a node are the memory after it and a result.
 fn is_effect(world: &World, def: Def) -> bool {
     matches!(world.node(def), Node::Slot { .. } | Node::Load { .. })
 }
 
-/// The type of what a slot holds.
+/// The type of the variable of a slot.
 fn slot_ty(world: &World, slot: Def) -> Ty {
     let address = world.types.part(world.ty(slot), 1);
     address.and_then(|ty| world.types.as_ptr(ty)).expect("a slot gives a pointer").0
@@ -315,8 +315,8 @@ fn is_slice_of(world: &World, ptr: Def, array: Ty) -> bool {
     }
 }
 
-/// How many parts a variable may have to become a value. A larger one would be
-/// copied as a whole wherever it is handed on.
+/// The most parts of a variable that is promoted. A larger one would be
+/// copied as a whole wherever it is passed on.
 const MAX_PARTS: u64 = 256;
 
 fn is_small(world: &World, ty: Ty) -> bool {
@@ -341,8 +341,8 @@ fn is_small(world: &World, ty: Ty) -> bool {
     true
 }
 
-/// The effects between the memory that `cont` is given and `mem`, in order; none
-/// if `mem` does not come from there.
+/// The effects between the memory parameter of `cont` and `mem`, in order; none
+/// if `mem` does not depend on it.
 fn effects_before(world: &World, cont: Cont, mem: Def) -> Option<Vec<Def>> {
     let mut effects = vec![];
     let mut at = mem;

@@ -403,7 +403,7 @@ impl Render<'_> {
                 error("E0408", span, format!("unknown attribute `{name}`"))
                     .with_note("known are `export`, `import`, `intern` and `fast_math`")
                     .with_note(
-                        "and for partial evaluation: `must_specialize`, `pe_depth`, `pe_growth`, `pe_specialisations`",
+                        "and for partial evaluation: `must_specialize`, `pe_depth`, `pe_growth`, `pe_specializations`",
                     )
             }
             Error::ExportNested { name, span } => {

@@ -1,22 +1,22 @@
-//! Where all ways from a call lead: the control-flow analysis of runs.
+//! The control-flow analysis of runs: finds the post-dominator of a call that is kept.
 //!
 //! It is the analysis of section 4 of the GPCE'15 paper:
 //!
-//! * *Local*: it begins at the call that stays and looks at what belongs to the run. All else is
-//!   *outside*: what is only declared, functions without free variables, and the
-//!   continuations that were there before the run. A call of the latter leaves the run.
-//! * *Symbolic*: what happens outside is not looked at. A call to the outside may call
-//!   whatever it is given; a function that is called from there gets the symbol of that call for
+//! * *Local*: it starts at the call that is kept, and covers the continuations of the run. All other code is
+//!   *outside*: declarations, functions without free variables, and
+//!   continuations that are older than the run. A call of the latter leaves the run.
+//! * *Symbolic*: code outside is not analyzed. A call to the outside may call
+//!   all functions that it gets; a function that is called from there gets the symbol of that call for
 //!   all functions among its arguments.
 //! * *Partially context-sensitive*: there is a symbol for each place inside that calls the outside.
 //!   Within the run there is no context: unfolding has given every call its own copy.
 //!
-//! Paths that never end do not count, so what does not lead out of the run is ignored.
+//! Paths that never end do not count, so paths that do not leave the run are ignored.
 //!
 //! # Cost
 //!
-//! Vertices are looked at one by one, those of inner calls first, until a single one is left
-//! through which all must pass. So the rest of the program is rarely looked at.
+//! Vertices are visited one by one, those of inner calls first, until all paths pass through a
+//! single one. So the rest of the program is rarely visited.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -32,26 +32,26 @@ use super::Run;
 /// A vertex of the control flow.
 type Vertex = usize;
 
-/// Where the run is left.
+/// The end of the run.
 const EXIT: Vertex = 0;
 
-/// The call that stays.
+/// The call that is kept.
 const START: Vertex = 1;
 
-/// A larger part of the program is not looked at; the run is over then.
+/// The most vertices. If there are more, the run is over.
 const MAX_VERTICES: usize = 10_000;
 
-/// What a vertex is.
+/// The kind of a vertex.
 enum Place {
     Exit,
     Start,
     /// A continuation of the run.
     Inside(Cont),
-    /// What a call to the outside does.
+    /// The symbol of a call to the outside.
     Outside,
 }
 
-/// What may be called.
+/// A callee.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Value {
     /// A continuation of the run, the symbol of a call, or the exit.
@@ -60,7 +60,7 @@ enum Value {
     Foreign,
 }
 
-/// The continuation at which `run` goes on behind `call`, if there is one.
+/// The continuation at which `run` resumes after `call`, if there is one.
 pub(super) fn post_dominator(engine: &mut Engine<'_>, run: Run, call: &Call) -> Option<Cont> {
     let mut cfa = Cfa {
         engine,
@@ -81,19 +81,18 @@ pub(super) fn post_dominator(engine: &mut Engine<'_>, run: Run, call: &Call) -> 
 }
 
 impl Engine<'_> {
-    /// What the body of an instance calls, whoever calls it. It is not evaluated for that.
+    /// What the body of an instance calls, for any caller. The instance is not evaluated.
     fn peek(&mut self, cont: Cont) -> Call {
-        let instance = self.instance(cont).expect("only instances are looked into").clone();
+        let instance = self.instances.get(cont).expect("only instances are visited").clone();
         let args = merge(instance.fixed(), &self.new.cont(cont).params);
-        let now = (self.depth, self.link, self.site);
-        (self.depth, self.link, self.site) = (self.depths[cont], self.link_of[cont], self.site_of[cont]);
-        let mut env = std::mem::take(&mut self.filter_env);
+        let context = std::mem::replace(&mut self.current.context, self.instances.context(cont));
+        let mut env = self.values.take_side_env();
         self.bind(&instance, &args, &mut env);
         let body = self.old.cont(instance.old).body.as_ref().expect("instances have bodies");
         let target = self.known_target(body, &mut env);
         let call = self.call_of(body, target, &mut env);
-        self.filter_env = env;
-        (self.depth, self.link, self.site) = now;
+        self.values.put_side_env(env);
+        self.current.context = context;
         call
     }
 }
@@ -103,25 +102,25 @@ struct Cfa<'e, 'a> {
     engine: &'e mut Engine<'a>,
     run: Run,
     places: Vec<Place>,
-    /// What the body of a vertex that was looked at calls, and with what.
+    /// The callee and the arguments of each vertex that was visited.
     calls: Vec<Option<(Def, Defs)>>,
     inside: FxHashMap<Cont, Vertex>,
     /// For a vertex, its symbol for calls to the outside.
     outside: FxHashMap<Vertex, Vertex>,
-    /// What may be passed for a parameter.
+    /// The callees that a parameter may have.
     values: FxHashMap<Def, Vec<Value>>,
-    /// Who must be looked at again when that becomes more.
+    /// The vertices to visit again when a parameter gets another one.
     readers: FxHashMap<Def, Vec<Vertex>>,
     edges: Vec<(Vertex, Vertex)>,
     is_reached: Vec<bool>,
-    /// What is reached and not yet looked at, by urgency.
+    /// The vertices that are reached and not visited, the most urgent first.
     frontier: BinaryHeap<Reverse<(u32, u32, Vertex)>>,
     again: Vec<Vertex>,
 }
 
 impl Cfa<'_, '_> {
-    /// Follows control until it is clear where all ways lead: out of the run, or to a single
-    /// vertex. None if that is too far away.
+    /// Follows control flow until all paths lead out of the run or to a single
+    /// vertex. None if there are too many vertices.
     fn explore(&mut self) -> Option<Vertex> {
         self.again.push(START);
         let mut leaves = false;
@@ -162,9 +161,9 @@ impl Cfa<'_, '_> {
         None
     }
 
-    /// Where the call of `vertex` leads, as far as is known.
+    /// Adds the edges from `vertex` that are known so far.
     fn follow(&mut self, vertex: Vertex) {
-        let (callee, args) = self.calls[vertex].clone().expect("what is followed has been looked at");
+        let (callee, args) = self.calls[vertex].clone().expect("the vertex was visited");
         let is_branch =
             matches!(self.engine.new.as_intrinsic(callee), Some(Intrinsic::Branch | Intrinsic::Switch));
         if is_branch {
@@ -198,7 +197,7 @@ impl Cfa<'_, '_> {
         }
         let symbol = self.symbol(vertex);
         self.edge(vertex, symbol);
-        // What comes from an earlier call to the outside knows what that one was given.
+        // A function from an earlier call to the outside may call what that call got.
         if let Value::At(earlier) = target {
             self.edge(symbol, earlier);
         }
@@ -220,7 +219,7 @@ impl Cfa<'_, '_> {
         }
     }
 
-    /// What may be called through `def`, which `reader` mentions; nothing for data.
+    /// The callees that `def` may be, for `reader`; none for data.
     fn resolve(&mut self, def: Def, reader: Vertex) -> Vec<Value> {
         let (mut values, mut seen) = (vec![], FxHashSet::default());
         let mut stack = vec![def];
@@ -251,13 +250,13 @@ impl Cfa<'_, '_> {
         values
     }
 
-    /// Whether `def` is or contains something to call.
+    /// Whether `def` is or contains a function or continuation.
     fn is_callable(&mut self, def: Def) -> bool {
         let ty = self.engine.new.ty(def);
         self.engine.new.types.order(ty) > 0
     }
 
-    /// Something from outside: a place to go on, or a function.
+    /// A continuation or function from outside.
     fn unknown(&mut self, def: Def) -> Value {
         if self.engine.is_continuation(def) { Value::At(EXIT) } else { Value::Foreign }
     }
@@ -266,7 +265,7 @@ impl Cfa<'_, '_> {
         if self.engine.is_inside(self.run, cont) {
             return Value::At(self.vertex(cont));
         }
-        let is_earlier = self.engine.instance(cont).is_some() && self.engine.leaves(self.run, cont);
+        let is_earlier = self.engine.instances.get(cont).is_some() && self.engine.leaves(self.run, cont);
         if is_earlier { Value::At(EXIT) } else { Value::Foreign }
     }
 
@@ -313,7 +312,7 @@ impl Cfa<'_, '_> {
         if !std::mem::replace(&mut self.is_reached[to], true)
             && let Place::Inside(cont) = self.places[to]
         {
-            let depth = self.engine.link_depth(cont);
+            let depth = self.engine.chains.depth(self.engine.instances.context(cont).link);
             let place = self.engine.new.cont(cont).span.lo;
             self.frontier.push(Reverse((u32::MAX - depth, place, to)));
         }

@@ -1,24 +1,15 @@
-//! Runs of the evaluator: what `@run f(..)` and `@halt f(..)` ask for.
+//! Runs of the evaluator: the marks `@run f(..)` and `@halt f(..)`.
 //!
 //! Leißa et al., "Shallow Embedding of DSLs via Online Partial Evaluation" (GPCE 2015), is the
 //! specification of these marks. They stand at calls, and the callee needs no filters:
 //!
-//! * A *run* begins at a marked call. While it lasts, every call of something known is unfolded.
-//! * A branch that depends on what is unknown is not followed, nor is a call of something unknown:
-//!   they stay, and the run goes on at the next place through which all ways from there lead, their
-//!   post-dominator (`cfa`). What lies between is evaluated as if there were no run.
-//! * A call that is marked to halt stays, and the run goes on where it returns to.
-//! * The run is over when it calls a continuation that was there before it began.
+//! * A *run* begins at a marked call. It unfolds every call of a known function.
+//! * A branch on an unknown condition and a call of an unknown function are kept. The run resumes at their
+//!   post-dominator (`cfa`). The code in between is evaluated as if there were no run.
+//! * A call with the mark `halt` is kept, and the run resumes at its return continuation.
+//! * The run is over when it calls a continuation that is older than the run.
 //!
-//! # Why a run ends
-//!
-//! A run only does what every execution of the program must do too, as it enters no side of an
-//! open branch. So it ends if the program does for at least one input (theorem 2 of the paper).
-//! That says nothing of programs that never end, nor of runs that begin in each other's residual
-//! code: see `recursion`. The limits of evaluation hold for these: what is unfolded counts as
-//! specialised, and each step as growth.
-//!
-//! None of this changes what a program does: where a run goes on only decides what is unfolded.
+//! Marks never change what a program computes: they only decide which calls are unfolded. Runs end: see Note [Why a run ends].
 
 mod cfa;
 mod recursion;
@@ -27,13 +18,22 @@ use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap};
 use nyala_ir::{Cont, Def, Intrinsic, Mark};
 
-use super::calls::{Next, Rule};
+use super::calls::Next;
 use super::engine::{Call, Engine};
 use super::explain::Outcome;
 use super::instance::{Instance, merge};
+use super::rules::Rule;
 pub(super) use recursion::recursive_runs;
 
-/// A run: the continuations from this number on were made after it began.
+// Note [Why a run ends]
+//
+// A run unfolds only calls that every execution of the program makes, since it enters no target of an
+// unknown branch. So it ends if the program ends for at least one input (theorem 2 of the paper).
+// This does not hold for programs that never end, and for runs that begin in the residual code of each
+// other (`recursion`). The limits of evaluation apply to these: each unfolded function counts as a
+// specialization, and each step as growth. See Note [Why evaluation ends].
+
+/// A run: the continuations from this number on are younger than it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Run {
     start: usize,
@@ -42,35 +42,40 @@ pub(super) struct Run {
 /// The runs of a round.
 #[derive(Default)]
 pub(super) struct Runs {
-    /// The continuations at which a run goes on.
+    /// The continuations at which a run resumes.
     resumed: SecondaryMap<Cont, Option<Run>>,
-    /// How many calls were unfolded.
-    pub(super) steps: u64,
+    /// The number of unfolded calls.
+    steps: u64,
 }
 
 impl Runs {
-    /// The run that goes on at `cont`.
+    /// The run that resumes at `cont`.
     pub(super) fn at(&self, cont: Cont) -> Option<Run> {
         self.resumed[cont]
+    }
+
+    /// The number of unfolded calls.
+    pub(super) fn steps(&self) -> u64 {
+        self.steps
     }
 }
 
 impl Engine<'_> {
     /// The run that begins with a call.
     pub(super) fn begin_run(&self, call: &Call) -> Option<Run> {
-        let begins = !self.state.is_over && call.mark == Some(Mark::Run);
+        let begins = !self.state.limits.is_over() && call.mark == Some(Mark::Run);
         begins.then(|| Run { start: self.new.cont_count() })
     }
 
-    /// The run that goes on at `callee`.
+    /// The run that resumes at `callee`.
     pub(super) fn run_at(&self, callee: Def) -> Option<Run> {
         self.new.as_cont(callee).and_then(|callee| self.runs.at(callee))
     }
 
-    /// How `run` goes on with a call; none if it does not, and the call is like any other.
+    /// How `run` continues with a call. None if it does not unfold the call: then the usual rules apply.
     pub(super) fn run_on(&mut self, run: Run, call: &Call) -> Option<Next> {
         let Some((callee, instance)) = self.unfoldable(call) else {
-            self.resume_behind(run, call);
+            self.resume_after(run, call);
             return None;
         };
         if self.leaves(run, callee) || !self.may_run_into(&instance, call) {
@@ -79,10 +84,10 @@ impl Engine<'_> {
         Some(self.run_into(callee, instance, call))
     }
 
-    /// What is called, if it is known and nobody stays out of it.
+    /// The callee, if it is known and the call has no mark `halt`.
     fn unfoldable(&self, call: &Call) -> Option<(Cont, Instance)> {
         let callee = self.new.as_cont(call.callee).filter(|_| call.mark != Some(Mark::Halt))?;
-        Some((callee, self.instance(callee)?.clone()))
+        Some((callee, self.instances.get(callee)?.clone()))
     }
 
     /// Whether `run` is over when it calls `cont`.
@@ -90,38 +95,39 @@ impl Engine<'_> {
         cont.index() < run.start && self.is_continuation(self.new.cont_def(cont))
     }
 
-    /// Whether the limits allow one more call to be unfolded; reports if not.
+    /// Whether the limits allow to unfold one more call; reports if not.
     fn may_run_into(&mut self, instance: &Instance, call: &Call) -> bool {
         if self.is_function(call.callee) {
             let is_stopped = self.is_stopped(instance.old);
             return !is_stopped && self.is_within_limits(&with_all(instance, &call.args), call);
         }
-        // A loop: the function that it stands in is to blame.
-        match self.link.expand().filter(|_| self.is_run_too_long()) {
-            Some(link) => self.is_within_limits(&self.instance_at(link), call),
+        // A loop: the function around it is reported.
+        match self.current.context.link.expand().filter(|_| self.exceeds_growth()) {
+            Some(link) => self.is_within_limits(&self.chains.link(link).instance.clone(), call),
             None => true,
         }
     }
 
     fn is_within_limits(&mut self, instance: &Instance, call: &Call) -> bool {
-        self.may_specialise(instance, instance.fixed(), &[Some(Rule::Run)], call.span).is_ok()
+        self.may_specialize(instance, instance.fixed(), &[Some(Rule::Run)], call.span).is_ok()
     }
 
     fn run_into(&mut self, callee: Cont, instance: Instance, call: &Call) -> Next {
-        self.counters.inlined += 1;
+        self.spent.counters.inlined += 1;
         self.runs.steps += 1;
         let args = merge(instance.fixed(), &call.args);
         if self.is_function(call.callee) {
-            self.counters.specialised += 1;
+            self.spent.counters.specialized += 1;
             let rules = vec![Some(Rule::Run); call.args.len()];
-            self.site = self.record(&instance, call, &rules, Outcome::Unfolded).or(self.site);
+            let site = self.record(&instance, call, &rules, Outcome::Unfolded);
+            self.current.context.site = site.or(self.current.context.site);
             self.add_run_link(with_all(&instance, &call.args), call.span);
         }
         Next::Inline(callee, instance, args)
     }
 
-    /// Lets `run` go on behind a call that stays.
-    fn resume_behind(&mut self, run: Run, call: &Call) {
+    /// Resumes `run` after a call that is kept.
+    fn resume_after(&mut self, run: Run, call: &Call) {
         let at = match self.returns_to(call) {
             Some(at) => Some(at),
             None => cfa::post_dominator(self, run, call),
@@ -131,21 +137,21 @@ impl Engine<'_> {
         }
     }
 
-    /// Lets `run` go on at `at`.
+    /// Resumes `run` at `at`.
     pub(super) fn resume(&mut self, at: Cont, run: Run) {
         match &mut self.runs.resumed[at] {
             Some(earlier) => *earlier = run.min(*earlier),
             none => {
                 *none = Some(run);
                 if self.new.cont(at).body.is_some() {
-                    // It was evaluated without a run.
-                    self.queue.push(at);
+                    // It was evaluated without the run.
+                    self.work.add_again(at);
                 }
             }
         }
     }
 
-    /// Where a call certainly goes on: behind it, if it is told no other place.
+    /// The return continuation of a call that has no other function among its arguments.
     fn returns_to(&mut self, call: &Call) -> Option<Cont> {
         let (&last, others) = call.args.split_last()?;
         let last = self.new.as_cont(last)?;
@@ -156,10 +162,10 @@ impl Engine<'_> {
         (call.mark == Some(Mark::Halt) || others.iter().all(&mut is_data)).then_some(last)
     }
 
-    /// Whether `cont` belongs to what `run` evaluates: it depends on something there, and was
-    /// either made by the run or is a function.
+    /// Whether `run` evaluates `cont`: it has values that it depends on, and it is
+    /// younger than the run or a function.
     fn is_inside(&mut self, run: Run, cont: Cont) -> bool {
-        let is_closed = self.instance(cont).is_none_or(|instance| instance.parts().next().is_none());
+        let is_closed = self.instances.get(cont).is_none_or(|instance| instance.parts().next().is_none());
         !is_closed && !self.leaves(run, cont)
     }
 }

@@ -1,8 +1,8 @@
-//! Marked calls that may start runs without end.
+//! Marked calls that may start an unbounded number of runs.
 //!
-//! A run leaves behind what it does not enter. If that contains the marked call itself, the
-//! next run starts there, and so on. This needs a marked call that is recursive: one of a function
-//! that stands in the function itself. A call of a recursive function from outside is harmless.
+//! A run leaves residual code. If that contains the marked call itself, the
+//! next run starts there, and so on. This needs a marked call that is recursive: one
+//! within the function that it calls. A call of a recursive function from outside is harmless.
 
 use nyala_ir::analysis::References;
 use nyala_ir::{Mark, World};
@@ -33,7 +33,7 @@ pub(crate) fn recursive_runs(world: &World) -> Vec<Diagnostic> {
         })
         .collect();
     found.sort_unstable_by_key(|&(span, _)| span);
-    // A generic function is there several times.
+    // A generic function has one copy for each type.
     found.dedup_by_key(|&mut (span, _)| span);
     found.into_iter().map(|(span, name)| recursive_run(span, name)).collect()
 }

@@ -1,0 +1,120 @@
+//! The report about a limit: collects the cycle of calls that reached it.
+
+use cranelift_entity::packed_option::PackedOption;
+use nyala_ir::{Cont, Def};
+use nyala_span::{Name, Span};
+use rustc_hash::FxHashSet;
+
+use super::OnLimit;
+use super::chains::{Link, LinkId};
+use super::engine::Engine;
+use super::limits::{Limit, Request};
+use crate::errors::LimitReached;
+
+/// How many calls of a cycle are shown with their values, besides the last.
+const SHOWN_CALLS: usize = 4;
+
+/// How many of the calls that lead to a cycle are shown.
+const SHOWN_ENTRIES: usize = 3;
+
+/// A specialized call.
+pub(super) struct Step {
+    pub(super) old: Cont,
+    pub(super) fixed: Box<[PackedOption<Def>]>,
+    pub(super) span: Span,
+    pub(super) request: Request,
+}
+
+impl Engine<'_> {
+    /// The report about a cycle of calls that `last` would continue.
+    pub(super) fn limit_reached(&self, limit: Limit, last: Step, cycle: &FxHashSet<Cont>) -> LimitReached {
+        let mut chain: Vec<LinkId> = self.current_chain().collect();
+        let mut last = last;
+        // A call that leaves the cycle is not the cause: the one before it is.
+        while !cycle.contains(&last.old) && !chain.is_empty() {
+            last = self.step(chain.remove(0));
+        }
+        let length = chain.iter().take_while(|&&link| cycle.contains(&self.chains.old_of(link))).count();
+        // The calls that lead into the cycle, from the inside out.
+        let entries = chain.iter().skip(length.saturating_sub(1)).map(|&link| self.chains.link(link).span);
+        let same = chain[..length].iter().copied().filter(|&link| self.chains.old_of(link) == last.old);
+        let same: Vec<LinkId> = same.collect();
+        let first = same.iter().rev().take(SHOWN_CALLS).map(|&link| self.step(link).fixed);
+        let calls = first.chain([last.fixed.clone()]).map(|fixed| self.shown_values(&fixed)).collect();
+        let names = chain[..length].iter().rev().take(SHOWN_CALLS + 1).map(|&link| self.chains.old_of(link));
+        let data = self.old.cont(last.old);
+        let name = |param: &Def| self.old.name(*param).map_or_else(|| "_".into(), |name| name.to_string());
+        LimitReached {
+            limit,
+            stops: self.options.on_limit == OnLimit::Stop,
+            function: self.name_of(last.old),
+            call: last.span,
+            filter: self.requesting_filter(&last),
+            leader: self.leader(),
+            request: last.request,
+            entries: entries.take(SHOWN_ENTRIES).collect(),
+            params: data.params.iter().map(name).collect(),
+            calls,
+            n_calls: same.len() + 1,
+            cycle: names.map(|old| self.name_of(old)).collect(),
+        }
+    }
+
+    fn current_chain(&self) -> impl Iterator<Item = LinkId> + '_ {
+        self.chains.chain(self.current.context.link)
+    }
+
+    /// The filter of the first parameter that a step is specialized on and that has one.
+    fn requesting_filter(&self, step: &Step) -> Option<Span> {
+        let origin = self.old.origin(step.old).filter(|_| step.request == Request::Filter)?;
+        let params = self.old.cont(step.old).params.iter().zip(&step.fixed);
+        let fixed = params.filter(|(_, fixed)| fixed.is_some());
+        fixed.filter_map(|(&param, _)| origin.filter_of(self.old.name(param))).next()
+    }
+
+    /// The innermost function with a filter that occurs in the chain more than once, and a filter of it.
+    fn leader(&self) -> Option<(Name, Span)> {
+        let mut seen = FxHashSet::default();
+        let functions = self.current_chain().map(|link| self.chains.old_of(link));
+        let leader = functions.filter(|&old| !self.has_no_filter(old)).find(|&old| !seen.insert(old))?;
+        let origin = self.old.origin(leader)?;
+        let params = self.old.cont(leader).params.iter();
+        let filter = params.filter_map(|&param| origin.filter_of(self.old.name(param))).next()?;
+        Some((origin.name, filter))
+    }
+
+    /// The calls around `place`, from the inside out, and the last call before them in the chain.
+    ///
+    /// The chain also has calls that have returned: their return continuation is evaluated as a part of them. It
+    /// does not have calls that were inlined.
+    pub(super) fn calls_around(&self, place: Span) -> (Vec<Span>, Option<Span>) {
+        let (mut calls, mut before) = (vec![], None);
+        for link in self.current_chain() {
+            let Link { instance, span, .. } = self.chains.link(link);
+            let body = self.old.origin(instance.old).map_or(Span::NONE, |origin| origin.body);
+            if body.contains(calls.last().unwrap_or(&place).lo) {
+                calls.push(*span);
+                before = None;
+            } else if before.is_none_or(|before: Span| body.contains(before.lo)) {
+                // The outer of two calls says more: it is nearer to the user.
+                before = Some(*span);
+            }
+        }
+        (calls, before)
+    }
+
+    fn step(&self, link: LinkId) -> Step {
+        let Link { instance, span, is_run, .. } = self.chains.link(link);
+        let request = if *is_run { Request::Run } else { Request::Filter };
+        Step { old: instance.old, fixed: instance.fixed().into(), span: *span, request }
+    }
+
+    /// The name of an old continuation in the source.
+    fn name_of(&self, old: Cont) -> Name {
+        self.old.origin(old).map_or(self.old.cont(old).name, |origin| origin.name)
+    }
+
+    fn shown_values(&self, fixed: &[PackedOption<Def>]) -> Vec<Option<String>> {
+        fixed.iter().map(|fixed| fixed.expand().map(|def| self.show(def))).collect()
+    }
+}
