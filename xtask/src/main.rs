@@ -4,6 +4,7 @@
 //! * [`mod@bench`]: how fast we are;
 //! * [`device_bundle`]: programs with kernels, for machines with a GPU;
 //! * [`setup`]: what tests of kernels need, installed where that is possible;
+//! * [`sanitize`]: the runtime's threads under ThreadSanitizer and Miri;
 //! * [`fuzz`]: random programs, looking for faults.
 //!
 //! `test` and `images` run tests of the workspace: all, and those on large pictures.
@@ -13,6 +14,7 @@ mod device_bundle;
 mod files;
 mod fuzz;
 mod python;
+mod sanitize;
 mod setup;
 mod tidy;
 
@@ -30,6 +32,7 @@ enum Task {
     /// Install what tests of kernels need, where that is possible: an OpenCL driver, `ptxas`
     Setup,
     Fuzz(fuzz::FuzzArgs),
+    Sanitize(sanitize::SanitizeArgs),
     /// Run all tests, as continuous integration does
     Test,
     /// Compare all filters of the image library with plain loops, on large pictures
@@ -53,6 +56,7 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::DeviceBundle(args) => device_bundle::run(&args),
         Task::Setup => setup::run(),
         Task::Fuzz(args) => fuzz::run(&args),
+        Task::Sanitize(args) => sanitize::run(&args),
         Task::Test => tidy::cargo(&["test", "--workspace"]),
         Task::Images => tidy::cargo(
             &[

@@ -1,6 +1,7 @@
 //! Tests of the protocols with threads that end: small enough for Miri, which tries many schedules.
 
 use std::ffi::c_void;
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
@@ -10,6 +11,8 @@ use super::spin::Spin;
 
 /// Counts how often each iteration is run, without atomics: who is not alone there is in a data race.
 extern "C" fn count(args: *mut c_void, lower: i32, upper: i32) {
+    // Others shall come while this thread is at work.
+    thread::yield_now();
     let counts = args.cast::<u32>();
     for i in lower..upper {
         // SAFETY: the tests pass a vector that is as long as their loops.
@@ -20,10 +23,13 @@ extern "C" fn count(args: *mut c_void, lower: i32, upper: i32) {
 /// An owner runs loops of some lengths, one after the other in one descriptor, while others help.
 fn check(n_seats: u32, n_helpers: usize, lengths: &[usize], spin: Spin) {
     let shared = SharedLoop::new(n_seats);
-    let left = AtomicU32::new(lengths.len() as u32);
+    let rounds = if cfg!(miri) { 1 } else { 100 };
+    let left = AtomicU32::new(rounds * lengths.len() as u32);
+    let ready = Barrier::new(n_helpers + 1);
     thread::scope(|scope| {
         for _ in 0..n_helpers {
             scope.spawn(|| {
+                ready.wait();
                 while left.load(Ordering::Relaxed) > 0 {
                     match shared.join() {
                         Some(seat) => shared.help(seat),
@@ -32,7 +38,9 @@ fn check(n_seats: u32, n_helpers: usize, lengths: &[usize], spin: Spin) {
                 }
             });
         }
-        for (at, &len) in lengths.iter().enumerate() {
+        ready.wait();
+        let lengths = (0..rounds).flat_map(|_| lengths);
+        for (at, &len) in lengths.enumerate() {
             let mut counts = vec![0u32; len];
             let job = Job { fun: count, args: counts.as_mut_ptr().cast(), lower: 0, len: len as u64 };
             let seat = shared.open(job, n_seats, at % 2 == 0);
