@@ -5,8 +5,8 @@
 //! of all that was noted on the way. What a program does is its exit status, which
 //! is that hash: it tells the order of effects and all values.
 //!
-//! Read on in `exprs`, `numbers` and `stmts`; `types` says what values there are, and `lanes` what runs on SIMD lanes
-//! and threads.
+//! Read on in `exprs`, `numbers` and `stmts`; `types` says what values there are, `lanes` what runs on SIMD lanes
+//! and threads, and `kernels` what runs on devices.
 //!
 //! # Why they end, without a mistake
 //!
@@ -21,6 +21,7 @@
 //!   indices are masked with the length of arrays, a power of two.
 
 mod exprs;
+mod kernels;
 mod lanes;
 mod numbers;
 mod stmts;
@@ -29,6 +30,7 @@ mod types;
 use std::fmt::Write as _;
 
 use crate::random::Random;
+pub use kernels::kernel_program;
 use types::{Ty, Types};
 
 /// What every program has besides its own functions.
@@ -50,19 +52,7 @@ pub fn program(random: &mut Random) -> String {
     let n_pure = random.below(MAX_PURE + 1);
     let functions =
         (0..n_functions).map(|number| Function::new(random, &types, number, number < n_pure)).collect();
-    let mut generator = Generator {
-        random,
-        types: &types,
-        functions,
-        vars: vec![],
-        exits: vec![],
-        fuel: None,
-        sink: None,
-        region: Region::Sequential,
-        left: 0,
-        n_names: 0,
-        indent: 0,
-    };
+    let mut generator = Generator::new(random, &types, functions);
     let mut text = LIBRARY.to_owned();
     text += &types.declarations();
     for number in 0..n_functions {
@@ -113,6 +103,8 @@ enum Region {
     Sequential,
     Threads,
     Lanes,
+    /// A device, which has neither closures nor recursion.
+    Kernel,
 }
 
 /// Writes one program.
@@ -133,7 +125,23 @@ struct Generator<'a> {
     indent: usize,
 }
 
-impl Generator<'_> {
+impl<'a> Generator<'a> {
+    fn new(random: &'a mut Random, types: &'a Types, functions: Vec<Function>) -> Generator<'a> {
+        Generator {
+            random,
+            types,
+            functions,
+            vars: vec![],
+            exits: vec![],
+            fuel: None,
+            sink: None,
+            region: Region::Sequential,
+            left: 0,
+            n_names: 0,
+            indent: 0,
+        }
+    }
+
     fn function(&mut self, number: usize) -> String {
         let Function { name, params, ret, is_pure } = &self.functions[number];
         let (name, params, ret, is_pure) = (name.clone(), params.clone(), ret.clone(), *is_pure);
@@ -261,7 +269,8 @@ mod tests {
     fn programs_are_well_typed() {
         for case in 0..200 {
             let mut session = Session::new(Options { prelude: Prelude::Absent, ..Options::default() });
-            let text = program(&mut Random::new(1, case));
+            let generate = if case % 8 == 0 { kernel_program } else { program };
+            let text = generate(&mut Random::new(1, case));
             session.add_text("random.impala", text.as_str());
             let world = pipeline::emit(&mut session);
             let report = Report::new(session.diagnostics.clone()).human(&session.sources, false);

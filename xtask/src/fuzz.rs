@@ -46,7 +46,12 @@ static FUZZERS: &[Fuzzer] = &[
     Fuzzer {
         name: "whole",
         about: "Generated programs: interpreted before and after evaluation, and as native code",
-        load: whole::load,
+        load: || Ok(Box::new(whole::run)),
+    },
+    Fuzzer {
+        name: "kernels",
+        about: "Generated programs with a kernel: the same on the first OpenCL device",
+        load: whole::kernels,
     },
     Fuzzer {
         name: "simd",
@@ -104,7 +109,7 @@ fn names() -> Vec<PossibleValue> {
 }
 
 pub fn run(args: &FuzzArgs) -> anyhow::Result<()> {
-    let chosen: Vec<&Fuzzer> =
+    let mut chosen: Vec<&Fuzzer> =
         FUZZERS.iter().filter(|fuzzer| args.name == ALL || args.name == fuzzer.name).collect();
     let end = args.first.saturating_add(args.cases);
     if let (Some(step), [fuzzer]) = (args.worker, &chosen[..]) {
@@ -115,6 +120,10 @@ pub fn run(args: &FuzzArgs) -> anyhow::Result<()> {
     let n_workers =
         args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get() as u64));
     let mut rows = vec![];
+    if args.name == ALL && !whole::has_opencl() {
+        println!("kernels: left out, as there is no OpenCL device (try `cargo xtask setup`)");
+        chosen.retain(|fuzzer| fuzzer.name != "kernels");
+    }
     for fuzzer in &chosen {
         let limit = limit / u32::try_from(chosen.len())?;
         let plan = Plan { fuzzer, seed: args.seed, cases: args.first..end, limit, n_workers };

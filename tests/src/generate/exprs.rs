@@ -1,7 +1,7 @@
 //! Random expressions.
 
 use super::types::Ty;
-use super::{Exit, Function, Generator};
+use super::{Exit, Function, Generator, Region};
 
 /// Stands for an index that is still to be chosen.
 const INDEX: &str = "INDEX";
@@ -130,7 +130,7 @@ impl Generator<'_> {
                 let (a, b) = (self.expr(ty, depth), self.expr(ty, depth));
                 format!("choose({}, {a}, {b})", self.expr(&Ty::Bool, depth))
             }
-            1 => {
+            1 if self.region != Region::Kernel => {
                 let from = self.types.data(self.random);
                 let x = self.expr(&from, depth);
                 format!("apply({x}, {})", self.lambda_here(&[from], ty, depth))
@@ -171,6 +171,7 @@ impl Generator<'_> {
             return format!("{name}({})", args.join(", "));
         }
         match ty {
+            _ if self.region == Region::Kernel => self.construct(ty, depth),
             Ty::U32 => self.call_library(depth),
             Ty::Bool => {
                 format!("{}({} & 7)", ["even", "odd"][self.random.below(2)], self.expr(&Ty::I32, depth))

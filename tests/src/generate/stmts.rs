@@ -22,9 +22,11 @@ impl Generator<'_> {
     }
 
     fn statement(&mut self, depth: usize) -> String {
+        let on_device = self.region == Region::Kernel;
         match self.random.below(18) {
+            5 | 11 | 12 | 14 if on_device => self.binding(depth),
             14 => self.stored_exits(),
-            15 if self.region != Region::Lanes => self.lanes(depth),
+            15 if matches!(self.region, Region::Sequential | Region::Threads) => self.lanes(depth),
             16 if self.region == Region::Sequential && self.one_in(2) => self.threads(depth),
             17 => self.swap(),
             0..3 => self.binding(depth),
@@ -49,7 +51,10 @@ impl Generator<'_> {
     }
 
     fn binding(&mut self, depth: usize) -> String {
-        let ty = self.types.any(self.random);
+        let ty = match self.region {
+            Region::Kernel => self.types.data(self.random),
+            _ => self.types.any(self.random),
+        };
         let value = self.expr(&ty, depth);
         // A variable with a function in it that changes could come to call itself.
         let is_mut = self.types.is_data(&ty) && self.one_in(2);

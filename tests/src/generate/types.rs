@@ -83,14 +83,23 @@ const MAX_DEPTH: usize = 2;
 
 impl Types {
     pub fn new(random: &mut Random) -> Types {
+        Types::made_of(random, Types::any)
+    }
+
+    /// Types that hold no function.
+    pub fn of_data(random: &mut Random) -> Types {
+        Types::made_of(random, Types::data)
+    }
+
+    fn made_of(random: &mut Random, part: fn(&Types, &mut Random) -> Ty) -> Types {
         let mut types = Types { structs: vec![], enums: vec![] };
         // In turn, so that each kind comes to hold the other.
         for _ in 0..1 + random.below(3) {
             let n_fields = 1 + random.below(3);
-            let fields = (0..n_fields).map(|_| types.any(random)).collect();
+            let fields = (0..n_fields).map(|_| part(&types, random)).collect();
             types.structs.push(fields);
             let n_options = 2 + random.below(2);
-            let mut payload = || (0..random.below(3)).map(|_| types.any(random)).collect();
+            let mut payload = || (0..random.below(3)).map(|_| part(&types, random)).collect();
             let options = (0..n_options).map(|_| payload()).collect();
             types.enums.push(options);
         }

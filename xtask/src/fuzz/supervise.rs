@@ -101,6 +101,8 @@ impl<'a> Worker<'a> {
             .args(["fuzz", plan.fuzzer.name, "--worker", &plan.n_workers.to_string()])
             .args(["--seed", &plan.seed.to_string(), "--first", &cases.start.to_string()])
             .args(["--cases", &(cases.end - cases.start).to_string()])
+            // No kernel comes a second time.
+            .env("POCL_KERNEL_CACHE", "0")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
