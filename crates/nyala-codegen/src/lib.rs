@@ -3,7 +3,7 @@
 //! What functions and their blocks are is said in [`nyala_ir::analysis::functions`]. Read in
 //! this order:
 //!
-//! * [`text`]: a program as LLVM assembly, a text that people can read;
+//! * [`llvm_asm`]: a program as LLVM assembly, a text that people can read;
 //! * [`llvm`]: the LLVM library, found and loaded when the compiler runs, which
 //!   turns that text into machine code;
 //! * [`opencl`]: the kernels of a program as OpenCL C;
@@ -14,22 +14,22 @@
 //! `unsafe` code.
 //!
 //! ```
-//! use nyala_codegen::text;
+//! use nyala_codegen::llvm_asm;
 //!
 //! let world = nyala_ir::text::parse(
 //!     "export next(mem: mem, x: u32, ret: cn(mem, u32)):
 //!     ret(mem, add(x, 1))
 //! ",
 //! )?;
-//! let module = text::write(&world, &text::Options::default()).expect("all of it can be written");
+//! let module = llvm_asm::write(&world, &llvm_asm::Options::default()).expect("all of it can be written");
 //! assert!(module.text.contains("%add = add i32 %x, 1"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 pub mod errors;
 pub mod llvm;
+pub mod llvm_asm;
 pub mod opencl;
-pub mod text;
 mod vector_math;
 
 pub use errors::CodegenError;

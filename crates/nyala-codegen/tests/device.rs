@@ -1,7 +1,7 @@
 //! Programs for devices in text form, and what they become.
 
 use expect_test::{Expect, expect};
-use nyala_codegen::text::{self, Gpu, GpuKind};
+use nyala_codegen::llvm_asm::{self, Gpu, GpuKind};
 use nyala_codegen::{CodegenError, KernelShape, opencl};
 use nyala_ir::World;
 
@@ -33,8 +33,8 @@ fn check(kind: GpuKind, program: &str, expected: Expect) {
 
 fn check_on(gpu: Gpu<'_>, program: &str, expected: Expect) {
     let gpu = Some(gpu);
-    let options = text::Options { gpu, ..text::Options::default() };
-    expected.assert_eq(&shown(text::write(&world(program), &options).map(|module| module.text)));
+    let options = llvm_asm::Options { gpu, ..llvm_asm::Options::default() };
+    expected.assert_eq(&shown(llvm_asm::write(&world(program), &options).map(|module| module.text)));
 }
 
 fn check_opencl(program: &str, expected: Expect) {

@@ -1,7 +1,7 @@
 //! What LLVM is told of parameters and decisions, and what it is not.
 
 use expect_test::{Expect, expect};
-use nyala_codegen::text::{self, Abi};
+use nyala_codegen::llvm_asm::{self, Abi};
 
 /// The lines of a program's LLVM assembly that `shown` chooses.
 fn check(program: &str, abi: Abi, shown: impl Fn(&str) -> bool, expected: Expect) {
@@ -11,8 +11,8 @@ fn check(program: &str, abi: Abi, shown: impl Fn(&str) -> bool, expected: Expect
         .collect();
     let world = nyala_ir::text::parse(&unindented).expect("the program is well formed");
     nyala_ir::verify(&world).expect("the program keeps the rules");
-    let options = text::Options { abi, ..text::Options::default() };
-    let module = text::write(&world, &options).expect("the program has native code");
+    let options = llvm_asm::Options { abi, ..llvm_asm::Options::default() };
+    let module = llvm_asm::write(&world, &options).expect("the program has native code");
     let lines: String =
         module.text.lines().filter(|line| shown(line)).map(|line| format!("{line}\n")).collect();
     expected.assert_eq(&lines);

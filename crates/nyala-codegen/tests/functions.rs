@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use nyala_codegen::llvm::{self, Llvm, Output};
-use nyala_codegen::text::{self, Gpu, GpuKind};
+use nyala_codegen::llvm_asm::{self, Gpu, GpuKind};
 use nyala_codegen::{CodegenError, KernelShape, opencl};
 use nyala_ir::functions::{AtomicFn, Domain, Family, Shape, Targets};
 use nyala_ir::{External, Function, World};
@@ -97,7 +97,7 @@ fn check_gpu(kind: GpuKind, is_there: impl Fn(Targets) -> bool, target: &str, cp
     let (world, names) = kernels(&cases);
     let kernels = shapes(&names);
     let gpu = Some(Gpu { kind, kernels: &kernels, has_libdevice: kind == GpuKind::Nvptx, is_fast: false });
-    let module = text::write(&world, &text::Options { gpu, ..text::Options::default() });
+    let module = llvm_asm::write(&world, &llvm_asm::Options { gpu, ..llvm_asm::Options::default() });
     let module = module.unwrap_or_else(|errors| panic!("{}", reports(&errors)));
     let options = llvm::Options {
         opt_level: 1,
@@ -151,6 +151,6 @@ n(mem: mem, value: f64):
     let world = nyala_ir::text::parse(text).expect("the program is well formed");
     let kernels = [KernelShape { name: "k", block: None, apart: &[] }];
     let gpu = Some(Gpu { kind: GpuKind::Nvptx, kernels: &kernels, has_libdevice: true, is_fast: false });
-    let written = text::write(&world, &text::Options { gpu, ..text::Options::default() });
+    let written = llvm_asm::write(&world, &llvm_asm::Options { gpu, ..llvm_asm::Options::default() });
     assert!(written.is_err());
 }

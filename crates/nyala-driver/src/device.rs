@@ -10,8 +10,8 @@
 //! | HSA | an object file, by LLVM | here |
 
 use nyala_codegen::llvm::{self, Output};
+use nyala_codegen::llvm_asm::{self, Abi, Gpu, GpuKind};
 use nyala_codegen::opencl;
-use nyala_codegen::text::{self, Abi, Gpu, GpuKind};
 use nyala_codegen::{CodegenError, KernelShape};
 use nyala_ir::World;
 pub use nyala_opt::outline::Platform;
@@ -172,9 +172,9 @@ fn gpu_code(
         GpuKind::Nvptx => libdevice::find()?,
         GpuKind::Amdgpu => None,
     };
-    let module = text::write(
+    let module = llvm_asm::write(
         &program.world,
-        &text::Options {
+        &llvm_asm::Options {
             abi: Abi::Other,
             sources: Some(&session.sources),
             debug: directory.as_deref(),
@@ -184,7 +184,7 @@ fn gpu_code(
                 has_libdevice: libdevice.is_some(),
                 is_fast: session.options.lower.fast_math,
             }),
-            ..text::Options::default()
+            ..llvm_asm::Options::default()
         },
     )?;
     let needs = |prefix: &str| module.imports.iter().any(|import| import.name.starts_with(prefix));
@@ -206,6 +206,6 @@ fn library(kind: GpuKind) -> Result<Vec<u8>, Vec<CodegenError>> {
     session.add_text("<device library>", LIBRARY);
     let program = pipeline::prepare(&mut session).expect("the library has no errors, as tests show");
     let gpu = Some(Gpu { kind, kernels: &[], has_libdevice: false, is_fast: false });
-    let options = text::Options { abi: Abi::Other, gpu, ..text::Options::default() };
-    text::write(&program.host, &options).map(|module| module.text.into_bytes())
+    let options = llvm_asm::Options { abi: Abi::Other, gpu, ..llvm_asm::Options::default() };
+    llvm_asm::write(&program.host, &options).map(|module| module.text.into_bytes())
 }

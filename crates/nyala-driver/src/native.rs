@@ -10,7 +10,7 @@ pub use nyala_codegen::llvm::fatal::set_hook as set_fatal_hook;
 use nyala_codegen::llvm::functions::functions;
 use nyala_codegen::llvm::{self, Jit, Llvm, LlvmError};
 pub use nyala_codegen::llvm::{Options as LlvmOptions, Output};
-use nyala_codegen::text::{self, Abi, Import, Module};
+use nyala_codegen::llvm_asm::{self, Abi, Import, Module};
 use nyala_ir::{Intrinsic, Linkage, Prim, TyKind, World};
 use nyala_opt::outline::Outlined;
 use nyala_runtime::{SYMBOLS, Symbol};
@@ -101,7 +101,7 @@ fn write(
     let directory = directory_for_debuggers(session);
     let directory = directory.as_ref().map(|directory| directory.to_string_lossy());
     let contents = bundle.contents();
-    let options = text::Options {
+    let options = llvm_asm::Options {
         abi,
         checked,
         sources: Some(&session.sources),
@@ -109,7 +109,7 @@ fn write(
         gpu: None,
         contents: &contents,
     };
-    text::write(bundle.host, &options)
+    llvm_asm::write(bundle.host, &options)
 }
 
 /// The program as LLVM assembly, and LLVM, which knows all that the program takes from it.

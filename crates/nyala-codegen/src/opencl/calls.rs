@@ -6,7 +6,7 @@ use nyala_span::Span;
 
 use super::function::FunctionWriter;
 use crate::errors::CodegenError;
-use crate::text::is_value;
+use crate::llvm_asm::is_value;
 
 impl FunctionWriter<'_, '_> {
     /// The end of a block: a call of `callee`.

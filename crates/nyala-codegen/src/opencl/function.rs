@@ -14,8 +14,8 @@ use rustc_hash::FxHashMap;
 
 use super::{ModuleWriter, Shared};
 use crate::KernelShape;
-use crate::text::is_value;
-use crate::text::names::Names;
+use crate::llvm_asm::is_value;
+use crate::llvm_asm::names::Names;
 
 /// A function in the making.
 pub(super) struct FunctionWriter<'m, 'w> {

@@ -30,8 +30,8 @@ use rustc_hash::FxHashMap;
 
 use crate::KernelShape;
 use crate::errors::CodegenError;
-use crate::text::is_value;
-use crate::text::names::Names;
+use crate::llvm_asm::is_value;
+use crate::llvm_asm::names::Names;
 use atomics::Helper;
 use function::FunctionWriter;
 use halves::HalfHelper;

@@ -8,7 +8,7 @@ use nyala_ir::{EnumId, Prim, StructId, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
 
 use super::spaces::{CONSTANT, PRIVATE};
-use crate::text::names::Names;
+use crate::llvm_asm::names::Names;
 
 /// The types that have been written.
 pub(super) struct TypeWriter<'a> {

@@ -3,7 +3,7 @@
 //! LLVM calls the C library for one lane after the other; the *kernels* here are straight
 //! lines of vector instructions, for any number of lanes and any target. They are written
 //! once, on [`Float`]s, and executed by a [`Machine`]: one that writes LLVM assembly
-//! (`text/vector_math.rs`), and one that computes (`scalar.rs`), with which the tests measure
+//! (`llvm_asm/vector_math.rs`), and one that computes (`scalar.rs`), with which the tests measure
 //! how exact they are. Read `value` first, then the kernels by topic.
 //!
 //! # What always holds

@@ -1,7 +1,7 @@
 //! Programs in text form, and the LLVM assembly they become.
 
 use expect_test::{Expect, expect};
-use nyala_codegen::text;
+use nyala_codegen::llvm_asm;
 
 /// `text` with the first nine columns of indented lines removed: items start in the
 /// first column.
@@ -11,15 +11,15 @@ fn unindent(text: &str) -> String {
 
 /// Compares the LLVM assembly of a program, or what is reported.
 fn check(program: &str, expected: Expect) {
-    expected.assert_eq(&written(program, text::Abi::default()));
+    expected.assert_eq(&written(program, llvm_asm::Abi::default()));
 }
 
 /// The LLVM assembly of a program for a machine, or what is reported.
-fn written(program: &str, abi: text::Abi) -> String {
+fn written(program: &str, abi: llvm_asm::Abi) -> String {
     let world = nyala_ir::text::parse(&unindent(program)).expect("the program is well formed");
     nyala_ir::verify(&world).expect("the program keeps the rules");
-    let options = text::Options { abi, ..text::Options::default() };
-    text::write(&world, &options).map(|module| module.text).unwrap_or_else(|errors| {
+    let options = llvm_asm::Options { abi, ..llvm_asm::Options::default() };
+    llvm_asm::write(&world, &options).map(|module| module.text).unwrap_or_else(|errors| {
         let reports = errors.iter().map(|error| error.to_diagnostic());
         reports.map(|report| format!("{}: {}\n", report.code, report.message)).collect()
     })
@@ -726,7 +726,7 @@ fn functions_with_vectors_on_the_stack_are_fastcc_without_tail_calls() {
         params.join(", "),
         params.join(", "),
     );
-    let text = written(&program, text::Abi::SysV);
+    let text = written(&program, llvm_asm::Abi::SysV);
     assert!(text.contains("define internal fastcc <4 x double> @g(<4 x double> %a"), "{text}");
     assert!(text.contains("call fastcc <4 x double> @g("), "{text}");
 }
@@ -741,7 +741,7 @@ fn vectors_on_the_stack_are_scalars_in_tail_calls() {
          g(mem: mem, {params}):
              g.ret(mem, 1)"
     );
-    let text = written(&program, text::Abi::SysV);
+    let text = written(&program, llvm_asm::Abi::SysV);
     assert!(text.contains("<4 x double> %d, double %e.part0.piece0, i64 %f.part0.piece0)"), "{text}");
     assert!(text.contains("= tail call tailcc i64 @g(<4 x double> %d, "), "{text}");
 }
