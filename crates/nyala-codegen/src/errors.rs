@@ -7,7 +7,7 @@ use crate::llvm::LlvmError;
 /// Why a program cannot be compiled.
 #[derive(Clone, Debug)]
 pub enum CodegenError {
-    /// The body of a parallel or vectorised loop jumps out of it.
+    /// The body of a parallel or vectorized loop jumps out of it.
     JumpOut {
         /// The loop.
         at: Span,

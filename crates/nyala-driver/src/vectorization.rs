@@ -1,4 +1,4 @@
-//! What became of each `vectorize`, and why: for people and for tools.
+//! The report of `nyala explain --vectorize`: how each `vectorize` was vectorized, and why, as text or JSON.
 
 mod json;
 mod text;
@@ -8,28 +8,28 @@ use nyala_span::Span;
 
 use crate::session::Session;
 
-/// The answers, in the order of the source.
+/// The report, in the order of the source.
 pub struct Vectorization<'a> {
     session: &'a Session,
     sites: Vec<&'a SiteFacts>,
-    /// Whether facts about the prelude's code are told too.
+    /// Whether facts about the prelude are included.
     with_prelude: bool,
 }
 
 impl<'a> Vectorization<'a> {
-    /// The answers, from what was written down.
+    /// The report on these calls of `vectorize`.
     pub fn new(session: &'a Session, sites: &'a [SiteFacts], with_prelude: bool) -> Vectorization<'a> {
         let mut sites: Vec<&SiteFacts> = sites.iter().collect();
         sites.sort_by_key(|site| site.at.lo);
         Vectorization { session, sites, with_prelude }
     }
 
-    /// For people.
+    /// As text.
     pub fn text(&self) -> String {
         text::write(self)
     }
 
-    /// For tools: one JSON object.
+    /// As one JSON object.
     pub fn json(&self) -> String {
         json::object(self).to_string() + "\n"
     }
@@ -38,13 +38,13 @@ impl<'a> Vectorization<'a> {
         function.facts.iter().filter(|fact| self.with_prelude || self.is_own(fact.at))
     }
 
-    /// Whether a place is in the program itself.
+    /// Whether the location is in the program itself, not in the prelude.
     fn is_own(&self, span: Span) -> bool {
         self.session.sources.file_of(span).is_some_and(|file| !self.session.is_prelude(file))
     }
 }
 
-/// What something is, in one word.
+/// The kind of a subject, in one word.
 fn kind(subject: Subject) -> &'static str {
     match subject {
         Subject::Value(_) => "value",
@@ -56,11 +56,10 @@ fn kind(subject: Subject) -> &'static str {
     }
 }
 
-/// What became of something, in one word.
+/// The form of a subject, in one word.
 fn form(fact: &Fact) -> &'static str {
     let is_control = matches!(fact.subject, Subject::Branch | Subject::Loop);
     match fact.form {
-        Form::Uniform if is_control => "together",
         Form::Varying if is_control => "divergent",
         Form::Uniform => "uniform",
         Form::Contiguous => "contiguous",
@@ -74,8 +73,8 @@ fn form(fact: &Fact) -> &'static str {
             _ => "varying",
         },
         Form::Simd => "simd",
-        Form::EachLane => "each-lane",
-        Form::EachLine => "each-line",
-        Form::Meeting => "meeting",
+        Form::PerLane => "per-lane",
+        Form::PerCacheLine => "per-cache-line",
+        Form::Collective => "collective",
     }
 }

@@ -234,9 +234,9 @@ pub enum Node {
     LoadLanes {
         /// The memory.
         mem: Def,
-        /// Where: `simd[&T * n]`, or `&T` for neighbours, the first lane there.
+        /// The addresses: `simd[&T * n]`, or `&T` of lane 0 if they are contiguous.
         ptr: Def,
-        /// For which lanes: `simd[bool * n]`.
+        /// The active lanes: `simd[bool * n]`.
         mask: Def,
     },
     /// Writes a scalar for each lane of `mask` that is set, the last lane last; `mem`.
@@ -245,12 +245,12 @@ pub enum Node {
         mem: Def,
         /// Where, as for [`Node::LoadLanes`].
         ptr: Def,
-        /// For which lanes.
+        /// The active lanes.
         mask: Def,
         /// What: `simd[T * n]`.
         value: Def,
     },
-    /// An operation that lets lanes meet.
+    /// An operation across lanes.
     Lanes {
         /// Which.
         op: LaneOp,
@@ -412,7 +412,7 @@ impl Mark {
     }
 }
 
-/// Operations of lanes on each other.
+/// Operations across lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum LaneOp {
     /// Whether one lane of `simd[bool * n]` is true; `bool`.

@@ -1,4 +1,4 @@
-//! One value from those of all lanes: their sum, for example.
+//! Reductions over lanes: their sum, for example.
 //!
 //! The second half of the lanes is combined with the first one, and so on with what is left
 //! until there is one value. So sums of floats are the same wherever they are computed: here on
@@ -84,7 +84,7 @@ impl Reduction {
         }
     }
 
-    /// What the values of lanes give.
+    /// The reduction of the values of lanes.
     pub fn eval(self, prim: Prim, lanes: &[u64]) -> Result<u64, EvalError> {
         let mut lanes = lanes.to_vec();
         while lanes.len() > 1 {

@@ -1,4 +1,4 @@
-//! Intrinsics on simd values, and the functions by which lanes meet.
+//! Intrinsics on simd values, and collective operations.
 //!
 //! Outside of SIMD code a program works on all lanes of a simd value itself. The intrinsics here are
 //! what operators cannot say: lanes that are combined or change places, and accesses to
@@ -113,7 +113,7 @@ impl LaneAccess {
 }
 
 impl<'p> Lowerer<'p> {
-    /// A function by which lanes meet; later stages know it by its symbol.
+    /// A collective operation; later stages know it by its symbol.
     pub(crate) fn lane_function(
         &mut self,
         function: &'p Function,

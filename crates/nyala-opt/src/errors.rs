@@ -11,21 +11,23 @@ use crate::vectorize::Refusal;
 pub(crate) use evaluation::{AssertionFails, Info, LimitReached, NotSpecialized, recursive_run};
 
 impl Refusal {
-    /// The report for the user, about the `vectorize` at `site`. Lanes that meet, by a
-    /// function like `meeting`, cannot run one after the other.
-    pub fn diagnostic(&self, site: Span, meeting: Option<Name>) -> Diagnostic {
-        let report = match meeting {
-            None => Diagnostic::warning(Code("W0910"), site, "this `vectorize` is not vectorised"),
-            Some(_) => Diagnostic::error(Code("E0912"), site, "this `vectorize` cannot be vectorised"),
+    /// The diagnostic for the `vectorize` at `site`. A body with a collective operation is
+    /// rejected, because its lanes cannot run one after the other.
+    pub fn diagnostic(&self, site: Span, collective: Option<Name>) -> Diagnostic {
+        let report = match collective {
+            None => Diagnostic::warning(Code("W0910"), site, "this `vectorize` is not vectorized"),
+            Some(_) => Diagnostic::error(Code("E0912"), site, "this `vectorize` cannot be vectorized"),
         };
         let why = format!("because of {}", self.why);
         let report = match self.at == site || self.at.is_none() {
             true => report.with_label(why),
             false => report.with_secondary(self.at, why),
         };
-        report.with_note(match meeting {
+        report.with_note(match collective {
             None => "its lanes run one after the other".into(),
-            Some(name) => format!("its lanes meet in `{name}`, so they cannot run one after the other"),
+            Some(name) => {
+                format!("`{name}` is a collective operation, so the lanes cannot run one after the other")
+            }
         })
     }
 }

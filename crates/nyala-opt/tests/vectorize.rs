@@ -1,5 +1,9 @@
-//! Small bodies of `vectorize`, and the SIMD code that becomes of them. What is the same for
-//! all lanes, and which ways lanes go, shows in the types and in the branches that are left.
+//! The vectorizer, one behaviour per file: a program with a call of `vectorize`, and the SIMD code.
+//!
+//! Each program is also interpreted before and after vectorization, with the same inputs. Files that
+//! cannot be, because they call external or unknown functions, begin with `test vectorize no-run`.
+
+mod execution;
 
 use std::process::ExitCode;
 
@@ -12,17 +16,23 @@ fn main() -> ExitCode {
 }
 
 fn render(file: &TestFile) -> Result<String, Failed> {
+    file.require_summary()?;
     let mut world = file.verified_world()?;
     world.set_folding(true);
-    let warnings = vectorize(&mut world);
+    let diagnostics = vectorize(&mut world);
     let printed = verified_text(&world)?;
-    let warnings: String = warnings.iter().map(describe).collect();
-    Ok(file.expecting(&(warnings + &printed)))
+    match &file.args[..] {
+        [] => execution::check_same_outcome(&file.world()?, &world)?,
+        [word] if word == "no-run" => {}
+        words => return Err(format!("unexpected `{}` in the first line", words.join(" ")).into()),
+    }
+    let diagnostics: String = diagnostics.iter().map(describe).collect();
+    Ok(file.expecting(&(diagnostics + &printed)))
 }
 
-fn describe(warning: &Diagnostic) -> String {
-    let labels = std::iter::once(&warning.primary).chain(&warning.secondary);
+fn describe(diagnostic: &Diagnostic) -> String {
+    let labels = std::iter::once(&diagnostic.primary).chain(&diagnostic.secondary);
     let reasons: Vec<&str> =
         labels.map(|label| label.message.as_str()).filter(|text| !text.is_empty()).collect();
-    format!("; {} {}\n", warning.message, reasons.join(", "))
+    format!("; {}: {} {}\n", diagnostic.code, diagnostic.message, reasons.join(", "))
 }

@@ -1,8 +1,8 @@
-//! SIMD code uses the vector instructions of the processor that it is for; and what has no SIMD form is told of.
+//! SIMD code uses the vector instructions of the target processor; bodies that cannot be vectorized are reported.
 
 mod support;
 
-/// Lanes that part, neighbours in memory, and what is elsewhere for each lane.
+/// A divergent branch, contiguous accesses, and gathers.
 const PROGRAM: &str = "
 extern fn kernel(n: i32, x: &[f32], at: &[i32], out: &mut [f32]) -> () {
     for i in vectorize_range(16, 0, n) {
@@ -13,8 +13,8 @@ extern fn kernel(n: i32, x: &[f32], at: &[i32], out: &mut [f32]) -> () {
 }
 ";
 
-/// Fields of an array of structs, indices that may wrap around, and an array of structs of arrays.
-/// Each kernel is given whole groups of lanes, so that no mask is needed.
+/// Fields of an array of structs, indices that may wrap, and an array of structs of arrays.
+/// Each kernel has full groups of lanes, so that no mask is needed.
 const LAYOUTS: &str = "
 struct Vec { x: f32, y: f32, z: f32 }
 extern fn fields(n: i32, a: &[f32], out: &mut [Vec]) -> () {
@@ -75,7 +75,7 @@ extern fn blocks(n: i32, a: &mut [Block]) -> () {
 }
 ";
 
-/// Rows that are written past the caches, and memory that is asked for before it is needed.
+/// Streaming stores of rows, and prefetches.
 const TRAFFIC: &str = "
 extern fn rows(n: i32, width: i32, a: &[f32], out: &mut [f32]) -> () {
     let far = streaming(out);
@@ -117,7 +117,7 @@ fn assembly_of(program: &str, target: &str, cpu: &str) -> Vec<String> {
     text.lines().map(|line| line.trim().replace('\t', " ")).filter(|line| !line.starts_with('.')).collect()
 }
 
-/// Whether an instruction is there on registers of this name.
+/// Whether there is an instruction on a register with this name.
 fn has(assembly: &[String], instruction: &str, register: &str) -> bool {
     assembly.iter().any(|line| line.starts_with(instruction) && line.contains(register))
 }
@@ -172,23 +172,23 @@ fn fields_of_structs_are_stored_by_shuffles() {
 }
 
 #[test]
-fn what_lies_between_fields_is_masked() {
+fn store_of_one_field_is_masked() {
     let all = layouts("one_field", X86, "znver4");
     let is_masked_store = |line: &String| line.starts_with("vmov") && line.contains(") {%k");
     assert!(all.iter().any(is_masked_store) && !has(&all, "vscatter", "%zmm"), "{all:#?}");
 }
 
 #[test]
-fn whether_a_row_is_aligned_is_asked_without_computing_addresses() {
+fn alignment_test_of_a_row_computes_no_address() {
     let all = function_of(TRAFFIC, "rows", X86, "znver4");
-    let asks = |line: &String| line.starts_with("testb $63");
+    let tests_alignment = |line: &String| line.starts_with("testb $63");
     let computes = |line: &String| line.starts_with("lea") || line.starts_with("add");
-    assert!(has(&all, "vmovntps", "%zmm") && all.iter().any(asks), "{all:#?}");
-    assert!(!all.windows(2).any(|lines| computes(&lines[0]) && asks(&lines[1])), "{all:#?}");
+    assert!(has(&all, "vmovntps", "%zmm") && all.iter().any(tests_alignment), "{all:#?}");
+    assert!(!all.windows(2).any(|lines| computes(&lines[0]) && tests_alignment(&lines[1])), "{all:#?}");
 }
 
 #[test]
-fn memory_is_asked_for_once_for_each_line_of_a_cache() {
+fn prefetch_is_executed_once_per_cache_line() {
     let all = function_of(TRAFFIC, "fetched", X86, "znver4");
     // One line of floats, one of bytes, two of doubles, and a single address.
     assert_eq!(all.iter().filter(|line| line.starts_with("prefetch")).count(), 5, "{all:#?}");
@@ -215,7 +215,7 @@ fn channels_of_bytes_are_shuffled() {
 }
 
 #[test]
-fn channels_of_some_lanes_are_masked_and_shuffled() {
+fn masked_channels_are_shuffled() {
     for (cpu, masked) in [("skylake", "vpmaskmovd"), ("znver4", "{%k")] {
         let all = layouts("rgba8_of_some", X86, cpu);
         assert!(
@@ -233,7 +233,7 @@ fn channels_of_some_lanes_are_masked_and_shuffled() {
 }
 
 #[test]
-fn unsigned_indices_are_compared_once() {
+fn unsigned_index_is_compared_once() {
     for (cpu, register) in [("nehalem", "%xmm"), ("skylake", "%ymm"), ("znver4", "%zmm")] {
         let all = layouts("unsigned", X86, cpu);
         let is_store = |line: &String| {
@@ -249,7 +249,7 @@ fn unsigned_indices_are_compared_once() {
 }
 
 #[test]
-fn arrays_of_structs_of_arrays_are_neighbours() {
+fn arrays_of_structs_of_arrays_are_contiguous() {
     for (cpu, register) in [("nehalem", "%xmm"), ("skylake", "%ymm"), ("znver4", "%zmm")] {
         let all = layouts("blocks", X86, cpu);
         let adds = if cpu == "nehalem" { "addps" } else { "vaddps" };
@@ -263,7 +263,7 @@ fn arrays_of_structs_of_arrays_are_neighbours() {
 }
 
 #[test]
-fn groups_of_neighbours_have_a_vector_each() {
+fn contiguous_groups_are_one_vector_each() {
     for (function, adds) in [("tiles", "mulps"), ("short_blocks", "addps")] {
         for cpu in ["nehalem", "skylake", "znver4"] {
             let all = layouts(function, X86, cpu);
@@ -275,8 +275,8 @@ fn groups_of_neighbours_have_a_vector_each() {
     }
 }
 
-/// What is told of a body of `vectorize(4)` in line 3 and behind, which is compiled or run.
-fn told_of(command: &[&str], body: &str) -> (Option<i32>, String) {
+/// The exit status and the diagnostics for a body of `vectorize(4)`, which begins in line 3.
+fn diagnostics_for(command: &[&str], body: &str) -> (Option<i32>, String) {
     let program = format!(
         "fn twice(x: i32) -> i32 {{ 2 * x }} fn thrice(x: i32) -> i32 {{ 3 * x }}
 fn main() -> i32 {{ let out = ~[4: i32]; let f = ~[2: fn(i32) -> i32]; f(0) = twice; f(1) = thrice;
@@ -290,7 +290,7 @@ fn main() -> i32 {{ let out = ~[4: i32]; let f = ~[2: fn(i32) -> i32]; f(0) = tw
 }
 
 #[test]
-fn what_has_no_simd_form_runs_lane_by_lane_with_a_warning_at_its_line() {
+fn rejected_body_runs_lane_by_lane_with_a_warning() {
     let run: &[&str] = &["run", "-"];
     let build: &[&str] = &["build", "--emit", "llvm", "-o", "/dev/null", "-"];
     for (command, body, why, result) in [
@@ -299,7 +299,7 @@ fn what_has_no_simd_form_runs_lane_by_lane_with_a_warning_at_its_line() {
         (run, "for _ in parallel(0, 0, 1) { out(lane) = lane + 1; }", "a call of `parallel`", 4),
         (build, "with opencl(0, (1, 1, 1), (1, 1, 1)) { } out(lane) = 1;", "a call of `opencl`", 0),
     ] {
-        let (status, errors) = told_of(command, body);
+        let (status, errors) = diagnostics_for(command, body);
         assert_eq!(status, Some(result), "{body}: {errors}");
         assert!(errors.contains("warning[W0910]") && errors.contains("<stdin>:3:5"), "{body}: {errors}");
         let line = errors.lines().skip_while(|line| !line.contains(body)).nth(1);
@@ -308,8 +308,8 @@ fn what_has_no_simd_form_runs_lane_by_lane_with_a_warning_at_its_line() {
 }
 
 #[test]
-fn lanes_that_meet_and_cannot_be_vectorised_are_an_error() {
-    let (status, errors) = told_of(&["run", "-"], "asm(\"nop\"); out(lane) = lanes_sum(lane);");
+fn rejected_body_with_a_collective_is_an_error() {
+    let (status, errors) = diagnostics_for(&["run", "-"], "asm(\"nop\"); out(lane) = lanes_sum(lane);");
     assert_eq!(status, Some(1));
     assert!(errors.contains("error[E0912]") && errors.contains("because of inline assembly"), "{errors}");
 }

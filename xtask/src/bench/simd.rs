@@ -6,7 +6,7 @@
 //!
 //! * ours with a number of lanes for each kernel, and with one lane;
 //! * C, scalar: without vectorisation by the compiler;
-//! * C, vectorised by the compiler, 512 bits wide where the machine has them;
+//! * C, vectorized by the compiler, 512 bits wide where the machine has them;
 //! * ISPC, where there is an `ispc` on the path, or the environment variable `ISPC` names one.
 //!
 //! All may treat floats as real numbers, so results agree up to a tolerance. In [`threads`]:

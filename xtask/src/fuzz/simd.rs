@@ -20,7 +20,7 @@ use super::worker::Case;
 /// How deep statements and expressions are nested at most.
 const MAX_DEPTH: usize = 4;
 
-/// With how many lanes each body is run; the first is not vectorised.
+/// With how many lanes each body is run; the first is not vectorized.
 const LANES: [usize; 4] = [1, 4, 8, 16];
 
 /// How many operations a program may take in the interpreter.
@@ -29,7 +29,7 @@ const MAX_STEPS: u64 = 16_000_000;
 /// Native code takes longest, so only about one program of so many is run as such.
 const NATIVE_EVERY: usize = 8;
 
-/// Runs the program of a case in all ways; whether all of it was vectorised.
+/// Runs the program of a case in all ways; whether all of it was vectorized.
 pub fn run(case: &mut Case) -> Result<bool, String> {
     let text = program(&mut case.random());
     case.begin(&text);

@@ -25,7 +25,7 @@ const NO_NEW_VECTORS: &CStr = c"noimplicitfloat";
 /// `LLVMAttributeFunctionIndex`: an attribute of a function, not of its parameters.
 const OF_FUNCTION: c_uint = c_uint::MAX;
 
-/// Whether loops were vectorised under assumptions that this LLVM may get wrong.
+/// Whether loops were vectorized under assumptions that this LLVM may get wrong.
 ///
 /// # Safety
 /// The module is alive and nobody else uses it.

@@ -1,6 +1,6 @@
-//! The answers as one JSON object; the book's chapter on SIMD lists its fields.
+//! The report as one JSON object; the book's chapter on SIMD lists its fields.
 
-use nyala_opt::vectorize::{Because, Fact, Form, FunctionFacts, SiteFacts, Subject};
+use nyala_opt::vectorize::{Fact, Form, FunctionFacts, Reason, SiteFacts, Subject};
 use nyala_span::Span;
 use serde_json::{Value, json};
 
@@ -8,44 +8,44 @@ use super::{Vectorization, form, kind};
 use crate::render::json::place;
 
 /// Changes when the meaning of a field does.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
-pub(super) fn object(answers: &Vectorization<'_>) -> Value {
-    let loops: Vec<Value> = answers.sites.iter().map(|site| site_object(answers, site)).collect();
+pub(super) fn object(report: &Vectorization<'_>) -> Value {
+    let loops: Vec<Value> = report.sites.iter().map(|site| site_object(report, site)).collect();
     json!({ "version": VERSION, "loops": loops })
 }
 
-fn site_object(answers: &Vectorization<'_>, site: &SiteFacts) -> Value {
+fn site_object(report: &Vectorization<'_>, site: &SiteFacts) -> Value {
     let functions: Vec<Value> =
-        site.functions.iter().map(|function| function_object(answers, function)).collect();
+        site.functions.iter().map(|function| function_object(report, function)).collect();
     json!({
-        "place": place_or_null(answers, site.at),
+        "place": place_or_null(report, site.at),
         "lanes": site.lanes,
         "vectorized": site.refused.is_none(),
-        "refused": because_or_null(answers, site.refused.as_ref()),
+        "refused": reason_or_null(report, site.refused.as_ref()),
         "masked_tail": site.has_tail,
         "functions": functions,
     })
 }
 
-fn function_object(answers: &Vectorization<'_>, function: &FunctionFacts) -> Value {
+fn function_object(report: &Vectorization<'_>, function: &FunctionFacts) -> Value {
     json!({
         "name": function.name.as_str(),
-        "place": place_or_null(answers, function.at),
+        "place": place_or_null(report, function.at),
         "masked": function.is_masked,
-        "facts": answers.facts(function).map(|fact| fact_object(answers, fact)).collect::<Vec<_>>(),
+        "facts": report.facts(function).map(|fact| fact_object(report, fact)).collect::<Vec<_>>(),
     })
 }
 
-fn fact_object(answers: &Vectorization<'_>, fact: &Fact) -> Value {
+fn fact_object(report: &Vectorization<'_>, fact: &Fact) -> Value {
     let mut object = json!({
-        "place": place_or_null(answers, fact.at),
+        "place": place_or_null(report, fact.at),
         "kind": kind(fact.subject),
         "form": form(fact),
-        "masked": because_or_null(answers, fact.mask.as_ref()),
+        "masked": reason_or_null(report, fact.mask.as_ref()),
         "guarded": fact.is_guarded,
         "may_wrap": fact.may_wrap,
-        "because": because_or_null(answers, fact.because.as_ref()),
+        "because": reason_or_null(report, fact.because.as_ref()),
     });
     if let Subject::Value(name) | Subject::Call(name) = fact.subject {
         object["name"] = json!(name.as_str());
@@ -59,13 +59,13 @@ fn fact_object(answers: &Vectorization<'_>, fact: &Fact) -> Value {
     object
 }
 
-fn because_or_null(answers: &Vectorization<'_>, because: Option<&Because>) -> Value {
-    because.map_or(
+fn reason_or_null(report: &Vectorization<'_>, reason: Option<&Reason>) -> Value {
+    reason.map_or(
         Value::Null,
-        |because| json!({ "text": because.what, "place": place_or_null(answers, because.at) }),
+        |reason| json!({ "text": reason.what, "place": place_or_null(report, reason.at) }),
     )
 }
 
-fn place_or_null(answers: &Vectorization<'_>, span: Span) -> Value {
-    place(span, &answers.session.sources).map_or(Value::Null, Value::Object)
+fn place_or_null(report: &Vectorization<'_>, span: Span) -> Value {
+    place(span, &report.session.sources).map_or(Value::Null, Value::Object)
 }

@@ -1,77 +1,77 @@
-//! The answers as text.
+//! The report as text.
 
 use std::fmt::Write as _;
 
-use nyala_opt::vectorize::{Because, Fact, Form, FunctionFacts, SiteFacts, Subject};
+use nyala_opt::vectorize::{Fact, Form, FunctionFacts, Reason, SiteFacts, Subject};
 use nyala_span::Span;
 
 use super::Vectorization;
 
-/// How much of the source is shown of an access or a condition.
+/// The longest source text of an access or a condition that is shown.
 const MAX_TEXT: usize = 40;
 
-pub(super) fn write(answers: &Vectorization<'_>) -> String {
+pub(super) fn write(report: &Vectorization<'_>) -> String {
     let mut out = String::new();
-    for site in &answers.sites {
-        write_site(&mut out, answers, site);
+    for site in &report.sites {
+        write_site(&mut out, report, site);
     }
-    if answers.sites.is_empty() {
+    if report.sites.is_empty() {
         out += "no `vectorize` in what `main` and `extern` functions reach\n";
     }
     out
 }
 
-fn write_site(out: &mut String, answers: &Vectorization<'_>, site: &SiteFacts) {
-    let at = answers.session.sources.describe(site.at);
+fn write_site(out: &mut String, report: &Vectorization<'_>, site: &SiteFacts) {
+    let at = report.session.sources.describe(site.at);
     let lanes = match site.lanes {
         Some(1) => "1 lane".to_owned(),
         Some(lanes) => format!("{lanes} lanes"),
-        None => "lanes of unknown number".to_owned(),
+        None => "unknown number of lanes".to_owned(),
     };
     match &site.refused {
         None if site.lanes == Some(1) => line(out, 0, format_args!("{at}: {lanes}: an ordinary loop")),
         None => line(out, 0, format_args!("{at}: {lanes}")),
         Some(why) => {
-            line(out, 0, format_args!("{at}: not vectorised, because of {}", because(answers, site.at, why)));
+            line(out, 0, format_args!("{at}: not vectorized because of {}", reason(report, site.at, why)));
         }
     }
     for function in &site.functions {
-        write_function(out, answers, site.at, function);
+        write_function(out, report, site.at, function);
     }
     if site.has_tail {
-        line(out, 1, format_args!("the last group may have fewer lanes: there, all is masked"));
+        line(out, 1, format_args!("the last group may be partial: it is masked"));
     }
     out.push('\n');
 }
 
-fn write_function(out: &mut String, answers: &Vectorization<'_>, site: Span, function: &FunctionFacts) {
-    let at = place(answers, site, function.at);
-    let who = if function.is_masked { ", for some lanes" } else { "" };
+fn write_function(out: &mut String, report: &Vectorization<'_>, site: Span, function: &FunctionFacts) {
+    let at = place(report, site, function.at);
+    let who = if function.is_masked { ", under a mask" } else { "" };
     line(out, 1, format_args!("`{}` ({at}){who}:", function.name));
-    for fact in answers.facts(function) {
-        write_fact(out, answers, site, fact);
+    for fact in report.facts(function) {
+        write_fact(out, report, site, fact);
     }
 }
 
-fn write_fact(out: &mut String, answers: &Vectorization<'_>, site: Span, fact: &Fact) {
-    let at = place(answers, site, fact.at);
-    line(out, 2, format_args!("{at}: {}: {}", subject(answers, fact), describe(fact)));
+fn write_fact(out: &mut String, report: &Vectorization<'_>, site: Span, fact: &Fact) {
+    let at = place(report, site, fact.at);
+    line(out, 2, format_args!("{at}: {}: {}", subject(report, fact), describe(fact)));
     if let Some(why) = &fact.because {
-        line(out, 3, format_args!("because {}", because(answers, site, why)));
+        line(out, 3, format_args!("because {}", reason(report, site, why)));
     }
     if let Some(why) = &fact.mask {
-        line(out, 3, format_args!("masked, because {}", because(answers, site, why)));
+        line(out, 3, format_args!("masked because {}", reason(report, site, why)));
     }
     if fact.may_wrap {
-        line(out, 3, format_args!("unless an index wraps around between lanes, which is asked first"));
+        line(out, 3, format_args!("unless an index wraps between lanes, which is tested before the access"));
     }
     if fact.is_guarded {
-        line(out, 3, format_args!("left out if no lane is there"));
+        line(out, 3, format_args!("skipped if no lane is active"));
     }
 }
 
-fn subject(answers: &Vectorization<'_>, fact: &Fact) -> String {
-    let text = answers.session.sources.text(fact.at);
+fn subject(report: &Vectorization<'_>, fact: &Fact) -> String {
+    let text = report.session.sources.text(fact.at);
     let is_short = text.len() <= MAX_TEXT && !text.contains('\n');
     let shown = if is_short { format!(" `{text}`") } else { String::new() };
     match fact.subject {
@@ -86,26 +86,27 @@ fn subject(answers: &Vectorization<'_>, fact: &Fact) -> String {
 
 fn describe(fact: &Fact) -> String {
     match (fact.subject, fact.form) {
-        (Subject::Branch, Form::Uniform) => "stays a branch".into(),
-        (Subject::Branch, _) => "lanes part; both sides are executed with masks".into(),
-        (Subject::Loop, Form::Uniform) => "all lanes go round together".into(),
-        (Subject::Loop, _) => "goes round until the last lane has left".into(),
-        (Subject::Load, Form::Uniform) => "one address for all lanes: scalar".into(),
-        (Subject::Store, Form::Uniform) => "one address for all lanes: one of them writes".into(),
-        (Subject::Load | Subject::Store, Form::Contiguous) => "contiguous: one vector".into(),
-        (Subject::Load | Subject::Store, Form::Reversed) => "contiguous in reverse order: one vector".into(),
-        (Subject::Load | Subject::Store, Form::Strided(stride)) => {
-            format!("strided: {stride} bytes from lane to lane")
+        (Subject::Branch, Form::Uniform) => "uniform: stays a branch".into(),
+        (Subject::Branch, _) => "divergent: both sides are executed under masks".into(),
+        (Subject::Loop, Form::Uniform) => "uniform: all lanes execute the same iterations".into(),
+        (Subject::Loop, _) => "divergent: runs until every lane has exited".into(),
+        (Subject::Load, Form::Uniform) => "uniform address: one scalar load".into(),
+        (Subject::Store, Form::Uniform) => "uniform address: the last active lane stores".into(),
+        (Subject::Load | Subject::Store, Form::Contiguous) => "contiguous: one vector access".into(),
+        (Subject::Load | Subject::Store, Form::Reversed) => {
+            "contiguous in reverse order: one vector access".into()
         }
+        (Subject::Load, Form::Strided(stride)) => format!("strided by {stride} bytes: gather"),
+        (Subject::Store, Form::Strided(stride)) => format!("strided by {stride} bytes: scatter"),
         (Subject::Load | Subject::Store, Form::Shuffled(stride)) => {
-            format!("strided: {stride} bytes from lane to lane; vectors of all in between, and shuffles")
+            format!("strided by {stride} bytes: vector accesses and shuffles")
         }
         (_, Form::Grouped(lanes)) => {
-            format!("contiguous in groups of {lanes} lanes: one vector each")
+            format!("contiguous in groups of {lanes} lanes: one vector access each")
         }
-        (Subject::Load, _) => "gathered".into(),
-        (Subject::Store, _) => "scattered".into(),
-        (Subject::Call(_), Form::Uniform) => "once for all lanes".into(),
+        (Subject::Load, _) => "varying addresses: gather".into(),
+        (Subject::Store, _) => "varying addresses: scatter".into(),
+        (Subject::Call(_), Form::Uniform) => "one call for all lanes".into(),
         (_, Form::Uniform) => "uniform: stays scalar".into(),
         (_, Form::Contiguous) => "contiguous: one scalar for all lanes".into(),
         (_, Form::Reversed) => "contiguous in reverse order: one scalar for all lanes".into(),
@@ -113,24 +114,24 @@ fn describe(fact: &Fact) -> String {
             format!("strided by {stride}: one scalar for all lanes")
         }
         (_, Form::Varying) => "varying: a vector".into(),
-        (_, Form::Simd) => "its SIMD version".into(),
-        (_, Form::EachLane) => "for one lane after the other".into(),
-        (_, Form::EachLine) => "once for each line of a cache".into(),
-        (_, Form::Meeting) => "lanes meet".into(),
+        (_, Form::Simd) => "calls the SIMD version".into(),
+        (_, Form::PerLane) => "one call per active lane".into(),
+        (_, Form::PerCacheLine) => "one prefetch per cache line".into(),
+        (_, Form::Collective) => "collective operation".into(),
     }
 }
 
-/// A reason with its place.
-fn because(answers: &Vectorization<'_>, site: Span, why: &Because) -> String {
+/// A reason with its location.
+fn reason(report: &Vectorization<'_>, site: Span, why: &Reason) -> String {
     match why.at.is_none() {
         true => why.what.clone(),
-        false => format!("{} ({})", why.what, place(answers, site, why.at)),
+        false => format!("{} ({})", why.what, place(report, site, why.at)),
     }
 }
 
-/// Where something stands: in the file of the `vectorize`, line and column are enough.
-fn place(answers: &Vectorization<'_>, site: Span, span: Span) -> String {
-    let sources = &answers.session.sources;
+/// A location; in the file of the `vectorize`, without the file name.
+fn place(report: &Vectorization<'_>, site: Span, span: Span) -> String {
+    let sources = &report.session.sources;
     match sources.file_of(span) {
         Some(id) if sources.file_of(site) == Some(id) => {
             let at = sources.file(id).line_col(span.lo);

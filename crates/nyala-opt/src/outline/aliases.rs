@@ -1,20 +1,20 @@
-//! Which pointers that a kernel captures point to memory of their own.
+//! Alias analysis for the pointers that a kernel captures.
 //!
-//! Memory that the runtime has just allocated is known by one address. Captured pointers that
-//! come from different allocations point to different memory, whatever is added to them.
+//! Each allocation of the runtime has an address of its own. Captured pointers that are derived from
+//! different allocations do not alias.
 
 use nyala_ir::analysis::References;
 use nyala_ir::functions::{Effect, External};
 use nyala_ir::{Cont, Def, Linkage, Node, TyKind, World};
 use rustc_hash::FxHashMap;
 
-/// The places where calls that allocate return to, and nobody else does.
+/// The return continuations of calls that allocate, if they have no other predecessor.
 pub(super) struct Allocations {
     places: FxHashMap<Cont, bool>,
 }
 
 impl Allocations {
-    /// Of a program.
+    /// The allocations of a program.
     pub(super) fn new(world: &World) -> Allocations {
         let mut places: FxHashMap<Cont, bool> = FxHashMap::default();
         for cont in References::of_program(world).conts(world) {
@@ -28,20 +28,20 @@ impl Allocations {
         Allocations { places }
     }
 
-    /// For each captured value, whether it is a pointer to memory that no other one points to.
+    /// For each captured value, whether it is a pointer that aliases no other captured pointer.
     pub(super) fn apart(&self, world: &World, captured: &[Def]) -> Vec<bool> {
         let is_pointer = |def: Def| matches!(world.types.kind(world.ty(def)), TyKind::Ptr { .. });
         let are_plain =
             captured.iter().all(|&def| is_pointer(def) || world.types.as_prim(world.ty(def)).is_some());
         let roots: Vec<Option<Def>> =
             captured.iter().map(|&def| self.root(world, def).filter(|_| is_pointer(def))).collect();
-        // One that is not known may point to anything, and so may one inside of something else.
+        // A pointer of unknown origin, or inside of an aggregate, may alias anything.
         let all_known = captured.iter().zip(&roots).all(|(&def, root)| !is_pointer(def) || root.is_some());
         let is_sole = |root: Def| roots.iter().filter(|&&other| other == Some(root)).count() == 1;
         roots.iter().map(|root| are_plain && all_known && root.is_some_and(is_sole)).collect()
     }
 
-    /// What an address was allocated as, if it was.
+    /// The allocation that an address is derived from, if it is known.
     fn root(&self, world: &World, address: Def) -> Option<Def> {
         let mut address = address;
         loop {

@@ -1,8 +1,8 @@
-//! Chains of branches to the same place become one branch on a combined condition.
+//! Merges chains of branches to the same target into one branch on a combined condition.
 //!
-//! `if a && b && c { .. }` is three branches in control-flow form. On a GPU each one may split a
-//! warp, and the next condition is only computed once it is known where all threads go. Where a
-//! condition costs little, it is cheaper to compute all of them and to branch once:
+//! `if a && b && c { .. }` is three branches in control-flow form. On a GPU each of them may diverge,
+//! and the next condition is computed only after the previous branch. If a condition is cheap, it is
+//! better to compute all of them and to branch once:
 //!
 //! ```text
 //! x(mem):                         x(mem):
@@ -11,24 +11,24 @@
 //!     branch(mem, b, t, z)
 //! ```
 //!
-//! A select, and not a conjunction: `b` may have no meaning where `a` does not hold.
+//! A select and not a conjunction: `b` may be undefined where `a` does not hold.
 
 use nyala_ir::analysis::References;
 use nyala_ir::analysis::references::for_each_node;
 use nyala_ir::{ArithOp, Body, Cont, Def, Defs, Intrinsic, Node, World};
 use rustc_hash::FxHashMap;
 
-/// A condition of more operations is computed only when it is needed.
+/// The largest number of operations of a condition that is always computed.
 const MAX_OPERATIONS: usize = 12;
 
-/// Blocks that do nothing are followed so far; they may lead in a circle.
+/// The longest chain of empty blocks that is followed; it may be a cycle.
 const MAX_JUMPS: usize = 8;
 
 /// Merges the branches of the kernels that start at `entries`.
 pub(super) fn merge_conditions(world: &mut World, entries: &[Cont]) {
     let conts: Vec<Cont> = References::from_roots(world, entries).conts(world).collect();
     let mut mentions = mentions(world, &conts);
-    // Those that come later first: what they become may be merged with what leads to them.
+    // Later blocks first: the merged branch may be merged with its predecessor.
     for cont in conts.into_iter().rev() {
         while let Some((body, merged)) = merged(world, cont, &mentions) {
             world.replace_body(cont, Some(body));
@@ -37,7 +37,7 @@ pub(super) fn merge_conditions(world: &mut World, entries: &[Cont]) {
     }
 }
 
-/// How often each continuation is mentioned.
+/// The number of uses of each continuation.
 fn mentions(world: &World, conts: &[Cont]) -> FxHashMap<Cont, usize> {
     let mut mentions = FxHashMap::default();
     for body in conts.iter().filter_map(|&cont| world.cont(cont).body.as_ref()) {
@@ -50,7 +50,7 @@ fn mentions(world: &World, conts: &[Cont]) -> FxHashMap<Cont, usize> {
     mentions
 }
 
-/// A branch on two sides.
+/// A branch with two targets.
 #[derive(Clone, Copy)]
 struct Branch {
     mem: Def,
@@ -69,7 +69,7 @@ fn branch(world: &World, cont: Cont) -> Option<(Branch, &Body)> {
     }
 }
 
-/// A branch that does what that of `cont` does and the one behind it, and the block that it replaces.
+/// A branch that replaces that of `cont` and the one in its successor, and that successor.
 fn merged(world: &mut World, cont: Cont, mentions: &FxHashMap<Cont, usize>) -> Option<(Body, Cont)> {
     let (outer, body) = branch(world, cont)?;
     let (callee, span) = (body.callee, body.span);
@@ -82,8 +82,8 @@ fn merged(world: &mut World, cont: Cont, mentions: &FxHashMap<Cont, usize>) -> O
         if !does_nothing_else || !is_cheap(world, inner.cond) {
             continue;
         }
-        let (leads_to, place) = (goal(world, outside), |def| goal(world, def));
-        // What the combined condition is where the second one is not asked.
+        let (leads_to, place) = (jump_target(world, outside), |def| jump_target(world, def));
+        // The combined condition where the second one is not evaluated.
         let otherwise = match (leads_to == place(inner.then), leads_to == place(inner.other)) {
             (true, _) => true,
             (_, true) => false,
@@ -98,8 +98,8 @@ fn merged(world: &mut World, cont: Cont, mentions: &FxHashMap<Cont, usize>) -> O
     None
 }
 
-/// Where a jump ends: blocks that do nothing but go on are passed through.
-fn goal(world: &World, target: Def) -> Def {
+/// The target of a jump, through blocks that only jump.
+fn jump_target(world: &World, target: Def) -> Def {
     let mut target = target;
     for _ in 0..MAX_JUMPS {
         let Some(data) = world.as_cont(target).map(|cont| world.cont(cont)) else { return target };
@@ -111,7 +111,7 @@ fn goal(world: &World, target: Def) -> Def {
     target
 }
 
-/// Whether a condition may be computed without need.
+/// Whether a condition may be computed speculatively.
 fn is_cheap(world: &World, cond: Def) -> bool {
     let (mut count, mut is_harmless) = (0, world.ty(cond) == world.types.bool());
     for_each_node(world, [cond], |def| match world.node(def) {

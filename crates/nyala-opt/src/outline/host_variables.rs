@@ -1,10 +1,10 @@
-//! Variables of the host that kernels capture by their address.
+//! Host variables that kernels capture by their address.
 //!
-//! A mutable variable that partial evaluation did not remove is memory of the host, on its stack
-//! or, if a function captures it, on its heap. A device reaches neither. A kernel that only reads
-//! such a variable gets a copy of what it holds when the kernel is launched; all else is reported.
+//! A mutable variable that partial evaluation did not remove is in memory of the host, on its stack or,
+//! if a function captures it, on its heap. A device can access neither. A kernel that only reads such a
+//! variable gets a copy of its value at the launch; any other use is reported.
 //!
-//! [`Origins`] finds out where addresses come from, [`is_only_read`] what a kernel does with one.
+//! [`Origins`] finds the origin of addresses, [`is_only_read`] the uses in a kernel.
 
 use nyala_ir::analysis::References;
 use nyala_ir::analysis::references::for_each_node;
@@ -12,13 +12,13 @@ use nyala_ir::{Cont, ContData, Def, Linkage, Node, TyKind, World};
 use nyala_span::Name;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Where the parameters of functions and blocks get their values from.
+/// The origins of the parameters of functions and blocks.
 pub(super) struct Origins {
     given: FxHashMap<Def, Vec<Def>>,
 }
 
 impl Origins {
-    /// Of a program.
+    /// The origins in a program.
     pub(super) fn new(world: &World) -> Origins {
         let mut given: FxHashMap<Def, Vec<Def>> = FxHashMap::default();
         for cont in References::of_program(world).conts(world) {
@@ -34,7 +34,7 @@ impl Origins {
         Origins { given }
     }
 
-    /// The variable of the host that an address belongs to, or may belong to: its name, if it has one.
+    /// The host variable that an address may belong to: its name, if it has one.
     pub(super) fn host_variable(&self, world: &World, address: Def) -> Option<Option<Name>> {
         let mut seen = FxHashSet::default();
         let mut work = vec![address];
@@ -63,8 +63,8 @@ impl Origins {
     }
 }
 
-/// Whether a kernel does nothing with an address but read there. It begins with a call of `callee`, whose
-/// parameter `param` is the address.
+/// Whether a kernel only reads from an address. It begins with a call of `callee`, whose parameter
+/// `param` is the address.
 pub(super) fn is_only_read(world: &World, callee: Cont, param: Def) -> bool {
     let conts: Vec<Cont> = References::from_roots(world, &[callee]).conts(world).collect();
     let mut derived = FxHashSet::from_iter([param]);
@@ -98,7 +98,7 @@ pub(super) fn is_only_read(world: &World, callee: Cont, param: Def) -> bool {
     }
 }
 
-/// Whether an operation only computes an address or reads there, if it has to do with it.
+/// Whether an operation on the address only derives another one or reads.
 fn is_fine_operation(world: &World, def: Def, derived: &mut FxHashSet<Def>) -> bool {
     let mut is_used = false;
     world.for_each_operand(def, |operand| is_used |= derived.contains(&operand));

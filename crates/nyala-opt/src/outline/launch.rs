@@ -1,8 +1,8 @@
-//! The host's side of a kernel: a call of the runtime's `nyala_launch`.
+//! The host's side of a launch: a call of the runtime's `nyala_launch`.
 //!
-//! It gets the device, what is known of the kernel, the sizes of grid and block, and the
-//! captured values, one behind the other as a tuple in memory. What is known of a
-//! kernel is a global, with room for the runtime to remember it:
+//! Its arguments are the device, a description of the kernel, the sizes of grid and block, and the
+//! captures as a tuple in memory. The description is a global in which the runtime also caches the
+//! loaded kernel:
 //!
 //! ```text
 //! kernel = (remembered: u64, code: &[u8], name: &[u8], place: &[u8], params: &[param], n_params: u32)
@@ -47,7 +47,7 @@ fn declare_launch(world: &mut World, bytes: Ty) -> Def {
 struct Launcher<'a> {
     world: &'a mut World,
     launch: Def,
-    /// An address of bytes, or of anything.
+    /// A pointer to bytes, or to anything.
     bytes: Ty,
     /// The code of device programs.
     codes: FxHashMap<Platform, Def>,
@@ -65,12 +65,12 @@ impl Launcher<'_> {
         let known = self.kernel(kernel, site.platform, &values, place);
         let values = self.world.tuple(&values);
         let (mem, values) = self.in_memory(mem, values);
-        let ret = self.place_without_results(*ret);
+        let ret = self.continuation_without_results(*ret);
         let args = Defs::from_slice(&[mem, device, known, grid, block, values, ret]);
         self.world.replace_body(site.cont, Some(Body { callee: self.launch, args, span }));
     }
 
-    /// `platform | (number << 4)`; the first device if no number is given.
+    /// `platform | (index << 4)`; the first device by default.
     fn device(&mut self, number: Option<Def>, platform: Platform) -> Def {
         let number = number.unwrap_or_else(|| self.world.lit_i32(0));
         let (bits, platform) = (self.world.lit_i32(4), self.world.lit_i32(platform.number() as i32));
@@ -101,8 +101,8 @@ impl Launcher<'_> {
         (mem, self.world.bitcast(self.bytes, address))
     }
 
-    /// Where to go on, for a call that gives nothing: old programs declare that it gives a unit.
-    fn place_without_results(&mut self, ret: Def) -> Def {
+    /// The return continuation of a call without results: old programs declare a unit result.
+    fn continuation_without_results(&mut self, ret: Def) -> Def {
         let taken = self.world.types.as_cn(self.world.ty(ret)).unwrap_or(&[]).to_vec();
         let [_, results @ ..] = &taken[..] else { return ret };
         if results.is_empty() {
@@ -115,7 +115,7 @@ impl Launcher<'_> {
         self.world.cont_def(block)
     }
 
-    /// The address of what is known of a kernel.
+    /// The address of the description of a kernel.
     fn kernel(&mut self, kernel: &Kernel, platform: Platform, captured: &[Def], place: &str) -> Def {
         let code = self.code(platform);
         let name = self.text(kernel.name.as_str());
@@ -127,7 +127,7 @@ impl Launcher<'_> {
         self.variable(kernel.name.as_str(), known)
     }
 
-    /// The address of the code for a platform, which others define.
+    /// The address of the code for a platform, which the linker resolves.
     fn code(&mut self, platform: Platform) -> Def {
         if let Some(&code) = self.codes.get(&platform) {
             return code;
@@ -149,7 +149,7 @@ impl Launcher<'_> {
         self.world.bitcast(self.bytes, global)
     }
 
-    /// The address of a text with a zero behind it.
+    /// The address of a zero-terminated string.
     fn text(&mut self, text: &str) -> Def {
         let letters: Vec<Def> =
             text.bytes().chain([0]).map(|byte| self.world.lit(Prim::U8, u64::from(byte))).collect();
@@ -160,7 +160,7 @@ impl Launcher<'_> {
         self.world.bitcast(self.bytes, address)
     }
 
-    /// The address of a table: for each parameter where it is, its size, and whether it is a pointer.
+    /// The address of a table: for each parameter its offset, its size, and whether it is a pointer.
     fn params(&mut self, captured: &[Def]) -> Def {
         let tys: Vec<Ty> = captured.iter().map(|&value| self.world.ty(value)).collect();
         let tuple = self.world.types.tuple(&tys);
@@ -168,7 +168,7 @@ impl Launcher<'_> {
         for (index, &ty) in (0..).zip(&tys) {
             let is_pointer = matches!(self.world.types.kind(ty), TyKind::Ptr { .. });
             let (at, size) = match &tys[..] {
-                // A tuple of one is its only part.
+                // A tuple of one element is the element.
                 [_] => (0, layout(&self.world.types, ty).size),
                 _ => (offset(&self.world.types, tuple, index), layout(&self.world.types, ty).size),
             };

@@ -1,14 +1,15 @@
-//! Values of lanes that come from different places.
+//! Selects at join points.
 //!
-//! Where lanes meet, a variable is blended from what each way brings: the lanes of a mask get
-//! another value. Several ways often bring the same, as when a variable is changed under three
-//! conditions in each other. Then one blend is enough, and the masks of the other ways need
-//! not even be computed:
+//! Where lanes reconverge, a variable is blended from the values of the incoming edges: the lanes of an
+//! edge's mask get its value. Several edges often bring the same value, as when a variable changes
+//! under three nested conditions. Then one select is enough, and the masks of the other edges are not
+//! computed:
 //!
-//! * of two values, either may be blended into the other; the simpler mask decides;
-//! * lanes that have their value already, as they are in no mask of the blend before, need no other.
+//! * either of two values may be blended into the other; the simpler mask is used;
+//! * an edge needs no select if its lanes have the value already, because no earlier mask contains
+//!   them.
 //!
-//! A value of lanes that have not arrived does not matter.
+//! The value of a lane that has not arrived is irrelevant.
 
 use nyala_ir::{ArithFlags, ArithOp, Def, Node, Ty, World};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -16,49 +17,49 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::emit::{Emitter, Var};
 use super::lanewise;
 
-/// So much of a mask is looked at.
+/// The largest number of operations of a mask that are examined.
 const MAX_PARTS: usize = 16;
 
-/// What is known of blended values.
+/// The origin of blended values.
 #[derive(Default)]
 pub(super) struct Blends {
-    /// Variables with what the first way brought, and for which lanes.
+    /// By variable and value: the mask of the first edge, if the value is only from that edge.
     first: FxHashMap<(Var, Def), Def>,
-    /// The values that were blended here: their masks are never undefined.
+    /// The results of selects made here: their masks are never undefined.
     made: FxHashSet<Def>,
 }
 
 impl Blends {
-    /// The first way to a place brings `value` for the lanes of `mask`.
+    /// The first edge to a vertex brings `value` for the lanes of `mask`.
     pub fn begin(&mut self, var: Var, mask: Def, value: Def) {
         self.first.insert((var, value), mask);
     }
 
-    /// Not only the first way, and not for these lanes only, has brought `value`.
-    pub fn forget(&mut self, var: Var, value: Def) {
+    /// `value` is no longer from the first edge only.
+    pub fn discard(&mut self, var: Var, value: Def) {
         self.first.remove(&(var, value));
     }
 
-    /// The lanes for which the first way brought `value`, if nothing was blended into it.
+    /// The mask of the first edge, if `value` is only from that edge.
     pub fn first_lanes(&self, var: Var, value: Def) -> Option<Def> {
         self.first.get(&(var, value)).copied()
     }
 }
 
 impl Emitter<'_> {
-    /// A variable with the lanes of `mask` replaced, where these have not been in it before.
+    /// Replaces the lanes of `mask` in a variable. The variable was undefined in these lanes before.
     pub fn blend(&mut self, var: Var, ty: Ty, mask: Def, value: Def) -> Def {
         let old = self.value(var);
         let new = match self.blends.first.remove(&(var, old)) {
             Some(first) if is_simpler(self.world, first, mask) => self.merge(ty, first, old, value),
             _ => self.merge(ty, mask, value, old),
         };
-        // Whatever it is now, it is not only what the first way brought.
-        self.blends.forget(var, new);
+        // The result has values of several edges.
+        self.blends.discard(var, new);
         new
     }
 
-    /// The lanes of `mask` of a value, and the others of `old`.
+    /// `value` in the lanes of `mask`, `old` in the others.
     fn merge(&mut self, ty: Ty, mask: Def, value: Def, old: Def) -> Def {
         if let Some(either) = lanewise::either(self.world, value, old) {
             return either;
@@ -79,7 +80,7 @@ fn merge_scalars(world: &mut World, made: &mut FxHashSet<Def>, mask: Def, value:
         _ => None,
     };
     let new = match before {
-        Some((cond, _, other)) if other == value && are_apart(world, cond, mask) => old,
+        Some((cond, _, other)) if other == value && are_disjoint(world, cond, mask) => old,
         Some((cond, then, other)) if then == value => {
             let both = world.arith(ArithOp::Or, ArithFlags::STRICT, cond, mask);
             world.select(both, then, other)
@@ -90,12 +91,12 @@ fn merge_scalars(world: &mut World, made: &mut FxHashSet<Def>, mask: Def, value:
     new
 }
 
-/// Whether a mask takes less to compute than another.
+/// Whether a mask takes fewer operations than another.
 fn is_simpler(world: &World, mask: Def, than: Def) -> bool {
     n_operations(world, mask) < n_operations(world, than)
 }
 
-/// About how many operations a mask is computed by.
+/// The approximate number of operations of a mask.
 fn n_operations(world: &World, mask: Def) -> usize {
     let (mut waiting, mut count) = (vec![mask], 0);
     while let Some(part) = waiting.pop()
@@ -111,32 +112,32 @@ fn n_operations(world: &World, mask: Def) -> usize {
     count
 }
 
-/// Whether no lane is in both masks, because each says the contrary of a part of the other.
-fn are_apart(world: &World, a: Def, b: Def) -> bool {
-    let (of_a, of_b) = (ways(world, a), ways(world, b));
+/// Whether two masks are disjoint, because one implies a condition and the other its negation.
+fn are_disjoint(world: &World, a: Def, b: Def) -> bool {
+    let (of_a, of_b) = (union_terms(world, a), union_terms(world, b));
     of_a.iter().all(|&a| {
         let a = conditions(world, a);
         of_b.iter().all(|&b| conditions(world, b).iter().any(|&(cond, holds)| a.contains(&(cond, !holds))))
     })
 }
 
-/// The masks that one is the union of.
-fn ways(world: &World, mask: Def) -> Vec<Def> {
-    let mut ways = vec![mask];
+/// The masks that a mask is the union of.
+fn union_terms(world: &World, mask: Def) -> Vec<Def> {
+    let mut union_terms = vec![mask];
     let mut at = 0;
-    while at < ways.len() && ways.len() < MAX_PARTS {
-        match world.node(ways[at]) {
+    while at < union_terms.len() && union_terms.len() < MAX_PARTS {
+        match world.node(union_terms[at]) {
             Node::Arith { op: ArithOp::Or, lhs, rhs, .. } => {
-                ways[at] = lhs;
-                ways.push(rhs);
+                union_terms[at] = lhs;
+                union_terms.push(rhs);
             }
             _ => at += 1,
         }
     }
-    ways
+    union_terms
 }
 
-/// Conditions that hold, or do not, for all lanes of a mask.
+/// The conditions that hold, or do not hold, for all lanes of a mask.
 fn conditions(world: &World, mask: Def) -> Vec<(Def, bool)> {
     let (mut waiting, mut conditions) = (vec![mask], vec![]);
     while let Some(part) = waiting.pop()

@@ -1,8 +1,9 @@
-//! Calls, for all lanes at once.
+//! Calls.
 //!
-//! A function of the program is called as its own SIMD version, made for the shapes of the
-//! arguments. What is defined elsewhere is called for one lane after the other, but for hints that memory
-//! is needed soon (`hints`). What becomes of the functions by which lanes meet is said in `lane_functions`.
+//! A function of the program is called as a SIMD version, made for the shapes of the arguments. A
+//! function with uniform arguments and no lane-dependent behaviour is called once. An external function
+//! is called for one active lane after the other; prefetches are an exception (`prefetch`).
+//! `lane_functions` has the collective operations.
 
 use nyala_ir::analysis::Number;
 use nyala_ir::analysis::functions::is_return;
@@ -10,14 +11,14 @@ use nyala_ir::{ArithFlags, ArithOp, CmpOp, Cont, Def, LaneOp, MathOp, Prim, Ty, 
 
 use super::emit::{Emitter, Rep};
 use super::flow::Flow;
-use super::hints;
 use super::lane_functions::{self, lane_function};
 use super::lanewise;
+use super::prefetch;
 use super::shapes::Shape;
 use super::strides::Known;
 use super::{ActiveLanes, Instance, Refusal};
 
-/// The shape of what a call gives.
+/// The shape of the results of a call.
 pub(super) fn result_shape(world: &World, flow: &Flow, callee: Cont, args: &[Shape]) -> Shape {
     match lane_function(world, callee) {
         Some(function) => lane_functions::result_shape(function, args),
@@ -26,13 +27,13 @@ pub(super) fn result_shape(world: &World, flow: &Flow, callee: Cont, args: &[Sha
     }
 }
 
-/// Whether one call does for all lanes.
+/// Whether one call serves all lanes.
 pub(super) fn is_called_once(flow: &Flow, callee: Cont, mut args: impl Iterator<Item = Shape>) -> bool {
     flow.shared.contains(&callee) && args.all(|shape| shape == Shape::Uniform)
 }
 
 impl Emitter<'_> {
-    /// Calls a function; gives its results, or nothing if it does not come back.
+    /// Calls a function. Gives its results, or none if it does not return.
     pub fn call(
         &mut self,
         callee: Cont,
@@ -41,19 +42,19 @@ impl Emitter<'_> {
     ) -> Result<Option<Vec<Rep>>, Refusal> {
         let data = self.world.cont(callee);
         if args.iter().any(|arg| self.world.types.as_cn(self.world.ty(arg.def)).is_some()) {
-            return self.refused("a function that is handed over");
+            return self.refused("a function as an argument");
         }
         match lane_function(self.world, callee) {
-            Some(function) => self.meet_lanes(callee, function, args).map(Some),
+            Some(function) => self.collective(callee, function, args).map(Some),
             None if is_called_once(self.task.flow, callee, args.iter().map(|arg| arg.shape)) => {
                 Ok(self.call_once(callee, args, next))
             }
             None if data.body.is_some() => self.call_simd(callee, args, next),
             None => {
                 let shapes = args.iter().map(|arg| arg.shape);
-                match hints::distances(self.world, callee, shapes, self.task.lanes) {
-                    Some(distances) if next.is_some() => Ok(self.give_hints(callee, args, next, distances)),
-                    _ => self.call_each(callee, args, next),
+                match prefetch::line_offsets(self.world, callee, shapes, self.task.lanes) {
+                    Some(offsets) if next.is_some() => Ok(self.prefetch_lines(callee, args, next, offsets)),
+                    _ => self.call_per_lane(callee, args, next),
                 }
             }
         }
@@ -65,7 +66,7 @@ impl Emitter<'_> {
 
     // ---- Functions of the program -----------------------------------------------------
 
-    /// Calls a function as it is, for all lanes.
+    /// Calls the scalar function, once for all lanes.
     pub(super) fn call_once(&mut self, callee: Cont, args: &[Rep], next: Option<usize>) -> Option<Vec<Rep>> {
         let mut values = vec![self.mem];
         values.extend(args.iter().map(|arg| arg.def));
@@ -101,10 +102,10 @@ impl Emitter<'_> {
             }
         };
         for (&arg, &ty) in args.iter().zip(&tys) {
-            let shape = self.handed_over(arg, ty);
+            let shape = self.argument_shape(arg, ty);
             if shape == Shape::Varying && !lanewise::is_supported(self.world, ty) {
                 let ty = self.world.types.display(ty).to_string();
-                return self.refused(&format!("a `{ty}` that differs between lanes, handed over"));
+                return self.refused(&format!("a varying argument of type `{ty}`"));
             }
             params.push(Known { shape, number: Number::ANY });
             values.push(if shape == Shape::Varying { self.lanes_of(arg, ty) } else { arg.def });
@@ -126,16 +127,16 @@ impl Emitter<'_> {
         Ok(Some(params.into_iter().map(Rep::varying).collect()))
     }
 
-    /// The shape in which an argument is handed over. There are few, so that a recursion
-    /// needs few versions.
-    fn handed_over(&self, arg: Rep, ty: Ty) -> Shape {
-        let neighbour = match self.world.types.as_ptr(ty) {
+    /// The shape of an argument in the SIMD version. Few shapes are distinguished, so that a recursive
+    /// function needs few versions.
+    fn argument_shape(&self, arg: Rep, ty: Ty) -> Shape {
+        let unit = match self.world.types.as_ptr(ty) {
             Some((pointee, _)) => self.world.layout(pointee).size as i64,
             None => 1,
         };
         match arg.shape {
             Shape::Uniform => Shape::Uniform,
-            Shape::Strided { stride, .. } if stride == neighbour => arg.shape,
+            Shape::Strided { stride, .. } if stride == unit => arg.shape,
             _ => Shape::Varying,
         }
     }
@@ -149,22 +150,22 @@ impl Emitter<'_> {
         })
     }
 
-    /// The types of a function's results, which may differ between lanes.
+    /// The types of a function's results, which may vary.
     pub fn lane_results(&self, callee: Cont) -> Result<Vec<Ty>, Refusal> {
         let results = self.results(callee);
         match results.iter().find(|&&ty| !lanewise::is_supported(self.world, ty)) {
             Some(&ty) => {
                 let ty = self.world.types.display(ty).to_string();
-                self.refused(&format!("a `{ty}` that differs between lanes, returned"))
+                self.refused(&format!("a varying result of type `{ty}`"))
             }
             None => Ok(results),
         }
     }
 
-    // ---- Functions of others ------------------------------------------------------------
+    // ---- External functions -------------------------------------------------------------
 
-    /// Calls a function for each lane that is there, one after the other.
-    fn call_each(
+    /// Calls a function for one active lane after the other.
+    fn call_per_lane(
         &mut self,
         callee: Cont,
         args: &[Rep],
@@ -175,7 +176,7 @@ impl Emitter<'_> {
         let tys: Vec<Ty> =
             params.iter().skip(1).take(args.len()).map(|&param| self.world.ty(param)).collect();
         let all: Vec<(Rep, Def, Ty)> =
-            args.iter().zip(tys).map(|(&arg, ty)| (arg, self.lanes_for_call(arg, ty), ty)).collect();
+            args.iter().zip(tys).map(|(&arg, ty)| (arg, self.argument_lanes(arg, ty), ty)).collect();
         let of_lane = |world: &mut World, lane: Def| -> Vec<Def> {
             all.iter()
                 .map(|&(arg, lanes, ty)| match arg.shape {
@@ -194,12 +195,12 @@ impl Emitter<'_> {
         }
         let results = self.lane_results(callee)?;
         if results.iter().any(|&ty| lanewise::has_enums(self.world, ty)) {
-            return self.refused("an enum value that another language returns");
+            return self.refused("an enum value that an external function returns");
         }
         let i32 = self.world.types.prim(Prim::I32);
         let mut tys = vec![i32];
         tys.extend(results.iter().map(|&ty| lanewise::lanes_ty(self.world, ty, n)).collect::<Vec<Ty>>());
-        let (each, vars) = self.start("each_lane", &tys);
+        let (each, vars) = self.start("per_lane", &tys);
         let mut first = vec![self.world.lit_i32(0)];
         first.extend(tys[1..].iter().map(|&ty| self.world.undef(ty)).collect::<Vec<Def>>());
         self.jump(each, &first);
@@ -209,10 +210,10 @@ impl Emitter<'_> {
         let done = self.split(more);
         let following = self.world.arith(ArithOp::Add, ArithFlags::STRICT, lane, one);
         if !self.is_full() {
-            let is_there = self.world.extract(self.mask, lane);
-            let absent = self.split(is_there);
+            let is_active = self.world.extract(self.mask, lane);
+            let inactive = self.split(is_active);
             let here = self.cont;
-            self.resume(absent);
+            self.resume(inactive);
             let mut unchanged = vars.clone();
             unchanged[0] = following;
             self.jump(each, &unchanged);
@@ -233,7 +234,7 @@ impl Emitter<'_> {
         Ok(Some(vars[1..].iter().copied().map(Rep::varying).collect()))
     }
 
-    fn lanes_for_call(&mut self, arg: Rep, ty: Ty) -> Def {
+    fn argument_lanes(&mut self, arg: Rep, ty: Ty) -> Def {
         match arg.shape {
             Shape::Uniform => arg.def,
             _ => self.lanes_of(arg, ty),

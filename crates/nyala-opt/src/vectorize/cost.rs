@@ -1,4 +1,4 @@
-//! Which blocks are only executed if a lane is there.
+//! Which blocks are skipped if no lane is active.
 
 use nyala_ir::analysis::schedule::can_fail;
 use nyala_ir::{ArithOp, Def, MathOp, Node, World};
@@ -7,26 +7,25 @@ use super::flow::{End, Flow};
 use super::lanewise;
 use super::shapes::{Shape, Shapes, data_params};
 
-/// What a block costs beyond which testing for lanes is worth while.
+/// The cost of a block above which a guard pays off.
 const EXPENSIVE: u32 = 16;
 
-/// Whether the block must not be executed without a lane, or is so expensive that it is better not.
-pub(super) fn needs_lane(world: &World, flow: &Flow, shapes: &Shapes, block: usize) -> bool {
+/// Whether the block must not run without an active lane, or is so expensive that a guard pays off.
+pub(super) fn needs_guard(world: &World, flow: &Flow, shapes: &Shapes, block: usize) -> bool {
     let end = &flow.ends[block];
-    let decides = end.chooses() && !shapes.parts(flow, block);
+    let decides = end.has_several_targets() && !shapes.diverges(flow, block);
     let ops = flow.schedule.block(block);
     decides
         || matches!(end, End::Call { .. })
         || flow.loop_of_header(block).is_some()
-        || hands_over_scalars(world, flow, shapes, block)
-        || ops.iter().any(|&def| must_not_run(world, flow, shapes, def, block))
-        || uses_shared_enum(world, flow, shapes, block)
+        || passes_scalars_to_join(world, flow, shapes, block)
+        || ops.iter().any(|&def| needs_active_lane(world, flow, shapes, def, block))
+        || uses_uniform_enum(world, flow, shapes, block)
         || ops.iter().map(|&def| cost(world, flow, shapes, def, block)).sum::<u32>() > EXPENSIVE
 }
 
-/// Whether a parameter of the next block, which gets other values from elsewhere, is one
-/// value for all lanes.
-fn hands_over_scalars(world: &World, flow: &Flow, shapes: &Shapes, block: usize) -> bool {
+/// Whether the block passes a scalar to a block parameter that gets other values on other edges.
+fn passes_scalars_to_join(world: &World, flow: &Flow, shapes: &Shapes, block: usize) -> bool {
     let End::Jump { target, .. } = flow.ends[block] else { return false };
     let Some(&next) = flow.blocks.get(target) else { return false };
     let is_scalar = |&param: &Def| shapes.of(param) != Shape::Varying;
@@ -34,8 +33,8 @@ fn hands_over_scalars(world: &World, flow: &Flow, shapes: &Shapes, block: usize)
         && data_params(world, next).iter().any(is_scalar)
 }
 
-/// Whether an enum value that all lanes share is used: its option may decide what happens.
-fn uses_shared_enum(world: &World, flow: &Flow, shapes: &Shapes, block: usize) -> bool {
+/// Whether the block uses a uniform enum value: its option may decide what is executed.
+fn uses_uniform_enum(world: &World, flow: &Flow, shapes: &Shapes, block: usize) -> bool {
     let is_shared =
         |def: Def| lanewise::has_enums(world, world.ty(def)) && shapes.at(flow, def, block) == Shape::Uniform;
     let args = match &flow.ends[block] {
@@ -49,15 +48,15 @@ fn uses_shared_enum(world: &World, flow: &Flow, shapes: &Shapes, block: usize) -
     found
 }
 
-/// Whether an operation has an effect or fails for values that no lane has.
-fn must_not_run(world: &World, flow: &Flow, shapes: &Shapes, def: Def, block: usize) -> bool {
+/// Whether an operation has a side effect, or may fail, if no lane is active.
+fn needs_active_lane(world: &World, flow: &Flow, shapes: &Shapes, def: Def, block: usize) -> bool {
     match world.node(def) {
         Node::Load { ptr, .. } | Node::Store { ptr, .. } => {
             shapes.at(flow, ptr, block) == Shape::Uniform && !shapes.is_private(ptr)
         }
-        // What is demanded is looked at by itself.
+        // The demanded operation is considered by itself.
         Node::Slot { .. } | Node::Demand { .. } => false,
-        // These can be computed modulo 2^N.
+        // These wrap if no lane is active.
         Node::Arith { op: ArithOp::Add | ArithOp::Sub | ArithOp::Mul, .. } => false,
         Node::Extract { index, .. } | Node::Insert { index, .. } => {
             can_fail(world, def) && shapes.at(flow, index, block) == Shape::Uniform
@@ -66,7 +65,7 @@ fn must_not_run(world: &World, flow: &Flow, shapes: &Shapes, def: Def, block: us
     }
 }
 
-/// About how many simple instructions an operation takes.
+/// The approximate number of simple instructions of an operation.
 fn cost(world: &World, flow: &Flow, shapes: &Shapes, def: Def, block: usize) -> u32 {
     if shapes.of(def) == Shape::Uniform {
         return 1;

@@ -1,10 +1,9 @@
-//! What became of the values, accesses, branches, loops and calls of SIMD code, and why: for
-//! people who want to know why a loop is slow.
+//! The report of `nyala explain --vectorize`: how values, accesses, branches, loops and calls were
+//! vectorized, and why.
 //!
-//! Nothing is decided here. [`facts`] reads what the analyses have found out about one SIMD
-//! version of a function, before it is written. For what differs between lanes it looks for
-//! the place where that begins: a load from different addresses, the number of the lane, ways
-//! that lanes go apart.
+//! Nothing is decided here. [`facts`] reads the results of the analyses for one SIMD version of a
+//! function, before it is written. For a varying value it finds the origin: a gather, the lane index,
+//! or a divergent branch.
 
 use nyala_ir::analysis::schedule::has_effect;
 use nyala_ir::{Def, LaneFunction, Linkage, Node};
@@ -14,134 +13,133 @@ use rustc_hash::FxHashSet;
 
 use super::calls;
 use super::flow::{End, Flow};
-use super::hints;
 use super::lanewise;
 use super::linearize::Plan;
 use super::memory;
+use super::prefetch;
 use super::runs;
 use super::shapes::{Shape, Shapes, Wraps, data_params};
 use super::wrapping::Path;
 use super::{ActiveLanes, Instance, Refusal};
 
-/// What became of a call of `vectorize`.
+/// The report on a call of `vectorize`.
 #[derive(Clone, Default, Debug)]
 pub struct SiteFacts {
     /// The call.
     pub at: Span,
-    /// How many lanes there are, if that is known.
+    /// The number of lanes, if it is known.
     pub lanes: Option<u32>,
-    /// Why it is not vectorised, and where that stands.
-    pub refused: Option<Because>,
-    /// Whether the last group of lanes may have fewer, and so has masks everywhere.
+    /// Why it is not vectorized.
+    pub refused: Option<Reason>,
+    /// Whether the last group may be partial, and is masked.
     pub has_tail: bool,
-    /// What was made for it: the body first, then what it calls.
+    /// The SIMD functions: the body first, then its callees.
     pub functions: Vec<FunctionFacts>,
 }
 
-/// The SIMD version of a function.
+/// The report on a SIMD version of a function.
 #[derive(Clone, Debug)]
 pub struct FunctionFacts {
     /// The function.
     pub name: Name,
-    /// Where it stands.
+    /// Its source location.
     pub at: Span,
-    /// Whether only some lanes may be there when it is called.
+    /// Whether only some lanes may call it.
     pub is_masked: bool,
     /// In the order of the source.
     pub facts: Vec<Fact>,
 }
 
-/// What became of something.
+/// How one value, access, branch, loop or call was vectorized.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fact {
-    /// Where it stands.
+    /// Its source location.
     pub at: Span,
     /// What it is.
     pub subject: Subject,
-    /// What became of it.
+    /// Its vector form.
     pub form: Form,
-    /// Whether only lanes of a mask do it, and why.
-    pub mask: Option<Because>,
-    /// Whether it is left out if no lane is there.
+    /// Why it is masked, if it is.
+    pub mask: Option<Reason>,
+    /// Whether it is skipped if no lane is active.
     pub is_guarded: bool,
-    /// Whether an index may wrap around between lanes: then they go elsewhere, each for itself.
+    /// Whether an index may wrap between lanes. The access then is a gather or scatter.
     pub may_wrap: bool,
-    /// Why it is no better.
-    pub because: Option<Because>,
+    /// Why it has no better form.
+    pub because: Option<Reason>,
 }
 
-/// What a fact is about.
+/// The subject of a fact.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Subject {
-    /// A value with a name.
+    /// A named value.
     Value(Name),
-    /// Reads memory.
+    /// A load.
     Load,
-    /// Writes memory.
+    /// A store.
     Store,
-    /// Goes one of several ways.
+    /// A branch.
     Branch,
-    /// Goes round.
+    /// A loop.
     Loop,
-    /// Calls a function.
+    /// A call.
     Call(Name),
 }
 
-/// What became of something.
+/// A vector form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
-    /// The same for all lanes; of branches and loops, that all lanes go the same way.
+    /// The same in all lanes; of a branch or loop, not divergent.
     Uniform,
-    /// One more from lane to lane; of accesses, neighbours.
+    /// Stride 1; of an access, one vector.
     Contiguous,
-    /// Neighbours, the last lane first.
+    /// Stride -1; of an access, one vector in reverse order.
     Reversed,
-    /// So much more from lane to lane; of pointers and accesses in bytes.
+    /// A constant stride; in bytes for pointers and accesses.
     Strided(i64),
-    /// Of accesses: so many bytes from lane to lane, which is so little that all in between is
-    /// accessed too.
+    /// An access with a small stride, in bytes: vectors of everything in between, and shuffles.
     Shuffled(i64),
-    /// Of accesses: neighbours in groups of so many lanes.
+    /// An access that is contiguous in groups of this many lanes.
     Grouped(u32),
-    /// Differs in any way; of accesses, a gather or scatter; of branches and loops, that lanes go
-    /// different ways.
+    /// Varying; of an access, a gather or scatter; of a branch or loop, divergent.
     Varying,
-    /// A function that has a SIMD version.
+    /// A call of a SIMD version.
     Simd,
-    /// A function that is called for one lane after the other.
-    EachLane,
-    /// A hint that memory is needed, for each line of a cache.
-    EachLine,
-    /// A function by which lanes meet.
-    Meeting,
+    /// A call for one active lane after the other.
+    PerLane,
+    /// A prefetch for each cache line.
+    PerCacheLine,
+    /// A collective operation.
+    Collective,
 }
 
 /// Why something is as it is.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Because {
-    /// For people to read.
+pub struct Reason {
+    /// A phrase for the user.
     pub what: String,
-    /// Where that stands.
+    /// The source location of the cause.
     pub at: Span,
 }
 
-impl Because {
-    fn new(what: &str, at: Span) -> Because {
-        Because { what: what.into(), at }
+impl Reason {
+    fn new(what: &str, at: Span) -> Reason {
+        Reason { what: what.into(), at }
     }
 }
 
-impl From<&Refusal> for Because {
-    fn from(refusal: &Refusal) -> Because {
-        Because::new(&refusal.why, refusal.at)
+impl From<&Refusal> for Reason {
+    fn from(refusal: &Refusal) -> Reason {
+        Reason::new(&refusal.why, refusal.at)
     }
 }
 
-/// So many scalars from lane to lane at most, native code accesses all that lies between; with a mask, if that is
-/// at most twice as much as is meant. Of several accesses to neighbours each is judged alone here.
+/// The largest stride, in scalars, of accesses that native code turns into vectors and shuffles; with a
+/// mask, at most half of the accessed scalars may be unused. Adjacent accesses may share vectors, which
+/// is not considered here.
 const MAX_SHUFFLED: i64 = 4;
 
-/// The size of the smallest scalar in values of a type.
+/// The size of the smallest scalar of a type.
 fn smallest_scalar(world: &World, ty: Ty) -> Option<i64> {
     match lanewise::is_scalar(world, ty) {
         true => Some(world.layout(ty).size as i64),
@@ -149,7 +147,7 @@ fn smallest_scalar(world: &World, ty: Ty) -> Option<i64> {
     }
 }
 
-/// What became of a function; nothing for those that only the last group of lanes needs.
+/// The report on a function; none for the version of the last, partial group.
 pub(super) fn facts(
     world: &World,
     flow: &Flow,
@@ -175,9 +173,9 @@ pub(super) fn facts(
     Some(FunctionFacts { name: data.name, at: data.span, is_masked, facts })
 }
 
-/// Each function once: the body first, and of functions that some lanes call and others all, what
-/// became of them for all.
-pub(super) fn without_doubles(mut all: Vec<FunctionFacts>) -> Vec<FunctionFacts> {
+/// Removes duplicates: the body comes first, and a function that is called with and without a mask is
+/// reported without.
+pub(super) fn deduplicated(mut all: Vec<FunctionFacts>) -> Vec<FunctionFacts> {
     all.reverse();
     all.sort_by_key(|function| function.is_masked);
     let mut seen = FxHashSet::default();
@@ -204,7 +202,7 @@ impl Reader<'_> {
             facts.extend(self.access(def, block));
         }
         facts.extend(self.end(block));
-        facts.extend(self.round(block));
+        facts.extend(self.header(block));
         facts
     }
 
@@ -212,7 +210,7 @@ impl Reader<'_> {
         Fact { at, subject, form, mask: None, is_guarded: false, may_wrap: false, because: None }
     }
 
-    /// A value that has a name.
+    /// A named value.
     fn value(&self, def: Def, block: usize) -> Option<Fact> {
         let name = self.world.name(def)?;
         let ty = self.world.ty(def);
@@ -266,7 +264,7 @@ impl Reader<'_> {
         Some(Fact { mask, because, may_wrap: path.is_some(), is_guarded: self.is_guarded(block), ..fact })
     }
 
-    /// The form of an access. Structs that are neighbours are accessed field by field.
+    /// The form of an access. Contiguous structs are accessed field by field.
     fn form_of_access(&self, shape: Shape, ptr: Def, is_full: bool) -> Form {
         let Shape::Strided { stride, .. } = shape else { return self.form(shape, self.world.ty(ptr)) };
         let pointee = self.world.types.as_ptr(self.world.ty(ptr)).map(|(pointee, _)| pointee);
@@ -296,20 +294,20 @@ impl Reader<'_> {
                 let data = self.world.cont(*callee);
                 let form = match &data.linkage {
                     Linkage::Imported(name) if LaneFunction::from_name(name.as_str()).is_some() => {
-                        Form::Meeting
+                        Form::Collective
                     }
                     _ if self.is_called_once(block) => Form::Uniform,
                     _ if data.body.is_some() => Form::Simd,
-                    _ => self.form_of_hint(block).unwrap_or(Form::EachLane),
+                    _ => self.form_of_prefetch(block).unwrap_or(Form::PerLane),
                 };
                 let fact = self.fact(at, Subject::Call(data.name), form);
                 return Some(Fact { mask: self.mask(block), is_guarded: self.is_guarded(block), ..fact });
             }
             _ => return None,
         };
-        let parts = self.shapes.parts(self.flow, block);
-        let form = if parts { Form::Varying } else { Form::Uniform };
-        let because = parts.then(|| self.cause(on, block));
+        let diverges = self.shapes.diverges(self.flow, block);
+        let form = if diverges { Form::Varying } else { Form::Uniform };
+        let because = diverges.then(|| self.cause(on, block));
         Some(Fact { because, ..self.fact(at, subject, form) })
     }
 
@@ -320,26 +318,26 @@ impl Reader<'_> {
         calls::is_called_once(self.flow, *callee, args.iter().map(shape))
     }
 
-    /// How the call at the end of a block becomes a hint for several lanes, if it does.
-    fn form_of_hint(&self, block: usize) -> Option<Form> {
+    /// The form of a prefetch for several lanes, if the call is one.
+    fn form_of_prefetch(&self, block: usize) -> Option<Form> {
         let End::Call { callee, args, .. } = &self.flow.ends[block] else { return None };
         let shapes = args.iter().map(|&arg| self.shapes.at(self.flow, arg, block));
-        let distances = hints::distances(self.world, *callee, shapes, self.shapes.n_lanes())?;
-        Some(if distances.len() == 1 { Form::Uniform } else { Form::EachLine })
+        let offsets = prefetch::line_offsets(self.world, *callee, shapes, self.shapes.n_lanes())?;
+        Some(if offsets.len() == 1 { Form::Uniform } else { Form::PerCacheLine })
     }
 
-    /// The loop that begins at a block.
-    fn round(&self, block: usize) -> Option<Fact> {
+    /// The loop whose header is `block`.
+    fn header(&self, block: usize) -> Option<Fact> {
         let inner = self.flow.loop_of_header(block)?;
         let is_divergent = self.shapes.divergent_loops[inner];
         let form = if is_divergent { Form::Varying } else { Form::Uniform };
-        let leaves = |&vertex: &usize| {
+        let exits = |&vertex: &usize| {
             let is_block = vertex < self.flow.blocks.len();
-            is_block && self.shapes.parts(self.flow, vertex)
+            is_block && self.shapes.diverges(self.flow, vertex)
         };
-        let because = self.flow.vertices_of(inner).iter().copied().find(leaves).filter(|_| is_divergent);
+        let because = self.flow.vertices_of(inner).iter().copied().find(exits).filter(|_| is_divergent);
         let because = because
-            .map(|vertex| Because::new("lanes leave it in different rounds, here", self.flow.spans[vertex]));
+            .map(|vertex| Reason::new("lanes exit in different iterations here", self.flow.spans[vertex]));
         Some(Fact { because, ..self.fact(self.flow.spans[block], Subject::Loop, form) })
     }
 
@@ -349,34 +347,34 @@ impl Reader<'_> {
         same.any(|at| self.plan.skip[at].is_some())
     }
 
-    /// Why only some lanes are at a block; none if all are.
-    fn mask(&self, block: usize) -> Option<Because> {
-        if let Some(branch) = self.parting(block) {
-            return Some(Because::new("lanes part here", self.flow.spans[branch]));
+    /// Why only some lanes are active in a block; none if all are.
+    fn mask(&self, block: usize) -> Option<Reason> {
+        if let Some(branch) = self.divergent_branch(block) {
+            return Some(Reason::new("lanes diverge here", self.flow.spans[branch]));
         }
         let around = self.flow.loops_around(block).find(|&around| self.shapes.divergent_loops[around]);
         if let Some(around) = around {
             let header = self.flow.spans[self.flow.header(around)];
-            return Some(Because::new("lanes leave this loop in different rounds", header));
+            return Some(Reason::new("lanes exit this loop in different iterations", header));
         }
         let entry = self.world.cont(self.flow.blocks[0]).span;
-        self.is_masked.then(|| Because::new("not all lanes call this function", entry))
+        self.is_masked.then(|| Reason::new("only some lanes call this function", entry))
     }
 
-    /// The closest branch whose lanes do not all get to a block.
-    fn parting(&self, block: usize) -> Option<usize> {
+    /// The closest divergent branch whose lanes do not all get to `block`.
+    fn divergent_branch(&self, block: usize) -> Option<usize> {
         std::iter::successors(self.flow.doms.idom(block), |&at| self.flow.doms.idom(at))
-            .find(|&at| self.shapes.parts(self.flow, at) && !self.flow.post_doms.dominates(block, at))
+            .find(|&at| self.shapes.diverges(self.flow, at) && !self.flow.post_doms.dominates(block, at))
     }
 
-    /// Where the difference between the lanes' values of `def` begins.
-    fn cause(&self, mut def: Def, mut block: usize) -> Because {
+    /// The origin of a varying value.
+    fn cause(&self, mut def: Def, mut block: usize) -> Reason {
         let mut seen = FxHashSet::default();
         while seen.insert(def) {
             let at = self.world.span_of(def);
-            if let Some(left) = self.shapes.left_loop(self.flow, def, block) {
-                let header = self.flow.spans[self.flow.header(left)];
-                return Because::new("it comes from different rounds of this loop", header);
+            if let Some(exited) = self.shapes.exited_loop(self.flow, def, block) {
+                let header = self.flow.spans[self.flow.header(exited)];
+                return Reason::new("lanes exit this loop in different iterations", header);
             }
             block = self.shapes.home(self.flow, def, block).unwrap_or(block);
             let next = match self.world.node(def) {
@@ -384,19 +382,19 @@ impl Reader<'_> {
                     Ok(because) => return because,
                     Err(next) => Some(next),
                 },
-                Node::Load { .. } => return Because::new("it is loaded from different addresses", at),
-                Node::Slot { .. } => return Because::new("each lane has a variable of its own", at),
-                _ => self.differing_operand(def, block).map(|operand| (operand, block)),
+                Node::Load { .. } => return Reason::new("each lane loads it from its own address", at),
+                Node::Slot { .. } => return Reason::new("each lane has its own variable", at),
+                _ => self.varying_operand(def, block).map(|operand| (operand, block)),
             };
             match next {
                 Some((operand, from)) => (def, block) = (operand, from),
-                None => return Because::new("it differs between lanes", at),
+                None => return Reason::new("it varies", at),
             }
         }
-        Because::new("it changes from round to round in different ways", self.world.span_of(def))
+        Reason::new("it varies in each iteration", self.world.span_of(def))
     }
 
-    fn differing_operand(&self, def: Def, block: usize) -> Option<Def> {
+    fn varying_operand(&self, def: Def, block: usize) -> Option<Def> {
         let mut first = None;
         self.world.for_each_operand(def, |operand| {
             let is_mem = self.world.ty(operand) == self.world.types.mem();
@@ -409,24 +407,24 @@ impl Reader<'_> {
         first
     }
 
-    /// Why a parameter differs, or what is handed over that does, and where.
-    fn param_cause(&self, param: Def, block: usize) -> Result<Because, (Def, usize)> {
+    /// Why a parameter varies, or a varying argument and the block that passes it.
+    fn param_cause(&self, param: Def, block: usize) -> Result<Reason, (Def, usize)> {
         let at = self.world.span_of(param);
         let params = data_params(self.world, self.flow.blocks[block]);
         if block == 0 {
             let what = match self.shapes.of(param) {
-                Shape::Strided { .. } => "it counts the lanes",
-                _ => "it is handed over, and differs between lanes",
+                Shape::Strided { .. } => "it is the lane index",
+                _ => "the argument varies",
             };
-            return Ok(Because::new(what, at));
+            return Ok(Reason::new(what, at));
         }
         let index = params.iter().position(|&one| one == param).unwrap_or(0);
         for (from, end) in self.flow.ends.iter().enumerate() {
             match end {
                 End::Call { callee, next: Some(next), .. } if *next == block => {
                     let name = self.world.cont(*callee).name;
-                    let what = format!("`{name}` gives each lane a value of its own");
-                    return Ok(Because::new(&what, self.flow.spans[from]));
+                    let what = format!("`{name}` returns a different value in each lane");
+                    return Ok(Reason::new(&what, self.flow.spans[from]));
                 }
                 End::Jump { target, args } if *target == block => {
                     let arg = args[index];
@@ -438,8 +436,8 @@ impl Reader<'_> {
             }
         }
         let branch = std::iter::successors(self.flow.doms.idom(block), |&at| self.flow.doms.idom(at))
-            .find(|&above| self.shapes.parts(self.flow, above));
+            .find(|&above| self.shapes.diverges(self.flow, above));
         let at = branch.map_or(at, |branch| self.flow.spans[branch]);
-        Ok(Because::new("lanes get it on different ways, which part here", at))
+        Ok(Reason::new("it depends on a divergent branch here", at))
     }
 }

@@ -1,10 +1,9 @@
-//! The control flow of one function, in the order in which its lanes go through it.
+//! The control-flow graph of one function, in the order in which it is linearized.
 //!
-//! Vertices are the blocks of the function, its exit, and for each loop a *latch*: the
-//! place where the lanes of one round meet before they go round again. An edge back to the
-//! header of a loop goes to the latch instead, so that what is left is acyclic.
-//! [`Flow::order`] is a topological order of that, in which each loop is contiguous,
-//! header first and latch last.
+//! Vertices are the blocks of the function, its exit, and a *latch* for each loop: the vertex where the
+//! lanes of one iteration reconverge before the back edge. An edge to a loop header from inside of the
+//! loop goes to the latch instead, so the remaining graph is acyclic. [`Flow::order`] is a topological
+//! order of that graph in which each loop is contiguous, header first and latch last.
 
 use nyala_ir::analysis::functions::is_return;
 use nyala_ir::analysis::{Cfg, DomTree, Graph, LoopForest, Mode, References, Schedule, Scope};
@@ -14,45 +13,45 @@ use rustc_hash::FxHashSet;
 
 use super::Refusal;
 
-/// How a block ends.
+/// The terminator of a block.
 #[derive(Clone, Debug)]
 pub(super) enum End {
-    /// Goes to one place with arguments, memory left out.
+    /// Jumps to one block, with arguments other than memory.
     Jump {
-        /// Where.
+        /// The target.
         target: usize,
-        /// With what.
+        /// The arguments.
         args: Vec<Def>,
     },
-    /// Goes to one of two places.
+    /// Jumps to one of two blocks.
     Branch { cond: Def, then: usize, other: usize },
-    /// Goes to the place of the literal that the value equals, or else to `default`.
+    /// Jumps to the target of the literal that equals the value, or to `default`.
     Switch { value: Def, cases: Vec<(Def, usize)>, default: usize },
-    /// Calls something, and goes on with the results, if it comes back.
+    /// Calls a function and continues at `next` with its results, if it returns.
     Call { callee: Cont, args: Vec<Def>, next: Option<usize> },
-    /// Nobody gets here.
+    /// Control never gets here.
     Unreachable,
 }
 
-/// A function to be vectorised.
+/// The control-flow graph of a function that is vectorized.
 pub(super) struct Flow {
     /// The blocks by vertex, the entry first.
     pub blocks: Vec<Cont>,
     pub ends: Vec<End>,
-    /// Where each block's call stands in the source.
+    /// The source location of each block's terminator.
     pub spans: Vec<Span>,
     pub schedule: Schedule,
     pub doms: DomTree,
-    /// What every lane that leaves a vertex passes, going round loops included.
+    /// Post-dominators of the graph, in which a latch leads to the exits of its loop.
     pub post_doms: DomTree,
     pub loops: LoopForest,
-    /// The graph without ways back: those lead to latches.
+    /// The graph without back edges, which lead to latches.
     pub dag: Graph,
-    /// All vertices that lanes get to.
+    /// All reachable vertices.
     pub order: Vec<usize>,
-    /// The place of each vertex in the order.
+    /// The position of each vertex in the order.
     pub position: Vec<usize>,
-    /// The functions it calls that do the same for all lanes if they are given the same.
+    /// The called functions that need one call for all lanes if their arguments are uniform.
     pub shared: FxHashSet<Cont>,
 }
 
@@ -75,12 +74,12 @@ impl Flow {
         let loops = LoopForest::new(&graph, cfg.entry());
         if let Some(irreducible) = loops.loops().iter().find(|one| one.headers.len() > 1) {
             let at = body_span(world, cfg.conts()[irreducible.headers[0]]);
-            return Err(Refusal { at, why: "a loop that is entered in several places".into() });
+            return Err(Refusal { at, why: "a loop with several entries".into() });
         }
         let doms = DomTree::new(&graph, cfg.entry());
         let dag = acyclic(&loops, n_blocks, &edges);
         let post_doms = post_dominators(&loops, n_blocks, &dag, &ends);
-        let shared = shared_functions(world, &ends);
+        let shared = uniform_functions(world, &ends);
         let mut flow = Flow {
             blocks: cfg.conts().to_vec(),
             ends,
@@ -98,12 +97,12 @@ impl Flow {
         Ok(flow)
     }
 
-    /// The vertex where the function is left.
+    /// The exit of the function.
     pub fn exit(&self) -> usize {
         self.blocks.len()
     }
 
-    /// The vertex where the lanes of one round of a loop meet.
+    /// The vertex where the lanes of one iteration of a loop reconverge.
     pub fn latch(&self, in_loop: usize) -> usize {
         self.blocks.len() + 1 + in_loop
     }
@@ -119,7 +118,7 @@ impl Flow {
         (self.header(innermost) == vertex).then_some(innermost)
     }
 
-    /// Where a loop is entered.
+    /// The header of a loop.
     pub fn header(&self, in_loop: usize) -> usize {
         self.loops.loops()[in_loop].headers[0]
     }
@@ -144,16 +143,16 @@ impl Flow {
     }
 
     /// The loops that an edge leaves, from the innermost outwards.
-    pub fn loops_left(&self, from: usize, to: usize) -> impl Iterator<Item = usize> + '_ {
+    pub fn exited_loops(&self, from: usize, to: usize) -> impl Iterator<Item = usize> + '_ {
         self.loops_around(from).take_while(move |&around| !self.is_in(to, around))
     }
 
-    /// Whether the edge leads back to the header of a loop.
+    /// Whether the edge is a back edge.
     pub fn is_back_edge(&self, from: usize, to: usize) -> bool {
         self.loop_of_header(to).is_some_and(|in_loop| self.is_in(from, in_loop))
     }
 
-    /// The vertex that an edge of the function leads to: a latch instead of a header behind.
+    /// The vertex that an edge leads to: for a back edge, the latch.
     pub fn route(&self, from: usize, to: usize) -> usize {
         match self.loop_of_header(to).filter(|&in_loop| self.is_in(from, in_loop)) {
             Some(in_loop) => self.latch(in_loop),
@@ -161,16 +160,16 @@ impl Flow {
         }
     }
 
-    /// The vertices that belong to a loop, latches included.
+    /// The vertices of a loop, latches included.
     pub fn vertices_of(&self, in_loop: usize) -> &[usize] {
         let (first, last) = (self.position[self.header(in_loop)], self.position[self.latch(in_loop)]);
         &self.order[first..=last]
     }
 
-    /// Orders the inside of each loop, with the loops in it as single vertices.
+    /// Orders the vertices of each loop; an inner loop counts as one vertex.
     fn find_order(&mut self) {
         let n_vertices = self.dag.len();
-        // What is written next, the last first: vertices, and loops that are yet to be ordered.
+        // A stack: vertices, and loops that are not ordered yet.
         let mut stack = self.order_of(None);
         stack.reverse();
         let mut order = vec![];
@@ -187,7 +186,7 @@ impl Flow {
         self.order = order;
     }
 
-    /// The order directly inside a loop, or of the function.
+    /// The order of the vertices directly in a loop, or of the function.
     fn order_of(&self, region: Option<usize>) -> Vec<Item> {
         let represent = |vertex: usize| -> Option<usize> {
             let mut child = None;
@@ -221,7 +220,7 @@ enum Item {
 }
 
 impl End {
-    /// Where it may go, each place once.
+    /// The targets, each once.
     pub fn targets(&self) -> Vec<usize> {
         let mut targets = match self {
             End::Jump { target, .. } => vec![*target],
@@ -242,19 +241,18 @@ fn body_span(world: &World, cont: Cont) -> Span {
     world.cont(cont).body.as_ref().map_or(world.cont(cont).span, |body| body.span)
 }
 
-/// The called functions that do the same for all lanes if they are given the same. Calling them once is
-/// as good as calling them for each lane, unless they ask which lane it is or do what counts
-/// how often.
-fn shared_functions(world: &World, ends: &[End]) -> FxHashSet<Cont> {
+/// The called functions that need one call for all lanes if their arguments are uniform: functions that
+/// do not use the lane index, allocate, or call code that the compiler cannot see.
+fn uniform_functions(world: &World, ends: &[End]) -> FxHashSet<Cont> {
     let called = ends.iter().filter_map(|end| match end {
         End::Call { callee, .. } => Some(*callee),
         _ => None,
     });
     let called: FxHashSet<Cont> = called.filter(|&callee| world.cont(callee).body.is_some()).collect();
-    called.into_iter().filter(|&callee| is_shared(world, callee)).collect()
+    called.into_iter().filter(|&callee| is_uniform(world, callee)).collect()
 }
 
-fn is_shared(world: &World, function: Cont) -> bool {
+fn is_uniform(world: &World, function: Cont) -> bool {
     let reached = References::from_roots(world, &[function]);
     let stays_inside = |cont: Cont| match world.as_intrinsic(world.cont_def(cont)) {
         Some(intrinsic) => {
@@ -266,7 +264,7 @@ fn is_shared(world: &World, function: Cont) -> bool {
     reached.conts(world).all(stays_inside) && !reached.nodes().iter().any(counts)
 }
 
-/// The graph without ways back to headers.
+/// The graph without back edges.
 fn acyclic(loops: &LoopForest, n_blocks: usize, edges: &[(usize, usize)]) -> Graph {
     let is_back = |from: usize, to: usize| {
         loops.innermost(to).filter(|&inner| {
@@ -281,7 +279,7 @@ fn acyclic(loops: &LoopForest, n_blocks: usize, edges: &[(usize, usize)]) -> Gra
     Graph::new(n_blocks + 1 + loops.loops().len(), &routed)
 }
 
-/// Post-dominators of the acyclic graph, where a latch leads to where its loop is left.
+/// Post-dominators of the acyclic graph, with edges from each latch to the exits of its loop.
 fn post_dominators(loops: &LoopForest, n_blocks: usize, dag: &Graph, ends: &[End]) -> DomTree {
     let mut edges: Vec<(usize, usize)> = dag.edges().collect();
     for (inner, one) in loops.loops().iter().enumerate() {
@@ -331,13 +329,13 @@ impl EndReader<'_> {
         let Some(called) = world.as_cont(callee) else { return refuse("a call of an unknown function") };
         match world.as_intrinsic(callee) {
             Some(Intrinsic::Branch) => {
-                let (Some(then), Some(other)) = (self.place(args[1]), self.place(args[2])) else {
-                    return refuse("a jump to an unknown place");
+                let (Some(then), Some(other)) = (self.target(args[1]), self.target(args[2])) else {
+                    return refuse("a jump to an unknown target");
                 };
                 return Ok(End::Branch { cond: args[0], then, other });
             }
             Some(Intrinsic::Switch) => {
-                return self.switch(&args).map_or_else(|| refuse("a jump to an unknown place"), Ok);
+                return self.switch(&args).map_or_else(|| refuse("a jump to an unknown target"), Ok);
             }
             Some(Intrinsic::Unreachable) => return Ok(End::Unreachable),
             Some(intrinsic) if args.iter().rev().skip(1).any(|&arg| is_function(world, arg)) => {
@@ -349,9 +347,9 @@ impl EndReader<'_> {
             return Ok(End::Jump { target, args });
         }
         let (next, args) = match args.split_last() {
-            Some((&last, rest)) if is_return(&world.types, world.ty(last)) => match self.place(last) {
+            Some((&last, rest)) if is_return(&world.types, world.ty(last)) => match self.target(last) {
                 Some(next) => (Some(next), rest.to_vec()),
-                None => return refuse("a call that returns to an unknown place"),
+                None => return refuse("a call with an unknown return continuation"),
             },
             _ => (None, args),
         };
@@ -360,16 +358,16 @@ impl EndReader<'_> {
 
     fn switch(&self, args: &[Def]) -> Option<End> {
         let [value, default, cases @ ..] = args else { return None };
-        let cases = cases.chunks_exact(2).map(|case| Some((case[0], self.place(case[1])?)));
+        let cases = cases.chunks_exact(2).map(|case| Some((case[0], self.target(case[1])?)));
         Some(End::Switch {
             value: *value,
             cases: cases.collect::<Option<_>>()?,
-            default: self.place(*default)?,
+            default: self.target(*default)?,
         })
     }
 
-    /// The vertex of a place where control goes.
-    fn place(&self, def: Def) -> Option<usize> {
+    /// The vertex of a jump target.
+    fn target(&self, def: Def) -> Option<usize> {
         if Some(def) == self.ret {
             return Some(self.cfg.exit());
         }

@@ -1,8 +1,8 @@
-//! Work that lanes would do twice.
+//! Hoisting of common computations above divergent branches.
 //!
-//! What is computed from memory is scheduled in each block that needs it, which is best where
-//! only one of these blocks is executed. Where lanes part, all of them are. So what several of them
-//! compute is computed once, before.
+//! The schedule computes a value in each block that needs it, which is best if only one of these blocks
+//! is executed. At a divergent branch all of them are. So a value that several of them compute is
+//! computed once, before the branch.
 
 use nyala_ir::analysis::schedule::{can_fail, has_effect};
 use nyala_ir::{Def, Node, World};
@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use super::flow::Flow;
 use super::shapes::Shapes;
 
-/// Moves operations before the branches where lanes part; whether there were any.
+/// Moves operations above divergent branches; whether there were any.
 pub(super) fn hoist(world: &World, flow: &mut Flow, shapes: &Shapes) -> bool {
     let mut hoister = Hoister { world, flow, shapes, homes: FxHashMap::default(), moves: vec![] };
     let blocks: Vec<usize> =
@@ -35,7 +35,7 @@ struct Hoister<'a> {
     world: &'a World,
     flow: &'a Flow,
     shapes: &'a Shapes,
-    /// By operation: the blocks where it is computed.
+    /// By operation: the blocks that compute it.
     homes: FxHashMap<Def, Vec<usize>>,
     moves: Vec<(Def, usize)>,
 }
@@ -51,14 +51,14 @@ impl Hoister<'_> {
             return;
         }
         let Some(target) = self.common(homes) else { return };
-        let parts = |&home: &usize| self.parts_between(target, home);
+        let parts = |&home: &usize| self.diverges_between(target, home);
         if homes.iter().any(parts) && self.has_operands(def, target) {
             self.homes.insert(def, vec![target]);
             self.moves.push((def, target));
         }
     }
 
-    /// The closest block before all `homes` that is in no loop that they are not in.
+    /// The closest common dominator that is in no loop that one of `homes` is not in.
     fn common(&self, homes: &[usize]) -> Option<usize> {
         let flow = self.flow;
         let mut target = homes.iter().copied().reduce(|a, b| flow.doms.common(a, b))?;
@@ -71,14 +71,14 @@ impl Hoister<'_> {
         Some(target)
     }
 
-    /// Whether lanes part on the way from one block to another that it dominates.
-    fn parts_between(&self, from: usize, to: usize) -> bool {
+    /// Whether a branch between a block and one that it dominates diverges.
+    fn diverges_between(&self, from: usize, to: usize) -> bool {
         let above = std::iter::successors(self.flow.doms.idom(to), |&block| self.flow.doms.idom(block));
         let mut on_the_way = above.take_while(|&block| self.flow.doms.dominates(from, block));
-        on_the_way.any(|block| self.shapes.parts(self.flow, block))
+        on_the_way.any(|block| self.shapes.diverges(self.flow, block))
     }
 
-    /// Whether all operands are there at the end of a block.
+    /// Whether all operands are available at the end of a block.
     fn has_operands(&self, def: Def, block: usize) -> bool {
         let mut all = true;
         self.world.for_each_operand(def, |operand| {

@@ -1,14 +1,14 @@
-//! Values of all lanes at once.
+//! Vector forms of types and values.
 //!
-//! A value of a scalar type becomes a simd value. Aggregates become aggregates of what their
-//! parts become: a struct a tuple, an array or simd value an array. The parts of an enum value
-//! are its option's number and a payload for each option, of which a lane has only one.
+//! A scalar becomes a simd value. An aggregate becomes an aggregate of the vector forms of its parts: a
+//! struct becomes a tuple, an array or simd value an array. The parts of an enum value are its tag and
+//! one payload for each option; a lane has only the payload of its option.
 //!
 //! Recursion is on the nesting of types, which the program's declarations bound.
 
 use nyala_ir::{CmpOp, Def, Node, Prim, Ty, TyKind, World};
 
-/// Whether values of this type can differ between lanes.
+/// Whether values of this type may vary.
 pub(super) fn is_supported(world: &World, ty: Ty) -> bool {
     match world.types.kind(ty) {
         TyKind::Prim(_) | TyKind::Ptr { .. } => true,
@@ -22,7 +22,7 @@ pub(super) fn is_supported(world: &World, ty: Ty) -> bool {
     }
 }
 
-/// Whether values of this type are numbers, bools or addresses.
+/// Whether this is the type of a number, a bool or an address.
 pub(super) fn is_scalar(world: &World, ty: Ty) -> bool {
     matches!(world.types.kind(ty), TyKind::Prim(_) | TyKind::Ptr { .. })
 }
@@ -42,7 +42,7 @@ pub(super) fn parts(world: &World, ty: Ty) -> Vec<Ty> {
     }
 }
 
-/// The type of all lanes' values of type `ty`.
+/// The vector form of a type.
 pub(super) fn lanes_ty(world: &mut World, ty: Ty, n: u32) -> Ty {
     match *world.types.kind(ty) {
         TyKind::Array { elem, len } => {
@@ -61,20 +61,20 @@ pub(super) fn lanes_ty(world: &mut World, ty: Ty, n: u32) -> Ty {
     }
 }
 
-/// Part `index` of all lanes' values of type `ty`.
+/// Part `index` of a vector of type `ty`.
 pub(super) fn part(world: &mut World, ty: Ty, lanes: Def, index: usize) -> Def {
-    match is_its_part(world, ty) {
+    match is_single_part(world, ty) {
         true => lanes,
         false => world.extract_at(lanes, index as u32),
     }
 }
 
-/// Whether all lanes' values of type `ty` are those of its only part: there are no one-tuples.
-pub(super) fn is_its_part(world: &World, ty: Ty) -> bool {
+/// Whether the vector form of `ty` is that of its only part: there are no tuples of one element.
+pub(super) fn is_single_part(world: &World, ty: Ty) -> bool {
     matches!(world.types.kind(ty), TyKind::Tuple(_) | TyKind::Struct(_)) && parts(world, ty).len() == 1
 }
 
-/// All lanes' values of type `ty` from those of their parts.
+/// A vector of type `ty` from the vectors of its parts.
 pub(super) fn join(world: &mut World, ty: Ty, n: u32, parts: &[Def]) -> Def {
     let lanes = lanes_ty(world, ty, n);
     match world.types.kind(ty) {
@@ -83,7 +83,7 @@ pub(super) fn join(world: &mut World, ty: Ty, n: u32, parts: &[Def]) -> Def {
     }
 }
 
-/// All lanes' values of type `ty` from `operands`, which are such values too, scalar by scalar.
+/// Applies an operation to each scalar of vectors of type `ty`.
 pub(super) fn map(
     world: &mut World,
     ty: Ty,
@@ -103,10 +103,10 @@ pub(super) fn map(
     join(world, ty, n, &made)
 }
 
-/// Aggregates of more parts are handed over as a whole.
+/// The largest number of block parameters that an aggregate is split into.
 const MAX_FLAT: usize = 64;
 
-/// The types of what a value is handed over as: its scalars and simd values, if these are few.
+/// The types of the block parameters that an aggregate is split into.
 pub(super) fn flat(world: &World, ty: Ty) -> Vec<Ty> {
     match inner_parts(world, ty) {
         Some(parts) => parts.into_iter().flat_map(|part| flat(world, part)).collect(),
@@ -114,7 +114,7 @@ pub(super) fn flat(world: &World, ty: Ty) -> Vec<Ty> {
     }
 }
 
-/// The parts of a value as [`flat`] says.
+/// Splits a value, as [`flat`] does its type.
 pub(super) fn flattened(world: &mut World, value: Def) -> Vec<Def> {
     let Some(parts) = inner_parts(world, world.ty(value)) else { return vec![value] };
     let mut all = vec![];
@@ -132,7 +132,7 @@ pub(super) fn unflattened(world: &mut World, ty: Ty, parts: &mut impl Iterator<I
     world.aggregate(ty, &parts)
 }
 
-/// The types of the parts that a value is taken apart into, if it is.
+/// The types of the parts that a value is split into, if it is.
 fn inner_parts(world: &World, ty: Ty) -> Option<Vec<Ty>> {
     let inner = match world.types.kind(ty) {
         TyKind::Tuple(_) | TyKind::Struct(_) => parts(world, ty),
@@ -152,7 +152,7 @@ fn n_flat(world: &World, ty: Ty) -> usize {
     }
 }
 
-/// Whether values of this type are enum values, or have such in them.
+/// Whether the type is an enum or contains one.
 pub(super) fn has_enums(world: &World, ty: Ty) -> bool {
     match world.types.kind(ty) {
         TyKind::Enum(_) => true,
@@ -187,7 +187,7 @@ pub(super) fn lane(world: &mut World, ty: Ty, lanes: Def, index: Def) -> Def {
     value
 }
 
-/// All lanes' values with that of one lane replaced.
+/// Replaces the value of one lane.
 pub(super) fn with_lane(world: &mut World, n: u32, lanes: Def, index: Def, value: Def) -> Def {
     let ty = world.ty(value);
     if is_scalar(world, ty) {
@@ -203,7 +203,7 @@ pub(super) fn with_lane(world: &mut World, n: u32, lanes: Def, index: Def, value
     join(world, ty, n, &parts)
 }
 
-/// Where `mask` is set the lanes of `then`, elsewhere those of `other`.
+/// The lanes of `then` where `mask` is set, those of `other` elsewhere.
 pub(super) fn select(world: &mut World, ty: Ty, n: u32, mask: Def, then: Def, other: Def) -> Def {
     if let Some(either) = either(world, then, other) {
         return either;
@@ -213,7 +213,7 @@ pub(super) fn select(world: &mut World, ty: Ty, n: u32, mask: Def, then: Def, ot
     })
 }
 
-/// One of two values that does for both.
+/// The value of both, if they are equal or one is undefined.
 pub(super) fn either(world: &World, then: Def, other: Def) -> Option<Def> {
     match (world.node(then), world.node(other)) {
         (_, Node::Undef) => Some(then),

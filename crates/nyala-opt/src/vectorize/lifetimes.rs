@@ -1,5 +1,4 @@
-//! How long the variables of a SIMD function are needed: what is read nowhere behind a place is
-//! not handed on there.
+//! Liveness of the variables of a SIMD function: a variable that is not read later is not passed on.
 
 use std::collections::BTreeSet;
 
@@ -9,39 +8,39 @@ use rustc_hash::FxHashMap;
 use super::emit::{Task, Var};
 use super::flow::End;
 use super::shapes::data_params;
-use super::{runs, values, wrapping};
+use super::{addresses, runs, wrapping};
 
-/// How long variables are needed.
+/// The live ranges of variables.
 pub(super) struct Lifetimes {
-    /// The last position where each is read; within a loop that it comes from outside of, the
+    /// The last position where each is read. If it is read in a loop and written outside, that is the
     /// loop's latch.
     last: FxHashMap<Var, usize>,
-    /// By loop: the variables that rounds hand on, or that are read behind.
+    /// By loop: the variables that are passed on to the next iteration, or read after the loop.
     carried: Vec<Vec<Var>>,
-    /// The values that are needed outside of the divergent loop they are computed in.
-    left: Vec<Def>,
+    /// The live-out values of divergent loops.
+    live_out: Vec<Def>,
 }
 
 impl Lifetimes {
     pub fn new(world: &World, task: &Task<'_>) -> Lifetimes {
-        let mut lifetimes = Lifetimes { last: FxHashMap::default(), carried: vec![], left: vec![] };
+        let mut lifetimes = Lifetimes { last: FxHashMap::default(), carried: vec![], live_out: vec![] };
         for block in 0..task.flow.blocks.len() {
             lifetimes.read_block(world, task, block);
             lifetimes.read_masks(task, block);
         }
-        lifetimes.read_handed_over(world, task);
+        lifetimes.read_arguments(world, task);
         let exit = task.flow.position[task.flow.exit()];
         lifetimes
             .last
             .extend((0..n_results(world, task.flow.blocks[0])).map(|index| (Var::Result(index), exit)));
-        let left = lifetimes.last.keys().filter_map(|&var| match var {
-            Var::Left(old) => Some(old),
+        let live_out = lifetimes.last.keys().filter_map(|&var| match var {
+            Var::LiveOut(old) => Some(old),
             _ => None,
         });
-        lifetimes.left = left.collect();
-        lifetimes.left.sort_unstable();
-        for old in lifetimes.left.clone() {
-            // Lanes that leave read it, wherever it was computed.
+        lifetimes.live_out = live_out.collect();
+        lifetimes.live_out.sort_unstable();
+        for old in lifetimes.live_out.clone() {
+            // Exiting lanes read it, wherever it was computed.
             for &home in task.shapes.homes_of(old) {
                 let mut around = task.flow.loops_around(home);
                 if let Some(around) = around.find(|&around| task.shapes.divergent_loops[around]) {
@@ -59,13 +58,13 @@ impl Lifetimes {
     fn read_block(&mut self, world: &World, task: &Task<'_>, block: usize) {
         for &def in task.flow.schedule.block(block) {
             world.for_each_operand(def, |operand| self.read(task, operand, block));
-            values::index_parts(world, def).into_iter().for_each(|part| self.read(task, part, block));
+            addresses::index_parts(world, def).into_iter().for_each(|part| self.read(task, part, block));
             let path = wrapping::operands(world, task.flow, task.shapes, def, block);
             let run = runs::operands(world, task.flow, task.shapes, def, block);
             path.into_iter().chain(run).for_each(|operand| self.read(task, operand, block));
         }
         match &task.flow.ends[block] {
-            // What is handed over is read if the parameter is.
+            // An argument is read if the parameter is.
             End::Jump { target, .. } if *target < task.flow.exit() => {}
             End::Jump { args, .. } | End::Call { args, .. } => {
                 args.iter().for_each(|&arg| self.read(task, arg, block));
@@ -75,8 +74,8 @@ impl Lifetimes {
         }
     }
 
-    /// Arguments of parameters that are read.
-    fn read_handed_over(&mut self, world: &World, task: &Task<'_>) {
+    /// Marks the arguments of parameters that are read.
+    fn read_arguments(&mut self, world: &World, task: &Task<'_>) {
         let mut n_read = usize::MAX;
         while n_read != self.last.len() {
             n_read = self.last.len();
@@ -84,7 +83,7 @@ impl Lifetimes {
                 let End::Jump { target, args } = end else { continue };
                 let Some(&next) = task.flow.blocks.get(*target) else { continue };
                 for (param, &arg) in data_params(world, next).into_iter().zip(args) {
-                    if self.is_read(Var::Value(param)) || self.is_read(Var::Left(param)) {
+                    if self.is_read(Var::Value(param)) || self.is_read(Var::LiveOut(param)) {
                         self.read(task, arg, block);
                     }
                 }
@@ -92,14 +91,13 @@ impl Lifetimes {
         }
     }
 
-    /// The lanes that have arrived are read where they arrive; in a loop, also before each
-    /// round but the first.
+    /// The mask of a vertex is read there; in a loop, also before each iteration but the first.
     fn read_masks(&mut self, task: &Task<'_>, block: usize) {
         let position = task.flow.position[block];
         let header = task.flow.loop_of_header(block);
-        let arrived = header.map_or(position, |inner| task.flow.position[task.flow.latch(inner)]);
-        self.last.insert(Var::Arrived(block), arrived);
-        if let Some(above) = task.plan.same_lanes[block] {
+        let last_read = header.map_or(position, |inner| task.flow.position[task.flow.latch(inner)]);
+        self.last.insert(Var::Deferred(block), last_read);
+        if let Some(above) = task.plan.same_mask[block] {
             let last = self.last.entry(Var::Mask(above)).or_insert(position);
             *last = position.max(*last);
         }
@@ -108,16 +106,16 @@ impl Lifetimes {
     fn read(&mut self, task: &Task<'_>, old: Def, block: usize) {
         let (flow, shapes) = (task.flow, task.shapes);
         let Some(home) = shapes.home(flow, old, block) else { return };
-        let var = match shapes.left_loop(flow, old, block) {
-            Some(_) => Var::Left(old),
+        let var = match shapes.exited_loop(flow, old, block) {
+            Some(_) => Var::LiveOut(old),
             None => Var::Value(old),
         };
-        // In a loop around the use but not around the value, each round reads it.
+        // If the use is in a loop and the definition is not, each iteration reads it.
         let outermost = flow.loops_around(block).take_while(|&around| !flow.is_in(home, around)).last();
         let position = flow.position[outermost.map_or(block, |around| flow.latch(around))];
         let last = self.last.entry(var).or_insert(position);
         *last = position.max(*last);
-        // Each round of a loop reads the parameters of its header.
+        // Each iteration of a loop reads the parameters of its header.
         if let Some(inner) = flow.loop_of_header(home) {
             self.last.insert(Var::Next(old), flow.position[flow.latch(inner)]);
         }
@@ -137,11 +135,11 @@ impl Lifetimes {
         &self.carried[inner]
     }
 
-    pub fn left(&self) -> &[Def] {
-        &self.left
+    pub fn live_out(&self) -> &[Def] {
+        &self.live_out
     }
 
-    /// The variables that are written in a loop and read in its next round or behind it.
+    /// The variables that are written in a loop and read in its next iteration or after it.
     fn carry(&self, world: &World, task: &Task<'_>, inner: usize) -> Vec<Var> {
         let flow = task.flow;
         let header = flow.blocks[flow.header(inner)];
@@ -161,17 +159,17 @@ impl Lifetimes {
                         let var = if flow.is_back_edge(vertex, target) { Var::Next } else { Var::Value };
                         let params = data_params(world, block).into_iter().map(var);
                         carried.extend(params.filter(|&param| self.is_read(param)));
-                        let mask = Some(Var::Arrived(target));
-                        carried.extend(mask.filter(|_| task.plan.same_lanes[target].is_none()));
+                        let mask = Some(Var::Deferred(target));
+                        carried.extend(mask.filter(|_| task.plan.same_mask[target].is_none()));
                     }
                     None => carried.extend((0..n_results(world, flow.blocks[0])).map(Var::Result)),
                 }
             }
         }
-        for &old in &self.left {
-            let var = Var::Left(old);
-            // It is written where lanes leave the divergent loop it is computed in, which may be
-            // inside of others.
+        for &old in &self.live_out {
+            let var = Var::LiveOut(old);
+            // It is written on the exits of the divergent loop that computes it, which may be inside of
+            // other loops.
             let divergent =
                 |home: usize| flow.loops_around(home).find(|&around| task.shapes.divergent_loops[around]);
             let in_loop = task.shapes.homes_of(old).iter().any(|&home| {
@@ -186,7 +184,7 @@ impl Lifetimes {
     }
 }
 
-/// How many results a function has.
+/// The number of results of a function.
 fn n_results(world: &World, entry: Cont) -> usize {
     let ret = world.cont(entry).params.last().map(|&ret| world.ty(ret));
     ret.and_then(|ret| world.types.as_cn(ret)).map_or(0, |params| params.len().saturating_sub(1))

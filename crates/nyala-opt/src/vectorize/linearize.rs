@@ -1,17 +1,16 @@
-//! One way through a function for all lanes.
+//! Partial linearization of control flow.
 //!
-//! Where lanes go different ways, all of them go through one place after the other, in the
-//! order of the [`Flow`], with masks that say for whom each place is. Where they go
-//! the same way, the branch stays a branch. (Moll and Hack: "Partial control-flow
-//! linearization", PLDI 2018.) Each vertex knows where lanes may still be *waiting*: places that
-//! the branches before it lead to and that are yet to come. From there control goes to
-//! whatever comes first among its own targets and these.
+//! Divergent branches are replaced by straight-line code: all targets are executed one after the other,
+//! in the order of the [`Flow`], each under its mask. Uniform branches stay branches. (Moll and Hack:
+//! "Partial control-flow linearization", PLDI 2018.) Each vertex has *deferred* targets: vertices that
+//! earlier branches lead to and that are not executed yet. Control continues at whichever comes first,
+//! a target of the vertex or a deferred one.
 //!
-//! A divergent loop goes round until no lane is left in it; lanes that leave it wait behind it.
+//! A divergent loop runs until every lane has exited. Lanes that have exited are deferred to the loop's
+//! exits.
 //!
-//! At least one lane is active at the vertex or at those where lanes wait. What must not
-//! happen without a lane, or is expensive, stands behind a *guard*: it is left out if no lane
-//! is there.
+//! At least one lane is active at the vertex or at a deferred one. Code that must not run without an
+//! active lane, or that is expensive, has a *guard*, which skips it if no lane is active.
 
 use std::collections::BTreeSet;
 
@@ -21,30 +20,30 @@ use super::cost;
 use super::flow::{End, Flow};
 use super::shapes::Shapes;
 
-/// The way through a function.
+/// The linearized control flow of a function.
 pub(super) struct Plan {
-    /// By block: for each of its targets the vertex to go to first; one for all if lanes part.
-    /// For latches and blocks that end, where those go on that wait.
+    /// By block: for each of its targets, the vertex to go to first; only one if the branch diverges.
+    /// For latches and blocks without targets, the first deferred vertex.
     pub next: Vec<Vec<usize>>,
-    /// By vertex: where to go instead if no lane is there.
+    /// By vertex: where to go instead if no lane is active.
     pub skip: Vec<Option<usize>>,
-    /// By block: the one before it that exactly its lanes pass, if there is one.
-    pub same_lanes: Vec<Option<usize>>,
+    /// By block: an earlier block that has exactly the same active lanes, if there is one.
+    pub same_mask: Vec<Option<usize>>,
 }
 
 impl Plan {
-    /// The way through `flow`.
+    /// Linearizes `flow`.
     pub fn new(world: &World, flow: &Flow, shapes: &Shapes) -> Plan {
         let n_vertices = flow.dag.len();
         let plan = Plan {
             next: vec![vec![]; n_vertices],
             skip: vec![None; n_vertices],
-            same_lanes: (0..n_vertices).map(|vertex| same_lanes(flow, vertex)).collect(),
+            same_mask: (0..n_vertices).map(|vertex| same_mask(flow, vertex)).collect(),
         };
-        let waiting = vec![BTreeSet::new(); n_vertices];
+        let deferred = vec![BTreeSet::new(); n_vertices];
         let flags = vec![false; n_vertices];
-        let (has_lane, is_deferred) = (flags.clone(), flags);
-        let mut planner = Planner { world, flow, shapes, plan, waiting, has_lane, is_deferred };
+        let (has_active_lane, is_deferred) = (flags.clone(), flags);
+        let mut planner = Planner { world, flow, shapes, plan, deferred, has_active_lane, is_deferred };
         for &vertex in &flow.order {
             planner.vertex(vertex);
         }
@@ -52,15 +51,15 @@ impl Plan {
     }
 }
 
-/// The closest block that each lane that gets to `vertex` has passed once for each time
-/// it gets there, and from which it cannot but get there.
-fn same_lanes(flow: &Flow, vertex: usize) -> Option<usize> {
+/// The closest dominator that `vertex` post-dominates, in the same loop: whenever a lane executes one
+/// of them, it executes the other.
+fn same_mask(flow: &Flow, vertex: usize) -> Option<usize> {
     if vertex >= flow.exit() {
         return None;
     }
     let innermost = flow.innermost(vertex);
     let mut above = flow.doms.idom(vertex)?;
-    // Loops in between are left by all lanes.
+    // All lanes exit the loops in between.
     while let Some(inner) = flow.innermost(above).filter(|&inner| Some(inner) != innermost) {
         if innermost.is_some_and(|around| !flow.is_in(above, around)) {
             return None;
@@ -76,85 +75,88 @@ struct Planner<'a> {
     flow: &'a Flow,
     shapes: &'a Shapes,
     plan: Plan,
-    /// By vertex: the places, by position, where lanes may wait when control gets there.
-    waiting: Vec<BTreeSet<usize>>,
-    /// By vertex: whether a lane is there whenever control is.
-    has_lane: Vec<bool>,
-    /// By vertex: whether lanes wait there somewhere, so that control also gets there on
-    /// ways that are not of the function.
+    /// By vertex: the positions that may be deferred when control gets there.
+    deferred: Vec<BTreeSet<usize>>,
+    /// By vertex: whether a lane is active whenever control gets there.
+    has_active_lane: Vec<bool>,
+    /// By vertex: whether it is deferred somewhere. Then control also gets there by edges that the
+    /// function does not have.
     is_deferred: Vec<bool>,
 }
 
 impl Planner<'_> {
     fn vertex(&mut self, vertex: usize) {
         self.guard(vertex);
-        let waiting = self.waiting[vertex].clone();
+        let deferred = self.deferred[vertex].clone();
         if let Some(inner) = self.flow.loop_of_latch(vertex) {
             if self.shapes.divergent_loops[inner] {
-                self.plan.next[vertex] = self.go(&waiting).into_iter().collect();
+                self.plan.next[vertex] = self.continue_at_first(&deferred).into_iter().collect();
             }
             return;
         }
         let Some(end) = self.flow.ends.get(vertex) else { return };
         let targets = end.targets();
         if targets.is_empty() {
-            self.plan.next[vertex] = self.go(&waiting).into_iter().collect();
+            self.plan.next[vertex] = self.continue_at_first(&deferred).into_iter().collect();
             return;
         }
-        let ways: Vec<BTreeSet<usize>> = targets
+        let positions: Vec<BTreeSet<usize>> = targets
             .iter()
-            .map(|&target| self.way(vertex, target).chain(waiting.iter().copied()).collect())
+            .map(|&target| self.positions_on_edge(vertex, target).chain(deferred.iter().copied()).collect())
             .collect();
-        self.plan.next[vertex] = match self.shapes.parts(self.flow, vertex) {
+        self.plan.next[vertex] = match self.shapes.diverges(self.flow, vertex) {
             true => {
-                let all = ways.into_iter().flatten().collect();
-                self.go(&all).into_iter().collect()
+                let all = positions.into_iter().flatten().collect();
+                self.continue_at_first(&all).into_iter().collect()
             }
-            false => ways.iter().filter_map(|way| self.go(way)).collect(),
+            false => positions.iter().filter_map(|edge| self.continue_at_first(edge)).collect(),
         };
     }
 
-    /// The positions that lanes pass which take this edge: latches of divergent loops
-    /// that it leaves, and its end.
-    fn way(&self, from: usize, to: usize) -> impl Iterator<Item = usize> + '_ {
-        let latches = self.flow.loops_left(from, to).filter(|&left| self.shapes.divergent_loops[left]);
-        let latches = latches.map(|left| self.flow.position[self.flow.latch(left)]);
+    /// The positions that lanes on this edge pass: the latches of the divergent loops that it exits,
+    /// and its target.
+    fn positions_on_edge(&self, from: usize, to: usize) -> impl Iterator<Item = usize> + '_ {
+        let latches = self.flow.exited_loops(from, to).filter(|&inner| self.shapes.divergent_loops[inner]);
+        let latches = latches.map(|inner| self.flow.position[self.flow.latch(inner)]);
         latches.chain([self.flow.position[self.flow.route(from, to)]])
     }
 
-    /// Goes to the first of these positions, where lanes wait for the others.
-    fn go(&mut self, ways: &BTreeSet<usize>) -> Option<usize> {
-        let first = *ways.first()?;
+    /// Continues at the first of these positions, and defers the others.
+    fn continue_at_first(&mut self, positions: &BTreeSet<usize>) -> Option<usize> {
+        let first = *positions.first()?;
         let vertex = self.flow.order[first];
-        self.waiting[vertex].extend(ways.iter().skip(1));
-        for &later in ways.iter().skip(1) {
+        self.deferred[vertex].extend(positions.iter().skip(1));
+        for &later in positions.iter().skip(1) {
             self.is_deferred[self.flow.order[later]] = true;
         }
         Some(vertex)
     }
 
-    /// Decides whether the vertex is left out if no lane is there.
+    /// Decides whether the vertex is skipped if no lane is active.
     fn guard(&mut self, vertex: usize) {
         let is_block = vertex < self.flow.blocks.len();
-        let above = self.plan.same_lanes[vertex];
+        let above = self.plan.same_mask[vertex];
         let mut preds = self.flow.dag.preds(vertex);
         let only = preds.next().filter(|_| preds.next().is_none());
-        let follows = |pred: usize| self.has_lane[pred] && !self.shapes.parts(self.flow, pred);
-        let inherits = above.is_some_and(|above| self.has_lane[above])
+        let follows = |pred: usize| self.has_active_lane[pred] && !self.shapes.diverges(self.flow, pred);
+        let inherits = above.is_some_and(|above| self.has_active_lane[above])
             || only.filter(|&pred| pred < self.flow.blocks.len()).is_some_and(follows);
-        self.has_lane[vertex] = self.waiting[vertex].is_empty() || (inherits && !self.is_deferred[vertex]);
-        if is_block && !self.has_lane[vertex] && cost::needs_lane(self.world, self.flow, self.shapes, vertex)
+        self.has_active_lane[vertex] =
+            self.deferred[vertex].is_empty() || (inherits && !self.is_deferred[vertex]);
+        if is_block
+            && !self.has_active_lane[vertex]
+            && cost::needs_guard(self.world, self.flow, self.shapes, vertex)
         {
-            let waiting = self.waiting[vertex].clone();
-            self.plan.skip[vertex] = self.go(&waiting);
-            self.has_lane[vertex] = true;
+            let deferred = self.deferred[vertex].clone();
+            self.plan.skip[vertex] = self.continue_at_first(&deferred);
+            self.has_active_lane[vertex] = true;
         }
     }
 }
 
 impl End {
-    /// Whether it goes one of several ways.
-    pub fn chooses(&self) -> bool {
+    /// Whether it has several targets.
+    pub fn has_several_targets(&self) -> bool {
         self.targets().len() > 1
     }
 }

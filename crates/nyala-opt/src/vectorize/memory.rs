@@ -1,9 +1,9 @@
-//! Effects, for all lanes at once.
+//! Side effects, for all lanes.
 //!
-//! Neighbours are accessed together; what is elsewhere for each lane is gathered and scattered.
-//! Through an address that all lanes share there is one access, and of what several lanes write
-//! the last lane's value stays. A variable of the function is one for each lane, next to each
-//! other; in a private one, that holds for each scalar in it.
+//! Contiguous accesses become one vector load or store; varying addresses become gathers and scatters.
+//! A uniform address is accessed once; a store writes the value of the last active lane. A variable of
+//! the function becomes an array with one element per lane; a private variable has the vector form of
+//! its type.
 
 use nyala_ir::layout::enum_layout;
 use nyala_ir::{ArithFlags, ArithOp, CmpOp, Def, EnumId, LaneOp, MathOp, Node, Prim, Ty, TyKind, World};
@@ -14,11 +14,11 @@ use super::lanewise;
 use super::runs;
 use super::shapes::{Shape, Wraps};
 
-/// Aggregates of more scalars are not accessed scalar by scalar.
+/// The largest number of scalars of an aggregate that is accessed with varying addresses.
 const MAX_SCALARS: usize = 64;
 
 impl Emitter<'_> {
-    /// Writes an effect of a block.
+    /// Writes a side effect of a block.
     pub fn effect(&mut self, def: Def, block: usize) -> Result<(), Refusal> {
         match self.world.node(def) {
             Node::Load { ptr, .. } => {
@@ -38,7 +38,7 @@ impl Emitter<'_> {
                         self.check_access(def, ty)?;
                         match self.groups(ptr, ty, block) {
                             Some(lanes) => self.load_run(ptr, ty, lanes, block),
-                            None => self.load_elsewhere(at, ptr, ty, block),
+                            None => self.load_varying(at, ptr, ty, block),
                         }
                     }
                 };
@@ -62,7 +62,7 @@ impl Emitter<'_> {
                         let value = self.lanes_of(value, ty);
                         match self.groups(ptr, ty, block) {
                             Some(lanes) => self.store_run(ptr, value, lanes, block),
-                            None => self.store_elsewhere(at, ptr, ty, value, block),
+                            None => self.store_varying(at, ptr, ty, value, block),
                         }
                     }
                 }
@@ -78,7 +78,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// How many lanes access neighbours of type `ty` together.
+    /// The number of lanes of groups that access contiguous values of type `ty`.
     fn groups(&mut self, ptr: Def, ty: Ty, block: usize) -> Option<u32> {
         let is_full = self.is_full();
         runs::of_access(self.world, (self.task.flow, self.task.shapes), (ptr, ty), block, is_full)
@@ -91,7 +91,7 @@ impl Emitter<'_> {
     fn check_access(&self, def: Def, ty: Ty) -> Result<(), Refusal> {
         if !lanewise::is_supported(self.world, ty) || n_scalars(self.world, ty) > MAX_SCALARS {
             let ty = self.world.types.display(ty).to_string();
-            return self.refuse(def, &format!("an access to a different `{ty}` for each lane"));
+            return self.refuse(def, &format!("an access to a `{ty}` at a varying address"));
         }
         Ok(())
     }
@@ -146,20 +146,20 @@ impl Emitter<'_> {
 
     // ---- Private variables ----------------------------------------------------------------
 
-    /// The type of what stands for a private address.
+    /// The type of the representation of a private address.
     pub fn private_ty(&mut self, var: Var, old: Def) -> Ty {
         let lanes = self.task.lanes;
         let address = self.world.types.as_ptr(value_ty(self.world, old));
         let (pointee, space) = address.expect("a private address is one");
         let pointee = lanewise::lanes_ty(self.world, pointee, lanes);
         let ptr = self.world.types.ptr(pointee, space);
-        let varies = matches!(var, Var::Left(_)) || self.task.shapes.of(old) == Shape::Varying;
+        let varies = matches!(var, Var::LiveOut(_)) || self.task.shapes.of(old) == Shape::Varying;
         if varies { self.world.types.simd(ptr, lanes) } else { ptr }
     }
 
     /// The private address of part `index` of a `ty`.
     fn private_part(&mut self, at: Def, ty: Ty, index: Def) -> Def {
-        match lanewise::is_its_part(self.world, ty) {
+        match lanewise::is_single_part(self.world, ty) {
             true => at,
             false => self.world.lea(at, index),
         }
@@ -167,7 +167,7 @@ impl Emitter<'_> {
 
     fn load_private(&mut self, at: Rep, ty: Ty) -> Def {
         if lanewise::is_scalar(self.world, ty) {
-            let own = self.own_places(at, ty);
+            let own = self.private_scalars(at, ty);
             return self.load_scalars(own, ty);
         }
         let mut parts = vec![];
@@ -181,7 +181,7 @@ impl Emitter<'_> {
 
     fn store_private(&mut self, at: Rep, ty: Ty, value: Def) {
         if lanewise::is_scalar(self.world, ty) {
-            let own = self.own_places(at, ty);
+            let own = self.private_scalars(at, ty);
             return self.store_scalars(own, ty, value);
         }
         for (number, part_ty) in lanewise::parts(self.world, ty).into_iter().enumerate() {
@@ -192,8 +192,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Where the lanes' own scalars of type `ty` are.
-    fn own_places(&mut self, at: Rep, ty: Ty) -> Rep {
+    /// The addresses of the lanes' scalars of type `ty` in a private variable.
+    fn private_scalars(&mut self, at: Rep, ty: Ty) -> Rep {
         match at.shape {
             Shape::Varying => {
                 let lane = lanewise::steps(self.world, Prim::I32, 1, self.task.lanes);
@@ -209,7 +209,7 @@ impl Emitter<'_> {
 
     // ---- Enums ----------------------------------------------------------------------------
 
-    /// Lanes read the payload of the option they have.
+    /// Each lane reads the payload of its option.
     fn load_enum(&mut self, at: Rep, ty: Ty, id: EnumId) -> Def {
         let (tag_at, tag_ty) = self.tag_of(at, id);
         let tag = self.load_scalars(tag_at, tag_ty);
@@ -243,7 +243,7 @@ impl Emitter<'_> {
         self.store_scalars(tag_at, tag_ty, tag);
     }
 
-    /// Where the numbers of options are in memory, and their type there.
+    /// The addresses of the tags in memory, and their type there.
     fn tag_of(&mut self, at: Rep, id: EnumId) -> (Rep, Ty) {
         let (_, offset, size) = enum_layout(&self.world.types, id);
         let prim = match size {
@@ -263,7 +263,7 @@ impl Emitter<'_> {
         self.and(mask, equal)
     }
 
-    /// The address of a `ty` some bytes further.
+    /// The address of a `ty` at an offset in bytes.
     fn moved(&mut self, at: Rep, ty: Ty, offset: i64) -> Rep {
         let (ptr, offset) = (self.pointer_to(at, ty), self.world.lit_i64(offset));
         Rep { shape: at.shape, def: self.bytes_from(at.def, ptr, offset) }
@@ -293,8 +293,8 @@ impl Emitter<'_> {
         self.mem = self.world.store_lanes(self.mem, ptr, mask, value);
     }
 
-    /// Where the lanes' scalars of type `ty` are: one address if they are neighbours, and
-    /// whether the last lane is first there.
+    /// The addresses of the lanes' scalars of type `ty`: one address if they are contiguous, and
+    /// whether they are in reverse order.
     fn pointers(&mut self, at: Rep, ty: Ty) -> (Def, bool) {
         let size = self.world.layout(ty).size as i64;
         let ptr_ty = self.pointer_to(at, ty);
@@ -314,7 +314,7 @@ impl Emitter<'_> {
         self.world.types.ptr(ty, space)
     }
 
-    /// The lanes in the other order.
+    /// Reverses the order of lanes.
     fn reversed(&mut self, lanes: Def) -> Def {
         let last = i64::from(self.task.lanes) - 1;
         let first = self.world.lit_i32(last as i32);
@@ -324,7 +324,7 @@ impl Emitter<'_> {
         self.world.lanes(LaneOp::Permute, &[lanes, order])
     }
 
-    /// The value of the last lane that is there.
+    /// The value of the last active lane.
     pub fn last_lane(&mut self, value: Rep, ty: Ty) -> Def {
         if value.shape == Shape::Uniform {
             return value.def;
@@ -342,7 +342,7 @@ impl Emitter<'_> {
     }
 }
 
-/// How many scalars a value has.
+/// The number of scalars of a type.
 pub(super) fn n_scalars(world: &World, ty: Ty) -> usize {
     match lanewise::is_scalar(world, ty) {
         true => 1,
@@ -351,17 +351,17 @@ pub(super) fn n_scalars(world: &World, ty: Ty) -> usize {
 }
 
 impl Rep {
-    /// What is the same in all lanes.
+    /// A value that is the same in all lanes.
     pub fn uniform(def: Def) -> Rep {
         Rep { shape: Shape::Uniform, def }
     }
 
-    /// What differs by 1 from lane to lane.
+    /// A value with stride 1.
     pub fn counting(def: Def) -> Rep {
         Rep { shape: Shape::strided(1, Wraps::Never), def }
     }
 
-    /// What differs in any way.
+    /// A value that may differ in each lane.
     pub fn varying(def: Def) -> Rep {
         Rep { shape: Shape::Varying, def }
     }

@@ -1,81 +1,82 @@
-//! Whole-function vectorisation: `vectorize` as SIMD code.
+//! Whole-function vectorization: turns `vectorize` into SIMD code.
 //!
-//! Before: a program in control-flow form. After: a call of `vectorize` whose body and
-//! number of lanes are known calls a function for all lanes at once, which is ordinary
-//! code on simd values. What cannot be vectorised stays as it is, and is reported.
+//! Before: a program in control-flow form. After: each call of `vectorize` whose body and number of
+//! lanes are known calls a SIMD function, which is ordinary code on simd values. Other calls are
+//! unchanged and reported.
 //!
 //! Read in this order:
 //!
-//! * `flow`: the function as a graph, in the order in which lanes go through it;
-//! * `shapes`: what is the same for all lanes, or differs by a fixed stride, and where
-//!   lanes go different ways; `strides`: what follows from strides; `private`: variables in memory that nobody else sees;
-//! * `hoist`: what lanes would compute twice, because they part;
-//! * `linearize`: one way through the function for all lanes; `cost`: which parts of
-//!   it are left out if no lane is there;
-//! * `emit`: writes the function; `lifetimes`: how long it needs what; `values`, `memory`, `own_memory`, `calls` and
-//!   `lane_functions`: its operations; `wrapping`: accesses that are nearly always neighbours; `runs`: those that are in groups;
-//! * `lanewise`: values of all lanes; `blends`: those of lanes that come from different places;
-//! * `nested`: calls of `vectorize` in SIMD code;
-//! * `explain`: what became of everything, for people.
+//! * `flow`: the control-flow graph of a function, in the order in which it is linearized;
+//! * `shapes`: which values are uniform, strided or varying, and where control flow diverges;
+//!   `strides`: the shape of arithmetic; `private`: variables whose address does not escape;
+//! * `hoist`: moves common computations above divergent branches;
+//! * `linearize`: replaces divergent control flow by straight-line code under masks; `cost`: which
+//!   blocks are skipped if no lane is active;
+//! * `emit`: writes the SIMD function; `lifetimes`: liveness of its variables; `values`, `addresses`,
+//!   `memory`, `lane_memory`, `calls`, `prefetch` and `lane_functions`: its operations; `wrapping`:
+//!   accesses that are contiguous unless an index wraps; `runs`: accesses that are contiguous in groups
+//!   of lanes;
+//! * `lanewise`: aggregates of simd values; `blends`: selects at join points;
+//! * `site`: reads and replaces a call of `vectorize`; `nested`: calls of `vectorize` inside SIMD code;
+//! * `explain`: the report of `nyala explain --vectorize`.
 
+mod addresses;
 mod blends;
 mod calls;
 mod cost;
 mod emit;
 mod explain;
 mod flow;
-mod hints;
 mod hoist;
 mod lane_functions;
+mod lane_memory;
 mod lanewise;
 mod lifetimes;
 mod linearize;
 mod memory;
 mod nested;
-mod own_memory;
+mod prefetch;
 mod private;
 mod runs;
 mod shapes;
+mod site;
 mod strides;
 mod values;
 mod wrapping;
 
 use nyala_ir::analysis::functions::is_return;
-use nyala_ir::analysis::{Functions, Number, References};
-use nyala_ir::{
-    ArithFlags, ArithOp, Body, CmpOp, Cont, Def, Intrinsic, LaneFunction, Linkage, Prim, Ty, World,
-};
-use nyala_span::{Diagnostic, Name, Span};
+use nyala_ir::analysis::{Functions, References};
+use nyala_ir::{Cont, Intrinsic, Ty, World};
+use nyala_span::{Diagnostic, Span};
 use rustc_hash::FxHashMap;
 
 use emit::{Emitter, Task};
-pub use explain::{Because, Fact, Form, FunctionFacts, SiteFacts, Subject};
+pub use explain::{Fact, Form, FunctionFacts, Reason, SiteFacts, Subject};
 use flow::Flow;
 use linearize::Plan;
-use shapes::{Shape, Shapes, Wraps, data_params};
+use shapes::{Shape, Shapes, data_params};
+use site::{Site, collective_in_body, lanes_of_call};
 use strides::Known;
 
-/// The most lanes; masks are kept as numbers of 64 bits.
-const MAX_LANES: i64 = 64;
-
-/// Why something is not vectorised.
+/// Why something is not vectorized.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Refusal {
-    /// What stands against it.
+    /// The code that prevents it.
     pub at: Span,
-    /// For people to read: a noun.
+    /// A noun phrase for the user.
     pub why: String,
 }
 
-/// Replaces all calls of `vectorize` that can be vectorised; a report for each of the others:
-/// a warning, or an error if its lanes meet and so cannot run one after the other.
+/// Replaces all calls of `vectorize` that can be vectorized. Gives a diagnostic for each of the others:
+/// a warning, or an error if the body has collective operations, whose lanes cannot run one after the
+/// other.
 ///
-/// Before: control-flow form. After: that too.
+/// Before and after: control-flow form.
 pub fn vectorize(world: &mut World) -> Vec<Diagnostic> {
     run(world, false).0
 }
 
-/// As [`vectorize`], and says what became of each call.
+/// As [`vectorize`], with a report for each call.
 pub fn explained(world: &mut World) -> (Vec<Diagnostic>, Vec<SiteFacts>) {
     run(world, true)
 }
@@ -88,13 +89,13 @@ fn run(world: &mut World, explains: bool) -> (Vec<Diagnostic>, Vec<SiteFacts>) {
     };
     let sites: Vec<Cont> = conts.into_iter().filter(is_site).collect();
     let result = if sites.is_empty() { (vec![], vec![]) } else { vectorize_sites(world, &sites, explains) };
-    lane_functions::run_alone(world);
+    lane_functions::replace_in_single_lane(world);
     result
 }
 
 fn vectorize_sites(world: &mut World, sites: &[Cont], explains: bool) -> (Vec<Diagnostic>, Vec<SiteFacts>) {
     let functions = Functions::new(world);
-    let nested = nested::run_in_sequence(world, &functions, sites);
+    let nested = nested::replace_by_loops(world, &functions, sites);
     let functions = if nested.is_empty() { functions } else { Functions::new(world) };
     let (mut reports, mut all_facts) = (vec![], vec![]);
     for &cont in sites.iter().filter(|site| !nested.contains(site)) {
@@ -110,10 +111,10 @@ fn vectorize_sites(world: &mut World, sites: &[Cont], explains: bool) -> (Vec<Di
             Err(refusal) => Err(refusal),
         };
         match result {
-            Ok(()) => facts.functions = explain::without_doubles(instances.facts),
+            Ok(()) => facts.functions = explain::deduplicated(instances.facts),
             Err(refusal) => {
-                facts.refused = Some(Because::from(&refusal));
-                reports.push(refusal.diagnostic(span, meeting(world, cont)));
+                facts.refused = Some(Reason::from(&refusal));
+                reports.push(refusal.diagnostic(span, collective_in_body(world, cont)));
             }
         }
         all_facts.push(facts);
@@ -121,35 +122,14 @@ fn vectorize_sites(world: &mut World, sites: &[Cont], explains: bool) -> (Vec<Di
     (reports, all_facts)
 }
 
-/// The number of lanes that `cont` calls `vectorize` with, if it is known.
-fn lanes_of_call(world: &World, cont: Cont) -> Option<u32> {
-    let lanes = *world.cont(cont).body.as_ref()?.args.get(1)?;
-    world.as_int(lanes).and_then(|lanes| u32::try_from(lanes).ok())
-}
-
-/// A function by which lanes meet in the body that `cont` calls `vectorize` with.
-fn meeting(world: &World, cont: Cont) -> Option<Name> {
-    let call = world.cont(cont).body.as_ref()?;
-    let body = call.args.iter().rev().nth(1).and_then(|&body| world.as_cont(body));
-    let reached = match body {
-        Some(body) => References::from_roots(world, &[body]),
-        None => References::of_program(world),
-    };
-    let symbol = |cont: Cont| match world.cont(cont).linkage {
-        Linkage::Imported(name) => LaneFunction::from_name(name.as_str()).map(|_| name),
-        _ => None,
-    };
-    reached.conts(world).find_map(symbol)
-}
-
-/// Which lanes are there when a SIMD function is called.
+/// Which lanes are active when a SIMD function is called.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum ActiveLanes {
-    /// All of them.
+    /// Every lane.
     All,
-    /// The first and some that follow it.
+    /// Lane 0 and some consecutive lanes after it.
     Prefix,
-    /// At least one.
+    /// At least one lane.
     Any,
 }
 
@@ -158,7 +138,7 @@ enum ActiveLanes {
 struct Instance {
     function: Cont,
     lanes: u32,
-    /// What is known of its data.
+    /// The shape and the range of each data parameter.
     params: Vec<Known>,
     active: ActiveLanes,
 }
@@ -168,13 +148,13 @@ struct Instance {
 struct Instances {
     heads: FxHashMap<Instance, Cont>,
     waiting: Vec<(Instance, Cont)>,
-    /// Whether to say what became of those that are written, and what that is.
+    /// Whether to report on each function that is written, and the reports.
     explains: bool,
     facts: Vec<FunctionFacts>,
 }
 
 impl Instances {
-    /// The SIMD function, which may not be written yet.
+    /// The entry of the SIMD function, whose body may not be written yet.
     fn head(&mut self, world: &mut World, instance: Instance) -> Cont {
         if let Some(&head) = self.heads.get(&instance) {
             return head;
@@ -185,7 +165,7 @@ impl Instances {
         head
     }
 
-    /// Writes all functions that are waiting, and those that they need.
+    /// Writes all pending functions, and the functions that they call.
     fn write(&mut self, world: &mut World) -> Result<(), Refusal> {
         while let Some((instance, head)) = self.waiting.pop() {
             let mut flow = Flow::new(world, instance.function)?;
@@ -211,7 +191,8 @@ impl Instances {
     }
 }
 
-/// A continuation for a SIMD function: memory, the mask if there is one, data, return.
+/// The entry of a SIMD function. Its parameters: memory, the mask if there is one, data, the return
+/// continuation.
 fn new_head(world: &mut World, instance: &Instance) -> Cont {
     let Instance { function, lanes, params: known, active } = instance;
     let data = world.cont(*function).clone();
@@ -244,150 +225,4 @@ fn new_head(world: &mut World, instance: &Instance) -> Cont {
         }
     }
     head
-}
-
-/// A call of `vectorize`.
-struct Site {
-    cont: Cont,
-    lanes: u32,
-    /// From where to where; none is from 0 to the number of lanes.
-    range: Option<(Def, Def)>,
-    /// What is executed for each number.
-    function: Cont,
-    /// Its arguments besides memory and return; none is the number.
-    args: Vec<Option<Def>>,
-    next: Def,
-    mem: Def,
-    span: Span,
-}
-
-impl Site {
-    /// Reads a call. One lane is left to those who run lanes one after the other.
-    fn read(world: &World, functions: &Functions, cont: Cont) -> Result<Option<Site>, Refusal> {
-        match lanes_of_call(world, cont) {
-            Some(1) => Ok(None),
-            _ => Site::read_any(world, functions, cont).map(Some),
-        }
-    }
-
-    /// Reads a call.
-    fn read_any(world: &World, functions: &Functions, cont: Cont) -> Result<Site, Refusal> {
-        let Some(Body { args, span, .. }) = world.cont(cont).body.clone() else {
-            return Err(Refusal { at: Span::NONE, why: "a call that is not there".into() });
-        };
-        let refuse = |why: &str| Err(Refusal { at: span, why: why.into() });
-        let [mem, ref numbers @ .., body, next] = args[..] else { return refuse("a call of another shape") };
-        let (lanes, range) = match *numbers {
-            [lanes] => (lanes, None),
-            [lanes, lower, upper] | [lanes, _, lower, upper] => (lanes, Some((lower, upper))),
-            _ => return refuse("a call of another shape"),
-        };
-        let lanes = match world.as_int(lanes) {
-            Some(lanes @ 1..=MAX_LANES) => lanes as u32,
-            Some(_) => return refuse("a number of lanes that is not between 1 and 64"),
-            None => return refuse("a number of lanes that is not known"),
-        };
-        let Some(entry) = world.as_cont(body).filter(|&body| world.cont(body).body.is_some()) else {
-            return refuse("a body that is not known");
-        };
-        let captures = functions.get(entry).is_some_and(|function| !function.captures.is_empty());
-        let (function, args) = match captures {
-            false => (entry, vec![None]),
-            true => match lifted(world, entry) {
-                Some(lifted) => lifted,
-                None => return refuse("a body that leaves the function around it"),
-            },
-        };
-        Ok(Site { cont, lanes, range, function, args, next, mem, span })
-    }
-
-    /// Replaces the call.
-    fn write(&self, world: &mut World, instances: &mut Instances) -> Result<(), Refusal> {
-        let full = self.instance(world, instances, ActiveLanes::All);
-        let tail = self.range.map(|_| self.instance(world, instances, ActiveLanes::Prefix));
-        instances.write(world)?;
-        world.span = self.span;
-        match (self.range, tail) {
-            (Some(range), Some(tail)) => self.groups(world, range, full, tail),
-            _ => {
-                let zero = world.lit_i32(0);
-                let args = self.arguments(self.mem, None, zero, self.next);
-                world.set_body(self.cont, world.cont_def(full), args);
-            }
-        }
-        Ok(())
-    }
-
-    fn instance(&self, world: &mut World, instances: &mut Instances, active: ActiveLanes) -> Cont {
-        let number = Known { shape: Shape::strided(1, Wraps::Never), number: self.number(world) };
-        let shared = |&arg: &Def| Known { shape: Shape::Uniform, number: Number::of_expression(world, arg) };
-        let params = self.args.iter().map(|arg| arg.as_ref().map_or(number, shared)).collect();
-        instances.head(world, Instance { function: self.function, lanes: self.lanes, params, active })
-    }
-
-    /// What is known of the numbers: each group of lanes begins a multiple of their count after the
-    /// first one.
-    fn number(&self, world: &World) -> Number {
-        let Some((lower, upper)) = self.range else {
-            return Number { max: i128::from(self.lanes) - 1, ..Number::exactly(0) };
-        };
-        let [lower, upper] = [lower, upper].map(|bound| Number::of_expression(world, bound));
-        Number { twos: lower.twos.min(self.lanes.trailing_zeros()), min: lower.min, max: upper.max - 1 }
-    }
-
-    /// The arguments of the SIMD function, for the lanes from the number `first` on.
-    fn arguments(&self, mem: Def, mask: Option<Def>, first: Def, next: Def) -> Vec<Def> {
-        let own = self.args.iter().map(|arg| arg.unwrap_or(first));
-        [mem].into_iter().chain(mask).chain(own).chain([next]).collect()
-    }
-
-    /// A loop over the numbers in groups; the last group may have fewer lanes. Counts
-    /// with 64 bits, so that it ends also at the end of the range of `i32`.
-    fn groups(&self, world: &mut World, (lower, upper): (Def, Def), full: Cont, tail: Cont) {
-        let (mem, i64) = (world.types.mem(), world.types.prim(Prim::I64));
-        let i32 = world.types.prim(Prim::I32);
-        let group = world.new_cont("group", &[mem, i64]);
-        let [whole, again, rest, part, done] =
-            ["whole", "again", "rest", "part", "done"].map(|name| world.new_cont(name, &[mem]));
-        let defs = [group, whole, again, rest, part, done].map(|cont| world.cont_def(cont));
-        let [group_def, whole_def, again_def, rest_def, part_def, done_def] = defs;
-        let (lower, upper) = (world.cast(i64, lower), world.cast(i64, upper));
-        world.set_body(self.cont, group_def, [self.mem, lower]);
-
-        let at = world.param(group, 1);
-        let lanes = world.lit_i64(i64::from(self.lanes));
-        let left = world.arith(ArithOp::Sub, ArithFlags::WRAP, upper, at);
-        let first = world.cast(i32, at);
-        let is_whole = world.cmp(CmpOp::Ge, left, lanes);
-        world.set_branch(group, world.param(group, 0), is_whole, whole_def, rest_def);
-
-        let mem_of = |world: &World, cont: Cont| world.param(cont, 0);
-        let args = self.arguments(mem_of(world, whole), None, first, again_def);
-        world.set_body(whole, world.cont_def(full), args);
-        let following = world.arith(ArithOp::Add, ArithFlags::WRAP, at, lanes);
-        world.set_body(again, group_def, [mem_of(world, again), following]);
-
-        let zero = world.lit_i64(0);
-        let is_part = world.cmp(CmpOp::Gt, left, zero);
-        world.set_branch(rest, mem_of(world, rest), is_part, part_def, done_def);
-        let numbers = lanewise::steps(world, Prim::I64, 1, self.lanes);
-        let limit = world.splat(left, self.lanes);
-        let mask = world.cmp(CmpOp::Lt, numbers, limit);
-        let args = self.arguments(mem_of(world, part), Some(mask), first, self.next);
-        world.set_body(part, world.cont_def(tail), args);
-        world.set_body(done, self.next, [mem_of(world, done)]);
-    }
-}
-
-/// The function that a closure calls, and with what; none stands for the closure's number.
-fn lifted(world: &World, closure: Cont) -> Option<(Cont, Vec<Option<Def>>)> {
-    let data = world.cont(closure);
-    let (body, number) = (data.body.as_ref()?, *data.params.get(1)?);
-    let function = world.as_cont(body.callee).filter(|&callee| world.cont(callee).body.is_some())?;
-    let ends_alike = body.args.first() == data.params.first() && body.args.last() == data.params.last();
-    let args = body.args.get(1..body.args.len().checked_sub(1)?)?;
-    let own = |arg: &&Def| **arg != number && data.params.contains(arg);
-    let args = || args.iter().map(|&arg| (arg != number).then_some(arg)).collect();
-    let uses_others = body.args[1..body.args.len() - 1].iter().any(|arg| own(&arg));
-    (ends_alike && !uses_others).then(|| (function, args()))
 }

@@ -1,10 +1,10 @@
-//! Variables that only their function sees.
+//! Private variables: variables whose address does not escape.
 //!
-//! A variable in memory is one for each lane. If its address is used for nothing but loads and
-//! stores, nobody can tell where its parts are, and those of all lanes lie next to
-//! each other: a `[f32 * 4]` is an array of four simd values. What all lanes access at the same
-//! index are then neighbours. The addresses in such a variable are *private*: one is the same
-//! for all lanes if its indices are, though each lane means its own part there.
+//! A variable in memory exists once per lane. If its address is used by loads and stores only, the
+//! layout cannot be observed. Then the variable gets the vector form of its type, in which the lanes of
+//! each scalar are adjacent: a `[f32 * 4]` is an array of four simd values, and an access with a
+//! uniform index is contiguous. The addresses in such a variable are *private*: one is uniform if its
+//! indices are, although each lane accesses its own part.
 
 use nyala_ir::analysis::schedule::has_effect;
 use nyala_ir::{Def, Node, World};
@@ -16,7 +16,7 @@ use super::lanewise;
 
 /// The private addresses of a function: variables, and the addresses of their parts.
 pub(super) fn addresses(world: &World, flow: &Flow) -> FxHashSet<Def> {
-    let mut search = Search { world, variable_of: FxHashMap::default(), seen: FxHashSet::default() };
+    let mut search = Search { world, variable_of: FxHashMap::default(), escaped: FxHashSet::default() };
     let blocks = flow.order.iter().copied().filter(|&vertex| vertex < flow.blocks.len());
     for block in blocks {
         for &def in flow.schedule.block(block) {
@@ -30,16 +30,16 @@ pub(super) fn addresses(world: &World, flow: &Flow) -> FxHashSet<Def> {
             End::Unreachable => {}
         }
     }
-    let Search { variable_of, seen, .. } = search;
-    variable_of.into_iter().filter(|(_, variable)| !seen.contains(variable)).map(|(def, _)| def).collect()
+    let Search { variable_of, escaped, .. } = search;
+    variable_of.into_iter().filter(|(_, variable)| !escaped.contains(variable)).map(|(def, _)| def).collect()
 }
 
 struct Search<'a> {
     world: &'a World,
     /// By address: the variable that it is in.
     variable_of: FxHashMap<Def, Def>,
-    /// The variables that others see too.
-    seen: FxHashSet<Def>,
+    /// The variables whose address escapes.
+    escaped: FxHashSet<Def>,
 }
 
 impl Search<'_> {
@@ -67,12 +67,11 @@ impl Search<'_> {
     }
 
     fn escape(&mut self, def: Def) {
-        self.seen.extend(self.variable_of.get(&def));
+        self.escaped.extend(self.variable_of.get(&def));
     }
 }
 
-/// Whether the parts of a variable can lie with those of other lanes: options of enums share their
-/// memory.
+/// Whether a variable can have the vector form of its type: options of enums share their memory.
 fn is_regular(world: &World, slot: Def) -> bool {
     let pointee = world.types.as_ptr(value_ty(world, slot)).map(|(pointee, _)| pointee);
     pointee.is_some_and(|ty| lanewise::is_supported(world, ty) && !lanewise::has_enums(world, ty))

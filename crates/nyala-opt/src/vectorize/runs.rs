@@ -1,11 +1,12 @@
-//! Accesses whose lanes are neighbours in groups.
+//! Accesses that are contiguous in groups of lanes.
 //!
-//! With 16 lanes, `p(i / 4).x(i % 4)` goes to four places, with four lanes next to each other at each of them; so
-//! does `p((y + i / 4) * width + x + i % 4)`, a tile of a picture. Such an access is one of a short vector at each place.
+//! With 16 lanes, `p(i / 4).x(i % 4)` accesses four blocks of memory, each with four consecutive lanes.
+//! So does `p((y + i / 4) * width + x + i % 4)`, a tile of an image. Such an access becomes one short
+//! vector for each block.
 //!
-//! Where in a group a lane is shows in the low bits of its number, as `strides` knows for all lanes together. What is
-//! computed from that is the same for a group, or counts in it, as it would for all lanes. Only what is computed counts: what
-//! was loaded, or comes from different places, may be anything in lanes that are not there.
+//! The position of a lane in its group is in the low bits of its index, as `strides` knows for all
+//! lanes. Values computed from it are uniform or strided in a group by the same rules as for all lanes.
+//! Loaded values and block parameters do not qualify: they may be anything in inactive lanes.
 
 use nyala_ir::{ArithFlags, ArithOp, Def, Node, Prim, Ty, World};
 
@@ -14,24 +15,24 @@ use super::flow::Flow;
 use super::lanewise;
 use super::shapes::{Shape, Shapes, Wraps};
 
-/// How far operands of operands are asked for.
+/// The depth of the search through operands.
 const MAX_DEPTH: usize = 12;
 
-/// So many bytes of a group at least are worth an access of their own.
+/// The smallest group, in bytes, that gets an access of its own.
 const MIN_BYTES: u64 = 8;
 
-/// So many lanes of a group at least are worth an access with a mask.
+/// The smallest group, in lanes, that gets a masked access of its own.
 const MIN_MASKED: u32 = 4;
 
-/// What differs by a fixed stride from lane to lane in each group of lanes.
+/// A value that is strided in each group of lanes.
 #[derive(Clone, Copy)]
 struct Run {
-    /// How many lanes a group has: a power of two that divides the number of all.
+    /// The number of lanes of a group: a power of two that divides the number of lanes.
     lanes: u32,
     stride: i64,
 }
 
-/// What an access reads besides its operands.
+/// The values that an access reads besides its operands.
 pub(super) fn operands(world: &World, flow: &Flow, shapes: &Shapes, def: Def, block: usize) -> Vec<Def> {
     let (Node::Load { ptr, .. } | Node::Store { ptr, .. }) = world.node(def) else { return vec![] };
     let ty = world.types.as_ptr(world.ty(ptr)).map(|(pointee, _)| pointee);
@@ -48,7 +49,7 @@ pub(super) fn operands(world: &World, flow: &Flow, shapes: &Shapes, def: Def, bl
     operands
 }
 
-/// The groups in which lanes access neighbours of type `ty`, if that is worth it.
+/// The number of lanes of the groups that access contiguous values of type `ty`, if that pays off.
 pub(super) fn of_access(
     world: &World,
     (flow, shapes): (&Flow, &Shapes),
@@ -78,7 +79,7 @@ impl Search<'_> {
         match self.shapes.at(self.flow, def, block) {
             Shape::Uniform => return Some(Run { lanes: all, stride: 0 }),
             Shape::Strided { stride, wraps: Wraps::Never } => return Some(Run { lanes: all, stride }),
-            Shape::Varying if depth > 0 && self.shapes.left_loop(self.flow, def, block).is_none() => {}
+            Shape::Varying if depth > 0 && self.shapes.exited_loop(self.flow, def, block).is_none() => {}
             _ => return None,
         }
         let operand = |operand: Def| self.value(operand, block, depth - 1);
@@ -91,7 +92,7 @@ impl Search<'_> {
                 let (a, b) = (operand(lhs)?, operand(rhs)?);
                 let stride = match op {
                     _ if (a.stride, b.stride) == (0, 0) => 0,
-                    // Narrow sums that wrap around are elsewhere.
+                    // Sums that wrap in a narrow type are not contiguous.
                     _ if prim.bits() < 64 && (flags.wrap || !prim.is_signed()) => return None,
                     ArithOp::Add => a.stride.checked_add(b.stride)?,
                     ArithOp::Sub => a.stride.checked_sub(b.stride)?,
@@ -124,8 +125,8 @@ impl Search<'_> {
         }
     }
 
-    /// A quotient, a remainder or the like by a constant, of numbers that have a stride which is a power of two: groups are
-    /// as long as what is divided by, or as far as it is known where the first lane's number begins.
+    /// A quotient, a remainder or the like by a constant, of a value whose stride is a power of two.
+    /// The length of a group is limited by the divisor and by the known alignment of lane 0.
     fn in_block(&self, op: ArithOp, prim: Prim, lhs: Def, rhs: Def, block: usize) -> Option<Run> {
         let by = self.world.as_int(rhs)?;
         let Shape::Strided { stride, wraps: Wraps::Never } = self.shapes.at(self.flow, lhs, block) else {
@@ -145,14 +146,14 @@ impl Search<'_> {
         let all = self.shapes.n_lanes();
         let lanes = u32::try_from(block.checked_div(stride)?).ok()?;
         let is_whole = stride > 0 && i64::from(lanes) * stride == block && lanes.is_power_of_two();
-        // More lanes than there are is what `strides` is for.
+        // `strides` handles groups of all lanes.
         (is_whole && (2..all).contains(&lanes) && all.is_multiple_of(lanes))
             .then_some(Run { lanes, stride: own })
     }
 }
 
 impl Emitter<'_> {
-    /// Loads scalars of type `ty` by groups of so many lanes.
+    /// Loads scalars of type `ty` by groups of `lanes` lanes.
     pub fn load_run(&mut self, ptr: Def, ty: Ty, lanes: u32, block: usize) -> Def {
         let mut values = vec![];
         for first in (0..self.task.lanes).step_by(lanes as usize) {
@@ -165,7 +166,7 @@ impl Emitter<'_> {
         self.world.aggregate(ty, &values)
     }
 
-    /// Stores scalars by groups of so many lanes.
+    /// Stores scalars by groups of `lanes` lanes.
     pub fn store_run(&mut self, ptr: Def, value: Def, lanes: u32, block: usize) {
         for first in (0..self.task.lanes).step_by(lanes as usize) {
             let (at, mask) = (self.at_lane(ptr, first, block), self.group_of(self.mask, first, lanes));
@@ -174,7 +175,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// What a lane has of a value for which there are groups: computed for this lane alone.
+    /// The value of one lane, computed by scalar operations.
     fn at_lane(&mut self, def: Def, lane: u32, block: usize) -> Def {
         let rep = self.rep(def, block);
         match rep.shape {
@@ -204,7 +205,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Some lanes of a simd value.
+    /// Some consecutive lanes of a simd value.
     fn group_of(&mut self, all: Def, first: u32, lanes: u32) -> Def {
         let parts: Vec<Def> = (first..first + lanes).map(|lane| self.world.extract_at(all, lane)).collect();
         let elem = self.world.types.elem(self.world.ty(all)).expect("a simd value has lanes of a type");

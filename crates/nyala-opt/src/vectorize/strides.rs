@@ -1,10 +1,10 @@
-//! How what is computed differs between lanes, if that is known of the operands.
+//! The shape of arithmetic results, from the shapes and ranges of the operands.
 //!
-//! Where lanes differ by a fixed stride, so do sums and multiples. Narrow numbers may wrap around
-//! between one lane and the next; bounds say where they cannot. Quotients and remainders need
-//! *blocks*: if the first lane's number is a multiple of a power of two that the lanes do not
-//! get beyond, they differ only in the bits below. Then `i / 16` is the same for all of them, and
-//! `i % 16` counts: that is how arrays of structs of arrays are accessed.
+//! Sums and multiples of strided values are strided. Values of narrow types may wrap between lanes;
+//! ranges show where they cannot. Quotients and remainders need *blocks*: if the value of lane 0 is a
+//! multiple of a power of two and all lanes stay below the next multiple, they differ only in the low
+//! bits. Then `i / 16` is uniform and `i % 16` is strided, as in accesses to arrays of structs of
+//! arrays.
 
 use std::cmp::Ordering;
 
@@ -13,24 +13,24 @@ use nyala_ir::{ArithFlags, ArithOp, Prim, Ty, World};
 
 use super::shapes::{Shape, Wraps};
 
-/// What is known of an operand.
+/// The shape and the range of an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Known {
     pub shape: Shape,
-    /// Bounds are those of active lanes; the power of two divides the first lane's.
+    /// The range of the active lanes; the power of two divides the value of lane 0.
     pub number: Number,
 }
 
-/// The lanes that compute something.
+/// The lanes that execute an operation.
 #[derive(Clone, Copy)]
 pub(super) struct Lanes {
     pub count: u32,
-    /// Whether the first may be missing.
+    /// Whether lane 0 may be inactive.
     pub is_partial: bool,
 }
 
 impl Known {
-    /// The stride and how far it holds, 0 for what is uniform.
+    /// The stride and where it wraps; 0 for a uniform value.
     fn stride(self) -> Option<(i64, Wraps)> {
         match self.shape {
             Shape::Uniform => Some((0, Wraps::Never)),
@@ -39,13 +39,13 @@ impl Known {
         }
     }
 
-    /// The number that it is in all lanes.
+    /// The value, if it is a constant.
     fn constant(self) -> Option<i128> {
         let Number { min, max, .. } = self.number;
         (self.shape == Shape::Uniform && min == max).then_some(min)
     }
 
-    /// 2 to this divides it in all lanes.
+    /// The exponent of a power of two that divides the value in all lanes.
     fn twos_in_all_lanes(self) -> u32 {
         match self.shape {
             Shape::Uniform => self.number.twos,
@@ -56,8 +56,7 @@ impl Known {
 }
 
 impl Lanes {
-    /// The smallest block, as a power of two, that lanes with this stride do not leave if the
-    /// first lane is where one begins.
+    /// The exponent of the smallest block that contains all lanes if lane 0 is at its beginning.
     fn block(self, stride: i64) -> Option<u32> {
         let span = u64::try_from(stride).ok()?.checked_mul(u64::from(self.count - 1))?;
         Some(u64::BITS - span.leading_zeros())
@@ -85,8 +84,10 @@ pub(super) fn arith(lanes: Lanes, prim: Prim, op: ArithOp, flags: ArithFlags, a:
             .constant()
             .filter(|count| (0..i128::from(prim.bits().min(32))).contains(count))
             .and_then(|count| s.checked_mul(1 << count)),
-        // Nothing is carried, so this is the sum.
-        ArithOp::Or | ArithOp::Xor if x.max(y) == Wraps::Never && are_apart(a, b) => s.checked_add(t),
+        // Without common bits, this is the sum.
+        ArithOp::Or | ArithOp::Xor if x.max(y) == Wraps::Never && have_disjoint_bits(a, b) => {
+            s.checked_add(t)
+        }
         _ => None,
     };
     let Some(stride) = stride.filter(|stride| stride.unsigned_abs() < 1 << 31) else { return Shape::Varying };
@@ -98,13 +99,13 @@ pub(super) fn arith(lanes: Lanes, prim: Prim, op: ArithOp, flags: ArithFlags, a:
         _ if lanes.is_partial => Wraps::FirstInactive,
         _ => Wraps::Never,
     };
-    // Within a block, only bits differ that nothing is carried from.
+    // Within a block, only the low bits differ, and they produce no carry.
     let twos = exact.map_or(0, |exact| exact.twos.min(prim.bits()));
     let is_block = lanes.block(stride).is_some_and(|block| block <= twos);
     Shape::strided(stride, if is_block { Wraps::Never } else { x.max(y).max(own) })
 }
 
-/// The shape of a quotient, a remainder or the like by a constant, if lanes stay in a block.
+/// The shape of a quotient, a remainder or the like by a constant, if all lanes are in one block.
 fn in_block(lanes: Lanes, prim: Prim, op: ArithOp, a: Known, b: Known) -> Option<Shape> {
     let (value, by) = match (b.constant(), a.constant()) {
         (Some(by), _) => (a, by),
@@ -116,7 +117,7 @@ fn in_block(lanes: Lanes, prim: Prim, op: ArithOp, a: Known, b: Known) -> Option
     if block > value.number.twos || block >= prim.bits() {
         return None;
     }
-    // Division rounds towards 0, so blocks on both sides of it differ.
+    // Division rounds towards 0, so blocks of negative numbers differ.
     let is_even = !prim.is_signed() || value.number.is_natural();
     let ones = (1i128 << block) - 1;
     let same = Shape::strided(stride, Wraps::Never);
@@ -130,8 +131,8 @@ fn in_block(lanes: Lanes, prim: Prim, op: ArithOp, a: Known, b: Known) -> Option
     }
 }
 
-/// Whether two numbers have no bit in common.
-fn are_apart(a: Known, b: Known) -> bool {
+/// Whether two values have no common bits.
+fn have_disjoint_bits(a: Known, b: Known) -> bool {
     let is_below = |low: Known, high: Known| {
         let twos = high.twos_in_all_lanes();
         low.number.is_natural() && low.number.max < 1i128 << twos.min(100)
@@ -139,8 +140,8 @@ fn are_apart(a: Known, b: Known) -> bool {
     is_below(a, b) || is_below(b, a)
 }
 
-/// The shape of the address of element `index` of type `elem`; none if narrow indices may wrap around
-/// between lanes.
+/// The shape of the address of element `index` of type `elem`; none if a narrow index may wrap between
+/// lanes.
 pub(super) fn element(world: &World, elem: Ty, index_ty: Ty, ptr: Known, index: Known) -> Option<Shape> {
     let (Some((base, _)), Some((step, wraps))) = (ptr.stride(), index.stride()) else {
         return Some(Shape::Varying);
@@ -153,9 +154,8 @@ pub(super) fn element(world: &World, elem: Ty, index_ty: Ty, ptr: Known, index: 
     Some(stride.map_or(Shape::Varying, |stride| Shape::strided(stride, Wraps::Never)))
 }
 
-/// Whether it shows that an index was computed modulo 2^N: narrow ones are widened. If it
-/// was so only for a first lane that is not active, an active one is at an end of the range of
-/// its type, which for `i32` no memory is large enough for.
+/// Whether it matters that an index wraps: narrow ones are widened. If only an inactive lane 0 wraps,
+/// an active lane has an index contiguous the limit of its type, which for `i32` is beyond any allocation.
 fn is_visible(world: &World, index_ty: Ty, wraps: Wraps) -> bool {
     match world.types.as_prim(index_ty) {
         Some(prim) if prim.bits() == 64 => false,
@@ -167,7 +167,7 @@ fn is_visible(world: &World, index_ty: Ty, wraps: Wraps) -> bool {
 /// The shape of a conversion.
 pub(super) fn convert(world: &World, from: Ty, to: Ty, is_cast: bool, value: Known) -> Shape {
     let Shape::Strided { stride, wraps } = value.shape else { return value.shape };
-    // Pointers are numbers of 64 bits.
+    // Pointers are integers of 64 bits.
     let number = |ty: Ty| match world.types.as_ptr(ty) {
         Some(_) => Some(Prim::U64),
         None => world.types.as_prim(ty).filter(|prim| prim.is_int()),
@@ -177,7 +177,7 @@ pub(super) fn convert(world: &World, from: Ty, to: Ty, is_cast: bool, value: Kno
         Ordering::Equal if source.is_signed() == target.is_signed() => value.shape,
         _ if !is_cast && source.bits() != target.bits() => Shape::Varying,
         Ordering::Less if wraps != Wraps::Never => Shape::Varying,
-        // The same number, or one that has always been there.
+        // The same number, or one that is wide enough.
         _ if value.number.fits(target) => value.shape,
         _ => Shape::Strided { stride, wraps: Wraps::Anywhere },
     }
@@ -190,7 +190,7 @@ mod tests {
     const FULL: Lanes = Lanes { count: 16, is_partial: false };
     const PARTIAL: Lanes = Lanes { count: 16, is_partial: true };
 
-    /// Counts from lane to lane; the first lane's is divisible by 2 to `twos`.
+    /// A value with stride 1 whose lane 0 is divisible by 2 to `twos`.
     fn counting(twos: u32, min: i128, max: i128) -> Known {
         Known { shape: Shape::strided(1, Wraps::Never), number: Number { twos, min, max } }
     }
@@ -206,7 +206,7 @@ mod tests {
     const ONE: Shape = Shape::Strided { stride: 1, wraps: Wraps::Never };
 
     #[test]
-    fn blocks_have_one_quotient_and_remainders_that_count() {
+    fn quotient_of_a_block_is_uniform_and_remainder_is_strided() {
         let i = counting(4, 0, 1000);
         for by in [16, 32, 48, 64] {
             assert_eq!(of(FULL, Prim::I32, ArithOp::Div, i, constant(by)), Shape::Uniform, "{by}");
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_on_both_sides_of_zero_are_shifted_but_not_divided() {
+    fn negative_blocks_have_uniform_shifts_but_varying_quotients() {
         let i = counting(4, -1000, 1000);
         assert_eq!(of(FULL, Prim::I32, ArithOp::Div, i, constant(16)), Shape::Varying);
         assert_eq!(of(FULL, Prim::I32, ArithOp::Rem, i, constant(16)), Shape::Varying);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn unsigned_sums_wrap_unless_bounds_or_blocks_say_otherwise() {
+    fn unsigned_add_wraps_unless_range_or_block_excludes_it() {
         let wrapping = Shape::Strided { stride: 1, wraps: Wraps::Anywhere };
         let max = i128::from(u32::MAX);
         assert_eq!(of(FULL, Prim::U32, ArithOp::Add, counting(0, 0, max), constant(5)), wrapping);
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn signed_sums_wrap_only_where_nobody_is() {
+    fn signed_add_wraps_only_in_inactive_lanes() {
         let i = counting(0, 0, i128::from(i32::MAX));
         let missing = Shape::Strided { stride: 1, wraps: Wraps::FirstInactive };
         assert_eq!(of(FULL, Prim::I32, ArithOp::Add, i, constant(5)), ONE);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn bits_that_are_apart_are_added() {
+    fn or_of_disjoint_bits_is_a_sum() {
         let high = Known { shape: Shape::Uniform, number: Number { twos: 4, min: 0, max: 1 << 20 } };
         assert_eq!(of(FULL, Prim::I32, ArithOp::Or, high, counting(4, 0, 15)), ONE);
         assert_eq!(of(FULL, Prim::I32, ArithOp::Or, high, counting(4, 0, 16)), Shape::Varying);

@@ -1,18 +1,16 @@
-//! Operations without effect, for all lanes at once.
+//! Operations without side effects, for all lanes.
 
 use nyala_ir::analysis::schedule::{can_fail, has_effect};
 use nyala_ir::{ArithFlags, ArithOp, CmpOp, Def, Node, Prim, Ty, TyKind, World};
 
 use super::Refusal;
+use super::addresses::constant_summand;
 use super::emit::{Emitter, Rep};
 use super::lanewise;
 use super::shapes::Shape;
 
-/// Arrays of more elements are not indexed by comparing the index with each number.
+/// The longest array that is indexed by comparing the index with each position.
 const MAX_INDEXED: usize = 64;
-
-/// So many summands of an index are looked at.
-const MAX_SUMMANDS: usize = 4;
 
 impl Emitter<'_> {
     /// Writes an operation of a block.
@@ -41,15 +39,15 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Whether `def` is a private address that is the one it is made from.
+    /// Whether `def` is a private address that equals the one it is derived from.
     fn is_only_part(&self, def: Def, ptr: Def) -> bool {
         let pointee = self.world.types.as_ptr(self.world.ty(ptr)).map(|(pointee, _)| pointee);
         self.task.shapes.is_private(def)
-            && pointee.is_some_and(|pointee| lanewise::is_its_part(self.world, pointee))
+            && pointee.is_some_and(|pointee| lanewise::is_single_part(self.world, pointee))
     }
 
-    /// What stands for `def`, which may be known better here than elsewhere, in the shape that it
-    /// has everywhere.
+    /// Converts a representation, which may be more precise in this block, to the shape that `def` has
+    /// everywhere.
     pub fn shaped(&mut self, def: Def, rep: Rep, ty: Ty) -> Def {
         match self.task.shapes.of(def) {
             Shape::Varying => self.lanes_of(rep, ty),
@@ -57,9 +55,9 @@ impl Emitter<'_> {
         }
     }
 
-    /// The operation once, on what all lanes share or on the first lane's values. Constants of indices are added to
-    /// addresses: integers of lanes that are missing wrap around, and then nobody would know that `p(i)` and `p(i + 1)` are
-    /// neighbours.
+    /// The operation on scalars: on uniform operands, or on those of lane 0. Constant summands of an
+    /// index are added to the address. Otherwise an inactive lane 0 might wrap, and it would not show
+    /// that `p(i)` and `p(i + 1)` are adjacent.
     fn scalar(&mut self, def: Def, block: usize) -> Def {
         let operands: Vec<Def> =
             self.world.operands(def).into_iter().map(|operand| self.rep(operand, block).def).collect();
@@ -89,18 +87,18 @@ impl Emitter<'_> {
         }
     }
 
-    /// Where lanes may be missing, nothing may depend on their integers.
+    /// Integers of inactive lanes wrap.
     fn flags(&mut self, flags: ArithFlags) -> ArithFlags {
         ArithFlags { wrap: flags.wrap || !self.is_full(), ..flags }
     }
 
-    /// All lanes' values of an operand.
+    /// An operand as one value per lane.
     pub fn lanes(&mut self, operand: Def, block: usize) -> Def {
         let rep = self.rep(operand, block);
         self.lanes_of(rep, self.world.ty(operand))
     }
 
-    /// All lanes' values of type `ty`.
+    /// A value of type `ty` as one value per lane.
     pub fn lanes_of(&mut self, rep: Rep, ty: Ty) -> Def {
         let lanes = self.task.lanes;
         match rep.shape {
@@ -120,7 +118,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The same value in all lanes.
+    /// Broadcasts a value.
     fn splat(&mut self, value: Def) -> Def {
         let (ty, lanes) = (self.world.ty(value), self.task.lanes);
         if lanewise::is_scalar(self.world, ty) {
@@ -142,14 +140,14 @@ impl Emitter<'_> {
         lanewise::join(self.world, ty, lanes, &parts)
     }
 
-    /// The same enum value in all lanes. Only the payload that it has can be taken from it.
+    /// Broadcasts an enum value. Only the payload of its own option can be read.
     fn splat_enum(&mut self, ty: Ty, value: Def) -> Def {
         if let Node::Variant { option, payload } = self.world.node(value) {
             return self.variant(ty, option, payload);
         }
         let n_options = lanewise::parts(self.world, ty).len() - 1;
         let lanes_ty = lanewise::lanes_ty(self.world, ty, self.task.lanes);
-        let (known, params) = self.start("option_known", &[lanes_ty]);
+        let (known, params) = self.start("broadcast", &[lanes_ty]);
         let tag = self.world.variant_tag(value);
         for option in 0..n_options as u32 {
             let number = self.world.lit_u32(option);
@@ -165,13 +163,13 @@ impl Emitter<'_> {
         params[0]
     }
 
-    /// The same option of an enum in all lanes, with the same payload.
+    /// Broadcasts an option of an enum with its payload.
     fn variant(&mut self, ty: Ty, option: u32, payload: Def) -> Def {
         let payload = self.splat(payload);
         self.option(ty, option, payload)
     }
 
-    /// The same option of an enum in all lanes.
+    /// An enum value that has the same option in all lanes.
     fn option(&mut self, ty: Ty, option: u32, payload: Def) -> Def {
         let lanes = self.task.lanes;
         let tys = lanewise::parts(self.world, ty);
@@ -190,34 +188,11 @@ impl Emitter<'_> {
         lanewise::join(self.world, ty, lanes, &parts)
     }
 
-    /// The address of type `ty` that is `offset` bytes from another one. Any may have lanes.
-    pub fn bytes_from(&mut self, ptr: Def, ty: Ty, offset: Def) -> Def {
-        let world = &mut *self.world;
-        let (_, space) = world.types.as_ptr(ty).expect("an address has a pointer type");
-        let byte = world.types.prim(Prim::U8);
-        let bytes = world.types.slice(byte);
-        let bytes = world.types.ptr(bytes, space);
-        let bytes = match world.types.lanes(world.ty(ptr)) {
-            Some(lanes) => world.types.simd(bytes, lanes),
-            None => bytes,
-        };
-        let start = world.bitcast(bytes, ptr);
-        let at = world.lea(start, offset);
-        let ty = match world.types.lanes(world.ty(at)) {
-            Some(lanes) => world.types.simd(ty, lanes),
-            None => ty,
-        };
-        world.bitcast(ty, at)
-    }
-
     fn varying(&mut self, def: Def, block: usize) -> Result<Def, Refusal> {
         let ty = self.world.ty(def);
         let refuse = |what: String| Err(Refusal { at: self.world.span_of(def), why: what });
         if !lanewise::is_supported(self.world, ty) {
-            return refuse(format!(
-                "values of type `{}` that differ between lanes",
-                self.world.types.display(ty)
-            ));
+            return refuse(format!("varying values of type `{}`", self.world.types.display(ty)));
         }
         let lanes = self.task.lanes;
         match self.world.node(def) {
@@ -225,8 +200,8 @@ impl Emitter<'_> {
                 let flags = self.flags(flags);
                 let (a, mut b) = (self.lanes(lhs, block), self.lanes(rhs, block));
                 if !matches!(op, ArithOp::Add | ArithOp::Sub | ArithOp::Mul) && can_fail(self.world, def) {
-                    let harmless = u64::from(matches!(op, ArithOp::Div | ArithOp::Rem));
-                    b = self.harmless(ty, b, harmless);
+                    let number = u64::from(matches!(op, ArithOp::Div | ArithOp::Rem));
+                    b = self.safe_operand(ty, b, number);
                 }
                 Ok(self.each(ty, &[a, b], |world, args| world.arith(op, flags, args[0], args[1])))
             }
@@ -245,7 +220,7 @@ impl Emitter<'_> {
                 let from = self.world.ty(value);
                 let mut operand = self.lanes(value, block);
                 if can_fail(self.world, def) {
-                    operand = self.harmless(from, operand, 0);
+                    operand = self.safe_operand(from, operand, 0);
                 }
                 let to = self.world.types.elem(ty).unwrap_or(ty);
                 let to = self.world.types.simd(to, lanes);
@@ -264,7 +239,7 @@ impl Emitter<'_> {
             }
             Node::Select { cond, then, other } => self.select(ty, cond, then, other, block),
             Node::Lea { ptr, index } => Ok(self.address(ptr, index, block)),
-            // Scattered stores gain nothing from going past the caches.
+            // Streaming stores need contiguous addresses.
             Node::Hide(value) | Node::Streaming(value) => Ok(self.lanes(value, block)),
             Node::Aggregate(parts) => {
                 let parts = self.world.list(parts).to_vec();
@@ -285,11 +260,11 @@ impl Emitter<'_> {
             }
             Node::Extract { agg, index } => self.extract(agg, index, block),
             Node::Insert { agg, index, value } => self.insert(agg, index, value, block),
-            _ => refuse("an operation on values that differ between lanes".into()),
+            _ => refuse("an operation on varying values".into()),
         }
     }
 
-    /// An operation on scalars of type `ty`, or on each element of simd values of the program.
+    /// An operation on scalars of type `ty`, or on each element of the program's own simd values.
     fn each(&mut self, ty: Ty, args: &[Def], mut apply: impl FnMut(&mut World, &[Def]) -> Def) -> Def {
         let TyKind::Simd { lanes, .. } = *self.world.types.kind(ty) else { return apply(self.world, args) };
         let parts: Vec<Def> = (0..lanes)
@@ -303,14 +278,14 @@ impl Emitter<'_> {
         self.world.aggregate(array, &parts)
     }
 
-    /// Numbers of type `ty`, with another one for lanes that are not there.
-    fn harmless(&mut self, ty: Ty, value: Def, harmless: u64) -> Def {
+    /// Replaces the operands of inactive lanes by a number for which the operation does not fail.
+    fn safe_operand(&mut self, ty: Ty, value: Def, number: u64) -> Def {
         if self.is_full() {
             return value;
         }
         let prim = self.world.types.lane_prim(ty).expect("a number has a primitive type");
         let (mask, lanes) = (self.mask, self.task.lanes);
-        let number = self.world.lit(prim, harmless);
+        let number = self.world.lit(prim, number);
         let number = self.world.splat(number, lanes);
         lanewise::map(self.world, ty, lanes, &[value], &mut |world, _, args| {
             world.select(mask, args[0], number)
@@ -342,50 +317,6 @@ impl Emitter<'_> {
         }
     }
 
-    /// An address with lanes: of what is the same for all only one is handed on.
-    fn address(&mut self, ptr: Def, index: Def, block: usize) -> Def {
-        let base = self.rep(ptr, block);
-        let base = match base.shape {
-            Shape::Uniform => base.def,
-            _ => self.lanes_of(base, self.world.ty(ptr)),
-        };
-        let at = match self.rep(index, block) {
-            Rep { shape: Shape::Uniform, def } => def,
-            _ => self.index(index, block),
-        };
-        let address = self.world.lea(base, at);
-        match self.world.types.is_simd(self.world.ty(address)) {
-            true => address,
-            false => self.world.splat(address, self.task.lanes),
-        }
-    }
-
-    /// An index that differs between lanes, in 64 bits. What all lanes add to it is added last, so
-    /// that accesses have in common what differs.
-    fn index(&mut self, index: Def, block: usize) -> Def {
-        if !self.world.types.as_prim(self.world.ty(index)).is_some_and(Prim::is_signed) {
-            return self.lanes(index, block);
-        }
-        let i64 = self.world.types.prim(Prim::I64);
-        let (mut own, mut shared) = (index, self.world.lit_i64(0));
-        for _ in 0..MAX_SUMMANDS {
-            let Some((op, lhs, rhs)) = widening_sum(self.world, own) else { break };
-            let (rest, all) = match (self.rep(lhs, block), self.rep(rhs, block)) {
-                (_, Rep { shape: Shape::Uniform, def }) => (lhs, def),
-                (Rep { shape: Shape::Uniform, def }, _) if op == ArithOp::Add => (rhs, def),
-                _ => break,
-            };
-            let all = self.world.cast(i64, all);
-            shared = self.world.arith(op, ArithFlags::WRAP, shared, all);
-            own = rest;
-        }
-        let wide = self.world.types.simd(i64, self.task.lanes);
-        let own = self.lanes(own, block);
-        let own = self.world.cast(wide, own);
-        let shared = self.world.splat(shared, self.task.lanes);
-        self.world.arith(ArithOp::Add, ArithFlags::WRAP, own, shared)
-    }
-
     fn extract(&mut self, agg: Def, index: Def, block: usize) -> Result<Def, Refusal> {
         let ty = self.world.ty(agg);
         let all = self.lanes(agg, block);
@@ -396,7 +327,7 @@ impl Emitter<'_> {
                 None => self.world.extract(all, at.def),
             });
         }
-        let hits = self.hits(ty, index, block)?;
+        let hits = self.lanes_of_each_element(ty, index, block)?;
         let part_ty = lanewise::parts(self.world, ty)[0];
         let mut found = lanewise::part(self.world, ty, all, 0);
         for (number, hit) in hits.into_iter().enumerate().skip(1) {
@@ -415,7 +346,7 @@ impl Emitter<'_> {
         if at.shape == Shape::Uniform && known.is_none() {
             return Ok(self.world.insert(all, at.def, new));
         }
-        let hits = if known.is_none() { self.hits(ty, index, block)? } else { vec![] };
+        let hits = if known.is_none() { self.lanes_of_each_element(ty, index, block)? } else { vec![] };
         let mut parts = vec![];
         for (number, &part_ty) in tys.iter().enumerate() {
             let old = lanewise::part(self.world, ty, all, number);
@@ -428,12 +359,12 @@ impl Emitter<'_> {
         Ok(lanewise::join(self.world, ty, lanes, &parts))
     }
 
-    /// For each part, which lanes have its number as their index.
-    fn hits(&mut self, ty: Ty, index: Def, block: usize) -> Result<Vec<Def>, Refusal> {
+    /// For each element, the lanes whose index selects it.
+    fn lanes_of_each_element(&mut self, ty: Ty, index: Def, block: usize) -> Result<Vec<Def>, Refusal> {
         let n_parts = lanewise::parts(self.world, ty).len();
         let prim = self.world.types.as_prim(self.world.ty(index));
         let (Some(prim), 1..=MAX_INDEXED) = (prim, n_parts) else {
-            let why = format!("an array of {n_parts} elements as a value, with an index for each lane");
+            let why = format!("a varying index into an array value of {n_parts} elements");
             return Err(Refusal { at: self.world.span, why });
         };
         let numbers = self.lanes(index, block);
@@ -445,34 +376,4 @@ impl Emitter<'_> {
         }
         Ok(hits)
     }
-}
-
-/// The operands of a sum or difference that is the same if it is computed in 64 bits.
-fn widening_sum(world: &World, index: Def) -> Option<(ArithOp, Def, Def)> {
-    let Node::Arith { op: op @ (ArithOp::Add | ArithOp::Sub), flags, lhs, rhs } = world.node(index) else {
-        return None;
-    };
-    let prim = world.types.as_prim(world.ty(index))?;
-    (prim.is_signed() && (!flags.wrap || prim.bits() == 64)).then_some((op, lhs, rhs))
-}
-
-/// The summand of an index that is no constant, and the one that is.
-fn constant_summand(world: &World, index: Def) -> Option<(Def, Def)> {
-    match widening_sum(world, index)? {
-        (ArithOp::Add, own, constant) if world.as_lit(constant).is_some() => Some((own, constant)),
-        (ArithOp::Add, constant, own) if world.as_lit(constant).is_some() => Some((own, constant)),
-        _ => None,
-    }
-}
-
-/// What the address of an element may be computed from, besides operands: parts of the index.
-pub(super) fn index_parts(world: &World, def: Def) -> Vec<Def> {
-    let Node::Lea { index, .. } = world.node(def) else { return vec![] };
-    let (mut parts, mut sums) = (vec![], vec![index]);
-    for _ in 0..MAX_SUMMANDS {
-        let operands = sums.into_iter().filter_map(|sum| widening_sum(world, sum));
-        sums = operands.flat_map(|(_, lhs, rhs)| [lhs, rhs]).collect();
-        parts.extend_from_slice(&sums);
-    }
-    parts
 }

@@ -1,9 +1,8 @@
-//! Accesses whose index may wrap around between one lane and the next.
+//! Accesses whose index may wrap between lanes.
 //!
-//! Indices that are narrower than addresses are widened, and so `p(i + k)` with an index of type
-//! `u32`, or one that is computed with `--wrapping`, is not surely next to `p(i + k - 1)`. It nearly
-//! always is, though. Whether an index gets beyond the largest number is one comparison on
-//! the first lane's; behind it, lanes access neighbours, and otherwise each its own place.
+//! An index that is narrower than an address is widened. So `p(i + k)` with an index of type `u32`, or
+//! of `i32` with `--wrapping`, is contiguous only if no lane wraps. That is nearly always so. One
+//! comparison on the index of lane 0 decides: a contiguous access, or a gather or scatter.
 
 use nyala_ir::{CmpOp, Cont, Def, Node, Ty, World};
 
@@ -12,24 +11,24 @@ use super::flow::Flow;
 use super::lanewise;
 use super::shapes::{Shape, Shapes, Wraps};
 
-/// So many addresses are looked at, from that of a part to that of the whole.
+/// The largest number of address computations between a part and the whole.
 const MAX_STEPS: usize = 8;
 
-/// An address that differs by a fixed stride between lanes unless an index wraps around.
+/// An address that is strided unless an index wraps.
 pub(super) struct Path {
-    /// From the address of an element to that of the part of it that is accessed.
+    /// The steps from the address of an element to that of the accessed part.
     steps: Vec<Def>,
-    /// The array.
+    /// The address of the array.
     base: Def,
-    /// Which element.
+    /// The index of the element.
     index: Def,
-    /// From lane to lane: of the index, and of the address in bytes.
+    /// The strides of the index, and of the address in bytes.
     index_stride: i64,
     pub stride: i64,
 }
 
 impl Path {
-    /// How an address that may differ in any way is computed for `block`.
+    /// The computation of a varying address, for `block`.
     pub fn new(world: &World, flow: &Flow, shapes: &Shapes, ptr: Def, block: usize) -> Option<Path> {
         let shape = |def: Def| shapes.at(flow, def, block);
         let mut steps = vec![];
@@ -64,7 +63,7 @@ impl Path {
         None
     }
 
-    /// What the first lane's address is computed from.
+    /// The values that lane 0's address is computed from.
     pub fn operands(&self, world: &World) -> Vec<Def> {
         let mut operands = vec![self.base, self.index];
         for &step in &self.steps {
@@ -76,7 +75,7 @@ impl Path {
     }
 }
 
-/// What an access reads besides its operands.
+/// The values that an access reads besides its operands.
 pub(super) fn operands(world: &World, flow: &Flow, shapes: &Shapes, def: Def, block: usize) -> Vec<Def> {
     match world.node(def) {
         Node::Load { ptr, .. } | Node::Store { ptr, .. } => {
@@ -87,37 +86,37 @@ pub(super) fn operands(world: &World, flow: &Flow, shapes: &Shapes, def: Def, bl
 }
 
 impl Emitter<'_> {
-    /// Loads a `ty` for each lane, from an address that may differ in any way.
-    pub fn load_elsewhere(&mut self, at: Rep, ptr: Def, ty: Ty, block: usize) -> Def {
-        let Some(near) = self.begin_near(ptr, block) else { return self.load(at, ty) };
+    /// Loads a `ty` per lane, from a varying address.
+    pub fn load_varying(&mut self, at: Rep, ptr: Def, ty: Ty, block: usize) -> Def {
+        let Some(contiguous) = self.branch_on_wrapping(ptr, block) else { return self.load(at, ty) };
         let lanes = lanewise::lanes_ty(self.world, ty, self.task.lanes);
         let parts = lanewise::flat(self.world, lanes);
-        let (meet, params) = self.start("near_or_not", &parts);
-        let value = self.load(near.at, ty);
-        self.hand_over(meet, &[value]);
-        self.resume(near.otherwise);
+        let (join, params) = self.start("access", &parts);
+        let value = self.load(contiguous.at, ty);
+        self.jump_with_values(join, &[value]);
+        self.resume(contiguous.otherwise);
         let value = self.load(at, ty);
-        self.hand_over(meet, &[value]);
-        self.resume(meet);
+        self.jump_with_values(join, &[value]);
+        self.resume(join);
         lanewise::unflattened(self.world, lanes, &mut params.into_iter())
     }
 
-    /// Stores a `ty` for each lane, to an address that may differ in any way.
-    pub fn store_elsewhere(&mut self, at: Rep, ptr: Def, ty: Ty, value: Def, block: usize) {
-        let Some(near) = self.begin_near(ptr, block) else { return self.store(at, ty, value) };
-        let (meet, _) = self.start("near_or_not", &[]);
-        self.store(near.at, ty, value);
-        self.jump(meet, &[]);
-        self.resume(near.otherwise);
+    /// Stores a `ty` per lane, to a varying address.
+    pub fn store_varying(&mut self, at: Rep, ptr: Def, ty: Ty, value: Def, block: usize) {
+        let Some(contiguous) = self.branch_on_wrapping(ptr, block) else { return self.store(at, ty, value) };
+        let (join, _) = self.start("access", &[]);
+        self.store(contiguous.at, ty, value);
+        self.jump(join, &[]);
+        self.resume(contiguous.otherwise);
         self.store(at, ty, value);
-        self.jump(meet, &[]);
-        self.resume(meet);
+        self.jump(join, &[]);
+        self.resume(join);
     }
 
-    /// Goes on where no index wraps around, if that is all that keeps lanes from a fixed stride.
-    fn begin_near(&mut self, ptr: Def, block: usize) -> Option<Near> {
+    /// Branches on whether no index wraps, if the address is strided then. Continues in that case.
+    fn branch_on_wrapping(&mut self, ptr: Def, block: usize) -> Option<Contiguous> {
         let path = Path::new(self.world, self.task.flow, self.task.shapes, ptr, block)?;
-        let is_near = self.stays_in_range(&path, block)?;
+        let no_wrap = self.no_lane_wraps(&path, block)?;
         let (base, index) = (self.rep(path.base, block).def, self.rep(path.index, block).def);
         let mut at = self.world.lea(base, index);
         for &step in &path.steps {
@@ -132,13 +131,13 @@ impl Emitter<'_> {
                 }
             };
         }
-        let otherwise = self.split(is_near);
+        let otherwise = self.split(no_wrap);
         let shape = Shape::strided(path.stride, Wraps::Never);
-        Some(Near { at: Rep { shape, def: at }, otherwise })
+        Some(Contiguous { at: Rep { shape, def: at }, otherwise })
     }
 
-    /// Whether all lanes' indices are what they would be in a wider type.
-    fn stays_in_range(&mut self, path: &Path, block: usize) -> Option<Def> {
+    /// Whether no lane's index wraps.
+    fn no_lane_wraps(&mut self, path: &Path, block: usize) -> Option<Def> {
         let prim = self.world.types.as_prim(self.world.ty(path.index))?;
         let span = path.index_stride.checked_mul(i64::from(self.task.lanes) - 1)?;
         let (least, most) = match prim.is_signed() {
@@ -155,8 +154,8 @@ impl Emitter<'_> {
     }
 }
 
-/// What to do if no index wraps around, and if one does.
-struct Near {
+/// The access without wrapping, and the block for the other case.
+struct Contiguous {
     at: Rep,
     otherwise: Cont,
 }

@@ -1,4 +1,4 @@
-//! From one block to the next: which way lanes go, what they bring, and what they leave behind.
+//! The edges between blocks: branches, masks, arguments, and live-out values of loops.
 
 use std::collections::BTreeMap;
 
@@ -8,25 +8,31 @@ use super::{Emitter, Rep, Var, value_ty};
 use crate::vectorize::shapes::{Shape, data_params};
 
 impl Emitter<'_> {
-    /// Goes on at the only place that the plan has.
-    pub(super) fn go_on(&mut self, vertex: usize) {
+    /// Continues at the only successor in the plan.
+    pub(super) fn continue_at_next(&mut self, vertex: usize) {
         match self.task.plan.next[vertex].first() {
-            Some(&next) => self.arrive(next),
+            Some(&next) => self.goto(next),
             None => self.world.set_unreachable(self.cont, self.mem),
         }
     }
 
-    /// Goes to one of several places, by a value: to that of the literal which it equals, or of
-    /// no literal if it is true.
-    pub(super) fn choose(&mut self, vertex: usize, on: Def, cases: &[(Option<Def>, usize)], default: usize) {
+    /// Branches on a value: to the target of the literal that it equals, or for a case without literal,
+    /// if it is true.
+    pub(super) fn branch_on(
+        &mut self,
+        vertex: usize,
+        on: Def,
+        cases: &[(Option<Def>, usize)],
+        default: usize,
+    ) {
         let on = self.rep(on, vertex);
         let targets = self.task.flow.ends[vertex].targets();
         if let [target] = targets[..] {
             self.edge(vertex, target, self.mask, &[]);
-            return self.go_on(vertex);
+            return self.continue_at_next(vertex);
         }
         if on.shape == Shape::Uniform {
-            return self.choose_together(vertex, on, &targets, cases, default);
+            return self.uniform_branch(vertex, on, &targets, cases, default);
         }
         let ty = self.world.ty(on.def);
         let value = self.lanes_of(on, ty);
@@ -53,11 +59,11 @@ impl Emitter<'_> {
         for target in targets {
             self.edge(vertex, target, masks[&target], &[]);
         }
-        self.go_on(vertex);
+        self.continue_at_next(vertex);
     }
 
-    /// All lanes go the same way.
-    fn choose_together(
+    /// A uniform branch stays a branch.
+    fn uniform_branch(
         &mut self,
         vertex: usize,
         on: Rep,
@@ -66,9 +72,9 @@ impl Emitter<'_> {
         default: usize,
     ) {
         let mem_ty = self.world.types.mem();
-        let places: Vec<Cont> = targets.iter().map(|_| self.world.new_cont("go", &[mem_ty])).collect();
+        let places: Vec<Cont> = targets.iter().map(|_| self.world.new_cont("edge", &[mem_ty])).collect();
         let place = |world: &World, target: usize| {
-            let at = targets.iter().position(|&known| known == target).expect("it is one of them");
+            let at = targets.iter().position(|&known| known == target).expect("each case has a target");
             world.cont_def(places[at])
         };
         let default = place(self.world, default);
@@ -91,17 +97,18 @@ impl Emitter<'_> {
             self.resume(place);
             self.edge(vertex, target, self.mask, &[]);
             let next = self.task.plan.next[vertex][at];
-            self.arrive(next);
+            self.goto(next);
         }
     }
 
-    /// Hands the lanes of `mask` over from one block to the next, with arguments.
+    /// Passes the lanes of `mask` and their arguments from one block to another.
     pub(super) fn edge(&mut self, from: usize, to: usize, mask: Def, args: &[Rep]) {
         let flow = self.task.flow;
-        self.leave_loops(from, to, mask);
+        self.keep_live_out_values(from, to, mask);
         let is_back = flow.is_back_edge(from, to);
         let arrival = flow.route(from, to);
-        let leaves_divergent = flow.loops_left(from, to).any(|left| self.task.shapes.divergent_loops[left]);
+        let exits_divergent =
+            flow.exited_loops(from, to).any(|inner| self.task.shapes.divergent_loops[inner]);
         let is_first = flow.dag.preds(arrival).min_by_key(|&pred| flow.position[pred]) == Some(from);
         let params: Vec<Var> = match flow.blocks.get(to) {
             Some(&block) if is_back => data_params(self.world, block).into_iter().map(Var::Next).collect(),
@@ -120,7 +127,7 @@ impl Emitter<'_> {
                 _ => {
                     let ty = self.arg_ty(var, ty);
                     let value = self.lanes_of(arg, ty);
-                    match is_first && !leaves_divergent {
+                    match is_first && !exits_divergent {
                         true => {
                             self.blends.begin(var, mask, value);
                             value
@@ -131,17 +138,17 @@ impl Emitter<'_> {
             };
             self.env.insert(var, value);
         }
-        let is_known = to < flow.exit() && self.task.plan.same_lanes[to].is_some();
+        let is_known = to < flow.exit() && self.task.plan.same_mask[to].is_some();
         let stays_together =
             flow.loop_of_header(to).is_some_and(|inner| !self.task.shapes.divergent_loops[inner]);
         if to != flow.exit() && !is_known && !(is_back && stays_together) {
-            let arrived = self.value(Var::Arrived(to));
-            let arrived = self.or(arrived, mask);
-            self.env.insert(Var::Arrived(to), arrived);
+            let deferred = self.value(Var::Deferred(to));
+            let deferred = self.or(deferred, mask);
+            self.env.insert(Var::Deferred(to), deferred);
         }
     }
 
-    /// The scalar type of what is put into a variable.
+    /// The scalar type of a variable.
     fn arg_ty(&mut self, var: Var, otherwise: Ty) -> Ty {
         match var {
             Var::Value(param) | Var::Next(param) => self.world.ty(param),
@@ -150,14 +157,14 @@ impl Emitter<'_> {
         }
     }
 
-    /// Keeps the values of divergent loops for lanes that leave them.
-    fn leave_loops(&mut self, from: usize, to: usize, mask: Def) {
+    /// Keeps the live-out values of divergent loops for the lanes that exit.
+    fn keep_live_out_values(&mut self, from: usize, to: usize, mask: Def) {
         let (flow, shapes) = (self.task.flow, self.task.shapes);
-        if !flow.loops_left(from, to).any(|left| shapes.divergent_loops[left]) {
+        if !flow.exited_loops(from, to).any(|inner| shapes.divergent_loops[inner]) {
             return;
         }
-        for old in self.lifetimes.left().to_vec() {
-            let is_here = shapes.left_loop(flow, old, from).is_none();
+        for old in self.lifetimes.live_out().to_vec() {
+            let is_here = shapes.exited_loop(flow, old, from).is_none();
             let home = shapes.home(flow, old, from);
             let around =
                 home.and_then(|home| flow.loops_around(home).find(|&around| shapes.divergent_loops[around]));
@@ -165,16 +172,16 @@ impl Emitter<'_> {
                 let ty = value_ty(self.world, old);
                 let rep = self.rep(old, from);
                 let value = self.lanes_of(rep, ty);
-                let value = self.blend(Var::Left(old), ty, mask, value);
-                self.env.insert(Var::Left(old), value);
+                let value = self.blend(Var::LiveOut(old), ty, mask, value);
+                self.env.insert(Var::LiveOut(old), value);
             }
         }
     }
 
-    /// The end of the function.
-    pub(super) fn leave(&mut self) {
+    /// Returns from the function.
+    pub(super) fn emit_return(&mut self) {
         let head = self.world.cont(self.task.head);
-        let ret = *head.params.last().expect("a function that is left has a place to return to");
+        let ret = *head.params.last().expect("a function that returns has a return continuation");
         let n_results = self.world.types.as_cn(self.world.ty(ret)).map_or(0, |params| params.len() - 1);
         let mut args = vec![self.mem];
         for index in 0..n_results {

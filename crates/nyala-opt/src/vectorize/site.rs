@@ -1,0 +1,183 @@
+//! Calls of `vectorize`: reading them, and the loop over groups of lanes that replaces them.
+
+use nyala_ir::analysis::{Functions, Number, References};
+use nyala_ir::{ArithFlags, ArithOp, Body, CmpOp, Cont, Def, LaneFunction, Linkage, Prim, World};
+use nyala_span::{Name, Span};
+
+use super::lanewise;
+use super::shapes::{Shape, Wraps};
+use super::strides::Known;
+use super::{ActiveLanes, Instance, Instances, Refusal};
+
+/// The largest number of lanes; a ballot has 64 bits.
+const MAX_LANES: i64 = 64;
+
+/// A call of `vectorize`.
+pub(super) struct Site {
+    pub(super) cont: Cont,
+    pub(super) lanes: u32,
+    /// The lower and the upper bound; none means from 0 to the number of lanes.
+    pub(super) range: Option<(Def, Def)>,
+    /// The function that is executed for each index.
+    pub(super) function: Cont,
+    /// Its arguments besides memory and the return continuation; none stands for the index.
+    pub(super) args: Vec<Option<Def>>,
+    pub(super) next: Def,
+    pub(super) mem: Def,
+    pub(super) span: Span,
+}
+
+impl Site {
+    /// Reads a call. A call with one lane is left to the back ends: it is an ordinary loop.
+    pub(super) fn read(world: &World, functions: &Functions, cont: Cont) -> Result<Option<Site>, Refusal> {
+        match lanes_of_call(world, cont) {
+            Some(1) => Ok(None),
+            _ => Site::read_any(world, functions, cont).map(Some),
+        }
+    }
+
+    /// Reads a call with any number of lanes.
+    pub(super) fn read_any(world: &World, functions: &Functions, cont: Cont) -> Result<Site, Refusal> {
+        let Some(Body { args, span, .. }) = world.cont(cont).body.clone() else {
+            return Err(Refusal { at: Span::NONE, why: "a missing call".into() });
+        };
+        let refuse = |why: &str| Err(Refusal { at: span, why: why.into() });
+        let [mem, ref numbers @ .., body, next] = args[..] else {
+            return refuse("a call with unexpected arguments");
+        };
+        let (lanes, range) = match *numbers {
+            [lanes] => (lanes, None),
+            [lanes, lower, upper] | [lanes, _, lower, upper] => (lanes, Some((lower, upper))),
+            _ => return refuse("a call with unexpected arguments"),
+        };
+        let lanes = match world.as_int(lanes) {
+            Some(lanes @ 1..=MAX_LANES) => lanes as u32,
+            Some(_) => return refuse("a number of lanes outside of 1 to 64"),
+            None => return refuse("an unknown number of lanes"),
+        };
+        let Some(entry) = world.as_cont(body).filter(|&body| world.cont(body).body.is_some()) else {
+            return refuse("an unknown body");
+        };
+        let captures = functions.get(entry).is_some_and(|function| !function.captures.is_empty());
+        let (function, args) = match captures {
+            false => (entry, vec![None]),
+            true => match lifted(world, entry) {
+                Some(lifted) => lifted,
+                None => return refuse("a body that jumps out of the enclosing function"),
+            },
+        };
+        Ok(Site { cont, lanes, range, function, args, next, mem, span })
+    }
+
+    /// Replaces the call.
+    pub(super) fn write(&self, world: &mut World, instances: &mut Instances) -> Result<(), Refusal> {
+        let full = self.instance(world, instances, ActiveLanes::All);
+        let tail = self.range.map(|_| self.instance(world, instances, ActiveLanes::Prefix));
+        instances.write(world)?;
+        world.span = self.span;
+        match (self.range, tail) {
+            (Some(range), Some(tail)) => self.groups(world, range, full, tail),
+            _ => {
+                let zero = world.lit_i32(0);
+                let args = self.arguments(self.mem, None, zero, self.next);
+                world.set_body(self.cont, world.cont_def(full), args);
+            }
+        }
+        Ok(())
+    }
+
+    fn instance(&self, world: &mut World, instances: &mut Instances, active: ActiveLanes) -> Cont {
+        let number = Known { shape: Shape::strided(1, Wraps::Never), number: self.number(world) };
+        let shared = |&arg: &Def| Known { shape: Shape::Uniform, number: Number::of_expression(world, arg) };
+        let params = self.args.iter().map(|arg| arg.as_ref().map_or(number, shared)).collect();
+        instances.head(world, Instance { function: self.function, lanes: self.lanes, params, active })
+    }
+
+    /// The range of the index. Each group of lanes begins at the lower bound plus a multiple of the
+    /// number of lanes.
+    fn number(&self, world: &World) -> Number {
+        let Some((lower, upper)) = self.range else {
+            return Number { max: i128::from(self.lanes) - 1, ..Number::exactly(0) };
+        };
+        let [lower, upper] = [lower, upper].map(|bound| Number::of_expression(world, bound));
+        Number { twos: lower.twos.min(self.lanes.trailing_zeros()), min: lower.min, max: upper.max - 1 }
+    }
+
+    /// The arguments of the SIMD function for the group whose lane 0 has the index `first`.
+    pub(super) fn arguments(&self, mem: Def, mask: Option<Def>, first: Def, next: Def) -> Vec<Def> {
+        let own = self.args.iter().map(|arg| arg.unwrap_or(first));
+        [mem].into_iter().chain(mask).chain(own).chain([next]).collect()
+    }
+
+    /// A loop over groups of lanes; the last group may be partial. The counter has 64 bits, so the loop
+    /// also ends at the largest `i32`.
+    fn groups(&self, world: &mut World, (lower, upper): (Def, Def), full: Cont, tail: Cont) {
+        let (mem, i64) = (world.types.mem(), world.types.prim(Prim::I64));
+        let i32 = world.types.prim(Prim::I32);
+        let group = world.new_cont("group", &[mem, i64]);
+        let [full_group, next_group, tail_check, partial, done] =
+            ["full", "next", "tail", "partial", "done"].map(|name| world.new_cont(name, &[mem]));
+        let defs =
+            [group, full_group, next_group, tail_check, partial, done].map(|cont| world.cont_def(cont));
+        let [group_def, full_group_def, next_group_def, tail_check_def, partial_def, done_def] = defs;
+        let (lower, upper) = (world.cast(i64, lower), world.cast(i64, upper));
+        world.set_body(self.cont, group_def, [self.mem, lower]);
+
+        let at = world.param(group, 1);
+        let lanes = world.lit_i64(i64::from(self.lanes));
+        let remaining = world.arith(ArithOp::Sub, ArithFlags::WRAP, upper, at);
+        let first = world.cast(i32, at);
+        let is_full = world.cmp(CmpOp::Ge, remaining, lanes);
+        world.set_branch(group, world.param(group, 0), is_full, full_group_def, tail_check_def);
+
+        let mem_of = |world: &World, cont: Cont| world.param(cont, 0);
+        let args = self.arguments(mem_of(world, full_group), None, first, next_group_def);
+        world.set_body(full_group, world.cont_def(full), args);
+        let following = world.arith(ArithOp::Add, ArithFlags::WRAP, at, lanes);
+        world.set_body(next_group, group_def, [mem_of(world, next_group), following]);
+
+        let zero = world.lit_i64(0);
+        let is_partial = world.cmp(CmpOp::Gt, remaining, zero);
+        world.set_branch(tail_check, mem_of(world, tail_check), is_partial, partial_def, done_def);
+        let numbers = lanewise::steps(world, Prim::I64, 1, self.lanes);
+        let limit = world.splat(remaining, self.lanes);
+        let mask = world.cmp(CmpOp::Lt, numbers, limit);
+        let args = self.arguments(mem_of(world, partial), Some(mask), first, self.next);
+        world.set_body(partial, world.cont_def(tail), args);
+        world.set_body(done, self.next, [mem_of(world, done)]);
+    }
+}
+
+/// The function that a closure calls, and its arguments; none stands for the index.
+fn lifted(world: &World, closure: Cont) -> Option<(Cont, Vec<Option<Def>>)> {
+    let data = world.cont(closure);
+    let (body, number) = (data.body.as_ref()?, *data.params.get(1)?);
+    let function = world.as_cont(body.callee).filter(|&callee| world.cont(callee).body.is_some())?;
+    let ends_alike = body.args.first() == data.params.first() && body.args.last() == data.params.last();
+    let args = body.args.get(1..body.args.len().checked_sub(1)?)?;
+    let own = |arg: &&Def| **arg != number && data.params.contains(arg);
+    let args = || args.iter().map(|&arg| (arg != number).then_some(arg)).collect();
+    let uses_others = body.args[1..body.args.len() - 1].iter().any(|arg| own(&arg));
+    (ends_alike && !uses_others).then(|| (function, args()))
+}
+
+/// The number of lanes that `cont` calls `vectorize` with, if it is known.
+pub(super) fn lanes_of_call(world: &World, cont: Cont) -> Option<u32> {
+    let lanes = *world.cont(cont).body.as_ref()?.args.get(1)?;
+    world.as_int(lanes).and_then(|lanes| u32::try_from(lanes).ok())
+}
+
+/// A collective operation in the body that `cont` calls `vectorize` with.
+pub(super) fn collective_in_body(world: &World, cont: Cont) -> Option<Name> {
+    let call = world.cont(cont).body.as_ref()?;
+    let body = call.args.iter().rev().nth(1).and_then(|&body| world.as_cont(body));
+    let reached = match body {
+        Some(body) => References::from_roots(world, &[body]),
+        None => References::of_program(world),
+    };
+    let symbol = |cont: Cont| match world.cont(cont).linkage {
+        Linkage::Imported(name) => LaneFunction::from_name(name.as_str()).map(|_| name),
+        _ => None,
+    };
+    reached.conts(world).find_map(symbol)
+}
