@@ -7,7 +7,7 @@ use std::io;
 use std::path::PathBuf;
 
 use nyala_interface::Signature;
-use nyala_span::{Code, Diagnostic, SourceTooLarge, Span};
+use nyala_span::{Code, Diagnostic, SourceTooLarge, Span, without_controls};
 
 use crate::session::MAX_SOURCE_BYTES;
 
@@ -36,6 +36,7 @@ pub enum FileError {
 impl FileError {
     /// The report for the user about the file called `name`.
     pub fn into_diagnostic(self, name: &str) -> Diagnostic {
+        let name = without_controls(name);
         let error = |code, message: fmt::Arguments<'_>| {
             Diagnostic::error(Code(code), Span::NONE, format!("cannot read `{name}`: {message}"))
         };

@@ -52,6 +52,7 @@ pub mod vectorization;
 
 pub use nyala_interface as interface;
 pub use nyala_opt::outline::Outlined;
+pub use nyala_span::without_controls;
 pub use nyala_syntax::ast::Dialect;
 
 pub use edition::{Edition, Prelude};

@@ -30,5 +30,5 @@ pub mod span;
 pub use diagnostic::{Code, Diagnostic, Label, Severity, Suggestion};
 pub use name::Name;
 pub use prim::Prim;
-pub use source::{FileId, LineCol, SourceFile, SourceMap, SourceTooLarge};
+pub use source::{FileId, LineCol, SourceFile, SourceMap, SourceTooLarge, without_controls};
 pub use span::Span;

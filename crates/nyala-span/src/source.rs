@@ -1,5 +1,6 @@
 //! The source files of one compilation.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -108,14 +109,34 @@ impl SourceMap {
             Some(id) => {
                 let file = self.file(id);
                 let LineCol { line, col } = file.line_col(span.lo);
-                format!("{}:{line}:{col}", file.name)
+                format!("{}:{line}:{col}", file.shown_name())
             }
             None => "<no source>".into(),
         }
     }
 }
 
+/// Text with control characters written as escapes, so that it stays on its line and does nothing to a terminal.
+pub fn without_controls(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter.is_control() {
+            true => shown.extend(letter.escape_default()),
+            false => shown.push(letter),
+        }
+    }
+    Cow::Owned(shown)
+}
+
 impl SourceFile {
+    /// The name of the file, for people.
+    pub fn shown_name(&self) -> Cow<'_, str> {
+        without_controls(&self.name)
+    }
+
     /// The position one past the text's last byte.
     pub fn end(&self) -> u32 {
         self.base + self.text.len() as u32

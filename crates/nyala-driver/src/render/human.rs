@@ -58,7 +58,7 @@ fn draw_places<'a>(
             let annotations: Vec<Annotation<'a>> =
                 part.iter().map(|place| annotate(place, &excerpt)).collect();
             let snippet = Snippet::source(excerpt.text).line_start(excerpt.first_line);
-            drawing = drawing.element(snippet.path(&file.name).annotations(annotations));
+            drawing = drawing.element(snippet.path(file.shown_name()).annotations(annotations));
         }
     }
     drawing
@@ -68,7 +68,7 @@ fn shift(file: &SourceFile, part: &[Place<'_>], excerpt: &Excerpt) -> Option<Shi
     let shown = part.iter().find(|place| place.is_primary).or(part.first())?;
     let at = file.line_col(file.base + shown.range.start as u32);
     let drawn_col = excerpt.column(shown.range.start);
-    let head = |col| format!("{}:{}:{col}", file.name, at.line);
+    let head = |col| format!("{}:{}:{col}", file.shown_name(), at.line);
     (drawn_col != at.col as usize).then(|| Shift { drawn: head(drawn_col), real: head(at.col as usize) })
 }
 
@@ -98,6 +98,7 @@ fn draw_suggestion<'a>(suggestion: &'a Suggestion, sources: &'a SourceMap) -> Op
     let place = Place::unlabelled(file, suggestion.span);
     let excerpt = Excerpt::new(file, std::slice::from_ref(&place));
     let patch = Patch::new(excerpt.locate(&place.range), &suggestion.replacement);
-    let snippet = Snippet::source(excerpt.text).line_start(excerpt.first_line).path(&file.name).patch(patch);
+    let snippet =
+        Snippet::source(excerpt.text).line_start(excerpt.first_line).path(file.shown_name()).patch(patch);
     Some(Level::HELP.secondary_title(normalize_untrusted_str(&suggestion.message)).element(snippet))
 }
