@@ -2,14 +2,16 @@
 
 use std::fmt::Write as _;
 
+use rustc_hash::FxHashSet;
+
 use crate::names::identifier;
 use crate::{Function, Interface, Signature, Type, TypeDef, TypeDefKind};
 
 /// The header of a program called `name`.
 pub fn header(interface: &Interface, name: &str) -> String {
-    let guard = format!("{}_H", identifier(name).to_ascii_uppercase());
+    let guard = guard(interface, name);
     let mut sections = vec![
-        format!("/* The interface of `{}`, written by nyala. */", name.replace("*/", "")),
+        format!("/* The interface of `{}`, written by nyala. */", in_comment(name)),
         format!("#ifndef {guard}\n#define {guard}\n\n#include <stdbool.h>\n#include <stdint.h>"),
         "#ifdef __cplusplus\nextern \"C\" {\n#endif".into(),
     ];
@@ -28,6 +30,24 @@ pub fn header(interface: &Interface, name: &str) -> String {
     sections.push(format!("#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {guard} */"));
     sections.retain(|section| !section.is_empty());
     sections.join("\n\n") + "\n"
+}
+
+/// The macro that is defined once the header was read. Nothing in it has that name.
+fn guard(interface: &Interface, name: &str) -> String {
+    let mut guard = format!("{}_H", identifier(name).to_ascii_uppercase());
+    let functions = interface.exports.iter().chain(&interface.imports);
+    let mut names: FxHashSet<&str> = functions.map(|function| function.name.as_str()).collect();
+    names.extend(interface.statics.iter().map(|item| item.name.as_str()));
+    names.extend(interface.types.iter().map(|def| def.name.as_str()));
+    while names.contains(guard.as_str()) {
+        guard.push('_');
+    }
+    guard
+}
+
+/// Text that does not end the comment around it.
+fn in_comment(text: &str) -> String {
+    text.replace("*/", "* /").escape_debug().to_string()
 }
 
 /// All types by name, so that they may refer to each other. Vectors are complete with that.
@@ -73,9 +93,9 @@ fn definition(def: &TypeDef) -> Option<String> {
 
 fn statics(interface: &Interface) -> String {
     let one = |item: &crate::Static| {
-        let name = identifier(&item.symbol);
+        let name = &item.name;
         let constant = if item.is_mut { "" } else { "const " };
-        format!("extern {constant}{}{};", declare(&item.ty, &name), alias(&item.symbol))
+        format!("extern {constant}{}{};", declare(&item.ty, name), alias(&item.symbol, name))
     };
     interface.statics.iter().map(one).collect::<Vec<_>>().join("\n")
 }
@@ -95,12 +115,12 @@ fn imports(interface: &Interface) -> String {
 fn prototype(function: &Function) -> String {
     let signature = &function.signature;
     let params = params(signature, function.params.iter().map(Option::as_deref));
-    let name = identifier(&function.symbol);
+    let name = &function.name;
     let no_return = if signature.result == Type::Never { "__attribute__((noreturn)) " } else { "" };
     format!(
         "{no_return}{}{}",
         declare(&signature.result, &format!("{name}({params})")),
-        alias(&function.symbol)
+        alias(&function.symbol, name)
     )
 }
 
@@ -114,8 +134,13 @@ fn params<'a>(signature: &Signature, names: impl Iterator<Item = Option<&'a str>
 }
 
 /// For symbols that are no names in C.
-fn alias(symbol: &str) -> String {
-    if identifier(symbol) == symbol { String::new() } else { format!(" __asm__({symbol:?})") }
+fn alias(symbol: &str, name: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b' '..=b'~' if !matches!(byte, b'"' | b'\\' | b'?') => char::from(byte).to_string(),
+        _ => format!("\\{byte:03o}"),
+    };
+    let text = || symbol.bytes().map(byte).collect::<String>();
+    if symbol == name { String::new() } else { format!(" __asm__(\"{}\")", text()) }
 }
 
 /// `name` with its type around it.

@@ -38,12 +38,13 @@ fn collect_with(program: &Program, is_own: impl Fn(Span) -> bool) -> Interface {
     }
     for item in program.statics.values() {
         if let Linkage::Export(symbol) = &item.linkage {
-            let ty = collector.ty(item.ty);
-            let item = Static { symbol: symbol.to_string(), ty, is_mut: item.is_mut };
+            let (ty, name) = (collector.ty(item.ty), collector.outer_name(symbol.as_str()));
+            let item = Static { symbol: symbol.to_string(), name, ty, is_mut: item.is_mut };
             collector.interface.statics.push(item);
         }
     }
     collector.define_all();
+    collector.keep_names_apart();
     collector.interface
 }
 
@@ -89,11 +90,40 @@ impl<'a> Collector<'a> {
         let passed = params.iter().enumerate().filter(is_passed);
         let names = passed.map(|(index, _)| self.param_name(function, index)).collect();
         let Some(signature) = self.signature(function.ty) else { return };
-        let span = function.span;
-        let function = Function { symbol: symbol.to_owned(), params: names, signature, span };
+        let (name, span) = (self.outer_name(symbol), function.span);
+        let function = Function { symbol: symbol.to_owned(), name, params: names, signature, span };
         match border {
             Border::Export => self.interface.exports.push(function),
             Border::Import => self.interface.imports.push(function),
+        }
+    }
+
+    /// What a symbol is called in declarations.
+    fn outer_name(&mut self, symbol: &str) -> String {
+        // Symbols that are names are taken already.
+        if identifier(symbol) == symbol { symbol.to_owned() } else { self.names.unique(symbol) }
+    }
+
+    /// Gives parameters and fields names that differ from each other's and from those of types.
+    fn keep_names_apart(&mut self) {
+        let Interface { types, opaque, exports, imports, .. } = &mut self.interface;
+        let mut names = Names::default();
+        types.iter().map(|def| &def.name).chain(opaque.iter()).for_each(|name| names.reserve(name));
+        for function in exports.iter_mut().chain(imports) {
+            let mut names = names.clone();
+            function.params.iter_mut().flatten().for_each(|param| *param = names.unique(param));
+        }
+        for def in types {
+            let mut names = names.clone();
+            match &mut def.kind {
+                TypeDefKind::Struct(fields) => {
+                    fields.iter_mut().for_each(|(name, _)| *name = names.unique(name));
+                }
+                TypeDefKind::Enum { options, .. } => {
+                    options.iter_mut().for_each(|(name, _)| *name = names.unique(name));
+                }
+                TypeDefKind::Simd { .. } => {}
+            }
         }
     }
 
@@ -277,7 +307,9 @@ impl<'a> Collector<'a> {
         let mut names = Names::default();
         let mut options = vec![];
         for (option, fields) in self.enum_options(ty) {
-            let option = names.unique(&option);
+            let mut numbered = (0..).map(|_| names.unique(&option));
+            let is_free = |option: &String| self.names.try_reserve(&format!("{name}_{option}"));
+            let option = numbered.find(is_free).expect("there are more numbers than names");
             let payload = match &fields[..] {
                 [] => None,
                 [(_, one)] => Some(self.ty(*one)),

@@ -13,6 +13,8 @@
 //!
 //! * Every [`Type::Named`] is the name of one [`TypeDef`], or of one of the names in
 //!   [`Interface::opaque`].
+//! * Functions, statics, types and the tags of enums have different names. Parameters and fields have
+//!   no name that a type has: C++ would take the type's name for theirs.
 //! * A definition stands behind those of the types that it contains by value.
 //!
 //! ```
@@ -73,6 +75,8 @@ impl Interface {
 pub struct Function {
     /// Its symbol for the linker.
     pub symbol: String,
+    /// Its name in declarations: the symbol if that is a name in all languages.
+    pub name: String,
     /// The names of its parameters, where they have one; as many as the signature has.
     pub params: Vec<Option<String>>,
     /// Its type.
@@ -95,6 +99,8 @@ pub struct Signature {
 pub struct Static {
     /// Its symbol for the linker.
     pub symbol: String,
+    /// Its name in declarations: the symbol if that is a name in all languages.
+    pub name: String,
     /// Its type.
     pub ty: Type,
     /// Whether it may be written.

@@ -1,6 +1,5 @@
 //! An interface as Rust declarations, to be included by a crate that links the program.
 
-use crate::names::identifier;
 use crate::{Function, Interface, Type, TypeDef, TypeDefKind};
 
 /// Declarations of all types, functions and statics.
@@ -68,8 +67,8 @@ fn foreign_items(interface: &Interface) -> String {
     let functions = interface.exports.iter().map(|function| declaration(interface, function));
     let statics = interface.statics.iter().map(|item| {
         let mutable = if item.is_mut { "mut " } else { "" };
-        let name = identifier(&item.symbol);
-        format!("{}    pub static {mutable}{name}: {};\n", link_name(&item.symbol), rust_type(&item.ty))
+        let (name, link_name) = (&item.name, link_name(&item.symbol, &item.name));
+        format!("{link_name}    pub static {mutable}{name}: {};\n", rust_type(&item.ty))
     });
     let items: String = functions.chain(statics).collect();
     if items.is_empty() { items } else { item(&format!("unsafe extern \"C\" {{\n{items}}}")) }
@@ -90,7 +89,7 @@ fn declaration(interface: &Interface, function: &Function) -> String {
     if !signature.params.iter().chain([&signature.result]).all(|ty| is_passed(interface, ty)) {
         return format!("    // `{}` passes values that Rust has no types for.\n", function.symbol);
     }
-    format!("{}    pub {};\n", link_name(&function.symbol), head(function))
+    format!("{}    pub {};\n", link_name(&function.symbol, &function.name), head(function))
 }
 
 /// The name of a function and its type.
@@ -106,7 +105,7 @@ fn head(function: &Function) -> String {
         Type::Void => String::new(),
         result => format!(" -> {}", rust_type(result)),
     };
-    format!("fn {}({params}){result}", identifier(&function.symbol))
+    format!("fn {}({params}){result}", function.name)
 }
 
 /// Whether Rust passes values of this type as C does: it has no half floats and no vectors.
@@ -131,8 +130,8 @@ fn is_passed(interface: &Interface, ty: &Type) -> bool {
     true
 }
 
-fn link_name(symbol: &str) -> String {
-    if identifier(symbol) == symbol { String::new() } else { format!("    #[link_name = {symbol:?}]\n") }
+fn link_name(symbol: &str, name: &str) -> String {
+    if symbol == name { String::new() } else { format!("    #[link_name = {symbol:?}]\n") }
 }
 
 /// A type as any module can write it; half floats are their bits.

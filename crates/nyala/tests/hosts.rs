@@ -135,3 +135,54 @@ fn the_header_is_cpp_too() {
         Err(error) => eprintln!("SKIPPED: there is no C++ compiler ({error})"),
     }
 }
+
+/// Names that mean something in C or C++: keywords, types and macros of the headers. They get other names, which differ
+/// from all that are there, and the linker finds the functions all the same.
+#[test]
+fn the_header_avoids_names_of_c() {
+    let folder = Folder::new("c-names");
+    let text = "\
+struct int32_t { register: i32, class: i32, double_: f32, double: f32, INT_MAX: i32, Pair: i32 }
+struct Pair { new: i32, NULL: i64, Pair: i32 }
+enum union { struct_, void(i32), linux(Pair) }
+struct union_void { x: i32 }
+extern fn foo(volatile: i32, auto: int32_t, NULL: i32, unsigned: u8) -> int32_t { auto }
+extern fn switch(a: i32) -> i32 { a + 1 }
+extern fn switch_(int: i32, int_: i32) -> i32 { int - int_ }
+extern fn \"a b\\\"c\" spaced(Pair: Pair, other: Pair) -> i32 { Pair.new + other.Pair }
+extern fn choose(value: union, other: union_void) -> i32 { match value { union::void(x) => x, _ => other.x } }
+extern fn C_NAMES_H() -> i32 { 5 }
+";
+    let source = folder.file("c-names.impala", text);
+    let stem = folder.path("c-names");
+    let built = run_command(nyala().args(["build", "--emit", "obj,header", "-o", &stem, &source]), "");
+    assert_eq!(built, (Some(0), String::new(), String::new()));
+    let main = "\
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include \"c-names.h\"
+int main(void) {
+    int32_t_ value = {0};
+    value.class_ = 20;
+    return foo(1, value, 2, 3).class_ + switch__2(3) + switch_(7, 4) + C_NAMES_H();
+}
+";
+    let objects = folder.path("c-names.o");
+    for (compiler, language, file) in [("cc", "c", "main.c"), ("c++", "c++", "main.cpp")] {
+        let main = folder.file(file, main);
+        let exe = folder.path(language);
+        let args =
+            ["-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers", "-o", &exe, &main, &objects];
+        match Command::new(compiler).args(args).output() {
+            Ok(output) => {
+                let header = std::fs::read_to_string(folder.path("c-names.h")).expect("it was written");
+                let stderr = String::from_utf8_lossy(&output.stderr);
+                assert!(output.status.success(), "{language}: {stderr}\n{header}");
+                assert_eq!(run_command(&mut Command::new(exe), "").0, Some(20 + 4 + 3 + 5));
+            }
+            Err(_) => assert_eq!(compiler, "c++", "there is a C compiler wherever programs are linked"),
+        }
+    }
+}
