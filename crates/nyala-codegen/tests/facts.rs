@@ -143,7 +143,7 @@ fn parameters_in_pieces_are_stored_as_other_values_on_riscv() {
               %result = call fastcc i32 @f.1(%P %arrived)
               ret i32 %result
             }
-            attributes #0 = { nounwind }
+            attributes #0 = { nounwind uwtable "probe-stack"="inline-asm" }
         "#]],
     );
 }

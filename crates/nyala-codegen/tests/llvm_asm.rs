@@ -60,7 +60,7 @@ fn parameters_of_blocks_become_phis() {
               ret i32 %result
             }
 
-            attributes #0 = { nounwind }
+            attributes #0 = { nounwind uwtable "probe-stack"="inline-asm" }
         "#]],
     );
 }
@@ -100,7 +100,7 @@ fn a_tail_call_of_itself_is_a_loop() {
               ret i64 %result
             }
 
-            attributes #0 = { nounwind }
+            attributes #0 = { nounwind uwtable "probe-stack"="inline-asm" }
         "#]],
     );
 }
@@ -155,7 +155,7 @@ fn other_tail_calls_need_no_stack() {
               ret i1 %result
             }
 
-            attributes #0 = { nounwind }
+            attributes #0 = { nounwind uwtable "probe-stack"="inline-asm" }
         "#]],
     );
 }
@@ -193,7 +193,7 @@ fn a_frame_stays_while_its_variables_are_known_elsewhere() {
               ret void
             }
 
-            attributes #0 = { nounwind }
+            attributes #0 = { nounwind uwtable "probe-stack"="inline-asm" }
         "#]],
     );
 }
@@ -233,7 +233,7 @@ fn a_loop_is_made_of_blocks() {
               ret i32 %result
             }
 
-            attributes #0 = { nounwind }
+            attributes #0 = { nounwind uwtable "probe-stack"="inline-asm" }
         "#]],
     );
 }
@@ -287,7 +287,7 @@ fn enums_are_storage_and_a_tag() {
               ret double 0x0000000000000000
             }
 
-            attributes #0 = { nounwind }
+            attributes #0 = { nounwind uwtable "probe-stack"="inline-asm" }
         "#]],
     );
 }
@@ -321,7 +321,7 @@ fn enums_in_constants_are_laid_out_byte_by_byte() {
               ret i32 %result
             }
 
-            attributes #0 = { nounwind }
+            attributes #0 = { nounwind uwtable "probe-stack"="inline-asm" }
         "#]],
     );
 }
@@ -358,7 +358,7 @@ fn large_values_stay_in_memory() {
               ret i64 %result
             }
 
-            attributes #0 = { nounwind }
+            attributes #0 = { nounwind uwtable "probe-stack"="inline-asm" }
         "#]],
     );
 }
@@ -406,7 +406,7 @@ fn structs_are_passed_as_they_are_and_bytes_are_text() {
               ret %P %all
             }
 
-            attributes #0 = { nounwind }
+            attributes #0 = { nounwind uwtable "probe-stack"="inline-asm" }
         "#]],
     );
 }
@@ -488,7 +488,7 @@ fn a_function_as_a_value_is_a_pair() {
               ret i32 2
             }
 
-            attributes #0 = { nounwind }
+            attributes #0 = { nounwind uwtable "probe-stack"="inline-asm" }
         "#]],
     );
 }
@@ -564,7 +564,7 @@ fn a_closure_has_an_environment() {
               ret i32 %z
             }
 
-            attributes #0 = { nounwind }
+            attributes #0 = { nounwind uwtable "probe-stack"="inline-asm" }
         "#]],
     );
 }
@@ -625,7 +625,7 @@ fn a_place_to_return_to_that_is_kept_is_a_parameter() {
               ret void
             }
 
-            attributes #0 = { nounwind }
+            attributes #0 = { nounwind uwtable "probe-stack"="inline-asm" }
         "#]],
     );
 }
@@ -684,7 +684,7 @@ fn the_body_of_a_parallel_loop_is_a_function_of_its_own() {
               ret void
             }
 
-            attributes #0 = { nounwind }
+            attributes #0 = { nounwind uwtable "probe-stack"="inline-asm" }
         "#]],
     );
 }
@@ -708,7 +708,7 @@ fn what_debuggers_are_told_is_nothing_to_others() {
               ret void
             }
 
-            attributes #0 = { nounwind }
+            attributes #0 = { nounwind uwtable "probe-stack"="inline-asm" }
         "#]],
     );
 }

@@ -13,7 +13,7 @@ pub use nyala_codegen::llvm::{Options as LlvmOptions, Output};
 use nyala_codegen::llvm_asm::{self, Abi, Import, Module};
 use nyala_ir::{Intrinsic, Linkage, Prim, TyKind, World};
 use nyala_opt::outline::Outlined;
-use nyala_runtime::{SYMBOLS, Symbol};
+use nyala_runtime::{SYMBOLS, Symbol, stack};
 use nyala_span::{Code, Diagnostic, Name, Span};
 
 use crate::device::{self, Bundle};
@@ -55,7 +55,7 @@ pub fn compile(
     output: Output,
 ) -> Option<Vec<u8>> {
     let bundle = device::bundle(session, program, options)?;
-    let result = try_compile(session, &bundle, options, output);
+    let result = try_compile(session, &bundle, options, output, false);
     reported(session, result.map(|(_, contents)| contents).map_err(diagnostics))
 }
 
@@ -94,6 +94,7 @@ fn write(
     session: &mut Session,
     bundle: &Bundle<'_>,
     options: &llvm::Options,
+    is_executable: bool,
 ) -> Result<Module, Vec<CodegenError>> {
     session.timings.enter("write LLVM assembly");
     let abi = Abi::of_target(options.target.as_deref());
@@ -107,6 +108,7 @@ fn write(
         sources: Some(&session.sources),
         debug: directory.as_deref(),
         gpu: None,
+        is_executable,
         contents: &contents,
     };
     llvm_asm::write(bundle.host, &options)
@@ -117,8 +119,9 @@ fn write_for_llvm(
     session: &mut Session,
     bundle: &Bundle<'_>,
     options: &llvm::Options,
+    is_executable: bool,
 ) -> Result<(Module, &'static Llvm), Vec<CodegenError>> {
-    let module = write(session, bundle, options)?;
+    let module = write(session, bundle, options, is_executable)?;
     let llvm = load_llvm(&mut session.timings)?;
     all_defined(&module.intrinsics, |name| llvm.has_intrinsic(name))?;
     Ok((module, llvm))
@@ -129,8 +132,9 @@ fn try_compile(
     bundle: &Bundle<'_>,
     options: &llvm::Options,
     output: Output,
+    is_executable: bool,
 ) -> Result<(Module, Vec<u8>), Vec<CodegenError>> {
-    let (module, llvm) = write_for_llvm(session, bundle, options)?;
+    let (module, llvm) = write_for_llvm(session, bundle, options, is_executable)?;
     let timings = &mut session.timings;
     let contents = llvm::compile(llvm, &module.text, options, output, |phase| timings.enter(phase));
     Ok((module, contents.map_err(one)?))
@@ -156,18 +160,18 @@ pub fn load(
     host: &[HostFunction],
 ) -> Option<Jit<'static>> {
     let bundle = device::bundle(session, program, &options.llvm)?;
-    let result = try_load(session, &bundle, options, host).map(|(jit, _)| jit);
+    let result = try_load(session, &bundle, options, host).map(|(jit, ..)| jit);
     reported(session, result.map_err(diagnostics))
 }
 
-/// The program's code in this process, and the object file that it comes from.
+/// The program's code in this process, the object file that it comes from, and the list of its functions.
 fn try_load(
     session: &mut Session,
     bundle: &Bundle<'_>,
     options: &NativeOptions,
     host: &[HostFunction],
-) -> Result<(Jit<'static>, Vec<u8>), Vec<CodegenError>> {
-    let (module, llvm) = write_for_llvm(session, bundle, &options.llvm)?;
+) -> Result<(Jit<'static>, Vec<u8>, Vec<u8>), Vec<CodegenError>> {
+    let (module, llvm) = write_for_llvm(session, bundle, &options.llvm, false)?;
     session.timings.enter("link");
     let mut jit = load_libraries(llvm, &module, options, host).map_err(one)?;
     if module.imports.iter().any(|import| AT_EXIT.iter().any(|symbol| symbol.name == import.name)) {
@@ -184,7 +188,7 @@ fn try_load(
     let object = object.map_err(one)?;
     timings.enter("link");
     jit.add_object(&object).map_err(one)?;
-    Ok((jit, object))
+    Ok((jit, object, module.function_list))
 }
 
 fn try_run(
@@ -194,16 +198,17 @@ fn try_run(
     args: &[String],
 ) -> Result<i32, Vec<Diagnostic>> {
     check_main(bundle.host).map_err(diagnostics)?;
-    let (jit, object) = try_load(session, bundle, options, &[]).map_err(diagnostics)?;
+    let (jit, object, functions) = try_load(session, bundle, options, &[]).map_err(diagnostics)?;
     let main = jit.lookup("main").map_err(|error| diagnostics(one(error)))?;
     if options.perf_map {
         write_perf_map(&object, main.addr())?;
     }
+    let code = stack::Program { object: Some((object, main.addr())), functions };
     // SAFETY: every exported `main` is compiled to take at most these parameters and
     // to return an `int`; `check_main` looked at its parameters.
     let main: MainFn = unsafe { std::mem::transmute(main) };
     session.timings.enter("run");
-    let status = call_main(main, args);
+    let status = stack::watch(code, || call_main(main, args));
     match nyala_runtime::print::flush() {
         // A reader that goes away is no mistake of anybody's.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(vec![output_failed(&error)]),
@@ -233,7 +238,7 @@ fn try_executable(
         return Err(vec![LinkError::OtherMachine { target: target.clone() }.to_diagnostic()]);
     }
     let (module, object) =
-        try_compile(session, bundle, &options.llvm, Output::Object).map_err(diagnostics)?;
+        try_compile(session, bundle, &options.llvm, Output::Object, true).map_err(diagnostics)?;
     session.timings.enter("link");
     link::link(&object, &options.link, session.options.debug).map_err(|error| {
         match undefined(&module, &error) {

@@ -6,6 +6,7 @@
 //! * [`devices`]: GPUs and others, and the kernels they run;
 //! * [`environments`]: memory for what closures capture;
 //! * [`threads`]: loops on many threads;
+//! * [`stack`]: what happens when a stack overflows;
 //! * [`flow_graphs`]: tasks that wait for each other;
 //! * [`print`](mod@print): numbers and text to standard output;
 //! * [`misc`]: time, random numbers, classification of floats, bits;
@@ -34,6 +35,7 @@ pub mod lanes;
 pub mod memory;
 pub mod misc;
 pub mod print;
+pub mod stack;
 pub mod threads;
 
 use std::ffi::c_void;

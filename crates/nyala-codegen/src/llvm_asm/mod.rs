@@ -10,7 +10,7 @@
 //! `abi`, `border`, `export` and `c_functions` (how values and functions go to and from C), and then `ops`, `math`,
 //! `vector_math`, `aggregates`, `memory`, `lanes`, `asm` and `atomics` for the operations, `facts` and `known` for what LLVM
 //! cannot see by itself, `checks` for programs that
-//! report their mistakes, `debug` for debuggers, `device` for what GPUs do differently, and `on_host` for what of that
+//! report their mistakes, `function_list` and `debug` for call chains and debuggers, `device` for what GPUs do differently, and `on_host` for what of that
 //! programs may call on the host.
 //!
 //! # Invariants
@@ -39,6 +39,7 @@ mod export;
 mod facts;
 mod flow_graphs;
 mod function;
+mod function_list;
 mod gathers;
 mod intrinsics;
 mod known;
@@ -84,6 +85,9 @@ pub struct Module {
     pub imports: Vec<Import>,
     /// The functions that LLVM must know.
     pub intrinsics: Vec<Import>,
+    /// The program's own functions: for each its symbol, its name and its place in the source. Each text ends with
+    /// a zero, and so does the list. The runtime reads it when it reports a call chain.
+    pub function_list: Vec<u8>,
 }
 
 /// A function that others define.
@@ -99,6 +103,10 @@ pub struct Import {
 /// each scalar of a value on its own.
 const MAX_VALUE_BYTES: u64 = 256;
 
+/// Attributes of all functions on the host. Unwind tables give the call chain when the stack overflows; they cost no
+/// instruction. Frames of more than a page touch each of their pages in order, so that none skips the guard page.
+const HOST_ATTRIBUTES: &str = " uwtable \"probe-stack\"=\"inline-asm\"";
+
 /// How to write a program.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Options<'a> {
@@ -113,6 +121,8 @@ pub struct Options<'a> {
     pub debug: Option<&'a str>,
     /// The device to write for; the host if there is none.
     pub gpu: Option<Gpu<'a>>,
+    /// Whether the module is for an executable of its own: then it tells the runtime when it starts.
+    pub is_executable: bool,
     /// The contents of globals that the program only declares, by symbol.
     pub contents: &'a [(&'a str, &'a [u8])],
 }
@@ -168,6 +178,8 @@ pub(crate) struct ModuleWriter<'a> {
     /// Functions that a tail call leaves or enters, once that matters.
     in_tail_calls: OnceCell<FxHashSet<Cont>>,
     debug: Option<DebugInfo<'a>>,
+    /// The functions around those of the program, by symbol: those that C calls.
+    shells: Vec<(String, Cont)>,
     errors: Vec<CodegenError>,
 }
 
@@ -209,6 +221,7 @@ impl<'a> ModuleWriter<'a> {
             facts: if options.gpu.is_none() { Facts::of(world, program) } else { Facts::default() },
             debug: debug
                 .map(|(sources, directory)| DebugInfo::new(world, sources, directory, options.gpu.is_some())),
+            shells: vec![],
             errors: vec![],
         }
     }
@@ -217,15 +230,19 @@ impl<'a> ModuleWriter<'a> {
         if !self.errors.is_empty() {
             return Err(self.errors);
         }
+        let function_list = self.function_list();
         let mut sections = vec![self.types.definitions, self.globals, self.declarations];
+        sections.extend(self.options.is_executable.then(|| function_list::start(&function_list)));
         sections.extend(self.functions);
         // A function that removes its arguments from the stack moves the caller's frame for one
         // instruction. Debuggers would take that for another call, unless a register tells them.
         let frame = if self.debug.is_some() { " \"frame-pointer\"=\"all\"" } else { "" };
-        sections.push(format!("attributes #0 = {{ nounwind{frame} }}\n"));
+        let host = if self.options.gpu.is_none() { HOST_ATTRIBUTES } else { "" };
+        sections.push(format!("attributes #0 = {{ nounwind{host}{frame} }}\n"));
         sections.extend(self.debug.map(DebugInfo::finish));
         sections.retain(|section| !section.is_empty());
-        Ok(Module { text: sections.join("\n"), imports: self.imports, intrinsics: self.intrinsics })
+        let (imports, intrinsics) = (self.imports, self.intrinsics);
+        Ok(Module { text: sections.join("\n"), imports, intrinsics, function_list })
     }
 
     /// Reports what cannot be compiled; its value may be anything from here on.

@@ -3,6 +3,8 @@
 use std::sync::OnceLock;
 use std::thread::{self, Builder};
 
+use crate::stack::guarded;
+
 /// How much stack a thread has.
 const STACK: usize = 64 << 20;
 
@@ -12,6 +14,7 @@ const MAX_THREADS: u32 = 1024;
 
 /// Starts a thread that nobody waits for. Gives whether it was started; if not, says so.
 pub(super) fn start_thread(body: impl FnOnce() + Send + 'static) -> bool {
+    let body = || guarded("a thread of the runtime", body);
     let started = Builder::new().name("nyala".into()).stack_size(STACK).spawn(body);
     started
         .inspect_err(|error| eprintln!("warning: cannot start a thread, going on with fewer: {error}"))
