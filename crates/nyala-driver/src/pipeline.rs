@@ -284,6 +284,7 @@ pub fn prepare_graph(session: &mut Session, world: &World) -> Option<Outlined> {
     }
     let world = control_flow_form(session, world);
     let world = vectorize(session, world);
+    session.diagnostics.extend(nyala_opt::large_locals(&world));
     if session.has_errors() {
         return None;
     }

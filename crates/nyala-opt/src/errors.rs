@@ -32,6 +32,28 @@ impl Refusal {
     }
 }
 
+/// A local variable is larger than the stack of a thread.
+pub(crate) fn large_local(at: Span, name: Option<Name>, bytes: u64) -> Diagnostic {
+    let message = format!("{} is larger than the stack of a thread", variable(name));
+    Diagnostic::warning(Code("W0921"), at, message)
+        .with_label(format!("has {bytes} bytes"))
+        .with_note("threads have 64 MiB, and the main thread of an executable what the system gives it")
+        .with_note("`alloc_cpu` takes memory that is not on the stack, and so does a `static`")
+}
+
+/// A local variable is larger than machine code can address.
+pub(crate) fn huge_local(at: Span, name: Option<Name>, bytes: u64) -> Diagnostic {
+    let message = format!("{} is too large for a local variable", variable(name));
+    Diagnostic::error(Code("E0938"), at, message)
+        .with_label(format!("has {bytes} bytes"))
+        .with_note("a local variable has at most 1 GiB")
+        .with_note("`alloc_cpu` takes memory that is not on the stack, and so does a `static`")
+}
+
+fn variable(name: Option<Name>) -> String {
+    name.map_or("a value in memory".into(), |name| format!("`{name}`"))
+}
+
 /// A function is a closure after evaluation.
 pub(crate) fn closure_left(at: Span, name: Name, why: Why) -> Diagnostic {
     let (message, label) = match why {

@@ -16,6 +16,7 @@
 //! * [`convert_closures`](mod@convert_closures): closure conversion of the functions that are still values;
 //! * [`closures_left`](mod@closures_left): reports these, with the reason;
 //! * [`outline`]: kernels as programs of their own;
+//! * [`large_locals`](mod@large_locals): which variables no stack has room for;
 //! * [`pipeline`]: all of them, in order;
 //! * `errors`: the diagnostics.
 //!
@@ -48,6 +49,7 @@ pub mod closures_left;
 pub mod convert_closures;
 pub mod eliminate_params;
 mod errors;
+pub mod large_locals;
 pub mod lower_to_cff;
 pub mod mangle;
 mod mentions;
@@ -63,6 +65,7 @@ pub mod vectorize;
 pub use closures_left::closures_left;
 pub use convert_closures::convert_closures;
 pub use eliminate_params::eliminate_params;
+pub use large_locals::large_locals;
 pub use lower_to_cff::lower_to_cff;
 pub use mangle::{Mangling, mangle, mangle_group};
 pub use merge_blocks::merge_blocks;
