@@ -60,6 +60,12 @@ pub fn check(session: &mut Session) -> Option<Program> {
     check_with(session, &Statics::new(&|world, function| budget.run(world, function)))
 }
 
+/// Checks the program as [`check`] does, and all that is found out when its graph is made: which instances of generic
+/// functions there are, and what intrinsics are used for. What this accepts, every command accepts up to evaluation.
+pub fn check_all(session: &mut Session) {
+    let _ = emit(session);
+}
+
 fn check_with(session: &mut Session, statics: &Statics<'_>) -> Option<Program> {
     let trees = parse(session)?;
     session.timings.enter("check");

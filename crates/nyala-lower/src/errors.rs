@@ -29,6 +29,8 @@ pub(crate) enum LowerError {
     UnknownIntrinsic { name: Name, at: Span },
     /// An intrinsic is declared with a type it never had.
     IntrinsicShape { name: Name, at: Span, found: String, accepted: &'static [&'static str] },
+    /// The size of a type is larger than the type of `sizeof` can say.
+    SizeTooLarge { of: String, result: String, at: Span },
     /// An intrinsic for many types is used with types it does not work on.
     OperandTypes { name: &'static str, at: Span, reason: String },
 }
@@ -114,6 +116,10 @@ impl LowerError {
                 let report = Diagnostic::error(Code("E0902"), at, message)
                     .with_label(format!("declared as `{found}`"));
                 accepted.iter().fold(report, |report, shape| report.with_note(format!("accepted: `{shape}`")))
+            }
+            LowerError::SizeTooLarge { of, result, at } => {
+                let message = format!("the size of `{of}` does not fit into `{result}`");
+                Diagnostic::error(Code("E0488"), at, message).with_label("the type is too large")
             }
             LowerError::OperandTypes { name, at, reason } => {
                 Diagnostic::error(Code("E0903"), at, format!("`{name}` does not work on these types"))

@@ -218,7 +218,7 @@ impl<'p> Lowerer<'p> {
             ValueOp::Bitcast => self.world.bitcast(result, args[0]),
             ValueOp::Select => self.world.select(args[0], args[1], args[2]),
             ValueOp::Insert => self.world.insert(args[0], args[1], args[2]),
-            ValueOp::SizeOf => self.world.size_of(result, of.expect("`sizeof` has a type argument")),
+            ValueOp::SizeOf => self.size_of(result, of.expect("`sizeof` has a type argument")),
             ValueOp::AlignOf => self.world.align_of(result, of.expect("`alignof` has a type argument")),
             ValueOp::Undef => self.world.undef(result),
             ValueOp::Zeroed => self.world.zero(result).unwrap_or_else(|| {
@@ -229,6 +229,21 @@ impl<'p> Lowerer<'p> {
             ValueOp::Known => self.world.known(args[0]),
             ValueOp::Streaming => self.world.streaming(args[0]),
         }
+    }
+
+    /// The size of a type, which has to be a number of type `result`.
+    fn size_of(&mut self, result: Ty, of: Ty) -> Def {
+        let max = match self.world.types.as_prim(result) {
+            Some(prim) => u64::MAX >> (64 - prim.bits() + u32::from(prim.is_signed())),
+            None => u64::MAX,
+        };
+        // Sizes saturate, so the largest number says nothing.
+        let size = self.world.layout(of).size;
+        if size > max || size == u64::MAX {
+            let [of, result] = [of, result].map(|ty| self.world.types.display(ty).to_string());
+            self.errors.push(LowerError::SizeTooLarge { of, result, at: self.world.span });
+        }
+        self.world.size_of(result, of)
     }
 
     /// Whether an operation works on the types that a program has chosen for it.

@@ -149,6 +149,7 @@ pub(crate) enum Error {
     SimdElement { ty: Ty, span: Span },
     ArrayLength { span: Span, why: &'static str },
     UnknownAbi { abi: String, span: Span },
+    LinkName { span: Span, why: &'static str },
     BadAttribute { span: Span, expected: &'static str },
     UnknownAttribute { name: Name, span: Span },
     ForeignGeneric { verb: &'static str, name: Name, span: Span },

@@ -415,6 +415,9 @@ impl<'a> Checker<'a> {
         let info = &self.fns[id];
         let (ast, attrs, abi) = (info.ast, info.attrs, info.abi);
         let written = ast.link_name.as_ref().map(|name| Name::new(&String::from_utf8_lossy(&name.bytes)));
+        if let Some(name) = &ast.link_name {
+            self.check_link_name(name);
+        }
         let by_attr = |name: &str| attrs.iter().find(|attr| attr.name.name.as_str() == name);
         let name = ast.name.name;
         let linkage = match (abi, by_attr("export")) {
@@ -440,7 +443,7 @@ impl<'a> Checker<'a> {
                     self.check_symbol_attr(attr);
                     kept.extend(symbol(attr).map(|symbol| (attr.name.name, Some(AttrArg::Name(symbol)))));
                 }
-                "import" => {}
+                "import" => self.check_names_in(attr),
                 "fast_math" | "must_specialize" => kept.push((attr.name.name, attr_arg(&attr.value))),
                 // `pe_specialisations` is an older name.
                 "pe_specializations" | "pe_specialisations" | "pe_growth" | "pe_depth" => {
@@ -469,6 +472,28 @@ impl<'a> Checker<'a> {
         if !is_well_formed {
             self.report(Error::BadAttribute { span: attr.span, expected: "name = \"..\"" });
         }
+        self.check_names_in(attr);
+    }
+
+    /// Checks the link names in the arguments of an attribute.
+    fn check_names_in(&mut self, attr: &'a ast::Attr) {
+        let AttrValue::List(args) = &attr.value else { return };
+        for arg in args.iter().filter(|arg| arg.name.name.as_str() == "name") {
+            if let AttrValue::Lit(ast::Lit { kind: LitKind::Str(text), .. }) = &arg.value {
+                self.check_link_name(text);
+            }
+        }
+    }
+
+    /// Reports a name that no symbol can have: object files end names with a zero, and assemblers read lines.
+    fn check_link_name(&mut self, name: &ast::StrLit) {
+        let why = match std::str::from_utf8(&name.bytes) {
+            Ok("") => "it is empty",
+            Ok(text) if text.contains(|letter: char| letter.is_control()) => "it has a control character",
+            Ok(_) => return,
+            Err(_) => "it is not UTF-8",
+        };
+        self.report(Error::LinkName { span: name.span, why });
     }
 
     fn find_main(&mut self) {

@@ -396,6 +396,9 @@ impl Render<'_> {
                 error("E0406", span, format!("unknown calling convention \"{abi}\""))
                     .with_note("known are \"C\", \"device\", \"thorin\" and \"builtin\"")
             }
+            Error::LinkName { span, why } => {
+                error("E0427", span, "this is no name for the linker").with_label(why)
+            }
             Error::BadAttribute { span, expected } => {
                 error("E0407", span, format!("malformed attribute, expected `{expected}`"))
             }

@@ -34,7 +34,7 @@ pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
     for path in &args.files {
         session.load(path);
     }
-    pipeline::check(&mut session);
+    pipeline::check_all(&mut session);
     args.timing.show(&session)?;
     Ok(output::show_diagnostics(&mut session, &args.messages)?)
 }
