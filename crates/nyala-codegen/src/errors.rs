@@ -138,6 +138,9 @@ fn llvm_diagnostic(error: &LlvmError) -> Diagnostic {
             .iter()
             .fold(report("E0924"), |report, place| report.with_note(format!("searched {place}")))
             .with_note("set NYALA_LLVM to the library or to its folder, or install Rust, which has one"),
+        LlvmError::NoMemory { .. } => {
+            report("E0939").with_note("native code needs about 500 MB; `check` and `interp` need less")
+        }
         LlvmError::Target(_) => report("E0925"),
         LlvmError::Processor { target, .. } => report("E0925").with_note(match target.split('-').next() {
             Some("nvptx64") => {

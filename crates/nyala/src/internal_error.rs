@@ -11,6 +11,11 @@ use std::thread;
 
 use nyala_driver::STACK_BYTES;
 
+use crate::memory;
+
+/// As much as systems give the main thread.
+const SMALL_STACK_BYTES: usize = 8 << 20;
+
 /// Exit status of an internal error.
 const STATUS: u8 = 101;
 
@@ -41,12 +46,20 @@ pub fn guard<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Failure> {
         *LAST_PANIC.lock().unwrap_or_else(|poison| poison.into_inner()) = Some(failure);
     }));
     thread::scope(|scope| {
-        let worker = thread::Builder::new().name("compiler".into()).stack_size(STACK_BYTES);
+        let worker = thread::Builder::new().name("compiler".into()).stack_size(stack_size());
         match worker.spawn_scoped(scope, work) {
             Ok(handle) => handle.join().map_err(|_| last_panic()),
+            Err(error) if error.kind() == io::ErrorKind::OutOfMemory || memory::is_exhausted() => {
+                memory::give_up()
+            }
             Err(error) => Err(Failure::without_backtrace(format!("no thread: {error}"))),
         }
     })
+}
+
+/// How large the stack of the compiler is. Where memory is scarce, a smaller one leaves some for the rest.
+fn stack_size() -> usize {
+    if memory::is_exhausted() { SMALL_STACK_BYTES } else { STACK_BYTES }
 }
 
 fn last_panic() -> Failure {
@@ -62,6 +75,9 @@ impl Failure {
 
 /// Tells the user, and writes what we know to a file.
 pub fn report(failure: &Failure) -> ExitCode {
+    if memory::is_exhausted() {
+        memory::give_up();
+    }
     let mut stderr = io::stderr().lock();
     let headline = failure.message.lines().collect::<Vec<_>>().join(": ");
     // Nothing is left to be done if standard error is closed.

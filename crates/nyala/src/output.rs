@@ -1,15 +1,15 @@
 //! How results are shown: diagnostics on standard error, results on standard
 //! output.
 //!
-//! A reader that goes away (`nyala ir .. | head`) ends the program quietly.
+//! Several files that belong together are written all or none.
 
 use std::fs::{self, File};
 use std::io::{self, IsTerminal as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use nyala_driver::{Report, Session};
+use nyala_driver::{Report, Session, without_controls};
 
 use crate::cli::{ColorChoice, MessageArgs, MessageFormat};
 
@@ -61,27 +61,113 @@ pub enum Mode {
     Replacement,
 }
 
+/// A file to write.
+pub struct NewFile<'a> {
+    /// Where.
+    pub path: PathBuf,
+    /// What is in it.
+    pub contents: &'a [u8],
+    /// What it is for.
+    pub mode: Mode,
+}
+
 /// Writes a file at once: nobody ever sees half of it, and the old contents stay if the new ones cannot be written.
 /// What is no file, like a device or a pipe, is written to and stays what it is; through a link, the file that it points
 /// to is replaced.
 pub fn write_file(path: &Path, contents: &[u8], mode: Mode) -> anyhow::Result<()> {
-    write_at_once(path, contents, mode).with_context(|| format!("cannot write `{}`", path.display()))
+    write_files(&[NewFile { path: path.to_owned(), contents, mode }])
 }
 
-fn write_at_once(path: &Path, contents: &[u8], mode: Mode) -> io::Result<()> {
-    if fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
-        return fs::write(path, contents);
+/// Writes several files as [`write_file`] does, all of them or none: if one cannot be written, the others are
+/// as they were before.
+pub fn write_files(files: &[NewFile<'_>]) -> anyhow::Result<()> {
+    let mut drafts = vec![];
+    let mut streams = vec![];
+    for (number, file) in files.iter().enumerate() {
+        match is_stream(&file.path) {
+            true => streams.push(file),
+            false => drafts.push(Draft::write(file, number).with_context(|| cannot_write(&file.path))?),
+        }
     }
-    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let draft = path.with_file_name(format!(".nyala-{}.tmp", std::process::id()));
-    let result = write_new(&draft, contents, mode)
-        .and_then(|()| set_mode(&draft, mode, path))
-        .and_then(|()| fs::rename(&draft, path));
-    if result.is_err() {
-        // The first error is the one to report.
-        let _ = fs::remove_file(&draft);
+    // What went into a pipe cannot be taken back, so this comes before files are replaced, and after all that can
+    // fail easily.
+    for file in streams {
+        fs::write(&file.path, file.contents).with_context(|| cannot_write(&file.path))?;
     }
-    result
+    publish_all(&mut drafts)
+}
+
+/// Gives all files their names, or none.
+fn publish_all(drafts: &mut [Draft]) -> anyhow::Result<()> {
+    let is_single = drafts.len() == 1;
+    for at in 0..drafts.len() {
+        if let Err(error) = drafts[at].publish(is_single) {
+            drafts[..at].iter_mut().rev().for_each(Draft::take_back);
+            return Err(error).with_context(|| cannot_write(&drafts[at].path));
+        }
+    }
+    Ok(())
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!("cannot write `{}`", without_controls(&path.display().to_string()))
+}
+
+/// Whether there is something other than a file to write to.
+fn is_stream(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
+}
+
+/// A file that is written under another name first. What is left over is removed in the end.
+struct Draft {
+    /// Where the file will be.
+    path: PathBuf,
+    draft: PathBuf,
+    /// Where the old file is kept.
+    backup: Option<PathBuf>,
+}
+
+impl Draft {
+    fn write(file: &NewFile<'_>, number: usize) -> io::Result<Draft> {
+        let path = fs::canonicalize(&file.path).unwrap_or_else(|_| file.path.clone());
+        if path.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        let name = format!(".nyala-{}-{number}.tmp", std::process::id());
+        let draft = Draft { draft: path.with_file_name(name), path, backup: None };
+        write_new(&draft.draft, file.contents, file.mode)?;
+        set_mode(&draft.draft, file.mode, &draft.path)?;
+        Ok(draft)
+    }
+
+    /// Gives the file its name. The old file is kept for others to fail, unless there are no others.
+    fn publish(&mut self, is_single: bool) -> io::Result<()> {
+        if !is_single && self.path.exists() {
+            let backup = self.draft.with_extension("old");
+            // Not every file system has hard links.
+            fs::hard_link(&self.path, &backup).or_else(|_| fs::copy(&self.path, &backup).map(|_| ()))?;
+            self.backup = Some(backup);
+        }
+        fs::rename(&self.draft, &self.path)
+    }
+
+    /// Puts back what was there before. The first error is the one to report.
+    fn take_back(&mut self) {
+        let _ = match self.backup.take() {
+            Some(backup) => fs::rename(backup, &self.path),
+            None => fs::remove_file(&self.path),
+        };
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        // One that has got its name is not there any more.
+        let _ = fs::remove_file(&self.draft);
+        if let Some(backup) = &self.backup {
+            let _ = fs::remove_file(backup);
+        }
+    }
 }
 
 fn write_new(path: &Path, contents: &[u8], mode: Mode) -> io::Result<()> {
@@ -118,17 +204,9 @@ fn allow_running(_path: &Path) -> io::Result<()> {
 
 /// The exit status for an error that is not the program's, after reporting it.
 pub fn fail(error: &anyhow::Error) -> ExitCode {
-    if is_broken_pipe(error) {
-        return ExitCode::SUCCESS;
-    }
     // Nothing is left to be done if standard error is closed.
     let _ = writeln!(io::stderr(), "error: {error:#}");
     ExitCode::from(PROGRAM_ERRORS)
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
-    causes.any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
 impl MessageArgs {
@@ -159,6 +237,32 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).expect("it was just written"), "new");
         assert!(write_file(&folder.join("absent"), b"new", Mode::Replacement).is_err());
         assert_eq!(fs::read_dir(&folder).expect("it exists").count(), 1);
+        fs::remove_dir_all(&folder).expect("it was just made");
+    }
+
+    /// The last rename fails: a folder appears where the file should go. What was written before is undone.
+    #[test]
+    fn files_are_replaced_together_or_not_at_all() {
+        let folder = std::env::temp_dir().join(format!("nyala-together-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("the temporary folder is writable");
+        let file = |name: &str| NewFile { path: folder.join(name), contents: b"new", mode: Mode::Plain };
+        fs::write(folder.join("a"), "old").expect("the folder is writable");
+        let mut drafts: Vec<Draft> = ["a", "b", "c"]
+            .iter()
+            .enumerate()
+            .map(|(number, name)| Draft::write(&file(name), number).expect("the folder is writable"))
+            .collect();
+        fs::create_dir(folder.join("c")).expect("the folder is writable");
+        assert!(publish_all(&mut drafts).is_err());
+        drop(drafts);
+        let read = |name: &str| fs::read_to_string(folder.join(name)).ok();
+        assert_eq!([read("a"), read("b")], [Some("old".into()), None]);
+        assert_eq!(fs::read_dir(&folder).expect("it exists").count(), 2);
+
+        fs::remove_dir(folder.join("c")).expect("it is empty");
+        write_files(&["a", "b", "c"].map(file)).expect("the folder is writable");
+        assert_eq!(["a", "b", "c"].map(read), [(); 3].map(|()| Some("new".to_owned())));
+        assert_eq!(fs::read_dir(&folder).expect("it exists").count(), 3);
         fs::remove_dir_all(&folder).expect("it was just made");
     }
 }

@@ -310,3 +310,21 @@ fn fast_math_is_a_matter_of_each_function() {
     let (_, llvm, stderr) = run(&["build", "-O0", "--emit", "llvm", "-o", "-", &source], "");
     assert!(llvm.contains("fmul fast float") && llvm.contains("fadd contract float"), "{llvm}{stderr}");
 }
+
+/// One of several files cannot be written: none is.
+#[test]
+fn several_outputs_appear_together_or_not_at_all() {
+    let folder = Folder::new("together");
+    let source = folder.file("a.impala", GOOD);
+    let stem = folder.path("out");
+    fs::write(folder.path("out.ll"), "old").expect("the folder is ours");
+    fs::create_dir(folder.path("out.s")).expect("the folder is ours");
+    let args = ["build", "--emit", "llvm,obj,asm", "-o", &stem, &source];
+    let (status, _, stderr) = run(&args, "");
+    assert!(status == Some(1) && stderr.contains("cannot write `") && stderr.contains("out.s`"), "{stderr}");
+    assert_eq!(folder.names(), ["a.impala", "out.ll", "out.s"]);
+    assert_eq!(fs::read_to_string(folder.path("out.ll")).expect("it is still there"), "old");
+    fs::remove_dir(folder.path("out.s")).expect("it is empty");
+    assert_eq!(run(&args, ""), (Some(0), String::new(), String::new()));
+    assert_eq!(folder.names(), ["a.impala", "out.ll", "out.o", "out.s"]);
+}

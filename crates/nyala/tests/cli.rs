@@ -3,7 +3,7 @@
 mod support;
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use support::{Folder, run, run_command};
 
@@ -223,14 +223,56 @@ fn reaching_a_limit_warns_or_stops() {
     assert!(stderr.contains("E0911"), "{stderr}");
 }
 
+/// Names of files may hold anything. Messages for people stay on their line; tools get the name as it is.
+#[cfg(unix)]
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_nyala"));
-    command.args(["check", "--explain", "E0020"]).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().expect("cargo has built it");
-    drop(child.stdout.take());
-    let output = child.wait_with_output().expect("it ends");
-    assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
+fn control_characters_in_file_names_are_escaped() {
+    let folder = Folder::new("control");
+    let source = folder.file("a\nb\u{1b}[31m.impala", BAD);
+    for command in ["check", "run", "build", "fmt"] {
+        let (status, _, stderr) = run(&[command, &source], if command == "fmt" { "" } else { BAD });
+        if command != "fmt" {
+            assert!(status == Some(1) && stderr.contains("a\\nb\\u{1b}[31m.impala:"), "{command}: {stderr}");
+        }
+        assert!(!stderr.contains('\u{1b}') && !stderr.contains("a\nb"), "{command}: {stderr}");
+    }
+    let (_, _, json) = run(&["check", "--message-format", "json", &source], "");
+    assert!(json.contains(r"a\nb\u001b[31m.impala") && json.lines().count() == 1, "{json}");
+    let (status, _, stderr) = run(&["check", &folder.path("no\nfile")], "");
+    assert!(status == Some(1) && stderr.contains(r"no\nfile`: there is no such file"), "{stderr}");
+}
+
+/// Assembly, debug information and executables take such names too.
+#[cfg(unix)]
+#[test]
+fn control_characters_in_file_names_go_through_the_back_end() {
+    let folder = Folder::new("control-native");
+    let source = folder.file("a\n.global x\n.impala", "fn main() -> i32 { 3 }\n");
+    let stem = folder.path("out");
+    let args = ["build", "-g", "--emit", "asm,llvm,obj,exe", "-o", &stem, &source];
+    assert_eq!(run(&args, ""), (Some(0), String::new(), String::new()));
+    let assembly = fs::read_to_string(folder.path("out.s")).expect("it was written");
+    assert!(assembly.lines().all(|line| line.trim() != ".global x"), "{assembly}");
+    assert_eq!(run_command(&mut Command::new(stem), "").0, Some(3));
+    assert_eq!(run(&["run", "-g", &source], "").0, Some(3));
+}
+
+/// `check` finds what later stages would: the number of instances, sizes, uses of intrinsics.
+#[test]
+fn check_rejects_what_build_rejects() {
+    let types: Vec<String> = (0..20_000).map(|i| format!("struct S{i} {{ x: i32 }}\n")).collect();
+    let calls: Vec<String> = (0..20_000).map(|i| format!("    f[S{i}]();\n")).collect();
+    let many =
+        format!("fn f[T]() -> () {{}}\n{}fn main() -> i32 {{\n{}    0\n}}\n", types.concat(), calls.concat());
+    let size = "fn main() -> i32 { print_i64(sizeof[[[[u8 * 2000000000] * 2000000000] * 1000]]()); 0 }\n";
+    for (text, code) in [(many.as_str(), "E0480"), (size, "E0488")] {
+        let told = ["check", "build", "run", "interp"].map(|command| {
+            let (status, _, stderr) = run(&[command, "-"], text);
+            assert!(status == Some(1) && stderr.contains(&format!("error[{code}]")), "{command}: {stderr}");
+            stderr
+        });
+        assert!(told.iter().all(|one| *one == told[0]), "{told:?}");
+    }
 }
 
 /// A full disk is an error that says what could not be written, for what the compiler prints and for what the program does.

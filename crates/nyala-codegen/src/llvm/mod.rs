@@ -61,6 +61,11 @@ pub enum LlvmError {
         /// Where it was looked for, with what was wrong there.
         searched: Vec<String>,
     },
+    /// There is a library, but the system has no memory for it.
+    NoMemory {
+        /// The library.
+        path: PathBuf,
+    },
     /// LLVM does not know the target.
     Target(String),
     /// LLVM does not know the processor.
@@ -82,6 +87,9 @@ impl fmt::Display for LlvmError {
             LlvmError::Missing { .. } => {
                 let (first, last) = (SUPPORTED.start(), SUPPORTED.end());
                 write!(f, "no LLVM library was found that can be used: the versions are {first} to {last}")
+            }
+            LlvmError::NoMemory { path } => {
+                write!(f, "out of memory: the LLVM library `{}` cannot be loaded", path.display())
             }
             LlvmError::Target(message) => write!(f, "LLVM cannot compile for this target: {message}"),
             LlvmError::Processor { name, target } => {
@@ -148,6 +156,9 @@ impl Llvm {
                     Err(LoadError::Library(error)) => {
                         // What the system says stands behind the error, and mostly begins with the path itself.
                         let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+                        if is_about_memory(&reason) {
+                            return Err(LlvmError::NoMemory { path });
+                        }
                         let path = format!("{}: ", path.display());
                         searched.push(format!("{path}{}", reason.strip_prefix(&path).unwrap_or(&reason)));
                     }
@@ -178,6 +189,13 @@ impl Llvm {
             text
         }
     }
+}
+
+/// Whether the system's loader says that memory is missing. It says so in English.
+fn is_about_memory(reason: &str) -> bool {
+    ["failed to map segment", "cannot map", "Cannot allocate memory", "cannot allocate memory"]
+        .iter()
+        .any(|words| reason.contains(words))
 }
 
 /// `text` for C. A zero inside ends it early, which LLVM then complains about.

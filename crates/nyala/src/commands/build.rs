@@ -1,7 +1,7 @@
 //! `nyala build`: compile a program to files.
 //!
 //! All that is asked for is made first and written afterwards, so a program with errors
-//! leaves no file behind.
+//! leaves no file behind. Several files appear together or not at all.
 
 use std::borrow::Cow;
 use std::fs;
@@ -15,7 +15,7 @@ use nyala_driver::native::{self, Output};
 use nyala_driver::{Outlined, Session, pipeline};
 
 use crate::cli::{NativeArgs, ProgramArgs};
-use crate::output::{self, Mode};
+use crate::output::{self, Mode, NewFile};
 
 /// Compile a program to an executable or another kind of file
 ///
@@ -85,9 +85,8 @@ pub fn run(args: BuildArgs) -> anyhow::Result<ExitCode> {
     let contents = args.contents(&mut session);
     let status = output::show_diagnostics(&mut session, &args.program.messages)?;
     session.timings.enter("write");
-    for (&emit, contents) in args.emit.iter().zip(contents.iter().flatten()) {
-        let path = args.path(emit);
-        write(emit, &path, contents)?;
+    if let Some(contents) = &contents {
+        args.write(contents)?;
     }
     args.native.timing.show(&session)?;
     Ok(status)
@@ -139,6 +138,20 @@ impl BuildArgs {
         native::compile(session, program, &options.llvm, kind)
     }
 
+    /// Writes all files, each with what it is to hold.
+    fn write(&self, contents: &[Vec<u8>]) -> anyhow::Result<()> {
+        let mut files = vec![];
+        for (&emit, contents) in self.emit.iter().zip(contents) {
+            let path = self.path(emit);
+            let mode = if emit == Emit::Exe { Mode::Executable } else { Mode::Plain };
+            match is_standard_output(&path) {
+                true => output::print_bytes(contents)?,
+                false => files.push(NewFile { path, contents, mode }),
+            }
+        }
+        output::write_files(&files)
+    }
+
     /// Where to write.
     fn path(&self, emit: Emit) -> PathBuf {
         match &self.output {
@@ -163,12 +176,4 @@ impl BuildArgs {
 
 fn is_standard_output(path: &Path) -> bool {
     path == Path::new("-")
-}
-
-fn write(emit: Emit, path: &Path, contents: &[u8]) -> anyhow::Result<()> {
-    let mode = if emit == Emit::Exe { Mode::Executable } else { Mode::Plain };
-    match is_standard_output(path) {
-        true => output::print_bytes(contents),
-        false => output::write_file(path, contents, mode),
-    }
 }

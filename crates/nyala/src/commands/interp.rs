@@ -1,6 +1,6 @@
 //! `nyala interp`: run a program with every access checked.
 
-use std::io::{self, Write};
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -40,7 +40,7 @@ pub fn run(args: InterpArgs) -> anyhow::Result<ExitCode> {
     let status = output::show_diagnostics(&mut session, &args.program.messages)?;
     let Some(world) = world else { return Ok(status) };
 
-    let mut stdout = Pipe { inner: io::stdout().lock(), is_broken: false };
+    let mut stdout = io::stdout().lock();
     let start = Instant::now();
     let io = Io {
         output: &mut stdout,
@@ -48,39 +48,10 @@ pub fn run(args: InterpArgs) -> anyhow::Result<ExitCode> {
         nanos: &mut || u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX),
     };
     let status = pipeline::interp(&mut session, &world, &args.options(), io);
-    if stdout.is_broken {
-        return Err(io::Error::from(io::ErrorKind::BrokenPipe).into());
-    }
     stdout.flush().context(output::NO_OUTPUT)?;
     output::show_diagnostics(&mut session, &args.program.messages)?;
     // As the system does: the lowest byte of what `main` returns.
     Ok(ExitCode::from(status.map_or(PROGRAM_ERRORS, |status| status as u8)))
-}
-
-/// Standard output that remembers whether its reader has gone away: then the
-/// program's output failed, but that is not the program's mistake.
-struct Pipe<W> {
-    inner: W,
-    is_broken: bool,
-}
-
-impl<W> Pipe<W> {
-    fn note<T>(&mut self, result: io::Result<T>) -> io::Result<T> {
-        self.is_broken |= result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
-        result
-    }
-}
-
-impl<W: Write> Write for Pipe<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let result = self.inner.write(bytes);
-        self.note(result)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        let result = self.inner.flush();
-        self.note(result)
-    }
 }
 
 impl InterpArgs {

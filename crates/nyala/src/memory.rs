@@ -1,0 +1,121 @@
+//! When memory runs out: a message and exit status 1, whoever asked for it.
+//!
+//! Rust, LLVM and the C++ library end the process with `abort` when they get no memory, each with words of its own or
+//! with none. So the allocator of this program ends the process by itself, and a handler for `SIGABRT` looks whether
+//! memory is what was missing. An abort for another reason stays one.
+//!
+//! Allocations from [`LARGE`] on return null, since the interpreter asks whether the system gives so much.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+
+/// The allocator of the system, except that small allocations do not fail.
+pub struct Allocator;
+
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
+
+/// Callers check whether they get so many bytes.
+const LARGE: usize = 1 << 24;
+
+/// What is said, with a line break.
+const MESSAGE: &[u8] = b"error: out of memory\n";
+
+fn checked(memory: *mut u8, size: usize) -> *mut u8 {
+    if memory.is_null() && size < LARGE {
+        give_up();
+    }
+    memory
+}
+
+// SAFETY: all is left to the system's allocator.
+unsafe impl GlobalAlloc for Allocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        checked(unsafe { System.alloc(layout) }, layout.size())
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(memory, layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        checked(unsafe { System.alloc_zeroed(layout) }, layout.size())
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        checked(unsafe { System.realloc(memory, layout, size) }, size)
+    }
+}
+
+#[cfg(unix)]
+pub use unix::{give_up, is_exhausted, watch};
+
+#[cfg(unix)]
+mod unix {
+    use std::ffi::c_int;
+    use std::mem::zeroed;
+    use std::ptr::null_mut;
+
+    use super::MESSAGE;
+    use crate::output::PROGRAM_ERRORS;
+
+    /// Who fails with less memory than this fails for want of memory: LLVM alone takes more.
+    const ENOUGH: usize = 256 << 20;
+
+    /// Ends the process, without memory.
+    pub fn give_up() -> ! {
+        // SAFETY: these are that many bytes, and both functions may be called anywhere.
+        unsafe {
+            libc::write(libc::STDERR_FILENO, MESSAGE.as_ptr().cast(), MESSAGE.len());
+            libc::_exit(PROGRAM_ERRORS.into())
+        }
+    }
+
+    /// Whether the system has no memory for this process.
+    pub fn is_exhausted() -> bool {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: new memory is asked for, not used, and given back.
+        unsafe {
+            let memory = libc::mmap(null_mut(), ENOUGH, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
+            memory == libc::MAP_FAILED || libc::munmap(memory, ENOUGH) != 0
+        }
+    }
+
+    /// Looks at each abort of this process from now on.
+    pub fn watch() {
+        // SAFETY: the handler is of the type that is asked for; all zeros is a valid set of no signals.
+        unsafe {
+            let mut action: libc::sigaction = zeroed();
+            action.sa_sigaction = on_abort as *const () as usize;
+            libc::sigaction(libc::SIGABRT, &action, null_mut());
+        }
+    }
+
+    /// Calls only what is async-signal-safe on the systems there are.
+    extern "C" fn on_abort(signal: c_int) {
+        if is_exhausted() {
+            give_up();
+        }
+        // SAFETY: this is the default again, for the signal that is sent once more.
+        unsafe {
+            libc::signal(signal, libc::SIG_DFL);
+            libc::raise(signal);
+        }
+    }
+}
+
+#[cfg(not(unix))]
+pub fn give_up() -> ! {
+    std::process::abort()
+}
+
+#[cfg(not(unix))]
+pub fn is_exhausted() -> bool {
+    false
+}
+
+#[cfg(not(unix))]
+pub fn watch() {}
