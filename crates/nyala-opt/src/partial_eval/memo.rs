@@ -46,17 +46,12 @@ enum Place {
 }
 
 /// All instances with their forms.
+#[derive(Default)]
 pub(super) struct Memo {
     entries: PrimaryMap<Entry, EntryData>,
     /// For each value, the newest entry that is listed with it.
     newest: SecondaryMap<Def, PackedOption<Entry>>,
     by_hash: Table<Entry>,
-}
-
-impl Default for Memo {
-    fn default() -> Memo {
-        Memo { entries: PrimaryMap::new(), newest: SecondaryMap::new(), by_hash: Table::new() }
-    }
 }
 
 impl Memo {
