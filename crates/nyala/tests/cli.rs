@@ -200,7 +200,7 @@ fn explain_answers_as_text_json_or_page() {
                    extern fn any(x: i32, n: i32) -> i32 { power(x, n) }\n";
     let (status, text, stderr) = run(&["explain", "-"], program);
     assert_eq!((status, stderr.as_str()), (Some(0), ""));
-    assert!(text.contains("`n` is a parameter of `any`, which is called from outside"), "{text}");
+    assert!(text.contains("`n` is a parameter of the exported function `any`"), "{text}");
     let (_, only, _) = run(&["explain", "-", "--fn", "cube"], program);
     assert!(only.contains("<stdin>:2:33") && !only.contains("<stdin>:3:40"), "{only}");
     let (_, none, _) = run(&["explain", "-", "--fn", "nobody"], program);

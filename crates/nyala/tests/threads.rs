@@ -77,7 +77,7 @@ fn main() -> i32 {
     for _ in range(0, 100) { for i in parallel(0, 0, 64) { counts(i) = i } }
     let id = spawn(|| { counts(0) = 1 });
     sync(id);
-    print_string(\"ready\n\");
+    print_string(\"ready\\n\");
     print_flush();
     getchar() & 0
 }

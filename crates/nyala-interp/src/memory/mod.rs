@@ -111,8 +111,9 @@ impl Memory {
     /// New memory, uninitialised; gives its address.
     pub(crate) fn allocate(&mut self, size: u64, align: u64, kind: MemoryKind, made: Span) -> Checked<u64> {
         let fits = size < (1 << WINDOW_BITS) - 2 * GAP - align.min(1 << 30);
-        // Many small allocations take more memory than they give.
-        let bookkeeping = (self.allocs.len() * size_of::<Allocation>()) as u64;
+        // Many small allocations take more memory than they provide. Remembered ones are a bounded overhead.
+        let n_live = self.allocs.len().saturating_sub(self.free.len());
+        let bookkeeping = (n_live * size_of::<Allocation>()) as u64;
         let used = self.used.saturating_add(size).saturating_add(bookkeeping);
         if !fits || used > self.limit || !is_available(size) {
             return Err(Box::new(ErrorKind::OutOfMemory { size }));
