@@ -2,8 +2,8 @@
 //!
 //! Read in this order: [`ast`] is what comes out; `token` and `lexer` cut the
 //! text into tokens; `delims` pairs brackets; `parser` builds the tree; `print`
-//! writes it back in the one canonical form (`nyala fmt`); [`dump()`] shows its structure
-//! to tests.
+//! writes it back in the one canonical form (`nyala fmt`); [`docs`] finds documentation
+//! comments; [`dump()`] shows the structure of a tree to tests.
 //!
 //! Parsing never fails: it returns a tree and a list of errors, so that an
 //! editor has something to show for broken text. Nothing here knows types.
@@ -22,6 +22,7 @@
 
 pub mod ast;
 mod delims;
+pub mod docs;
 mod dump;
 mod errors;
 mod lexer;
