@@ -136,6 +136,8 @@ pub enum LinkError {
         /// All that it printed.
         message: String,
     },
+    /// The program exports nothing, so a library of it is empty.
+    NoExports,
     /// The runtime's static library is not where the environment says.
     NoRuntime {
         /// Where it was looked for.
@@ -176,13 +178,15 @@ impl LinkError {
                 let report = error("E0931", "the linker reports errors".into());
                 message.lines().fold(report, |report, line| report.with_note(line))
             }
+            LinkError::NoExports => error("E0979", "the library exports nothing".into())
+                .with_note("`extern fn` (`#[export]` in Artic) exports a function"),
             LinkError::NoRuntime { searched } => {
                 error("E0932", "the runtime's static library was not found".into())
                     .with_note(format!("searched {}", searched.display()))
                     .with_note("NYALA_RUNTIME names the file `libnyala_runtime.a` or its folder; without it, the compiler's own is used")
             }
             LinkError::OtherMachine { target } => {
-                error("E0933", format!("no executable can be linked for `{target}`: this is another machine"))
+                error("E0933", format!("nothing can be linked for `{target}`: this is another machine"))
                     .with_note("`--emit obj` writes an object file for it")
             }
             LinkError::Temporary { path, error: reason } => error(

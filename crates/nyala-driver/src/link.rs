@@ -1,5 +1,4 @@
-//! Executables: an object file, the runtime and libraries, put together by the system's
-//! C compiler.
+//! Executables and libraries: an object file and the runtime, linked by the system's C compiler.
 //!
 //! The work is done in a folder of its own under the system's temporary one, which goes
 //! away whatever happens; the result is the contents of a file.
@@ -12,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::archive::archive;
 use crate::embedded::RUNTIME;
 use crate::errors::LinkError;
 
@@ -65,27 +65,95 @@ impl Library {
     }
 }
 
-/// Links an object file to an executable; gives its contents. What debuggers know is kept
-/// if it is asked for.
-pub fn link(object: &[u8], libraries: &[Library], debug: bool) -> Result<Vec<u8>, LinkError> {
-    let folder = WorkFolder::new()?;
-    let runtime = runtime_library(&folder)?;
-    let (input, output) = (folder.0.join("program.o"), folder.0.join("program"));
-    fs::write(&input, object).map_err(cannot_use(&input))?;
-    let mut command = linker();
-    command.arg(&input).arg(runtime).args(libraries.iter().flat_map(Library::to_link));
-    command
-        .args(SYSTEM_LIBRARIES)
-        .arg(REMOVE_UNUSED)
-        .args((!debug).then_some(STRIP_DEBUG))
-        .arg("-o")
-        .arg(&output);
+/// What is made of an object file and the runtime.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Product<'a> {
+    /// A program.
+    Executable,
+    /// A shared library that other programs find under this name.
+    SharedLibrary {
+        /// Its file name.
+        name: &'a str,
+    },
+    /// A static library. It has the runtime inside, but not other libraries.
+    StaticLibrary,
+}
+
+/// What to link, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Link<'a> {
+    /// The object file.
+    pub object: &'a [u8],
+    /// What it becomes.
+    pub product: Product<'a>,
+    /// The symbols that users of a library see. All others are hidden, so that several libraries can be part
+    /// of one program, and of one that is written in Rust.
+    pub exports: &'a [&'a str],
+    /// The libraries that it needs.
+    pub libraries: &'a [Library],
+    /// Whether debug information is kept.
+    pub debug: bool,
+}
+
+impl Link<'_> {
+    /// The contents of the product's file.
+    pub fn link(&self) -> Result<Vec<u8>, LinkError> {
+        let folder = WorkFolder::new()?;
+        let input = folder.file("program.o", self.object)?;
+        let runtime = runtime_library(&folder)?;
+        let output = folder.0.join("program");
+        let mut command = linker();
+        match self.product {
+            Product::Executable => command.args([REMOVE_UNUSED]),
+            Product::SharedLibrary { name } => {
+                let mut script = OsString::from("-Wl,--version-script=");
+                script.push(folder.file("exports", version_script(self.exports).as_bytes())?);
+                command.args(["-shared", REMOVE_UNUSED]).arg(format!("-Wl,-soname,{name}")).arg(script)
+            }
+            Product::StaticLibrary => {
+                // A partial link keeps what these symbols reach. Without section groups: the linker of a Rust
+                // program would replace those that its own standard library has too.
+                let roots = self.exports.iter().map(|symbol| format!("-Wl,-u,{symbol}"));
+                command.args(["-r", "-nostdlib", "-Wl,--force-group-allocation", REMOVE_UNUSED]).args(roots)
+            }
+        };
+        command.arg(&input).arg(runtime);
+        if self.product != Product::StaticLibrary {
+            command.args(self.libraries.iter().flat_map(Library::to_link)).args(SYSTEM_LIBRARIES);
+        }
+        execute(command.args((!self.debug).then_some(STRIP_DEBUG)).arg("-o").arg(&output))?;
+        if self.product == Product::StaticLibrary {
+            hide_others(&folder, &output, self.exports)?;
+        }
+        let contents = fs::read(&output).map_err(cannot_use(&output))?;
+        Ok(if self.product == Product::StaticLibrary { archive(&contents, self.exports) } else { contents })
+    }
+}
+
+/// The linker script for a library with these symbols only.
+fn version_script(exports: &[&str]) -> String {
+    let exports: String = exports.iter().map(|symbol| format!("\"{symbol}\"; ")).collect();
+    format!("{{ global: {exports}local: *; }};")
+}
+
+/// Makes all symbols of the object file local, except for these.
+fn hide_others(folder: &WorkFolder, object: &Path, exports: &[&str]) -> Result<(), LinkError> {
+    let mut list = OsString::from("--keep-global-symbols=");
+    list.push(folder.file("exports", exports.join("\n").as_bytes())?);
+    let chosen = env::var_os("OBJCOPY").filter(|program| !program.is_empty());
+    let mut command = Command::new(chosen.unwrap_or("objcopy".into()));
+    // Rust's standard library contains LLVM bitcode. Tools with an older LLVM report errors for it.
+    execute(command.arg(list).args(["--remove-section=.llvmbc", "--remove-section=.llvmcmd"]).arg(object))
+}
+
+/// Runs a tool of the system to its end.
+fn execute(command: &mut Command) -> Result<(), LinkError> {
     let program = command.get_program().to_owned();
     let result = command.output().map_err(|error| LinkError::NoLinker { program, error })?;
-    if !result.status.success() {
-        return Err(LinkError::Failed { message: String::from_utf8_lossy(&result.stderr).into_owned() });
+    match result.status.success() {
+        true => Ok(()),
+        false => Err(LinkError::Failed { message: String::from_utf8_lossy(&result.stderr).into_owned() }),
     }
-    fs::read(&output).map_err(cannot_use(&output))
 }
 
 /// The error for a temporary file with which something is wrong.
@@ -118,9 +186,7 @@ fn runtime_library(folder: &WorkFolder) -> Result<PathBuf, LinkError> {
         let file = if path.is_dir() { path.join(RUNTIME_FILE) } else { path };
         return if file.is_file() { Ok(file) } else { Err(LinkError::NoRuntime { searched: file }) };
     }
-    let path = folder.0.join(RUNTIME_FILE);
-    fs::write(&path, RUNTIME).map_err(cannot_use(&path))?;
-    Ok(path)
+    folder.file(RUNTIME_FILE, RUNTIME)
 }
 
 const RUNTIME_FILE: &str = "libnyala_runtime.a";
@@ -143,6 +209,15 @@ impl WorkFolder {
     }
 }
 
+impl WorkFolder {
+    /// A new file in the folder.
+    fn file(&self, name: &str, contents: &[u8]) -> Result<PathBuf, LinkError> {
+        let path = self.0.join(name);
+        fs::write(&path, contents).map_err(cannot_use(&path))?;
+        Ok(path)
+    }
+}
+
 impl Drop for WorkFolder {
     fn drop(&mut self) {
         // What stays behind in the temporary folder does no harm.
@@ -153,6 +228,11 @@ impl Drop for WorkFolder {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn version_scripts_hide_all_but_the_exports() {
+        assert_eq!(version_script(&["fft", "plan"]), "{ global: \"fft\"; \"plan\"; local: *; };");
+    }
 
     #[test]
     fn a_library_is_a_file_or_a_name() {

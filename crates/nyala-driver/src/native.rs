@@ -11,6 +11,7 @@ use nyala_codegen::llvm::functions::functions;
 use nyala_codegen::llvm::{self, Jit, Llvm, LlvmError};
 pub use nyala_codegen::llvm::{Options as LlvmOptions, Output};
 use nyala_codegen::llvm_asm::{self, Abi, Import, Module};
+use nyala_interface::Interface;
 use nyala_ir::{Intrinsic, Linkage, Prim, TyKind, World};
 use nyala_opt::outline::Outlined;
 use nyala_runtime::{SYMBOLS, Symbol, stack};
@@ -18,7 +19,8 @@ use nyala_span::{Code, Diagnostic, Name, Span};
 
 use crate::device::{self, Bundle};
 use crate::errors::LinkError;
-use crate::link::{self, Library};
+pub use crate::link::Product;
+use crate::link::{Library, Link};
 use crate::perf_map;
 use crate::session::Session;
 use crate::timings::Timings;
@@ -59,11 +61,17 @@ pub fn compile(
     reported(session, result.map(|(_, contents)| contents).map_err(diagnostics))
 }
 
-/// Compiles the program and links it with the runtime to the contents of an executable.
-pub fn executable(session: &mut Session, mut program: Outlined, options: &NativeOptions) -> Option<Vec<u8>> {
+/// Compiles the program and links it with the runtime to the contents of an executable or a library.
+pub fn link(
+    session: &mut Session,
+    mut program: Outlined,
+    interface: &Interface,
+    options: &NativeOptions,
+    product: Product<'_>,
+) -> Option<Vec<u8>> {
     use_linked_names(&mut program.host);
     let bundle = device::bundle(session, &program, &options.llvm)?;
-    let result = try_executable(session, &bundle, options);
+    let result = try_link(session, &bundle, interface, options, product);
     reported(session, result)
 }
 
@@ -228,23 +236,31 @@ fn write_perf_map(object: &[u8], main: usize) -> Result<(), Vec<Diagnostic>> {
     perf_map::write(&functions, "main", main as u64).map_err(|error| vec![error.to_diagnostic()])
 }
 
-fn try_executable(
+fn try_link(
     session: &mut Session,
     bundle: &Bundle<'_>,
+    interface: &Interface,
     options: &NativeOptions,
+    product: Product<'_>,
 ) -> Result<Vec<u8>, Vec<Diagnostic>> {
-    check_main(bundle.host).map_err(diagnostics)?;
+    let exports: Vec<&str> = interface.symbols().collect();
+    let is_executable = product == Product::Executable;
+    if is_executable {
+        check_main(bundle.host).map_err(diagnostics)?;
+    } else if exports.is_empty() {
+        return Err(vec![LinkError::NoExports.to_diagnostic()]);
+    }
     if let Some(target) = options.llvm.target.as_ref().filter(|target| !is_this_machine(target)) {
         return Err(vec![LinkError::OtherMachine { target: target.clone() }.to_diagnostic()]);
     }
     let (module, object) =
-        try_compile(session, bundle, &options.llvm, Output::Object, true).map_err(diagnostics)?;
+        try_compile(session, bundle, &options.llvm, Output::Object, is_executable).map_err(diagnostics)?;
     session.timings.enter("link");
-    link::link(&object, &options.link, session.options.debug).map_err(|error| {
-        match undefined(&module, &error) {
-            undefined if undefined.is_empty() => vec![error.to_diagnostic()],
-            undefined => diagnostics(undefined),
-        }
+    let (libraries, debug) = (&options.link[..], session.options.debug);
+    let link = Link { object: &object, product, exports: &exports, libraries, debug };
+    link.link().map_err(|error| match undefined(&module, &error) {
+        undefined if undefined.is_empty() => vec![error.to_diagnostic()],
+        undefined => diagnostics(undefined),
     })
 }
 

@@ -64,6 +64,12 @@ impl Interface {
         self.exports.iter().find(|function| function.symbol == symbol)
     }
 
+    /// The symbols that the program defines for the outside.
+    pub fn symbols(&self) -> impl Iterator<Item = &str> {
+        let functions = self.exports.iter().map(|function| function.symbol.as_str());
+        functions.chain(self.statics.iter().map(|item| item.symbol.as_str()))
+    }
+
     /// All declarations of the C function with this symbol.
     pub fn declarations<'a>(&'a self, symbol: &'a str) -> impl Iterator<Item = &'a Function> {
         self.declared.iter().filter(move |function| function.symbol == symbol)

@@ -60,7 +60,7 @@ impl Compiler {
         native::use_linked_names(&mut program.host);
         let uses_runtime = native::uses_runtime(&program.host);
         let object = native::compile(session, &program, &self.native.llvm, Output::Object)?;
-        let library = archive::archive(&object, &symbols(&interface));
+        let library = archive::archive(&object, &interface.symbols().collect::<Vec<_>>());
         let declarations = declarations(&interface, uses_runtime);
         let result = fs::write(out_dir.join(format!("lib{name}.a")), library)
             .and_then(|()| fs::write(out_dir.join(format!("{name}.rs")), declarations));
@@ -78,12 +78,6 @@ impl Compiler {
         println!("cargo::rustc-link-search=native={}", out_dir.display());
         println!("cargo::rustc-link-lib=static={name}");
     }
-}
-
-/// The symbols that the library defines.
-fn symbols(interface: &Interface) -> Vec<&str> {
-    let functions = interface.exports.iter().map(|function| function.symbol.as_str());
-    functions.chain(interface.statics.iter().map(|item| item.symbol.as_str())).collect()
 }
 
 fn declarations(interface: &Interface, uses_runtime: bool) -> String {

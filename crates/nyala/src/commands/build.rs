@@ -4,6 +4,7 @@
 //! leaves no file behind. Several files appear together or not at all.
 
 use std::borrow::Cow;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,7 +12,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use nyala_driver::device::{self, Platform};
 use nyala_driver::interface::{self, Interface};
-use nyala_driver::native::{self, Output};
+use nyala_driver::native::{self, Output, Product};
 use nyala_driver::{Outlined, Session, pipeline};
 
 use crate::cli::{NativeArgs, ProgramArgs};
@@ -44,6 +45,10 @@ pub struct BuildArgs {
 enum Emit {
     /// An executable
     Exe,
+    /// A shared library with the exported functions and the runtime
+    Shared,
+    /// A static library with the exported functions and the runtime
+    Staticlib,
     /// An object file
     Obj,
     /// Assembly of the target
@@ -63,10 +68,25 @@ enum Emit {
 }
 
 impl Emit {
+    /// The file of this kind for a program that is called `name`, which may have a folder.
+    fn file(self, name: &Path) -> PathBuf {
+        let file = name.with_extension(self.extension());
+        match (self, file.file_name()) {
+            (Emit::Shared | Emit::Staticlib, Some(stem)) => {
+                let mut library = OsString::from("lib");
+                library.push(stem);
+                file.with_file_name(library)
+            }
+            _ => file,
+        }
+    }
+
     /// What the names of such files end with.
     fn extension(self) -> &'static str {
         match self {
             Emit::Exe => std::env::consts::EXE_EXTENSION,
+            Emit::Shared => std::env::consts::DLL_EXTENSION,
+            Emit::Staticlib => "a",
             Emit::Obj => "o",
             Emit::Asm => "s",
             Emit::Llvm => "ll",
@@ -122,8 +142,16 @@ impl BuildArgs {
         emit: Emit,
     ) -> Option<Vec<u8>> {
         let options = self.native.options(self.target.clone());
+        let link =
+            |session: &mut Session, product| native::link(session, program.clone(), seen, &options, product);
         let kind = match emit {
-            Emit::Exe => return native::executable(session, program.clone(), &options),
+            Emit::Exe => return link(session, Product::Executable),
+            Emit::Staticlib => return link(session, Product::StaticLibrary),
+            Emit::Shared => {
+                let path = self.path(emit);
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                return link(session, Product::SharedLibrary { name: &name });
+            }
             Emit::Ir => return Some(nyala_ir::text::print(&program.host).into_bytes()),
             Emit::Header => {
                 return Some(interface::c::header(seen, &self.name()).into_bytes());
@@ -143,7 +171,7 @@ impl BuildArgs {
         let mut files = vec![];
         for (&emit, contents) in self.emit.iter().zip(contents) {
             let path = self.path(emit);
-            let mode = if emit == Emit::Exe { Mode::Executable } else { Mode::Plain };
+            let mode = if matches!(emit, Emit::Exe | Emit::Shared) { Mode::Executable } else { Mode::Plain };
             match is_standard_output(&path) {
                 true => output::print_bytes(contents)?,
                 false => files.push(NewFile { path, contents, mode }),
@@ -156,8 +184,8 @@ impl BuildArgs {
     fn path(&self, emit: Emit) -> PathBuf {
         match &self.output {
             Some(path) if self.emit.len() == 1 || is_standard_output(path) => path.clone(),
-            Some(path) => path.with_extension(emit.extension()),
-            None => Path::new(self.stem()).with_extension(emit.extension()),
+            Some(path) => emit.file(path),
+            None => emit.file(self.stem()),
         }
     }
 
