@@ -17,13 +17,13 @@ use crate::{constness, exhaustive, symbols, warnings};
 pub struct CheckFile<'a> {
     /// Its syntax tree.
     pub ast: &'a ast::File,
-    /// Whether it belongs to the prelude, whose names the program may define anew.
+    /// Whether it belongs to the prelude. Programs may redefine names of the prelude.
     pub is_prelude: bool,
 }
 
-/// What checking found.
+/// The result of checking.
 pub struct Checked {
-    /// The typed tree; may be lowered only if nothing in `diagnostics` is an error.
+    /// The typed tree; may be lowered only if `diagnostics` has no error.
     pub program: Program,
     /// Errors and warnings.
     pub diagnostics: Vec<Diagnostic>,
@@ -37,12 +37,12 @@ pub fn check(files: &[CheckFile<'_>]) -> Checked {
     }
     checker.check_items();
     let Checker { program, mut diagnostics, .. } = checker;
-    // A type that is looked at twice is reported once.
+    // A type that is converted twice is reported once.
     let mut seen = FxHashSet::default();
     diagnostics.retain(|it| seen.insert((it.code, it.primary.span, it.message.clone())));
     diagnostics.extend(exhaustive::check(&program));
     diagnostics.extend(constness::check(&program));
-    // Warnings about a program that is wrong are often consequences.
+    // In a program with errors, warnings are often consequences of the errors.
     if !diagnostics.iter().any(Diagnostic::is_error) {
         let is_prelude =
             |span: Span| files.iter().any(|file| file.is_prelude && file.ast.span.contains(span.lo));
@@ -52,11 +52,10 @@ pub fn check(files: &[CheckFile<'_>]) -> Checked {
     Checked { program, diagnostics }
 }
 
-/// How many errors are reported. A program with more is none, and the reports must not
-/// need much more memory than the program.
+/// The maximum number of reported errors. It bounds the memory of the reports.
 const MAX_ERRORS: usize = 1000;
 
-/// Everything that is known while checking.
+/// The state of the checker.
 pub(crate) struct Checker<'a> {
     pub program: Program,
     pub diagnostics: Vec<Diagnostic>,
@@ -71,96 +70,96 @@ pub(crate) struct Checker<'a> {
     pub statics: PrimaryMap<StaticId, StaticInfo<'a>>,
     pub aliases: PrimaryMap<AliasId, AliasInfo<'a>>,
     pub uses: PrimaryMap<UseId, UseInfo<'a>>,
-    /// The body that is being checked.
+    /// The current body.
     pub body: Body,
-    /// How many expressions are open, over all bodies that wait for another.
+    /// The number of expressions being checked, over the current body and all suspended ones.
     pub depth: usize,
 }
 
-/// Where an item stands.
+/// The position of an item.
 #[derive(Clone, Copy)]
 pub(crate) struct Home {
     pub module: ModuleId,
     pub dialect: Dialect,
     /// Whether `fn(T)` is a continuation.
     pub edition_2015: bool,
-    /// Whether it stands in a block, and sees the names of the body around it.
+    /// Whether it is in a block, and sees the names of the enclosing body.
     pub in_block: bool,
 }
 
-/// How far something that is found on demand has come.
+/// The progress of a computation on demand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Progress {
     /// Not started.
     Open,
-    /// Being found.
+    /// In progress.
     Running,
-    /// Found.
+    /// Finished.
     Done,
 }
 
-/// A function while its program is checked.
+/// A function during checking.
 pub(crate) struct FnInfo<'a> {
     pub ast: &'a ast::FnItem,
     pub attrs: &'a [ast::Attr],
     pub home: Home,
-    /// Who defines it, for declarations.
+    /// Where it is defined, for declarations.
     pub abi: Option<Abi>,
     /// The types of its parameters.
     pub params: Vec<Ty>,
-    /// How many of its last parameters are implicit.
+    /// The number of implicit parameters; they come last.
     pub n_implicit: usize,
-    /// How far its result and type are known.
+    /// Progress of its result and type.
     pub progress: Progress,
-    /// How far its parameters are known.
+    /// Progress of its parameters.
     pub declared: Progress,
     /// Whether its body has been checked.
     pub is_checked: bool,
 }
 
-/// A struct while its program is checked.
+/// A struct during checking.
 pub(crate) struct StructInfo<'a> {
     pub ast: &'a ast::StructItem,
     pub home: Home,
     pub fields: FxHashMap<Name, u32>,
 }
 
-/// An enum while its program is checked.
+/// An enum during checking.
 pub(crate) struct EnumInfo<'a> {
     pub ast: &'a ast::EnumItem,
     pub home: Home,
     pub options: FxHashMap<Name, u32>,
 }
 
-/// What gives a static or `implicit` its value.
+/// A static or `implicit` during checking.
 pub(crate) struct StaticInfo<'a> {
     pub ty: Option<&'a ast::TypeExpr>,
     pub init: Option<&'a ast::Expr>,
     pub attrs: &'a [ast::Attr],
     pub home: Home,
-    /// How far its type is known.
+    /// Progress of its type.
     pub progress: Progress,
     /// Whether its value has been checked.
     pub is_checked: bool,
 }
 
-/// An alias while its program is checked.
+/// An alias during checking.
 pub(crate) struct AliasInfo<'a> {
     pub name: ast::Ident,
     pub tparam_names: &'a [ast::Ident],
     pub tparams: Vec<TyParam>,
     pub ast: &'a ast::TypeExpr,
     pub home: Home,
-    /// What it stands for, when known.
+    /// Its type, once resolved.
     pub ty: Option<Ty>,
 }
 
-/// A `use` while its program is checked.
+/// A `use` during checking.
 pub(crate) struct UseInfo<'a> {
     pub path: &'a ast::Path,
     pub home: Home,
     pub progress: Progress,
-    /// What it brings in, when found.
+    /// Its target, once resolved.
     pub target: Def,
 }
 
@@ -191,7 +190,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Reports a mistake.
+    /// Reports an error.
     pub fn report(&mut self, error: Error) {
         self.body.has_errors = true;
         if self.diagnostics.len() < MAX_ERRORS {
@@ -205,7 +204,7 @@ impl<'a> Checker<'a> {
         self.report(Error::Redefinition { name, span, first, of_another_kind: false });
     }
 
-    /// A new function with nothing known but its name.
+    /// A new function of which only the name is known.
     pub fn new_fn(&mut self, info: FnInfo<'a>) -> FnId {
         let error = self.program.types.error();
         let name = info.ast.name;

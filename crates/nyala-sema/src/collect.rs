@@ -1,5 +1,5 @@
-//! Finds all items of a program and gives them their names, before any of them is
-//! looked at: every name is visible in its whole scope.
+//! Finds all items of a program and defines their names, before any item is
+//! checked: every name is visible in its whole scope.
 
 use nyala_span::Span;
 use nyala_syntax::ast::{self, AttrValue, Ident, Item, ItemKind, LitKind};
@@ -13,7 +13,7 @@ use crate::scope::{Def, Module};
 use crate::tree::{self, Abi, FnId, StaticId};
 use crate::types::TyParam;
 
-/// What a block's items have become, for the checker of bodies.
+/// The collected items of a block.
 #[derive(Default)]
 pub(crate) struct Collected {
     pub fns: Vec<FnId>,
@@ -23,7 +23,7 @@ pub(crate) struct Collected {
 /// Where the names of items go.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// Into the home's module.
+    /// Into the module of the item.
     Module,
     /// Into the innermost scope of the body.
     Block,
@@ -90,7 +90,7 @@ impl<'a> Checker<'a> {
                     self.define(name, Def::Use(id), home, target);
                 }
             }
-            // In a block it is a local value, bound where it stands.
+            // In a block it is a local value, bound at its position.
             ItemKind::Implicit { .. } if target == Target::Block => {}
             ItemKind::Implicit { ty, value } => {
                 let info = static_info(ty.as_ref(), Some(value), &item.attrs, home);
@@ -163,7 +163,7 @@ impl<'a> Checker<'a> {
         self.define(ast.name, Def::Enum(id), home, target);
     }
 
-    /// A static with its name; none if it declares again what is there.
+    /// A static with its name; `None` if it repeats an earlier declaration.
     fn collect_static(
         &mut self,
         name: Ident,
@@ -171,7 +171,7 @@ impl<'a> Checker<'a> {
         info: StaticInfo<'a>,
         target: Target,
     ) -> Option<StaticId> {
-        // Of two declarations of a static, one may leave out the value.
+        // One of two declarations of a static may omit the initializer.
         if target == Target::Module
             && let Some(&(Def::Static(old), _)) = self.modules[info.home.module].names.get(&name.name)
             && (self.statics[old].init.is_none() || info.init.is_none())
@@ -234,7 +234,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What `#[import(cc = "..")]` says, if it is there.
+    /// The calling convention of `#[import(cc = "..")]`.
     fn import_abi(&mut self, attrs: &'a [ast::Attr]) -> Option<Abi> {
         let import = attrs.iter().find(|attr| attr.name.name.as_str() == "import")?;
         let AttrValue::List(args) = &import.value else {

@@ -1,9 +1,9 @@
-//! What can be known without running the program: statics and defaults of fields have a value
-//! that can be computed at compile time, and bodies of functions that never return have no end to fall off.
+//! Two checks of finished bodies: initializers of statics and defaults of fields are constant, and
+//! control does not reach the end of a function that never returns.
 //!
-//! Whether a value *is* constant is found out by the evaluator, which may run functions
-//! to compute it. Here only that is reported which can never be constant, at the place
-//! where it is written. Bodies of lambdas run later, and may do what they like.
+//! The compile-time evaluator, which may run functions, decides whether a value is
+//! constant. This check only reports expressions that are never constant, at their
+//! position. Bodies of lambdas run later, so they are not checked.
 
 use nyala_span::{Code, Diagnostic, Name, Span};
 
@@ -11,8 +11,8 @@ use crate::tree::{Abi, Coercion, Expr, ExprKind, Linkage, Param, Program, Stmt};
 use crate::types::Ty;
 use crate::visit::{self, Root};
 
-/// Checks the values of all statics and defaults, and the ends of all bodies. What contains errors
-/// already is left alone.
+/// Checks the initializers of all statics and defaults, and the ends of all bodies. Skips what contains
+/// errors.
 pub fn check(program: &Program) -> Vec<Diagnostic> {
     let mut problems = vec![];
     for item in program.statics.values() {
@@ -40,7 +40,7 @@ pub fn check(program: &Program) -> Vec<Diagnostic> {
     problems.into_iter().map(Problem::into_diagnostic).collect()
 }
 
-/// What can be wrong.
+/// The errors of this module.
 enum Problem {
     NotConstant { what: &'static str, of: Name, because: Reason, at: Span },
     ReachedEnd { at: Span, last_param: Option<Span> },
@@ -95,7 +95,7 @@ impl Reason {
     }
 }
 
-/// The first thing in the value of `of` that exists at run time only.
+/// The first part of the initializer of `of` that exists at run time only.
 fn not_constant(program: &Program, what: &'static str, of: Name, init: &Expr) -> Option<Problem> {
     let mut found = None;
     visit::walk_while(init, |expr| {
@@ -108,8 +108,8 @@ fn not_constant(program: &Program, what: &'static str, of: Name, init: &Expr) ->
     found
 }
 
-/// What is not looked into: bodies that run later, and places whose address is constant
-/// whatever they hold.
+/// Whether the check does not enter `expr`: bodies that run later, and places whose address is
+/// constant whatever they hold.
 fn is_opaque(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Lambda(_) => true,
@@ -146,12 +146,12 @@ fn run_time_only(program: &Program, expr: &Expr) -> Option<Reason> {
     }
 }
 
-/// Whether only the running program can call this; the evaluator knows many intrinsics.
+/// Whether this function exists at run time only. The evaluator knows many intrinsics.
 fn is_foreign(linkage: &Linkage) -> bool {
     matches!(linkage, Linkage::Import { abi: Abi::C | Abi::Device, .. })
 }
 
-/// A body whose end is reached, but leads nowhere.
+/// A reachable end of a body that calls no continuation.
 fn reached_end(program: &Program, params: &[Param], ret: Ty, body: &Expr) -> Option<Problem> {
     let types = &program.types;
     let is_wrong = ret == types.never()
@@ -161,7 +161,7 @@ fn reached_end(program: &Program, params: &[Param], ret: Ty, body: &Expr) -> Opt
     is_wrong.then(|| Problem::ReachedEnd { at: end_of(body), last_param })
 }
 
-/// Whether the end of `body` is not reached, or may not be but for an error in front of it.
+/// Whether the end of `body` is unreachable, or may be so because of an earlier error.
 fn ends_never(program: &Program, body: &Expr) -> bool {
     let never_or_error = [program.types.never(), program.types.error()];
     let last_ty = match &body.kind {
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
     use crate::testing::{Build, summary};
 
-    /// The labels of what is wrong with a static that has this value.
+    /// The labels of the errors for a static with this initializer.
     fn check_static(b: &mut Build, init: Expr) -> Vec<String> {
         b.static_("s", false, init);
         let found = check(&b.program);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn mutable_statics_are_known_at_run_time_only() {
+    fn reads_of_mutable_statics_are_not_constant() {
         let mut b = Build::new();
         let zero = b.lit(0);
         let counter = b.static_("counter", true, zero);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_functions_run_with_the_program() {
+    fn calls_of_foreign_functions_are_not_constant() {
         let mut b = Build::new();
         let clock = b.import("clock", b.i32);
         let call = b.call(clock, vec![]);
@@ -240,14 +240,14 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_allocated_at_run_time() {
+    fn allocations_are_not_constant() {
         let mut b = Build::new();
         let len = Box::new(b.lit(3));
         let heap = b.expr(b.unit, ExprKind::HeapArray { len, elem: b.i32 });
         assert_eq!(check_static(&mut b, heap), ["memory can only be allocated at run time"]);
     }
 
-    /// What is reported for `fn f(p: ty) -> !` whose body is `3`.
+    /// The errors for `fn f(p: ty) -> !` with the body `3`.
     fn check_end(param: impl Fn(&mut Build) -> Ty) -> Vec<String> {
         let mut b = Build::new();
         let (never, ty) = (b.program.types.never(), param(&mut b));

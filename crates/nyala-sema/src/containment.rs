@@ -1,8 +1,8 @@
-//! What types contain by value: recursion without a pointer, and functions inside.
+//! Containment by value: types that contain themselves, and types that contain functions.
 //!
 //! A struct contains another if a field holds it by value. Type arguments count
-//! where the parameter is held by value, so the checks go bottom-up: first along
-//! the structs that are named, then along what their arguments add.
+//! if the parameter is held by value. So the checks go bottom-up: first along
+//! the named structs, then along their type arguments.
 
 use cranelift_entity::EntityRef;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -19,28 +19,28 @@ enum Nominal {
     Enum(EnumId),
 }
 
-/// How deeply structs and enums may hold each other by value.
+/// The maximum depth of containment by value.
 const MAX_NESTING: u32 = 256;
 
-/// What has been found out about nominal types.
+/// Facts about nominal types.
 #[derive(Default)]
 struct Facts {
     /// Which type parameters are held by value.
     held: FxHashMap<Nominal, Vec<TyParam>>,
-    /// How deeply structs nest in it.
+    /// Its depth of containment.
     nesting: FxHashMap<Nominal, u32>,
-    /// How many parts a value has; saturates.
+    /// The number of parts of a value; saturates.
     size: FxHashMap<Nominal, u32>,
 }
 
 impl<'a> Checker<'a> {
-    /// Reports the structs and enums from these numbers on that contain themselves.
+    /// Checks the structs and enums from these numbers on; reports those that contain themselves.
     pub fn check_containment(&mut self, first_struct: usize, first_enum: usize) {
         let structs = (first_struct..self.structs.len()).map(|i| Nominal::Struct(StructId::new(i)));
         let enums = (first_enum..self.enums.len()).map(|i| Nominal::Enum(EnumId::new(i)));
         let nominals: Vec<Nominal> = structs.chain(enums).collect();
         let mut facts = Facts::default();
-        // Along the names alone first: then every name is known to be finite.
+        // First without type arguments: afterwards every nominal type is known to be finite.
         let order = self.check_cycles(&nominals, &facts);
         for &nominal in &order {
             let held = self.held_params(nominal, &facts);
@@ -83,14 +83,14 @@ impl<'a> Checker<'a> {
         order
     }
 
-    /// Reports a type that contains itself, and empties it so that later walks end.
+    /// Reports a type that contains itself, and removes its fields so that later walks terminate.
     fn report_infinite(&mut self, nominal: Nominal) {
         let (name, span) = self.name_of(nominal);
         self.report(Error::InfiniteSize { name, span });
-        self.forget_fields(nominal);
+        self.clear_fields(nominal);
     }
 
-    fn forget_fields(&mut self, nominal: Nominal) {
+    fn clear_fields(&mut self, nominal: Nominal) {
         let error = self.program.types.error();
         match nominal {
             Nominal::Struct(id) => {
@@ -119,16 +119,16 @@ impl<'a> Checker<'a> {
         if nesting > MAX_NESTING || size > MAX_TYPE_SIZE {
             let (_, span) = self.name_of(nominal);
             self.report(Error::TypeTooLarge { span });
-            self.forget_fields(nominal);
+            self.clear_fields(nominal);
             return;
         }
         facts.nesting.insert(nominal, nesting);
         facts.size.insert(nominal, size);
     }
 
-    /// How many parts a value of this type has; an array counts as one of its elements.
-    /// Types nest no deeper than types may, so recursion is safe, and a type with
-    /// many parts has been refused before.
+    /// The number of parts of a value of this type; an array counts as one element.
+    /// The depth of types is bounded, so recursion is safe. Types with too many parts
+    /// have been rejected before.
     fn value_size(&self, ty: Ty, facts: &Facts) -> u32 {
         match self.program.types.kind(ty) {
             TyKind::Tuple(parts) => {
@@ -172,8 +172,8 @@ impl<'a> Checker<'a> {
         held
     }
 
-    /// Visits each type that is held by value once, type arguments included where the
-    /// facts say that they are held.
+    /// Visits each type that is held by value once, type arguments included if `facts` says
+    /// that they are held.
     fn walk_by_value(&self, roots: Vec<Ty>, facts: &Facts, visit: &mut dyn FnMut(&TyKind)) {
         let mut seen = FxHashSet::default();
         let mut stack = roots;
@@ -201,7 +201,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether a value of this type has a function in it.
+    /// Whether a value of this type contains a function.
     pub fn contains_function(&self, ty: Ty) -> bool {
         let mut seen = FxHashSet::default();
         let mut stack = vec![ty];

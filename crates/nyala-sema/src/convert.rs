@@ -1,7 +1,7 @@
-//! Written types to types.
+//! Conversion of written types to types.
 //!
-//! Types may be made large by little text (`type B = (A, A);` over and over), so
-//! every type that is built here is measured, and too large ones are reported.
+//! Little text can describe a huge type (repeated `type B = (A, A);`). So the size of
+//! every type is checked here, and too large ones are reported.
 
 use nyala_span::Span;
 use nyala_syntax::ast::{self, AddrSpace, Length, LitKind, PtrKind, Ret, TypeExpr, TypeKind};
@@ -12,23 +12,23 @@ use crate::errors::{Error, Namespace};
 use crate::scope::{AliasId, Def};
 use crate::types::{Prim, Ty, TyKind, TyParam};
 
-/// How deeply types may nest.
+/// The maximum nesting depth of types.
 pub(crate) const MAX_TYPE_DEPTH: u16 = 256;
 
-/// How many parts a type may have when written out.
+/// The maximum number of parts of a type when written out.
 pub(crate) const MAX_TYPE_SIZE: u32 = 1_000_000;
 
-/// How many elements an array may have.
+/// The maximum length of an array.
 const MAX_ARRAY_LEN: u64 = i32::MAX as u64;
 
 /// Generic, global, texture, shared, constant memory, and the input variables of shaders.
 const ADDRESS_SPACES: [u32; 6] = [0, 1, 2, 3, 4, 8];
 
-/// How many lanes a vector may have.
+/// The maximum number of lanes of a vector.
 const MAX_LANES: u64 = 1024;
 
 impl<'a> Checker<'a> {
-    /// What a written type means.
+    /// The type that a written type denotes.
     pub fn convert(&mut self, ty: &'a TypeExpr) -> Ty {
         let converted = match &ty.kind {
             TypeKind::Path { path, args } => self.convert_path(path, args),
@@ -76,7 +76,7 @@ impl<'a> Checker<'a> {
         self.bounded(converted, ty.span)
     }
 
-    /// What follows `->`.
+    /// The result type after `->`.
     pub fn convert_ret(&mut self, ret: &'a Ret) -> Ty {
         match ret {
             Ret::Type(ty) => self.convert_sized(ty),
@@ -84,7 +84,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A type that values of can be held.
+    /// A type whose values have a size.
     pub fn convert_sized(&mut self, ty: &'a TypeExpr) -> Ty {
         let converted = self.convert(ty);
         self.sized(converted, ty.span)
@@ -94,7 +94,7 @@ impl<'a> Checker<'a> {
         tys.iter().map(|ty| self.convert_sized(ty)).collect()
     }
 
-    /// `ty`, or the error type if values of it cannot be held.
+    /// `ty`, or the error type if its values have no size.
     pub fn sized(&mut self, ty: Ty, span: Span) -> Ty {
         let resolved = self.resolve(ty);
         if matches!(self.program.types.kind(resolved), TyKind::Slice(_)) {
@@ -111,7 +111,7 @@ impl<'a> Checker<'a> {
         if info.depth <= MAX_TYPE_DEPTH && info.size <= MAX_TYPE_SIZE {
             return ty;
         }
-        // One that holds another mistake may be large because of it.
+        // A type with an error may be large because of the error.
         if !info.has_error {
             self.report(Error::TypeTooLarge { span });
         }
@@ -127,7 +127,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// `ty` as the lane of a vector.
+    /// `ty` as the element type of a vector.
     pub fn lane(&mut self, ty: Ty, span: Span) -> Option<Ty> {
         let resolved = self.resolve(ty);
         match self.program.types.kind(resolved) {
@@ -166,7 +166,7 @@ impl<'a> Checker<'a> {
         }
         let (def, level) = self.resolve_path(path, Namespace::Type);
         let args: Vec<Ty> = match def {
-            // Their fields may hold a value of it.
+            // Their fields may hold a value of the argument.
             Def::Struct(_) | Def::Enum(_) => self.convert_sized_all(args),
             _ => args.iter().map(|arg| self.convert(arg)).collect(),
         };
@@ -179,7 +179,7 @@ impl<'a> Checker<'a> {
         self.program.types.error()
     }
 
-    /// The type that a definition with type arguments is, or what else it is.
+    /// A type definition applied to type arguments; `Err` has the noun of a definition that is no type.
     fn apply_type_def(
         &mut self,
         def: Def,
@@ -218,7 +218,7 @@ impl<'a> Checker<'a> {
         let tparams = self.aliases[id].tparams.clone();
         let args = self.fit_type_args(args, tparams.len(), path);
         let Some(ty) = self.aliases[id].ty else {
-            // Only a `typeof` in the alias itself comes here.
+            // Happens only for a `typeof` in the alias itself.
             let name = self.aliases[id].name;
             self.report(Error::CyclicAlias { name: name.name, span: path.span });
             return self.program.types.error();
@@ -227,7 +227,7 @@ impl<'a> Checker<'a> {
         self.program.types.substitute(ty, &with)
     }
 
-    /// As many arguments as there are parameters; reports another number.
+    /// Type arguments, one for each parameter; reports a wrong number.
     fn fit_type_args(&mut self, args: &[Ty], n: usize, path: &ast::Path) -> Vec<Ty> {
         if args.len() == n {
             return args.to_vec();
@@ -242,7 +242,7 @@ impl<'a> Checker<'a> {
         self.report(Error::TypeArgCount { what, expected, found, span });
     }
 
-    /// The lanes of a vector.
+    /// The number of lanes of a vector.
     pub fn lanes(&mut self, len: &'a Length) -> Option<u32> {
         let n = self.length(len)?;
         if n == 0 || n > MAX_LANES {
@@ -280,7 +280,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Which type each parameter stands for.
+/// Maps each type parameter to its argument.
 pub(crate) fn substitution(params: &[TyParam], args: &[Ty]) -> FxHashMap<TyParam, Ty> {
     params.iter().copied().zip(args.iter().copied()).collect()
 }
@@ -300,7 +300,7 @@ fn length_span(len: &Length) -> Span {
     }
 }
 
-/// The primitive type a name means where a type is expected.
+/// The primitive type with this name.
 pub(crate) fn prim_named(name: &str) -> Option<Prim> {
     let alias = match name {
         "int" => Prim::I32,

@@ -1,9 +1,9 @@
-//! The order in which types that are not written are found.
+//! The order in which items with inferred types are checked.
 //!
-//! A function without written result needs the bodies of those it calls to be checked
-//! first. Checking callees on demand would recurse as deeply as the program's calls do. So
-//! bodies are visited in an order in which (nearly) all callees come first. Names are resolved
-//! without regard to local variables that shadow them: a superfluous edge does no harm.
+//! A function without a written result type needs its callees to be checked first.
+//! Checking callees on demand would recurse as deeply as the calls of the program. So
+//! bodies are visited in an order in which (nearly) all callees come first. The order ignores
+//! local variables that shadow items: a superfluous edge does no harm.
 
 use nyala_syntax::ast::visit::{self, Visit};
 use nyala_syntax::ast::{self, Expr, ExprKind};
@@ -13,61 +13,61 @@ use crate::checker::{Checker, Home, Progress};
 use crate::scope::Def;
 use crate::tree::{FnId, StaticId};
 
-/// Something whose type is found by checking its body.
+/// An item whose type is inferred from its body.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Open {
+enum InferredItem {
     Fn(FnId),
     Static(StaticId),
 }
 
 impl<'a> Checker<'a> {
-    /// Checks all bodies whose types are not written, each after those it mentions.
-    pub fn check_open_bodies(&mut self, fns: &[FnId], statics: &[StaticId]) {
-        let fns = fns.iter().map(|&id| Open::Fn(id));
-        let statics = statics.iter().map(|&id| Open::Static(id));
-        let mut is_visited: FxHashMap<Open, bool> = FxHashMap::default();
-        for root in fns.chain(statics).filter(|&open| self.is_open(open)).collect::<Vec<_>>() {
+    /// Checks all bodies of items with inferred types, each after those it mentions.
+    pub fn check_inferred_bodies(&mut self, fns: &[FnId], statics: &[StaticId]) {
+        let fns = fns.iter().map(|&id| InferredItem::Fn(id));
+        let statics = statics.iter().map(|&id| InferredItem::Static(id));
+        let mut is_visited: FxHashMap<InferredItem, bool> = FxHashMap::default();
+        for root in fns.chain(statics).filter(|&item| self.is_inferred(item)).collect::<Vec<_>>() {
             let mut stack = vec![root];
-            while let Some(&open) = stack.last() {
-                if let Some(is_done) = is_visited.insert(open, true) {
+            while let Some(&item) = stack.last() {
+                if let Some(is_done) = is_visited.insert(item, true) {
                     stack.pop();
                     if !is_done {
-                        self.check_open(open);
+                        self.check_inferred(item);
                     }
                     continue;
                 }
-                is_visited.insert(open, false);
-                let mentioned = self.mentioned(open).into_iter();
-                stack.extend(mentioned.filter(|open| !is_visited.contains_key(open)));
+                is_visited.insert(item, false);
+                let mentioned = self.mentioned(item).into_iter();
+                stack.extend(mentioned.filter(|item| !is_visited.contains_key(item)));
             }
         }
     }
 
-    fn is_open(&self, open: Open) -> bool {
-        match open {
-            Open::Fn(id) => self.fns[id].progress == Progress::Open && !self.fns[id].home.in_block,
-            Open::Static(id) => {
+    fn is_inferred(&self, item: InferredItem) -> bool {
+        match item {
+            InferredItem::Fn(id) => self.fns[id].progress == Progress::Open && !self.fns[id].home.in_block,
+            InferredItem::Static(id) => {
                 self.statics[id].progress == Progress::Open && !self.statics[id].home.in_block
             }
         }
     }
 
-    fn check_open(&mut self, open: Open) {
-        match open {
-            Open::Fn(id) => self.check_fn(id),
-            Open::Static(id) => self.check_static(id),
+    fn check_inferred(&mut self, item: InferredItem) {
+        match item {
+            InferredItem::Fn(id) => self.check_fn(id),
+            InferredItem::Static(id) => self.check_static(id),
         }
     }
 
-    /// What `open` mentions that is open too.
-    fn mentioned(&self, open: Open) -> Vec<Open> {
+    /// The items with inferred types that `item` mentions.
+    fn mentioned(&self, item: InferredItem) -> Vec<InferredItem> {
         let mut paths = Paths::default();
-        let home: Home = match open {
-            Open::Fn(id) => {
+        let home: Home = match item {
+            InferredItem::Fn(id) => {
                 visit::walk_fn(&mut paths, self.fns[id].ast);
                 self.fns[id].home
             }
-            Open::Static(id) => {
+            InferredItem::Static(id) => {
                 if let Some(init) = self.statics[id].init {
                     paths.expr(init);
                 }
@@ -75,12 +75,12 @@ impl<'a> Checker<'a> {
             }
         };
         let defs = paths.found.into_iter().filter_map(|path| self.item_named(path, home));
-        let opens = defs.filter_map(|def| match def {
-            Def::Fn(id) => Some(Open::Fn(id)),
-            Def::Static(id) => Some(Open::Static(id)),
+        let items = defs.filter_map(|def| match def {
+            Def::Fn(id) => Some(InferredItem::Fn(id)),
+            Def::Static(id) => Some(InferredItem::Static(id)),
             _ => None,
         });
-        opens.filter(|&open| self.is_open(open)).collect()
+        items.filter(|&item| self.is_inferred(item)).collect()
     }
 }
 

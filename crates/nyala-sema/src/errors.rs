@@ -1,8 +1,8 @@
-//! What can be wrong with a program's names and types, and how it is said.
+//! Errors of name resolution and type checking.
 //!
 //! Each rule is a variant of [`Error`]; `render` is the one place that turns it into a
-//! diagnostic. Types in a variant are free of inference variables
-//! that are known, so that people see what the checker knew.
+//! diagnostic. In the types of a variant, inference variables
+//! are replaced by what was inferred.
 
 mod render;
 
@@ -11,14 +11,14 @@ use nyala_span::{Diagnostic, Name, Span};
 use crate::tree::{FnId, Program};
 use crate::types::Ty;
 
-/// What kind of thing a path should name.
+/// The kind of definition that a path must name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Namespace {
     Any,
     Value,
     Type,
     Pattern,
-    /// What a longer path starts with.
+    /// The start of a longer path.
     Module,
 }
 
@@ -37,19 +37,19 @@ impl Namespace {
 /// Why a type is expected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Because {
-    /// The place says it all.
+    /// The context is obvious from the source.
     Nothing,
-    /// A parameter of this function, by number.
+    /// The parameter with this number.
     Param(FnId, usize),
-    /// Something written here.
+    /// A type that is written here.
     Written(Span),
     /// The result written here.
     Result(Span),
-    /// The place that is assigned to.
+    /// The target of an assignment.
     Place(Span),
-    /// An arm before.
+    /// An earlier arm.
     Arm(Span),
-    /// An element before.
+    /// An earlier element.
     Elem(Span),
     /// The field declared here.
     Field(Span),
@@ -61,7 +61,7 @@ pub(crate) enum Because {
     NoElse(Span),
 }
 
-/// What requires mutability.
+/// An operation that needs a mutable place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Write {
     Assign,
@@ -81,9 +81,9 @@ impl Write {
     }
 }
 
-/// Why something cannot be written.
+/// Why a place is immutable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Frozen {
+pub(crate) enum ImmutablePlace {
     /// A local variable or parameter without `mut`.
     Local(Name, Span),
     /// A static without `mut`.
@@ -97,11 +97,11 @@ pub(crate) enum Frozen {
 pub(crate) struct Operand {
     pub ty: Ty,
     pub span: Span,
-    /// Whether an operator behind it would belong to it as a whole.
+    /// Whether a postfix operator would apply to the whole expression.
     pub is_tight: bool,
 }
 
-/// Something wrong with a program.
+/// An error in a program.
 #[derive(Clone, Debug)]
 pub(crate) enum Error {
     // Types of expressions.
@@ -171,7 +171,7 @@ pub(crate) enum Error {
     FloatPattern { span: Span },
     MissingFieldPatterns { of: Name, names: Vec<Name>, span: Span },
     // Mutability.
-    Immutable { write: Write, frozen: Frozen, span: Span },
+    Immutable { write: Write, place: ImmutablePlace, span: Span },
     NotAPlace { write: Write, span: Span },
     // Filters.
     FilterName { name: Name, span: Span },
@@ -183,7 +183,7 @@ pub(crate) enum Error {
 }
 
 impl Error {
-    /// The same, said of what the context needs.
+    /// The same error for the namespace of the context.
     pub fn in_namespace(self, wanted: Namespace) -> Error {
         match self {
             Error::Undefined { name, span, similar, is_in_super, .. } => {
@@ -193,7 +193,7 @@ impl Error {
         }
     }
 
-    /// What the user sees.
+    /// The diagnostic.
     pub fn render(self, program: &Program) -> Diagnostic {
         render::render(self, program)
     }

@@ -1,18 +1,18 @@
-//! Items: their types, and the rules about them.
+//! The types of items, and the rules for them.
 
 use cranelift_entity::EntityRef;
 use nyala_span::{Name, Span};
-use nyala_syntax::ast::{self, AttrValue, Fields, LitKind};
+use nyala_syntax::ast::{self, Fields};
 use rustc_hash::FxHashMap;
 
 use crate::checker::{Checker, Home, Progress};
 use crate::errors::{Because, Error};
 use crate::infer::Body;
 use crate::scope::{AliasId, Def};
-use crate::tree::{self, Abi, AttrArg, EnumOption, Field, FnId, Linkage, StaticId};
-use crate::types::{EnumId, Prim, StructId, Ty, TyKind, TyParam};
+use crate::tree::{self, EnumOption, Field, FnId, StaticId};
+use crate::types::{EnumId, StructId, Ty, TyParam};
 
-/// How many items of each kind there are.
+/// The number of items of each kind.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct ItemCounts {
     structs: usize,
@@ -24,11 +24,11 @@ pub(crate) struct ItemCounts {
 }
 
 impl<'a> Checker<'a> {
-    /// Checks everything that has been collected.
+    /// Checks all collected items.
     pub fn check_items(&mut self) {
         self.declare_items_since(ItemCounts::default());
         self.find_main();
-        // Bodies may bring new items with modules in blocks.
+        // Modules in blocks of bodies may add items.
         let mut done = ItemCounts::default();
         while done.fns < self.fns.len() || done.statics < self.statics.len() {
             let now = self.item_counts();
@@ -37,7 +37,7 @@ impl<'a> Checker<'a> {
             let statics: Vec<_> = statics.filter(|&id| in_module(self.statics[id].home)).collect();
             let fns = (done.fns..now.fns).map(FnId::new);
             let fns: Vec<_> = fns.filter(|&id| in_module(self.fns[id].home)).collect();
-            self.check_open_bodies(&fns, &statics);
+            self.check_inferred_bodies(&fns, &statics);
             statics.into_iter().for_each(|id| self.check_static(id));
             fns.into_iter().for_each(|id| self.check_fn(id));
             done = now;
@@ -48,7 +48,7 @@ impl<'a> Checker<'a> {
         self.check_static_cycles();
     }
 
-    /// How many items there are.
+    /// The current number of items.
     pub fn item_counts(&self) -> ItemCounts {
         ItemCounts {
             structs: self.structs.len(),
@@ -85,8 +85,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Runs `f` where an item stands, with its type parameters in scope and those of a
-    /// function around it out of reach.
+    /// Runs `f` in the scope of an item: its type parameters can be used, those of an enclosing
+    /// function cannot.
     fn at_item<R>(
         &mut self,
         home: Home,
@@ -187,8 +187,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Resolves aliases, each after those it mentions; the stack is our own, because
-    /// chains of aliases may be long.
+    /// Resolves aliases, each after those it mentions. Chains of aliases may be long, so the
+    /// stack is explicit.
     fn resolve_aliases(&mut self, ids: Vec<AliasId>) {
         let mut state: FxHashMap<AliasId, Progress> = FxHashMap::default();
         for root in ids {
@@ -214,7 +214,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Pushes the unresolved aliases that `id` mentions; reports those that lead back.
+    /// Pushes the unresolved aliases that `id` mentions; reports cycles.
     fn visit_alias_uses(
         &mut self,
         id: AliasId,
@@ -271,15 +271,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn static_linkage(&mut self, attrs: &'a [ast::Attr], name: Name) -> Linkage {
-        self.known_attrs(attrs);
-        match attrs.iter().find(|attr| attr.name.name.as_str() == "export") {
-            Some(export) => Linkage::Export(symbol(export).unwrap_or(name)),
-            None => Linkage::Internal,
-        }
-    }
-
-    /// Finds the type of a function as far as it is written, unless that was done before.
+    /// Finds the written type of a function, once.
     pub fn declare_fn(&mut self, id: FnId) {
         if self.fns[id].declared != Progress::Open {
             return;
@@ -317,7 +309,7 @@ impl<'a> Checker<'a> {
             let span = span.map_or(ast.params[early].span, |param| param.span);
             self.report(Error::ImplicitNotLast { span });
         }
-        // For messages until the body is checked.
+        // Until the body is checked, this type is for messages only.
         let shown = ast.params.iter().zip(&params).map(|(param, &ty)| tree::Param {
             pat: tree::Pat { kind: tree::PatKind::Wild, ty, span: param.span },
             ty,
@@ -343,8 +335,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The types of a function's parameters. A `typeof` behind a parameter may refer to it,
-    /// up to the end of the signature.
+    /// The types of a function's parameters. A later `typeof` in the signature may refer to a
+    /// parameter.
     fn param_types(&mut self, ast: &'a ast::FnItem) -> Vec<Ty> {
         let ret = match &ast.ret {
             Some(ast::Ret::Type(ty)) => Some(ty),
@@ -367,7 +359,7 @@ impl<'a> Checker<'a> {
 
     fn param_type(&mut self, param: &'a ast::Param, has_body: bool) -> Ty {
         match &param.ty {
-            Some(ty) if has_body && param.pat.is_none() && self.meant_variables(ty).is_some() => {
+            Some(ty) if has_body && param.pat.is_none() && self.names_of_untyped_pattern(ty).is_some() => {
                 self.report(Error::ParamType { span: ty.span });
                 return self.program.types.error();
             }
@@ -384,9 +376,9 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The names in a written type that is probably a pattern without type: names of nothing
-    /// that look like variables, or a tuple of such.
-    pub fn meant_variables(&mut self, ty: &ast::TypeExpr) -> Option<Vec<ast::Ident>> {
+    /// The names in a written type that is probably a pattern without type: undefined names
+    /// that look like variables, or a tuple of such names.
+    pub fn names_of_untyped_pattern(&mut self, ty: &ast::TypeExpr) -> Option<Vec<ast::Ident>> {
         let mut names = vec![];
         let mut stack = vec![ty];
         while let Some(ty) = stack.pop() {
@@ -411,157 +403,7 @@ impl<'a> Checker<'a> {
             && self.lookup(name).is_none()
     }
 
-    fn declare_linkage(&mut self, id: FnId) {
-        let info = &self.fns[id];
-        let (ast, attrs, abi) = (info.ast, info.attrs, info.abi);
-        let written = ast.link_name.as_ref().map(|name| Name::new(&String::from_utf8_lossy(&name.bytes)));
-        if let Some(name) = &ast.link_name {
-            self.check_link_name(name);
-        }
-        let by_attr = |name: &str| attrs.iter().find(|attr| attr.name.name.as_str() == name);
-        let name = ast.name.name;
-        let linkage = match (abi, by_attr("export")) {
-            (Some(abi), _) => {
-                let symbol = written.or_else(|| by_attr("import").and_then(symbol)).unwrap_or(name);
-                Linkage::Import { abi, symbol }
-            }
-            (None, Some(export)) => Linkage::Export(symbol(export).or(written).unwrap_or(name)),
-            (None, None) if ast.is_extern => Linkage::Export(written.unwrap_or(name)),
-            (None, None) => Linkage::Internal,
-        };
-        self.program.fns[id].linkage = linkage;
-        self.program.fns[id].attrs = self.known_attrs(attrs);
-    }
-
-    /// Reports unknown attributes; gives back those that later stages understand.
-    fn known_attrs(&mut self, attrs: &'a [ast::Attr]) -> Vec<(Name, Option<AttrArg>)> {
-        let mut kept = vec![];
-        for attr in attrs {
-            match attr.name.name.as_str() {
-                "export" => self.check_symbol_attr(attr),
-                "intern" => {
-                    self.check_symbol_attr(attr);
-                    kept.extend(symbol(attr).map(|symbol| (attr.name.name, Some(AttrArg::Name(symbol)))));
-                }
-                "import" => self.check_names_in(attr),
-                "fast_math" | "must_specialize" => kept.push((attr.name.name, attr_arg(&attr.value))),
-                // `pe_specialisations` is an older name.
-                "pe_specializations" | "pe_specialisations" | "pe_growth" | "pe_depth" => {
-                    match attr_arg(&attr.value) {
-                        Some(limit @ AttrArg::Int(_)) => kept.push((attr.name.name, Some(limit))),
-                        _ => self.report(Error::BadAttribute { span: attr.span, expected: "name = number" }),
-                    }
-                }
-                _ => self.report(Error::UnknownAttribute { name: attr.name.name, span: attr.name.span }),
-            }
-        }
-        kept
-    }
-
-    /// Reports what is neither `export` nor `export(name = "..")`; the same for `intern`.
-    fn check_symbol_attr(&mut self, attr: &'a ast::Attr) {
-        let is_symbol = |arg: &ast::Attr| {
-            let is_text = matches!(&arg.value, AttrValue::Lit(lit) if matches!(lit.kind, LitKind::Str(_)));
-            arg.name.name.as_str() == "name" && is_text
-        };
-        let is_well_formed = match &attr.value {
-            AttrValue::None => true,
-            AttrValue::List(args) => args.iter().all(is_symbol),
-            _ => false,
-        };
-        if !is_well_formed {
-            self.report(Error::BadAttribute { span: attr.span, expected: "name = \"..\"" });
-        }
-        self.check_names_in(attr);
-    }
-
-    /// Checks the link names in the arguments of an attribute.
-    fn check_names_in(&mut self, attr: &'a ast::Attr) {
-        let AttrValue::List(args) = &attr.value else { return };
-        for arg in args.iter().filter(|arg| arg.name.name.as_str() == "name") {
-            if let AttrValue::Lit(ast::Lit { kind: LitKind::Str(text), .. }) = &arg.value {
-                self.check_link_name(text);
-            }
-        }
-    }
-
-    /// Reports a name that no symbol can have: object files end names with a zero, and assemblers read lines.
-    fn check_link_name(&mut self, name: &ast::StrLit) {
-        let why = match std::str::from_utf8(&name.bytes) {
-            Ok("") => "it is empty",
-            Ok(text) if text.contains(|letter: char| letter.is_control()) => "it has a control character",
-            Ok(_) => return,
-            Err(_) => "it is not UTF-8",
-        };
-        self.report(Error::LinkName { span: name.span, why });
-    }
-
-    fn find_main(&mut self) {
-        match self.modules[self.root].names.get(&Name::new("main")) {
-            Some(&(Def::Fn(id), _)) if self.fns[id].abi.is_none() => self.program.main = Some(id),
-            Some(&(Def::Static(_), span)) => self.report(Error::MainIsStatic { span }),
-            _ => {}
-        }
-    }
-
-    /// Checks what crosses the border: exported functions, `main`, and what is imported from C.
-    fn check_linkage(&mut self, id: FnId) {
-        let function = &self.program.fns[id];
-        let (name, span, ty) = (function.name, function.span, function.ty);
-        if self.program.types.info(ty).has_error {
-            return;
-        }
-        let is_main = self.program.main == Some(id);
-        if is_main && !self.is_main_type(ty) {
-            self.report(Error::MainSignature { span, ty });
-        }
-        let verb = match self.program.fns[id].linkage {
-            Linkage::Import { abi: Abi::C, .. } => "imported",
-            Linkage::Export(_) => "exported",
-            _ if is_main => "exported",
-            _ => return,
-        };
-        if !self.program.fns[id].tparams.is_empty() {
-            self.report(Error::ForeignGeneric { verb, name, span });
-            return;
-        }
-        if self.program.fns[id].parent.is_some() {
-            self.report(Error::ExportNested { name, span });
-        }
-        let Some((params, ret)) = self.program.types.as_fn(ty) else { return };
-        let crossing: Vec<Ty> = params.iter().copied().chain([ret]).collect();
-        let is_import = verb == "imported";
-        let crosses = |ty: Ty| !self.contains_function(ty) || is_import && self.is_plain_function(ty);
-        if let Some(&ty) = crossing.iter().find(|&&ty| !crosses(ty)) {
-            self.report(Error::ForeignHigherOrder { verb, name, span, ty });
-        }
-    }
-
-    /// Whether a type is one that C has function pointers for.
-    fn is_plain_function(&self, ty: Ty) -> bool {
-        let Some((params, ret)) = self.program.types.as_fn(ty) else { return false };
-        params.iter().chain([&ret]).all(|&part| !self.contains_function(part))
-    }
-
-    fn is_main_type(&mut self, ty: Ty) -> bool {
-        let types = &mut self.program.types;
-        let (i32, u8, unit) = (types.prim(Prim::I32), types.prim(Prim::U8), types.unit());
-        let shared = ast::PtrKind::Shared;
-        let bytes = types.intern(TyKind::Slice(u8));
-        let string = types.ptr(shared, 0, bytes);
-        let strings = types.intern(TyKind::Slice(string));
-        let argv = types.ptr(shared, 0, strings);
-        let Some((params, ret)) = types.as_fn(ty) else { return false };
-        let args_fit = match *params {
-            [] => true,
-            [argc] => argc == i32,
-            [argc, second] => argc == i32 && second == argv,
-            _ => false,
-        };
-        args_fit && (ret == i32 || ret == unit)
-    }
-
-    /// Reports statics whose values need each other.
+    /// Reports cycles in the initializers of statics.
     fn check_static_cycles(&mut self) {
         let mut state = vec![Progress::Open; self.statics.len()];
         for root in self.statics.keys() {
@@ -631,26 +473,5 @@ fn for_each_type<'a>(ty: &'a ast::TypeExpr, visit: &mut dyn FnMut(&'a ast::TypeE
             }
         }
         Typeof(_) | Error => {}
-    }
-}
-
-/// `name = ".."` in the arguments of an attribute.
-fn symbol(attr: &ast::Attr) -> Option<Name> {
-    let AttrValue::List(args) = &attr.value else { return None };
-    let name = args.iter().find(|arg| arg.name.name.as_str() == "name")?;
-    match &name.value {
-        AttrValue::Lit(ast::Lit { kind: LitKind::Str(text), .. }) => {
-            Some(Name::new(&String::from_utf8_lossy(&text.bytes)))
-        }
-        _ => None,
-    }
-}
-
-fn attr_arg(value: &AttrValue) -> Option<AttrArg> {
-    match value {
-        AttrValue::Lit(ast::Lit { kind: LitKind::Int { value, .. }, .. }) => value.map(AttrArg::Int),
-        AttrValue::Lit(ast::Lit { kind: LitKind::Str(text), .. }) => Some(AttrArg::Str(text.bytes.clone())),
-        AttrValue::Path(path) => path.segments.last().map(|ident| AttrArg::Name(ident.name)),
-        _ => None,
     }
 }

@@ -1,14 +1,14 @@
 //! Syntax tree to typed tree: modules, names, types, mutability, exhaustiveness.
 //!
-//! [`check`] takes the syntax trees of all files of a program and gives the typed
-//! tree, with everything that is wrong. It always ends and never panics; what
-//! could not be typed has the error type, which fits everywhere, so that one
-//! mistake is reported once.
+//! [`check`] takes the syntax trees of all files of a program and returns the typed tree
+//! and the diagnostics. It always terminates and never panics. An expression that could
+//! not be typed has the error type. The error type matches every type, so one mistake
+//! is reported once.
 //!
-//! Read in this order: [`types`] and [`tree`] are what comes out; `collect` finds
-//! the items, `resolve` the meaning of names, `convert` that of written types,
-//! `items` the types of items; `infer` checks bodies; `symbols` what the linker sees; `errors` says what can be
-//! wrong.
+//! Read in this order: [`types`] and [`tree`] are the output. `collect` finds the items, `resolve`
+//! resolves names, `convert` converts written types, `items` finds the types of items,
+//! `infer` checks bodies, `linkage` and `symbols` check what the linker sees. `errors`
+//! lists all errors.
 //!
 //! ```
 //! use nyala_sema::{CheckFile, check};
@@ -37,6 +37,7 @@ mod demand;
 mod errors;
 mod infer;
 mod items;
+mod linkage;
 mod resolve;
 mod scope;
 mod symbols;

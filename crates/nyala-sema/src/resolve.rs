@@ -1,8 +1,8 @@
-//! From names and paths to definitions.
+//! Name resolution: from names and paths to definitions.
 //!
-//! A name is looked for in the body's scopes, then in the module around it, then in
-//! the prelude if that module is the program's root. A module sees its own names
-//! only; `super` is the module around it.
+//! Lookup goes through the scopes of the body, then the enclosing module, then the
+//! prelude if that module is the root of the program. A module sees only its own
+//! names; `super` is its parent module.
 
 use nyala_span::Name;
 use nyala_syntax::ast::{Dialect, Ident, Path};
@@ -12,23 +12,23 @@ use crate::convert::prim_named;
 use crate::errors::{Error, Namespace};
 use crate::scope::{Def, Entry, ModuleId, UseId};
 
-/// Longer names are not compared for suggestions.
+/// The maximum length of names that are compared for suggestions.
 const MAX_SUGGESTION_LEN: usize = 64;
 
-/// After this many diagnostics, unknown names are no longer compared with known ones.
+/// After this many diagnostics there are no more suggestions of similar names.
 const MAX_SUGGESTIONS: usize = 100;
 
-/// Why a path has no definition yet.
+/// Why a path was not resolved.
 enum Stuck {
     /// It leads through a `use` that is not resolved.
     Use(UseId),
-    /// It has none.
+    /// It has no definition.
     Failed(Error),
 }
 
 impl<'a> Checker<'a> {
-    /// What a `use` brings in. Other uses on the way are resolved first, with a stack
-    /// of our own, because chains of them may be long.
+    /// Resolves a `use`, after the uses that its path leads through. Chains of uses may be long,
+    /// so the stack is explicit.
     pub fn resolve_use(&mut self, id: UseId) -> Def {
         let mut stack = vec![id];
         while let Some(&id) = stack.last() {
@@ -38,7 +38,7 @@ impl<'a> Checker<'a> {
             }
             self.uses[id].progress = Progress::Running;
             let (path, home) = (self.uses[id].path, self.uses[id].home);
-            // In a block, what the `use` itself brings in is not what it means.
+            // In a block, the name that the `use` defines is hidden while its path is resolved.
             let entry = self.entry_at(path, home).filter(|entry| entry.def != Def::Use(id));
             let target = match self.path_from(path, home.module, entry) {
                 Ok(def) => def,
@@ -63,8 +63,8 @@ impl<'a> Checker<'a> {
         self.uses[id].target
     }
 
-    /// What a path in the body or item that is being checked stands for, and how many
-    /// functions are around its definition; reports what stands for nothing.
+    /// The definition of a path in the current body or item, and the number of functions that
+    /// enclose the definition. Reports undefined paths.
     pub fn resolve_path(&mut self, path: &Path, namespace: Namespace) -> (Def, u32) {
         let Some(first) = path.segments.first() else { return (Def::Error, 0) };
         let home = self.body.home;
@@ -85,7 +85,7 @@ impl<'a> Checker<'a> {
                         self.report_primitive(*first, namespace);
                         return (Def::Error, 0);
                     }
-                    // Only the first name of a path can be undefined; the others are no members.
+                    // Only the first name of a path can be undefined; a later one is a missing member.
                     let wanted = if path.segments.len() > 1 { Namespace::Module } else { namespace };
                     self.report(error.in_namespace(wanted));
                     return (Def::Error, 0);
@@ -104,7 +104,7 @@ impl<'a> Checker<'a> {
         });
     }
 
-    /// What a single name stands for here, if anything; reports nothing.
+    /// The definition of a single name, if it has one; reports nothing.
     pub fn lookup(&mut self, name: Name) -> Option<Def> {
         let def = match self.body.scopes.lookup(name) {
             Some(entry) => entry.def,
@@ -116,13 +116,13 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What a path in an item at `home` names, if anything; reports nothing.
+    /// The definition of a path in an item at `home`, if it has one; reports nothing.
     pub fn item_named(&self, path: &Path, home: Home) -> Option<Def> {
         let entry = self.entry_at(path, home);
         self.path_from(path, home.module, entry).ok()
     }
 
-    /// What the scopes of the body around an item at `home` say about the start of a path.
+    /// The entry for the start of a path in the scopes of the body that encloses an item at `home`.
     fn entry_at(&self, path: &Path, home: Home) -> Option<Entry> {
         let first = path.segments.first().filter(|_| home.in_block)?;
         self.body.scopes.lookup(first.name)
@@ -183,7 +183,7 @@ impl<'a> Checker<'a> {
                     ),
                 })),
             },
-            // An alias of an enum names its options too.
+            // The options of an enum are also members of its aliases.
             Def::Alias(id) => match self.aliases[id].ty.map(|ty| self.program.types.kind(ty)) {
                 Some(crate::types::TyKind::Enum(of, _)) => self.member(Def::Enum(*of), of_ident, segment),
                 _ => Err(Stuck::Failed(Error::NotAModule { name: of_ident.name, span: of_ident.span })),
@@ -218,12 +218,12 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Whether a name may be bound often and used never.
+/// Whether a name may be bound several times in one scope, and never used.
 pub(crate) fn is_anonymous(name: Name, dialect: Dialect) -> bool {
     name.is_underscore() || dialect == Dialect::Artic && name.as_str().starts_with('_')
 }
 
-/// The candidate that `name` was probably meant to be; ties go to the first in
+/// The candidate that is most similar to `name`; ties go to the first in
 /// alphabetical order.
 pub(crate) fn most_similar(name: Name, candidates: impl Iterator<Item = Name>) -> Option<Name> {
     let wanted = name.as_str();
@@ -240,7 +240,7 @@ pub(crate) fn most_similar(name: Name, candidates: impl Iterator<Item = Name>) -
         .map(|(_, text)| Name::new(text))
 }
 
-/// How many letters to insert, delete, replace, or swap with a neighbour.
+/// The number of insertions, deletions, replacements and swaps of adjacent letters.
 fn edit_distance(a: &[u8], b: &[u8]) -> usize {
     let mut before: Vec<usize> = vec![];
     let mut above: Vec<usize> = (0..=b.len()).collect();

@@ -1,8 +1,8 @@
-//! What names mean: definitions, modules, and the scopes of a body.
+//! Names: definitions, modules, and the scopes of a body.
 //!
 //! Every scope has one namespace: a struct and a function of one name clash.
-//! A body's scopes are one table with an undo log, so that looking a name up
-//! costs the same however many names a block has.
+//! The scopes of a body are one table with an undo log, so a lookup takes constant
+//! time.
 
 use cranelift_entity::{PrimaryMap, entity_impl};
 use indexmap::IndexMap;
@@ -27,7 +27,7 @@ entity_impl!(AliasId, "alias");
 pub(crate) struct UseId(u32);
 entity_impl!(UseId, "use");
 
-/// What a name stands for.
+/// The definition that a name refers to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Def {
     Module(ModuleId),
@@ -40,14 +40,14 @@ pub(crate) enum Def {
     Fn(FnId),
     TyParam(TyParam),
     Local(LocalId),
-    /// What a `use` brings in; only in the tables, never a result of resolution.
+    /// A `use`. Occurs in tables only; resolution replaces it by its target.
     Use(UseId),
-    /// Reported already.
+    /// An error that was already reported.
     Error,
 }
 
 impl Def {
-    /// What it is called where something else is needed.
+    /// Its noun in messages.
     pub fn noun(self) -> &'static str {
         match self {
             Def::Module(_) => "module",
@@ -69,9 +69,9 @@ pub(crate) struct Entry {
     pub def: Def,
     /// Where it is defined.
     pub span: Span,
-    /// How many scopes are open around it.
+    /// The number of enclosing scopes.
     depth: u32,
-    /// How many functions and lambdas are open around it.
+    /// The number of enclosing functions and lambdas.
     pub level: u32,
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct Entry {
 pub(crate) struct Module {
     pub parent: Option<ModuleId>,
     pub names: IndexMap<Name, (Def, Span), FxBuildHasher>,
-    /// Where names are looked for that are not here: the prelude, for the root.
+    /// Where lookup continues if a name is not found: the prelude, for the root.
     pub fallback: Option<ModuleId>,
     /// Its `implicit` values.
     pub implicits: Vec<StaticId>,
@@ -119,12 +119,12 @@ impl Scopes {
         }
     }
 
-    /// How many scopes are open.
+    /// The number of open scopes.
     pub fn depth(&self) -> usize {
         self.marks.len()
     }
 
-    /// Defines a name in the innermost scope; gives back what it already is there.
+    /// Defines a name in the innermost scope; returns its earlier definition there.
     pub fn define(&mut self, name: Name, def: Def, span: Span, level: u32) -> Result<(), Entry> {
         let depth = self.marks.len() as u32;
         let entry = Entry { def, span, depth, level };
@@ -139,12 +139,12 @@ impl Scopes {
         Ok(())
     }
 
-    /// What a name stands for here.
+    /// The definition of a name here.
     pub fn lookup(&self, name: Name) -> Option<Entry> {
         self.table.get(&name).copied()
     }
 
-    /// All names in scope, for suggestions; in no order.
+    /// All names in scope, for suggestions, in any order.
     pub fn names(&self) -> impl Iterator<Item = Name> {
         self.table.keys().copied()
     }

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use crate::tree::{Abi, Function, Linkage, Program};
 use crate::types::{Ty, TyKind};
 
-/// Functions of C with arguments of any number and type. Each use has a declaration of its own.
+/// Variadic functions of C. Each use has its own declaration.
 const VARIADIC: &[&str] = &[
     "asprintf", "dprintf", "execl", "execle", "execlp", "fcntl", "fprintf", "fscanf", "fwprintf", "fwscanf",
     "ioctl", "mremap", "open", "openat", "prctl", "printf", "ptrace", "scanf", "semctl", "snprintf",
@@ -38,7 +38,7 @@ pub(crate) fn check(program: &Program, is_prelude: &dyn Fn(Span) -> bool) -> Vec
         if let Some(clash) = clash.filter(|_| !VARIADIC.contains(&symbol.as_str())) {
             reports.push(two_imports(program, symbol, function, clash));
         }
-        // Those that agree with an earlier one add nothing.
+        // A declaration that agrees with an earlier one adds nothing.
         if earlier.is_empty() || clash.is_some() && earlier.len() < MAX_COMPARED {
             earlier.push(function);
         }
@@ -47,10 +47,10 @@ pub(crate) fn check(program: &Program, is_prelude: &dyn Fn(Span) -> bool) -> Vec
     reports
 }
 
-/// So many declarations of one symbol are compared with each other.
+/// At most this many declarations of one symbol are compared with each other.
 const MAX_COMPARED: usize = 16;
 
-/// What the program exports under a symbol.
+/// The export of a symbol.
 struct Export<'p> {
     span: Span,
     /// None for a static.
@@ -93,11 +93,11 @@ fn two_imports(program: &Program, symbol: Name, function: &Function, other: &Fun
     Diagnostic::warning(Code("W0011"), function.span, message)
         .with_label(format!("declared as `{}`", program.types.display(function.ty)))
         .with_secondary(other.span, format!("declared as `{}`", program.types.display(other.ty)))
-        .with_note("calls of the wrong one pass arguments and results in the wrong places")
+        .with_note("calls with the wrong type pass arguments and results in the wrong registers")
 }
 
-/// A function that the program exports is declared with another type. The prelude declares functions of C that
-/// most programs do not call.
+/// A function that the program exports is declared with another type. A declaration of the prelude only causes a
+/// warning: most programs do not call it.
 fn import_of_export(
     program: &Program,
     symbol: Name,
@@ -140,7 +140,7 @@ fn agree(program: &Program, a: &Function, b: &Function) -> bool {
         && results_agree(program, result_a, result_b)
 }
 
-/// A result may be ignored, and need not come.
+/// A caller may ignore a result, and a function may never return.
 fn results_agree(program: &Program, a: Ty, b: Ty) -> bool {
     let is_none = |ty| is_unit(program, ty) || matches!(program.types.kind(ty), TyKind::Never);
     is_none(a) || is_none(b) || values_agree(program, a, b)

@@ -9,7 +9,7 @@ use crate::tree::{
 };
 use crate::types::{Prim, Ty, TyKind};
 
-/// A program that grows; everything gets a place of its own.
+/// Builds a program; every node gets its own span.
 pub(crate) struct Build {
     pub(crate) program: Program,
     pub(crate) i32: Ty,

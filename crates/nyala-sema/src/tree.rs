@@ -2,18 +2,18 @@
 //! and every implicit conversion written out.
 //!
 //! `nyala-lower` turns it into the graph; editors read types and definitions
-//! from it. The surface's sugar is gone: `for` and `with` are calls with a
+//! from it. Syntactic sugar is gone: `for` and `with` are calls with a
 //! lambda, `return`, `break` and `continue` are local variables of continuation
 //! type, implicit arguments are arguments.
 //!
 //! # Invariants (of a program without errors)
 //!
-//! * No type is [`TyKind::Error`](crate::types::TyKind) or a variable of inference.
-//! * Types of generic items mention their own type parameters and those of the
-//!   functions around them only.
+//! * No type is [`TyKind::Error`](crate::types::TyKind) or an inference variable.
+//! * Types of generic items mention only their own type parameters and those of
+//!   enclosing functions.
 //! * A local variable is defined once, by a pattern, parameter or construct, in
-//!   the function or lambda that owns it or in one around it.
-//! * As deep as the syntax tree at most; see `nyala_syntax::ast::MAX_DEPTH`.
+//!   the function or lambda that owns it or in an enclosing one.
+//! * The tree is at most as deep as the syntax tree; see `nyala_syntax::ast::MAX_DEPTH`.
 
 use cranelift_entity::{PrimaryMap, entity_impl};
 use nyala_span::{Name, Span};
@@ -60,7 +60,7 @@ pub struct Program {
 pub struct Struct {
     /// Its name.
     pub name: Name,
-    /// Where the name stands.
+    /// Span of the name.
     pub span: Span,
     /// Its type parameters.
     pub tparams: Vec<TyParam>,
@@ -79,7 +79,7 @@ pub struct Field {
     pub span: Span,
     /// Its type.
     pub ty: Ty,
-    /// Its value where a literal leaves it out.
+    /// Its default: the value if a literal omits the field.
     pub default: Option<Expr>,
 }
 
@@ -88,7 +88,7 @@ pub struct Field {
 pub struct Enum {
     /// Its name.
     pub name: Name,
-    /// Where the name stands.
+    /// Span of the name.
     pub span: Span,
     /// Its type parameters.
     pub tparams: Vec<TyParam>,
@@ -114,7 +114,7 @@ pub struct EnumOption {
 pub struct Function {
     /// Its name.
     pub name: Name,
-    /// Where the name stands.
+    /// Span of the name.
     pub span: Span,
     /// Its own type parameters.
     pub tparams: Vec<TyParam>,
@@ -124,21 +124,21 @@ pub struct Function {
     pub ret: Ty,
     /// Its type, from parameters and result.
     pub ty: Ty,
-    /// When to specialise on what it returns to: the filter of the function as a
-    /// whole, a `bool` over its parameters. None is never.
+    /// When to specialize on the return continuation: the filter of the function as a
+    /// whole, a `bool` over its parameters. `None` means never.
     pub filter: Option<Expr>,
-    /// The continuation `return`; none if the result is `!` (then the end of the body
+    /// The return continuation, `return`; `None` if the result is `!` (then the end of the body
     /// calls the last parameter, or is never reached) and for declarations.
     pub return_local: Option<LocalId>,
-    /// What it does; none for declarations.
+    /// Its body; `None` for declarations.
     pub body: Option<Expr>,
     /// How it is linked.
     pub linkage: Linkage,
     /// The attributes that checking does not interpret, as `(name, value)`:
-    /// `fast_math`, `must_specialize`, budgets of the evaluator, and the symbol that
-    /// `intern` gives.
+    /// `fast_math`, `must_specialize`, budgets of the evaluator, and the symbol of
+    /// `intern`.
     pub attrs: Vec<(Name, Option<AttrArg>)>,
-    /// The function around it.
+    /// The enclosing function.
     pub parent: Option<FnId>,
 }
 
@@ -156,20 +156,20 @@ pub enum AttrArg {
 /// How a function or static is linked.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Linkage {
-    /// Not visible outside.
+    /// Not visible to the linker.
     Internal,
     /// Exported under this symbol.
     Export(Name),
-    /// Declared here, defined elsewhere.
+    /// Declared here and defined outside of the program.
     Import {
-        /// By whom.
+        /// Where it is defined.
         abi: Abi,
-        /// Under which name.
+        /// Its symbol.
         symbol: Name,
     },
 }
 
-/// Who defines an imported function.
+/// Where an imported function is defined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Abi {
     /// Foreign code with the C calling convention.
@@ -183,14 +183,14 @@ pub enum Abi {
 /// A parameter.
 #[derive(Clone, Debug)]
 pub struct Param {
-    /// What the argument is bound to; irrefutable.
+    /// The pattern that binds the argument; irrefutable.
     pub pat: Pat,
     /// Its type.
     pub ty: Ty,
-    /// When to specialise on it: a `bool` over the function's parameters. The filter of the
-    /// whole function is already or-ed into each. None is never.
+    /// When to specialize on it: a `bool` over the function's parameters. It includes the
+    /// filter of the whole function. `None` means never.
     pub filter: Option<Expr>,
-    /// All of it.
+    /// Span of the parameter.
     pub span: Span,
 }
 
@@ -199,13 +199,13 @@ pub struct Param {
 pub struct Static {
     /// Its name.
     pub name: Name,
-    /// Where the name stands.
+    /// Span of the name.
     pub span: Span,
     /// Its type.
     pub ty: Ty,
     /// `mut`
     pub is_mut: bool,
-    /// Its value; none is all zeros. Depends on other statics in no cycle.
+    /// Its initializer; `None` means all zeros. Initializers of statics have no cycles.
     pub init: Option<Expr>,
     /// How it is linked.
     pub linkage: Linkage,
@@ -214,7 +214,7 @@ pub struct Static {
 /// A local variable.
 #[derive(Clone, Debug)]
 pub struct Local {
-    /// Its name: also `return`, `break`, `continue`.
+    /// Its name; may be `return`, `break` or `continue`.
     pub name: Name,
     /// Where it is bound.
     pub span: Span,
@@ -233,18 +233,18 @@ pub struct Local {
 /// A typed expression.
 #[derive(Clone, Debug)]
 pub struct Expr {
-    /// What it is.
+    /// Its kind.
     pub kind: ExprKind,
-    /// Its type; `!` for what never produces a value.
+    /// Its type; `!` if it never produces a value.
     pub ty: Ty,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
 /// The kinds of expressions.
 ///
-/// `Local`, `Static`, `Field`, `Index` and `Deref` are *places* if what they are
-/// built on is one: reading one is a load or the current value of a variable.
+/// `Local`, `Static`, `Field`, `Index` and `Deref` are *places* if their
+/// base is one. Reading a place is a load or the current value of a variable.
 #[derive(Clone, Debug)]
 pub enum ExprKind {
     /// A literal of primitive type: its bits, zero-extended.
@@ -266,21 +266,21 @@ pub enum ExprKind {
     Array(Vec<Expr>),
     /// `[v, .. n]`, `simd[v; n]`; the type has the length.
     Repeat(Box<Expr>),
-    /// `~[n: T]`: uninitialised elements on the heap.
+    /// `~[n: T]`: uninitialized elements on the heap.
     HeapArray {
-        /// How many; any integer type.
+        /// The number of elements; any integer type.
         len: Box<Expr>,
-        /// Of what.
+        /// The element type.
         elem: Ty,
     },
     /// `~e`: a copy on the heap.
     Box(Box<Expr>),
     /// `S { .. }` and `e.{ .. }`.
     Struct {
-        /// What the fields left out are copied from.
+        /// The struct whose other fields are copied.
         base: Option<Box<Expr>>,
-        /// Field number and value, in source order; defaults come last. Every
-        /// field once, unless there is a base.
+        /// Field number and value, in source order; defaults come last. Without a base,
+        /// every field occurs once.
         fields: Vec<(u32, Expr)>,
     },
     /// `E::A(a, b)`, `E::A`, `E::C { .. }`: field values in source order with their numbers.
@@ -295,24 +295,24 @@ pub enum ExprKind {
     Block {
         /// The statements.
         stmts: Vec<Stmt>,
-        /// The value; none is unit, or never reached if the type is `!`.
+        /// The value; `None` means unit, or an unreachable end if the type is `!`.
         value: Option<Box<Expr>>,
     },
-    /// `if`, with `if let`.
+    /// `if` and `if let`.
     If {
         /// Conditions with their values, tried in order.
         arms: Vec<(Cond, Expr)>,
-        /// The value if none holds; none is unit.
+        /// The value if no condition holds; `None` means unit.
         other: Option<Box<Expr>>,
     },
     /// `match`: the first arm that matches; together they are exhaustive.
     Match {
-        /// What is matched.
+        /// The matched value.
         scrutinee: Box<Expr>,
         /// The arms.
         arms: Vec<(Pat, Expr)>,
     },
-    /// `while`, with `while let`.
+    /// `while` and `while let`.
     While {
         /// The condition.
         cond: Box<Cond>,
@@ -332,9 +332,9 @@ pub enum ExprKind {
 
     /// `a(i)` on an array, a slice behind a `Deref`, or a simd value.
     Index {
-        /// What is indexed.
+        /// The indexed value.
         base: Box<Expr>,
-        /// Any integer type.
+        /// The index; any integer type.
         index: Box<Expr>,
     },
     /// Part `index` of a struct or tuple.
@@ -344,7 +344,7 @@ pub enum ExprKind {
         /// Which.
         index: u32,
     },
-    /// `*p`, also where a pointer is indexed or has a field taken.
+    /// `*p`; also implicit, for an index or a field of a pointer's target.
     Deref(Box<Expr>),
     /// `&p`, `&mut p`; `&v` of a value stores it first.
     AddrOf(Box<Expr>),
@@ -358,7 +358,7 @@ pub enum ExprKind {
     Chain {
         /// The leftmost operand.
         first: Box<Expr>,
-        /// The rest, each with the type of the value so far and the span up to it.
+        /// The rest; each link has the type and the span of the chain up to it.
         rest: Vec<ChainLink>,
     },
     /// `p = e`, `p += e`; unit.
@@ -385,20 +385,20 @@ pub enum ExprKind {
     Cast(Box<Expr>),
     /// An implicit conversion.
     Coerce {
-        /// Which.
+        /// The conversion.
         kind: Coercion,
-        /// What is converted.
+        /// The converted value.
         expr: Box<Expr>,
     },
     /// `?e`
     Known(Box<Expr>),
     /// `$e`
     Hide(Box<Expr>),
-    /// What could not be checked; never in a program without errors.
+    /// An expression with an error.
     Error,
 }
 
-/// What builds a value when called.
+/// A function that builds a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Constructor {
     /// An enum's option; the expression's type is a function to the enum.
@@ -420,7 +420,7 @@ pub enum Coercion {
     /// A change of type only: `&mut T` to `&T`, `~T` to `&T`, `&[T * n]` to `&[T]`,
     /// and functions and tuples of such.
     Retype,
-    /// What never produces a value, as a value of any type.
+    /// From `!` to any type.
     Never,
 }
 
@@ -440,7 +440,7 @@ pub struct ChainLink {
 /// A statement.
 #[derive(Clone, Debug)]
 pub enum Stmt {
-    /// `let p = e;` with an irrefutable pattern; without a value the variables are uninitialised.
+    /// `let p = e;` with an irrefutable pattern; without a value the variables are uninitialized.
     Let {
         /// The pattern.
         pat: Pat,
@@ -449,8 +449,8 @@ pub enum Stmt {
     },
     /// An expression for its effects.
     Expr(Expr),
-    /// A nested function comes into being; all functions of a block may refer to each
-    /// other, and stand at its beginning.
+    /// The definition of a nested function. The functions of a block may refer to each
+    /// other, and are defined at its beginning.
     Fn(FnId),
 }
 
@@ -459,7 +459,7 @@ pub enum Stmt {
 pub enum Cond {
     /// A `bool`.
     Expr(Expr),
-    /// `let p = e`: whether it matches.
+    /// `let p = e`: whether `e` matches `p`.
     Let(Pat, Expr),
 }
 
@@ -472,8 +472,8 @@ pub struct Lambda {
     pub filter: Option<Expr>,
     /// Its result; `!` for a continuation.
     pub ret: Ty,
-    /// Its own return continuation: `return`, or `continue` of a `for`, or `break` of
-    /// a `with`; none for a continuation.
+    /// Its return continuation: `return`, `continue` of a `for`, or `break` of
+    /// a `with`; `None` for a continuation.
     pub return_local: Option<LocalId>,
     /// Its body.
     pub body: Expr,
@@ -482,18 +482,18 @@ pub struct Lambda {
 /// A call.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// What is called.
+    /// The callee.
     pub callee: Expr,
     /// The arguments, one for each parameter; in a jump to a function with a result,
-    /// one more: the continuation it returns to.
+    /// one more: the return continuation.
     pub args: Vec<Expr>,
-    /// A jump: the call has all arguments of the full type, and never comes back.
+    /// Whether the call is a jump: it passes the return continuation, and never returns.
     pub is_jump: bool,
-    /// What the partial evaluator is told: `@@f(..)`, `@run f(..)`, ..
+    /// The mark for the partial evaluator: `@@f(..)`, `@run f(..)`, ..
     pub mark: Option<MarkKind>,
     /// The return continuation of this call, as `break` in the body of a `for`.
     pub break_local: Option<LocalId>,
-    /// The arguments are evaluated before the callee, as in a `for` of Impala.
+    /// Whether the arguments are evaluated before the callee, as in a `for` of Impala.
     pub args_first: bool,
 }
 
@@ -517,11 +517,11 @@ pub struct Asm {
 /// A typed pattern.
 #[derive(Clone, Debug)]
 pub struct Pat {
-    /// What it is.
+    /// Its kind.
     pub kind: PatKind,
-    /// The type of what it matches.
+    /// The type of the matched value.
     pub ty: Ty,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
@@ -530,7 +530,7 @@ pub struct Pat {
 pub enum PatKind {
     /// Anything.
     Wild,
-    /// Anything, with a name; and what it must match too.
+    /// A name, and a pattern that the value must match as well.
     Bind(LocalId, Option<Box<Pat>>),
     /// A literal: its bits.
     Lit(u64),
@@ -540,6 +540,6 @@ pub enum PatKind {
     Struct(Vec<(u32, Pat)>),
     /// An option of an enum with its payload.
     Variant(u32, Vec<(u32, Pat)>),
-    /// What could not be checked.
+    /// A pattern with an error.
     Error,
 }

@@ -3,9 +3,9 @@
 //! # Function types
 //!
 //! `fn(A) -> R` and `fn(A, fn(R) -> !) -> !` are one type. Its canonical form here
-//! is the direct one: [`Types::func`] turns a function that never returns and
-//! whose last parameter is a continuation into a function with a result, whenever
-//! that can be undone:
+//! is the direct one. [`Types::func`] turns a function that never returns and
+//! whose last parameter is a continuation into a function with a result, if
+//! the conversion is reversible:
 //!
 //! | continuation | result |
 //! |---|---|
@@ -14,7 +14,7 @@
 //! | `fn(T, U) -> !` | `(T, U)` |
 //! | `fn((T, U)) -> !` | stays: one parameter that is a tuple is another type |
 //!
-//! So equal types have equal [`Ty`], people see the form they write, and an
+//! So equal types have equal [`Ty`], messages show the form that users write, and an
 //! unknown result type can still become a tuple.
 
 use std::cell::Cell;
@@ -43,26 +43,26 @@ entity_impl!(StructId, "struct");
 pub struct EnumId(u32);
 entity_impl!(EnumId, "enum");
 
-/// A type parameter of some item; unique in the program.
+/// A type parameter of an item; unique in the program.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TyParam(u32);
 entity_impl!(TyParam, "T");
 
-/// A type that inference has still to find.
+/// An inference variable: a type that is not known yet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TyVar(u32);
 entity_impl!(TyVar, "?");
 
-/// What a type is.
+/// The kinds of types.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum TyKind {
-    /// What could not be typed; fits everything, so that one mistake is reported once.
+    /// The type after an error. It matches every type, so that one mistake is reported once.
     Error,
-    /// The type of what never produces a value.
+    /// `!`: the type of an expression that never produces a value.
     Never,
     /// A primitive type.
     Prim(Prim),
-    /// `(A, B)`; unit is empty; never one.
+    /// `(A, B)`; unit has no elements; no tuple has one element.
     Tuple(Box<[Ty]>),
     /// `[T * n]`
     Array(Ty, u64),
@@ -72,11 +72,11 @@ pub enum TyKind {
     Simd(Ty, u32),
     /// `&T`, `&mut[1] T`, `~T`
     Ptr {
-        /// Which pointer.
+        /// Shared, mutable or owned.
         kind: PtrKind,
         /// The address space; 0 is generic.
         space: u32,
-        /// What it points to.
+        /// The type of the target.
         pointee: Ty,
     },
     /// `fn(A, B) -> R`; `R` is [`TyKind::Never`] for a continuation.
@@ -92,18 +92,18 @@ pub enum TyKind {
     Enum(EnumId, Box<[Ty]>),
     /// A type parameter.
     Param(TyParam),
-    /// Not known yet; only while a body is being checked.
+    /// An inference variable. Exists only while a body is checked.
     Infer(TyVar),
 }
 
-/// What is known of a type without walking it.
+/// Facts about a type, stored with it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TyInfo {
-    /// How deeply it nests; saturates.
+    /// Its nesting depth; saturates.
     pub depth: u16,
-    /// How many types it is made of when written out; saturates.
+    /// Its number of parts when written out; saturates.
     pub size: u32,
-    /// Whether a variable of inference occurs in it.
+    /// Whether an inference variable occurs in it.
     pub has_infer: bool,
     /// Whether a type parameter occurs in it.
     pub has_param: bool,
@@ -164,22 +164,22 @@ impl Types {
         }
     }
 
-    /// What is known of `ty` without walking it.
+    /// The stored facts about `ty`.
     pub fn info(&self, ty: Ty) -> TyInfo {
         self.infos[ty]
     }
 
-    /// What `ty` is.
+    /// The kind of `ty`.
     pub fn kind(&self, ty: Ty) -> &TyKind {
         &self.kinds[ty]
     }
 
-    /// The type of what could not be typed.
+    /// The error type.
     pub fn error(&self) -> Ty {
         Ty(0)
     }
 
-    /// The type of what never produces a value.
+    /// `!`: the type of an expression that never produces a value.
     pub fn never(&self) -> Ty {
         Ty(1)
     }
@@ -199,7 +199,7 @@ impl Types {
         self.prim(Prim::Bool)
     }
 
-    /// `(A, B)`; one type is itself.
+    /// `(A, B)`; a tuple of one type is that type.
     pub fn tuple(&mut self, parts: &[Ty]) -> Ty {
         match parts {
             [one] => *one,
@@ -212,7 +212,7 @@ impl Types {
         self.intern(TyKind::Ptr { kind, space, pointee })
     }
 
-    /// `fn(params) -> ret` in canonical form; see the module's head.
+    /// `fn(params) -> ret` in canonical form; see the module documentation.
     pub fn func(&mut self, params: &[Ty], ret: Ty) -> Ty {
         if ret == self.never()
             && let Some((&last, rest)) = params.split_last()
@@ -223,7 +223,7 @@ impl Types {
         self.intern(TyKind::Fn { params: params.into(), ret })
     }
 
-    /// The result type that a continuation as last parameter stands for.
+    /// The result type of a function whose last parameter is the continuation `cont`.
     fn result_of_continuation(&mut self, cont: Ty) -> Option<Ty> {
         let TyKind::Fn { params, ret } = self.kind(cont) else { return None };
         if *ret != self.never() {
@@ -238,8 +238,8 @@ impl Types {
         }
     }
 
-    /// What the return continuation of a function with this result takes: the
-    /// parts of a tuple, nothing for unit, else the one value.
+    /// The parameters of the return continuation of a function with this result: the
+    /// elements of a tuple, nothing for unit, else the value.
     pub fn result_params(&self, ret: Ty) -> Vec<Ty> {
         match self.kind(ret) {
             TyKind::Tuple(parts) => parts.to_vec(),
@@ -265,9 +265,9 @@ impl Types {
         }
     }
 
-    /// `ty` with each type parameter replaced by what `with` says.
+    /// `ty` with each type parameter replaced by its type in `with`.
     ///
-    /// Takes time in the number of different types in `ty`, not in its written size.
+    /// Linear in the number of different types in `ty`, which may be much smaller than its written size.
     pub fn substitute(&mut self, ty: Ty, with: &FxHashMap<TyParam, Ty>) -> Ty {
         if with.is_empty() {
             return ty;
@@ -331,13 +331,13 @@ impl Types {
         tys.iter().map(|&ty| self.substitute_memo(ty, with)).collect()
     }
 
-    /// `ty` as people write it; what is very long is cut off.
+    /// `ty` in source syntax; very long types are cut off.
     pub fn display(&self, ty: Ty) -> TyDisplay<'_> {
         TyDisplay { types: self, ty, budget: Cell::new(DISPLAY_PARTS) }
     }
 }
 
-/// What a substitution replaces, and what it has replaced already.
+/// A substitution and the types it has already rewritten.
 struct Substitution<'a> {
     with: &'a FxHashMap<TyParam, Ty>,
     done: FxHashMap<Ty, Ty>,
@@ -375,10 +375,10 @@ fn info_of(kind: &TyKind, infos: &PrimaryMap<Ty, TyInfo>) -> TyInfo {
     info
 }
 
-/// How many parts of a type are printed before the rest is left out.
+/// The maximum number of printed parts of a type.
 const DISPLAY_PARTS: u32 = 200;
 
-/// A type ready to be printed; see [`Types::display`].
+/// A printable type; see [`Types::display`].
 pub struct TyDisplay<'a> {
     types: &'a Types,
     ty: Ty,
@@ -472,7 +472,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_function_in_continuation_style_is_the_direct_one() {
+    fn direct_and_continuation_passing_types_are_equal() {
         let mut types = Types::new();
         let (i32, f32, never) = (types.prim(Prim::I32), types.prim(Prim::F32), types.never());
         let direct = types.func(&[i32], f32);

@@ -1,8 +1,8 @@
-//! Walking the typed tree: what the checks that run after inference share.
+//! Traversal of the typed tree, for the checks that run after inference.
 //!
 //! [`for_each_child`] is the one place that knows which expressions a node
 //! holds, in the order in which they are evaluated; [`walk`] visits a whole
-//! expression with a stack of its own, so the depth of the tree costs no
+//! expression with an explicit stack, so deep trees do not overflow the
 //! machine stack. Bodies of nested functions are not part of the expression that
 //! declares them: they are functions of the program like all others.
 
@@ -113,7 +113,7 @@ fn control_children<'a>(expr: &'a Expr, visit: &mut dyn FnMut(&'a Expr)) {
     }
 }
 
-/// What a condition computes first.
+/// The expression of a condition.
 pub fn cond_expr(cond: &Cond) -> &Expr {
     match cond {
         Cond::Expr(expr) | Cond::Let(_, expr) => expr,
@@ -145,14 +145,13 @@ pub fn walk_while<'a>(root: &'a Expr, mut visit: impl FnMut(&'a Expr) -> bool) {
     }
 }
 
-/// The expressions of a function: its filters, then its body. The filter of the whole
-/// comes again in those of the parameters.
+/// The expressions of a function: its filters, then its body. The filters of the parameters
+/// include that of the whole function.
 pub fn fn_exprs(function: &Function) -> impl Iterator<Item = &Expr> {
     function.filter.iter().chain(filters(&function.params)).chain(&function.body)
 }
 
-/// All expressions that belong to no other one: of functions, statics and
-/// defaults of fields.
+/// All root expressions: of functions, statics and defaults of fields.
 pub fn roots(program: &Program) -> impl Iterator<Item = &Expr> {
     let of_fns = program.fns.values().flat_map(fn_exprs);
     let of_statics = program.statics.values().filter_map(|item| item.init.as_ref());
@@ -191,7 +190,7 @@ pub fn for_each_part<'a>(pat: &'a Pat, visit: &mut dyn FnMut(&'a Pat)) {
     }
 }
 
-/// What a place belongs to.
+/// The variable that a place belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Root {
     /// A local variable.
@@ -200,7 +199,7 @@ pub enum Root {
     Static(StaticId),
 }
 
-/// The variable that `place` is, or is a part of; none behind a pointer and for values.
+/// The variable that `place` is or is a part of; `None` behind a pointer and for values.
 pub fn root_of(place: &Expr) -> Option<Root> {
     let mut place = place;
     loop {
@@ -228,7 +227,7 @@ fn is_mut_ptr(types: &Types, expr: &Expr) -> bool {
     matches!(types.kind(expr.ty), TyKind::Ptr { kind: PtrKind::Mut, .. })
 }
 
-/// The parameter that the end of a body jumps to with its value: the last one, where
+/// The parameter that the end of a body calls with its value: the last one, if
 /// the result is `!` and that parameter is a function.
 pub fn end_continuation<'a>(types: &Types, params: &'a [Param], ret: Ty) -> Option<&'a Param> {
     let last = params.last()?;

@@ -2,7 +2,7 @@
 
 use nyala_span::{Code, Diagnostic, Name, Span};
 
-use super::{Because, Error, Frozen, Operand, Write};
+use super::{Because, Error, ImmutablePlace, Operand, Write};
 use crate::tree::{FnId, Param, PatKind, Program};
 use crate::types::{Ty, TyKind};
 
@@ -184,7 +184,7 @@ impl Render<'_> {
                 .with_secondary(at, "this `if` has no `else`")
                 .with_note("without `else` the value is `()`, so the block may have no other"),
         };
-        if want == have { self.with_namesakes(diagnostic, [expected, found]) } else { diagnostic }
+        if want == have { self.with_definitions(diagnostic, [expected, found]) } else { diagnostic }
     }
 
     fn described(&self, param: &Param) -> String {
@@ -195,7 +195,7 @@ impl Render<'_> {
     }
 
     /// Shows where types of one name are defined.
-    fn with_namesakes(&self, diagnostic: Diagnostic, tys: [Ty; 2]) -> Diagnostic {
+    fn with_definitions(&self, diagnostic: Diagnostic, tys: [Ty; 2]) -> Diagnostic {
         let defined = tys.into_iter().filter_map(|ty| match *self.program.types.kind(ty) {
             TyKind::Struct(id, _) => Some(self.program.structs[id].span),
             TyKind::Enum(id, _) => Some(self.program.enums[id].span),
@@ -484,7 +484,7 @@ impl Render<'_> {
                 error("E0507", span, format!("pattern leaves out {} of `{of}`", name_list(&names)))
                     .with_note("write `...` to ignore the rest")
             }
-            Error::Immutable { write, frozen, span } => self.immutable(write, frozen, span),
+            Error::Immutable { write, place, span } => self.immutable(write, place, span),
             Error::NotAPlace { write, span } => {
                 error("E0602", span, format!("cannot {} a value", write.phrase()))
                     .with_label("this is a temporary value, not a place")
@@ -510,20 +510,20 @@ impl Render<'_> {
         })
     }
 
-    fn immutable(&self, write: Write, frozen: Frozen, span: Span) -> Diagnostic {
+    fn immutable(&self, write: Write, place: ImmutablePlace, span: Span) -> Diagnostic {
         let verb = write.phrase();
-        match frozen {
-            Frozen::Local(name, at) => {
+        match place {
+            ImmutablePlace::Local(name, at) => {
                 error("E0601", span, format!("cannot {verb} `{name}`, which is not `mut`"))
                     .with_secondary(at, "bound here")
                     .with_suggestion(at.start(), "mut ", "make it mutable")
             }
-            Frozen::Static(name, at) => {
+            ImmutablePlace::Static(name, at) => {
                 error("E0601", span, format!("cannot {verb} the static `{name}`, which is not `mut`"))
                     .with_secondary(at, "declared here")
                     .with_suggestion(at.start(), "mut ", "make it mutable")
             }
-            Frozen::Pointer(at, ty) => {
+            ImmutablePlace::Pointer(at, ty) => {
                 error("E0601", span, format!("cannot {verb} what is behind {}", self.ty(ty)))
                     .with_secondary(at, "this pointer is not `&mut`")
             }

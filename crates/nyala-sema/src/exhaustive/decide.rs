@@ -5,34 +5,33 @@
 //! An arm is a conjunction of [`Test`]s: "the value at this [`Occurrence`] was built by
 //! this [`Ctor`]". An occurrence is a way into the matched value: the value itself, a
 //! part of a product, or a part of an option's payload *given that option*.
-//! So a test on a payload implies the test on its option, and an arm holds exactly
-//! the tests that its pattern makes; what it ignores takes no space.
+//! So a test of a payload implies the test of its option, and an arm holds exactly
+//! the tests of its pattern. Ignored parts take no space.
 //!
-//! [`decide`] performs the tests a compiled match would perform. Among the arms that may still
-//! match, the first one's first open test is next; the arms are split by its
-//! answer, with one more answer for constructors that no arm names. Where the
-//! first arm has no open test it is reached; where no arm is left, the answers
-//! given so far are a value that nothing matches. This is Maranget's usefulness
-//! ("Warnings for pattern matching", 2007), for all arms at once.
+//! [`decide`] performs the tests of a compiled match. The next test is the first open test
+//! of the first arm that may still match. Its answers split the arms, with one more
+//! answer for the constructors that no arm names. If the first arm has no open test, it is
+//! reached. If no arm is left, the answers describe a value that no arm matches. This is
+//! Maranget's usefulness ("Warnings for pattern matching", 2007), for all arms at once.
 //!
 //! # Invariants
 //!
 //! * Occurrences are numbered with parents before parts, and an arm's tests are sorted:
 //!   a test comes after those it implies.
-//! * The number of tests can be exponential in the number of tests, so the
-//!   work is limited by `BASE_BUDGET`. The search keeps its own stack.
+//! * The number of branches can be exponential in the number of tests, so the
+//!   work is limited by `BASE_BUDGET`. The stack of the search is explicit.
 
 use cranelift_entity::{SecondaryMap, entity_impl};
 use rustc_hash::FxHashMap;
 
-/// How many arms may be looked at over all questions of one match, however small it is.
-/// Beyond the budget, the match counts as not proven, and no arm as unreachable.
+/// The number of arms that the search may visit for a match, however small it is.
+/// Beyond the budget, exhaustiveness counts as not proven, and every arm as reachable.
 const BASE_BUDGET: usize = 100_000;
 
-/// What each test of a match adds to its budget.
+/// The budget that each test adds.
 const BUDGET_PER_TEST: usize = 100;
 
-/// How many values that nothing matches are reported for one match.
+/// The maximum number of unmatched values in one report.
 pub const MAX_WITNESSES: usize = 4;
 
 /// A way into the matched value.
@@ -45,23 +44,23 @@ impl Occurrence {
     pub const ROOT: Occurrence = Occurrence(0);
 }
 
-/// What builds a value, among others of its type.
+/// A constructor: an option of an enum, or a number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Ctor {
-    /// Its number: an option's tag, or the bits of an integer, zero-extended.
+    /// An option's tag, or the bits of an integer, zero-extended.
     pub tag: u64,
-    /// The largest number that the type has; all from 0 exist.
+    /// The largest tag of the type; all tags from 0 on exist.
     pub max_tag: u64,
-    /// An option rather than a number: the missing ones are worth naming one by one.
+    /// Whether it is an option: missing options are listed one by one.
     pub is_option: bool,
 }
 
 /// "The value at `at` was built by `ctor`."
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Test {
-    /// Where.
+    /// The tested part of the value.
     pub at: Occurrence,
-    /// By what.
+    /// The expected constructor.
     pub ctor: Ctor,
 }
 
@@ -84,14 +83,14 @@ impl Matrix {
         })
     }
 
-    /// As [`Matrix::part`], if some arm tests it.
+    /// As [`Matrix::part`], if an arm tests it.
     pub fn known_part(&self, at: Occurrence, tag: u64, index: u32) -> Option<Occurrence> {
         self.parts.get(&(at, tag, index)).copied()
     }
 
     /// Adds an arm that matches where all `tests` hold.
     pub fn push_arm(&mut self, mut tests: Vec<Test>) {
-        // A constructor that is alone in its type is no question.
+        // The only constructor of a type needs no test.
         tests.retain(|test| test.ctor.max_tag > 0);
         tests.sort_unstable();
         self.arms.push(tests);
@@ -114,22 +113,22 @@ impl Matrix {
     }
 }
 
-/// A value that nothing matches: what was answered where; anything elsewhere.
+/// A value that no arm matches: constructors at some occurrences, any value at others.
 pub type Witness = FxHashMap<Occurrence, Ctor>;
 
-/// What is known about a match.
+/// The result for a match.
 pub struct Decided {
     /// For each arm, whether some value reaches it.
     pub reached: Vec<bool>,
-    /// Values that nothing matches, [`MAX_WITNESSES`] at most.
+    /// Values that no arm matches, at most [`MAX_WITNESSES`].
     pub witnesses: Vec<Witness>,
 }
 
-/// The work passed its budget.
+/// The work exceeded its budget.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooComplex;
 
-/// Finds out which arms are reached and what they leave out.
+/// Finds the reachable arms and the values that no arm matches.
 pub fn decide(matrix: &Matrix) -> Result<Decided, TooComplex> {
     let mut search = Search {
         matrix,
@@ -152,15 +151,15 @@ pub fn decide(matrix: &Matrix) -> Result<Decided, TooComplex> {
     Ok(search.decided)
 }
 
-/// What is left to do.
+/// A step of the search.
 enum Step {
-    /// Go into a branch.
+    /// Enter a branch.
     Branch(Branch),
-    /// Take the last answer back.
+    /// Undo the last answer.
     Retract,
 }
 
-/// One answer to a question.
+/// One answer to a test.
 struct Branch {
     answer: Test,
     /// The arms that may still match, in order.
@@ -171,9 +170,9 @@ struct Branch {
 
 struct Search<'a> {
     matrix: &'a Matrix,
-    /// What was answered on the way here.
+    /// The answers so far, by occurrence.
     answers: SecondaryMap<Occurrence, Option<Ctor>>,
-    /// Where it was answered, in order.
+    /// The answered occurrences, in order.
     path: Vec<Occurrence>,
     stack: Vec<Step>,
     work_left: usize,
@@ -215,11 +214,11 @@ impl Search<'_> {
         }
     }
 
-    /// Asks the test `open` of the first row.
+    /// Splits the rows by the test `open` of the first row.
     fn split(&mut self, rows: Vec<usize>, open: usize) -> Result<(), TooComplex> {
         let first = rows[0];
         let question = self.matrix.arms[first][open];
-        // The arms that name a constructor, by constructor, and those that take any.
+        // The arms that name a constructor, by constructor, and those that accept any.
         let mut named: Vec<(u64, usize)> = vec![];
         let mut any: Vec<usize> = vec![];
         for row in rows {
@@ -260,7 +259,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Nothing matches what was answered so far, with `last` as one more answer.
+    /// Records that no arm matches the answers so far and `last`.
     fn add_witness(&mut self, last: Option<Test>) {
         if self.decided.witnesses.len() < MAX_WITNESSES {
             let answered = self.path.iter().filter_map(|&at| Some((at, self.answers[at]?)));
@@ -273,7 +272,7 @@ impl Search<'_> {
 /// The smallest numbers up to `max_tag` that are not in the sorted `tags`, `limit` at most.
 fn missing_tags(tags: impl Iterator<Item = u64>, max_tag: u64, limit: usize) -> Vec<u64> {
     let mut missing = vec![];
-    // The smallest number that may still be missing; none after the last of all.
+    // The smallest tag that may be missing; `None` after the largest.
     let mut next = Some(0);
     for tag in tags {
         if let Some(from) = next {
@@ -337,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn no_arm_covers_nothing() {
+    fn a_match_without_arms_covers_no_value() {
         check(vec![], false, &[]);
     }
 
@@ -351,12 +350,12 @@ mod tests {
     }
 
     #[test]
-    fn the_same_constructor_twice_is_unreachable() {
+    fn the_second_arm_of_a_constructor_is_unreachable() {
         check(vec![lit(3, u64::MAX), lit(u64::MAX, u64::MAX), lit(3, u64::MAX), Any], true, &[2]);
     }
 
     #[test]
-    fn parts_are_looked_at_together() {
+    fn combinations_of_parts_are_checked() {
         let both = |a, b| tuple([lit(a, BOOL), lit(b, BOOL)]);
         check(vec![both(0, 0), both(0, 1), both(1, 0)], false, &[]);
         check(vec![both(0, 0), both(0, 1), both(1, 0), both(1, 1)], true, &[]);
@@ -364,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_belongs_to_its_option() {
+    fn a_test_of_a_payload_implies_its_option() {
         let some = |payload| Of(1, 1, vec![payload]);
         check(vec![some(lit(0, BOOL)), lit(0, 1)], false, &[]);
         check(vec![some(lit(0, BOOL)), lit(0, 1), some(lit(1, BOOL))], true, &[]);
@@ -380,8 +379,8 @@ mod tests {
     }
 
     #[test]
-    fn exponential_matches_are_given_up() {
-        // Row i asks for two neighbouring parts only, so answers seldom rule a row out.
+    fn exponential_matches_exceed_the_budget() {
+        // Row i tests only two adjacent parts, so answers rarely exclude a row.
         let n = 60;
         let row = |i: usize| tuple((0..n).map(|part| if part / 2 == i { lit(1, BOOL) } else { Any }));
         assert_eq!(decide(&matrix((0..n / 2).map(row))).err(), Some(TooComplex));

@@ -1,9 +1,9 @@
-//! Patterns: do the arms of a match cover every value, can each be reached, and does a
-//! pattern that must match always do so?
+//! Patterns: exhaustiveness of matches, reachability of arms, and irrefutability of the
+//! patterns of `let`, parameters and loops.
 //!
-//! Here patterns become tests and answers become diagnostics; `decide` is the
-//! search between them, and knows no types; `witness` prints a value that was
-//! forgotten, as a pattern people could write.
+//! This module turns patterns into tests, and results into diagnostics. `decide` is the
+//! search, and knows no types. `witness` prints a value that no arm matches, as a
+//! pattern.
 
 pub mod decide;
 mod witness;
@@ -19,7 +19,7 @@ use crate::types::{Prim, Ty, TyKind, Types};
 use crate::visit;
 use decide::{Ctor, Decided, MAX_WITNESSES, Matrix, Occurrence, Test, TooComplex, decide};
 
-/// Checks all patterns of a program. What contains errors already is left alone.
+/// Checks all patterns of a program. Patterns with errors are skipped.
 pub fn check(program: &Program) -> Vec<Diagnostic> {
     let mut checker = Checker { program, problems: vec![] };
     for function in program.fns.values() {
@@ -31,7 +31,7 @@ pub fn check(program: &Program) -> Vec<Diagnostic> {
     checker.problems.into_iter().map(Problem::into_diagnostic).collect()
 }
 
-/// What can be wrong with patterns.
+/// The errors of patterns.
 enum Problem {
     Refutable { of: &'static str, at: Span, missing: Vec<String> },
     NotExhaustive { at: Span, missing: Vec<String> },
@@ -103,7 +103,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What the parameters of a lambda are for people: the body of a loop is one, too.
+    /// The noun for a parameter of a lambda: the body of a loop is a lambda, too.
     fn owner_of_params(&self, lambda: &Lambda) -> &'static str {
         let own_return = lambda.return_local.map(|local| self.program.locals[local].name.as_str());
         match own_return {
@@ -126,7 +126,7 @@ impl Checker<'_> {
         }
         let missing = match decide(&arms.matrix) {
             Ok(decided) => arms.show_witnesses(&decided),
-            // One arm is a path of questions: linear, so its budget is never spent.
+            // The tests of one arm form a path. The work is linear, so the budget suffices.
             Err(TooComplex) => vec![],
         };
         if !missing.is_empty() {
@@ -173,11 +173,11 @@ impl Checker<'_> {
     }
 }
 
-/// What is known of the value at an occurrence, for printing it.
+/// Facts about the value at an occurrence, for printing.
 #[derive(Clone, Copy)]
 struct Place {
     ty: Ty,
-    /// How many parts the pattern of a tuple, array or vector has.
+    /// The number of parts of the pattern of a tuple, array or vector.
     n_parts: u32,
 }
 
@@ -189,7 +189,7 @@ struct Arms<'a> {
 }
 
 impl<'a> Arms<'a> {
-    /// None if a pattern could not be checked.
+    /// `None` if a pattern has an error.
     fn new(program: &'a Program, pats: impl IntoIterator<Item = &'a Pat>) -> Option<Arms<'a>> {
         let mut arms = Arms { program, matrix: Matrix::default(), places: SecondaryMap::new() };
         for pat in pats {

@@ -1,9 +1,9 @@
-//! Matches and patterns built by hand, with what is reported for them.
+//! Matches and patterns built by hand, and their diagnostics.
 
 use super::*;
 use crate::testing::{Build, summary};
 
-/// What is reported for a match on `ty` with these arms.
+/// The diagnostics for a match on `ty` with these arms.
 fn check_match(b: &mut Build, ty: Ty, pats: Vec<Pat>) -> Vec<String> {
     let scrutinee = b.expr(ty, ExprKind::Tuple(vec![]));
     let body = b.match_(scrutinee, pats);
@@ -67,7 +67,7 @@ fn an_arm_after_one_that_takes_everything_is_unreachable() {
 }
 
 #[test]
-fn a_let_and_a_parameter_must_match_always() {
+fn patterns_of_let_and_parameters_must_be_irrefutable() {
     let mut b = Build::new();
     let option = b.enum_("Option", &[("None", &[]), ("Some", &[b.i32])]);
     let inner = b.wild(b.i32);
@@ -101,7 +101,7 @@ fn the_only_option_always_matches() {
 }
 
 #[test]
-fn what_has_errors_is_left_alone() {
+fn patterns_with_errors_are_not_checked() {
     let mut b = Build::new();
     let pats = vec![b.pat(b.i32, PatKind::Error), b.lit_pat(b.i32, 2)];
     let ty = b.i32;

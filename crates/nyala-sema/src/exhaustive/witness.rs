@@ -1,4 +1,4 @@
-//! Printing a value that no pattern matches, as the pattern that would.
+//! Prints a value that no arm matches, as a pattern that matches it.
 
 use super::decide::{Ctor, Occurrence, Witness};
 use super::{Arms, Place};
@@ -16,7 +16,7 @@ struct Printer<'a> {
 }
 
 impl Printer<'_> {
-    /// Recurs as deep as the patterns of the match are.
+    /// Recurses as deeply as the patterns of the match nest.
     fn at(&self, at: Occurrence) -> String {
         let Some(place) = self.arms.places[at] else { return "_".into() };
         let program = self.arms.program;
@@ -77,7 +77,7 @@ impl Printer<'_> {
     }
 }
 
-/// `{ x = 1, ... }`: the fields that say something.
+/// `{ x = 1, ... }`: the fields other than `_`.
 fn braced(fields: &[Field], parts: &[String]) -> String {
     let named = fields.iter().zip(parts).filter(|(_, part)| *part != "_");
     let mut shown: Vec<String> = named.map(|(field, part)| format!("{} = {part}", field.name)).collect();

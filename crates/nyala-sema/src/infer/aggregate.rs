@@ -15,7 +15,7 @@ use crate::types::{StructId, Ty, TyKind, TyParam};
 use super::operator::Obligation;
 use super::unify::{Origin, VarKind};
 
-/// What a literal with named fields builds.
+/// The struct or option of a literal with named fields.
 struct Record {
     ty: Ty,
     name: Name,
@@ -24,7 +24,7 @@ struct Record {
     with: FxHashMap<TyParam, Ty>,
 }
 
-/// What a literal must know of a field.
+/// A field of a [`Record`].
 struct RecordField {
     name: Name,
     span: Span,
@@ -64,7 +64,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What the elements of an expected array or vector are, also behind a pointer.
+    /// The element type of an expected array or vector, or of a pointer to one.
     fn elem_hint(&mut self, hint: Option<Ty>) -> Option<Ty> {
         let hint = self.resolve(hint?);
         match *self.program.types.kind(hint) {
@@ -178,7 +178,7 @@ impl<'a> Checker<'a> {
             return self.error_expr(span);
         };
         let fields = self.field_inits(&record, inits);
-        // A misspelt field explains a missing one: one report is enough.
+        // A misspelled field explains a missing one: one report is enough.
         let all_known = fields.len() == inits.len();
         let missing = self.missing_fields(&record, &fields);
         if !missing.is_empty() && all_known {
@@ -192,7 +192,7 @@ impl<'a> Checker<'a> {
         Expr { kind, ty, span }
     }
 
-    /// What a path in front of `{ .. }` names.
+    /// The struct or option of a path in front of `{ .. }`.
     fn record(&mut self, path: &'a ast::Path, given: &[Ty], hint: Option<Ty>) -> Option<Record> {
         let span = path.span;
         let name = path.segments.last().expect("a path has at least one segment").name;
@@ -264,8 +264,8 @@ impl<'a> Checker<'a> {
         typed
     }
 
-    /// The fields that are left out and have no default. Defaults are put in when the
-    /// body is finished, since their own types are finished already.
+    /// The omitted fields without default. Defaults are inserted when the body is finished,
+    /// because their types are final.
     fn missing_fields(&self, record: &Record, fields: &[(u32, Expr)]) -> Vec<Name> {
         let mut is_given = vec![false; record.fields.len()];
         for (number, _) in fields {

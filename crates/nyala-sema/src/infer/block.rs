@@ -11,7 +11,7 @@ use crate::types::{Ty, TyKind};
 
 /// The common type of arms, as far as it is known.
 struct Arms {
-    /// What every arm is converted to.
+    /// The type that every arm is converted to.
     ty: Option<Ty>,
     because: Because,
     /// Whether all arms so far never return.
@@ -50,7 +50,7 @@ impl<'a> Checker<'a> {
         self.body.implicits.truncate(n_implicits);
         self.body.scopes.exit();
         let ty = match &value {
-            // Where the expected type is wrong already, one report is enough.
+            // If the expected type is already wrong, one report is enough.
             Some(value) if hint.is_some_and(|hint| self.is_error(hint)) => value.ty,
             Some(value) => self.sized(value.ty, value.span),
             None if jump.is_some() => self.program.types.never(),
@@ -60,8 +60,8 @@ impl<'a> Checker<'a> {
         Expr { kind: ExprKind::Block { stmts, value }, ty, span: block.span }
     }
 
-    /// Declares the items of a block. Its functions come into being at its beginning; they
-    /// are given back too, to be checked where they stand.
+    /// Declares the items of a block. Its functions are defined at its beginning. Their ids are
+    /// returned too; the caller checks them at their position.
     fn block_items(&mut self, stmts: &'a [ast::Stmt]) -> (Vec<Stmt>, std::vec::IntoIter<FnId>) {
         let mut collected = Collected::default();
         let (home, before) = (self.body.home, self.item_counts());
@@ -78,7 +78,7 @@ impl<'a> Checker<'a> {
         (fns, collected.fns.into_iter())
     }
 
-    /// Checks an item where it stands in a block.
+    /// Checks an item of a block.
     fn nested_item(
         &mut self,
         item: &'a ast::Item,
@@ -109,7 +109,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Checks a statement; answers where control ends if it does.
+    /// Checks a statement; returns its span if control does not continue after it.
     fn statement(
         &mut self,
         stmt: &'a ast::Stmt,
@@ -142,7 +142,7 @@ impl<'a> Checker<'a> {
 
     fn let_stmt(&mut self, pat: &'a ast::Pat, init: Option<&'a ast::Expr>) -> (Pat, Option<Expr>) {
         let Some(init) = init else {
-            let ty = self.uninitialised_type(pat);
+            let ty = self.uninitialized_type(pat);
             return (self.check_pat(pat, ty), None);
         };
         // The value is outside the scope of the new names.
@@ -158,7 +158,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The value of one arm, as what all arms are.
+    /// The value of one arm, converted to the common type.
     fn arm(&mut self, value: Expr, arms: &mut Arms) -> Expr {
         if self.is_never(value.ty) {
             return value;
@@ -189,7 +189,7 @@ impl<'a> Checker<'a> {
         (ty, values)
     }
 
-    /// A hint that arms can be converted to: one that is known.
+    /// The hint, if it is a known type that arms can be converted to.
     fn arms_hint(&mut self, hint: Option<Ty>) -> Option<Ty> {
         let hint = self.resolve(hint?);
         match self.program.types.kind(hint) {
@@ -227,7 +227,7 @@ impl<'a> Checker<'a> {
             state.all_never = false;
         }
         let (mut ty, mut values) = self.join_arms(&state, values);
-        // An arm that has a value although there is no `else` is reported there alone.
+        // An arm with a value and no `else` is reported once, at the arm.
         if else_block.is_none() && values.iter().any(|value| matches!(value.kind, ExprKind::Error)) {
             ty = self.program.types.error();
         }
@@ -293,7 +293,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Where a statement has code that runs; none for items.
+/// The span of the executable code of a statement; `None` for items.
 fn code_span(stmt: &ast::Stmt) -> Option<Span> {
     match stmt {
         ast::Stmt::Let { span, .. } => Some(*span),

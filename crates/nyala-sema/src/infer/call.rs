@@ -1,7 +1,7 @@
 //! Calls, jumps, and indexing, which share one syntax.
 //!
-//! A call with as many arguments as the function's type shows is direct; one more
-//! argument is the continuation that the result goes to, and the call is a jump.
+//! A call is direct if it passes one argument for each parameter. With one more
+//! argument, the return continuation, the call is a jump.
 
 use nyala_span::Span;
 use nyala_syntax::ast::{self, Dialect, Ident, LitKind, MarkKind};
@@ -13,7 +13,7 @@ use crate::types::{Ty, TyKind};
 
 use super::unify::{Origin, VarKind};
 
-/// What is called, with the parts of its type.
+/// The callee with the parts of its type.
 pub(super) struct Callee {
     pub expr: Expr,
     pub params: Vec<Ty>,
@@ -22,11 +22,11 @@ pub(super) struct Callee {
 
 /// An argument list as a tuple.
 enum Tupled {
-    /// The arguments, after all.
+    /// The converted arguments.
     Arguments(Vec<Expr>),
-    /// The argument is no fitting tuple.
+    /// The argument is a tuple of the wrong shape.
     Mismatch,
-    /// Not possible here; no argument has been looked at.
+    /// Not applicable; no argument has been checked.
     No,
 }
 
@@ -53,7 +53,7 @@ impl<'a> Checker<'a> {
                 if kind == TyKind::Never {
                     self.report(Error::Unreachable { span, jump: callee.span });
                 }
-                // What is summoned is a type, but arguments are values.
+                // The argument of `summon` is a type, not a value.
                 for arg in args.iter().filter(|_| !is_summon) {
                     self.infer_expr(arg, None);
                 }
@@ -85,7 +85,7 @@ impl<'a> Checker<'a> {
             if self.as_var(ret).is_some() {
                 callee.params = self.settle_return(ret, args.len(), span);
             } else if self.is_error(ret) {
-                // What it takes is unknown because of a mistake; it still never comes back.
+                // Its parameters are unknown because of an error; it still never returns.
                 callee.params = vec![ret; args.len()];
             }
         }
@@ -94,7 +94,7 @@ impl<'a> Checker<'a> {
         }
         let never = self.program.types.never();
         let Some(args) = self.arguments(&callee, args, span) else {
-            // The result is what was meant, most likely.
+            // Assume the result type: the argument count is the likely mistake.
             let ty = if callee.ret == never { self.program.types.error() } else { callee.ret };
             self.body.has_errors = true;
             return Expr { kind: ExprKind::Error, ty, span };
@@ -102,7 +102,7 @@ impl<'a> Checker<'a> {
         self.build_call(callee, args, mark, span)
     }
 
-    /// What a `return` whose result is unknown takes, now that it is called with `n` arguments.
+    /// The parameters of a `return` of unknown result type that is called with `n` arguments.
     fn settle_return(&mut self, ret: Ty, n: usize, span: Span) -> Vec<Ty> {
         if n == 1 {
             return vec![ret];
@@ -117,7 +117,7 @@ impl<'a> Checker<'a> {
         self.fresh(VarKind::General, Origin::Expr(span))
     }
 
-    /// The arguments of a call as values of the parameters' types; none if their number is wrong.
+    /// The arguments of a call, converted to the types of the parameters; `None` if their number is wrong.
     fn arguments(&mut self, callee: &Callee, args: &'a [ast::Expr], span: Span) -> Option<Vec<Expr>> {
         let (n, never) = (callee.params.len(), self.program.types.never());
         let ret = self.resolve(callee.ret);
@@ -159,7 +159,7 @@ impl<'a> Checker<'a> {
         self.report(Error::ArgumentCount { expected, cps, found, span, callee, ty });
     }
 
-    /// Whether an argument too many may be meant as the continuation of the call.
+    /// Whether an extra argument may be the return continuation.
     fn can_be_continuation(&mut self, ty: Ty) -> bool {
         let ty = self.resolve(ty);
         let kind = self.program.types.kind(ty);
@@ -167,8 +167,8 @@ impl<'a> Checker<'a> {
             || self.as_var(ty).is_some_and(|var| var.kind == VarKind::General)
     }
 
-    /// One argument for each parameter. Lambdas come last: the other arguments may settle
-    /// the types of their parameters.
+    /// Checks one argument for each parameter. Lambdas are checked last: the other arguments may
+    /// determine the types of their parameters.
     fn check_args(&mut self, callee: &Callee, args: &'a [ast::Expr]) -> Vec<Expr> {
         let named = Self::named_fn(&callee.expr);
         let because = |i| named.map_or(Because::Nothing, |id| Because::Param(id, i));
@@ -186,7 +186,7 @@ impl<'a> Checker<'a> {
         done
     }
 
-    /// The arguments with implicit ones added, if those are what is missing.
+    /// The arguments and the implicit ones, if only those are missing.
     fn implicit_arguments(
         &mut self,
         callee: &Callee,
@@ -206,7 +206,7 @@ impl<'a> Checker<'a> {
         Some(typed)
     }
 
-    /// Whether `n` arguments are the parts of the one parameter, a tuple.
+    /// Whether the only parameter is a tuple of `n` elements.
     fn packs_arguments(&mut self, callee: &Callee, n: usize) -> bool {
         let [param] = *callee.params else { return false };
         let param = self.resolve(param);
@@ -253,7 +253,7 @@ impl<'a> Checker<'a> {
         values.map(|(value, &ty)| self.coerce(value, ty, Because::Nothing)).collect()
     }
 
-    /// The parts of a tuple value, which is evaluated once: the first argument is a block
+    /// The elements of a tuple value. It is evaluated once: the first argument is a block
     /// that binds it.
     fn split_tuple(&mut self, value: Expr, parts: &[Ty], params: &[Ty]) -> Vec<Expr> {
         let span = value.span;
@@ -302,7 +302,7 @@ impl<'a> Checker<'a> {
         Expr { kind: ExprKind::Call(Box::new(call)), ty, span }
     }
 
-    /// A call of something whose type is not known: it is a function of these arguments.
+    /// A call of a callee of unknown type: its type becomes a function of these arguments.
     fn call_unknown(
         &mut self,
         callee: Expr,
@@ -382,7 +382,7 @@ fn literal_index(expr: &ast::Expr) -> Option<u64> {
     }
 }
 
-/// What a body becomes part of: the parameters and the result of the function type.
+/// The parameters and the result of a function type.
 pub(super) fn fn_parts(kind: &TyKind) -> Option<(Vec<Ty>, Ty)> {
     match kind {
         TyKind::Fn { params, ret } => Some((params.to_vec(), *ret)),
@@ -391,13 +391,13 @@ pub(super) fn fn_parts(kind: &TyKind) -> Option<(Vec<Ty>, Ty)> {
 }
 
 impl<'a> Checker<'a> {
-    /// Parameters and result of a type that is a function by now.
+    /// Parameters and result of `ty`, if it is resolved to a function.
     pub(super) fn as_fn(&mut self, ty: Ty) -> Option<(Vec<Ty>, Ty)> {
         let ty = self.resolve(ty);
         fn_parts(self.program.types.kind(ty))
     }
 
-    /// The statement that nothing happens: unit.
+    /// `()`
     pub(super) fn unit_expr(&mut self, span: Span) -> Expr {
         let ty = self.program.types.unit();
         tree::Expr { kind: ExprKind::Tuple(vec![]), ty, span }

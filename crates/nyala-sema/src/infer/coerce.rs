@@ -1,8 +1,8 @@
-//! Implicit conversions, written out.
+//! Implicit conversions.
 //!
-//! A value becomes the address of it where a `&T` is expected; pointers lose `mut`,
-//! ownership or the length of an array; functions and tuples of such follow. No
-//! number is ever converted.
+//! A value is converted to its address if a `&T` is expected. Pointers lose `mut`,
+//! ownership or the length of an array. Functions and tuples are converted part by
+//! part. Numbers are never converted.
 
 use nyala_syntax::ast::{self, PtrKind};
 
@@ -21,7 +21,7 @@ impl<'a> Checker<'a> {
         self.coerce(typed, to, because)
     }
 
-    /// `expr` as a value of type `to`; reports it if there is no way.
+    /// `expr` converted to type `to`; reports an error if that is impossible.
     pub(super) fn coerce(&mut self, expr: Expr, to: Ty, because: Because) -> Expr {
         match self.try_coerce(expr, to) {
             Ok(expr) => expr,
@@ -29,7 +29,7 @@ impl<'a> Checker<'a> {
                 let (culprit, dropped) = culprit(&expr);
                 let (expected, ty) = (self.shown(to), self.shown(expr.ty));
                 let found = Operand { ty, span: culprit.span, is_tight: is_tight(culprit) };
-                // A last expression that would have fitted but for its `;`.
+                // The last expression would have the right type without its `;`.
                 let dropped = dropped.filter(|dropped| self.try_unify(dropped.ty, to));
                 let semicolon = dropped.map(|dropped| dropped.span.end());
                 self.report(Error::Mismatch { expected, found, because, semicolon });
@@ -38,7 +38,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// `expr` as a value of type `to`, or unchanged if there is no way.
+    /// `expr` converted to type `to`, or unchanged if that is impossible.
     pub(super) fn try_coerce(&mut self, expr: Expr, to: Ty) -> Result<Expr, Expr> {
         let (from, to) = (self.resolve(expr.ty), self.resolve(to));
         let types = &self.program.types;
@@ -46,7 +46,7 @@ impl<'a> Checker<'a> {
             return Ok(expr);
         }
         if from == types.error() || to == types.error() {
-            // What would have been found here is lost with the mistake.
+            // Bind the variables of `to`, so that the error does not cause others.
             self.unify(from, to);
             return Ok(expr);
         }
@@ -82,9 +82,9 @@ impl<'a> Checker<'a> {
         Ok(Expr { kind: ExprKind::Tuple(parts), ty, span })
     }
 
-    /// A value where its address is expected.
+    /// Converts a value to its address.
     fn coerce_to_address(&mut self, expr: Expr, from: Ty, to: Ty) -> Result<Expr, Expr> {
-        // `$` changes nothing but what is known: it hides the address of the same thing.
+        // `$` only hides the value from the evaluator: take the address under it.
         if let ExprKind::Hide(inner) = expr.kind {
             let hide = |inner: Expr| {
                 let ty = inner.ty;
@@ -110,8 +110,8 @@ impl<'a> Checker<'a> {
         Ok(if changed { wrap(expr, Coercion::Retype, to) } else { expr })
     }
 
-    /// Whether a value of type `from` is one of type `to` as it is, and if so, whether
-    /// the types differ. Finds variables on the way.
+    /// Whether values of type `from` are values of type `to`, and if so, whether the
+    /// types differ. Binds inference variables.
     fn retype(&mut self, from: Ty, to: Ty, depth: u16) -> Option<bool> {
         let (from, to) = (self.resolve(from), self.resolve(to));
         if from == to {
@@ -170,8 +170,8 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The part of an expression that gives it its type, and the last statement of a block
-/// without value.
+/// The subexpression that determines the type of an expression, and the last statement of a
+/// block without value.
 fn culprit(mut expr: &Expr) -> (&Expr, Option<&Expr>) {
     while let ExprKind::Block { value, stmts } = &expr.kind {
         expr = match (value, stmts.last()) {
@@ -183,7 +183,7 @@ fn culprit(mut expr: &Expr) -> (&Expr, Option<&Expr>) {
     (expr, None)
 }
 
-/// Whether `as T` written behind an expression would convert all of it.
+/// Whether `as T` after an expression would apply to all of it.
 pub(super) fn is_tight(expr: &Expr) -> bool {
     !matches!(
         expr.kind,

@@ -1,7 +1,7 @@
-//! One function per kind of expression starts here.
+//! Expressions: dispatch to one function per kind.
 //!
-//! [`Checker::infer_expr`] only sorts: what it calls is kept out of its frame, since
-//! expressions nest as deeply as the parser allows.
+//! [`Checker::infer_expr`] only dispatches. The functions it calls are kept out of its
+//! stack frame, because expressions nest as deeply as the parser accepts.
 
 use nyala_span::Span;
 use nyala_syntax::ast::{self, ExprKind as Ast};
@@ -103,7 +103,7 @@ impl<'a> Checker<'a> {
         let (def, level) = self.resolve_path(path, Namespace::Value);
         let name = path.segments.last().expect("a path has at least one segment").name;
         if matches!(def, Def::Local(_) | Def::Static(_)) && !args.is_empty() {
-            // Most likely an index, so what stands between the brackets may be no type.
+            // Probably an index, so the brackets may not contain a type.
             self.report(Error::NotGeneric { span });
             return self.error_expr(span);
         }
@@ -149,7 +149,7 @@ impl<'a> Checker<'a> {
         Expr { kind: ExprKind::Fn(id, args), ty, span }
     }
 
-    /// Type arguments: those given, then unknown ones.
+    /// The given type arguments, then inference variables.
     pub(super) fn instantiate(
         &mut self,
         tparams: &[TyParam],
@@ -202,7 +202,7 @@ impl<'a> Checker<'a> {
         (ty, args)
     }
 
-    /// Takes over what a hint says about unknown parts of a type.
+    /// Binds unknown parts of a type as in the hint.
     pub(super) fn prefer(&mut self, ty: Ty, hint: Option<Ty>) {
         let Some(hint) = hint else { return };
         if !self.program.types.info(ty).has_infer || self.as_var(hint).is_some() {

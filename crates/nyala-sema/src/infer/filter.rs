@@ -1,8 +1,8 @@
-//! Filters: when the evaluator specialises on a parameter.
+//! Filters: when the evaluator specializes on a parameter.
 //!
 //! A filter is a `bool` over the parameters of its function, constants and statics. It
-//! has no effects, so that it can be evaluated at every call; it may decide and call
-//! functions, and lowering says which of these it cannot look into.
+//! has no effects, so it can be evaluated at every call. It may branch and call
+//! functions; lowering reports the calls that it cannot evaluate.
 
 use cranelift_entity::EntityRef;
 use nyala_span::Span;
@@ -17,15 +17,15 @@ use crate::visit;
 /// The filters of a function or lambda as written.
 #[derive(Clone, Copy)]
 pub(super) struct Filters<'a> {
-    /// In front of all of it.
+    /// The filter of the whole function.
     pub whole: Option<&'a ast::Filter>,
-    /// With those of single parameters.
+    /// The parameters with their own filters.
     pub params: &'a [ast::Param],
 }
 
 impl<'a> Checker<'a> {
-    /// Gives each parameter its filter, and answers with that of the whole. The parameters
-    /// are in scope.
+    /// Sets the filter of each parameter, and returns that of the whole function. The parameters
+    /// must be in scope.
     pub(super) fn param_filters(&mut self, params: &mut [Param], filters: Filters<'a>) -> Option<Expr> {
         let whole = filters.whole.map(|filter| self.filter(filter, None));
         for (i, written) in filters.params.iter().enumerate() {
@@ -35,7 +35,7 @@ impl<'a> Checker<'a> {
         whole
     }
 
-    /// Gives all parameters of a loop's body the filter in front of it.
+    /// Sets the filter of all parameters of a loop's body.
     pub(super) fn whole_filter(&mut self, params: &mut [Param], filter: &'a ast::Filter) -> Expr {
         let whole = self.filter(filter, None);
         for param in params {
@@ -52,7 +52,7 @@ impl<'a> Checker<'a> {
                 let first_own = LocalId::new(self.program.locals.len());
                 let value = self.check_expr(expr, bool, Because::Filter);
                 visit::walk(&value, |part| self.check_filter_part(part, first_own));
-                // Its place is where it is written, with its brackets.
+                // Its span includes the brackets.
                 let kind = ExprKind::Block { stmts: vec![], value: Some(Box::new(value)) };
                 Expr { kind, ty: bool, span: filter.span }
             }
@@ -77,7 +77,7 @@ impl<'a> Checker<'a> {
         Some(Expr { kind: ExprKind::Chain { first: Box::new(a), rest }, ty, span })
     }
 
-    /// Reports what cannot stand in a filter; variables from `first_own` on are its own.
+    /// Reports expressions that are not allowed in a filter. Variables from `first_own` on belong to it.
     fn check_filter_part(&mut self, expr: &Expr, first_own: LocalId) {
         match &expr.kind {
             ExprKind::Local(id) if *id < first_own => self.check_filter_local(*id, expr.span),
@@ -100,7 +100,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A filter sees the parameters of its function: no variables of the code around it.
+    /// A filter may use the parameters of its function, but no variables of enclosing code.
     fn check_filter_local(&mut self, id: LocalId, span: Span) {
         let name = self.program.locals[id].name;
         let entry = self.body.scopes.lookup(name);

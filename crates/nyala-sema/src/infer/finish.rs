@@ -1,4 +1,4 @@
-//! The end of a body: every variable is replaced by what it stands for.
+//! The end of a body: every inference variable is replaced by its type.
 
 use nyala_span::Span;
 
@@ -11,8 +11,7 @@ use crate::types::{Ty, TyKind};
 use super::unify::Zonk;
 
 impl<'a> Checker<'a> {
-    /// Finishes the body that is being checked: these functions and statics, and all that
-    /// are nested in them.
+    /// Finishes the current body: these functions and statics, and all nested ones.
     pub(super) fn finish_body(&mut self, fns: &[FnId], statics: &[StaticId]) {
         self.default_vars();
         self.check_obligations();
@@ -129,7 +128,7 @@ impl<'a> Checker<'a> {
         match &mut expr.kind {
             ExprKind::Lit(bits) => *bits = self.literal_bits(*bits, ty),
             ExprKind::Local(id) => {
-                // What a `return` takes is known in full only now.
+                // The parameters of a `return` are final only now.
                 if self.body.returns.contains_key(id) {
                     expr.ty = self.program.locals[*id].ty;
                 }
@@ -169,7 +168,7 @@ impl<'a> Checker<'a> {
         fields.iter_mut().for_each(|(_, value)| self.finish_expr(value, memo));
     }
 
-    /// Adds the defaults of fields that a literal leaves out.
+    /// Adds the defaults of fields that a literal omits.
     fn fill_defaults(&mut self, ty: Ty, fields: &mut Vec<(u32, Expr)>) {
         let TyKind::Struct(id, args) = self.program.types.kind(ty).clone() else { return };
         let it = &self.program.structs[id];
@@ -253,7 +252,7 @@ impl<'a> Checker<'a> {
                 self.finish_cond(cond, memo);
                 self.finish_expr(body, memo);
             }
-            _ => unreachable!("only control flow comes here"),
+            _ => unreachable!("the caller passes control flow only"),
         }
     }
 

@@ -1,6 +1,6 @@
 //! `for` and `with`: calls of a generator with the body as a function.
 //!
-//! The type of the generator decides how: `g(args, body)` if its last parameter is
+//! The type of the generator determines the call: `g(args, body)` if its last parameter is
 //! the body, `g(body)(args)` if it takes the body alone and returns a function.
 
 use nyala_span::Span;
@@ -21,7 +21,7 @@ enum Generator {
     Curried { body: Ty, inner: Ty, params: Vec<Ty>, ret: Ty },
 }
 
-/// What a loop's body may name.
+/// The kind of loop.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Loop {
     For,
@@ -48,7 +48,7 @@ impl<'a> Checker<'a> {
     }
 
     fn loop_expr(&mut self, ast: &'a ast::ForExpr, kind: Loop, span: Span, hint: Option<Ty>) -> Expr {
-        // What is no call has been reported by the parser.
+        // The parser has reported heads that are not calls.
         let Some(head) = head(&ast.call) else { return self.error_expr(span) };
         let mut callee = self.infer_expr(head.callee, None);
         if head.is_hidden {
@@ -119,7 +119,7 @@ impl<'a> Checker<'a> {
         self.as_fn(ty).is_some() || self.as_var(ty).is_some()
     }
 
-    /// A generator of unknown type is what the file's dialect writes.
+    /// Assumes the generator shape of the file's dialect for a generator of unknown type.
     fn assume_generator(&mut self, callee: &Expr, n_args: usize, n_pats: usize) {
         let span = callee.span;
         let pats: Vec<Ty> = (0..n_pats).map(|_| self.fresh_general(span)).collect();
@@ -214,7 +214,7 @@ impl<'a> Checker<'a> {
         Expr { kind: ExprKind::Lambda(Box::new(lambda)), ty, span }
     }
 
-    /// Looks at the parts of a loop that has no generator, for what is wrong in them.
+    /// Checks the parts of a loop without valid generator, to report their errors.
     fn loop_body_alone(&mut self, ast: &'a ast::ForExpr, head: &Head<'a>, kind: Loop) {
         for arg in head.args {
             self.infer_expr(arg, None);
@@ -238,7 +238,7 @@ fn head(call: &ast::Expr) -> Option<Head<'_>> {
     }
 }
 
-/// A call that is a loop: with its `break`, and the order in which it is evaluated.
+/// Marks a call as a loop: sets its `break` and its evaluation order.
 fn with_break(mut call: Expr, break_local: Option<LocalId>, args_first: bool) -> Expr {
     if let ExprKind::Call(call) = &mut call.kind {
         let Call { break_local: slot, args_first: first, .. } = &mut **call;

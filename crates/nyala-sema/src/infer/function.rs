@@ -12,14 +12,14 @@ use crate::types::{Ty, TyParam};
 use super::Body;
 use super::filter::Filters;
 
-/// How many expressions may be open when a body is checked because another one needs
-/// its type. Deeper in, the type must be written.
+/// The maximum number of enclosing expressions, over all suspended bodies, when a body is
+/// checked on demand. Beyond it the type must be written.
 const MAX_DEMAND_DEPTH: usize = 64;
 
 impl<'a> Checker<'a> {
     /// The type of a function; finds its result if it is not written.
     pub(super) fn fn_type(&mut self, id: FnId, span: Span) -> Ty {
-        // A `typeof` in the type of an item may ask early.
+        // A `typeof` in the type of an item may need it early.
         if self.fns[id].declared == Progress::Open && self.depth <= MAX_DEMAND_DEPTH {
             self.declare_fn(id);
         }
@@ -38,7 +38,7 @@ impl<'a> Checker<'a> {
         self.program.fns[id].ty
     }
 
-    /// Notes the result of a function, and with it its type.
+    /// Sets the result of a function, and its type.
     pub fn set_result(&mut self, id: FnId, ret: Ty) {
         let ty = self.program.types.func(&self.fns[id].params, ret);
         self.program.fns[id].ret = ret;
@@ -46,7 +46,7 @@ impl<'a> Checker<'a> {
         self.fns[id].progress = Progress::Done;
     }
 
-    /// Checks the body of a function outside of blocks, unless that was done before.
+    /// Checks the body of a function outside of blocks, once.
     pub fn check_fn(&mut self, id: FnId) {
         if self.fns[id].is_checked {
             return;
@@ -58,7 +58,7 @@ impl<'a> Checker<'a> {
         });
     }
 
-    /// Runs `f` on a body of its own; the one that is being checked waits.
+    /// Runs `f` with a new body; the current one is suspended.
     pub fn in_own_body<R>(&mut self, body: Body, f: impl FnOnce(&mut Self) -> R) -> R {
         let outer = std::mem::replace(&mut self.body, body);
         let result = f(self);
@@ -66,7 +66,7 @@ impl<'a> Checker<'a> {
         result
     }
 
-    /// Checks a nested function as part of the body around it.
+    /// Checks a nested function as part of the enclosing body.
     pub(super) fn nested_fn(&mut self, id: FnId) {
         self.program.fns[id].parent = self.body.current_fn;
         let n_implicits = self.body.implicits.len();
@@ -104,7 +104,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The result of a function as far as it is known before its body.
+    /// The result type of a function before its body is checked.
     fn result_to_check(&mut self, id: FnId) -> Ty {
         if self.fns[id].progress == Progress::Done {
             return self.program.fns[id].ret;
@@ -121,7 +121,7 @@ impl<'a> Checker<'a> {
             let pat = match &param.pat {
                 Some(pat) => self.check_pat(pat, ty),
                 None => {
-                    self.define_meant(param, ty);
+                    self.define_untyped_names(param, ty);
                     self.wild(ty, param.span)
                 }
             };
@@ -135,12 +135,12 @@ impl<'a> Checker<'a> {
         (params, whole)
     }
 
-    /// Defines the names of a parameter whose type is missing, so that using them is no
-    /// second mistake.
-    fn define_meant(&mut self, param: &ast::Param, ty: Ty) {
+    /// Defines the names of a parameter whose type is missing, so that their uses are not
+    /// reported.
+    fn define_untyped_names(&mut self, param: &ast::Param, ty: Ty) {
         let Some(written) = param.ty.as_ref().filter(|_| self.is_error(ty)) else { return };
-        for name in self.meant_variables(written).unwrap_or_default() {
-            // One that is given twice means nothing twice.
+        for name in self.names_of_untyped_pattern(written).unwrap_or_default() {
+            // Duplicate names are ignored: the missing type is already reported.
             let _ = self.body.scopes.define(name.name, Def::Error, name.span, self.body.level);
         }
     }
@@ -185,7 +185,7 @@ impl<'a> Checker<'a> {
         self.program.statics[id].ty
     }
 
-    /// Checks the value of a static, unless that was done before.
+    /// Checks the initializer of a static, once.
     pub fn check_static(&mut self, id: StaticId) {
         if std::mem::replace(&mut self.statics[id].is_checked, true) {
             return;
@@ -226,7 +226,7 @@ impl<'a> Checker<'a> {
         } else {
             self.infer_expr(init, None)
         };
-        // A cycle may have been reported meanwhile.
+        // A cycle may have been reported in the meantime.
         if self.statics[id].progress == Progress::Running {
             self.program.statics[id].ty = self.sized(value.ty, value.span);
             self.statics[id].progress = Progress::Done;

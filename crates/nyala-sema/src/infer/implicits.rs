@@ -13,14 +13,14 @@ use crate::types::Ty;
 pub(super) struct Implicit {
     local: LocalId,
     ty: Ty,
-    /// How many scopes are open around it.
+    /// The number of enclosing scopes.
     depth: usize,
-    /// How many functions and lambdas are open around it.
+    /// The number of enclosing functions and lambdas.
     level: u32,
 }
 
 impl<'a> Checker<'a> {
-    /// Whether a path is the word `summon`; a program may give it another meaning.
+    /// Whether a path is the built-in `summon`; a program may redefine the name.
     pub(super) fn is_summon(&mut self, path: &ast::Path) -> bool {
         matches!(*path.segments, [word] if word.name.as_str() == "summon" && self.lookup(word.name).is_none())
     }
@@ -38,7 +38,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The implicit value of this type; reports it if there is none, or more than one.
+    /// The implicit value of this type; reports an error if there is none or more than one.
     pub(super) fn summon(&mut self, ty: Ty, span: Span) -> Expr {
         if let Some(found) = self.local_implicit(ty, span) {
             return found;

@@ -10,7 +10,7 @@ use crate::types::Ty;
 
 use super::filter::Filters;
 
-/// What the context says about a lambda.
+/// The expected type of a lambda.
 struct Expected {
     params: Vec<Ty>,
     ret: Option<Ty>,
@@ -56,8 +56,8 @@ impl<'a> Checker<'a> {
         Expr { kind: ExprKind::Lambda(Box::new(lambda)), ty, span }
     }
 
-    /// What the expected type says about a lambda with `n` parameters. With one more than
-    /// the type shows, the last is the continuation that the result goes to.
+    /// The expected type for a lambda with `n` parameters. With one more than the type has,
+    /// the last parameter is the return continuation.
     fn expected_of_lambda(&mut self, n: usize, hint: Option<Ty>, span: Span) -> Expected {
         let nothing = Expected { params: vec![], ret: None, is_wrong: false };
         let Some(hint) = hint else { return nothing };
@@ -85,8 +85,8 @@ impl<'a> Checker<'a> {
         (params, whole)
     }
 
-    /// The value of a function's body. One that never returns ends in a jump, or its value
-    /// goes to its last parameter.
+    /// The value of a function's body. A function that never returns ends in a jump, or calls
+    /// its last parameter with the value.
     pub(super) fn fn_body_value(
         &mut self,
         body: &'a ast::Expr,
@@ -99,7 +99,7 @@ impl<'a> Checker<'a> {
         self.finish_body_value(value, params, ret, because)
     }
 
-    /// What the end of a body must give: the result, or what the last parameter takes.
+    /// The expected type of a body's value: the result, or the parameter of the last parameter.
     pub(super) fn end_type(&mut self, params: &[Param], ret: Ty) -> Option<Ty> {
         if !self.is_never(ret) {
             return Some(ret);
@@ -111,7 +111,7 @@ impl<'a> Checker<'a> {
         Some(self.program.types.tuple(&cont_params))
     }
 
-    /// Turns what a body gives into what it must give.
+    /// Converts a body's value to the expected type.
     pub(super) fn finish_body_value(
         &mut self,
         value: Expr,
@@ -127,7 +127,7 @@ impl<'a> Checker<'a> {
         }
         match self.end_type(params, ret) {
             Some(end) => self.coerce(value, end, because),
-            // Whether the end is reached is checked on the finished tree.
+            // `constness` checks on the finished tree whether the end is reachable.
             None => value,
         }
     }

@@ -1,8 +1,8 @@
-//! Literals: their types come from the context, their ranges are checked when the
+//! Literals. Their types come from the context; their ranges are checked when the
 //! types are known.
 //!
 //! While a body is checked, `ExprKind::Lit` and `PatKind::Lit` hold the number of
-//! a [`PendingLit`]; [`Checker::literal_bits`] gives the bits in the end.
+//! a [`PendingLit`]; [`Checker::literal_bits`] computes the bits at the end.
 
 use std::cmp::Ordering;
 
@@ -17,11 +17,11 @@ use crate::types::{Prim, Ty, TyKind};
 
 use super::unify::{Origin, VarKind};
 
-/// A literal whose type is still open.
+/// A literal of unknown type.
 #[derive(Clone, Copy)]
 pub(crate) struct PendingLit {
     value: LitValue,
-    /// A minus sign in front.
+    /// Whether it has a minus sign.
     neg: bool,
     span: Span,
 }
@@ -33,7 +33,7 @@ enum LitValue {
 }
 
 impl<'a> Checker<'a> {
-    /// A literal expression; `hint` is a type that it should take if it can.
+    /// A literal expression; it takes the type `hint` if possible.
     pub(super) fn literal(&mut self, lit: &'a ast::Lit, neg: bool, span: Span, hint: Option<Ty>) -> Expr {
         if let LitKind::Str(text) = &lit.kind {
             return self.string(text, span);
@@ -55,7 +55,7 @@ impl<'a> Checker<'a> {
         Expr { kind: ExprKind::Str(bytes), ty, span }
     }
 
-    /// Lets a literal's variable be the hint, also if the address of the literal is expected.
+    /// Binds a literal's variable to the hint, or to its target if the hint is a pointer.
     fn adopt_hint(&mut self, ty: Ty, hint: Option<Ty>) {
         let Some(hint) = hint else { return };
         let mut hint = self.resolve(hint);
@@ -67,7 +67,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The number that stands for a literal, and its type; none for strings and broken ones.
+    /// The number of a pending literal, and its type; `None` for strings and malformed literals.
     pub(super) fn pending_literal(&mut self, lit: &ast::Lit, neg: bool, span: Span) -> Option<(u64, Ty)> {
         let (value, kind, suffix) = match &lit.kind {
             LitKind::Bool(value) => return Some(self.fixed_literal(u64::from(*value), Prim::Bool, span)),
@@ -96,13 +96,13 @@ impl<'a> Checker<'a> {
         self.body.literals.len() as u64 - 1
     }
 
-    /// A literal that the text does not have: `true` for a filter that always holds.
+    /// A synthesized literal: `true` for a filter that always holds.
     pub(super) fn true_literal(&mut self, span: Span) -> Expr {
         let (index, ty) = self.fixed_literal(1, Prim::Bool, span);
         Expr { kind: ExprKind::Lit(index), ty, span }
     }
 
-    /// The bits of a literal now that its type is known; reports what does not fit.
+    /// The bits of a literal of known type; reports values out of range.
     pub(super) fn literal_bits(&mut self, index: u64, ty: Ty) -> u64 {
         let literal = self.body.literals[index as usize];
         let TyKind::Prim(prim) = *self.program.types.kind(ty) else { return 0 };
@@ -123,7 +123,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The bits of an integer literal, if it fits; a minus sign before it belongs to it.
+/// The bits of an integer literal with its sign, if it is in range.
 fn int_bits(value: u64, neg: bool, prim: Prim) -> Option<u64> {
     let width = prim.bits();
     let mask = u64::MAX >> (64 - width);
@@ -137,11 +137,11 @@ fn int_bits(value: u64, neg: bool, prim: Prim) -> Option<u64> {
     (value <= max).then_some(bits & mask)
 }
 
-/// The bits of the float nearest to an integer; none if it is too large.
+/// The bits of the float nearest to an integer; `None` if it is too large.
 fn int_as_float(value: u64, neg: bool, prim: Prim) -> Option<u64> {
     Some(match prim {
         Prim::F16 => {
-            // Whatever `f32` would round is too large.
+            // Every value that `f32` would round is too large.
             finite_f16(f16::from_f32(value as f32), neg)?
         }
         Prim::F32 => u64::from(if neg { -(value as f32) } else { value as f32 }.to_bits()),
@@ -153,7 +153,7 @@ fn signed(value: f64, neg: bool) -> f64 {
     if neg { -value } else { value }
 }
 
-/// The bits of the value nearest to a decimal number; none if it is too large.
+/// The bits of the value nearest to a decimal number; `None` if it is too large.
 fn float_bits(digits: &str, neg: bool, prim: Prim) -> Option<u64> {
     match prim {
         Prim::F32 => {
@@ -173,16 +173,15 @@ fn finite_f16(value: f16, neg: bool) -> Option<u64> {
     value.is_finite().then(|| u64::from(value.to_bits()))
 }
 
-/// The half float nearest to a decimal number that is not negative. On the way it is
-/// rounded to `f32`; where that ends in the middle between two half floats, the digits
-/// decide.
+/// The half float nearest to a non-negative decimal number. The number is first
+/// rounded to `f32`. If that is halfway between two half floats, the digits decide.
 fn nearest_f16(digits: &str) -> Option<f16> {
     let wide: f32 = digits.parse().ok()?;
     let (below, above) = (f16::from_f32(wide.next_down()), f16::from_f32(wide.next_up()));
     if below == above {
         return Some(f16::from_f32(wide));
     }
-    // The middle between two half floats has 25 places at most.
+    // A value halfway between two half floats has at most 25 places.
     let middle = format!("{wide:.25}");
     Some(match Decimal::of(digits)?.cmp(&Decimal::of(&middle)?) {
         Ordering::Less => below,
@@ -191,8 +190,8 @@ fn nearest_f16(digits: &str) -> Option<f16> {
     })
 }
 
-/// A positive decimal number `0.DIGITS * 10^exponent`, the first digit not being 0:
-/// what is larger as a number is larger in this order.
+/// A positive decimal number `0.DIGITS * 10^exponent`; the first digit is not 0, so the
+/// derived order is the order of numbers.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Decimal {
     exponent: i64,
@@ -216,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_smallest_integer_is_a_literal() {
+    fn the_smallest_integer_is_in_range() {
         assert_eq!(int_bits(1 << 31, true, Prim::I32), Some(0x8000_0000));
         assert_eq!(int_bits(1 << 31, false, Prim::I32), None);
         assert_eq!(int_bits(1, true, Prim::U8), None);
@@ -236,14 +235,14 @@ mod tests {
 
     #[test]
     fn half_floats_are_rounded_once() {
-        // 1 + 2^-11 is in the middle between 1 and the next half float.
+        // 1 + 2^-11 is halfway between 1 and the next half float.
         let middle = "1.00048828125";
         let half = |digits: &str| float_bits(digits, false, Prim::F16);
         assert_eq!(half(middle), Some(0x3c00));
         assert_eq!(half(&format!("{middle}00000000000000000000001")), Some(0x3c01));
         assert_eq!(half("1.0004882812499999999999999999999"), Some(0x3c00));
         assert_eq!(half("0.000000100048828125000000000000000001e7"), Some(0x3c01));
-        // 2^-25 is in the middle between 0 and the smallest half float.
+        // 2^-25 is halfway between 0 and the smallest half float.
         assert_eq!(half("2.98023223876953125e-8"), Some(0));
         assert_eq!(half("2.980232238769531250001e-8"), Some(1));
         assert_eq!(half("65519.999999999999999999999999"), Some(0x7bff));

@@ -1,12 +1,12 @@
 //! Checks bodies: expressions, statements and patterns, with inference.
 //!
-//! Expected types flow inwards as *hints*; an expression answers with the type it
-//! has, and [`coerce`] turns that into what is expected, writing implicit
-//! conversions out. Unknown types are variables ([`unify`]) that later code may
-//! settle. When a body has been checked, [`finish`] replaces all variables.
+//! Expected types flow inwards as *hints*. An expression returns the type it
+//! has, and [`coerce`] converts it to the expected one with explicit conversions.
+//! Unknown types are inference variables ([`unify`]) that later code may bind.
+//! After a body has been checked, [`finish`] replaces all variables.
 //!
-//! A nested function is part of the body around it. All other functions and all
-//! statics are bodies of their own, checked on demand where an inferred result is
+//! A nested function is part of the enclosing body. All other functions and all
+//! statics are separate bodies, checked on demand if an inferred result is
 //! needed.
 
 mod aggregate;
@@ -41,28 +41,28 @@ use literal::PendingLit;
 use operator::Obligation;
 use unify::Vars;
 
-/// What is known about the body that is being checked.
+/// The state of the current body.
 pub(crate) struct Body {
     pub home: Home,
     pub scopes: Scopes,
-    /// How many functions and lambdas are open.
+    /// The number of enclosing functions and lambdas.
     pub level: u32,
-    /// Type parameters below this level are out of reach.
+    /// Type parameters below this level cannot be used.
     pub generic_floor: u32,
-    /// Local variables below this level are out of reach.
+    /// Local variables below this level cannot be used.
     pub local_floor: u32,
-    /// Whether something wrong was reported.
+    /// Whether an error was reported.
     pub has_errors: bool,
     vars: Vars,
-    /// The literals whose types are still open, by the number that stands for them.
+    /// The literals of unknown type, by the number in their `ExprKind::Lit`.
     literals: Vec<PendingLit>,
-    /// What each `return`, `break` and `continue` gives back.
+    /// The result type of each `return`, `break` and `continue`.
     returns: FxHashMap<LocalId, Ty>,
-    /// The types written in patterns that have been looked at, by their places.
+    /// The converted types in patterns, by span.
     pat_types: FxHashMap<Span, Ty>,
-    /// The first local variable of the pattern that is being checked.
+    /// The first local variable of the current pattern.
     pattern_start: usize,
-    /// Rules that can be checked only when all types are known.
+    /// Rules that are checked when all types are known.
     obligations: Vec<Obligation>,
     /// The nested functions and statics that are part of this body.
     fns: Vec<FnId>,
@@ -71,7 +71,7 @@ pub(crate) struct Body {
     implicits: Vec<Implicit>,
     /// The variables that the body owns.
     locals: Vec<LocalId>,
-    /// The function that is being checked.
+    /// The current function.
     current_fn: Option<FnId>,
 }
 
@@ -115,7 +115,7 @@ impl<'a> Checker<'a> {
         id
     }
 
-    /// Gives a name to something in the innermost scope.
+    /// Defines the name of a variable in the innermost scope.
     fn define_local(&mut self, ident: Ident, id: LocalId) {
         let level = self.body.level;
         if let Err(old) = self.body.scopes.define(ident.name, Def::Local(id), ident.span, level) {
@@ -123,7 +123,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The continuation `return`, `break` or `continue` of something with this result.
+    /// A continuation `return`, `break` or `continue` for this result type.
     fn new_return(&mut self, name: &str, ret: Ty, span: Span) -> LocalId {
         let ty = self.program.types.continuation(ret);
         let ident = Ident { name: name.into(), span };

@@ -1,4 +1,4 @@
-//! Operators, casts, and the rules about them that wait until types are known.
+//! Operators, casts, and their rules, some of which are checked when all types are known.
 
 use nyala_span::Span;
 use nyala_syntax::ast::{self, BinaryOp, Dialect, PtrKind, UnaryOp};
@@ -11,7 +11,7 @@ use crate::types::{Prim, Ty, TyKind};
 use super::coerce::is_tight;
 use super::unify::VarKind;
 
-/// What operands an operator takes; vectors of such go lane by lane.
+/// The operand types of an operator; it applies to vectors lane by lane.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operands {
     /// Numbers.
@@ -24,7 +24,7 @@ pub(super) enum Operands {
     Comparable,
 }
 
-/// A rule that can be checked only when all types are known.
+/// A rule that is checked when all types are known.
 pub(super) enum Obligation {
     Operator { op: &'static str, operands: Operands, ty: Ty, span: Span, op_span: Span },
     Cast { from: Ty, to: Ty, span: Span },
@@ -84,7 +84,7 @@ impl<'a> Checker<'a> {
         (rhs, ty)
     }
 
-    /// The one type of both operands; reports it if they differ.
+    /// The common type of both operands; reports an error if they differ.
     fn operand_type(
         &mut self,
         head: &mut Expr,
@@ -106,7 +106,7 @@ impl<'a> Checker<'a> {
             *head = self.coerce(std::mem::replace(head, nothing(head)), rhs.ty, Because::Nothing);
             return Some(rhs.ty);
         }
-        // Pointers that differ in what they allow still compare.
+        // Pointers of different mutability can be compared.
         if let Some(ty) = self.common_pointer(head, is_first, rhs, link.op) {
             return Some(ty);
         }
@@ -159,7 +159,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Reports it if `ty` has no such operator; later if it is not known.
+    /// Reports an error if `ty` has no such operator; deferred if `ty` is unknown.
     fn require_operator(&mut self, op: &'static str, operands: Operands, ty: Ty, span: Span, op_span: Span) {
         match self.has_operator(operands, ty) {
             Some(true) => {}
@@ -197,7 +197,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Checks the rules that have waited.
+    /// Checks the deferred rules.
     pub(super) fn check_obligations(&mut self) {
         for obligation in std::mem::take(&mut self.body.obligations) {
             match obligation {
@@ -362,7 +362,7 @@ impl<'a> Checker<'a> {
         Expr { kind: ExprKind::AddrOf(Box::new(value)), ty, span }
     }
 
-    /// What is behind an expected pointer.
+    /// The target type of an expected pointer.
     pub(super) fn pointee_hint(&mut self, hint: Ty) -> Option<Ty> {
         let hint = self.resolve(hint);
         match *self.program.types.kind(hint) {
@@ -405,7 +405,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Stands in for an expression that is being replaced.
+/// A placeholder for an expression that is being replaced.
 fn nothing(expr: &Expr) -> Expr {
     Expr { kind: ExprKind::Error, ty: expr.ty, span: expr.span }
 }

@@ -14,7 +14,7 @@ use crate::types::{EnumId, StructId, Ty, TyKind};
 
 use super::unify::{Origin, VarKind};
 
-/// What a pattern with a path matches.
+/// The struct or option of a pattern with a path.
 struct Shape {
     ty: Ty,
     name: nyala_span::Name,
@@ -56,9 +56,9 @@ impl<'a> Checker<'a> {
         Pat { kind: PatKind::Error, ty: self.program.types.error(), span }
     }
 
-    /// Reports it if a value of type `found` is not one of type `expected`.
+    /// Reports an error if values of type `found` are not of type `expected`.
     fn expect_pat_type(&mut self, found: Ty, expected: Ty, span: Span) -> bool {
-        // Nothing is ever matched against what never produces a value.
+        // An expression that never produces a value is never matched.
         if self.is_never(found) || self.unify(found, expected) {
             return true;
         }
@@ -71,7 +71,7 @@ impl<'a> Checker<'a> {
 
     fn bind_pat(&mut self, is_mut: bool, name: Ident, sub: Option<&'a ast::Pat>, ty: Ty, span: Span) -> Pat {
         if !is_mut && sub.is_none() {
-            // A lone name may be an option that a `use` brought in.
+            // A single name may be an option that a `use` imports.
             if let Some(Def::Option(of, option)) = self.lookup(name.name) {
                 let shape = self.option_shape(of, option, span);
                 return self.fill_shape(shape, &[], ty, span);
@@ -202,7 +202,7 @@ impl<'a> Checker<'a> {
         Pat { kind, ty, span }
     }
 
-    /// What a path in a pattern names.
+    /// The struct or option of a path in a pattern.
     fn shape(&mut self, path: &'a ast::Path) -> Option<Shape> {
         let name = path.segments.last().expect("a path has at least one segment").name;
         let what = match self.resolve_path(path, Namespace::Pattern).0 {
@@ -301,7 +301,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The type that a pattern itself says, if it says one.
+    /// The type that is written in a pattern, if there is one.
     pub fn written_pat_type(&mut self, pat: &'a ast::Pat) -> Option<Ty> {
         match &pat.kind {
             Ast::Typed { ty, .. } => {
@@ -324,8 +324,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The variable of a `let` without value whose type later code must say.
-    pub(super) fn uninitialised_type(&mut self, pat: &'a ast::Pat) -> Ty {
+    /// The type of the variable of a `let` without value: later code must determine it.
+    pub(super) fn uninitialized_type(&mut self, pat: &'a ast::Pat) -> Ty {
         match (&pat.kind, self.written_pat_type(pat)) {
             (_, Some(ty)) => ty,
             (Ast::Bind { name, .. }, None) => {

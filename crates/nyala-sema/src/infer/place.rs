@@ -1,20 +1,20 @@
-//! Places: what can be assigned to, and what has an address.
+//! Places: expressions that can be assigned to, and that have an address.
 
 use nyala_span::Span;
 use nyala_syntax::ast::PtrKind;
 
 use crate::checker::Checker;
-use crate::errors::{Error, Frozen, Write};
+use crate::errors::{Error, ImmutablePlace, Write};
 use crate::tree::{Expr, ExprKind};
 use crate::types::TyKind;
 
-/// What a place is part of.
+/// The root of a place.
 enum Root<'e> {
     Local(crate::tree::LocalId),
     Static(crate::tree::StaticId),
-    /// What a pointer points to.
+    /// The target of a pointer.
     Pointer(&'e Expr),
-    /// No place.
+    /// Not a place.
     Value,
 }
 
@@ -31,29 +31,29 @@ fn root(mut expr: &Expr) -> Root<'_> {
 }
 
 impl<'a> Checker<'a> {
-    /// Reports it if `expr` cannot be written.
+    /// Reports an error if `expr` cannot be written.
     pub(super) fn check_writable(&mut self, expr: &Expr, write: Write) {
         if self.is_error(expr.ty) || matches!(expr.kind, ExprKind::Error) {
             return;
         }
         let span = expr.span;
         match root(expr) {
-            // Nobody has written `return`, `break` and `continue`, so none can be made `mut`.
+            // `return`, `break` and `continue` are not declared in the source, so `mut` is no fix.
             Root::Local(id) if self.body.returns.contains_key(&id) => {
                 self.report(Error::NotAPlace { write, span });
             }
             Root::Local(id) => {
                 let local = &self.program.locals[id];
                 if !local.is_mut {
-                    let frozen = Frozen::Local(local.name, local.span);
-                    self.report(Error::Immutable { write, frozen, span });
+                    let place = ImmutablePlace::Local(local.name, local.span);
+                    self.report(Error::Immutable { write, place, span });
                 }
             }
             Root::Static(id) => {
                 let it = &self.program.statics[id];
                 if !it.is_mut {
-                    let frozen = Frozen::Static(it.name, it.span);
-                    self.report(Error::Immutable { write, frozen, span });
+                    let place = ImmutablePlace::Static(it.name, it.span);
+                    self.report(Error::Immutable { write, place, span });
                 }
             }
             Root::Pointer(pointer) => self.check_writable_pointer(pointer, write, span),
@@ -65,11 +65,11 @@ impl<'a> Checker<'a> {
         let ty = self.resolve(pointer.ty);
         if let TyKind::Ptr { kind: PtrKind::Shared, .. } = self.program.types.kind(ty) {
             let ty = self.shown(ty);
-            self.report(Error::Immutable { write, frozen: Frozen::Pointer(pointer.span, ty), span });
+            self.report(Error::Immutable { write, place: ImmutablePlace::Pointer(pointer.span, ty), span });
         }
     }
 
-    /// Notes that the address of `expr` is taken.
+    /// Records that the address of `expr` is taken.
     pub(super) fn take_address(&mut self, expr: &Expr) {
         if let Root::Local(id) = root(expr) {
             self.program.locals[id].address_taken = true;

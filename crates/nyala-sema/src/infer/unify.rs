@@ -1,12 +1,12 @@
-//! Variables of inference and making types equal.
+//! Inference variables and unification.
 //!
-//! A variable stands for one type that is still to be found. Literals have
-//! variables that accept numbers only, and fall back to `i32` or `f64`.
+//! A variable is a type that is not known yet. Variables of literals accept numbers
+//! only, and fall back to `i32` or `f64`.
 //!
 //! # Invariants
 //!
 //! * No variable is bound to a type that contains it.
-//! * `!` is bound only to a variable that the result of something diverging has.
+//! * A variable is bound to `!` only if it is the result of an expression that never returns.
 
 use nyala_span::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -16,10 +16,10 @@ use crate::convert::{MAX_TYPE_DEPTH, MAX_TYPE_SIZE};
 use crate::errors::Error;
 use crate::types::{Prim, Ty, TyKind, TyVar};
 
-/// How many pairs of types one unification compares before it gives up.
+/// The maximum number of pairs of types that one unification compares.
 const MAX_STEPS: usize = 100_000;
 
-/// What a variable accepts.
+/// The types that a variable accepts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum VarKind {
     /// Any type.
@@ -30,12 +30,12 @@ pub(crate) enum VarKind {
     Float,
 }
 
-/// What a variable is for, to say so if it stays unknown.
+/// The origin of a variable, for the message if it stays unknown.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Origin {
-    /// The type of something written here.
+    /// The type of the expression here.
     Expr(Span),
-    /// A local variable; the place where its type may be written.
+    /// A local variable, and where its type may be written.
     Local(nyala_span::Name, Span),
     /// A type argument.
     TypeArg(nyala_span::Name, Span),
@@ -46,9 +46,9 @@ pub(crate) struct Var {
     bound: Option<Ty>,
     pub kind: VarKind,
     pub origin: Origin,
-    /// The result of a function or lambda: what its `return` takes.
+    /// Whether it is the result of a function or lambda: the parameter of its `return`.
     is_result: bool,
-    /// The result of something that never returns; falls back to `!`.
+    /// Whether it is the result of a call that never returns; falls back to `!`.
     diverges: bool,
 }
 
@@ -56,12 +56,12 @@ pub(crate) struct Var {
 #[derive(Default)]
 pub(crate) struct Vars {
     vars: Vec<Var>,
-    /// What was overwritten since a snapshot.
+    /// The overwritten variables since a snapshot.
     trail: Vec<(u32, Var)>,
     steps: usize,
 }
 
-/// A state of the variables to go back to.
+/// A state of the variables for [`Checker::rollback`].
 pub(crate) struct Snapshot(usize);
 
 impl<'a> Checker<'a> {
@@ -79,7 +79,7 @@ impl<'a> Checker<'a> {
         ty
     }
 
-    /// Says that a result comes from something that never returns.
+    /// Marks a result as that of a call that never returns.
     pub fn mark_diverging(&mut self, ty: Ty) {
         self.update_var(ty, |var| var.diverges = true);
     }
@@ -93,8 +93,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// `ty` with its head known if it can be: not a bound variable, and a function in
-    /// canonical form.
+    /// `ty` with its head resolved: no bound variable, and a function in canonical form.
     pub fn resolve(&mut self, ty: Ty) -> Ty {
         if !self.program.types.info(ty).has_infer {
             return ty;
@@ -119,8 +118,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What a chain of bound variables ends in. All of them are bound to it directly
-    /// afterwards (path compression): chains can be as long as the program.
+    /// The end of a chain of bound variables. Path compression binds all of them to it:
+    /// chains can be as long as the program.
     fn walk(&mut self, ty: Ty) -> Ty {
         let Some(mut end) = self.bound(ty) else { return ty };
         while let Some(next) = self.bound(end) {
@@ -138,7 +137,7 @@ impl<'a> Checker<'a> {
         end
     }
 
-    /// What a variable is bound to, if `ty` is a variable and bound.
+    /// The type that `ty` is bound to, if `ty` is a bound variable.
     fn bound(&self, ty: Ty) -> Option<Ty> {
         match self.program.types.kind(ty) {
             TyKind::Infer(var) => self.body.vars.vars[var.as_u32() as usize].bound,
@@ -146,7 +145,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The variable that `ty` is, if it is one that is not known.
+    /// The variable, if `ty` is an unbound variable.
     pub fn as_var(&mut self, ty: Ty) -> Option<Var> {
         let ty = self.resolve(ty);
         match self.program.types.kind(ty) {
@@ -155,17 +154,17 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether `ty` is the type of a literal that is still open: a number in any case.
+    /// Whether `ty` is the unknown type of a literal: a number in any case.
     pub fn is_number(&mut self, ty: Ty) -> bool {
         self.as_var(ty).is_some_and(|var| var.kind != VarKind::General)
     }
 
-    /// Remembers the variables.
+    /// Starts a snapshot.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot(self.body.vars.trail.len())
     }
 
-    /// Forgets what was found since the snapshot.
+    /// Restores the variables of the snapshot.
     pub fn rollback(&mut self, snapshot: Snapshot) {
         let vars = &mut self.body.vars;
         for (var, old) in vars.trail.drain(snapshot.0..).rev() {
@@ -179,7 +178,7 @@ impl<'a> Checker<'a> {
         self.unify_at(a, b, 0)
     }
 
-    /// As [`Checker::unify`], but leaves nothing changed if they cannot be equal.
+    /// As [`Checker::unify`], but changes nothing on failure.
     pub fn try_unify(&mut self, a: Ty, b: Ty) -> bool {
         let snapshot = self.snapshot();
         let equal = self.unify(a, b);
@@ -240,7 +239,7 @@ impl<'a> Checker<'a> {
         if b.len() == a.len() + 1 && s == never && r != never {
             return self.unify_fns((b, s), (a, r), depth);
         }
-        // What `return` takes may turn out to be nothing, or several values.
+        // The parameters of `return` may turn out to be none or several.
         if r == never && s == never && a.len() != b.len() {
             return match (a, b) {
                 (&[one], many) | (many, &[one]) if self.is_result_var(one) => {
@@ -312,17 +311,17 @@ impl<'a> Checker<'a> {
         false
     }
 
-    /// `ty` with everything in it that is known.
+    /// `ty` with all bound variables replaced.
     pub fn zonk(&mut self, ty: Ty) -> Ty {
         self.zonk_with(ty, &mut Zonk::new(), 0)
     }
 
-    /// `ty` for a message: literals as what they would become.
+    /// `ty` for a message: types of literals are their fallbacks.
     pub fn shown(&mut self, ty: Ty) -> Ty {
         self.zonk_with(ty, &mut Zonk { unknown: Unknown::Default, ..Zonk::new() }, 0)
     }
 
-    /// `ty` with everything in it that is known, through a memo that several types share.
+    /// `ty` with all bound variables replaced, with a memo that several types share.
     pub fn zonk_with(&mut self, ty: Ty, memo: &mut Zonk, depth: u16) -> Ty {
         if !self.program.types.info(ty).has_infer {
             return ty;
@@ -330,7 +329,7 @@ impl<'a> Checker<'a> {
         if let Some(&done) = memo.done.get(&ty) {
             return done;
         }
-        // Too deep to be written: reported where the type is finished.
+        // Too deep to be written: reported when the type is finished.
         if depth > 2 * MAX_TYPE_DEPTH {
             memo.too_large = true;
             return self.program.types.error();
@@ -409,7 +408,7 @@ impl<'a> Checker<'a> {
         tys.iter().map(|&ty| self.zonk_with(ty, memo, depth)).collect()
     }
 
-    /// Whether a type is written as the result of a function, known by now or not.
+    /// Whether a type was the result variable of a function, bound or not.
     fn was_result_var(&self, ty: Ty) -> bool {
         match self.program.types.kind(ty) {
             TyKind::Infer(var) => self.body.vars.vars[var.as_u32() as usize].is_result,
@@ -417,7 +416,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Gives every variable that is still unknown its fallback; reports those that have none.
+    /// Binds every unbound variable to its fallback; reports those without one.
     pub fn default_vars(&mut self) {
         for index in 0..self.body.vars.vars.len() {
             let var = self.body.vars.vars[index];
@@ -441,12 +440,12 @@ impl<'a> Checker<'a> {
             var.bound = Some(error);
             unknown.push(var.origin);
         }
-        // An unknown type after a mistake is most likely its consequence.
+        // After an error, an unknown type is probably its consequence.
         if self.body.has_errors {
             return;
         }
-        // Where a name can be given a type, that settles the expressions that use it. Of
-        // expressions, the first probably settles the others.
+        // A type for a name determines the expressions that use it. Of expressions, the first
+        // probably determines the others.
         let is_local = |origin: &Origin| matches!(origin, Origin::Local(..));
         if unknown.iter().any(is_local) {
             unknown.retain(is_local);
@@ -464,7 +463,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// What becomes of variables that are not known.
+/// The replacement of unbound variables.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Unknown {
     Keep,
@@ -475,7 +474,7 @@ enum Unknown {
 pub(crate) struct Zonk {
     unknown: Unknown,
     done: FxHashMap<Ty, Ty>,
-    /// Whether a type was too large and is the error type now.
+    /// Whether a type was too large and was replaced by the error type.
     pub too_large: bool,
 }
 

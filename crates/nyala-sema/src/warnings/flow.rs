@@ -1,16 +1,15 @@
-//! Reads of variables that certainly have no value yet, and compound assignments whose
-//! value writes the place that they assign to.
+//! Reads of variables that have no value yet, and compound assignments whose
+//! value writes their target.
 //!
-//! Both follow the program in the order of evaluation, once.
+//! One pass over the program in evaluation order finds both.
 //!
-//! # What is certain
+//! # Which reads are reported
 //!
-//! A read of an uninitialised variable is reported if nothing that comes before it, in
-//! the order of evaluation, may write the variable. Branches only make this more
-//! careful than it must be. Loops could make it wrong: in a `while`, what comes
-//! later is also before. So a write takes back the reads in the outermost loop around it that does not
-//! contain the declaration. A variable that a closure captures may be written
-//! whenever that runs; it counts only if nothing ever writes it.
+//! A read of an uninitialized variable is reported if nothing before it in evaluation
+//! order may write the variable. Branches make this conservative. Loops need care: in a
+//! `while`, later code also precedes earlier code. So a write cancels the reports of reads in
+//! the outermost enclosing loop that does not contain the declaration. A captured variable
+//! may be written whenever its closure runs; its reads are reported only if nothing writes it.
 
 use indexmap::IndexMap;
 use nyala_span::Span;
@@ -39,10 +38,10 @@ pub(super) fn check(program: &Program, uses: &Uses) -> Vec<Warning> {
 
 /// A variable declared without a value.
 struct Uninit {
-    /// How many loops are around the declaration.
+    /// The number of loops around the declaration.
     n_loops: usize,
     may_have_value: bool,
-    /// When and where it was first read without a value.
+    /// Time and span of its first read without a value.
     first_read: Option<(u32, Span)>,
 }
 
@@ -59,7 +58,7 @@ struct Flow<'a> {
     uses: &'a Uses,
     /// Counts reads and loops, in the order of evaluation.
     now: u32,
-    /// When the loops around this place began.
+    /// The start times of the enclosing loops.
     loops: Vec<u32>,
     uninit: IndexMap<LocalId, Uninit, FxBuildHasher>,
     compounds: Vec<Compound>,
@@ -147,7 +146,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Evaluates what a place is computed from, but does not read it.
+    /// Evaluates the operands of a place, but does not read it.
     fn place(&mut self, place: &'a Expr) {
         match &place.kind {
             ExprKind::Local(_) | ExprKind::Static(_) => {}
@@ -160,11 +159,11 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// An address is taken: its holder may write through it.
+    /// An address is taken: later code may write through it.
     fn lend(&mut self, expr: &'a Expr, place: &'a Expr) {
         self.place(place);
         if let Some(Root::Local(local)) = visit::root_of(place) {
-            self.initialise(local);
+            self.initialize(local);
         }
         visit::for_each_written(&self.program.types, expr, &mut |place| self.write(place, expr.span));
     }
@@ -172,7 +171,7 @@ impl<'a> Flow<'a> {
     fn write(&mut self, place: &Expr, at: Span) {
         let Some(root) = visit::root_of(place) else { return };
         if let Root::Local(local) = root {
-            self.initialise(local);
+            self.initialize(local);
         }
         if let Some(compound) = self.compounds.iter_mut().rev().find(|compound| compound.root == root) {
             compound.write.get_or_insert(at);
@@ -197,7 +196,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    fn initialise(&mut self, local: LocalId) {
+    fn initialize(&mut self, local: LocalId) {
         let Some(uninit) = self.uninit.get_mut(&local) else { return };
         uninit.may_have_value = true;
         if let (Some((when, _)), Some(&loop_start)) = (uninit.first_read, self.loops.get(uninit.n_loops))

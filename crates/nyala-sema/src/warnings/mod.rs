@@ -4,12 +4,12 @@
 //! where it cannot decide, it is silent.
 //!
 //! * `usage`: unused items and variables, and unnecessary `mut`;
-//! * `flow`: reads before any write, and compound assignments that race with themselves;
+//! * `flow`: reads before any write, and compound assignments whose value writes the target;
 //! * `recursion`: filters that cannot stop the recursion they specialize;
-//! * `idle`: casts and statements that do nothing.
+//! * `no_effect`: casts and statements without effect.
 
 mod flow;
-mod idle;
+mod no_effect;
 mod recursion;
 mod usage;
 
@@ -26,7 +26,7 @@ pub fn check(program: &Program, is_prelude: &dyn Fn(Span) -> bool) -> Vec<Diagno
     let mut warnings = usage::check(program, &uses, is_prelude);
     warnings.extend(flow::check(program, &uses));
     warnings.extend(recursion::check(program, &uses));
-    warnings.extend(idle::check(program));
+    warnings.extend(no_effect::check(program));
     warnings.retain(|warning| !warning.place().is_none() && !is_prelude(warning.place()));
     warnings.sort_by_key(Warning::place);
     warnings.truncate(MAX_WARNINGS);
@@ -40,7 +40,7 @@ pub fn check(program: &Program, is_prelude: &dyn Fn(Span) -> bool) -> Vec<Diagno
 /// The maximum number of warnings.
 const MAX_WARNINGS: usize = 1000;
 
-/// All that is warned about.
+/// The kinds of warnings.
 enum Warning {
     UnusedVariable { name: Name, at: Span },
     NeverRead { name: Name, at: Span },
@@ -55,7 +55,7 @@ enum Warning {
 }
 
 impl Warning {
-    /// Where it is reported.
+    /// Its position.
     fn place(&self) -> Span {
         match *self {
             Warning::UnusedVariable { at, .. }

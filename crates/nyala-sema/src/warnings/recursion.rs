@@ -1,9 +1,9 @@
-//! Filters that cannot stop the recursion they specialise.
+//! Filters that cannot stop the recursion they specialize.
 //!
-//! A function that calls itself with a changed argument, and specialises on that parameter
-//! whether or not it is known, is specialised without end as soon as a run-time value
-//! decides where the recursion stops. A filter that looks at a parameter the recursion
-//! changes is what ends it: `fn @(?n) power(x: i32, n: i32) -> i32`.
+//! A function calls itself with a changed argument, and specializes on that parameter
+//! whether or not it is known. If a run-time value decides where the recursion stops,
+//! specialization does not terminate. A filter that depends on a changed parameter
+//! stops it: `fn @(?n) power(x: i32, n: i32) -> i32`.
 
 use cranelift_entity::EntitySet;
 use nyala_span::Span;
@@ -25,7 +25,7 @@ pub(super) fn check(program: &Program, uses: &Uses) -> Vec<Warning> {
     warnings
 }
 
-/// A parameter that a recursive call does not just hand on.
+/// A parameter that a recursive call changes.
 struct Change {
     param: usize,
     local: LocalId,
@@ -65,7 +65,7 @@ fn is_changed(param: LocalId, arg: &Expr, uses: &Uses) -> bool {
     }
 }
 
-/// Warns about the first changed parameter whose filter looks at no changed parameter.
+/// Warns about the first changed parameter whose filter depends on no changed parameter.
 fn check_fn(program: &Program, function: &Function, changes: &[Change]) -> Option<Warning> {
     let mut changed = EntitySet::new();
     for change in changes {

@@ -1,4 +1,4 @@
-//! Small programs built by hand, with what is reported for them.
+//! Small programs built by hand, and their warnings.
 
 use nyala_span::Name;
 use nyala_syntax::ast::{BinaryOp, PtrKind};
@@ -7,7 +7,7 @@ use super::check;
 use crate::testing::{Build, summary};
 use crate::tree::{Cond, Expr, ExprKind, Linkage, LocalId, Stmt};
 
-/// What is reported for `main` with these statements.
+/// The warnings for `main` with these statements.
 fn check_main(b: &mut Build, stmts: Vec<Stmt>, value: Option<Expr>) -> Vec<String> {
     let body = b.block(stmts, value);
     b.main(body);
@@ -34,7 +34,7 @@ fn set(b: &mut Build, local: LocalId, value: u64) -> Expr {
 const NOTHING: [&str; 0] = [];
 
 #[test]
-fn variables_are_used_when_read() {
+fn variables_that_are_never_read_are_unused() {
     let mut b = Build::new();
     let locals = ["used", "unused", "_x", "stored"].map(|name| b.local(name, b.i32, name == "stored"));
     let mut stmts: Vec<Stmt> = vec![];
@@ -51,7 +51,7 @@ fn variables_are_used_when_read() {
 }
 
 #[test]
-fn parameters_count_where_the_program_chose_them() {
+fn parameters_of_entry_points_may_be_unused() {
     let mut b = Build::new();
     let mut fns = vec![];
     for name in ["inner", "exported", "declared"] {
@@ -70,7 +70,7 @@ fn parameters_count_where_the_program_chose_them() {
 }
 
 #[test]
-fn the_end_of_a_body_uses_the_last_continuation() {
+fn the_end_of_a_body_calls_the_last_parameter() {
     let mut b = Build::new();
     let never = b.program.types.never();
     let cont = b.program.types.func(&[b.i32], never);
@@ -83,19 +83,23 @@ fn the_end_of_a_body_uses_the_last_continuation() {
 }
 
 #[test]
-fn functions_are_used_from_outside_only() {
+fn functions_that_no_entry_point_reaches_are_unused() {
     let mut b = Build::new();
     let lonely = b.function("lonely", vec![], b.i32);
     let call_itself = b.call(lonely, vec![]);
     b.program.fns[lonely].body = Some(call_itself);
     b.import("puts", b.i32);
-    assert_eq!(summary(&check(&b.program, &|_| false)), NOTHING, "nothing is exported yet");
+    assert_eq!(
+        summary(&check(&b.program, &|_| false)),
+        NOTHING,
+        "a program without entry points is a library"
+    );
     assert_eq!(check_main(&mut b, vec![], None), ["W0003: function `lonely` is never used"]);
-    assert_eq!(summary(&check(&b.program, &|_| true)), NOTHING, "the prelude may have more than we need");
+    assert_eq!(summary(&check(&b.program, &|_| true)), NOTHING, "functions of the prelude may be unused");
 }
 
 #[test]
-fn mut_is_for_what_changes() {
+fn mut_without_writes_is_reported() {
     let mut b = Build::new();
     let (idle, lent) = (b.local("idle", b.i32, true), b.local("lent", b.i32, true));
     let (one, two) = (b.lit(1), b.lit(2));
@@ -107,7 +111,7 @@ fn mut_is_for_what_changes() {
 }
 
 #[test]
-fn casts_and_statements_do_something() {
+fn casts_and_statements_without_effect_are_reported() {
     let mut b = Build::new();
     let (one, two, three) = (b.lit(1), b.lit(2), b.lit(3));
     let sum = b.add(one, two);
@@ -128,7 +132,7 @@ fn casts_and_statements_do_something() {
 }
 
 #[test]
-fn a_read_before_every_write_has_no_value() {
+fn reads_before_any_write_are_reported() {
     let mut b = Build::new();
     let (early, late) = (b.local("early", b.i32, true), b.local("late", b.i32, true));
     let early_read = b.read(early);
@@ -145,7 +149,7 @@ fn a_read_before_every_write_has_no_value() {
 }
 
 #[test]
-fn a_write_later_in_a_loop_may_come_first() {
+fn a_later_write_in_a_loop_may_precede_the_read() {
     let mut b = Build::new();
     let (outer, inner) = (b.local("outer", b.i32, true), b.local("inner", b.i32, true));
     let uses = [outer, inner].map(|local| {
@@ -163,7 +167,7 @@ fn a_write_later_in_a_loop_may_come_first() {
 }
 
 #[test]
-fn captured_variables_may_be_written_any_time() {
+fn writes_in_closures_may_precede_any_read() {
     let mut b = Build::new();
     let x = b.local("x", b.i32, true);
     b.program.locals[x].is_captured = true;
@@ -191,7 +195,7 @@ fn check_recursion(filter: impl Fn(&mut Build, LocalId, LocalId) -> Expr) -> Vec
 }
 
 #[test]
-fn a_filter_looks_at_what_the_recursion_changes() {
+fn filters_must_depend_on_parameters_that_recursion_changes() {
     let known = |b: &mut Build, local| {
         let local = b.read(local);
         b.expr(b.bool, ExprKind::Known(Box::new(local)))
@@ -204,7 +208,7 @@ fn a_filter_looks_at_what_the_recursion_changes() {
 }
 
 #[test]
-fn a_compound_assignment_leaves_its_place_alone() {
+fn compound_assignments_whose_value_writes_the_target_are_reported() {
     let mut b = Build::new();
     let x = b.local("x", b.i32, true);
     let ten = b.lit(10);
@@ -224,7 +228,7 @@ fn deep_trees_fit_the_stack() {
     let mut b = Build::new();
     let x = b.local("_x", b.i32, true);
     let mut expr = b.lit(1);
-    // Implicit conversions may add levels to those that the parser allows.
+    // Implicit conversions may add levels to those that the parser accepts.
     for _ in 0..2 * nyala_syntax::ast::MAX_DEPTH {
         let place = b.read(x);
         let value = b.block(vec![], Some(expr));

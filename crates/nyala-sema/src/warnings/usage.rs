@@ -12,10 +12,10 @@ use crate::visit::{self, Root};
 
 /// How the program uses its local variables.
 pub(super) struct Uses {
-    /// How often a variable is named, and how often only to be assigned as a whole.
+    /// The number of mentions of each variable, and of those that only assign it as a whole.
     named: SecondaryMap<LocalId, u32>,
     assigned: SecondaryMap<LocalId, u32>,
-    /// Written somewhere, at least in part, or lent with `&mut`.
+    /// The variables that are written, at least in part, or have their address taken with `&mut`.
     written: EntitySet<LocalId>,
 }
 
@@ -54,7 +54,7 @@ impl Uses {
         });
     }
 
-    /// Where the end of a body jumps to its last parameter, that is used.
+    /// A body whose end calls its last parameter uses that parameter.
     fn end_of_body(&mut self, program: &Program, params: &[Param], ret: Ty, body: &Expr) {
         if let Some(last) = visit::end_continuation(&program.types, params, ret)
             && body.ty != program.types.never()
@@ -70,18 +70,18 @@ impl Uses {
         self.named[local] > self.assigned[local]
     }
 
-    /// Whether `local` changes, or may, after it was bound.
+    /// Whether `local` may change after it was bound.
     pub(super) fn is_written(&self, local: LocalId) -> bool {
         self.written.contains(local)
     }
 }
 
-/// Warns about what is not used.
+/// Warns about unused variables, parameters and functions.
 pub(super) fn check(program: &Program, uses: &Uses, is_prelude: &dyn Fn(Span) -> bool) -> Vec<Warning> {
     let mut variables = Variables { program, uses, warnings: vec![] };
     for (id, function) in &program.fns {
         if function.body.is_some() {
-            // Others decide which parameters an entry point has.
+            // Callers outside of the program decide which parameters an entry point has.
             let is_entry = program.main == Some(id) || matches!(function.linkage, Linkage::Export(_));
             variables.params(&function.params, is_entry);
         }
@@ -161,8 +161,8 @@ impl Variables<'_> {
     }
 }
 
-/// Functions that nothing reachable from outside refers to. A program with nothing that
-/// can be reached from outside is a library that is still to be used: all is well there.
+/// Functions that no entry point reaches. A program without entry points is a library:
+/// none of its functions is reported.
 fn unused_fns(program: &Program, is_prelude: &dyn Fn(Span) -> bool) -> Vec<Warning> {
     let is_root = |id: FnId, function: &Function| {
         program.main == Some(id) || matches!(function.linkage, Linkage::Export(_))
@@ -191,7 +191,7 @@ fn unused_fns(program: &Program, is_prelude: &dyn Fn(Span) -> bool) -> Vec<Warni
     unused.map(|(_, function)| Warning::UnusedFunction { name: function.name, at: function.span }).collect()
 }
 
-/// What is reachable from the outside.
+/// The items that entry points reach.
 #[derive(Default)]
 struct Reach {
     fns: EntitySet<FnId>,

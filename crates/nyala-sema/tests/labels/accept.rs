@@ -23,7 +23,7 @@ fn later(x: u64) -> u64 { let mut sum = 0; sum += x; sum }
 }
 
 #[test]
-fn lambdas_learn_their_parameters() {
+fn parameter_types_of_lambdas_are_inferred() {
     check_labels(
         "
 struct Ops { get: fn(i32) -> f32, set: fn(i32, f32) -> () }
@@ -66,7 +66,7 @@ fn d() -> i64 { id(1) }
 }
 
 #[test]
-fn a_missing_result_is_inferred() {
+fn missing_result_types_are_inferred() {
     check_labels(
         "
 fn late() { early(1) }
@@ -84,7 +84,7 @@ fn nested() -> i32 {
 }
 
 #[test]
-fn a_variable_may_be_typed_by_later_use() {
+fn types_of_variables_are_inferred_from_later_uses() {
     check_labels(
         "
 fn f(c: bool) -> f32 {
@@ -98,7 +98,7 @@ fn f(c: bool) -> f32 {
 }
 
 #[test]
-fn calls_are_direct_or_jumps_by_their_arguments() {
+fn a_call_with_a_continuation_argument_is_a_jump() {
     check_labels(
         "
 fn half_or(x: i32, odd: fn() -> !) -> i32 {
@@ -120,7 +120,7 @@ fn use_it() -> i32 { unknown()(true)(0) }
 }
 
 #[test]
-fn loops_take_both_shapes_of_generators() {
+fn loops_accept_plain_and_curried_generators() {
     check_labels(
         "
 fn range(a: i32, b: i32, body: fn(i32) -> ()) -> () { if a < b { body(a); range(a + 1, b, body) } }
@@ -141,7 +141,7 @@ fn g() -> () { with x in id(2.5) { break() } }
 }
 
 #[test]
-fn conversions_are_made_where_a_type_is_expected() {
+fn values_are_converted_to_expected_types() {
     check_labels(
         "
 fn text(s: &[u8]) -> () {}
@@ -162,7 +162,7 @@ fn f() -> i32 {
 }
 
 #[test]
-fn pointers_decide_what_is_mutable() {
+fn pointer_types_determine_mutability() {
     check_labels(
         "
 struct S { x: i32, inner: &mut [i32] }
@@ -286,7 +286,7 @@ fn f(n: i32) -> i32 {
 }
 
 #[test]
-fn filters_see_parameters() {
+fn filters_may_use_parameters() {
     check_labels(
         "
 static limit = 10;
@@ -301,7 +301,7 @@ fn f2(a: fn(i32) -> (), b: fn(i32) -> ()) -> () { @@b(1) }
 }
 
 #[test]
-fn operators_work_on_lanes() {
+fn operators_apply_lane_by_lane() {
     check_labels(
         "
 fn f(a: simd[f32 * 4], b: simd[f32 * 4]) -> bool {
@@ -338,7 +338,7 @@ fn g(break: i32) -> i32 { let continue = break; continue }
 }
 
 #[test]
-fn the_deepest_trees_fit_on_a_small_stack() {
+fn trees_of_maximal_depth_fit_on_a_small_stack() {
     let nest = |open: &str, core: &str, close: &str, n: usize| {
         format!("{}{core}{}", open.repeat(n), close.repeat(n))
     };
@@ -361,7 +361,7 @@ fn f(x: i32, c: bool) -> i32 {{
 }
 
 #[test]
-fn long_chains_of_items_are_no_deep_recursion() {
+fn long_chains_of_items_do_not_recurse() {
     let n = 5_000;
     let mut source = String::new();
     for i in 0..n {

@@ -3,7 +3,7 @@
 use crate::check_labels;
 
 #[test]
-fn mismatches_are_reported_where_they_stand() {
+fn type_mismatches_are_reported_at_the_expression() {
     check_labels(
         "
 fn f(x: i32) -> i32 { x }
@@ -29,7 +29,7 @@ fn p(p: &[1]i32) -> () { let q: &i32 = p; }
 }
 
 #[test]
-fn a_number_is_neither_function_nor_struct() {
+fn numbers_cannot_be_called_and_have_no_fields() {
     check_labels(
         "
 fn f() -> i32 { let x = 3; x(0) }
@@ -41,7 +41,7 @@ fn g() -> i32 { let x = 2.5; x.value }
 }
 
 #[test]
-fn a_lambda_without_body_gives_unit() {
+fn a_lambda_without_body_returns_unit() {
     check_labels(
         "
 struct S { run: fn(i32) -> i32 }
@@ -52,7 +52,7 @@ fn f() -> S { S { run: |y| } }
 }
 
 #[test]
-fn what_a_jump_gives_is_not_called() {
+fn the_result_of_a_jump_cannot_be_called() {
     check_labels(
         "
 fn f() -> i32 { return(1)(2) }
@@ -62,7 +62,7 @@ fn f() -> i32 { return(1)(2) }
 }
 
 #[test]
-fn nested_functions_are_not_exported() {
+fn nested_functions_cannot_be_exported() {
     check_labels(
         "
 fn f() -> () {
@@ -92,7 +92,7 @@ fn h() -> i32 {
 }
 
 #[test]
-fn names_are_checked() {
+fn undefined_and_duplicate_names_are_rejected() {
     check_labels(
         "
 fn length(x: i32) -> i32 { x }
@@ -131,7 +131,7 @@ use nothing::at::all;
 }
 
 #[test]
-fn items_are_checked() {
+fn invalid_items_are_rejected() {
     check_labels(
         "
 struct S { x: i32, s: (i32, [S * 2]) }
@@ -177,7 +177,7 @@ fn main(x: f32) -> i32 { 0 }
 }
 
 #[test]
-fn large_types_are_refused() {
+fn large_types_are_rejected() {
     let aliases = |n: usize| {
         let one = |i: usize| format!("type A{} = (A{i}, A{i});\n", i + 1);
         format!("type A0 = i32;\n{}", (0..n).map(one).collect::<String>())
@@ -189,7 +189,7 @@ fn large_types_are_refused() {
 }
 
 #[test]
-fn calls_are_checked() {
+fn invalid_calls_are_rejected() {
     check_labels(
         "
 fn f(x: i32) -> i32 { x }
@@ -215,7 +215,7 @@ fn h(r: fn(fn(i32) -> ()) -> ()) -> () { r(|a, b, c| ()) }
 }
 
 #[test]
-fn fields_are_checked() {
+fn invalid_fields_are_rejected() {
     check_labels(
         "
 struct S { x: i32, y: i32 }
@@ -234,7 +234,7 @@ fn e(x: i32) -> i32 { x.y }
 }
 
 #[test]
-fn operators_are_checked() {
+fn invalid_operands_are_rejected() {
     check_labels(
         "
 struct S { x: i32 }
@@ -263,7 +263,7 @@ fn j() -> i32 { 2147483648 }
 }
 
 #[test]
-fn mutability_is_checked() {
+fn writes_to_immutable_places_are_rejected() {
     check_labels(
         "
 static s = 1;
@@ -290,7 +290,7 @@ fn f(a: i32, p: &P, q: &[i32]) -> () {
 }
 
 #[test]
-fn patterns_are_checked() {
+fn invalid_patterns_are_rejected() {
     check_labels(
         "
 enum E { A(i32, f32), B }
@@ -314,7 +314,7 @@ fn f(e: E, s: S, x: f32, t: (i32, i32)) -> i32 {
 }
 
 #[test]
-fn code_after_a_jump_is_refused() {
+fn code_after_a_jump_is_rejected() {
     check_labels(
         "
 fn f(c: bool) -> i32 {
@@ -349,7 +349,7 @@ fn i() -> () { let f = |x| x(x); }
 }
 
 #[test]
-fn filters_are_checked() {
+fn invalid_filters_are_rejected() {
     check_labels(
         "
 fn pure(x: i32) -> bool { true }
@@ -368,7 +368,7 @@ fn h() -> fn(i32) -> i32 {
 }
 
 #[test]
-fn implicits_are_checked() {
+fn missing_and_ambiguous_implicits_are_rejected() {
     check_labels(
         "// dialect: artic
 implicit = 1 : i64;
@@ -384,7 +384,7 @@ fn h(implicit x: i32, y: i32) -> i32 { x + y }
 }
 
 #[test]
-fn nested_items_do_not_reach_out() {
+fn nested_items_cannot_use_enclosing_variables() {
     check_labels(
         "
 fn f[T](x: T, n: i32) -> i32 {

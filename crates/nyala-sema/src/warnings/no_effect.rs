@@ -8,7 +8,7 @@ pub(super) fn check(program: &Program) -> Vec<Warning> {
     let mut warnings = vec![];
     for root in visit::roots(program) {
         visit::walk(root, |expr| match &expr.kind {
-            ExprKind::Cast(inner) if is_idle_cast(expr, inner) => {
+            ExprKind::Cast(inner) if is_redundant_cast(expr, inner) => {
                 let ty = program.types.display(expr.ty).to_string();
                 warnings.push(Warning::SameTypeCast { ty, at: expr.span });
             }
@@ -17,9 +17,9 @@ pub(super) fn check(program: &Program) -> Vec<Warning> {
                     Stmt::Expr(expr) => Some(expr),
                     _ => None,
                 });
-                warnings.extend(exprs.filter(|expr| is_idle(expr)).map(|expr| Warning::NoEffect {
+                warnings.extend(exprs.filter(|expr| has_no_effect(expr)).map(|expr| Warning::NoEffect {
                     at: expr.span,
-                    lacks_call: is_named_thunk(program, expr),
+                    lacks_call: is_function_without_parameters(program, expr),
                 }));
             }
             _ => {}
@@ -29,30 +29,30 @@ pub(super) fn check(program: &Program) -> Vec<Warning> {
 }
 
 /// Whether this is the name of a function without parameters, such as `break`.
-fn is_named_thunk(program: &Program, expr: &Expr) -> bool {
+fn is_function_without_parameters(program: &Program, expr: &Expr) -> bool {
     let is_name = matches!(expr.kind, ExprKind::Local(_) | ExprKind::Fn(..));
     let parts = program.types.as_fn(expr.ty);
     is_name && parts.is_some_and(|(params, _)| params.is_empty())
 }
 
-/// A literal may have its type only because of the cast, so it is left alone.
-fn is_idle_cast(cast: &Expr, inner: &Expr) -> bool {
+/// Casts of literals are ignored: the cast may determine the type of the literal.
+fn is_redundant_cast(cast: &Expr, inner: &Expr) -> bool {
     cast.ty == inner.ty && !matches!(inner.kind, ExprKind::Lit(_))
 }
 
-/// Whether evaluating `expr` does nothing but produce a value. Expressions that can hold
-/// statements never count, so each is looked at for one statement only.
-fn is_idle(expr: &Expr) -> bool {
-    let mut idle = true;
+/// Whether evaluating `expr` only produces a value. False for all expressions that can hold
+/// statements, so each expression is visited for one statement only.
+fn has_no_effect(expr: &Expr) -> bool {
+    let mut is_pure = true;
     visit::walk_while(expr, |expr| {
-        idle &= is_idle_node(&expr.kind);
-        // A lambda that is never called does nothing, whatever its body contains.
-        idle && !matches!(expr.kind, ExprKind::Lambda(_))
+        is_pure &= node_has_no_effect(&expr.kind);
+        // A lambda that is never called has no effect, whatever its body contains.
+        is_pure && !matches!(expr.kind, ExprKind::Lambda(_))
     });
-    idle
+    is_pure
 }
 
-fn is_idle_node(kind: &ExprKind) -> bool {
+fn node_has_no_effect(kind: &ExprKind) -> bool {
     match kind {
         ExprKind::Lit(_)
         | ExprKind::Str(_)
