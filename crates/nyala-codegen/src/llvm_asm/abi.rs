@@ -11,7 +11,7 @@
 use nyala_ir::layout::{Layout, enum_layout, layout, offset, sequence};
 use nyala_ir::{Prim, Ty, TyKind, Types};
 
-use super::types::prim_type;
+use super::value::{self, Type};
 
 /// A calling convention of C.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,8 +70,7 @@ pub(crate) enum Pass {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Piece {
     pub(crate) offset: u64,
-    /// As LLVM writes it.
-    pub(crate) ty: String,
+    pub(crate) ty: Type,
 }
 
 /// How all values of a function cross the border.
@@ -160,8 +159,8 @@ impl Registers {
             return Pass::Stack;
         }
         let words = (0..scalars.size.div_ceil(8)).map(|word| (word * 8, scalars.word(word * 8)));
-        let pieces: Vec<Piece> = words.map(|(offset, ty)| Piece { offset, ty: ty.into() }).collect();
-        let ints = pieces.iter().filter(|piece| piece.ty == "i64").count();
+        let pieces: Vec<Piece> = words.map(|(offset, ty)| Piece { offset, ty }).collect();
+        let ints = pieces.iter().filter(|piece| piece.ty == Type::I64).count();
         let floats = pieces.len() - ints;
         if ints > self.ints || floats > self.floats {
             return Pass::Stack;
@@ -176,7 +175,7 @@ impl Registers {
     fn aapcs64(&mut self, scalars: &Scalars) -> Pass {
         if let Some((count, ty)) = scalars.homogeneous() {
             self.take(0, count);
-            return Pass::Pieces(vec![Piece { offset: 0, ty: format!("[{count} x {ty}]") }]);
+            return Pass::Pieces(vec![Piece { offset: 0, ty: Type::array(count as u64, &ty) }]);
         }
         self.words(scalars)
     }
@@ -192,23 +191,23 @@ impl Registers {
             return self.words(scalars);
         }
         self.take(ints, floats);
-        let piece = |scalar: &Scalar| Piece { offset: scalar.offset, ty: scalar.text() };
+        let piece = |scalar: &Scalar| Piece { offset: scalar.offset, ty: scalar.ty() };
         Pass::Pieces(scalars.list.iter().map(piece).collect())
     }
 
     /// Up to two registers for integers, else memory.
     fn words(&mut self, scalars: &Scalars) -> Pass {
         let ty = match scalars.size {
-            0..=8 => "i64",
-            9..=16 if scalars.align > 8 => "i128",
-            9..=16 => "[2 x i64]",
+            0..=8 => Type::I64,
+            9..=16 if scalars.align > 8 => Type::int(128),
+            9..=16 => Type::array(2, &Type::I64),
             _ => {
                 self.take(1, 0);
                 return Pass::Address;
             }
         };
         self.take(if scalars.size > 8 { 2 } else { 1 }, 0);
-        Pass::Pieces(vec![Piece { offset: 0, ty: ty.into() }])
+        Pass::Pieces(vec![Piece { offset: 0, ty }])
     }
 }
 
@@ -253,15 +252,14 @@ struct Scalar {
 enum Kind {
     Int,
     Float(Prim),
-    /// As LLVM writes it.
-    Vector(String),
+    Vector(Type),
 }
 
 impl Scalar {
-    fn text(&self) -> String {
+    fn ty(&self) -> Type {
         match &self.kind {
-            Kind::Int => format!("i{}", self.size * 8),
-            Kind::Float(prim) => prim_type(*prim).into(),
+            Kind::Int => Type::int(8 * self.size as u32),
+            Kind::Float(prim) => Type::from(*prim),
             Kind::Vector(ty) => ty.clone(),
         }
     }
@@ -305,24 +303,24 @@ impl Scalars {
     }
 
     /// What the eight bytes at `offset` are, on x86-64.
-    fn word(&self, offset: u64) -> &'static str {
+    fn word(&self, offset: u64) -> Type {
         let inside: Vec<&Scalar> =
             self.list.iter().filter(|scalar| (offset..offset + 8).contains(&scalar.offset)).collect();
         if inside.iter().any(|scalar| matches!(scalar.kind, Kind::Int)) {
-            return "i64";
+            return Type::I64;
         }
         match inside[..] {
-            [Scalar { size: 4, .. }] => "float",
-            [Scalar { size: 4, .. }, Scalar { size: 4, .. }] => "<2 x float>",
-            _ => "double",
+            [Scalar { size: 4, .. }] => Type::FLOAT,
+            [Scalar { size: 4, .. }, Scalar { size: 4, .. }] => Type::vector(2, value::Scalar::Float),
+            _ => Type::DOUBLE,
         }
     }
 
     /// The number and the type of up to four equal floats or vectors without gaps.
-    fn homogeneous(&self) -> Option<(usize, String)> {
+    fn homogeneous(&self) -> Option<(usize, Type)> {
         let first = self.list.first()?;
-        let (count, ty) = (self.list.len(), first.text());
-        let is_same = |scalar: &Scalar| !matches!(scalar.kind, Kind::Int) && scalar.text() == ty;
+        let (count, ty) = (self.list.len(), first.ty());
+        let is_same = |scalar: &Scalar| !matches!(scalar.kind, Kind::Int) && scalar.ty() == ty;
         let is_dense = self.size == first.size * count as u64;
         (count <= 4 && is_dense && self.list.iter().all(is_same)).then_some((count, ty))
     }
@@ -331,8 +329,8 @@ impl Scalars {
 fn scalar(types: &Types, offset: u64, ty: Ty) -> Scalar {
     let kind = match types.kind(ty) {
         TyKind::Simd { elem, lanes } => {
-            let lane = types.as_prim(*elem).map_or("ptr", prim_type);
-            Kind::Vector(format!("<{lanes} x {lane}>"))
+            let lane = types.as_prim(*elem).map_or(value::Scalar::PTR, value::Scalar::from);
+            Kind::Vector(Type::vector(*lanes, lane))
         }
         TyKind::Prim(prim) if prim.is_float() => Kind::Float(*prim),
         _ => Kind::Int,

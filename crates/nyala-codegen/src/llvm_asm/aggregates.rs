@@ -7,6 +7,7 @@
 use nyala_ir::{Def, Node, Ty, TyKind};
 
 use super::function::FunctionWriter;
+use super::value::Type;
 
 impl FunctionWriter<'_, '_> {
     /// Writes an operation on aggregates; nothing if `def` is none.
@@ -212,10 +213,10 @@ impl FunctionWriter<'_, '_> {
         };
         let (tag, value) = (self.module.types.tag(id), self.typed(value));
         let narrow = self.compute("tag", format!("extractvalue {value}, 1"));
-        match tag.as_str() {
-            "i32" => narrow,
+        match tag {
+            Type::I32 => narrow,
             // There are fewer options than would need the highest bit.
-            "i8" if self.world.types.enums[id].options.len() <= 1 << 7 => {
+            Type::I8 if self.world.types.enums[id].options.len() <= 1 << 7 => {
                 self.compute("tag", format!("zext nneg {tag} {narrow} to i32"))
             }
             _ => self.compute("tag", format!("zext {tag} {narrow} to i32")),

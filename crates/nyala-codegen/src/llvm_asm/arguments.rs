@@ -19,12 +19,13 @@
 
 use nyala_ir::analysis::Functions;
 use nyala_ir::layout::layout;
-use nyala_ir::{Cont, Def, Prim, Ty, TyKind, Types, World};
+use nyala_ir::{Cont, Def, Ty, TyKind, Types, World};
 use rustc_hash::FxHashSet;
 
 use super::border::Code;
 use super::function::FunctionWriter;
-use super::types::{bool_lanes, prim_type};
+use super::types::bool_lanes;
+use super::value::{Scalar, Type};
 use super::{Abi, ModuleWriter, whole_param};
 
 /// Vector registers for arguments, on x86-64.
@@ -44,8 +45,7 @@ pub(crate) struct Arguments {
 }
 
 struct Param {
-    /// As LLVM writes it.
-    ty: String,
+    ty: Type,
     /// What is passed in place of the value, if it is not passed as it is.
     parts: Option<Vec<Part>>,
 }
@@ -54,8 +54,7 @@ struct Param {
 struct Part {
     /// Where it is in the aggregate.
     path: Vec<u64>,
-    /// As LLVM writes it.
-    ty: String,
+    ty: Type,
     /// Cut into scalars.
     vector: Option<Vector>,
 }
@@ -64,9 +63,7 @@ struct Part {
 #[derive(Clone, Copy)]
 struct Vector {
     lanes: u64,
-    /// As LLVM writes it.
-    elem: &'static str,
-    elem_bits: u64,
+    elem: Scalar,
 }
 
 impl ModuleWriter<'_> {
@@ -95,7 +92,7 @@ impl ModuleWriter<'_> {
     /// The vectors in a value, and what is between them.
     fn parts(&mut self, ty: Ty) -> Vec<Part> {
         let types = &self.world.types;
-        let whole = |ty: String, vector| Part { path: vec![], ty, vector };
+        let whole = |ty: Type, vector| Part { path: vec![], ty, vector };
         if let TyKind::Simd { .. } = types.kind(ty) {
             return vec![whole(self.types.ty(ty), vector(types, ty))];
         }
@@ -108,14 +105,14 @@ impl ModuleWriter<'_> {
             }
             if let TyKind::Simd { .. } = types.kind(ty) {
                 // Lanes that are `bool` are bytes there.
-                let bytes = |lanes| Vector { lanes: u64::from(lanes), elem: "i8", elem_bits: 8 };
+                let bytes = |lanes| Vector { lanes: u64::from(lanes), elem: Scalar::Int(8) };
                 let vector = bool_lanes(types, ty).map(bytes).or_else(|| vector(types, ty));
                 parts.push(Part { path, ty: self.types.part(ty), vector });
                 continue;
             }
             if let TyKind::Enum(id) = *types.kind(ty) {
                 let Storage { words, lanes } = storage(types, ty);
-                let word = Vector { lanes, elem: "i64", elem_bits: 64 };
+                let word = Vector { lanes, elem: Scalar::WORD };
                 let at = |index: &[u64]| [&path, index].concat();
                 parts.push(Part { path: at(&[1]), ty: self.types.tag(id), vector: None });
                 let words = (0..words).rev().map(|index| Part {
@@ -179,7 +176,7 @@ impl Code for Entry<'_, '_, '_> {
         self.0.slots += &format!("  {instruction}\n");
     }
 
-    fn local(&mut self, wanted: &str, ty: &str, align: u64) -> String {
+    fn local(&mut self, wanted: &str, ty: &Type, align: u64) -> String {
         self.0.local(wanted, ty, align)
     }
 }
@@ -256,27 +253,35 @@ fn indices(path: &[u64]) -> String {
 }
 
 impl Vector {
-    fn ty(self) -> String {
-        format!("<{} x {}>", self.lanes, self.elem)
+    fn ty(self) -> Type {
+        Type::vector(self.lanes as u32, self.elem)
+    }
+
+    fn elem_bits(self) -> u64 {
+        u64::from(self.elem.bits())
     }
 
     fn n_pieces(self) -> u64 {
-        (self.lanes * self.elem_bits).div_ceil(PIECE_BITS)
+        (self.lanes * self.elem_bits()).div_ceil(PIECE_BITS)
     }
 
     /// The type of the scalars. Masks leave their registers for integers anyway.
-    fn piece(self) -> &'static str {
-        if self.is_mask() { "i64" } else { "double" }
+    fn piece(self) -> Scalar {
+        if self.is_mask() { Scalar::WORD } else { Scalar::Double }
     }
 
     fn is_mask(self) -> bool {
-        self.elem_bits == 1
+        self.elem == Scalar::Int(1)
+    }
+
+    fn is_pointers(self) -> bool {
+        matches!(self.elem, Scalar::Ptr(_))
     }
 
     /// As numbers; the same vector padded to whole pieces.
     fn padded(self) -> Vector {
-        let elem = if self.elem == "ptr" { "i64" } else { self.elem };
-        Vector { lanes: self.n_pieces() * PIECE_BITS / self.elem_bits, elem, ..self }
+        let elem = if self.is_pointers() { Scalar::WORD } else { self.elem };
+        Vector { lanes: self.n_pieces() * PIECE_BITS / self.elem_bits(), elem }
     }
 
     /// The first of its lanes, and then as many as `to` has besides, of the vector after it.
@@ -291,7 +296,7 @@ impl Vector {
         let (padded, piece) = (self.padded(), self.piece());
         let numbers = Vector { lanes: self.lanes, ..padded };
         let mut value = value;
-        if self.elem == "ptr" {
+        if self.is_pointers() {
             value = code.compute("numbers", format!("ptrtoint {} {value} to {}", self.ty(), numbers.ty()));
         }
         value = code.compute("frozen", format!("freeze {} {value}", numbers.ty()));
@@ -304,7 +309,7 @@ impl Vector {
             let piece_of = format!("bitcast {} {value} to {piece}", padded.ty());
             return vec![format!("{piece} {}", code.compute("piece", piece_of))];
         }
-        let pieces = format!("<{} x {piece}>", self.n_pieces());
+        let pieces = Type::vector(self.n_pieces() as u32, piece);
         let all = code.compute("pieces", format!("bitcast {} {value} to {pieces}", padded.ty()));
         let get = |index| {
             let get = format!("extractelement {pieces} {all}, i64 {index}");
@@ -319,9 +324,9 @@ impl Vector {
         let names: Vec<String> = (0..self.n_pieces()).map(|index| format!("{name}.piece{index}")).collect();
         typed.extend(names.iter().map(|name| format!("{piece} {name}")));
         let (all_ty, all) = match &names[..] {
-            [one] => (piece.to_owned(), one.clone()),
+            [one] => (Type::from(piece), one.clone()),
             several => {
-                let ty = format!("<{} x {piece}>", self.n_pieces());
+                let ty = Type::vector(self.n_pieces() as u32, piece);
                 let mut all = "poison".to_owned();
                 for (index, name) in several.iter().enumerate() {
                     let insert = format!("insertelement {ty} {all}, {piece} {name}, i64 {index}");
@@ -336,7 +341,7 @@ impl Vector {
             let (ty, order) = (padded.ty(), padded.order(self));
             value = code.compute("lanes", format!("shufflevector {ty} {value}, {ty} poison, {order}"));
         }
-        if self.elem == "ptr" {
+        if self.is_pointers() {
             value = code.compute("lanes", format!("inttoptr {} {value} to {}", numbers.ty(), self.ty()));
         }
         value
@@ -346,12 +351,8 @@ impl Vector {
 /// The type of a vector that is a value.
 fn vector(types: &Types, ty: Ty) -> Option<Vector> {
     let TyKind::Simd { elem, lanes } = *types.kind(ty) else { return None };
-    let (elem_ty, elem_bits) = match types.as_prim(elem) {
-        Some(Prim::Bool) => ("i1", 1),
-        Some(prim) => (prim_type(prim), layout(types, elem).size * 8),
-        None => ("ptr", 64),
-    };
-    Some(Vector { lanes: u64::from(lanes), elem: elem_ty, elem_bits })
+    let elem = types.as_prim(elem).map_or(Scalar::PTR, Scalar::from);
+    Some(Vector { lanes: u64::from(lanes), elem })
 }
 
 /// Room for the payload of an enum that has vectors; see `TypeWriter::storage`.
@@ -423,10 +424,10 @@ fn registers(types: &Types, ty: Ty) -> u64 {
 fn registers_of_vector(vector: Vector) -> u64 {
     // A number of lanes that is no power of two may be taken apart, and so may what has no
     // instructions. A mask has at least a byte for each lane.
-    if !vector.lanes.is_power_of_two() || vector.elem == "half" {
+    if !vector.lanes.is_power_of_two() || vector.elem == Scalar::Half {
         return vector.lanes;
     }
-    (vector.lanes * vector.elem_bits.max(8)).div_ceil(REGISTER_BITS).max(1)
+    (vector.lanes * vector.elem_bits().max(8)).div_ceil(REGISTER_BITS).max(1)
 }
 
 /// The functions that a tail call leaves or enters, or may do so where they are values.

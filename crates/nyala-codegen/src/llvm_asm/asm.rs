@@ -11,6 +11,7 @@ use super::abi::Abi;
 use super::asm_template;
 use super::function::FunctionWriter;
 use super::names::escaped;
+use super::value::Type;
 use crate::errors::CodegenError;
 
 impl FunctionWriter<'_, '_> {
@@ -80,7 +81,7 @@ impl FunctionWriter<'_, '_> {
                 let (ty, value) = (self.module.ty(pointee), self.value(input));
                 format!("ptr elementtype({ty}) {value}")
             }
-            None => self.typed(input),
+            None => self.typed(input).to_string(),
         }
     }
 
@@ -110,7 +111,7 @@ impl FunctionWriter<'_, '_> {
 /// An output, and where it is written to if it is indirect.
 struct AsmOutput {
     ty: Ty,
-    text: String,
+    text: Type,
     address: Option<String>,
 }
 

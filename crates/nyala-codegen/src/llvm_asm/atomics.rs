@@ -4,6 +4,7 @@ use nyala_ir::{Def, Intrinsic, Node, Prim, TyKind};
 use nyala_span::Span;
 
 use super::function::FunctionWriter;
+use super::value::Type;
 use crate::errors::CodegenError;
 
 /// What becomes of the old value, by number: as LLVM says it, and as the language does.
@@ -79,7 +80,7 @@ impl FunctionWriter<'_, '_> {
                 let text = format!("cmpxchg {weak}{at}, {expected}, {new} {scope}{success} {failure}");
                 let both = self.compute("exchanged", text);
                 let ty = self.module.ty_of(args[1]);
-                self.split_results(&format!("{{ {ty}, i1 }}"), both, 2)
+                self.split_results(&Type::structure(&[ty, Type::BOOL]), both, 2)
             }
             _ => vec![self.module.unsupported(span, format!("this form of `{}`", intrinsic.name()))],
         };

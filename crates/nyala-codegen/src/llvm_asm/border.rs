@@ -12,6 +12,7 @@ use super::abi::{Pass, Piece, Signature, signature};
 use super::closures::made_function;
 use super::function::FunctionWriter;
 use super::names::Names;
+use super::value::Type;
 
 /// A function in the making, as far as the border is concerned.
 pub(crate) trait Code {
@@ -20,7 +21,7 @@ pub(crate) trait Code {
     /// Writes an instruction.
     fn line(&mut self, instruction: String);
     /// A local variable.
-    fn local(&mut self, wanted: &str, ty: &str, align: u64) -> String;
+    fn local(&mut self, wanted: &str, ty: &Type, align: u64) -> String;
 }
 
 impl Code for FunctionWriter<'_, '_> {
@@ -32,7 +33,7 @@ impl Code for FunctionWriter<'_, '_> {
         FunctionWriter::line(self, instruction);
     }
 
-    fn local(&mut self, wanted: &str, ty: &str, align: u64) -> String {
+    fn local(&mut self, wanted: &str, ty: &Type, align: u64) -> String {
         FunctionWriter::local(self, wanted, ty, align)
     }
 }
@@ -40,7 +41,7 @@ impl Code for FunctionWriter<'_, '_> {
 /// The type of a value on this side of the border, and its way to the other side.
 #[derive(Clone)]
 pub(crate) struct Crossing {
-    ty: String,
+    ty: Type,
     layout: Layout,
     pass: Pass,
     /// The code of a function of C that arrives; see `c_functions`.
@@ -53,9 +54,9 @@ impl Crossing {
         let Crossing { ty, layout, pass, .. } = self;
         match pass {
             Pass::Nothing => vec![],
-            Pass::Direct("") => vec![ty.clone()],
+            Pass::Direct("") => vec![ty.to_string()],
             Pass::Direct(extension) => vec![format!("{ty} {extension}")],
-            Pass::Pieces(pieces) => pieces.iter().map(|piece| piece.ty.clone()).collect(),
+            Pass::Pieces(pieces) => pieces.iter().map(|piece| piece.ty.to_string()).collect(),
             Pass::Stack => vec![format!("ptr byval({ty}) align {}", layout.align.max(8))],
             Pass::Address => {
                 let Layout { size, align } = layout;
@@ -70,9 +71,9 @@ impl Crossing {
         let Crossing { ty, layout, pass, .. } = self;
         match pass {
             Pass::Nothing => ("void".into(), None),
-            Pass::Direct("") => (ty.clone(), None),
+            Pass::Direct("") => (ty.to_string(), None),
             Pass::Direct(extension) => (format!("{extension} {ty}"), None),
-            Pass::Pieces(pieces) => (pieces_type(pieces), None),
+            Pass::Pieces(pieces) => (pieces_type(pieces).to_string(), None),
             Pass::Stack | Pass::Address => {
                 ("void".into(), Some(format!("ptr noalias sret({ty}) align {}", layout.align)))
             }
@@ -82,7 +83,7 @@ impl Crossing {
     /// A variable that a value of this type, and all its pieces, fit in.
     fn variable(&self, code: &mut impl Code) -> String {
         let bytes = self.layout.size.next_multiple_of(8);
-        code.local("crossing", &format!("[{bytes} x i8]"), self.layout.align.max(8))
+        code.local("crossing", &Type::array(bytes, &Type::I8), self.layout.align.max(8))
     }
 
     /// Gives a value to the other side, as the values that cross.
@@ -130,12 +131,12 @@ impl Crossing {
 }
 
 /// What a function returns that returns these pieces.
-fn pieces_type(pieces: &[Piece]) -> String {
+fn pieces_type(pieces: &[Piece]) -> Type {
     match pieces {
         [one] => one.ty.clone(),
         several => {
-            let types: Vec<&str> = several.iter().map(|piece| piece.ty.as_str()).collect();
-            format!("{{ {} }}", types.join(", "))
+            let types: Vec<Type> = several.iter().map(|piece| piece.ty.clone()).collect();
+            Type::structure(&types)
         }
     }
 }
@@ -278,9 +279,9 @@ impl ModuleWriter<'_> {
         Border { params, result }
     }
 
-    fn type_outside(&mut self, values: &[Ty]) -> String {
+    fn type_outside(&mut self, values: &[Ty]) -> Type {
         match *values {
-            [function] if self.world.types.as_cn(function).is_some() => "ptr".into(),
+            [function] if self.world.types.as_cn(function).is_some() => Type::PTR,
             _ => self.types.results(values),
         }
     }
@@ -319,7 +320,7 @@ impl Code for Shell {
         self.lines += &format!("  {instruction}{}\n", self.place);
     }
 
-    fn local(&mut self, wanted: &str, ty: &str, align: u64) -> String {
+    fn local(&mut self, wanted: &str, ty: &Type, align: u64) -> String {
         let name = format!("%{}", self.names.unique(wanted));
         self.locals += &format!("  {name} = alloca {ty}, align {align}\n");
         name

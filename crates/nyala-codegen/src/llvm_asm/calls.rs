@@ -5,6 +5,7 @@ use nyala_span::Span;
 
 use super::function::FunctionWriter;
 use super::is_value;
+use super::value::{Type, Value, list};
 
 /// A result of more words than this may be returned through memory, which the
 /// caller owns: its frame is needed until then.
@@ -64,8 +65,8 @@ impl FunctionWriter<'_, '_> {
         let arguments = self.module.arguments(None, &taken);
         typed.extend(arguments.give(self, values));
         let call = format!("call {}void {code}({})", arguments.convention, typed.join(", "));
-        if self.may_give_up_frame(None, "void", &[]) {
-            return self.tail_call(&call, "void");
+        if self.may_give_up_frame(None, &Type::Void, &[]) {
+            return self.tail_call(&call, &Type::Void);
         }
         self.line(call);
         let is_passing = self.module.program.styles().is_passing_type(self.world.ty(place));
@@ -81,10 +82,10 @@ impl FunctionWriter<'_, '_> {
     }
 
     /// Whether nothing is left to do after a call with this return point.
-    fn may_give_up_frame(&mut self, ret: Option<Def>, ty: &str, results: &[Ty]) -> bool {
+    fn may_give_up_frame(&mut self, ret: Option<Def>, ty: &Type, results: &[Ty]) -> bool {
         let returns_there = ret == self.function.ret;
         let words: usize = results.iter().map(|&ty| self.words(ty)).sum();
-        self.frees_frame && returns_there && words <= MAX_RESULT_WORDS && ty == self.result()
+        self.frees_frame && returns_there && words <= MAX_RESULT_WORDS && *ty == self.result()
     }
 
     /// How many scalars a value has.
@@ -98,8 +99,8 @@ impl FunctionWriter<'_, '_> {
 
     /// A call that gives up the frame. The calling convention guarantees that; `musttail` would
     /// make LLVM keep the space for arguments as it is, whatever the callee needs.
-    fn tail_call(&mut self, call: &str, ty: &str) {
-        if ty == "void" {
+    fn tail_call(&mut self, call: &str, ty: &Type) {
+        if *ty == Type::Void {
             self.line(format!("tail {call}"));
             return self.line("ret void");
         }
@@ -107,8 +108,8 @@ impl FunctionWriter<'_, '_> {
         self.line(format!("ret {ty} {result}"));
     }
 
-    pub(crate) fn finish_call(&mut self, call: &str, ty: &str, n_results: usize) -> Vec<String> {
-        if ty == "void" {
+    pub(crate) fn finish_call(&mut self, call: &str, ty: &Type, n_results: usize) -> Vec<String> {
+        if *ty == Type::Void {
             self.line(call);
             return vec![];
         }
@@ -136,15 +137,14 @@ impl FunctionWriter<'_, '_> {
                 return self.line("unreachable");
             }
             true => {
-                let params: Vec<String> = data.iter().map(|&arg| self.module.ty_of(arg)).collect();
-                let symbol = self.module.declare(name, &ty, &params, span);
-                let typed = self.typed_values(&data);
-                self.finish_call(&format!("call {ty} {symbol}({})", typed.join(", ")), &ty, results.len())
+                let args: Vec<Value> = data.iter().map(|&arg| self.typed(arg)).collect();
+                let symbol = self.module.declare_for(name, &ty, &args, span);
+                self.finish_call(&format!("call {ty} {symbol}({})", list(&args)), &ty, results.len())
             }
             false => {
                 let params: Vec<Ty> = data.iter().map(|&arg| world.ty(arg)).collect();
                 let border = self.module.border(&params, &results, span);
-                let symbol = self.module.declare(name, &border.result_type(), &border.param_types(), span);
+                let symbol = self.module.declare(name, border.result_type(), &border.param_types(), span);
                 let values: Vec<String> = data.iter().map(|&arg| self.value_for_c(arg)).collect();
                 let result = border.call(self, &symbol, &values);
                 result.map_or(vec![], |all| self.split_results(&ty, all, results.len()))
@@ -156,26 +156,20 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// Calls a function of the runtime or of the C library from within an operation. Words before the
-    /// type of the result are attributes of it.
-    pub(crate) fn call_library(
-        &mut self,
-        name: &str,
-        result: &str,
-        params: &[&str],
-        args: &[String],
-    ) -> String {
-        let types: Vec<String> = params.iter().map(|&ty| ty.to_owned()).collect();
-        // What is known of this call's result is not known of all.
-        let (_, plain) = result.rsplit_once(' ').unwrap_or(("", result));
-        let symbol = self.module.declare(name, plain, &types, self.span);
-        let typed: Vec<String> = types.iter().zip(args).map(|(ty, arg)| format!("{ty} {arg}")).collect();
-        self.compute("call", format!("call {result} {symbol}({})", typed.join(", ")))
+    /// Calls a function of the runtime or of the C library from within an operation.
+    pub(crate) fn call_library(&mut self, name: &str, result: &Type, args: &[Value]) -> String {
+        self.call_library_with("", name, result, args)
     }
 
-    fn typed_values(&mut self, args: &[Def]) -> Vec<String> {
-        let world = self.world;
-        let is_value = |&&arg: &&Def| is_value(world, world.ty(arg));
-        args.iter().filter(is_value).map(|&arg| self.typed(arg)).collect()
+    /// A call whose result has attributes, with a space behind them, that other calls of the function do not have.
+    pub(crate) fn call_library_with(
+        &mut self,
+        attributes: &str,
+        name: &str,
+        result: &Type,
+        args: &[Value],
+    ) -> String {
+        let symbol = self.module.declare_for(name, result, args, self.span);
+        self.compute("call", format!("call {attributes}{result} {symbol}({})", list(args)))
     }
 }

@@ -16,7 +16,7 @@ use nyala_span::diagnostic::plural;
 
 use super::function::FunctionWriter;
 use super::names::escaped;
-use super::types::prim_type;
+use super::value::{Scalar, Type, Value, list};
 
 /// What is said about a value of the program in a message, in place of `{}`; `{s}` behind it is the ending of
 /// what it counts.
@@ -34,15 +34,12 @@ impl FunctionWriter<'_, '_> {
         let message = self.module.text_constant(message);
         let kind = shown.first().map_or("0".into(), |first| kind_of(first.prim).to_string());
         let failed = self.detour(|writer| {
-            let mut args = vec![place, message, kind];
+            let mut args = vec![Value::ptr(place), Value::ptr(message), Value::new(Type::I32, kind)];
             for index in 0..2 {
                 let value = shown.get(index).map(|shown| writer.as_bits(shown));
-                args.push(value.unwrap_or_else(|| "0".into()));
+                args.push(Value::new(Type::I64, value.unwrap_or_else(|| "0".into())));
             }
-            let types = ["ptr", "ptr", "i32", "i64", "i64"].map(String::from);
-            let symbol = writer.module.declare("nyala_check_failed", "void", &types, writer.span);
-            let typed: Vec<String> = types.iter().zip(&args).map(|(ty, arg)| format!("{ty} {arg}")).collect();
-            writer.line(format!("call void {symbol}({})", typed.join(", ")));
+            writer.call_runtime("nyala_check_failed", &args);
             writer.line("unreachable");
         });
         self.branch_away(fails, &failed);
@@ -50,7 +47,7 @@ impl FunctionWriter<'_, '_> {
 
     /// The bits of a number, in 64 of them.
     fn as_bits(&mut self, Shown { prim, value }: &Shown) -> String {
-        let ty = prim_type(*prim);
+        let ty = Scalar::from(*prim);
         let instruction = match prim {
             Prim::F16 => {
                 let wide = self.compute("wide", format!("fpext half {value} to double"));
@@ -72,10 +69,8 @@ impl FunctionWriter<'_, '_> {
     fn any_lane(&mut self, like: Def, condition: String) -> String {
         match self.world.types.kind(self.world.ty(like)) {
             TyKind::Simd { lanes, .. } => {
-                let (ty, lanes) = (format!("<{lanes} x i1>"), *lanes);
-                let name = format!("llvm.vector.reduce.or.v{lanes}i1");
-                let symbol = self.module.declare(&name, "i1", std::slice::from_ref(&ty), self.span);
-                self.compute("any", format!("call i1 {symbol}({ty} {condition})"))
+                let lanes = Value::new(Type::vector(*lanes, Prim::Bool), condition);
+                self.reduce("or", "any", lanes)
             }
             _ => condition,
         }
@@ -111,11 +106,11 @@ impl FunctionWriter<'_, '_> {
     fn checked_by_llvm(&mut self, def: Def, op: ArithOp, lhs: Def, rhs: Def) -> String {
         let ty = self.module.ty_of(lhs);
         let flags = self.same_lanes(self.world.ty(lhs), Prim::Bool);
-        let both = format!("{{ {ty}, {flags} }}");
-        let name = format!("llvm.s{}.with.overflow.{}", op.name(), super::math::suffix(&ty));
-        let symbol = self.module.declare(&name, &both, &[ty.clone(), ty.clone()], self.span);
-        let (a, b) = (self.value(lhs), self.value(rhs));
-        let result = self.compute(op.name(), format!("call {both} {symbol}({ty} {a}, {ty} {b})"));
+        let both = Type::structure(&[ty.clone(), flags]);
+        let name = format!("llvm.s{}.with.overflow.{}", op.name(), ty.suffix());
+        let args = [self.typed(lhs), self.typed(rhs)];
+        let symbol = self.module.declare_for(&name, &both, &args, self.span);
+        let result = self.compute(op.name(), format!("call {both} {symbol}({})", list(&args)));
         let fails = self.compute("overflows", format!("extractvalue {both} {result}, 1"));
         self.check_operator(def, EvalError::Overflow, op, [lhs, rhs], fails);
         self.compute(op.name(), format!("extractvalue {both} {result}, 0"))
@@ -169,7 +164,7 @@ impl FunctionWriter<'_, '_> {
     /// An integer constant of the type of `like`, the same in every lane.
     fn int_splat(&self, like: Def, prim: Prim, value: i64) -> String {
         match self.world.types.is_simd(self.world.ty(like)) {
-            true => format!("splat ({} {value})", prim_type(prim)),
+            true => format!("splat ({} {value})", Scalar::from(prim)),
             false => value.to_string(),
         }
     }
@@ -183,9 +178,10 @@ impl FunctionWriter<'_, '_> {
             Prim::F64 => value.clone(),
             _ => self.compute("wide", format!("fpext {ty} {value} to {wide_ty}")),
         };
-        let name = format!("llvm.trunc.{}", super::math::suffix(&wide_ty));
-        let symbol = self.module.declare(&name, &wide_ty, std::slice::from_ref(&wide_ty), self.span);
-        let whole = self.compute("whole", format!("call {wide_ty} {symbol}({wide_ty} {wide})"));
+        let name = format!("llvm.trunc.{}", wide_ty.suffix());
+        let wide = Value::new(wide_ty.clone(), wide);
+        let symbol = self.module.declare_for(&name, &wide_ty, std::slice::from_ref(&wide), self.span);
+        let whole = self.compute("whole", format!("call {wide_ty} {symbol}({wide})"));
         let bits = target.bits() as i32;
         let (lower, upper) = match target.is_signed() {
             true => (-(2f64.powi(bits - 1)), 2f64.powi(bits - 1)),

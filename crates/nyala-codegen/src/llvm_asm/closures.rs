@@ -17,6 +17,7 @@ use super::arguments::param_names;
 use super::border::{Code, Shell};
 use super::function::FunctionWriter;
 use super::types::FUNCTION;
+use super::value::{Type, Value};
 
 /// The type of an environment as a parameter: what else a function writes to is not in there.
 pub(crate) const ENVIRONMENT: &str = "ptr noalias readonly";
@@ -62,8 +63,8 @@ impl ModuleWriter<'_> {
         let head =
             format!("define internal {}{result} {code}({}) #0 {{", taken.convention, params.join(", "));
         let call = format!("tail call {}{result} {callee}({})", given.convention, args.join(", "));
-        match result.as_str() {
-            "void" => {
+        match result {
+            Type::Void => {
                 shell.line(call);
                 shell.line("ret void".into());
             }
@@ -116,10 +117,10 @@ impl FunctionWriter<'_, '_> {
         let Environment { offsets, size, align } = Environment::new(self.world, captures);
         let env = match program.get(cont).is_some_and(|function| function.may_outlive) {
             true => {
-                let (params, args) = (["i64", "i64"], [size.to_string(), align.to_string()]);
-                self.call_library("nyala_environment", "ptr", &params, &args)
+                let args = [size, align].map(|number| Value::new(Type::I64, number.to_string()));
+                self.call_library("nyala_environment", &Type::PTR, &args)
             }
-            false => self.local("env", &format!("[{size} x i8]"), align),
+            false => self.local("env", &Type::array(size, &Type::I8), align),
         };
         for (&capture, offset) in captures.iter().zip(offsets) {
             let at = self.compute("at", format!("getelementptr inbounds i8, ptr {env}, i64 {offset}"));

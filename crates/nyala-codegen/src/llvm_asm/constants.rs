@@ -9,6 +9,7 @@ use nyala_ir::{Def, Node, Prim, TyKind};
 
 use super::ModuleWriter;
 use super::names::escaped;
+use super::value::{Type, list};
 
 impl ModuleWriter<'_> {
     /// `def` as a constant, without its type; none if it is computed at run time.
@@ -42,7 +43,7 @@ impl ModuleWriter<'_> {
 
     /// `def` as the first value of a global: a type with the layout of its own, and
     /// a constant of it.
-    pub(crate) fn initializer(&mut self, def: Def) -> Option<(String, String)> {
+    pub(crate) fn initializer(&mut self, def: Def) -> Option<(Type, String)> {
         if let Some(constant) = self.part_constant(def) {
             return Some(constant);
         }
@@ -55,15 +56,15 @@ impl ModuleWriter<'_> {
                 for (index, &part) in (0..).zip(world.list(parts)) {
                     let (part_ty, value) = self.initializer(part)?;
                     let size = layout(&world.types, world.ty(part)).size;
-                    laid_out.add(offset(&world.types, ty, index), size, &part_ty, &value);
+                    laid_out.add(offset(&world.types, ty, index), size, part_ty, &value);
                 }
             }
             Node::Variant { option, payload } => {
                 let TyKind::Enum(id) = *world.types.kind(ty) else { return None };
                 let (payload_ty, value) = self.initializer(payload)?;
-                laid_out.add(0, layout(&world.types, world.ty(payload)).size, &payload_ty, &value);
+                laid_out.add(0, layout(&world.types, world.ty(payload)).size, payload_ty, &value);
                 let (_, tag_at, tag_size) = enum_layout(&world.types, id);
-                laid_out.add(tag_at, tag_size, &self.types.tag(id), &option.to_string());
+                laid_out.add(tag_at, tag_size, self.types.tag(id), &option.to_string());
             }
             _ => return None,
         }
@@ -99,7 +100,7 @@ impl ModuleWriter<'_> {
     }
 
     /// A type and `def` as a constant of it, as a part of an aggregate or of memory.
-    fn part_constant(&mut self, def: Def) -> Option<(String, String)> {
+    fn part_constant(&mut self, def: Def) -> Option<(Type, String)> {
         let (ty, world) = (self.part_ty(self.world.ty(def)), self.world);
         let value = match world.node(def) {
             Node::Aggregate(lanes) if ty != self.ty_of(def) => {
@@ -127,29 +128,31 @@ impl ModuleWriter<'_> {
 #[derive(Default)]
 struct LaidOut {
     size: u64,
-    types: Vec<String>,
+    types: Vec<Type>,
     values: Vec<String>,
 }
 
 impl LaidOut {
     fn pad(&mut self, to: u64) {
         if let Some(padding) = to.checked_sub(self.size).filter(|&padding| padding > 0) {
-            self.types.push(format!("[{padding} x i8]"));
-            self.values.push(format!("[{padding} x i8] zeroinitializer"));
+            let ty = Type::array(padding, &Type::I8);
+            self.values.push(format!("{ty} zeroinitializer"));
+            self.types.push(ty);
             self.size = to;
         }
     }
 
-    fn add(&mut self, at: u64, size: u64, ty: &str, value: &str) {
+    fn add(&mut self, at: u64, size: u64, ty: Type, value: &str) {
         self.pad(at);
-        self.types.push(ty.to_owned());
         self.values.push(format!("{ty} {value}"));
+        self.types.push(ty);
         self.size += size;
     }
 
-    fn finish(mut self, size: u64) -> (String, String) {
+    fn finish(mut self, size: u64) -> (Type, String) {
         self.pad(size);
-        (format!("<{{ {} }}>", self.types.join(", ")), format!("<{{ {} }}>", self.values.join(", ")))
+        let ty = Type::Aggregate(format!("<{{ {} }}>", list(&self.types)));
+        (ty, format!("<{{ {} }}>", self.values.join(", ")))
     }
 }
 

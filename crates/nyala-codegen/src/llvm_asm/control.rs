@@ -7,6 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::function::FunctionWriter;
 use super::is_value;
+use super::value::Type;
 
 impl FunctionWriter<'_, '_> {
     /// The end of a block: a call of `callee`.
@@ -110,7 +111,7 @@ impl FunctionWriter<'_, '_> {
     }
 
     /// A first-class struct with these parts.
-    pub(crate) fn build_struct(&mut self, ty: &str, parts: &[Ty], values: &[String]) -> String {
+    pub(crate) fn build_struct(&mut self, ty: &Type, parts: &[Ty], values: &[String]) -> String {
         let mut all = "poison".to_owned();
         for (index, (&part, value)) in parts.iter().zip(values).enumerate() {
             let part = self.module.ty(part);
@@ -120,7 +121,7 @@ impl FunctionWriter<'_, '_> {
     }
 
     /// The parts of what a function with several results returns.
-    pub(crate) fn split_results(&mut self, ty: &str, all: String, count: usize) -> Vec<String> {
+    pub(crate) fn split_results(&mut self, ty: &Type, all: String, count: usize) -> Vec<String> {
         match count {
             0 => vec![],
             1 => vec![all],

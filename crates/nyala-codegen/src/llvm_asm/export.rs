@@ -12,6 +12,7 @@ use super::border::{Code, Shell};
 use super::closures::made_function;
 use super::names::symbol;
 use super::types::FUNCTION;
+use super::value::Type;
 
 impl ModuleWriter<'_> {
     /// The function that the outside calls.
@@ -101,9 +102,9 @@ impl ModuleWriter<'_> {
         if is_passing && return_param(self.world, function.entry).is_some() {
             return self.call_until_it_returns(code, &inner, args, &results);
         }
-        let result = if is_passing { "void".into() } else { result };
+        let result = if is_passing { Type::Void } else { result };
         let call = format!("call {}{result} {inner}({})", arguments.convention, args.join(", "));
-        if result == "void" {
+        if result == Type::Void {
             code.line(call);
             return None;
         }
@@ -121,8 +122,8 @@ impl ModuleWriter<'_> {
     ) -> Option<String> {
         let ty = self.types.results(results);
         let align = sequence(&self.world.types, results.iter().copied()).align;
-        let room = if results.is_empty() { "{}" } else { &ty };
-        let kept = code.local("kept", room, align);
+        let room = if results.is_empty() { Type::structure(&[]) } else { ty.clone() };
+        let kept = code.local("kept", &room, align);
         let place = self.place_that_keeps(results, &ty, align);
         args.push(format!("{FUNCTION} {}", made_function(code, &place, &kept)));
         code.line(format!("call {}void {inner}({})", self.convention(), args.join(", ")));
@@ -130,9 +131,9 @@ impl ModuleWriter<'_> {
     }
 
     /// A function that writes the results it is given to its environment.
-    pub(crate) fn place_that_keeps(&mut self, results: &[Ty], ty: &str, align: u64) -> String {
+    pub(crate) fn place_that_keeps(&mut self, results: &[Ty], ty: &Type, align: u64) -> String {
         let name = format!("@{}", self.names.unique("done"));
-        let types: Vec<String> = results.iter().map(|&part| self.ty(part)).collect();
+        let types: Vec<Type> = results.iter().map(|&part| self.ty(part)).collect();
         let mut params = vec!["ptr %kept".to_owned()];
         let mut code = Shell::default();
         let arguments = self.arguments(None, results);

@@ -6,6 +6,7 @@ use nyala_span::Span;
 
 use super::function::FunctionWriter;
 use super::regions::{Calls, Outlined};
+use super::value::{Type, Value};
 
 impl FunctionWriter<'_, '_> {
     /// Ends a block with a call of an intrinsic for flow graphs.
@@ -13,16 +14,16 @@ impl FunctionWriter<'_, '_> {
         let Some(ret) = self.return_arg(args) else { return self.line("unreachable") };
         let name = intrinsic.name();
         let number = match (intrinsic, &args[1..args.len() - 1]) {
-            (Intrinsic::CreateGraph, []) => Some(self.call_library(name, "i32", &[], &[])),
+            (Intrinsic::CreateGraph, []) => Some(self.call_library(name, &Type::I32, &[])),
             (Intrinsic::CreateTask, &[graph, body]) => {
-                let graph = self.number(graph);
+                let graph = self.handle(graph);
                 let Outlined { code, env } = self.outline(body, Calls::Once(&[]));
                 // The pair of both is passed as they are, on all machines that we know.
-                Some(self.call_library(name, "i32", &["i32", "ptr", "ptr"], &[graph, code, env]))
+                Some(self.call_library(name, &Type::I32, &[graph, Value::ptr(code), Value::ptr(env)]))
             }
             (Intrinsic::CreateEdge | Intrinsic::ExecuteGraph, &[first, second]) => {
-                let numbers = [first, second].map(|handle| self.number(handle));
-                self.call_runtime(name, &["i32", "i32"], &numbers);
+                let handles = [first, second].map(|handle| self.handle(handle));
+                self.call_runtime(name, &handles);
                 None
             }
             _ => Some(self.module.unsupported(span, format!("this form of `{name}`"))),
@@ -43,13 +44,14 @@ impl FunctionWriter<'_, '_> {
     }
 
     /// The number of a graph or task.
-    fn number(&mut self, handle: Def) -> String {
-        match self.world.types.as_prim(self.world.ty(handle)) {
+    fn handle(&mut self, handle: Def) -> Value {
+        let number = match self.world.types.as_prim(self.world.ty(handle)) {
             Some(_) => self.value(handle),
             None => {
                 let handle = self.typed(handle);
                 self.compute("number", format!("extractvalue {handle}, 0"))
             }
-        }
+        };
+        Value::new(Type::I32, number)
     }
 }

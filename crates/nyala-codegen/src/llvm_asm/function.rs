@@ -27,7 +27,7 @@ use super::debug::Scope;
 use super::gathers::Gathers;
 use super::names::Names;
 use super::scatters::Scatters;
-use super::types::pointer_to;
+use super::value::{Scalar, Type, Value};
 
 /// A block in the making.
 struct Block {
@@ -52,7 +52,7 @@ struct Latch {
 
 struct Phi {
     name: String,
-    ty: String,
+    ty: Type,
     incoming: Vec<String>,
 }
 
@@ -171,7 +171,7 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
     }
 
     /// What the function returns.
-    pub(crate) fn result(&mut self) -> String {
+    pub(crate) fn result(&mut self) -> Type {
         let results = self.module.result_types(self.function.ret.map(|ret| self.world.ty(ret)));
         self.module.types.results(&results)
     }
@@ -357,13 +357,13 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
     }
 
     /// A local variable of LLVM type `ty`; one for the whole call of the function.
-    pub(crate) fn local(&mut self, wanted: &str, ty: &str, align: u64) -> String {
+    pub(crate) fn local(&mut self, wanted: &str, ty: &Type, align: u64) -> String {
         let name = self.temporary(wanted);
         let line = match self.module.private_space() {
             0 => format!("  {name} = alloca {ty}, align {align}\n"),
             space => {
                 let own = self.temporary(&format!("{wanted}_private"));
-                let pointer = pointer_to(space);
+                let pointer = Scalar::Ptr(space);
                 format!(
                     "  {own} = alloca {ty}, align {align}, addrspace({space})\n  \
                      {name} = addrspacecast {pointer} {own} to ptr\n"
@@ -428,10 +428,9 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
         self.module.unsupported(self.span, format!("`{name}`, which is not in control-flow form"))
     }
 
-    /// The value of `def` with its type in front.
-    pub(crate) fn typed(&mut self, def: Def) -> String {
-        let ty = self.module.ty_of(def);
-        format!("{ty} {}", self.value(def))
+    /// The value of `def` with its type.
+    pub(crate) fn typed(&mut self, def: Def) -> Value {
+        Value { ty: self.module.ty_of(def), text: self.value(def) }
     }
 
     // ---- Blocks -------------------------------------------------------------------

@@ -12,7 +12,7 @@ use nyala_ir::{Def, LaneOp, Node, Prim, Ty};
 
 use super::function::FunctionWriter;
 use super::gathers::is_full;
-use super::math::suffix;
+use super::value::{Scalar, Type, Value, list};
 
 /// The bytes that processors write past the caches at once, at least and at most. What is
 /// longer goes there in several pieces.
@@ -24,8 +24,9 @@ const REGISTER_BITS: u32 = 128;
 
 /// The lanes that an access reads or writes.
 struct Access {
-    /// The type of the lanes in memory.
-    ty: String,
+    /// The lanes in memory.
+    n_lanes: u32,
+    elem: Scalar,
     /// Whether they are bytes for `bool`.
     are_bools: bool,
     align: u64,
@@ -54,29 +55,25 @@ impl FunctionWriter<'_, '_> {
             return Some(value);
         }
         let bools = self.module.ty(ty);
-        Some(self.compute("load", format!("trunc {} {value} to {bools}", access.ty)))
+        Some(self.compute("load", format!("trunc {} {value} to {bools}", access.ty())))
     }
 
     fn masked_load(&mut self, access: &Access) -> String {
-        let Access { ty, align, at, mask, .. } = access;
-        if !access.has_addresses && self.is_full(*mask) {
-            return self.compute("load", format!("load {ty}, ptr {at}, align {align}"));
+        let (ty, at) = (access.ty(), access.address());
+        if !access.has_addresses && self.is_full(access.mask) {
+            return self.compute("load", format!("load {ty}, {at}, align {}", access.align));
         }
-        let (kind, ptr_ty) = access.masked("load", "gather");
-        let mask = self.typed(*mask);
-        let mask_ty = mask_type(&mask);
-        let params = [ptr_ty.clone(), "i32 immarg".into(), mask_ty, ty.clone()];
-        let symbol = self.module.declare(&kind, ty, &params, self.span);
-        self.compute("load", format!("call {ty} {symbol}({ptr_ty} {at}, i32 {align}, {mask}, {ty} poison)"))
+        let mask = self.typed(access.mask);
+        self.load_masked("load", &access.masked("load", "gather"), &ty, &at, access.align, &mask)
     }
 
     /// Writes a gather of words together with one of the words behind them, which is given its value.
     fn gather_pairs(&mut self, access: Access, follower: Def) -> String {
-        let n_lanes = self.world.types.lanes(self.world.ty(access.mask)).unwrap_or(1);
-        let word = access.ty.clone();
-        let both = self.masked_load(&Access { ty: format!("<{n_lanes} x i64>"), ..access });
-        let words = word.replacen(&n_lanes.to_string(), &(2 * n_lanes).to_string(), 1);
-        let words_of = self.compute("words", format!("bitcast <{n_lanes} x i64> {both} to {words}"));
+        let n_lanes = access.n_lanes;
+        let words = Type::vector(2 * n_lanes, access.elem);
+        let access = Access { elem: Scalar::Int(64), ..access };
+        let both = Value::new(access.ty(), self.masked_load(&access));
+        let words_of = self.compute("words", format!("bitcast {both} to {words}"));
         let [low, high] = [0, 1].map(|first| {
             let order: Vec<String> = (0..n_lanes).map(|lane| format!("i32 {}", 2 * lane + first)).collect();
             let order = format!("<{n_lanes} x i32> <{}>", order.join(", "));
@@ -91,31 +88,50 @@ impl FunctionWriter<'_, '_> {
         let access = self.access(self.world.ty(value), ptr, mask);
         let mut typed = self.typed(value);
         if access.are_bools {
-            let bytes = self.compute("bytes", format!("zext {typed} to {}", access.ty));
-            typed = format!("{} {bytes}", access.ty);
+            let bytes = self.compute("bytes", format!("zext {typed} to {}", access.ty()));
+            typed = Value::new(access.ty(), bytes);
         }
-        let Access { ty, align, at, .. } = &access;
+        let (align, at) = (access.align, access.address());
         if !access.has_addresses && self.is_full(mask) {
             let bytes = self.world.layout(self.world.ty(value)).size;
             return match self.world.node(ptr) {
                 Node::Streaming(_) if bytes >= MIN_STREAMED => {
-                    self.streaming_store(&typed, ptr, at, *align, bytes)
+                    self.streaming_store(&typed, ptr, &at, align, bytes)
                 }
-                _ => self.line(format!("store {typed}, ptr {at}, align {align}")),
+                _ => self.line(format!("store {typed}, {at}, align {align}")),
             };
         }
-        let (kind, ptr_ty) = access.masked("store", "scatter");
         let mask = self.typed(mask);
-        let params = [ty.clone(), ptr_ty.clone(), "i32 immarg".into(), mask_type(&mask)];
-        let symbol = self.module.declare(&kind, "void", &params, self.span);
-        self.line(format!("call void {symbol}({typed}, {ptr_ty} {at}, i32 {align}, {mask})"));
+        self.store_masked(&access.masked("store", "scatter"), &typed, &at, align, &mask);
+    }
+
+    /// Calls an intrinsic that loads under a mask.
+    pub(super) fn load_masked(
+        &mut self,
+        wanted: &str,
+        name: &str,
+        ty: &Type,
+        at: &Value,
+        align: u64,
+        mask: &Value,
+    ) -> String {
+        let params = [&at.ty.to_string(), "i32 immarg", &mask.ty.to_string(), &ty.to_string()];
+        let symbol = self.module.declare(name, ty, &params, self.span);
+        self.compute(wanted, format!("call {ty} {symbol}({at}, i32 {align}, {mask}, {ty} poison)"))
+    }
+
+    /// Calls an intrinsic that stores under a mask.
+    pub(super) fn store_masked(&mut self, name: &str, value: &Value, at: &Value, align: u64, mask: &Value) {
+        let params = [&value.ty.to_string(), &at.ty.to_string(), "i32 immarg", &mask.ty.to_string()];
+        let symbol = self.module.declare(name, Type::Void, &params, self.span);
+        self.line(format!("call void {symbol}({value}, {at}, i32 {align}, {mask})"));
     }
 
     /// Writes lanes to neighbours past the caches, if they are aligned.
-    fn streaming_store(&mut self, typed: &str, ptr: Def, at: &str, align: u64, bytes: u64) {
+    fn streaming_store(&mut self, typed: &Value, ptr: Def, at: &Value, align: u64, bytes: u64) {
         let wanted = bytes.min(MAX_STREAMED);
         if align >= wanted {
-            return self.line(format!("store {typed}, ptr {at}, align {align}, !nontemporal !{{i32 1}}"));
+            return self.line(format!("store {typed}, {at}, align {align}, !nontemporal !{{i32 1}}"));
         }
         let odd = self.odd_part(ptr, wanted);
         let rest = self.compute("rest", format!("and i64 {odd}, {}", wanted - 1));
@@ -123,10 +139,10 @@ impl FunctionWriter<'_, '_> {
         let [streamed, cached, stored] = ["streamed", "cached", "stored"].map(|label| self.new_label(label));
         self.line(format!("br i1 {is_aligned}, label %{streamed}, label %{cached}"));
         self.begin_part(&streamed);
-        self.line(format!("store {typed}, ptr {at}, align {wanted}, !nontemporal !{{i32 1}}"));
+        self.line(format!("store {typed}, {at}, align {wanted}, !nontemporal !{{i32 1}}"));
         self.line(format!("br label %{stored}"));
         self.begin_part(&cached);
-        self.line(format!("store {typed}, ptr {at}, align {align}"));
+        self.line(format!("store {typed}, {at}, align {align}"));
         self.line(format!("br label %{stored}"));
         self.begin_part(&stored);
     }
@@ -144,9 +160,11 @@ impl FunctionWriter<'_, '_> {
         let start = self.generic(start);
         let mut sum = self.compute("address", format!("ptrtoint ptr {start} to i64"));
         for summand in summands {
-            let (value, ty) = (self.value(summand), self.module.ty_of(summand));
-            let wide =
-                if ty == "i64" { value } else { self.compute("wide", format!("zext {ty} {value} to i64")) };
+            let value = self.typed(summand);
+            let wide = match value.ty {
+                Type::I64 => value.text,
+                _ => self.compute("wide", format!("zext {value} to i64")),
+            };
             let bytes = self.compute("bytes", format!("mul i64 {wide}, {size}"));
             sum = self.compute("odd", format!("add i64 {sum}, {bytes}"));
         }
@@ -163,14 +181,12 @@ impl FunctionWriter<'_, '_> {
         let world = self.world;
         let elem = world.types.elem(lanes).unwrap_or(lanes);
         let are_bools = elem == world.types.bool();
-        let ty = match (are_bools, world.types.lanes(lanes)) {
-            (true, Some(n_lanes)) => format!("<{n_lanes} x i8>"),
-            _ => self.module.ty(lanes),
-        };
+        let scalar = self.module.types.scalar(elem).unwrap_or(Scalar::PTR);
         let has_addresses = world.types.is_simd(world.ty(ptr));
         let of_lane = self.module.align_of(elem);
         Access {
-            ty,
+            n_lanes: world.types.lanes(lanes).unwrap_or(1),
+            elem: if are_bools { Scalar::Int(8) } else { scalar },
             are_bools,
             align: if has_addresses { of_lane } else { self.module.align_of_address(ptr).max(of_lane) },
             at: if has_addresses { self.value(ptr) } else { self.generic(ptr) },
@@ -187,10 +203,9 @@ impl FunctionWriter<'_, '_> {
     /// Writes an operation of lanes on each other.
     pub(crate) fn lane_op(&mut self, def: Def, op: LaneOp, args: &[Def]) -> String {
         let first = self.typed(args[0]);
-        let ty = self.module.ty_of(args[0]);
         match op {
-            LaneOp::Any => self.reduce("or", &ty, &first),
-            LaneOp::All => self.reduce("and", &ty, &first),
+            LaneOp::Any => self.reduce("or", "or", first),
+            LaneOp::All => self.reduce("and", "and", first),
             LaneOp::Ballot => {
                 let n_lanes = self.world.types.lanes(self.world.ty(args[0])).unwrap_or(1);
                 let bits = self.compute("bits", format!("bitcast {first} to i{n_lanes}"));
@@ -209,40 +224,43 @@ impl FunctionWriter<'_, '_> {
         let (value, ty) = (self.value(lanes), self.module.ty_of(lanes));
         let n = self.world.types.lanes(self.world.ty(lanes)).unwrap_or(1);
         let elem = self.world.types.elem(self.world.ty(lanes)).unwrap_or(self.world.ty(lanes));
-        let (to, back, int, bits) = match self.world.types.as_prim(elem) {
-            Some(Prim::Bool) => ("zext", "trunc", "i8".to_owned(), 8),
-            Some(prim) => ("bitcast", "bitcast", format!("i{}", prim.bits()), prim.bits()),
-            None => ("ptrtoint", "inttoptr", "i64".to_owned(), 64),
+        let (to, back, bits) = match self.world.types.as_prim(elem) {
+            Some(Prim::Bool) => ("zext", "trunc", 8),
+            Some(prim) => ("bitcast", "bitcast", prim.bits()),
+            None => ("ptrtoint", "inttoptr", 64),
         };
-        let ints = format!("<{n} x {int}>");
+        let ints = Type::vector(n, Scalar::Int(bits));
         let value = self.compute("ints", format!("{to} {ty} {value} to {ints}"));
         let mask = self.value(mask);
         let moved = match n * bits <= REGISTER_BITS {
             true => self.compress_register(&ints, &value, n, &mask),
-            false => self.compress_parts(&int, bits, &value, n, &mask),
+            false => self.compress_parts(bits, &value, n, &mask),
         };
         self.compute("compress", format!("{back} {ints} {moved} to {ty}"))
     }
 
-    fn compress_register(&mut self, ty: &str, value: &str, n: u32, mask: &str) -> String {
-        let name = format!("llvm.experimental.vector.compress.{}", suffix(ty));
-        let mask_ty = format!("<{n} x i1>");
-        let symbol = self.module.declare(&name, ty, &[ty.into(), mask_ty.clone(), ty.into()], self.span);
-        self.compute("front", format!("call {ty} {symbol}({ty} {value}, {mask_ty} {mask}, {ty} {value})"))
+    fn compress_register(&mut self, ty: &Type, value: &str, n: u32, mask: &str) -> String {
+        let name = format!("llvm.experimental.vector.compress.{}", ty.suffix());
+        let lanes = Value::new(ty.clone(), value);
+        let args = [lanes.clone(), Value::new(Type::vector(n, Prim::Bool), mask), lanes];
+        let symbol = self.module.declare_for(&name, ty, &args, self.span);
+        self.compute("front", format!("call {ty} {symbol}({})", list(&args)))
     }
 
     /// The parts that fit into a register are compressed and written one behind the other. LLVM
     /// can do that too, but writes parts as if they were aligned.
-    fn compress_parts(&mut self, int: &str, bits: u32, value: &str, n: u32, mask: &str) -> String {
+    fn compress_parts(&mut self, bits: u32, value: &str, n: u32, mask: &str) -> String {
         let (size, bytes) = (REGISTER_BITS / bits, bits / 8);
-        let ty = format!("<{n} x {int}>");
-        let place = self.local("front", &format!("[{} x {int}]", n + size), u64::from(bytes));
+        let int = Scalar::Int(bits);
+        let ty = Type::vector(n, int);
+        let room = Type::array(u64::from(n + size), &int.into());
+        let place = self.local("front", &room, u64::from(bytes));
         let mut end = "0".to_owned();
         for first in (0..n).step_by(size as usize) {
             let size = size.min(n - first);
             let order: Vec<String> = (first..first + size).map(|lane| format!("i32 {lane}")).collect();
             let order = format!("<{size} x i32> <{}>", order.join(", "));
-            let part_ty = format!("<{size} x {int}>");
+            let part_ty = Type::vector(size, int);
             let part = self.compute("part", format!("shufflevector {ty} {value}, {ty} poison, {order}"));
             let kept =
                 self.compute("kept", format!("shufflevector <{n} x i1> {mask}, <{n} x i1> poison, {order}"));
@@ -251,7 +269,7 @@ impl FunctionWriter<'_, '_> {
             self.line(format!("store {part_ty} {part}, ptr {at}, align {bytes}"));
             let kept = self.compute("bits", format!("bitcast <{size} x i1> {kept} to i{size}"));
             let kept = self.compute("bits", format!("zext i{size} {kept} to i64"));
-            let symbol = self.module.declare("llvm.ctpop.i64", "i64", &["i64".into()], self.span);
+            let symbol = self.module.declare("llvm.ctpop.i64", "i64", &["i64"], self.span);
             let count = self.compute("count", format!("call i64 {symbol}(i64 {kept})"));
             end = self.compute("end", format!("add i64 {end}, {count}"));
         }
@@ -267,10 +285,12 @@ impl FunctionWriter<'_, '_> {
         self.compute("moved", format!("select <{n} x i1> {is_front}, {ty} {front}, {ty} {value}"))
     }
 
-    fn reduce(&mut self, op: &str, ty: &str, lanes: &str) -> String {
-        let name = format!("llvm.vector.reduce.{op}.{}", suffix(ty));
-        let symbol = self.module.declare(&name, "i1", &[ty.to_owned()], self.span);
-        self.compute(op, format!("call i1 {symbol}({lanes})"))
+    /// One `bool` from those of all lanes; `wanted` is what it is called.
+    pub(super) fn reduce(&mut self, op: &str, wanted: &str, lanes: Value) -> String {
+        let name = format!("llvm.vector.reduce.{op}.{}", lanes.ty.suffix());
+        let args = [lanes];
+        let symbol = self.module.declare_for(&name, &Type::BOOL, &args, self.span);
+        self.compute(wanted, format!("call i1 {symbol}({})", list(&args)))
     }
 
     fn permute(&mut self, def: Def, lanes: Def, order: Def) -> String {
@@ -303,23 +323,20 @@ impl FunctionWriter<'_, '_> {
 }
 
 impl Access {
-    /// The name of LLVM's function for an access with a mask, and the type of its address.
-    fn masked(&self, neighbours: &str, anywhere: &str) -> (String, String) {
-        let lanes = suffix(&self.ty);
-        match self.has_addresses {
-            false => (format!("llvm.masked.{neighbours}.{lanes}.p0"), "ptr".into()),
-            true => {
-                let n_lanes = self.ty.trim_start_matches('<').split(' ').next().unwrap_or("1");
-                (format!("llvm.masked.{anywhere}.{lanes}.v{n_lanes}p0"), format!("<{n_lanes} x ptr>"))
-            }
-        }
+    /// The type of the lanes in memory.
+    fn ty(&self) -> Type {
+        Type::vector(self.n_lanes, self.elem)
     }
-}
 
-/// The type in front of a value.
-fn mask_type(typed: &str) -> String {
-    match typed.find('>') {
-        Some(end) => typed[..=end].to_owned(),
-        None => "i1".to_owned(),
+    /// Where the lanes are.
+    fn address(&self) -> Value {
+        let ty = if self.has_addresses { Type::vector(self.n_lanes, Scalar::PTR) } else { Type::PTR };
+        Value::new(ty, self.at.as_str())
+    }
+
+    /// The intrinsic for an access with a mask: to neighbours, or to an address for each lane.
+    fn masked(&self, neighbours: &str, anywhere: &str) -> String {
+        let kind = if self.has_addresses { anywhere } else { neighbours };
+        format!("llvm.masked.{kind}.{}.{}", self.ty().suffix(), self.address().ty.suffix())
     }
 }

@@ -6,7 +6,7 @@ use nyala_ir::{ArithFlags, Def, MathOp, Prim, TyKind};
 
 use super::function::FunctionWriter;
 use super::ops::fast;
-use super::types::prim_type;
+use super::value::{Scalar, Type, Value, list};
 use super::vector_math::Kernel;
 use crate::vector_math::has_kernel;
 
@@ -14,7 +14,7 @@ impl FunctionWriter<'_, '_> {
     pub(crate) fn math(&mut self, def: Def, op: MathOp, flags: ArithFlags, args: &[Def]) -> String {
         let prim = self.world.types.lane_prim(self.world.ty(args[0])).unwrap_or(Prim::F64);
         let ty = self.module.ty_of(args[0]);
-        let values: Vec<String> = args.iter().map(|&arg| self.value(arg)).collect();
+        let values: Vec<Value> = args.iter().map(|&arg| self.typed(arg)).collect();
         let x = &values[0];
         let flag = if prim.is_float() { fast(flags) } else { "" };
         if let TyKind::Simd { lanes, .. } = *self.world.types.kind(self.world.ty(args[0]))
@@ -22,11 +22,10 @@ impl FunctionWriter<'_, '_> {
         {
             let kernel = Kernel { op, prim, lanes, is_relaxed: flags.fast };
             let symbol = self.module.kernel(kernel, self.span);
-            let typed: Vec<String> = values.iter().map(|value| format!("{ty} {value}")).collect();
-            return self.compute(op.name(), format!("call {ty} {symbol}({})", typed.join(", ")));
+            return self.compute(op.name(), format!("call {ty} {symbol}({})", list(&values)));
         }
-        if flags.fast && ty == "float" {
-            let values: Vec<&str> = values.iter().map(String::as_str).collect();
+        if flags.fast && ty == Type::FLOAT {
+            let values: Vec<&str> = values.iter().map(|value| value.text.as_str()).collect();
             if let Some(value) = self.approximate(op, &values) {
                 return value;
             }
@@ -39,10 +38,10 @@ impl FunctionWriter<'_, '_> {
             }
             MathOp::Signbit => {
                 let bits_ty = self.same_lanes(self.world.ty(args[0]), unsigned_of(prim));
-                let bits = self.compute("bits", format!("bitcast {ty} {x} to {bits_ty}"));
+                let bits = self.compute("bits", format!("bitcast {x} to {bits_ty}"));
                 self.compute("signbit", format!("icmp slt {bits_ty} {bits}, zeroinitializer"))
             }
-            MathOp::IsNan => self.compute("is_nan", format!("fcmp uno {ty} {x}, zeroinitializer")),
+            MathOp::IsNan => self.compute("is_nan", format!("fcmp uno {x}, zeroinitializer")),
             MathOp::IsFinite => {
                 let magnitude = self.llvm_math("fabs", "", &ty, &values);
                 let infinity = self.splat(args[0], prim, f64::INFINITY);
@@ -50,9 +49,9 @@ impl FunctionWriter<'_, '_> {
             }
             MathOp::Clz | MathOp::Ctz => {
                 let name = if op == MathOp::Clz { "ctlz" } else { "cttz" };
-                let name = format!("llvm.{name}.{}", suffix(&ty));
-                let symbol = self.module.declare(&name, &ty, &[ty.clone(), "i1 immarg".into()], self.span);
-                self.compute(op.name(), format!("call {ty} {symbol}({ty} {x}, i1 false)"))
+                let name = format!("llvm.{name}.{}", ty.suffix());
+                let symbol = self.module.declare(&name, &ty, &[&ty.to_string(), "i1 immarg"], self.span);
+                self.compute(op.name(), format!("call {ty} {symbol}({x}, i1 false)"))
             }
             MathOp::Pext | MathOp::Pdep => self.lane_by_lane(def, op, prim, args, &values),
             // LLVM has no code of its own for these on devices.
@@ -65,91 +64,75 @@ impl FunctionWriter<'_, '_> {
     }
 
     /// A call of `llvm.name.type`, all of whose arguments have the type of the result.
-    fn llvm_math(&mut self, name: &str, flag: &str, ty: &str, values: &[String]) -> String {
-        let params = vec![ty.to_owned(); values.len()];
-        let symbol = self.module.declare(&format!("llvm.{name}.{}", suffix(ty)), ty, &params, self.span);
-        let typed: Vec<String> = values.iter().map(|value| format!("{ty} {value}")).collect();
-        self.compute(name, format!("call {flag}{ty} {symbol}({})", typed.join(", ")))
+    fn llvm_math(&mut self, name: &str, flag: &str, ty: &Type, values: &[Value]) -> String {
+        let symbol = format!("llvm.{name}.{}", ty.suffix());
+        let symbol = self.module.declare_for(&symbol, ty, values, self.span);
+        self.compute(name, format!("call {flag}{ty} {symbol}({})", list(values)))
     }
 
     /// A float constant of the type of `like`, the same in every lane.
     pub(crate) fn splat(&mut self, like: Def, prim: Prim, value: f64) -> String {
         let lane = super::constants::literal(prim, nyala_ir::eval::float_from_value(prim, value));
         match self.world.types.kind(self.world.ty(like)) {
-            TyKind::Simd { .. } => format!("splat ({} {lane})", prim_type(prim)),
+            TyKind::Simd { .. } => format!("splat ({} {lane})", Scalar::from(prim)),
             _ => lane,
         }
     }
 
     /// A function that only exists for scalars.
-    fn lane_by_lane(&mut self, def: Def, op: MathOp, prim: Prim, args: &[Def], values: &[String]) -> String {
+    fn lane_by_lane(&mut self, def: Def, op: MathOp, prim: Prim, args: &[Def], values: &[Value]) -> String {
         let TyKind::Simd { lanes, .. } = *self.world.types.kind(self.world.ty(args[0])) else {
             return self.scalar_call(op, prim, values);
         };
-        let (vector, lane) = (self.module.ty_of(def), prim_type(prim));
+        let (vector, lane) = (self.module.ty_of(def), Scalar::from(prim));
         let mut all = "poison".to_owned();
         for at in 0..lanes {
-            let parts: Vec<String> = values
-                .iter()
-                .map(|value| self.compute("lane", format!("extractelement {vector} {value}, i32 {at}")))
-                .collect();
+            let mut part = |value: &Value| {
+                Value::new(lane, self.compute("lane", format!("extractelement {value}, i32 {at}")))
+            };
+            let parts: Vec<Value> = values.iter().map(&mut part).collect();
             let part = self.scalar_call(op, prim, &parts);
             all = self.compute("lanes", format!("insertelement {vector} {all}, {lane} {part}, i32 {at}"));
         }
         all
     }
 
-    fn scalar_call(&mut self, op: MathOp, prim: Prim, values: &[String]) -> String {
-        let ty = prim_type(prim);
+    fn scalar_call(&mut self, op: MathOp, prim: Prim, values: &[Value]) -> String {
+        let ty = Type::from(prim);
         match (op, prim) {
-            (MathOp::Pext | MathOp::Pdep, _) => self.gather_bits(op, ty, values),
+            (MathOp::Pext | MathOp::Pdep, _) => self.gather_bits(op, &ty, values),
             // The C library has no functions for half floats.
             (_, Prim::F16) => {
-                let wide: Vec<String> = values
-                    .iter()
-                    .map(|value| self.compute("wide", format!("fpext half {value} to float")))
-                    .collect();
+                let mut widen = |value: &Value| {
+                    Value::new(Type::FLOAT, self.compute("wide", format!("fpext {value} to float")))
+                };
+                let wide: Vec<Value> = values.iter().map(&mut widen).collect();
                 let result = self.scalar_call(op, Prim::F32, &wide);
                 self.compute("narrow", format!("fptrunc float {result} to half"))
             }
             _ if self.module.options.gpu.is_some() => {
-                let name = self.module.library_name(NumberFn::Op(op), ty);
-                self.call_library(&name, ty, &vec![ty; values.len()], values)
+                let name = self.module.library_name(NumberFn::Op(op), &ty);
+                self.call_library(&name, &ty, values)
             }
-            (_, Prim::F32) => self.call_library(&format!("{}f", op.name()), ty, &[ty], values),
-            _ => self.call_library(op.name(), ty, &[ty], values),
+            (_, Prim::F32) => self.call_library(&format!("{}f", op.name()), &ty, values),
+            _ => self.call_library(op.name(), &ty, values),
         }
     }
 
     /// `pext` and `pdep` by a function of the runtime, on 64 bits.
-    fn gather_bits(&mut self, op: MathOp, ty: &str, values: &[String]) -> String {
+    fn gather_bits(&mut self, op: MathOp, ty: &Type, values: &[Value]) -> String {
         let mut wide = vec![];
         for value in values {
-            wide.push(match ty {
-                "i64" => value.clone(),
-                _ => self.compute("wide", format!("zext {ty} {value} to i64")),
+            wide.push(match *ty {
+                Type::I64 => value.clone(),
+                _ => Value::new(Type::I64, self.compute("wide", format!("zext {value} to i64"))),
             });
         }
-        let result = self.call_library(&format!("nyala_{}", op.name()), "i64", &["i64", "i64"], &wide);
-        match ty {
-            "i64" => result,
+        let result = self.call_library(&format!("nyala_{}", op.name()), &Type::I64, &wide);
+        match *ty {
+            Type::I64 => result,
             _ => self.compute("narrow", format!("trunc i64 {result} to {ty}")),
         }
-    }
-}
-
-/// How LLVM abbreviates a scalar or vector type in names.
-pub(crate) fn suffix(ty: &str) -> String {
-    let scalar = |ty: &str| match ty {
-        "half" => "f16".to_owned(),
-        "float" => "f32".to_owned(),
-        "double" => "f64".to_owned(),
-        "ptr" => "p0".to_owned(),
-        int => int.to_owned(),
-    };
-    match ty.trim_matches(['<', '>']).split_once(" x ") {
-        Some((lanes, lane)) => format!("v{lanes}{}", scalar(lane)),
-        None => scalar(ty),
     }
 }
 

@@ -9,6 +9,7 @@ use nyala_ir::{Def, Node, Prim, Ty};
 
 use super::function::FunctionWriter;
 use super::gathers::shared_part;
+use super::value::{Type, Value};
 
 impl FunctionWriter<'_, '_> {
     /// Whether `def` is an operation with an effect, whose first part is memory.
@@ -111,7 +112,7 @@ impl FunctionWriter<'_, '_> {
         self.line(format!("call void {symbol}({to}, {from}, i64 {size}, i1 false)"));
     }
 
-    fn load(&mut self, at: &str, ty: Ty, def: Def) -> String {
+    fn load(&mut self, at: &Value, ty: Ty, def: Def) -> String {
         if self.world.types.is_simd(self.world.ty(def)) {
             return self.module.unsupported(self.world.span_of(def), "this access to memory");
         }
@@ -120,8 +121,8 @@ impl FunctionWriter<'_, '_> {
 
     /// An address for those who know one kind of pointers only.
     pub(crate) fn generic(&mut self, ptr: Def) -> String {
-        match self.module.ty_of(ptr).as_str() {
-            "ptr" => self.value(ptr),
+        match self.module.ty_of(ptr) {
+            Type::PTR => self.value(ptr),
             _ => {
                 let typed = self.typed(ptr);
                 self.compute("generic", format!("addrspacecast {typed} to ptr"))
@@ -131,11 +132,11 @@ impl FunctionWriter<'_, '_> {
 
     /// Reads a value.
     pub(crate) fn load_from(&mut self, at: &str, ty: Ty) -> String {
-        self.load_at(&format!("ptr {at}"), ty)
+        self.load_at(&Value::ptr(at), ty)
     }
 
-    /// Reads a value through a pointer, given with its type.
-    pub(crate) fn load_at(&mut self, at: &str, ty: Ty) -> String {
+    /// Reads a value through a pointer.
+    pub(crate) fn load_at(&mut self, at: &Value, ty: Ty) -> String {
         let (text, align) = (self.module.part_ty(ty), self.module.align_of(ty));
         let loaded = self.compute("load", format!("load {text}, {at}, align {align}"));
         self.unpacked(&loaded, ty)
@@ -151,12 +152,15 @@ impl FunctionWriter<'_, '_> {
     }
 
     /// A value with its type, as a part of an aggregate or of memory.
-    pub(crate) fn typed_part(&mut self, value: Def) -> String {
+    pub(crate) fn typed_part(&mut self, value: Def) -> Value {
         let (typed, ty) = (self.typed(value), self.world.ty(value));
         let stored = self.module.part_ty(ty);
         match stored == self.module.ty(ty) {
             true => typed,
-            false => format!("{stored} {}", self.compute("bytes", format!("zext {typed} to {stored}"))),
+            false => {
+                let bytes = self.compute("bytes", format!("zext {typed} to {stored}"));
+                Value::new(stored, bytes)
+            }
         }
     }
 
@@ -166,11 +170,11 @@ impl FunctionWriter<'_, '_> {
         if let Some(from) = self.large_address(value) {
             return self.copy(at, &from, ty);
         }
-        self.store_at(&format!("ptr {at}"), value);
+        self.store_at(&Value::ptr(at), value);
     }
 
-    /// Writes a value that is not large through a pointer, given with its type.
-    fn store_at(&mut self, at: &str, value: Def) {
+    /// Writes a value that is not large through a pointer.
+    fn store_at(&mut self, at: &Value, value: Def) {
         let align = self.module.align_of(self.world.ty(value));
         let typed = self.typed_part(value);
         self.line(format!("store {typed}, {at}, align {align}"));
@@ -200,10 +204,11 @@ impl FunctionWriter<'_, '_> {
         let size = layout(&self.world.types, elem).size;
         // Only memory of no bytes has no address.
         let is_something = size > 0 && self.world.as_lit(count).is_some_and(|count| count > 0);
-        let result = if is_something { "nonnull ptr" } else { "ptr" };
+        let attributes = if is_something { "nonnull " } else { "" };
         let count = self.value(count);
         let bytes = self.compute("bytes", format!("mul i64 {count}, {size}"));
-        self.call_library("anydsl_alloc", result, &["i32", "i64"], &["0".into(), bytes])
+        let args = [Value::new(Type::I32, "0"), Value::new(Type::I64, bytes)];
+        self.call_library_with(attributes, "anydsl_alloc", &Type::PTR, &args)
     }
 
     fn lea(&mut self, ptr: Def, index: Def) -> String {

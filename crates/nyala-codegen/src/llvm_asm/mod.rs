@@ -5,7 +5,7 @@
 //! tail position need no stack; `arguments` has the exceptions. Each exported function has a second one in front
 //! of it, with its own name and the calling convention of C.
 //!
-//! Read `types`, `constants`, `function` (blocks and values),
+//! Read `value` (typed values), `types`, `constants`, `function` (blocks and values),
 //! `control` (how blocks end), `calls` (what is called), `arguments` (how values are handed over), `closures` (functions as values), `regions` (bodies of loops on threads), `flow_graphs` (tasks),
 //! `abi`, `border`, `export` and `c_functions` (how values and functions go to and from C), and then `ops`, `math`,
 //! `vector_math`, `aggregates`, `memory`, `lanes`, `asm` and `atomics` for the operations, `facts` and `known` for what LLVM
@@ -53,9 +53,11 @@ mod regions;
 mod scatters;
 mod spread;
 mod types;
+mod value;
 mod vector_math;
 
 use std::cell::OnceCell;
+use std::fmt;
 
 use nyala_ir::analysis::functions::{Uses, return_param};
 use nyala_ir::analysis::{Function, Functions};
@@ -73,7 +75,8 @@ use facts::Facts;
 use function::FunctionWriter;
 use known::{Known, known};
 use names::{Names, escaped, symbol};
-use types::{TypeWriter, pointer_to};
+use types::TypeWriter;
+use value::{Scalar, Type, Value};
 use vector_math::Kernel;
 
 /// A program as LLVM assembly.
@@ -272,11 +275,11 @@ impl<'a> ModuleWriter<'a> {
         }
     }
 
-    pub(crate) fn ty(&mut self, ty: Ty) -> String {
+    pub(crate) fn ty(&mut self, ty: Ty) -> Type {
         self.types.ty(ty)
     }
 
-    pub(crate) fn ty_of(&mut self, def: Def) -> String {
+    pub(crate) fn ty_of(&mut self, def: Def) -> Type {
         self.types.ty(self.world.ty(def))
     }
 
@@ -305,7 +308,7 @@ impl<'a> ModuleWriter<'a> {
     }
 
     /// The type of values as parts of others, and in memory.
-    pub(crate) fn part_ty(&mut self, ty: Ty) -> String {
+    pub(crate) fn part_ty(&mut self, ty: Ty) -> Type {
         self.types.part(ty)
     }
 
@@ -353,7 +356,7 @@ impl<'a> ModuleWriter<'a> {
         let address = self.global_address(name.clone());
         self.global_names.insert(global, address.clone());
         if let Some(contents) = self.contents_of(&data.linkage) {
-            let ty = format!("[{} x i8]", contents.len());
+            let ty = Type::array(contents.len() as u64, &Type::I8);
             self.globals += &format!("{name} = internal constant {ty} c\"{}\", align 8\n", escaped(contents));
             return address;
         }
@@ -389,7 +392,7 @@ impl<'a> ModuleWriter<'a> {
     /// The address of a global for those who know one kind of pointers only.
     fn global_address(&self, name: String) -> String {
         match self.options.gpu {
-            Some(_) => format!("addrspacecast ({} {name} to ptr)", pointer_to(device::GLOBAL)),
+            Some(_) => format!("addrspacecast ({} {name} to ptr)", Scalar::Ptr(device::GLOBAL)),
             None => name,
         }
     }
@@ -424,11 +427,18 @@ impl<'a> ModuleWriter<'a> {
 
     /// Declares a function of the outside, once per name. Calls say themselves
     /// what they pass, so it does not matter which declaration is kept.
-    pub(crate) fn declare(&mut self, name: &str, result: &str, params: &[String], span: Span) -> String {
+    pub(crate) fn declare(
+        &mut self,
+        name: &str,
+        result: impl fmt::Display,
+        params: &[impl fmt::Display],
+        span: Span,
+    ) -> String {
         let text = symbol(name);
         if self.declared.insert(name.to_owned()) {
-            let Known { result: of_result, param, function } = known(name, result, params);
-            let mut params = params.to_vec();
+            let result = result.to_string();
+            let mut params: Vec<String> = params.iter().map(ToString::to_string).collect();
+            let Known { result: of_result, param, function } = known(name, &result, &params);
             if let Some((at, attributes)) = param {
                 params[at] += &format!(" {attributes}");
             }
@@ -441,6 +451,12 @@ impl<'a> ModuleWriter<'a> {
             list.push(Import { name: name.to_owned(), span });
         }
         text
+    }
+
+    /// Declares a function of the outside by a call of it.
+    pub(crate) fn declare_for(&mut self, name: &str, result: &Type, args: &[Value], span: Span) -> String {
+        let params: Vec<&Type> = args.iter().map(|arg| &arg.ty).collect();
+        self.declare(name, result, &params, span)
     }
 
     /// The parameters of a function or block that are values.
@@ -459,7 +475,7 @@ impl<'a> ModuleWriter<'a> {
 }
 
 /// An instruction that gives a parameter as it is; every optimisation removes it. See Note [Parameters in pieces].
-pub(crate) fn whole_param(ty: &str, name: &str) -> String {
+pub(crate) fn whole_param(ty: &Type, name: &str) -> String {
     format!("select i1 true, {ty} {name}, {ty} poison")
 }
 

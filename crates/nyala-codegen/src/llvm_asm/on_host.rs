@@ -9,6 +9,7 @@ use nyala_ir::functions::{Collective, DeviceFn, Domain, NumberFn};
 use nyala_ir::{ArithFlags, Def, External, Function};
 
 use super::function::FunctionWriter;
+use super::value::{Type, Value};
 
 impl FunctionWriter<'_, '_> {
     /// The result of a function of a device, if it means something here.
@@ -16,7 +17,7 @@ impl FunctionWriter<'_, '_> {
         &mut self,
         name: &str,
         args: &[Def],
-        result: &str,
+        result: &Type,
     ) -> Option<String> {
         match External::named(name)?.function {
             Function::WorkItem(question, _) => Some(question.alone().to_string()),
@@ -55,7 +56,7 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    fn number_on_host(&mut self, function: NumberFn, args: &[Def], result: &str) -> Option<String> {
+    fn number_on_host(&mut self, function: NumberFn, args: &[Def], result: &Type) -> Option<String> {
         let info = function.info();
         if info.domain != Domain::Float || info.gives_bool {
             return self.bits_or_class(function, args, result);
@@ -64,7 +65,7 @@ impl FunctionWriter<'_, '_> {
             let prim = self.world.types.as_prim(self.world.ty(arg));
             prim.is_some_and(|prim| prim.is_float())
         };
-        if args.len() != info.arity || !args.iter().all(is_float) || result != self.module.ty_of(args[0]) {
+        if args.len() != info.arity || !args.iter().all(is_float) || *result != self.module.ty_of(args[0]) {
             return None;
         }
         match function {
@@ -75,13 +76,13 @@ impl FunctionWriter<'_, '_> {
             }
             // C has it under its own name.
             _ if info.is_in_c => {
-                let name = match result {
-                    "float" => format!("{}f", info.name),
-                    "double" => info.name.to_owned(),
+                let name = match *result {
+                    Type::FLOAT => format!("{}f", info.name),
+                    Type::DOUBLE => info.name.to_owned(),
                     _ => return None,
                 };
-                let values: Vec<String> = args.iter().map(|&arg| self.value(arg)).collect();
-                Some(self.call_library(&name, result, &vec![result; args.len()], &values))
+                let values: Vec<Value> = args.iter().map(|&arg| self.typed(arg)).collect();
+                Some(self.call_library(&name, result, &values))
             }
             _ => None,
         }

@@ -4,7 +4,7 @@ use nyala_ir::analysis::schedule::can_fail;
 use nyala_ir::{ArithFlags, ArithOp, CmpOp, Def, Node, Prim, Ty, TyKind};
 
 use super::function::FunctionWriter;
-use super::types::prim_type;
+use super::value::Type;
 
 impl FunctionWriter<'_, '_> {
     /// Writes an operation; gives its value, if it has one.
@@ -90,14 +90,14 @@ impl FunctionWriter<'_, '_> {
     }
 
     /// The type with as many lanes as `ty` has, of another primitive type.
-    pub(crate) fn same_lanes(&self, ty: Ty, prim: Prim) -> String {
-        match self.world.types.kind(ty) {
-            TyKind::Simd { lanes, .. } => format!("<{lanes} x {}>", prim_type(prim)),
-            _ => prim_type(prim).into(),
+    pub(crate) fn same_lanes(&self, ty: Ty, prim: Prim) -> Type {
+        match *self.world.types.kind(ty) {
+            TyKind::Simd { lanes, .. } => Type::vector(lanes, prim),
+            _ => Type::from(prim),
         }
     }
 
-    fn convert(&mut self, source: Prim, target: Prim, from_ty: &str, value: &str, to_ty: &str) -> String {
+    fn convert(&mut self, source: Prim, target: Prim, from_ty: &Type, value: &str, to_ty: &Type) -> String {
         let instruction = match (source, target) {
             _ if source == target => return value.into(),
             (_, Prim::Bool) if source.is_float() => {

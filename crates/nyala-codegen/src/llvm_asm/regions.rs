@@ -11,6 +11,7 @@ use super::ModuleWriter;
 use super::closures::ENVIRONMENT;
 use super::function::FunctionWriter;
 use super::types::FUNCTION;
+use super::value::{Type, Value, list};
 
 /// A body as C sees it.
 pub(crate) struct Outlined {
@@ -26,13 +27,17 @@ impl FunctionWriter<'_, '_> {
         let Some(ret) = self.return_arg(args) else { return self.line("unreachable") };
         let results = match (intrinsic, &args[1..args.len() - 1]) {
             (Intrinsic::Sync, &[id]) => {
-                let id = self.value(id);
-                self.call_runtime("anydsl_sync_thread", &["i32"], &[id]);
+                let id = self.as_i32(id);
+                self.call_runtime("anydsl_sync_thread", &[id]);
                 vec![]
             }
             (Intrinsic::Spawn, &[body]) => {
                 let Outlined { code, env } = self.outline(body, Calls::Once(&[]));
-                vec![self.call_library("anydsl_spawn_thread", "i32", &["ptr", "ptr"], &[env, code])]
+                vec![self.call_library(
+                    "anydsl_spawn_thread",
+                    &Type::I32,
+                    &[Value::ptr(env), Value::ptr(code)],
+                )]
             }
             // What would be made into a circuit does the same as code.
             (Intrinsic::Hls, &[body] | &[_, body]) => {
@@ -41,19 +46,19 @@ impl FunctionWriter<'_, '_> {
                 vec![]
             }
             (Intrinsic::Parallel, &[threads, lower, upper, body]) => {
-                let numbers = [threads, lower, upper].map(|number| self.value(number));
+                let numbers = [threads, lower, upper].map(|number| self.as_i32(number));
                 let Outlined { code, env } = self.outline(body, Calls::ForEach);
-                let args: Vec<String> = numbers.into_iter().chain([env, code]).collect();
-                let params = ["i32", "i32", "i32", "ptr", "ptr"];
-                self.call_runtime("anydsl_parallel_for", &params, &args);
+                let args: Vec<Value> =
+                    numbers.into_iter().chain([Value::ptr(env), Value::ptr(code)]).collect();
+                self.call_runtime("anydsl_parallel_for", &args);
                 vec![]
             }
             (Intrinsic::Fibers, &[threads, blocks, warps, body]) => {
-                let numbers = [threads, blocks, warps].map(|number| self.value(number));
+                let numbers = [threads, blocks, warps].map(|number| self.as_i32(number));
                 let Outlined { code, env } = self.outline(body, Calls::Once(&["block", "warp"]));
-                let args: Vec<String> = numbers.into_iter().chain([env, code]).collect();
-                let params = ["i32", "i32", "i32", "ptr", "ptr"];
-                self.call_runtime("anydsl_fibers_spawn", &params, &args);
+                let args: Vec<Value> =
+                    numbers.into_iter().chain([Value::ptr(env), Value::ptr(code)]).collect();
+                self.call_runtime("anydsl_fibers_spawn", &args);
                 vec![]
             }
             (Intrinsic::Vectorize, &[width, body]) => {
@@ -81,11 +86,14 @@ impl FunctionWriter<'_, '_> {
     }
 
     /// Calls a function of the runtime that gives nothing.
-    pub(crate) fn call_runtime(&mut self, name: &str, params: &[&str], args: &[String]) {
-        let types: Vec<String> = params.iter().map(|&ty| ty.to_owned()).collect();
-        let symbol = self.module.declare(name, "void", &types, self.span);
-        let typed: Vec<String> = types.iter().zip(args).map(|(ty, arg)| format!("{ty} {arg}")).collect();
-        self.line(format!("call void {symbol}({})", typed.join(", ")));
+    pub(crate) fn call_runtime(&mut self, name: &str, args: &[Value]) {
+        let symbol = self.module.declare_for(name, &Type::Void, args, self.span);
+        self.line(format!("call void {symbol}({})", list(args)));
+    }
+
+    /// The value of `def` for a parameter that is an `i32`, whatever the program declares.
+    pub(crate) fn as_i32(&mut self, def: Def) -> Value {
+        Value::new(Type::I32, self.value(def))
     }
 
     /// A body as a C function that takes an environment, and what `calls` says.
@@ -105,8 +113,8 @@ impl FunctionWriter<'_, '_> {
         }
         // The function itself is in the environment.
         let pair = self.typed(body);
-        let args = ["16".into(), "8".into()];
-        let env = self.call_library("nyala_environment", "ptr", &["i64", "i64"], &args);
+        let args = ["16", "8"].map(|number| Value::new(Type::I64, number));
+        let env = self.call_library("nyala_environment", &Type::PTR, &args);
         self.line(format!("store {pair}, ptr {env}, align 8"));
         Outlined { code: self.module.outlined(Callee::Unknown, calls, is_passing), env }
     }
@@ -151,7 +159,10 @@ impl ModuleWriter<'_> {
         };
         args.extend(numbers.iter().map(|number| format!("i32 %{number}")));
         if is_passing {
-            args.push(format!("{FUNCTION} {{ ptr {}, ptr null }}", self.place_that_keeps(&[], "void", 1)));
+            args.push(format!(
+                "{FUNCTION} {{ ptr {}, ptr null }}",
+                self.place_that_keeps(&[], &Type::Void, 1)
+            ));
         }
         let call = format!("call {}void {code}({})", self.convention(), args.join(", "));
         let name = format!("@{}", self.names.unique(&format!("{wanted}_body")));

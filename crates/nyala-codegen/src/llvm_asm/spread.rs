@@ -9,7 +9,7 @@
 use nyala_ir::{Def, Ty};
 
 use super::function::FunctionWriter;
-use super::math::suffix;
+use super::value::{Scalar, Type, Value};
 
 /// Elements at a small distance.
 #[derive(Clone)]
@@ -62,7 +62,7 @@ impl Spread {
 struct Loaded {
     /// How many each of the vectors has.
     n: i64,
-    ty: String,
+    ty: Type,
     parts: [String; 2],
     /// So many elements at the end of the first are the beginning of the second.
     overlap: i64,
@@ -81,33 +81,27 @@ const REGISTER_BYTES: i64 = 16;
 /// All that lies between the first and the last element that lanes access.
 struct Accessed {
     n_lanes: i64,
-    /// The type of an element, also as text.
+    /// The type of an element, also as LLVM has it.
     elem: Ty,
-    text: String,
+    scalar: Scalar,
     elements: Elements,
     /// The alignment of `start`.
     align: u64,
-    /// Where it begins, with its type.
-    start: String,
-}
-
-/// A type and a value of it, as text.
-struct Typed {
-    ty: String,
-    value: String,
+    /// Where it begins.
+    start: Value,
 }
 
 impl FunctionWriter<'_, '_> {
     /// Loads lanes of type `ty`; gives what each offset stands for.
     pub(super) fn load_elements(&mut self, spread: &Spread, ty: Ty) -> Vec<String> {
-        let Accessed { n_lanes, elem, text, mut elements, align, start } = self.accessed(spread, ty);
+        let Accessed { n_lanes, elem, scalar, mut elements, align, start } = self.accessed(spread, ty);
         let n = elements.owners.len() as i64;
         let loaded = match self.number_of_lane(spread, elem) {
-            _ if self.is_full(spread.mask) => self.load_all(&start, n, elem, align),
+            _ if self.is_full(spread.mask) => self.load_all(&start, n, (elem, scalar), align),
             Some(bits) => {
-                let mask = self.lane_mask(spread.mask);
-                let (numbers, wide) = (format!("<{n_lanes} x i{bits}>"), format!("<{n} x {text}>"));
-                let all = self.load_masked(&numbers, &start, align, &mask);
+                let mask = self.typed(spread.mask);
+                let (numbers, wide) = (vector(n_lanes, Scalar::Int(bits)), vector(n, scalar));
+                let all = self.load_all_masked(&numbers, &start, align, &mask);
                 let all = self.compute("all", format!("bitcast {numbers} {all} to {wide}"));
                 Loaded { n, ty: wide, parts: [all, "poison".to_owned()], overlap: 0 }
             }
@@ -115,8 +109,8 @@ impl FunctionWriter<'_, '_> {
                 elements.pad();
                 let n = elements.owners.len() as i64;
                 let mask = self.element_mask(spread.mask, &elements, n_lanes);
-                let wide = format!("<{n} x {text}>");
-                let all = self.load_masked(&wide, &start, align, &mask);
+                let wide = vector(n, scalar);
+                let all = self.load_all_masked(&wide, &start, align, &mask);
                 Loaded { n, ty: wide, parts: [all, "poison".to_owned()], overlap: 0 }
             }
         };
@@ -131,20 +125,20 @@ impl FunctionWriter<'_, '_> {
     }
 
     /// Loads `n` elements without a mask: whole registers, which may overlap.
-    fn load_all(&mut self, start: &str, n: i64, elem: Ty, align: u64) -> Loaded {
-        let (text, of_lane) = (self.module.ty(elem), self.module.align_of(elem));
+    fn load_all(&mut self, start: &Value, n: i64, (elem, scalar): (Ty, Scalar), align: u64) -> Loaded {
+        let of_lane = self.module.align_of(elem);
         let is_whole = (n * self.world.layout(elem).size as i64) % REGISTER_BYTES == 0;
         if is_whole || n.unsigned_abs().is_power_of_two() {
-            let ty = format!("<{n} x {text}>");
+            let ty = vector(n, scalar);
             let all = self.compute("all", format!("load {ty}, {start}, align {align}"));
             return Loaded { n, ty, parts: [all, "poison".to_owned()], overlap: 0 };
         }
         let half = (n.unsigned_abs().next_power_of_two() / 2) as i64;
-        let ty = format!("<{half} x {text}>");
+        let ty = vector(half, scalar);
         let first = self.compute("first", format!("load {ty}, {start}, align {align}"));
-        let ptr_ty = start.rsplit_once(' ').map_or("ptr", |(ty, _)| ty);
-        let behind = self.compute("start", format!("getelementptr {text}, {start}, i64 {}", n - half));
-        let second = self.compute("second", format!("load {ty}, {ptr_ty} {behind}, align {of_lane}"));
+        let behind = self.compute("start", format!("getelementptr {scalar}, {start}, i64 {}", n - half));
+        let behind = Value::new(start.ty.clone(), behind);
+        let second = self.compute("second", format!("load {ty}, {behind}, align {of_lane}"));
         Loaded { n: half, ty, parts: [first, second], overlap: 2 * half - n }
     }
 
@@ -152,34 +146,35 @@ impl FunctionWriter<'_, '_> {
     pub(super) fn store_elements(&mut self, spread: &Spread, values: &[Def]) {
         let Some(&first) = values.first() else { return };
         let ty = self.world.ty(first);
-        let Accessed { n_lanes, elem, text, mut elements, align, start } = self.accessed(spread, ty);
+        let Accessed { n_lanes, elem, scalar, mut elements, align, start } = self.accessed(spread, ty);
         let is_plain = spread.is_whole() && self.is_full(spread.mask);
         let number = self.number_of_lane(spread, elem);
         if !is_plain && number.is_none() {
             elements.pad();
         }
-        let wide = format!("<{} x {text}>", elements.owners.len());
-        let Typed { ty: all_ty, value: all } = self.concatenated(values, &text, n_lanes);
+        let wide = vector(elements.owners.len() as i64, scalar);
+        let all = self.concatenated(values, scalar, n_lanes);
         let place = |owner: &Option<(usize, i64)>| match owner {
             Some((value, lane)) => format!("i32 {}", *value as i64 * n_lanes + lane),
             None => "i32 poison".to_owned(),
         };
         let order: Vec<String> = elements.owners.iter().map(place).collect();
         let order = format!("<{} x i32> <{}>", order.len(), order.join(", "));
-        let woven = self.compute("woven", format!("shufflevector {all_ty} {all}, {all_ty} poison, {order}"));
+        let woven = self.compute("woven", format!("shufflevector {all}, {} poison, {order}", all.ty));
+        let woven = Value::new(wide, woven);
         if is_plain {
-            return self.line(format!("store {wide} {woven}, {start}, align {align}"));
+            return self.line(format!("store {woven}, {start}, align {align}"));
         }
         match number {
             Some(bits) => {
-                let mask = self.lane_mask(spread.mask);
-                let numbers = format!("<{n_lanes} x i{bits}>");
-                let value = self.compute("numbers", format!("bitcast {wide} {woven} to {numbers}"));
-                self.store_masked(&Typed { ty: numbers, value }, &start, align, &mask);
+                let mask = self.typed(spread.mask);
+                let numbers = vector(n_lanes, Scalar::Int(bits));
+                let value = self.compute("numbers", format!("bitcast {woven} to {numbers}"));
+                self.store_all_masked(&Value::new(numbers, value), &start, align, &mask);
             }
             None => {
                 let mask = self.element_mask(spread.mask, &elements, n_lanes);
-                self.store_masked(&Typed { ty: wide, value: woven }, &start, align, &mask);
+                self.store_all_masked(&woven, &start, align, &mask);
             }
         }
     }
@@ -188,18 +183,18 @@ impl FunctionWriter<'_, '_> {
     fn accessed(&mut self, spread: &Spread, ty: Ty) -> Accessed {
         let n_lanes = i64::from(self.world.types.lanes(ty).unwrap_or(1));
         let elem = self.world.types.elem(ty).unwrap_or(ty);
-        let text = self.module.ty(elem);
+        let scalar = self.module.types.scalar(elem).unwrap_or(Scalar::PTR);
         let elements = spread.elements(n_lanes);
         let align = self.align_of_start(spread, &elements, elem);
-        let start = self.start(spread, &elements, &text);
-        Accessed { n_lanes, elem, text, elements, align, start }
+        let start = self.start(spread, &elements, scalar);
+        Accessed { n_lanes, elem, scalar, elements, align, start }
     }
 
     /// Where the elements begin.
-    fn start(&mut self, spread: &Spread, elements: &Elements, elem: &str) -> String {
-        let (ptr, at) = (self.module.ty_of(spread.at), self.typed(spread.at));
+    fn start(&mut self, spread: &Spread, elements: &Elements, elem: Scalar) -> Value {
+        let at = self.typed(spread.at);
         let start = self.compute("start", format!("getelementptr {elem}, {at}, i64 {}", -elements.behind));
-        format!("{ptr} {start}")
+        Value::new(at.ty, start)
     }
 
     /// The alignment of where the elements begin.
@@ -211,57 +206,43 @@ impl FunctionWriter<'_, '_> {
     }
 
     /// The width of a number that is all that a lane accesses.
-    fn number_of_lane(&self, spread: &Spread, elem: Ty) -> Option<i64> {
+    fn number_of_lane(&self, spread: &Spread, elem: Ty) -> Option<u32> {
         let bits = spread.stride * 8 * self.world.layout(elem).size as i64;
         let is_number = self.world.types.as_prim(elem).is_some() && (bits == 32 || bits == 64);
-        (is_number && spread.is_whole()).then_some(bits)
-    }
-
-    fn lane_mask(&mut self, mask: Def) -> Typed {
-        Typed { ty: self.module.ty_of(mask), value: self.value(mask) }
+        (is_number && spread.is_whole()).then_some(bits as u32)
     }
 
     /// The mask of elements whose lanes have a mask.
-    fn element_mask(&mut self, mask: Def, elements: &Elements, n_lanes: i64) -> Typed {
-        let ty = format!("<{} x i1>", elements.owners.len());
+    fn element_mask(&mut self, mask: Def, elements: &Elements, n_lanes: i64) -> Value {
+        let ty = vector(elements.owners.len() as i64, Scalar::Int(1));
         if self.is_full(mask) {
             let bits: Vec<String> =
                 elements.owners.iter().map(|owner| format!("i1 {}", owner.is_some())).collect();
-            return Typed { ty, value: format!("<{}>", bits.join(", ")) };
+            return Value::new(ty, format!("<{}>", bits.join(", ")));
         }
-        let Typed { ty: lanes_ty, value } = self.lane_mask(mask);
+        let lanes = self.typed(mask);
         let bit = |owner: &Option<(usize, i64)>| format!("i32 {}", owner.map_or(n_lanes, |(_, lane)| lane));
         let order: Vec<String> = elements.owners.iter().map(bit).collect();
         let order = format!("<{} x i32> <{}>", order.len(), order.join(", "));
         let none = "zeroinitializer";
-        let value =
-            self.compute("mask", format!("shufflevector {lanes_ty} {value}, {lanes_ty} {none}, {order}"));
-        Typed { ty, value }
+        let value = self.compute("mask", format!("shufflevector {lanes}, {} {none}, {order}", lanes.ty));
+        Value::new(ty, value)
     }
 
-    fn load_masked(&mut self, ty: &str, start: &str, align: u64, mask: &Typed) -> String {
-        let ptr_ty = start.rsplit_once(' ').map_or("ptr", |(ty, _)| ty).to_owned();
-        let name = format!("llvm.masked.load.{}.p0", suffix(ty));
-        let params = [ptr_ty, "i32 immarg".into(), mask.ty.clone(), ty.to_owned()];
-        let symbol = self.module.declare(&name, ty, &params, self.span);
-        let mask = format!("{} {}", mask.ty, mask.value);
-        self.compute("all", format!("call {ty} {symbol}({start}, i32 {align}, {mask}, {ty} poison)"))
+    fn load_all_masked(&mut self, ty: &Type, start: &Value, align: u64, mask: &Value) -> String {
+        let name = format!("llvm.masked.load.{}.{}", ty.suffix(), start.ty.suffix());
+        self.load_masked("all", &name, ty, start, align, mask)
     }
 
-    fn store_masked(&mut self, value: &Typed, start: &str, align: u64, mask: &Typed) {
-        let Typed { ty, value } = value;
-        let ptr_ty = start.rsplit_once(' ').map_or("ptr", |(ty, _)| ty).to_owned();
-        let name = format!("llvm.masked.store.{}.p0", suffix(ty));
-        let params = [ty.clone(), ptr_ty, "i32 immarg".into(), mask.ty.clone()];
-        let symbol = self.module.declare(&name, "void", &params, self.span);
-        let mask = format!("{} {}", mask.ty, mask.value);
-        self.line(format!("call void {symbol}({ty} {value}, {start}, i32 {align}, {mask})"));
+    fn store_all_masked(&mut self, value: &Value, start: &Value, align: u64, mask: &Value) {
+        let name = format!("llvm.masked.store.{}.{}", value.ty.suffix(), start.ty.suffix());
+        self.store_masked(&name, value, start, align, mask);
     }
 
     /// Values of the same type one behind the other.
-    fn concatenated(&mut self, values: &[Def], elem: &str, n_lanes: i64) -> Typed {
+    fn concatenated(&mut self, values: &[Def], elem: Scalar, n_lanes: i64) -> Value {
         let mut n = n_lanes;
-        let mut ty = format!("<{n} x {elem}>");
+        let mut ty = vector(n, elem);
         let mut parts: Vec<String> = values.iter().map(|&value| self.value(value)).collect();
         while parts.len() > 1 {
             let order: Vec<String> = (0..2 * n).map(|lane| format!("i32 {lane}")).collect();
@@ -275,11 +256,15 @@ impl FunctionWriter<'_, '_> {
                 })
                 .collect();
             n *= 2;
-            ty = format!("<{n} x {elem}>");
+            ty = vector(n, elem);
         }
         let value = parts.pop().unwrap_or_else(|| "poison".to_owned());
-        Typed { ty, value }
+        Value::new(ty, value)
     }
+}
+
+fn vector(lanes: i64, elem: Scalar) -> Type {
+    Type::vector(lanes as u32, elem)
 }
 
 impl Elements {

@@ -7,10 +7,11 @@
 //! LLVM numbers them as the language does.
 
 use nyala_ir::layout::{enum_layout, layout};
-use nyala_ir::{EnumId, Prim, StructId, Ty, TyKind, Types};
+use nyala_ir::{EnumId, StructId, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
 
 use super::names::Names;
+use super::value::{Scalar, Type};
 
 /// The types that have been written.
 pub(crate) struct TypeWriter<'a> {
@@ -37,45 +38,54 @@ impl<'a> TypeWriter<'a> {
     }
 
     /// The type of values. A function is a pair: its code and its environment.
-    pub(crate) fn ty(&mut self, ty: Ty) -> String {
+    pub(crate) fn ty(&mut self, ty: Ty) -> Type {
+        if let Some(scalar) = self.scalar(ty) {
+            return Type::Scalar(scalar);
+        }
         match self.types.kind(ty) {
-            TyKind::Prim(prim) => prim_type(*prim).into(),
-            TyKind::Ptr { space, .. } if self.has_spaces => pointer_to(*space),
-            TyKind::Ptr { .. } => "ptr".into(),
-            TyKind::Cn(_) => FUNCTION.into(),
+            TyKind::Simd { elem, lanes } => Type::vector(*lanes, self.scalar(*elem).unwrap_or(Scalar::PTR)),
+            TyKind::Cn(_) => Type::Aggregate(FUNCTION.into()),
             TyKind::Tuple(parts) => self.sequence(parts),
-            TyKind::Array { elem, len } => format!("[{len} x {}]", self.part(*elem)),
-            TyKind::Slice(elem) => format!("[0 x {}]", self.part(*elem)),
-            TyKind::Simd { elem, lanes } => format!("<{lanes} x {}>", self.ty(*elem)),
-            TyKind::Struct(id) => self.structure(*id),
-            TyKind::Enum(id) => self.enumeration(*id),
-            TyKind::Mem => "{}".into(),
+            TyKind::Array { elem, len } => Type::array(*len, &self.part(*elem)),
+            TyKind::Slice(elem) => Type::array(0, &self.part(*elem)),
+            TyKind::Struct(id) => Type::Aggregate(self.structure(*id)),
+            TyKind::Enum(id) => Type::Aggregate(self.enumeration(*id)),
+            TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Mem => Type::structure(&[]),
+        }
+    }
+
+    /// A type of numbers or pointers; lanes have no others.
+    pub(crate) fn scalar(&self, ty: Ty) -> Option<Scalar> {
+        match *self.types.kind(ty) {
+            TyKind::Prim(prim) => Some(prim.into()),
+            TyKind::Ptr { space, .. } => Some(Scalar::Ptr(if self.has_spaces { space } else { 0 })),
+            _ => None,
         }
     }
 
     /// What a function with these results returns.
-    pub(crate) fn results(&mut self, results: &[Ty]) -> String {
+    pub(crate) fn results(&mut self, results: &[Ty]) -> Type {
         match results {
-            [] => "void".into(),
+            [] => Type::Void,
             [one] => self.ty(*one),
             several => {
-                let results: Vec<String> = several.iter().map(|&result| self.ty(result)).collect();
-                format!("{{ {} }}", results.join(", "))
+                let results: Vec<Type> = several.iter().map(|&result| self.ty(result)).collect();
+                Type::structure(&results)
             }
         }
     }
 
     /// The type of values as parts of others, and in memory.
-    pub(crate) fn part(&mut self, ty: Ty) -> String {
+    pub(crate) fn part(&mut self, ty: Ty) -> Type {
         match bool_lanes(self.types, ty) {
-            Some(lanes) => format!("<{lanes} x i8>"),
+            Some(lanes) => Type::vector(lanes, Scalar::Int(8)),
             None => self.ty(ty),
         }
     }
 
-    fn sequence(&mut self, parts: &[Ty]) -> String {
-        let parts: Vec<String> = parts.iter().map(|&part| self.part(part)).collect();
-        if parts.is_empty() { "{}".into() } else { format!("{{ {} }}", parts.join(", ")) }
+    fn sequence(&mut self, parts: &[Ty]) -> Type {
+        let parts: Vec<Type> = parts.iter().map(|&part| self.part(part)).collect();
+        Type::structure(&parts)
     }
 
     fn structure(&mut self, id: StructId) -> String {
@@ -102,8 +112,8 @@ impl<'a> TypeWriter<'a> {
     }
 
     /// The type of an enum's tag.
-    pub(crate) fn tag(&self, id: EnumId) -> String {
-        format!("i{}", enum_layout(self.types, id).2 * 8)
+    pub(crate) fn tag(&self, id: EnumId) -> Type {
+        Type::int(8 * enum_layout(self.types, id).2 as u32)
     }
 
     /// Room for any payload: words as wide as the payloads' alignment.
@@ -119,11 +129,6 @@ impl<'a> TypeWriter<'a> {
     }
 }
 
-/// A pointer into an address space.
-pub(crate) fn pointer_to(space: u32) -> String {
-    if space == 0 { "ptr".into() } else { format!("ptr addrspace({space})") }
-}
-
 /// The number of lanes of `simd[bool * n]`.
 pub(crate) fn bool_lanes(types: &Types, ty: Ty) -> Option<u32> {
     match types.kind(ty) {
@@ -134,17 +139,3 @@ pub(crate) fn bool_lanes(types: &Types, ty: Ty) -> Option<u32> {
 
 /// A function as a value.
 pub(crate) const FUNCTION: &str = "{ ptr, ptr }";
-
-/// A primitive type.
-pub(crate) fn prim_type(prim: Prim) -> &'static str {
-    match prim {
-        Prim::Bool => "i1",
-        Prim::I8 | Prim::U8 => "i8",
-        Prim::I16 | Prim::U16 => "i16",
-        Prim::I32 | Prim::U32 => "i32",
-        Prim::I64 | Prim::U64 => "i64",
-        Prim::F16 => "half",
-        Prim::F32 => "float",
-        Prim::F64 => "double",
-    }
-}

@@ -14,8 +14,8 @@ use nyala_span::Span;
 
 use super::ModuleWriter;
 use super::constants::literal;
-use super::math::{llvm_name, suffix};
-use super::types::prim_type;
+use super::math::llvm_name;
+use super::value::{Scalar, Type};
 use crate::vector_math::{Float, Kind, Machine, Op, Value, kernel};
 
 /// A kernel for a number of lanes.
@@ -51,7 +51,7 @@ impl ModuleWriter<'_> {
 #[derive(Default)]
 struct Needs {
     /// Functions of LLVM's: name, result, parameters.
-    intrinsics: Vec<(String, String, Vec<String>)>,
+    intrinsics: Vec<(String, Type, Vec<Type>)>,
     /// Other kernels.
     kernels: Vec<Kernel>,
     /// Kernels whose slow version is needed.
@@ -62,12 +62,12 @@ impl Kernel {
     /// Its symbol.
     fn symbol(self) -> String {
         let strictness = if self.is_relaxed { ".relaxed" } else { "" };
-        format!("@nyala.{}.{}{strictness}", self.op.name(), suffix(&self.float()))
+        format!("@nyala.{}.{}{strictness}", self.op.name(), self.float().suffix())
     }
 
     /// The symbol of what does the same without haste.
     fn slow_symbol(self) -> String {
-        format!("@nyala.{}.{}.slow", self.op.name(), suffix(&self.float()))
+        format!("@nyala.{}.{}.slow", self.op.name(), self.float().suffix())
     }
 
     /// Its definition.
@@ -114,7 +114,7 @@ impl Kernel {
             }
             _ => {
                 let float = self.float();
-                let name = format!("llvm.{}.{}", llvm_name(self.op), suffix(&float));
+                let name = format!("llvm.{}.{}", llvm_name(self.op), float.suffix());
                 let params = vec![float.clone(); self.op.arity()];
                 let _ = writeln!(text, "  %result = call {float} @{name}({})", self.typed_params());
                 needs.intrinsics.push((name, float, params));
@@ -124,11 +124,11 @@ impl Kernel {
         (text, needs)
     }
 
-    fn float(self) -> String {
-        format!("<{} x {}>", self.lanes, prim_type(self.prim))
+    fn float(self) -> Type {
+        Type::vector(self.lanes, self.prim)
     }
 
-    fn params(self) -> Vec<(String, String)> {
+    fn params(self) -> Vec<(Type, String)> {
         ["%x", "%y", "%z"]
             .iter()
             .take(self.op.arity())
@@ -183,23 +183,23 @@ impl Writer {
         self.operand(name)
     }
 
-    fn vector(&self, lane: &str) -> String {
-        format!("<{} x {lane}>", self.kernel.lanes)
+    fn vector(&self, elem: impl Into<Scalar>) -> Type {
+        Type::vector(self.kernel.lanes, elem)
     }
 
     /// A call of a function of LLVM's, all of whose parameters have the same type.
-    fn intrinsic(&self, name: &str, result: &str, ty: &str, args: &[String]) -> Value {
-        let name = format!("llvm.{name}.{}", suffix(ty));
+    fn intrinsic(&self, name: &str, result: &Type, ty: &Type, args: &[String]) -> Value {
+        let name = format!("llvm.{name}.{}", ty.suffix());
         let typed: Vec<String> = args.iter().map(|arg| format!("{ty} {arg}")).collect();
-        let params = vec![ty.to_owned(); args.len()];
-        self.state.borrow_mut().needs.intrinsics.push((name.clone(), result.to_owned(), params));
+        let params = vec![ty.clone(); args.len()];
+        self.state.borrow_mut().needs.intrinsics.push((name.clone(), result.clone(), params));
         self.assign(&format!("call {result} @{name}({})", typed.join(", ")))
     }
 }
 
 /// The type of the integers beside floats.
-fn bits_type(prim: Prim) -> &'static str {
-    if prim == Prim::F32 { "i32" } else { "i64" }
+fn bits_type(prim: Prim) -> Scalar {
+    Scalar::Int(prim.bits())
 }
 
 impl Machine for Writer {
@@ -209,7 +209,7 @@ impl Machine for Writer {
 
     fn constant(&self, of: Kind, bits: u64) -> Value {
         self.operand(match of {
-            Kind::Float(prim) => format!("splat ({} {})", prim_type(prim), literal(prim, bits)),
+            Kind::Float(prim) => format!("splat ({} {})", Scalar::from(prim), literal(prim, bits)),
             Kind::Int(prim) => {
                 let int = if prim == Prim::F32 { Prim::I32 } else { Prim::I64 };
                 format!("splat ({} {})", bits_type(prim), literal(int, bits))
@@ -219,11 +219,11 @@ impl Machine for Writer {
 
     fn compute(&self, op: Op, prim: Prim, args: &[Value]) -> Value {
         let args: Vec<String> = args.iter().map(|&arg| self.text(arg)).collect();
-        let (float, int) = (self.vector(prim_type(prim)), self.vector(bits_type(prim)));
-        let mask = self.vector("i1");
-        let binary = |name: &str, ty: &str| self.assign(&format!("{name} {ty} {}, {}", args[0], args[1]));
+        let (float, int) = (self.vector(prim), self.vector(bits_type(prim)));
+        let mask = self.vector(Prim::Bool);
+        let binary = |name: &str, ty: &Type| self.assign(&format!("{name} {ty} {}, {}", args[0], args[1]));
         let convert =
-            |name: &str, from: &str, to: &str| self.assign(&format!("{name} {from} {} to {to}", args[0]));
+            |name: &str, from: &Type, to: &Type| self.assign(&format!("{name} {from} {} to {to}", args[0]));
         match op {
             Op::Add => binary("fadd", &float),
             Op::Sub => binary("fsub", &float),
@@ -251,16 +251,16 @@ impl Machine for Writer {
             Op::IntShl => binary("shl", &int),
             Op::IntShr => binary("ashr", &int),
             Op::IntEqual => binary("icmp eq", &int),
-            Op::Widen => convert("fpext", &float, &self.vector("double")),
-            Op::Narrow => convert("fptrunc", &float, &self.vector("float")),
+            Op::Widen => convert("fpext", &float, &self.vector(Prim::F64)),
+            Op::Narrow => convert("fptrunc", &float, &self.vector(Prim::F32)),
         }
     }
 
     fn rarely(&self, rare: Value, usual: Value, op: MathOp, prim: Prim, args: &[Value]) -> Value {
         let slow = Kernel { op, prim, is_relaxed: false, ..self.kernel };
-        let (mask, float) = (self.vector("i1"), slow.float());
+        let (mask, float) = (self.vector(Prim::Bool), slow.float());
         let [rare, usual] = [rare, usual].map(|value| self.text(value));
-        let any = self.intrinsic("vector.reduce.or", "i1", &mask, std::slice::from_ref(&rare));
+        let any = self.intrinsic("vector.reduce.or", &Type::BOOL, &mask, std::slice::from_ref(&rare));
         let any = self.text(any);
         let typed: Vec<String> = args.iter().map(|&arg| format!("{float} {}", self.text(arg))).collect();
         let before = {

@@ -7,6 +7,7 @@
 use nyala_ir::MathOp;
 
 use super::super::function::FunctionWriter;
+use super::super::value::{Type, Value};
 use super::GpuKind;
 
 /// The logarithm of e to the base 2, and the logarithms of 2 to the bases e and 10, as `f32`.
@@ -42,7 +43,8 @@ impl FunctionWriter<'_, '_> {
     }
 
     fn unit(&mut self, name: &str, x: &str) -> String {
-        self.call_intrinsic(&format!("llvm.nvvm.{name}.approx.f"), "float", &[("float", x)])
+        let x = Value::new(Type::FLOAT, x);
+        self.call_intrinsic(&format!("llvm.nvvm.{name}.approx.f"), &Type::FLOAT, &[x])
     }
 
     fn product(&mut self, x: &str, y: &str) -> String {

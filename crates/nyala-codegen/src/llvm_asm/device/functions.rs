@@ -9,13 +9,13 @@ use nyala_ir::{Def, External, Function, MathOp, Prim, TyKind};
 
 use super::super::ModuleWriter;
 use super::super::function::FunctionWriter;
-use super::super::math::{llvm_name, suffix};
-use super::super::types::pointer_to;
+use super::super::math::llvm_name;
+use super::super::value::{Scalar, Type, Value, list};
 use super::{GLOBAL, GpuKind, INVARIANT};
 
 impl FunctionWriter<'_, '_> {
     /// The result of a function that the device knows by name; nothing if it knows none.
-    pub(super) fn device_function(&mut self, name: &str, args: &[Def], result: &str) -> Option<String> {
+    pub(super) fn device_function(&mut self, name: &str, args: &[Def], result: &Type) -> Option<String> {
         if name.starts_with("llvm.") {
             return Some(self.llvm_function(name, args, result));
         }
@@ -37,29 +37,22 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    fn llvm_function(&mut self, name: &str, args: &[Def], result: &str) -> String {
-        let params: Vec<String> = args.iter().map(|&arg| self.module.ty_of(arg)).collect();
-        let symbol = self.module.declare(name, result, &params, self.span);
-        let typed: Vec<String> = args.iter().map(|&arg| self.typed(arg)).collect();
-        self.finish_device_call(result, format!("call {result} {symbol}({})", typed.join(", ")))
+    fn llvm_function(&mut self, name: &str, args: &[Def], result: &Type) -> String {
+        let args: Vec<Value> = args.iter().map(|&arg| self.typed(arg)).collect();
+        self.call_intrinsic(name, result, &args)
     }
 
-    fn finish_device_call(&mut self, result: &str, call: String) -> String {
+    /// Calls a function of LLVM or of the device by its name.
+    pub(super) fn call_intrinsic(&mut self, name: &str, result: &Type, args: &[Value]) -> String {
+        let symbol = self.module.declare_for(name, result, args, self.span);
+        let call = format!("call {result} {symbol}({})", list(args));
         match result {
-            "void" => {
+            Type::Void => {
                 self.line(call);
                 String::new()
             }
             _ => self.compute("result", call),
         }
-    }
-
-    /// Calls a function of LLVM or of the device by its name and the types of its arguments.
-    pub(super) fn call_intrinsic(&mut self, name: &str, result: &str, args: &[(&str, &str)]) -> String {
-        let params: Vec<String> = args.iter().map(|&(ty, _)| ty.to_owned()).collect();
-        let symbol = self.module.declare(name, result, &params, self.span);
-        let typed: Vec<String> = args.iter().map(|(ty, value)| format!("{ty} {value}")).collect();
-        self.finish_device_call(result, format!("call {result} {symbol}({})", typed.join(", ")))
     }
 
     fn prim(&self, def: Def) -> Prim {
@@ -72,7 +65,7 @@ impl FunctionWriter<'_, '_> {
         written: Option<Prim>,
         function: NumberFn,
         args: &[Def],
-        result: &str,
+        result: &Type,
     ) -> Option<String> {
         let info = function.info();
         if args.len() < info.arity || written.is_some_and(|prim| self.prim(args[0]) != prim) {
@@ -82,28 +75,25 @@ impl FunctionWriter<'_, '_> {
             return self.bits_or_class(function, args, result);
         }
         let is_float = |&arg: &Def| matches!(self.prim(arg), Prim::F32 | Prim::F64);
-        if !args.iter().all(is_float) || !matches!(result, "float" | "double") {
+        if !args.iter().all(is_float) || !matches!(*result, Type::FLOAT | Type::DOUBLE) {
             return None;
         }
-        let typed: Vec<(String, String)> =
-            args.iter().map(|&arg| (self.module.ty_of(arg), self.value(arg))).collect();
-        let typed: Vec<(&str, &str)> =
-            typed.iter().map(|(ty, value)| (ty.as_str(), value.as_str())).collect();
-        if let (NumberFn::Op(op), "float") = (function, result) {
-            let values: Vec<&str> = typed.iter().map(|&(_, value)| value).collect();
+        let values: Vec<Value> = args.iter().map(|&arg| self.typed(arg)).collect();
+        if let (NumberFn::Op(op), &Type::FLOAT) = (function, result) {
+            let values: Vec<&str> = values.iter().map(|value| value.text.as_str()).collect();
             if let Some(value) = self.approximate(op, &values) {
                 return Some(value);
             }
         }
         if self.module.is_in_library(function) {
-            return Some(self.call_intrinsic(&self.module.library_name(function, result), result, &typed));
+            return Some(self.call_intrinsic(&self.module.library_name(function, result), result, &values));
         }
-        match (function, &typed[..]) {
-            (NumberFn::Fmod, [(ty, x), (_, y)]) => Some(self.compute("fmod", format!("frem {ty} {x}, {y}"))),
-            (NumberFn::Op(MathOp::Rsqrt), [(ty, x)]) => Some(self.reciprocal_root(ty, x)),
+        match (function, &values[..]) {
+            (NumberFn::Fmod, [x, y]) => Some(self.compute("fmod", format!("frem {x}, {}", y.text))),
+            (NumberFn::Op(MathOp::Rsqrt), [x]) => Some(self.reciprocal_root(x)),
             (NumberFn::Op(op), _) if info.gpu == Some(GpuSource::Llvm) => {
-                let name = format!("llvm.{}.{}", llvm_name(op), suffix(result));
-                Some(self.call_intrinsic(&name, result, &typed))
+                let name = format!("llvm.{}.{}", llvm_name(op), result.suffix());
+                Some(self.call_intrinsic(&name, result, &values))
             }
             // Of a library that is not there.
             _ => None,
@@ -111,12 +101,13 @@ impl FunctionWriter<'_, '_> {
     }
 
     /// NVIDIA's hardware has one for `f32`, exact but for the last digit.
-    fn reciprocal_root(&mut self, ty: &str, x: &str) -> String {
+    fn reciprocal_root(&mut self, x: &Value) -> String {
         let is_nvidia = self.module.options.gpu.is_some_and(|gpu| gpu.kind == GpuKind::Nvptx);
-        if is_nvidia && ty == "float" {
-            return self.call_intrinsic("llvm.nvvm.rsqrt.approx.f", "float", &[("float", x)]);
+        let (ty, args) = (&x.ty, std::slice::from_ref(x));
+        if is_nvidia && *ty == Type::FLOAT {
+            return self.call_intrinsic("llvm.nvvm.rsqrt.approx.f", ty, args);
         }
-        let root = self.call_intrinsic(&format!("llvm.sqrt.{}", suffix(ty)), ty, &[(ty, x)]);
+        let root = self.call_intrinsic(&format!("llvm.sqrt.{}", ty.suffix()), ty, args);
         self.compute("rsqrt", format!("fdiv {ty} 1.0, {root}"))
     }
 
@@ -131,7 +122,7 @@ impl FunctionWriter<'_, '_> {
             }
         };
         let dim = dim.name();
-        Some(self.call_intrinsic(&format!("llvm.nvvm.read.ptx.sreg.{register}.{dim}"), "i32", &[]))
+        Some(self.call_intrinsic(&format!("llvm.nvvm.read.ptx.sreg.{register}.{dim}"), &Type::I32, &[]))
     }
 
     /// An atomic operation among all threads of the device.
@@ -169,32 +160,39 @@ impl FunctionWriter<'_, '_> {
     }
 
     /// A function of the bits of a number, or one that says what kind of float it is; nothing for others.
-    pub(crate) fn bits_or_class(&mut self, function: NumberFn, args: &[Def], result: &str) -> Option<String> {
+    pub(crate) fn bits_or_class(
+        &mut self,
+        function: NumberFn,
+        args: &[Def],
+        result: &Type,
+    ) -> Option<String> {
         let &first = args.first()?;
-        let (ty, x) = (self.module.ty_of(first), self.value(first));
+        let x = self.typed(first);
+        let ty = x.ty.clone();
         let by_llvm = |writer: &mut Self, name: &str| {
-            writer.call_intrinsic(&format!("llvm.{name}.{ty}"), &ty, &[(&ty, &x)])
+            writer.call_intrinsic(&format!("llvm.{name}.{}", ty.suffix()), &ty, std::slice::from_ref(&x))
         };
         let zeros = |writer: &mut Self, name: &str| {
-            writer.call_intrinsic(&format!("llvm.{name}.{ty}"), &ty, &[(&ty, &x), ("i1", "false")])
+            let args = [x.clone(), Value::new(Type::BOOL, "false")];
+            writer.call_intrinsic(&format!("llvm.{name}.{}", ty.suffix()), &ty, &args)
         };
         let value = match function {
             NumberFn::IsInf | NumberFn::Op(MathOp::IsFinite) => {
-                let magnitude = self.call_intrinsic(&format!("llvm.fabs.{}", suffix(&ty)), &ty, &[(&ty, &x)]);
+                let magnitude = by_llvm(self, "fabs");
                 let infinity = self.splat(first, self.prim(first), f64::INFINITY);
                 let condition = if function == NumberFn::IsInf { "oeq" } else { "olt" };
                 self.compute("is", format!("fcmp {condition} {ty} {magnitude}, {infinity}"))
             }
-            NumberFn::Op(MathOp::IsNan) => self.compute("is", format!("fcmp uno {ty} {x}, {x}")),
+            NumberFn::Op(MathOp::IsNan) => self.compute("is", format!("fcmp uno {x}, {}", x.text)),
             NumberFn::Min | NumberFn::Max => {
                 let &[_, other] = args else { return None };
                 let (prim, which) = (self.prim(first), function.info().name);
                 let name = match prim.is_float() {
-                    true => format!("{which}num.{}", suffix(&ty)),
-                    false => format!("{}{which}.{ty}", if prim.is_signed() { 's' } else { 'u' }),
+                    true => format!("{which}num.{}", ty.suffix()),
+                    false => format!("{}{which}.{}", if prim.is_signed() { 's' } else { 'u' }, ty.suffix()),
                 };
-                let y = self.value(other);
-                return Some(self.call_intrinsic(&format!("llvm.{name}"), &ty, &[(&ty, &x), (&ty, &y)]));
+                let y = self.typed(other);
+                return Some(self.call_intrinsic(&format!("llvm.{name}"), &ty, &[x, y]));
             }
             NumberFn::Op(MathOp::Popcount) => by_llvm(self, "ctpop"),
             NumberFn::ReverseBits => by_llvm(self, "bitreverse"),
@@ -203,15 +201,15 @@ impl FunctionWriter<'_, '_> {
             NumberFn::FirstOne => {
                 let zeros = zeros(self, "cttz");
                 let number = self.compute("number", format!("add {ty} {zeros}, 1"));
-                let is_zero = self.compute("is_zero", format!("icmp eq {ty} {x}, 0"));
+                let is_zero = self.compute("is_zero", format!("icmp eq {x}, 0"));
                 self.compute("ffs", format!("select i1 {is_zero}, {ty} 0, {ty} {number}"))
             }
             _ => return None,
         };
-        let from = if function.info().gives_bool { "i1" } else { ty.as_str() };
-        Some(match (from, result) {
-            (from, result) if from == result => value,
-            ("i1", _) => self.compute("int", format!("zext i1 {value} to {result}")),
+        let from = if function.info().gives_bool { Type::BOOL } else { ty };
+        Some(match from {
+            _ if from == *result => value,
+            Type::BOOL => self.compute("int", format!("zext i1 {value} to {result}")),
             _ => self.compute("int", format!("trunc {from} {value} to {result}")),
         })
     }
@@ -222,10 +220,10 @@ impl FunctionWriter<'_, '_> {
             (DeviceFn::FenceDevice, []) => Some(self.fence("syncscope(\"device\") ")),
             (DeviceFn::FenceBlock, []) => Some(self.fence("syncscope(\"block\") ")),
             (DeviceFn::FenceSystem, []) => Some(self.fence("")),
-            (DeviceFn::Trap, []) => Some(self.call_intrinsic("llvm.trap", "void", &[])),
+            (DeviceFn::Trap, []) => Some(self.call_intrinsic("llvm.trap", &Type::Void, &[])),
             (DeviceFn::Sleep, &[time]) => {
-                let time = self.value(time);
-                Some(self.call_intrinsic("llvm.nvvm.nanosleep", "void", &[("i32", &time)]))
+                let time = self.as_i32(time);
+                Some(self.call_intrinsic("llvm.nvvm.nanosleep", &Type::Void, &[time]))
             }
             (DeviceFn::Printf, [format, values @ ..]) => Some(self.print_formatted(*format, values)),
             // Declared with other parameters, or LLVM's own.
@@ -255,13 +253,10 @@ impl FunctionWriter<'_, '_> {
         let pointee = self.world.types.as_ptr(self.world.ty(ptr)).map(|(pointee, _)| pointee);
         let ty = pointee.unwrap_or(self.world.types.unit());
         let (text, align) = (self.module.ty(ty), self.module.align_of(ty));
-        let global = pointer_to(GLOBAL);
-        let at = match self.module.ty_of(ptr) {
-            from if from == global => self.value(ptr),
-            _ => {
-                let typed = self.typed(ptr);
-                self.compute("global", format!("addrspacecast {typed} to {global}"))
-            }
+        let (typed, global) = (self.typed(ptr), Type::from(Scalar::Ptr(GLOBAL)));
+        let at = match typed.ty == global {
+            true => typed.text,
+            false => self.compute("global", format!("addrspacecast {typed} to {global}")),
         };
         self.compute(
             "load",
@@ -273,30 +268,30 @@ impl FunctionWriter<'_, '_> {
     fn print_formatted(&mut self, format: Def, values: &[Def]) -> String {
         let mut widened = vec![];
         for &value in values {
-            let (ty, text) = (self.module.ty_of(value), self.value(value));
-            widened.push(match (ty.as_str(), self.prim(value)) {
-                ("float" | "half", _) => {
-                    ("double".to_owned(), self.compute("wide", format!("fpext {ty} {text} to double")))
+            let (typed, is_signed) = (self.typed(value), self.prim(value).is_signed());
+            widened.push(match typed.ty {
+                Type::Scalar(Scalar::Float | Scalar::Half) => {
+                    Value::new(Type::DOUBLE, self.compute("wide", format!("fpext {typed} to double")))
                 }
-                ("i8" | "i16", prim) if prim.is_signed() => {
-                    ("i32".into(), self.compute("wide", format!("sext {ty} {text} to i32")))
+                Type::Scalar(Scalar::Int(8 | 16)) if is_signed => {
+                    Value::new(Type::I32, self.compute("wide", format!("sext {typed} to i32")))
                 }
-                ("i1" | "i8" | "i16", _) => {
-                    ("i32".into(), self.compute("wide", format!("zext {ty} {text} to i32")))
+                Type::Scalar(Scalar::Int(..=16)) => {
+                    Value::new(Type::I32, self.compute("wide", format!("zext {typed} to i32")))
                 }
-                _ => (ty, text),
+                _ => typed,
             });
         }
-        let types: Vec<&str> = widened.iter().map(|(ty, _)| ty.as_str()).collect();
-        let all = format!("{{ {} }}", types.join(", "));
+        let types: Vec<Type> = widened.iter().map(|value| value.ty.clone()).collect();
+        let all = Type::structure(&types);
         let room = self.local("printed", &all, 8);
-        for (index, (ty, value)) in widened.iter().enumerate() {
+        for (index, value) in widened.iter().enumerate() {
             let at =
                 self.compute("at", format!("getelementptr inbounds {all}, ptr {room}, i32 0, i32 {index}"));
-            self.line(format!("store {ty} {value}, ptr {at}"));
+            self.line(format!("store {value}, ptr {at}"));
         }
         let format = self.generic(format);
-        self.call_intrinsic("vprintf", "i32", &[("ptr", &format), ("ptr", &room)])
+        self.call_intrinsic("vprintf", &Type::I32, &[Value::ptr(format), Value::ptr(room)])
     }
 
     /// The address of a variable of the thread itself, for a result that goes through memory.
@@ -321,10 +316,10 @@ impl ModuleWriter<'_> {
     }
 
     /// The symbol of a function of the device's library, by the type of its result.
-    pub(crate) fn library_name(&self, function: NumberFn, ty: &str) -> String {
+    pub(crate) fn library_name(&self, function: NumberFn, ty: &Type) -> String {
         let has_libdevice = self.options.gpu.is_some_and(|gpu| gpu.has_libdevice);
         let (prefix, kind) =
-            (if has_libdevice { "__nv_" } else { "nyala_" }, if ty == "float" { "f" } else { "" });
+            (if has_libdevice { "__nv_" } else { "nyala_" }, if *ty == Type::FLOAT { "f" } else { "" });
         format!("{prefix}{}{kind}", function.info().name)
     }
 }

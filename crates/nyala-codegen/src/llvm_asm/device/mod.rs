@@ -19,7 +19,7 @@ use nyala_span::Span;
 use super::border::{Code, Shell};
 use super::function::FunctionWriter;
 use super::names::symbol;
-use super::types::pointer_to;
+use super::value::{Scalar, Type};
 use super::{ModuleWriter, is_value};
 use crate::KernelShape;
 use crate::errors::CodegenError;
@@ -103,7 +103,7 @@ impl ModuleWriter<'_> {
                     let (param, arg) = self.kernel_param(&mut code, ty, &given);
                     (param + if is_apart { " noalias" } else { "" }, arg)
                 }
-                None => (text.clone(), given.clone()),
+                None => (text.to_string(), given.clone()),
             };
             outside.push(format!("{param} {given}"));
             args.push(format!("{text} {arg}"));
@@ -111,8 +111,8 @@ impl ModuleWriter<'_> {
         let result = self.types.results(&results);
         let inner = self.function_name(function.entry);
         let call = format!("call {result} {inner}({})", args.join(", "));
-        match result.as_str() {
-            "void" => {
+        match result {
+            Type::Void => {
                 code.line(call);
                 code.line("ret void".into());
             }
@@ -136,15 +136,15 @@ impl ModuleWriter<'_> {
     fn kernel_param(&mut self, code: &mut Shell, ty: Ty, given: &str) -> (String, String) {
         match self.world.types.kind(ty) {
             TyKind::Ptr { space: 0, .. } => {
-                let global = pointer_to(GLOBAL);
+                let global = Scalar::Ptr(GLOBAL);
                 let generic = code.compute("generic", format!("addrspacecast {global} {given} to ptr"));
-                (global, generic)
+                (global.to_string(), generic)
             }
             TyKind::Prim(Prim::Bool) => {
                 let value = code.compute("bool", format!("trunc i8 {given} to i1"));
                 ("i8".into(), value)
             }
-            _ => (self.ty(ty), given.to_owned()),
+            _ => (self.ty(ty).to_string(), given.to_owned()),
         }
     }
 }
