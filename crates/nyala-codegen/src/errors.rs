@@ -141,7 +141,7 @@ fn llvm_diagnostic(error: &LlvmError) -> Diagnostic {
         LlvmError::NoMemory { .. } => {
             report("E0939").with_note("native code needs about 500 MB; `check` and `interp` need less")
         }
-        LlvmError::Target(_) => report("E0925"),
+        LlvmError::Target(_) | LlvmError::Versions(_) => report("E0925"),
         LlvmError::Processor { target, .. } => report("E0925").with_note(match target.split('-').next() {
             Some("nvptx64") => {
                 "`--gpu-arch` takes the names of NVIDIA's generations, such as `sm_70` or `sm_90a`"

@@ -104,7 +104,7 @@ fn check_gpu(kind: GpuKind, is_there: impl Fn(Targets) -> bool, target: &str, cp
         target: Some(target.into()),
         cpu: Some(cpu.into()),
         features: features.into(),
-        library: None,
+        ..llvm::Options::default()
     };
     let llvm = Llvm::get().expect("LLVM comes with the Rust toolchain");
     let assembly = llvm::compile(llvm, &module.text, &options, Output::Assembly, |_| {});

@@ -141,6 +141,7 @@ fn gpu_options(options: &llvm::Options, target: &str, arch: String, features: St
         opt_level: options.opt_level,
         target: Some(target.into()),
         cpu: Some(arch),
+        versions: vec![],
         features,
         library: None,
     }

@@ -179,6 +179,9 @@ fn try_load(
     options: &NativeOptions,
     host: &[HostFunction],
 ) -> Result<(Jit<'static>, Vec<u8>, Vec<u8>), Vec<CodegenError>> {
+    if !options.llvm.versions.is_empty() {
+        return Err(one(LlvmError::Versions("code in memory is for one processor".into())));
+    }
     let (module, llvm) = write_for_llvm(session, bundle, &options.llvm, false)?;
     session.timings.enter("link");
     let mut jit = load_libraries(llvm, &module, options, host).map_err(one)?;

@@ -97,9 +97,10 @@ pub struct NativeArgs {
     /// How much to optimise: 0 to 3
     #[arg(short = 'O', value_name = "LEVEL", default_value_t = 2, value_parser = value_parser!(u8).range(0..=3))]
     pub opt_level: u8,
-    /// The processor to make code for, as LLVM names it [default: this one]
-    #[arg(long, value_name = "CPU")]
-    pub target_cpu: Option<String>,
+    /// The processor to make code for, as LLVM names it [default: this one]. Several, such as
+    /// x86-64,x86-64-v3,x86-64-v4, are versions in one file: the last one that a processor can execute runs there
+    #[arg(long, value_name = "CPU", value_delimiter = ',')]
+    pub target_cpu: Vec<String>,
     /// Tell debuggers of lines, functions and variables
     #[arg(short = 'g')]
     pub debug: bool,
@@ -223,7 +224,8 @@ impl NativeArgs {
             llvm: LlvmOptions {
                 opt_level: self.opt_level,
                 target,
-                cpu: self.target_cpu.clone(),
+                cpu: self.target_cpu.first().cloned(),
+                versions: self.target_cpu.iter().skip(1).cloned().collect(),
                 ..LlvmOptions::default()
             },
             link: self.link.iter().map(|name| Library::new(name)).collect(),

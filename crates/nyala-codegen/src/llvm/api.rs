@@ -140,6 +140,13 @@ api! {
     LLVMGetIntTypeWidth: fn(Ref) -> c_uint;
     LLVMGetEnumAttributeKindForName: fn(*const c_char, usize) -> c_uint;
     LLVMCreateEnumAttribute: fn(Ref, c_uint, u64) -> Ref;
+    LLVMCreateStringAttribute: fn(Ref, *const c_char, c_uint, *const c_char, c_uint) -> Ref;
+    LLVMGetFirstGlobal: fn(Ref) -> Ref;
+    LLVMGetNextGlobal: fn(Ref) -> Ref;
+    LLVMIsGlobalConstant: fn(Ref) -> c_int;
+    LLVMSetInitializer: fn(Ref, Ref);
+    LLVMDeleteGlobal: fn(Ref);
+    LLVMSetValueName2: fn(Ref, *const c_char, usize);
     LLVMAddAttributeAtIndex: fn(Ref, c_uint, Ref);
     LLVMRemoveEnumAttributeAtIndex: fn(Ref, c_uint, c_uint);
     LLVMGetLinkage: fn(Ref) -> c_int;

@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 
 use super::api::Ref;
 use super::faults::Fault;
-use super::{Llvm, LlvmError, assumptions, c_string, masks, single_lanes};
+use super::{Llvm, LlvmError, assumptions, c_string, masks, single_lanes, versions};
 
 /// For what, and how well, to compile.
 #[derive(Clone, Debug)]
@@ -17,6 +17,8 @@ pub struct Options {
     pub target: Option<String>,
     /// The processor; this machine's if neither it nor a target is given.
     pub cpu: Option<String>,
+    /// Processors that get versions of their own in the same file. See [`versions`](super::versions).
+    pub versions: Vec<String>,
     /// What the processor has besides, as LLVM writes it.
     pub features: String,
     /// LLVM assembly or bitcode with functions that the program uses.
@@ -25,7 +27,14 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { opt_level: 2, target: None, cpu: None, features: String::new(), library: None }
+        Options {
+            opt_level: 2,
+            target: None,
+            cpu: None,
+            versions: vec![],
+            features: String::new(),
+            library: None,
+        }
     }
 }
 
@@ -49,14 +58,33 @@ pub fn compile(
     mut on_phase: impl FnMut(&'static str),
 ) -> Result<Vec<u8>, LlvmError> {
     on_phase("LLVM: read");
+    let (machine, module) = match options.versions.is_empty() {
+        true => optimized(llvm, text, options, |_, _| on_phase("LLVM: optimise"))?,
+        false => {
+            on_phase("LLVM: optimise");
+            versions::compile(llvm, text, options)?
+        }
+    };
+    on_phase("LLVM: emit");
+    module.emit(&machine, output)
+}
+
+/// The program for one processor, optimized. `prepare` gets it as it was read.
+pub(super) fn optimized<'a>(
+    llvm: &'a Llvm,
+    text: &str,
+    options: &Options,
+    mut prepare: impl FnMut(&Module<'a>, &Machine<'a>),
+) -> Result<(Machine<'a>, Module<'a>), LlvmError> {
     let machine = Machine::new(llvm, options, masks::stay_in_parts(text))?;
     let mut module = Module::new(&machine, text, options)?;
-    on_phase("LLVM: optimise");
+    prepare(&module, &machine);
     module.optimize(&machine, options.opt_level)?;
     // SAFETY: the modules are ours, and of their contexts.
     unsafe {
         if assumptions::may_be_wrong(llvm, module.module) {
             module = Module::new(&machine, text, options)?;
+            prepare(&module, &machine);
             let forbidden = assumptions::forbid_vectors(llvm, module.context, module.module);
             module.optimize(&machine, options.opt_level)?;
             forbidden.allow_again(llvm, module.module);
@@ -66,15 +94,16 @@ pub fn compile(
         // SAFETY: it is the module's context, and the module is ours.
         unsafe { single_lanes::store_as_scalars(llvm, module.context, module.module) };
     }
-    on_phase("LLVM: emit");
-    module.emit(&machine, output)
+    Ok((machine, module))
 }
 
 /// A target machine.
-struct Machine<'a> {
+pub(super) struct Machine<'a> {
     llvm: &'a Llvm,
     machine: Ref,
     triple: String,
+    pub(super) cpu: String,
+    pub(super) features: String,
 }
 
 impl<'a> Machine<'a> {
@@ -107,7 +136,7 @@ impl<'a> Machine<'a> {
         if options.cpu.is_some() && !cpu.is_empty() && !llvm.processors.has(&triple, &cpu) {
             return Err(LlvmError::Processor { name: cpu, target: triple });
         }
-        let [c_triple, cpu, features] = [&triple, &cpu, &features].map(|text| c_string(text));
+        let [c_triple, c_cpu, c_features] = [&triple, &cpu, &features].map(|text| c_string(text));
         let (mut target, mut message): (Ref, *mut c_char) = (null_mut(), null_mut());
         // SAFETY: the strings and the places for results are valid during the call,
         // and the message is ours when the call fails.
@@ -126,8 +155,8 @@ impl<'a> Machine<'a> {
             (api.LLVMCreateTargetMachine)(
                 target,
                 c_triple.as_ptr(),
-                cpu.as_ptr(),
-                features.as_ptr(),
+                c_cpu.as_ptr(),
+                c_features.as_ptr(),
                 level,
                 RELOC_PIC,
                 CODE_MODEL_DEFAULT,
@@ -136,7 +165,7 @@ impl<'a> Machine<'a> {
         if machine.is_null() {
             return Err(LlvmError::Target(format!("`{triple}`")));
         }
-        Ok(Machine { llvm, machine, triple })
+        Ok(Machine { llvm, machine, triple, cpu, features })
     }
 }
 
@@ -154,7 +183,7 @@ const RELOC_PIC: c_int = 2;
 /// `LLVMCodeModelDefault`.
 const CODE_MODEL_DEFAULT: c_int = 0;
 /// `LLVMExternalLinkage` and `LLVMLinkOnceODRLinkage`.
-const EXTERNAL: c_int = 0;
+pub(super) const EXTERNAL: c_int = 0;
 const LINK_ONCE: c_int = 3;
 /// `LLVMReturnStatusAction`.
 const RETURN_STATUS: c_int = 2;
@@ -167,9 +196,9 @@ impl Drop for Machine<'_> {
 }
 
 /// A module in a context of its own.
-struct Module<'a> {
+pub(super) struct Module<'a> {
     llvm: &'a Llvm,
-    context: Ref,
+    pub(super) context: Ref,
     module: Ref,
     /// What LLVM reported while it made code, such as assembly that is none. The
     /// context has its address.
@@ -238,19 +267,61 @@ impl<'a> Module<'a> {
         unsafe {
             let library = self.llvm.parse(self.context, library)?;
             self.set_target(library, machine);
-            let mut function = (api.LLVMGetFirstFunction)(library);
-            while !function.is_null() {
+            let functions = list((api.LLVMGetFirstFunction)(library), |it| (api.LLVMGetNextFunction)(it));
+            for function in functions {
                 // What nobody needs is left out, if it is said to be there in other places too.
                 if (api.LLVMIsDeclaration)(function) == 0 && (api.LLVMGetLinkage)(function) == EXTERNAL {
                     (api.LLVMSetLinkage)(function, LINK_ONCE);
                 }
-                function = (api.LLVMGetNextFunction)(function);
             }
-            match (api.LLVMLinkModules2)(self.module, library) {
-                0 => Ok(()),
-                _ => Err(LlvmError::Rejected(self.errors.errors.borrow().join("; "))),
-            }
+            self.take_over(library)
         }
+    }
+
+    /// Adds all that a text defines.
+    pub(super) fn link_text(&self, text: &[u8]) -> Result<(), LlvmError> {
+        // SAFETY: both modules are of the same context; the second one is taken over.
+        unsafe { self.take_over(self.llvm.parse(self.context, text)?) }
+    }
+
+    /// Adds all that another module defines.
+    ///
+    /// # Safety
+    /// It is of the same context, and not used again.
+    unsafe fn take_over(&self, other: Ref) -> Result<(), LlvmError> {
+        // SAFETY: the caller's promise.
+        match unsafe { (self.llvm.api.LLVMLinkModules2)(self.module, other) } {
+            0 => Ok(()),
+            _ => Err(LlvmError::Rejected(self.errors.errors.borrow().join("; "))),
+        }
+    }
+
+    /// The functions, defined and declared.
+    ///
+    /// # Safety
+    /// No other thread uses the module.
+    pub(super) unsafe fn functions(&self) -> Vec<Ref> {
+        let api = &self.llvm.api;
+        // SAFETY: the module is alive, and each function is of it.
+        unsafe {
+            list((api.LLVMGetFirstFunction)(self.module), |function| (api.LLVMGetNextFunction)(function))
+        }
+    }
+
+    /// The variables and constants, defined and declared.
+    ///
+    /// # Safety
+    /// No other thread uses the module.
+    pub(super) unsafe fn globals(&self) -> Vec<Ref> {
+        let api = &self.llvm.api;
+        // SAFETY: the module is alive, and each global is of it.
+        unsafe { list((api.LLVMGetFirstGlobal)(self.module), |global| (api.LLVMGetNextGlobal)(global)) }
+    }
+
+    /// The module as LLVM assembly.
+    pub(super) fn print(&self) -> String {
+        // SAFETY: the module is alive, and the string is ours.
+        unsafe { self.llvm.take_message((self.llvm.api.LLVMPrintModuleToString)(self.module)) }
     }
 
     fn set_target(&self, module: Ref, machine: &Machine<'_>) {
@@ -264,7 +335,7 @@ impl<'a> Module<'a> {
         }
     }
 
-    fn verify(&self) -> Result<(), LlvmError> {
+    pub(super) fn verify(&self) -> Result<(), LlvmError> {
         let mut message = null_mut();
         // SAFETY: the module is alive, and the message is ours in any case.
         unsafe {
@@ -288,10 +359,7 @@ impl<'a> Module<'a> {
     fn emit(&self, machine: &Machine<'_>, output: Output) -> Result<Vec<u8>, LlvmError> {
         let api = &self.llvm.api;
         let kind = match output {
-            // SAFETY: the module is alive, and the string is ours.
-            Output::Llvm => unsafe {
-                return Ok(self.llvm.take_message((api.LLVMPrintModuleToString)(self.module)).into_bytes());
-            },
+            Output::Llvm => return Ok(self.print().into_bytes()),
             Output::Assembly => 0,
             Output::Object => 1,
         };
@@ -310,6 +378,12 @@ impl<'a> Module<'a> {
             if errors.is_empty() { Ok(bytes) } else { Err(LlvmError::Rejected(errors.join("; "))) }
         }
     }
+}
+
+/// The members of one of LLVM's lists.
+fn list(first: Ref, next: impl Fn(Ref) -> Ref) -> Vec<Ref> {
+    let some = |member: Ref| (!member.is_null()).then_some(member);
+    std::iter::successors(some(first), |&member| some(next(member))).collect()
 }
 
 impl Drop for Module<'_> {

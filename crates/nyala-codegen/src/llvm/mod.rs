@@ -7,6 +7,7 @@
 //! * `api`: the functions of it that are used;
 //! * [`compile`](mod@compile): LLVM assembly to an object file, assembly, or optimised
 //!   LLVM assembly;
+//! * `versions`: code for several processors in one object file;
 //! * `masks`: what SIMD code is better off without;
 //! * [`faults`]: the versions that can be used, and what is wrong with them; `single_lanes` and `assumptions`
 //!   work around some of that;
@@ -28,6 +29,7 @@ pub mod jit;
 mod masks;
 mod processors;
 mod single_lanes;
+mod versions;
 
 use std::error::Error as _;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -75,6 +77,8 @@ pub enum LlvmError {
         /// The machine that it should be one of.
         target: String,
     },
+    /// Code for several processors cannot be in one file.
+    Versions(String),
     /// LLVM does not accept the program.
     Rejected(String),
     /// The program cannot be put together: a symbol that nobody defines, say.
@@ -95,6 +99,7 @@ impl fmt::Display for LlvmError {
             LlvmError::Processor { name, target } => {
                 write!(f, "LLVM knows no processor `{name}` for the target `{target}`")
             }
+            LlvmError::Versions(message) => write!(f, "code for several processors: {message}"),
             LlvmError::Rejected(message) => write!(f, "LLVM does not accept the program: {message}"),
             LlvmError::Link(message) => write!(f, "the program cannot be linked: {message}"),
         }
