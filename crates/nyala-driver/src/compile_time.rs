@@ -43,7 +43,7 @@ impl Budget {
         self.take_steps(world.node_count() as u64)?;
         let left = self.steps.get();
         let options =
-            Options { steps: Some(left), memory: self.memory.get(), is_alone: true, ..Options::default() };
+            Options { steps: Some(left), memory: self.memory.get(), is_isolated: true, ..Options::default() };
         let io = Io { output: &mut std::io::sink(), input: &mut std::io::empty(), nanos: &mut || 0 };
         let ending = match nyala_interp::call(world, function, &[], &options, io) {
             Ok(run) => {

@@ -1,4 +1,4 @@
-//! Atomic operations: the intrinsics, and what devices call by name.
+//! Atomic operations: intrinsics, and the device functions.
 
 use nyala_ir::functions::AtomicFn;
 use nyala_ir::{ArithFlags, ArithOp, CmpOp, Cont, Intrinsic, Prim, eval};
@@ -9,7 +9,7 @@ use crate::errors::{AccessKind, Checked, ErrorKind, malformed};
 use crate::machine::{Machine, Results, Ret};
 use crate::value::Value;
 
-/// What becomes of the old value.
+/// How the new value is computed from the old one and the operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Update {
     Exchange,
@@ -19,9 +19,9 @@ enum Update {
     Min,
     UnsignedMax,
     UnsignedMin,
-    /// One more, up to the operand, then from 0 again.
+    /// Plus one; 0 after the operand.
     Increment,
-    /// One less, down to 0, then from the operand again.
+    /// Minus one; the operand after 0.
     Decrement,
 }
 
@@ -36,7 +36,7 @@ impl Machine<'_, '_> {
     ) -> Checked<()> {
         let values = defined(args)?;
         let Some(prim) = self.pointee(cont, usize::from(intrinsic == Intrinsic::Atomic)) else {
-            return self.bad_shape(intrinsic, args);
+            return self.bad_arguments(intrinsic, args);
         };
         let size = prim.bytes();
         let results: Results = match (intrinsic, &values[..]) {
@@ -57,13 +57,13 @@ impl Machine<'_, '_> {
                 let old = self.compare_exchange(prim, *addr, *expected, *new)?;
                 smallvec![Value::Bits(old), Value::bool(old == *expected)]
             }
-            _ => return self.bad_shape(intrinsic, args),
+            _ => return self.bad_arguments(intrinsic, args),
         };
         self.deliver_tuple(cont, ret, results)
     }
 
-    /// An atomic operation that is called by name; gives the old value, or none if
-    /// it is declared with other parameters.
+    /// An atomic device function; returns the old value, or none if it is declared
+    /// with other parameters.
     pub(crate) fn device_atomic(
         &mut self,
         function: AtomicFn,
@@ -98,7 +98,7 @@ impl Machine<'_, '_> {
         Ok(old)
     }
 
-    /// The type behind the pointer that parameter `at` of a declaration is.
+    /// The pointee type of parameter `at` of a declaration.
     fn pointee(&self, cont: Cont, at: usize) -> Option<Prim> {
         let world = self.program.world;
         let (pointee, _) = world.types.as_ptr(*self.param_types(cont).get(at)?)?;
@@ -108,7 +108,7 @@ impl Machine<'_, '_> {
 
 fn defined(args: &[Value]) -> Checked<Vec<u64>> {
     let values: Option<Vec<u64>> = args.iter().map(Value::as_bits).collect();
-    values.ok_or_else(|| Box::new(ErrorKind::UndefDecides { what: "an atomic's operand" }))
+    values.ok_or_else(|| Box::new(ErrorKind::UndefinedUse { what: "an atomic's operand" }))
 }
 
 impl Update {
@@ -129,7 +129,7 @@ impl Update {
         })
     }
 
-    /// Of a function on numbers of this type; none for compare and exchange.
+    /// The update of a device function on this type; none for compare and exchange.
     fn of_function(function: AtomicFn, prim: Prim) -> Option<Update> {
         let is_unsigned = prim.is_int() && !prim.is_signed();
         Some(match function {
@@ -149,7 +149,7 @@ impl Update {
         })
     }
 
-    /// What is left in memory.
+    /// The new value.
     fn apply(self, prim: Prim, old: u64, value: u64) -> Checked<u64> {
         let choose = |op, prim| if eval::cmp(op, prim, old, value) { old } else { value };
         Ok(match self {

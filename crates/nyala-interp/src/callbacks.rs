@@ -1,9 +1,9 @@
 //! Functions of C that call functions of the program: `qsort`, `bsearch`, `atexit`, and the runtime's
 //! `anydsl_parallel_for`.
 //!
-//! The state of the caller is put aside, the function of the program runs to the continuation
-//! that it was given, which is [`Code::Back`], and the caller's state comes back. C is on the machine's
-//! stack meanwhile, so that such calls nest only so deep, and nothing may jump over them.
+//! The state of the caller is saved, the function of the program runs until it calls its return continuation, which
+//! is [`Code::ReturnToC`], and the state is restored. The frame of the C function is on the native stack, so the
+//! depth of such calls is limited, and a jump over them is an error.
 
 use std::rc::Rc;
 
@@ -18,13 +18,13 @@ use crate::memory::HEAP_ALIGN;
 use crate::parallel::RegionKind;
 use crate::value::{Closure, Code, Place, Value};
 
-/// So deep may functions of C and of the program call each other.
+/// The maximum depth of callbacks.
 const MAX_DEPTH: usize = 64;
 
-/// What a function of C has done.
-enum Answer {
+/// The result of a function of C.
+enum Outcome {
     Results(Results),
-    /// The program ends.
+    /// The program has ended.
     End,
 }
 
@@ -37,8 +37,8 @@ struct Elements {
 }
 
 impl Machine<'_, '_> {
-    /// Calls a function of C that calls functions of the program; `None` if it is none, or has other parameters.
-    pub(crate) fn calling_back(
+    /// Calls a function of C that calls functions of the program; `None` for other functions and other parameters.
+    pub(crate) fn call_with_callbacks(
         &mut self,
         function: Function,
         cont: Cont,
@@ -46,7 +46,7 @@ impl Machine<'_, '_> {
         ret: &Ret,
     ) -> Option<Checked<()>> {
         let name = self.link_name(cont);
-        let answer = match (function, args) {
+        let outcome = match (function, args) {
             (Function::C(CFn::Qsort), [array @ .., order]) => {
                 self.elements(name, array, order).and_then(|all| self.sort(&all))
             }
@@ -55,7 +55,7 @@ impl Machine<'_, '_> {
             }
             (Function::C(CFn::Atexit), [function]) => {
                 self.host.at_exit.push(function.clone());
-                Ok(Answer::Results(smallvec![Value::Bits(0)]))
+                Ok(Outcome::Results(smallvec![Value::Bits(0)]))
             }
             (
                 Function::Runtime(RuntimeFn::ParallelFor),
@@ -67,9 +67,9 @@ impl Machine<'_, '_> {
             }
             _ => return None,
         };
-        Some(match answer {
-            Ok(Answer::Results(results)) => self.deliver_as(cont, ret.clone(), results),
-            Ok(Answer::End) => Ok(()),
+        Some(match outcome {
+            Ok(Outcome::Results(results)) => self.deliver_as(cont, ret.clone(), results),
+            Ok(Outcome::End) => Ok(()),
             Err(error) => Err(error),
         })
     }
@@ -77,18 +77,18 @@ impl Machine<'_, '_> {
     fn elements(&self, name: &str, array: &[Value], order: &Value) -> Checked<Elements> {
         let bad = |why: &str| Err(Box::new(ErrorKind::BadArgument { name: name.into(), why: why.into() }));
         let &[Value::Bits(base), Value::Bits(count), Value::Bits(size)] = array else {
-            return bad("an address, a count and a size are needed");
+            return bad("it needs an address, a count and a size");
         };
         match count.checked_mul(size) {
             Some(bytes) if bytes <= self.memory.bytes_after(base) => {
                 Ok(Elements { base, count, size, order: order.clone() })
             }
-            _ => bad("there are not so many elements at this address"),
+            _ => bad("the memory at this address is smaller than the array"),
         }
     }
 
-    /// Sorts by merging, and so that equal elements keep their order.
-    fn sort(&mut self, all: &Elements) -> Checked<Answer> {
+    /// A stable merge sort.
+    fn sort(&mut self, all: &Elements) -> Checked<Outcome> {
         let count = all.count as usize;
         let mut sorted: Vec<u64> = (0..all.count).map(|i| all.base + i * all.size).collect();
         let mut run = 1;
@@ -97,7 +97,7 @@ impl Machine<'_, '_> {
             for both in sorted.chunks(2 * run) {
                 let (mut left, mut right) = both.split_at(run.min(both.len()));
                 while let ([a, left_rest @ ..], [b, right_rest @ ..]) = (left, right) {
-                    let Some(order) = self.compare(&all.order, *a, *b)? else { return Ok(Answer::End) };
+                    let Some(order) = self.compare(&all.order, *a, *b)? else { return Ok(Outcome::End) };
                     if order > 0 {
                         merged.push(*b);
                         right = right_rest;
@@ -119,48 +119,48 @@ impl Machine<'_, '_> {
         }
         self.memory.copy(room, all.base, bytes)?;
         self.memory.free_shared(room);
-        Ok(Answer::Results(Results::new()))
+        Ok(Outcome::Results(Results::new()))
     }
 
     /// An element of a sorted array that is equal to the key, or null.
-    fn search(&mut self, key: &Value, all: &Elements) -> Checked<Answer> {
+    fn search(&mut self, key: &Value, all: &Elements) -> Checked<Outcome> {
         let Value::Bits(key) = *key else {
-            return Err(Box::new(ErrorKind::UndefDecides { what: "an address" }));
+            return Err(Box::new(ErrorKind::UndefinedUse { what: "an address" }));
         };
         let (mut lower, mut upper) = (0, all.count);
         while lower < upper {
             let middle = lower + (upper - lower) / 2;
             let at = all.base + middle * all.size;
             match self.compare(&all.order, key, at)? {
-                None => return Ok(Answer::End),
-                Some(0) => return Ok(Answer::Results(smallvec![Value::Bits(at)])),
+                None => return Ok(Outcome::End),
+                Some(0) => return Ok(Outcome::Results(smallvec![Value::Bits(at)])),
                 Some(order) if order < 0 => upper = middle,
                 Some(_) => lower = middle + 1,
             }
         }
-        Ok(Answer::Results(smallvec![Value::Bits(0)]))
+        Ok(Outcome::Results(smallvec![Value::Bits(0)]))
     }
 
-    /// What the program says about the order of two elements; none if it has ended.
+    /// The result of the comparison function; none if the program has ended.
     fn compare(&mut self, order: &Value, a: u64, b: u64) -> Checked<Option<i32>> {
         match self.call_back(order, &[Value::Bits(a), Value::Bits(b)])?.as_deref() {
             None => Ok(None),
             Some([Value::Bits(order)]) => Ok(Some(*order as i32)),
-            Some(_) => Err(Box::new(ErrorKind::UndefDecides { what: "the order of two elements" })),
+            Some(_) => Err(Box::new(ErrorKind::UndefinedUse { what: "the order of two elements" })),
         }
     }
 
-    /// Calls a function of the program; gives its results, none if the program has ended.
+    /// Calls a function of the program; returns its results, none if the program has ended.
     fn call_back(&mut self, function: &Value, args: &[Value]) -> Checked<Option<Vec<Value>>> {
         if self.callbacks.len() >= MAX_DEPTH {
-            let what = format!("functions of C that call back {MAX_DEPTH} times inside each other");
+            let what = format!("callbacks from C that are nested {MAX_DEPTH} deep");
             return Err(Box::new(ErrorKind::Unsupported { what }));
         }
         let here = Place { scope: self.scope.id, block: self.block };
-        let mut back = Closure::new(Code::Back { depth: self.callbacks.len() as u32 });
+        let mut back = Closure::new(Code::ReturnToC { depth: self.callbacks.len() as u32 });
         back.task = self.task;
         // For the chain of calls in an error.
-        back.maker = Some(here);
+        back.creator = Some(here);
         back.captured.extend(self.return_register(here).map(Value::Fn));
         let saved = self.save();
         self.callbacks.push(self.regions.len());
@@ -180,9 +180,9 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// Runs what the program has asked for with `atexit`, the last one first.
+    /// Calls the functions that were registered with `atexit`, the last one first.
     pub(crate) fn at_exit(&mut self, mut ending: Ending) -> Checked<Ending> {
-        // `exit` may have been called anywhere.
+        // The program may have called `exit` inside of regions and callbacks.
         self.regions.clear();
         self.callbacks.clear();
         self.task = 0;

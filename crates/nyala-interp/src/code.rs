@@ -1,14 +1,14 @@
-//! The form that programs are executed in.
+//! The code that the interpreter executes.
 //!
 //! A top-level continuation with all that is nested in it is one [`Scope`] of
 //! blocks, one for each continuation. The blocks share one numbering of
 //! registers: a value keeps its register in all blocks that its own block
 //! dominates, and blocks that do not dominate each other use the same numbers.
-//! So a jump between blocks only sets parameters, and a closure is a block with
-//! a copy of the registers that the block needs, its `live` ones.
+//! So a jump between blocks only sets parameters. A closure is a block with a copy
+//! of its `live` registers.
 //!
-//! A call never comes back, so there is only one set of registers at any time:
-//! a caller's values live on in the closure it passed as return continuation.
+//! A call never returns, so there is one set of registers at any time: the closure
+//! that a caller passes as return continuation has captured the caller's values.
 //!
 //! Registers below [`FRAME`] hold constants of the whole program.
 
@@ -23,7 +23,7 @@ use crate::memory::shape::Shape;
 /// A register.
 pub(crate) type Reg = u32;
 
-/// The first register of a scope; those before it hold constants.
+/// The first register of a scope; the registers before it hold constants.
 pub(crate) const FRAME: Reg = 2048;
 
 /// A compiled top-level continuation.
@@ -52,35 +52,35 @@ impl Scope {
 pub(crate) struct Block {
     pub(crate) cont: Cont,
     pub(crate) span: Span,
-    /// Where its values begin; what is live is below.
+    /// The first register of its own values; live registers are below.
     pub(crate) start: Reg,
     /// Its parameters' registers, memory tokens left out.
     pub(crate) params: Vec<Reg>,
     pub(crate) ops: Range<u32>,
     pub(crate) term: Term,
-    /// The registers that it and all that follows it needs, in ascending order.
+    /// The registers that are live at its start, in ascending order.
     pub(crate) live: Vec<Reg>,
     /// Those of `live` that are pointers, by position.
     pub(crate) live_ptrs: Vec<u32>,
     /// Those of `live` that may hold closures or aggregates.
     pub(crate) live_owning: Vec<Reg>,
     /// The registers it sets itself that may hold closures or aggregates. They are
-    /// cleared when the scope is left, so that nothing lives longer than it should.
+    /// cleared when control leaves the scope, so that their values are dropped.
     pub(crate) owning: Vec<Reg>,
-    /// Whether it is a function, with a return continuation: it has local
-    /// variables of its own.
+    /// Whether it is a function, with a return continuation and its own local
+    /// variables.
     pub(crate) is_fn: bool,
     /// How many functions of the scope it is nested in.
     pub(crate) depth: u32,
     /// The function of the scope that it belongs to.
     pub(crate) owner: u32,
-    /// Where that function's return continuation is.
+    /// The register of that function's return continuation.
     pub(crate) ret: Option<Reg>,
-    /// The loops of that function that it is in, each by its first block, the outermost first; functions that
-    /// call themselves are none.
+    /// The loops of that function that contain it, each by its header, the outermost first. Recursion is not a
+    /// loop here.
     pub(crate) loops: Vec<u32>,
-    /// Whether the innermost of them is entered here.
-    pub(crate) is_head: bool,
+    /// Whether it is the header of the innermost one.
+    pub(crate) is_header: bool,
 }
 
 /// Registers in a scope's pool.
@@ -90,13 +90,13 @@ pub(crate) struct List {
     pub(crate) len: u32,
 }
 
-/// What a block does at its end.
+/// The terminator of a block.
 pub(crate) enum Term {
-    /// Goes on in another block; the parameters are set all at once.
+    /// Jumps to another block; the parameters are set at once.
     Jump {
         block: u32,
         args: List,
-        /// Whether no parameter is set that a later argument reads.
+        /// Whether the parameters can be set one by one: no argument reads a parameter that was set before.
         in_order: bool,
     },
     Branch {
@@ -120,32 +120,31 @@ pub(crate) enum Term {
         callee: Reg,
         args: List,
     },
-    /// Calls what is defined outside, or what the interpreter knows. The
-    /// continuation to go on with is not among the arguments.
+    /// Calls an intrinsic or an external function. The return continuation is not
+    /// among the arguments.
     Native {
         cont: Cont,
         intrinsic: Option<Intrinsic>,
         args: List,
         ret: Target,
     },
-    /// The end of a constant expression: nothing follows.
+    /// The end of a constant expression.
     Stop,
 }
 
-/// Where control goes on with no arguments, or with results yet to come.
+/// The target of a branch, or the continuation of a native call.
 #[derive(Clone, Copy)]
 pub(crate) enum Target {
     Block(u32),
     Value(Reg),
-    /// Nowhere: the callee was given no continuation.
+    /// The callee does not return.
     None,
 }
 
-/// Operators on types that are so common that they have an operation of their own: which
-/// operator, on which type. [`nyala_ir::eval`] says what each of them does; here it is only told
-/// beforehand what it is to do.
+/// The common pairs of operator and type that have an operation of their own. Each is [`nyala_ir::eval`],
+/// specialized to the operator and the type.
 ///
-/// Those on `U64` that only look at bits serve all types but floats.
+/// Bitwise operators and equality on `U64` serve all types except floats.
 macro_rules! fast_ops {
     ($callback:ident) => {
         $callback! {
@@ -186,7 +185,7 @@ macro_rules! define_op {
             Cmp { op: CmpOp, prim: Prim, dst: Reg, a: Reg, b: Reg },
             Cast { from: Prim, to: Prim, dst: Reg, a: Reg },
             Select { dst: Reg, cond: Reg, then: Reg, other: Reg },
-            /// Any other operation without effect; the node says which.
+            /// Any other operation without effect.
             Node { dst: Reg, args: List },
             Aggregate { dst: Reg, args: List },
             Extract { dst: Reg, agg: Reg, index: u32 },
@@ -200,7 +199,7 @@ macro_rules! define_op {
             StorePrim { ptr: Reg, value: Reg, prim: Prim },
             StorePtr { ptr: Reg, value: Reg },
             Store { ptr: Reg, value: Reg, shape: u32 },
-            /// Lanes, each a scalar of the shape, where the mask is set.
+            /// A masked load; each lane is a scalar of the shape.
             LoadLanes { dst: Reg, ptr: Reg, mask: Reg, shape: u32 },
             StoreLanes { ptr: Reg, mask: Reg, value: Reg, shape: u32 },
             Slot { dst: Reg, shape: u32 },
@@ -238,7 +237,7 @@ macro_rules! define_op {
                 }
             }
 
-            /// The operation that is made for this operator and type, if there is one.
+            /// The operation for this operator and type, if there is one.
             pub(crate) fn fast_arith(
                 op: ArithOp,
                 prim: Prim,
@@ -247,7 +246,7 @@ macro_rules! define_op {
                 a: Reg,
                 b: Reg,
             ) -> Option<Op> {
-                // Those that are made for signed integers do not wrap.
+                // The operations for signed integers do not wrap.
                 if wrap && prim.is_int() && prim.is_signed() && !is_bitwise(op) {
                     return None;
                 }
@@ -258,7 +257,7 @@ macro_rules! define_op {
                 }
             }
 
-            /// The operation that is made for this comparison and type, if there is one.
+            /// The operation for this comparison and type, if there is one.
             pub(crate) fn fast_cmp(op: CmpOp, prim: Prim, dst: Reg, a: Reg, b: Reg) -> Option<Op> {
                 let prim = if matches!(op, CmpOp::Eq | CmpOp::Ne) { any_bits(prim) } else { prim };
                 match (op, prim) {
@@ -277,7 +276,7 @@ fn is_bitwise(op: ArithOp) -> bool {
     matches!(op, ArithOp::And | ArithOp::Or | ArithOp::Xor)
 }
 
-/// The type that stands for all that are compared, or whose bits are combined, in the same way.
+/// The type that represents all types with the same equality and bitwise operators.
 fn any_bits(prim: Prim) -> Prim {
     if prim.is_float() { prim } else { Prim::U64 }
 }

@@ -1,8 +1,7 @@
-//! What can go wrong when a program runs, and how it is told.
+//! Run-time errors.
 //!
-//! An [`InterpError`] says what happened, where, and by which chain of calls the
-//! program got there. [`InterpError::to_diagnostic`] is the one place that turns
-//! it into a message.
+//! An [`InterpError`] has the kind of error, the operation, and the chain of calls
+//! that led to it. [`InterpError::to_diagnostic`] turns it into a message.
 
 use std::fmt;
 
@@ -10,18 +9,18 @@ use nyala_ir::eval::EvalError;
 use nyala_span::diagnostic::plural;
 use nyala_span::{Code, Diagnostic, Span};
 
-/// A run that went wrong.
+/// A failed run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InterpError {
-    /// How many steps were taken before it.
+    /// The number of steps before the error.
     pub steps: u64,
-    /// What happened.
+    /// The kind of error.
     pub kind: ErrorKind,
-    /// The operation or call to blame.
+    /// The operation or call that failed.
     pub span: Span,
     /// The calls that led there, the innermost first.
     pub calls: Vec<Frame>,
-    /// How many calls in the middle of `calls` are left out, and after which.
+    /// The calls that are omitted in the middle of `calls`: their position and number.
     pub omitted: Option<(usize, usize)>,
 }
 
@@ -34,14 +33,14 @@ pub struct Frame {
     pub call: Option<Span>,
 }
 
-/// What kind of memory an address belongs to.
+/// The kind of an allocation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MemoryKind {
     /// A local variable.
     Slot,
-    /// From `~`: it is never freed.
+    /// From `~`; never freed.
     Boxed,
-    /// From `alloc` or `malloc`: to be freed by hand.
+    /// From `alloc` or `malloc`; the program frees it.
     Heap,
     /// A global variable.
     Global,
@@ -66,14 +65,14 @@ impl fmt::Display for MemoryKind {
     }
 }
 
-/// What was done to memory.
+/// The kind of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AccessKind {
-    /// It was read.
+    /// A read.
     Read,
-    /// It was written.
+    /// A write.
     Write,
-    /// It was read and written at once.
+    /// An atomic read, write, or both.
     Atomic,
 }
 
@@ -87,176 +86,176 @@ impl AccessKind {
     }
 }
 
-/// What happened.
+/// The kinds of errors.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ErrorKind {
-    /// An access that is not inside its allocation.
+    /// An access outside of its allocation.
     OutOfBounds {
         /// Read or write.
         access: AccessKind,
-        /// How many bytes.
+        /// The size of the access in bytes.
         size: u64,
-        /// Where, from the start of the allocation.
+        /// The offset from the start of the allocation.
         offset: i64,
-        /// What was missed.
+        /// The kind of the allocation.
         kind: MemoryKind,
-        /// How large it is.
+        /// The size of the allocation in bytes.
         alloc_size: u64,
-        /// Where it was made.
+        /// Where it was allocated.
         made: Span,
     },
-    /// An access to memory that is gone.
+    /// An access to memory that was freed.
     Dangling {
         /// Read or write.
         access: AccessKind,
-        /// What it was.
+        /// The kind of the allocation.
         kind: MemoryKind,
-        /// Where it was made.
+        /// Where it was allocated.
         made: Span,
         /// Where it was freed; none for a local variable.
         freed: Span,
     },
-    /// An access through an address that belongs to nothing.
+    /// An access at an address outside of all allocations.
     InvalidPointer {
         /// Read or write.
         access: AccessKind,
         /// The address; 0 is null.
         addr: u64,
     },
-    /// An access at an address that its type does not allow.
+    /// An access at an address that is not aligned for its type.
     Misaligned {
         /// Read or write.
         access: AccessKind,
         /// The address.
         addr: u64,
-        /// What it should be a multiple of.
+        /// The alignment of the type.
         align: u64,
     },
-    /// A read of bytes that were never written.
-    Uninitialised {
-        /// Of what.
+    /// A read of uninitialized bytes.
+    Uninitialized {
+        /// The kind of the allocation.
         kind: MemoryKind,
-        /// Where, from the start of the allocation.
+        /// The offset from the start of the allocation.
         offset: u64,
-        /// Where it was made.
+        /// Where it was allocated.
         made: Span,
     },
     /// A write to a constant.
     ConstantWritten {
-        /// Where it was made.
+        /// Where the constant is defined.
         made: Span,
     },
-    /// A release of something that cannot be released.
+    /// A release of memory that cannot be released.
     BadFree {
-        /// Why not.
+        /// The reason.
         why: &'static str,
-        /// Where the memory was made, if it is known.
+        /// Where the memory was allocated, if it is known.
         made: Span,
         /// Where it was freed before, if it was.
         freed: Span,
     },
-    /// Memory that was still allocated at the end.
+    /// Memory that was not freed at the end.
     Leak {
-        /// How many allocations.
+        /// The number of allocations.
         count: usize,
-        /// How many bytes in all.
+        /// Their size in bytes.
         bytes: u64,
     },
     /// An operator failed.
     Eval {
-        /// How.
+        /// The reason.
         error: EvalError,
         /// The operation with its operands.
         what: String,
     },
-    /// Control reached what the program says is never reached.
+    /// Control reached code that is marked as unreachable.
     Unreachable,
-    /// The program decided on an undefined value.
-    UndefDecides {
-        /// What for.
+    /// An undefined value was used as a condition, an address, a size or the like.
+    UndefinedUse {
+        /// Its use.
         what: &'static str,
     },
-    /// The budget of steps is spent.
+    /// The limit of steps is reached.
     OutOfSteps {
-        /// How many there were.
+        /// The limit.
         limit: u64,
     },
-    /// A function that is declared, but that nobody here knows.
+    /// An external function that the interpreter does not have.
     UnknownFunction {
         /// Its symbol.
         name: String,
     },
-    /// A body that runs in parallel left by a continuation of the outside.
+    /// A parallel body called a continuation from outside of the body.
     JumpOut,
-    /// Two instances used the same memory without order, one of them writing.
+    /// Two unordered accesses of instances to the same memory, one of them a write.
     Race {
         /// This access.
         access: AccessKind,
         /// The other access.
         other: AccessKind,
-        /// Where the other one happened.
+        /// The operation of the other access.
         other_span: Span,
         /// This instance and the other one.
         instances: (u32, u32),
     },
     /// Instances wait at different barriers.
     BarrierDivergence {
-        /// Where some wait.
+        /// One barrier.
         here: Span,
-        /// Another place where instances wait.
+        /// The other barrier.
         other: Span,
     },
-    /// More memory than the interpreter gives.
+    /// The limit of memory is reached.
     OutOfMemory {
-        /// How much was asked for.
+        /// The requested size.
         size: u64,
     },
-    /// Something that cannot be interpreted.
+    /// A feature that the interpreter does not have.
     Unsupported {
-        /// What.
+        /// The feature.
         what: String,
     },
-    /// There is no such function to start with, or it has another shape.
+    /// The entry function does not exist or has the wrong parameters.
     NoEntry {
-        /// What is wrong.
+        /// The reason.
         why: String,
     },
-    /// An index that is not in an aggregate value.
+    /// An index outside of an aggregate value.
     IndexRange {
         /// The index.
         index: i64,
-        /// How many parts there are.
+        /// The number of parts.
         len: usize,
     },
-    /// The payload of another option than the value has.
+    /// The payload of an option was read from a value of another option.
     WrongOption {
-        /// What the value is.
+        /// The option of the value.
         found: u32,
-        /// What was asked for.
+        /// The option of the payload.
         expected: u32,
     },
-    /// A function was read from bytes that do not hold one.
+    /// A function was loaded from bytes that do not contain one.
     NotAFunction,
-    /// A thread id that no thread has, or a thread that was joined before.
+    /// A `sync` with an invalid thread id, or with a thread that was joined before.
     BadThread {
         /// The id.
         id: i32,
     },
-    /// An argument that a function of the host cannot take.
+    /// An invalid argument of a host function.
     BadArgument {
         /// The function.
         name: String,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
     /// Reading input or writing output failed.
     Io {
-        /// What the system said.
+        /// The error of the system.
         error: String,
     },
-    /// The program breaks a rule of the graph that the verifier checks.
+    /// The program violates a rule of the graph that the verifier checks.
     Malformed {
-        /// What was found.
+        /// The violation.
         what: String,
     },
 }
@@ -269,7 +268,7 @@ impl ErrorKind {
             ErrorKind::Dangling { .. } => "E0951",
             ErrorKind::InvalidPointer { .. } => "E0952",
             ErrorKind::Misaligned { .. } => "E0953",
-            ErrorKind::Uninitialised { .. } => "E0954",
+            ErrorKind::Uninitialized { .. } => "E0954",
             ErrorKind::ConstantWritten { .. } => "E0955",
             ErrorKind::BadFree { .. } => "E0956",
             ErrorKind::Leak { .. } => "E0957",
@@ -281,7 +280,7 @@ impl ErrorKind {
                 EvalError::Unsupported => "E0978",
             },
             ErrorKind::Unreachable => "E0962",
-            ErrorKind::UndefDecides { .. } => "E0963",
+            ErrorKind::UndefinedUse { .. } => "E0963",
             ErrorKind::OutOfSteps { .. } => "E0964",
             ErrorKind::UnknownFunction { .. } => "E0965",
             ErrorKind::JumpOut => "E0966",
@@ -312,7 +311,7 @@ impl fmt::Display for ErrorKind {
                 plural(*alloc_size, "byte")
             ),
             ErrorKind::Dangling { access, kind: MemoryKind::Slot, .. } => {
-                write!(f, "{} of a local variable whose function was left", access.verb())
+                write!(f, "{} of a local variable whose function has ended", access.verb())
             }
             ErrorKind::Dangling { access, kind, .. } => {
                 write!(f, "{} of a {kind} that was freed", access.verb())
@@ -321,13 +320,13 @@ impl fmt::Display for ErrorKind {
                 write!(f, "{} through a null pointer", access.verb())
             }
             ErrorKind::InvalidPointer { access, addr } => {
-                write!(f, "{} at address {addr:#x}, which belongs to nothing", access.verb())
+                write!(f, "{} at address {addr:#x}, which is not in any allocation", access.verb())
             }
             ErrorKind::Misaligned { access, addr, align } => {
-                write!(f, "{} at address {addr:#x}, which is no multiple of {align}", access.verb())
+                write!(f, "{} at address {addr:#x}, which is not a multiple of {align}", access.verb())
             }
-            ErrorKind::Uninitialised { kind, offset, .. } => {
-                write!(f, "read of uninitialised memory at offset {offset} of a {kind}")
+            ErrorKind::Uninitialized { kind, offset, .. } => {
+                write!(f, "read of uninitialized memory at offset {offset} of a {kind}")
             }
             ErrorKind::ConstantWritten { .. } => f.write_str("write to a constant"),
             ErrorKind::BadFree { why, .. } => write!(f, "cannot free this memory: {why}"),
@@ -339,22 +338,22 @@ impl fmt::Display for ErrorKind {
             }
             ErrorKind::Eval { error, what } => write!(f, "{error}: {what}"),
             ErrorKind::Unreachable => f.write_str("reached code that is marked as unreachable"),
-            ErrorKind::UndefDecides { what } => write!(f, "an undefined value is used as {what}"),
+            ErrorKind::UndefinedUse { what } => write!(f, "an undefined value is used as {what}"),
             ErrorKind::OutOfSteps { limit } => {
                 write!(f, "the program did not end within {}", plural(*limit, "step"))
             }
             ErrorKind::UnknownFunction { name } => {
                 write!(f, "the interpreter does not know the external function `{name}`")
             }
-            ErrorKind::JumpOut => f.write_str("a parallel body is left by a jump to the outside"),
+            ErrorKind::JumpOut => f.write_str("a jump leaves a parallel body"),
             ErrorKind::Race { access, other, instances: (this, that), .. } => write!(
                 f,
-                "data race: {} by instance {this} and {} by instance {that} without order",
+                "data race: {} by instance {this} and {} by instance {that} are not ordered",
                 access.verb(),
                 other.verb()
             ),
             ErrorKind::BarrierDivergence { .. } => {
-                f.write_str("instances of one block wait at different barriers")
+                f.write_str("work items of one work group wait at different barriers")
             }
             ErrorKind::OutOfMemory { size } => write!(f, "cannot allocate {}", plural(*size, "byte")),
             ErrorKind::Unsupported { what } => write!(f, "the interpreter does not support {what}"),
@@ -365,7 +364,7 @@ impl fmt::Display for ErrorKind {
             ErrorKind::WrongOption { found, expected } => {
                 write!(f, "payload of option {expected} taken from a value of option {found}")
             }
-            ErrorKind::NotAFunction => f.write_str("the called value is no function"),
+            ErrorKind::NotAFunction => f.write_str("the called value is not a function"),
             ErrorKind::BadThread { id } => write!(f, "there is no thread {id} to join"),
             ErrorKind::BadArgument { name, why } => write!(f, "bad argument to `{name}`: {why}"),
             ErrorKind::Io { error } => write!(f, "input or output failed: {error}"),
@@ -386,16 +385,16 @@ impl InterpError {
         };
         match &self.kind {
             ErrorKind::OutOfBounds { made, .. }
-            | ErrorKind::Uninitialised { made, .. }
-            | ErrorKind::ConstantWritten { made } => point(*made, "the memory is made here"),
+            | ErrorKind::Uninitialized { made, .. }
+            | ErrorKind::ConstantWritten { made } => point(*made, "the memory is allocated here"),
             ErrorKind::Dangling { made, freed, .. } | ErrorKind::BadFree { made, freed, .. } => {
-                point(*made, "the memory is made here");
+                point(*made, "the memory is allocated here");
                 point(*freed, "and freed here");
             }
             ErrorKind::Race { other_span, .. } => point(*other_span, "the other access"),
             ErrorKind::BarrierDivergence { here, other } => {
-                point(*here, "some wait here");
-                point(*other, "others wait here");
+                point(*here, "some work items wait here");
+                point(*other, "other work items wait here");
             }
             _ => {}
         }
@@ -424,10 +423,10 @@ impl fmt::Display for InterpError {
 
 impl std::error::Error for InterpError {}
 
-/// What a checked step gives.
+/// The result of an operation that may fail.
 pub(crate) type Checked<T> = Result<T, Box<ErrorKind>>;
 
-/// Shorthand for the rules that the verifier checks before.
+/// An error for programs that the verifier would reject.
 pub(crate) fn malformed<T>(what: impl Into<String>) -> Checked<T> {
     Err(Box::new(ErrorKind::Malformed { what: what.into() }))
 }

@@ -1,8 +1,8 @@
 //! The operations of a block, one after the other: the inner loop.
 //!
-//! Common operations on scalars have an arm of their own, which is [`eval`] with the operator and the type put in. Whenever an operand is
-//! no plain number, or the result does not exist, they fall back to the general
-//! meaning of the node in [`pure`](crate::pure), which also finds the error.
+//! Common operations on scalars have an arm of their own: [`eval`], specialized to the operator and the type. If
+//! an operand is not a scalar, or the operation fails, they fall back to [`pure`](crate::pure), which evaluates any
+//! node and reports the error.
 
 use std::rc::Rc;
 
@@ -13,9 +13,9 @@ use crate::code::{Block, List, Op, Reg, Scope, fast_ops};
 use crate::errors::{Checked, ErrorKind, MemoryKind, malformed};
 use crate::machine::Machine;
 use crate::memory::HEAP_ALIGN;
-use crate::value::{Activation, Closure, Code, HeldSlots, Keeps, Place, Value};
+use crate::value::{Activation, Closure, Code, HeldSlots, KeptAlive, Place, Value};
 
-/// `x op y` on two plain numbers, or the general meaning.
+/// `x op y` on two scalars; otherwise the general evaluation.
 macro_rules! fast {
     ($machine:ident, $scope:ident, $at:ident, $dst:ident, $a:ident, $b:ident, |$x:ident, $y:ident| $result:expr) => {{
         let (a, b) = (&$machine.regs[$a as usize], &$machine.regs[$b as usize]);
@@ -139,7 +139,7 @@ impl Machine<'_, '_> {
         self.regs[reg as usize] = value;
     }
 
-    /// The general meaning of an operation whose operands are in `args`.
+    /// Evaluates any operation whose operands are in `args`.
     #[cold]
     #[inline(never)]
     fn general(&mut self, scope: &Scope, at: u32, dst: Reg, args: &[Reg]) -> Checked<()> {
@@ -158,12 +158,12 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
-    /// A truth value that something depends on.
+    /// The value of a condition, which must be defined.
     #[inline]
     pub(crate) fn decide(&self, reg: Reg, what: &'static str) -> Checked<bool> {
         match self.regs[reg as usize] {
             Value::Bits(bits) => Ok(bits != 0),
-            Value::Undef => Err(Box::new(ErrorKind::UndefDecides { what })),
+            Value::Undef => Err(Box::new(ErrorKind::UndefinedUse { what })),
             _ => malformed("a condition that is no bool"),
         }
     }
@@ -172,7 +172,7 @@ impl Machine<'_, '_> {
     fn address(&self, reg: Reg) -> Checked<u64> {
         match self.regs[reg as usize] {
             Value::Bits(addr) => Ok(addr),
-            Value::Undef => Err(Box::new(ErrorKind::UndefDecides { what: "an address" })),
+            Value::Undef => Err(Box::new(ErrorKind::UndefinedUse { what: "an address" })),
             _ => malformed("an address that is no pointer"),
         }
     }
@@ -187,7 +187,7 @@ impl Machine<'_, '_> {
                 }
             },
             Value::Undef => Value::Undef,
-            _ => return malformed("a part of what has no parts"),
+            _ => return malformed("a part of a value that has no parts"),
         };
         self.set(dst, value);
         Ok(())
@@ -195,7 +195,7 @@ impl Machine<'_, '_> {
 
     #[inline]
     fn element(&mut self, dst: Reg, ptr: Reg, index: Reg, prim: Prim, size: u64) -> Checked<()> {
-        // Only an access shows that an address is undefined.
+        // An undefined address is an error only where it is accessed.
         let addr = match (&self.regs[ptr as usize], &self.regs[index as usize]) {
             (&Value::Bits(addr), &Value::Bits(index)) => {
                 Value::Bits(addr.wrapping_add((prim.sign_extend(index) as u64).wrapping_mul(size)))
@@ -217,7 +217,7 @@ impl Machine<'_, '_> {
         let addr = self.address(ptr)?;
         match self.regs[value as usize] {
             Value::Bits(bits) => self.memory.store_ptr(addr, bits),
-            // An undefined address is as long as a number.
+            // An undefined address has the size of a number.
             _ => self.store_prim(addr, value, Prim::U64),
         }
     }
@@ -226,7 +226,7 @@ impl Machine<'_, '_> {
         let shape = &scope.shapes[shape as usize];
         let count = match self.regs[count as usize] {
             Value::Bits(bits) => bits as i64,
-            _ => return Err(Box::new(ErrorKind::UndefDecides { what: "a size" })),
+            _ => return Err(Box::new(ErrorKind::UndefinedUse { what: "a size" })),
         };
         let size = u64::try_from(count).ok().and_then(|count| count.checked_mul(shape.size));
         let Some(size) = size else {
@@ -244,13 +244,13 @@ impl Machine<'_, '_> {
         self.memory.check_closures(Closure::bytes_of_all())?;
         let target = &scope.blocks[block as usize];
         let mut closure = Closure::new(Code::Block(Place { scope: scope.id, block }));
-        closure.maker = Some(Place { scope: scope.id, block: self.block });
+        closure.creator = Some(Place { scope: scope.id, block: self.block });
         closure.task = self.task;
         closure.captured.extend(target.live.iter().map(|&reg| self.regs[reg as usize].clone()));
         let addrs = target.live_ptrs.iter().filter_map(|&at| closure.captured[at as usize].as_bits());
         let slots: HeldSlots = addrs.filter_map(|addr| self.memory.slot_token(addr)).collect();
         if self.activation.is_some() || !slots.is_empty() {
-            closure.keeps = Some(Box::new(Keeps { activation: self.activation.clone(), slots }));
+            closure.kept_alive = Some(Box::new(KeptAlive { activation: self.activation.clone(), slots }));
         }
         self.set(dst, Value::Fn(Rc::new(closure)));
         Ok(())
@@ -271,20 +271,20 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
-    /// Lets go of the variable that the same operation made before in this
-    /// activation, unless something that is needed from here on has its address.
+    /// Drops the variable that the same operation created before in this activation,
+    /// unless its address is stored or live.
     fn retire_slot(&mut self, activation: &Activation, block: &Block, dst: Reg) {
         let mut slots = activation.slots.borrow_mut();
         let Some(at) = slots.latest.iter().position(|(op, _)| *op == self.memory.at) else { return };
         let (_, token) = slots.latest.swap_remove(at);
         let needed = block.live.iter().copied().chain(block.start..dst);
         let points = |reg: Reg| self.points_into(&self.regs[reg as usize], token.alloc);
-        if self.memory.is_stored(token.alloc) || needed.into_iter().any(points) {
+        if self.memory.is_address_stored(token.alloc) || needed.into_iter().any(points) {
             slots.earlier.push(token);
         } else {
             drop(token);
             drop(slots);
-            self.memory.reap();
+            self.memory.free_dead_slots();
         }
     }
 

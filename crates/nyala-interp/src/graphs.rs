@@ -1,4 +1,4 @@
-//! Flow graphs: tasks, and which of them come before which.
+//! Flow graphs: tasks and the dependences between them.
 
 use nyala_ir::{Cont, Intrinsic, Ty};
 use rustc_hash::FxHashMap;
@@ -9,8 +9,8 @@ use crate::machine::{Machine, Results, Ret};
 use crate::parallel::{RegionKind, Start};
 use crate::value::Value;
 
-/// The flow graphs of a program. Edges never lead from one to another, so that
-/// their tasks can be kept together.
+/// The flow graphs of a program. All tasks are in one list: no edge connects two
+/// graphs.
 #[derive(Default)]
 pub(crate) struct FlowGraphs {
     n_graphs: u32,
@@ -23,8 +23,8 @@ struct FlowTask {
 }
 
 impl FlowGraphs {
-    /// The tasks that `root` leads to, itself the first.
-    pub(crate) fn from(&self, root: u32) -> Vec<Start> {
+    /// The tasks that are reachable from `root`, which is the first.
+    pub(crate) fn reachable_from(&self, root: u32) -> Vec<Start> {
         let mut numbers = FxHashMap::from_iter([(root, 0)]);
         let mut found = vec![root];
         let mut edges = vec![];
@@ -49,8 +49,8 @@ impl FlowGraphs {
     }
 }
 
-/// Whether some tasks can never start.
-fn has_circle(tasks: &[Start]) -> bool {
+/// Whether the dependences have a cycle, so that some tasks never start.
+fn has_cycle(tasks: &[Start]) -> bool {
     let mut next = vec![vec![]; tasks.len()];
     for (at, task) in tasks.iter().enumerate() {
         task.after.iter().for_each(|&before| next[before as usize].push(at));
@@ -106,8 +106,8 @@ impl Machine<'_, '_> {
                 if let Some(root) = number(root)
                     && is_task(root) =>
             {
-                if has_circle(&graphs.from(root as u32)) {
-                    return bad("its tasks wait for each other in a circle");
+                if has_cycle(&graphs.reachable_from(root as u32)) {
+                    return bad("its tasks depend on each other in a cycle");
                 }
                 let results = self.unit_results(cont);
                 return self.start_region(

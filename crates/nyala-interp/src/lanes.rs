@@ -1,5 +1,6 @@
-//! Functions by which instances meet: barriers, and what the lanes of a vector and the
-//! threads of a warp ask each other.
+//! Collective operations: barriers, and operations in which the lanes of a vector or the threads of a warp exchange values.
+//!
+//! [`parallel`](crate::parallel) suspends instances until all participants have participants; this module computes the results.
 
 use nyala_ir::functions::Collective;
 use nyala_ir::{Cont, LaneFunction, Prim, Reduction, Ty};
@@ -7,47 +8,61 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::errors::{Checked, ErrorKind, malformed};
 use crate::machine::{Machine, Results, Ret};
-use crate::parallel::{Circle, RegionKind, WARP};
+use crate::parallel::{Participants, RegionKind, WARP};
 use crate::value::Value;
 
-/// An instance that has come to a meeting.
-pub(crate) struct Arrived {
-    /// Its number among those who can meet.
+/// An instance that takes part in a collective operation.
+pub(crate) struct Participant {
+    /// Its lane: its number in the vector, the warp or the work group.
     pub(crate) lane: u32,
     pub(crate) task: u32,
     pub(crate) args: SmallVec<[Value; 4]>,
 }
 
-/// Why instances meet.
+/// A collective operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Meeting {
+pub(crate) enum CollectiveOp {
     Barrier,
-    Any,
-    All,
-    Ballot,
-    Count,
+    Vote(Vote),
     Extract,
     Insert,
-    /// Who votes for something, as a number of this type.
-    Votes(Prim),
-    /// Accesses to so many bytes.
+    /// Loads and stores of this size in bytes.
     Load(u64),
     Store(u64),
-    Shuffle,
-    Compact,
+    /// Reads the value of lane `(lane + n) % width`.
+    Rotate,
+    Compress,
     Expand,
-    /// Who has the same value as a lane.
+    /// Whether the value equals that of a given lane.
     Match,
     Reduce(Reduction, Prim),
-    /// A warp's shuffle: from a lane, or from one that is before, behind or opposite.
-    From,
+    /// A shuffle of a warp.
+    Shuffle(Shuffle),
+    /// The lanes that have the same value.
+    MatchAny,
+    /// All participating lanes, if all have the same value; otherwise none.
+    MatchAll,
+}
+
+/// What participants learn from a vote on a condition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Vote {
+    Any,
+    All,
+    Count,
+    /// The mask of the lanes of a warp in which it holds.
+    Ballot,
+    /// The same of a vector, as a number of this type.
+    LaneBallot(Prim),
+}
+
+/// Which lane a warp's shuffle reads from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Shuffle {
+    Index,
     Up,
     Down,
     Xor,
-    /// Who has the same value.
-    MatchAny,
-    /// All, if they have the same value.
-    MatchAll,
 }
 
 impl Machine<'_, '_> {
@@ -59,58 +74,66 @@ impl Machine<'_, '_> {
         args: &[Value],
         ret: Ret,
     ) -> Checked<()> {
-        if let Some(answer) = self.lane_fact(function, args) {
-            return self.deliver(ret, smallvec![answer]);
+        if let Some(result) = self.lane_query(function, args) {
+            return self.deliver(ret, smallvec![result]);
         }
-        match self.lane_meeting(function, cont) {
-            Some(meeting) => self.run_collective(meeting, Circle::Lanes, args, ret),
+        match self.lane_collective(function, cont) {
+            Some(op) => self.run_collective(op, Participants::Lanes, args, ret),
             None => self.unknown_function(cont),
         }
     }
 
-    /// Calls a collective operation of the threads of a block or a warp.
+    /// Calls a collective operation of the threads of a work group or a warp.
     pub(crate) fn collective(&mut self, function: Collective, args: &[Value], ret: Ret) -> Checked<()> {
-        let (meeting, circle) = meeting(function);
+        let (op, participants) = collective_op(function);
         let yes = [Value::bool(true)];
-        let args = match (circle, args) {
-            // The first argument says who must come; those who do not are left out.
-            (Circle::Warp, [_, rest @ ..]) => rest,
-            (Circle::Warp, []) => &yes,
+        let args = match (participants, args) {
+            // The first argument is the mask of participating threads. The threads that arrive are the participants.
+            (Participants::Warp, [_, rest @ ..]) => rest,
+            (Participants::Warp, []) => &yes,
             _ => args,
         };
-        self.run_collective(meeting, circle, args, ret)
+        self.run_collective(op, participants, args, ret)
     }
 
-    /// Waits for the other instances, if there are any.
-    fn run_collective(&mut self, meeting: Meeting, circle: Circle, args: &[Value], ret: Ret) -> Checked<()> {
-        if self.can_meet(circle) {
-            return self.wait(meeting, circle, args, ret);
+    /// Waits for the other participants. Outside of a group the current instance is the only one.
+    fn run_collective(
+        &mut self,
+        op: CollectiveOp,
+        participants: Participants,
+        args: &[Value],
+        ret: Ret,
+    ) -> Checked<()> {
+        if self.can_synchronize(participants) {
+            return self.wait(op, participants, args, ret);
         }
-        let alone = [Arrived { lane: 0, task: self.task, args: args.into() }];
-        let results = self.meeting_results(meeting, 1, &alone)?.pop().unwrap_or_default();
+        let alone = [Participant { lane: 0, task: self.task, args: args.into() }];
+        let results = self.collective_results(op, 1, &alone)?.pop().unwrap_or_default();
         self.deliver(ret, results)
     }
 
-    /// The meeting of a lane function, with the types that it is declared with.
-    fn lane_meeting(&self, function: LaneFunction, cont: Cont) -> Option<Meeting> {
+    /// The collective operation of a lane function, with the types of its declaration.
+    fn lane_collective(&self, function: LaneFunction, cont: Cont) -> Option<CollectiveOp> {
         let world = self.program.world;
         let first = self.param_types(cont).first().copied();
         let prim = |ty: Option<Ty>| ty.and_then(|ty| world.types.as_prim(ty));
         let size = || Some(world.layout(world.types.as_ptr(first?)?.0).size);
         Some(match function {
-            LaneFunction::Any => Meeting::Any,
-            LaneFunction::All => Meeting::All,
-            LaneFunction::Ballot => Meeting::Votes(prim(self.result_types(cont).first().copied())?),
-            LaneFunction::Extract => Meeting::Extract,
-            LaneFunction::Insert => Meeting::Insert,
-            LaneFunction::Load => Meeting::Load(size()?),
-            LaneFunction::Store => Meeting::Store(size()?),
-            LaneFunction::Shuffle => Meeting::Shuffle,
-            LaneFunction::Compact => Meeting::Compact,
-            LaneFunction::Expand => Meeting::Expand,
-            LaneFunction::Match => Meeting::Match,
+            LaneFunction::Any => CollectiveOp::Vote(Vote::Any),
+            LaneFunction::All => CollectiveOp::Vote(Vote::All),
+            LaneFunction::Ballot => {
+                CollectiveOp::Vote(Vote::LaneBallot(prim(self.result_types(cont).first().copied())?))
+            }
+            LaneFunction::Extract => CollectiveOp::Extract,
+            LaneFunction::Insert => CollectiveOp::Insert,
+            LaneFunction::Load => CollectiveOp::Load(size()?),
+            LaneFunction::Store => CollectiveOp::Store(size()?),
+            LaneFunction::Shuffle => CollectiveOp::Rotate,
+            LaneFunction::Compact => CollectiveOp::Compress,
+            LaneFunction::Expand => CollectiveOp::Expand,
+            LaneFunction::Match => CollectiveOp::Match,
             LaneFunction::Reduce(reduction) => {
-                Meeting::Reduce(reduction, prim(first).filter(|&prim| reduction.is_for(prim))?)
+                CollectiveOp::Reduce(reduction, prim(first).filter(|&prim| reduction.is_for(prim))?)
             }
             LaneFunction::Mask | LaneFunction::LaneId | LaneFunction::NumLanes | LaneFunction::Align => {
                 return None;
@@ -118,8 +141,8 @@ impl Machine<'_, '_> {
         })
     }
 
-    /// What a lane can answer without the others.
-    fn lane_fact(&self, function: LaneFunction, args: &[Value]) -> Option<Value> {
+    /// The result of a lane function that needs no other lanes.
+    fn lane_query(&self, function: LaneFunction, args: &[Value]) -> Option<Value> {
         let lanes = self.regions.last().and_then(|region| match region.kind {
             RegionKind::Lanes { width, .. } => Some((region.instances[region.current].number, width)),
             _ => None,
@@ -134,122 +157,94 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// What each of those that met gets.
-    pub(crate) fn meeting_results(
+    /// The results of a collective operation, one list per participant.
+    pub(crate) fn collective_results(
         &mut self,
-        meeting: Meeting,
+        op: CollectiveOp,
         width: u32,
-        arrived: &[Arrived],
+        participants: &[Participant],
     ) -> Checked<Vec<Results>> {
-        let is_true = |instance: &Arrived| match instance.args.first() {
-            Some(Value::Bits(bits)) => Ok(*bits != 0),
-            _ => Err(Box::new(ErrorKind::UndefDecides { what: "a lane's condition" })),
+        let each = |result: &dyn Fn(&Participant) -> Checked<Value>| {
+            participants.iter().map(|participant| Ok(smallvec![result(participant)?])).collect()
         };
-        let same = |value: Value| Ok(arrived.iter().map(|_| smallvec![value.clone()]).collect());
-        match meeting {
-            Meeting::Barrier => Ok(arrived.iter().map(|_| Results::new()).collect()),
-            Meeting::Any | Meeting::All | Meeting::Ballot | Meeting::Votes(_) | Meeting::Count => {
-                let votes: Vec<bool> = arrived.iter().map(is_true).collect::<Checked<_>>()?;
-                let ayes = arrived.iter().zip(&votes).filter(|(_, vote)| **vote).map(|(lane, _)| lane);
-                same(match meeting {
-                    Meeting::Any => Value::bool(votes.contains(&true)),
-                    Meeting::All => Value::bool(!votes.contains(&false)),
-                    Meeting::Count => Value::Bits(ayes.count() as u64),
-                    Meeting::Votes(prim) => {
-                        let bit = |lane: u32| 1_u64.checked_shl(lane).unwrap_or(0);
-                        Value::prim(prim, ayes.fold(0, |votes, instance| votes | bit(instance.lane)))
-                    }
-                    _ => mask(ayes),
-                })
+        match op {
+            CollectiveOp::Barrier => Ok(vec![Results::new(); participants.len()]),
+            CollectiveOp::Vote(vote) => {
+                vote_result(vote, participants).map(|value| same(value, participants))
             }
-            Meeting::From | Meeting::Up | Meeting::Down | Meeting::Xor => arrived
-                .iter()
-                .map(|Arrived { lane, args, .. }| {
-                    let source = warp_source(meeting, *lane, number_arg(args, 1)?, segment(args)?);
-                    Ok(smallvec![at_lane(arrived, if width == 1 { 0 } else { source }, 0)])
-                })
-                .collect(),
-            Meeting::MatchAny => {
-                let alike = |value: &Value| mask(arrived.iter().filter(|other| other.args[0].same(value)));
-                Ok(arrived.iter().map(|instance| smallvec![alike(&instance.args[0])]).collect())
+            CollectiveOp::Shuffle(shuffle) => each(&|Participant { lane, args, .. }| {
+                let source = warp_source(shuffle, *lane, number_arg(args, 1)?, segment(args)?);
+                Ok(at_lane(participants, if width == 1 { 0 } else { source }, 0))
+            }),
+            CollectiveOp::MatchAny => each(&|Participant { args, .. }| {
+                Ok(mask(participants.iter().filter(|other| other.args[0].same(&args[0]))))
+            }),
+            CollectiveOp::MatchAll => self.match_all(participants),
+            CollectiveOp::Extract => {
+                each(&|Participant { args, .. }| Ok(at_lane(participants, lane_arg(args, 1, width)?, 0)))
             }
-            Meeting::MatchAll => {
-                let is_same = arrived.iter().all(|other| other.args[0].same(&arrived[0].args[0]));
-                for instance in arrived {
-                    let addr = addr_arg(instance.args.get(1))?;
-                    self.memory.races.switch_to(instance.task);
-                    self.memory.store_scalar(addr, 4, u64::from(is_same))?;
-                }
-                same(if is_same { mask(arrived.iter()) } else { Value::Bits(0) })
+            CollectiveOp::Insert => each(&|Participant { lane, args, .. }| {
+                let chosen = if lane_arg(args, 1, width)? == *lane { 2 } else { 0 };
+                Ok(args.get(chosen).cloned().unwrap_or_default())
+            }),
+            CollectiveOp::Rotate => each(&|Participant { lane, args, .. }| {
+                let by = number_arg(args, 1)?.rem_euclid(i64::from(width)) as u32;
+                Ok(at_lane(participants, (lane + by) % width, 0))
+            }),
+            CollectiveOp::Compress => compress(participants),
+            CollectiveOp::Expand => expand(participants),
+            CollectiveOp::Match => each(&|Participant { args, .. }| {
+                let other = at_lane(participants, lane_arg(args, 1, width)?, 0);
+                Ok(Value::bool(args[0].same(&other)))
+            }),
+            CollectiveOp::Reduce(reduction, prim) => {
+                reduce(reduction, prim, width, participants).map(|value| same(value, participants))
             }
-            Meeting::Extract => arrived
-                .iter()
-                .map(|Arrived { args, .. }| Ok(smallvec![at_lane(arrived, lane_arg(args, 1, width)?, 0)]))
-                .collect(),
-            Meeting::Insert => arrived
-                .iter()
-                .map(|Arrived { lane, args, .. }| {
-                    let chosen = if lane_arg(args, 1, width)? == *lane { 2 } else { 0 };
-                    Ok(smallvec![args.get(chosen).cloned().unwrap_or_default()])
-                })
-                .collect(),
-            Meeting::Shuffle => arrived
-                .iter()
-                .map(|Arrived { lane, args, .. }| {
-                    let by = number_arg(args, 1)?.rem_euclid(i64::from(width)) as u32;
-                    Ok(smallvec![at_lane(arrived, (lane + by) % width, 0)])
-                })
-                .collect(),
-            Meeting::Compact => compact(arrived),
-            Meeting::Expand => expand(arrived),
-            Meeting::Match => arrived
-                .iter()
-                .map(|Arrived { args, .. }| {
-                    let other = at_lane(arrived, lane_arg(args, 1, width)?, 0);
-                    Ok(smallvec![Value::bool(args[0].same(&other))])
-                })
-                .collect(),
-            Meeting::Reduce(reduction, prim) => {
-                let mut lanes = vec![reduction.neutral(prim); width as usize];
-                for Arrived { lane, args, .. } in arrived {
-                    let undefined = || ErrorKind::UndefDecides { what: "a value that lanes combine" };
-                    lanes[*lane as usize] = args[0].as_bits().ok_or_else(undefined)?;
-                }
-                match reduction.eval(prim, &lanes) {
-                    Ok(bits) => same(Value::Bits(bits)),
-                    Err(_) => malformed(format!("`{}` of `{}`", reduction.name(), prim.name())),
-                }
+            CollectiveOp::Load(size) | CollectiveOp::Store(size) => {
+                self.lane_access(op, size, width, participants)
             }
-            Meeting::Load(size) | Meeting::Store(size) => self.lane_access(meeting, size, width, arrived),
         }
     }
 
-    /// `rv_load` and `rv_store`: through the pointer of a lane, or through one
-    /// that all share to the element of that number.
+    /// `match_all`: each participant also stores whether all values are the same.
+    fn match_all(&mut self, participants: &[Participant]) -> Checked<Vec<Results>> {
+        let is_same = participants.iter().all(|other| other.args[0].same(&participants[0].args[0]));
+        for participant in participants {
+            let addr = addr_arg(participant.args.get(1))?;
+            self.memory.races.switch_to(participant.task);
+            self.memory.store_scalar(addr, 4, u64::from(is_same))?;
+        }
+        let lanes = if is_same { mask(participants.iter()) } else { Value::Bits(0) };
+        Ok(same(lanes, participants))
+    }
+
+    /// `rv_load` and `rv_store`. A varying pointer: the access uses that of the given lane. A uniform pointer: the
+    /// lane is the index of the element.
     fn lane_access(
         &mut self,
-        meeting: Meeting,
+        op: CollectiveOp,
         size: u64,
         width: u32,
-        arrived: &[Arrived],
+        participants: &[Participant],
     ) -> Checked<Vec<Results>> {
-        let pointers = || arrived.iter().map(|instance| instance.args.first().cloned().unwrap_or_default());
+        let pointers =
+            || participants.iter().map(|participant| participant.args.first().cloned().unwrap_or_default());
         let first = pointers().next().unwrap_or_default();
         let is_uniform = pointers().all(|ptr| ptr.same(&first));
         let mut results = vec![];
-        for Arrived { task, args, .. } in arrived {
+        for Participant { task, args, .. } in participants {
             let lane = if width == 1 { number_arg(args, 1)? } else { i64::from(lane_arg(args, 1, width)?) };
             let addr = match is_uniform {
                 true => addr_arg(Some(&first))?.wrapping_add((lane as u64).wrapping_mul(size)),
-                false => addr_arg(Some(&at_lane(arrived, lane as u32, 0)))?,
+                false => addr_arg(Some(&at_lane(participants, lane as u32, 0)))?,
             };
             self.memory.races.switch_to(*task);
-            results.push(match (meeting, args.get(2)) {
-                (Meeting::Store(_), Some(Value::Bits(value))) => {
+            results.push(match (op, args.get(2)) {
+                (CollectiveOp::Store(_), Some(Value::Bits(value))) => {
                     self.memory.store_scalar(addr, size, *value)?;
                     Results::new()
                 }
-                (Meeting::Store(_), _) => return malformed("`rv_store` of an undefined value"),
+                (CollectiveOp::Store(_), _) => return malformed("`rv_store` of an undefined value"),
                 _ => smallvec![Value::Bits(self.memory.load_scalar(addr, size)?)],
             });
         }
@@ -257,32 +252,69 @@ impl Machine<'_, '_> {
     }
 }
 
-/// The meeting of a collective operation, and who comes.
-fn meeting(function: Collective) -> (Meeting, Circle) {
+/// The collective operation of a device function, and its participants.
+fn collective_op(function: Collective) -> (CollectiveOp, Participants) {
+    use Participants::{Warp, WorkGroup};
     match function {
-        Collective::Barrier => (Meeting::Barrier, Circle::Block),
-        Collective::BarrierCount => (Meeting::Count, Circle::Block),
-        Collective::BarrierAnd => (Meeting::All, Circle::Block),
-        Collective::BarrierOr => (Meeting::Any, Circle::Block),
-        Collective::WarpBarrier => (Meeting::Barrier, Circle::Warp),
-        Collective::Any => (Meeting::Any, Circle::Warp),
-        Collective::All => (Meeting::All, Circle::Warp),
-        Collective::Ballot | Collective::ActiveMask => (Meeting::Ballot, Circle::Warp),
-        Collective::Shuffle => (Meeting::From, Circle::Warp),
-        Collective::ShuffleUp => (Meeting::Up, Circle::Warp),
-        Collective::ShuffleDown => (Meeting::Down, Circle::Warp),
-        Collective::ShuffleXor => (Meeting::Xor, Circle::Warp),
-        Collective::MatchAny => (Meeting::MatchAny, Circle::Warp),
-        Collective::MatchAll => (Meeting::MatchAll, Circle::Warp),
+        Collective::Barrier => (CollectiveOp::Barrier, WorkGroup),
+        Collective::BarrierCount => (CollectiveOp::Vote(Vote::Count), WorkGroup),
+        Collective::BarrierAnd => (CollectiveOp::Vote(Vote::All), WorkGroup),
+        Collective::BarrierOr => (CollectiveOp::Vote(Vote::Any), WorkGroup),
+        Collective::WarpBarrier => (CollectiveOp::Barrier, Warp),
+        Collective::Any => (CollectiveOp::Vote(Vote::Any), Warp),
+        Collective::All => (CollectiveOp::Vote(Vote::All), Warp),
+        Collective::Ballot | Collective::ActiveMask => (CollectiveOp::Vote(Vote::Ballot), Warp),
+        Collective::Shuffle => (CollectiveOp::Shuffle(Shuffle::Index), Warp),
+        Collective::ShuffleUp => (CollectiveOp::Shuffle(Shuffle::Up), Warp),
+        Collective::ShuffleDown => (CollectiveOp::Shuffle(Shuffle::Down), Warp),
+        Collective::ShuffleXor => (CollectiveOp::Shuffle(Shuffle::Xor), Warp),
+        Collective::MatchAny => (CollectiveOp::MatchAny, Warp),
+        Collective::MatchAll => (CollectiveOp::MatchAll, Warp),
     }
 }
 
-/// A bit for each lane.
-fn mask<'a>(lanes: impl Iterator<Item = &'a Arrived>) -> Value {
-    Value::prim(Prim::U32, lanes.fold(0, |mask, instance| mask | 1 << (instance.lane % 32)))
+/// The same result for each participant.
+fn same(value: Value, participants: &[Participant]) -> Vec<Results> {
+    participants.iter().map(|_| smallvec![value.clone()]).collect()
 }
 
-/// How many lanes of a warp shuffle among themselves; all if nothing is said.
+/// The result of a vote; the condition is the first argument.
+fn vote_result(vote: Vote, participants: &[Participant]) -> Checked<Value> {
+    let votes: Vec<bool> =
+        participants.iter().map(|participant| condition(participant, 0)).collect::<Checked<_>>()?;
+    let holding =
+        participants.iter().zip(&votes).filter(|(_, vote)| **vote).map(|(participant, _)| participant);
+    Ok(match vote {
+        Vote::Any => Value::bool(votes.contains(&true)),
+        Vote::All => Value::bool(!votes.contains(&false)),
+        Vote::Count => Value::Bits(holding.count() as u64),
+        Vote::Ballot => mask(holding),
+        Vote::LaneBallot(prim) => {
+            let bit = |lane: u32| 1_u64.checked_shl(lane).unwrap_or(0);
+            Value::prim(prim, holding.fold(0, |bits, participant| bits | bit(participant.lane)))
+        }
+    })
+}
+
+/// One value from those of all participants; other lanes have the neutral element.
+fn reduce(reduction: Reduction, prim: Prim, width: u32, participants: &[Participant]) -> Checked<Value> {
+    let mut lanes = vec![reduction.neutral(prim); width as usize];
+    for Participant { lane, args, .. } in participants {
+        let undefined = || ErrorKind::UndefinedUse { what: "a value that lanes combine" };
+        lanes[*lane as usize] = args[0].as_bits().ok_or_else(undefined)?;
+    }
+    match reduction.eval(prim, &lanes) {
+        Ok(bits) => Ok(Value::Bits(bits)),
+        Err(_) => malformed(format!("`{}` of `{}`", reduction.name(), prim.name())),
+    }
+}
+
+/// The mask with a bit for each of these lanes.
+fn mask<'a>(lanes: impl Iterator<Item = &'a Participant>) -> Value {
+    Value::prim(Prim::U32, lanes.fold(0, |mask, participant| mask | 1 << (participant.lane % 32)))
+}
+
+/// The size of the segments in which the lanes of a warp shuffle; the whole warp by default.
 fn segment(args: &[Value]) -> Checked<u32> {
     if args.len() < 3 {
         return Ok(WARP);
@@ -294,40 +326,40 @@ fn segment(args: &[Value]) -> Checked<u32> {
     }
 }
 
-/// The lane that a warp's shuffle takes its value from: the own one if the one
-/// that is asked for is not among the `size` lanes that shuffle with each other.
-fn warp_source(meeting: Meeting, lane: u32, by: i64, size: u32) -> u32 {
+/// The lane that a warp's shuffle reads from. It is `lane` itself if the requested lane is outside of the segment
+/// of `size` lanes.
+fn warp_source(shuffle: Shuffle, lane: u32, by: i64, size: u32) -> u32 {
     let first = i64::from(lane & !(size - 1));
     let (own, size) = (i64::from(lane), i64::from(size));
-    let source = match meeting {
-        Meeting::Up => own - by,
-        Meeting::Down => own + by,
-        Meeting::Xor => own ^ by,
-        _ => first + by.rem_euclid(size),
+    let source = match shuffle {
+        Shuffle::Up => own - by,
+        Shuffle::Down => own + by,
+        Shuffle::Xor => own ^ by,
+        Shuffle::Index => first + by.rem_euclid(size),
     };
-    // Lanes of earlier segments can be reached by exclusive or.
-    let lowest = if meeting == Meeting::Xor { 0 } else { first };
+    // An exclusive or can reach lanes of earlier segments.
+    let lowest = if shuffle == Shuffle::Xor { 0 } else { first };
     if (lowest..first + size).contains(&source) { source as u32 } else { lane }
 }
 
-/// Argument `at` of the instance in this lane; undefined if it is not there.
-fn at_lane(arrived: &[Arrived], lane: u32, at: usize) -> Value {
-    let found = arrived.iter().find(|instance| instance.lane == lane);
-    found.and_then(|instance| instance.args.get(at).cloned()).unwrap_or_default()
+/// Argument `at` of the participant in this lane; undefined if the lane does not participate.
+fn at_lane(participants: &[Participant], lane: u32, at: usize) -> Value {
+    let found = participants.iter().find(|participant| participant.lane == lane);
+    found.and_then(|participant| participant.args.get(at).cloned()).unwrap_or_default()
 }
 
 fn addr_arg(arg: Option<&Value>) -> Checked<u64> {
-    arg.and_then(Value::as_bits).ok_or_else(|| Box::new(ErrorKind::UndefDecides { what: "an address" }))
+    arg.and_then(Value::as_bits).ok_or_else(|| Box::new(ErrorKind::UndefinedUse { what: "an address" }))
 }
 
 fn number_arg(args: &[Value], at: usize) -> Checked<i64> {
     match args.get(at) {
         Some(Value::Bits(bits)) => Ok(i64::from(*bits as i32)),
-        _ => Err(Box::new(ErrorKind::UndefDecides { what: "a lane" })),
+        _ => Err(Box::new(ErrorKind::UndefinedUse { what: "a lane" })),
     }
 }
 
-/// A lane's number; alone there is only the own one.
+/// The number of a lane. A single instance has lane 0 only.
 fn lane_arg(args: &[Value], at: usize, width: u32) -> Checked<u32> {
     let lane = number_arg(args, at)?;
     match u32::try_from(lane) {
@@ -338,34 +370,34 @@ fn lane_arg(args: &[Value], at: usize, width: u32) -> Checked<u32> {
 }
 
 /// The values of lanes whose second argument is true, moved to the front.
-fn compact(arrived: &[Arrived]) -> Checked<Vec<Results>> {
+fn compress(participants: &[Participant]) -> Checked<Vec<Results>> {
     let mut kept = vec![];
-    for instance in arrived {
-        if is_kept(instance)? {
-            kept.push(instance.args[0].clone());
+    for participant in participants {
+        if condition(participant, 1)? {
+            kept.push(participant.args[0].clone());
         }
     }
-    let own = |instance: &Arrived| instance.args.first().cloned().unwrap_or_default();
+    let own = |participant: &Participant| participant.args.first().cloned().unwrap_or_default();
     let mut kept = kept.into_iter();
-    Ok(arrived.iter().map(|lane| smallvec![kept.next().unwrap_or_else(|| own(lane))]).collect())
+    Ok(participants.iter().map(|lane| smallvec![kept.next().unwrap_or_else(|| own(lane))]).collect())
 }
 
 /// The values of the first lanes, moved to those whose second argument is true.
-fn expand(arrived: &[Arrived]) -> Checked<Vec<Results>> {
-    let mut front = arrived.iter();
+fn expand(participants: &[Participant]) -> Checked<Vec<Results>> {
+    let mut front = participants.iter();
     let mut results = vec![];
-    for instance in arrived {
-        let source = if is_kept(instance)? { front.next() } else { Some(instance) };
+    for participant in participants {
+        let source = if condition(participant, 1)? { front.next() } else { Some(participant) };
         results.push(smallvec![source.and_then(|lane| lane.args.first().cloned()).unwrap_or_default()]);
     }
     Ok(results)
 }
 
-/// Whether the second argument is true.
-fn is_kept(instance: &Arrived) -> Checked<bool> {
-    match instance.args.get(1) {
+/// An argument that is a condition.
+fn condition(participant: &Participant, at: usize) -> Checked<bool> {
+    match participant.args.get(at) {
         Some(Value::Bits(bits)) => Ok(*bits != 0),
-        _ => Err(Box::new(ErrorKind::UndefDecides { what: "a lane's condition" })),
+        _ => Err(Box::new(ErrorKind::UndefinedUse { what: "a lane's condition" })),
     }
 }
 
@@ -375,13 +407,13 @@ mod tests {
 
     #[test]
     fn warps_shuffle_within_segments() {
-        assert_eq!(warp_source(Meeting::Down, 3, 4, 32), 7);
-        assert_eq!(warp_source(Meeting::Down, 30, 4, 32), 30);
-        assert_eq!(warp_source(Meeting::Up, 2, 4, 32), 2);
-        assert_eq!(warp_source(Meeting::Up, 9, 1, 8), 8);
-        assert_eq!(warp_source(Meeting::Up, 8, 1, 8), 8);
-        assert_eq!(warp_source(Meeting::From, 13, 2, 8), 10);
-        assert_eq!(warp_source(Meeting::Xor, 5, 1, 32), 4);
-        assert_eq!(warp_source(Meeting::Xor, 5, 8, 8), 5);
+        assert_eq!(warp_source(Shuffle::Down, 3, 4, 32), 7);
+        assert_eq!(warp_source(Shuffle::Down, 30, 4, 32), 30);
+        assert_eq!(warp_source(Shuffle::Up, 2, 4, 32), 2);
+        assert_eq!(warp_source(Shuffle::Up, 9, 1, 8), 8);
+        assert_eq!(warp_source(Shuffle::Up, 8, 1, 8), 8);
+        assert_eq!(warp_source(Shuffle::Index, 13, 2, 8), 10);
+        assert_eq!(warp_source(Shuffle::Xor, 5, 1, 32), 4);
+        assert_eq!(warp_source(Shuffle::Xor, 5, 8, 8), 5);
     }
 }

@@ -1,20 +1,19 @@
-//! Executes programs as graphs, every access checked: what programs mean.
+//! The interpreter: executes program graphs with all checks. It defines what programs mean.
 //!
-//! Nothing is assumed that a compiler would assume: accesses are checked for
-//! bounds, lifetime, alignment and initialisation, operators for overflow and
-//! the like, and parallel instances for data races. What goes wrong is told with
-//! its place and the chain of calls that led there.
+//! Accesses are checked for bounds, lifetime, alignment and initialization, operators for overflow and invalid
+//! operands, and parallel instances for data races. An error has the operation and the chain of calls that led to
+//! it.
 //!
 //! Read in this order:
 //!
-//! * [`value`]: what registers hold, closures among them;
+//! * [`value`]: the contents of registers, closures among them;
 //! * `memory`: allocations and checked accesses;
-//! * `code` and `compile`: the form that programs are executed in, and how
-//!   they get there;
-//! * `machine`: how control moves; `exec`, `pure` and `vectors`: operations;
-//! * `native`, `callbacks`, `atomics` and `host`: what programs only declare;
+//! * `code` and `compile`: the code that is executed, and its construction from the
+//!   graph;
+//! * `machine`: control flow; `exec`, `pure` and `vectors`: operations;
+//! * `native`, `callbacks`, `atomics` and `host`: intrinsics and external functions;
 //! * `parallel`, `work_items`, `lanes`, `graphs` and `race`: many instances of one body;
-//! * `trace` and [`errors`]: what went wrong, and where.
+//! * `trace` and [`errors`]: errors and their positions.
 //!
 //! Nothing here touches files, threads or clocks; the caller provides [`Io`].
 //!
@@ -72,43 +71,43 @@ use machine::Machine;
 /// How to run a program.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The most steps to take; an operation or a call is one, and so is each part of an aggregate that is copied.
+    /// The maximum number of steps: operations, calls, and copied parts of aggregates.
     pub steps: Option<u64>,
-    /// Chooses the order of parallel instances; 0 is the natural one.
+    /// Chooses the order of parallel instances; 0 is the order of their numbers.
     pub seed: u64,
-    /// Whether memory that is never freed is an error.
+    /// Whether leaked memory is an error.
     pub leaks: bool,
-    /// The most memory that the program may have, in bytes.
+    /// The maximum size of the program's memory in bytes.
     pub memory: u64,
-    /// What `main` gets, the program's name first.
+    /// The arguments of `main`, the program's name first.
     pub args: Vec<String>,
-    /// Whether the outside is out of reach, because the program is only being compiled: functions that print, read,
-    /// ask for the time or for random numbers are errors.
-    pub is_alone: bool,
+    /// Whether the program runs at compile time, without access to its environment: functions that print, read, or
+    /// use clocks or random numbers are errors.
+    pub is_isolated: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { steps: None, seed: 0, leaks: false, memory: 8 << 30, args: vec![], is_alone: false }
+        Options { steps: None, seed: 0, leaks: false, memory: 8 << 30, args: vec![], is_isolated: false }
     }
 }
 
-/// The outside world of a run.
+/// The environment of a run.
 pub struct Io<'a> {
-    /// Where the program prints to.
+    /// The output of the program.
     pub output: &'a mut dyn Write,
-    /// Where it reads from.
+    /// The input of the program.
     pub input: &'a mut dyn Read,
     /// A monotonic clock, in nanoseconds.
     pub nanos: &'a mut dyn FnMut() -> u64,
 }
 
-/// A run that went well.
+/// A successful run.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// How it ended.
     pub ending: Ending,
-    /// How many operations and calls were executed.
+    /// The number of executed steps.
     pub steps: u64,
 }
 
@@ -121,7 +120,7 @@ pub enum Ending {
     Exit(i32),
 }
 
-/// Runs the exported `main`; gives the program's exit status.
+/// Runs the exported `main`; returns the exit status of the program.
 pub fn run_main(world: &World, options: &Options, io: Io<'_>) -> Result<i32, Box<InterpError>> {
     let Some(main) = exported(world, "main") else {
         return Err(no_entry("there is no exported function `main`".into()));
@@ -137,14 +136,14 @@ pub fn run_main(world: &World, options: &Options, io: Io<'_>) -> Result<i32, Box
         Ending::Exit(status) => Ok(status),
         Ending::Results(results) => match results[..] {
             [Value::Bits(status)] => Ok(status as i32),
-            [Value::Undef] => Err(machine.error(ErrorKind::UndefDecides { what: "the exit status" })),
+            [Value::Undef] => Err(machine.error(ErrorKind::UndefinedUse { what: "the exit status" })),
             _ => Ok(0),
         },
     }
 }
 
-/// Calls a top-level continuation with `args`, its memory token and return
-/// continuation left out.
+/// Calls a top-level continuation with `args`, without the memory token and the
+/// return continuation.
 pub fn call(
     world: &World,
     cont: Cont,

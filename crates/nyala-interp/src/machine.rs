@@ -1,14 +1,14 @@
 //! The machine: registers, memory, and how control moves.
 //!
-//! Every call is a jump. A function's registers are gone when it calls another
-//! one; what it needs afterwards is in the closure that it passes as return
-//! continuation. So there is no stack: deep recursion is a long chain of closures
-//! on the heap, and a tail call takes no space at all.
+//! Every call is a jump. A function loses its registers when it calls another
+//! one; the closure that it passes as return continuation has captured what it
+//! needs afterwards. So there is no stack: deep recursion is a long chain of
+//! closures on the heap, and a tail call takes no space.
 //!
 //! # Where to look next
 //!
 //! [`exec`](crate::exec) executes the operations of a block,
-//! [`native`](crate::native) what is not defined in the program, and
+//! [`native`](crate::native) functions without a body, and
 //! [`parallel`](crate::parallel) runs instances of parallel bodies.
 
 use std::rc::Rc;
@@ -23,7 +23,7 @@ use crate::graphs::FlowGraphs;
 use crate::host::HostState;
 use crate::memory::{AT_CALL, Memory};
 use crate::parallel::Region;
-use crate::value::{Activation, Closure, Code, HeldSlots, Keeps, Value};
+use crate::value::{Activation, Closure, Code, HeldSlots, KeptAlive, Value};
 use crate::{Ending, Io, Options};
 
 /// The state of a run.
@@ -35,23 +35,23 @@ pub(crate) struct Machine<'w, 'io> {
     pub(crate) args: Vec<Value>,
     pub(crate) scope: Rc<Scope>,
     pub(crate) block: u32,
-    /// What to clear when the scope is left.
+    /// The registers to clear when control leaves the scope.
     pub(crate) dirty: Dirty,
-    /// For each block, in which visit of a scope it was last executed.
+    /// For each block, the visit of its scope in which it was last executed.
     visits: Vec<u64>,
     n_visits: u64,
-    /// The local variables of the function being executed, if it has made any.
+    /// The local variables of the function being executed, if it has any.
     pub(crate) activation: Option<Rc<Activation>>,
-    /// What the closure kept alive that control went on at: it may have been called for the last time.
+    /// The variables that the last called closure kept alive. The closure itself may have been dropped.
     pub(crate) held: HeldSlots,
     /// The instance being executed; 0 is the program itself.
     pub(crate) task: u32,
     /// Parallel regions being executed, the innermost last.
     pub(crate) regions: Vec<Region>,
     pub(crate) n_regions: u32,
-    /// Calls from C that have not come back, each with how many regions there were then.
+    /// Calls from C that have not returned, each with the number of regions at that time.
     pub(crate) callbacks: Vec<usize>,
-    /// Threads by their ids: the instance that runs as it, until it is joined.
+    /// The instances of threads by their ids, until they are joined.
     pub(crate) threads: Vec<Option<u32>>,
     pub(crate) graphs: FlowGraphs,
     pub(crate) host: HostState,
@@ -65,13 +65,13 @@ pub(crate) struct Machine<'w, 'io> {
 /// The blocks of the current scope whose registers are in use.
 #[derive(Default)]
 pub(crate) struct Dirty {
-    /// Blocks that were executed since the scope was entered.
+    /// Blocks that were executed since control entered the scope.
     blocks: Vec<u32>,
-    /// The block that a closure entered it by.
+    /// The block at which a closure entered it.
     entered: Option<u32>,
 }
 
-/// Where results go.
+/// The continuation of a call.
 #[derive(Clone)]
 pub(crate) enum Ret {
     Block(u32),
@@ -79,7 +79,7 @@ pub(crate) enum Ret {
     None,
 }
 
-/// The few results of a call.
+/// The results of a call.
 pub(crate) type Results = SmallVec<[Value; 2]>;
 
 impl<'w, 'io> Machine<'w, 'io> {
@@ -120,7 +120,7 @@ impl<'w, 'io> Machine<'w, 'io> {
         }
     }
 
-    /// Calls `cont` with `args` and a last continuation, and runs to the end.
+    /// Calls `cont` with `args` and a return continuation, and runs to the end.
     pub(crate) fn run(&mut self, cont: Cont, args: Vec<Value>) -> Checked<Ending> {
         self.args = args;
         self.args.push(Closure::value(Code::Halt));
@@ -128,7 +128,7 @@ impl<'w, 'io> Machine<'w, 'io> {
         self.run_on()
     }
 
-    /// Runs to the end of the program, or of a function that was called back.
+    /// Runs to the end of the program or of a callback.
     pub(crate) fn run_on(&mut self) -> Checked<Ending> {
         loop {
             if let Some(outcome) = self.outcome.take() {
@@ -139,7 +139,7 @@ impl<'w, 'io> Machine<'w, 'io> {
         }
     }
 
-    /// Takes steps besides those of operations and calls. The limit is looked at in the next block.
+    /// Counts steps besides those of operations and calls. The next block checks the limit.
     pub(crate) fn count_steps(&mut self, steps: usize) {
         self.steps = self.steps.saturating_add(steps as u64);
     }
@@ -159,7 +159,7 @@ impl<'w, 'io> Machine<'w, 'io> {
             }
             if self.memory.races.is_watching() {
                 self.memory.races.enter(scope.id, self.block);
-                self.count_round(scope, block);
+                self.count_iteration(scope, block);
             }
             if !block.owning.is_empty() && self.visits[self.block as usize] != self.n_visits {
                 self.visits[self.block as usize] = self.n_visits;
@@ -212,7 +212,7 @@ impl<'w, 'io> Machine<'w, 'io> {
                     let ret = self.ret(*ret);
                     let is_here = matches!(ret, Ret::Block(_));
                     self.native(*cont, *intrinsic, &args, ret)?;
-                    // Most come back to this very scope at once.
+                    // Most calls return to this scope at once.
                     if !is_here || self.outcome.is_some() || self.scope.id != scope.id {
                         return Ok(());
                     }
@@ -226,14 +226,14 @@ impl<'w, 'io> Machine<'w, 'io> {
     fn choose(&self, value: Reg, default: Target, cases: &[(u64, Target)]) -> Checked<Target> {
         let bits = match self.regs[value as usize] {
             Value::Bits(bits) => bits,
-            Value::Undef => return Err(Box::new(ErrorKind::UndefDecides { what: "a value to match" })),
-            _ => return malformed("a switch on what is no number"),
+            Value::Undef => return Err(Box::new(ErrorKind::UndefinedUse { what: "a value to match" })),
+            _ => return malformed("a switch on a value that is no number"),
         };
         let case = cases.iter().find(|(case, _)| *case == bits);
         Ok(case.map_or(default, |(_, target)| *target))
     }
 
-    /// Goes on at a target that takes no arguments.
+    /// Continues at a target without arguments.
     fn go(&mut self, target: Target) -> Checked<()> {
         let ret = self.ret(target);
         self.deliver(ret, Results::new())
@@ -247,7 +247,7 @@ impl<'w, 'io> Machine<'w, 'io> {
         }
     }
 
-    /// Goes on with results.
+    /// Passes results to a continuation.
     pub(crate) fn deliver(&mut self, ret: Ret, results: Results) -> Checked<()> {
         match ret {
             Ret::Block(block) => {
@@ -264,7 +264,7 @@ impl<'w, 'io> Machine<'w, 'io> {
                 self.args.extend(results);
                 self.call_value(callee)
             }
-            // It was declared not to return.
+            // The callee is declared not to return.
             Ret::None => Err(Box::new(ErrorKind::Unreachable)),
         }
     }
@@ -301,15 +301,15 @@ impl<'w, 'io> Machine<'w, 'io> {
         }
         let scope = self.program.enter(cont, &mut self.memory)?;
         if !self.program.new_globals.is_empty() {
-            self.initialise_globals()?;
+            self.initialize_globals()?;
         }
         self.leave();
         self.activation = None;
-        self.reap();
+        self.free_dead_slots();
         self.enter(scope, 0)
     }
 
-    /// Calls something declared only, as a value: the last argument is its continuation.
+    /// Calls a declaration as a value: the last argument is its return continuation.
     fn call_native(&mut self, cont: Cont) -> Checked<()> {
         let mut args: SmallVec<[Value; 4]> = self.args.drain(..).collect();
         let ret = match args.last() {
@@ -329,31 +329,31 @@ impl<'w, 'io> Machine<'w, 'io> {
         loop {
             let closure = match callee {
                 Value::Fn(closure) => closure,
-                Value::Undef => return Err(Box::new(ErrorKind::UndefDecides { what: "a function" })),
+                Value::Undef => return Err(Box::new(ErrorKind::UndefinedUse { what: "a function" })),
                 _ => return Err(Box::new(ErrorKind::NotAFunction)),
             };
             self.check_jump(&closure)?;
             match closure.code {
                 Code::Func(cont) => return self.call_cont(cont),
                 Code::Block(_) => return self.call_block(closure),
-                // C does not notice when it is left by a jump.
+                // A jump over a function of C would leave its frame on the stack.
                 Code::Halt if !self.callbacks.is_empty() => return Err(Box::new(ErrorKind::JumpOut)),
-                Code::Back { depth } if depth as usize + 1 != self.callbacks.len() => {
+                Code::ReturnToC { depth } if depth as usize + 1 != self.callbacks.len() => {
                     return Err(Box::new(ErrorKind::JumpOut));
                 }
-                Code::Halt | Code::Back { .. } => {
+                Code::Halt | Code::ReturnToC { .. } => {
                     let results = std::mem::take(&mut self.args);
                     self.finish(Ending::Results(results));
                     return Ok(());
                 }
-                Code::Done { .. } => {
+                Code::InstanceEnd { .. } => {
                     self.leave();
                     self.activation = None;
                     drop(closure);
-                    self.reap();
+                    self.free_dead_slots();
                     return self.instance_done();
                 }
-                Code::Guard => callee = closure.captured[0].clone(),
+                Code::KeepAlive => callee = closure.captured[0].clone(),
             }
         }
     }
@@ -365,28 +365,28 @@ impl<'w, 'io> Machine<'w, 'io> {
         let block = &scope.blocks[place.block as usize];
         self.visit(&scope);
         self.dirty.entered = Some(place.block);
-        // A closure that is called for the last time gives its registers away.
+        // The last call of a closure moves its captures.
         match Rc::try_unwrap(closure) {
             Ok(mut closure) => {
                 for (&reg, value) in block.live.iter().zip(closure.captured.drain(..)) {
                     self.regs[reg as usize] = value;
                 }
-                let keeps = closure.keeps.take().map(|keeps| *keeps).unwrap_or_default();
-                (self.activation, self.held) = (keeps.activation, keeps.slots);
+                let kept = closure.kept_alive.take().map(|kept| *kept).unwrap_or_default();
+                (self.activation, self.held) = (kept.activation, kept.slots);
             }
             Err(closure) => {
                 for (&reg, value) in block.live.iter().zip(&closure.captured) {
                     self.regs[reg as usize] = value.clone();
                 }
-                let keeps = closure.keeps.as_deref();
-                self.activation = keeps.and_then(|keeps| keeps.activation.clone());
-                self.held = keeps.map(|keeps| keeps.slots.clone()).unwrap_or_default();
+                let kept = closure.kept_alive.as_deref();
+                self.activation = kept.and_then(|kept| kept.activation.clone());
+                self.held = kept.map(|kept| kept.slots.clone()).unwrap_or_default();
             }
         }
         if block.is_fn {
             self.leave_functions(block.depth);
         }
-        self.reap();
+        self.free_dead_slots();
         self.set_params(block)?;
         self.block = place.block;
         self.scope = scope;
@@ -411,9 +411,9 @@ impl<'w, 'io> Machine<'w, 'io> {
         }
     }
 
-    /// Control leaves the current function: its registers let go of what they hold.
+    /// Control leaves the current function: its registers drop their values.
     pub(crate) fn leave(&mut self) {
-        self.guard();
+        self.keep_activation_alive();
         let Machine { scope, regs, dirty, .. } = self;
         let blocks = dirty.blocks.drain(..).flat_map(|block| &scope.blocks[block as usize].owning);
         let entered = dirty.entered.take().map(|block| &scope.blocks[block as usize].live_owning);
@@ -422,7 +422,7 @@ impl<'w, 'io> Machine<'w, 'io> {
         }
     }
 
-    /// Makes room for the registers of a scope that is entered.
+    /// Prepares the registers of a scope.
     pub(crate) fn visit(&mut self, scope: &Scope) {
         self.n_visits += 1;
         if self.regs.len() < scope.end as usize {
@@ -433,22 +433,22 @@ impl<'w, 'io> Machine<'w, 'io> {
         }
     }
 
-    pub(crate) fn reap(&mut self) {
-        if self.memory.has_dead() {
-            self.memory.reap();
+    pub(crate) fn free_dead_slots(&mut self) {
+        if self.memory.has_dead_slots() {
+            self.memory.free_dead_slots();
         }
     }
 
-    /// A jump to a function inside the scope: it has local variables of its own.
+    /// Jumps to a function inside of the scope, which has its own local variables.
     fn jump_to_fn(&mut self, scope: &Scope, target: &Block, args: List) -> Checked<()> {
         self.take_args(scope, args);
-        self.guard();
+        self.keep_activation_alive();
         self.leave_functions(target.depth);
-        self.reap();
+        self.free_dead_slots();
         self.set_params(target)
     }
 
-    /// Leaves the activations of functions that do not enclose one of this depth.
+    /// Leaves the activations of functions that do not enclose a function of this depth.
     fn leave_functions(&mut self, depth: u32) {
         while let Some(activation) = &self.activation
             && activation.depth >= depth
@@ -457,36 +457,36 @@ impl<'w, 'io> Machine<'w, 'io> {
         }
     }
 
-    /// A tail call leaves the function, yet its local variables must live on while
-    /// the callee may use them: until it goes on with what it was given. If none of
-    /// the closures among the arguments sees to that, the last one is made to.
-    fn guard(&mut self) {
+    /// A tail call leaves the function, but the callee may use its local variables until it calls its return
+    /// continuation. If no closure among the arguments keeps the activation alive, the last one is wrapped in
+    /// one that does.
+    fn keep_activation_alive(&mut self) {
         let Some(activation) = &self.activation else { return };
         let slots = activation.slots.borrow();
-        if slots.is_empty() || self.args.iter().any(|arg| keeps(arg, activation)) {
+        if slots.is_empty() || self.args.iter().any(|arg| keeps_alive(arg, activation)) {
             return;
         }
         let is_used = slots.allocs().any(|alloc| {
-            self.memory.is_stored(alloc) || self.args.iter().any(|arg| self.points_into(arg, alloc))
+            self.memory.is_address_stored(alloc) || self.args.iter().any(|arg| self.points_into(arg, alloc))
         });
         drop(slots);
         if !is_used {
             return;
         }
         if let Some(ret) = self.args.iter_mut().rfind(|arg| matches!(arg, Value::Fn(_))) {
-            let mut guard = Closure::new(Code::Guard);
-            guard.task = self.task;
-            guard.captured.push(std::mem::take(ret));
-            guard.keeps =
-                Some(Box::new(Keeps { activation: Some(activation.clone()), slots: SmallVec::new() }));
-            *ret = Value::Fn(Rc::new(guard));
+            let mut wrapper = Closure::new(Code::KeepAlive);
+            wrapper.task = self.task;
+            wrapper.captured.push(std::mem::take(ret));
+            let kept_alive = KeptAlive { activation: Some(activation.clone()), slots: SmallVec::new() };
+            wrapper.kept_alive = Some(Box::new(kept_alive));
+            *ret = Value::Fn(Rc::new(wrapper));
         }
     }
 
     // ---- Globals --------------------------------------------------------------
 
-    /// Gives their first values to globals that were mentioned for the first time.
-    fn initialise_globals(&mut self) -> Checked<()> {
+    /// Initializes globals that were used for the first time.
+    fn initialize_globals(&mut self) -> Checked<()> {
         let world = self.program.world;
         while let Some(global) = self.program.new_globals.pop() {
             let data = world.global(global);
@@ -497,12 +497,12 @@ impl<'w, 'io> Machine<'w, 'io> {
             };
             let shape = self.program.shapes.of(&world.types, data.ty);
             let value = self.constant(init)?;
-            self.memory.initialise(addr, &shape, &value)?;
+            self.memory.initialize(addr, &shape, &value)?;
         }
         Ok(())
     }
 
-    /// The value of a constant expression. Leaves the registers of the caller alone.
+    /// The value of a constant expression. The registers of the caller keep their values.
     fn constant(&mut self, def: nyala_ir::Def) -> Checked<Value> {
         let (scope, reg) = self.program.expression(def, &mut self.memory)?;
         let frame = self.regs.split_off(FRAME as usize);
@@ -519,9 +519,9 @@ impl<'w, 'io> Machine<'w, 'io> {
 }
 
 /// Whether a value is a closure that keeps an activation alive.
-fn keeps(value: &Value, activation: &Rc<Activation>) -> bool {
+fn keeps_alive(value: &Value, activation: &Rc<Activation>) -> bool {
     let Value::Fn(closure) = value else { return false };
-    let mut kept = closure.keeps.as_ref().and_then(|keeps| keeps.activation.as_ref());
+    let mut kept = closure.kept_alive.as_ref().and_then(|kept| kept.activation.as_ref());
     while let Some(one) = kept {
         if Rc::ptr_eq(one, activation) {
             return true;

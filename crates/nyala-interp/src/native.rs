@@ -1,4 +1,4 @@
-//! Calls of what the program only declares: intrinsics and external functions.
+//! Calls of functions without a body: intrinsics and external functions.
 
 use nyala_ir::functions::{DeviceFn, NumberFn};
 use nyala_ir::{Cont, External, Function, Intrinsic, Linkage, Ty, TyKind, eval};
@@ -13,7 +13,7 @@ use crate::parallel::RegionKind;
 use crate::value::Value;
 
 impl Machine<'_, '_> {
-    /// Calls `cont`, which has no body, and goes on at `ret`.
+    /// Calls `cont`, which has no body, with the return continuation `ret`.
     pub(crate) fn native(
         &mut self,
         cont: Cont,
@@ -49,7 +49,7 @@ impl Machine<'_, '_> {
                 Some(result) => self.deliver_as(cont, ret, smallvec![result?]),
                 None => self.unknown_function(cont),
             },
-            Function::WorkItem(question, dim) => match self.work_item(question, dim, args) {
+            Function::WorkItem(query, dim) => match self.work_item(query, dim, args) {
                 Some(result) => self.deliver(ret, smallvec![result]),
                 None => self.unknown_function(cont),
             },
@@ -61,15 +61,17 @@ impl Machine<'_, '_> {
                 let packet = self.dispatch_packet()?;
                 self.deliver(ret, smallvec![packet])
             }
-            Function::C(_) | Function::Runtime(_) => match self.calling_back(function, cont, args, &ret) {
-                Some(done) => done,
-                None => self.unknown_function(cont),
-            },
+            Function::C(_) | Function::Runtime(_) => {
+                match self.call_with_callbacks(function, cont, args, &ret) {
+                    Some(done) => done,
+                    None => self.unknown_function(cont),
+                }
+            }
             Function::Device(_) | Function::Vector(_) => self.unknown_function(cont),
         }
     }
 
-    /// What a declaration stands for.
+    /// The function that a declaration refers to.
     fn declared(&self, cont: Cont) -> Checked<Known> {
         let (Linkage::Imported(name) | Linkage::Device(name)) = self.program.world.cont(cont).linkage else {
             return malformed(format!("`{}` has no body", self.program.world.cont(cont).name));
@@ -77,19 +79,19 @@ impl Machine<'_, '_> {
         let Some(External { function, .. }) = External::named(name.as_str()) else {
             return self.unknown_function(cont);
         };
-        if self.host.is_alone && function.reaches_out() {
+        if self.host.is_isolated && function.reaches_out() {
             let what = format!("`{name}` while the program is compiled");
             return Err(Box::new(ErrorKind::Unsupported { what }));
         }
         Ok(Known::of(function))
     }
 
-    /// Reports a function that the interpreter does not know, at least not with these parameters.
+    /// Reports a function that the interpreter does not have, or not with these parameters.
     pub(crate) fn unknown_function<T>(&self, cont: Cont) -> Checked<T> {
         Err(Box::new(ErrorKind::UnknownFunction { name: self.link_name(cont).into() }))
     }
 
-    /// The name of a declaration outside.
+    /// The link name of a declaration.
     pub(crate) fn link_name(&self, cont: Cont) -> &'static str {
         let data = self.program.world.cont(cont);
         match data.linkage {
@@ -98,7 +100,7 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// A function on numbers of the type that the declaration says.
+    /// A mathematical function on the type of the declaration.
     fn number(&self, function: NumberFn, cont: Cont, args: &[Value]) -> Checked<Value> {
         let ty = self.param_types(cont).first().and_then(|&ty| scalar(self.program.world, ty));
         let arity = function.info().arity;
@@ -118,7 +120,7 @@ impl Machine<'_, '_> {
     fn print_formatted(&mut self, cont: Cont, args: &[Value], ret: Ret) -> Checked<()> {
         let world = self.program.world;
         let values = self.param_types(cont).into_iter().zip(args).map(|(ty, value)| {
-            let undefined = || ErrorKind::UndefDecides { what: "a value to print" };
+            let undefined = || ErrorKind::UndefinedUse { what: "a value to print" };
             Ok((scalar(world, ty).unwrap_or(nyala_ir::Prim::U64), value.as_bits().ok_or_else(undefined)?))
         });
         let values: Vec<(nyala_ir::Prim, u64)> = values.collect::<Checked<_>>()?;
@@ -132,13 +134,13 @@ impl Machine<'_, '_> {
         self.deliver_as(cont, ret, smallvec![Value::Bits(text.len() as u64)])
     }
 
-    /// CUDA's load through the cache for what nobody writes.
+    /// CUDA's load through the read-only cache.
     fn load_cached(&mut self, cont: Cont, args: &[Value], ret: Ret) -> Checked<()> {
         let Machine { program, memory, .. } = self;
         let world = program.world;
         let ret_ty = world.cont(cont).params.last().and_then(|&param| world.types.as_cn(world.ty(param)));
         let ([Value::Bits(addr)], Some(&[_, ty])) = (args, ret_ty) else {
-            return Err(Box::new(ErrorKind::UndefDecides { what: "an address" }));
+            return Err(Box::new(ErrorKind::UndefinedUse { what: "an address" }));
         };
         let value = memory.load(*addr, &program.shapes.of(&world.types, ty))?;
         self.deliver(ret, smallvec![value])
@@ -157,8 +159,8 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// Goes on with as many results as the declaration says: old programs declare
-    /// functions of C without a result that they do not need, or with an unneeded unit.
+    /// Passes as many results to `ret` as the declaration has: old programs declare
+    /// functions of C without their result, or with a unit result.
     pub(crate) fn deliver_as(&mut self, cont: Cont, ret: Ret, mut results: Results) -> Checked<()> {
         let expected = self.result_types(cont).len();
         if results.len() > expected {
@@ -170,7 +172,7 @@ impl Machine<'_, '_> {
         self.deliver(ret, results)
     }
 
-    /// The types of the results that a declaration promises.
+    /// The result types of a declaration.
     pub(crate) fn result_types(&self, cont: Cont) -> Vec<Ty> {
         let world = self.program.world;
         let ret = world.cont(cont).params.last().and_then(|&param| world.types.as_cn(world.ty(param)));
@@ -191,11 +193,11 @@ impl Machine<'_, '_> {
                     let target = if *cond != 0 { Ret::Value(then.clone()) } else { ret };
                     self.deliver(target, Results::new())
                 }
-                [Value::Undef, ..] => Err(Box::new(ErrorKind::UndefDecides { what: "a condition" })),
-                _ => self.bad_shape(intrinsic, args),
+                [Value::Undef, ..] => Err(Box::new(ErrorKind::UndefinedUse { what: "a condition" })),
+                _ => self.bad_arguments(intrinsic, args),
             },
             Intrinsic::Unreachable => Err(Box::new(ErrorKind::Unreachable)),
-            Intrinsic::Switch => self.bad_shape(intrinsic, args),
+            Intrinsic::Switch => self.bad_arguments(intrinsic, args),
             Intrinsic::Fence | Intrinsic::PeInfo | Intrinsic::PeAssert => {
                 self.deliver_as(cont, ret, Results::new())
             }
@@ -230,16 +232,16 @@ impl Machine<'_, '_> {
         }
     }
 
-    pub(crate) fn bad_shape<T>(&self, intrinsic: Intrinsic, args: &[Value]) -> Checked<T> {
+    pub(crate) fn bad_arguments<T>(&self, intrinsic: Intrinsic, args: &[Value]) -> Checked<T> {
         let what = format!("`{}` with {} arguments", intrinsic.name(), args.len());
         Err(Box::new(ErrorKind::Unsupported { what }))
     }
 
     // ---- Regions ----------------------------------------------------------------
 
-    /// Which instances an intrinsic runs, told apart by the number of arguments.
+    /// The instances that an intrinsic starts, by its number of arguments.
     fn region_kind(&self, intrinsic: Intrinsic, args: &[Value]) -> Checked<(RegionKind, Value)> {
-        let Some((body, numbers)) = args.split_last() else { return self.bad_shape(intrinsic, args) };
+        let Some((body, numbers)) = args.split_last() else { return self.bad_arguments(intrinsic, args) };
         let kind = match (intrinsic, numbers) {
             (Intrinsic::Vectorize, [width]) => lanes(int(width)?, 0, int(width)?)?,
             (Intrinsic::Vectorize, [width, lower, upper] | [width, _, lower, upper]) => {
@@ -257,7 +259,7 @@ impl Machine<'_, '_> {
             }
             (Intrinsic::Hls, [] | [_]) => RegionKind::Once,
             (_, [grid, block] | [_, grid, block]) => kernel(grid, block)?,
-            _ => return self.bad_shape(intrinsic, args),
+            _ => return self.bad_arguments(intrinsic, args),
         };
         Ok((kind, body.clone()))
     }
@@ -267,9 +269,9 @@ impl Machine<'_, '_> {
     }
 
     fn spawn(&mut self, args: &[Value], ret: Ret) -> Checked<()> {
-        let [body] = args else { return self.bad_shape(Intrinsic::Spawn, args) };
+        let [body] = args else { return self.bad_arguments(Intrinsic::Spawn, args) };
         let id = self.threads.len();
-        // It counts as running until it is joined.
+        // A thread runs until it is joined.
         self.memory.races.begin();
         self.threads.push(None);
         let results = smallvec![Value::Bits(id as u64)];
@@ -280,7 +282,7 @@ impl Machine<'_, '_> {
     }
 
     fn sync(&mut self, cont: Cont, args: &[Value], ret: Ret) -> Checked<()> {
-        let [Value::Bits(id)] = args else { return self.bad_shape(Intrinsic::Sync, args) };
+        let [Value::Bits(id)] = args else { return self.bad_arguments(Intrinsic::Sync, args) };
         let id = *id as i32;
         let thread = usize::try_from(id).ok().and_then(|id| self.threads.get_mut(id));
         match thread.and_then(Option::take) {
@@ -290,16 +292,16 @@ impl Machine<'_, '_> {
         self.deliver_as(cont, ret, Results::new())
     }
 
-    /// Work-group memory: one block for each call and group.
+    /// Work-group memory: one allocation per call and group.
     fn reserve_shared(&mut self, cont: Cont, args: &[Value], ret: Ret) -> Checked<()> {
         let world = self.program.world;
         let pointee = self.result_types(cont).first().and_then(|&ty| world.types.as_ptr(ty));
         let (Some((pointee, _)), [Value::Bits(count)]) = (pointee, args) else {
-            return self.bad_shape(Intrinsic::ReserveShared, args);
+            return self.bad_arguments(Intrinsic::ReserveShared, args);
         };
         let elem = world.layout(world.types.elem(pointee).unwrap_or(pointee));
         let Ok(count) = u64::try_from(*count as i32) else {
-            return self.bad_shape(Intrinsic::ReserveShared, args);
+            return self.bad_arguments(Intrinsic::ReserveShared, args);
         };
         let place = (self.scope.id, self.block);
         let region = self.regions.iter().rposition(|region| matches!(region.kind, RegionKind::Kernel { .. }));
@@ -319,7 +321,7 @@ impl Machine<'_, '_> {
         self.deliver(ret, smallvec![Value::Bits(addr)])
     }
 
-    /// Goes on with results that the declaration may want as one tuple.
+    /// Passes results to `ret`; as one tuple if the declaration has one.
     pub(crate) fn deliver_tuple(&mut self, cont: Cont, ret: Ret, results: Results) -> Checked<()> {
         let expected = self.result_types(cont);
         let wants_tuple = match expected[..] {
@@ -336,7 +338,7 @@ impl Machine<'_, '_> {
 fn int(value: &Value) -> Checked<i64> {
     match value {
         Value::Bits(bits) => Ok(i64::from(*bits as i32)),
-        _ => Err(Box::new(ErrorKind::UndefDecides { what: "a range" })),
+        _ => Err(Box::new(ErrorKind::UndefinedUse { what: "a range" })),
     }
 }
 
@@ -367,9 +369,9 @@ fn kernel(grid: &Value, block: &Value) -> Checked<RegionKind> {
     Ok(RegionKind::Kernel { grid, block })
 }
 
-/// The most threads in a block of a kernel. Devices have 1024; the state of all
-/// threads of a block is kept at once.
+/// The maximum size of a work group. Devices have 1024; the interpreter keeps the
+/// state of all its threads at once.
 const MAX_BLOCK: u64 = 1 << 16;
 
-/// The most lanes of a `vectorize`, whose state is kept at once too. SIMD code is made for 64 at most.
+/// The maximum number of lanes of a `vectorize`, whose state is also kept at once. Compiled code has at most 64.
 const MAX_LANES: u32 = 1 << 20;

@@ -1,17 +1,16 @@
 //! Parallel regions: many instances of one body.
 //!
-//! Instances run one after the other, in an order that the seed chooses. Those
-//! that have to meet (the lanes of a `vectorize` at a lane function, the threads
-//! of a kernel's block at a barrier, those of a warp at a warp function) form a
-//! group: an instance that arrives is put aside with its registers, the others
-//! run, and when all have arrived or ended, those who wait at the same place go
-//! on together.
+//! Instances run one after the other, in an order that the seed chooses. Instances that execute collective
+//! operations together form a group: the lanes of a `vectorize`, or the threads of a work group. An instance
+//! that reaches a collective operation is suspended: its registers are saved, and the others run. When all have
+//! arrived or ended, those that wait at the same place execute the operation together. See
+//! Note [Least progress first].
 //!
 //! # Invariants
 //!
-//! * Only the innermost region runs, and its parent is put aside until it is over.
-//! * An instance ends by calling the continuation it was given. Calling any other
-//!   one that was made outside is a jump out of the body, which is an error.
+//! * Only the innermost region runs. Its parent is suspended until the region ends.
+//! * An instance ends by calling the continuation that it was started with. A call of another continuation from
+//!   outside of the body is a jump out of the body, which is an error.
 
 use std::rc::Rc;
 
@@ -20,7 +19,7 @@ use smallvec::SmallVec;
 
 use crate::code::{FRAME, Scope};
 use crate::errors::{Checked, ErrorKind, malformed};
-use crate::lanes::{Arrived, Meeting};
+use crate::lanes::{CollectiveOp, Participant};
 use crate::machine::{Dirty, Machine, Results, Ret};
 use crate::race::Membership;
 use crate::value::{Activation, Closure, Code, HeldSlots, Value};
@@ -29,7 +28,7 @@ use crate::value::{Activation, Closure, Code, HeldSlots, Value};
 pub(crate) struct Region {
     pub(crate) kind: RegionKind,
     id: u32,
-    /// What instances execute, unless each has its own.
+    /// The body of all instances, unless each has its own.
     body: Value,
     /// The next group to start.
     next_group: u64,
@@ -40,29 +39,29 @@ pub(crate) struct Region {
     pub(crate) current: usize,
     /// Work-group memory of the current group, by the call that reserves it.
     pub(crate) shared: FxHashMap<(u32, u32), u64>,
-    /// What an AMD device is told about the launch.
+    /// The dispatch packet of AMD devices: the sizes of the launch.
     pub(crate) packet: Option<u64>,
     pub(crate) parent: Saved,
     ret: Ret,
     results: Results,
 }
 
-/// What the instances are.
+/// The instances of a region.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RegionKind {
-    /// One for each number of a range, which it is given.
+    /// One per number of a range, which is its argument.
     Range { lower: i64, upper: i64 },
-    /// Pieces of a range, each with an address and where it begins and ends.
+    /// Parts of a range. The arguments of each are an address and the bounds of its part.
     Chunks { data: u64, lower: i64, upper: i64 },
-    /// One for each number, one after the other.
+    /// One per number, one after the other.
     Loop { lower: i64, upper: i64 },
     /// Groups of `width` lanes over a range.
     Lanes { width: u32, lower: i64, upper: i64 },
-    /// One for each pair of numbers.
+    /// One per pair of numbers.
     Pairs { first: u32, second: u32 },
     /// The threads of a kernel.
     Kernel { grid: [u32; 3], block: [u32; 3] },
-    /// The tasks of a flow graph, from one of them on.
+    /// The tasks of a flow graph that are reachable from `root`.
     Graph { root: u32 },
     /// A single one.
     Once,
@@ -84,12 +83,12 @@ pub(crate) struct Instance {
 pub(crate) struct Start {
     pub(crate) body: Value,
     pub(crate) args: SmallVec<[Value; 2]>,
-    /// Instances of its group that must end before.
+    /// Instances of its group that must end first.
     pub(crate) after: Vec<u32>,
 }
 
 enum State {
-    Fresh(Start),
+    NotStarted(Start),
     Waiting(Box<Waiting>),
     Ready(Box<Saved>, Ret, Results),
     Running,
@@ -100,25 +99,25 @@ enum State {
 pub(crate) struct Waiting {
     saved: Saved,
     ret: Ret,
-    meeting: Meeting,
-    circle: Circle,
+    op: CollectiveOp,
+    participants: Participants,
     args: SmallVec<[Value; 4]>,
-    /// How far it has come. See Note [Who is behind].
+    /// See Note [Least progress first].
     progress: Vec<u32>,
 }
 
-/// Who meets.
+/// The instances that execute a collective operation together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Circle {
-    /// The threads of a block; all of them, and at the same place.
-    Block,
-    /// Those threads of a warp that are at the same place.
+pub(crate) enum Participants {
+    /// All threads of a work group. They must be at the same place.
+    WorkGroup,
+    /// The threads of a warp that are at the same place.
     Warp,
-    /// Those lanes of a vector that are at the same place.
+    /// The lanes of a vector that are at the same place.
     Lanes,
 }
 
-/// The state of the machine, put aside.
+/// The saved state of the machine.
 pub(crate) struct Saved {
     /// From [`FRAME`] on.
     pub(crate) regs: Vec<Value>,
@@ -131,7 +130,7 @@ pub(crate) struct Saved {
 }
 
 impl Saved {
-    /// Where control was.
+    /// The call at which the instance was suspended.
     fn span(&self) -> nyala_span::Span {
         self.scope.blocks[self.block as usize].span
     }
@@ -153,7 +152,7 @@ impl RegionKind {
         }
     }
 
-    /// The arguments of each instance of a group, if they all do the same.
+    /// The arguments of each instance of a group that has one body.
     fn group(self, group: u64) -> Vec<SmallVec<[Value; 2]>> {
         let number = |value: i64| Value::Bits(u64::from(value as u32));
         let one = |value: i64| SmallVec::from_iter([number(value)]);
@@ -182,8 +181,7 @@ impl RegionKind {
     }
 }
 
-/// The `at`-th of `n` numbers, in an order that depends on the seed; seed 0 is
-/// the natural one.
+/// The `at`-th of `n` numbers in an order that depends on the seed; with seed 0 in ascending order.
 fn shuffled(at: u64, n: u64, seed: u64) -> u64 {
     if seed == 0 || n < 2 {
         return at;
@@ -214,14 +212,14 @@ impl Region {
         let instance = &self.instances[at];
         let has_ended = |&other: &u32| matches!(self.instances[other as usize].state, State::Done);
         match &instance.state {
-            State::Fresh(start) => start.after.iter().all(has_ended),
+            State::NotStarted(start) => start.after.iter().all(has_ended),
             State::Ready(..) => true,
             _ => false,
         }
     }
 
     fn membership(&self, number: u32) -> Membership {
-        let team = match self.kind {
+        let subgroup = match self.kind {
             RegionKind::Kernel { .. } => number / WARP,
             _ => 0,
         };
@@ -229,14 +227,14 @@ impl Region {
             parent: self.parent.task,
             region: self.id,
             group: self.group as u32,
-            team,
+            subgroup,
             is_lane: matches!(self.kind, RegionKind::Lanes { .. }),
         }
     }
 }
 
 impl Machine<'_, '_> {
-    /// Runs all instances of a body, then goes on with `results`.
+    /// Runs all instances of a body, then passes `results` to `ret`.
     pub(crate) fn start_region(
         &mut self,
         kind: RegionKind,
@@ -272,7 +270,7 @@ impl Machine<'_, '_> {
         self.schedule()
     }
 
-    /// Finds what to run next: an instance, or the parent when all are done.
+    /// Chooses what runs next: an instance, or the parent if all instances have ended.
     fn schedule(&mut self) -> Checked<()> {
         loop {
             let seed = self.host.seed;
@@ -283,7 +281,7 @@ impl Machine<'_, '_> {
                 return self.resume(at);
             }
             if region.instances.iter().any(|instance| instance.waiting().is_some()) {
-                self.meet()?;
+                self.execute_collective()?;
             } else if region.next_group < region.kind.n_groups() {
                 self.start_group()?;
             } else {
@@ -305,13 +303,13 @@ impl Machine<'_, '_> {
             self.memory.free_shared(addr);
         }
         if let RegionKind::Loop { .. } = region.kind {
-            // Each round is ordered with the others as if it were a region of its own.
+            // Iterations are ordered, as if each were a region.
             self.n_regions += 1;
             region.id = self.n_regions;
         }
         let body = &region.body;
         let starts = match region.kind {
-            RegionKind::Graph { root } => self.graphs.from(root),
+            RegionKind::Graph { root } => self.graphs.reachable_from(root),
             kind => {
                 let all = kind.group(group).into_iter();
                 all.map(|args| Start { body: body.clone(), args, after: vec![] }).collect()
@@ -319,7 +317,7 @@ impl Machine<'_, '_> {
         };
         let instances = starts.into_iter().zip(0..).map(|(start, number)| {
             let task = self.memory.races.add_task(region.membership(number));
-            Instance { task, number, state: State::Fresh(start) }
+            Instance { task, number, state: State::NotStarted(start) }
         });
         region.instances = instances.collect();
         Ok(())
@@ -335,17 +333,17 @@ impl Machine<'_, '_> {
                 self.restore(*saved);
                 self.deliver(ret, results)
             }
-            State::Fresh(start) => {
+            State::NotStarted(start) => {
                 if !start.after.is_empty() {
                     let others = start.after.iter().map(|&other| region.instances[other as usize].task);
-                    self.memory.races.follow(self.task, others);
+                    self.memory.races.order_after(self.task, others);
                 }
                 self.args.clear();
                 self.args.extend(start.args);
-                self.args.push(Closure::value(Code::Done { task: self.task }));
+                self.args.push(Closure::value(Code::InstanceEnd { task: self.task }));
                 self.call_value(start.body)
             }
-            State::Waiting(_) | State::Running | State::Done => malformed("an instance that cannot go on"),
+            State::Waiting(_) | State::Running | State::Done => malformed("an instance that cannot run"),
         }
     }
 
@@ -360,7 +358,7 @@ impl Machine<'_, '_> {
         self.deliver(region.ret, region.results)
     }
 
-    // ---- Putting aside ----------------------------------------------------------
+    // ---- Suspending -------------------------------------------------------------
 
     pub(crate) fn save(&mut self) -> Saved {
         let end = self.scope.end as usize;
@@ -391,88 +389,96 @@ impl Machine<'_, '_> {
         self.task = saved.task;
     }
 
-    // ---- Meeting ----------------------------------------------------------------
+    // ---- Collective operations ----------------------------------------------------
 
-    /// Whether the current instance has others to meet.
-    pub(crate) fn can_meet(&self, circle: Circle) -> bool {
+    /// Whether the instances of the innermost region can be such participants.
+    pub(crate) fn can_synchronize(&self, participants: Participants) -> bool {
         match self.regions.last().map(|region| region.kind) {
-            Some(RegionKind::Kernel { .. }) => circle != Circle::Lanes,
-            Some(RegionKind::Lanes { .. }) => circle == Circle::Lanes,
+            Some(RegionKind::Kernel { .. }) => participants != Participants::Lanes,
+            Some(RegionKind::Lanes { .. }) => participants == Participants::Lanes,
             _ => false,
         }
     }
 
-    /// The current instance waits for others of its group.
-    pub(crate) fn wait(&mut self, meeting: Meeting, circle: Circle, args: &[Value], ret: Ret) -> Checked<()> {
+    /// Suspends the current instance at a collective operation.
+    pub(crate) fn wait(
+        &mut self,
+        op: CollectiveOp,
+        participants: Participants,
+        args: &[Value],
+        ret: Ret,
+    ) -> Checked<()> {
         if self.callbacks.last().is_some_and(|&n_regions| n_regions == self.regions.len()) {
-            let what = "a meeting inside of a function that C calls";
+            let what = "a collective operation in a function that C calls";
             return Err(Box::new(ErrorKind::Unsupported { what: what.into() }));
         }
         let progress = self.progress();
         let saved = self.save();
         let Some(region) = self.regions.last_mut() else { return malformed("no region runs") };
-        let waiting = Waiting { saved, ret, meeting, circle, args: args.into(), progress };
+        let waiting = Waiting { saved, ret, op, participants, args: args.into(), progress };
         let current = region.current;
         region.instances[current].state = State::Waiting(Box::new(waiting));
         self.schedule()
     }
 
-    /// All instances of the group wait or have ended: those who are furthest
-    /// behind go on together, so that the others wait where ways join again.
-    fn meet(&mut self) -> Checked<()> {
+    /// Executes a collective operation. All instances of the group wait or have ended. The operation with the least
+    /// progress comes first, so that the other instances wait at the point where they reconverge.
+    fn execute_collective(&mut self) -> Checked<()> {
         let Some(region) = self.regions.last() else { return malformed("no region runs") };
         let all: Vec<(&Instance, &Waiting)> =
             region.instances.iter().filter_map(|instance| Some((instance, instance.waiting()?))).collect();
-        // A barrier is for all, so it comes after what is for some.
-        let first =
-            all.iter().min_by_key(|(_, waiting)| (waiting.circle == Circle::Block, &waiting.progress));
-        let Some(&(first, Waiting { meeting, circle, progress, saved, .. })) = first else {
-            return malformed("nobody waits");
+        // A barrier needs all instances, so it comes after operations that need some.
+        let first = all
+            .iter()
+            .min_by_key(|(_, waiting)| (waiting.participants == Participants::WorkGroup, &waiting.progress));
+        let Some(&(first, Waiting { op, participants, progress, saved, .. })) = first else {
+            return malformed("no instance waits");
         };
-        let is_here = |&&(instance, waiting): &&(&Instance, &Waiting)| {
-            let is_near = *circle != Circle::Warp || instance.number / WARP == first.number / WARP;
-            waiting.progress == *progress && is_near
+        let participates = |&&(instance, waiting): &&(&Instance, &Waiting)| {
+            let is_same_warp =
+                *participants != Participants::Warp || instance.number / WARP == first.number / WARP;
+            waiting.progress == *progress && is_same_warp
         };
-        if *circle == Circle::Block
-            && let Some((_, other)) = all.iter().find(|waiting| !is_here(waiting))
+        if *participants == Participants::WorkGroup
+            && let Some((_, other)) = all.iter().find(|waiting| !participates(waiting))
         {
             let (here, other) = (saved.span(), other.saved.span());
             return Err(Box::new(ErrorKind::BarrierDivergence { here, other }));
         }
-        let width = match (circle, region.kind) {
-            (Circle::Warp, _) => WARP,
+        let width = match (participants, region.kind) {
+            (Participants::Warp, _) => WARP,
             (_, RegionKind::Lanes { width, .. }) => width,
             _ => region.instances.len() as u32,
         };
-        let number = |instance: &Instance| match circle {
-            Circle::Warp => instance.number % WARP,
+        let lane = |instance: &Instance| match participants {
+            Participants::Warp => instance.number % WARP,
             _ => instance.number,
         };
-        let here = all.iter().filter(is_here);
-        let (numbers, arrived): (Vec<usize>, Vec<Arrived>) = here
+        let (numbers, arrived): (Vec<usize>, Vec<Participant>) = all
+            .iter()
+            .filter(participates)
             .map(|(instance, waiting)| {
-                let (lane, args) = (number(instance), waiting.args.clone());
-                (instance.number as usize, Arrived { lane, task: instance.task, args })
+                let (lane, args) = (lane(instance), waiting.args.clone());
+                (instance.number as usize, Participant { lane, task: instance.task, args })
             })
             .unzip();
-        let is_for_all = match circle {
-            // Those that have ended do not keep the others from meeting.
-            Circle::Block => true,
-            Circle::Warp => false,
-            Circle::Lanes => numbers.len() == region.instances.len(),
+        let is_whole_group = match participants {
+            // A barrier does not wait for instances that have ended.
+            Participants::WorkGroup => true,
+            Participants::Warp => false,
+            Participants::Lanes => numbers.len() == region.instances.len(),
         };
-        let meeting = *meeting;
-        let results = self.meeting_results(meeting, width, &arrived)?;
-        self.go_on_together(&numbers, results, is_for_all)
+        let results = self.collective_results(*op, width, &arrived)?;
+        self.release(&numbers, results, is_whole_group)
     }
 
-    /// Lets instances, by their numbers, go on after a meeting.
-    fn go_on_together(&mut self, numbers: &[usize], results: Vec<Results>, is_for_all: bool) -> Checked<()> {
+    /// Makes instances ready to run after a collective operation.
+    fn release(&mut self, numbers: &[usize], results: Vec<Results>, is_whole_group: bool) -> Checked<()> {
         let Some(region) = self.regions.last_mut() else { return malformed("no region runs") };
         let tasks = numbers.iter().map(|&at| region.instances[at].task);
-        match is_for_all {
-            true => self.memory.races.all_meet(tasks),
-            false => self.memory.races.some_meet(tasks),
+        match is_whole_group {
+            true => self.memory.races.synchronize_group(tasks),
+            false => self.memory.races.synchronize(tasks),
         }
         for (&at, results) in numbers.iter().zip(results) {
             let state = &mut region.instances[at].state;
@@ -483,17 +489,17 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
-    /// A closure made outside of the current instance may only be called like a
-    /// function, with a continuation to come back to.
+    /// Checks that a call stays inside of the current instance. A closure from outside of it must be called like a
+    /// function, with a return continuation.
     pub(crate) fn check_jump(&self, closure: &Closure) -> Checked<()> {
         if self.task == 0 {
             return Ok(());
         }
         let is_out = match closure.code {
-            Code::Func(_) | Code::Guard => false,
+            Code::Func(_) | Code::KeepAlive => false,
             Code::Halt => true,
-            Code::Back { .. } => closure.task != self.task,
-            Code::Done { task } => task != self.task,
+            Code::ReturnToC { .. } => closure.task != self.task,
+            Code::InstanceEnd { task } => task != self.task,
             Code::Block(_) => {
                 closure.task != self.task && !self.args.iter().any(|arg| matches!(arg, Value::Fn(_)))
             }
@@ -507,7 +513,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shuffled_order_has_every_number_once() {
+    fn shuffled_order_is_a_permutation() {
         for seed in 0..20 {
             for n in 1..40 {
                 let mut order: Vec<u64> = (0..n).map(|at| shuffled(at, n, seed)).collect();

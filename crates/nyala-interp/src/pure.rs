@@ -1,7 +1,7 @@
-//! What operations without effect mean, for all values that there are.
+//! Operations without effect, on all values.
 //!
-//! Scalars are left to [`nyala_ir::eval`]. An undefined operand makes the result
-//! undefined; simd values are computed lane by lane.
+//! [`nyala_ir::eval`] evaluates scalars. An undefined operand makes the result
+//! undefined. SIMD values are computed lane by lane.
 
 use std::rc::Rc;
 
@@ -14,8 +14,8 @@ use crate::machine::Machine;
 use crate::value::Value;
 use crate::vectors::lane_op;
 
-/// The most parts of an aggregate that is a value rather than in memory; asking
-/// for more is like asking for too much memory.
+/// The maximum number of parts of an aggregate in a register. More is an error, as
+/// if memory were exhausted.
 const MAX_PARTS: usize = 1 << 26;
 
 impl Machine<'_, '_> {
@@ -44,7 +44,7 @@ impl Machine<'_, '_> {
                 })
             }
             (Node::Bitcast(value), [arg]) => self.bitcast(world.ty(value), world.ty(def), arg),
-            // As of lanes that are undefined one by one, nothing is known of what they choose.
+            // An undefined mask is one whose lanes are all undefined: so is each chosen lane.
             (Node::Select { cond, .. }, [Value::Undef, _, _]) if world.types.is_simd(world.ty(cond)) => {
                 Ok(Value::Undef)
             }
@@ -66,7 +66,7 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// Applies a function on scalars of type `ty`, lane by lane if it is simd.
+    /// Applies a function on scalars of type `ty`, lane by lane if it is a SIMD type.
     fn lanes(&self, ty: Ty, args: &[Value], apply: &dyn Fn(Prim, &[u64]) -> Checked<u64>) -> Checked<Value> {
         if args.iter().any(|arg| matches!(arg, Value::Undef)) {
             return Ok(Value::Undef);
@@ -108,7 +108,7 @@ impl Machine<'_, '_> {
         let prim = scalar(self.program.world, self.program.world.ty(index));
         match (prim, value) {
             (Some(prim), Value::Bits(bits)) => Ok(prim.sign_extend(*bits)),
-            (_, Value::Undef) => Err(Box::new(ErrorKind::UndefDecides { what: "an index" })),
+            (_, Value::Undef) => Err(Box::new(ErrorKind::UndefinedUse { what: "an index" })),
             _ => malformed("an index that is no number"),
         }
     }
@@ -117,7 +117,7 @@ impl Machine<'_, '_> {
         let mut parts = match agg {
             Value::Agg(parts) => parts.clone(),
             Value::Undef => Rc::new(vec![Value::Undef; self.n_parts(ty)?]),
-            _ => return malformed("a part of what has no parts"),
+            _ => return malformed("a part of a value that has no parts"),
         };
         let len = parts.len();
         self.count_steps(len);
@@ -148,13 +148,13 @@ impl Machine<'_, '_> {
 fn select(cond: &Value, then: &Value, other: &Value) -> Checked<Value> {
     match cond {
         Value::Bits(bits) => Ok(if *bits != 0 { then.clone() } else { other.clone() }),
-        Value::Undef => Err(Box::new(ErrorKind::UndefDecides { what: "a condition" })),
+        Value::Undef => Err(Box::new(ErrorKind::UndefinedUse { what: "a condition" })),
         Value::Agg(lanes) => {
             let part = |value: &Value, lane: usize| match value {
                 Value::Agg(parts) => parts.get(lane).cloned().unwrap_or_default(),
                 _ => Value::Undef,
             };
-            // Lanes that a mask leaves out may be undefined; one that is used is found there.
+            // Inactive lanes may be undefined. An undefined lane is an error only where it is used.
             let choose = |(lane, cond): (usize, &Value)| match cond {
                 Value::Undef => Ok(Value::Undef),
                 _ => select(cond, &part(then, lane), &part(other, lane)),
@@ -172,7 +172,7 @@ fn extract(agg: &Value, index: i64) -> Checked<Value> {
             part.cloned().ok_or_else(|| Box::new(ErrorKind::IndexRange { index, len: parts.len() }))
         }
         Value::Undef => Ok(Value::Undef),
-        _ => malformed("a part of what has no parts"),
+        _ => malformed("a part of a value that has no parts"),
     }
 }
 
@@ -183,7 +183,7 @@ fn payload(option: u32, value: &Value) -> Checked<Value> {
             Err(Box::new(ErrorKind::WrongOption { found: *tag as u32, expected: option }))
         }
         _ if matches!(value, Value::Undef) => Ok(Value::Undef),
-        _ => malformed("a payload of what is no enum value"),
+        _ => malformed("a payload of a value that is no enum"),
     }
 }
 
@@ -192,7 +192,7 @@ fn failed(error: EvalError, name: &str, prim: Prim, args: &[u64]) -> Box<ErrorKi
     Box::new(ErrorKind::Eval { error, what: format!("`{name}({})` on `{prim}`", shown.join(", ")) })
 }
 
-/// A number as people write it.
+/// A number in decimal.
 fn show(prim: Prim, bits: u64) -> String {
     match prim {
         Prim::Bool => (bits != 0).to_string(),

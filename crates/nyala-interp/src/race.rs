@@ -1,22 +1,26 @@
 //! Data races between instances that run in parallel.
 //!
-//! The instances of a parallel body run one after the other, so no access ever
-//! really meets another one. Instead, accesses made while a region runs are
-//! remembered with the instance that made them and the [`Moment`] of that, and
-//! compared with those of others that had no order with it. Regions are ordered
-//! with what comes before and after them, meetings order the instances that meet,
-//! and `sync` orders a thread with the one that joins it. Atomic accesses do not
-//! race with each other, nor do they order anything; lanes of one `vectorize` may
-//! write to the same place (one of the values stays).
+//! The interpreter runs instances one after the other. While a region runs, each access is recorded with its
+//! instance and the [`Clock`] of that instance. A new access races with a recorded one that conflicts with it
+//! and does not happen before it. What orders accesses:
 //!
-//! # What is remembered
+//! * a region happens after what precedes it, and before what follows it;
+//! * barriers and collective operations order their participants;
+//! * `sync` orders a thread with the instance that joins it.
 //!
-//! Every race is found, though not every access is kept. One goes when a later
-//! one follows it in order and races with all that it would race with
-//! ([`AccessKind::stands_for`]). And one is not kept if two of its kind are there
-//! already that were made in the same region by different teams, the instances
-//! that can meet without all others: whoever is to race with it belongs to one of
-//! the teams at most, and so races with one of the two ([`Races::covered`]).
+//! Atomic accesses do not race with each other, and order nothing. Lanes of one `vectorize` may write to the same
+//! address; one of the values stays.
+//!
+//! # Which accesses are kept
+//!
+//! Every race is found, though not every access is kept:
+//!
+//! * An access is dropped if a later one that happens after it races with everything that it would race with
+//!   ([`AccessKind::subsumes`]).
+//! * An access is not recorded if two of its kind exist in the same region, from different subgroups. A subgroup
+//!   is a set of instances that can synchronize without the rest of the group. An instance that would race with
+//!   the new access belongs to at most one of the two subgroups, so it races with the other access
+//!   ([`Races::covered`]).
 
 use std::rc::Rc;
 
@@ -28,28 +32,28 @@ use crate::errors::{AccessKind, Checked, ErrorKind};
 /// Bytes that are watched together; each has a bit in [`Access::mask`].
 const GRANULE: usize = 8;
 
-/// Who runs, and since when instances have been in order.
+/// The instances and their order.
 #[derive(Default)]
 pub(crate) struct Races {
-    /// The instances that there have been since anything is open.
+    /// The instances since the first open region or thread.
     tasks: Vec<Task>,
-    /// How many there have been before.
-    n_forgotten: u32,
-    /// What an instance knows from meetings that were not for its whole group: of
-    /// each other one, how many of its meetings came before.
-    known: FxHashMap<u32, Rc<FxHashMap<u32, u32>>>,
+    /// How many instances there were before these.
+    n_retired: u32,
+    /// The vector clock of an instance since the last synchronization of its whole group: how many `syncs` of each
+    /// other instance happen before it.
+    vector_clocks: FxHashMap<u32, Rc<FxHashMap<u32, u32>>>,
     current: u32,
-    /// Regions and threads that are not over.
+    /// The number of regions and threads that have not ended.
     open: u32,
-    /// Changes when nothing is open any more: what was remembered is then void.
+    /// Incremented when the last region or thread ends: recorded accesses of earlier generations are void.
     generation: u32,
-    /// Where in the program the machine is.
+    /// The code being executed.
     pub(crate) site: Site,
-    /// The other side of the race that was found.
-    pub(crate) culprit: Option<Site>,
+    /// The other access of the race that was found.
+    pub(crate) other_site: Option<Site>,
 }
 
-/// A place in compiled code.
+/// An operation in compiled code.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Site {
     pub(crate) scope: u32,
@@ -57,36 +61,37 @@ pub(crate) struct Site {
     pub(crate) at: u32,
 }
 
-/// Where an instance belongs.
+/// The region, group and subgroup of an instance.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Membership {
     /// The instance that started its region.
     pub(crate) parent: u32,
     pub(crate) region: u32,
-    /// Instances of the same group meet at barriers, those of a team at other places too.
+    /// Barriers synchronize a group.
     pub(crate) group: u32,
-    pub(crate) team: u32,
+    /// Collective operations synchronize instances of a subgroup.
+    pub(crate) subgroup: u32,
     pub(crate) is_lane: bool,
 }
 
-/// What orders an instance.
+/// The state of an instance.
 #[derive(Clone, Copy, Default)]
 struct Task {
     member: Membership,
     /// When its parent started it.
-    start: Moment,
-    now: Moment,
-    /// A thread that nobody has joined yet.
+    start: Clock,
+    now: Clock,
+    /// A thread that was not joined yet.
     is_thread: bool,
 }
 
-/// How far an instance has come.
+/// The logical time of an instance.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct Moment {
-    /// How many meetings of its whole group lie behind it.
+struct Clock {
+    /// The number of synchronizations of its whole group.
     epoch: u32,
-    /// How many other meetings.
-    meetings: u32,
+    /// The number of other synchronizations.
+    syncs: u32,
 }
 
 /// The accesses to one allocation.
@@ -101,20 +106,20 @@ type Accesses = SmallVec<[Access; 2]>;
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Access {
     task: u32,
-    moment: Moment,
+    clock: Clock,
     site: Site,
     kind: AccessKind,
     mask: u8,
 }
 
 impl AccessKind {
-    /// Whether accesses of both kinds to one place need an order.
+    /// Whether unordered accesses of these kinds to the same byte are a race.
     fn conflicts_with(self, other: AccessKind) -> bool {
         self == AccessKind::Write || self != other
     }
 
-    /// Whether all that conflicts with `other` conflicts with this.
-    fn stands_for(self, other: AccessKind) -> bool {
+    /// Whether this kind conflicts with every kind that `other` conflicts with.
+    fn subsumes(self, other: AccessKind) -> bool {
         self == other || self == AccessKind::Write
     }
 
@@ -129,7 +134,7 @@ impl Races {
         self.open > 0
     }
 
-    /// The machine executes this block.
+    /// The machine starts to execute this block.
     pub(crate) fn enter(&mut self, scope: u32, block: u32) {
         (self.site.scope, self.site.block) = (scope, block);
     }
@@ -144,17 +149,17 @@ impl Races {
         self.open -= 1;
         if self.open == 0 {
             self.generation += 1;
-            self.n_forgotten += self.tasks.len() as u32;
+            self.n_retired += self.tasks.len() as u32;
             self.tasks.clear();
-            self.known.clear();
+            self.vector_clocks.clear();
         }
     }
 
-    /// A new instance; gives its number, which no other one has had.
+    /// Adds an instance. Returns its number, which is unique.
     pub(crate) fn add_task(&mut self, member: Membership) -> u32 {
         let start = self.task(member.parent).now;
         self.tasks.push(Task { member, start, ..Task::default() });
-        self.n_forgotten + self.tasks.len() as u32
+        self.n_retired + self.tasks.len() as u32
     }
 
     pub(crate) fn make_thread(&mut self, task: u32) {
@@ -166,51 +171,52 @@ impl Races {
         self.end();
     }
 
-    /// From now on `task` runs.
+    /// Makes `task` the running instance.
     pub(crate) fn switch_to(&mut self, task: u32) {
         self.current = task;
     }
 
-    /// All instances of a group meet that have not ended.
-    pub(crate) fn all_meet(&mut self, tasks: impl Iterator<Item = u32>) {
+    /// A barrier: all running instances of a group synchronize.
+    pub(crate) fn synchronize_group(&mut self, tasks: impl Iterator<Item = u32>) {
         for task in tasks {
             self.task_mut(task).now.epoch += 1;
-            self.known.remove(&task);
+            self.vector_clocks.remove(&task);
         }
     }
 
-    /// Some instances of a group meet.
-    pub(crate) fn some_meet(&mut self, tasks: impl Iterator<Item = u32> + Clone) {
-        let mut all = self.joint_knowledge(tasks.clone());
+    /// Some instances of a group synchronize.
+    pub(crate) fn synchronize(&mut self, tasks: impl Iterator<Item = u32> + Clone) {
+        let mut all = self.merged_clocks(tasks.clone());
         for task in tasks.clone() {
             let now = &mut self.task_mut(task).now;
-            now.meetings += 1;
-            all.insert(task, now.meetings);
+            now.syncs += 1;
+            all.insert(task, now.syncs);
         }
         let all = Rc::new(all);
         for task in tasks {
-            self.known.insert(task, all.clone());
+            self.vector_clocks.insert(task, all.clone());
         }
     }
 
-    /// `task`, which has not started yet, comes after others of its group, which have ended.
-    pub(crate) fn follow(&mut self, task: u32, others: impl Iterator<Item = u32> + Clone) {
-        let mut all = self.joint_knowledge(others.clone());
-        all.extend(others.map(|other| (other, self.task(other).now.meetings + 1)));
-        self.known.insert(task, Rc::new(all));
+    /// Orders `task`, which has not started, after others of its group, which have ended.
+    pub(crate) fn order_after(&mut self, task: u32, others: impl Iterator<Item = u32> + Clone) {
+        let mut all = self.merged_clocks(others.clone());
+        all.extend(others.map(|other| (other, self.task(other).now.syncs + 1)));
+        self.vector_clocks.insert(task, Rc::new(all));
     }
 
-    /// All that some instances know of others.
-    fn joint_knowledge(&self, tasks: impl Iterator<Item = u32>) -> FxHashMap<u32, u32> {
+    /// The maximum of the vector clocks of some instances.
+    fn merged_clocks(&self, tasks: impl Iterator<Item = u32>) -> FxHashMap<u32, u32> {
         let mut all: FxHashMap<u32, u32> = FxHashMap::default();
-        for (&other, &meetings) in tasks.filter_map(|task| self.known.get(&task)).flat_map(|known| &**known) {
-            let known = all.entry(other).or_default();
-            *known = meetings.max(*known);
+        let clocks = tasks.filter_map(|task| self.vector_clocks.get(&task));
+        for (&other, &syncs) in clocks.flat_map(|clock| &**clock) {
+            let entry = all.entry(other).or_default();
+            *entry = syncs.max(*entry);
         }
         all
     }
 
-    /// Notes an access, unless it races with an earlier one.
+    /// Records an access. Fails if it races with an earlier one.
     pub(crate) fn access(
         &mut self,
         shadow: &mut Shadow,
@@ -222,20 +228,20 @@ impl Races {
             shadow.generation = self.generation;
             shadow.granules.clear();
         }
-        let moment = self.task(self.current).now;
+        let clock = self.task(self.current).now;
         for granule in offset / GRANULE..(offset + size).div_ceil(GRANULE) {
             let start = offset.saturating_sub(granule * GRANULE).min(GRANULE);
             let end = (offset + size - granule * GRANULE).min(GRANULE);
             let mask = ((1u16 << end) - (1u16 << start)) as u8;
-            let access = Access { task: self.current, moment, site: self.site, kind, mask };
-            self.note(shadow.granules.entry(granule).or_default(), access)?;
+            let access = Access { task: self.current, clock, site: self.site, kind, mask };
+            self.record(shadow.granules.entry(granule).or_default(), access)?;
         }
         Ok(())
     }
 
-    fn note(&mut self, earlier: &mut Accesses, mut access: Access) -> Checked<()> {
+    fn record(&mut self, earlier: &mut Accesses, mut access: Access) -> Checked<()> {
         if let Some(other) = earlier.iter().find(|other| self.races(other, &access)) {
-            self.culprit = Some(other.site);
+            self.other_site = Some(other.site);
             return Err(Box::new(ErrorKind::Race {
                 access: access.kind,
                 other: other.kind,
@@ -244,7 +250,7 @@ impl Races {
             }));
         }
         for other in earlier.iter_mut() {
-            if access.kind.stands_for(other.kind) && self.is_over(other) {
+            if access.kind.subsumes(other.kind) && self.happens_before_now(other) {
                 other.mask &= !access.mask;
             }
         }
@@ -265,23 +271,23 @@ impl Races {
             && self.is_unordered(earlier, earlier.kind.is_write() && access.kind.is_write())
     }
 
-    /// Whether an earlier access comes before all that the current instance does now.
-    fn is_over(&self, earlier: &Access) -> bool {
+    /// Whether an earlier access happens before the current instance's next one.
+    fn happens_before_now(&self, earlier: &Access) -> bool {
         earlier.task == self.current || !self.is_unordered(earlier, false)
     }
 
-    /// Whether an earlier access has no order with what the current instance does.
+    /// Whether an earlier access and the current instance are not ordered.
     fn is_unordered(&self, earlier: &Access, both_write: bool) -> bool {
         let mine = self.ancestors(self.current);
         let theirs = self.ancestors(earlier.task);
-        // From the program down to where the two went different ways.
+        // The common ancestors, from the program down.
         let common = mine.iter().rev().zip(theirs.iter().rev()).take_while(|(a, b)| a == b).count();
         let below = &theirs[..theirs.len() - common];
         if below.iter().any(|&task| self.task(task).is_thread) {
             return true;
         }
         let (Some(&their), Some(&my)) = (below.last(), mine[..mine.len() - common].last()) else {
-            // One started the other and waits for its end.
+            // One is an ancestor of the other, and waits for it.
             return false;
         };
         let (their_member, my_member) = (self.task(their).member, self.task(my).member);
@@ -294,35 +300,36 @@ impl Races {
         if my_member.is_lane && both_write {
             return false;
         }
-        let moment = match below.iter().rev().nth(1) {
+        let clock = match below.iter().rev().nth(1) {
             Some(&child) => self.task(child).start,
-            None => earlier.moment,
+            None => earlier.clock,
         };
-        moment.epoch == self.task(my).now.epoch && !self.has_met_since(my, their, moment)
+        clock.epoch == self.task(my).now.epoch && !self.happens_before(my, their, clock)
     }
 
-    /// Whether `my` knows, by a chain of meetings, that `their` is past `moment`.
-    fn has_met_since(&self, my: u32, their: u32, moment: Moment) -> bool {
-        let known = self.known.get(&my).and_then(|known| known.get(&their));
-        known.is_some_and(|&meetings| meetings > moment.meetings)
+    /// Whether a chain of synchronizations leads from `their` at `clock` to `my`.
+    fn happens_before(&self, my: u32, their: u32, clock: Clock) -> bool {
+        let syncs = self.vector_clocks.get(&my).and_then(|clock| clock.get(&their));
+        syncs.is_some_and(|&syncs| syncs > clock.syncs)
     }
 
-    /// The bytes of `access` for which two earlier ones stand: of its kind, from
-    /// one region that it is in too, by different teams.
+    /// The bytes of `access` that two earlier accesses cover: of the same kind, in a common region, and from
+    /// different subgroups.
     fn covered(&self, earlier: &Accesses, access: &Access) -> u8 {
         let mut covered = 0;
         for &level in &self.ancestors(access.task) {
             let region = self.task(level).member.region;
-            let mut teams = [None; GRANULE];
+            let mut subgroups = [None; GRANULE];
             for other in earlier.iter().filter(|other| other.kind == access.kind) {
                 let around = self.ancestors(other.task);
                 let members = around.iter().map(|&task| self.task(task).member);
                 let Some(member) = members.into_iter().find(|member| member.region == region) else {
                     continue;
                 };
-                let team = (member.group, member.team);
-                for (byte, first) in teams.iter_mut().enumerate() {
-                    if other.mask & access.mask & 1 << byte != 0 && *first.get_or_insert(team) != team {
+                let subgroup = (member.group, member.subgroup);
+                for (byte, first) in subgroups.iter_mut().enumerate() {
+                    if other.mask & access.mask & 1 << byte != 0 && *first.get_or_insert(subgroup) != subgroup
+                    {
                         covered |= 1 << byte;
                     }
                 }
@@ -331,7 +338,7 @@ impl Races {
         covered
     }
 
-    /// `task` and all it is an instance in, the program last.
+    /// `task`, its parent, and so on; the program is the last.
     fn ancestors(&self, mut task: u32) -> SmallVec<[u32; 4]> {
         let mut all = SmallVec::from_slice(&[task]);
         while task != 0 {
@@ -341,16 +348,16 @@ impl Races {
         all
     }
 
-    /// What is known about an instance; 0 is the program.
+    /// The state of an instance; 0 is the program.
     fn task(&self, task: u32) -> Task {
         match task {
             0 => Task::default(),
-            task => self.tasks[(task - self.n_forgotten - 1) as usize],
+            task => self.tasks[(task - self.n_retired - 1) as usize],
         }
     }
 
     fn task_mut(&mut self, task: u32) -> &mut Task {
-        &mut self.tasks[(task - self.n_forgotten - 1) as usize]
+        &mut self.tasks[(task - self.n_retired - 1) as usize]
     }
 }
 
@@ -358,10 +365,10 @@ impl Races {
 mod tests {
     use super::*;
 
-    /// Instances of one region: `(group, team)` of each.
+    /// Instances of one region, each with its `(group, subgroup)`.
     fn region(races: &mut Races, members: &[(u32, u32)]) -> Vec<u32> {
         races.begin();
-        let member = |&(group, team)| Membership { region: 1, group, team, ..Membership::default() };
+        let member = |&(group, subgroup)| Membership { region: 1, group, subgroup, ..Membership::default() };
         members.iter().map(|at| races.add_task(member(at))).collect()
     }
 
@@ -371,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_many_readers_is_not_forgotten() {
+    fn write_races_with_the_first_of_many_reads() {
         let (mut races, mut shadow) = (Races::default(), Shadow::default());
         let tasks = region(&mut races, &(0..100).map(|group| (group, 0)).collect::<Vec<_>>());
         for &task in &tasks {
@@ -383,31 +390,31 @@ mod tests {
     }
 
     #[test]
-    fn a_meeting_of_some_orders_only_them() {
+    fn collective_operation_orders_its_participants_only() {
         let (mut races, mut shadow) = (Races::default(), Shadow::default());
         let tasks = region(&mut races, &[(0, 0), (0, 0), (0, 0)]);
         for &task in &tasks {
             assert!(!access(&mut races, &mut shadow, task, AccessKind::Read, 0));
         }
-        races.some_meet(tasks[..2].iter().copied());
-        races.some_meet(tasks[..2].iter().copied());
+        races.synchronize(tasks[..2].iter().copied());
+        races.synchronize(tasks[..2].iter().copied());
         assert!(access(&mut races, &mut shadow, tasks[0], AccessKind::Write, 0), "the third has read");
-        races.all_meet(tasks.iter().copied());
+        races.synchronize_group(tasks.iter().copied());
         assert!(!access(&mut races, &mut shadow, tasks[0], AccessKind::Write, 0));
     }
 
     #[test]
-    fn knowledge_is_passed_on() {
+    fn happens_before_is_transitive() {
         let (mut races, mut shadow) = (Races::default(), Shadow::default());
         let tasks = region(&mut races, &[(0, 0), (0, 0), (0, 0)]);
         assert!(!access(&mut races, &mut shadow, tasks[0], AccessKind::Write, 0));
-        races.some_meet(tasks[..2].iter().copied());
-        races.some_meet(tasks[1..].iter().copied());
+        races.synchronize(tasks[..2].iter().copied());
+        races.synchronize(tasks[1..].iter().copied());
         assert!(!access(&mut races, &mut shadow, tasks[2], AccessKind::Write, 0));
     }
 
     #[test]
-    fn what_a_nested_region_did_before_a_barrier_is_over_after_it() {
+    fn barrier_orders_accesses_of_nested_regions() {
         let (mut races, mut shadow) = (Races::default(), Shadow::default());
         let tasks = region(&mut races, &[(0, 0), (0, 0)]);
         races.begin();
@@ -415,12 +422,12 @@ mod tests {
         assert!(!access(&mut races, &mut shadow, inner, AccessKind::Write, 0));
         races.end();
         assert!(access(&mut races, &mut shadow, tasks[1], AccessKind::Read, 0));
-        races.all_meet(tasks.iter().copied());
+        races.synchronize_group(tasks.iter().copied());
         assert!(!access(&mut races, &mut shadow, tasks[1], AccessKind::Read, 0));
     }
 
     #[test]
-    fn an_atomic_access_does_not_hide_a_read() {
+    fn atomic_access_does_not_subsume_a_read() {
         let (mut races, mut shadow) = (Races::default(), Shadow::default());
         let tasks = region(&mut races, &[(0, 0), (1, 0)]);
         assert!(!access(&mut races, &mut shadow, tasks[0], AccessKind::Read, 0));

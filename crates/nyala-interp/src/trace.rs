@@ -1,10 +1,8 @@
 //! Where the machine is: spans, and the chain of calls that led there.
 //!
-//! There is no stack to look at. A function's return continuation is one of its
-//! parameters, and the closure behind it knows the block that made it, which is
-//! the caller; from there on it goes by the return continuation that the closure
-//! has captured. Where that is the end of a parallel instance, the chain goes on
-//! with the call that started the region, which has been put aside.
+//! There is no stack. A function's return continuation is one of its parameters. Its closure records the block
+//! that created it, which is the caller, and has captured the return continuation of the caller. At the end of a
+//! parallel instance the chain continues with the call that started the region; the region has saved it.
 
 use std::rc::Rc;
 
@@ -14,7 +12,7 @@ use crate::code::{Block, FRAME, Reg, Scope};
 use crate::errors::{ErrorKind, Frame, InterpError};
 use crate::machine::Machine;
 use crate::memory::AT_CALL;
-use crate::parallel::Circle;
+use crate::parallel::Participants;
 use crate::value::{Closure, Code, Place, Value};
 
 /// How many calls of a long chain are kept at either end.
@@ -24,7 +22,7 @@ impl Machine<'_, '_> {
     /// The error at the place where the machine is.
     pub(crate) fn error(&self, mut kind: ErrorKind) -> Box<InterpError> {
         if let ErrorKind::Race { other_span, .. } = &mut kind
-            && let Some(site) = self.memory.races.culprit
+            && let Some(site) = self.memory.races.other_site
         {
             *other_span = self.span_at(Place { scope: site.scope, block: site.block }, site.at);
         }
@@ -32,7 +30,7 @@ impl Machine<'_, '_> {
         Box::new(InterpError { kind, span: self.here(), calls, omitted, steps: self.steps() })
     }
 
-    /// What is being executed.
+    /// The operation or call being executed.
     fn here(&self) -> Span {
         if self.scope.blocks.is_empty() {
             return Span::NONE;
@@ -56,7 +54,7 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// The chain of calls, the innermost first, and what was left out of its middle.
+    /// The chain of calls, the innermost first, and which calls in its middle are omitted.
     fn calls(&self) -> (Vec<Frame>, Option<(usize, usize)>) {
         if self.scope.blocks.is_empty() {
             return (vec![], None);
@@ -66,8 +64,9 @@ impl Machine<'_, '_> {
         let mut regions = self.regions.iter().rev();
         let (mut function, mut ret) = (self.function(here), self.return_register(here));
         loop {
-            let closure = ret.and_then(|closure| self.unguarded(closure));
-            let is_end = closure.as_ref().is_none_or(|closure| matches!(closure.code, Code::Done { .. }));
+            let closure = ret.and_then(|closure| self.without_keep_alive(closure));
+            let is_end =
+                closure.as_ref().is_none_or(|closure| matches!(closure.code, Code::InstanceEnd { .. }));
             let caller = match is_end {
                 true => regions.next().map(|region| &region.parent),
                 false => None,
@@ -80,7 +79,7 @@ impl Machine<'_, '_> {
                     return_in(&parent.scope, place, |reg| parent.regs.get(reg.checked_sub(FRAME)? as usize));
                 continue;
             }
-            let caller = closure.as_ref().and_then(|closure| closure.maker);
+            let caller = closure.as_ref().and_then(|closure| closure.creator);
             frames.push((function, caller));
             let (Some(closure), Some(caller)) = (closure, caller) else { break };
             function = self.function(caller);
@@ -109,14 +108,14 @@ impl Machine<'_, '_> {
         return_in(&self.scope, place, |reg| self.regs.get(reg as usize))
     }
 
-    /// The return continuation of the function that a closure goes on in.
+    /// The return continuation of the function that a closure returns to.
     fn captured_return(&self, closure: &Closure) -> Option<Rc<Closure>> {
         let at = match closure.code {
             Code::Block(place) => {
                 let block = &self.program.scope(place.scope).blocks[place.block as usize];
                 block.live.binary_search(&block.ret?).ok()?
             }
-            Code::Back { .. } => 0,
+            Code::ReturnToC { .. } => 0,
             _ => return None,
         };
         match closure.captured.get(at) {
@@ -125,26 +124,26 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// The closure behind guards.
-    fn unguarded(&self, mut closure: Rc<Closure>) -> Option<Rc<Closure>> {
-        while let Code::Guard = closure.code {
+    /// The closure inside of [`Code::KeepAlive`].
+    fn without_keep_alive(&self, mut closure: Rc<Closure>) -> Option<Rc<Closure>> {
+        while let Code::KeepAlive = closure.code {
             let Some(Value::Fn(inner)) = closure.captured.first() else { return None };
             closure = inner.clone();
         }
         Some(closure)
     }
 
-    /// Where the current instance is, in an order that says who is behind. See Note [Who is behind].
+    /// The progress of the current instance. See Note [Least progress first].
     pub(crate) fn progress(&self) -> Vec<u32> {
         let mut place = Place { scope: self.scope.id, block: self.block };
-        let mut ret = self.return_register(place).and_then(|closure| self.unguarded(closure));
+        let mut ret = self.return_register(place).and_then(|closure| self.without_keep_alive(closure));
         let mut levels = vec![];
         loop {
             levels.push(self.progress_in(place, ret.as_deref()));
             let Some(closure) = ret else { break };
             let Code::Block(next) = closure.code else { break };
             place = next;
-            ret = self.captured_return(&closure).and_then(|closure| self.unguarded(closure));
+            ret = self.captured_return(&closure).and_then(|closure| self.without_keep_alive(closure));
         }
         levels.into_iter().rev().flatten().chain([u32::MAX]).collect()
     }
@@ -153,45 +152,49 @@ impl Machine<'_, '_> {
     fn progress_in(&self, place: Place, ret: Option<&Closure>) -> Vec<u32> {
         let Place { scope, block } = place;
         let code = &self.program.scope(scope).blocks[block as usize];
-        let rounds =
-            |block| ret.and_then(|ret| ret.rounds.get()).map_or(0, |all| all.of(Place { scope, block }));
-        let loops = code.loops.iter().flat_map(|&head| [head, rounds(head)]);
-        [rounds(code.owner), scope].into_iter().chain(loops).chain([block]).collect()
+        let iterations =
+            |block| ret.and_then(|ret| ret.iterations.get()).map_or(0, |all| all.of(Place { scope, block }));
+        let loops = code.loops.iter().flat_map(|&header| [header, iterations(header)]);
+        [iterations(code.owner), scope].into_iter().chain(loops).chain([block]).collect()
     }
 
-    /// Control comes to the beginning of `block`, which may be the head of a loop.
-    pub(crate) fn count_round(&self, scope: &Scope, block: &Block) {
+    /// Counts an iteration if `block` is a loop header or the entry of a function.
+    pub(crate) fn count_iteration(&self, scope: &Scope, block: &Block) {
         let is_entry = block.owner == self.block;
-        let may_meet = self.can_meet(Circle::Lanes) || self.can_meet(Circle::Block);
-        if !(is_entry || block.is_head) || !may_meet {
+        let is_in_group =
+            self.can_synchronize(Participants::Lanes) || self.can_synchronize(Participants::WorkGroup);
+        if !(is_entry || block.is_header) || !is_in_group {
             return;
         }
         let here = Place { scope: scope.id, block: self.block };
-        let Some(ret) = self.return_register(here).and_then(|closure| self.unguarded(closure)) else {
+        let Some(ret) = self.return_register(here).and_then(|closure| self.without_keep_alive(closure))
+        else {
             return;
         };
-        let head = if is_entry { self.block } else { *block.loops.last().expect("a head is in its loop") };
+        let header =
+            if is_entry { self.block } else { *block.loops.last().expect("a header is in its loop") };
         let is_inside = |other: Place| {
             let block = || &scope.blocks[other.block as usize];
             other.scope == scope.id
-                && if is_entry { block().owner == head } else { block().loops.contains(&head) }
+                && if is_entry { block().owner == header } else { block().loops.contains(&header) }
         };
-        ret.rounds.get_or_init(Box::default).begin(Place { scope: scope.id, block: head }, is_inside);
+        ret.iterations.get_or_init(Box::default).begin(Place { scope: scope.id, block: header }, is_inside);
     }
 }
 
-// Note [Who is behind]
+// Note [Least progress first]
 //
-// Those who wait at different places do not meet; the ones furthest behind go on. What an instance has behind
-// it is a list of numbers, compared from left to right. There is a part for each call it is in, from the
-// outside inwards: how often the function has called itself instead of returning, which function it is, for
-// each loop around the place in it the loop's first block and the round, and the block where the instance is or
-// will return to. Blocks are numbered in reverse post order. So two lanes meet in the same round of all loops
-// around them, and an instance inside of a call is behind one that has returned from it: that is what the last
-// number is for, which is larger than all others.
+// Instances that wait at different places do not execute a collective operation together. Those with the least
+// progress run first, so that divergent instances reconverge as early as possible.
 //
-// Rounds are counted at return continuations, because all that a function does at one place in its
-// caller has the same one, however often it goes around: loops are jumps, or tail calls.
+// The progress of an instance is a list of numbers, compared lexicographically. Each active call contributes a
+// part, the outermost first: the number of tail calls of the function to itself, the function, the header and
+// the iteration of each enclosing loop, and the block in which the instance is or to which it returns. Blocks are
+// numbered in reverse post order. So lanes synchronize in the same iteration of all enclosing loops. The list ends
+// with the largest number: an instance inside of a call has made less progress than one that has returned from it.
+//
+// Return continuations count the iterations: loops are jumps or tail calls, so all iterations of a function that
+// was called once have the same return continuation.
 
 /// The return continuation of the function that is at `place`, given its registers.
 fn return_in<'r>(

@@ -1,13 +1,13 @@
-//! What registers hold.
+//! Values: the contents of registers.
 //!
 //! A scalar is its bits, zero-extended, as in the graph's literals. A pointer is
-//! an address and so a scalar too; which allocation it belongs to can be read off
-//! the address, so casts between pointers and integers lose nothing. Aggregates
-//! are shared and copied when written. A continuation is a [`Closure`].
+//! an address and so a scalar too; the address names its allocation, so casts
+//! between pointers and integers lose nothing. Aggregates are shared, and copied
+//! on write. A continuation is a [`Closure`].
 //!
 //! # Invariants
 //!
-//! * Every closure is made by `Closure::new`, which counts it.
+//! * `Closure::new` creates every closure, and counts it.
 //! * Dropping a value never recurses on the length of a chain of closures: a
 //!   million return continuations, each holding the next, are dropped in a loop.
 
@@ -20,7 +20,7 @@ use smallvec::SmallVec;
 /// A value of the program.
 #[derive(Clone, Debug, Default)]
 pub enum Value {
-    /// Any value: it may be passed around, but not be decided upon.
+    /// An undefined value. It may be copied and computed with; no branch, address or size may depend on it.
     #[default]
     Undef,
     /// A number, a `bool` or an address.
@@ -43,12 +43,12 @@ impl Value {
         Value::Agg(Rc::new(parts))
     }
 
-    /// A number of a primitive type from its bits, which are cut to its width.
+    /// A number of a primitive type from its bits, truncated to its width.
     pub fn prim(prim: Prim, bits: u64) -> Value {
         Value::Bits(prim.canonical(bits))
     }
 
-    /// A truth value.
+    /// A `bool`.
     pub fn bool(value: bool) -> Value {
         Value::Bits(u64::from(value))
     }
@@ -69,7 +69,7 @@ impl Value {
         }
     }
 
-    /// Whether both are the same data; continuations are equal to nothing.
+    /// Whether both are the same data. A continuation differs from every value.
     pub fn same(&self, other: &Value) -> bool {
         match (self, other) {
             (Value::Undef, Value::Undef) => true,
@@ -82,51 +82,50 @@ impl Value {
     }
 }
 
-/// A continuation as a value: where to go on, and with which registers.
+/// A continuation as a value: its code and its captures.
 #[derive(Debug)]
 pub struct Closure {
     pub(crate) code: Code,
-    /// The block that made it, for the chain of calls in an error.
-    pub(crate) maker: Option<Place>,
-    /// The instance that made it, to notice jumps out of a parallel body.
+    /// The block that created it, for the chain of calls in an error.
+    pub(crate) creator: Option<Place>,
+    /// The instance that created it, to detect jumps out of a parallel body.
     pub(crate) task: u32,
     /// The registers that its block needs, in the order the block lists them.
     pub(crate) captured: SmallVec<[Value; 4]>,
-    pub(crate) keeps: Option<Box<Keeps>>,
-    /// Of a return continuation of an instance that may meet others: how often what returns to it has gone
-    /// around its loops.
-    pub(crate) rounds: OnceCell<Box<Rounds>>,
+    pub(crate) kept_alive: Option<Box<KeptAlive>>,
+    /// For return continuations in groups: the iterations of the loops of the function that returns to it. See
+    /// Note [Least progress first].
+    pub(crate) iterations: OnceCell<Box<IterationCounts>>,
 }
 
-/// Rounds of loops.
+/// The iterations of loops, by their headers.
 #[derive(Debug, Default)]
-pub(crate) struct Rounds(RefCell<Vec<(Place, u32)>>);
+pub(crate) struct IterationCounts(RefCell<Vec<(Place, u32)>>);
 
-impl Rounds {
-    /// How many rounds of the loop with this head have begun after the first.
-    pub(crate) fn of(&self, head: Place) -> u32 {
-        self.0.borrow().iter().find(|(other, _)| *other == head).map_or(0, |&(_, rounds)| rounds)
+impl IterationCounts {
+    /// The number of iterations of a loop that have begun after the first.
+    pub(crate) fn of(&self, header: Place) -> u32 {
+        self.0.borrow().iter().find(|(other, _)| *other == header).map_or(0, |&(_, iterations)| iterations)
     }
 
-    /// A round of the loop with this head begins. Loops inside of it will start anew.
-    pub(crate) fn begin(&self, head: Place, is_inside: impl Fn(Place) -> bool) {
+    /// An iteration of a loop begins. The loops inside of it start again.
+    pub(crate) fn begin(&self, header: Place, is_inside: impl Fn(Place) -> bool) {
         let mut all = self.0.borrow_mut();
-        all.retain(|&(other, _)| other == head || !is_inside(other));
-        match all.iter_mut().find(|(other, _)| *other == head) {
-            Some((_, rounds)) => *rounds += 1,
-            None => all.push((head, 0)),
+        all.retain(|&(other, _)| other == header || !is_inside(other));
+        match all.iter_mut().find(|(other, _)| *other == header) {
+            Some((_, iterations)) => *iterations += 1,
+            None => all.push((header, 0)),
         }
     }
 }
 
 thread_local! {
-    /// How many closures there are. They are counted here and not in the machine,
-    /// because dropping one has no access to the machine.
+    /// The number of closures. It is not in the machine, because `Closure::drop` cannot access the machine.
     static CLOSURES: Cell<u64> = const { Cell::new(0) };
 }
 
 impl Closure {
-    /// About how many bytes all closures take.
+    /// The approximate size of all closures in bytes.
     pub(crate) fn bytes_of_all() -> u64 {
         CLOSURES.get() * size_of::<Closure>() as u64
     }
@@ -135,11 +134,11 @@ impl Closure {
         CLOSURES.set(CLOSURES.get() + 1);
         Closure {
             code,
-            maker: None,
+            creator: None,
             task: 0,
             captured: SmallVec::new(),
-            keeps: None,
-            rounds: OnceCell::new(),
+            kept_alive: None,
+            iterations: OnceCell::new(),
         }
     }
 
@@ -155,42 +154,42 @@ pub(crate) struct Place {
     pub(crate) block: u32,
 }
 
-/// Where a closure goes on.
+/// The code of a closure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Code {
-    /// At the start of a continuation that needs no registers.
+    /// A top-level continuation, which needs no registers.
     Func(Cont),
-    /// In the middle of a scope.
+    /// A block of a scope.
     Block(Place),
-    /// Out of the interpreter, with the arguments as results.
+    /// Ends the program, with the arguments as results.
     Halt,
-    /// Back to a function of C that has called the program, with the arguments as results.
-    Back {
-        /// How many such functions are around it.
+    /// Returns to a function of C that has called the program, with the arguments as results.
+    ReturnToC {
+        /// How many such functions enclose it.
         depth: u32,
     },
-    /// The end of one instance of a parallel region.
-    Done {
-        /// Whose instance may end here.
+    /// Ends an instance of a parallel region.
+    InstanceEnd {
+        /// The instance.
         task: u32,
     },
-    /// At the one captured closure, after letting go of what this one keeps.
-    Guard,
+    /// Calls the captured closure; until then it keeps an activation alive.
+    KeepAlive,
 }
 
-/// Variables that are held, and not looked at.
+/// Variables that are only kept alive.
 pub(crate) type HeldSlots = SmallVec<[Rc<SlotToken>; 1]>;
 
-/// What a closure keeps alive besides its registers.
+/// What a closure keeps alive besides its captures.
 #[derive(Debug, Default)]
-pub(crate) struct Keeps {
+pub(crate) struct KeptAlive {
     pub(crate) activation: Option<Rc<Activation>>,
     /// The variables whose addresses it captured.
     pub(crate) slots: HeldSlots,
 }
 
-/// One execution of a function that has made local variables. They live until
-/// it is dropped: until the function is left and no closure made there is left.
+/// One execution of a function that has local variables. They live until it is
+/// dropped: when the function has ended and none of its closures exists.
 #[derive(Debug)]
 pub(crate) struct Activation {
     /// How many functions enclose this one in its scope.
@@ -202,9 +201,9 @@ pub(crate) struct Activation {
 /// The local variables of an activation.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
-    /// The latest one of each operation that makes one.
+    /// The latest one of each `slot` operation.
     pub(crate) latest: Vec<(u32, Rc<SlotToken>)>,
-    /// Earlier ones that somebody may still have the address of.
+    /// Earlier ones whose addresses may still be in use.
     pub(crate) earlier: Vec<Rc<SlotToken>>,
 }
 
@@ -228,17 +227,17 @@ impl Drop for Activation {
     }
 }
 
-/// Ownership of a local variable. When the last owner is gone, the variable is
-/// put on the list of those to be freed, which the memory looks at.
+/// Ownership of a local variable. When the last owner is dropped, the variable is
+/// put on the list of variables that the memory frees.
 #[derive(Debug)]
 pub(crate) struct SlotToken {
     pub(crate) alloc: u32,
-    pub(crate) graveyard: Rc<RefCell<Vec<u32>>>,
+    pub(crate) dead_slots: Rc<RefCell<Vec<u32>>>,
 }
 
 impl Drop for SlotToken {
     fn drop(&mut self) {
-        self.graveyard.borrow_mut().push(self.alloc);
+        self.dead_slots.borrow_mut().push(self.alloc);
     }
 }
 
@@ -252,7 +251,7 @@ impl Drop for Closure {
     }
 }
 
-/// Drops values and what only they hold, without recursion.
+/// Drops values and what only they own, without recursion.
 fn drop_all(mut work: Vec<Value>) {
     while let Some(value) = work.pop() {
         match value {
@@ -281,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_chain_of_closures_is_dropped_without_recursion() {
+    fn dropping_a_long_chain_of_closures_does_not_recurse() {
         let mut chain = Value::Undef;
         for _ in 0..1_000_000 {
             let mut closure = Closure::new(Code::Halt);

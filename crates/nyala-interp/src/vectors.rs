@@ -1,7 +1,6 @@
-//! Operations that only simd values have: accesses for each lane, addresses in lanes,
-//! and operations of lanes on each other.
+//! Operations on SIMD values: masked loads and stores, addresses per lane, and operations across lanes.
 //!
-//! Only lanes whose mask is set access memory. A mask decides, so it must not be undefined.
+//! Only active lanes access memory. A mask must not be undefined.
 
 use nyala_ir::layout;
 use nyala_ir::{Def, LaneOp, Ty};
@@ -13,7 +12,7 @@ use crate::memory::shape::Shape;
 use crate::value::Value;
 
 impl Machine<'_, '_> {
-    /// Reads the lanes that are set in a mask; the others are undefined.
+    /// A masked load; inactive lanes are undefined.
     pub(crate) fn load_lanes(&mut self, ptr: Reg, mask: Reg, shape: &Shape) -> Checked<Value> {
         let mask = truth_values(&self.regs[mask as usize])?;
         let mut lanes = vec![Value::Undef; mask.len()];
@@ -24,7 +23,7 @@ impl Machine<'_, '_> {
         Ok(Value::agg(lanes))
     }
 
-    /// Writes the lanes that are set in a mask.
+    /// A masked store.
     pub(crate) fn store_lanes(&mut self, ptr: Reg, mask: Reg, value: Reg, shape: &Shape) -> Checked<()> {
         let mask = truth_values(&self.regs[mask as usize])?;
         for lane in (0..mask.len()).filter(|&lane| mask[lane]) {
@@ -35,7 +34,7 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
-    /// Addresses of parts, of which the pointer or the index has lanes.
+    /// The addresses of parts, where the pointer or the index is a SIMD value.
     pub(crate) fn lea_lanes(&self, ptr_ty: Ty, index: Def, ptr: &Value, at: &Value) -> Checked<Value> {
         let world = self.program.world;
         let Some((pointee, _)) = world.types.lane_ptr(ptr_ty) else { return malformed("no pointers") };
@@ -57,7 +56,7 @@ impl Machine<'_, '_> {
     }
 }
 
-/// What lanes do with each other.
+/// An operation across lanes.
 pub(crate) fn lane_op(op: LaneOp, args: &[Value]) -> Checked<Value> {
     let [first, rest @ ..] = args else { return malformed("no lanes") };
     match (op, rest) {
@@ -85,14 +84,14 @@ pub(crate) fn lane_op(op: LaneOp, args: &[Value]) -> Checked<Value> {
     }
 }
 
-/// The lanes of a mask, which must all be known.
+/// The lanes of a mask, which must all be defined.
 fn truth_values(mask: &Value) -> Checked<Vec<bool>> {
-    let undefined = || Box::new(ErrorKind::UndefDecides { what: "a mask" });
+    let undefined = || Box::new(ErrorKind::UndefinedUse { what: "a mask" });
     let lanes = mask.as_parts().ok_or_else(undefined)?;
     lanes.iter().map(|lane| lane.as_bits().map(|bits| bits != 0).ok_or_else(undefined)).collect()
 }
 
-/// One lane of a value; every lane of what has none is the value itself.
+/// One lane of a value; a scalar has the same value in every lane.
 fn part(value: &Value, lane: usize) -> Value {
     match value.as_parts() {
         Some(parts) => parts.get(lane).cloned().unwrap_or_default(),
@@ -104,11 +103,11 @@ fn lane_bits(value: &Value, lane: usize) -> Option<u64> {
     part(value, lane).as_bits()
 }
 
-/// Where a lane's scalar is.
+/// The address of a lane.
 fn lane_address(ptr: &Value, lane: usize, shape: &Shape) -> Checked<u64> {
     match (lane_bits(ptr, lane), ptr.as_parts()) {
         (Some(addr), Some(_)) => Ok(addr),
         (Some(addr), None) => Ok(addr.wrapping_add(lane as u64 * shape.size)),
-        (None, _) => Err(Box::new(ErrorKind::UndefDecides { what: "an address" })),
+        (None, _) => Err(Box::new(ErrorKind::UndefinedUse { what: "an address" })),
     }
 }

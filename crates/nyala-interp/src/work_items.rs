@@ -1,4 +1,4 @@
-//! Functions by which a kernel's thread learns its place among the others.
+//! Device functions that return the position of a work item and the sizes of the launch.
 
 use nyala_ir::functions::{Dim, WorkItem};
 
@@ -8,15 +8,10 @@ use crate::parallel::{Region, RegionKind};
 use crate::value::Value;
 
 impl Machine<'_, '_> {
-    /// Where a kernel's thread is, in the dimension that the name or the argument says; none
-    /// if there is no such dimension.
-    pub(crate) fn work_item(
-        &mut self,
-        question: WorkItem,
-        dim: Option<Dim>,
-        args: &[Value],
-    ) -> Option<Value> {
-        let dim = match (question, dim) {
+    /// The result of a work-item function, in the dimension of the function or of its argument;
+    /// none if there is no such dimension.
+    pub(crate) fn work_item(&mut self, query: WorkItem, dim: Option<Dim>, args: &[Value]) -> Option<Value> {
+        let dim = match (query, dim) {
             (WorkItem::Dimensions, _) => 0,
             (_, Some(dim)) => dim.index(),
             (_, None) => {
@@ -24,17 +19,17 @@ impl Machine<'_, '_> {
                 usize::try_from(dim).ok().filter(|&dim| dim < 3)?
             }
         };
-        Some(self.place_in_kernel(question, dim))
+        Some(self.place_in_kernel(query, dim))
     }
 
-    fn place_in_kernel(&self, question: WorkItem, dim: usize) -> Value {
+    fn place_in_kernel(&self, query: WorkItem, dim: usize) -> Value {
         let kernel = self.regions.iter().rev().find_map(|region| match region.kind {
             RegionKind::Kernel { grid, block } => Some((region, grid, block)),
             _ => None,
         });
-        // Outside of a kernel there is one thread.
+        // Outside of a kernel there is one work item.
         let Some((region, grid, block)) = kernel else {
-            return Value::Bits(question.alone());
+            return Value::Bits(query.alone());
         };
         let part = |number: u64, sizes: [u32; 3]| {
             let before: u64 = sizes[..dim].iter().map(|&size| u64::from(size)).product();
@@ -44,7 +39,7 @@ impl Machine<'_, '_> {
         let thread = part(u64::from(region.instances[region.current].number), block);
         let group = part(region.group, blocks);
         let (size, n_blocks) = (u64::from(block[dim]), u64::from(blocks[dim]));
-        Value::Bits(match question {
+        Value::Bits(match query {
             WorkItem::LocalId => thread,
             WorkItem::GroupId => group,
             WorkItem::LocalSize => size,
@@ -56,8 +51,8 @@ impl Machine<'_, '_> {
         })
     }
 
-    /// What an AMD device tells a kernel about its launch: block sizes in 16 bits each from
-    /// byte 4 on, grid sizes in 32 bits from byte 12 on.
+    /// The dispatch packet of AMD devices: work-group sizes in 16 bits each from byte 4 on, grid sizes
+    /// in 32 bits from byte 12 on.
     pub(crate) fn dispatch_packet(&mut self) -> Checked<Value> {
         let is_kernel = |region: &&mut Region| matches!(region.kind, RegionKind::Kernel { .. });
         let region = self.regions.iter_mut().rev().find(is_kernel);

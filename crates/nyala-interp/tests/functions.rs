@@ -1,18 +1,18 @@
-//! The interpreter knows each function that `nyala_ir::functions` lists with a type.
+//! The interpreter has each function of `nyala_ir::functions` that has a signature.
 
 use nyala_interp::{Io, Options};
 use nyala_ir::functions::{DeviceFn, Domain, Shape};
 use nyala_ir::{External, Function};
 
-/// The program ends with this one.
-const STOPS: Function = Function::Device(DeviceFn::Trap);
+/// It ends the program.
+const TRAP: Function = Function::Device(DeviceFn::Trap);
 
 #[test]
-fn each_listed_function_is_interpreted() {
+fn every_function_with_a_signature_is_interpreted() {
     let mut names: Vec<(&str, External)> = External::all().collect();
     names.sort_by_key(|(name, _)| *name);
     for (name, external) in names {
-        let Some(signature) = external.signature.filter(|_| external.function != STOPS) else { continue };
+        let Some(signature) = external.signature.filter(|_| external.function != TRAP) else { continue };
         let number = match external.function {
             Function::Number(function) if function.info().domain == Domain::Float => "f64",
             Function::Device(DeviceFn::Expect) => "bool",

@@ -1,7 +1,7 @@
-//! Every operator on every type, scalar and simd, does in the interpreter what [`nyala_ir::eval`] says, errors included.
+//! The interpreter agrees with [`nyala_ir::eval`] on every operator and type, scalar and SIMD, errors included.
 //!
-//! The interpreter has operations of its own for common operators and types. Programs here have one operation each,
-//! on their parameters, and are run on all edge values of the type and on random ones.
+//! The interpreter has its own operations for common operators and types. Each program here has one operation on its
+//! parameters. It runs on all edge values of the type and on random values.
 
 use nyala_interp::{Ending, ErrorKind, Io, Options, Value};
 use nyala_ir::eval::{self, EvalError, float_from_value};
@@ -9,13 +9,13 @@ use nyala_ir::functions::Domain;
 use nyala_ir::{ArithFlags, ArithOp, CmpOp, Cont, Def, Linkage, MathOp, Prim, Ty, World};
 use nyala_random::MersenneTwister;
 
-/// Enough for each value to stand in each lane.
+/// Lanes of SIMD values.
 const LANES: u32 = 4;
 
-/// How many random operands there are besides the edge values.
+/// The number of random operands besides the edge values.
 const N_RANDOM: usize = 8;
 
-/// Values at which something changes, and random ones.
+/// Edge values and random values.
 fn values(prim: Prim) -> Vec<u64> {
     let mut random = MersenneTwister::new(prim.bits() * 2 + u32::from(prim.is_float()));
     let mut bits = || u64::from(random.next_u32()) << 32 | u64::from(random.next_u32());
@@ -68,7 +68,7 @@ fn values(prim: Prim) -> Vec<u64> {
         }
     };
     for index in 0..N_RANDOM {
-        // Small numbers, too, so that some products and shifts stay in range.
+        // Some are small, so that some products and shifts stay in range.
         let random = bits() >> (index % 3 * 20);
         all.push(match prim.is_float() {
             true if index % 2 == 0 => float_from_value(prim, (random % 20_001) as f64 / 16.0 - 600.0),
@@ -81,7 +81,7 @@ fn values(prim: Prim) -> Vec<u64> {
     all
 }
 
-/// All lists of so many operands. Three operands are taken in turn, as there would be too many.
+/// All lists of `arity` operands; for three operands a selection.
 fn operands(prim: Prim, arity: usize) -> Vec<Vec<u64>> {
     let values = values(prim);
     match arity {
@@ -104,7 +104,7 @@ struct Program {
 }
 
 impl Program {
-    /// With the operation that `build` makes of so many parameters of a type; none if the type has no such operation.
+    /// With the operation that `build` creates from `arity` parameters; none if the type does not have it.
     fn new(
         (prim, result): (Prim, Prim),
         lanes: Option<u32>,
@@ -130,7 +130,7 @@ impl Program {
         nyala_ir::verify(&world).is_ok().then_some(Program { world, cont, lanes })
     }
 
-    /// Runs it for each list of operands, and compares with what `eval` says.
+    /// Runs it for each list of operands, and compares the result with `eval`.
     fn check(&self, what: &str, all: &[Vec<u64>], eval: impl Fn(&[u64]) -> Result<u64, EvalError>) {
         match self.lanes {
             None => {
@@ -173,11 +173,11 @@ impl Program {
     }
 }
 
-/// Scalars, and simd values.
+/// Scalars and SIMD values.
 const WIDTHS: [Option<u32>; 2] = [None, Some(LANES)];
 
 #[test]
-fn arithmetic_is_that_of_eval() {
+fn arithmetic_agrees_with_eval() {
     let mut n_programs = 0;
     for (op, prim) in pairs(&ArithOp::ALL, &Prim::ALL) {
         let operands = operands(prim, 2);
@@ -194,12 +194,13 @@ fn arithmetic_is_that_of_eval() {
 }
 
 #[test]
-fn comparisons_are_those_of_eval() {
+fn comparisons_agree_with_eval() {
     for (op, prim) in pairs(&CmpOp::ALL, &Prim::ALL) {
         let operands = operands(prim, 2);
         for lanes in WIDTHS {
             let build = |world: &mut World, args: &[Def], _| world.cmp(op, args[0], args[1]);
-            let program = Program::new((prim, Prim::Bool), lanes, 2, build).expect("all types are compared");
+            let program =
+                Program::new((prim, Prim::Bool), lanes, 2, build).expect("every type has comparisons");
             let what = format!("`{}` on `{prim}`, lanes {lanes:?}", op.name());
             program.check(&what, &operands, |args| Ok(u64::from(eval::cmp(op, prim, args[0], args[1]))));
         }
@@ -207,12 +208,12 @@ fn comparisons_are_those_of_eval() {
 }
 
 #[test]
-fn casts_are_those_of_eval() {
+fn casts_agree_with_eval() {
     for (from, to) in pairs(&Prim::ALL, &Prim::ALL) {
         let operands = operands(from, 1);
         for lanes in WIDTHS {
             let build = |world: &mut World, args: &[Def], ty| world.cast(ty, args[0]);
-            let program = Program::new((from, to), lanes, 1, build).expect("all types are cast");
+            let program = Program::new((from, to), lanes, 1, build).expect("every type has casts");
             let what = format!("`{from}` as `{to}`, lanes {lanes:?}");
             program.check(&what, &operands, |args| eval::cast(from, to, args[0]));
         }
@@ -220,7 +221,7 @@ fn casts_are_those_of_eval() {
 }
 
 #[test]
-fn mathematical_functions_are_those_of_eval() {
+fn mathematical_functions_agree_with_eval() {
     let mut n_programs = 0;
     for (op, prim) in pairs(MathOp::ALL, &Prim::ALL) {
         let operands = operands(prim, op.arity());

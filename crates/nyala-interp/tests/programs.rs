@@ -1,4 +1,4 @@
-//! Programs in the text form, with what running them gives.
+//! Programs in text form, with the expected results of their execution.
 //!
 //! Each file in `tests/programs` is a program with directives in comments:
 //!
@@ -11,7 +11,7 @@
 //! ; option: seed 3 / option: leaks / option: steps 1000 / option: memory 1000
 //! ```
 //!
-//! `fails` may go on with a text that the message must contain. Options hold for
+//! A text after the code of `fails` must be part of the message. Options apply to
 //! the directives after them.
 
 use std::fs;
@@ -105,7 +105,7 @@ fn check_failure(world: &World, options: &Options, directive: &str) -> Result<()
     let (code, part) = rest.trim().split_once(' ').unwrap_or((rest.trim(), ""));
     let (result, _) = run(world, options, &format!("{call})"), "");
     match result? {
-        Ok(run) => Err(format!("expected {code}, but it ended well: {:?}", run.ending)),
+        Ok(run) => Err(format!("expected {code}, but it succeeded: {:?}", run.ending)),
         Err(error) => {
             let diagnostic = error.to_diagnostic();
             let message = format!("{} {}", diagnostic.message, diagnostic.notes.join(" "));

@@ -1,4 +1,4 @@
-//! Programs that are large or deep in one way or another.
+//! Large programs and deep ones.
 
 use nyala_interp::{Ending, InterpError, Io, Options, Value};
 use nyala_ir::{ArithFlags, ArithOp, CmpOp, Cont, Def, Prim, World};
@@ -28,7 +28,7 @@ fn add(world: &mut World, a: Def, b: Def) -> Def {
 }
 
 #[test]
-fn an_expression_of_a_hundred_thousand_operations() {
+fn expression_with_100_000_operations() {
     let mut world = World::new();
     let cont = function(&mut world, "f");
     let (mem, x, ret) = (world.param(cont, 0), world.param(cont, 1), world.param(cont, 2));
@@ -45,10 +45,10 @@ fn an_expression_of_a_hundred_thousand_operations() {
     assert_eq!(run(&world, cont, &[3]).unwrap(), u64::from(expected));
 }
 
-/// Each block calls a function and goes on in a block nested in it, which needs
-/// its result: all of them are in one scope.
+/// Each block calls a function, whose return continuation is nested in the block and uses
+/// its results: all of them are in one scope.
 #[test]
-fn a_function_with_fifty_thousand_calls() {
+fn function_with_50_000_calls() {
     let mut world = World::new();
     let (mem_ty, i32) = (world.types.mem(), world.types.prim(Prim::I32));
     let callee = function(&mut world, "inc");
@@ -74,9 +74,9 @@ fn a_function_with_fifty_thousand_calls() {
     assert_eq!(run(&world, entry, &[1]).unwrap(), u64::from(expected));
 }
 
-/// A ladder of early exits: every rung branches to the common end.
+/// A chain of early exits: every block branches to the common end.
 #[test]
-fn a_chain_of_fifty_thousand_branches() {
+fn chain_of_50_000_branches() {
     let mut world = World::new();
     let mem_ty = world.types.mem();
     let entry = function(&mut world, "f");

@@ -1,5 +1,4 @@
-//! Blocks: their registers, what has to be computed in each, and how it ends. `operations` are what is
-//! computed.
+//! Translates blocks: registers, demanded operations, terminators. `operations` translates single nodes.
 
 mod operations;
 
@@ -15,7 +14,7 @@ use crate::errors::{Checked, malformed};
 use crate::memory::Memory;
 use crate::memory::shape::Shape;
 
-/// The register of what has none: memory tokens.
+/// The register of memory tokens, which have no value.
 const NO_REG: Reg = Reg::MAX;
 
 /// Compiles the continuations of `flow`.
@@ -53,7 +52,7 @@ pub(super) fn scope(program: &mut Program<'_>, memory: &mut Memory, flow: &Flow)
     Ok(emitter.finish(blocks))
 }
 
-/// Compiles a constant expression into a scope of one block that ends nowhere.
+/// Compiles a constant expression into a scope of one block.
 pub(super) fn expression(program: &mut Program<'_>, memory: &mut Memory, def: Def) -> Checked<(Scope, Reg)> {
     let mut emitter = Emitter::new(program, memory, FxHashMap::default());
     emitter.open(FRAME, 0);
@@ -76,28 +75,28 @@ pub(super) fn expression(program: &mut Program<'_>, memory: &mut Memory, def: De
         owner: 0,
         ret: None,
         loops: vec![],
-        is_head: false,
+        is_header: false,
     };
     Ok((emitter.finish(vec![block]), reg))
 }
 
-/// Finds the loops that blocks are in.
+/// Finds the loops that contain each block.
 fn find_loops(blocks: &mut [Block], graph: &Graph) {
     let forest = LoopForest::new(graph, 0);
     for at in 0..blocks.len() {
         let around = std::iter::successors(forest.innermost(at), |&inner| forest.loops()[inner].parent);
-        let heads: Vec<&[usize]> = around.map(|around| &forest.loops()[around].headers[..]).collect();
-        // A loop of another function, or the function itself, is not counted in blocks.
-        let is_own = |heads: &&[usize]| {
-            heads.iter().all(|&head| !blocks[head].is_fn && blocks[head].owner == blocks[at].owner)
+        let loops: Vec<&[usize]> = around.map(|around| &forest.loops()[around].headers[..]).collect();
+        // Loops of other functions and recursion do not count.
+        let is_own = |headers: &&[usize]| {
+            headers.iter().all(|&header| !blocks[header].is_fn && blocks[header].owner == blocks[at].owner)
         };
-        let is_head = heads.first().is_some_and(|heads| is_own(heads) && heads.contains(&at));
-        let loops = heads.into_iter().filter(is_own).map(|heads| heads[0] as u32).rev().collect();
-        (blocks[at].is_head, blocks[at].loops) = (is_head, loops);
+        let is_header = loops.first().is_some_and(|headers| is_own(headers) && headers.contains(&at));
+        let loops = loops.into_iter().filter(is_own).map(|headers| headers[0] as u32).rev().collect();
+        (blocks[at].is_header, blocks[at].loops) = (is_header, loops);
     }
 }
 
-/// Finds the jumps whose parameters can be set one after the other.
+/// Finds the jumps whose parameters can be set one by one.
 fn find_ordered_jumps(blocks: &mut [Block], pool: &[Reg]) {
     let params: Vec<Vec<Reg>> = blocks.iter().map(|block| block.params.clone()).collect();
     for block in blocks {
@@ -118,25 +117,25 @@ struct Emitter<'a, 'w> {
     local: FxHashMap<Cont, u32>,
     ops: Vec<Op>,
     defs: Vec<Def>,
-    /// By operation: what it reads.
+    /// The registers that each operation reads.
     reads: Vec<List>,
     pool: Vec<Reg>,
     shapes: Vec<Rc<Shape>>,
     shape_of: FxHashMap<Ty, u32>,
     /// Registers that hold closures or aggregates in some block, and those that
-    /// hold pointers; blocks that share a number may use it for different things.
+    /// hold pointers; blocks that do not dominate each other may use a number differently.
     owning: FxHashSet<Reg>,
     pointers: FxHashSet<Reg>,
     block_owning: Vec<Reg>,
     last: Reg,
-    /// The registers of what dominating blocks and this one have executed.
+    /// The registers of operations that this block and dominating blocks have executed.
     known: FxHashMap<Def, Reg>,
-    /// What to forget when blocks at this depth are left.
+    /// The entries of `known` to remove after blocks at this depth.
     undo: Vec<(u32, Def)>,
-    /// What this block has made for itself only.
+    /// Closures, and aggregates that contain one: their registers in this block only.
     own: FxHashMap<Def, Reg>,
-    /// Whether an operation has a closure of this scope inside.
-    carries: FxHashMap<Def, bool>,
+    /// Whether the value of an operation contains a closure of this scope.
+    has_closure: FxHashMap<Def, bool>,
     depth: u32,
     start: Reg,
     next: Reg,
@@ -167,7 +166,7 @@ impl<'a, 'w> Emitter<'a, 'w> {
             known: FxHashMap::default(),
             undo: vec![],
             own: FxHashMap::default(),
-            carries: FxHashMap::default(),
+            has_closure: FxHashMap::default(),
             depth: 0,
             start: FRAME,
             next: FRAME,
@@ -244,7 +243,7 @@ impl<'a, 'w> Emitter<'a, 'w> {
             owner,
             ret,
             loops: vec![],
-            is_head: false,
+            is_header: false,
         })
     }
 
@@ -264,13 +263,13 @@ impl<'a, 'w> Emitter<'a, 'w> {
         reg
     }
 
-    /// Remembers where a value is, for this block and those it dominates.
+    /// Records the register of a value, for this block and those it dominates.
     fn know(&mut self, def: Def, reg: Reg) {
         self.known.insert(def, reg);
         self.undo.push((self.depth, def));
     }
 
-    /// The register of something that was demanded.
+    /// The register of a value that was demanded.
     fn reg(&mut self, def: Def) -> Checked<Reg> {
         let found = self.known.get(&def).or_else(|| self.own.get(&def)).copied();
         let reg = match found {
@@ -286,7 +285,7 @@ impl<'a, 'w> Emitter<'a, 'w> {
         Ok(reg)
     }
 
-    /// The registers of those that have one.
+    /// The registers of values, without memory tokens.
     fn list(&mut self, defs: &[Def]) -> Checked<List> {
         let regs: Vec<Reg> = defs.iter().map(|&def| self.reg(def)).collect::<Checked<_>>()?;
         Ok(self.regs(regs.into_iter().filter(|&reg| reg != NO_REG)))
@@ -310,13 +309,13 @@ impl<'a, 'w> Emitter<'a, 'w> {
 
     // ---- Demand ---------------------------------------------------------------
 
-    /// Emits all operations that `roots` need and that are not known yet, each
+    /// Emits all operations that `roots` need and that were not executed, each
     /// after its operands.
     fn demand(&mut self, roots: impl IntoIterator<Item = Def>) -> Checked<()> {
         for root in roots {
             let mut stack = vec![(root, false)];
             while let Some((def, is_ready)) = stack.pop() {
-                if self.is_there(def)? {
+                if self.is_available(def)? {
                     continue;
                 }
                 if is_ready {
@@ -332,7 +331,7 @@ impl<'a, 'w> Emitter<'a, 'w> {
         Ok(())
     }
 
-    fn is_there(&mut self, def: Def) -> Checked<bool> {
+    fn is_available(&mut self, def: Def) -> Checked<bool> {
         if self.known.contains_key(&def) || self.own.contains_key(&def) {
             return Ok(true);
         }
@@ -379,7 +378,7 @@ impl<'a, 'w> Emitter<'a, 'w> {
         }
     }
 
-    /// What is called, without the marks for the partial evaluator.
+    /// The callee without the marks for the partial evaluator.
     fn strip(&self, mut def: Def) -> Def {
         while let Node::Mark { callee: inner, .. } | Node::Hide(inner) = self.world.node(def) {
             def = inner;
@@ -439,31 +438,31 @@ impl<'a, 'w> Emitter<'a, 'w> {
 
     // ---- Closures that capture what their own block computes ---------------------
 
-    /// A closure captures values of the block that makes it, so these must be
-    /// computed first. Where the order of demand has it otherwise, the operations
-    /// of the block are put into an order that has not.
+    /// A closure captures values of the block that creates it, so these must be
+    /// computed first. Reorders the operations of blocks where a closure comes
+    /// before a value that it captures.
     fn order_closures(&mut self, blocks: &[Block]) {
         for block in blocks {
             let range = block.ops.start as usize..block.ops.end as usize;
-            let mut maker: FxHashMap<Reg, usize> = FxHashMap::default();
+            let mut creator: FxHashMap<Reg, usize> = FxHashMap::default();
             for at in range.clone() {
                 if let Some(dst) = self.ops[at].dst() {
-                    maker.insert(dst, at);
+                    creator.insert(dst, at);
                 }
             }
             let is_late = |at: usize| match self.ops[at] {
                 Op::Closure { block, .. } => {
-                    blocks[block as usize].live.iter().any(|reg| maker.get(reg).is_some_and(|&by| by > at))
+                    blocks[block as usize].live.iter().any(|reg| creator.get(reg).is_some_and(|&by| by > at))
                 }
                 _ => false,
             };
             if range.clone().any(is_late) {
-                self.reorder(range, &maker, blocks);
+                self.reorder(range, &creator, blocks);
             }
         }
     }
 
-    fn reorder(&mut self, range: std::ops::Range<usize>, maker: &FxHashMap<Reg, usize>, blocks: &[Block]) {
+    fn reorder(&mut self, range: std::ops::Range<usize>, creator: &FxHashMap<Reg, usize>, blocks: &[Block]) {
         let mut order = vec![];
         let mut state: FxHashMap<usize, bool> = FxHashMap::default();
         for root in range.clone() {
@@ -479,7 +478,7 @@ impl<'a, 'w> Emitter<'a, 'w> {
                     };
                     let reads = self.reads[at];
                     let reads = &self.pool[reads.start as usize..][..reads.len as usize];
-                    let before = reads.iter().chain(captured).filter_map(|reg| maker.get(reg).copied());
+                    let before = reads.iter().chain(captured).filter_map(|reg| creator.get(reg).copied());
                     // Effects stay in order among themselves.
                     let effect = (range.start..at).rev().find(|&earlier| self.ops[earlier].has_effect());
                     let effect = effect.filter(|_| self.ops[at].has_effect());

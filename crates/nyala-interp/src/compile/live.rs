@@ -1,15 +1,15 @@
-//! Which registers are needed from a block on.
+//! Liveness: the registers that a block and its successors read.
 //!
-//! A register is live in a block if the block reads it, or if one it leads to
-//! needs it, and if it was set before the block. The sets are short sorted lists:
-//! a long function has many registers, but few of them are live in one place.
+//! A register is live in a block if it was set before the block, and the block or
+//! a successor reads it. The sets are short sorted lists: a long function has many
+//! registers, but few of them are live at once.
 
 use nyala_ir::analysis::Graph;
 
 use crate::code::Reg;
 
-/// For each block, the registers below `starts[block]` that it and its followers
-/// need. `uses` are those that it reads itself.
+/// For each block, the live registers below `starts[block]`. `uses` are the
+/// registers that a block reads itself.
 pub(crate) fn live(graph: &Graph, starts: &[Reg], uses: Vec<Vec<Reg>>) -> Vec<Vec<Reg>> {
     let mut live: Vec<Vec<Reg>> = uses;
     for (block, regs) in live.iter_mut().enumerate() {
@@ -38,7 +38,7 @@ pub(crate) fn live(graph: &Graph, starts: &[Reg], uses: Vec<Vec<Reg>>) -> Vec<Ve
     live
 }
 
-/// Both sorted lists in one; of the second only what is below `end`.
+/// The union of two sorted lists; of the second one only registers below `end`.
 fn union(a: &[Reg], b: &[Reg], end: Reg) -> Vec<Reg> {
     let b = &b[..b.partition_point(|&reg| reg < end)];
     let mut all = Vec::with_capacity(a.len() + b.len());
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_loop_needs_is_live_around_it() {
+    fn values_used_after_a_loop_are_live_in_it() {
         // 0 -> 1 (header) -> 2 (body) -> 1, 1 -> 3 (exit); 3 reads what 0 set.
         let graph = Graph::new(4, &[(0, 1), (1, 2), (2, 1), (1, 3)]);
         let starts = [0, 5, 6, 6];
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_merged_in_order() {
+    fn union_is_sorted() {
         assert_eq!(union(&[1, 4, 6], &[2, 4, 9], 9), [1, 2, 4, 6]);
     }
 }

@@ -1,22 +1,22 @@
-//! From the graph to code, one scope at a time and only what is called.
+//! From the graph to code: one scope at a time, when it is called.
 //!
 //! Operations are executed where they are demanded: in each block whose body
-//! needs them, unless a dominating block has executed them already. So a division
-//! in one branch is not executed on the way to the other one.
+//! needs them, unless a dominating block has executed them. So a division in one
+//! branch is not executed on the path to the other one.
 //!
 //! # Invariants
 //!
 //! * An operation that touches memory is executed once per execution of the
-//!   block whose body its token leads to; blocks below find its result in its
-//!   register.
-//! * A closure is made anew in each block that mentions it, and so is every
-//!   aggregate with a closure inside. Two closures that mention each other would
-//!   otherwise have to capture each other.
+//!   block whose body its memory token leads to; dominated blocks read its result
+//!   from its register.
+//! * Each block that uses a closure creates it, and so with every aggregate that
+//!   contains a closure. Otherwise two closures that use each other would have to
+//!   capture each other.
 //!
 //! # Where to look next
 //!
-//! [`emit`] translates the operations of a block, [`live`] finds out what a
-//! closure has to capture.
+//! [`emit`] translates the operations of a block, [`live`] computes what a closure
+//! captures.
 
 mod emit;
 mod live;
@@ -35,7 +35,7 @@ use crate::memory::Memory;
 use crate::memory::shape::Shapes;
 use crate::value::{Closure, Code, Value};
 
-/// A program with what has been compiled of it so far.
+/// A program and its compiled scopes.
 pub(crate) struct Program<'w> {
     pub(crate) world: &'w World,
     /// The top-level continuation that each one is nested in.
@@ -89,7 +89,7 @@ impl<'w> Program<'w> {
         Ok(self.add(scope))
     }
 
-    /// Code that computes a constant expression, and the register it ends up in.
+    /// Code that computes a constant expression, and the register of its value.
     pub(crate) fn expression(&mut self, def: Def, memory: &mut Memory) -> Checked<(Rc<Scope>, Reg)> {
         let (scope, reg) = emit::expression(self, memory, def)?;
         Ok((self.add(scope), reg))
@@ -105,7 +105,7 @@ impl<'w> Program<'w> {
         self.scopes.len() as u32
     }
 
-    /// The blocks of a scope and the ways between them.
+    /// The control-flow graph of a scope.
     fn flow(&self, entry: Cont) -> Flow {
         let mut conts = vec![entry];
         let mut index = FxHashMap::from_iter([(entry, 0)]);
@@ -176,7 +176,7 @@ impl<'w> Program<'w> {
         self.consts.len() as u32 - 1
     }
 
-    /// The value of a constant whose operands have been looked at.
+    /// The value of a constant, after those of its operands.
     fn constant_value(&mut self, def: Def, memory: &mut Memory) -> Checked<Option<Value>> {
         let world = self.world;
         let known = |def: &Def| {
@@ -211,7 +211,7 @@ impl<'w> Program<'w> {
         Value::prim(prim, value)
     }
 
-    /// The address of a global, which is allocated when it is first asked for.
+    /// The address of a global, which is allocated at the first use.
     fn global(&mut self, global: Global, memory: &mut Memory) -> Checked<u64> {
         if let Some(&addr) = self.globals.get(&global) {
             return Ok(addr);
@@ -243,7 +243,7 @@ struct Flow {
     doms: DomTree,
 }
 
-/// What a body needs: the arguments, then what is called.
+/// The operands of a body: the arguments, then the callee.
 fn body_roots(body: &Body) -> impl Iterator<Item = Def> + '_ {
     body.args.iter().copied().chain(std::iter::once(body.callee))
 }
@@ -253,7 +253,7 @@ fn is_owning(world: &World, ty: Ty) -> bool {
     !matches!(world.types.kind(ty), TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Mem)
 }
 
-/// The primitive type that scalars of this type are computed with; an address is a `u64`.
+/// The primitive type of a scalar type; an address is a `u64`.
 pub(crate) fn scalar(world: &World, ty: Ty) -> Option<Prim> {
     match world.types.kind(ty) {
         TyKind::Prim(prim) => Some(*prim),

@@ -13,7 +13,7 @@ pub(crate) fn general(value: f64, digits: usize) -> String {
     if value.is_infinite() {
         return if value > 0.0 { "inf".into() } else { "-inf".into() };
     }
-    // Rounding to the wanted digits decides about the exponent, hence it comes first.
+    // The exponent is that of the rounded number.
     let scientific = format!("{value:.*e}", digits - 1);
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
@@ -25,7 +25,7 @@ pub(crate) fn general(value: f64, digits: usize) -> String {
     format!("{}e{sign}{:02}", without_zeros(mantissa), exponent.abs())
 }
 
-/// Without zeros at the end of the fraction.
+/// Removes trailing zeros of the fraction.
 fn without_zeros(number: &str) -> &str {
     match number.contains('.') {
         true => number.trim_end_matches('0').trim_end_matches('.'),
@@ -37,14 +37,14 @@ fn without_zeros(number: &str) -> &str {
 struct Conversion {
     left: bool,
     zeros: bool,
-    /// What stands before a number that is not negative.
+    /// The sign of numbers that are not negative.
     plus: Option<char>,
     width: usize,
     precision: Option<usize>,
     letter: u8,
 }
 
-/// What `printf` prints. Values come with their types; `text` reads a string of C.
+/// The output of `printf`. Values have their types; `text` reads a C string.
 pub(crate) fn printf(
     format: &[u8],
     values: &[(Prim, u64)],
@@ -122,7 +122,7 @@ impl Conversion {
             byte = b'0';
             found.precision = Some(number(&mut byte)?);
         }
-        // The values' own types say how wide they are.
+        // The types of the values determine their width.
         while matches!(byte, b'h' | b'l' | b'z' | b'j' | b't') {
             byte = take(rest)?;
         }
@@ -130,14 +130,14 @@ impl Conversion {
         Some(found)
     }
 
-    /// A number as this conversion prints it; none if it does not fit the type.
+    /// A number in the format of this conversion; none if the conversion does not support the type.
     fn number(&self, prim: Prim, bits: u64) -> Option<String> {
         let precision = self.precision.unwrap_or(6);
         let wide = match prim.is_signed() {
             true => prim.sign_extend(bits),
             false => bits as i64,
         };
-        // C passes nothing narrower than an `int`.
+        // C promotes arguments to `int`.
         let unsigned = if prim.bytes() < 8 { u64::from(wide as u32) } else { wide as u64 };
         let is_negative = |value: f64| value.is_sign_negative() && !value.is_nan();
         let (sign, digits) = match (self.letter, prim.is_float()) {
@@ -184,7 +184,7 @@ impl Conversion {
     }
 }
 
-/// More than this is never meant.
+/// The maximum width and precision.
 const MAX_WIDTH: usize = 4096;
 
 /// `%e`
@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_look_as_in_c() {
+    fn general_format_matches_c() {
         let cases = [
             (0.0, "0"),
             (-0.0, "-0"),
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn printf_prints_as_c_does() {
+    fn printf_matches_c() {
         let minus_seven = (Prim::I32, 0xffff_fff9);
         let seven = (Prim::I32, 7);
         check("%d|%5d|%-5d|%05d", &[seven, seven, seven, minus_seven], "7|    7|7    |-0007");
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn printf_takes_only_values_that_fit() {
+    fn printf_rejects_wrong_values() {
         for (format, values) in [("%d", &[][..]), ("%", &[]), ("%f", &[(Prim::I32, 1)])] {
             assert!(printf(format.as_bytes(), values, |_| Ok(vec![])).is_err(), "{format}");
         }

@@ -1,4 +1,4 @@
-//! The parts of the C library that programs use, and helpers that old programs link.
+//! Functions of the C library, and helpers that old programs link.
 
 use nyala_ir::Prim;
 use nyala_ir::functions::CFn;
@@ -6,10 +6,10 @@ use nyala_ir::functions::CFn;
 use super::{Call, HostFn, Reply, bits, int, nothing};
 use crate::errors::{Checked, MemoryKind};
 
-/// What `malloc` aligns to.
+/// The alignment of `malloc`.
 const MALLOC_ALIGN: u64 = 16;
 
-/// The code of one of them, unless the machine has it.
+/// The code of a function, unless it is in [`callbacks`](crate::callbacks).
 pub(super) fn code(function: CFn) -> Option<HostFn> {
     Some(match function {
         CFn::Puts => |call| {
@@ -85,19 +85,19 @@ pub(super) fn code(function: CFn) -> Option<HostFn> {
             call.write(text.as_bytes())
         },
         CFn::FortyTwo => |_| int(42),
-        // They call back.
+        // See `callbacks`.
         CFn::Qsort | CFn::Bsearch | CFn::Atexit => return None,
     })
 }
 
-/// Linear congruential, as the C standard's example; only the range is promised.
+/// A linear congruential generator, as in the example of the C standard.
 fn rand(call: &mut Call<'_, '_>) -> Checked<Reply> {
     let next = call.state.rand.wrapping_mul(1_103_515_245).wrapping_add(12_345);
     call.state.rand = next;
     int((next >> 16 & 0x7fff) as i32)
 }
 
-/// A line of the input into a buffer, with a zero behind it.
+/// Reads a line of the input into a buffer, and terminates it with a zero.
 fn read_line(call: &mut Call<'_, '_>) -> Checked<Reply> {
     let mut line = vec![];
     while let Some(byte) = call.read_byte()?.filter(|&byte| byte != b'\n') {

@@ -1,8 +1,8 @@
-//! Functions of the host that programs call by their C symbols.
+//! Host functions, which programs call by their link names.
 //!
-//! `nyala_ir::functions` lists them; [`host_fn`] has the code of those that get plain values and the memory, and never
-//! call back into the program. What does is in [`callbacks`](crate::callbacks), and what needs the machine's
-//! state (lane functions, work items) in [`parallel`](crate::parallel).
+//! `nyala_ir::functions` lists them. [`host_fn`] has the code of those that need values and memory only. Functions
+//! that call back into the program are in [`callbacks`](crate::callbacks), collective operations in
+//! [`lanes`](crate::lanes), and work-item functions in [`work_items`](crate::work_items).
 
 mod format;
 mod libc;
@@ -24,28 +24,28 @@ use crate::memory::Memory;
 use crate::value::Value;
 use crate::{Io, Options};
 
-/// What host functions remember between calls.
+/// The state of host functions.
 pub(crate) struct HostState {
-    /// What functions that were called before are.
+    /// The functions of declarations that were called before.
     pub(crate) known: FxHashMap<Cont, Known>,
     random: MersenneTwister,
     /// The state of C's `rand`.
     rand: u32,
-    /// Addresses of strings that the host gave out.
+    /// Addresses of strings of the host.
     strings: FxHashMap<&'static str, u64>,
     /// Chooses the order of parallel instances.
     pub(crate) seed: u64,
-    /// What to call at the end, the last one first.
+    /// The functions to call at the end, the last one first.
     pub(crate) at_exit: Vec<Value>,
-    /// Nothing may be called that reaches out.
-    pub(crate) is_alone: bool,
+    /// Whether functions with access to the environment are errors.
+    pub(crate) is_isolated: bool,
 }
 
 impl HostState {
     pub(crate) fn new(options: &Options) -> HostState {
         HostState {
             at_exit: vec![],
-            is_alone: options.is_alone,
+            is_isolated: options.is_isolated,
             known: FxHashMap::default(),
             random: MersenneTwister::new(MersenneTwister::DEFAULT_SEED),
             rand: 1,
@@ -68,7 +68,7 @@ pub(crate) struct Call<'a, 'io> {
 /// A host function.
 pub(crate) type HostFn = fn(&mut Call<'_, '_>) -> Checked<Reply>;
 
-/// What a host function answers.
+/// The outcome of a host function.
 pub(crate) enum Reply {
     /// Its results.
     Results(Results),
@@ -76,12 +76,12 @@ pub(crate) enum Reply {
     Exit(i32),
 }
 
-/// What a declaration stands for.
+/// The function that a declaration refers to.
 #[derive(Clone, Copy)]
 pub(crate) enum Known {
     /// A function that needs values and memory only.
     Host(HostFn),
-    /// Any other one.
+    /// Any other function.
     Other(Function),
 }
 
@@ -111,7 +111,7 @@ fn host_fn(function: Function) -> Option<HostFn> {
 
 fn device(function: DeviceFn) -> Option<HostFn> {
     match function {
-        // Instances see each other's writes at once, and time does not matter to them.
+        // Writes are visible to all instances at once, and timing has no effect.
         DeviceFn::FenceBlock | DeviceFn::FenceDevice | DeviceFn::FenceSystem | DeviceFn::Sleep => {
             Some(|_| nothing())
         }

@@ -1,4 +1,4 @@
-//! The runtime's functions.
+//! Functions of the runtime.
 
 use nyala_ir::Prim;
 use nyala_ir::eval::float_value;
@@ -9,7 +9,7 @@ use super::{Call, HostFn, Reply, bits, format, int, nothing};
 use crate::errors::{Checked, MemoryKind};
 use crate::memory::HEAP_ALIGN;
 
-/// The code of one of them, unless the machine has it.
+/// The code of a function, unless it is in [`callbacks`](crate::callbacks) or only compiled code calls it.
 pub(super) fn code(function: RuntimeFn) -> Option<HostFn> {
     Some(match function {
         RuntimeFn::Info => |call| call.write(b"interpreter: 1 device\n"),
@@ -28,7 +28,7 @@ pub(super) fn code(function: RuntimeFn) -> Option<HostFn> {
             nothing()
         },
         RuntimeFn::Synchronize | RuntimeFn::SetLogLevel | RuntimeFn::SetCacheDirectory => |_| nothing(),
-        // Kernels are done when they are launched, so that an event is a time.
+        // A launch returns when its kernel has ended, so an event is a time.
         RuntimeFn::EventRecord => |call| bits((call.io.nanos)()),
         RuntimeFn::EventWait | RuntimeFn::EventRelease => |_| nothing(),
         RuntimeFn::EventIsDone => |_| bits(1),
@@ -68,7 +68,7 @@ pub(super) fn code(function: RuntimeFn) -> Option<HostFn> {
         RuntimeFn::PrintString => print_string,
         RuntimeFn::PrintFlush => |call| call.flush(),
         RuntimeFn::Atoi => super::libc::atoi,
-        // It calls back.
+        // See `callbacks`.
         RuntimeFn::ParallelFor => return None,
         // Only compiled code calls them.
         RuntimeFn::CheckFailed | RuntimeFn::Pext | RuntimeFn::Pdep => return None,

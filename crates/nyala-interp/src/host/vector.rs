@@ -1,4 +1,4 @@
-//! Instructions of vector units that programs name: those of AVX on eight `f32`.
+//! Intrinsics of AVX on eight `f32`, which programs call by name.
 
 use nyala_ir::functions::VectorFn;
 use smallvec::smallvec;
@@ -7,7 +7,7 @@ use super::{Call, HostFn, Reply, bits};
 use crate::errors::Checked;
 use crate::value::Value;
 
-/// The code of one of them.
+/// The code of a function.
 pub(super) fn code(function: VectorFn) -> HostFn {
     match function {
         VectorFn::SignBits => |call| {
@@ -28,10 +28,10 @@ pub(super) fn code(function: VectorFn) -> HostFn {
     }
 }
 
-/// Whether two numbers compare as one of the predicates of `cmpps` says.
+/// Whether a predicate of `cmpps` holds for two numbers.
 fn holds(predicate: u8, a: f32, b: f32) -> bool {
     let unordered = a.is_nan() || b.is_nan();
-    // Bit 3 inverts how unordered numbers compare, bit 2 everything.
+    // Bit 3 inverts the result for unordered numbers, bit 2 the result.
     let is_inverted = predicate & 4 != 0;
     let base = match (predicate & 8 != 0, predicate & 3) {
         (false, 0) => a == b,
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn predicates_of_comparisons() {
+    fn comparison_predicates_match_cmpps() {
         let nan = f32::NAN;
         let cases = [
             (0, 1.0, 1.0, true),   // equal

@@ -1,12 +1,12 @@
-//! Reading and writing values in checked places.
+//! Reads and writes values, with all checks.
 //!
-//! A scalar must have been written to be read. An aggregate may have parts that
-//! were not: they are undefined values, so that half-filled structs can be
-//! copied. Writing an undefined value makes the bytes uninitialised.
+//! A read scalar must be initialized. An aggregate may have uninitialized parts,
+//! which are undefined values: so partly filled structs can be copied. Writing an
+//! undefined value makes the bytes uninitialized.
 
 use crate::errors::{AccessKind, Checked, ErrorKind, MemoryKind, malformed};
 use crate::memory::shape::{Shape, ShapeKind};
-use crate::memory::{Allocation, Memory, Spot};
+use crate::memory::{Allocation, Location, Memory};
 use crate::value::Value;
 
 /// Bytes that a function value takes.
@@ -21,12 +21,12 @@ impl Memory {
 
     #[inline]
     pub(crate) fn load_scalar_as(&mut self, access: AccessKind, addr: u64, size: u64) -> Checked<u64> {
-        let spot = self.check(access, addr, size, size)?;
-        let alloc = &self.allocs[spot.alloc as usize];
-        if !alloc.is_init(spot.offset, size as usize) {
-            return Err(alloc.uninitialised(spot.offset, size as usize));
+        let location = self.check(access, addr, size, size)?;
+        let alloc = &self.allocs[location.alloc as usize];
+        if !alloc.is_init(location.offset, size as usize) {
+            return Err(alloc.uninitialized(location.offset, size as usize));
         }
-        Ok(alloc.read(spot.offset, size as usize))
+        Ok(alloc.read(location.offset, size as usize))
     }
 
     /// Writes a scalar of 1, 2, 4 or 8 bytes.
@@ -43,23 +43,23 @@ impl Memory {
         size: u64,
         bits: u64,
     ) -> Checked<()> {
-        let spot = self.check(access, addr, size, size)?;
-        let alloc = &mut self.allocs[spot.alloc as usize];
+        let location = self.check(access, addr, size, size)?;
+        let alloc = &mut self.allocs[location.alloc as usize];
         alloc.check_mutable()?;
-        alloc.write(spot.offset, size as usize, bits);
+        alloc.write(location.offset, size as usize, bits);
         Ok(())
     }
 
-    /// Writes a pointer, and remembers that the variable it points to is known in memory.
+    /// Writes a pointer, and records that the address of its variable is in memory.
     pub(crate) fn store_ptr(&mut self, addr: u64, bits: u64) -> Checked<()> {
         self.store_scalar(addr, 8, bits)?;
-        self.mark_stored(bits);
+        self.mark_address_stored(bits);
         Ok(())
     }
 
-    fn mark_stored(&mut self, target: u64) {
+    fn mark_address_stored(&mut self, target: u64) {
         if let Some(number) = self.number_of(target) {
-            self.allocs[number as usize].is_stored = true;
+            self.allocs[number as usize].is_address_stored = true;
         }
     }
 
@@ -70,15 +70,17 @@ impl Memory {
             ShapeKind::Ptr => self.load_scalar(addr, 8).map(Value::Bits),
             ShapeKind::Parts(ref parts) if parts.is_empty() => Ok(Value::unit()),
             _ => {
-                let spot = self.check(AccessKind::Read, addr, shape.size, shape.align)?;
-                let alloc = &self.allocs[spot.alloc as usize];
-                match (alloc.part(spot.offset as u64, shape), &shape.kind) {
-                    (Value::Undef, ShapeKind::Fn) if alloc.is_init(spot.offset, FN_SIZE as usize) => {
+                let location = self.check(AccessKind::Read, addr, shape.size, shape.align)?;
+                let alloc = &self.allocs[location.alloc as usize];
+                match (alloc.part(location.offset as u64, shape), &shape.kind) {
+                    (Value::Undef, ShapeKind::Fn) if alloc.is_init(location.offset, FN_SIZE as usize) => {
                         Err(Box::new(ErrorKind::NotAFunction))
                     }
-                    (Value::Undef, ShapeKind::Fn) => Err(alloc.uninitialised(spot.offset, FN_SIZE as usize)),
+                    (Value::Undef, ShapeKind::Fn) => {
+                        Err(alloc.uninitialized(location.offset, FN_SIZE as usize))
+                    }
                     (Value::Undef, ShapeKind::Enum { tag_at, tag_size, .. }) => {
-                        Err(alloc.uninitialised(spot.offset + *tag_at as usize, *tag_size as usize))
+                        Err(alloc.uninitialized(location.offset + *tag_at as usize, *tag_size as usize))
                     }
                     (value, _) => Ok(value),
                 }
@@ -88,30 +90,30 @@ impl Memory {
 
     /// Writes a value.
     pub(crate) fn store(&mut self, addr: u64, shape: &Shape, value: &Value) -> Checked<()> {
-        let spot = self.check(AccessKind::Write, addr, shape.size, shape.align)?;
-        self.allocs[spot.alloc as usize].check_mutable()?;
-        self.store_at(spot, shape, value)
+        let location = self.check(AccessKind::Write, addr, shape.size, shape.align)?;
+        self.allocs[location.alloc as usize].check_mutable()?;
+        self.store_at(location, shape, value)
     }
 
-    /// Gives a new global its first value, also if it is a constant. Nobody has
-    /// accessed it yet, so this is no access either.
-    pub(crate) fn initialise(&mut self, addr: u64, shape: &Shape, value: &Value) -> Checked<()> {
+    /// Initializes a new global, also a constant. This is not an access, so it races
+    /// with none.
+    pub(crate) fn initialize(&mut self, addr: u64, shape: &Shape, value: &Value) -> Checked<()> {
         match self.number_of(addr) {
-            Some(alloc) => self.store_at(Spot { alloc, offset: 0 }, shape, value),
+            Some(alloc) => self.store_at(Location { alloc, offset: 0 }, shape, value),
             None => malformed("a global without memory"),
         }
     }
 
-    fn store_at(&mut self, spot: Spot, shape: &Shape, value: &Value) -> Checked<()> {
+    fn store_at(&mut self, location: Location, shape: &Shape, value: &Value) -> Checked<()> {
         let mut pointers = vec![];
-        self.allocs[spot.alloc as usize].put(spot.offset as u64, shape, value, &mut pointers)?;
+        self.allocs[location.alloc as usize].put(location.offset as u64, shape, value, &mut pointers)?;
         for pointer in pointers {
-            self.mark_stored(pointer);
+            self.mark_address_stored(pointer);
         }
         Ok(())
     }
 
-    /// Copies bytes, with the functions among them and with what is uninitialised.
+    /// Copies bytes, the functions stored there, and which bytes are initialized.
     pub(crate) fn copy(&mut self, src: u64, dst: u64, size: u64) -> Checked<()> {
         if size == 0 {
             return Ok(());
@@ -131,7 +133,7 @@ impl Memory {
             .map(|(at, function)| (at - start, function.clone()))
             .collect();
         let target = &mut self.allocs[to.alloc as usize];
-        target.forget_fns(to.offset as u64, size as u64);
+        target.remove_fns(to.offset as u64, size as u64);
         target.bytes[to.offset..][..size].copy_from_slice(&bytes);
         for (i, is_init) in init.into_iter().enumerate() {
             target.set_init(to.offset + i, 1, is_init);
@@ -148,7 +150,7 @@ impl Memory {
         let to = self.check(AccessKind::Write, dst, size, 1)?;
         let target = &mut self.allocs[to.alloc as usize];
         target.check_mutable()?;
-        target.forget_fns(to.offset as u64, size);
+        target.remove_fns(to.offset as u64, size);
         target.bytes[to.offset..][..size as usize].fill(byte);
         (0..size as usize).for_each(|i| target.set_init(to.offset + i, 1, true));
         Ok(())
@@ -165,7 +167,7 @@ impl Memory {
         }
     }
 
-    /// Reads initialised bytes.
+    /// Reads initialized bytes.
     pub(crate) fn read_bytes(&mut self, addr: u64, size: u64) -> Checked<Vec<u8>> {
         (0..size).map(|i| self.load_scalar(addr.wrapping_add(i), 1).map(|byte| byte as u8)).collect()
     }
@@ -176,7 +178,7 @@ impl Memory {
         each.try_for_each(|(&byte, i)| self.store_scalar(addr.wrapping_add(i), 1, u64::from(byte)))
     }
 
-    /// The bits of `value` as another type, through memory that nobody sees.
+    /// The bits of `value` as another type, through scratch memory.
     pub(crate) fn reinterpret(&mut self, value: &Value, from: &Shape, to: &Shape) -> Checked<Value> {
         let size = from.size.max(to.size) as usize;
         let mut scratch = Allocation::scratch(size);
@@ -198,7 +200,7 @@ impl Allocation {
             init: vec![0; size.div_ceil(64)],
             fns: Default::default(),
             token: Default::default(),
-            is_stored: false,
+            is_address_stored: false,
             shadow: Default::default(),
         }
     }
@@ -239,9 +241,9 @@ impl Allocation {
     }
 
     #[cold]
-    fn uninitialised(&self, offset: usize, size: usize) -> Box<ErrorKind> {
+    fn uninitialized(&self, offset: usize, size: usize) -> Box<ErrorKind> {
         let first = (offset..offset + size).find(|&at| !self.is_init(at, 1)).unwrap_or(offset);
-        Box::new(ErrorKind::Uninitialised { kind: self.kind, offset: first as u64, made: self.made })
+        Box::new(ErrorKind::Uninitialized { kind: self.kind, offset: first as u64, made: self.made })
     }
 
     #[inline]
@@ -258,14 +260,14 @@ impl Allocation {
     #[inline]
     fn write(&mut self, offset: usize, size: usize, bits: u64) {
         if !self.fns.is_empty() {
-            self.forget_fns(offset as u64, size as u64);
+            self.remove_fns(offset as u64, size as u64);
         }
         self.bytes[offset..offset + size].copy_from_slice(&bits.to_le_bytes()[..size]);
         self.set_init(offset, size, true);
     }
 
-    /// Functions that overlap these bytes are no functions any more.
-    fn forget_fns(&mut self, offset: u64, size: u64) {
+    /// Removes functions that overlap these bytes.
+    fn remove_fns(&mut self, offset: u64, size: u64) {
         if self.fns.is_empty() {
             return;
         }
@@ -276,7 +278,7 @@ impl Allocation {
         }
     }
 
-    /// The value at a place inside; undefined where it is uninitialised.
+    /// The value at an offset; undefined where memory is uninitialized.
     fn part(&self, at: u64, shape: &Shape) -> Value {
         let scalar = |size: u64| {
             let (at, size) = (at as usize, size as usize);
@@ -307,10 +309,10 @@ impl Allocation {
         }
     }
 
-    /// Writes a value inside, and adds the pointers in it to a list.
+    /// Writes a value at an offset, and adds the pointers in it to a list.
     fn put(&mut self, at: u64, shape: &Shape, value: &Value, pointers: &mut Vec<u64>) -> Checked<()> {
         if let Value::Undef = value {
-            self.forget_fns(at, shape.size);
+            self.remove_fns(at, shape.size);
             (at..at + shape.size).for_each(|at| self.set_init(at as usize, 1, false));
             return Ok(());
         }
@@ -323,7 +325,7 @@ impl Allocation {
                 pointers.push(*bits);
             }
             (ShapeKind::Fn, Value::Fn(_)) => {
-                self.forget_fns(at, FN_SIZE);
+                self.remove_fns(at, FN_SIZE);
                 self.set_init(at as usize, FN_SIZE as usize, true);
                 self.fns.insert(at, value.clone());
             }

@@ -3,15 +3,15 @@
 //! Memory is a set of allocations, each with its bytes, a bit per byte that says
 //! whether it was written, and the functions stored in it (which have no bytes).
 //! Allocation number `i` owns the addresses `(i + 1) * WINDOW ..`; so an address
-//! names its allocation by itself, can be turned into an integer and back, and
-//! runs into no other allocation by walking off the end.
+//! names its allocation, can be converted to an integer and back, and does not
+//! reach another allocation by going past the end.
 //!
 //! # Invariants
 //!
-//! * No address is ever given out twice: a number that is used again continues
-//!   in its window behind the old one. A stale pointer never fits by accident.
-//! * What is freed has no bytes left, so that a bounds check is also the check
-//!   that the memory is alive; why it fails is found out afterwards.
+//! * No address is allocated twice: a number that is used again continues in its
+//!   window after the old allocation. A stale pointer is never valid by accident.
+//! * Freed memory has no bytes, so that the bounds check also checks that the
+//!   memory is alive; the reason of a failure is determined afterwards.
 //!
 //! # Where to look next
 //!
@@ -35,28 +35,28 @@ use crate::value::{SlotToken, Value};
 const WINDOW_BITS: u32 = 36;
 /// Addresses between an allocation and the next one with the same number.
 const GAP: u64 = 4096;
-/// How many freed allocations are remembered before their numbers are used again,
-/// so that an error can tell where the memory came from.
+/// How many freed allocations are kept before their numbers are used again, so
+/// that an error can say where the memory was allocated.
 const REMEMBERED: usize = 1024;
 /// The alignment of memory from the host's allocation functions.
 pub(crate) const HEAP_ALIGN: u64 = 64;
 
-/// Not an operation, but the call at the end of the block.
+/// The call at the end of the block, instead of an operation.
 pub(crate) const AT_CALL: u32 = u32::MAX;
 
 /// All memory of a run.
 pub(crate) struct Memory {
     allocs: Vec<Allocation>,
-    /// Numbers to use again, the longest free first.
+    /// Numbers to use again, the one that was freed first is the first.
     free: VecDeque<u32>,
     /// Local variables that lost their last owner.
-    pub(crate) graveyard: Rc<RefCell<Vec<u32>>>,
+    pub(crate) dead_slots: Rc<RefCell<Vec<u32>>>,
     used: u64,
     limit: u64,
-    /// The operation being executed, or [`AT_CALL`]; kept here to be at hand when
-    /// an access is noted.
+    /// The operation being executed, or [`AT_CALL`]. It is here because accesses are
+    /// recorded with it.
     pub(crate) at: u32,
-    /// Who uses what, while instances run in parallel.
+    /// Detects data races between parallel instances.
     pub(crate) races: Races,
 }
 
@@ -75,13 +75,13 @@ struct Allocation {
     fns: BTreeMap<u64, Value>,
     token: Weak<SlotToken>,
     /// Whether its address was written to memory.
-    is_stored: bool,
+    is_address_stored: bool,
     shadow: Shadow,
 }
 
-/// A place in memory that was checked: the allocation's number and an offset.
+/// A checked location in memory: the allocation's number and an offset.
 #[derive(Clone, Copy)]
-pub(crate) struct Spot {
+pub(crate) struct Location {
     alloc: u32,
     offset: usize,
 }
@@ -91,7 +91,7 @@ impl Memory {
         Memory {
             allocs: vec![],
             free: VecDeque::new(),
-            graveyard: Rc::default(),
+            dead_slots: Rc::default(),
             used: 0,
             limit,
             at: AT_CALL,
@@ -99,7 +99,7 @@ impl Memory {
         }
     }
 
-    /// Closures count too: endless recursion is a chain of them.
+    /// Checks the limit with closures included: endless recursion is a chain of closures.
     #[inline]
     pub(crate) fn check_closures(&self, size: u64) -> Checked<()> {
         match self.used.saturating_add(size) > self.limit {
@@ -108,10 +108,10 @@ impl Memory {
         }
     }
 
-    /// New memory, uninitialised; gives its address.
+    /// Allocates uninitialized memory; returns its address.
     pub(crate) fn allocate(&mut self, size: u64, align: u64, kind: MemoryKind, made: Span) -> Checked<u64> {
         let fits = size < (1 << WINDOW_BITS) - 2 * GAP - align.min(1 << 30);
-        // Many small allocations take more memory than they provide. Remembered ones are a bounded overhead.
+        // Many small allocations need more memory for bookkeeping than for bytes. Freed ones are a bounded overhead.
         let n_live = self.allocs.len().saturating_sub(self.free.len());
         let bookkeeping = (n_live * size_of::<Allocation>()) as u64;
         let used = self.used.saturating_add(size).saturating_add(bookkeeping);
@@ -133,7 +133,7 @@ impl Memory {
             init: vec![0; words],
             fns: BTreeMap::new(),
             token: Weak::new(),
-            is_stored: false,
+            is_address_stored: false,
             shadow: Shadow::default(),
         };
         if number as usize == self.allocs.len() {
@@ -150,7 +150,7 @@ impl Memory {
             let Some(number) = self.free.pop_front() else { break };
             let after = self.allocs[number as usize].end;
             let end = window_start(number) + (1 << WINDOW_BITS);
-            // A window that is used up is left alone for good.
+            // A window without space is never used again.
             if after + 2 * GAP + align + size < end {
                 return (number, after);
             }
@@ -167,8 +167,8 @@ impl Memory {
         made: Span,
     ) -> Checked<(u64, Rc<SlotToken>)> {
         let addr = self.allocate(size, align, MemoryKind::Slot, made)?;
-        let alloc = self.number_of(addr).expect("an address just given out");
-        let token = Rc::new(SlotToken { alloc, graveyard: self.graveyard.clone() });
+        let alloc = self.number_of(addr).expect("it was just allocated");
+        let token = Rc::new(SlotToken { alloc, dead_slots: self.dead_slots.clone() });
         self.allocs[alloc as usize].token = Rc::downgrade(&token);
         Ok((addr, token))
     }
@@ -182,7 +182,7 @@ impl Memory {
         Ok(addr)
     }
 
-    /// Makes all bytes of the allocation at `addr` zero.
+    /// Sets all bytes of the allocation at `addr` to zero.
     pub(crate) fn zero(&mut self, addr: u64) {
         if let Some(number) = self.number_of(addr) {
             let alloc = &mut self.allocs[number as usize];
@@ -202,7 +202,7 @@ impl Memory {
             return Ok(());
         }
         let Some(number) = self.number_of(addr) else {
-            return bad("the address belongs to nothing", None);
+            return bad("the address is not in any allocation", None);
         };
         let alloc = &self.allocs[number as usize];
         if addr < alloc.base {
@@ -217,36 +217,36 @@ impl Memory {
         if addr != alloc.base {
             return bad("the address is not the start of the allocation", Some(alloc));
         }
-        self.kill(number, at);
+        self.free_allocation(number, at);
         Ok(())
     }
 
     /// Frees work-group memory.
     pub(crate) fn free_shared(&mut self, addr: u64) {
         if let Some(number) = self.number_of(addr) {
-            self.kill(number, Span::NONE);
+            self.free_allocation(number, Span::NONE);
         }
     }
 
-    /// Frees the local variables that lost their last owner. What a dead variable
-    /// held may own others, hence the loop.
-    pub(crate) fn reap(&mut self) {
+    /// Frees the local variables that lost their last owner. A value in a freed
+    /// variable may own others, hence the loop.
+    pub(crate) fn free_dead_slots(&mut self) {
         loop {
-            let dead = std::mem::take(&mut *self.graveyard.borrow_mut());
+            let dead = std::mem::take(&mut *self.dead_slots.borrow_mut());
             if dead.is_empty() {
                 return;
             }
             for number in dead {
-                self.kill(number, Span::NONE);
+                self.free_allocation(number, Span::NONE);
             }
         }
     }
 
-    pub(crate) fn has_dead(&self) -> bool {
-        !self.graveyard.borrow().is_empty()
+    pub(crate) fn has_dead_slots(&self) -> bool {
+        !self.dead_slots.borrow().is_empty()
     }
 
-    fn kill(&mut self, number: u32, at: Span) {
+    fn free_allocation(&mut self, number: u32, at: Span) {
         let alloc = &mut self.allocs[number as usize];
         self.used -= alloc.bytes.len() as u64;
         alloc.alive = false;
@@ -266,8 +266,8 @@ impl Memory {
     }
 
     /// Whether the address of the local variable `alloc` was written to memory.
-    pub(crate) fn is_stored(&self, alloc: u32) -> bool {
-        self.allocs[alloc as usize].is_stored
+    pub(crate) fn is_address_stored(&self, alloc: u32) -> bool {
+        self.allocs[alloc as usize].is_address_stored
     }
 
     /// The allocation that an address names; it may be dead.
@@ -292,33 +292,39 @@ impl Memory {
         addr.checked_sub(alloc.base).map_or(0, |offset| (alloc.bytes.len() as u64).saturating_sub(offset))
     }
 
-    /// Checks an access and gives its place.
+    /// Checks an access; returns its location.
     #[inline]
-    pub(crate) fn check(&mut self, access: AccessKind, addr: u64, size: u64, align: u64) -> Checked<Spot> {
+    pub(crate) fn check(
+        &mut self,
+        access: AccessKind,
+        addr: u64,
+        size: u64,
+        align: u64,
+    ) -> Checked<Location> {
         let number = window_number(addr);
         if let Some(alloc) = self.allocs.get(number as usize) {
             let offset = addr.wrapping_sub(alloc.base);
             let end = offset.wrapping_add(size);
             let inside = end <= alloc.bytes.len() as u64 && offset <= end && alloc.alive;
             if inside && addr & (align - 1) == 0 {
-                let spot = Spot { alloc: number as u32, offset: offset as usize };
+                let location = Location { alloc: number as u32, offset: offset as usize };
                 if self.races.is_watching() {
-                    self.watch(access, spot, size)?;
+                    self.watch(access, location, size)?;
                 }
-                return Ok(spot);
+                return Ok(location);
             }
         }
         Err(self.explain(access, addr, size, align))
     }
 
     #[cold]
-    fn watch(&mut self, access: AccessKind, spot: Spot, size: u64) -> Checked<()> {
-        let alloc = &mut self.allocs[spot.alloc as usize];
+    fn watch(&mut self, access: AccessKind, location: Location, size: u64) -> Checked<()> {
+        let alloc = &mut self.allocs[location.alloc as usize];
         self.races.site.at = self.at;
-        self.races.access(&mut alloc.shadow, access, spot.offset, size as usize)
+        self.races.access(&mut alloc.shadow, access, location.offset, size as usize)
     }
 
-    /// Why an access is wrong.
+    /// The reason why an access is invalid.
     #[cold]
     fn explain(&self, access: AccessKind, addr: u64, size: u64, align: u64) -> Box<ErrorKind> {
         let Some(number) = self.number_of(addr) else {
@@ -328,7 +334,7 @@ impl Memory {
         let offset = addr.wrapping_sub(alloc.base) as i64;
         let (kind, made) = (alloc.kind, alloc.made);
         Box::new(if offset < -(GAP as i64) / 2 {
-            // An earlier allocation with this number; nothing is known about it.
+            // An earlier allocation with this number, of which no record exists.
             ErrorKind::Dangling { access, kind, made: Span::NONE, freed: Span::NONE }
         } else if !alloc.alive {
             ErrorKind::Dangling { access, kind, made, freed: alloc.freed }
@@ -341,8 +347,8 @@ impl Memory {
     }
 }
 
-/// Whether the system gives that much memory: an allocation that fails ends the process. Small ones are not worth
-/// the question.
+/// Whether the system can provide this much memory: a failed allocation aborts the process. Small sizes are not
+/// checked.
 fn is_available(size: u64) -> bool {
     const LARGE: u64 = 1 << 24;
     size < LARGE || Vec::<u8>::new().try_reserve_exact(size as usize).is_ok()
@@ -352,8 +358,8 @@ fn window_start(number: u32) -> u64 {
     (u64::from(number) + 1) << WINDOW_BITS
 }
 
-/// The allocation number an address names; out of any range for addresses below
-/// the first window.
+/// The allocation number of an address; out of range for addresses below the first
+/// window.
 fn window_number(addr: u64) -> u64 {
     (addr >> WINDOW_BITS).wrapping_sub(1)
 }

@@ -1,7 +1,7 @@
-//! How values of a type lie in memory.
+//! The layout of values in memory.
 //!
-//! A [`Shape`] is a type with its layout worked out, so that loads and stores
-//! need no look at the type again.
+//! A [`Shape`] is a type with its layout, so that loads and stores do not compute
+//! the layout again.
 
 use std::rc::Rc;
 
@@ -17,7 +17,7 @@ pub(crate) struct Shape {
     pub(crate) kind: ShapeKind,
 }
 
-/// What a value of a type consists of.
+/// The components of a value.
 #[derive(Debug)]
 pub(crate) enum ShapeKind {
     Prim(Prim),
@@ -39,7 +39,7 @@ pub(crate) enum ShapeKind {
     Nothing,
 }
 
-/// The shapes worked out so far.
+/// The shapes of types, computed once.
 #[derive(Default)]
 pub(crate) struct Shapes {
     known: FxHashMap<Ty, Rc<Shape>>,

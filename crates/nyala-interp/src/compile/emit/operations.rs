@@ -8,7 +8,7 @@ use crate::compile::scalar;
 use crate::errors::{Checked, malformed};
 
 impl Emitter<'_, '_> {
-    /// Emits one operation whose operands are there.
+    /// Emits one operation, whose operands were emitted.
     pub(super) fn emit(&mut self, def: Def) -> Checked<()> {
         match self.world.node(def) {
             Node::Cont(cont) => self.closure(def, cont),
@@ -17,7 +17,7 @@ impl Emitter<'_, '_> {
                 self.effect(def)
             }
             Node::LoadLanes { .. } | Node::StoreLanes { .. } => self.lane_access(def),
-            // The operand has been computed, and that is all.
+            // The operand has been computed; there is no result.
             Node::Demand { .. } => {
                 self.know(def, NO_REG);
                 Ok(())
@@ -37,7 +37,7 @@ impl Emitter<'_, '_> {
         let dst = self.fresh(self.world.ty(def));
         self.push(def, Op::Closure { dst, block }, &[]);
         self.own.insert(def, dst);
-        self.carries.insert(def, true);
+        self.has_closure.insert(def, true);
         Ok(())
     }
 
@@ -109,8 +109,9 @@ impl Emitter<'_, '_> {
     fn pure(&mut self, def: Def) -> Checked<()> {
         let world = self.world;
         let operands = world.operands(def);
-        let carries =
-            operands.iter().any(|operand| self.carries.get(operand).is_some_and(|&carries| carries));
+        let has_closure = operands
+            .iter()
+            .any(|operand| self.has_closure.get(operand).is_some_and(|&has_closure| has_closure));
         let reg = match self.alias(def)? {
             Some(reg) => reg,
             None => {
@@ -122,8 +123,8 @@ impl Emitter<'_, '_> {
                 dst
             }
         };
-        self.carries.insert(def, carries);
-        if carries {
+        self.has_closure.insert(def, has_closure);
+        if has_closure {
             self.own.insert(def, reg);
         } else {
             self.know(def, reg);
