@@ -1,10 +1,10 @@
-//! Where programs end that were compiled to check themselves.
+//! Failed checks of programs that were compiled with checks.
 
 use std::ffi::{CStr, c_char};
 
-/// Ends the process with a message: the place in the source, then the text with each
-/// `{}` replaced by a number, and `{s}` by the ending of what is counted by the last one. `kind`
-/// says what the numbers are: 0 unsigned, 1 signed, 2 the bits of a float.
+/// Ends the process with a message: the position in the source, then the text with each
+/// `{}` replaced by a number, and `{s}` by the plural ending that the last number requires. `kind`
+/// is the kind of the numbers: 0 unsigned, 1 signed, 2 the bits of a float.
 ///
 /// # Safety
 /// Both texts end with a zero.
@@ -16,7 +16,7 @@ pub unsafe extern "C" fn nyala_check_failed(
     first: u64,
     second: u64,
 ) -> ! {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     let [place, message] = [place, message].map(|text| unsafe { CStr::from_ptr(text) }.to_string_lossy());
     crate::print::anydsl_print_flush();
     eprintln!("{place}: {}", filled(&message, [first, second].map(|bits| shown(kind, bits))));
@@ -43,14 +43,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_shown_as_what_they_are() {
+    fn numbers_are_formatted_by_their_kind() {
         let values = [shown(1, u64::MAX), shown(2, 2.5f64.to_bits())];
         assert_eq!(filled("add({}, {})", values), "add(-1, 2.5)");
         assert_eq!(filled("index {}", [shown(0, 7), shown(0, 0)]), "index 7");
     }
 
     #[test]
-    fn what_is_counted_has_its_ending() {
+    fn plural_ending_depends_on_the_number() {
         let room = |bytes| filled("at {} of {} byte{s}", [shown(0, 1), shown(0, bytes)]);
         assert_eq!([room(1), room(2)], ["at 1 of 1 byte", "at 1 of 2 bytes"]);
     }

@@ -1,7 +1,7 @@
-//! Memory for what closures capture.
+//! Memory for the environments of closures.
 //!
-//! Nobody knows when a closure is used for the last time, so its environment is never
-//! released. Each thread cuts environments off chunks of its own.
+//! The last use of a closure is unknown, so its environment is never released. Each thread
+//! allocates environments from its own chunks.
 
 use std::alloc::{Layout, alloc};
 use std::cell::Cell;
@@ -9,15 +9,15 @@ use std::ffi::c_void;
 
 use crate::fail;
 
-/// How much is asked for at once.
+/// The size of a chunk.
 const CHUNK: usize = 64 << 10;
 
 thread_local! {
-    /// What is left of the thread's chunk: from where to where.
+    /// The free part of the thread's chunk: start and end.
     static REST: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
-/// `size` bytes aligned to `align`, a power of two, for ever.
+/// `size` bytes aligned to `align`, a power of two. They are never freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_environment(size: i64, align: i64) -> *mut c_void {
     let (size, align) = (size as usize, align as usize);
@@ -28,7 +28,7 @@ pub extern "C" fn nyala_environment(size: i64, align: i64) -> *mut c_void {
         return at as *mut c_void;
     }
     let chunk = chunk(CHUNK.max(size), align.max(align_of::<u64>()));
-    // A large environment has its own; the rest of the current chunk stays in use.
+    // A large environment has its own chunk; the current chunk stays in use.
     if size < CHUNK {
         REST.set((chunk as usize + size, chunk as usize + CHUNK));
     }
@@ -50,12 +50,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn environments_are_aligned_and_apart() {
+    fn environments_are_aligned_and_disjoint() {
         let mut last = 0;
         for (size, align) in [(8, 8), (1, 1), (32, 32), (100_000, 16), (24, 8), (70_000, 64), (16, 8)] {
             let at = nyala_environment(size, align) as usize;
             assert_eq!(at % align as usize, 0, "{size} bytes");
-            // SAFETY: the memory was just handed out.
+            // SAFETY: the memory was just allocated.
             unsafe { std::ptr::write_bytes(at as *mut u8, 1, size as usize) };
             assert_ne!(at, last);
             last = at;

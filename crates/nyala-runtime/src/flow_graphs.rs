@@ -1,8 +1,8 @@
-//! Flow graphs: tasks, and which of them come before which.
+//! Flow graphs: tasks and the dependences between them.
 //!
-//! Tasks are kept until the process ends, as nothing in the language ends their lives; a graph may be executed
-//! many times. Executing one starts at a task and does all that it leads to, each when all before it that take part are
-//! done, on the threads that also share loops.
+//! Tasks are never freed: the language has no operation for that, and a graph may be executed many times. An
+//! execution starts at a task and runs all tasks that are reachable from it, each after the tasks it depends on, on
+//! the threads of the pool.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -11,13 +11,13 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use crate::fail;
 use crate::threads::{anydsl_parallel_for, default_threads};
 
-/// What a task does: code, and what it is handed.
+/// The body of a task.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Closure {
     /// The code.
     pub run: extern "C" fn(u64),
-    /// The address of what it captures.
+    /// The address of its environment.
     pub payload: u64,
 }
 
@@ -26,7 +26,7 @@ struct Task {
     next: Vec<i32>,
 }
 
-/// All graphs. Edges lead from task to task, so tasks need not know which graph they are of.
+/// All graphs. Edges connect tasks, so a task does not need its graph.
 struct Graphs {
     count: i32,
     tasks: Vec<Task>,
@@ -57,7 +57,7 @@ pub extern "C" fn anydsl_create_task(graph: i32, body: Closure) -> i32 {
     i32::try_from(graphs.tasks.len() - 1).unwrap_or_else(|_| fail(format_args!("there are too many tasks")))
 }
 
-/// Makes one task come before another.
+/// Orders one task before another.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_create_edge(from: i32, to: i32) {
     let mut graphs = lock(&GRAPHS);
@@ -69,7 +69,7 @@ pub extern "C" fn anydsl_create_edge(from: i32, to: i32) {
     graphs.tasks[from as usize].next.push(to);
 }
 
-/// Does a task, and all that it leads to.
+/// Runs a task and all tasks that are reachable from it.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_execute_graph(graph: i32, root: i32) {
     let graphs = lock(&GRAPHS);
@@ -78,15 +78,15 @@ pub extern "C" fn anydsl_execute_graph(graph: i32, root: i32) {
     }
     let execution = Execution::new(&graphs, root);
     drop(graphs);
-    if execution.has_circle() {
+    if execution.has_cycle() {
         fail(format_args!(
-            "flow graph {graph} cannot be executed: its tasks wait for each other in a circle"
+            "flow graph {graph} cannot be executed: its tasks depend on each other in a cycle"
         ));
     }
     extern "C" fn work(execution: *mut c_void, first: i32, end: i32) {
-        // SAFETY: this is what the loop below is handed, which ends before that does.
+        // SAFETY: the loop below passes the execution, which outlives the loop.
         let execution = unsafe { &*execution.cast::<Execution>() };
-        (first..end).for_each(|_| execution.take_part());
+        (first..end).for_each(|_| execution.run_tasks());
     }
     let workers = execution.tasks.len().min(default_threads() as usize);
     anydsl_parallel_for(0, 0, workers as i32, (&raw const execution).cast_mut().cast(), work);
@@ -98,7 +98,7 @@ impl Graphs {
     }
 }
 
-/// The tasks that take part, numbered anew: 0 is where it starts.
+/// The reachable tasks, with new numbers: 0 is the root.
 struct Execution {
     tasks: Vec<Closure>,
     next: Vec<Vec<usize>>,
@@ -108,9 +108,9 @@ struct Execution {
 
 struct Progress {
     ready: Vec<usize>,
-    /// For each task, how many others it waits for.
+    /// For each task, the number of tasks it waits for.
     missing: Vec<usize>,
-    /// How many tasks are not done.
+    /// The number of tasks that have not ended.
     left: usize,
 }
 
@@ -134,8 +134,8 @@ impl Execution {
         Execution { tasks, next, progress, changed: Condvar::new() }
     }
 
-    /// Whether some tasks can never start.
-    fn has_circle(&self) -> bool {
+    /// Whether the dependences have a cycle, so that some tasks never start.
+    fn has_cycle(&self) -> bool {
         let mut missing = lock(&self.progress).missing.clone();
         let mut ready = if missing[0] == 0 { vec![0] } else { vec![] };
         let mut started = 0;
@@ -151,8 +151,8 @@ impl Execution {
         started < self.tasks.len()
     }
 
-    /// Does tasks until all are done. As there is no circle, somebody is at work whenever none is ready.
-    fn take_part(&self) {
+    /// Runs tasks until all have ended. There is no cycle: if no task is ready, another thread runs one.
+    fn run_tasks(&self) {
         let mut progress = lock(&self.progress);
         while progress.left > 0 {
             let Some(task) = progress.ready.pop() else {
@@ -181,9 +181,9 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     #[test]
-    fn a_task_is_done_after_all_before_it() {
+    fn a_task_runs_after_its_predecessors() {
         static DONE: AtomicU64 = AtomicU64::new(0);
-        // Each task has a bit, and must find those of the tasks before it.
+        // Each task sets a bit, and checks the bits of its predecessors.
         extern "C" fn run(payload: u64) {
             let (bit, before) = (payload & 0xffff, payload >> 16);
             assert_eq!(DONE.load(Ordering::SeqCst) & before, before);
@@ -206,13 +206,13 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_noticed() {
+    fn cycles_are_detected() {
         extern "C" fn run(_: u64) {}
         let graph = anydsl_create_graph();
         let [a, b] = [(); 2].map(|()| anydsl_create_task(graph, Closure { run, payload: 0 }));
         anydsl_create_edge(a, b);
-        assert!(!Execution::new(&lock(&GRAPHS), a).has_circle());
+        assert!(!Execution::new(&lock(&GRAPHS), a).has_cycle());
         anydsl_create_edge(b, a);
-        assert!(Execution::new(&lock(&GRAPHS), a).has_circle());
+        assert!(Execution::new(&lock(&GRAPHS), a).has_cycle());
     }
 }

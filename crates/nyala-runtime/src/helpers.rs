@@ -1,8 +1,7 @@
-//! Small functions that old test programs expect to be linked with.
+//! Small functions that old test programs link.
 //!
-//! Their names are too common to be symbols of a library: `read` is also one of the
-//! system. So [`SYMBOLS`](crate::SYMBOLS) has them under these names, and the static library
-//! with a prefix.
+//! Their names are too common for symbols of a library: `read` is also a function of the system. So
+//! [`SYMBOLS`](crate::SYMBOLS) has them under these names, and the static library with a prefix.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -34,7 +33,7 @@ pub extern "C" fn put_u8(byte: u8) {
 /// `text` points to bytes that end with a zero.
 #[unsafe(export_name = "nyala_helper_print")]
 pub unsafe extern "C" fn print(text: *const c_char) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { anydsl_print_string(text) }
 }
 
@@ -44,7 +43,7 @@ pub unsafe extern "C" fn print(text: *const c_char) {
 /// `text` points to bytes that end with a zero.
 #[unsafe(export_name = "nyala_helper_println")]
 pub unsafe extern "C" fn println(text: *const c_char) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { anydsl_print_string(text) };
     write("\n");
 }
@@ -55,7 +54,7 @@ pub extern "C" fn print_int(number: i32) {
     write(&format!("{number}\n"));
 }
 
-/// Prints a number with nine digits behind the point, as a line.
+/// Prints a number with nine digits after the decimal point, as a line.
 #[unsafe(export_name = "nyala_helper_print_f64")]
 pub extern "C" fn print_f64(number: f64) {
     write(&format!("{number:.9}\n"));
@@ -67,14 +66,14 @@ pub extern "C" fn forty_two() -> i32 {
     42
 }
 
-/// Reads a line into a buffer, and puts a zero behind it.
+/// Reads a line into a buffer, and terminates it with a zero.
 ///
 /// # Safety
 /// The buffer is large enough.
 #[unsafe(export_name = "nyala_helper_read")]
 pub unsafe extern "C" fn read(buffer: *mut u8) {
     let mut at = buffer;
-    // SAFETY: the caller's promise. A byte of the input is not negative, its end is.
+    // SAFETY: the caller guarantees it. A byte of the input is not negative; the end of the input is.
     unsafe {
         while let Ok(byte @ (0..=9 | 11..=255)) = u8::try_from(getchar()) {
             *at = byte;
@@ -90,7 +89,7 @@ pub unsafe extern "C" fn read(buffer: *mut u8) {
 /// `text` points to bytes that end with a zero.
 #[unsafe(export_name = "nyala_helper_anydsl_atoi")]
 pub unsafe extern "C" fn anydsl_atoi(text: *const c_char) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { atoi(text) }
 }
 
@@ -100,7 +99,7 @@ pub unsafe extern "C" fn anydsl_atoi(text: *const c_char) -> i32 {
 /// There are that many bytes.
 #[unsafe(export_name = "nyala_helper_anydsl_memset")]
 pub unsafe extern "C" fn anydsl_memset(block: *mut c_void, byte: i32, size: i64) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { memset(block, byte, size as usize) };
 }
 
@@ -110,16 +109,16 @@ pub unsafe extern "C" fn anydsl_memset(block: *mut c_void, byte: i32, size: i64)
 /// Both ranges are valid.
 #[unsafe(export_name = "nyala_helper_impala_memmove")]
 pub unsafe extern "C" fn impala_memmove(to: *mut c_void, from: *const c_void, size: usize) -> *mut c_void {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { memmove(to, from, size) }
 }
 
-/// More or less memory, with what was in it.
+/// Resizes memory, and keeps its contents.
 ///
 /// # Safety
 /// `block` is null or from C's allocator.
 #[unsafe(export_name = "nyala_helper_impala_realloc")]
 pub unsafe extern "C" fn impala_realloc(block: *mut c_void, size: usize) -> *mut c_void {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { realloc(block, size) }
 }

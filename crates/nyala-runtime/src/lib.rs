@@ -1,23 +1,23 @@
-//! What compiled programs call: functions with C symbols and the C calling convention.
+//! The runtime: functions that compiled programs call, with C symbols and the C calling convention.
 //!
 //! Read in this order:
 //!
 //! * [`memory`]: allocation, release, copies, on the host and on devices;
-//! * [`devices`]: GPUs and others, and the kernels they run;
-//! * [`environments`]: memory for what closures capture;
-//! * [`threads`]: loops on many threads;
-//! * [`stack`]: what happens when a stack overflows;
-//! * [`flow_graphs`]: tasks that wait for each other;
+//! * [`devices`]: GPUs and other devices, and the kernels they run;
+//! * [`environments`]: memory for the environments of closures;
+//! * [`threads`]: parallel loops and tasks;
+//! * [`stack`]: the report of a stack overflow;
+//! * [`flow_graphs`]: tasks with dependences;
 //! * [`print`](mod@print): numbers and text to standard output;
 //! * [`misc`]: time, random numbers, classification of floats, bits;
-//! * [`lanes`]: lane functions where there is one lane;
-//! * [`checks`]: where programs end that check themselves;
-//! * [`helpers`]: what old test programs expect.
+//! * [`lanes`]: lane functions outside of SIMD code;
+//! * [`checks`]: failed checks of programs;
+//! * [`helpers`]: functions that old test programs link.
 //!
 //! [`SYMBOLS`] lists all of them for programs that are compiled in memory.
 //!
-//! An error has no channel to be reported through: it ends the process with a
-//! message that says what was attempted.
+//! Programs cannot handle errors of the runtime: an error ends the process with a
+//! message that names the operation.
 //!
 //! ```
 //! use nyala_runtime::SYMBOLS;
@@ -49,7 +49,7 @@ pub struct Symbol {
     pub name: &'static str,
     /// Its symbol in the static library.
     pub linked: &'static str,
-    /// Where it is.
+    /// Its address.
     pub address: *const c_void,
 }
 
@@ -106,8 +106,8 @@ symbols! {
     }
 }
 
-/// Functions that compiled code calls although no program declares them: of the runtime, and of C by LLVM. Nobody
-/// else may define a function with such a name.
+/// Functions that compiled code calls although no program declares them: of the runtime, and of C by LLVM. A
+/// program must not define a function with such a name.
 pub const CALLED_BY_COMPILED_CODE: &[&str] = &[
     "anydsl_create_edge",
     "anydsl_create_graph",
@@ -127,7 +127,7 @@ pub const CALLED_BY_COMPILED_CODE: &[&str] = &[
     "nyala_launch",
 ];
 
-/// Ends the process because of something that cannot go on.
+/// Ends the process with an error.
 fn fail(what: std::fmt::Arguments<'_>) -> ! {
     print::anydsl_print_flush();
     eprintln!("error: {what}");

@@ -1,7 +1,7 @@
 //! Memory: allocation, release, copies, on the host and on [`crate::devices`].
 //!
-//! A block of the host's memory has a header in front of it with its layout, because whoever
-//! releases it says only where it is.
+//! A block of the host's memory has a header before it with its layout, because the caller of a release
+//! passes the address only.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::collections::BTreeMap;
@@ -19,18 +19,18 @@ const ALIGN: usize = 64;
 /// The alignment of memory that devices may map.
 const PAGE: usize = 4096;
 
-/// Blocks of at least so many bytes are worth pages of 2 MiB.
+/// Blocks of at least this size use pages of 2 MiB.
 const HUGE: usize = 4 << 20;
 
-/// What is remembered of a block, just in front of it.
+/// The header of a block, directly before it.
 #[derive(Clone, Copy)]
 struct Header {
     layout: Layout,
-    /// From the start of what was allocated to the block.
+    /// The distance from the start of the allocation to the block.
     offset: usize,
 }
 
-/// `size` bytes aligned to `align`; null for nothing.
+/// `size` bytes aligned to `align`; null if `size` is 0.
 fn allocate(size: usize, align: usize) -> *mut c_void {
     if size == 0 {
         return ptr::null_mut();
@@ -39,7 +39,7 @@ fn allocate(size: usize, align: usize) -> *mut c_void {
     let offset = size_of::<Header>().next_multiple_of(align);
     let layout = offset.checked_add(size).and_then(|total| Layout::from_size_align(total, align).ok());
     let Some(layout) = layout else { fail(format_args!("cannot allocate {size} bytes aligned to {align}")) };
-    // SAFETY: the layout is not empty, as the header is not.
+    // SAFETY: the layout contains the header, so it is not empty.
     let start = unsafe { alloc(layout) };
     if start.is_null() {
         fail(format_args!("out of memory: cannot allocate {size} bytes"));
@@ -56,8 +56,8 @@ fn allocate(size: usize, align: usize) -> *mut c_void {
     }
 }
 
-/// Asks the system for large pages, so that streaming through memory does not wait for
-/// address translation. It may decline.
+/// Requests large pages, so that sequential accesses do not wait for address translation. The system may
+/// refuse.
 #[cfg(target_os = "linux")]
 fn prefer_huge_pages(start: *mut u8, size: usize) {
     unsafe extern "C" {
@@ -66,7 +66,7 @@ fn prefer_huge_pages(start: *mut u8, size: usize) {
     const MADV_HUGEPAGE: i32 = 14;
     let skip = start.align_offset(PAGE);
     let length = size.saturating_sub(skip) / PAGE * PAGE;
-    // SAFETY: whole pages of an allocation of ours; the advice does not change what they hold.
+    // SAFETY: whole pages of our allocation; the advice does not change their contents.
     unsafe { madvise(start.wrapping_add(skip).cast(), length, MADV_HUGEPAGE) };
 }
 
@@ -79,7 +79,7 @@ unsafe fn release(block: *mut c_void) {
     if block.is_null() {
         return;
     }
-    // SAFETY: `allocate` wrote the header there, with what it allocated.
+    // SAFETY: `allocate` wrote the header there, with the layout of the allocation.
     unsafe {
         let header = block.cast::<Header>().sub(1).read();
         dealloc(block.cast::<u8>().sub(header.offset), header.layout);
@@ -96,10 +96,10 @@ pub extern "C" fn anydsl_info() {
     crate::print::write(&devices::describe());
 }
 
-/// The name of a device, which is valid for ever.
+/// The name of a device. It is never freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_device_name(device: i32) -> *const c_char {
-    /// Each name is made once.
+    /// Each name is allocated once.
     static NAMES: Mutex<BTreeMap<i32, CString>> = Mutex::new(BTreeMap::new());
     let Some(found) = Device::decode(device) else { return c"host".as_ptr() };
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -114,14 +114,14 @@ pub extern "C" fn anydsl_device_name(device: i32) -> *const c_char {
     name.as_ptr()
 }
 
-/// Whether a device has a feature that its platform knows by name; the host has none.
+/// Whether a device has a feature, by the platform's name of it; the host has none.
 ///
 /// # Safety
 /// The feature is a text that ends with a zero.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn anydsl_device_check_feature_support(device: i32, feature: *const c_char) -> bool {
     let Some(device) = Device::decode(device) else { return false };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     let feature = unsafe { CStr::from_ptr(feature) }.to_string_lossy();
     with_device(device, format_args!("anydsl_device_check_feature_support"), |platform| {
         platform.has_feature(device.number, &feature)
@@ -155,7 +155,7 @@ pub extern "C" fn anydsl_alloc_host(device: i32, size: i64) -> *mut c_void {
     allocate_on(device, size, MemoryKind::Host, PAGE, "anydsl_alloc_host")
 }
 
-/// Memory that both sides address.
+/// Memory that the host and the device address.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_alloc_unified(device: i32, size: i64) -> *mut c_void {
     allocate_on(device, size, MemoryKind::Unified, PAGE, "anydsl_alloc_unified")
@@ -169,7 +169,7 @@ pub extern "C" fn anydsl_alloc_unified(device: i32, size: i64) -> *mut c_void {
 pub unsafe extern "C" fn anydsl_get_device_ptr(device: i32, block: *mut c_void) -> *mut c_void {
     let Some(device) = Device::decode(device) else { return block };
     let address = with_device(device, format_args!("anydsl_get_device_ptr"), |platform| {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { platform.device_pointer(device.number, block) }.map(AtomicPtr::new)
     });
     address.into_inner()
@@ -179,38 +179,38 @@ pub unsafe extern "C" fn anydsl_get_device_ptr(device: i32, block: *mut c_void) 
 /// As for [`anydsl_release`] and [`anydsl_release_host`].
 unsafe fn release_on(device: i32, block: *mut c_void, kind: MemoryKind, what: &str) {
     match Device::decode(device) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         None => unsafe { release(block) },
         Some(_) if block.is_null() => {}
         Some(device) => with_device(device, format_args!("{what}"), |platform| {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees it.
             unsafe { platform.release(device.number, block, kind) }
         }),
     }
 }
 
-/// Frees what `anydsl_alloc` or `anydsl_alloc_unified` gave.
+/// Frees memory of `anydsl_alloc` or `anydsl_alloc_unified`.
 ///
 /// # Safety
 /// `block` is null, or such a block that was not released before.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn anydsl_release(device: i32, block: *mut c_void) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { release_on(device, block, MemoryKind::Device, "anydsl_release") }
 }
 
-/// Frees what `anydsl_alloc_host` gave.
+/// Frees memory of `anydsl_alloc_host`.
 ///
 /// # Safety
 /// `block` is null, or such a block that was not released before.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn anydsl_release_host(device: i32, block: *mut c_void) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { release_on(device, block, MemoryKind::Host, "anydsl_release_host") }
 }
 
-/// Copies `size` bytes; on the host, the ranges may overlap. All kernels that were launched
-/// before on the devices have ended then.
+/// Copies `size` bytes; on the host, the ranges may overlap. Waits for all kernels that were launched
+/// before on the devices.
 ///
 /// # Safety
 /// Both ranges are valid, the destination for writing.
@@ -226,12 +226,12 @@ pub unsafe extern "C" fn anydsl_copy(
 ) {
     let size = size_of_request(size, "anydsl_copy");
     let offsets = [src_offset, dst_offset].map(|offset| size_of_request(offset, "anydsl_copy"));
-    // Addresses of a device are not the host's to compute with.
+    // The host must not compute with addresses of a device.
     let src = src.cast::<u8>().wrapping_add(offsets[0]).cast::<c_void>();
     let dst = dst.cast::<u8>().wrapping_add(offsets[1]).cast::<c_void>();
     let (from, to) = (Device::decode(src_device), Device::decode(dst_device));
     let device = match (from, to) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         (None, None) => return unsafe { ptr::copy(src.cast::<u8>(), dst.cast::<u8>(), size) },
         (Some(from), Some(to)) if from.platform != to.platform => {
             let what = format_args!("anydsl_copy from {from} to {to}: they are of different platforms");
@@ -242,13 +242,13 @@ pub unsafe extern "C" fn anydsl_copy(
     if size > 0 {
         with_device(device, format_args!("anydsl_copy of {size} bytes"), |platform| {
             let number = |device: Option<Device>| device.map(|device| device.number);
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees it.
             unsafe { platform.copy((number(from), src), (number(to), dst), size) }
         });
     }
 }
 
-/// Waits for a device; the host does nothing behind the program's back.
+/// Waits for a device; the host has no asynchronous work.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_synchronize(device: i32) {
     if let Some(device) = Device::decode(device) {
@@ -258,7 +258,7 @@ pub extern "C" fn anydsl_synchronize(device: i32) {
     }
 }
 
-/// Memory with an alignment of choice.
+/// Memory with a given alignment.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_aligned_malloc(size: usize, align: usize) -> *mut c_void {
     if !align.is_power_of_two() {
@@ -267,13 +267,13 @@ pub extern "C" fn anydsl_aligned_malloc(size: usize, align: usize) -> *mut c_voi
     allocate(size, align)
 }
 
-/// Frees what `anydsl_aligned_malloc` gave.
+/// Frees memory of `anydsl_aligned_malloc`.
 ///
 /// # Safety
 /// `block` is null, or such a block that was not released before.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn anydsl_aligned_free(block: *mut c_void) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { release(block) }
 }
 

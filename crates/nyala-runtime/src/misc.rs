@@ -37,13 +37,13 @@ fn nanos() -> u128 {
     START.get_or_init(Instant::now).elapsed().as_nanos()
 }
 
-/// Microseconds on a clock that never goes back.
+/// Microseconds of a monotonic clock.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_get_micro_time() -> u64 {
     (nanos() / 1000) as u64
 }
 
-/// Nanoseconds on a clock that never goes back.
+/// Nanoseconds of a monotonic clock.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_get_nano_time() -> u64 {
     nanos() as u64
@@ -76,14 +76,14 @@ classify! {
     anydsl_isfinite f64, is_finite;
 }
 
-/// The bits of `value` where `mask` has ones, moved together.
+/// Extracts the bits of `value` where `mask` has ones, and packs them.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_pext(value: u64, mask: u64) -> u64 {
     let ones = (0..64).filter(|bit| mask >> bit & 1 == 1);
     ones.enumerate().fold(0, |result, (to, from)| result | (value >> from & 1) << to)
 }
 
-/// The lowest bits of `value`, moved to where `mask` has ones.
+/// Deposits the lowest bits of `value` where `mask` has ones.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_pdep(value: u64, mask: u64) -> u64 {
     let ones = (0..64).filter(|bit| mask >> bit & 1 == 1);
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bits_are_gathered_and_scattered() {
+    fn pext_and_pdep_move_the_masked_bits() {
         assert_eq!(nyala_pext(0b1011_0010, 0b1111_0000), 0b1011);
         assert_eq!(nyala_pdep(0b1011, 0b1111_0000), 0b1011_0000);
         assert_eq!(nyala_pext(u64::MAX, u64::MAX), u64::MAX);

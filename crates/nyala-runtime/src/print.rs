@@ -1,5 +1,5 @@
-//! Printing, through the standard output of C, so that what a program prints with
-//! functions of the C library stays in order with it.
+//! Printing, through the standard output of C: so the output stays in order with that of functions of the C
+//! library.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt::Display;
@@ -75,17 +75,17 @@ pub extern "C" fn anydsl_print_char(byte: u8) {
 /// `text` points to bytes that end with a zero.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn anydsl_print_string(text: *const c_char) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     write_bytes(unsafe { CStr::from_ptr(text) }.to_bytes());
 }
 
-/// Hands over to the system what has been printed. Programs are not told whether it is taken.
+/// Flushes the output. Errors are ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_print_flush() {
     let _ = flush();
 }
 
-/// Hands over to the system what has been printed, or says why it is not taken.
+/// Flushes the output, or returns the error.
 pub fn flush() -> io::Result<()> {
     // SAFETY: null stands for all streams.
     match unsafe { fflush(std::ptr::null_mut()) } {

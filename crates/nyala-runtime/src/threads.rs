@@ -1,21 +1,21 @@
-//! Loops on many threads, and tasks with threads of their own.
+//! Parallel loops, and tasks with their own threads.
 //!
 //! Read in this order:
 //!
-//! * `shared_loop`: one loop, and the protocol by which threads join and leave it; `range`: what a thread
-//!   works on and others steal from; `job`: what is run;
+//! * `shared_loop`: one loop, and the protocol by which threads join and leave it; `range`: the part of a loop that
+//!   a thread executes and others steal from; `job`: the body;
 //! * `pool`: the threads that help with loops;
 //! * `tasks`: `spawn` and `sync`;
-//! * `start`: how many threads there are, and how they are started;
-//! * `event`, `spin`, `cache_line`: waiting, asleep and awake, and places for words that many threads change.
+//! * `start`: the number of threads, and how they are started;
+//! * `event`, `spin`, `cache_line`: sleeping, spinning, and cache lines for words that many threads change.
 //!
 //! `cargo xtask sanitize` runs the tests under ThreadSanitizer and Miri.
 //!
 //! # What always holds
 //!
-//! * Whoever starts a loop takes part in it, and waits only for threads that are at work on it. So nested
-//!   loops come to their end, whatever the number of threads.
-//! * No loop has more threads than it asks for. No thread is started for a loop if the pool has enough.
+//! * A thread that starts a loop executes it too, and waits only for threads that execute it. So nested loops
+//!   terminate with any number of threads.
+//! * A loop has at most as many threads as it requests. A thread is started only if the pool has too few.
 //! * A thread without work sleeps after some tens of microseconds.
 
 mod cache_line;
@@ -47,8 +47,8 @@ use pool::Pool;
 pub(crate) use start::default_threads;
 use tasks::{TaskFn, Tasks};
 
-/// Runs `fun(args, lo, hi)` on ranges that together are `lower` to `upper`, on up to `num_threads` threads of
-/// the pool; on as many as `default_threads` says if that is 0.
+/// Runs `fun(args, lo, hi)` on ranges that cover `lower` to `upper`, on up to `num_threads` threads of the pool;
+/// on `default_threads` if that is 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_parallel_for(
     num_threads: i32,
@@ -76,8 +76,7 @@ pub extern "C" fn anydsl_parallel_for(
 type FiberFn = extern "C" fn(*mut c_void, i32, i32);
 
 /// Runs `fun(args, block, warp)` for each warp of each block, on threads as
-/// [`anydsl_parallel_for`] does. Nothing in the language lets a warp wait for another, so a
-/// fiber runs to its end.
+/// [`anydsl_parallel_for`] does. A warp cannot wait for another one, so a fiber runs to its end.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_fibers_spawn(
     num_threads: i32,
@@ -92,7 +91,7 @@ pub extern "C" fn anydsl_fibers_spawn(
         fun: FiberFn,
     }
     extern "C" fn run_blocks(fibers: *mut c_void, first: i32, end: i32) {
-        // SAFETY: this is what the loop below is handed, which ends before that does.
+        // SAFETY: the loop below passes the fibers, which outlive the loop.
         let fibers = unsafe { &*fibers.cast::<Fibers>() };
         for block in first..end {
             for warp in 0..fibers.num_warps {
@@ -104,7 +103,7 @@ pub extern "C" fn anydsl_fibers_spawn(
     anydsl_parallel_for(num_threads, 0, num_blocks, (&raw mut fibers).cast(), run_blocks);
 }
 
-/// Starts a thread that runs `fun(args)`; gives its number.
+/// Starts a thread that runs `fun(args)`; returns its number.
 #[unsafe(no_mangle)]
 pub extern "C" fn anydsl_spawn_thread(args: *mut c_void, fun: TaskFn) -> i32 {
     Tasks::get().spawn(fun, args)

@@ -1,26 +1,25 @@
 //! Compiled kernels on disk, so that a program starts faster the next time.
 //!
-//! An entry is a file whose name says what it was made from: the device with its driver, the
-//! code, and the version of this library. It begins with a checksum; one that does not
-//! fit is as good as none. Entries are written under another name first, so
-//! that nobody sees half of one. Nothing here is an error: without a cache
-//! things take longer.
+//! The name of an entry is a hash of its input: the device with its driver, the code, and the version of this
+//! library. An entry starts with a checksum; an entry with a wrong checksum is ignored. Entries are
+//! written under a temporary name and renamed, so that no process reads a part of one. A failure is not an error:
+//! kernels are compiled again.
 //!
-//! The folder is what the environment variable `NYALA_CACHE` says, which may be `off`; else
-//! `nyala` in the user's folder for caches.
+//! The environment variable `NYALA_CACHE` sets the folder, or turns the cache `off`. The default is `nyala` in the
+//! user's folder for caches.
 
 use std::env;
 use std::fs;
 use std::path::PathBuf;
 use std::process;
 
-/// What an entry was made from.
+/// The input of an entry.
 #[derive(Debug)]
 pub(super) struct Key {
     name: String,
 }
 
-/// What begins every entry.
+/// The first bytes of every entry.
 const MAGIC: &[u8; 8] = b"nyala001";
 
 impl Key {
@@ -32,7 +31,7 @@ impl Key {
     }
 }
 
-/// The entry for a key, if there is one that is whole.
+/// The entry for a key, if there is a valid one.
 pub(super) fn read(key: &Key) -> Option<Vec<u8>> {
     let contents = fs::read(folder()?.join(&key.name)).ok()?;
     let rest = contents.strip_prefix(MAGIC)?;
@@ -40,12 +39,12 @@ pub(super) fn read(key: &Key) -> Option<Vec<u8>> {
     (u128::from_le_bytes(*sum) == hash(binary)).then(|| binary.to_vec())
 }
 
-/// Makes an entry.
+/// Writes an entry.
 pub(super) fn write(key: &Key, binary: &[u8]) {
     let Some(folder) = folder() else { return };
     let contents = [&MAGIC[..], &hash(binary).to_le_bytes(), binary].concat();
     let draft = folder.join(format!("{}.{}", key.name, process::id()));
-    // Whatever fails, there is just no entry.
+    // After a failure there is no entry.
     let _ = fs::create_dir_all(&folder)
         .and_then(|()| fs::write(&draft, contents))
         .and_then(|()| fs::rename(&draft, folder.join(&key.name)))
@@ -76,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_are_found_again_unless_they_are_damaged() {
+    fn entries_are_read_unless_they_are_damaged() {
         let folder = env::temp_dir().join(format!("nyala-cache-{}", process::id()));
         // SAFETY: no other test of this crate reads or writes the environment.
         unsafe { env::set_var("NYALA_CACHE", &folder) };

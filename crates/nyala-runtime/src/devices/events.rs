@@ -1,8 +1,7 @@
-//! Events: points in the work of a device, for programs that wait for some of it or want to know how
-//! long it takes.
+//! Events: points in the work of a device, for programs that wait for a part of it or measure its time.
 //!
-//! Programs know an event by a number, never 0, which is used once. On the host, which does
-//! nothing behind a program's back, an event is a time.
+//! An event has a number, never 0, which is used once. On the host, which has no asynchronous work, an event is a
+//! time.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -17,7 +16,7 @@ enum Event {
     Device(Device, usize),
 }
 
-/// All events that programs know.
+/// All events of programs.
 #[derive(Default)]
 struct Events {
     last: i64,
@@ -31,7 +30,7 @@ fn with_events<T>(run: impl FnOnce(&mut Events) -> T) -> T {
     run(events.get_or_insert_default())
 }
 
-/// The event with a number. One that there is not is reported.
+/// The event with a number. Reports an error if there is none.
 fn known(number: i64, what: &str) -> Option<Event> {
     let event = with_events(|events| events.known.get(&number).copied());
     if event.is_none() {
@@ -40,7 +39,7 @@ fn known(number: i64, what: &str) -> Option<Event> {
     event
 }
 
-/// Records an event behind all that a device was told to do so far; gives its number, or 0 if that fails.
+/// Records an event after all work that was submitted to a device; returns its number, or 0 if that fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_event_record(device: i32) -> i64 {
     let event = match Device::decode(device) {
@@ -57,13 +56,13 @@ pub extern "C" fn nyala_event_record(device: i32) -> i64 {
     })
 }
 
-/// Waits until a device has got to an event.
+/// Waits until a device has reached an event.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_event_wait(event: i64) {
     has_reached(event, true, "nyala_event_wait");
 }
 
-/// Whether a device has got to an event.
+/// Whether a device has reached an event.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_event_is_done(event: i64) -> bool {
     has_reached(event, false, "nyala_event_is_done")
@@ -74,13 +73,13 @@ fn has_reached(event: i64, wait: bool, what: &str) -> bool {
         None => false,
         Some(Event::Host(_)) => true,
         Some(Event::Device(device, event)) => with_device(device, format_args!("{what}"), |platform| {
-            // SAFETY: events that are known were recorded, and not forgotten.
+            // SAFETY: listed events were recorded, and not released.
             unsafe { platform.has_reached(device.number, event, wait) }
         }),
     }
 }
 
-/// Microseconds from one event to another one of the same device, which is waited for.
+/// Microseconds from one event to another one of the same device. Waits for the second one.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_event_microseconds(start: i64, stop: i64) -> f64 {
     const WHAT: &str = "nyala_event_microseconds";
@@ -90,7 +89,7 @@ pub extern "C" fn nyala_event_microseconds(start: i64, stop: i64) -> f64 {
         }
         (Some(Event::Device(device, start)), Some(Event::Device(other, stop))) if device == other => {
             with_device(device, format_args!("{WHAT}"), |platform| {
-                // SAFETY: events that are known were recorded, and not forgotten.
+                // SAFETY: listed events were recorded, and not released.
                 unsafe { platform.microseconds(device.number, start, stop) }
             })
         }
@@ -102,7 +101,7 @@ pub extern "C" fn nyala_event_microseconds(start: i64, stop: i64) -> f64 {
     }
 }
 
-/// Forgets an event. 0 is none, and fine.
+/// Releases an event. 0 is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_event_release(event: i64) {
     if event == 0 || known(event, "nyala_event_release").is_none() {
@@ -110,8 +109,8 @@ pub extern "C" fn nyala_event_release(event: i64) {
     }
     if let Some(Event::Device(device, event)) = with_events(|events| events.known.remove(&event)) {
         with_device(device, format_args!("nyala_event_release"), |platform| {
-            // SAFETY: it was recorded, and nobody knows it any more.
-            unsafe { platform.forget(device.number, event) }
+            // SAFETY: it was recorded, and its number was removed.
+            unsafe { platform.release_event(device.number, event) }
         });
     }
 }

@@ -6,12 +6,12 @@ use std::sync::atomic::AtomicPtr;
 
 use super::{Device, report, with_device};
 
-/// What a compiled program says about a kernel. The compiler builds such globals, field by field.
+/// The description of a kernel in a compiled program. The compiler emits it as a global with these fields.
 #[repr(C)]
 pub struct Kernel {
-    /// What the platform remembers of it; see [`Loaded`].
+    /// The cache of the platform; see [`Loaded`].
     pub(super) remembered: AtomicPtr<Loaded>,
-    /// The device code that it is in: its length in eight bytes, then the code, then a zero.
+    /// The device code that contains it: its length in eight bytes, then the code, then a zero.
     code: *const u8,
     name: *const c_char,
     place: *const c_char,
@@ -23,33 +23,32 @@ pub struct Kernel {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Param {
-    /// Where its value is among the arguments, in bytes.
+    /// The offset of its value among the arguments, in bytes.
     pub offset: u32,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub size: u32,
     /// Whether it is a pointer, as 0 or 1.
     pub is_pointer: u32,
 }
 
-/// A kernel on a device, as its platform knows it. It is never freed, and there is one for
-/// each kernel and device.
+/// A loaded kernel. It is never freed, and there is one per kernel and device.
 pub(super) struct Loaded {
-    /// Which device.
+    /// The device.
     pub device: u32,
     /// The driver's handle.
     pub handle: usize,
     /// The kernel's name.
     pub name: String,
-    /// Where it is launched in the source.
+    /// The position of the launch in the source.
     pub place: String,
 }
 
 /// A launch of a kernel.
 pub struct Launch<'a> {
     pub(super) kernel: &'a Kernel,
-    /// How many threads there are in each dimension.
+    /// The number of work items in each dimension.
     pub grid: [u32; 3],
-    /// How many of them are in each block.
+    /// The size of a work group in each dimension.
     pub block: [u32; 3],
     args: *const u8,
 }
@@ -61,13 +60,13 @@ impl Launch<'_> {
         unsafe { CStr::from_ptr(self.kernel.name) }
     }
 
-    /// Where the launch is in the source.
+    /// The position of the launch in the source.
     pub fn place(&self) -> &CStr {
         // SAFETY: the compiler writes texts that end with a zero.
         unsafe { CStr::from_ptr(self.kernel.place) }
     }
 
-    /// The device code that the kernel is in.
+    /// The device code that contains the kernel.
     pub fn code(&self) -> &[u8] {
         // SAFETY: the compiler writes the length in front of the code.
         unsafe {
@@ -81,14 +80,14 @@ impl Launch<'_> {
     pub fn args(&self) -> impl ExactSizeIterator<Item = (Param, *const c_void)> + '_ {
         let params: &[Param] = match self.kernel.n_params {
             0 => &[],
-            // SAFETY: the compiler writes as many parameters as it says.
+            // SAFETY: the compiler emits this number of parameters.
             n => unsafe { std::slice::from_raw_parts(self.kernel.params, n as usize) },
         };
-        // SAFETY: the arguments are where the parameters say.
+        // SAFETY: the parameters have the offsets of the arguments.
         params.iter().map(|&param| (param, unsafe { self.args.add(param.offset as usize) }.cast()))
     }
 
-    /// How many blocks there are in each dimension, if the sizes fit.
+    /// The number of work groups in each dimension, if the grid is a multiple of the work group.
     pub fn blocks(&self) -> Option<[u32; 3]> {
         let [x, y, z] = std::array::from_fn(|dim| self.grid[dim].checked_div(self.block[dim]));
         let fits = (0..3).all(|dim| self.block[dim] != 0 && self.grid[dim].is_multiple_of(self.block[dim]));
@@ -106,8 +105,8 @@ impl fmt::Display for Launch<'_> {
 /// Launches a kernel, for compiled programs.
 ///
 /// # Safety
-/// The program's compiler has written the kernel, `grid` and `block` have three numbers, and
-/// the arguments are where the kernel's parameters say.
+/// The compiler has emitted the kernel, `grid` and `block` have three numbers, and the arguments have the offsets
+/// of the kernel's parameters.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nyala_launch(
     device: i32,
@@ -116,19 +115,19 @@ pub unsafe extern "C" fn nyala_launch(
     block: *const [u32; 3],
     args: *const u8,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     let launch = unsafe { Launch { kernel: &*kernel, grid: *grid, block: *block, args } };
     let Some(device) = Device::decode(device) else {
         return report(format_args!("launch of {launch}: the host runs no kernels"));
     };
     match launch.blocks() {
         None => report(format_args!(
-            "launch of {launch} on {device}: the grid counts threads, so it is a multiple of the block"
+            "launch of {launch} on {device}: the size of the grid must be a multiple of the size of the block"
         )),
         // Nothing to do.
         Some(blocks) if blocks.contains(&0) => {}
         Some(_) => {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees it.
             with_device(device, format_args!("launch of {launch}"), |platform| unsafe {
                 platform.launch(device.number, &launch)
             });
@@ -141,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_compiler_writes_is_read() {
+    fn launch_reads_the_description_of_the_compiler() {
         let code = b"\x03\0\0\0\0\0\0\0abc\0";
         let params = [Param { offset: 8, size: 4, is_pointer: 0 }];
         let kernel = Kernel {
@@ -162,7 +161,7 @@ mod tests {
         assert_eq!(shown.to_string(), "kernel `f` (a.impala:1:2) with grid [1, 1, 1] and block [1, 1, 1]");
         let values: Vec<u32> = shown
             .args()
-            // SAFETY: the parameter says where a number is.
+            // SAFETY: the parameter has the offset of a number.
             .map(|(_, value)| unsafe { value.cast::<u32>().read() })
             .collect();
         assert_eq!(values, [3]);

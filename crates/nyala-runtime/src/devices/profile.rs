@@ -1,5 +1,5 @@
-//! How long kernels take, if the environment variable `NYALA_PROFILE` (or, as older programs
-//! know it, `ANYDSL_PROFILE`) is set: a table at the end of the program.
+//! Times of kernels: a table at the end of the program, if the environment variable `NYALA_PROFILE` (or its
+//! old name `ANYDSL_PROFILE`) is set.
 //!
 //! Each launch then waits for its kernel.
 
@@ -24,7 +24,7 @@ struct Total {
 
 static TOTALS: Mutex<BTreeMap<(String, String), Total>> = Mutex::new(BTreeMap::new());
 
-/// Whether times are wanted.
+/// Whether kernels are profiled.
 pub(super) fn is_on() -> bool {
     static ON: OnceLock<bool> = OnceLock::new();
     *ON.get_or_init(|| {
@@ -46,8 +46,8 @@ extern "C" fn show() {
 pub(super) fn add(timed: Timed<'_>) {
     static AT_END: OnceLock<()> = OnceLock::new();
     AT_END.get_or_init(|| {
-        // SAFETY: the function takes nothing, and is there until the process ends. If there is
-        // no room for it, there is no table.
+        // SAFETY: the function has no parameters, and exists until the process ends. If it cannot be registered,
+        // there is no table.
         let _ = unsafe { atexit(show) };
     });
     let mut totals = TOTALS.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! The signal handler, and what it needs to know of each thread.
+//! The signal handler, and the state of each thread that it needs.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -33,7 +33,7 @@ static REPORTER: AtomicUsize = AtomicUsize::new(0);
 /// The stack of a thread.
 #[derive(Clone, Copy)]
 pub(super) struct Stack {
-    /// How messages call the thread.
+    /// The name of the thread in messages.
     pub(super) thread: &'static str,
     low: usize,
     /// How many bytes the program may use.
@@ -59,7 +59,7 @@ impl Stack {
             libc::pthread_attr_getguardsize(attributes.as_ptr(), &mut guard);
             libc::pthread_attr_destroy(attributes.as_mut_ptr());
         }
-        // SAFETY: these only ask.
+        // SAFETY: the calls only read.
         let is_main = unsafe { libc::getpid() == libc::gettid() };
         let guard = if is_main { MAIN_GUARD_BYTES } else { guard };
         Some(Stack { thread, low: low.addr(), size, guard })
@@ -72,11 +72,11 @@ impl Stack {
     }
 }
 
-/// Lets the handler run on a thread whose stack is full.
+/// The alternate stack of a thread, on which the handler runs when the stack is full.
 pub(super) struct Guard {
     /// The memory of the alternate stack, unless there is none.
     memory: *mut c_void,
-    /// What was there before.
+    /// The previous alternate stack.
     previous: libc::stack_t,
     outer: Option<Stack>,
 }
@@ -85,8 +85,7 @@ impl Guard {
     /// For the current thread.
     pub(super) fn new(thread: &'static str) -> Guard {
         let outer = STACK.replace(Stack::of_this_thread(thread));
-        // SAFETY: new memory is asked for, and given to the system as a stack; all zeros is a valid description of
-        // one.
+        // SAFETY: the memory is new, and becomes a stack; all zeros is a valid description of a stack.
         unsafe {
             let mut previous: libc::stack_t = zeroed();
             let protection = libc::PROT_READ | libc::PROT_WRITE;
@@ -106,7 +105,7 @@ impl Drop for Guard {
     fn drop(&mut self) {
         STACK.set(self.outer);
         if !self.memory.is_null() {
-            // SAFETY: the memory is this guard's, and not used as a stack any more when it is given back.
+            // SAFETY: the memory belongs to this guard, and is no longer a stack when it is released.
             unsafe {
                 libc::sigaltstack(&self.previous, null_mut());
                 libc::munmap(self.memory, ALTERNATE_BYTES);
@@ -135,7 +134,7 @@ pub(super) fn install_for_executable(functions: &'static [u8]) {
 }
 
 fn set_code(code: Code) {
-    // What the handler reads stays for ever.
+    // The handler may read it at any time, so it is never freed.
     CODE.store(Box::leak(Box::new(code)), Ordering::Release);
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -144,7 +143,7 @@ fn set_code(code: Code) {
             unsafe {
                 let mut action: libc::sigaction = zeroed();
                 action.sa_sigaction = on_fault as *const () as usize;
-                // A fault in the handler comes back to it.
+                // The handler also receives faults of its own code.
                 action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
                 let mut previous = zeroed();
                 libc::sigaction(signal, &action, &mut previous);
@@ -157,15 +156,15 @@ fn set_code(code: Code) {
 
 /// The system calls this, on the alternate stack if the thread has one.
 unsafe extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the system gives both, for a fault with an address; the rest only asks.
+    // SAFETY: the system passes both for a fault with an address; the other calls only read.
     let (address, is_fault, me) =
         unsafe { ((*info).si_addr().addr(), (*info).si_code > 0, libc::pthread_self() as usize) };
     if REPORTER.load(Ordering::Acquire) == me {
-        // The report itself failed. What could be said was said.
+        // The report itself failed. The message was written before.
         end();
     }
     let Some(stack) = STACK.get().filter(|stack| is_fault && stack.is_exceeded_at(address)) else {
-        // SAFETY: these are what the system gave.
+        // SAFETY: these are the arguments from the system.
         return unsafe { pass_on(signal, info, context) };
     };
     if REPORTER.compare_exchange(0, me, Ordering::AcqRel, Ordering::Acquire).is_err() {
@@ -175,9 +174,9 @@ unsafe extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context
             unsafe { libc::pause() };
         }
     }
-    // SAFETY: what is stored there stays.
+    // SAFETY: the stored value is never freed.
     let code = unsafe { CODE.load(Ordering::Acquire).as_ref() };
-    // SAFETY: the system gives the state of the thread.
+    // SAFETY: the system passes the state of the thread.
     let at = unsafe { instruction(context) };
     report::stack_overflow(&stack, code, at);
     end()
@@ -189,22 +188,22 @@ fn end() -> ! {
     unsafe { libc::_exit(STATUS) }
 }
 
-/// Lets the previous handler do what it does.
+/// Calls the previous handler.
 ///
 /// # Safety
 /// The arguments are those of a handler.
 unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let index = SIGNALS.iter().position(|&known| known == signal).unwrap_or(0);
     let Some(previous) = PREVIOUS.get().map(|previous| previous[index]) else { return };
-    // SAFETY: the previous handler is of the type that its flags say. Without one, the fault comes again when this
-    // returns, and the system does what it does by default.
+    // SAFETY: the previous handler has the type that its flags say. Without one, the fault is repeated after this
+    // function, and the system takes its default action.
     unsafe {
         match previous.sa_sigaction {
             libc::SIG_DFL | libc::SIG_IGN => {
                 let default = libc::sigaction { sa_sigaction: libc::SIG_DFL, ..zeroed() };
                 libc::sigaction(signal, &default, null_mut());
                 if (*info).si_code <= 0 {
-                    // Somebody sent the signal: nothing would come again.
+                    // The signal was sent by a process, so it would not be repeated.
                     libc::raise(signal);
                 }
             }
@@ -224,10 +223,10 @@ unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_voi
 /// The instruction that failed.
 ///
 /// # Safety
-/// `context` is what the system gives a handler.
+/// `context` is the third argument of a handler.
 unsafe fn instruction(context: *mut c_void) -> usize {
     let context: *const libc::ucontext_t = context.cast();
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe {
         #[cfg(target_arch = "x86_64")]
         return (*context).uc_mcontext.gregs[libc::REG_RIP as usize] as usize;

@@ -1,7 +1,7 @@
 //! Stack overflow: a message with the call chain instead of a bare segmentation fault.
 //!
-//! Each thread of a program that is [watched](watch) has a [`Guard`]: it knows where the thread's stack ends,
-//! and it gives the thread an alternate signal stack. A handler for `SIGSEGV` and `SIGBUS` runs there. If the
+//! Each thread of a program that is [watched](watch) has a [`Guard`]: it knows the end of the thread's stack,
+//! and provides an alternate signal stack. A handler for `SIGSEGV` and `SIGBUS` runs there. If the
 //! address of the fault is at the end of the thread's stack, the handler reports a stack overflow and ends the process
 //! with status 1. Any other fault goes to the handler that was there before.
 //!
@@ -32,7 +32,7 @@ use handler::Guard;
 
 use std::ffi::{CStr, c_char};
 
-/// What is known about the functions of a program.
+/// The functions of a program.
 ///
 /// The list of functions holds for each function its symbol, its name and its place in the source. Each text ends with
 /// a zero, and so does the list.
@@ -53,7 +53,7 @@ pub fn watch<T>(program: Program, main: impl FnOnce() -> T) -> T {
     guarded("the main thread", main)
 }
 
-/// Runs what a thread of the program does. `thread` is how messages call it.
+/// Runs the body of a thread. `thread` is its name in messages.
 pub(crate) fn guarded<T>(thread: &'static str, body: impl FnOnce() -> T) -> T {
     #[cfg(target_os = "linux")]
     let _guard = handler::is_installed().then(|| Guard::new(thread));
@@ -65,12 +65,12 @@ pub(crate) fn guarded<T>(thread: &'static str, body: impl FnOnce() -> T) -> T {
 /// The start of an executable, before its `main`, with the list of its functions as a [`Program`] has it.
 ///
 /// # Safety
-/// The list is one, and stays for as long as the process.
+/// The list has this format, and lives as long as the process.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nyala_start_program(functions: *const c_char) {
     #[cfg(target_os = "linux")]
     {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         handler::install_for_executable(unsafe { list_at(functions) });
         std::mem::forget(Guard::new("the main thread"));
     }
@@ -81,11 +81,11 @@ pub unsafe extern "C" fn nyala_start_program(functions: *const c_char) {
 /// The list at an address, with the zero at its end.
 ///
 /// # Safety
-/// There is one, for as long as the process.
+/// The list has this format, and lives as long as the process.
 #[cfg(target_os = "linux")]
 unsafe fn list_at(start: *const c_char) -> &'static [u8] {
     let mut len = 0;
-    // SAFETY: the caller's promise: texts follow each other until an empty one at the place of a symbol.
+    // SAFETY: the caller guarantees it: texts follow each other until an empty one at the place of a symbol.
     unsafe {
         while *start.add(len) != 0 {
             for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! The message of a stack overflow, written without allocation, locks or buffers of others.
+//! The message of a stack overflow, written without allocation, locks or shared buffers.
 
 use std::ffi::{c_int, c_void};
 
@@ -6,7 +6,7 @@ use super::handler::Stack;
 use super::symbols::{Code, Function, Symbols};
 use super::unwind::{Frames, walk};
 
-/// How many calls are shown: the innermost and the outermost.
+/// The number of calls that are shown: the innermost and the outermost ones.
 const INNERMOST: usize = 8;
 const OUTERMOST: usize = 4;
 
@@ -52,7 +52,7 @@ fn chain(text: &mut Text, symbols: &Symbols<'_>, frames: &Frames) {
     let is_call = |address: usize| symbols.function_at(address).is_some();
     let known = rest().filter(|&(_, address)| is_call(address)).count();
     let mut skipped = known.saturating_sub(OUTERMOST);
-    // What is between the frames that were kept, and what was left out of those.
+    // The frames between those that were kept, and the kept ones that are not shown.
     let unseen = rest().next().map_or(0, |(index, _)| index.saturating_sub(next));
     if unseen + skipped > 0 {
         text.add("  .. ");
@@ -91,7 +91,7 @@ unsafe extern "C" {
     fn fflush(stream: *mut c_void) -> c_int;
 }
 
-/// Hands over to the system what the program has printed, unless another thread is printing.
+/// Flushes the output of the program, unless another thread is printing.
 fn flush_standard_output() {
     // SAFETY: the C library keeps the stream for as long as the process. The lock may be taken more than once.
     unsafe {
@@ -160,11 +160,11 @@ impl Text {
     fn write(&mut self) {
         let mut rest = &self.bytes[..self.len];
         while !rest.is_empty() {
-            // SAFETY: these are that many bytes.
+            // SAFETY: the buffer has this length.
             let written = unsafe { libc::write(libc::STDERR_FILENO, rest.as_ptr().cast(), rest.len()) };
             match usize::try_from(written) {
                 Ok(written) if written > 0 => rest = &rest[written..],
-                // Standard error takes no more: there is nobody else to tell.
+                // Standard error failed: the error cannot be reported.
                 _ => break,
             }
         }

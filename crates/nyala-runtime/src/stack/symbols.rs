@@ -1,6 +1,6 @@
 //! Names for addresses: the symbol table of an ELF file, and the program's own list of functions.
 //!
-//! The file is parsed when a name is needed, in place. What is no such file has no symbols.
+//! The file is parsed in place when a name is needed. A file of another format has no symbols.
 
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -27,7 +27,7 @@ pub(super) struct Function<'a> {
 }
 
 impl Function<'_> {
-    /// Whether this is another symbol of the same function: the one that C calls.
+    /// Whether this is the symbol of `inner` that C calls.
     pub(super) fn is_around(&self, inner: &Function<'_>) -> bool {
         self.symbol != inner.symbol && (self.name, self.place) == (inner.name, inner.place)
     }
@@ -50,7 +50,7 @@ impl Code {
             Some(object) => {
                 let file = Elf::new(object.bytes)?;
                 let main = file.symbols().find(|symbol| symbol.name == b"main")?;
-                // Other sections may be loaded anywhere.
+                // The addresses of other sections are unknown.
                 let base = (object.main as u64).wrapping_sub(main.value);
                 Some(Symbols { file, base, section: Some(main.section), functions: self.functions })
             }
@@ -81,9 +81,9 @@ fn executable_file() -> Option<&'static [u8]> {
 /// The functions of a program by address.
 pub(super) struct Symbols<'a> {
     file: Elf<'a>,
-    /// What is added to values of symbols.
+    /// The offset of symbol values.
     base: u64,
-    /// The section whose symbols count, if not all do.
+    /// The section of the symbols, if it is restricted.
     section: Option<u16>,
     functions: &'a [u8],
 }
@@ -120,7 +120,7 @@ impl<'a> Symbols<'a> {
     }
 }
 
-/// A file for 64-bit machines, the lowest byte first.
+/// A little-endian file for 64-bit machines.
 #[derive(Clone, Copy)]
 struct Elf<'a>(&'a [u8]);
 
@@ -165,7 +165,7 @@ impl<'a> Elf<'a> {
         self.0.get(at..at.checked_add(usize::try_from(len).ok()?)?)
     }
 
-    /// Where a section's header is.
+    /// The offset of a section's header.
     fn section(self, index: u64) -> Option<u64> {
         let (table, size) = (self.u64(0x28)?, u64::from(self.u16(0x3a)?));
         table.checked_add(index.checked_mul(size)?)
@@ -200,14 +200,14 @@ impl<'a> Elf<'a> {
         })
     }
 
-    /// What the system has added to all addresses when it loaded this file for the process.
+    /// The load address of this file in the process.
     fn load_address(self) -> u64 {
-        // SAFETY: it only asks.
+        // SAFETY: the call only reads.
         let loaded = unsafe { libc::getauxval(libc::AT_PHDR) };
         self.program_headers().map_or(0, |address| loaded.wrapping_sub(address))
     }
 
-    /// Where the file says that its program headers are in memory.
+    /// The address of the program headers in the file.
     fn program_headers(self) -> Option<u64> {
         let (table, size, count) = (self.u64(0x20)?, u64::from(self.u16(0x36)?), u64::from(self.u16(0x38)?));
         let mut headers = (0..count).filter_map(|index| table.checked_add(index * size));
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_has_no_symbols() {
+    fn invalid_files_have_no_symbols() {
         assert!(Elf::new(b"MZ").is_none());
         for len in 0..64 {
             let mut bytes = b"\x7fELF\x02\x01".to_vec();

@@ -2,10 +2,11 @@
 
 use std::ffi::{c_int, c_void};
 
-/// How many frames are kept at each end. More than are shown: frames of libraries are between those of the program.
+/// The number of frames that are kept at each end. It exceeds the number that is shown, because frames of
+/// libraries are between those of the program.
 const KEPT: usize = 64;
 
-/// The most frames that are looked at. Only a very large stack has more.
+/// The maximum number of frames that are visited. Only a very large stack has more.
 const MAX_FRAMES: usize = 8_000_000;
 
 /// Addresses of instructions, from the inside out: the first ones and the last ones.
@@ -22,7 +23,7 @@ pub(super) struct Frames {
 /// The frames of the current thread, from the function with the instruction `at` outwards.
 pub(super) fn walk(at: usize) -> Frames {
     let mut frames = Frames { first: [0; KEPT], last: [0; KEPT], count: 0, start: at, is_started: false };
-    // SAFETY: `visit` is of the type that is asked for, and is given the frames while they are there.
+    // SAFETY: `visit` has the required type, and the frames outlive the call.
     unsafe { _Unwind_Backtrace(visit, (&raw mut frames).cast()) };
     if frames.count == 0 {
         frames.push(at);
@@ -55,8 +56,8 @@ impl Frames {
     }
 }
 
-/// `_URC_NO_REASON`, and any other code: to go on, and to stop.
-const GO_ON: c_int = 0;
+/// `_URC_NO_REASON` continues the walk; any other code stops it.
+const CONTINUE: c_int = 0;
 const STOP: c_int = 4;
 
 unsafe extern "C" {
@@ -69,13 +70,13 @@ unsafe extern "C" {
 
 unsafe extern "C" fn visit(context: *mut c_void, frames: *mut c_void) -> c_int {
     let mut is_before = 0;
-    // SAFETY: the unwinder gives its context, and what it was given by `walk`.
+    // SAFETY: the unwinder passes its context, and the pointer from `walk`.
     let (frames, address) =
         unsafe { (&mut *frames.cast::<Frames>(), _Unwind_GetIPInfo(context, &mut is_before)) };
     frames.is_started |= address == frames.start;
     if frames.is_started {
-        // A call returns behind itself, which may be in the next function.
+        // The return address is after the call, possibly in the next function.
         frames.push(if is_before == 0 { address.wrapping_sub(1) } else { address });
     }
-    if frames.count < MAX_FRAMES { GO_ON } else { STOP }
+    if frames.count < MAX_FRAMES { CONTINUE } else { STOP }
 }

@@ -1,6 +1,6 @@
-//! A place in memory that no other value shares.
+//! A value with its own cache lines.
 
-/// A value alone in its cache line, and in the neighbour that processors fetch along with it.
+/// A value alone in its cache line, and in the adjacent one that processors prefetch.
 #[repr(align(128))]
 pub(super) struct CacheLine<T>(pub T);
 

@@ -1,4 +1,4 @@
-//! What a loop does: the function of the program, and the iterations it is called for.
+//! The body of a loop: a function of the program, and its iterations.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -11,7 +11,7 @@ pub(super) type RangeFn = extern "C" fn(*mut c_void, i32, i32);
 #[derive(Clone, Copy)]
 pub(super) struct Job {
     pub(super) fun: RangeFn,
-    /// What the body is handed. The language lets bodies share what they capture.
+    /// The argument of the body. The language lets iterations share captures.
     pub(super) args: *mut c_void,
     pub(super) lower: i32,
     pub(super) len: u64,
@@ -24,14 +24,14 @@ impl Job {
         (self.fun)(self.args, bound(from), bound(to));
     }
 
-    /// Lets other threads see what this thread wrote.
+    /// Makes the writes of this thread visible to other threads.
     pub(super) fn publish(&self) {
         publish_streamed();
     }
 }
 
-/// Lets other threads see what this one wrote past the caches: such stores are not ordered with
-/// what tells other threads that the work is done.
+/// Makes non-temporal stores of this thread visible to other threads: such stores are not ordered with the store
+/// that says that the work is done.
 pub(super) fn publish_streamed() {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: every x86-64 processor has the instruction; it touches no memory of the program.
@@ -40,7 +40,7 @@ pub(super) fn publish_streamed() {
     }
 }
 
-/// A job that threads hand over. Whoever reads it must know that it is not being written.
+/// A job that threads share. A reader must know that it is not being written.
 pub(super) struct JobCell {
     fun: AtomicPtr<()>,
     args: AtomicPtr<c_void>,
@@ -69,7 +69,7 @@ impl JobCell {
     pub(super) fn load(&self) -> Job {
         let fun = self.fun.load(Ordering::Relaxed);
         Job {
-            // SAFETY: only `new` and `store` write it, and they write such functions.
+            // SAFETY: only `new` and `store` write it, with functions of this type.
             fun: unsafe { std::mem::transmute::<*mut (), RangeFn>(fun) },
             args: self.args.load(Ordering::Relaxed),
             lower: self.lower.load(Ordering::Relaxed),

@@ -1,15 +1,15 @@
-//! The threads that help with loops.
+//! The pool: the threads that execute parallel loops.
 //!
-//! Workers are started when a loop first asks for them, and stay. A worker goes through the list of all
-//! [`SharedLoop`]s and helps with those that are open. When it finds none it looks for a while, and
-//! then sleeps until a loop is opened.
+//! Workers are started when a loop first needs them, and never end. A worker searches the list of all
+//! [`SharedLoop`]s and joins those that are open. If none is open it spins for a while, and then sleeps until a
+//! loop is opened.
 //!
 //! # What always holds
 //!
-//! * A worker that sleeps has counted itself as a sleeper before it looked for the last time; who opens a loop
-//!   looks for sleepers after that. So one of them sees the other, and no loop is slept through.
-//! * An idle pool takes no processor time: workers that have found nothing for [`Spin`]'s patience sleep.
-//! * The list only grows, and descriptors in it are never freed: there are as many as there were loops at once.
+//! * A worker counts itself as a sleeper before its last check for open loops; a thread that opens a loop checks for
+//!   sleepers afterwards. So one of them sees the other, and no open loop is missed.
+//! * An idle pool takes no processor time: workers that have found nothing for the time of [`Spin`] sleep.
+//! * The list only grows, and descriptors are never freed: there are as many as the maximum of concurrent loops.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,29 +24,29 @@ use super::start::{available_processors, max_threads, start_thread};
 
 /// The pool. See the module.
 pub(super) struct Pool {
-    /// How many workers there are.
+    /// The number of workers.
     n_workers: CacheLine<AtomicU32>,
-    /// How many of them sleep, or are about to.
+    /// The number of workers that sleep, or are about to.
     n_sleepers: CacheLine<AtomicU32>,
-    /// Changes when a loop is opened while somebody sleeps.
+    /// Changes when a loop is opened while a worker sleeps.
     opened: CacheLine<Event>,
     /// The list of all descriptors.
     first: OnceLock<&'static SharedLoop>,
-    /// Held while workers are started. How many there can be: fewer than allowed, once one did not start.
+    /// The maximum number of workers: lower than allowed once a start has failed. Locked while workers are started.
     max_workers: Mutex<u32>,
-    /// Descriptors that belong to no thread.
+    /// Descriptors without an owner.
     free: Mutex<Vec<&'static SharedLoop>>,
     n_processors: u32,
 }
 
 thread_local! {
-    /// Whether this thread is at work on a loop: loops that it starts are nested.
+    /// Whether this thread executes a loop: loops that it starts are nested.
     static IS_AT_WORK: Cell<bool> = const { Cell::new(false) };
     /// Descriptors that this thread keeps for its next loops.
     static OWN: RefCell<Descriptors> = const { RefCell::new(Descriptors(vec![])) };
 }
 
-/// A thread's descriptors, for others when it ends.
+/// The descriptors of a thread. Other threads get them when it ends.
 struct Descriptors(Vec<&'static SharedLoop>);
 
 impl Drop for Descriptors {
@@ -73,7 +73,7 @@ impl Pool {
         })
     }
 
-    /// Runs a loop on up to so many threads, with the one that calls this.
+    /// Runs a loop on up to `n_threads` threads, including the current one.
     pub(super) fn run(&'static self, job: Job, n_threads: u32) {
         let n_seats = u64::from(n_threads).min(job.len) as u32;
         let n_workers = self.ensure_workers(n_seats - 1);
@@ -95,7 +95,7 @@ impl Pool {
         IS_AT_WORK.set(is_nested);
     }
 
-    /// Starts workers until there are so many, or as many as there can be. Gives how many there are.
+    /// Starts workers until there are `wanted`, or the maximum. Returns their number.
     fn ensure_workers(&'static self, wanted: u32) -> u32 {
         let n_workers = self.n_workers.load(Ordering::Acquire);
         if n_workers >= wanted {
@@ -121,10 +121,10 @@ impl Pool {
         if self.is_oversubscribed() { Spin::Never } else { Spin::Bounded }
     }
 
-    /// A descriptor with so many seats that is not in use.
+    /// An unused descriptor with at least `n_seats` seats.
     fn descriptor(&self, n_seats: u32) -> &'static SharedLoop {
         let fits = |shared: &SharedLoop| shared.max_seats() >= n_seats;
-        // A thread that is ending has none of its own.
+        // A thread that is ending has no descriptors.
         let own = OWN.try_with(|own| own.borrow_mut().0.pop_if(|shared| fits(shared)));
         own.ok().flatten().unwrap_or_else(|| {
             let mut free = lock(&self.free);
@@ -153,14 +153,14 @@ impl Pool {
         self.loops().any(SharedLoop::is_open)
     }
 
-    /// Wakes sleepers for a loop in which so many can help.
+    /// Wakes up to `n_helpers` sleepers for a loop.
     fn wake_for(&self, shared: &SharedLoop, n_helpers: u32) {
         let others = self.loops().filter(|other| !std::ptr::eq(*other, shared));
         let at_work: u32 = others.map(SharedLoop::n_helpers).sum();
         let asleep = self.n_sleepers.load(Ordering::Relaxed);
         let looking = self.n_workers.load(Ordering::Relaxed).saturating_sub(at_work).saturating_sub(asleep);
         let missing = n_helpers.saturating_sub(looking);
-        // More threads than processors: each wakes the next, if there is still work by then.
+        // More threads than processors: each thread wakes the next if there is still work.
         self.wake(if self.is_oversubscribed() { missing.min(1) } else { missing });
     }
 
@@ -171,7 +171,7 @@ impl Pool {
         }
     }
 
-    /// What a worker does, for ever.
+    /// The main loop of a worker.
     fn serve(&self) {
         IS_AT_WORK.set(true);
         loop {
@@ -181,7 +181,7 @@ impl Pool {
         }
     }
 
-    /// Helps with all loops that are open. Gives whether there was any.
+    /// Joins all open loops. Returns whether there was any.
     fn help(&self) -> bool {
         let mut has_helped = false;
         for shared in self.loops() {

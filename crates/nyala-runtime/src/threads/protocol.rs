@@ -1,4 +1,4 @@
-//! Tests of the protocols with threads that end: small enough for Miri, which tries many schedules.
+//! Tests of the protocol with threads that end: small enough for Miri, which tries many schedules.
 
 use std::ffi::c_void;
 use std::sync::Barrier;
@@ -9,9 +9,9 @@ use super::job::Job;
 use super::shared_loop::SharedLoop;
 use super::spin::Spin;
 
-/// Counts how often each iteration is run, without atomics: who is not alone there is in a data race.
+/// Counts the executions of each iteration, without atomics: two executions at once are a data race.
 extern "C" fn count(args: *mut c_void, lower: i32, upper: i32) {
-    // Others shall come while this thread is at work.
+    // Other threads should join while this one executes.
     thread::yield_now();
     let counts = args.cast::<u32>();
     for i in lower..upper {
@@ -20,7 +20,7 @@ extern "C" fn count(args: *mut c_void, lower: i32, upper: i32) {
     }
 }
 
-/// An owner runs loops of some lengths, one after the other in one descriptor, while others help.
+/// An owner runs loops of some lengths in one descriptor, while other threads join.
 fn check(n_seats: u32, n_helpers: usize, lengths: &[usize], spin: Spin) {
     let shared = SharedLoop::new(n_seats);
     let rounds = if cfg!(miri) { 1 } else { 100 };

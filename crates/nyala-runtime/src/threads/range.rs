@@ -1,10 +1,10 @@
-//! A part of a loop that one thread works on and others may steal from.
+//! The part of a loop that one thread executes and others may steal from.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::cache_line::CacheLine;
 
-/// A thread takes this part of its range at once: pieces get smaller towards the end.
+/// A thread takes this fraction of its range at once: chunks get smaller towards the end.
 const PIECES: u64 = 8;
 
 /// A range of iterations, `from` in the upper half and `to` in the lower half of one word.
@@ -23,12 +23,12 @@ impl Range {
         Range(CacheLine(AtomicU64::new(0)))
     }
 
-    /// Replaces a range that is empty. Only the thread that owns it does that.
+    /// Replaces an empty range. Only its owner may call this.
     pub(super) fn fill(&self, from: u64, to: u64) {
         self.0.store(pack(from, to), Ordering::Release);
     }
 
-    /// Takes a piece to work on.
+    /// Takes a chunk from the front.
     pub(super) fn take_front(&self) -> Option<(u64, u64)> {
         self.take(|from, to| (from, from + (to - from).div_ceil(PIECES)))
     }
@@ -38,7 +38,7 @@ impl Range {
         self.take(|from, to| (from + (to - from) / 2, to))
     }
 
-    /// Takes what `part` chooses, which begins or ends where the range does; the rest stays.
+    /// Takes the part that `part` chooses, at the start or the end of the range; the rest stays.
     fn take(&self, part: impl Fn(u64, u64) -> (u64, u64)) -> Option<(u64, u64)> {
         let mut range = self.0.load(Ordering::Relaxed);
         loop {

@@ -1,23 +1,24 @@
-//! One loop that several threads work on, and the protocol by which they join and leave it.
+//! One loop that several threads execute, and the protocol by which they join and leave it.
 //!
 //! A [`SharedLoop`] is a descriptor that is used for one loop after another and is never freed. Its owner
-//! opens it with a number of *seats*. A thread that wants to help takes the next seat; the seat's number
-//! tells it where to start:
+//! opens it with a number of *seats*. A thread joins by taking the next seat. The number of the seat
+//! determines its part of the loop:
 //!
-//! * A loop with a seat for every iteration: each seat is one iteration. Whoever is done takes another seat.
-//! * A longer loop: each seat has a [`Range`] of the loop. Whoever is done with its own steals from others.
+//! * A loop with a seat for every iteration: each seat is one iteration. A thread that has finished takes another
+//!   seat.
+//! * A longer loop: each seat has a [`Range`] of the loop. A thread that has finished its range steals from others.
 //!
-//! The owner works too, in seat 0. When nothing is left to take, it closes the loop and waits until all
-//! who joined have left.
+//! The owner has seat 0. When no iterations are left, it closes the loop and waits until all threads that
+//! joined have left.
 //!
 //! # What always holds
 //!
-//! * The job is written only while the loop is closed and nobody is in it. A thread reads it only between
-//!   joining and leaving. So nobody sees the job of another loop.
-//! * A seat is taken by adding to one word. Who is late for one loop either finds it closed or has joined the
-//!   next one, which is just as good.
-//! * Nobody waits for threads that have not joined. So loops in loops end, whatever the number of threads.
-//! * What the threads wrote is visible to the owner when [`SharedLoop::finish`] returns.
+//! * The job is written only while the loop is closed and no thread is in it. A thread reads it only between
+//!   joining and leaving. So a thread never reads the job of another loop.
+//! * A thread takes a seat by an addition to one word. A thread that is late for one loop finds it closed, or joins
+//!   the next one.
+//! * No thread waits for threads that have not joined. So nested loops terminate with any number of threads.
+//! * All writes of the threads are visible to the owner when [`SharedLoop::finish`] returns.
 //!
 //! `cargo xtask sanitize` checks the protocol; [`pool`](super::pool) brings threads here.
 
@@ -34,30 +35,30 @@ use super::spin::Spin;
 pub(super) struct SharedLoop {
     entrance: CacheLine<Entrance>,
     exit: CacheLine<Exit>,
-    /// One for each seat.
+    /// One per seat.
     ranges: Box<[Range]>,
-    /// The next descriptor in the list of all.
+    /// The next descriptor in the list.
     pub(super) next: OnceLock<&'static SharedLoop>,
 }
 
-/// What a thread needs that wants to help. One cache line, so it comes with the first look.
+/// The state that a joining thread reads. It is one cache line, so the first read fetches all of it.
 struct Entrance {
-    /// How many seats there are, in the upper half, and how many threads asked for one, in the lower half.
+    /// The number of seats in the upper half, and the number of requests in the lower half.
     seats: AtomicU64,
-    /// Whether there was nothing left to steal: it is too late to join.
+    /// Whether no iterations are left to steal: joining is useless.
     is_exhausted: AtomicBool,
     job: JobCell,
 }
 
-/// Where threads leave.
+/// The state that leaving threads change.
 struct Exit {
-    /// How many seats were left, less those that the owner waits for: 0 when all have left.
+    /// The number of seats that threads have left, minus those that the owner waits for: 0 when all have left.
     left: Event,
     /// Whether the owner sleeps until all have left.
     is_owner_asleep: AtomicBool,
 }
 
-/// A thread's part in a loop.
+/// The position of a thread in a loop.
 pub(super) struct Seat {
     number: u32,
     n_seats: u32,
@@ -68,7 +69,7 @@ fn unpack(seats: u64) -> (u32, u32) {
 }
 
 impl SharedLoop {
-    /// A closed loop for up to so many threads.
+    /// A closed loop for up to `max_seats` threads.
     pub(super) fn new(max_seats: u32) -> SharedLoop {
         SharedLoop {
             entrance: CacheLine(Entrance {
@@ -86,9 +87,9 @@ impl SharedLoop {
         self.ranges.len() as u32
     }
 
-    /// Lets others join. Only the owner does that, when the loop is closed. Gives the owner's seat.
+    /// Opens the loop; returns the owner's seat. Only the owner may call this, while the loop is closed.
     ///
-    /// If `is_spread`, each seat gets a part of the loop at once; else all is the owner's at first.
+    /// If `is_spread`, each seat gets a part of the loop; otherwise the owner has all iterations at first.
     pub(super) fn open(&self, job: Job, n_seats: u32, is_spread: bool) -> Seat {
         let n_seats = n_seats.min(self.max_seats());
         if u64::from(n_seats) < job.len {
@@ -101,18 +102,18 @@ impl SharedLoop {
         let n_seats = u64::from(n_seats).min(job.len);
         self.entrance.is_exhausted.store(false, Ordering::Relaxed);
         self.entrance.job.store(job);
-        // Ordered before the look for threads that sleep.
+        // Ordered before the check for sleeping threads.
         self.entrance.seats.store(n_seats << 32 | 1, Ordering::SeqCst);
         Seat { number: 0, n_seats: n_seats as u32 }
     }
 
-    /// Whether a thread that would help finds a seat.
+    /// Whether a thread can join.
     pub(super) fn is_open(&self) -> bool {
         let (n_seats, taken) = unpack(self.entrance.seats.load(Ordering::SeqCst));
         taken < n_seats && !self.entrance.is_exhausted.load(Ordering::Relaxed)
     }
 
-    /// How many threads help, about.
+    /// The approximate number of threads besides the owner.
     pub(super) fn n_helpers(&self) -> u32 {
         let (n_seats, taken) = unpack(self.entrance.seats.load(Ordering::Relaxed));
         taken.min(n_seats).saturating_sub(1)
@@ -127,7 +128,7 @@ impl SharedLoop {
         (number < n_seats).then_some(Seat { number, n_seats })
     }
 
-    /// Works until there is nothing left to take, and leaves.
+    /// Executes iterations until none is left, and leaves.
     pub(super) fn help(&self, seat: Seat) {
         let n_seats = self.work(seat);
         if self.exit.left.fetch_add(n_seats, Ordering::SeqCst).wrapping_add(n_seats) == 0
@@ -137,7 +138,7 @@ impl SharedLoop {
         }
     }
 
-    /// Works until there is nothing left to take, closes the loop, and waits until all have left.
+    /// Executes iterations until none is left, closes the loop, and waits until all threads have left.
     pub(super) fn finish(&self, seat: Seat, spin: Spin) {
         let n_own = self.work(seat);
         let (n_seats, asked) = unpack(self.entrance.seats.swap(0, Ordering::AcqRel));
@@ -160,7 +161,7 @@ impl SharedLoop {
         self.exit.is_owner_asleep.store(false, Ordering::Relaxed);
     }
 
-    /// Works from this seat on. Gives how many seats were worked on.
+    /// Executes iterations, starting with this seat. Returns the number of seats that were taken.
     fn work(&self, seat: Seat) -> u32 {
         let job = self.entrance.job.load();
         let n_seats = if job.len <= u64::from(seat.n_seats) {
@@ -176,9 +177,9 @@ impl SharedLoop {
     fn work_by_iteration(&self, job: &Job, seat: Seat) -> u32 {
         job.run(u64::from(seat.number), u64::from(seat.number) + 1);
         let mut n_own = 1;
-        // The look first: it costs less than to add, where all are done at the same time.
+        // A read is cheaper than an addition when all threads finish at the same time.
         while unpack(self.entrance.seats.load(Ordering::Relaxed)).1 < seat.n_seats {
-            // The owner may have closed the loop since: then there are no seats.
+            // The owner may have closed the loop meanwhile: then there are no seats.
             let (n_seats, number) = unpack(self.entrance.seats.fetch_add(1, Ordering::Relaxed));
             if number >= n_seats {
                 break;

@@ -1,26 +1,26 @@
-//! How long a thread looks for a change before it goes to sleep.
+//! Spinning: how long a thread polls before it sleeps.
 
 use std::hint::spin_loop;
 use std::time::{Duration, Instant};
 
-/// A thread that has run out of work looks for more for this long. To sleep and to be woken costs a
-/// good part of it, so a program with one loop after another never sleeps, and an idle one does soon.
-const PATIENCE: Duration = Duration::from_micros(50);
+/// A thread without work polls for this long. Sleeping and waking take a good part of this time, so the threads of
+/// a program with one loop after another never sleep, and those of an idle one soon do.
+const SPIN_TIME: Duration = Duration::from_micros(50);
 
-/// How often to look between two looks at the clock.
-const LOOKS: u32 = 16;
+/// The number of polls between two reads of the clock.
+const CHECKS: u32 = 16;
 
-/// Whether to look for a change before going to sleep.
+/// Whether to poll before sleeping.
 #[derive(Clone, Copy)]
 pub(super) enum Spin {
     /// There is a processor for each thread.
     Bounded,
-    /// There are more threads than processors: who looks keeps another one from working.
+    /// There are more threads than processors: a spinning thread would delay another one.
     Never,
 }
 
 impl Spin {
-    /// Looks until the condition holds or patience is at its end. Gives whether it holds.
+    /// Polls until the condition holds or the time is over. Returns whether it holds.
     pub(super) fn until(self, condition: impl Fn() -> bool) -> bool {
         if condition() {
             return true;
@@ -30,13 +30,13 @@ impl Spin {
         }
         let start = Instant::now();
         loop {
-            for _ in 0..LOOKS {
+            for _ in 0..CHECKS {
                 spin_loop();
                 if condition() {
                     return true;
                 }
             }
-            if start.elapsed() >= PATIENCE {
+            if start.elapsed() >= SPIN_TIME {
                 return false;
             }
         }

@@ -1,18 +1,18 @@
-//! How many threads there are, and how they are started.
+//! The number of threads, and how they are started.
 
 use std::sync::OnceLock;
 use std::thread::{self, Builder};
 
 use crate::stack::guarded;
 
-/// How much stack a thread has.
+/// The stack size of a thread.
 const STACK: usize = 64 << 20;
 
-/// No pool has more threads, unless the machine has that many processors: what a system gives to one
-/// process is not known before it is used up, and then other parts of the process fail.
+/// The maximum number of threads of a pool, unless the machine has more processors. The limit of the system is
+/// unknown until it is reached, and then other parts of the process fail.
 const MAX_THREADS: u32 = 1024;
 
-/// Starts a thread that nobody waits for. Gives whether it was started; if not, says so.
+/// Starts a detached thread. Returns whether it was started; if not, prints a warning.
 pub(super) fn start_thread(body: impl FnOnce() + Send + 'static) -> bool {
     let body = || guarded("a thread of the runtime", body);
     let started = Builder::new().name("nyala".into()).stack_size(STACK).spawn(body);
@@ -21,18 +21,18 @@ pub(super) fn start_thread(body: impl FnOnce() + Send + 'static) -> bool {
         .is_ok()
 }
 
-/// How many threads the machine can run at once.
+/// The number of threads that the machine runs at once.
 pub(super) fn available_processors() -> u32 {
     thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(MAX_THREADS))
 }
 
-/// The most threads that share loops.
+/// The maximum number of threads of the pool.
 pub(super) fn max_threads() -> u32 {
     MAX_THREADS.max(available_processors())
 }
 
-/// How many threads share a loop that names no number: as many as the machine can run at once, or as the
-/// environment says. Never 0.
+/// The number of threads of a loop that does not request a number: as many as the machine runs at once, or as
+/// the environment variable says. Never 0.
 pub(crate) fn default_threads() -> u32 {
     static THREADS: OnceLock<u32> = OnceLock::new();
     *THREADS.get_or_init(|| match std::env::var("NYALA_THREADS") {
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_environment_bounds_the_number_of_threads() {
+    fn environment_variable_sets_the_number_of_threads() {
         for (text, expected) in
             [("1", 1), ("16", 16), ("20000", max_threads()), ("99999999999", max_threads())]
         {

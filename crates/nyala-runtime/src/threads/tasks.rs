@@ -2,10 +2,10 @@
 //!
 //! # What always holds
 //!
-//! * Each task has a thread of its own while it runs. So tasks may wait for each other.
-//! * Threads are kept when their tasks are done. A new one is started only if there are fewer idle ones than
+//! * Each running task has its own thread. So tasks may wait for each other.
+//! * Threads are kept when their tasks end. A new one is started only if there are fewer idle threads than
 //!   tasks in the queue.
-//! * A thread that takes a task wakes another one if there are more. So one wake is enough for many tasks.
+//! * A thread that takes a task wakes another one if the queue has more. So one wake is enough for many tasks.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::c_void;
@@ -28,15 +28,15 @@ const MAX_IDLE: u32 = 256;
 /// A task that was started.
 struct Task {
     fun: TaskFn,
-    /// What the body is handed. In an atomic because threads hand it over.
+    /// The argument of the body. It is atomic because another thread reads it.
     args: AtomicPtr<c_void>,
     state: CacheLine<Event>,
 }
 
-// What the state of a task is.
+// The states of a task.
 const UNFINISHED: u32 = 0;
 const DONE: u32 = 1;
-/// Not done, and a thread sleeps until it is.
+/// Not done, and a thread sleeps until then.
 const AWAITED: u32 = 2;
 
 impl Task {
@@ -66,7 +66,7 @@ impl Task {
 /// All tasks, and the threads that run them.
 pub(super) struct Tasks {
     table: Mutex<Table>,
-    /// Changes when a task is queued: threads that are awake and idle look at it.
+    /// Changes when a task is queued: spinning threads poll it.
     n_queued: CacheLine<AtomicU32>,
     wakes: Condvar,
     n_processors: u32,
@@ -75,20 +75,20 @@ pub(super) struct Tasks {
 #[derive(Default)]
 struct Table {
     next_id: i32,
-    /// Those that `sync` was not called for.
+    /// The tasks for which `sync` was not called.
     started: HashMap<i32, Arc<Task>>,
     queue: VecDeque<Arc<Task>>,
     n_threads: u32,
-    /// How many threads have no task.
+    /// The number of threads without a task.
     n_idle: u32,
-    /// How many of these sleep and are not about to be woken.
+    /// The number of these that sleep and are not about to be woken.
     n_sleepers: u32,
-    /// How many sleepers may wake up.
+    /// The number of sleepers that may wake up.
     n_wakes: u32,
 }
 
 impl Table {
-    /// Whether to wake a thread now, for the tasks in the queue. One at a time: it will wake the next.
+    /// Whether to wake a thread for the tasks in the queue. Each thread wakes the next.
     fn wakes_one(&mut self) -> bool {
         let wakes = self.n_sleepers > 0 && self.n_wakes == 0 && !self.queue.is_empty();
         if wakes {
@@ -114,7 +114,7 @@ impl Tasks {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a task. Gives its number.
+    /// Starts a task. Returns its number.
     pub(super) fn spawn(&'static self, fun: TaskFn, args: *mut c_void) -> i32 {
         let state = CacheLine(Event::new());
         let task = Arc::new(Task { fun, args: AtomicPtr::new(args), state });
@@ -140,7 +140,7 @@ impl Tasks {
         id
     }
 
-    /// Starts a thread. If that is impossible, runs the task here, unless another thread has it by now.
+    /// Starts a thread. If that fails, runs the task here, unless another thread has taken it.
     fn start_thread_for(&'static self, task: &Arc<Task>) {
         if start_thread(|| self.serve()) {
             return;
@@ -157,7 +157,7 @@ impl Tasks {
         }
     }
 
-    /// Waits for a task, and forgets it.
+    /// Waits for a task, and removes it.
     pub(super) fn sync(&self, id: i32) {
         let mut table = self.table();
         let Some(task) = table.started.remove(&id) else {
@@ -173,7 +173,7 @@ impl Tasks {
         if table.n_threads >= self.n_processors { Spin::Never } else { Spin::Bounded }
     }
 
-    /// What a thread does: one task after another, until there are enough other threads.
+    /// The main loop of a thread: runs tasks until there are enough other idle threads.
     fn serve(&self) {
         while let Some(mut task) = self.first_task() {
             loop {
@@ -186,7 +186,7 @@ impl Tasks {
                 if wakes_one {
                     self.wakes.notify_one();
                 }
-                // Only now: who waits for it and starts another one shall find this thread idle.
+                // After the thread is counted as idle: a thread that waited for this task may start another one.
                 task.mark_done();
                 match next {
                     Some(next) => task = next,
@@ -202,7 +202,7 @@ impl Tasks {
         Some(task)
     }
 
-    /// The task that an idle thread waits for: awake for a while, then asleep. None if the thread shall end.
+    /// Waits for a task: spins for a while, then sleeps. None if the thread should end.
     fn first_task(&self) -> Option<Arc<Task>> {
         let mut table = self.table();
         let mut is_patient = true;
@@ -221,7 +221,7 @@ impl Tasks {
                 return None;
             }
             if is_patient {
-                // Under the lock, so that no task is missed.
+                // Under the lock: no task is missed.
                 let seen = self.n_queued.load(Ordering::Relaxed);
                 let spin = self.spin(&table);
                 drop(table);

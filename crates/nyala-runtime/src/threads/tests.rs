@@ -28,7 +28,7 @@ fn address(counters: &Vec<AtomicI32>) -> *mut c_void {
 }
 
 #[test]
-fn each_index_is_run_once() {
+fn each_iteration_runs_once() {
     for threads in [0, 1, 2, 3, 8, 100] {
         for len in [0, 1, 2, 7, 1000, 12345] {
             let counters = counters(len);
@@ -39,14 +39,14 @@ fn each_index_is_run_once() {
 }
 
 #[test]
-fn a_range_that_goes_backwards_is_empty() {
+fn range_with_upper_below_lower_is_empty() {
     for (lower, upper) in [(5, 5), (5, 3), (i32::MAX, i32::MIN)] {
         anydsl_parallel_for(0, lower, upper, std::ptr::null_mut(), count);
     }
 }
 
 #[test]
-fn loops_in_loops_and_many_loops_at_once() {
+fn nested_and_concurrent_loops_run_all_iterations() {
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -61,7 +61,7 @@ fn loops_in_loops_and_many_loops_at_once() {
 }
 
 #[test]
-fn threads_are_waited_for() {
+fn sync_waits_for_the_task() {
     extern "C" fn set(args: *mut c_void) {
         // SAFETY: the test passes a counter.
         unsafe { &*args.cast::<AtomicI32>() }.store(1, Ordering::Relaxed);
@@ -75,10 +75,9 @@ fn threads_are_waited_for() {
     assert!(flags.iter().all(|flag| flag.load(Ordering::Relaxed) == 1));
 }
 
-/// Tasks start tasks and loops on the pool and on threads of their own, from several threads at
-/// once. Nothing is lost, done twice, or waited for in vain.
+/// Tasks start tasks and loops, from several threads at once. Each one runs exactly once, and every wait ends.
 #[test]
-fn a_storm_of_tasks_and_loops() {
+fn nested_tasks_and_loops_run_once() {
     const TASKS: usize = 8;
     extern "C" fn task(args: *mut c_void) {
         for (threads, rounds) in [(0, 4), (1, 1), (2, 1), (3, 1), (8, 1)] {

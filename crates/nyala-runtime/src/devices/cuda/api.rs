@@ -11,17 +11,17 @@ pub(super) type Handle = *mut c_void;
 
 macro_rules! api {
     ($($field:ident $name:literal: fn($($param:ty),*);)*) => {
-        /// The functions. All of them give 0 or the number of an error.
+        /// The functions. All of them return 0 or an error code.
         pub(super) struct Api {
             $(pub(super) $field: unsafe extern "C" fn($($param),*) -> c_int,)*
         }
 
         impl Api {
-            /// Loads the driver and knows all functions, or says what is missing.
+            /// Loads the driver and all functions.
             pub(super) fn load() -> Result<Api, libloading::Error> {
                 const DRIVER: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
-                // SAFETY: the driver's initialisers only set up its own tables. It is never
-                // unloaded, so the functions stay where they are.
+                // SAFETY: the driver's initializers only set up its own tables. It is never
+                // unloaded, so the functions remain valid.
                 let library: &'static Library = Box::leak(Box::new(unsafe { Library::new(DRIVER) }?));
                 // SAFETY: the types are those of the header.
                 Ok(Api { $($field: *unsafe { library.get($name) }?,)* })
@@ -73,7 +73,7 @@ api! {
 }
 
 impl Api {
-    /// What a number that a function gave means.
+    /// Turns a status into a result.
     pub(super) fn check(&self, status: c_int) -> Result<(), String> {
         match status {
             0 => Ok(()),
@@ -84,7 +84,7 @@ impl Api {
     fn error(&self, status: c_int) -> String {
         let ask = |ask: unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int| {
             let mut text = std::ptr::null();
-            // SAFETY: the driver sets the text to one of its own, or to null.
+            // SAFETY: the driver sets the pointer to a static text, or to null.
             unsafe {
                 ask(status, &mut text);
                 if text.is_null() { None } else { Some(CStr::from_ptr(text).to_string_lossy().into_owned()) }

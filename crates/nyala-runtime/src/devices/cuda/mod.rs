@@ -1,8 +1,8 @@
 //! NVIDIA's GPUs, through the driver's interface.
 //!
-//! Kernels are PTX, which the driver compiles for the device when the first one of a program
-//! is launched; what it makes is kept on disk. All work of a device is done in
-//! order, on its default stream, in the context that it shares with other libraries.
+//! Kernels are PTX, which the driver compiles for the device at the first launch of a program; the binary is
+//! cached on disk. All work of a device is done in order, on its default stream, in the primary context, which it
+//! shares with other libraries.
 
 mod api;
 
@@ -52,7 +52,7 @@ struct Gpu {
     last: Mutex<Option<LastLaunch>>,
 }
 
-/// The kernel that was launched last, for errors that it may be to blame for.
+/// The last launched kernel, for errors that it may have caused.
 struct LastLaunch {
     kernel: &'static Loaded,
     grid: [u32; 3],
@@ -84,7 +84,7 @@ const NOT_READY: c_int = 600;
 const INPUT_PTX: c_int = 1;
 
 thread_local! {
-    /// The device whose context is the thread's.
+    /// The device of the thread's current context.
     static CURRENT: Cell<Option<u32>> = const { Cell::new(None) };
 }
 
@@ -92,7 +92,7 @@ impl Cuda {
     fn load() -> Result<Cuda, String> {
         let api = Api::load().map_err(no_driver)?;
         let (mut version, mut count) = (0, 0);
-        // SAFETY: the driver is initialised before anything else is asked.
+        // SAFETY: the driver is initialized before other calls.
         unsafe {
             api.check((api.init)(0))?;
             api.check((api.driver_version)(&mut version))?;
@@ -106,22 +106,22 @@ impl Cuda {
         super::numbered(&self.devices, device)
     }
 
-    /// Makes a device the one that the thread works with.
+    /// Makes the context of a device the current one of the thread.
     fn enter(&self, device: u32) -> Result<&Gpu, String> {
         let gpu = self.gpu(device)?;
         if CURRENT.get() != Some(device) {
             let context = gpu.context(&self.api)?;
-            // SAFETY: the context is never given back.
+            // SAFETY: the context is never released.
             self.api.check(unsafe { (self.api.context_set)(context.0) })?;
             CURRENT.set(Some(device));
         }
         Ok(gpu)
     }
 
-    /// The kernel of a launch, on a device that the thread works with.
+    /// The kernel of a launch, on the current device.
     fn kernel(&self, device: u32, launch: &Launch<'_>) -> Result<&'static Loaded, String> {
         let remembered = launch.kernel.remembered.load(Ordering::Acquire);
-        // SAFETY: only this function writes there, and what it writes is never freed.
+        // SAFETY: only this function writes it, and the value is never freed.
         if let Some(loaded) = unsafe { remembered.as_ref() }.filter(|loaded| loaded.device == device) {
             return Ok(loaded);
         }
@@ -184,19 +184,19 @@ impl Cuda {
 
     fn module(&self, binary: &[u8]) -> Result<Handle, String> {
         let mut module = null_mut();
-        // SAFETY: the driver looks at the sizes inside of the binary.
+        // SAFETY: the binary contains its size.
         self.api.check(unsafe { (self.api.module_load)(&mut module, binary.as_ptr().cast()) })?;
         Ok(module)
     }
 
-    /// PTX as a binary for the device that the thread works with.
+    /// Compiles PTX to a binary for the current device.
     fn compile(&self, ptx: &[u8]) -> Result<Vec<u8>, String> {
         let api = &self.api;
         let mut log = vec![0u8; 8192];
         let values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), log.len() as *mut c_void];
         let mut linker = null_mut();
-        // SAFETY: options and their values are two each and alive until the linker is
-        // destroyed, the binary until then too; PTX has a zero behind its end.
+        // SAFETY: there are two options with two values; they and the binary outlive the linker. PTX ends with a
+        // zero.
         let binary = unsafe {
             api.check((api.link_create)(2, ERROR_LOG.as_ptr(), values.as_ptr(), &mut linker))?;
             let (mut start, mut len) = (null(), 0);
@@ -224,7 +224,7 @@ impl Cuda {
         })
     }
 
-    /// An error that a kernel may be to blame for.
+    /// Adds the last kernel to an error that it may have caused.
     fn with_last_kernel(&self, gpu: &Gpu, error: String) -> String {
         let last = gpu.last.lock().unwrap_or_else(PoisonError::into_inner);
         match &*last {
@@ -244,17 +244,17 @@ impl Cuda {
         match self.api.check(unsafe { (self.api.event_record)(event, null_mut()) }) {
             Ok(()) => Ok(event),
             Err(error) => {
-                // SAFETY: nobody else knows the event.
+                // SAFETY: no other code has the event.
                 unsafe { (self.api.event_destroy)(event) };
                 Err(error)
             }
         }
     }
 
-    /// Milliseconds between two events, once the device has got to the second one.
+    /// Milliseconds between two events. The device has reached the second one.
     fn elapsed(&self, start: Handle, stop: Handle) -> Result<f32, String> {
         let mut time = 0.0;
-        // SAFETY: both are events of ours.
+        // SAFETY: both are our events.
         unsafe {
             self.api.check((self.api.event_synchronize)(stop))?;
             self.api.check((self.api.event_elapsed)(&mut time, start, stop))?;
@@ -266,7 +266,7 @@ impl Cuda {
     fn count(&self, kernel: &Loaded, start: Handle) -> Result<(), String> {
         let stop = self.event()?;
         let elapsed = self.elapsed(start, stop);
-        // SAFETY: nobody else knows the events.
+        // SAFETY: no other code has the events.
         unsafe {
             (self.api.event_destroy)(start);
             (self.api.event_destroy)(stop);
@@ -281,10 +281,10 @@ impl Gpu {
         let (mut device, mut memory, mut name) = (0, 0, [0 as c_char; 256]);
         let attribute = |device: c_int, which: c_int| {
             let mut value = 0;
-            // SAFETY: the place for the result is valid.
+            // SAFETY: the pointer to the result is valid.
             api.check(unsafe { (api.device_attribute)(&mut value, which, device) }).map(|()| value)
         };
-        // SAFETY: the places for results are valid, and the name has as much room as is said.
+        // SAFETY: the pointers to results are valid, and the buffer of the name has the given size.
         let name = unsafe {
             api.check((api.device_get)(&mut device, ordinal))?;
             api.check((api.device_memory)(&mut memory, device))?;
@@ -305,7 +305,7 @@ impl Gpu {
     fn context(&self, api: &Api) -> Result<Context, String> {
         let create = || {
             let mut context = null_mut();
-            // SAFETY: the place for the result is valid; the context is kept for ever.
+            // SAFETY: the pointer to the result is valid; the context is never released.
             api.check(unsafe { (api.context_retain)(&mut context, self.ordinal) }).map(|()| Context(context))
         };
         self.context.get_or_init(create).clone()
@@ -332,7 +332,7 @@ impl Platform for Cuda {
     fn alloc(&self, device: u32, size: usize, kind: MemoryKind) -> Result<*mut c_void, String> {
         self.enter(device)?;
         let (api, mut address, mut block): (_, DevicePtr, _) = (&self.api, 0, null_mut());
-        // SAFETY: the places for results are valid, and the size is not zero.
+        // SAFETY: the pointers to results are valid, and the size is not zero.
         unsafe {
             match kind {
                 MemoryKind::Device => api.check((api.alloc)(&mut address, size))?,
@@ -346,14 +346,14 @@ impl Platform for Cuda {
     unsafe fn device_pointer(&self, device: u32, block: *mut c_void) -> Result<*mut c_void, String> {
         self.enter(device)?;
         let mut address = 0;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         self.api.check(unsafe { (self.api.host_pointer)(&mut address, block, 0) })?;
         Ok(address as usize as *mut c_void)
     }
 
     unsafe fn release(&self, device: u32, block: *mut c_void, kind: MemoryKind) -> Result<(), String> {
         let gpu = self.enter(device)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         let freed = self.api.check(unsafe {
             match kind {
                 MemoryKind::Host => (self.api.free_host)(block),
@@ -372,7 +372,7 @@ impl Platform for Cuda {
         let api = &self.api;
         let (source, target) = (from.1.addr() as DevicePtr, to.1.addr() as DevicePtr);
         let gpu = self.enter(to.0.or(from.0).unwrap_or(0))?;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         let copied = api.check(unsafe {
             match (from.0, to.0) {
                 (None, Some(_)) => (api.copy_to)(target, from.1, size),
@@ -384,7 +384,7 @@ impl Platform for Cuda {
                 _ => (api.copy)(target, source, size),
             }
         });
-        // Copies within a device do not wait by themselves.
+        // Copies within a device are asynchronous.
         let done = copied.and_then(|()| match (from.0, to.0) {
             // SAFETY: the thread has a context.
             (Some(_), Some(_)) => api.check(unsafe { (api.context_synchronize)() }),
@@ -400,7 +400,7 @@ impl Platform for Cuda {
         let [threads_x, threads_y, threads_z] = launch.block;
         let args: Vec<*const c_void> = launch.args().map(|(_, value)| value).collect();
         let start = profile::is_on().then(|| self.event()).transpose()?;
-        // SAFETY: the arguments are as many as the kernel has, and valid during the call.
+        // SAFETY: there is one argument per parameter, valid during the call.
         let launched = self.api.check(unsafe {
             (self.api.launch)(
                 kernel.handle as Handle,
@@ -417,7 +417,7 @@ impl Platform for Cuda {
             )
         });
         if let (Err(_), Some(start)) = (&launched, start) {
-            // SAFETY: nobody else knows it.
+            // SAFETY: no other code has it.
             unsafe { (self.api.event_destroy)(start) };
         }
         launched?;
@@ -442,7 +442,7 @@ impl Platform for Cuda {
 
     unsafe fn has_reached(&self, device: u32, event: usize, wait: bool) -> Result<bool, String> {
         let (gpu, event) = (self.enter(device)?, event as Handle);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         let status =
             unsafe { if wait { (self.api.event_synchronize)(event) } else { (self.api.event_query)(event) } };
         match status {
@@ -459,9 +459,9 @@ impl Platform for Cuda {
         elapsed.map(|time| f64::from(time) * 1000.0).map_err(|error| self.with_last_kernel(gpu, error))
     }
 
-    unsafe fn forget(&self, device: u32, event: usize) -> Result<(), String> {
+    unsafe fn release_event(&self, device: u32, event: usize) -> Result<(), String> {
         self.enter(device)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         self.api.check(unsafe { (self.api.event_destroy)(event as Handle) })
     }
 }

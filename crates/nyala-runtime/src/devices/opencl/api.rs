@@ -15,11 +15,11 @@ macro_rules! api {
         }
 
         impl Api {
-            /// Loads the library and knows all functions, or says what is missing.
+            /// Loads the library and all functions.
             pub(super) fn load() -> Result<Api, libloading::Error> {
                 const LOADER: &str = if cfg!(windows) { "OpenCL.dll" } else { "libOpenCL.so.1" };
-                // SAFETY: the loader's initialisers only look for drivers. It is never
-                // unloaded, so the functions stay where they are.
+                // SAFETY: the loader's initializers only look for drivers. It is never
+                // unloaded, so the functions remain valid.
                 let library: &'static Library = Box::leak(Box::new(unsafe { Library::new(LOADER) }?));
                 // SAFETY: the types are those of the header.
                 Ok(Api { $($field: *unsafe { library.get($name) }?,)* })
@@ -59,7 +59,7 @@ api! {
     release_event "clReleaseEvent": fn(Handle) -> c_int;
 }
 
-/// What a number that a function gave means.
+/// Turns a status into a result.
 pub(super) fn check(status: c_int) -> Result<(), String> {
     let name = match status {
         0 => return Ok(()),

@@ -1,8 +1,8 @@
 //! Devices with an OpenCL driver, numbered over all drivers that are installed.
 //!
-//! Kernels are source text, which the driver compiles when the first one of a program is
-//! launched; drivers have caches of their own. Memory is shared virtual memory
-//! (OpenCL 2.0), so that addresses are addresses. All work of a device is done in order.
+//! Kernels are source text, which the driver compiles at the first launch of a program; drivers have their own
+//! caches. Memory is shared virtual memory (OpenCL 2.0), so that pointers are addresses. All work of a device is
+//! done in order.
 
 mod api;
 
@@ -29,19 +29,18 @@ pub struct OpenCl {
     devices: Vec<ClDevice>,
 }
 
-/// A device. Its lock is held while it is worked with, as kernels keep their arguments.
+/// A device. Operations hold its lock, because kernels keep their arguments.
 struct ClDevice {
     device: Handle,
     state: Mutex<Option<State>>,
 }
 
-// SAFETY: OpenCL lets all threads use its objects, but for the arguments of kernels, which
-// the lock is for.
+// SAFETY: all threads may use objects of OpenCL, except the arguments of kernels, which the lock protects.
 unsafe impl Send for ClDevice {}
 // SAFETY: as above.
 unsafe impl Sync for ClDevice {}
 
-/// What there is once a device is used.
+/// The state of a device in use.
 struct State {
     context: Handle,
     queue: Handle,
@@ -72,14 +71,14 @@ impl OpenCl {
         let api = Api::load().map_err(no_driver)?;
         let mut devices = vec![];
         for platform in list(|len, all, count| {
-            // SAFETY: there is room for as many as is said.
+            // SAFETY: the buffer has as many elements as the call says.
             unsafe { (api.platforms)(len, all, count) }
         })? {
             let found = list(|len, all, count| {
-                // SAFETY: there is room for as many as is said.
+                // SAFETY: the buffer has as many elements as the call says.
                 unsafe { (api.devices)(platform, DEVICE_TYPE_ALL, len, all, count) }
             });
-            // A driver without devices says that as an error.
+            // A driver without devices returns an error.
             let found = found.unwrap_or_default().into_iter();
             devices.extend(found.map(|device| ClDevice { device, state: Mutex::new(None) }));
         }
@@ -90,7 +89,7 @@ impl OpenCl {
         super::numbered(&self.devices, device)
     }
 
-    /// Does something with a device, which is made ready the first time.
+    /// Runs an operation on a device, which is opened the first time.
     fn with<T>(
         &self,
         device: u32,
@@ -116,7 +115,7 @@ impl OpenCl {
         unsafe {
             let context = (self.api.create_context)(null(), 1, &device.device, null(), null(), &mut status);
             check(status)?;
-            // Events know the time only if the queue was told to.
+            // Events have times only if the queue records them.
             let queue = (self.api.create_queue)(context, device.device, QUEUE_PROFILING, &mut status);
             check(status)?;
             Ok(State { context, queue, programs: HashMap::new(), kernels: HashMap::new(), last: None })
@@ -125,7 +124,7 @@ impl OpenCl {
 
     fn info(&self, device: &ClDevice, what: c_uint) -> Vec<u8> {
         let mut len = 0;
-        // SAFETY: asked without room, the length is given; then there is as much room.
+        // SAFETY: the first call returns the length, the second one has a buffer of that length.
         unsafe {
             (self.api.device_info)(device.device, what, 0, null_mut(), &mut len);
             let mut bytes = vec![0u8; len];
@@ -185,7 +184,7 @@ impl OpenCl {
 
     fn build_log(&self, device: &ClDevice, program: Handle) -> String {
         let mut len = 0;
-        // SAFETY: asked without room, the length is given; then there is as much room.
+        // SAFETY: the first call returns the length, the second one has a buffer of that length.
         unsafe {
             (self.api.build_info)(program, device.device, BUILD_LOG, 0, null_mut(), &mut len);
             let mut log = vec![0u8; len];
@@ -195,20 +194,20 @@ impl OpenCl {
         }
     }
 
-    /// When something about an event happened, in nanoseconds.
+    /// A time of an event in nanoseconds.
     fn time(&self, event: Handle, what: c_uint) -> Result<u64, String> {
         let mut time = 0u64;
-        // SAFETY: the event is ours, and there is room for the number.
+        // SAFETY: the event is ours, and the buffer has the size of the number.
         check(unsafe { (self.api.event_time)(event, what, 8, (&raw mut time).cast(), null_mut()) })?;
         Ok(time)
     }
 
-    /// Counts the execution of a kernel that an event is of, once it is done.
+    /// Waits for the kernel of an event, and counts its execution.
     fn count(&self, launch: &Launch<'_>, event: Handle) -> Result<(), String> {
         // SAFETY: the event is ours.
         let done = check(unsafe { (self.api.wait)(1, &event) });
         let times = done.and_then(|()| Ok((self.time(event, EVENT_START)?, self.time(event, EVENT_END)?)));
-        // SAFETY: nobody else knows it.
+        // SAFETY: no other code has it.
         unsafe { (self.api.release_event)(event) };
         let (start, end) = times?;
         let (name, place) = (launch.name().to_string_lossy(), launch.place().to_string_lossy());
@@ -272,7 +271,7 @@ impl Platform for OpenCl {
             // Kernels may still use it.
             // SAFETY: the queue is valid.
             check(unsafe { (self.api.finish)(state.queue) }).map_err(|error| with_last(state, error))?;
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees it.
             unsafe { (self.api.free)(state.context, block) };
             Ok(())
         })
@@ -290,7 +289,7 @@ impl Platform for OpenCl {
             return Err("there is no copy from one device to another".into());
         }
         self.with(to.0.or(from.0).unwrap_or(0), |_, state| {
-            // SAFETY: the caller's promise; the call waits.
+            // SAFETY: the caller guarantees it; the call waits.
             let copied =
                 unsafe { (self.api.copy)(state.queue, 1, to.1, from.1, size, 0, null(), null_mut()) };
             check(copied).map_err(|error| with_last(state, error))
@@ -303,7 +302,7 @@ impl Platform for OpenCl {
             let is_timed = profile::is_on();
             let mut event = null_mut();
             let (grid, block) = (launch.grid.map(|n| n as usize), launch.block.map(|n| n as usize));
-            // SAFETY: the arguments are as many as the kernel has, and are copied.
+            // SAFETY: there is one argument per parameter; arguments are copied.
             unsafe {
                 for (index, (param, value)) in (0..).zip(launch.args()) {
                     check(match param.is_pointer {
@@ -333,7 +332,7 @@ impl Platform for OpenCl {
     fn record(&self, device: u32) -> Result<usize, String> {
         self.with(device, |_, state| {
             let mut event = null_mut();
-            // SAFETY: the queue is valid; the marker comes behind all that is in it.
+            // SAFETY: the queue is valid; the marker comes after all of its work.
             check(unsafe { (self.api.marker)(state.queue, 0, null(), &mut event) })
                 // SAFETY: as above.
                 .and_then(|()| check(unsafe { (self.api.flush)(state.queue) }))
@@ -345,7 +344,7 @@ impl Platform for OpenCl {
     unsafe fn has_reached(&self, device: u32, event: usize, wait: bool) -> Result<bool, String> {
         self.with(device, |_, state| {
             let (event, mut status) = (event as Handle, 0 as c_int);
-            // SAFETY: the caller's promise; there is room for the number.
+            // SAFETY: the caller guarantees it; the buffer has the size of the number.
             let asked = check(unsafe {
                 match wait {
                     true => (self.api.wait)(1, &event),
@@ -364,7 +363,7 @@ impl Platform for OpenCl {
     unsafe fn microseconds(&self, device: u32, start: usize, stop: usize) -> Result<f64, String> {
         self.with(device, |_, state| {
             let [start, stop] = [start as Handle, stop as Handle];
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees it.
             check(unsafe { (self.api.wait)(2, [start, stop].as_ptr()) })
                 .and_then(|()| Ok((self.time(start, EVENT_END)?, self.time(stop, EVENT_END)?)))
                 .map(|(start, stop)| stop.saturating_sub(start) as f64 / 1000.0)
@@ -372,8 +371,8 @@ impl Platform for OpenCl {
         })
     }
 
-    unsafe fn forget(&self, device: u32, event: usize) -> Result<(), String> {
-        // SAFETY: the caller's promise.
+    unsafe fn release_event(&self, device: u32, event: usize) -> Result<(), String> {
+        // SAFETY: the caller guarantees it.
         self.device(device).and_then(|_| check(unsafe { (self.api.release_event)(event as Handle) }))
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! # What always holds
 //!
-//! * [`Event::sleep`] returns at once if the word differs from the value that the caller saw. So a
-//!   change between the look and the sleep is never missed.
-//! * It may return without a change. Callers look again.
-//! * [`Event::wake`] enters the system. Who changes the word calls it only if a thread may be asleep.
+//! * [`Event::sleep`] returns at once if the word differs from the value that the caller read. So a
+//!   change between the read and the sleep is never missed.
+//! * It may return without a change. Callers check again.
+//! * [`Event::wake`] is a system call. A thread that changes the word calls it only if a thread may be asleep.
 //!
 //! `portable.rs` has the same interface for other systems.
 
@@ -34,17 +34,17 @@ impl Event {
         Event(AtomicU32::new(0))
     }
 
-    /// Sleeps while the word is what the caller saw.
+    /// Sleeps while the word has the value that the caller read.
     pub fn sleep(&self, seen: u32) {
         let no_timeout = ptr::null::<u8>();
-        // SAFETY: the word lives as long as the call, which reads it and nothing else of ours.
+        // SAFETY: the word outlives the call, which reads only the word.
         unsafe { syscall(FUTEX, self.0.as_ptr(), WAIT_PRIVATE, seen, no_timeout) };
     }
 
-    /// Wakes as many of the threads that sleep, or all if there are fewer.
+    /// Wakes up to this number of sleeping threads.
     pub fn wake(&self, threads: u32) {
         let threads = c_int::try_from(threads).unwrap_or(c_int::MAX);
-        // SAFETY: the address only names the queue of threads.
+        // SAFETY: the address only identifies the queue of threads.
         unsafe { syscall(FUTEX, self.0.as_ptr(), WAKE_PRIVATE, threads) };
     }
 }

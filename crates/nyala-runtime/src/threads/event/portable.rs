@@ -18,7 +18,7 @@ impl Event {
         Event { word: AtomicU32::new(0), lock: Mutex::new(()), changed: Condvar::new() }
     }
 
-    /// Sleeps while the word is what the caller saw.
+    /// Sleeps while the word has the value that the caller read.
     pub fn sleep(&self, seen: u32) {
         let mut guard = self.guard();
         while self.word.load(Ordering::SeqCst) == seen {
@@ -26,9 +26,9 @@ impl Event {
         }
     }
 
-    /// Wakes as many of the threads that sleep, or all if there are fewer.
+    /// Wakes up to this number of sleeping threads.
     pub fn wake(&self, threads: u32) {
-        // A thread that has looked at the word holds the lock until it sleeps.
+        // A thread that has read the word holds the lock until it sleeps.
         drop(self.guard());
         match threads {
             1 => self.changed.notify_one(),
