@@ -1,5 +1,5 @@
-//! Any bytes through the lexer, the parser, the checker and, where they are a
-//! program, the formatter: never a panic, and formatting never changes the tree.
+//! Runs the lexer, the parser and the checker on any bytes, and the formatter on valid
+//! programs. None of them panics, and formatting does not change the tree.
 //!
 //! `cargo +nightly fuzz run front_end -- -max_total_time=60`
 

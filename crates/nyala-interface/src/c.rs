@@ -32,7 +32,7 @@ pub fn header(interface: &Interface, name: &str) -> String {
     sections.join("\n\n") + "\n"
 }
 
-/// The macro that is defined once the header was read. Nothing in it has that name.
+/// The include guard. No declaration of the header has this name.
 fn guard(interface: &Interface, name: &str) -> String {
     let mut guard = format!("{}_H", identifier(name).to_ascii_uppercase());
     let functions = interface.exports.iter().chain(&interface.imports);
@@ -45,12 +45,12 @@ fn guard(interface: &Interface, name: &str) -> String {
     guard
 }
 
-/// Text that does not end the comment around it.
+/// Text without the end of a comment.
 fn in_comment(text: &str) -> String {
     text.replace("*/", "* /").escape_debug().to_string()
 }
 
-/// All types by name, so that they may refer to each other. Vectors are complete with that.
+/// Forward declarations of all types, so that they may refer to each other; definitions of vectors.
 fn declarations(interface: &Interface) -> String {
     let defined = interface.types.iter().map(|def| match &def.kind {
         TypeDefKind::Simd { elem, bytes, .. } => {
@@ -100,7 +100,7 @@ fn statics(interface: &Interface) -> String {
     interface.statics.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
-/// What the program needs, as a comment: other headers may declare it already.
+/// The imported functions, as a comment: other headers may declare them.
 fn imports(interface: &Interface) -> String {
     if interface.imports.is_empty() {
         return String::new();
@@ -124,7 +124,7 @@ fn prototype(function: &Function) -> String {
     )
 }
 
-/// The parameters of a function; C has a word for none.
+/// The parameters of a function; `void` for none.
 fn params<'a>(signature: &Signature, names: impl Iterator<Item = Option<&'a str>>) -> String {
     let params = signature.params.iter().zip(names);
     match signature.params.is_empty() {
@@ -133,7 +133,7 @@ fn params<'a>(signature: &Signature, names: impl Iterator<Item = Option<&'a str>
     }
 }
 
-/// For symbols that are no names in C.
+/// The asm label, for symbols that are not identifiers in C.
 fn alias(symbol: &str, name: &str) -> String {
     let byte = |byte: u8| match byte {
         b' '..=b'~' if !matches!(byte, b'"' | b'\\' | b'?') => char::from(byte).to_string(),
@@ -143,7 +143,7 @@ fn alias(symbol: &str, name: &str) -> String {
     if symbol == name { String::new() } else { format!(" __asm__(\"{}\")", text()) }
 }
 
-/// `name` with its type around it.
+/// The declaration of `name` with this type.
 fn declare(ty: &Type, name: &str) -> String {
     if let Type::Function(signature) = ty {
         let params = params(signature, std::iter::repeat(None));

@@ -1,8 +1,7 @@
 //! The interface of a checked program.
 //!
-//! Types are defined once, under a name of their own. What a pointer leads to is defined
-//! too, but later: only what a type contains by value must be there before it. So types
-//! may refer to each other, and none of this recurses.
+//! Each type is defined once, under a unique name. Pointees are defined too, but later: only the types that a type
+//! contains by value must be defined before it. So types may refer to each other, and this code does not recurse.
 
 use std::collections::VecDeque;
 
@@ -15,12 +14,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::names::{Names, identifier};
 use crate::{Function, Interface, Signature, Static, Type, TypeDef, TypeDefKind};
 
-/// Generic types may lead to ever larger ones through pointers; what comes behind so many
-/// stays without definition.
+/// The maximum number of definitions. Generic types may refer to ever larger ones through pointers; types beyond the
+/// limit have no definition.
 const MAX_TYPES: usize = 10_000;
 
-/// The interface of a program without errors. `is_own` tells the program's functions from
-/// those of the prelude, by where they stand.
+/// The interface of a program without errors. `is_own` separates the program's functions from those of the prelude,
+/// by their positions.
 pub fn collect(program: &Program, is_own: impl Fn(Span) -> bool) -> Interface {
     let declared = collect_with(program, |_| true).imports;
     Interface { declared, ..collect_with(program, is_own) }
@@ -30,26 +29,26 @@ fn collect_with(program: &Program, is_own: impl Fn(Span) -> bool) -> Interface {
     let mut collector = Collector::new(program);
     for function in program.fns.values() {
         let (symbol, to) = match &function.linkage {
-            Linkage::Export(symbol) => (symbol, Border::Export),
-            Linkage::Import { abi: Abi::C, symbol } if is_own(function.span) => (symbol, Border::Import),
+            Linkage::Export(symbol) => (symbol, Direction::Export),
+            Linkage::Import { abi: Abi::C, symbol } if is_own(function.span) => (symbol, Direction::Import),
             _ => continue,
         };
         collector.function(function, symbol.as_str(), to);
     }
     for item in program.statics.values() {
         if let Linkage::Export(symbol) = &item.linkage {
-            let (ty, name) = (collector.ty(item.ty), collector.outer_name(symbol.as_str()));
+            let (ty, name) = (collector.ty(item.ty), collector.declared_name(symbol.as_str()));
             let item = Static { symbol: symbol.to_string(), name, ty, is_mut: item.is_mut };
             collector.interface.statics.push(item);
         }
     }
     collector.define_all();
-    collector.keep_names_apart();
+    collector.rename_params_and_fields();
     collector.interface
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Border {
+enum Direction {
     Export,
     Import,
 }
@@ -60,7 +59,7 @@ struct Collector<'a> {
     names: Names,
     /// The names of types that have or will have a definition.
     named: FxHashMap<Ty, String>,
-    /// Types that have a name and wait for their definition.
+    /// Types that have a name and no definition yet.
     waiting: VecDeque<Ty>,
     interface: Interface,
 }
@@ -84,28 +83,28 @@ impl<'a> Collector<'a> {
         }
     }
 
-    fn function(&mut self, function: &SourceFn, symbol: &str, border: Border) {
+    fn function(&mut self, function: &SourceFn, symbol: &str, direction: Direction) {
         let Some((params, _)) = self.types.as_fn(function.ty) else { return };
         let is_passed = |&(_, &param): &(usize, &Ty)| param != self.types.unit();
         let passed = params.iter().enumerate().filter(is_passed);
         let names = passed.map(|(index, _)| self.param_name(function, index)).collect();
         let Some(signature) = self.signature(function.ty) else { return };
-        let (name, span) = (self.outer_name(symbol), function.span);
+        let (name, span) = (self.declared_name(symbol), function.span);
         let function = Function { symbol: symbol.to_owned(), name, params: names, signature, span };
-        match border {
-            Border::Export => self.interface.exports.push(function),
-            Border::Import => self.interface.imports.push(function),
+        match direction {
+            Direction::Export => self.interface.exports.push(function),
+            Direction::Import => self.interface.imports.push(function),
         }
     }
 
-    /// What a symbol is called in declarations.
-    fn outer_name(&mut self, symbol: &str) -> String {
-        // Symbols that are names are taken already.
+    /// The name of a symbol in declarations.
+    fn declared_name(&mut self, symbol: &str) -> String {
+        // Symbols that are identifiers were reserved before.
         if identifier(symbol) == symbol { symbol.to_owned() } else { self.names.unique(symbol) }
     }
 
-    /// Gives parameters and fields names that differ from each other's and from those of types.
-    fn keep_names_apart(&mut self) {
+    /// Renames parameters and fields: their names are unique, and differ from those of types.
+    fn rename_params_and_fields(&mut self) {
         let Interface { types, opaque, exports, imports, .. } = &mut self.interface;
         let mut names = Names::default();
         types.iter().map(|def| &def.name).chain(opaque.iter()).for_each(|name| names.reserve(name));
@@ -127,7 +126,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// The type of a function. A parameter that holds nothing is not passed.
+    /// The type of a function. A parameter of size 0 is not passed.
     fn signature(&mut self, function: Ty) -> Option<Signature> {
         let (params, ret) = self.types.as_fn(function)?;
         let params: Vec<Ty> = params.iter().copied().filter(|&param| param != self.types.unit()).collect();
@@ -142,11 +141,11 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// A type as a parameter or result: C passes no arrays, but addresses of functions.
+    /// A type as a parameter or result: C passes arrays in structs, and addresses of functions.
     fn value(&mut self, ty: Ty) -> Type {
         match self.types.kind(ty) {
             TyKind::Array(..) => Type::Named(self.name(ty)),
-            // Functions that cross have none in their own types, so this ends.
+            // The types of these functions contain no functions, so this ends.
             TyKind::Fn { .. } => {
                 self.signature(ty).map_or(Type::Void, |signature| Type::Function(Box::new(signature)))
             }
@@ -156,13 +155,13 @@ impl<'a> Collector<'a> {
 
     /// A type, as a part of another.
     fn ty(&mut self, mut ty: Ty) -> Type {
-        // From the outside in: pointers and arrays, then what they are of.
+        // From the outside in: pointers and arrays, then the innermost type.
         let mut around = vec![];
         let mut inner = loop {
             match *self.types.kind(ty) {
                 TyKind::Ptr { kind, pointee, .. } => {
-                    around.push(Around::Ptr { is_mut: kind != PtrKind::Shared });
-                    // A pointer to elements does not say how many there are.
+                    around.push(Wrapper::Ptr { is_mut: kind != PtrKind::Shared });
+                    // A pointer to elements has no length.
                     ty = match *self.types.kind(pointee) {
                         TyKind::Slice(elem) | TyKind::Array(elem, _) => elem,
                         _ => pointee,
@@ -172,7 +171,7 @@ impl<'a> Collector<'a> {
                     }
                 }
                 TyKind::Array(elem, len) => {
-                    around.push(Around::Array { len });
+                    around.push(Wrapper::Array { len });
                     ty = elem;
                 }
                 TyKind::Prim(prim) => break primitive(prim),
@@ -181,20 +180,20 @@ impl<'a> Collector<'a> {
                 TyKind::Tuple(_) | TyKind::Struct(..) | TyKind::Enum(..) | TyKind::Simd(..) => {
                     break Type::Named(self.name(ty));
                 }
-                // Functions are behind pointers only, or in types that stay opaque.
+                // Functions are pointees or in opaque types only.
                 _ => break Type::Void,
             }
         };
         for around in around.into_iter().rev() {
             inner = match around {
-                Around::Ptr { is_mut } => Type::ptr(is_mut, inner),
-                Around::Array { len } => Type::Array { elem: Box::new(inner), len },
+                Wrapper::Ptr { is_mut } => Type::ptr(is_mut, inner),
+                Wrapper::Array { len } => Type::Array { elem: Box::new(inner), len },
             };
         }
         inner
     }
 
-    /// The name of a type, which will be defined under it.
+    /// The name of a type, which will be defined with it.
     fn name(&mut self, ty: Ty) -> String {
         if let Some(name) = self.named.get(&ty) {
             return name.clone();
@@ -212,12 +211,12 @@ impl<'a> Collector<'a> {
         name
     }
 
-    /// Defines all types that have a name, and those that turn up on the way.
+    /// Defines all types that have a name, and those that their definitions use.
     fn define_all(&mut self) {
         let mut seen = FxHashSet::default();
         let mut opaque = FxHashSet::default();
         while let Some(root) = self.waiting.pop_front() {
-            // What is contained comes first: a type is seen a second time behind its parts.
+            // Contained types come first: a type is visited again after its parts.
             let mut stack = vec![(root, false)];
             while let Some((ty, are_parts_done)) = stack.pop() {
                 let parts = self.parts(ty);
@@ -237,7 +236,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// What a type contains by value.
+    /// The types that a type contains by value.
     fn parts(&mut self, ty: Ty) -> Vec<Ty> {
         match self.types.kind(ty) {
             TyKind::Tuple(parts) => parts.to_vec(),
@@ -287,7 +286,7 @@ impl<'a> Collector<'a> {
     fn fields(&mut self, fields: Vec<(String, Ty)>) -> TypeDefKind {
         let mut names = Names::default();
         let field = |(name, ty): (String, Ty)| (names.unique(&name), self.ty(ty));
-        // What holds nothing has no place in memory.
+        // A field of size 0 is omitted.
         let fields = fields.into_iter().map(field).filter(|(_, ty)| *ty != Type::Void);
         TypeDefKind::Struct(fields.collect())
     }
@@ -354,8 +353,8 @@ impl<'a> Collector<'a> {
     }
 }
 
-/// What stands around a type.
-enum Around {
+/// A type constructor around a type.
+enum Wrapper {
     Ptr { is_mut: bool },
     Array { len: u64 },
 }
@@ -377,7 +376,7 @@ fn primitive(prim: Prim) -> Type {
     }
 }
 
-/// The words in a type as it is displayed, each behind an underscore.
+/// The words in a displayed type, each after an underscore.
 fn words(displayed: &str) -> String {
     let words = displayed.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
     words.filter(|word| !word.is_empty() && *word != "simd").map(|word| format!("_{word}")).collect()

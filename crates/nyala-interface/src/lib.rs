@@ -1,5 +1,4 @@
-//! What the outside sees of a program: its exported functions and statics, the functions it
-//! imports, and the types that cross the border.
+//! The interface of a program: its exported functions and statics, the functions it imports, and their types.
 //!
 //! Read in this order:
 //!
@@ -14,8 +13,8 @@
 //! * Every [`Type::Named`] is the name of one [`TypeDef`], or of one of the names in
 //!   [`Interface::opaque`].
 //! * Functions, statics, types and the tags of enums have different names. Parameters and fields have
-//!   no name that a type has: C++ would take the type's name for theirs.
-//! * A definition stands behind those of the types that it contains by value.
+//!   names of types: in C++ the name of a type would hide theirs.
+//! * A definition comes after those of the types that it contains by value.
 //!
 //! ```
 //! use nyala_interface::{c, collect};
@@ -41,18 +40,18 @@ use std::fmt;
 pub use collect::collect;
 use nyala_span::Span;
 
-/// What the outside sees of a program.
+/// The interface of a program.
 #[derive(Clone, Default, Debug)]
 pub struct Interface {
-    /// The types, each behind those it contains.
+    /// The types, each after those it contains.
     pub types: Vec<TypeDef>,
-    /// Types whose parts the outside must not know: they hold functions.
+    /// Opaque types: they contain functions.
     pub opaque: Vec<String>,
-    /// Functions that the outside may call.
+    /// Functions that the host may call.
     pub exports: Vec<Function>,
-    /// Variables that the outside may use.
+    /// Variables that the host may use.
     pub statics: Vec<Static>,
-    /// Functions that the outside defines and the program calls.
+    /// Functions that the host defines and the program calls.
     pub imports: Vec<Function>,
     /// All declarations of C functions, those of the prelude too. One symbol may have several.
     pub declared: Vec<Function>,
@@ -83,20 +82,20 @@ pub struct Function {
     pub symbol: String,
     /// Its name in declarations: the symbol if that is a name in all languages.
     pub name: String,
-    /// The names of its parameters, where they have one; as many as the signature has.
+    /// The names of its parameters, where they have one; one per parameter of the signature.
     pub params: Vec<Option<String>>,
     /// Its type.
     pub signature: Signature,
-    /// Where it stands in the program.
+    /// Its position in the program.
     pub span: Span,
 }
 
-/// The type of a function. Displays as Rust writes it.
+/// The type of a function. Displays in the syntax of Rust.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Signature {
-    /// What it takes.
+    /// The types of its parameters.
     pub params: Vec<Type>,
-    /// What it gives.
+    /// The type of its result.
     pub result: Type,
 }
 
@@ -113,10 +112,10 @@ pub struct Static {
     pub is_mut: bool,
 }
 
-/// A type that crosses the border. Displays as Rust writes it.
+/// A type of the interface. Displays in the syntax of Rust.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Type {
-    /// No value: the result of a function that gives nothing. Behind a pointer: anything.
+    /// No value: the result of a function without one. As a pointee: any type.
     Void,
     /// The result of a function that does not return.
     Never,
@@ -136,14 +135,14 @@ pub enum Type {
     },
     /// An address.
     Ptr {
-        /// Whether one may write there.
+        /// Whether the pointee may be written.
         is_mut: bool,
-        /// What is there, once or more often.
+        /// The type of the pointee, or of the elements.
         to: Box<Type>,
     },
-    /// So many values in a row; only as a part of another type.
+    /// An array; only as a part of another type.
     Array {
-        /// Each of them.
+        /// The type of the elements.
         elem: Box<Type>,
         /// How many.
         len: u64,
@@ -171,7 +170,7 @@ impl Type {
 pub struct TypeDef {
     /// Its name, which is an identifier.
     pub name: String,
-    /// What it is.
+    /// Its definition.
     pub kind: TypeDefKind,
 }
 
@@ -180,11 +179,11 @@ pub struct TypeDef {
 pub enum TypeDefKind {
     /// Fields one after the other, with the alignment that C gives them.
     Struct(Vec<(String, Type)>),
-    /// A union of payloads, and behind it the number of the option that is there.
+    /// A union of payloads, followed by the tag: the number of the option.
     Enum {
         /// Names, and payloads where there are some.
         options: Vec<(String, Option<Type>)>,
-        /// How many bits the number has.
+        /// The number of bits of the tag.
         tag_bits: u32,
     },
     /// A vector of scalars.

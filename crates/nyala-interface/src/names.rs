@@ -2,27 +2,27 @@
 
 use rustc_hash::FxHashSet;
 
-/// Longer names are cut: they are for people.
+/// Longer names are truncated.
 const MAX_LEN: usize = 80;
 
-/// Names, each given to one thing only.
+/// A set of unique names.
 #[derive(Clone, Default)]
 pub(crate) struct Names {
     taken: FxHashSet<String>,
 }
 
 impl Names {
-    /// Takes `name` for something that has to be called so.
+    /// Reserves a fixed name.
     pub(crate) fn reserve(&mut self, name: &str) {
         self.taken.insert(name.to_owned());
     }
 
-    /// Takes `name` for something that has to be called so, unless something else has it.
+    /// Reserves a fixed name, unless it is taken. Returns whether it was free.
     pub(crate) fn try_reserve(&mut self, name: &str) -> bool {
         self.taken.insert(name.to_owned())
     }
 
-    /// A name that nothing else has: `name`, or with a number behind it.
+    /// A unique name: `name`, or `name` with a number after it.
     pub(crate) fn unique(&mut self, name: &str) -> String {
         let name = identifier(name);
         let numbered = (2u64..).map(|number| format!("{name}_{number}"));
@@ -33,7 +33,7 @@ impl Names {
     }
 }
 
-/// `name` as an identifier: with letters, digits and underscores only, and no keyword.
+/// `name` as an identifier: letters, digits and underscores, and not a keyword.
 pub(crate) fn identifier(name: &str) -> String {
     let letters = name.chars().take(MAX_LEN);
     let mut name: String =
@@ -77,8 +77,8 @@ const RUST: &[&str] = &[
     "f64", "i8", "i16", "i32", "i64", "isize", "u8", "u16", "u32", "u64", "usize",
 ];
 
-/// Types and macros that compilers define, the headers that we include, and those that are mostly included with them.
-/// Types of integers and their limits are [found by their form](is_of_integers).
+/// Types and macros of compilers, of the headers that we include, and of other common headers.
+/// [`is_of_integers`] recognizes integer types and their limits.
 #[rustfmt::skip]
 const DEFINED: &[&str] = &[
     "BUFSIZ", "EOF", "FILE", "I", "NULL", "assert", "complex", "errno", "i386", "imaginary", "linux",
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_identifiers_and_no_keywords() {
+    fn names_are_identifiers_and_not_keywords() {
         assert_eq!(identifier("Point"), "Point");
         assert_eq!(identifier("0"), "e0");
         for reserved in ["double", "int32_t", "class", "INT_MAX", "NULL", "co_await", "_Bool", "fn", "linux"]
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_shares_its_name() {
+    fn names_are_unique() {
         let mut names = Names::default();
         names.reserve("area");
         assert_eq!(

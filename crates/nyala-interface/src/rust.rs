@@ -1,4 +1,4 @@
-//! An interface as Rust declarations, to be included by a crate that links the program.
+//! An interface as Rust declarations, which a crate that links the program includes.
 
 use crate::{Function, Interface, Type, TypeDef, TypeDefKind};
 
@@ -18,7 +18,7 @@ pub fn bindings(interface: &Interface) -> String {
     sections.join("\n\n") + "\n"
 }
 
-/// Names are those of the program, which may not follow the customs of Rust.
+/// Names are those of the program, which may not follow the conventions of Rust.
 fn item(text: &str) -> String {
     format!(
         "#[allow(missing_docs, dead_code, non_camel_case_types, non_snake_case, non_upper_case_globals)]\n{text}"
@@ -134,7 +134,7 @@ fn link_name(symbol: &str, name: &str) -> String {
     if symbol == name { String::new() } else { format!("    #[link_name = {symbol:?}]\n") }
 }
 
-/// A type as any module can write it; half floats are their bits.
+/// A type with full paths; half floats are their bits.
 fn rust_type(ty: &Type) -> String {
     match ty {
         Type::Float { bits: 16 } => "u16".into(),

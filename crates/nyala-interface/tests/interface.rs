@@ -16,7 +16,7 @@ fn interface(text: &str) -> Interface {
     collect(&checked.program, |_| true)
 }
 
-/// What stands between the opening and the end of every header.
+/// Checks a header without the lines that all headers have.
 fn check_header(text: &str, expected: Expect) {
     let header = c::header(&interface(text), "shapes");
     let (_, body) = header.split_once("extern \"C\" {\n#endif\n\n").expect("every header has this");
@@ -51,7 +51,7 @@ fn scalars_and_pointers() {
 }
 
 #[test]
-fn types_come_behind_what_they_contain() {
+fn types_come_after_the_types_they_contain() {
     check_header(
         "struct Outer { inner: Inner, list: &Node, names: [u8 * 4] }
          struct Inner { at: (f32, f32), unit: () }
@@ -95,7 +95,7 @@ fn types_come_behind_what_they_contain() {
 }
 
 #[test]
-fn enums_have_their_tag_behind_the_payload() {
+fn tag_of_an_enum_comes_after_the_payload() {
     check_header(
         "enum Shape { Point, Circle(f32), Box(f32, f32) }
          enum Color { Red, Green }
@@ -129,7 +129,7 @@ fn enums_have_their_tag_behind_the_payload() {
 }
 
 #[test]
-fn arrays_by_value_are_structs_and_vectors_are_vectors() {
+fn arrays_by_value_are_structs_and_simd_values_are_vectors() {
     check_header(
         "extern fn f(a: [i32 * 3], v: simd[f32 * 4]) -> [i32 * 3] { a }",
         expect![[r#"
@@ -145,7 +145,7 @@ fn arrays_by_value_are_structs_and_vectors_are_vectors() {
 }
 
 #[test]
-fn names_that_c_cannot_have_are_changed() {
+fn keywords_of_c_are_renamed() {
     check_header(
         "struct double { int: i32 }
          extern fn \"my.symbol\" f(class: double) -> i32 { class.int }
@@ -163,7 +163,7 @@ fn names_that_c_cannot_have_are_changed() {
 }
 
 #[test]
-fn imports_are_told_and_their_types_declared() {
+fn imports_are_listed_and_their_types_declared() {
     check_header(
         "struct Event { time: i64 }
          extern \"C\" { fn handle(&Event, i32) -> (); }
@@ -185,7 +185,7 @@ fn imports_are_told_and_their_types_declared() {
 }
 
 #[test]
-fn what_holds_functions_is_opaque() {
+fn types_with_functions_are_opaque() {
     check_header(
         "struct Accessor { get: fn(i32) -> f32 }
          struct Pair { first: Accessor, second: i32 }
@@ -199,7 +199,7 @@ fn what_holds_functions_is_opaque() {
 }
 
 #[test]
-fn long_chain_of_pointers_is_cut_off() {
+fn long_chain_of_pointers_is_truncated() {
     let n = 20_000;
     let mut text = "struct S0 { x: i32 }\n".to_owned();
     for index in 1..n {
@@ -211,7 +211,7 @@ fn long_chain_of_pointers_is_cut_off() {
 }
 
 #[test]
-fn rust_has_the_same_declarations() {
+fn rust_declarations_match_the_header() {
     check_bindings(
         "struct Vec2 { x: f32, dyn: f32 }
          enum Shape { Point, Circle(f32), Box(f32, f32) }
@@ -282,7 +282,7 @@ fn rust_has_the_same_declarations() {
 }
 
 #[test]
-fn imported_functions_take_and_give_functions() {
+fn imported_functions_have_function_pointers() {
     let text = "struct S { x: f32 }
                 extern \"C\" {
                     fn sort(&mut [S], u64, compare: fn(&S, &S) -> i32) -> ();

@@ -1,11 +1,10 @@
-//! The Mersenne Twister with 32 bits, as C++ has it: what programs are promised.
+//! The 32-bit Mersenne Twister of C++ (`std::mt19937`).
 //!
-//! Compiled programs get it from the runtime and interpreted ones from the interpreter;
-//! both see the same numbers.
+//! The runtime and the interpreter use it, so compiled and interpreted programs get the same numbers.
 //!
 //! ```
 //! let mut random = nyala_random::MersenneTwister::new(nyala_random::MersenneTwister::DEFAULT_SEED);
-//! // As C++ promises of `std::mt19937`.
+//! // The C++ standard requires this number.
 //! let ten_thousandth = (0..10_000).map(|_| random.next_u32()).last();
 //! assert_eq!(ten_thousandth, Some(4_123_659_995));
 //! ```
@@ -20,7 +19,7 @@ pub struct MersenneTwister {
 }
 
 impl MersenneTwister {
-    /// The seed of a program that sets none.
+    /// The default seed.
     pub const DEFAULT_SEED: u32 = 5489;
 
     /// The generator with this seed.
@@ -33,7 +32,7 @@ impl MersenneTwister {
         MersenneTwister { state, at: N }
     }
 
-    /// Uniform over all numbers.
+    /// The next number, uniformly distributed.
     pub fn next_u32(&mut self) -> u32 {
         if self.at == N {
             self.twist();
@@ -55,7 +54,7 @@ impl MersenneTwister {
         self.at = 0;
     }
 
-    /// Uniform in `[0, 1)`.
+    /// The next number, uniformly distributed in `[0, 1)`.
     pub fn next_f32(&mut self) -> f32 {
         let value = self.next_u32() as f32 / 4_294_967_296.0;
         value.min(1.0 - f32::EPSILON / 2.0)
@@ -67,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ten_thousandth_number_is_the_one_of_the_standard() {
+    fn ten_thousandth_number_matches_the_cpp_standard() {
         let mut random = MersenneTwister::new(MersenneTwister::DEFAULT_SEED);
         let last = (0..10_000).map(|_| random.next_u32()).last();
         assert_eq!(last, Some(4_123_659_995));
