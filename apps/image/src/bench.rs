@@ -1,4 +1,4 @@
-//! How fast a chain of filters is.
+//! Measures the speed of a chain of filters.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,10 +8,10 @@ use anyhow::Result;
 use crate::kernel::Filtering;
 use crate::picture::Picture;
 
-/// How long pictures are filtered again and again.
+/// The duration of a measurement.
 const TIME: Duration = Duration::from_secs(2);
 
-/// Filters a picture repeatedly and prints the best time. Gives the result.
+/// Filters a picture repeatedly and prints the best time. Returns the result.
 pub fn measure(filtering: &mut Filtering, input: &Path) -> Result<Picture> {
     let start = Instant::now();
     let mut picture = Picture::read(input)?;
@@ -19,7 +19,7 @@ pub fn measure(filtering: &mut Filtering, input: &Path) -> Result<Picture> {
     let start = Instant::now();
     filtering.prepare(picture.format())?;
     let compile = start.elapsed();
-    // The first round has to get its memory from the system.
+    // The first run includes the allocation of memory.
     let mut result = filtering.apply(&mut picture)?;
     let (mut best, mut n, start) = (Duration::MAX, 0, Instant::now());
     while start.elapsed() < TIME {

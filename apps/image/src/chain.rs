@@ -1,4 +1,4 @@
-//! What the user writes: filters with parameters, `gauss:sigma=2,unsharp:amount=1.5:sigma=3`.
+//! Parses chains of filters with parameters: `gauss:sigma=2,unsharp:amount=1.5:sigma=3`.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ pub struct Step {
     pub values: Vec<f64>,
 }
 
-/// Why a chain is none.
+/// An error in a chain.
 #[derive(PartialEq, Debug)]
 pub enum ChainError {
     NoFilter,
@@ -68,7 +68,7 @@ fn assigned(filter: &'static Filter, text: &str) -> Result<(usize, f64), ChainEr
     }
 }
 
-/// The filter that was probably meant.
+/// The filter with the most similar name.
 fn near(name: &str) -> Option<&'static str> {
     let candidates = FILTERS.iter().map(|filter| (distance(name, filter.name), filter.name));
     let (distance, nearest) = candidates.min()?;
@@ -76,7 +76,7 @@ fn near(name: &str) -> Option<&'static str> {
     (starts_alike || distance <= nearest.len() / 3 + 1).then_some(nearest)
 }
 
-/// How many letters have to be put in, left out or changed to come from one word to the other.
+/// The edit distance of two words: insertions, deletions and changes of letters.
 fn distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();
@@ -134,14 +134,14 @@ mod tests {
     }
 
     #[test]
-    fn values_are_those_given_or_the_default() {
+    fn parameters_have_given_or_default_values() {
         let steps = parse("gauss:sigma=2, unsharp : sigma = 0.5").unwrap();
         assert_eq!(steps[0].values, [2.0]);
         assert_eq!(steps[1].values, [1.0, 0.5]);
     }
 
     #[test]
-    fn mistakes_are_told() {
+    fn errors_name_the_mistake() {
         assert_eq!(message("gaus"), "there is no filter `gaus`; is `gauss` meant? (`--list` shows all)");
         assert_eq!(message("sharpen"), "there is no filter `sharpen` (`--list` shows all)");
         assert_eq!(

@@ -6,7 +6,7 @@ use clap::{Parser, ValueEnum};
 
 /// Filters pictures: PNG, JPEG and TIFF, of 8 and 16 bits, gray or in colour.
 ///
-/// Filters are written in Impala, and compiled for the chain, the schedule and the kind of picture at hand.
+/// Filters are written in Impala, and compiled for the chain, the schedule and the format of the picture.
 #[derive(Parser, Debug)]
 #[command(name = "nyala-image", version)]
 pub struct Args {
@@ -18,19 +18,19 @@ pub struct Args {
     #[arg(required_unless_present = "list")]
     pub input: Option<PathBuf>,
 
-    /// Where the result goes; its ending says what kind of file it is. For a folder of pictures, a folder
+    /// The output file; its extension sets the format. For a folder of pictures, a folder
     #[arg(short, long, required_unless_present_any = ["list", "bench", "show_program"])]
     pub output: Option<PathBuf>,
 
-    /// Another filter, for the result of those before; may be given several times
+    /// Another filter, applied to the result of those before; may be repeated
     #[arg(long, value_name = "FILTER")]
     pub then: Vec<String>,
 
-    /// What is read where there is no picture
+    /// The boundary mode: the value of pixels outside of the picture
     #[arg(long, value_enum, default_value = "mirror")]
     pub boundary: Boundary,
 
-    /// The value outside, between 0 and 1, for `--boundary constant`
+    /// The value outside of the picture, between 0 and 1, for `--boundary constant`
     #[arg(long, value_name = "VALUE", default_value_t = 0.0)]
     pub outside: f32,
 
@@ -39,11 +39,11 @@ pub struct Args {
     #[arg(long, value_name = "SCHEDULE")]
     pub schedule: Option<String>,
 
-    /// Where it is computed
+    /// The device that computes
     #[arg(long, value_enum, default_value = "cpu")]
     pub device: Device,
 
-    /// How many threads compute; 0 is one for each core
+    /// The number of threads; 0 is one per core
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(i32).range(0..=1024))]
     pub threads: i32,
 
@@ -51,11 +51,11 @@ pub struct Args {
     #[arg(long, value_enum)]
     pub bits: Option<Bits>,
 
-    /// Compute several times, and print how fast that is
+    /// Compute several times, and print the speed
     #[arg(long)]
     pub bench: bool,
 
-    /// Print the program in Impala, and do nothing else with it
+    /// Print the program in Impala, and exit
     #[arg(long)]
     pub show_program: bool,
 
@@ -68,11 +68,11 @@ pub struct Args {
 pub enum Boundary {
     /// The nearest pixel
     Clamp,
-    /// The picture, as in a mirror at its edge
+    /// The picture, mirrored at its edge
     Mirror,
-    /// The picture again
+    /// The picture, repeated
     Wrap,
-    /// The same value everywhere
+    /// A constant
     Constant,
 }
 
@@ -80,9 +80,9 @@ pub enum Boundary {
 pub enum Device {
     /// The processor
     Cpu,
-    /// The first device that OpenCL knows
+    /// The first device of OpenCL
     Opencl,
-    /// The first GPU that CUDA knows
+    /// The first GPU of CUDA
     Cuda,
 }
 

@@ -1,19 +1,19 @@
-//! The filters that there are: their parameters, and how each is written in Impala.
+//! The filters: their parameters, and their expressions in Impala.
 //!
 //! The expressions are values of the type `Filter` of `steps.impala`; their operators are those of the library `stencil`.
 
-/// What a filter is applied to.
+/// The channels that a filter is applied to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum On {
-    /// Each colour by itself.
+    /// Each channel separately.
     Channels,
-    /// The brightness of the picture; colours follow it.
+    /// The brightness of the picture; the colours are scaled with it.
     Brightness,
     /// The brightness of the picture; the result has no colours.
     Gray,
 }
 
-/// A number that can be chosen.
+/// A parameter.
 #[derive(Debug)]
 pub struct Param {
     pub name: &'static str,
@@ -24,7 +24,7 @@ pub struct Param {
     pub about: &'static str,
 }
 
-/// A filter, as users name it.
+/// A filter with its name for users.
 pub struct Filter {
     pub name: &'static str,
     pub about: &'static str,
@@ -88,7 +88,7 @@ pub const FILTERS: &[Filter] = &[
             number("k", 0.04, 0.0, 0.25, "how much edges count against corners"),
             number("gain", 6.0, 0.0, 1000.0, "how bright corners are"),
         ],
-        // The measure is of the fourth power of contrast; its root shows weak corners too.
+        // The measure is proportional to the fourth power of contrast; its root also shows weak corners.
         code: |v| {
             let root = "cpu_sqrtf(cpu_sqrtf(cpu_fmaxf(v, 0f)))";
             format!("shown(harris({}), @|v| {root} * {})", float(v[0]), float(v[1]))
@@ -172,7 +172,7 @@ pub const FILTERS: &[Filter] = &[
     },
 ];
 
-/// A Gaussian of as many pixels as can be seen.
+/// A Gaussian with a window of visible weights.
 fn gauss(sigma: f64) -> String {
     let radius = (3.0 * sigma).ceil();
     format!("soft({0}, bell_weights({0}, {1}))", int(radius), float(sigma))

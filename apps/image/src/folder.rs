@@ -1,4 +1,4 @@
-//! All pictures of a folder, with a progress bar. One that cannot be filtered does not keep the others from it.
+//! Filters all pictures of a folder, with a progress bar. A failure does not stop the others.
 
 use std::fmt;
 use std::fs;
@@ -10,7 +10,7 @@ use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use crate::kernel::Filtering;
 use crate::picture::{self, Picture};
 
-/// Filters the pictures of one folder into another, which is made if it is not there.
+/// Filters the pictures of one folder into another, which is created if needed.
 pub fn filter(filtering: &mut Filtering, input: &Path, output: &Path) -> Result<()> {
     let pictures = pictures(input)?;
     fs::create_dir_all(output).with_context(|| format!("`{}` cannot be made", output.display()))?;
@@ -33,11 +33,12 @@ pub fn filter(filtering: &mut Filtering, input: &Path, output: &Path) -> Result<
     }
 }
 
-/// A short bar, so that a name has room beside it in narrow terminals too. How much time is left is not known before the first picture is done.
+/// A short bar, so that a name fits beside it in narrow terminals. The remaining time is unknown before the first
+/// picture is done.
 fn style() -> ProgressStyle {
     let time_left = |state: &ProgressState, out: &mut dyn fmt::Write| {
         if state.pos() > 0 {
-            // Nothing can be done about a terminal that is gone.
+            // A failure of the terminal is ignored.
             let _ = write!(out, "{:#} left", HumanDuration(state.eta()));
         }
     };
@@ -48,7 +49,7 @@ fn style() -> ProgressStyle {
 /// Filters one picture into a file.
 pub fn filter_one(filtering: &mut Filtering, input: &Path, output: &Path) -> Result<()> {
     let mut picture = Picture::read(input)?;
-    // What cannot be written is found out before it is computed.
+    // Check the output format before the computation.
     let kind = picture::Kind::of(output)?;
     let result = filtering.result(picture.format());
     kind.accepts(result).with_context(|| format!("`{}`", output.display()))?;
@@ -57,7 +58,7 @@ pub fn filter_one(filtering: &mut Filtering, input: &Path, output: &Path) -> Res
     filtered.write(output)
 }
 
-/// The files of a folder whose names are those of pictures, sorted.
+/// The files of a folder with names of pictures, sorted.
 fn pictures(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder).with_context(|| format!("`{}`", folder.display()))?;
     let mut pictures = vec![];

@@ -1,8 +1,7 @@
 //! Programs as functions of pictures.
 //!
-//! Programs are compiled when they are needed, and not with the app: each chain of filters, schedule, boundary and kind
-//! of picture has code of its own in which all of that is known, and there is no end of such combinations. It takes a
-//! fraction of a second, once for all pictures of a kind.
+//! Programs are compiled when the app runs: the code is specialized to the chain of filters, the schedule, the boundary
+//! mode and the format of the picture. Compilation takes a fraction of a second, once per format.
 
 use std::collections::HashMap;
 
@@ -15,14 +14,14 @@ use crate::program::{Format, Plan};
 type Run<From, To> = unsafe extern "C" fn(*mut From, *mut To, *mut f32, *mut f32, i32, i32);
 type Least = unsafe extern "C" fn() -> i32;
 
-/// A program for pictures of a kind.
+/// A program for pictures of one format.
 struct Kernel {
     run: Bits,
-    /// The width and height of the smallest picture that its schedule is for.
+    /// The width and height of the smallest picture that its schedule supports.
     least: (i32, i32),
 }
 
-/// The function of a program, for the bits of its source and its result.
+/// The function of a program, by the bits of its source and its result.
 enum Bits {
     Bytes(Function<Run<u8, u8>>),
     Widen(Function<Run<u8, u16>>),
@@ -30,7 +29,7 @@ enum Bits {
     Words(Function<Run<u16, u16>>),
 }
 
-/// Filters pictures, with memory that is used again for the next picture.
+/// Filters pictures; reuses its memory for the next picture.
 pub struct Filtering {
     plan: Plan,
     kernels: HashMap<Format, Kernel>,
@@ -42,7 +41,7 @@ impl Filtering {
         Filtering { plan, kernels: HashMap::new(), memory: [vec![], vec![]] }
     }
 
-    /// Makes the code for pictures like this, if that was not done before.
+    /// Compiles the code for pictures of this format, if that was not done before.
     pub fn prepare(&mut self, format: Format) -> Result<()> {
         if !self.kernels.contains_key(&format) {
             let kernel = compile(&self.plan, format)?;
@@ -64,7 +63,7 @@ impl Filtering {
     pub fn apply_to(&mut self, picture: &mut Picture, result: &mut Picture) -> Result<()> {
         let format = picture.format();
         let n_pixels = u64::from(picture.width) * u64::from(picture.height);
-        // Places in a picture, of all its channels, are numbers of the type `i32`.
+        // Indices into a picture with all its channels are of the type `i32`.
         if n_pixels * format.channels() as u64 > i32::MAX as u64 {
             bail!("{} x {} pixels are too many", picture.width, picture.height);
         }
@@ -83,9 +82,9 @@ impl Filtering {
         }
         let [memory, more] = &mut self.memory;
         let (memory, more) = (memory.as_mut_ptr(), more.as_mut_ptr());
-        // SAFETY: the program is made for pictures of this format and any size. It reads all samples of
-        // the picture and writes all of the result, which have as many pixels; both memories have room for all colours,
-        // and nothing else uses them meanwhile.
+        // SAFETY: the program supports pictures of this format and any size. It reads all samples of the picture
+        // and writes all of the result, which has the same number of pixels; both buffers have space for all
+        // channels, and no other code uses them during the call.
         match (&kernel.run, &mut picture.samples, &mut result.samples) {
             (Bits::Bytes(run), Samples::Bytes(from), Samples::Bytes(to)) => unsafe {
                 run(from.as_mut_ptr(), to.as_mut_ptr(), memory, more, width, height)
@@ -104,7 +103,7 @@ impl Filtering {
         Ok(())
     }
 
-    /// What pictures like this become.
+    /// The format of the result for pictures of this format.
     pub fn result(&self, format: Format) -> Format {
         self.plan.result(format)
     }
@@ -114,7 +113,7 @@ fn compile(plan: &Plan, format: Format) -> Result<Kernel> {
     let sources = plan.sources(format).into_iter();
     let module =
         sources.fold(Compiler::new(), |compiler, (name, text)| compiler.text(name, text)).compile()?;
-    // SAFETY: whoever calls the function keeps to what it expects; see `Filtering::apply_to`.
+    // SAFETY: the only caller passes valid arguments; see `Filtering::apply_to`.
     let run = unsafe {
         match (format.is_wide, plan.result(format).is_wide) {
             (false, false) => Bits::Bytes(module.function("run")?),
@@ -123,7 +122,7 @@ fn compile(plan: &Plan, format: Format) -> Result<Kernel> {
             (true, true) => Bits::Words(module.function("run")?),
         }
     };
-    // SAFETY: both are functions of the program that take nothing and give a number.
+    // SAFETY: both are functions of the program without parameters that return a number.
     let least = unsafe {
         let width: Function<Least> = module.function("least_width")?;
         let height: Function<Least> = module.function("least_height")?;

@@ -1,9 +1,9 @@
 //! `nyala-image`: filters for pictures, from the library `stencil`.
 //!
-//! The command line ([`cli`]) names filters ([`filters`], [`chain`]) and how they are computed ([`schedule`]). That is written as a
-//! program in Impala ([`program`]), compiled ([`kernel`]), and applied to pictures from files ([`picture`]), one or a
-//! folder of them ([`folder`]). Mistakes on the command line end with status 2, all others with status 1, and
-//! no file is half written.
+//! The command line ([`cli`]) names filters ([`filters`], [`chain`]) and their schedule ([`schedule`]). The app writes a program in
+//! Impala for them ([`program`]), compiles it ([`kernel`]), and applies it to a picture ([`picture`]) or a folder of pictures
+//! ([`folder`]). Errors on the command line end with status 2, all others with status 1, and
+//! no file is partly written.
 
 mod bench;
 mod chain;
@@ -47,7 +47,7 @@ fn failed(error: &anyhow::Error, status: u8) -> ExitCode {
     ExitCode::from(status)
 }
 
-/// What the command line asks for.
+/// The plan from the command line.
 fn plan(args: &Args) -> Result<Plan> {
     let mut steps = vec![];
     for text in args.filter.iter().chain(&args.then) {

@@ -36,7 +36,7 @@ impl Picture {
         Format { colours: self.colours, has_alpha: self.has_alpha, is_wide }
     }
 
-    /// Reads a file; what it contains says what kind it is, and not its name.
+    /// Reads a file; the content determines its format, not its name.
     pub fn read(path: &Path) -> Result<Picture> {
         let name = path.display();
         let contents = fs::read(path).with_context(|| format!("`{name}`"))?;
@@ -46,7 +46,7 @@ impl Picture {
         let Some(kind) = kind else { bail!("`{name}` is no picture: PNG, JPEG and TIFF are known") };
         match image::load_from_memory_with_format(&contents, kind) {
             Ok(decoded) => Picture::of(decoded).with_context(|| format!("`{name}`")),
-            // The error says its cause too.
+            // The error contains its cause.
             Err(error) => bail!("`{name}`: {error}"),
         }
     }
@@ -68,7 +68,7 @@ impl Picture {
         Ok(Picture { width, height, samples, colours, has_alpha })
     }
 
-    /// Writes a file of the kind that its name says. It is there when all of it is.
+    /// Writes a file in the format of its extension. The file appears when it is complete.
     pub fn write(&self, path: &Path) -> Result<()> {
         let kind = Kind::of(path)?;
         kind.accepts(self.format()).with_context(|| format!("`{}`", path.display()))?;
@@ -76,7 +76,7 @@ impl Picture {
         let part = part_of(path);
         let written = fs::write(&part, contents).and_then(|()| fs::rename(&part, path));
         if written.is_err() {
-            // It may not be there at all.
+            // The temporary file may not exist.
             let _ = fs::remove_file(&part);
         }
         written.with_context(|| format!("`{}` cannot be written", path.display()))
@@ -117,7 +117,7 @@ impl Picture {
     }
 }
 
-/// A kind of file.
+/// A file format.
 pub struct Kind {
     format: ImageFormat,
     endings: &'static [&'static str],
@@ -130,7 +130,7 @@ const KINDS: &[Kind] = &[
 ];
 
 impl Kind {
-    /// The kind of file that a name says.
+    /// The format of files with this extension.
     pub fn of(path: &Path) -> Result<&'static Kind> {
         let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase());
         let found =
@@ -141,7 +141,7 @@ impl Kind {
         Ok(kind)
     }
 
-    /// Whether files of this kind can keep such pictures.
+    /// Whether this file format supports such pictures.
     pub fn accepts(&self, format: Format) -> Result<()> {
         match self.format {
             ImageFormat::Jpeg if format.has_alpha => bail!("JPEG cannot keep transparency; PNG and TIFF can"),
@@ -156,7 +156,7 @@ impl Kind {
     }
 }
 
-/// Whether the name of the file is that of a picture.
+/// Whether the file has the extension of a picture.
 pub fn is_picture(path: &Path) -> bool {
     Kind::of(path).is_ok()
 }

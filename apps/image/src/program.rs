@@ -1,7 +1,7 @@
 //! The program in Impala for a chain of filters.
 //!
-//! It has one function, `run`, for pictures of any size: it reads bytes as they are in a picture, filters planes of
-//! numbers, from one memory to another and back, and writes bytes.
+//! It has one function, `run`, for pictures of any size: it reads the samples of a picture, filters planes of floats
+//! between two buffers, and writes samples.
 
 use std::fmt::Write as _;
 
@@ -10,12 +10,12 @@ use crate::cli::{Bits, Boundary, Device};
 use crate::filters::On;
 use crate::schedule::Schedule;
 
-/// The functions that all programs are made of: a name for diagnostics, and the text.
+/// The sources that all programs share: a name for diagnostics, and the text.
 const STEPS: (&str, &str) = ("steps.impala", include_str!("steps.impala"));
 const HOST: (&str, &str) = ("host.impala", include_str!("host.impala"));
 const DEVICE: (&str, &str) = ("device.impala", include_str!("device.impala"));
 
-/// What a picture is like in memory: its channels alternate.
+/// The format of a picture in memory, with interleaved channels.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Format {
     /// 1 or 3.
@@ -40,7 +40,7 @@ impl Format {
     }
 }
 
-/// What to compute, and how.
+/// A chain of filters and its schedule.
 pub struct Plan {
     pub steps: Vec<Step>,
     pub boundary: Boundary,
@@ -52,21 +52,21 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// What the result is like for pictures like this.
+    /// The format of the result for pictures of this format.
     pub fn result(&self, from: Format) -> Format {
         let is_gray = self.steps.iter().any(|step| step.filter.on == On::Gray);
         let is_wide = self.bits.map_or(from.is_wide, |bits| bits == Bits::Sixteen);
         Format { colours: if is_gray { 1 } else { from.colours }, is_wide, ..from }
     }
 
-    /// The sources of the program for pictures like this, the one that [`Plan::chain`] makes last.
+    /// The sources of the program for pictures of this format; the text of [`Plan::chain`] is the last.
     pub fn sources(&self, from: Format) -> [(&'static str, String); 3] {
         let place = if self.device == Device::Cpu { HOST } else { DEVICE };
         let chain = ("chain.impala", self.chain(from));
         [(STEPS.0, STEPS.1.to_owned()), (place.0, place.1.to_owned()), chain]
     }
 
-    /// What is special about this program.
+    /// The source that is specific to this program.
     pub fn chain(&self, from: Format) -> String {
         let boundary = match self.boundary {
             Boundary::Clamp => "clamp()".to_owned(),

@@ -1,17 +1,17 @@
-//! How pictures are computed: a name, or an expression in Impala, since schedules are ordinary functions.
+//! Schedules: a name, or an expression in Impala, since schedules are functions.
 
 use std::fmt;
 
 use crate::cli::Device;
 
-/// A schedule in Impala: what computes the operator `op`, and what computes `first` and then `second`.
+/// A schedule in Impala: the expression for an operator `op`, and the one for two passes, `first` and `second`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Schedule {
     pub one_pass: String,
     pub two_passes: String,
 }
 
-/// Names of schedules for the processor, with threads as `threads`.
+/// Names of schedules for the CPU; the number of threads is `threads`.
 const HOST: &[(&str, &str)] = &[
     ("seq", "seq(op)"),
     ("vec", "vec(16, op)"),
@@ -30,7 +30,7 @@ fn names(device: Device) -> &'static [(&'static str, &'static str)] {
     if device == Device::Cpu { HOST } else { DEVICE }
 }
 
-/// What is used if nothing is asked for: all threads, and tiles that keep what lies between two passes.
+/// The default schedule: all threads, and tiles that keep the result of the first of two passes.
 pub fn default(device: Device) -> Schedule {
     let (one_pass, two_passes) = match device {
         Device::Cpu => (HOST[4].1, "in_two_passes(threads, 512, 64, 16, first, second)"),
@@ -39,7 +39,7 @@ pub fn default(device: Device) -> Schedule {
     Schedule { one_pass: one_pass.to_owned(), two_passes: two_passes.to_owned() }
 }
 
-/// The schedule that is meant by a name or an expression.
+/// The schedule of a name or an expression.
 pub fn parse(text: &str, device: Device) -> Result<Schedule, UnknownSchedule> {
     let text = text.trim();
     let names = names(device);
@@ -51,14 +51,14 @@ pub fn parse(text: &str, device: Device) -> Result<Schedule, UnknownSchedule> {
         None => text,
     };
     let two_passes = match device {
-        // Each of them with this schedule.
+        // Both passes have this schedule.
         Device::Cpu => "fuse(temp[f32](), schedule(first), second, @|op| schedule(op))",
         Device::Opencl | Device::Cuda => "schedule(compose(first, second))",
     };
     Ok(Schedule { one_pass: one_pass.to_owned(), two_passes: two_passes.to_owned() })
 }
 
-/// A word that is the name of no schedule.
+/// An unknown name.
 #[derive(PartialEq, Eq, Debug)]
 pub struct UnknownSchedule {
     name: String,

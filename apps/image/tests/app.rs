@@ -1,4 +1,4 @@
-//! The app as users have it: pictures are made here, filtered by the program, and looked at again.
+//! Runs the app on generated pictures, and checks the results.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use image::{DynamicImage, ImageBuffer, ImageFormat, Luma, LumaA, Rgb, Rgba};
 
-/// A folder of its own for each test, empty.
+/// An empty folder per test.
 fn folder(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -22,14 +22,14 @@ fn path(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Filters a picture; it must work.
+/// Filters a picture; must succeed.
 fn filter(filter: &str, input: &Path, output: &Path, more: &[&str]) -> DynamicImage {
     let result = app(&[&[filter, path(input), "-o", path(output)], more].concat());
     assert!(result.status.success(), "{}", String::from_utf8_lossy(&result.stderr));
     image::open(output).unwrap()
 }
 
-/// Runs the app where it must fail; gives the status and what it says.
+/// Runs the app; must fail. Returns the status and the message.
 fn failure(args: &[&str]) -> (i32, String) {
     let result = app(args);
     (result.status.code().unwrap(), String::from_utf8_lossy(&result.stderr).into_owned())
@@ -43,7 +43,7 @@ fn colours(width: u32, height: u32) -> ImageBuffer<Rgb<u8>, Vec<u8>> {
     })
 }
 
-/// The mean of 3 x 3 pixels, where the picture goes on as its nearest pixel.
+/// The mean of 3 x 3 pixels, with the boundary mode clamp.
 fn mean(picture: &ImageBuffer<Rgb<u8>, Vec<u8>>, x: u32, y: u32, channel: usize) -> f64 {
     let (width, height) = (i64::from(picture.width()), i64::from(picture.height()));
     let mut sum = 0;
@@ -57,7 +57,7 @@ fn mean(picture: &ImageBuffer<Rgb<u8>, Vec<u8>>, x: u32, y: u32, channel: usize)
 }
 
 #[test]
-fn a_box_blur_is_the_mean_of_nine_pixels_for_all_sizes() {
+fn box_blur_is_the_mean_of_nine_pixels_for_all_sizes() {
     let folder = folder("box");
     for (width, height) in [(1, 1), (3, 7), (257, 31)] {
         let (input, output) = (folder.join("in.png"), folder.join("out.png"));
@@ -78,7 +78,7 @@ fn a_box_blur_is_the_mean_of_nine_pixels_for_all_sizes() {
 }
 
 #[test]
-fn schedules_and_threads_do_not_matter() {
+fn results_are_independent_of_schedules_and_threads() {
     let folder = folder("schedules");
     let input = folder.join("in.png");
     colours(100, 70).save(&input).unwrap();
@@ -110,7 +110,7 @@ fn all_filters_work_in_one_chain() {
 }
 
 #[test]
-fn an_edge_is_found_where_it_is() {
+fn edge_filter_finds_the_edge() {
     let folder = folder("edge");
     let input = folder.join("in.png");
     let step = ImageBuffer::from_fn(40, 30, |x, _| Luma([if x < 20 { 50u8 } else { 200 }]));
@@ -124,7 +124,7 @@ fn an_edge_is_found_where_it_is() {
 }
 
 #[test]
-fn a_median_removes_specks_and_keeps_colours() {
+fn median_removes_specks_and_keeps_colours() {
     let folder = folder("specks");
     let input = folder.join("in.png");
     let plain = Rgb([10u8, 120, 240]);
@@ -136,9 +136,9 @@ fn a_median_removes_specks_and_keeps_colours() {
     assert!(found.enumerate_pixels().all(|(x, y, pixel)| *pixel == plain || (x, y) == (0, 0)));
 }
 
-/// Gray, colours, with and without transparency, 8 and 16 bits, in the files that can keep them.
+/// Gray and colour, with and without transparency, 8 and 16 bits, in the file formats that support them.
 #[test]
-fn pictures_keep_their_kind() {
+fn pictures_keep_their_format() {
     let folder = folder("kinds");
     let kinds: [DynamicImage; 8] = [
         ImageBuffer::from_fn(9, 5, |x, y| Luma([(x * 20 + y) as u8])).into(),
@@ -154,7 +154,7 @@ fn pictures_keep_their_kind() {
         let color = picture.color();
         let input = folder.join("in.png");
         picture.save(&input).unwrap();
-        // Nothing is added and nothing taken away, so the picture is the same after all conversions.
+        // The filter changes nothing, so the picture is the same after all conversions.
         let found = filter("unsharp:amount=0", &input, &folder.join("out.png"), &[]);
         assert_eq!(found, picture, "{color:?}");
         if color.has_alpha() && !color.has_color() {
@@ -179,7 +179,7 @@ fn jpeg_is_read_and_written() {
 }
 
 #[test]
-fn bits_are_those_asked_for() {
+fn bits_option_sets_the_depth() {
     let folder = folder("bits");
     let input = folder.join("in.png");
     ImageBuffer::from_fn(5, 4, |x, _| Luma([(x * 50) as u8])).save(&input).unwrap();
@@ -191,9 +191,9 @@ fn bits_are_those_asked_for() {
     assert_eq!(narrow.color(), image::ColorType::L8);
 }
 
-/// Kernels give what the processor does, but for what is rounded.
+/// Kernels compute the results of the CPU, up to rounding.
 #[test]
-fn devices_do_not_matter() {
+fn devices_agree_with_the_cpu() {
     let folder = folder("devices");
     let input = folder.join("in.png");
     colours(45, 37).save(&input).unwrap();
@@ -212,7 +212,7 @@ fn devices_do_not_matter() {
     assert!(found.iter().zip(plain.iter()).all(|(found, plain)| found.abs_diff(*plain) <= 1));
     let edges = |more: &[&str]| filter("canny", &input, &folder.join("edges.png"), more).into_luma8();
     assert_eq!(edges(&["--device", "opencl"]), edges(&[]));
-    // A schedule for the processor is none for a device.
+    // Devices reject schedules of the CPU.
     let output = folder.join("no.png");
     let schedule = ["--device", "opencl", "--schedule", "vec"];
     let (status, text) = failure(&[&["sobel", path(&input), "-o", path(&output)], &schedule[..]].concat());
@@ -220,7 +220,7 @@ fn devices_do_not_matter() {
 }
 
 #[test]
-fn boundaries_are_what_they_say() {
+fn boundary_modes_differ() {
     let folder = folder("boundaries");
     let input = folder.join("in.png");
     // Three columns: the mean of three is different for each boundary.
@@ -239,7 +239,7 @@ fn boundaries_are_what_they_say() {
 }
 
 #[test]
-fn a_folder_is_filtered_and_what_fails_is_told() {
+fn folder_is_filtered_and_failures_are_reported() {
     let folder = folder("many");
     let (input, output) = (folder.join("in"), folder.join("made/out"));
     fs::create_dir(&input).unwrap();
@@ -267,9 +267,9 @@ fn a_folder_is_filtered_and_what_fails_is_told() {
     assert!(status == 1 && text.contains("there is no picture in"), "{text}");
 }
 
-/// A schedule with tiles of a fixed size is for pictures with room for one; others are for all.
+/// A schedule with tiles of a fixed size needs pictures of at least that size; other schedules accept all.
 #[test]
-fn a_tile_larger_than_a_picture_is_told_and_others_are_filtered() {
+fn pictures_smaller_than_a_tile_are_reported_and_others_filtered() {
     let folder = folder("tiles");
     let (input, output) = (folder.join("in"), folder.join("out"));
     fs::create_dir(&input).unwrap();
@@ -309,7 +309,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn mistakes_are_told_and_leave_no_file() {
+fn errors_are_reported_and_leave_no_file() {
     let folder = folder("mistakes");
     let (input, output) = (folder.join("in.png"), folder.join("out.png"));
     colours(64, 64).save(&input).unwrap();
@@ -337,12 +337,12 @@ fn mistakes_are_told_and_leave_no_file() {
     check(&["gauss", "missing.png", "-o", output], 1, "`missing.png`: No such file");
     check(&["gauss", path(&broken), "-o", output], 1, "broken.png`");
     check(&["gauss", input, "-o", "missing/out.png"], 1, "`missing/out.png` cannot be written");
-    // A schedule in Impala has its mistakes told by the compiler.
+    // The compiler reports errors of a schedule in Impala.
     check(&["sobel", input, "-o", output, "--schedule", "tile(9, op)"], 1, "chain.impala:6");
 }
 
 #[test]
-fn what_a_file_cannot_keep_is_told_before_it_is_computed() {
+fn unsupported_formats_are_reported_before_the_computation() {
     let folder = folder("cannot");
     let input = folder.join("in.png");
     ImageBuffer::from_pixel(4, 4, Rgba([1u8, 2, 3, 4])).save(&input).unwrap();
@@ -355,7 +355,7 @@ fn what_a_file_cannot_keep_is_told_before_it_is_computed() {
 }
 
 #[test]
-fn speed_filters_and_programs_are_shown() {
+fn bench_list_and_show_program_print_text() {
     let folder = folder("shown");
     let input = folder.join("in.png");
     colours(64, 64).save(&input).unwrap();
