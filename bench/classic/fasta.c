@@ -30,7 +30,7 @@ static char repeat_next(const void *context) {
 }
 
 // The first letter whose sum of probabilities reaches `r`. The number of letters is
-// known, so nothing is left of the loop.
+// known, so the loop is unrolled.
 struct table { int n; const char *letters; const double *upto; };
 static inline __attribute__((always_inline)) char choose(struct table table, double r) {
 #pragma clang loop unroll(full)

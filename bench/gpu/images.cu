@@ -1,5 +1,5 @@
 // The filters of `images.impala` in CUDA C++, written for speed: `nvcc -O3 -use_fast_math -arch=native -o images images.cu`.
-// Threads compute several pixels below each other, or four beside each other as well, with what they share in registers.
+// Threads compute several pixels of a column, or four adjacent columns, and keep shared values in registers.
 
 #include <chrono>
 #include <cmath>
@@ -85,7 +85,7 @@ __device__ Moments moments(const float* above, const float* here, const float* b
     return {gx * gx, gx * gy, gy * gy};
 }
 
-// WIDTH columns of corners from rows of WIDTH + 4 pixels, which `load` gets, top to bottom; each result goes to `store`.
+// WIDTH columns of corners from rows of WIDTH + 4 pixels, which `load` reads, top to bottom; `store` writes each result.
 template <int WIDTH, int LINES, class Load, class Store> __device__ void corners(Load load, Store store) {
     float rows[3][WIDTH + 4];
     Moments sums[3][WIDTH];

@@ -206,7 +206,7 @@ static void measure(const char* name, int launches, double bytes, const void* re
     fflush(stdout);
 }
 
-// The driver's function for launches, which ours are compared with; `<<<>>>` does more.
+// The driver's launch function, the peer of our launches; `<<<>>>` does more.
 typedef int (*Launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**);
 
 int main(int argc, char**) {

@@ -1,14 +1,14 @@
 #!/bin/bash
 # Tests and measures this machine's GPU with the programs of this folder.
 #
-#   ./run.sh tests      every program prints what it should, on CUDA and on OpenCL (about 30 s)
+#   ./run.sh tests      every program prints the expected output, on CUDA and on OpenCL (about 30 s)
 #   ./run.sh sanitizer  the programs for CUDA under each tool of compute-sanitizer (about 50 s)
-#   ./run.sh bench      kernels against the same ones in CUDA C++, which nvcc compiles here (about 60 s)
-#   ./run.sh images     filters of pictures against the same ones in CUDA C++ (about 30 s)
+#   ./run.sh bench      kernels against CUDA C++, which nvcc compiles here (about 60 s)
+#   ./run.sh images     filters of pictures against CUDA C++ (about 30 s)
 #   ./run.sh filters    all filters of pictures against the host, on CUDA and on OpenCL, up to 4096 x 4096 pixels
 #
-# Nothing runs longer than LIMIT seconds by itself, or than TOTAL seconds together. Results are written
-# to results/ as they come; the exit status is 0 if all is well.
+# A program may run for LIMIT seconds, all of them together for TOTAL seconds. Results are written
+# to results/; the exit status is 0 if all programs succeed.
 cd "$(dirname "$0")" || exit 99
 mode=${1:-tests}
 jobs=${JOBS:-8}
@@ -16,7 +16,7 @@ export NYALA_CACHE=${NYALA_CACHE:-$PWD/results/cache}
 mkdir -p results
 for tools in /usr/local/cuda/bin /opt/cuda/bin; do [ -d "$tools" ] && PATH=$PATH:$tools; done
 
-# check KIND PROGRAM: runs a program, and writes what came of it to results/KIND.NAME.
+# check KIND PROGRAM: runs a program, and writes its result to results/KIND.NAME.
 check() {
     kind=$1 program=$2 name=${2##*/} result=results/$1.${2##*/}
     out=$result.out err=$result.err
@@ -41,14 +41,14 @@ check() {
             ;;
     esac
     [ $status = 124 ] && verdict="FAILED (longer than $LIMIT s)"
-    # What a machine does not have is no failure.
+    # A missing feature of the machine is not a failure.
     grep -qE 'there is no driver|there is no support for|there are no devices|has no memory that the host can use' "$err" && verdict=skipped
     echo "$verdict" > "$result"
     [ "$verdict" = ok ] || [ "$verdict" = skipped ] || printf '%-34s %s\n' "$kind $name" "$verdict: $(grep -v '^$' "$err" | head -4 | cut -c1-300 | tr '\n' '|')"
 }
 export -f check
 
-# all TOTAL LIMIT: checks every `KIND PROGRAM` of standard input, and tells how it went.
+# all TOTAL LIMIT: checks every `KIND PROGRAM` of standard input, and prints the results.
 all() {
     export LIMIT=$2
     list=$(cat)
@@ -69,7 +69,7 @@ all() {
     [ "$bad" = 0 ] && [ "$good" -gt 0 ]
 }
 
-# both OURS THEIRS FLAG..: runs our program and the one in CUDA C++ in turns. What they print is in results/ours and
+# both OURS THEIRS FLAG..: runs our program and the one in CUDA C++ alternately. Their output is in results/ours and
 # results/theirs.
 both() {
     ours=bench/$1 source=bench/$2.cu theirs=results/$2.peer
@@ -102,7 +102,7 @@ case $mode in
         ;;
     bench)
         both kernels peers
-        # Of two runs the better one counts. The copy rate is that of the driver's own copies.
+        # The better one of two runs counts. The copy rate is that of the driver's copies.
         awk '
             function better(all, name, time) { return !(name in all) || time < all[name] }
             FILENAME == "results/ours" { if (!($1 in ours)) order[++n] = $1; if (better(ours, $1, $2)) ours[$1] = $2; value[$1] = $4; bytes[$1] = $3; next }
@@ -128,7 +128,7 @@ case $mode in
         ;;
     images)
         both images images -use_fast_math
-        # Schedules of ours and of theirs, whatever they are called: all results of a filter are the same.
+        # Our schedules and theirs: all results of a filter are the same.
         awk '
             function better(all, name, time) { return !(name in all) || time < all[name] }
             {
@@ -161,7 +161,7 @@ case $mode in
         grep -q . results/ours && ! grep -q DIFFERS results/images
         ;;
     filters)
-        # Each program tells of each filter; arguments go to the programs.
+        # Each program reports each filter; arguments go to the programs.
         shift
         bad=0
         for program in filters/*; do

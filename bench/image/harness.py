@@ -45,7 +45,7 @@ def aligned(dtype):
     return raw[start : start + SIZE * SIZE * dtype.itemsize].view(dtype).reshape(SIZE, SIZE)
 
 
-# ---- Inputs and what is expected
+# ---- Inputs and expected results
 
 
 def source(dtype, from_zero_to_one):

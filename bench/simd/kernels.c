@@ -122,7 +122,7 @@ static inline float sample(const float *restrict density, int n, Vec p) {
 
 static inline float clamp(float x, float limit) { return fminf(fmaxf(x, 0.0f), limit); }
 
-// Narrows down where a ray is between 0 and `limit` in one direction.
+// Clips the interval in which a ray is between 0 and `limit` in one direction.
 static inline void narrow(float origin, float dir, float limit, float *near, float *far) {
     float inverse = 1.0f / dir, a = -origin * inverse, b = (limit - origin) * inverse;
     *near = fmaxf(*near, fminf(a, b));

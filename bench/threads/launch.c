@@ -1,4 +1,4 @@
-// As `launch.impala`, with OpenMP: loops with a static schedule, where that is best, and tasks.
+// As `launch.impala`, with OpenMP: loops with a static schedule, if that is best, and tasks.
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -60,7 +60,7 @@ static void busy_1000(void) {
     for (int i = 0; i < 1000; i++) busy(i, 100);
 }
 
-// Better than the static schedule, and than smaller pieces.
+// Better than the static schedule, and than smaller chunks.
 static void uneven_1000(void) {
 #pragma omp parallel for num_threads(n) schedule(dynamic, 8)
     for (int i = 0; i < 1000; i++) busy(i, i < 100 ? 1000 : 10);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs `nyala` and `libgomp` of this folder in turns, on 1 to 16 threads as far as there are processors, and prints
-# for each case the best of all rounds: threads, case, microseconds of both, and how much faster we are.
+# Runs `nyala` and `libgomp` of this folder alternately, on 1 to 16 threads or as many as there are processors, and prints
+# the best of all rounds for each case: threads, case, microseconds of both, and the ratio.
 # The argument is the number of rounds.
 set -eu
 cd "$(dirname "$0")"

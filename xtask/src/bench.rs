@@ -1,7 +1,7 @@
-//! `cargo xtask bench NAME`: how fast we are.
+//! `cargo xtask bench NAME`: benchmarks.
 //!
 //! Each benchmark is a file of this module; [`BENCHES`] lists them. A benchmark
-//! makes [`Row`]s; they are printed as a table, or with `--json` as one object per
+//! returns [`Row`]s; they are printed as a table, or with `--json` as one object per
 //! line.
 
 mod classic;
@@ -28,10 +28,10 @@ use crate::python;
 /// Run benchmarks
 #[derive(Args)]
 pub struct BenchArgs {
-    /// Which; all of them if none is named
+    /// The benchmarks; all by default
     #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(BENCHES.iter().map(|bench| bench.name)))]
     names: Vec<String>,
-    /// Small inputs and few repetitions: less than a minute
+    /// Small inputs and few repetitions: takes less than a minute
     #[arg(long)]
     quick: bool,
     /// One JSON object per row
@@ -40,7 +40,7 @@ pub struct BenchArgs {
     /// Write the benchmark `threads` to a folder, with a script that runs it, for another machine
     #[arg(long, value_name = "FOLDER")]
     bundle: Option<PathBuf>,
-    /// Measure one case in this process and print its figures; for our own use
+    /// Measure one case in this process and print its figures; for internal use
     #[arg(long, value_name = "SIZE", hide = true)]
     case: Option<usize>,
 }
@@ -49,7 +49,7 @@ pub struct BenchArgs {
 struct Bench {
     name: &'static str,
     run: fn(quick: bool) -> anyhow::Result<Vec<Row>>,
-    /// Measures one case in a process of its own, for benchmarks that need that.
+    /// Measures one case in a separate process, for benchmarks that need that.
     case: Option<fn(size: usize) -> anyhow::Result<()>>,
 }
 
@@ -66,28 +66,28 @@ const BENCHES: &[Bench] = &[
 
 /// One figure.
 pub struct Row {
-    /// What was measured.
+    /// The name of the measurement.
     pub case: String,
-    /// In what; more is better for units per second, less for the others.
+    /// The unit; more is better for units per second, less for the others.
     pub unit: &'static str,
     /// Our figure.
     pub ours: f64,
-    /// What it is compared with, if there is anything.
+    /// The peer, if there is one.
     pub peer: Option<Peer>,
-    /// Whether the result was compared with what is expected.
+    /// Whether the result was compared with the expected one.
     pub checked: bool,
 }
 
-/// Another's figure.
+/// The figure of a peer.
 pub struct Peer {
-    /// Whose, and with which settings.
+    /// Its name and settings.
     pub name: String,
     /// In the same unit.
     pub value: f64,
 }
 
 impl Row {
-    /// How much better we are than the peer; 1 is as good.
+    /// Our figure relative to the peer's; more than 1 is better.
     fn ratio(&self) -> Option<f64> {
         let value = self.peer.as_ref()?.value;
         Some(if self.unit.ends_with("/s") { self.ours / value } else { value / self.ours })
@@ -149,9 +149,9 @@ mod tests {
     use super::{pe, simd};
     use crate::files::{self, TextFile};
 
-    /// They are built when something is measured, and not by other tests.
+    /// Benchmarks compile these programs; other tests do not.
     #[test]
-    fn programs_that_are_measured_have_no_errors() {
+    fn programs_of_benchmarks_have_no_errors() {
         let files = files::with_extension("bench", "impala").expect("the folder is there");
         let is_program = |file: &&TextFile| !file.path.ends_with("support.impala");
         let mut n_programs = 0;

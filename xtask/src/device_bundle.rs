@@ -1,9 +1,9 @@
-//! `cargo xtask device-bundle`: a folder of executables with kernels, for machines that have a
-//! GPU and its driver and nothing else; and the folder as one archive.
+//! `cargo xtask device-bundle`: a folder of executables with kernels, and an archive of it, for machines that have
+//! only a GPU and its driver.
 //!
-//! The programs are those of `tests/gpu`, each for every platform that executables can be made
-//! for, and those of `tests/run` that need a device. The script `bench/gpu/run.sh` runs them and compares what they print with what they should, and
-//! measures the kernels of `bench/gpu`, against CUDA C++ if there is a compiler for that.
+//! The programs are those of `tests/gpu`, each for every platform of
+//! executables, and those of `tests/run` that need a device. The script `bench/gpu/run.sh` runs them, compares their output, and
+//! measures the kernels of `bench/gpu`, against CUDA C++ if there is a compiler for it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,27 +14,27 @@ use clap::Args;
 
 use crate::{files, setup};
 
-/// Make a folder of executables that test and measure a machine's GPU
+/// Create a folder of executables that test and measure the GPU of a machine
 #[derive(Args)]
 pub struct DeviceBundleArgs {
-    /// Where to put it
+    /// The folder
     #[arg(short, long, value_name = "FOLDER", default_value = "target/device-bundle")]
     output: PathBuf,
-    /// The GPU to make kernels for
+    /// The GPU that kernels are compiled for
     #[arg(long, value_name = "ARCH", default_value = "sm_70")]
     gpu_arch: String,
-    /// The compiler to use [default: one that is built for it]
+    /// The compiler [default: a new build]
     #[arg(long, value_name = "FILE")]
     compiler: Option<PathBuf>,
 }
 
-/// The platforms that programs are made for.
+/// The platforms of the programs.
 const PLATFORMS: [&str; 2] = ["cuda", "opencl"];
 
-/// How many filters `bench/gpu/filters.impala` tells of.
+/// The number of filters of `bench/gpu/filters.impala`.
 const N_FILTERS: usize = 16;
 
-/// What every machine has that a GPU is in today.
+/// The processor of the executables: every machine with a current GPU has it.
 const CPU: &str = "x86-64-v3";
 
 pub fn run(args: &DeviceBundleArgs) -> anyhow::Result<()> {
@@ -72,7 +72,7 @@ pub fn run(args: &DeviceBundleArgs) -> anyhow::Result<()> {
     with_ordinary_tests(&nyala, args, &bundle)?;
     with_libdevice(&nyala, args, &bundle)?;
     build(&nyala, args, &[Path::new("bench/gpu/kernels.impala")], &bundle.join("bench/kernels"))?;
-    // Many pixels at once are many specializations. The peer is compiled with such mathematics too.
+    // Many pixels at once are many specializations. The peer is compiled with fast mathematics too.
     let options = ["--fast-math", "--pe-specializations", "5000000"];
     let images = Path::new("bench/gpu/images.impala");
     build_with(&nyala, args, &options, Path::new("off"), &[images], &bundle.join("bench/images"))?;
@@ -96,7 +96,7 @@ pub fn run(args: &DeviceBundleArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The programs of the ordinary tests that launch kernels: where there is no device, these cannot show what they do.
+/// The programs of the ordinary tests that launch kernels: without a device, these tests are skipped.
 fn with_ordinary_tests(nyala: &Path, args: &DeviceBundleArgs, bundle: &Path) -> anyhow::Result<()> {
     let list = fs::read_to_string(files::repository().join("crates/nyala/tests/native.txt"))?;
     for path in list.lines().filter_map(|line| line.strip_suffix(" device")).map(Path::new) {
@@ -108,7 +108,7 @@ fn with_ordinary_tests(nyala: &Path, args: &DeviceBundleArgs, bundle: &Path) -> 
     Ok(())
 }
 
-/// Mathematical functions are tested twice: our own, and NVIDIA's where `cargo xtask setup` found them.
+/// Mathematical functions are tested twice: with our own, and with NVIDIA's if `cargo xtask setup` has installed them.
 fn with_libdevice(nyala: &Path, args: &DeviceBundleArgs, bundle: &Path) -> anyhow::Result<()> {
     let Some(libdevice) = setup::libdevice() else {
         println!("without libdevice: `cargo xtask setup` installs it");
@@ -121,12 +121,12 @@ fn with_libdevice(nyala: &Path, args: &DeviceBundleArgs, bundle: &Path) -> anyho
     build_with(nyala, args, &[], &libdevice, &sources, &bundle.join("tests/functions_libdevice.cuda"))
 }
 
-/// What a program says about itself in lines that begin like this.
+/// The text of the lines of a program that start with a mark.
 fn marked(source: &str, mark: &str) -> String {
     source.lines().filter_map(|line| line.strip_prefix(mark)).map(|line| format!("{line}\n")).collect()
 }
 
-/// The folder as one file beside it.
+/// Packs the folder into an archive beside it.
 fn pack(bundle: &Path) -> anyhow::Result<PathBuf> {
     let archive = bundle.with_extension("tar.gz");
     let (folder, name) = (bundle.parent(), bundle.file_name());
@@ -138,7 +138,7 @@ fn pack(bundle: &Path) -> anyhow::Result<PathBuf> {
     }
 }
 
-/// The compiler, as users have it: the runtime inside of it goes into the programs, and launches are measured.
+/// The release build of the compiler: its runtime becomes part of the programs, and launches are measured.
 fn build_compiler() -> anyhow::Result<PathBuf> {
     let built = Command::new("cargo")
         .args(["build", "--release", "-q", "-p", "nyala"])

@@ -4,18 +4,18 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-/// Folders that hold no sources of ours.
+/// Folders without our sources.
 const SKIPPED: [&str; 3] = ["target", ".git", "book"];
 
 /// A text file of the repository.
 pub struct TextFile {
     /// Its path from the root.
     pub path: PathBuf,
-    /// What is in it.
+    /// Its contents.
     pub text: String,
 }
 
-/// The root of the repository: where this was built, or the working directory on a machine to which it was carried.
+/// The root of the repository: the one of the build, or the working directory if the binary was copied to another machine.
 pub fn repository() -> &'static Path {
     let built =
         Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate is a folder of the repository");

@@ -1,10 +1,10 @@
-//! `cargo xtask fuzz NAME`: random programs, looking for panics, crashes, hangs and results that differ.
+//! `cargo xtask fuzz NAME`: runs random programs, and finds panics, crashes, hangs and different results.
 //!
-//! [`FUZZERS`] lists what can be fuzzed; `all` runs one after the other. Case number `k` of seed `s` is the same
+//! [`FUZZERS`] lists the fuzzers; `all` runs them one after the other. Case number `k` of seed `s` is the same
 //! on every machine: `--seed s --first k --cases 1` runs it again.
 //!
-//! The cases are run by one process for each core ([`worker`]), which are watched and replaced when they crash
-//! or hang ([`supervise`]). A finding is printed, and its program is stored under `target/fuzz`.
+//! One process per core runs the cases ([`worker`]). [`supervise`] replaces a process that crashes
+//! or hangs. A finding is printed, and its program is stored under `target/fuzz`.
 
 mod calls;
 mod filters;
@@ -23,11 +23,11 @@ use clap::builder::PossibleValue;
 use supervise::{Plan, Totals};
 use worker::Action;
 
-/// One way to look for faults.
+/// A fuzzer.
 struct Fuzzer {
     name: &'static str,
     about: &'static str,
-    /// Makes what is done with each case.
+    /// Creates the action for each case.
     load: fn() -> anyhow::Result<Action>,
 }
 
@@ -70,34 +70,34 @@ static FUZZERS: &[Fuzzer] = &[
     },
 ];
 
-/// The fuzzer that stands for all.
+/// The name for all fuzzers.
 const ALL: &str = "all";
 
 /// Run random programs through the compiler
 #[derive(Args)]
 pub struct FuzzArgs {
-    /// What to fuzz
+    /// The fuzzer
     #[arg(value_parser = names())]
     name: String,
-    /// Which programs
+    /// The seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// For how many seconds
+    /// The duration in seconds
     #[arg(long, default_value_t = 60)]
     time: u64,
-    /// For how many minutes
+    /// The duration in minutes
     #[arg(long, conflicts_with = "time")]
     minutes: Option<u64>,
-    /// At most how many programs for each fuzzer
+    /// The maximum number of programs per fuzzer
     #[arg(long, default_value_t = u64::MAX, hide_default_value = true)]
     cases: u64,
     /// The number of the first program
     #[arg(long, default_value_t = 0)]
     first: u64,
-    /// How many processes; one for each core if not given
+    /// The number of processes; one per core by default
     #[arg(long)]
     jobs: Option<u64>,
-    /// Run every STEPth case in this process; for our own use
+    /// Run every STEPth case in this process; for internal use
     #[arg(long, hide = true, value_name = "STEP")]
     worker: Option<u64>,
 }
@@ -135,7 +135,7 @@ pub fn run(args: &FuzzArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What was done, with a row for each fuzzer.
+/// A table with a row per fuzzer.
 fn table(seed: u64, rows: &[(&str, Totals)]) -> String {
     let mut text = format!(
         "{:<10} {:>6} {:>10} {:>12} {:>10} {:>10} {:>9} {:>9}\n",
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_program_is_counted_once() {
+    fn totals_count_every_program_once() {
         let totals = Totals { programs: 10, executions: 42, accepted: 7, findings: 1, seconds: 1.5 };
         let table = table(3, &[("whole", totals)]);
         let columns: Vec<&str> =

@@ -1,13 +1,13 @@
-//! `cargo xtask`: everything longer than the ordinary tests.
+//! `cargo xtask`: checks, benchmarks and fuzzers that take longer than the ordinary tests.
 //!
-//! * [`tidy`]: whether the tree is in order;
-//! * [`mod@bench`]: how fast we are;
+//! * [`tidy`]: checks the repository;
+//! * [`bench`](mod@bench): benchmarks;
 //! * [`device_bundle`]: programs with kernels, for machines with a GPU;
-//! * [`setup`]: what tests of kernels need, installed where that is possible;
+//! * [`setup`]: installs what tests of kernels need;
 //! * [`sanitize`]: the runtime's threads under ThreadSanitizer and Miri;
-//! * [`fuzz`]: random programs, looking for faults.
+//! * [`fuzz`]: random programs that find faults.
 //!
-//! `test` and `images` run tests of the workspace: all, and those on large pictures.
+//! `test` runs all tests of the workspace, `images` those on large pictures.
 
 mod bench;
 mod device_bundle;
@@ -29,7 +29,7 @@ enum Task {
     Tidy(tidy::TidyArgs),
     Bench(bench::BenchArgs),
     DeviceBundle(device_bundle::DeviceBundleArgs),
-    /// Install what tests of kernels need, where that is possible: an OpenCL driver, `ptxas`
+    /// Install what tests of kernels need, where possible: an OpenCL driver, `ptxas`
     Setup,
     Fuzz(fuzz::FuzzArgs),
     Sanitize(sanitize::SanitizeArgs),

@@ -1,12 +1,12 @@
-//! Python packages that benchmarks compare with and tests need, each set in an environment of its own below
-//! `target/bench`, made when it is first needed.
+//! Python packages for benchmarks and tests, each set in its own environment below
+//! `target/bench`, created when it is first needed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::files;
 
-/// The Python of the environment `name` with these packages, if they can be had; `probe` is Python code
+/// The Python of the environment `name` with these packages, if they can be installed; `probe` is Python code
 /// that fails where they are missing.
 pub fn environment(name: &str, packages: &[&str], probe: &str) -> Option<PathBuf> {
     let folder = files::repository().join("target/bench").join(name);

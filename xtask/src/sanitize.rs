@@ -3,7 +3,7 @@
 //! * ThreadSanitizer runs them natively, with an instrumented standard library, on several numbers of threads. It
 //!   reports data races.
 //! * Miri interprets the smaller ones under many schedules. It reports data races, deadlocks, misuse of memory,
-//!   and what only weaker memory models than x86's show.
+//!   and errors that occur only in memory models weaker than that of x86.
 //!
 //! Both need a nightly toolchain with the components `rust-src` and `miri`, and are bounded in time.
 
@@ -19,14 +19,14 @@ use crate::files;
 /// Run the runtime's tests of threads under ThreadSanitizer and Miri
 #[derive(Args)]
 pub struct SanitizeArgs {
-    /// Which; both if none is named
+    /// The tools; both by default
     tools: Vec<Tool>,
-    /// How many schedules Miri tries for each test
+    /// The number of schedules that Miri tries per test
     #[arg(long, value_name = "N", default_value_t = 16)]
     seeds: u32,
 }
 
-/// A tool that watches a program while it runs.
+/// A tool that checks a program while it runs.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Tool {
     /// ThreadSanitizer
@@ -34,7 +34,7 @@ enum Tool {
     Miri,
 }
 
-/// The numbers of threads that ThreadSanitizer runs the tests on: as many as processors, and more.
+/// The numbers of threads for ThreadSanitizer: as many as processors, and more.
 const THREADS: [&str; 3] = ["2", "4", "16"];
 
 pub fn run(args: &SanitizeArgs) -> anyhow::Result<()> {
@@ -83,7 +83,7 @@ fn thread_sanitizer(n_threads: &str) -> anyhow::Result<()> {
     finish(&format!("ThreadSanitizer, {n_threads} threads"), &mut command)
 }
 
-/// Runs the tests that are small enough to be interpreted, each under many schedules.
+/// Runs the tests that are small enough for an interpreter, each under many schedules.
 fn miri(seeds: u32) -> anyhow::Result<()> {
     let mut command = cargo_nightly("target/sanitize/miri");
     command.args([
@@ -96,14 +96,14 @@ fn miri(seeds: u32) -> anyhow::Result<()> {
         "--",
         "threads::protocol",
     ]);
-    // The pool's threads never end. Time is virtual with isolation, so that runs can be repeated.
+    // The pool's threads never end. With isolation, time is virtual, so that runs are reproducible.
     command.env("MIRIFLAGS", format!("-Zmiri-ignore-leaks -Zmiri-many-seeds=0..{seeds}"));
     finish(&format!("Miri, {seeds} schedules"), &mut command)
 }
 
 fn cargo_nightly(target: &str) -> Command {
     let mut command = Command::new("cargo");
-    // Cargo tells its children which toolchain it is of; this one is another.
+    // Cargo passes its toolchain to child processes; this command needs another one.
     for variable in ["RUSTUP_TOOLCHAIN", "CARGO", "RUSTC", "RUSTDOC"] {
         command.env_remove(variable);
     }

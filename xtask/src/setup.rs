@@ -1,10 +1,10 @@
-//! `cargo xtask setup`: what tests of kernels need besides a Rust toolchain, as far as it can be had.
+//! `cargo xtask setup`: installs what tests of kernels need besides a Rust toolchain, as far as possible.
 //!
 //! * An OpenCL driver that runs on the CPU: PoCL, by the system's package manager (`apt-get`).
 //! * `ptxas` and NVIDIA's mathematical functions: by pip, into an environment of Python below `target`,
 //!   where the tests look for them.
 //!
-//! Nothing is installed twice. What cannot be installed is told, and is no error: tests that need it
+//! Nothing is installed twice. A failure is reported, but is not an error: tests that need the tool
 //! report themselves as skipped.
 
 use std::path::{Path, PathBuf};
@@ -12,17 +12,17 @@ use std::process::{Command, Stdio};
 
 use crate::{files, python};
 
-/// The packages with an OpenCL driver for the CPU, and what finds drivers.
+/// The packages with an OpenCL driver for the CPU, and the loader of drivers.
 const OPENCL: [&str; 2] = ["pocl-opencl-icd", "ocl-icd-libopencl1"];
 
 pub fn run() -> anyhow::Result<()> {
-    tell("an OpenCL driver", opencl());
-    tell("ptxas", ptxas());
+    print_result("an OpenCL driver", opencl());
+    print_result("ptxas", ptxas());
     Ok(())
 }
 
-/// Says how it went. What is missing stands out.
-fn tell(what: &str, found: Result<String, String>) {
+/// Prints the result of an installation.
+fn print_result(what: &str, found: Result<String, String>) {
     match found {
         Ok(how) => println!("{what}: {how}"),
         Err(why) => eprintln!("\nMISSING: {what}: {why}\nMISSING: tests that need it are SKIPPED\n"),
@@ -46,7 +46,7 @@ fn opencl() -> Result<String, String> {
     };
     let install: Vec<&str> =
         ["install", "--yes", "--no-install-recommends"].into_iter().chain(OPENCL).collect();
-    // The lists of packages may be old or not there at all.
+    // The lists of packages may be old or missing.
     let is_done = apt(&install) || (apt(&["update"]) && apt(&install));
     match is_done && has_opencl_driver() {
         true => Ok(format!("installed {}", OPENCL.join(", "))),
@@ -54,7 +54,7 @@ fn opencl() -> Result<String, String> {
     }
 }
 
-/// Whether a driver has told the system of itself.
+/// Whether a driver is registered in the system.
 fn has_opencl_driver() -> bool {
     let vendors = Path::new("/etc/OpenCL/vendors").read_dir();
     vendors.is_ok_and(|entries| {

@@ -1,6 +1,6 @@
-//! `cargo xtask tidy`: whether the tree is in order.
+//! `cargo xtask tidy`: checks the repository.
 //!
-//! Formatting, lints and documentation are cargo's to check; [`texts`] holds our
+//! Cargo checks formatting, lints and documentation; [`texts`] has our
 //! own rules, and [`book`] the generated parts of the book.
 
 mod book;
@@ -16,10 +16,10 @@ use crate::files;
 /// Check formatting, lints, documentation, and our own rules
 #[derive(Args)]
 pub struct TidyArgs {
-    /// Only our own rules, which need no compiler
+    /// Check only our own rules, which need no compiler
     #[arg(long)]
     texts_only: bool,
-    /// Write the generated parts of the book anew instead of comparing them
+    /// Write the generated parts of the book instead of comparing them
     #[arg(long)]
     bless: bool,
 }

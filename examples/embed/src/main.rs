@@ -2,7 +2,7 @@
 //!
 //! `filters.impala` is compiled together with this crate, by `build.rs`, and its declarations
 //! are generated. A polynomial is compiled when the program runs, from its coefficients; and a
-//! function is made for an argument that is known by then.
+//! function is specialized to an argument that is known at run time.
 
 use std::error::Error;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -26,11 +26,11 @@ fn signal(data: &mut [f32]) -> filters::Signal {
     filters::Signal { data: data.as_mut_ptr(), len }
 }
 
-/// The signal with its noise smoothed away, and its lowest and highest value.
+/// The smoothed signal, and its lowest and highest value.
 fn smooth(data: &mut [f32]) -> (Vec<f32>, filters::Extent) {
     let mut smoothed = vec![0.0; data.len()];
     let (from, to) = (signal(data), signal(&mut smoothed));
-    // SAFETY: both have the memory that they say, and at least one element.
+    // SAFETY: both have their declared sizes, and at least one element.
     let extent = unsafe {
         filters::smooth(&from, &to);
         filters::print_signal(&to);
@@ -41,24 +41,24 @@ fn smooth(data: &mut [f32]) -> (Vec<f32>, filters::Extent) {
 
 type Polynomial = extern "C" fn(f64) -> f64;
 
-/// A function made for these coefficients: they are constants in its code.
+/// A function for these coefficients: they are constants in its code.
 fn polynomial(coefficients: &[f64]) -> Result<Function<Polynomial>, Box<dyn Error>> {
     let horner = coefficients.iter().rev().fold("0.0".to_owned(), |sum, c| format!("({sum} * x + ({c:?}))"));
     let program = format!("extern fn value(x: f64) -> f64 {{ {horner} }}");
     let module = Compiler::new().text("polynomial.impala", program).compile()?;
-    // SAFETY: the program does nothing but arithmetic.
+    // SAFETY: the program contains only arithmetic.
     Ok(unsafe { module.function("value") }?)
 }
 
-/// A program whose loop disappears where its number of rounds is known.
+/// A program whose loop is unrolled if its number of iterations is known.
 const POWER: &str = "
     fn @(?n) go(x: f64, n: i32) -> f64 { if n == 0 { 1.0 } else { x * go(x, n - 1) } }
     extern fn power(x: f64, n: i32) -> f64 { go(x, n) }";
 
-/// The function that raises numbers to this power: multiplications, and nothing else.
+/// The function that raises numbers to this power, as multiplications only.
 fn power(exponent: i32) -> Result<Function<Polynomial>, Box<dyn Error>> {
     let specializer = Compiler::new().text("power.impala", POWER).specializer()?;
-    // SAFETY: the program does nothing but arithmetic.
+    // SAFETY: the program contains only arithmetic.
     Ok(unsafe { specializer.function("power", &[None, Some(exponent.into())]) }?)
 }
 
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn compiled_with_the_crate() {
+    fn filters_are_compiled_with_the_crate() {
         let (smoothed, extent) = smooth(&mut [1.0, 1.0, 5.0, 1.0, 1.0]);
         assert_eq!(smoothed, [1.0, 2.0, 3.0, 2.0, 1.0]);
         assert_eq!((extent.lowest, extent.highest), (1.0, 3.0));
@@ -89,13 +89,13 @@ mod tests {
     }
 
     #[test]
-    fn compiled_at_run_time() {
+    fn polynomial_is_compiled_at_run_time() {
         let value = polynomial(&[1.0, -2.0, 3.0]).expect("it is a program");
         assert_eq!(value(2.0), 9.0);
     }
 
     #[test]
-    fn made_for_an_argument() {
+    fn power_is_specialized_to_the_exponent() {
         assert_eq!(power(5).expect("it is a program")(2.0), 32.0);
     }
 }

@@ -1,9 +1,9 @@
 //! Classic programs, as executables: ours in Impala, the peers in C.
 //!
-//! The programs are in `bench/classic`, each in both languages; the C compiler is the
-//! best one that can be had (see [`super::peer`]). Runs are interleaved and the best of each
-//! counts, in processor time of the program itself, so that other work on the machine
-//! matters little. Both sides must print the same.
+//! The programs are in `bench/classic`, each in both languages; [`super::peer`] chooses
+//! the C compiler. Runs are interleaved and the best of each
+//! counts, in processor time of the program, so that other work on the machine
+//! has little influence. Both sides must print the same.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,14 +15,14 @@ use super::process::{Run, build_nyala, run_measured, succeed};
 use super::{Peer, Row};
 use crate::files;
 
-/// A program and the argument it is run with.
+/// A program and its argument.
 struct Case {
     name: &'static str,
     size: u32,
     quick: u32,
 }
 
-/// `reverse_complement` reads what `fasta` writes, of that size.
+/// `reverse_complement` reads the output of `fasta` of that size.
 const CASES: &[Case] = &[
     Case { name: "aobench", size: 200, quick: 64 },
     Case { name: "fannkuch_redux", size: 10, quick: 9 },
@@ -34,7 +34,7 @@ const CASES: &[Case] = &[
     Case { name: "spectral_norm", size: 2_000, quick: 900 },
 ];
 
-/// How many times each side is run.
+/// The number of runs of each side.
 const ROUNDS: usize = 25;
 const QUICK_ROUNDS: usize = 7;
 
@@ -61,7 +61,7 @@ pub fn run(quick: bool) -> anyhow::Result<Vec<Row>> {
 /// One program, in both languages.
 struct Pair {
     name: &'static str,
-    /// The argument, or none if there is an input.
+    /// The argument; none if there is an input.
     size: Option<u32>,
     input: Option<PathBuf>,
     /// Ours and the peer.
@@ -84,7 +84,7 @@ impl Pair {
         Ok(Pair { name: case.name, size, input, executables, best: [f64::INFINITY; 2] })
     }
 
-    /// Runs both sides, in turns the one or the other first.
+    /// Runs both sides, alternating which is first.
     fn run(&mut self, round: usize) -> anyhow::Result<()> {
         let mut outputs = [vec![], vec![]];
         for turn in 0..2 {
@@ -113,7 +113,7 @@ fn sources(name: &str) -> [PathBuf; 2] {
     ["support", name].map(|name| files::repository().join(format!("bench/classic/{name}.impala")))
 }
 
-/// What `fasta` writes.
+/// The output of `fasta`.
 fn make_input(folder: &Path, size: u32) -> anyhow::Result<PathBuf> {
     let path = folder.join(format!("input.{size}"));
     let Run { output, .. } =
@@ -135,7 +135,7 @@ fn mean(rows: &[Row]) -> Row {
     }
 }
 
-/// The program that takes longest to compile at the usual level.
+/// The program with the longest compilation at the default level.
 fn slowest_compilation(nyala: &Path, folder: &Path, rounds: usize) -> anyhow::Result<Row> {
     let mut slowest = (0.0, "");
     for case in CASES {

@@ -1,7 +1,7 @@
 //! The front end on programs of ten thousand to a million lines: lines per
-//! second, memory, and whether both grow in proportion.
+//! second, memory, and whether both grow linearly.
 //!
-//! Times are those of the processor. Each size is measured in a process of its own,
+//! Times are processor times. Each size is measured in a separate process,
 //! because the peak of memory is a property of the process.
 
 use std::process::Command;
@@ -14,7 +14,7 @@ use nyala_tests::clock::Clock;
 
 use super::{Row, programs};
 
-/// What one process found out.
+/// The figures of one process.
 struct Measurement {
     parse_seconds: f64,
     check_seconds: f64,
@@ -106,18 +106,18 @@ fn time_parse(text: &str) -> anyhow::Result<Duration> {
     Ok(time)
 }
 
-/// The most memory this process ever had, by the kernel's account.
+/// The peak memory of this process, from the kernel.
 pub(super) fn peak_mib() -> anyhow::Result<f64> {
     resident_mib("VmHWM:")
 }
 
-/// The memory this process has now; from here on, [`peak_mib`] is the most it has had since.
+/// The current memory of this process; resets [`peak_mib`].
 pub(super) fn reset_peak_mib() -> anyhow::Result<f64> {
     std::fs::write("/proc/self/clear_refs", "5").context("the peak of memory cannot be reset")?;
     resident_mib("VmRSS:")
 }
 
-/// A line of what the system tells about this process.
+/// A field of the system's status of this process.
 fn resident_mib(field: &str) -> anyhow::Result<f64> {
     let status = std::fs::read_to_string("/proc/self/status").context("memory is measured on Linux only")?;
     let line = status

@@ -1,8 +1,8 @@
 //! Image pipelines of the library `stencil`, against Halide and OpenCV.
 //!
 //! The pipelines are in `bench/image`, compiled into a shared library. A Python process there runs them
-//! and the peers in turns, on the same pictures of 4096 x 4096 pixels, once all results are known to
-//! be right. Of a peer that was given several schedules the best one counts.
+//! and the peers alternately, on the same pictures of 4096 x 4096 pixels, after it has checked all
+//! results. If a peer has several schedules, the best one counts.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,9 +14,9 @@ use super::process::{build_nyala, succeed};
 use super::{Peer, Row, python};
 use crate::files;
 
-/// What the peers are, and how to see that they are there.
+/// The packages of the peers, and code that checks them.
 const PACKAGES: [&str; 3] = ["numpy", "halide==21.0.0", "opencv-python-headless"];
-/// The pipelines whose compilation is measured, each by itself.
+/// The pipelines whose compilation is measured separately.
 const COMPILED: [&str; 5] = ["blur", "gauss", "harris_corners", "sharpen", "smooth_grid"];
 const PROBE: &str = "import numpy, halide, cv2";
 
@@ -65,7 +65,7 @@ fn build_library(nyala: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
     Ok(library)
 }
 
-/// A row for each pipeline and peer: the best of its schedules.
+/// A row per pipeline and peer, with the best of its schedules.
 fn rows_of(figures: &str, threads: usize) -> anyhow::Result<Vec<Row>> {
     let figures: Vec<Value> =
         figures.lines().map(serde_json::from_str).collect::<Result<_, _>>().context("bad figures")?;
@@ -99,7 +99,7 @@ fn rows_of(figures: &str, threads: usize) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// How long single pipelines take to compile, evaluation included, and how much memory that needs.
+/// The time and the memory of compiling single pipelines, evaluation included.
 fn compiling(python: &Path, nyala: &Path, folder: &Path) -> anyhow::Result<Vec<Row>> {
     let mut command = Command::new(python);
     let script = files::repository().join("bench/image/compiling.py");

@@ -14,7 +14,7 @@ struct Case {
     source: &'static str,
     /// The argument for a full run; a quick one has a tenth of it.
     size: u32,
-    /// What is counted: steps of the interpreter, or a number per unit of `n`.
+    /// The unit: steps of the interpreter, or a number per unit of `n`.
     unit: Unit,
     expected: fn(n: u64) -> u64,
 }
@@ -119,7 +119,7 @@ pub fn run(quick: bool) -> anyhow::Result<Vec<Row>> {
 }
 
 fn measure(case: &Case, quick: bool) -> anyhow::Result<Row> {
-    // Items of the text form stand in the first column.
+    // Items of the text form start in the first column.
     let source: Vec<&str> =
         case.source.lines().map(|line| line.strip_prefix("            ").unwrap_or(line)).collect();
     let source = source.join("\n").replace("zeros", &format!("[{}]", vec!["0i32"; 256].join(", ")));

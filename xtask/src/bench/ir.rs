@@ -1,7 +1,7 @@
-//! The program graph: how fast nodes are built and found again, how much memory
-//! they take, and how fast the text form is printed and parsed.
+//! The program graph: the speed of building and finding nodes, their
+//! memory, and the speed of printing and parsing the text form.
 //!
-//! Each size is measured in a process of its own, because the peak of memory is a
+//! Each size is measured in a separate process, because the peak of memory is a
 //! property of the process.
 
 use std::process::Command;
@@ -14,13 +14,13 @@ use super::front_end::peak_mib;
 use super::process::thread_seconds;
 use nyala_tests::random::Random;
 
-/// Operations choose their operands among this many recent ones.
+/// Operations choose their operands among this number of recent ones.
 const WINDOW: usize = 64;
 /// Operations of one continuation.
 const BODY: usize = 16;
 /// Continuations of one function: each may use the values of those around it.
 const FUNCTION: usize = 32;
-/// Larger worlds are not printed: their text would take most of the time.
+/// Larger worlds are not printed: that would take most of the time.
 const MAX_PRINTED: usize = 1_000_000;
 
 pub fn run(quick: bool) -> anyhow::Result<Vec<Row>> {
@@ -68,7 +68,7 @@ pub fn measure_case(size: usize) -> anyhow::Result<()> {
     let n_nodes = world.node_count();
     ensure!(n_nodes >= size, "the world did not grow to {size} nodes");
 
-    // The same requests again: operations are found, only continuations are new.
+    // The same requests again: operations exist already, only continuations are new.
     let mut seen = 0;
     let find = time(|| seen = replay(&mut world));
     ensure!(seen > size / 2, "only {seen} operations were found again");
@@ -94,7 +94,7 @@ pub fn measure_case(size: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How long this thread computes `work`. Other programs on the machine do not count.
+/// The processor time of `work`.
 pub(super) fn time(work: impl FnOnce()) -> f64 {
     let start = thread_seconds();
     work();
@@ -113,8 +113,8 @@ fn grow(world: &mut World, size: usize) {
     world.set_unreachable(cont, world.param(cont, 0));
 }
 
-/// Fills `cont` and a chain of continuations in it, and returns the one without body
-/// that the last of them calls with a number, in a function of its own.
+/// Fills `cont` and a chain of continuations in it, and returns the one without a body
+/// that the last of them calls with a number, for the next function.
 fn function(world: &mut World, random: &mut Random, mut cont: Cont, params: [Ty; 2]) -> Cont {
     let mut recent: Vec<Def> = vec![];
     for _ in 0..FUNCTION {
@@ -151,7 +151,7 @@ fn operation(world: &mut World, random: &mut Random, recent: &[Def]) -> Def {
     }
 }
 
-/// Asks for every operation once more; how many there were.
+/// Requests every operation again; returns their number.
 fn replay(world: &mut World) -> usize {
     let defs: Vec<Def> = world.defs().collect();
     let mut operands = Vec::new();

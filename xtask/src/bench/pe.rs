@@ -1,9 +1,9 @@
-//! The partial evaluator: how fast calls are specialised, and how time and memory grow with the
-//! program that is left.
+//! The partial evaluator: specializations per second, and how time and memory grow with the
+//! residual program.
 //!
 //! The programs are in `bench/pe`; each is evaluated for several values of `size`, in a
-//! process of its own, and must then compute what it computes unevaluated. The last one is an interpreter
-//! for a bytecode: evaluated for a given program, it must be as fast as that program written by hand.
+//! separate process, and must compute the same afterwards. The last one is an interpreter
+//! for a bytecode: specialized to a program, it must be as fast as that program written by hand.
 
 use std::fmt::Write as _;
 use std::process::Command;
@@ -22,7 +22,7 @@ use super::process::{Run, build_nyala, run_measured, succeed};
 use super::{Peer, Row};
 use crate::files;
 
-/// A program, and whether it is left out of quick runs.
+/// A program, and whether quick runs skip it.
 struct Case {
     program: &'static str,
     size: u32,
@@ -56,18 +56,18 @@ const CASES: &[Case] = &[
     case("bytecode", 10_000),
 ];
 
-/// The usual limits are for programs of people; these are larger on purpose.
+/// The default limits are for hand-written programs; these programs are larger on purpose.
 const BUDGET: Budget = Budget { specializations: 100_000_000, growth: 1_000_000_000, depth: 100_000_000 };
 
-/// What is to be reached: calls specialised a second, with ten operations each, and how many times as
-/// long, and how many times the memory, ten times the size may take.
+/// The goals: specializations per second, with ten operations each, and the maximum growth of
+/// time and memory for ten times the size.
 const MIN_CALLS: f64 = 200_000.0;
 const MAX_GROWTH: f64 = 11.0;
 
-/// What takes less is too short to be compared.
+/// Shorter times are not compared.
 const MIN_SECONDS: f64 = 0.002;
 
-/// How often the bytecode is run to measure it, and how often that is tried.
+/// The number of runs of the bytecode per measurement, and the number of measurements.
 const ROUNDS: u32 = 100_000;
 const TRIES: usize = 5;
 
@@ -95,19 +95,19 @@ pub fn run(quick: bool) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// A figure to reach; the ratio is 1 or more if it is.
+/// A goal; the ratio is at least 1 if it is reached.
 fn goal(value: f64) -> Option<Peer> {
     Some(Peer { name: "the goal, and in the last row the program written by hand".into(), value })
 }
 
-/// What a case took.
+/// The figures of a case.
 struct Measured {
     case: &'static Case,
     seconds: f64,
     mib: f64,
 }
 
-/// How many times the time and the memory ten times the size takes, for what is long enough to tell.
+/// The growth of time and memory for ten times the size, for times that are long enough.
 fn growth_with_size(measured: &[Measured]) -> Vec<Row> {
     let mut rows = vec![];
     for small in measured.iter().filter(|small| small.seconds > MIN_SECONDS) {
@@ -125,7 +125,7 @@ fn growth_with_size(measured: &[Measured]) -> Vec<Row> {
     rows
 }
 
-/// The figures of many runs: what is short is disturbed more easily, so it is repeated more often.
+/// The figures of many runs: short times have more noise, so they are repeated more often.
 fn measure_often(index: usize, quick: bool) -> anyhow::Result<Vec<Vec<f64>>> {
     let (least, seconds) = if quick { (2, 0) } else { (5, 4) };
     let (begin, mut runs) = (Instant::now(), vec![]);
@@ -149,8 +149,8 @@ fn measure_in_child(index: usize) -> anyhow::Result<Vec<f64>> {
     Ok(figures)
 }
 
-/// Measures in this process and prints seconds, specializations, nodes, MiB, nodes before evaluation, and how
-/// many MiB evaluation added to what the process had before it.
+/// Measures in this process and prints seconds, specializations, nodes, MiB, nodes before evaluation, and the
+/// MiB that evaluation added.
 pub fn measure_case(index: usize) -> anyhow::Result<()> {
     let Case { program, size, .. } = CASES.get(index).context("there is no such case")?;
     let mut session = Session::new(Options::default());
@@ -171,7 +171,7 @@ pub fn measure_case(index: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What `main` returns and prints.
+/// The exit status and the output of `main`.
 fn interpret(world: &World) -> anyhow::Result<(i32, Vec<u8>)> {
     let mut output = vec![];
     let io = Io { output: &mut output, input: &mut std::io::empty(), nanos: &mut || 0 };
@@ -179,7 +179,7 @@ fn interpret(world: &World) -> anyhow::Result<(i32, Vec<u8>)> {
     Ok((status, output))
 }
 
-/// What the programs want to know.
+/// The parameters of the programs.
 pub(super) fn parameters(program: &str, size: u32) -> String {
     let mut text = format!("static size: i32 = {size};\nstatic rounds: i32 = 1;\n");
     if program == "bytecode" {
@@ -190,7 +190,7 @@ pub(super) fn parameters(program: &str, size: u32) -> String {
     text
 }
 
-/// A random program for the interpreter. What may be skipped is no skip, and neither is the last one.
+/// A random program for the interpreter. An operation that may be skipped is not a skip, and neither is the last one.
 fn bytecode(size: u32) -> Vec<u8> {
     let mut random = Random::new(1, u64::from(size));
     let mut code: Vec<u8> = vec![];
@@ -201,7 +201,7 @@ fn bytecode(size: u32) -> Vec<u8> {
     code
 }
 
-/// The same as straight code.
+/// The same program as straight-line code.
 fn written_by_hand(code: &[u8]) -> String {
     let mut text = "fn main(argc: i32) -> () {\n    let (mut a, mut b) = (argc as u32, 3u);\n    \
                     for i in range(0, argc * rounds) {\n"
@@ -224,7 +224,7 @@ fn written_by_hand(code: &[u8]) -> String {
     text + "        a = a + i as u32;\n    }\n    print_u32(a ^ b)\n}\n"
 }
 
-/// The interpreter for one program against that program.
+/// The specialized interpreter against the program written by hand.
 fn futamura(size: u32) -> anyhow::Result<Row> {
     let folder = files::repository().join("target/bench/pe");
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;

@@ -1,8 +1,8 @@
-//! The C compiler to compare with.
+//! The C compiler of the peers.
 //!
-//! `zig cc` comes first: it is a Clang on the LLVM that we use too, so the comparison is of
-//! our code and nothing else. It is a Python package, installed below `target` when it is
-//! first needed. Where that fails, the system's Clang or GCC has to do.
+//! `zig cc` is preferred: it is a Clang with the version of LLVM that we use, so that only
+//! our code differs. It is a Python package, installed below `target` when it is
+//! first needed. If that fails, the system's Clang or GCC is used.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,19 +11,19 @@ use anyhow::bail;
 
 use crate::files;
 
-/// What all of them are told.
+/// The options of all of them.
 const OPTIONS: [&str; 3] = ["-O3", "-march=native", "-w"];
 
 /// A C compiler.
 pub struct Compiler {
     program: PathBuf,
     args: &'static [&'static str],
-    /// What it calls itself, and its options.
+    /// Its name, version and options.
     pub name: String,
 }
 
 impl Compiler {
-    /// The best one there is.
+    /// The preferred compiler that is available.
     pub fn find() -> anyhow::Result<Compiler> {
         let zig = install_zig().map(|python| (python, &["-m", "ziglang", "cc"][..], "zig cc, "));
         let others = ["clang", "gcc", "cc"].map(|name| (PathBuf::from(name), &[][..], ""));
@@ -37,7 +37,7 @@ impl Compiler {
         bail!("there is no C compiler to compare with: neither zig (by pip), nor clang, nor gcc")
     }
 
-    /// A call of it, without files.
+    /// A command without files.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.args(self.args).args(OPTIONS);
@@ -45,7 +45,7 @@ impl Compiler {
     }
 }
 
-/// The Python that has the package, if it can be had.
+/// The Python with the package, if it can be installed.
 fn install_zig() -> Option<PathBuf> {
     let folder = files::repository().join("target/bench/zig");
     let python = folder.join("bin/python");

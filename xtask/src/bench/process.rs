@@ -1,4 +1,4 @@
-//! Programs in processes of their own, and the time they have computed.
+//! Programs in separate processes, and their processor time.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -8,12 +8,12 @@ use anyhow::{Context as _, bail};
 
 use crate::files;
 
-/// What a program did.
+/// The result of a run.
 pub struct Run {
-    /// The time that the processor worked for it. The system's work counts too: systems know the
-    /// sum exactly, but divide it by looking at some moments what is going on.
+    /// The processor time, including that of the system: only the sum of both
+    /// is exact.
     pub seconds: f64,
-    /// What it printed.
+    /// Its output.
     pub output: Vec<u8>,
 }
 
@@ -31,7 +31,7 @@ pub fn run_measured(command: &mut Command, input: Option<&Path>) -> anyhow::Resu
     Ok(Run { seconds: children_seconds() - before, output: output.stdout })
 }
 
-/// Runs a program that must succeed, and of which nothing else matters.
+/// Runs a program that must succeed; ignores its output.
 pub fn succeed(command: &mut Command) -> anyhow::Result<()> {
     let output = command.output().with_context(|| format!("cannot run {command:?}"))?;
     if !output.status.success() {
@@ -40,7 +40,7 @@ pub fn succeed(command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The compiler, optimised; whoever runs a benchmark may have built another one.
+/// Builds the release version of the compiler.
 pub fn build_nyala() -> anyhow::Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
     let build = ["build", "--quiet", "--release", "--package", "nyala"];
@@ -49,7 +49,7 @@ pub fn build_nyala() -> anyhow::Result<PathBuf> {
     Ok(own.with_file_name("nyala").with_extension(std::env::consts::EXE_EXTENSION))
 }
 
-/// `struct rusage`, with a part of it that nobody asks for.
+/// The start of `struct rusage`, and space for the rest.
 #[repr(C)]
 #[derive(Default)]
 struct Usage {
@@ -63,21 +63,21 @@ unsafe extern "C" {
     fn clock_gettime(clock: i32, time: *mut [i64; 2]) -> i32;
 }
 
-/// The processor time of all processes that were started from here and have ended.
+/// The processor time of all child processes that have ended.
 fn children_seconds() -> f64 {
     const CHILDREN: i32 = -1;
     let mut usage = Usage::default();
-    // SAFETY: the struct is as large as the system's on 64-bit machines, and ours.
+    // SAFETY: the struct has the size of the system's on 64-bit machines.
     unsafe { getrusage(CHILDREN, &mut usage) };
     let seconds = |[seconds, micros]: [i64; 2]| seconds as f64 + micros as f64 * 1e-6;
     seconds(usage.user) + seconds(usage.system)
 }
 
-/// The time that the processor has worked for this thread.
+/// The processor time of this thread.
 pub fn thread_seconds() -> f64 {
     const THREAD_CPUTIME: i32 = 3;
     let mut time = [0i64; 2];
-    // SAFETY: seconds and nanoseconds are what the system's struct has on 64-bit machines.
+    // SAFETY: the system's struct has seconds and nanoseconds on 64-bit machines.
     unsafe { clock_gettime(THREAD_CPUTIME, &mut time) };
     time[0] as f64 + time[1] as f64 * 1e-9
 }

@@ -1,4 +1,4 @@
-//! Programs of any length that look like those people write.
+//! Generated programs of any length that resemble hand-written ones.
 
 use std::fmt::Write as _;
 

@@ -1,16 +1,16 @@
-//! SIMD code: kernels for one thread, in Impala with `vectorize` and by others.
+//! SIMD code: kernels for one thread, in Impala with `vectorize`, and peers.
 //!
 //! The kernels are in `bench/simd`, in Impala, in C and for ISPC. Each side is a shared
-//! library; all of them are called from here with the same data, in turns, and the best time
-//! of each counts, in processor time of the thread. Sides:
+//! library; all of them are called with the same data, alternately, and the best processor
+//! time of each counts. Sides:
 //!
 //! * ours with a number of lanes for each kernel, and with one lane;
-//! * C, scalar: without vectorisation by the compiler;
+//! * C, scalar: without vectorization by the compiler;
 //! * C, vectorized by the compiler, 512 bits wide where the machine has them;
 //! * ISPC, where there is an `ispc` on the path, or the environment variable `ISPC` names one.
 //!
-//! All may treat floats as real numbers, so results agree up to a tolerance. In [`threads`]:
-//! what two threads gain.
+//! All may treat floats as real numbers, so results agree up to a tolerance. [`threads`] measures
+//! the speedup of two threads.
 
 mod kernels;
 mod threads;
@@ -27,7 +27,7 @@ use super::{Peer, Row};
 use crate::files;
 use kernels::{Inputs, KERNELS, Kernel};
 
-/// How many times each side runs each kernel.
+/// The number of runs of each kernel on each side.
 const ROUNDS: usize = 9;
 const QUICK_ROUNDS: usize = 3;
 
@@ -46,7 +46,7 @@ pub fn run(quick: bool) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Who has written and compiled the kernels.
+/// A library of kernels.
 struct Side {
     name: String,
     library: Library,
@@ -72,7 +72,7 @@ impl Builder {
         Ok(sides)
     }
 
-    /// Our kernels, with so many lanes.
+    /// Our kernels, with these numbers of lanes.
     fn impala(&self, name: &str, lanes: impl Fn(&Kernel) -> u32) -> anyhow::Result<Side> {
         let choice = self.folder.join(format!("{name}.impala"));
         std::fs::write(&choice, numbers_of_lanes(lanes))
@@ -84,7 +84,7 @@ impl Builder {
         self.shared(name, &[], &object)
     }
 
-    /// ISPC's kernels, with 16 and with 32 lanes, if there is a compiler.
+    /// ISPC's kernels, with 16 and with 32 lanes, if there is an ISPC.
     fn ispc(&self) -> anyhow::Result<Vec<Side>> {
         let ispc = std::env::var_os("ISPC").unwrap_or("ispc".into());
         if Command::new(&ispc).arg("--version").output().is_err() {
@@ -102,21 +102,21 @@ impl Builder {
         Ok(sides)
     }
 
-    /// What the C compiler makes of a file.
+    /// Compiles a file to a shared library with the C compiler.
     fn shared(&self, name: &str, options: &[&str], input: &Path) -> anyhow::Result<Side> {
         let path = self.folder.join(format!("{name}.so"));
         let mut command = self.compiler.command();
         command.args(options).args(["-shared", "-fPIC", "-o"]).arg(&path).arg(input);
         succeed(command.arg("-lm"))?;
-        // SAFETY: the library has been made from the kernels just now, and does nothing
-        // when it is loaded.
+        // SAFETY: the library was just compiled from the kernels, and has no code
+        // that runs when it is loaded.
         let library = unsafe { Library::new(&path) };
         let library = library.with_context(|| format!("cannot load {}", path.display()))?;
         Ok(Side { name: name.to_owned(), library })
     }
 }
 
-/// A source file that says how many lanes the kernels have.
+/// A source file that defines the numbers of lanes.
 pub(super) fn numbers_of_lanes(lanes: impl Fn(&Kernel) -> u32) -> String {
     KERNELS
         .iter()
@@ -124,7 +124,7 @@ pub(super) fn numbers_of_lanes(lanes: impl Fn(&Kernel) -> u32) -> String {
         .collect()
 }
 
-/// The source files of our kernels, but for the number of lanes.
+/// The source files of our kernels, without the numbers of lanes.
 fn sources() -> Vec<PathBuf> {
     let path = |name: &str| Path::new("bench/simd").join(name).with_extension("impala");
     ["support", "mandelbrot", "aobench", "volume", "options", "nbody"]

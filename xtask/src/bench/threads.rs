@@ -1,7 +1,7 @@
-//! What parallel loops and tasks cost, compared with OpenMP.
+//! The cost of parallel loops and tasks, compared with OpenMP.
 //!
 //! `bench/threads` has the same cases as an Impala program and as a C program for GCC and its libgomp. Both
-//! time themselves by the wall clock, so the machine must be idle. The script `run.sh` runs them in turns; with
+//! use the wall clock, so the machine must be idle. The script `run.sh` runs them alternately; with
 //! `--bundle FOLDER` the executables and the script are written to a folder, for a machine without compilers.
 
 use std::fs;
@@ -14,11 +14,11 @@ use super::process::{build_nyala, run_measured, succeed};
 use super::{Peer, Row};
 use crate::files;
 
-/// How many times each program is run; the best time counts.
+/// The number of runs of each program; the best time counts.
 const ROUNDS: usize = 5;
 const QUICK_ROUNDS: usize = 1;
 
-/// The processor that the executables are for: the bundle may run on another machine.
+/// The processor of the executables: the bundle may run on another machine.
 const CPU: &str = "x86-64-v3";
 
 pub fn run(quick: bool) -> anyhow::Result<Vec<Row>> {

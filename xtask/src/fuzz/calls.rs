@@ -2,11 +2,11 @@
 //!
 //! Parameters have all kinds of types: scalars of every width, SIMD vectors, structs, tuples, arrays and enums.
 //! Functions call themselves and each other, in tail position and elsewhere, directly and as values; the first calls
-//! come from `main` or from a body of `vectorize`. What registers do not hold is passed on the stack, where caller and
-//! callee must agree about every byte.
+//! come from `main` or from a body of `vectorize`. Arguments that do not fit into registers are passed on the stack, where caller and
+//! callee must agree on every byte.
 //!
-//! Each function mixes its parameters into a number, so an argument that arrives wrong changes the result. The
-//! first parameter counts down, so every program ends. The interpreter says what the result is; native code must
+//! Each function mixes its parameters into a number, so a wrong argument changes the result. The
+//! first parameter counts down, so every program ends. The interpreter computes the expected result; native code must
 //! agree without and with optimization, for several sizes of vector registers.
 
 use std::fmt::Write as _;
@@ -21,13 +21,13 @@ use nyala_tests::random::Random;
 
 use super::worker::Case;
 
-/// How many operations a program may take in the interpreter.
+/// The maximum number of operations of a program in the interpreter.
 const MAX_STEPS: u64 = 4_000_000;
 
-/// The only argument of a program: the interpreter and the system count it alike.
+/// The only argument of a program: the interpreter and the system have the same `argc`.
 const NAME: &str = "calls";
 
-/// What programs need besides themselves.
+/// The library of the programs.
 const PRELUDE: &str = "
 extern \"thorin\" {
     fn bitcast[D, S](S) -> D;
@@ -39,7 +39,7 @@ fn mix(h: u64, x: u64) -> u64 { (h ^ x) * 1099511628211u64 + 3u64 }
 fn turned(x: u64) -> i32 { ((x ^ (x >> 32u64)) & 0x7fffffffu64) as i32 }
 ";
 
-/// Runs the program of a case in all ways; whether all of it was vectorized.
+/// Runs the program of a case in all ways; returns whether all of it was vectorized.
 pub fn run(case: &mut Case) -> Result<bool, String> {
     let text = program(&mut case.random());
     case.begin(&text);
@@ -61,7 +61,7 @@ fn compare(case: &mut Case, text: &str) -> Result<bool, String> {
     let Some(program) = pipeline::outline(&mut session, vectorized) else {
         return failed(&session, "is not ready for native code");
     };
-    // The length is as good as a random number, and the same whenever this program is run again.
+    // The length serves as a random number that is the same in every run of this program.
     for (opt_level, cpu) in
         [(0, processor(text.len())), (2 + text.len() as u8 % 2, processor(text.len() / 2))]
     {
@@ -80,7 +80,7 @@ fn compare(case: &mut Case, text: &str) -> Result<bool, String> {
     Ok(is_vectorized)
 }
 
-/// One of the processors whose code this machine can run: with vectors of 16, 32 and 64 bytes.
+/// One of the processors whose code this machine runs: with vectors of 16, 32 and 64 bytes.
 fn processor(number: usize) -> Option<&'static str> {
     let mut choices = vec![None];
     #[cfg(target_arch = "x86_64")]
@@ -128,7 +128,7 @@ fn program(random: &mut Random) -> String {
 enum Type {
     Scalar(&'static str),
     Simd(&'static str, usize),
-    /// By number.
+    /// A struct or enum by its number.
     Struct(usize),
     Enum(usize),
     Tuple(Vec<Type>),
@@ -138,13 +138,13 @@ enum Type {
 const SCALARS: [&str; 12] =
     ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64", "bool", "f16"];
 
-/// What a function takes besides the counter and the number that it mixes into.
+/// The parameters of a function besides the counter and the hash.
 type Signature = Vec<Type>;
 
 struct Writer<'a> {
     random: &'a mut Random,
     text: String,
-    /// Whether a body of `vectorize` calls the functions. Lanes have no vectors of their own.
+    /// Whether a body of `vectorize` calls the functions. Lanes have no SIMD values.
     is_vectorized: bool,
     structs: Vec<Vec<Type>>,
     enums: Vec<Type>,
@@ -166,7 +166,7 @@ impl Writer<'_> {
             self.line(&format!("enum E0 {{ None, Some({name}) }}"));
             self.enums.push(payload);
         }
-        // Few parameters fit into registers, and many do not.
+        // Few parameters fit into registers; many do not.
         for _ in 0..1 + self.random.below(4) {
             let signature = match self.functions.last().cloned() {
                 Some(last) if self.chance(3) => last,
@@ -325,7 +325,7 @@ impl Writer<'_> {
             (0..self.functions.len()).filter(|&at| at != number && self.functions[at] == taken).collect();
         let callee = match alike.is_empty() || self.is_vectorized || self.chance(2) {
             true => format!("f{number}"),
-            // A function that is a value, of which two are possible.
+            // An indirect call of one of two functions.
             false => {
                 format!("(if s & 1u64 == 0u64 {{ f{number} }} else {{ f{} }})", self.random.pick(&alike))
             }
@@ -362,7 +362,7 @@ impl Writer<'_> {
         writeln!(self.text, "{text}").expect("strings take all text");
     }
 
-    /// Whether one of `n` comes true.
+    /// True with a probability of one in `n`.
     fn chance(&mut self, n: usize) -> bool {
         self.random.below(n) == 0
     }

@@ -1,4 +1,4 @@
-//! Programs do the same under all filters.
+//! Programs compute the same under all filters.
 //!
 //! Random programs and those under `tests/run` get random annotations; the interpreter
 //! before evaluation, the interpreter after it, and native code must agree.
@@ -13,7 +13,7 @@ use crate::files;
 
 /// Assignments of annotations for each program.
 const N_ASSIGNMENTS: u64 = 8;
-/// Every so many programs, one comes from the repository.
+/// One of this number of programs comes from the repository.
 const FROM_REPOSITORY_EVERY: u64 = 8;
 
 pub fn load() -> anyhow::Result<Action> {
@@ -37,8 +37,8 @@ pub fn load() -> anyhow::Result<Action> {
     }))
 }
 
-/// Compares all executions of one program. One with output prints it here, so it is
-/// compared in the interpreter only.
+/// Compares all executions of one program. A program with output is
+/// compared in the interpreter only, because native code would print here.
 fn compare(case: &mut Case, subject: &Subject, text: &str, has_output: bool) -> Result<(), String> {
     case.execute("interpreter, before and after evaluation");
     let Some(Agreed { world, mut session }) = subject.check(text)? else { return Ok(()) };
@@ -53,7 +53,7 @@ fn compare(case: &mut Case, subject: &Subject, text: &str, has_output: bool) -> 
         case.execute(&how);
         let llvm = LlvmOptions { opt_level, ..LlvmOptions::default() };
         let options = NativeOptions { llvm, ..NativeOptions::default() };
-        // Not every program has native code.
+        // Some programs have no native code.
         if let Some(status) = native::run(&mut session, &program, &options, &["program".to_owned()]) {
             subject.compare(&Outcome { status, output: String::new() }, &how)?;
         }

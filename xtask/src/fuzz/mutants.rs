@@ -11,15 +11,15 @@ use nyala_tests::mutate::Corpus;
 use super::worker::{Action, Case};
 use crate::files;
 
-/// What a program may use when it is interpreted.
+/// The limits of the interpreter.
 const MAX_STEPS: u64 = 1_000_000;
 const MAX_MEMORY: u64 = 256 << 20;
 
-/// One of so many programs is checked with the whole prelude. The others see a few functions only, which makes
+/// One of this number of programs is checked with the whole prelude. The others have a few functions only, which makes
 /// them fast.
 const PRELUDE_EVERY: u64 = 16;
 
-/// What most programs of the corpus need.
+/// The functions that most programs of the corpus need.
 const SHORT_PRELUDE: &str = "
 fn @(?a & ?b) range(a: i32, b: i32, body: fn(i32) -> ()) -> () { if a < b { body(a); range(a + 1, b, body) } }
 fn @(?a & ?b) unroll(a: i32, b: i32, body: fn(i32) -> ()) -> () { if a < b { body(a); unroll(a + 1, b, body) } }
@@ -40,7 +40,7 @@ pub fn all_stages() -> anyhow::Result<Action> {
 fn on_mutants(run: fn(&mut Case, &mut Session) -> Result<bool, String>) -> anyhow::Result<Action> {
     let sources = files::with_extension(".", "impala")?;
     ensure!(!sources.is_empty(), "there is no Impala file to start from");
-    // A worker needs them until it ends.
+    // A worker needs them until it ends, so they are leaked.
     let corpus = Corpus::new(Vec::leak(sources).iter().map(|file| file.text.as_str()));
     Ok(Box::new(move |case| {
         let text = corpus.input(&mut case.random());
@@ -59,11 +59,11 @@ fn session_for(case: u64, text: &str) -> Session {
     session
 }
 
-/// Whether there are no errors, after drawing what was reported.
+/// Whether there are no errors, after rendering the diagnostics.
 fn report(session: &mut Session) -> bool {
     let is_clean = !session.has_errors();
     let report = Report::new(std::mem::take(&mut session.diagnostics));
-    // What matters is that drawing does not panic.
+    // Rendering must not panic.
     let _ = (report.human(&session.sources, true), report.json(&session.sources));
     is_clean
 }

@@ -1,8 +1,8 @@
-//! Random bodies for `vectorize`, which favour control flow that differs between lanes.
+//! Random bodies for `vectorize`, mostly with divergent control flow.
 //!
-//! Numbers stay between 0 and 255, loops end, indices are in range, and each lane writes to
-//! memory of its own, so that every program has one meaning. `main` does the same with each number of lanes in
-//! [`LANES`] and returns a checksum of what they have written. The program itself, its SIMD form in the interpreter,
+//! Numbers are between 0 and 255, loops end, indices are in range, and each lane writes to its own
+//! memory: so every program has one result. `main` runs the same body with each number of lanes in
+//! [`LANES`] and returns a checksum of the written values. The program itself, its SIMD form in the interpreter,
 //! and native code must agree on it.
 
 use std::fmt::Write as _;
@@ -17,19 +17,19 @@ use nyala_tests::random::Random;
 
 use super::worker::Case;
 
-/// How deep statements and expressions are nested at most.
+/// The maximum nesting of statements and expressions.
 const MAX_DEPTH: usize = 4;
 
-/// With how many lanes each body is run; the first is not vectorized.
+/// The numbers of lanes of each body; the first is not vectorized.
 const LANES: [usize; 4] = [1, 4, 8, 16];
 
-/// How many operations a program may take in the interpreter.
+/// The maximum number of operations of a program in the interpreter.
 const MAX_STEPS: u64 = 16_000_000;
 
-/// Native code takes longest, so only about one program of so many is run as such.
+/// Native code takes longest, so one of this number of programs is run as native code.
 const NATIVE_EVERY: usize = 8;
 
-/// Runs the program of a case in all ways; whether all of it was vectorized.
+/// Runs the program of a case in all ways; returns whether all of it was vectorized.
 pub fn run(case: &mut Case) -> Result<bool, String> {
     let text = program(&mut case.random());
     case.begin(&text);
@@ -103,16 +103,16 @@ struct Writer<'a> {
     random: &'a mut Random,
     text: String,
     indent: usize,
-    /// The variables that can be used, and whether they can be changed.
+    /// The variables in scope, and whether they are mutable.
     names: Vec<(String, bool)>,
     n_names: usize,
-    /// How many loops are around the current statement.
+    /// The number of loops around the current statement.
     loops: usize,
-    /// The functions that can be called, each with two parameters.
+    /// The functions of the program, each with two parameters.
     functions: Vec<String>,
-    /// How many numbers the arrays in `blocks` have.
+    /// The length of the arrays in `blocks`.
     block: usize,
-    /// How many neighbours in `floats` and `colors` belong to a lane, and which lane's come when in `colors`.
+    /// The number of adjacent elements in `floats` and `colors` per lane, and the order of the lanes in `colors`.
     channels: usize,
     pixel: &'static str,
 }
@@ -214,7 +214,7 @@ impl Writer<'_> {
         writeln!(self.text, "{:1$}{text}", "", self.indent * 4).expect("strings take all text");
     }
 
-    /// Whether one of `n` comes true.
+    /// True with a probability of one in `n`.
     fn chance(&mut self, n: usize) -> bool {
         self.random.below(n) == 0
     }
@@ -271,7 +271,7 @@ impl Writer<'_> {
         self.line(&format!("out(i * 4 + ({index} & 3)) = {value};"));
     }
 
-    /// Stores at a fixed distance from lane to lane, perhaps, and to where an index wraps around.
+    /// Stores with a stride or with an index that wraps around.
     fn store_nearby(&mut self) {
         let (block, value, other) = (self.block, self.expr(2), self.expr(2));
         let field = *self.random.pick(&["x", "y", "z"]);
@@ -311,7 +311,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A number from where [`Writer::store_nearby`] puts some, or from near where the lane is.
+    /// A number from the elements that [`Writer::store_nearby`] writes, or from those of the lane.
     fn nearby(&mut self) -> String {
         let (block, at) = (self.block, self.random.below(256));
         let (channels, pixel) = (self.channels, self.pixel);
@@ -346,7 +346,7 @@ impl Writer<'_> {
         self.names.push((other, true));
     }
 
-    /// An enum value that is taken apart again.
+    /// An enum value that is matched again.
     fn option(&mut self) {
         let (name, cond) = (self.new_name(), self.cond(2));
         let (a, b, c) = (self.expr(2), self.expr(2), self.expr(1));
@@ -408,7 +408,7 @@ impl Writer<'_> {
         self.line("}");
     }
 
-    /// A jump out of something, taken by some lanes.
+    /// A jump out of a loop or the body, taken by some lanes.
     fn leave(&mut self, is_body: bool) {
         let cond = self.cond(2);
         let jump = match (self.loops, is_body) {

@@ -1,7 +1,7 @@
-//! Watches the processes that run cases.
+//! Supervises the processes that run cases.
 //!
-//! Worker `k` of `n` runs the cases `first + k`, `first + k + n`, and so on. When it crashes or takes too long,
-//! that is a finding, and another worker goes on with its next case.
+//! Worker `k` of `n` runs the cases `first + k`, `first + k + n`, and so on. A crash or a timeout is a
+//! finding, and another worker continues with the next case.
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader};
@@ -15,19 +15,19 @@ use anyhow::Context as _;
 use super::Fuzzer;
 use super::worker::{Message, current_path, finding_path};
 
-/// An execution, or the compilation for it, that takes longer is a finding.
+/// The time limit of an execution or its compilation.
 const HANG: Duration = Duration::from_secs(60);
 
-/// A worker is replaced after so many cases: what processes keep, such as names, would add up.
+/// A worker is replaced after this number of cases: its memory grows, for example by interned names.
 const CASES_PER_WORKER: u64 = 2_000;
 
-/// After so many findings a fuzzer stops: more of them say little more.
+/// A fuzzer stops after this number of findings.
 const MAX_FINDINGS: u64 = 50;
 
-/// How many lines from the end of a crashed worker's output are shown.
+/// The number of lines that are shown from the end of a crashed worker's output.
 const MAX_LAST_LINES: usize = 12;
 
-/// What to run.
+/// The cases to run.
 pub struct Plan<'a> {
     pub fuzzer: &'a Fuzzer,
     pub seed: u64,
@@ -36,7 +36,7 @@ pub struct Plan<'a> {
     pub n_workers: u64,
 }
 
-/// What was done.
+/// The counts of a run.
 #[derive(Clone, Default, Debug)]
 pub struct Totals {
     pub programs: u64,
@@ -87,11 +87,11 @@ struct Worker<'a> {
     plan: &'a Plan<'a>,
     process: Child,
     lines: Receiver<String>,
-    /// The case that it is at.
+    /// The current case.
     case: u64,
-    /// What it does with it.
+    /// The current execution.
     doing: String,
-    /// The end of what it printed.
+    /// The end of its output.
     last_lines: VecDeque<String>,
 }
 
@@ -101,7 +101,7 @@ impl<'a> Worker<'a> {
             .args(["fuzz", plan.fuzzer.name, "--worker", &plan.n_workers.to_string()])
             .args(["--seed", &plan.seed.to_string(), "--first", &cases.start.to_string()])
             .args(["--cases", &(cases.end - cases.start).to_string()])
-            // No kernel comes a second time.
+            // Every kernel is new, so a cache would only grow.
             .env("POCL_KERNEL_CACHE", "0")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -111,9 +111,9 @@ impl<'a> Worker<'a> {
         let stderr = process.stderr.take().context("the standard error of a worker is a pipe")?;
         let (sender, lines) = mpsc::channel();
         std::thread::spawn(move || {
-            // What the program prints need not be UTF-8.
+            // The output of the program may not be UTF-8.
             for line in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {
-                // A worker that is being replaced has no listener.
+                // A worker that is being replaced has no receiver.
                 if sender.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
                     break;
                 }
@@ -123,7 +123,7 @@ impl<'a> Worker<'a> {
         Ok(Worker { plan, process, lines, case: cases.start, doing, last_lines: VecDeque::new() })
     }
 
-    /// Counts what the worker does until it ends, hangs, or the time is over; its last case.
+    /// Counts the cases of the worker until it ends, hangs, or the time is over; returns its last case.
     fn watch(&mut self, deadline: Instant, totals: &mut Totals) -> anyhow::Result<u64> {
         let failure = loop {
             match self.lines.recv_timeout(HANG) {
@@ -145,7 +145,7 @@ impl<'a> Worker<'a> {
             totals.programs += 1;
             totals.findings += 1;
             let path = finding_path(self.plan.fuzzer.name, self.plan.seed, self.case);
-            // It has none if it crashed before it had a program.
+            // There is no program if the worker crashed before it had one.
             let _ = std::fs::copy(&current, &path);
             let said: String = self.last_lines.iter().map(|line| format!("\n  {line}")).collect();
             println!("{}: {}: {what}{said}", path.display(), self.doing);

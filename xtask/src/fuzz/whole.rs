@@ -12,13 +12,13 @@ pub fn run(case: &mut Case) -> Result<bool, String> {
     compare(case, generate::program)
 }
 
-/// Programs with a kernel, of which native code runs on an OpenCL device. PoCL is one that needs no GPU.
+/// Programs with a kernel. Native code runs on an OpenCL device; PoCL needs no GPU.
 pub fn kernels() -> anyhow::Result<Action> {
     ensure!(has_opencl(), "there is no OpenCL device (try `cargo xtask setup`)");
     Ok(Box::new(|case| compare(case, generate::kernel_program)))
 }
 
-/// Whether kernels can be run.
+/// Whether there is an OpenCL device.
 pub fn has_opencl() -> bool {
     let listed = nyala_driver::device::list();
     let mut lines = listed.lines().skip_while(|line| !line.eq_ignore_ascii_case("opencl"));

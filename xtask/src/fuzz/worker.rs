@@ -1,8 +1,8 @@
-//! The process that runs cases, and what it tells the one that watches it.
+//! The process that runs cases, and its protocol with the supervisor.
 //!
-//! On its standard error it writes a line when it begins a case, before each execution, and when the case is done.
-//! The program at hand is in a file ([`current_path`]): whoever finds the process dead knows which case it was at,
-//! what it did, and with which program. Lines that are none of these come from the compiler or from the
+//! The worker writes a line to standard error when a case begins, before each execution, and when the case is done.
+//! The current program is in a file ([`current_path`]): so after a crash the supervisor knows the case, the
+//! execution and the program. Other lines come from the compiler or from the
 //! program that runs.
 
 use std::panic::{self, AssertUnwindSafe};
@@ -14,7 +14,7 @@ use nyala_tests::random::Random;
 use super::Fuzzer;
 use crate::files;
 
-/// Does one case: whether its program is accepted, that is, without errors; or what is wrong with the compiler.
+/// Runs one case: returns whether its program is accepted, that is, without errors; or describes the fault of the compiler.
 pub type Action = Box<dyn Fn(&mut Case) -> Result<bool, String>>;
 
 /// The stack for recursion in the compiler and in programs.
@@ -38,10 +38,10 @@ impl Case {
         Random::new(self.seed, self.number)
     }
 
-    /// Makes `text` the program at hand.
+    /// Makes `text` the current program.
     pub fn begin(&mut self, text: &str) {
         text.clone_into(&mut self.text);
-        // Without the file a crash is still reported, with its case.
+        // Without the file, a crash is reported without its program.
         let _ = std::fs::write(current_path(std::process::id()), text);
     }
 
@@ -52,19 +52,19 @@ impl Case {
     }
 }
 
-/// How the lines of the protocol begin.
+/// The prefix of the protocol's lines.
 pub const CASE: &str = "fuzz: case ";
 pub const EXECUTE: &str = "fuzz: execute ";
 pub const DONE: &str = "fuzz: done ";
 
-/// What a line of a worker says.
+/// A line of a worker.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Message<'a> {
-    /// It begins a case.
+    /// A case begins.
     Case(u64),
-    /// It begins an execution.
+    /// An execution begins.
     Execute(&'a str),
-    /// A case is done.
+    /// A case has ended.
     Done {
         accepted: bool,
         finding: bool,
@@ -91,7 +91,7 @@ impl Message<'_> {
 
 /// Runs the cases with these numbers.
 pub fn work(fuzzer: &Fuzzer, seed: u64, numbers: impl Iterator<Item = u64> + Send) -> anyhow::Result<()> {
-    // A panic is reported by us, with its program.
+    // The worker itself reports a panic, with its program.
     panic::set_hook(Box::new(|_| {}));
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
@@ -124,7 +124,7 @@ fn work_here(fuzzer: &Fuzzer, seed: u64, numbers: impl Iterator<Item = u64>) -> 
 fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
     let message = payload.downcast_ref::<String>().map(String::as_str);
     let message = message.or(payload.downcast_ref::<&str>().copied()).unwrap_or("(no message)");
-    // Of a malformed graph there would be too much.
+    // The message of a malformed graph would be too long.
     format!("panicked: {}", message.lines().take(8).collect::<Vec<_>>().join("\n"))
 }
 
@@ -135,7 +135,7 @@ fn report_finding(name: &str, case: &Case, what: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where findings are stored.
+/// The folder of findings.
 pub fn folder() -> PathBuf {
     files::repository().join("target/fuzz")
 }
@@ -145,7 +145,7 @@ pub fn finding_path(name: &str, seed: u64, case: u64) -> PathBuf {
     folder().join(format!("{name}-{seed}-{case}.impala"))
 }
 
-/// The file with the program that a worker has at hand.
+/// The file with the current program of a worker.
 pub fn current_path(process: u32) -> PathBuf {
     folder().join(format!("worker-{process}.impala"))
 }
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_the_protocol_are_told_from_output() {
+    fn protocol_lines_differ_from_output() {
         assert_eq!(Message::parse("fuzz: case 12"), Message::Case(12));
         assert_eq!(Message::parse("fuzz: execute native, -O2"), Message::Execute("native, -O2"));
         assert_eq!(Message::parse("fuzz: done finding"), Message::Done { accepted: false, finding: true });

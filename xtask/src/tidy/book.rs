@@ -11,10 +11,10 @@ use crate::files;
 const INDEX: &str = "docs/src/diagnostics/README.md";
 const SUMMARY: &str = "docs/src/SUMMARY.md";
 
-/// In the table of contents, everything behind this line is generated.
+/// In the table of contents, everything after this line is generated.
 const GENERATED: &str = "- [Diagnostics](diagnostics/README.md)\n";
 
-/// What is out of date.
+/// The files that are out of date.
 pub fn check() -> anyhow::Result<Vec<String>> {
     let mut complaints = Vec::new();
     for (path, text) in generate()? {
@@ -25,7 +25,7 @@ pub fn check() -> anyhow::Result<Vec<String>> {
     Ok(complaints)
 }
 
-/// Brings everything up to date.
+/// Updates all generated files.
 pub fn write() -> anyhow::Result<()> {
     for (path, text) in generate()? {
         std::fs::write(files::repository().join(path), text)

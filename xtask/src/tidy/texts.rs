@@ -10,13 +10,13 @@ use std::path::Path;
 
 use crate::files::{self, TextFile};
 
-/// A longer file is to be split by topic.
+/// A longer file should be split by topic.
 const MAX_LINES: usize = 900;
 
-/// Where our Rust sources are.
+/// The folders of our Rust sources.
 const FOLDERS: [&str; 3] = ["crates", "tests", "xtask"];
 
-/// What breaks a rule, one line each.
+/// Violations of the rules, one line each.
 pub fn check() -> anyhow::Result<Vec<String>> {
     let mut sources = Vec::new();
     for folder in FOLDERS {

@@ -1,4 +1,4 @@
-//! The kernels: what they are called with, and how their results are compared.
+//! The kernels: their inputs, and the comparison of results.
 
 use anyhow::Context as _;
 use libloading::Library;
@@ -7,18 +7,18 @@ use nyala_tests::random::Random;
 /// A function that all libraries have.
 pub struct Kernel {
     pub name: &'static str,
-    /// How many lanes ours has. More than fit into a register hide how long operations take.
+    /// The number of lanes of ours. More lanes than fit into a register hide latencies.
     pub lanes: u32,
-    /// How many times faster than scalar C we want to be.
+    /// The goal: the speedup over scalar C.
     pub goal: f64,
-    /// How many 32-bit numbers it gives.
+    /// The number of 32-bit results.
     pub n_results: usize,
     pub run: fn(&Library, &Inputs, &mut [u32]) -> anyhow::Result<()>,
-    /// What such a number means.
+    /// The value of such a result.
     meaning: fn(u32) -> f64,
-    /// Results differ if they do so by more, relative to the larger one or to 1.
+    /// The tolerance, relative to the larger result or to 1.
     tolerance: f64,
-    /// What part of the results may differ: rounding decides here and there which way to go.
+    /// The fraction of results that may differ: rounding may change a branch.
     pub may_differ: f64,
 }
 
@@ -92,14 +92,14 @@ const AOBENCH_SIZE: i32 = 256;
 const AOBENCH_SUBSAMPLES: i32 = 2;
 const AOBENCH_SAMPLES: i32 = 4;
 const VOLUME_SIZE: i32 = 512;
-/// The edge of the cube of densities.
+/// The edge length of the cube of densities.
 const DENSITIES: usize = 128;
 const OPTIONS: usize = 1 << 20;
 const TREES: usize = 1 << 14;
 const TREE_STEPS: i32 = 64;
 const BODIES: usize = 4096;
 
-/// What the kernels read.
+/// The inputs of the kernels.
 pub struct Inputs {
     densities: Vec<f32>,
     /// Price, strike, time, rate and volatility of each option.
@@ -142,7 +142,7 @@ fn densities() -> Vec<f32> {
 }
 
 impl Kernel {
-    /// What part of the results differ.
+    /// The fraction of results that differ.
     pub fn differing(&self, ours: &[u32], theirs: &[u32]) -> f64 {
         let is_close = |(&a, &b): (&u32, &u32)| {
             let (a, b) = ((self.meaning)(a), (self.meaning)(b));

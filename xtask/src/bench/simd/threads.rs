@@ -1,7 +1,7 @@
-//! What threads gain, and what starting them costs.
+//! The speedup of threads, and the cost of starting loops.
 //!
-//! `bench/simd/threads.impala` times itself, by the clock on the wall: two threads
-//! need two processors that nobody else uses.
+//! `bench/simd/threads.impala` uses the wall clock: two threads
+//! need two idle processors.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,7 +14,7 @@ use super::kernels::KERNELS;
 use super::sources;
 use crate::files;
 
-/// How many times each measurement is repeated; the best counts.
+/// The number of repetitions; the best counts.
 const REPEATS: usize = 40;
 const QUICK_REPEATS: usize = 10;
 
