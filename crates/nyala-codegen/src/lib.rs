@@ -3,6 +3,7 @@
 //! What functions and their blocks are is said in [`nyala_ir::analysis::functions`]. Read in
 //! this order:
 //!
+//! * `skeleton`: the walk over functions and blocks that back ends share;
 //! * [`llvm_asm`]: a program as LLVM assembly, a text that people can read;
 //! * [`llvm`]: the LLVM library, found and loaded when the compiler runs, which
 //!   turns that text into machine code;
@@ -30,6 +31,7 @@ pub mod errors;
 pub mod llvm;
 pub mod llvm_asm;
 pub mod opencl;
+mod skeleton;
 mod vector_math;
 
 pub use errors::CodegenError;

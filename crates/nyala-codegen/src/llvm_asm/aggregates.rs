@@ -159,12 +159,6 @@ impl FunctionWriter<'_, '_> {
         variable
     }
 
-    pub(crate) fn local_of(&mut self, ty: Ty) -> String {
-        let align = self.module.align_of(ty);
-        let text = self.module.part_ty(ty);
-        self.local("tmp", &text, align)
-    }
-
     /// The address of a part of an aggregate that is at an address.
     fn part_address(&mut self, variable: &str, agg: Def, index: Def) -> String {
         let ty = self.world.ty(agg);

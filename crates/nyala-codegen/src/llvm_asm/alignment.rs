@@ -85,14 +85,14 @@ impl Alignment {
 impl ModuleWriter<'_> {
     /// The alignment of the address of a vector.
     pub(super) fn align_of_address(&self, address: Def) -> u64 {
-        let alignment = self.alignment.get_or_init(|| Alignment::of(self.world, self.program));
+        let alignment = self.alignment.get_or_init(|| Alignment::of(self.world, self.program.functions));
         alignment.of_address(self.world, address)
     }
 
     /// The summands of an index whose multiples by `size` are not known to be multiples of a power of two. Only the lowest
     /// bits matter, so it is the same whether the sum wraps around.
     pub(super) fn odd_summands(&self, index: Def, size: u64, power: u64) -> Vec<Def> {
-        let alignment = self.alignment.get_or_init(|| Alignment::of(self.world, self.program));
+        let alignment = self.alignment.get_or_init(|| Alignment::of(self.world, self.program.functions));
         let (mut left, mut odd, mut n_sums) = (vec![index], vec![], 0);
         while let Some(def) = left.pop() {
             // Sums of sums that have parts in common would be taken apart for ever.

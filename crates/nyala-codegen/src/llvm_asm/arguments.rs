@@ -86,7 +86,7 @@ impl ModuleWriter<'_> {
     }
 
     fn takes_part_in_tail_call(&self, cont: Cont) -> bool {
-        self.in_tail_calls.get_or_init(|| in_tail_calls(self.world, self.program)).contains(&cont)
+        self.in_tail_calls.get_or_init(|| in_tail_calls(self.world, self.program.functions)).contains(&cont)
     }
 
     /// The vectors in a value, and what is between them.
@@ -143,7 +143,7 @@ pub(super) struct Taken {
 impl FunctionWriter<'_, '_> {
     /// Takes the parameters of the function, before its first block.
     pub(super) fn take_params(&mut self, cont: Cont) -> Taken {
-        let taken = self.module.value_params(cont);
+        let taken = self.module.program.value_params(cont);
         let types: Vec<Ty> = taken.iter().map(|&param| self.world.ty(param)).collect();
         let names: Vec<String> = taken.iter().map(|&param| self.fresh(param, "x")).collect();
         let attributes: Vec<String> =
@@ -173,7 +173,7 @@ impl Code for Entry<'_, '_, '_> {
     }
 
     fn line(&mut self, instruction: String) {
-        self.0.slots += &format!("  {instruction}\n");
+        self.0.entry_line(&instruction);
     }
 
     fn local(&mut self, wanted: &str, ty: &Type, align: u64) -> String {

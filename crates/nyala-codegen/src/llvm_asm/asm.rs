@@ -10,7 +10,7 @@ use nyala_ir::{AsmData, Def, Ty, TyKind};
 use super::abi::Abi;
 use super::asm_template;
 use super::function::FunctionWriter;
-use super::names::escaped;
+use super::symbols::escaped;
 use super::value::Type;
 use crate::errors::CodegenError;
 

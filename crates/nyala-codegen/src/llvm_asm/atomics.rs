@@ -43,11 +43,10 @@ const OF_UPDATES: &[u64] = &[2, 4, 5, 6, 7];
 const OF_FAILURES: &[u64] = &[2, 4, 7];
 
 impl FunctionWriter<'_, '_> {
-    /// Ends a block with an atomic operation.
-    pub(crate) fn atomic(&mut self, intrinsic: Intrinsic, args: &[Def], span: Span) {
-        let Some(ret) = self.return_arg(args) else { return self.line("unreachable") };
-        let args = &args[1..args.len() - 1];
-        let values = match (intrinsic, args) {
+    /// Writes an atomic operation; gives its results.
+    pub(crate) fn atomic(&mut self, intrinsic: Intrinsic, args: &[Def]) -> Vec<String> {
+        let span = self.flow.span();
+        match (intrinsic, args) {
             (Intrinsic::Atomic, [op, addr, value, rest @ ..]) => {
                 self.read_modify_write(*op, *addr, *value, rest, span)
             }
@@ -83,8 +82,7 @@ impl FunctionWriter<'_, '_> {
                 self.split_results(&Type::structure(&[ty, Type::BOOL]), both, 2)
             }
             _ => vec![self.module.unsupported(span, format!("this form of `{}`", intrinsic.name()))],
-        };
-        self.go_on(ret, &values);
+        }
     }
 
     fn read_modify_write(&mut self, op: Def, addr: Def, value: Def, rest: &[Def], span: Span) -> Vec<String> {

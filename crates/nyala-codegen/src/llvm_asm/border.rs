@@ -11,8 +11,8 @@ use super::ModuleWriter;
 use super::abi::{Pass, Piece, Signature, signature};
 use super::closures::made_function;
 use super::function::FunctionWriter;
-use super::names::Names;
 use super::value::Type;
+use crate::skeleton::names::Names;
 
 /// A function in the making, as far as the border is concerned.
 pub(crate) trait Code {
@@ -288,7 +288,6 @@ impl ModuleWriter<'_> {
 }
 
 /// The body of a function with one block, around another function.
-#[derive(Default)]
 pub(crate) struct Shell {
     names: Names,
     locals: String,
@@ -300,7 +299,12 @@ pub(crate) struct Shell {
 impl Shell {
     /// With something behind each instruction: where it is from.
     pub(crate) fn at(place: String) -> Shell {
-        Shell { place, ..Shell::default() }
+        Shell { names: Names::new('.'), locals: String::new(), lines: String::new(), place }
+    }
+
+    /// With nothing for debuggers.
+    pub(crate) fn new() -> Shell {
+        Shell::at(String::new())
     }
 
     /// The text of the block.

@@ -12,9 +12,10 @@ use nyala_span::Span;
 use super::arguments::param_names;
 use super::border::{Code as _, Shell};
 use super::function::FunctionWriter;
-use super::names::symbol;
-use super::{ModuleWriter, is_value, whole_param};
+use super::symbols::symbol;
+use super::{ModuleWriter, whole_param};
 use crate::errors::CodegenError;
+use crate::skeleton::program::is_value;
 
 impl FunctionWriter<'_, '_> {
     /// A value as it is handed to C.
@@ -24,7 +25,7 @@ impl FunctionWriter<'_, '_> {
         }
         let known = self.world.as_cont(value).and_then(|cont| self.module.address_for_c(cont));
         known.unwrap_or_else(|| {
-            self.module.errors.push(CodegenError::Captures { at: self.span });
+            self.module.errors.push(CodegenError::Captures { at: self.flow.span() });
             "poison".into()
         })
     }
@@ -48,7 +49,7 @@ impl ModuleWriter<'_> {
         if let Some(name) = self.names_for_c.get(&cont) {
             return Some(name.clone());
         }
-        let function = self.program.get(cont).filter(|function| function.captures.is_empty())?;
+        let function = self.program.functions.get(cont).filter(|function| function.captures.is_empty())?;
         let name = format!("@{}", self.names.unique(&format!("{}.c", data.name)));
         self.names_for_c.insert(cont, name.clone());
         let text = self.for_c(function, "internal ", &name);
@@ -63,12 +64,12 @@ impl ModuleWriter<'_> {
         if let Some(name) = self.codes_of_c.get(&function) {
             return Some(name.clone());
         }
-        if self.program.styles().is_passing_type(function) {
+        if self.program.functions.styles().is_passing_type(function) {
             return Some(self.unsupported(at, "a function of C where other functions of its type jump away"));
         }
         let (params, results) = self.types_of_function(function);
         let border = self.border(&params, &results, at);
-        let mut code = Shell::default();
+        let mut code = Shell::new();
         let arguments = self.arguments(None, &params);
         let (taken, values) = arguments.take(&mut code, &param_names(params.len()), &[]);
         let values: Vec<String> = params
@@ -102,6 +103,6 @@ impl ModuleWriter<'_> {
         let ret = all.last().copied().filter(|&last| is_return(types, last));
         let params = if ret.is_some() { &all[..all.len() - 1] } else { all };
         let params = params.iter().copied().filter(|&ty| is_value(self.world, ty)).collect();
-        (params, self.result_types(ret))
+        (params, self.program.result_types(ret))
     }
 }

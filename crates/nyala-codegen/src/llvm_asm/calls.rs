@@ -1,66 +1,58 @@
 //! Calls of functions: of the program, and of the outside.
 
-use nyala_ir::{Cont, Def, Linkage, Ty, TyKind};
-use nyala_span::Span;
+use nyala_ir::{Cont, Def, Ty, TyKind};
 
 use super::function::FunctionWriter;
-use super::is_value;
 use super::value::{Type, Value, list};
+use crate::skeleton::program::Call;
 
 /// A result of more words than this may be returned through memory, which the
 /// caller owns: its frame is needed until then.
 const MAX_RESULT_WORDS: usize = 2;
 
 impl FunctionWriter<'_, '_> {
-    /// Calls a function of the program.
-    pub(crate) fn call_function(&mut self, cont: Cont, args: &[Def]) {
+    /// Calls a function of the program; gives its results, or nothing if it is a tail call.
+    pub(super) fn call_function(&mut self, cont: Cont, call: &Call) -> Option<Vec<String>> {
         let name = self.module.function_name(cont);
-        let is_passing = self.module.program.styles().is_passing(cont);
-        self.call_code(Some(cont), &name, vec![], args, is_passing);
+        self.call_code(Some(cont), &name, vec![], call)
     }
 
     /// Calls a function that is a value.
-    pub(crate) fn call_value(&mut self, callee: Def, args: &[Def]) {
+    pub(super) fn call_value(&mut self, callee: Def, call: &Call) -> Option<Vec<String>> {
         let (code, environment) = self.code_and_environment(callee);
-        let is_passing = self.module.program.styles().is_passing_type(self.world.ty(callee));
-        self.call_code(None, &code, vec![environment], args, is_passing);
+        self.call_code(None, &code, vec![environment], call)
     }
 
-    /// Calls `code`, of a function that is known or not; `typed` are arguments in front of `args`.
+    /// Calls `code`, of a function that is known or not; `typed` are arguments in front of those of the call.
     fn call_code(
         &mut self,
         callee: Option<Cont>,
         code: &str,
         mut typed: Vec<String>,
-        args: &[Def],
-        is_passing: bool,
-    ) {
-        let ret = self.return_arg(args).filter(|_| !is_passing);
-        let args = if ret.is_some() { &args[..args.len() - 1] } else { args };
-        let world = self.world;
-        let data: Vec<Def> = args.iter().copied().filter(|&arg| is_value(world, world.ty(arg))).collect();
-        let types: Vec<Ty> = data.iter().map(|&arg| world.ty(arg)).collect();
+        call: &Call,
+    ) -> Option<Vec<String>> {
+        let types: Vec<Ty> = call.args.iter().map(|&arg| self.world.ty(arg)).collect();
         let arguments = self.module.arguments(callee, &types);
-        let values: Vec<String> = data.iter().map(|&arg| self.value(arg)).collect();
+        let values: Vec<String> = call.args.iter().map(|&arg| self.value(arg)).collect();
         typed.extend(arguments.give(self, &values));
-        let results = self.module.result_types(ret.map(|ret| self.world.ty(ret)));
-        let ty = self.module.types.results(&results);
-        let call = format!("call {}{ty} {code}({})", arguments.convention, typed.join(", "));
-        if self.may_give_up_frame(ret, &ty, &results) {
-            return self.tail_call(&call, &ty);
+        let ty = self.module.types.results(&call.results);
+        let text = format!("call {}{ty} {code}({})", arguments.convention, typed.join(", "));
+        if self.may_give_up_frame(call.ret, &ty, &call.results) {
+            self.tail_call(&text, &ty);
+            return None;
         }
-        let values = self.finish_call(&call, &ty, results.len());
-        match ret {
-            Some(ret) => self.go_on(ret, &values),
-            None if is_passing => self.line("ret void"),
-            None => self.line("unreachable"),
+        let values = self.finish_call(&text, &ty, call.results.len());
+        if call.is_passing {
+            self.line("ret void");
+            return None;
         }
+        Some(values)
     }
 
-    /// Goes to a place that is a value.
-    pub(crate) fn leave_to(&mut self, place: Def, values: &[String]) {
-        let (code, environment) = self.code_and_environment(place);
-        let taken = self.module.result_types(Some(self.world.ty(place)));
+    /// Passes values to a return continuation that is a value.
+    pub(super) fn call_return_continuation(&mut self, ret: Def, values: &[String]) {
+        let (code, environment) = self.code_and_environment(ret);
+        let taken = self.module.program.result_types(Some(self.world.ty(ret)));
         let mut typed = vec![environment];
         let arguments = self.module.arguments(None, &taken);
         typed.extend(arguments.give(self, values));
@@ -69,7 +61,7 @@ impl FunctionWriter<'_, '_> {
             return self.tail_call(&call, &Type::Void);
         }
         self.line(call);
-        let is_passing = self.module.program.styles().is_passing_type(self.world.ty(place));
+        let is_passing = self.module.program.functions.styles().is_passing_type(self.world.ty(ret));
         self.line(if is_passing { "ret void" } else { "unreachable" });
     }
 
@@ -81,11 +73,11 @@ impl FunctionWriter<'_, '_> {
         (code, format!("ptr {environment}"))
     }
 
-    /// Whether nothing is left to do after a call with this return point.
+    /// Whether nothing is left to do after a call with this return continuation.
     fn may_give_up_frame(&mut self, ret: Option<Def>, ty: &Type, results: &[Ty]) -> bool {
-        let returns_there = ret == self.function.ret;
+        let returns_there = ret == self.flow.function.ret;
         let words: usize = results.iter().map(|&ty| self.words(ty)).sum();
-        self.frees_frame && returns_there && words <= MAX_RESULT_WORDS && *ty == self.result()
+        self.frame.is_free_at_tail_calls && returns_there && words <= MAX_RESULT_WORDS && *ty == self.result()
     }
 
     /// How many scalars a value has.
@@ -117,43 +109,38 @@ impl FunctionWriter<'_, '_> {
         self.split_results(ty, all, n_results)
     }
 
-    /// Calls a C function, or one that LLVM knows.
-    pub(crate) fn call_outside(&mut self, cont: Cont, name: &str, args: &[Def], span: Span) {
-        let world = self.world;
-        let is_device = matches!(world.cont(cont).linkage, Linkage::Device(_));
+    /// Calls a C function, one that LLVM knows, or one of devices; gives its results.
+    pub(super) fn call_external(&mut self, name: &str, is_device: bool, call: &Call) -> Option<Vec<String>> {
+        let (ty, n_results) = (self.module.types.results(&call.results), call.results.len());
         if self.module.options.gpu.is_some() {
-            return self.call_on_device(name, args, span);
+            let value = self.call_on_device(name, &call.args, &ty)?;
+            return Some(self.split_results(&ty, value, n_results));
         }
-        let ret = self.return_arg(args);
-        let results = self.module.result_types(ret.map(|ret| world.ty(ret)));
-        let given = if ret.is_some() { &args[..args.len() - 1] } else { args };
-        let data: Vec<Def> = given.iter().copied().filter(|&arg| is_value(world, world.ty(arg))).collect();
-        let ty = self.module.types.results(&results);
-        let own = if is_device { self.device_function_on_host(name, &data, &ty) } else { None };
-        let values = match is_device {
-            _ if let Some(value) = own => self.split_results(&ty, value, results.len()),
-            true if !name.starts_with("llvm.") => {
-                self.module.unsupported(span, format!("the device function `{name}` on the host"));
-                return self.line("unreachable");
-            }
-            true => {
-                let args: Vec<Value> = data.iter().map(|&arg| self.typed(arg)).collect();
-                let symbol = self.module.declare_for(name, &ty, &args, span);
-                self.finish_call(&format!("call {ty} {symbol}({})", list(&args)), &ty, results.len())
-            }
-            false => {
-                let params: Vec<Ty> = data.iter().map(|&arg| world.ty(arg)).collect();
-                let border = self.module.border(&params, &results, span);
-                let symbol = self.module.declare(name, border.result_type(), &border.param_types(), span);
-                let values: Vec<String> = data.iter().map(|&arg| self.value_for_c(arg)).collect();
-                let result = border.call(self, &symbol, &values);
-                result.map_or(vec![], |all| self.split_results(&ty, all, results.len()))
-            }
-        };
-        match ret {
-            Some(ret) => self.go_on(ret, &values),
-            None => self.line("unreachable"),
+        if !is_device {
+            return Some(self.call_c(name, &ty, call));
         }
+        if let Some(value) = self.device_function_on_host(name, &call.args, &ty) {
+            return Some(self.split_results(&ty, value, n_results));
+        }
+        if !name.starts_with("llvm.") {
+            let what = format!("the device function `{name}` on the host");
+            self.module.unsupported(self.flow.span(), what);
+            self.line("unreachable");
+            return None;
+        }
+        let args: Vec<Value> = call.args.iter().map(|&arg| self.typed(arg)).collect();
+        let symbol = self.module.declare_for(name, &ty, &args, self.flow.span());
+        Some(self.finish_call(&format!("call {ty} {symbol}({})", list(&args)), &ty, n_results))
+    }
+
+    fn call_c(&mut self, name: &str, ty: &Type, call: &Call) -> Vec<String> {
+        let span = self.flow.span();
+        let params: Vec<Ty> = call.args.iter().map(|&arg| self.world.ty(arg)).collect();
+        let border = self.module.border(&params, &call.results, span);
+        let symbol = self.module.declare(name, border.result_type(), &border.param_types(), span);
+        let values: Vec<String> = call.args.iter().map(|&arg| self.value_for_c(arg)).collect();
+        let result = border.call(self, &symbol, &values);
+        result.map_or(vec![], |all| self.split_results(ty, all, call.results.len()))
     }
 
     /// Calls a function of the runtime or of the C library from within an operation.
@@ -169,7 +156,7 @@ impl FunctionWriter<'_, '_> {
         result: &Type,
         args: &[Value],
     ) -> String {
-        let symbol = self.module.declare_for(name, result, args, self.span);
+        let symbol = self.module.declare_for(name, result, args, self.flow.span());
         self.compute("call", format!("call {attributes}{result} {symbol}({})", list(args)))
     }
 }

@@ -15,7 +15,7 @@ use nyala_ir::{ArithOp, Def, Node, Prim, Ty, TyKind};
 use nyala_span::diagnostic::plural;
 
 use super::function::FunctionWriter;
-use super::names::escaped;
+use super::symbols::escaped;
 use super::value::{Scalar, Type, Value, list};
 
 /// What is said about a value of the program in a message, in place of `{}`; `{s}` behind it is the ending of
@@ -29,7 +29,7 @@ struct Shown {
 impl FunctionWriter<'_, '_> {
     /// Goes on only if `fails` does not hold. The message has a `{}` for each value shown.
     fn check(&mut self, def: Def, fails: &str, message: &str, shown: &[Shown]) {
-        let at = self.module.place(self.world.span_of(def), self.span);
+        let at = self.module.place(self.world.span_of(def), self.flow.span());
         let place = self.module.text_constant(&at);
         let message = self.module.text_constant(message);
         let kind = shown.first().map_or("0".into(), |first| kind_of(first.prim).to_string());
@@ -109,7 +109,7 @@ impl FunctionWriter<'_, '_> {
         let both = Type::structure(&[ty.clone(), flags]);
         let name = format!("llvm.s{}.with.overflow.{}", op.name(), ty.suffix());
         let args = [self.typed(lhs), self.typed(rhs)];
-        let symbol = self.module.declare_for(&name, &both, &args, self.span);
+        let symbol = self.module.declare_for(&name, &both, &args, self.flow.span());
         let result = self.compute(op.name(), format!("call {both} {symbol}({})", list(&args)));
         let fails = self.compute("overflows", format!("extractvalue {both} {result}, 1"));
         self.check_operator(def, EvalError::Overflow, op, [lhs, rhs], fails);
@@ -180,7 +180,7 @@ impl FunctionWriter<'_, '_> {
         };
         let name = format!("llvm.trunc.{}", wide_ty.suffix());
         let wide = Value::new(wide_ty.clone(), wide);
-        let symbol = self.module.declare_for(&name, &wide_ty, std::slice::from_ref(&wide), self.span);
+        let symbol = self.module.declare_for(&name, &wide_ty, std::slice::from_ref(&wide), self.flow.span());
         let whole = self.compute("whole", format!("call {wide_ty} {symbol}({wide})"));
         let bits = target.bits() as i32;
         let (lower, upper) = match target.is_signed() {

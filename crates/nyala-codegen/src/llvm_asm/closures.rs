@@ -46,15 +46,16 @@ impl Environment {
 impl ModuleWriter<'_> {
     /// A function that captures nothing, as a value.
     pub(crate) fn function_constant(&mut self, cont: Cont) -> Option<String> {
-        let function = self.program.get(cont).filter(|function| function.captures.is_empty())?;
+        let function = self.program.functions.get(cont).filter(|function| function.captures.is_empty())?;
         if let Some(code) = self.value_names.get(&cont) {
             return Some(format!("{{ ptr {code}, ptr null }}"));
         }
-        let results = self.result_types(function.ret.map(|ret| self.world.ty(ret)));
+        let results = self.program.result_types(function.ret.map(|ret| self.world.ty(ret)));
         let result = self.types.results(&results);
-        let params: Vec<Ty> = self.value_params(cont).iter().map(|&param| self.world.ty(param)).collect();
+        let params: Vec<Ty> =
+            self.program.value_params(cont).iter().map(|&param| self.world.ty(param)).collect();
         let (given, taken) = (self.arguments(Some(cont), &params), self.arguments(None, &params));
-        let mut shell = Shell::default();
+        let mut shell = Shell::new();
         let (typed, values) = taken.take(&mut shell, &param_names(params.len()), &[]);
         let args = given.give(&mut shell, &values);
         let (code, callee) = (self.value_name(cont), self.function_name(cont));
@@ -87,7 +88,7 @@ impl ModuleWriter<'_> {
 impl FunctionWriter<'_, '_> {
     /// What is known of the address of the function's environment.
     pub(crate) fn environment_facts(&self) -> String {
-        let Environment { size, align, .. } = Environment::new(self.world, &self.function.captures);
+        let Environment { size, align, .. } = Environment::new(self.world, &self.flow.function.captures);
         match size {
             0 => String::new(),
             _ => format!(" noundef nonnull dereferenceable({size}) align {align}"),
@@ -96,7 +97,7 @@ impl FunctionWriter<'_, '_> {
 
     /// Takes what the function captures out of its environment.
     pub(crate) fn open_environment(&mut self, env: &str) {
-        let captures = &self.function.captures;
+        let captures = &self.flow.function.captures;
         for (&capture, offset) in captures.iter().zip(Environment::new(self.world, captures).offsets) {
             let at = self.compute("captured", format!("getelementptr inbounds i8, ptr {env}, i64 {offset}"));
             let ty = self.world.ty(capture);
@@ -112,7 +113,7 @@ impl FunctionWriter<'_, '_> {
 
     /// A function with what it captures.
     pub(crate) fn closure(&mut self, cont: Cont) -> String {
-        let program = self.module.program;
+        let program = self.module.program.functions;
         let captures = program.captures(cont);
         let Environment { offsets, size, align } = Environment::new(self.world, captures);
         let env = match program.get(cont).is_some_and(|function| function.may_outlive) {

@@ -8,7 +8,7 @@ use nyala_ir::layout::{enum_layout, layout, offset};
 use nyala_ir::{Def, Node, Prim, TyKind};
 
 use super::ModuleWriter;
-use super::names::escaped;
+use super::symbols::escaped;
 use super::value::{Type, list};
 
 impl ModuleWriter<'_> {

@@ -1,112 +1,127 @@
-//! How blocks end: with jumps, branches, returns and calls.
+//! How blocks begin and end: with jumps, branches, returns and calls.
 
-use nyala_ir::analysis::functions::is_return;
-use nyala_ir::{Def, Intrinsic, Linkage, Node, Ty, TyKind};
-use nyala_span::Span;
+use nyala_ir::{Def, Node, Ty, TyKind};
 use rustc_hash::FxHashSet;
 
 use super::function::FunctionWriter;
-use super::is_value;
 use super::value::Type;
+use crate::skeleton::Printer;
+use crate::skeleton::flow::Flow;
+use crate::skeleton::program::{Call, Callee};
 
-impl FunctionWriter<'_, '_> {
-    /// The end of a block: a call of `callee`.
-    pub(crate) fn call(&mut self, callee: Def, args: &[Def], span: Span) {
-        if Some(callee) == self.function.ret {
-            let values = self.values_of(args);
-            return self.return_values(&values);
+impl<'w> Printer<'w> for FunctionWriter<'_, 'w> {
+    type Value = String;
+
+    fn flow(&self) -> &Flow<'w> {
+        &self.flow
+    }
+
+    fn flow_mut(&mut self) -> &mut Flow<'w> {
+        &mut self.flow
+    }
+
+    fn begin_block(&mut self) {
+        let block = self.flow.current();
+        self.begin(block);
+        self.accesses.begin_block(self.world, self.flow.operations(block));
+        self.declare_params(block);
+    }
+
+    fn write_operation(&mut self, def: Def) {
+        self.debug.at = self.world.span_of(def);
+        if let Some(value) = self.operation(def) {
+            self.declare_value(def, &value);
+            self.set(def, value);
         }
-        let Some(cont) = self.world.as_cont(callee) else {
-            return self.call_value(callee, args);
+        self.debug.at = self.flow.span();
+    }
+
+    fn value(&mut self, def: Def) -> String {
+        FunctionWriter::value(self, def)
+    }
+
+    fn jump(&mut self, block: usize, values: &[String]) {
+        let label = self.pass(block, values);
+        self.line(format!("br label %{label}"));
+    }
+
+    fn branch(&mut self, cond: Def, then: Def, other: Def) {
+        let cond = self.typed(cond);
+        let (then, other) = (self.target(then), self.target(other));
+        self.line(format!("br {cond}, label %{then}, label %{other}"));
+    }
+
+    fn switch(&mut self, value: Def, default: Def, cases: &[(Def, Def)]) {
+        let last = self.last_option(value, cases);
+        let (value, default) = (self.typed(value), self.target(default));
+        // Only the last option is left, so nothing else needs a target.
+        let (otherwise, last) = match last {
+            Some(last) => {
+                let last = format!(" {} {last}, label %{default}", value.ty);
+                (self.detour(|writer| writer.line("unreachable")), last)
+            }
+            None => (default, String::new()),
         };
-        match &self.world.cont(cont).linkage {
-            Linkage::Intrinsic(intrinsic) => self.intrinsic(*intrinsic, args, span),
-            Linkage::Imported(name) | Linkage::Device(name) => {
-                self.call_outside(cont, name.as_str(), args, span)
-            }
-            Linkage::Internal | Linkage::Exported(_) | Linkage::Debugger => {
-                let is_block = self.module.program.get(cont).is_none();
-                if is_block || self.is_self_jump(callee, args) {
-                    let values = self.values_of(args);
-                    self.jump(cont, &values);
-                } else {
-                    self.call_function(cont, args);
-                }
-            }
+        let mut text = format!("switch {value}, label %{otherwise} [");
+        for &(literal, target) in cases {
+            text += &format!(" {}, label %{}", self.typed(literal), self.target(target));
         }
-    }
-
-    /// The intrinsics that only move control.
-    pub(crate) fn control(&mut self, intrinsic: Intrinsic, args: &[Def], span: Span) {
-        match (intrinsic, args) {
-            (Intrinsic::Branch, &[_, cond, then, other]) => {
-                let cond = self.typed(cond);
-                let (then, other) = (self.target(then, span), self.target(other, span));
-                self.line(format!("br {cond}, label %{then}, label %{other}"));
-            }
-            (Intrinsic::Switch, [_, value, default, cases @ ..]) => {
-                let (last, ty) = (self.last_option(*value, cases), self.module.ty_of(*value));
-                let (value, default) = (self.typed(*value), self.target(*default, span));
-                // Nothing is left but the last option, so there is nothing else.
-                let (otherwise, last) = match last {
-                    Some(last) => (
-                        self.detour(|writer| writer.line("unreachable")),
-                        format!(" {ty} {last}, label %{default}"),
-                    ),
-                    None => (default, String::new()),
-                };
-                let mut text = format!("switch {value}, label %{otherwise} [");
-                for case in cases.chunks_exact(2) {
-                    text += &format!(" {}, label %{}", self.typed(case[0]), self.target(case[1], span));
-                }
-                text += &last;
-                self.line(text + " ]");
-            }
-            _ => self.line("unreachable"),
-        }
-    }
-
-    /// The option of an enum that `cases` do not have, if there is one, and the value is which option it is.
-    fn last_option(&self, value: Def, cases: &[Def]) -> Option<u64> {
-        let Node::VariantTag(of) = self.world.node(value) else { return None };
-        let TyKind::Enum(id) = *self.world.types.kind(self.world.ty(of)) else { return None };
-        let options = self.world.types.enums[id].options.len() as u64;
-        let taken: FxHashSet<u64> =
-            cases.chunks_exact(2).filter_map(|case| self.world.as_lit(case[0])).collect();
-        let mut left = (0..options).filter(|option| !taken.contains(option));
-        left.next().filter(|_| left.next().is_none())
-    }
-
-    /// The label of a place that takes no data.
-    fn target(&mut self, place: Def, span: Span) -> String {
-        let cont = self.world.as_cont(place);
-        match cont.and_then(|cont| self.block_label(cont)) {
-            Some(label) => label.to_owned(),
-            None => self.detour(|writer| writer.call(place, &[], span)),
-        }
-    }
-
-    /// Goes on after a call, at the place it was told to return to.
-    pub(crate) fn go_on(&mut self, place: Def, values: &[String]) {
-        if Some(place) == self.function.ret {
-            return self.return_values(values);
-        }
-        match self.world.as_cont(place) {
-            Some(block) => self.jump(block, values),
-            None => self.leave_to(place, values),
-        }
+        self.line(text + &last + " ]");
     }
 
     fn return_values(&mut self, values: &[String]) {
         let result = self.result();
-        let types = self.module.result_types(self.function.ret.map(|ret| self.world.ty(ret)));
         match values {
             [] => self.line("ret void"),
             [one] => self.line(format!("ret {result} {one}")),
             several => {
+                let types = self.flow.program.results_of(self.flow.function);
                 let all = self.build_struct(&result, &types, several);
                 self.line(format!("ret {result} {all}"));
             }
+        }
+    }
+
+    fn return_to(&mut self, ret: Def, values: &[String]) {
+        self.call_return_continuation(ret, values);
+    }
+
+    fn unreachable(&mut self) {
+        self.line("unreachable");
+    }
+
+    fn call(&mut self, callee: Callee<'w>, call: &Call) -> Option<Vec<String>> {
+        match callee {
+            Callee::Function(cont) => self.call_function(cont, call),
+            Callee::Value(value) => self.call_value(value, call),
+            Callee::External { name, is_device } => self.call_external(name, is_device, call),
+            Callee::Intrinsic(intrinsic) => self.intrinsic(intrinsic, call),
+        }
+    }
+
+    fn reject(&mut self, what: String) {
+        self.module.unsupported(self.flow.span(), what);
+    }
+}
+
+impl FunctionWriter<'_, '_> {
+    /// The option of an enum that `cases` do not have, if there is one, and the value is which option it is.
+    fn last_option(&self, value: Def, cases: &[(Def, Def)]) -> Option<u64> {
+        let Node::VariantTag(of) = self.world.node(value) else { return None };
+        let TyKind::Enum(id) = *self.world.types.kind(self.world.ty(of)) else { return None };
+        let options = self.world.types.enums[id].options.len() as u64;
+        let taken: FxHashSet<u64> =
+            cases.iter().filter_map(|&(literal, _)| self.world.as_lit(literal)).collect();
+        let mut left = (0..options).filter(|option| !taken.contains(option));
+        left.next().filter(|_| left.next().is_none())
+    }
+
+    /// The label of a continuation that takes no values.
+    fn target(&mut self, target: Def) -> String {
+        let block = self.world.as_cont(target).and_then(|cont| self.flow.block_of(cont));
+        match block.filter(|&block| block > 0).and_then(|block| self.label_without_params(block)) {
+            Some(label) => label.to_owned(),
+            None => self.detour(|writer| writer.go_to(target)),
         }
     }
 
@@ -129,17 +144,5 @@ impl FunctionWriter<'_, '_> {
                 (0..count).map(|i| self.compute("result", format!("extractvalue {ty} {all}, {i}"))).collect()
             }
         }
-    }
-
-    /// The values of arguments. The function's own place to return to is none.
-    pub(crate) fn values_of(&mut self, args: &[Def]) -> Vec<String> {
-        let (world, ret) = (self.world, self.function.ret);
-        let is_value = |&&arg: &&Def| is_value(world, world.ty(arg)) && Some(arg) != ret;
-        args.iter().filter(is_value).map(|&arg| self.value(arg)).collect()
-    }
-
-    /// The argument that says where to return to.
-    pub(crate) fn return_arg(&self, args: &[Def]) -> Option<Def> {
-        args.last().copied().filter(|&last| is_return(&self.world.types, self.world.ty(last)))
     }
 }

@@ -9,13 +9,16 @@
 //! variable, for debuggers only. Without optimisation it is always there to look
 //! at; otherwise LLVM removes it and keeps track of the values.
 
+use nyala_ir::analysis::Function;
 use nyala_ir::layout::{enum_layout, layout, offset};
 use nyala_ir::{Cont, Def, EnumId, Node as Operation, Prim, Ty, TyKind, Types, World};
 use nyala_span::{FileId, Name, SourceMap, Span};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::ModuleWriter;
 use super::function::FunctionWriter;
-use super::names::escaped;
+use super::symbols::escaped;
+use crate::skeleton::program::is_value;
 
 /// The number of a node, as it is written: `!3`.
 type Node = String;
@@ -294,45 +297,105 @@ fn encoding(prim: Prim) -> &'static str {
     }
 }
 
+/// The debug information of a function that is being written.
+pub(super) struct FunctionDebug {
+    scope: Option<Scope>,
+    /// Whether it has variables; of kernels debuggers know the lines only.
+    has_variables: bool,
+    /// The operation that is being written.
+    pub(super) at: Span,
+    /// Addresses of variables that are made for debuggers.
+    variables: FxHashMap<(Name, Ty), String>,
+    /// Variables of the program that are in memory: debuggers look at them there.
+    in_slots: FxHashSet<(Name, Ty)>,
+}
+
+impl FunctionDebug {
+    pub(super) fn new(module: &mut ModuleWriter<'_>, function: &Function) -> FunctionDebug {
+        let scope = module.debug.as_mut().map(|debug| debug.function(function.entry, false));
+        FunctionDebug {
+            has_variables: scope.is_some() && module.options.gpu.is_none(),
+            scope,
+            at: Span::NONE,
+            variables: FxHashMap::default(),
+            in_slots: FxHashSet::default(),
+        }
+    }
+
+    /// What the definition of the function says of itself.
+    pub(super) fn attachment(&self) -> String {
+        self.scope.as_ref().map_or(String::new(), Scope::attachment)
+    }
+}
+
 impl FunctionWriter<'_, '_> {
-    /// What comes behind an instruction: where it is from.
-    pub(crate) fn instruction_place(&mut self) -> String {
-        let span = if self.at.is_none() { self.span } else { self.at };
-        match (&mut self.module.debug, &self.scope) {
+    /// What follows an instruction: where it is in the source.
+    pub(super) fn instruction_location(&mut self) -> String {
+        let span = if self.debug.at.is_none() { self.flow.span() } else { self.debug.at };
+        match (&mut self.module.debug, &self.debug.scope) {
             (Some(debug), Some(scope)) => format!(", !dbg {}", debug.location(scope, span)),
             _ => String::new(),
         }
     }
 
-    /// Tells that the variable that `def` is called after has this value from here on.
-    pub(crate) fn tell_value(&mut self, def: Def, value: &str, arg: Option<usize>) {
-        if let Some(name) = self.world.name(def) {
-            self.tell_variable(name, self.world.ty(def), value, arg);
+    /// Declares the parameters of a block.
+    pub(super) fn declare_params(&mut self, block: usize) {
+        if self.debug.has_variables {
+            let cont = self.flow.cont(block);
+            self.debug.at = self.world.cont(cont).span;
+            for (index, param) in self.flow.program.value_params(cont).into_iter().enumerate() {
+                let value = self.value(param);
+                self.declare_named(param, &value, (block == 0).then_some(index));
+            }
         }
+        self.debug.at = self.flow.span();
     }
 
-    /// Tells of what is stored to a global that stands for variables.
-    pub(crate) fn tell_stored(&mut self, ptr: Def, value: Def) {
-        if let Operation::Global(global) = self.world.node(ptr)
-            && self.tells_variables()
-        {
-            let text = self.value(value);
-            self.tell_variable(self.world.global(global).name, self.world.ty(value), &text, None);
-        }
-    }
-
-    fn tell_variable(&mut self, name: Name, ty: Ty, value: &str, arg: Option<usize>) {
-        if self.in_slots.contains(&(name, ty)) || self.module.is_large(ty) {
+    /// Declares the value of an operation, or a variable in memory that the operation makes.
+    pub(super) fn declare_value(&mut self, def: Def, value: &str) {
+        if !self.debug.has_variables {
             return;
         }
-        let address = match self.variables.get(&(name, ty)) {
+        let pointee = self.world.types.as_ptr(self.world.ty(def)).map(|(pointee, _)| pointee);
+        if let Operation::Extract { agg, .. } = self.world.node(def)
+            && let Operation::Slot { .. } = self.world.node(agg)
+            && let Some(ty) = pointee
+        {
+            self.declare_slot(def, ty, value);
+        } else if !self.is_effect(def) && is_value(self.world, self.world.ty(def)) {
+            self.declare_named(def, value, None);
+        }
+    }
+
+    /// Declares that the variable that `def` is called after has this value from here on.
+    fn declare_named(&mut self, def: Def, value: &str, arg: Option<usize>) {
+        if let Some(name) = self.world.name(def) {
+            self.declare_variable(name, self.world.ty(def), value, arg);
+        }
+    }
+
+    /// Declares what is stored to a global that stands for variables.
+    pub(super) fn declare_stored(&mut self, ptr: Def, value: Def) {
+        if let Operation::Global(global) = self.world.node(ptr)
+            && self.debug.has_variables
+        {
+            let text = self.value(value);
+            self.declare_variable(self.world.global(global).name, self.world.ty(value), &text, None);
+        }
+    }
+
+    fn declare_variable(&mut self, name: Name, ty: Ty, value: &str, arg: Option<usize>) {
+        if self.debug.in_slots.contains(&(name, ty)) || self.module.is_large(ty) {
+            return;
+        }
+        let address = match self.debug.variables.get(&(name, ty)) {
             Some(address) => address.clone(),
             None => self.new_variable(name, ty, arg),
         };
         let (text, align) = (self.module.ty(ty), self.module.align_of(ty));
         let store = format!("store {text} {value}, ptr {address}, align {align}");
         match arg {
-            // From nowhere, so that a function starts where its parameters are there.
+            // Without a location, so that a function starts after its parameters are stored.
             Some(_) => self.raw_line(&store),
             None => self.line(store),
         }
@@ -341,25 +404,25 @@ impl FunctionWriter<'_, '_> {
     fn new_variable(&mut self, name: Name, ty: Ty, arg: Option<usize>) -> String {
         let (text, align) = (self.module.ty(ty), self.module.align_of(ty));
         let address = self.local(name.as_str(), &text, align);
-        if let Some(told) = self.told(name, ty, arg, &address) {
-            self.slots += &format!("  {told}\n");
+        if let Some(record) = self.debug_record(name, ty, arg, &address) {
+            self.entry_line(&record);
         }
-        self.variables.insert((name, ty), address.clone());
+        self.debug.variables.insert((name, ty), address.clone());
         address
     }
 
-    /// Tells where the variable is that is called like `ptr`, its address.
-    pub(crate) fn tell_address(&mut self, ptr: Def, ty: Ty, address: &str) {
+    /// Declares where the variable is that is called like `ptr`, its address.
+    fn declare_slot(&mut self, ptr: Def, ty: Ty, address: &str) {
         let name = self.world.name(ptr);
-        self.in_slots.extend(name.map(|name| (name, ty)));
-        if let Some(told) = name.and_then(|name| self.told(name, ty, None, address)) {
-            self.raw_line(&told);
+        self.debug.in_slots.extend(name.map(|name| (name, ty)));
+        if let Some(record) = name.and_then(|name| self.debug_record(name, ty, None, address)) {
+            self.raw_line(&record);
         }
     }
 
-    fn told(&mut self, name: Name, ty: Ty, arg: Option<usize>, address: &str) -> Option<String> {
-        let span = self.world.cont(self.function.entry).span;
-        let (debug, scope) = (self.module.debug.as_mut()?, self.scope.as_ref()?);
+    fn debug_record(&mut self, name: Name, ty: Ty, arg: Option<usize>, address: &str) -> Option<String> {
+        let span = self.world.cont(self.flow.function.entry).span;
+        let (debug, scope) = (self.module.debug.as_mut()?, self.debug.scope.as_ref()?);
         let variable = debug.variable(scope, name.as_str(), ty, arg, span);
         let place = debug.location(scope, span);
         Some(format!("#dbg_declare(ptr {address}, {variable}, !DIExpression(), {place})"))

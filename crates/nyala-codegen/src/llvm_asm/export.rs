@@ -10,7 +10,7 @@ use super::ModuleWriter;
 use super::arguments::param_names;
 use super::border::{Code, Shell};
 use super::closures::made_function;
-use super::names::symbol;
+use super::symbols::symbol;
 use super::types::FUNCTION;
 use super::value::Type;
 
@@ -87,9 +87,10 @@ impl ModuleWriter<'_> {
     /// What a function takes and returns, however it returns.
     pub(crate) fn signature(&self, function: &Function) -> (Vec<Ty>, Vec<Ty>) {
         let ret = return_param(self.world, function.entry);
-        let params = self.value_params(function.entry).into_iter().filter(|&param| Some(param) != ret);
+        let params =
+            self.program.value_params(function.entry).into_iter().filter(|&param| Some(param) != ret);
         let params = params.map(|param| self.world.ty(param)).collect();
-        (params, self.result_types(ret.map(|ret| self.world.ty(ret))))
+        (params, self.program.result_types(ret.map(|ret| self.world.ty(ret))))
     }
 
     /// Calls a function of the program; gives its results as one value.
@@ -98,7 +99,7 @@ impl ModuleWriter<'_> {
         let (inner, result) = (self.function_name(function.entry), self.types.results(&results));
         let arguments = self.arguments(Some(function.entry), &params);
         let args = arguments.give(code, values);
-        let is_passing = self.program.styles().is_passing(function.entry);
+        let is_passing = self.program.functions.styles().is_passing(function.entry);
         if is_passing && return_param(self.world, function.entry).is_some() {
             return self.call_until_it_returns(code, &inner, args, &results);
         }
@@ -135,7 +136,7 @@ impl ModuleWriter<'_> {
         let name = format!("@{}", self.names.unique("done"));
         let types: Vec<Type> = results.iter().map(|&part| self.ty(part)).collect();
         let mut params = vec!["ptr %kept".to_owned()];
-        let mut code = Shell::default();
+        let mut code = Shell::new();
         let arguments = self.arguments(None, results);
         let (taken, values) = arguments.take(&mut code, &param_names(results.len()), &[]);
         params.extend(taken);

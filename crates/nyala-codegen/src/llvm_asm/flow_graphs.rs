@@ -2,18 +2,17 @@
 //! with one.
 
 use nyala_ir::{Def, Intrinsic, TyKind};
-use nyala_span::Span;
 
 use super::function::FunctionWriter;
 use super::regions::{Calls, Outlined};
 use super::value::{Type, Value};
+use crate::skeleton::program::Call;
 
 impl FunctionWriter<'_, '_> {
-    /// Ends a block with a call of an intrinsic for flow graphs.
-    pub(crate) fn flow_graph(&mut self, intrinsic: Intrinsic, args: &[Def], span: Span) {
-        let Some(ret) = self.return_arg(args) else { return self.line("unreachable") };
+    /// Writes a call of an intrinsic for flow graphs; gives its results.
+    pub(crate) fn flow_graph(&mut self, intrinsic: Intrinsic, call: &Call) -> Vec<String> {
         let name = intrinsic.name();
-        let number = match (intrinsic, &args[1..args.len() - 1]) {
+        let number = match (intrinsic, &call.args[..]) {
             (Intrinsic::CreateGraph, []) => Some(self.call_library(name, &Type::I32, &[])),
             (Intrinsic::CreateTask, &[graph, body]) => {
                 let graph = self.handle(graph);
@@ -26,10 +25,9 @@ impl FunctionWriter<'_, '_> {
                 self.call_runtime(name, &handles);
                 None
             }
-            _ => Some(self.module.unsupported(span, format!("this form of `{name}`"))),
+            _ => Some(self.module.unsupported(self.flow.span(), format!("this form of `{name}`"))),
         };
-        let results = self.module.result_types(Some(self.world.ty(ret)));
-        let values: Vec<String> = results
+        call.results
             .iter()
             .map(|&ty| match &number {
                 Some(number) if self.world.types.as_prim(ty).is_some() => number.clone(),
@@ -39,8 +37,7 @@ impl FunctionWriter<'_, '_> {
                 }
                 _ => "zeroinitializer".into(),
             })
-            .collect();
-        self.go_on(ret, &values);
+            .collect()
     }
 
     /// The number of a graph or task.

@@ -3,7 +3,7 @@
 use nyala_ir::Cont;
 
 use super::ModuleWriter;
-use super::names::escaped;
+use super::symbols::escaped;
 
 /// Tells the runtime that the program starts, with the list of its functions. Not `main` does it but a constructor: the
 /// frame of `main` may itself be too large for the stack.
@@ -23,8 +23,8 @@ impl ModuleWriter<'_> {
     /// For each function its symbol, its name, and its file and line. See [`Module`](super::Module).
     pub(super) fn function_list(&self) -> Vec<u8> {
         let mut list = vec![];
-        let functions = self.program.all().iter().map(|function| function.entry);
-        let functions = functions.filter_map(|cont| Some((self.function_names.get(&cont)?.as_str(), cont)));
+        let functions = self.program.functions.all().iter().map(|function| function.entry);
+        let functions = functions.filter_map(|cont| Some((self.function_symbols.get(cont)?, cont)));
         let shells = self.shells.iter().map(|(symbol, cont)| (symbol.as_str(), *cont));
         for (symbol, cont) in functions.chain(shells) {
             let data = self.world.cont(cont);

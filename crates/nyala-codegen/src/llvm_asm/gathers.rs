@@ -315,13 +315,13 @@ fn summands(world: &World, index: Def) -> (Vec<Def>, i64) {
 impl FunctionWriter<'_, '_> {
     /// Writes a load of lanes together with others, if it is done so.
     pub(super) fn load_spread(&mut self, load: Def) -> Option<String> {
-        let group = self.gathers.groups.remove(&load)?;
+        let group = self.accesses.gathers.groups.remove(&load)?;
         let (spread, ty) = (group.spread(), self.world.types.part(self.world.ty(load), 1)?);
         let values = self.load_elements(&spread, ty);
         for (member, away) in group.members {
             let index = spread.offsets.binary_search(&away).ok()?;
-            self.gathers.read.insert(member, values[index].clone());
+            self.accesses.gathers.read.insert(member, values[index].clone());
         }
-        self.gathers.read.remove(&load)
+        self.accesses.gathers.read.remove(&load)
     }
 }

@@ -1,40 +1,40 @@
 //! Continuations that the compiler itself defines.
 
-use nyala_ir::{Def, Intrinsic};
-use nyala_span::Span;
+use nyala_ir::Intrinsic;
 
 use super::function::FunctionWriter;
+use crate::skeleton::program::Call;
 
 impl FunctionWriter<'_, '_> {
-    /// Ends a block with a call of an intrinsic.
-    pub(crate) fn intrinsic(&mut self, intrinsic: Intrinsic, args: &[Def], span: Span) {
-        match intrinsic {
-            Intrinsic::Branch | Intrinsic::Switch | Intrinsic::Unreachable => {
-                self.control(intrinsic, args, span)
-            }
+    /// Writes a call of an intrinsic; gives its results, or nothing if it ended the block.
+    pub(crate) fn intrinsic(&mut self, intrinsic: Intrinsic, call: &Call) -> Option<Vec<String>> {
+        let args = &call.args[..];
+        Some(match intrinsic {
             Intrinsic::Atomic
             | Intrinsic::AtomicLoad
             | Intrinsic::AtomicStore
             | Intrinsic::CmpXchg
             | Intrinsic::CmpXchgWeak
-            | Intrinsic::Fence => self.atomic(intrinsic, args, span),
+            | Intrinsic::Fence => self.atomic(intrinsic, args),
             Intrinsic::Parallel
             | Intrinsic::Fibers
             | Intrinsic::Vectorize
             | Intrinsic::Pipeline
             | Intrinsic::Spawn
             | Intrinsic::Hls
-            | Intrinsic::Sync => self.region(intrinsic, args, span),
+            | Intrinsic::Sync => self.region(intrinsic, call),
             Intrinsic::CreateGraph
             | Intrinsic::CreateTask
             | Intrinsic::CreateEdge
-            | Intrinsic::ExecuteGraph => self.flow_graph(intrinsic, args, span),
-            Intrinsic::ReserveShared if self.module.options.gpu.is_some() => self.reserve_shared(args),
-            // They have said what they know at compile time.
-            Intrinsic::PeInfo | Intrinsic::PeAssert => match self.return_arg(args) {
-                Some(ret) => self.go_on(ret, &[]),
-                None => self.line("unreachable"),
-            },
+            | Intrinsic::ExecuteGraph => self.flow_graph(intrinsic, call),
+            Intrinsic::ReserveShared if self.module.options.gpu.is_some() => self.reserve_shared(call),
+            // They had their effect at compile time.
+            Intrinsic::PeInfo | Intrinsic::PeAssert => vec![],
+            // Of another shape than the verifier accepts.
+            Intrinsic::Branch | Intrinsic::Switch | Intrinsic::Unreachable => {
+                self.line("unreachable");
+                return None;
+            }
             // Outlining has made kernels of the bodies, and only kernels share memory.
             Intrinsic::Cuda
             | Intrinsic::Nvvm
@@ -44,9 +44,10 @@ impl FunctionWriter<'_, '_> {
             | Intrinsic::AmdgpuPal
             | Intrinsic::LevelZero
             | Intrinsic::ReserveShared => {
-                self.module.unsupported(span, format!("`{}`", intrinsic.name()));
+                self.module.unsupported(self.flow.span(), format!("`{}`", intrinsic.name()));
                 self.line("unreachable");
+                return None;
             }
-        }
+        })
     }
 }

@@ -39,7 +39,7 @@ struct Access {
 impl FunctionWriter<'_, '_> {
     /// Writes a load of lanes.
     pub(crate) fn load_lanes(&mut self, def: Def, ptr: Def, mask: Def) -> Option<String> {
-        if let Some(value) = self.gathers.read.remove(&def) {
+        if let Some(value) = self.accesses.gathers.read.remove(&def) {
             return Some(value);
         }
         if let Some(value) = self.load_spread(def) {
@@ -47,7 +47,7 @@ impl FunctionWriter<'_, '_> {
         }
         let ty = self.world.types.part(self.world.ty(def), 1)?;
         let access = self.access(ty, ptr, mask);
-        if let Some(follower) = self.gathers.follower.remove(&def) {
+        if let Some(follower) = self.accesses.gathers.follower.remove(&def) {
             return Some(self.gather_pairs(access, follower));
         }
         let value = self.masked_load(&access);
@@ -79,7 +79,7 @@ impl FunctionWriter<'_, '_> {
             let order = format!("<{n_lanes} x i32> <{}>", order.join(", "));
             self.compute("word", format!("shufflevector {words} {words_of}, {words} poison, {order}"))
         });
-        self.gathers.read.insert(follower, high);
+        self.accesses.gathers.read.insert(follower, high);
         low
     }
 
@@ -116,14 +116,14 @@ impl FunctionWriter<'_, '_> {
         mask: &Value,
     ) -> String {
         let params = [&at.ty.to_string(), "i32 immarg", &mask.ty.to_string(), &ty.to_string()];
-        let symbol = self.module.declare(name, ty, &params, self.span);
+        let symbol = self.module.declare(name, ty, &params, self.flow.span());
         self.compute(wanted, format!("call {ty} {symbol}({at}, i32 {align}, {mask}, {ty} poison)"))
     }
 
     /// Calls an intrinsic that stores under a mask.
     pub(super) fn store_masked(&mut self, name: &str, value: &Value, at: &Value, align: u64, mask: &Value) {
         let params = [&value.ty.to_string(), &at.ty.to_string(), "i32 immarg", &mask.ty.to_string()];
-        let symbol = self.module.declare(name, Type::Void, &params, self.span);
+        let symbol = self.module.declare(name, Type::Void, &params, self.flow.span());
         self.line(format!("call void {symbol}({value}, {at}, i32 {align}, {mask})"));
     }
 
@@ -243,7 +243,7 @@ impl FunctionWriter<'_, '_> {
         let name = format!("llvm.experimental.vector.compress.{}", ty.suffix());
         let lanes = Value::new(ty.clone(), value);
         let args = [lanes.clone(), Value::new(Type::vector(n, Prim::Bool), mask), lanes];
-        let symbol = self.module.declare_for(&name, ty, &args, self.span);
+        let symbol = self.module.declare_for(&name, ty, &args, self.flow.span());
         self.compute("front", format!("call {ty} {symbol}({})", list(&args)))
     }
 
@@ -269,7 +269,7 @@ impl FunctionWriter<'_, '_> {
             self.line(format!("store {part_ty} {part}, ptr {at}, align {bytes}"));
             let kept = self.compute("bits", format!("bitcast <{size} x i1> {kept} to i{size}"));
             let kept = self.compute("bits", format!("zext i{size} {kept} to i64"));
-            let symbol = self.module.declare("llvm.ctpop.i64", "i64", &["i64"], self.span);
+            let symbol = self.module.declare("llvm.ctpop.i64", "i64", &["i64"], self.flow.span());
             let count = self.compute("count", format!("call i64 {symbol}(i64 {kept})"));
             end = self.compute("end", format!("add i64 {end}, {count}"));
         }
@@ -289,7 +289,7 @@ impl FunctionWriter<'_, '_> {
     pub(super) fn reduce(&mut self, op: &str, wanted: &str, lanes: Value) -> String {
         let name = format!("llvm.vector.reduce.{op}.{}", lanes.ty.suffix());
         let args = [lanes];
-        let symbol = self.module.declare_for(&name, &Type::BOOL, &args, self.span);
+        let symbol = self.module.declare_for(&name, &Type::BOOL, &args, self.flow.span());
         self.compute(wanted, format!("call i1 {symbol}({})", list(&args)))
     }
 

@@ -21,7 +21,7 @@ impl FunctionWriter<'_, '_> {
             && has_kernel(op, prim)
         {
             let kernel = Kernel { op, prim, lanes, is_relaxed: flags.fast };
-            let symbol = self.module.kernel(kernel, self.span);
+            let symbol = self.module.kernel(kernel, self.flow.span());
             return self.compute(op.name(), format!("call {ty} {symbol}({})", list(&values)));
         }
         if flags.fast && ty == Type::FLOAT {
@@ -50,7 +50,8 @@ impl FunctionWriter<'_, '_> {
             MathOp::Clz | MathOp::Ctz => {
                 let name = if op == MathOp::Clz { "ctlz" } else { "cttz" };
                 let name = format!("llvm.{name}.{}", ty.suffix());
-                let symbol = self.module.declare(&name, &ty, &[&ty.to_string(), "i1 immarg"], self.span);
+                let symbol =
+                    self.module.declare(&name, &ty, &[&ty.to_string(), "i1 immarg"], self.flow.span());
                 self.compute(op.name(), format!("call {ty} {symbol}({x}, i1 false)"))
             }
             MathOp::Pext | MathOp::Pdep => self.lane_by_lane(def, op, prim, args, &values),
@@ -66,7 +67,7 @@ impl FunctionWriter<'_, '_> {
     /// A call of `llvm.name.type`, all of whose arguments have the type of the result.
     fn llvm_math(&mut self, name: &str, flag: &str, ty: &Type, values: &[Value]) -> String {
         let symbol = format!("llvm.{name}.{}", ty.suffix());
-        let symbol = self.module.declare_for(&symbol, ty, values, self.span);
+        let symbol = self.module.declare_for(&symbol, ty, values, self.flow.span());
         self.compute(name, format!("call {flag}{ty} {symbol}({})", list(values)))
     }
 

@@ -42,7 +42,7 @@ impl FunctionWriter<'_, '_> {
                 Some(self.load(&at, ty, def))
             }
             Node::Store { ptr, value, .. } if self.world.is_for_debuggers(ptr) => {
-                self.tell_stored(ptr, value);
+                self.declare_stored(ptr, value);
                 None
             }
             Node::Store { ptr, value, .. } => {
@@ -107,7 +107,7 @@ impl FunctionWriter<'_, '_> {
     pub(crate) fn copy(&mut self, to: &str, from: &str, ty: Ty) {
         let Layout { size, align } = layout(&self.world.types, ty);
         let params = ["ptr", "ptr", "i64", "i1 immarg"].map(String::from);
-        let symbol = self.module.declare("llvm.memcpy.p0.p0.i64", "void", &params, self.span);
+        let symbol = self.module.declare("llvm.memcpy.p0.p0.i64", "void", &params, self.flow.span());
         let (to, from) = (format!("ptr align {align} {to}"), format!("ptr align {align} {from}"));
         self.line(format!("call void {symbol}({to}, {from}, i64 {size}, i1 false)"));
     }
@@ -192,7 +192,7 @@ impl FunctionWriter<'_, '_> {
         let align = self.module.align_of(ty);
         let text = self.module.part_ty(ty);
         let name = self.world.name(def);
-        if self.outlives_its_round(def) && self.module.private_space() == 0 {
+        if self.outlives_its_iteration(def) && self.module.private_space() == 0 {
             return self.compute("slot", format!("alloca {text}, align {align}"));
         }
         self.local(name.as_ref().map_or("slot", |name| name.as_str()), &text, align)
@@ -231,12 +231,12 @@ impl FunctionWriter<'_, '_> {
             Some(elem) => {
                 let index_ty = self.same_lanes(self.world.ty(index), Prim::I64);
                 let (elem, index) = (self.module.part_ty(elem), self.index(index));
-                let inside = if self.has_lanes { "" } else { "inbounds " };
+                let inside = if self.accesses.in_function { "" } else { "inbounds " };
                 self.compute("at", format!("getelementptr {inside}{elem}, {base}, {index_ty} {index}"))
             }
             None => {
                 let (ty, index) = (self.module.ty(pointee), self.value(index));
-                let inside = if self.has_lanes { "" } else { "inbounds " };
+                let inside = if self.accesses.in_function { "" } else { "inbounds " };
                 self.compute("field", format!("getelementptr {inside}{ty}, {base}, i32 0, i32 {index}"))
             }
         }

@@ -5,21 +5,21 @@
 //! tail position need no stack; `arguments` has the exceptions. Each exported function has a second one in front
 //! of it, with its own name and the calling convention of C.
 //!
-//! Read `value` (typed values), `types`, `constants`, `function` (blocks and values),
-//! `control` (how blocks end), `calls` (what is called), `arguments` (how values are handed over), `closures` (functions as values), `regions` (bodies of loops on threads), `flow_graphs` (tasks),
-//! `abi`, `border`, `export` and `c_functions` (how values and functions go to and from C), and then `ops`, `math`,
+//! Read `value` (typed values), `types`, `constants`, `function` (values and text of a function, in parts: `text`, `frame`, `accesses`),
+//! `control` (how blocks end), `calls` (what is called), `arguments` (how values are passed), `closures` (functions as
+//! values), `regions` (bodies of loops on threads), `flow_graphs` (tasks),
+//! `abi`, `border`, `export` and `c_functions` (how values and functions are passed to and from C), and then `ops`, `math`,
 //! `vector_math`, `aggregates`, `memory`, `lanes`, `asm` and `atomics` for the operations, `facts` and `known` for what LLVM
-//! cannot see by itself, `checks` for programs that
-//! report their mistakes, `function_list` and `debug` for call chains and debuggers, `device` for what GPUs do differently, and `on_host` for what of that
-//! programs may call on the host.
+//! cannot infer, `checks` for programs that report their errors at run time, `function_list` and `debug` for call chains
+//! and debuggers, `device` for what GPUs do differently, and `on_host` for device functions that programs call on the host.
 //!
 //! # Invariants
 //!
-//! * An instruction is written where the schedule puts its operation, so nothing
-//!   that may fail is executed unless the program asks for it.
-//! * Memory tokens are not written: the schedule keeps their order.
+//! * Those of `skeleton`.
+//! * Nothing reads the text of types and values back: `value::Type` and `value::Value` say what they are.
 
 mod abi;
+mod accesses;
 mod aggregates;
 mod alignment;
 mod arguments;
@@ -38,6 +38,7 @@ mod device;
 mod export;
 mod facts;
 mod flow_graphs;
+mod frame;
 mod function;
 mod function_list;
 mod gathers;
@@ -46,12 +47,13 @@ mod known;
 mod lanes;
 mod math;
 mod memory;
-pub(crate) mod names;
 mod on_host;
 mod ops;
 mod regions;
 mod scatters;
 mod spread;
+mod symbols;
+mod text;
 mod types;
 mod value;
 mod vector_math;
@@ -67,6 +69,8 @@ use nyala_span::{SourceMap, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::errors::CodegenError;
+use crate::skeleton::names::{FunctionSymbols, Names};
+use crate::skeleton::program::Program;
 pub use abi::Abi;
 use alignment::Alignment;
 use debug::DebugInfo;
@@ -74,7 +78,7 @@ pub use device::{Gpu, GpuKind};
 use facts::Facts;
 use function::FunctionWriter;
 use known::{Known, known};
-use names::{Names, escaped, symbol};
+use symbols::{escaped, symbol};
 use types::TypeWriter;
 use value::{Scalar, Type, Value};
 use vector_math::Kernel;
@@ -132,16 +136,17 @@ pub struct Options<'a> {
 
 /// The program as LLVM assembly, or what cannot be written.
 pub fn write(world: &World, options: &Options<'_>) -> Result<Module, Vec<CodegenError>> {
-    let program = Functions::styled(world);
-    let mut module = ModuleWriter::new(world, &program, options);
-    for function in program.all() {
+    let functions = Functions::styled(world);
+    let program = Program { world, functions: &functions };
+    let mut module = ModuleWriter::new(program, options);
+    for function in functions.all() {
         module.function_name(function.entry);
     }
-    program.all().iter().for_each(|function| module.check_jumps_out(function));
+    functions.all().iter().for_each(|function| module.check_jumps_out(function));
     if !module.errors.is_empty() {
         return Err(module.errors);
     }
-    for function in program.all() {
+    for function in functions.all() {
         let text = FunctionWriter::write(&mut module, function);
         module.functions.push(text);
         module.export(function);
@@ -153,10 +158,10 @@ pub fn write(world: &World, options: &Options<'_>) -> Result<Module, Vec<Codegen
 pub(crate) struct ModuleWriter<'a> {
     pub(crate) world: &'a World,
     pub(crate) options: &'a Options<'a>,
-    pub(crate) program: &'a Functions,
+    pub(crate) program: Program<'a>,
     types: TypeWriter<'a>,
     names: Names,
-    function_names: FxHashMap<Cont, String>,
+    function_symbols: FunctionSymbols,
     /// The code of functions that are values and capture nothing.
     value_names: FxHashMap<Cont, String>,
     /// Where C calls functions that are no exported ones.
@@ -187,14 +192,10 @@ pub(crate) struct ModuleWriter<'a> {
 }
 
 impl<'a> ModuleWriter<'a> {
-    fn new(world: &'a World, program: &'a Functions, options: &'a Options<'a>) -> ModuleWriter<'a> {
-        let mut names = Names::default();
-        let linkages = world.conts().map(|(_, data)| &data.linkage);
-        for linkage in linkages.chain(world.globals().map(|(_, data)| &data.linkage)) {
-            if let Linkage::Exported(name) | Linkage::Imported(name) | Linkage::Device(name) = linkage {
-                names.reserve(name.as_str());
-            }
-        }
+    fn new(program: Program<'a>, options: &'a Options<'a>) -> ModuleWriter<'a> {
+        let Program { world, functions } = program;
+        let mut names = Names::new('.');
+        names.reserve_linked(world);
         let exported = world.conts().filter_map(|(_, data)| match &data.linkage {
             Linkage::Exported(name) => Some(name.to_string()),
             _ => None,
@@ -206,7 +207,7 @@ impl<'a> ModuleWriter<'a> {
             options,
             types: TypeWriter::new(&world.types, options.gpu.is_some()),
             names,
-            function_names: FxHashMap::default(),
+            function_symbols: FunctionSymbols::default(),
             value_names: FxHashMap::default(),
             names_for_c: FxHashMap::default(),
             codes_of_c: FxHashMap::default(),
@@ -221,7 +222,7 @@ impl<'a> ModuleWriter<'a> {
             kernels: FxHashSet::default(),
             alignment: OnceCell::new(),
             in_tail_calls: OnceCell::new(),
-            facts: if options.gpu.is_none() { Facts::of(world, program) } else { Facts::default() },
+            facts: if options.gpu.is_none() { Facts::of(world, functions) } else { Facts::default() },
             debug: debug
                 .map(|(sources, directory)| DebugInfo::new(world, sources, directory, options.gpu.is_some())),
             shells: vec![],
@@ -258,10 +259,10 @@ impl<'a> ModuleWriter<'a> {
     fn check_jumps_out(&mut self, function: &Function) {
         for body in function.bodies(self.world) {
             let Some(intrinsic) = self.world.as_intrinsic(body.callee) else { continue };
-            let values = Uses::of(self.world, self.program.styles(), body).values.into_iter();
+            let values = Uses::of(self.world, self.program.functions.styles(), body).values.into_iter();
             let mut captures = values
                 .filter_map(|value| self.world.as_cont(value))
-                .flat_map(|body| self.program.captures(body).iter().copied());
+                .flat_map(|body| self.program.functions.captures(body).iter().copied());
             if captures.any(|capture| self.is_place_to_return_to(capture)) {
                 self.errors.push(CodegenError::JumpOut { at: body.span, name: intrinsic.name() });
             }
@@ -335,8 +336,8 @@ impl<'a> ModuleWriter<'a> {
     /// The symbol of a function of the program.
     pub(crate) fn function_name(&mut self, cont: Cont) -> String {
         let (names, world) = (&mut self.names, self.world);
-        let name = self.function_names.entry(cont);
-        name.or_insert_with(|| format!("@{}", names.unique(world.cont(cont).name.as_str()))).clone()
+        let name = || format!("@{}", names.unique(world.cont(cont).name.as_str()));
+        self.function_symbols.get_or_insert(cont, name)
     }
 
     /// The symbol of a global, which is written when it is first used.
@@ -458,28 +459,9 @@ impl<'a> ModuleWriter<'a> {
         let params: Vec<&Type> = args.iter().map(|arg| &arg.ty).collect();
         self.declare(name, result, &params, span)
     }
-
-    /// The parameters of a function or block that are values.
-    pub(crate) fn value_params(&self, cont: Cont) -> Vec<Def> {
-        let world = self.world;
-        let ret = self.program.get(cont).and_then(|function| function.ret);
-        let is_value = |&&param: &&Def| is_value(world, world.ty(param)) && Some(param) != ret;
-        world.cont(cont).params.iter().filter(is_value).copied().collect()
-    }
-
-    /// The results that a return continuation takes; nothing if there is none.
-    pub(crate) fn result_types(&self, ret: Option<Ty>) -> Vec<Ty> {
-        let taken = ret.and_then(|ret| self.world.types.as_cn(ret)).unwrap_or(&[]);
-        taken.iter().copied().filter(|&ty| is_value(self.world, ty)).collect()
-    }
 }
 
 /// An instruction that gives a parameter as it is; every optimisation removes it. See Note [Parameters in pieces].
 pub(crate) fn whole_param(ty: &Type, name: &str) -> String {
     format!("select i1 true, {ty} {name}, {ty} poison")
-}
-
-/// Whether values of this type exist at run time.
-pub(crate) fn is_value(world: &World, ty: Ty) -> bool {
-    !matches!(world.types.kind(ty), TyKind::Mem)
 }

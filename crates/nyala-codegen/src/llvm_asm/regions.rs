@@ -5,13 +5,13 @@
 //! that calls it: for each index of a range, or once.
 
 use nyala_ir::{Cont, Def, Intrinsic};
-use nyala_span::Span;
 
 use super::ModuleWriter;
 use super::closures::ENVIRONMENT;
 use super::function::FunctionWriter;
 use super::types::FUNCTION;
 use super::value::{Type, Value, list};
+use crate::skeleton::program::Call;
 
 /// A body as C sees it.
 pub(crate) struct Outlined {
@@ -22,10 +22,9 @@ pub(crate) struct Outlined {
 }
 
 impl FunctionWriter<'_, '_> {
-    /// Ends a block with a call of an intrinsic that runs a body, or waits for one.
-    pub(crate) fn region(&mut self, intrinsic: Intrinsic, args: &[Def], span: Span) {
-        let Some(ret) = self.return_arg(args) else { return self.line("unreachable") };
-        let results = match (intrinsic, &args[1..args.len() - 1]) {
+    /// Writes a call of an intrinsic that runs a body, or waits for one; gives its results.
+    pub(crate) fn region(&mut self, intrinsic: Intrinsic, call: &Call) -> Vec<String> {
+        let results = match (intrinsic, &call.args[..]) {
             (Intrinsic::Sync, &[id]) => {
                 let id = self.as_i32(id);
                 self.call_runtime("anydsl_sync_thread", &[id]);
@@ -71,12 +70,14 @@ impl FunctionWriter<'_, '_> {
                 self.plain_loop(body, lower, upper);
                 vec![]
             }
-            _ => vec![self.module.unsupported(span, format!("this form of `{}`", intrinsic.name()))],
+            _ => {
+                let what = format!("this form of `{}`", intrinsic.name());
+                vec![self.module.unsupported(self.flow.span(), what)]
+            }
         };
-        let expected = self.module.result_types(Some(self.world.ty(ret))).len();
-        let units = std::iter::repeat_n("zeroinitializer".to_owned(), expected.saturating_sub(results.len()));
-        let results: Vec<String> = results.into_iter().chain(units).collect();
-        self.go_on(ret, &results);
+        let n_units = call.results.len().saturating_sub(results.len());
+        let units = std::iter::repeat_n("zeroinitializer".to_owned(), n_units);
+        results.into_iter().chain(units).collect()
     }
 
     /// Runs a body for each index, one after the other.
@@ -87,7 +88,7 @@ impl FunctionWriter<'_, '_> {
 
     /// Calls a function of the runtime that gives nothing.
     pub(crate) fn call_runtime(&mut self, name: &str, args: &[Value]) {
-        let symbol = self.module.declare_for(name, &Type::Void, args, self.span);
+        let symbol = self.module.declare_for(name, &Type::Void, args, self.flow.span());
         self.line(format!("call void {symbol}({})", list(args)));
     }
 
@@ -98,9 +99,9 @@ impl FunctionWriter<'_, '_> {
 
     /// A body as a C function that takes an environment, and what `calls` says.
     pub(crate) fn outline(&mut self, body: Def, calls: Calls) -> Outlined {
-        let is_passing = self.module.program.styles().passes(self.world, body);
+        let is_passing = self.module.program.functions.styles().passes(self.world, body);
         if let Some(cont) = self.world.as_cont(body) {
-            let has_env = !self.module.program.captures(cont).is_empty();
+            let has_env = !self.module.program.functions.captures(cont).is_empty();
             let env = match has_env {
                 true => {
                     let pair = self.typed(body);

@@ -145,10 +145,10 @@ impl Scatters {
 impl FunctionWriter<'_, '_> {
     /// Writes a store of lanes together with others, if it is done so; whether it is.
     pub(crate) fn store_spread(&mut self, store: Def) -> bool {
-        if self.scatters.waiting.remove(&store) {
+        if self.accesses.scatters.waiting.remove(&store) {
             return true;
         }
-        let Some(group) = self.scatters.groups.remove(&store) else { return false };
+        let Some(group) = self.accesses.scatters.groups.remove(&store) else { return false };
         let values: Vec<Def> = group.values.values().copied().collect();
         self.store_elements(&group.spread(), &values);
         true

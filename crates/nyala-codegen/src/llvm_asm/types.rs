@@ -10,8 +10,8 @@ use nyala_ir::layout::{enum_layout, layout};
 use nyala_ir::{EnumId, StructId, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
 
-use super::names::Names;
 use super::value::{Scalar, Type};
+use crate::skeleton::names::Names;
 
 /// The types that have been written.
 pub(crate) struct TypeWriter<'a> {
@@ -30,7 +30,7 @@ impl<'a> TypeWriter<'a> {
         TypeWriter {
             types,
             has_spaces,
-            names: Names::default(),
+            names: Names::new('.'),
             structs: FxHashMap::default(),
             enums: FxHashMap::default(),
             definitions: String::new(),

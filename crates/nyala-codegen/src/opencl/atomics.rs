@@ -5,10 +5,12 @@
 //! their own in a loop, for which [`helper`] writes one.
 
 use nyala_ir::{Def, Intrinsic, Prim};
-use nyala_span::Span;
 
+use super::expr::Expr;
 use super::function::FunctionWriter;
 use super::types::{prim_type, space_name};
+use crate::skeleton::Printer as _;
+use crate::skeleton::program::Call;
 
 /// What the extensions are called that programs with atomics of 64 bits need.
 pub(super) const WIDE_EXTENSIONS: [&str; 2] = ["cl_khr_int64_base_atomics", "cl_khr_int64_extended_atomics"];
@@ -38,54 +40,51 @@ impl Helper {
 }
 
 impl FunctionWriter<'_, '_> {
-    pub(super) fn atomic(&mut self, intrinsic: Intrinsic, args: &[Def], span: Span) {
-        let (values, ret, results) = self.arguments(args);
-        let data = &args[1..args.len() - usize::from(ret.is_some())];
-        let results_of = match (intrinsic, data, &values[..]) {
+    /// Writes an atomic operation; gives its results.
+    pub(super) fn atomic(&mut self, intrinsic: Intrinsic, call: &Call) -> Vec<Expr> {
+        let Some(expressions) = self.atomic_expressions(intrinsic, &call.args) else {
+            self.reject(format!("this form of `{}` on OpenCL devices", intrinsic.name()));
+            return FunctionWriter::no_results(&call.results);
+        };
+        let results = call.results.iter().zip(expressions);
+        results.map(|(&ty, expression)| self.compute(ty, "result", expression)).collect()
+    }
+
+    fn atomic_expressions(&mut self, intrinsic: Intrinsic, args: &[Def]) -> Option<Vec<String>> {
+        let values: Vec<Expr> = args.iter().map(|&arg| self.value(arg)).collect();
+        match (intrinsic, args, &values[..]) {
             (Intrinsic::Atomic, &[op, addr, ..], [_, at, operand, ..]) => {
-                self.place(addr, at).and_then(|place| {
-                    let op = self.world.as_lit(op)?;
-                    self.read_modify_write(op, &place, operand).map(|call| vec![call])
-                })
+                let place = self.place(addr, at)?;
+                let op = self.world.as_lit(op)?;
+                Some(vec![self.read_modify_write(op, &place, operand)?])
             }
-            (Intrinsic::AtomicLoad, &[addr, ..], [at, ..]) => self.place(addr, at).map(|place| {
-                let function = function_name("or", place.prim);
-                let bits = bits_type(place.prim);
-                vec![from_bits(place.prim, &format!("{function}({}, ({bits})0)", place.address))]
-            }),
-            (Intrinsic::AtomicStore, &[addr, ..], [at, value, ..]) => self.place(addr, at).map(|place| {
+            (Intrinsic::AtomicLoad, &[addr, ..], [at, ..]) => {
+                let place = self.place(addr, at)?;
+                let (function, bits) = (function_name("or", place.prim), bits_type(place.prim));
+                Some(vec![from_bits(place.prim, &format!("{function}({}, ({bits})0)", place.address))])
+            }
+            (Intrinsic::AtomicStore, &[addr, ..], [at, value, ..]) => {
+                let place = self.place(addr, at)?;
                 let function = function_name("xchg", place.prim);
                 self.line(format!("{function}({}, {});", place.address, to_bits(place.prim, value)));
-                vec![]
-            }),
+                Some(vec![])
+            }
             (Intrinsic::CmpXchg | Intrinsic::CmpXchgWeak, &[addr, expected, ..], [at, old, new, ..]) => {
-                self.place(addr, at).map(|place| {
-                    let (ty, prim) = (self.world.ty(expected), place.prim);
-                    let function = function_name("cmpxchg", prim);
-                    let [old_bits, new_bits] = [old, new].map(|value| to_bits(prim, value));
-                    let call = format!("{function}({}, {old_bits}, {new_bits})", place.address);
-                    let found = self.compute(ty, "found", from_bits(prim, &call));
-                    let same = format!("{} == {old_bits}", to_bits(prim, &found));
-                    vec![found, same]
-                })
+                let place = self.place(addr, at)?;
+                let (ty, prim) = (self.world.ty(expected), place.prim);
+                let function = function_name("cmpxchg", prim);
+                let [old_bits, new_bits] = [old, new].map(|value| to_bits(prim, value));
+                let call = format!("{function}({}, {old_bits}, {new_bits})", place.address);
+                let found = self.compute(ty, "found", from_bits(prim, &call));
+                let same = format!("{} == {old_bits}", to_bits(prim, &found));
+                Some(vec![found.to_string(), same])
             }
             _ => None,
-        };
-        let Some(expressions) = results_of else {
-            let what = format!("this form of `{}` on OpenCL devices", intrinsic.name());
-            self.module.unsupported(span, what);
-            return self.go_on_without(ret, &results);
-        };
-        let values: Vec<String> = results
-            .iter()
-            .zip(expressions)
-            .map(|(&ty, expression)| self.compute(ty, "result", expression))
-            .collect();
-        self.go_on(ret, &values);
+        }
     }
 
     /// Where an atomic operation is done: on numbers of 32 or 64 bits.
-    fn place(&mut self, addr: Def, value: &str) -> Option<Place> {
+    fn place(&mut self, addr: Def, value: &Expr) -> Option<Place> {
         let (pointee, _) = self.world.types.as_ptr(self.world.ty(addr))?;
         let prim = self.world.types.as_prim(pointee).filter(|prim| matches!(prim.bits(), 32 | 64))?;
         self.module.has_wide_atomics |= prim.bits() == 64;
@@ -94,7 +93,7 @@ impl FunctionWriter<'_, '_> {
     }
 
     /// The call for an operation, by its number.
-    fn read_modify_write(&mut self, op: u64, place: &Place, operand: &str) -> Option<String> {
+    fn read_modify_write(&mut self, op: u64, place: &Place, operand: &Expr) -> Option<String> {
         let prim = place.prim;
         let is_signed = prim.is_signed();
         let op = match (op, prim.is_float()) {
@@ -144,10 +143,10 @@ fn bits_type(prim: Prim) -> &'static str {
     }
 }
 
-fn to_bits(prim: Prim, value: &str) -> String {
+fn to_bits(prim: Prim, value: &Expr) -> String {
     match prim.is_float() {
         true => format!("as_{}({value})", bits_type(prim)),
-        false => value.to_owned(),
+        false => value.to_string(),
     }
 }
 

@@ -1,40 +1,41 @@
 //! One function: its blocks, and the values in them.
 //!
-//! A value may be computed in several blocks of which none dominates another, each copy in a
-//! variable of its own: it is looked up from a block. A block's parameters are variables
-//! that are written before the jump.
+//! [`Printer`] says which part is written when. Each copy of a value has a variable of its own. A block's parameters are
+//! variables that are assigned before the jump; those of a block with one predecessor are what that block passes.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
-use nyala_ir::analysis::functions::Uses;
-use nyala_ir::analysis::{Cfg, DomTree, Function, Mode, Schedule};
-use nyala_ir::{Cont, Def, Ty, World};
-use nyala_span::Span;
+use nyala_ir::analysis::{Function, Mode};
+use nyala_ir::{Def, Ty, World};
 use rustc_hash::FxHashMap;
 
+use super::expr::Expr;
 use super::{ModuleWriter, Shared};
 use crate::KernelShape;
-use crate::llvm_asm::is_value;
-use crate::llvm_asm::names::Names;
+use crate::skeleton::Printer;
+use crate::skeleton::flow::Flow;
+use crate::skeleton::moves::needs_copy;
+use crate::skeleton::names::Names;
+use crate::skeleton::values::Values;
 
-/// A function in the making.
+/// A function that is being written.
 pub(super) struct FunctionWriter<'m, 'w> {
     pub(super) module: &'m mut ModuleWriter<'w>,
     pub(super) world: &'w World,
-    pub(super) function: &'w Function,
-    pub(super) cfg: Cfg,
-    doms: DomTree,
-    pub(super) names: Names,
-    values: FxHashMap<Def, Vec<(usize, String)>>,
+    pub(super) flow: Flow<'w>,
+    names: Names,
+    values: Values<Expr>,
     /// Values that are used once, and the block in which that is.
     used_once: FxHashMap<Def, usize>,
-    labels: Vec<String>,
-    /// Variables, by their declarations.
+    /// The labels of blocks; the first block has one only if it is jumped to.
+    labels: Vec<Option<String>>,
+    /// Declarations of variables.
     variables: String,
     lines: String,
-    vertex: usize,
-    /// The call that ends the block.
-    pub(super) span: Span,
+    /// How many statements there are around the one that is being written.
+    depth: u32,
+    /// Whether control reaches the next block from the last one without a jump.
+    falls_through: bool,
 }
 
 impl<'m, 'w> FunctionWriter<'m, 'w> {
@@ -44,45 +45,38 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
         function: &'w Function,
         kernel: Option<&KernelShape<'_>>,
     ) -> String {
-        let (world, program) = (module.world, module.program);
-        let cfg = Cfg::of_function(world, program, function);
-        let schedule = Schedule::of_function(world, program, function, &cfg, Mode::Smart);
-        let mut names = Names::default();
+        let flow = Flow::new(module.program, function, Mode::Smart, true);
+        let mut names = Names::new('_');
         super::RESERVED.iter().for_each(|name| names.reserve(name));
-        module.function_names.values().for_each(|name| names.reserve(name));
+        module.function_symbols.all().for_each(|name| names.reserve(name));
         let mut writer = FunctionWriter {
+            world: module.world,
             module,
-            world,
-            function,
-            doms: cfg.dominators(),
-            cfg,
             names,
-            values: FxHashMap::default(),
-            used_once: FxHashMap::default(),
+            values: Values::default(),
+            used_once: single_uses(&flow),
+            flow,
             labels: vec![],
             variables: String::new(),
             lines: String::new(),
-            vertex: 0,
-            span: Span::NONE,
+            depth: 0,
+            falls_through: false,
         };
         let head = writer.head(kernel);
-        writer.find_single_uses(&schedule);
         writer.make_blocks();
-        for vertex in 0..writer.labels.len() {
-            writer.block(vertex, &schedule);
-        }
+        writer.write_blocks();
         format!("{head} {{\n{}{}}}\n", writer.variables, writer.lines)
     }
 
     fn head(&mut self, kernel: Option<&KernelShape<'_>>) -> String {
-        let cont = self.function.entry;
+        let cont = self.flow.function.entry;
         let name = self.module.name(cont);
         let mut params = vec![];
-        for (index, param) in self.module.value_params(cont).into_iter().enumerate() {
+        for (index, param) in self.flow.program.value_params(cont).into_iter().enumerate() {
             let (variable, ty) = (self.fresh(param, "x"), self.module.type_of(param));
             let is_apart = kernel.is_some_and(|kernel| kernel.apart.get(index) == Some(&true));
             params.push(format!("{ty} {}{variable}", if is_apart { "restrict " } else { "" }));
-            self.values.insert(param, vec![(0, variable)]);
+            self.values.set_param(param, 0, Expr::param(param, variable));
         }
         let shared = self.module.shared.get(&cont).cloned().unwrap_or_default();
         if kernel.is_none() {
@@ -115,86 +109,23 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
 
     /// What the function returns.
     pub(super) fn result(&mut self) -> String {
-        let results = self.module.result_types(self.function.ret.map(|ret| self.world.ty(ret)));
+        let results = self.flow.program.results_of(self.flow.function);
         self.module.result_type(&results)
     }
 
-    fn find_single_uses(&mut self, schedule: &Schedule) {
-        let mut uses: FxHashMap<Def, Vec<usize>> = FxHashMap::default();
-        for (vertex, &cont) in self.cfg.conts().iter().enumerate() {
-            for &def in schedule.block(vertex) {
-                self.world.for_each_operand(def, |used| uses.entry(used).or_default().push(vertex));
-            }
-            for &arg in self.world.cont(cont).body.iter().flat_map(|body| &body.args) {
-                uses.entry(arg).or_default().push(vertex);
-            }
-        }
-        let single = uses.into_iter().filter_map(|(def, uses)| match uses[..] {
-            [vertex] => Some((def, vertex)),
-            _ => None,
-        });
-        self.used_once = single.collect();
-    }
-
     fn make_blocks(&mut self) {
-        let is_loop = self.is_loop();
-        for (vertex, cont) in self.cfg.conts().to_vec().into_iter().enumerate() {
-            let name = self.world.cont(cont).name;
-            self.labels.push(self.names.unique(name.as_str()).replace('.', "_"));
-            if vertex > 0 && !self.has_one_way_in(vertex) {
-                for param in self.module.value_params(cont) {
+        let is_entry_jumped_to = self.flow.is_entry_jumped_to();
+        for block in 0..self.flow.n_blocks() {
+            let cont = self.flow.cont(block);
+            let label = self.names.unique(self.world.cont(cont).name.as_str());
+            self.labels.push((block > 0 || is_entry_jumped_to).then_some(label));
+            if block > 0 && !self.flow.has_one_predecessor(block) {
+                for param in self.flow.program.value_params(cont) {
                     let variable = self.fresh(param, "x");
                     self.declare_for(param, &variable);
-                    self.values.insert(param, vec![(vertex, variable)]);
+                    self.values.set_param(param, block, Expr::param(param, variable));
                 }
             }
-        }
-        if !is_loop && let Some(first) = self.labels.first_mut() {
-            first.clear();
-        }
-    }
-
-    /// Whether control comes to a block from one other only; its parameters are what it is
-    /// given there.
-    fn has_one_way_in(&self, vertex: usize) -> bool {
-        vertex > 0 && self.cfg.graph().preds(vertex).count() == 1
-    }
-
-    /// Whether the function goes back to its start.
-    fn is_loop(&self) -> bool {
-        let (world, styles) = (self.world, self.module.program.styles());
-        let entry = world.cont_def(self.function.entry);
-        self.function.bodies(world).any(|body| {
-            self.is_self_jump(body.callee, &body.args)
-                || Uses::of(world, styles, body).targets.contains(&entry)
-        })
-    }
-
-    /// Whether a call starts this function anew, in place of itself.
-    pub(super) fn is_self_jump(&self, callee: Def, args: &[Def]) -> bool {
-        self.world.as_cont(callee) == Some(self.function.entry)
-            && self.function.ret.is_none_or(|ret| args.contains(&ret))
-    }
-
-    fn block(&mut self, vertex: usize, schedule: &Schedule) {
-        self.vertex = vertex;
-        let label = self.labels[vertex].clone();
-        let leads_here = format!("    goto {label};\n");
-        if self.has_one_way_in(vertex) && self.lines.ends_with(&leads_here) {
-            // Control gets here by itself.
-            self.lines.truncate(self.lines.len() - leads_here.len());
-        } else if !label.is_empty() {
-            // A label stands in front of a statement.
-            self.lines += &format!("{label}:;\n");
-        }
-        let body = self.world.cont(self.cfg.conts()[vertex]).body.as_ref();
-        self.span = body.map_or(Span::NONE, |body| body.span);
-        for &def in schedule.block(vertex) {
-            self.operation(def);
-        }
-        match body {
-            Some(body) => self.call(body.callee, &body.args, body.span),
-            None => self.unreachable(),
         }
     }
 
@@ -207,18 +138,13 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
 
     /// A new name.
     pub(super) fn temporary(&mut self, wanted: &str) -> String {
-        self.names.unique(wanted).replace('.', "_")
+        self.names.unique(wanted)
     }
 
     /// Declares a variable for a value.
-    pub(super) fn declare_for(&mut self, def: Def, name: &str) {
+    fn declare_for(&mut self, def: Def, name: &str) {
         let ty = self.module.type_of(def);
         writeln!(self.variables, "    {ty} {name};").expect("strings take all text");
-    }
-
-    /// Whether a value is used once, by an operation of the current block or by its end.
-    pub(super) fn is_used_here_once(&self, def: Def) -> bool {
-        self.used_once.get(&def) == Some(&self.vertex)
     }
 
     /// Declares a variable.
@@ -233,86 +159,123 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
     }
 
     /// Computes a value into a new variable.
-    pub(super) fn compute(&mut self, ty: Ty, wanted: &str, expr: impl AsRef<str>) -> String {
+    pub(super) fn compute(&mut self, ty: Ty, wanted: &str, expr: impl Display) -> Expr {
         let name = self.temporary(wanted);
         self.declare(ty, &name);
-        self.line(format!("{name} = {};", expr.as_ref()));
-        name
+        self.line(format!("{name} = {expr};"));
+        Expr::atom(name)
+    }
+
+    /// Remembers the value of an operation: as an expression if it is used once and in this block, else in a variable.
+    pub(super) fn set_operation(&mut self, def: Def, expr: String) {
+        if self.used_once.get(&def) == Some(&self.flow.current()) {
+            let mut reads = vec![];
+            self.world.for_each_operand(def, |operand| {
+                reads.extend(self.values.get(operand, &self.flow).iter().flat_map(|value| value.reads()));
+            });
+            return self.set(def, Expr::operation(expr, reads));
+        }
+        let value = self.keep(def, "v", expr);
+        self.set(def, value);
+    }
+
+    /// A new variable with the type of a value, and this value.
+    fn keep(&mut self, def: Def, otherwise: &str, expr: impl Display) -> Expr {
+        let name = self.fresh(def, otherwise);
+        self.declare_for(def, &name);
+        self.line(format!("{name} = {expr};"));
+        Expr::atom(name)
     }
 
     /// Says what the value of `def` is, from the current block on.
-    pub(super) fn set(&mut self, def: Def, value: String) {
-        self.values.entry(def).or_default().push((self.vertex, value));
+    pub(super) fn set(&mut self, def: Def, value: Expr) {
+        self.values.set(def, self.flow.current(), value);
     }
 
     /// The value of `def` in the current block.
-    pub(super) fn value(&mut self, def: Def) -> String {
-        let copies = self.values.get(&def).map_or(&[][..], |copies| copies);
-        let copy = copies.iter().rev().find(|(vertex, _)| self.doms.dominates(*vertex, self.vertex));
-        if let Some((_, value)) = copy {
+    pub(super) fn value(&mut self, def: Def) -> Expr {
+        if let Some(value) = self.values.get(def, &self.flow) {
             return value.clone();
         }
         if let Some(constant) = self.module.constant(def) {
             return constant;
         }
-        let name = self.world.cont(self.function.entry).name.to_string();
-        self.module.unsupported(self.span, format!("`{name}`, which is not in control-flow form"))
+        let name = self.world.cont(self.flow.function.entry).name.to_string();
+        self.module.unsupported(self.flow.span(), format!("`{name}`, which is not in control-flow form"));
+        Expr::atom("0")
     }
 
-    /// The values of arguments. The function's own place to return to is none.
-    pub(super) fn values_of(&mut self, args: &[Def]) -> Vec<String> {
-        let (world, ret) = (self.world, self.function.ret);
-        let is_value = |&&arg: &&Def| is_value(world, world.ty(arg)) && Some(arg) != ret;
-        args.iter().filter(is_value).map(|&arg| self.value(arg)).collect()
-    }
+    // ---- Blocks -------------------------------------------------------------------
 
-    /// A new variable like a parameter, with this value.
-    fn keep(&mut self, param: Def, value: &str) -> String {
-        let name = self.fresh(param, "next");
-        self.declare_for(param, &name);
-        self.line(format!("{name} = {value};"));
-        name
-    }
-
-    /// Goes to a block of this function with values for its parameters.
-    pub(super) fn jump(&mut self, target: Cont, values: &[String]) {
-        let vertex = self.cfg.index(target).expect("only blocks of the function are jumped to");
-        let params = self.module.value_params(target);
-        if self.has_one_way_in(vertex) {
-            for (param, value) in params.into_iter().zip(values) {
-                let value = if is_word(value) { value.clone() } else { self.keep(param, value) };
-                self.values.insert(param, vec![(vertex, value)]);
-            }
-            let line = format!("goto {};", self.labels[vertex]);
-            return self.line(line);
+    /// Writes the label of the current block, unless control only falls into it.
+    pub(super) fn begin(&mut self) {
+        let falls_through = std::mem::take(&mut self.falls_through);
+        if !falls_through && let Some(label) = &self.labels[self.flow.current()] {
+            // A label stands in front of a statement.
+            self.lines += &format!("{label}:;\n");
         }
-        let variables: Vec<(Def, String)> =
-            params.iter().map(|&param| (param, self.values[&param][0].1.clone())).collect();
-        // A value may be in a variable that is written before it is read.
-        let is_overwritten = |at: usize| variables[..at].iter().any(|(_, v)| mentions(&values[at], v));
+    }
+
+    /// Writes statements inside of another one.
+    pub(super) fn nested(&mut self, write: impl FnOnce(&mut Self)) {
+        self.depth += 1;
+        write(self);
+        self.depth -= 1;
+    }
+
+    /// Assigns values to the parameters of a block.
+    pub(super) fn pass(&mut self, block: usize, values: &[Expr]) {
+        let params = self.flow.program.value_params(self.flow.cont(block));
+        if self.flow.has_one_predecessor(block) {
+            for (param, value) in params.into_iter().zip(values) {
+                let value = if value.is_atom() { value.clone() } else { self.keep(param, "next", value) };
+                self.values.set_param(param, block, value);
+            }
+            return;
+        }
+        let copies = needs_copy(params.len().min(values.len()), |value, param| {
+            values[value].reads().contains(&params[param])
+        });
         let mut moves = vec![];
-        for (at, (param, variable)) in variables.iter().enumerate() {
-            let value = match is_overwritten(at) {
-                true => self.keep(*param, &values[at]),
-                false => values[at].clone(),
+        for ((&param, value), needs_copy) in params.iter().zip(values).zip(copies) {
+            let Some(variable) = self.values.param(param).map(|variable| variable.bare().to_owned()) else {
+                continue;
             };
-            if *variable != value {
+            let value = if needs_copy { self.keep(param, "next", value) } else { value.clone() };
+            if !(value.is_atom() && value.bare() == variable) {
                 moves.push(format!("{variable} = {value};"));
             }
         }
         moves.iter().for_each(|statement| self.line(statement));
-        let line = format!("goto {};", self.labels[vertex]);
-        self.line(line);
+    }
+
+    /// Continues in a block, whose parameters have their values.
+    pub(super) fn go_to_block(&mut self, block: usize) {
+        let is_next = block == self.flow.current() + 1 && self.depth == 0;
+        if is_next && self.flow.has_one_predecessor(block) {
+            self.falls_through = true;
+        } else if let Some(label) = &self.labels[block] {
+            let line = format!("goto {label};");
+            self.line(line);
+        }
     }
 }
 
-/// Whether an expression is a name or a number, which may be written often.
-fn is_word(expr: &str) -> bool {
-    expr.chars().all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.'))
-}
-
-/// Whether an expression has a variable in it.
-fn mentions(expr: &str, variable: &str) -> bool {
-    let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    expr.split(|letter: char| !is_part(letter)).any(|word| word == variable)
+/// The values that are used once, and the blocks in which that is.
+fn single_uses(flow: &Flow<'_>) -> FxHashMap<Def, usize> {
+    let world = flow.program.world;
+    let mut uses: FxHashMap<Def, Vec<usize>> = FxHashMap::default();
+    for block in 0..flow.n_blocks() {
+        for &def in flow.operations(block) {
+            world.for_each_operand(def, |used| uses.entry(used).or_default().push(block));
+        }
+        for &arg in world.cont(flow.cont(block)).body.iter().flat_map(|body| &body.args) {
+            uses.entry(arg).or_default().push(block);
+        }
+    }
+    let single = uses.into_iter().filter_map(|(def, uses)| match uses[..] {
+        [block] => Some((def, block)),
+        _ => None,
+    });
+    single.collect()
 }

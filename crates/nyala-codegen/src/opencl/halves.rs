@@ -157,8 +157,8 @@ impl FunctionWriter<'_, '_> {
     pub(super) fn operand(&mut self, def: Def) -> String {
         let value = self.value(def);
         match self.is_half(def) {
-            true => self.module.widened(&value, self.lanes(def).unwrap_or(1)),
-            false => value,
+            true => self.module.widened(&value.to_string(), self.lanes(def).unwrap_or(1)),
+            false => value.to_string(),
         }
     }
 
@@ -188,7 +188,7 @@ impl FunctionWriter<'_, '_> {
 
     /// A conversion to `f16` of a value that is none. Integers beyond the digits of `float` are beyond `f16` too.
     pub(super) fn half_cast(&mut self, from: Def) -> String {
-        let (value, lanes) = (self.value(from), self.lanes(from).unwrap_or(1));
+        let (value, lanes) = (self.value(from).to_string(), self.lanes(from).unwrap_or(1));
         match self.world.types.lane_prim(self.world.ty(from)) {
             Some(Prim::F64) => self.module.half_call(HalfHelper::RoundDouble(lanes), &[value]),
             Some(Prim::F32) => self.module.rounded(&value, lanes),

@@ -5,7 +5,7 @@
 //! stand where they are used. Pointers have the address space of their type, or that
 //! of what they are made from.
 //!
-//! Read `types`, `spaces` (where pointers point to), `function` (blocks and values), `ops` (what values are), `calls` (how
+//! Read `types`, `spaces` (where pointers point to), `expr` (values), `function` (blocks and values), `ops` (what values are), `calls` (how
 //! blocks end, and what is called), `halves` (what `f16` is), and `atomics`.
 //!
 //! # Invariants
@@ -15,6 +15,7 @@
 
 mod atomics;
 mod calls;
+mod expr;
 mod function;
 mod halves;
 mod ops;
@@ -30,9 +31,10 @@ use rustc_hash::FxHashMap;
 
 use crate::KernelShape;
 use crate::errors::CodegenError;
-use crate::llvm_asm::is_value;
-use crate::llvm_asm::names::Names;
+use crate::skeleton::names::{FunctionSymbols, Names};
+use crate::skeleton::program::Program;
 use atomics::Helper;
+use expr::Expr;
 use function::FunctionWriter;
 use halves::HalfHelper;
 use spaces::Spaces;
@@ -40,14 +42,14 @@ use types::{TypeWriter, space_name};
 
 /// The kernels that a program exports as OpenCL C, or what cannot be written.
 pub fn write(world: &World, kernels: &[KernelShape<'_>]) -> Result<String, Vec<CodegenError>> {
-    let program = Functions::styled(world);
-    let mut module = ModuleWriter::new(world, &program);
-    for function in program.all() {
+    let functions = Functions::styled(world);
+    let mut module = ModuleWriter::new(Program { world, functions: &functions });
+    for function in functions.all() {
         module.name(function.entry);
     }
     module.find_shared();
     module.check_spaces();
-    for function in program.all() {
+    for function in functions.all() {
         let kernel = kernels.iter().find(|kernel| is_exported_as(world, function, kernel.name));
         let text = FunctionWriter::write(&mut module, function, kernel);
         module.functions.push(text);
@@ -72,11 +74,11 @@ struct Shared {
 /// A program in the making.
 struct ModuleWriter<'a> {
     world: &'a World,
-    program: &'a Functions,
+    program: Program<'a>,
     types: TypeWriter<'a>,
     spaces: Spaces,
     names: Names,
-    function_names: FxHashMap<Cont, String>,
+    function_symbols: FunctionSymbols,
     global_names: FxHashMap<Global, String>,
     globals: String,
     /// What each function reserves, itself or in what it calls.
@@ -94,21 +96,18 @@ struct ModuleWriter<'a> {
 }
 
 impl<'a> ModuleWriter<'a> {
-    fn new(world: &'a World, program: &'a Functions) -> ModuleWriter<'a> {
-        let mut names = Names::default();
+    fn new(program: Program<'a>) -> ModuleWriter<'a> {
+        let Program { world, functions } = program;
+        let mut names = Names::new('_');
         RESERVED.iter().for_each(|name| names.reserve(name));
-        for (_, data) in world.conts() {
-            if let Linkage::Exported(name) | Linkage::Device(name) | Linkage::Imported(name) = &data.linkage {
-                names.reserve(name.as_str());
-            }
-        }
+        names.reserve_linked(world);
         ModuleWriter {
             world,
             program,
             types: TypeWriter::new(&world.types),
-            spaces: Spaces::new(world, program),
+            spaces: Spaces::new(world, functions),
             names,
-            function_names: FxHashMap::default(),
+            function_symbols: FunctionSymbols::default(),
             global_names: FxHashMap::default(),
             globals: String::new(),
             shared: FxHashMap::default(),
@@ -138,20 +137,18 @@ impl<'a> ModuleWriter<'a> {
         Ok(sections.join("\n"))
     }
 
-    /// Reports what cannot be compiled; its value may be anything from here on.
-    fn unsupported(&mut self, at: Span, what: impl Into<String>) -> String {
+    /// Reports what cannot be compiled.
+    fn unsupported(&mut self, at: Span, what: impl Into<String>) {
         self.errors.push(CodegenError::Unsupported { at, what: what.into() });
-        "0".into()
     }
 
     /// The name of a function: a kernel's is known outside.
     fn name(&mut self, cont: Cont) -> String {
         let (names, data) = (&mut self.names, self.world.cont(cont));
-        let name = self.function_names.entry(cont).or_insert_with(|| match &data.linkage {
+        self.function_symbols.get_or_insert(cont, || match &data.linkage {
             Linkage::Exported(name) => name.to_string(),
-            _ => names.unique(data.name.as_str()).replace('.', "_"),
-        });
-        name.clone()
+            _ => names.unique(data.name.as_str()),
+        })
     }
 
     /// Reports parameters that no pointer type fits.
@@ -168,11 +165,11 @@ impl<'a> ModuleWriter<'a> {
 
     /// Finds what functions reserve; callers reserve what the called do.
     fn find_shared(&mut self) {
-        for function in self.program.all() {
+        for function in self.program.functions.all() {
             let mut own = vec![];
             for &block in &function.blocks {
                 if let Some((elem, count)) = reserved(self.world, block) {
-                    let name = self.names.unique("shared").replace('.', "_");
+                    let name = self.names.unique("shared");
                     own.push(Shared { at: block, name, elem, count });
                 }
             }
@@ -180,7 +177,7 @@ impl<'a> ModuleWriter<'a> {
         }
         loop {
             let mut changed = false;
-            for function in self.program.all() {
+            for function in self.program.functions.all() {
                 for callee in &function.mentions {
                     let needed = self.shared.get(callee).cloned().unwrap_or_default();
                     let all = self.shared.entry(function.entry).or_default();
@@ -204,14 +201,16 @@ impl<'a> ModuleWriter<'a> {
             return name.clone();
         }
         let data = self.world.global(global);
-        let name = self.names.unique(data.name.as_str()).replace('.', "_");
+        let name = self.names.unique(data.name.as_str());
         self.global_names.insert(global, name.clone());
         let init = match data.init {
-            Some(init) => self.initializer(init).unwrap_or_else(|| {
-                self.unsupported(data.span, format!("the first value of `{}`", data.name))
-            }),
-            None => "{0}".into(),
+            Some(init) => self.initializer(init),
+            None => Some(Expr::constant("{0}".into())),
         };
+        let init = init.unwrap_or_else(|| {
+            self.unsupported(data.span, format!("the initializer of `{}`", data.name));
+            Expr::atom("0")
+        });
         let ty = self.types.ty(data.ty);
         self.globals += &format!("__constant {ty} {name} = {init};\n");
         name
@@ -227,20 +226,6 @@ impl<'a> ModuleWriter<'a> {
             }
             None => self.types.ty(ty),
         }
-    }
-
-    /// The parameters of a function or block that are values.
-    fn value_params(&self, cont: Cont) -> Vec<Def> {
-        let world = self.world;
-        let ret = self.program.get(cont).and_then(|function| function.ret);
-        let is_value = |&&param: &&Def| is_value(world, world.ty(param)) && Some(param) != ret;
-        world.cont(cont).params.iter().filter(is_value).copied().collect()
-    }
-
-    /// The results that a return continuation takes.
-    fn result_types(&self, ret: Option<Ty>) -> Vec<Ty> {
-        let taken = ret.and_then(|ret| self.world.types.as_cn(ret)).unwrap_or(&[]);
-        taken.iter().copied().filter(|&ty| is_value(self.world, ty)).collect()
     }
 
     fn result_type(&mut self, results: &[Ty]) -> String {

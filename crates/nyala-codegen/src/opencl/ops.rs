@@ -5,6 +5,7 @@ use nyala_ir::layout::layout;
 use nyala_ir::{ArithOp, CmpOp, Def, MathOp, Node, Prim, Ty, TyKind};
 
 use super::ModuleWriter;
+use super::expr::{Expr, list};
 use super::function::FunctionWriter;
 use super::types::prim_type;
 
@@ -23,14 +24,7 @@ impl FunctionWriter<'_, '_> {
             let what = "vectors on OpenCL devices that have not 2, 4, 8 or 16 lanes";
             self.module.unsupported(world.span_of(def), what);
         }
-        if self.is_used_here_once(def) {
-            return self.set(def, format!("({expr})"));
-        }
-        let name = world.name(def);
-        let name = self.temporary(name.as_ref().map_or("v", |name| name.as_str()));
-        self.declare_for(def, &name);
-        self.line(format!("{name} = {expr};"));
-        self.set(def, name);
+        self.set_operation(def, expr);
     }
 
     /// Writes an operation that is no expression: one with an effect, or one whose value is there already. Whether
@@ -88,7 +82,7 @@ impl FunctionWriter<'_, '_> {
             Node::Bitcast(from) => self.bitcast(def, from),
             Node::Select { cond, then, other } => self.select(cond, then, other),
             Node::Aggregate(parts) => {
-                let parts: Vec<String> = world.list(parts).iter().map(|&part| self.value(part)).collect();
+                let parts: Vec<Expr> = world.list(parts).iter().map(|&part| self.value(part)).collect();
                 self.module.composite(ty, &parts)
             }
             Node::Extract { agg, index } => self.extract(agg, index),
@@ -97,10 +91,8 @@ impl FunctionWriter<'_, '_> {
                 format!("{}.data.o{option}", self.value(value))
             }
             Node::Lea { ptr, index } => self.lea(ptr, index),
-            Node::Asm { .. } => {
-                self.module.unsupported(world.span_of(def), "inline assembly on OpenCL devices")
-            }
-            _ => self.module.unsupported(world.span_of(def), "this operation on OpenCL devices"),
+            Node::Asm { .. } => self.unsupported(def, "inline assembly on OpenCL devices"),
+            _ => self.unsupported(def, "this operation on OpenCL devices"),
         }
     }
 
@@ -142,7 +134,7 @@ impl FunctionWriter<'_, '_> {
         let Some((pointee, _)) = ptr.and_then(|ptr| self.world.types.as_ptr(ptr)) else { return };
         let name = self.temporary("slot");
         self.declare(pointee, &name);
-        self.set(def, format!("(&{name})"));
+        self.set(def, Expr::operation(format!("&{name}"), vec![]));
     }
 
     fn variant(&mut self, def: Def, option: u32, payload: Def) {
@@ -153,11 +145,11 @@ impl FunctionWriter<'_, '_> {
             self.line(format!("{name}.data.o{option} = {payload};"));
         }
         self.line(format!("{name}.tag = {option};"));
-        self.set(def, name);
+        self.set(def, Expr::atom(name));
     }
 
     /// The part of an aggregate that is written like this.
-    fn part(&mut self, agg: Def, whole: &str, index: Def) -> String {
+    fn part(&mut self, agg: Def, whole: &Expr, index: Def) -> String {
         match (self.world.types.elem(self.world.ty(agg)), self.world.as_lit(index)) {
             (Some(_), Some(lane)) if self.lanes(agg).is_some() => format!("{whole}.s{lane:x}"),
             (Some(elem), None) if self.lanes(agg).is_some() => {
@@ -226,7 +218,7 @@ impl FunctionWriter<'_, '_> {
 
     fn cast(&mut self, def: Def, from: Def) -> String {
         match (self.is_half(from), self.is_half(def)) {
-            (true, true) => return self.value(from),
+            (true, true) => return self.value(from).to_string(),
             (false, true) => return self.half_cast(from),
             _ => {}
         }
@@ -264,66 +256,69 @@ impl FunctionWriter<'_, '_> {
             MathOp::IsNan => "isnan",
             MathOp::IsFinite => "isfinite",
             MathOp::Pext | MathOp::Pdep => {
-                let at = self.world.span_of(def);
-                return self.module.unsupported(at, format!("`{}` on OpenCL devices", op.name()));
+                return self.unsupported(def, format!("`{}` on OpenCL devices", op.name()));
             }
             op => op.name(),
         };
         if args.iter().any(|&arg| self.is_half(arg)) {
             return self.half_math(def, op, name, args);
         }
-        let values: Vec<String> = args.iter().map(|&arg| self.value(arg)).collect();
-        format!("{name}({})", values.join(", "))
+        let values: Vec<Expr> = args.iter().map(|&arg| self.value(arg)).collect();
+        format!("{name}({})", list(&values))
+    }
+
+    /// Reports an operation that cannot be written; its value may be anything.
+    fn unsupported(&mut self, def: Def, what: impl Into<String>) -> String {
+        self.module.unsupported(self.world.span_of(def), what);
+        "0".into()
     }
 }
 
 impl ModuleWriter<'_> {
     /// `def` as an expression without operations; none if it is computed at run time.
-    pub(super) fn constant(&mut self, def: Def) -> Option<String> {
+    pub(super) fn constant(&mut self, def: Def) -> Option<Expr> {
         let world = self.world;
-        match world.node(def) {
-            Node::Lit(bits) => Some(match world.types.kind(world.ty(def)) {
-                TyKind::Prim(prim) => literal(*prim, bits),
-                TyKind::Simd { elem, .. } => {
-                    let (ty, prim) = (self.types.ty(world.ty(def)), world.types.as_prim(*elem)?);
-                    format!("({ty})({})", literal(prim, bits))
-                }
-                _ => format!("(({}){bits}ul)", self.types.ty(world.ty(def))),
-            }),
-            Node::Undef => {
-                let ty = self.types.ty(world.ty(def));
-                Some(match world.types.kind(world.ty(def)) {
-                    TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Simd { .. } => format!("({ty})0"),
-                    _ => format!("({ty}){{0}}"),
-                })
+        let ty = world.ty(def);
+        let text = match (world.node(def), world.types.kind(ty)) {
+            (Node::Lit(bits), TyKind::Prim(prim)) => return Some(Expr::atom(literal(*prim, bits))),
+            (Node::SizeOf(of), _) => return Some(Expr::atom(layout(&world.types, of).size.to_string())),
+            (Node::AlignOf(of), _) => return Some(Expr::atom(layout(&world.types, of).align.to_string())),
+            (Node::Known(_), _) => return Some(Expr::atom("0")),
+            (Node::Lit(bits), TyKind::Simd { elem, .. }) => {
+                let prim = world.types.as_prim(*elem)?;
+                format!("({})({})", self.types.ty(ty), literal(prim, bits))
             }
-            Node::Global(global) => {
+            (Node::Lit(bits), _) => format!("(({}){bits}ul)", self.types.ty(ty)),
+            (Node::Undef, TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Simd { .. }) => {
+                format!("({})0", self.types.ty(ty))
+            }
+            (Node::Undef, _) => format!("({}){{0}}", self.types.ty(ty)),
+            (Node::Global(global), _) => {
                 let name = self.global(global);
                 let pointee = self.types.ty(world.global(global).ty);
-                Some(format!("((__constant {pointee}*)&{name})"))
+                format!("((__constant {pointee}*)&{name})")
             }
-            Node::SizeOf(ty) => Some(layout(&world.types, ty).size.to_string()),
-            Node::AlignOf(ty) => Some(layout(&world.types, ty).align.to_string()),
-            Node::Known(_) => Some("0".into()),
-            Node::Aggregate(parts) => {
-                let parts: Option<Vec<String>> =
+            (Node::Aggregate(parts), _) => {
+                let parts: Option<Vec<Expr>> =
                     world.list(parts).iter().map(|&part| self.constant(part)).collect();
-                Some(self.composite(world.ty(def), &parts?))
+                self.composite(ty, &parts?)
             }
-            _ => None,
-        }
+            _ => return None,
+        };
+        Some(Expr::constant(text))
     }
 
     /// `def` as the first value of a global.
-    pub(super) fn initializer(&mut self, def: Def) -> Option<String> {
+    pub(super) fn initializer(&mut self, def: Def) -> Option<Expr> {
         match self.world.node(def) {
             Node::Aggregate(parts) => {
-                let parts: Option<Vec<String>> =
+                let parts: Option<Vec<Expr>> =
                     self.world.list(parts).iter().map(|&part| self.initializer(part)).collect();
-                match self.world.types.is_simd(self.world.ty(def)) {
-                    true => Some(self.composite(self.world.ty(def), &parts?)),
-                    false => Some(braces(self.is_array(self.world.ty(def)), &parts?)),
-                }
+                let ty = self.world.ty(def);
+                Some(Expr::constant(match self.world.types.is_simd(ty) {
+                    true => self.composite(ty, &parts?),
+                    false => braces(self.is_array(ty), &parts?),
+                }))
             }
             _ => self.constant(def),
         }
@@ -334,20 +329,20 @@ impl ModuleWriter<'_> {
     }
 
     /// A struct or array with these parts.
-    pub(super) fn composite(&mut self, ty: Ty, parts: &[String]) -> String {
+    pub(super) fn composite(&mut self, ty: Ty, parts: &[Expr]) -> String {
         match self.world.types.is_simd(ty) {
-            true => format!("({})({})", self.types.ty(ty), parts.join(", ")),
+            true => format!("({})({})", self.types.ty(ty), list(parts)),
             false => format!("({}){}", self.types.ty(ty), braces(self.is_array(ty), parts)),
         }
     }
 }
 
 /// Parts in braces; those of an array are in a struct of their own.
-fn braces(is_array: bool, parts: &[String]) -> String {
+fn braces(is_array: bool, parts: &[Expr]) -> String {
     match (is_array, parts) {
         (_, []) => "{0}".into(),
-        (true, parts) => format!("{{ {{ {} }} }}", parts.join(", ")),
-        (false, parts) => format!("{{ {} }}", parts.join(", ")),
+        (true, parts) => format!("{{ {{ {} }} }}", list(parts)),
+        (false, parts) => format!("{{ {} }}", list(parts)),
     }
 }
 

@@ -8,13 +8,15 @@ use nyala_ir::{EnumId, Prim, StructId, Ty, TyKind, Types};
 use rustc_hash::FxHashMap;
 
 use super::spaces::{CONSTANT, PRIVATE};
-use crate::llvm_asm::names::Names;
+use crate::skeleton::names::Names;
 
 /// The types that have been written.
 pub(super) struct TypeWriter<'a> {
     types: &'a Types,
     names: Names,
-    named: FxHashMap<Ty, String>,
+    arrays: FxHashMap<Ty, String>,
+    /// By their fields, as C writes them.
+    tuples: FxHashMap<String, String>,
     structs: FxHashMap<StructId, String>,
     enums: FxHashMap<EnumId, String>,
     /// Definitions, in the order of need.
@@ -23,12 +25,13 @@ pub(super) struct TypeWriter<'a> {
 
 impl<'a> TypeWriter<'a> {
     pub(super) fn new(types: &'a Types) -> TypeWriter<'a> {
-        let mut names = Names::default();
+        let mut names = Names::new('_');
         super::RESERVED.iter().for_each(|name| names.reserve(name));
         TypeWriter {
             types,
             names,
-            named: FxHashMap::default(),
+            arrays: FxHashMap::default(),
+            tuples: FxHashMap::default(),
             structs: FxHashMap::default(),
             enums: FxHashMap::default(),
             definitions: String::new(),
@@ -59,33 +62,28 @@ impl<'a> TypeWriter<'a> {
         }
     }
 
+    /// The struct of a tuple; tuples with the same fields in C share one.
     pub(super) fn tuple(&mut self, parts: &[Ty]) -> String {
         let fields: Vec<String> =
             parts.iter().enumerate().map(|(index, &part)| format!("{} e{index};", self.ty(part))).collect();
-        self.named_struct("Tuple", fields)
-    }
-
-    /// A struct with these fields; the same for the same fields.
-    fn named_struct(&mut self, wanted: &str, fields: Vec<String>) -> String {
         let body = if fields.is_empty() { "char nothing;".into() } else { fields.join(" ") };
-        let marker = format!("struct {{ {body} }} {wanted}");
-        if let Some(at) = self.definitions.find(&marker) {
-            let rest = &self.definitions[at + marker.len() - wanted.len()..];
-            return rest[..rest.find(';').unwrap_or(rest.len())].to_owned();
+        if let Some(name) = self.tuples.get(&body) {
+            return name.clone();
         }
-        let name = self.names.unique(wanted).replace('.', "_");
+        let name = self.names.unique("Tuple");
         self.definitions += &format!("typedef struct {{ {body} }} {name};\n");
+        self.tuples.insert(body, name.clone());
         name
     }
 
     fn array(&mut self, ty: Ty, elem: Ty, len: u64) -> String {
-        if let Some(name) = self.named.get(&ty) {
+        if let Some(name) = self.arrays.get(&ty) {
             return name.clone();
         }
         let elem = self.ty(elem);
-        let name = self.names.unique("Array").replace('.', "_");
+        let name = self.names.unique("Array");
         self.definitions += &format!("typedef struct {{ {elem} e[{}]; }} {name};\n", len.max(1));
-        self.named.insert(ty, name.clone());
+        self.arrays.insert(ty, name.clone());
         name
     }
 
@@ -94,7 +92,7 @@ impl<'a> TypeWriter<'a> {
             return name.clone();
         }
         let data = &self.types.structs[id];
-        let name = self.names.unique(data.name.as_str()).replace('.', "_");
+        let name = self.names.unique(data.name.as_str());
         // It may point to itself.
         self.structs.insert(id, format!("struct {name}"));
         let fields: Vec<String> = data
@@ -113,7 +111,7 @@ impl<'a> TypeWriter<'a> {
             return name.clone();
         }
         let data = &self.types.enums[id];
-        let name = self.names.unique(data.name.as_str()).replace('.', "_");
+        let name = self.names.unique(data.name.as_str());
         self.enums.insert(id, format!("struct {name}"));
         let unit = self.types.unit();
         let options: Vec<String> = data

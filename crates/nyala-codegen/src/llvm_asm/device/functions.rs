@@ -44,7 +44,7 @@ impl FunctionWriter<'_, '_> {
 
     /// Calls a function of LLVM or of the device by its name.
     pub(super) fn call_intrinsic(&mut self, name: &str, result: &Type, args: &[Value]) -> String {
-        let symbol = self.module.declare_for(name, result, args, self.span);
+        let symbol = self.module.declare_for(name, result, args, self.flow.span());
         let call = format!("call {result} {symbol}({})", list(args));
         match result {
             Type::Void => {

@@ -14,15 +14,15 @@ mod warp;
 
 use nyala_ir::analysis::Function;
 use nyala_ir::{Def, Prim, Ty, TyKind};
-use nyala_span::Span;
 
+use super::ModuleWriter;
 use super::border::{Code, Shell};
 use super::function::FunctionWriter;
-use super::names::symbol;
+use super::symbols::symbol;
 use super::value::{Scalar, Type};
-use super::{ModuleWriter, is_value};
 use crate::KernelShape;
 use crate::errors::CodegenError;
+use crate::skeleton::program::Call;
 
 /// The address space of global memory.
 pub(crate) const GLOBAL: u32 = 1;
@@ -151,41 +151,28 @@ impl ModuleWriter<'_> {
 
 impl FunctionWriter<'_, '_> {
     /// Memory that the threads of a block share, for a call of `reserve_shared`.
-    pub(crate) fn reserve_shared(&mut self, args: &[Def]) {
-        let &[_, count, ret] = args else { return self.line("unreachable") };
-        let taken = self.module.result_types(Some(self.world.ty(ret)));
-        let array = taken.first().and_then(|&ptr| self.world.types.as_ptr(ptr)).map(|(array, _)| array);
+    pub(crate) fn reserve_shared(&mut self, call: &Call) -> Vec<String> {
+        let array =
+            call.results.first().and_then(|&ptr| self.world.types.as_ptr(ptr)).map(|(array, _)| array);
         let elem = array.and_then(|array| self.world.types.elem(array)).unwrap_or(self.world.types.unit());
         let (text, align) = (self.module.ty(elem), self.module.align_of(elem).max(16));
-        let count = self.world.as_lit(count).unwrap_or(0);
+        let count = call.args.first().and_then(|&count| self.world.as_lit(count)).unwrap_or(0);
         let name = format!("@{}", self.module.names.unique("shared"));
         self.module.globals += &format!(
             "{name} = internal addrspace({SHARED}) global [{count} x {text}] undef, align {align}\n"
         );
-        self.go_on(ret, &[name]);
+        vec![name]
     }
 
-    /// Ends a block with a call of something that the device knows.
-    pub(crate) fn call_on_device(&mut self, name: &str, args: &[Def], span: Span) {
-        let world = self.world;
-        let ret = self.return_arg(args);
-        let results = self.module.result_types(ret.map(|ret| world.ty(ret)));
-        let given = if ret.is_some() { &args[..args.len() - 1] } else { args };
-        let data: Vec<Def> = given.iter().copied().filter(|&arg| is_value(world, world.ty(arg))).collect();
-        let result = self.module.types.results(&results);
-        let Some(value) = self.device_function(name, &data, &result) else {
+    /// Calls a function that the device knows; gives its results as one value.
+    pub(crate) fn call_on_device(&mut self, name: &str, args: &[Def], result: &Type) -> Option<String> {
+        let value = self.device_function(name, args, result);
+        if value.is_none() {
             let device = self.module.options.gpu.map_or("", |gpu| gpu.kind.name());
-            let name = name.to_owned();
-            self.module.errors.push(CodegenError::NotOnDevice { at: span, name, device });
-            return self.line("unreachable");
-        };
-        let values = match results.len() {
-            0 => vec![],
-            n => self.split_results(&result, value, n),
-        };
-        match ret {
-            Some(ret) => self.go_on(ret, &values),
-            None => self.line("unreachable"),
+            let error = CodegenError::NotOnDevice { at: self.flow.span(), name: name.to_owned(), device };
+            self.module.errors.push(error);
+            self.line("unreachable");
         }
+        value
     }
 }
