@@ -74,11 +74,11 @@ impl CodegenError {
     pub fn to_diagnostic(&self) -> Diagnostic {
         match self {
             CodegenError::JumpOut { at, name } => {
-                let message = format!("the body of `{name}` jumps out of it");
+                let message = format!("the body of `{name}` jumps out of its loop");
                 Diagnostic::error(Code("E0920"), *at, message)
-                    .with_label("its instances run side by side, so each must come to its own end")
+                    .with_label("its instances run in parallel, so each must run to its end")
                     .with_note(
-                        "`continue` ends an instance; a variable can say that the others have no work left",
+                        "`continue` ends one instance; a shared variable can tell the others to do the same",
                     )
             }
             CodegenError::Captures { at } => {

@@ -428,7 +428,7 @@ fn what_has_no_native_code_is_told() {
          body(mem: mem, i: i32, next: cn(mem)):
              f.ret(mem)",
         expect![[r#"
-            E0920: the body of `parallel` jumps out of it
+            E0920: the body of `parallel` jumps out of its loop
         "#]],
     );
 }

@@ -135,9 +135,9 @@ mod tests {
         assert!(check(&[of_2018, "extern fn f() -> i32 { sizeof[i8]() }"]).is_empty());
         assert_eq!(
             check(&[of_2018, "// edition: artic"]),
-            ["E0026: the files of the program ask for different editions"]
+            ["E0026: the files of the program select different editions"]
         );
-        assert_eq!(check(&["// edition: 2017"]), ["E0025: there is no edition `2017`"]);
+        assert_eq!(check(&["// edition: 2017"]), ["E0025: unknown edition `2017`"]);
     }
 
     #[test]

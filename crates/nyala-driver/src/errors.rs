@@ -41,9 +41,9 @@ impl FileError {
             Diagnostic::error(Code(code), Span::NONE, format!("cannot read `{name}`: {message}"))
         };
         match self {
-            FileError::Missing => error("E0020", format_args!("there is no such file")),
+            FileError::Missing => error("E0020", format_args!("file not found")),
             FileError::Directory => error("E0021", format_args!("it is a folder"))
-                .with_note("give the source files themselves: all of them together form the program"),
+                .with_note("name the source files; together they form the program"),
             FileError::NotUtf8 { offset, line } => error("E0022", format_args!("it is not UTF-8 text"))
                 .with_note(format!("the first invalid byte is at offset {offset}, in line {line}")),
             FileError::TooLarge => error("E0023", format_args!("it is too large"))
@@ -88,14 +88,14 @@ impl EditionError {
     pub(crate) fn into_diagnostic(self) -> Diagnostic {
         match self {
             EditionError::Unknown { span, name } => {
-                Diagnostic::error(Code("E0025"), span, format!("there is no edition `{name}`"))
+                Diagnostic::error(Code("E0025"), span, format!("unknown edition `{name}`"))
                     .with_note("the editions are `impala` (the default), `artic`, `2015`, `2018` and `2019`")
             }
             EditionError::Several { span, other } => {
-                let message = "the files of the program ask for different editions";
+                let message = "the files of the program select different editions";
                 Diagnostic::error(Code("E0026"), span, message)
-                    .with_secondary(other, "another edition is asked for here")
-                    .with_note("a program has one prelude; `--edition` decides which, whatever files ask for")
+                    .with_secondary(other, "another edition is selected here")
+                    .with_note("a program has one prelude; `--edition` overrides the files")
             }
         }
     }
@@ -116,7 +116,7 @@ impl UnknownLibrary {
     /// The report for the user.
     pub(crate) fn into_diagnostic(self) -> Diagnostic {
         let known = self.known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        Diagnostic::error(Code("E0027"), self.span, format!("there is no library `{}`", self.name))
+        Diagnostic::error(Code("E0027"), self.span, format!("unknown library `{}`", self.name))
             .with_note(format!("the libraries are {known}"))
     }
 }
@@ -171,7 +171,7 @@ impl LinkError {
         match self {
             LinkError::NoLinker { program, error: reason } => {
                 error("E0930", format!("cannot start the linker `{}`: {reason}", program.display()))
-                    .with_note("executables are linked by the system's C compiler: `cc`, or what the environment variable CC says")
+                    .with_note("the system's C compiler links executables: `cc`, or the value of the environment variable CC")
                     .with_note("`--emit obj` writes an object file, which needs no linker")
             }
             LinkError::Failed { message } => {
@@ -181,32 +181,32 @@ impl LinkError {
             LinkError::NoExports => error("E0979", "the library exports nothing".into())
                 .with_note("`extern fn` (`#[export]` in Artic) exports a function"),
             LinkError::NoRuntime { searched } => {
-                error("E0932", "the runtime's static library was not found".into())
+                error("E0932", "the static library of the runtime was not found".into())
                     .with_note(format!("searched {}", searched.display()))
-                    .with_note("NYALA_RUNTIME names the file `libnyala_runtime.a` or its folder; without it, the compiler's own is used")
+                    .with_note("NYALA_RUNTIME is the file `libnyala_runtime.a` or its folder; if it is not set, the library of the compiler is used")
             }
             LinkError::OtherMachine { target } => {
-                error("E0933", format!("nothing can be linked for `{target}`: this is another machine"))
+                error("E0933", format!("cannot link for the target `{target}` on this machine"))
                     .with_note("`--emit obj` writes an object file for it")
             }
             LinkError::Temporary { path, error: reason } => error(
                 "E0931",
-                format!("the program cannot be linked: cannot use `{}`: {reason}", path.display()),
+                format!("cannot link the program: cannot use `{}`: {reason}", path.display()),
             )
-            .with_note("the folder for temporary files is the system's, or what the environment variable TMPDIR says"),
+            .with_note("TMPDIR sets the folder for temporary files"),
             LinkError::NoPerfMap { path, error: reason } => {
                 error("E0936", format!("cannot write `{}`: {reason}", path.display()))
-                    .with_note("`--perf-map` writes the names of the program's functions there")
+                    .with_note("`--perf-map` writes the names of the functions to this file")
             }
         }
     }
 }
 
-const RESERVED: &str = "compiled code calls the function of the runtime or of C with this name by itself";
+const RESERVED: &str = "compiled code calls the function of the runtime or of C with this name";
 
 /// The program exports a function that compiled code calls by itself.
 pub(crate) fn reserved_symbol(symbol: &str, at: Span) -> Diagnostic {
-    let message = format!("no program may export the symbol `{symbol}`");
+    let message = format!("the symbol `{symbol}` is reserved");
     Diagnostic::error(Code("E0426"), at, message).with_note(RESERVED)
 }
 
@@ -258,7 +258,7 @@ impl EmbedError {
             EmbedError::OtherType { name, defined, declared, at } => Diagnostic::error(
                 Code("E0934"),
                 *at,
-                format!("the host's function `{name}` has another type than the program declares"),
+                format!("the type of the host function `{name}` differs from its declaration"),
             )
             .with_note(format!("the host defines `{defined}`"))
             .with_note(format!("the program declares `{declared}`")),
@@ -268,7 +268,7 @@ impl EmbedError {
             EmbedError::Exported { name, at } => Diagnostic::error(
                 Code("E0937"),
                 *at,
-                format!("the host defines the function `{name}`, and so does the program"),
+                format!("both the host and the program define the function `{name}`"),
             )
             .with_label("exported here"),
             EmbedError::Reserved { name } => {

@@ -72,9 +72,6 @@ mod tests {
         let body = "fn main() -> i32 { region(1, 0, 0, 0).xa }";
         assert!(check(&format!("// A program.\n// uses: stencil\n{body}")).is_empty());
         assert_eq!(check(body)[0], "E0301: undefined value `region`");
-        assert_eq!(
-            check("// uses: stencils\nfn main() -> i32 { 0 }"),
-            ["E0027: there is no library `stencils`"]
-        );
+        assert_eq!(check("// uses: stencils\nfn main() -> i32 { 0 }"), ["E0027: unknown library `stencils`"]);
     }
 }

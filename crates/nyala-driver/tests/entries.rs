@@ -41,19 +41,19 @@ fn check_entry(code: &str, complaints: &mut Vec<String>) {
     }
 }
 
-/// Whether a program can earn this code before it runs. A static that depends on itself
-/// (E0484) is found by an earlier stage already, and E0911 needs an option.
+/// Whether compiling a program can report this code. A static that depends on itself
+/// (E0484) is found by an earlier stage, and E0911 needs an option.
 fn is_from_compiling(code: &str) -> bool {
     !["E0484", "E0911", "W092", "E092", "E093", "E094", "E095", "E096", "E097"]
         .iter()
         .any(|other| code.starts_with(other))
 }
 
-/// Whether a program from source text can earn this code by running. E0973 and E0978 are
-/// mistakes of the compiler, and E0977 is one of the system.
+/// Whether running a program from source text can report this code. E0973 and E0978 are
+/// internal errors, E0977 is an error of the system, and E0979 is one of `nyala build`.
 fn is_from_running(code: &str) -> bool {
     let is_run_time = ["E095", "E096", "E097"].iter().any(|run_time| code.starts_with(run_time));
-    is_run_time && !["E0973", "E0977", "E0978"].contains(&code)
+    is_run_time && !["E0973", "E0977", "E0978", "E0979"].contains(&code)
 }
 
 /// What the interpreter reports for a program.
@@ -69,7 +69,7 @@ fn reported_by_running(text: &str) -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn examples_of_run_time_errors_give_what_their_entry_says() {
+fn examples_of_run_time_errors_report_their_code() {
     let mut complaints = vec![];
     for code in explained_codes().filter(|code| is_from_running(code)) {
         let examples = examples(explain(code).expect("it is listed"));
@@ -92,7 +92,7 @@ fn reported_by_native(text: &str) -> Vec<&'static str> {
 }
 
 #[test]
-fn closures_are_told_of_if_that_is_asked_for() {
+fn closures_are_reported_with_the_option() {
     let examples = examples(explain("W0920").expect("it has an entry"));
     let warnings = |text: &str, warn_closures: bool| {
         let mut session = Session::new(Options { warn_closures, ..Options::default() });

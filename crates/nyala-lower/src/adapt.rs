@@ -1,17 +1,17 @@
-//! Values between two representations of what the source takes for one type.
+//! Conversions between two representations of one source type.
 //!
 //! * `&[T * n]` and `&[T]` are pointers of different types in the graph, alone and
 //!   as parts of tuples and parameters of functions.
 //! * The return continuation of `fn() -> T` takes the parts of a tuple one by one if
 //!   `T` is one; a continuation `fn(T) -> !` written in a generic function takes
-//!   whatever `T` is as one parameter.
+//!   `T` as one parameter, also if it is a tuple.
 
 use nyala_ir::{Def, Ty, TyKind};
 
 use crate::lowerer::Lowerer;
 
 impl Lowerer<'_> {
-    /// `value` as a `ty`.
+    /// `value` converted to `ty`.
     pub(crate) fn adapt(&mut self, value: Def, ty: Ty) -> Def {
         let from = self.world.ty(value);
         if from == ty {
@@ -34,7 +34,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// A continuation that is given `given` and calls `value` with what it takes.
+    /// A continuation with parameters `given` that calls `value` with its own parameter types.
     fn adapt_cont(&mut self, value: Def, takes: &[Ty], given: &[Ty]) -> Def {
         let cont = self.world.new_cont("adapt", given);
         let params = self.world.cont(cont).params.clone();
@@ -56,7 +56,7 @@ impl Lowerer<'_> {
         args.into_iter().zip(takes).map(|(arg, &ty)| self.adapt(arg, ty)).collect()
     }
 
-    /// Calls of `cont` are specialised on all arguments.
+    /// Lets calls of `cont` be specialized on all arguments.
     pub(crate) fn specialise_always(&mut self, cont: nyala_ir::Cont) {
         let (always, never) = (self.world.lit_bool(true), self.world.lit_bool(false));
         let n_params = self.world.cont(cont).params.len();

@@ -1,4 +1,4 @@
-//! Calls: where straight code becomes continuations.
+//! Calls: conversion to continuation-passing style.
 
 use nyala_ir::{Cont, Def, Mark, Ty};
 use nyala_sema::tree::{Call, Expr};
@@ -10,8 +10,8 @@ use crate::instance::Binding;
 use crate::lowerer::Lowerer;
 
 impl<'p> Lowerer<'p> {
-    /// A call whose value is needed here: the code after it becomes the
-    /// continuation that it returns to.
+    /// A call whose value is used: the code after it becomes its return
+    /// continuation.
     pub(crate) fn call_value(&mut self, expr: &'p Expr, call: &'p Call) -> Option<Def> {
         if let Some(op) = self.direct_op(call) {
             return self.direct_value(expr, call, op);
@@ -34,7 +34,7 @@ impl<'p> Lowerer<'p> {
         Some(self.result_of(next))
     }
 
-    /// A call in tail position: what it computes goes where the caller returns to.
+    /// A call in tail position: it gets the return continuation of the caller.
     pub(crate) fn call_tail(&mut self, expr: &'p Expr, call: &'p Call, tail: Tail) {
         if self.direct_op(call).is_none() {
             match (self.result_cn(expr, call), tail) {
@@ -54,12 +54,12 @@ impl<'p> Lowerer<'p> {
         }
     }
 
-    /// The type of the continuation that a call returns to; none for a jump.
+    /// The type of the return continuation of a call; `None` for a jump.
     fn result_cn(&mut self, expr: &Expr, call: &Call) -> Option<Ty> {
         if call.is_jump { None } else { self.ret_ty(expr.ty) }
     }
 
-    /// The value that a return continuation is given.
+    /// The value of the parameters of a return continuation.
     fn result_of(&mut self, next: Cont) -> Def {
         let parts = self.world.cont(next).params[1..].to_vec();
         self.world.tuple(&parts)
@@ -78,12 +78,12 @@ impl<'p> Lowerer<'p> {
         }
         let (callee, args) = self.operands(call)?;
         self.at(expr.span);
-        let takes = self.world.types.as_cn(self.world.ty(callee)).expect("what is called is a function");
+        let takes = self.world.types.as_cn(self.world.ty(callee)).expect("a callee is a function");
         let takes = takes[1..].to_vec();
         let all = match ret {
             Some(ret) => {
                 let (ret_ty, takes) =
-                    takes.split_last().expect("a function with a result takes where it goes");
+                    takes.split_last().expect("a function with a result has a return continuation");
                 let mut all = self.adapt_args(&args, takes);
                 all.push(self.adapt(ret, *ret_ty));
                 all
@@ -123,7 +123,7 @@ impl<'p> Lowerer<'p> {
         Some(defs)
     }
 
-    /// What is called; a return continuation as it is, whatever its type says.
+    /// The callee; a return continuation is not converted.
     fn callee(&mut self, expr: &'p Expr) -> Option<Def> {
         if let nyala_sema::tree::ExprKind::Local(local) = expr.kind
             && let Some(Binding::Return(ret)) = self.binding(local)

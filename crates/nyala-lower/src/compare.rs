@@ -1,7 +1,7 @@
-//! `compare[T](&T, &T) -> bool`: structural equality of what two pointers point to.
+//! `compare[T](&T, &T) -> bool`: structural equality of the targets of two pointers.
 //!
 //! One continuation `cn(mem, &T, &T, cn(mem, bool))` for each type: it compares
-//! the parts one after the other and stops at the first difference.
+//! the parts in order and stops at the first difference.
 
 use nyala_ir::{ArithFlags, ArithOp, CmpOp, Cont, Def, EnumId, Prim, Ty, TyKind};
 use nyala_sema::tree::Function;
@@ -9,7 +9,7 @@ use nyala_span::Name;
 
 use crate::lowerer::Lowerer;
 
-/// A comparison under construction: what it compares, and where it goes on.
+/// A comparison under construction.
 #[derive(Clone, Copy)]
 struct Comparison {
     a: Def,
@@ -36,7 +36,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The function that compares what two pointers of type `ptr` point to.
+    /// The function that compares the targets of two pointers of type `ptr`.
     fn comparer(&mut self, ptr: Ty, queue: &mut Vec<Cont>) -> Def {
         if let Some(&def) = self.comparers.get(&ptr) {
             return def;
@@ -105,7 +105,7 @@ impl Lowerer<'_> {
         self.compared(at, equal);
     }
 
-    /// Goes on in a new block if `cond` holds, else ends with "different".
+    /// Continues in a new block if `cond` holds, else ends with "different".
     fn go_on_if(&mut self, at: Comparison, cond: Def) -> Comparison {
         let (differ, equal) = (self.new_block("differ", &[]), self.new_block("equal", &[]));
         let (differ_def, equal_def) = (self.world.cont_def(differ), self.world.cont_def(equal));
@@ -115,7 +115,7 @@ impl Lowerer<'_> {
         Comparison { block: equal, mem: self.world.param(equal, 0), ..at }
     }
 
-    /// Compares what `a` and `b` point to, and goes on if it is equal.
+    /// Compares the targets of `a` and `b`, and continues if they are equal.
     fn compare_part(&mut self, at: Comparison, a: Def, b: Def, queue: &mut Vec<Cont>) -> Comparison {
         let callee = self.comparer(self.world.ty(a), queue);
         let bool = self.world.types.bool();

@@ -23,7 +23,7 @@ use crate::frame::Frame;
 use crate::instance::Instance;
 use crate::lowerer::Lowerer;
 
-/// Plain data: what a static can hold.
+/// Plain data: the value of a static.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Constant {
     /// Any value.
@@ -36,26 +36,26 @@ pub enum Constant {
     Option(u32, Box<Constant>),
 }
 
-/// Why running an initialiser gave no constant.
+/// Why the execution of an initializer produced no constant.
 #[derive(Clone, Debug)]
 pub enum Failure {
-    /// What all statics of the program share has come to its end.
+    /// The budget of all statics is spent.
     Spent {
-        /// What.
+        /// The resource.
         resource: Resource,
-        /// How much there was: steps, or MiB of memory.
+        /// The budget: steps, or MiB of memory.
         limit: u64,
     },
-    /// It went wrong.
+    /// The execution failed.
     Error(Box<Diagnostic>),
-    /// The value has a part that is no plain data.
+    /// The value has a part that is not plain data.
     NotData {
-        /// What it is.
+        /// A description of the part.
         part: &'static str,
     },
 }
 
-/// What computing the values of statics takes.
+/// A resource that the evaluation of statics uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Resource {
     /// Operations and calls.
@@ -64,29 +64,29 @@ pub enum Resource {
     Memory,
 }
 
-/// Calls a function of a graph that takes nothing but its memory and where its one result goes.
+/// Calls a function of a graph whose parameters are its memory token and its return continuation, with one result.
 pub type Run<'r> = &'r dyn Fn(&World, Cont) -> Result<Constant, Failure>;
 
-/// The statics of one program whose values were computed by running code.
+/// The statics of one program whose values were computed by execution.
 pub struct Statics<'r> {
     run: Run<'r>,
-    /// None for those that have no value, which was reported.
+    /// `None` for those without value, after a report.
     values: RefCell<FxHashMap<StaticId, Option<Rc<Constant>>>>,
-    /// Those that are being computed, each for the one before it.
+    /// The statics that are being computed; each needs the next one.
     open: RefCell<Vec<StaticId>>,
-    /// Whether no more steps are left, which was reported.
+    /// Whether the budget is spent, which was reported.
     is_spent: Cell<bool>,
 }
 
 impl<'r> Statics<'r> {
-    /// Nothing is computed yet; `run` will.
+    /// No static is computed yet; `run` executes initializers.
     pub fn new(run: Run<'r>) -> Statics<'r> {
         Statics { run, values: RefCell::default(), open: RefCell::default(), is_spent: Cell::default() }
     }
 }
 
 impl<'p> Lowerer<'p> {
-    /// The value of a static by running its initialiser; none if that has none, which is reported.
+    /// The value of a static, by execution of its initializer; `None` after a reported error.
     pub(crate) fn computed_value(&mut self, id: StaticId, init: &'p Expr) -> Option<Def> {
         let ty = self.closed_ty(self.program.statics[id].ty);
         let statics = self.computed;
@@ -113,7 +113,7 @@ impl<'p> Lowerer<'p> {
         let not_constant = |why: String| {
             vec![LowerError::StaticNotConstant { name: item.name, at: item.span, init: init.span, why }]
         };
-        // One static is reported, at which the end was reached.
+        // Only the static at which the budget was spent is reported.
         if self.computed.is_spent.get() {
             return Err(vec![]);
         }
@@ -135,7 +135,7 @@ impl<'p> Lowerer<'p> {
         let function = inner.initialiser(item.name, init);
         inner.lower_pending();
         self.computed.open.borrow_mut().pop();
-        // Warnings were given already, or will be, where the functions are lowered for the program.
+        // Warnings are reported when the functions are lowered for the program.
         inner.errors.retain(LowerError::is_error);
         if !inner.errors.is_empty() {
             return Err(inner.errors);
@@ -156,7 +156,7 @@ impl<'p> Lowerer<'p> {
         })
     }
 
-    /// A function that computes an initialiser.
+    /// A function that computes an initializer.
     fn initialiser(&mut self, name: Name, init: &'p Expr) -> Cont {
         let result = self.closed_ty(init.ty);
         let (mem, ret) = (self.world.types.mem(), self.cn(&[result], None));

@@ -1,4 +1,4 @@
-//! What debuggers are told of variables whose values have no name of their own: constants, and the values
+//! Debug information for variables whose values have no name: constants, and the values
 //! of other variables. All other values are named after their variables (see `frame`).
 
 use nyala_ir::layout::layout;
@@ -8,7 +8,7 @@ use nyala_span::Name;
 use crate::lowerer::Lowerer;
 
 impl Lowerer<'_> {
-    /// Tells debuggers that a variable has this value from here on.
+    /// Records for debuggers that a variable has this value from here on.
     pub(crate) fn tell_debuggers(&mut self, name: Name, value: Def) {
         let ty = self.world.ty(value);
         if !self.options.tell_debuggers || !self.is_small_data(ty) {
@@ -25,8 +25,8 @@ impl Lowerer<'_> {
         self.store(variable, value);
     }
 
-    /// Whether a value is a tuple, struct or array of constants and parameters. The program may use its parts
-    /// only, and then a name would not be seen; nothing is computed for its own sake.
+    /// Whether a value is a tuple, struct or array of constants and parameters. The program may use only its
+    /// parts, and then its name would be lost. No code is generated for debuggers.
     pub(crate) fn is_made_of_known_parts(&self, value: Def) -> bool {
         let Node::Aggregate(parts) = self.world.node(value) else { return false };
         self.options.tell_debuggers
@@ -36,7 +36,7 @@ impl Lowerer<'_> {
             })
     }
 
-    /// Whether debuggers would show it in a line.
+    /// Whether debuggers can show it in one line.
     fn is_small_data(&self, ty: Ty) -> bool {
         const MAX_BYTES: u64 = 64;
         let types = &self.world.types;

@@ -1,4 +1,4 @@
-//! Expressions that compute a value where they stand.
+//! Expressions that compute a value.
 //!
 //! [`Lowerer::value`] returns `None` for an expression that never produces a value: the
 //! current block has ended, and the caller must stop building.
@@ -69,7 +69,7 @@ impl<'p> Lowerer<'p> {
         }
     }
 
-    /// Evaluates for effects only; `None` if control does not come back.
+    /// Evaluates for effects only; `None` if control does not return.
     pub(crate) fn effect(&mut self, expr: &'p Expr) -> Option<()> {
         self.value(expr).map(|_| ())
     }
@@ -252,7 +252,7 @@ impl<'p> Lowerer<'p> {
 
     // ---- Operators ------------------------------------------------------------------
 
-    /// What operations on values of `ty` may assume.
+    /// The flags of operations on values of `ty`.
     pub(crate) fn flags(&self, ty: Ty) -> ArithFlags {
         let is_float = self.world.types.lane_prim(ty).is_some_and(Prim::is_float);
         let fast = self.options.fast_math || self.instances[self.frame.instance].fast_math;
@@ -273,7 +273,7 @@ impl<'p> Lowerer<'p> {
         let ty = self.world.ty(value);
         let prim = self.world.types.lane_prim(ty).expect("operands of operators are numbers");
         let (op, bits) = match (is_neg, prim) {
-            // -0.0 - x has the opposite sign for every x, zeros included.
+            // -0.0 - x has the opposite sign for every x, also for zeros.
             (true, Prim::F16) => (ArithOp::Sub, 1 << 15),
             (true, Prim::F32) => (ArithOp::Sub, 1 << 31),
             (true, Prim::F64) => (ArithOp::Sub, 1 << 63),
@@ -330,7 +330,7 @@ impl<'p> Lowerer<'p> {
         self.world.arith(arith, flags, lhs, rhs)
     }
 
-    /// `value`, which is computed here if that may fail and mistakes are to be found.
+    /// `value`; it is computed here if it may fail and checks are on.
     pub(crate) fn demanded(&mut self, value: Def) -> Def {
         if self.options.demands {
             self.frame.mem = self.world.demand(self.frame.mem, value);
@@ -403,7 +403,7 @@ impl<'p> Lowerer<'p> {
             }
             Coercion::Never => {
                 self.effect(inner)?;
-                // Only what checking has mistaken for never returning gets here.
+                // Happens only if checking assumed that a call never returns.
                 self.world.set_unreachable(self.frame.block, self.frame.mem);
                 None
             }
@@ -443,6 +443,6 @@ impl<'p> Lowerer<'p> {
 /// are filled by a loop.
 const MAX_WRITTEN_OUT: u64 = 1 << 12;
 
-/// Arrays of equal elements in the initialisers of statics cannot be filled by a
+/// Arrays of equal elements in the initializers of statics cannot be filled by a
 /// loop; longer ones than this are reported.
 pub(crate) const MAX_CONSTANT: u64 = 1 << 24;

@@ -21,14 +21,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::skeleton::{self, Join, Known};
 
-/// What is known about the variables of a program.
+/// Facts about the variables of a program.
 #[derive(Default)]
 pub(crate) struct Facts {
-    /// The variables that live in memory.
+    /// The variables in memory.
     slots: EntitySet<LocalId>,
-    /// The variables of which a part is used whose number is not known.
+    /// The variables with a use of an element of unknown index.
     searched: EntitySet<LocalId>,
-    /// The variables that are a parameter somewhere.
+    /// The variables that are a parameter at a join.
     carried: EntitySet<LocalId>,
     /// `break` and `continue` of loops that are used as values.
     kept: FxHashSet<LocalId>,
@@ -36,11 +36,11 @@ pub(crate) struct Facts {
     joins: FxHashMap<Join, Vec<LocalId>>,
     /// The functions that captured variables belong to.
     owners: FxHashMap<LocalId, FnId>,
-    /// What nested functions use of the functions around them.
+    /// The captures of nested functions.
     captures: FxHashMap<FnId, Captures>,
 }
 
-/// What a nested function uses of the functions around it.
+/// The captures of a nested function.
 #[derive(Default)]
 pub(crate) struct Captures {
     /// Variables.
@@ -64,17 +64,17 @@ impl Facts {
         finder.finish()
     }
 
-    /// Whether `local` lives in memory, whatever its type.
+    /// Whether `local` is in memory, independent of its type.
     pub(crate) fn is_slot(&self, local: LocalId) -> bool {
         self.slots.contains(local)
     }
 
-    /// Whether an element of `local` is read or written whose number only running code knows.
+    /// Whether an element of `local` is read or written at an unknown index.
     pub(crate) fn is_searched(&self, local: LocalId) -> bool {
         self.searched.contains(local)
     }
 
-    /// Whether different values of `local` meet somewhere.
+    /// Whether different values of `local` reach a join.
     pub(crate) fn is_carried(&self, local: LocalId) -> bool {
         self.carried.contains(local)
     }
@@ -94,13 +94,13 @@ impl Facts {
         self.owners.get(&local).copied()
     }
 
-    /// What a nested function captures.
+    /// The captures of a nested function.
     pub(crate) fn captures(&self, id: FnId) -> Option<&Captures> {
         self.captures.get(&id)
     }
 }
 
-/// The variable that `call` jumps to, if it is one by name.
+/// The variable that `call` calls, if the callee is a variable.
 pub(crate) fn jump_target(call: &Call) -> Option<LocalId> {
     match call.callee.kind {
         ExprKind::Local(local) => Some(local),
@@ -143,7 +143,7 @@ impl<'p> Finder<'p> {
         }
     }
 
-    /// Something with variables of its own.
+    /// A function, lambda or initializer: the owner of variables.
     fn owned<'e>(&mut self, params: &[Param], exprs: impl Iterator<Item = &'e Expr>) {
         for param in params {
             self.declare(&param.pat);
@@ -189,7 +189,7 @@ impl<'p> Finder<'p> {
         call.args.iter().for_each(|arg| self.visit(arg));
     }
 
-    /// Variables that come into being in `expr`.
+    /// The variables that `expr` declares.
     fn declarations(&mut self, expr: &Expr) {
         match &expr.kind {
             ExprKind::Block { stmts, .. } => {
@@ -220,7 +220,7 @@ impl<'p> Finder<'p> {
         }
     }
 
-    /// Variables of which `expr` takes the address, or uses a part whose number is not known.
+    /// The variables of which `expr` takes the address, or uses an element of unknown index.
     fn places(&mut self, expr: &Expr) {
         match &expr.kind {
             ExprKind::AddrOf(place) | ExprKind::Coerce { kind: Coercion::AddrOf, expr: place } => {

@@ -1,10 +1,10 @@
-//! Filters: when to specialise, as nodes without control flow.
+//! Filters as nodes without control flow.
 //!
 //! A filter is instantiated and folded at each call, so it must be one node over
-//! the parameters. `&&`, `||`, `if` and `match` evaluate all their parts here and
-//! then select, which is the same, because nothing in a filter has an effect. Calls
+//! the parameters. `&&`, `||`, `if` and `match` evaluate all their parts and
+//! then select, which has the same value, because filters have no effects. Calls
 //! of functions with a body are expanded in place: by name, not recursive, and not
-//! more than [`MAX_EXPANSIONS`]. What is left needs memory or control flow: such a filter
+//! more than [`MAX_EXPANSIONS`]. A filter that needs memory or control flow
 //! never holds, which is reported.
 
 use std::rc::Rc;
@@ -20,23 +20,23 @@ use crate::lowerer::Lowerer;
 use crate::statics::{MAX_EXPANSIONS, MAX_NESTING};
 use crate::types::bind;
 
-/// Something in a filter that is no node.
+/// A part of a filter that cannot be a node.
 struct NoNode {
     at: Span,
-    /// In a function that is called there.
+    /// Its position in a called function.
     inside: Option<Span>,
     why: &'static str,
 }
 
 impl NoNode {
-    /// What only running code can do.
+    /// An operation that needs memory or control flow.
     fn at(at: Span) -> NoNode {
         NoNode { at, inside: None, why: "needs memory or control flow" }
     }
 }
 
 impl<'p> Lowerer<'p> {
-    /// Sets the filters of a function's continuation; `filter` is for what it returns to.
+    /// Sets the filters of a function's continuation; `filter` is that of the return continuation.
     pub(crate) fn filters(
         &mut self,
         params: &'p [Param],
@@ -47,7 +47,7 @@ impl<'p> Lowerer<'p> {
         if filter.is_none() && params.iter().all(|param| param.filter.is_none()) {
             return;
         }
-        // In a filter a parameter is the argument, wherever the body will keep it.
+        // In a filter a parameter is the argument, also if the body stores it in memory.
         for (param, &arg) in params.iter().zip(args) {
             let bindings = self.pat_bindings(&param.pat, arg);
             self.bind_pure(bindings);
@@ -68,7 +68,7 @@ impl<'p> Lowerer<'p> {
         match self.pure(filter) {
             Ok(node) => node,
             Err(NoNode { at, inside, why }) => {
-                // The filter of a whole function is the filter of each parameter too.
+                // The filter of a whole function is also part of the filter of each parameter.
                 let same = |error: &LowerError| matches!(error, LowerError::ImpureFilter { at: old, .. } if *old == at);
                 if !self.errors.iter().any(same) {
                     self.errors.push(LowerError::ImpureFilter { at, inside, why });
@@ -214,11 +214,11 @@ impl<'p> Lowerer<'p> {
             return Ok(self.op_node(expr, op, &args));
         }
         let ExprKind::Fn(id, type_args) = &call.callee.kind else {
-            return Err(NoNode { why: "what is called is not known here", ..NoNode::at(expr.span) });
+            return Err(NoNode { why: "the callee is unknown here", ..NoNode::at(expr.span) });
         };
         let function = &self.program.fns[*id];
         let Some(body) = &function.body else {
-            return Err(NoNode { why: "is defined elsewhere", ..NoNode::at(expr.span) });
+            return Err(NoNode { why: "is defined outside of the program", ..NoNode::at(expr.span) });
         };
         if call.is_jump || function.parent.is_some() {
             return Err(NoNode::at(expr.span));
@@ -227,7 +227,7 @@ impl<'p> Lowerer<'p> {
             return Err(NoNode { why: "calls itself", ..NoNode::at(expr.span) });
         }
         if self.nesting >= MAX_NESTING || self.expansions >= MAX_EXPANSIONS {
-            return Err(NoNode { why: "needs too many calls", ..NoNode::at(expr.span) });
+            return Err(NoNode { why: "needs too many nested calls", ..NoNode::at(expr.span) });
         }
         let args = self.pure_all(&call.args)?;
         self.pure_body(*id, type_args, &args, body).map_err(|inner| NoNode {
@@ -237,7 +237,7 @@ impl<'p> Lowerer<'p> {
         })
     }
 
-    /// The value of a function's body, in an instance of its own.
+    /// The value of a function's body, in its own instance.
     fn pure_body(
         &mut self,
         id: FnId,

@@ -1,14 +1,14 @@
 //! Flow graphs and their tasks, as values.
 //!
-//! In source text they are structs without fields, which only the functions for flow graphs make. The executing runtime
-//! numbers them. So in the graph these structs have a field for the number, and programs may pass them
-//! on, and keep them in memory, like everything else.
+//! In source text they are structs without fields, which only the functions for flow graphs create. The runtime
+//! numbers them. So in the program graph these structs have a field for the number, and programs may pass and
+//! store them like other values.
 
 use nyala_ir::types::{FieldData, StructId};
 use nyala_ir::{Intrinsic, Linkage, Prim, TyKind, World};
 use nyala_span::Name;
 
-/// Gives the structs that are made for graphs and tasks their number.
+/// Adds the number to the structs for graphs and tasks.
 pub(crate) fn give_numbers(world: &mut World) {
     let makes_handle = |linkage: &Linkage| {
         matches!(linkage, Linkage::Intrinsic(Intrinsic::CreateGraph | Intrinsic::CreateTask))

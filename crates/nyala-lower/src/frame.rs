@@ -20,7 +20,7 @@
 //! * Targets of `branch` and `switch` are blocks `cn(mem)` with one predecessor,
 //!   or blocks that no variable reaches changed.
 //! * Each block's first parameter is its memory.
-//! * A variable has no value where none is read that it could have there.
+//! * A variable that is dead has no value.
 //! * Once a construct never produces a value (its lowering gave `None`), the
 //!   frame has no block to continue in, until one is entered.
 
@@ -35,19 +35,19 @@ use crate::skeleton::Join;
 
 /// A function or lambda being lowered.
 pub(crate) struct Frame {
-    /// The instance that owns it: where variables and type arguments are looked up.
+    /// The instance that owns it, for lookups of variables and type arguments.
     pub(crate) instance: InstanceId,
     /// The block under construction.
     pub(crate) block: Cont,
     /// The memory at this point of the block.
     pub(crate) mem: Def,
-    /// Calls of known functions are expanded in place: the initializer of a static.
+    /// Whether calls of known functions are expanded in place: in the initializer of a static.
     pub(crate) expands_calls: bool,
-    /// The loops around that are left by name only, by their `break`.
+    /// The enclosing loops whose jumps are only called by name, by their `break`.
     pub(crate) loops: FxHashMap<LocalId, OpenLoop>,
-    /// The values of mutable variables that are not slots; none if the variable is dead.
+    /// The values of mutable variables that are not slots; `None` if the variable is dead.
     vars: FxHashMap<LocalId, Option<Def>>,
-    /// Changes to `vars`, with what was there before.
+    /// Changes to `vars`, with the old values.
     log: Vec<(LocalId, Option<Option<Def>>)>,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct OpenLoop {
     pub(crate) breaks: Vec<End>,
 }
 
-/// A state to come back to.
+/// A saved state.
 #[derive(Clone, Copy)]
 pub(crate) struct Mark(usize);
 
@@ -71,19 +71,19 @@ pub(crate) struct Mark(usize);
 pub(crate) struct End {
     block: Cont,
     mem: Def,
-    /// What the path has changed since control flow split.
+    /// The changes of the path since control flow split.
     changes: Vec<(LocalId, Option<Def>)>,
-    /// What it has computed.
+    /// Its value.
     value: Option<Def>,
 }
 
 impl End {
-    /// The same path, with what it has computed.
+    /// The same path, with its value.
     pub(crate) fn with_value(self, value: Def) -> End {
         End { value: Some(value), ..self }
     }
 
-    /// The same path, led on to the point `mem` of another block.
+    /// The same path, continued at `mem` of another block.
     pub(crate) fn led_to(&self, block: Cont, mem: Def) -> End {
         End { block, mem, ..self.clone() }
     }
@@ -97,7 +97,7 @@ impl Frame {
         Frame { instance, block, mem, expands_calls: false, loops, vars, log: vec![] }
     }
 
-    /// The frame of code that belongs to no function; nothing is built in it.
+    /// The frame outside of functions; no code is built in it.
     pub(crate) fn idle(world: &mut World, instance: InstanceId) -> Frame {
         let mem = world.types.mem();
         let block = world.new_cont("idle", &[mem]);
@@ -109,7 +109,7 @@ impl Frame {
         self.vars.get(&local).copied().flatten()
     }
 
-    /// Gives a variable a new value.
+    /// Assigns a variable.
     pub(crate) fn set_var(&mut self, local: LocalId, value: Def) {
         self.change(local, Some(value));
     }
@@ -119,7 +119,7 @@ impl Frame {
         self.log.push((local, before));
     }
 
-    /// The state now.
+    /// The current state.
     pub(crate) fn mark(&self) -> Mark {
         Mark(self.log.len())
     }
@@ -139,7 +139,7 @@ impl Frame {
     fn changes(&self, mark: Mark) -> Vec<(LocalId, Option<Def>)> {
         let mut seen = FxHashSet::default();
         let changed = self.log[mark.0..].iter().filter(|(local, before)| {
-            // A variable that did not exist then was declared since: it is out of scope where paths meet.
+            // A variable without value in that state was declared later: it is out of scope at the join.
             seen.insert(*local) && before.is_some()
         });
         changed.map(|&(local, _)| (local, self.var(local))).collect()
@@ -153,18 +153,18 @@ impl Lowerer<'_> {
         self.world.new_cont(name, &all)
     }
 
-    /// A variable has the value of a parameter, which is named after it.
+    /// Assigns a parameter to a variable, and names the parameter after it.
     pub(crate) fn take_param(&mut self, local: LocalId, param: Def) {
         self.name_after(local, param);
         self.frame.set_var(local, param);
     }
 
-    /// Names a value after the variable that it is the value of, unless it is a constant.
+    /// Names a value after its variable, unless it is a constant.
     pub(crate) fn name_after(&mut self, local: LocalId, value: Def) {
         self.name_value(self.program.locals[local].name, value);
     }
 
-    /// Names a value, unless it is a constant or has a name already: then debuggers may be told in another way.
+    /// Names a value, unless it is a constant or already has a name: `debuggers` handles these.
     pub(crate) fn name_value(&mut self, name: Name, value: Def) {
         let may_be_named = match self.world.node(value) {
             Node::Param { .. } => true,
@@ -197,26 +197,26 @@ impl Lowerer<'_> {
         self.world.set_body(self.frame.block, callee, all);
     }
 
-    /// Closes the path that the frame is on and goes back to `base`.
+    /// Closes the current path and restores `base`.
     pub(crate) fn close(&mut self, base: Mark, value: Option<Def>) -> End {
         let end = self.end(base, value);
         self.frame.roll_back(base);
         end
     }
 
-    /// The path that the frame is on, as it differs from `base`.
+    /// The current path, as changes from `base`.
     pub(crate) fn end(&self, base: Mark, value: Option<Def>) -> End {
         End { block: self.frame.block, mem: self.frame.mem, changes: self.frame.changes(base), value }
     }
 
-    /// Goes on from the state `base` on the path that `end` closed.
+    /// Continues the path of `end` from the state `base`.
     pub(crate) fn go_on(&mut self, base: Mark, end: End) {
         self.frame.roll_back(base);
         (self.frame.block, self.frame.mem) = (end.block, end.mem);
         end.changes.into_iter().for_each(|(local, value)| self.frame.change(local, value));
     }
 
-    /// Ends the current block with a branch; gives the two paths.
+    /// Ends the current block with a branch; returns the two paths.
     pub(crate) fn split(&mut self, base: Mark, cond: Def) -> (End, End) {
         let (then, other) = (self.new_block("if_then", &[]), self.new_block("if_else", &[]));
         let (then_def, other_def) = (self.world.cont_def(then), self.world.cont_def(other));
@@ -235,13 +235,13 @@ impl Lowerer<'_> {
     /// Continues at the join of `ends`, with the value they have computed;
     /// `None` if there are no ends.
     pub(crate) fn join(&mut self, base: Mark, ends: Vec<End>, join: Join) -> Option<Def> {
-        let first = ends.first()?.value.expect("every end that is joined has computed a value");
+        let first = ends.first()?.value.expect("every joined end has a value");
         let all_equal = ends.iter().all(|end| end.value == Some(first));
         let result = (!all_equal).then(|| self.world.ty(first));
         Some(self.merge(base, ends, join, result).unwrap_or(first))
     }
 
-    /// Makes the block at a join; returns the parameter for the value of the paths if they have a `result`.
+    /// Creates the block of a join; returns the parameter for the value of the paths if they have a `result`.
     fn merge(&mut self, base: Mark, mut ends: Vec<End>, join: Join, result: Option<Ty>) -> Option<Def> {
         self.frame.roll_back(base);
         if ends.len() <= 1 {

@@ -1,10 +1,10 @@
 //! Functions and lambdas become continuations; generic ones, one for each use.
 //!
-//! A function is instantiated when something refers to it: its continuation is
-//! made at once, its body later, from a queue, so a chain of functions is no
-//! recursion. A nested function's instance hangs on the instance of the function
-//! around it, whose variables it sees; it needs no closure, because a continuation
-//! that uses another one's values is nested in it by that very use.
+//! A function is instantiated at its first use. Its continuation is created
+//! immediately, its body later, from a queue, so chains of functions do not recurse.
+//! The instance of a nested function belongs to the instance of the enclosing
+//! function, whose variables it uses. It needs no closure: a continuation that uses
+//! values of another one is nested in it.
 
 use std::rc::Rc;
 
@@ -31,11 +31,11 @@ pub(crate) struct InstanceId(u32);
 entity_impl!(InstanceId, "instance");
 
 impl InstanceId {
-    /// What initialisers of statics are lowered in: no function.
+    /// The instance of initializers of statics, which belong to no function.
     pub(crate) const NOWHERE: InstanceId = InstanceId(0);
 }
 
-/// Which function, with which type arguments, in which instance around it.
+/// The function, its type arguments, and the enclosing instance.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct InstanceKey {
     function: FnId,
@@ -43,19 +43,19 @@ pub(crate) struct InstanceKey {
     parent: Option<InstanceId>,
 }
 
-/// An instance of a function; lambdas belong to the instance they stand in.
+/// An instance of a function; lambdas belong to the enclosing instance.
 pub(crate) struct Instance {
     function: Option<(FnId, Cont)>,
     parent: Option<InstanceId>,
-    /// Its own type arguments and those of the instances around it.
+    /// Its own type arguments and those of the enclosing instances.
     pub(crate) subst: Rc<Subst>,
-    /// Its variables, those of its lambdas included.
+    /// Its variables, and those of its lambdas.
     locals: FxHashMap<LocalId, Binding>,
     /// Floats may be treated as real numbers.
     pub(crate) fast_math: bool,
 }
 
-/// What a variable is.
+/// The representation of a variable.
 #[derive(Clone, Copy)]
 pub(crate) enum Binding {
     /// Immutable: a value.
@@ -73,25 +73,25 @@ pub(crate) enum Binding {
 /// A jump of the loop with this `break`.
 #[derive(Clone, Copy)]
 pub(crate) enum Jump {
-    /// To its head, with the values of what it carries.
+    /// To its header, with the values of its parameters.
     Continue(LocalId),
-    /// To where it ends.
+    /// To its exit.
     Break(LocalId),
 }
 
 impl Instance {
-    /// What belongs to no function.
+    /// The instance outside of functions.
     pub(crate) fn nowhere() -> Instance {
         Instance::expanded(Rc::default())
     }
 
-    /// A function's body in the middle of something else, with these type arguments.
+    /// A function's body that is expanded in place, with these type arguments.
     pub(crate) fn expanded(subst: Rc<Subst>) -> Instance {
         Instance { function: None, parent: None, subst, locals: FxHashMap::default(), fast_math: false }
     }
 }
 
-// ---- Asking for functions -----------------------------------------------------
+// ---- Uses of functions ---------------------------------------------------------
 
 impl<'p> Lowerer<'p> {
     /// A function as a value, with its own type arguments.
@@ -113,18 +113,18 @@ impl<'p> Lowerer<'p> {
         def
     }
 
-    /// The current instance and those around it, inside out.
+    /// The current instance and the enclosing ones, innermost first.
     fn instances_around(&self) -> impl Iterator<Item = InstanceId> {
         std::iter::successors(Some(self.frame.instance), |&inner| self.instances[inner].parent)
     }
 
-    /// The instance of `function` that the current one is nested in, or is.
+    /// The instance of `function` that is the current one or encloses it.
     fn instance_around(&self, function: FnId) -> Option<InstanceId> {
         self.instances_around()
             .find(|&around| self.instances[around].function.is_some_and(|(id, _)| id == function))
     }
 
-    /// Whether one more generic instance is within bounds; reports if not.
+    /// Whether one more generic instance is within the limit; reports an error if not.
     fn count_instance(&mut self, id: FnId, args: &[sema::Ty], at: Span) -> bool {
         self.generic_instances += 1;
         let too_many = self.generic_instances > MAX_INSTANCES;
@@ -163,7 +163,7 @@ impl<'p> Lowerer<'p> {
         def
     }
 
-    /// Makes the continuation of an instance, which is the frame's for now.
+    /// Creates the continuation of an instance, which the frame points to in the meantime.
     fn declare(&mut self, id: FnId, instance: InstanceId) -> Def {
         let function = &self.program.fns[id];
         if let tree::Linkage::Import { abi, symbol } = function.linkage {
@@ -194,7 +194,7 @@ impl<'p> Lowerer<'p> {
         self.world.new_cont(name, &tys)
     }
 
-    /// The type of the continuation that takes a result of type `ret`; none for `!`.
+    /// The type of the return continuation for a result of type `ret`; `None` for `!`.
     pub(crate) fn ret_ty(&mut self, ret: sema::Ty) -> Option<Ty> {
         let ret = self.close_ty(ret);
         if ret == self.types.never() {
@@ -204,7 +204,7 @@ impl<'p> Lowerer<'p> {
         Some(self.cn(&parts, None))
     }
 
-    /// Reports a nested function that is used before what it captures exists, itself
+    /// Reports a nested function that is used before its captures have values, directly
     /// or through other nested functions. See Note [Why nested functions are lowered late].
     fn check_captures(&mut self, id: FnId, at: Span) {
         let (mut stack, mut seen) = (vec![id], FxHashSet::from_iter([id]));
@@ -222,7 +222,7 @@ impl<'p> Lowerer<'p> {
                 }
                 all_exist = false;
                 let owner = self.facts.owner(local);
-                // What belongs to a function that is entered on the way exists by then.
+                // Variables of a function that is entered on the way have values by then.
                 if owner.is_some_and(|owner| !seen.contains(&owner) && self.instance_around(owner).is_some())
                 {
                     let (function, variable) = (self.program.fns[id].name, self.program.locals[local].name);
@@ -244,17 +244,17 @@ impl<'p> Lowerer<'p> {
 // ---- Variables -----------------------------------------------------------------
 
 impl Lowerer<'_> {
-    /// What a variable is, if it exists by now.
+    /// The representation of a variable, if it is already declared.
     pub(crate) fn binding(&self, local: LocalId) -> Option<Binding> {
         self.instances_around().find_map(|around| self.instances[around].locals.get(&local).copied())
     }
 
-    /// Says what a variable is.
+    /// Sets the representation of a variable.
     pub(crate) fn set_binding(&mut self, local: LocalId, binding: Binding) {
         self.instances[self.frame.instance].locals.insert(local, binding);
     }
 
-    /// A variable comes into being; without a value it is uninitialised.
+    /// Declares a variable; without a value it is uninitialized.
     pub(crate) fn bind_local(&mut self, local: LocalId, value: Option<Def>) {
         let data = &self.program.locals[local];
         if let Some(value) = value {
@@ -279,7 +279,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// How many parts a mutable variable may have as a value. See Note [Which arrays are memory].
+    /// The maximum number of parts of a mutable variable as a value. See Note [Which arrays are memory].
     fn max_leaves(&self, local: LocalId) -> u64 {
         match (self.facts.is_searched(local), self.facts.is_carried(local)) {
             (true, _) => MAX_SEARCHED,
@@ -293,20 +293,20 @@ impl Lowerer<'_> {
 //
 // A mutable variable is a slot, although its address is not taken, if it has too many parts:
 //
-// * More than MAX_SEARCHED if a part is used whose number is not known. That is as good as taking the
-//   part's address: as a value, each such assignment would copy all of it.
-// * More than MAX_CARRIED if different values of it meet. LLVM is slow at that: an array of 512 parts that
+// * More than MAX_SEARCHED if an element of unknown index is used. Like an address-taken variable:
+//   as a value, each such assignment would copy all of it.
+// * More than MAX_CARRIED if different values of it reach a join. LLVM is slow at that: an array of 512 parts that
 //   one loop carries takes it 0.2 seconds, one of 4,000 parts two minutes.
 // * More than MAX_VALUE in any case, for the same reason: a value of a million parts takes minutes.
 //
-// Where numbers become known, the evaluator turns slots into values again.
+// If indices become known, the evaluator turns slots into values again.
 const MAX_SEARCHED: u64 = 64;
 const MAX_CARRIED: u64 = 512;
 const MAX_VALUE: u64 = 4096;
 
 // ---- Bodies --------------------------------------------------------------------
 
-/// What functions and lambdas have in common.
+/// The common parts of functions and lambdas.
 struct Callable<'p> {
     params: &'p [Param],
     filter: Option<&'p Expr>,
@@ -319,7 +319,7 @@ impl<'p> Lowerer<'p> {
     pub(crate) fn instance_body(&mut self, instance: InstanceId) {
         let (id, cont) = self.instances[instance].function.expect("only functions are queued");
         let function = &self.program.fns[id];
-        // A declaration that is linked nowhere; checking has reported it if it is an error.
+        // A declaration without linkage; checking has reported it if it is an error.
         let Some(body) = &function.body else { return };
         let filter = function.filter.as_ref();
         let callable =
@@ -352,7 +352,7 @@ impl<'p> Lowerer<'p> {
         self.callable_code(callable, args, ret.first().copied());
     }
 
-    /// Lowers what is called, into the current block.
+    /// Lowers the body of a callable into the current block.
     fn callable_code(&mut self, callable: Callable<'p>, args: &[Def], ret: Option<Def>) {
         for (param, &arg) in callable.params.iter().zip(args) {
             self.bind_pat(&param.pat, arg);
@@ -367,8 +367,8 @@ impl<'p> Lowerer<'p> {
         self.tail(callable.body, tail);
     }
 
-    /// Expands a call of a function outside all others into the current block; its
-    /// value, if control has stayed in that block.
+    /// Expands a call of a top-level function into the current block. Returns its
+    /// value, if control stays in that block.
     pub(crate) fn expand(&mut self, id: FnId, type_args: &[sema::Ty], args: &[Def]) -> Option<Def> {
         let function = &self.program.fns[id];
         let type_args: Vec<sema::Ty> = type_args.iter().map(|&arg| self.close_ty(arg)).collect();
@@ -393,14 +393,14 @@ impl<'p> Lowerer<'p> {
             Callable { params: &function.params, filter, return_local: function.return_local, body };
         self.callable_code(callable, args, ret);
         self.frame = outer;
-        // Straight code ends in a return from where it began: go on there instead.
+        // Straight-line code ends in a return from the first block: continue there instead.
         let body = self.world.cont(block).body.clone().filter(|body| Some(body.callee) == ret)?;
         self.world.replace_body(block, None);
         self.frame.mem = body.args[0];
         Some(self.world.tuple(&body.args[1..]))
     }
 
-    /// Where the end of a body leads that has no return continuation: to the last
+    /// The target of the end of a body without return continuation: the last
     /// parameter, if that is a continuation.
     fn fall_through(&mut self, params: &[Param], args: &[Def]) -> Tail {
         let (Some(param), Some(&arg)) = (params.last(), args.last()) else { return Tail::Nowhere };
@@ -414,10 +414,10 @@ impl<'p> Lowerer<'p> {
 
 // Note [Why nested functions are lowered late]
 //
-// All functions of a block stand at its beginning, but may capture variables that
-// are declared further down. So their bodies wait until the function around them
-// is done and all its variables have a meaning. What is used before it has one is
-// a mistake of the program, which only shows where the function is used.
+// All functions of a block are defined at its beginning, but may capture variables that
+// are declared later. So their bodies are lowered after the enclosing function, when
+// all its variables are declared. A use of the function before its captures have values is
+// an error, which is found at the use.
 
 /// The name of a function inside the program: `#[intern(name = "..")]` or its own.
 fn internal_name(function: &tree::Function) -> Name {
@@ -428,7 +428,7 @@ fn internal_name(function: &tree::Function) -> Name {
     }
 }
 
-/// Whether an attribute like `fast_math` is given, and not as `false`.
+/// Whether an attribute like `fast_math` is present and not `false`.
 pub(crate) fn is_on(name: Name, arg: Option<&AttrArg>, wanted: &str) -> bool {
     let off = match arg {
         Some(AttrArg::Name(value)) => value.as_str() == "false",

@@ -1,11 +1,11 @@
-//! Functions that are declared here and defined elsewhere: by C code, by the
-//! target's compiler, by this compiler.
+//! Imported functions: of C, of the target's compiler, and intrinsics of this
+//! compiler.
 //!
-//! Intrinsics are known by link name *and* declared type, because the language's
-//! generations gave one name several types. Those that compute a value become
-//! nodes: at a direct call in place, elsewhere in the body of a small
-//! continuation that is always specialised. The others stay continuations that
-//! later stages know.
+//! Link name *and* declared type select an intrinsic, because editions of the
+//! language gave one name several types. Intrinsics that compute a value become
+//! nodes: in place at a direct call, otherwise in the body of a small
+//! continuation that is always specialized. The others stay continuations for
+//! later stages.
 
 use nyala_ir::functions::{Domain, External, ValueOp};
 use nyala_ir::{Def, Intrinsic, LaneFunction, Linkage, MathOp, Node, Prim, Ty, verify};
@@ -21,13 +21,13 @@ use crate::simd::{LaneAccess, SimdOp};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Op {
     Value(ValueOp),
-    /// A mathematical function of the first so many arguments.
+    /// A mathematical function of the first arguments; the number is its arity.
     Math(MathOp),
     /// An operation on simd values.
     Simd(SimdOp),
 }
 
-/// What an operation says about types that its arguments do not.
+/// An operation with the types that its arguments do not determine.
 #[derive(Clone, Copy)]
 pub(crate) struct DirectOp {
     op: Op,
@@ -44,7 +44,7 @@ impl Op {
             .or_else(|| MathOp::from_intrinsic_name(name).map(Op::Math))
     }
 
-    /// The name that programs call it by.
+    /// Its name in programs.
     fn name(self) -> &'static str {
         match self {
             Op::Value(op) => op.name(),
@@ -53,7 +53,7 @@ impl Op {
         }
     }
 
-    /// The types that it accepts, as people write them.
+    /// Its accepted types, in source syntax.
     fn shapes(self) -> &'static [&'static str] {
         match self {
             Op::Value(op) => op.shapes(),
@@ -67,7 +67,7 @@ impl Op {
 }
 
 impl<'p> Lowerer<'p> {
-    /// The continuation of an imported function, whose instance is the frame's for now.
+    /// The continuation of an imported function; the frame points to its instance in the meantime.
     pub(crate) fn import(&mut self, function: &'p Function, abi: Abi, symbol: Name) -> Def {
         match abi {
             Abi::C => match self.c_math(function, symbol.as_str()) {
@@ -116,7 +116,7 @@ impl<'p> Lowerer<'p> {
         self.declared(function, Linkage::Intrinsic(intrinsic))
     }
 
-    /// Reports a type that an intrinsic never had.
+    /// Reports a wrong type of an intrinsic.
     pub(crate) fn wrong_shape(
         &mut self,
         function: &Function,
@@ -150,7 +150,7 @@ impl<'p> Lowerer<'p> {
 
     // ---- Operations in place ---------------------------------------------------------
 
-    /// The operation that `call` is, if its callee is one by name.
+    /// The operation of `call`, if its callee is an operation by name.
     pub(crate) fn direct_op(&mut self, call: &Call) -> Option<DirectOp> {
         let ExprKind::Fn(id, args) = &call.callee.kind else { return None };
         let op = self.op_of(*id)?;
@@ -165,7 +165,7 @@ impl<'p> Lowerer<'p> {
         Some(DirectOp { op, of })
     }
 
-    /// The operation that a function stands for.
+    /// The operation of a function.
     fn op_of(&mut self, id: FnId) -> Option<Op> {
         let function = &self.program.fns[id];
         let tree::Linkage::Import { abi, symbol } = function.linkage else { return None };
@@ -212,7 +212,7 @@ impl<'p> Lowerer<'p> {
         }
     }
 
-    /// The declaration was checked, so there are as many arguments as the operation has.
+    /// The declaration was checked, so the number of arguments is right.
     fn build_value(&mut self, op: ValueOp, of: Option<Ty>, args: &[Def], result: Ty) -> Def {
         match op {
             ValueOp::Bitcast => self.world.bitcast(result, args[0]),
@@ -231,13 +231,13 @@ impl<'p> Lowerer<'p> {
         }
     }
 
-    /// The size of a type, which has to be a number of type `result`.
+    /// The size of a type, which must fit into `result`.
     fn size_of(&mut self, result: Ty, of: Ty) -> Def {
         let max = match self.world.types.as_prim(result) {
             Some(prim) => u64::MAX >> (64 - prim.bits() + u32::from(prim.is_signed())),
             None => u64::MAX,
         };
-        // Sizes saturate, so the largest number says nothing.
+        // Sizes saturate, so the largest number means overflow.
         let size = self.world.layout(of).size;
         if size > max || size == u64::MAX {
             let [of, result] = [of, result].map(|ty| self.world.types.display(ty).to_string());
@@ -246,7 +246,7 @@ impl<'p> Lowerer<'p> {
         self.world.size_of(result, of)
     }
 
-    /// Whether an operation works on the types that a program has chosen for it.
+    /// Whether an operation supports these types.
     fn check_op(&self, op: Op, args: &[Def], result: Ty) -> Result<(), String> {
         let world = &self.world;
         let op = match op {
@@ -259,7 +259,7 @@ impl<'p> Lowerer<'p> {
             ValueOp::Select => Node::Select { cond: args[0], then: args[1], other: args[2] },
             ValueOp::Insert => Node::Insert { agg: args[0], index: args[1], value: args[2] },
             ValueOp::Streaming => Node::Streaming(args[0]),
-            // Of every type.
+            // All types.
             ValueOp::SizeOf | ValueOp::AlignOf | ValueOp::Undef | ValueOp::Zeroed | ValueOp::Known => {
                 return Ok(());
             }
@@ -300,7 +300,7 @@ impl<'p> Lowerer<'p> {
         }
     }
 
-    /// The function of C's mathematical library that a declaration means. The name says the type, too.
+    /// The function of C's mathematical library with this name, which also determines the type.
     fn c_math(&mut self, function: &Function, symbol: &str) -> Option<MathOp> {
         let external = External::named(symbol)?;
         let op = external.c_op()?;
@@ -318,7 +318,7 @@ impl<'p> Lowerer<'p> {
 
     /// Whether a mathematical function can have the type it is declared with.
     fn fits_math(&mut self, function: &Function, op: MathOp) -> bool {
-        // `llvm.ctlz` and `llvm.cttz` have a flag that says nothing about the value.
+        // The flag of `llvm.ctlz` and `llvm.cttz` does not affect the value.
         let n_flags = usize::from(matches!(op, MathOp::Clz | MathOp::Ctz));
         let n_params = function.params.len();
         let Some(first) = function.params.first().map(|param| param.ty) else { return false };
@@ -336,7 +336,7 @@ impl<'p> Lowerer<'p> {
                 Domain::Float => prim.is_float(),
                 Domain::Any => prim.is_int() || prim.is_float(),
             },
-            // Checked where it is instantiated: a prelude gives it numbers only.
+            // Checked at instantiation: the prelude instantiates it with numbers only.
             sema::TyKind::Param(_) => true,
             _ => false,
         };
@@ -347,7 +347,7 @@ impl<'p> Lowerer<'p> {
     }
 }
 
-/// The mathematical function that a name of LLVM's stands for.
+/// The mathematical function of an LLVM intrinsic.
 fn device_math(name: &str) -> Option<MathOp> {
     External::named(name)?.llvm_op()
 }

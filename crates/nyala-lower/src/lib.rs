@@ -5,25 +5,25 @@
 //!
 //! * `instance`: functions and lambdas become continuations; generic ones, one
 //!   for each use;
-//! * `frame`: the block under construction and the values of variables in it; `debuggers`: what else is told of these;
+//! * `frame`: the block under construction and the values of variables in it; `debuggers`: debug information for these;
 //! * `expr`, `place`, `call`, `control`, `pattern`: the language's constructs;
-//! * `filter`: when to specialise, as nodes without control flow; `origin`: what else the
-//!   evaluator is told;
+//! * `filter`: filters as nodes without control flow; `origin`: other information for the
+//!   evaluator;
 //! * `types`, `adapt`: types, and values between two representations of one type;
-//! * `statics`, `computed`, `intrinsics`, `simd`, `compare`: what is not an ordinary function;
-//! * `facts`, `skeleton`, `ssa`: what must be known about variables before their function is
-//!   lowered: which are memory, and where the values of the others meet.
+//! * `statics`, `computed`, `intrinsics`, `simd`, `compare`: statics and intrinsics;
+//! * `facts`, `skeleton`, `ssa`: analyses of variables before their function is
+//!   lowered: which are memory, and which joins need parameters for the others.
 //!
-//! # What comes out
+//! # Output
 //!
 //! * `fn(A) -> R` is `cn(mem, A, cn(mem, R))`, with the parts of a tuple result as
-//!   parameters of their own; a function that never returns has no second one.
-//! * A call in tail position hands on the return continuation it was given, so
+//!   separate parameters; a function that never returns has no return continuation.
+//! * A call in tail position passes on the return continuation of its function, so
 //!   loops written as tail calls run in constant space.
 //! * A variable is a value unless its address is taken, or it is mutable and a nested
-//!   function or a jump that is kept sees it: then it is a slot. See `facts`. Some arrays
+//!   function or an escaping jump uses it: then it is a slot. See `facts`. Some arrays
 //!   of many parts are slots too. The graph is in minimal, pruned SSA form. See `frame`.
-//! * Only what the program's roots reach is lowered: `main` and what is exported.
+//! * Only functions that `main` and exported functions reach are lowered.
 //!
 //! ```
 //! use nyala_lower::{LowerOptions, Statics, lower};
@@ -34,8 +34,8 @@
 //! let id = sources.add("next.impala", "extern fn next(x: i32) -> i32 { x + 1 }").expect("it is small");
 //! let parse = nyala_syntax::parse(sources.file(id));
 //! let checked = check(&[CheckFile { ast: &parse.file, is_prelude: false }]);
-//! // What runs code for the values of statics, of which there are none here.
-//! let statics = Statics::new(&|_, _| unreachable!("no static asks for it"));
+//! // Executes initializers of statics. This program has none.
+//! let statics = Statics::new(&|_, _| unreachable!("there are no statics"));
 //! let lowered = lower(&checked.program, &LowerOptions::default(), &statics).expect("it has no errors");
 //! assert_eq!(
 //!     nyala_ir::text::print(&lowered.world),
@@ -72,21 +72,21 @@ use nyala_ir::World;
 use nyala_sema::tree::Program;
 use nyala_span::Diagnostic;
 
-/// How to read a program.
+/// Options of lowering.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LowerOptions {
-    /// Signed overflow wraps around.
+    /// Whether signed overflow wraps around.
     pub wrapping: bool,
-    /// Floats may be treated as real numbers, everywhere.
+    /// Whether floats may be treated as real numbers, everywhere.
     pub fast_math: bool,
-    /// Operations that may fail are executed where they stand in the source, even if nothing uses their values. See
+    /// Whether operations that may fail are executed at their position in the source, even if their values are unused. See
     /// [`World::demand`].
     pub demands: bool,
-    /// Values are named after all variables that they are the values of, for debuggers; and not only
-    /// parameters, for people to read.
+    /// Whether all values are named after their variables, for debuggers. Otherwise only parameters are, for
+    /// readability.
     pub name_values: bool,
-    /// Where a variable gets a constant or the value of another variable, debuggers are told
-    /// (see [`Linkage::Debugger`](nyala_ir::Linkage)). Best without optimisation.
+    /// Whether debug information is emitted where a variable gets a constant or the value of another variable
+    /// (see [`Linkage::Debugger`](nyala_ir::Linkage)). Best without optimization.
     pub tell_debuggers: bool,
 }
 
@@ -94,14 +94,14 @@ pub struct LowerOptions {
 pub struct Lowered {
     /// The graph.
     pub world: World,
-    /// What may not be as the user means it.
+    /// Warnings.
     pub warnings: Vec<Diagnostic>,
 }
 
 /// The graph of a checked program without errors.
 ///
-/// Errors that only show once generic functions are instantiated and intrinsics are
-/// used are reported; then there is no graph.
+/// Reports errors that appear only when generic functions are instantiated and intrinsics are
+/// used; then there is no graph.
 pub fn lower(
     program: &Program,
     options: &LowerOptions,
@@ -112,8 +112,8 @@ pub fn lower(
     Ok(lowered)
 }
 
-/// What is wrong with the values of the statics of a checked program without errors,
-/// whether or not anything uses them.
+/// The errors in the initializers of all statics, used or not, of a checked program without
+/// errors.
 pub fn check_statics(program: &Program, options: &LowerOptions, statics: &Statics<'_>) -> Vec<Diagnostic> {
     statics::check(program, options, statics)
 }

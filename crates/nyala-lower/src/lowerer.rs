@@ -27,37 +27,37 @@ pub(crate) struct Lowerer<'p> {
     /// The program's types, and those that instantiation makes.
     pub(crate) types: sema::Types,
     pub(crate) facts: Rc<Facts>,
-    /// The statics that were computed by running code.
+    /// The statics that were computed by execution.
     pub(crate) computed: &'p Statics<'p>,
     pub(crate) world: World,
     pub(crate) errors: Vec<LowerError>,
     pub(crate) lowered_types: TypeTable,
-    /// The variables that debuggers were told of, by name and type.
+    /// The variables with debug information, by name and type.
     pub(crate) for_debuggers: FxHashMap<(Name, Ty), Def>,
 
     pub(crate) instances: PrimaryMap<InstanceId, Instance>,
-    /// The value of each instance that is used.
+    /// The value of each used instance.
     pub(crate) fn_values: FxHashMap<InstanceKey, Def>,
     /// Instances whose continuation exists but has no body yet.
     pub(crate) pending: VecDeque<InstanceId>,
-    /// Nested functions whose captured variables exist, in an instance around them.
+    /// Nested functions whose captured variables are declared, in an enclosing instance.
     pub(crate) captures_exist: FxHashSet<(FnId, InstanceId)>,
-    /// How many generic instances there are.
+    /// The number of generic instances.
     pub(crate) generic_instances: usize,
 
     pub(crate) statics: FxHashMap<StaticId, StaticState>,
     /// Statics whose values are being computed.
     pub(crate) open_statics: FxHashSet<StaticId>,
-    /// How many calls have been expanded for the current static or filter.
+    /// The number of calls that were expanded for the current static or filter.
     pub(crate) expansions: usize,
     /// The functions that are being expanded in a filter.
     pub(crate) expanding: Vec<FnId>,
-    /// How many expressions are open, over all bodies that are being expanded.
+    /// The number of enclosing expressions, over all bodies that are being expanded.
     pub(crate) nesting: usize,
     pub(crate) constructors: FxHashMap<nyala_ir::Ty, FxHashMap<u32, Def>>,
     pub(crate) comparers: FxHashMap<nyala_ir::Ty, Def>,
 
-    /// What is being lowered right now.
+    /// The function that is being lowered.
     pub(crate) frame: Frame,
 }
 
@@ -66,7 +66,7 @@ impl<'p> Lowerer<'p> {
         Lowerer::with_facts(program, options, computed, Rc::new(Facts::of(program)))
     }
 
-    /// A lowering of the same program into a graph of its own, which is run and not debugged.
+    /// A lowering of the same program into a separate graph, which is executed at compile time.
     pub(crate) fn within(outer: &Lowerer<'p>) -> Lowerer<'p> {
         let options = LowerOptions { tell_debuggers: false, ..outer.options };
         Lowerer::with_facts(outer.program, options, outer.computed, Rc::clone(&outer.facts))
@@ -80,7 +80,7 @@ impl<'p> Lowerer<'p> {
     ) -> Lowerer<'p> {
         let mut world = World::new();
         let mut instances = PrimaryMap::new();
-        // What statics are lowered in: no function, no type parameters.
+        // The instance of statics: no function, no type parameters.
         let nowhere = instances.push(Instance::nowhere());
         debug_assert!(nowhere == InstanceId::NOWHERE);
         let frame = Frame::idle(&mut world, nowhere);
@@ -143,17 +143,17 @@ impl<'p> Lowerer<'p> {
         }
     }
 
-    /// Where the nodes built next stand in the source.
+    /// Sets the span of the next nodes.
     pub(crate) fn at(&mut self, span: Span) {
         self.world.span = span;
     }
 
-    /// Whether the initialiser of a static is being lowered.
+    /// Whether the initializer of a static is being lowered.
     pub(crate) fn is_in_static(&self) -> bool {
         self.frame.instance == InstanceId::NOWHERE
     }
 
-    /// The type arguments of what is being lowered.
+    /// The type arguments of the current instance.
     pub(crate) fn subst(&self) -> Rc<Subst> {
         Rc::clone(&self.instances[self.frame.instance].subst)
     }

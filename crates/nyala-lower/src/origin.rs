@@ -1,4 +1,4 @@
-//! What is written at functions for the partial evaluator, handed on beside the graph.
+//! Annotations of functions for the partial evaluator, stored beside the graph.
 
 use nyala_ir::origin::{Origin, OriginLimits, OriginParam};
 use nyala_sema::tree::{AttrArg, Function, Lambda, Param, PatKind};
@@ -9,7 +9,7 @@ use crate::instance::is_on;
 use crate::lowerer::Lowerer;
 
 impl Lowerer<'_> {
-    /// Keeps what a function says about itself; its continuation is called `name`.
+    /// Stores the annotations of a function; its continuation is called `name`.
     pub(crate) fn function_origin(&mut self, function: &Function, name: Name) {
         let params = self.origin_params(&function.params);
         let arity = self.arity(&function.params, function.ret);
@@ -39,7 +39,7 @@ impl Lowerer<'_> {
         });
     }
 
-    /// Keeps what a lambda says about itself, which stands at the current place.
+    /// Stores the annotations of a lambda at the current span.
     pub(crate) fn lambda_origin(&mut self, lambda: &Lambda, name: Name) {
         let params = self.origin_params(&lambda.params);
         let arity = self.arity(&lambda.params, lambda.ret);

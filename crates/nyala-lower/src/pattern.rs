@@ -1,10 +1,10 @@
-//! Patterns: binding names, and deciding which arm of a match is meant.
+//! Patterns: bindings, and the decision trees of matches.
 //!
 //! Matching has no effects, so tests can be done in any order. They are done row
-//! by row: the first row's first test is made for it and for all rows directly
-//! below that test the same part, by one `switch` or `branch`; the other rows
-//! come into play where that fails. So each arm is reached in one way only, and
-//! the code is never larger than the patterns.
+//! by row: one `switch` or `branch` does the first test of the first row, and of all rows
+//! directly below that test the same part. The other rows are tested if that fails.
+//! So each arm is reached on one path only, and the code is never larger than the
+//! patterns.
 
 use std::collections::VecDeque;
 
@@ -17,15 +17,15 @@ use rustc_hash::FxHashMap;
 
 use crate::lowerer::Lowerer;
 
-/// How a match is decided.
+/// The result of compiling a match.
 pub(crate) struct Decision {
-    /// Where each arm begins; none for an arm that is never reached.
+    /// The start of each arm; `None` for an unreachable arm.
     pub(crate) leaves: Vec<Option<Leaf>>,
     /// Whether some value matches no arm.
     pub(crate) may_fail: bool,
 }
 
-/// Where an arm begins.
+/// The start of an arm.
 pub(crate) struct Leaf {
     pub(crate) block: Cont,
     pub(crate) mem: Def,
@@ -35,27 +35,27 @@ pub(crate) struct Leaf {
 /// An arm that may still match.
 struct Row<'p> {
     arm: usize,
-    /// What is to be tested, and against what: literals and options only.
+    /// The remaining tests: values with literals or options.
     tests: Vec<(Def, &'p Pat)>,
     bindings: Vec<(LocalId, Def)>,
 }
 
-/// A block in which the rows are to be told apart.
+/// A block with the rows to be tested in it.
 struct Task<'p> {
     block: Cont,
     mem: Def,
-    /// Taken from the front, without touching the others: there may be many.
+    /// A queue, because there may be many rows.
     rows: VecDeque<Row<'p>>,
-    /// Where to go if none matches; none if one must.
+    /// The target if no row matches; `None` if one must match.
     fail: Option<Cont>,
 }
 
-/// A test to be made at the end of a block.
+/// A test at the end of a block.
 struct Test {
     block: Cont,
     mem: Def,
     value: Def,
-    /// Where rows go on that do not match after all.
+    /// The target if no group matches.
     next: Option<Cont>,
     /// The groups cover all values.
     is_complete: bool,
@@ -81,7 +81,7 @@ impl<'p> Lowerer<'p> {
     pub(crate) fn pat_bindings(&mut self, pat: &'p Pat, value: Def) -> Vec<(LocalId, Def)> {
         let mut row = Row { arm: 0, tests: vec![], bindings: vec![] };
         self.add_tests(&mut row, value, pat);
-        // An enum with one option is irrefutable: what is left needs no test.
+        // An enum with one option is irrefutable: its payload needs no test of the tag.
         while let Some((value, pat)) = row.tests.pop() {
             self.add_payload_tests(&mut row, value, pat);
         }
@@ -104,7 +104,7 @@ impl<'p> Lowerer<'p> {
         (all, row.bindings)
     }
 
-    /// The variables of a pattern come into being without value.
+    /// Declares the variables of a pattern without value.
     pub(crate) fn bind_uninit(&mut self, pat: &Pat) {
         for local in visit::bindings(pat) {
             self.bind_local(local, None);
@@ -155,7 +155,7 @@ impl<'p> Lowerer<'p> {
         }
     }
 
-    /// Ends the current block by going to the first pattern that matches `value`.
+    /// Ends the current block with a jump to the first pattern that matches `value`.
     pub(crate) fn decide(
         &mut self,
         value: Def,
@@ -213,7 +213,7 @@ impl<'p> Lowerer<'p> {
         self.dispatch(test, groups, tasks);
     }
 
-    /// The rows by what they want `value` to be, without that test.
+    /// The rows grouped by their test of `value`, without that test.
     fn groups(&mut self, value: Def, rows: Vec<Row<'p>>) -> Vec<Group<'p>> {
         let mut groups: Vec<Group<'p>> = vec![];
         let mut index: FxHashMap<u64, usize> = FxHashMap::default();
@@ -231,10 +231,10 @@ impl<'p> Lowerer<'p> {
         groups
     }
 
-    /// Goes to the group that the tested value belongs to.
+    /// Jumps to the group of the tested value.
     fn dispatch(&mut self, test: Test, mut groups: Vec<Group<'p>>, tasks: &mut Vec<Task<'p>>) {
         let otherwise = test.next.filter(|_| !test.is_complete);
-        // Without another way out the last group needs no test.
+        // If one group must match, the last one needs no test.
         let last = if otherwise.is_none() { groups.pop() } else { None };
         if groups.is_empty() {
             let rows = last.expect("there is at least one group").rows.into();
@@ -283,7 +283,7 @@ impl<'p> Lowerer<'p> {
         }
     }
 
-    /// What is compared to see which literal or option `value` is.
+    /// The number that identifies the literal or option of `value`.
     fn tested(&mut self, value: Def) -> (Def, Prim) {
         match self.world.types.as_prim(self.world.ty(value)) {
             Some(prim) => (value, prim),
@@ -291,7 +291,7 @@ impl<'p> Lowerer<'p> {
         }
     }
 
-    /// How many values a test of `value` tells apart, if they can be enumerated.
+    /// The number of possible outcomes of a test of `value`, if it is finite.
     fn n_options(&self, value: Def) -> Option<u64> {
         match self.world.types.kind(self.world.ty(value)) {
             TyKind::Prim(Prim::Bool) => Some(2),
@@ -300,7 +300,7 @@ impl<'p> Lowerer<'p> {
         }
     }
 
-    /// Adds what must be tested for `pat` to match `value`, and what it binds.
+    /// Adds the tests for `pat` to match `value`, and its bindings.
     fn add_tests(&mut self, row: &mut Row<'p>, value: Def, pat: &'p Pat) {
         let mut todo = vec![(value, pat)];
         while let Some((value, pat)) = todo.pop() {
@@ -311,7 +311,7 @@ impl<'p> Lowerer<'p> {
                     todo.extend(inner.as_deref().map(|inner| (value, inner)));
                 }
                 PatKind::Lit(_) | PatKind::Variant(..) => row.tests.push((value, pat)),
-                // The last is looked at first: so tests come out from left to right.
+                // The stack is processed last to first, so tests are in order from left to right.
                 PatKind::Parts(parts) if self.is_aggregate(value) => {
                     for (i, part) in parts.iter().enumerate().rev() {
                         todo.push((self.world.extract_at(value, i as u32), part));

@@ -1,7 +1,7 @@
 //! Intrinsics on simd values, and collective operations.
 //!
-//! Outside of SIMD code a program works on all lanes of a simd value itself. The intrinsics here are
-//! what operators cannot say: lanes that are combined or change places, and accesses to
+//! Outside of SIMD code a program operates on all lanes of a simd value. The intrinsics here have
+//! no operators: reductions, permutations of lanes, and accesses to
 //! memory through a pointer for each lane.
 
 use nyala_ir::{Def, LaneFunction, LaneOp, Linkage, Node, Reduction, Ty, TyKind, World, verify};
@@ -46,7 +46,7 @@ impl SimdOp {
         }
     }
 
-    /// The types that it accepts, as people write them.
+    /// Its accepted types, in source syntax.
     pub(crate) fn shapes(self) -> &'static [&'static str] {
         match self {
             SimdOp::Splat => &["(T) -> simd[T * N]"],
@@ -58,7 +58,7 @@ impl SimdOp {
         }
     }
 
-    /// Whether it gives a `result` for these arguments.
+    /// Whether it has this `result` for these arguments.
     pub(crate) fn check(self, world: &World, args: &[Def], result: Ty) -> Result<(), String> {
         let types = &world.types;
         let first = world.ty(args[0]);
@@ -88,7 +88,7 @@ impl SimdOp {
     }
 }
 
-/// An access to memory for each lane that is set in a mask.
+/// An access to memory for each active lane of a mask.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LaneAccess {
     Load,
@@ -127,7 +127,7 @@ impl<'p> Lowerer<'p> {
         if let TyKind::Tuple(parts) = self.world.types.kind(ret)
             && !parts.is_empty()
         {
-            let reason = "a tuple is several values; lanes exchange one, such as a struct".into();
+            let reason = "lanes exchange one value; use a struct instead of a tuple".into();
             let name = lane_function.name();
             self.errors.push(LowerError::OperandTypes { name, at: self.world.span, reason });
         }
@@ -170,7 +170,7 @@ impl<'p> Lowerer<'p> {
     }
 }
 
-/// The types that a lane function may be declared with, as people write them.
+/// The accepted types of a lane function, in source syntax.
 fn lane_function_shapes(function: LaneFunction) -> &'static [&'static str] {
     match function {
         LaneFunction::Mask => &["() -> bool"],

@@ -1,17 +1,16 @@
 //! The joins of a function and the variables that need a block parameter there, found before lowering.
 //!
-//! A node of the graph never changes, so a block needs its parameters when it is made: a loop
+//! Nodes are immutable, so a block needs its parameters when it is created: a loop
 //! header before its body is lowered. So each function and
-//! lambda is walked once before, for its blocks and their reads and writes of variables, and
-//! `ssa` decides where a variable needs a parameter. Lowering then makes exactly these, see `frame`.
+//! lambda is first traversed for its blocks and their reads and writes of variables, and
+//! `ssa` decides where a variable needs a parameter. Lowering creates exactly these, see `frame`.
 //!
 //! # Invariants
 //!
 //! * The walk follows lowering: the same constructs split and join, in the
 //!   same order of evaluation. A control-flow join is a [`Join`].
-//! * Lowering may leave out paths, where a condition turns out to be constant or a value is of
-//!   type `!` in one instance of a generic function only, but it never adds any. Fewer paths
-//!   need no more parameters.
+//! * Lowering may omit paths, if a condition is constant or a value has type `!` in one instance
+//!   of a generic function, but it never adds any. Fewer paths need fewer parameters.
 //!
 //! # Escaping jumps
 //!
@@ -35,9 +34,9 @@ use crate::ssa::{Block, Graph};
 /// A control-flow join, named by an expression of the tree.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Join {
-    /// Where the expression begins.
+    /// The start of the expression.
     Before(*const Expr),
-    /// Where it ends.
+    /// The end of the expression.
     After(*const Expr),
     /// Where the condition of this last arm is false and no `else` follows.
     Instead(*const Expr),
@@ -56,7 +55,7 @@ impl Join {
     }
 }
 
-/// What is known of variables before the walk.
+/// Facts about variables before the walk.
 pub(crate) struct Known<'f> {
     /// The mutable variables that may be values.
     pub(crate) vars: EntitySet<LocalId>,
@@ -64,7 +63,7 @@ pub(crate) struct Known<'f> {
     pub(crate) kept: &'f FxHashSet<LocalId>,
 }
 
-/// What is found.
+/// The result.
 #[derive(Default)]
 pub(crate) struct Joins {
     /// The variables that need a parameter at each join, in the order of their declarations.
@@ -96,21 +95,21 @@ struct Walk<'k, 'p> {
     known: &'k Known<'k>,
     never: Ty,
     graph: Graph,
-    /// Where the walk is; nowhere if control does not get here.
+    /// The current block; `None` if unreachable.
     at: Option<Block>,
     joins: Vec<(Block, Join)>,
-    /// Where jumps of the loops around lead.
+    /// The targets of jumps of the enclosing loops.
     jumps: FxHashMap<LocalId, Target>,
-    /// Where jumps lead that are kept, and from where control goes to where they are.
+    /// The targets of escaping jumps, and the blocks from which control reaches them.
     kept: Vec<(Block, Block)>,
     /// Lambdas, to be walked on their own.
     lambdas: Vec<(&'p [Param], &'p Expr)>,
 }
 
-/// Where a jump by name leads.
+/// The target of a jump by name.
 enum Target {
     Head(Block),
-    /// To the end of a loop, as from these blocks.
+    /// The exit of a loop, with its predecessors.
     Exit(Vec<Block>),
 }
 
@@ -147,7 +146,7 @@ impl<'k, 'p> Walk<'k, 'p> {
 
     // ---- Blocks and variables ----------------------------------------------------------
 
-    /// Goes on where `ends` meet.
+    /// Continues at the join of `ends`.
     fn join(&mut self, ends: Vec<Block>, join: Join) {
         self.at = (!ends.is_empty()).then(|| self.graph.block(ends));
         self.joins.extend(self.at.map(|block| (block, join)));
@@ -173,7 +172,7 @@ impl<'k, 'p> Walk<'k, 'p> {
 
     // ---- Expressions -------------------------------------------------------------------
 
-    /// Walks an expression, if control gets there.
+    /// Walks an expression, if it is reachable.
     fn value(&mut self, expr: &'p Expr) {
         if self.at.is_none() {
             return;
@@ -216,7 +215,7 @@ impl<'k, 'p> Walk<'k, 'p> {
         }
     }
 
-    /// Walks what a place consists of; gives the variable that it is part of.
+    /// Walks the operands of a place; returns its variable.
     fn place(&mut self, expr: &'p Expr) -> Option<LocalId> {
         match &expr.kind {
             ExprKind::Local(local) => Some(*local),
@@ -398,7 +397,7 @@ impl<'k, 'p> Walk<'k, 'p> {
         if let Some(Target::Exit(ends)) = self.jumps.remove(&break_local) {
             exits.extend(ends);
         }
-        // Nobody knows where it comes from; the loop's head comes before all such places.
+        // The position of the call is unknown; the loop header precedes all of them.
         if self.known.kept.contains(&break_local) {
             exits.push(head);
         }

@@ -1,17 +1,17 @@
 //! Where variables need a parameter: the algorithm of Braun et al. (Simple and Efficient
 //! Construction of Static Single Assignment Form, 2013) on a [`Graph`] of blocks that
-//! says which block reads and writes what.
+//! records the reads and writes of each block.
 //!
 //! As there, a variable's value is looked up only where it is read: in the block, then in
-//! the block before it, and where several blocks meet a *phi* stands for it, whose
+//! its predecessor. A block with several predecessors gets a *phi*, whose
 //! operands are looked up in turn. So there are phis only for values that are read
-//! (the form is *pruned*). A phi whose operands are one other value and perhaps
-//! itself is that value, and is taken away, which may make others trivial; the source
-//! language knows no jumps into loops, so what is left is *minimal* (Braun et al., 2.3).
+//! (the form is *pruned*). A phi whose operands are only one other value and
+//! itself is trivial. It is replaced by that value, which may make other phis trivial. The
+//! control flow is reducible, so the result is *minimal* (Braun et al., 2.3).
 //!
-//! The graph is complete before the first look-up: all blocks are sealed. Variables do
-//! not matter to each other, so they are looked up one at a time. `skeleton` makes the
-//! graphs, `frame` uses what is found.
+//! The graph is complete before the first look-up: all blocks are sealed. Variables are
+//! independent, so they are processed one at a time. `skeleton` builds the
+//! graphs, `frame` uses the result.
 
 use std::collections::BTreeMap;
 
@@ -21,10 +21,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// A block, by number.
 pub(crate) type Block = u32;
 
-/// The blocks of a function, with what they do to variables.
+/// The blocks of a function, with their reads and writes of variables.
 #[derive(Default)]
 pub(crate) struct Graph {
-    /// The blocks before each block.
+    /// The predecessors of each block.
     preds: Vec<Vec<Block>>,
     /// Variables that a block writes.
     written: FxHashSet<(Block, LocalId)>,
@@ -32,23 +32,23 @@ pub(crate) struct Graph {
     reads: BTreeMap<LocalId, Vec<Block>>,
 }
 
-/// What is found about one variable.
+/// The result for one variable.
 #[derive(Default)]
 pub(crate) struct Flow {
-    /// The blocks at whose beginning its value is needed, each with where that comes from.
+    /// The blocks where its value is live-in, each with the source of the value.
     entry: FxHashMap<Block, Value>,
     /// The operands of phis, by their blocks.
     operands: FxHashMap<Block, Vec<Value>>,
-    /// Trivial phis, with what they are.
+    /// Trivial phis, with their replacements.
     same_as: FxHashMap<Block, Value>,
 }
 
-/// A value of the variable that is looked at.
+/// A value of the current variable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Value {
-    /// What a block has written last.
+    /// The last write of a block.
     Written(Block),
-    /// What meets at the beginning of a block.
+    /// The phi of a block.
     Phi(Block),
 }
 
@@ -59,12 +59,12 @@ impl Graph {
         u32::try_from(self.preds.len() - 1).expect("there are fewer blocks than bytes of source text")
     }
 
-    /// Control may come to `block` from `pred` too.
+    /// Adds the predecessor `pred` of `block`.
     pub(crate) fn add_pred(&mut self, block: Block, pred: Block) {
         self.preds[block as usize].push(pred);
     }
 
-    /// What a block has done so far is followed by a use of `var`'s value.
+    /// Appends a read of `var` to a block.
     pub(crate) fn read(&mut self, block: Block, var: LocalId) {
         if !self.written.contains(&(block, var)) {
             let blocks = self.reads.entry(var).or_default();
@@ -74,12 +74,12 @@ impl Graph {
         }
     }
 
-    /// .. by a new value of `var`.
+    /// Appends a write of `var` to a block.
     pub(crate) fn write(&mut self, block: Block, var: LocalId) {
         self.written.insert((block, var));
     }
 
-    /// The variables that some block reads after another one has written them, in the order of
+    /// The variables that one block writes and another one reads, in the order of
     /// their declarations.
     pub(crate) fn vars(&self) -> impl Iterator<Item = LocalId> {
         self.reads.keys().copied()
@@ -109,7 +109,7 @@ impl Graph {
         }
     }
 
-    /// The value at the beginning of a block; new phis whose operands are not known yet are added to `open`.
+    /// The value at the start of a block; new phis without operands are added to `open`.
     fn value_at_entry(&self, var: LocalId, block: Block, flow: &mut Flow, open: &mut Vec<Block>) -> Value {
         let (mut at, mut path) = (block, vec![]);
         let value = loop {
@@ -118,7 +118,7 @@ impl Graph {
             }
             path.push(at);
             match self.preds[at as usize][..] {
-                // Variables are declared before they are used, so this is the function's beginning.
+                // Variables are declared before their uses, so this is the entry.
                 [] => break Value::Written(at),
                 [pred] if self.written.contains(&(pred, var)) => break Value::Written(pred),
                 [pred] => at = pred,
@@ -132,7 +132,7 @@ impl Graph {
         value
     }
 
-    /// The blocks that control can come to from `start`, itself included.
+    /// The blocks that are reachable from `start`, itself included.
     pub(crate) fn reachable(&self, start: Block) -> FxHashSet<Block> {
         let mut after: Vec<Vec<Block>> = vec![vec![]; self.preds.len()];
         for (block, preds) in self.preds.iter().enumerate() {
@@ -157,7 +157,7 @@ impl Flow {
         self.entry.contains_key(&block)
     }
 
-    /// The blocks where different values meet, in order.
+    /// The blocks with phis, in order.
     pub(crate) fn phis(&self) -> Vec<Block> {
         let mut all: Vec<Block> =
             self.operands.keys().copied().filter(|phi| !self.same_as.contains_key(phi)).collect();
@@ -165,7 +165,7 @@ impl Flow {
         all
     }
 
-    /// Takes away phis of one value, until none is left.
+    /// Removes trivial phis until none is left.
     fn remove_trivial(&mut self) {
         let mut users: FxHashMap<Block, Vec<Block>> = FxHashMap::default();
         for (&phi, operands) in &self.operands {
@@ -203,7 +203,7 @@ impl Flow {
         only
     }
 
-    /// What a value is, with trivial phis taken away.
+    /// A value with trivial phis replaced.
     fn resolve(&mut self, value: Value) -> Value {
         let (mut end, mut passed) = (value, vec![]);
         while let Value::Phi(phi) = end
@@ -212,7 +212,7 @@ impl Flow {
             passed.push(phi);
             end = same;
         }
-        // The next one to ask gets there in one step.
+        // Path compression.
         self.same_as.extend(passed.into_iter().map(|phi| (phi, end)));
         end
     }
@@ -255,7 +255,7 @@ mod tests {
         // 1 is the head, 2 the body, 3 comes after the loop.
         check(&[(&[], "w"), (&[0, 2], ""), (&[1], "rw"), (&[1], "")], &[1], &[1, 2]);
         check(&[(&[], "w"), (&[0, 2], ""), (&[1], "w"), (&[1], "r")], &[1], &[1, 3]);
-        // Written anew in each round, and only read inside; only read; written on the way out.
+        // Written in each iteration and read only inside; only read; written before the exit.
         check(&[(&[], "w"), (&[0, 2], ""), (&[1], "wr"), (&[1], "")], &[], &[]);
         check(&[(&[], "w"), (&[0, 2], ""), (&[1], "r"), (&[1], "r")], &[], &[1, 2, 3]);
         check(&[(&[], "w"), (&[0, 2], ""), (&[1], ""), (&[1], "w"), (&[1, 3], "r")], &[4], &[1, 2, 4]);

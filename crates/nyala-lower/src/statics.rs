@@ -1,18 +1,18 @@
-//! Statics: values where they can be, memory where they must be.
+//! Statics: values if possible, memory if necessary.
 //!
-//! An immutable static is its value wherever it is used, so that it folds; where
-//! its address is taken, or an element that is not known is read, it is a
+//! An immutable static is replaced by its value, so that it folds. If
+//! its address is taken, or an element of unknown index is read, it is a
 //! constant global. A mutable static is a global.
 //!
-//! An initialiser is lowered like any other code, in a block of its own. It is
-//! constant if that has left the block without calls and memory operations and
+//! An initializer is lowered like other code, in its own block. It is
+//! constant if the block has no calls and no memory operations, and
 //! the value depends on no parameter. So literals, operators on them, aggregates,
 //! other statics, functions and lambdas are constant, and so are operators of the
 //! compiler such as `bitcast`.
 //!
 //! A call by name of a function with a body is expanded in place. Conditions that
-//! fold choose their arm, so recursion on known numbers ends. See [`MAX_EXPANSIONS`]. What needs
-//! a loop or memory is run instead, see `computed`; then its value must be plain data.
+//! fold choose their arm, so recursion on known numbers ends. See [`MAX_EXPANSIONS`]. Initializers
+//! with loops or memory are executed, see `computed`; then the value must be plain data.
 
 use nyala_ir::{Def, Linkage, Node};
 use nyala_sema::tree::{self, Call, Expr, ExprKind, Program, StaticId};
@@ -27,7 +27,7 @@ use crate::frame::Frame;
 use crate::instance::InstanceId;
 use crate::lowerer::Lowerer;
 
-/// How far a static has been lowered.
+/// The state of a static.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct StaticState {
     /// Its initial value.
@@ -36,7 +36,7 @@ pub(crate) struct StaticState {
     address: Option<Def>,
 }
 
-/// Computes the values of all statics that can fail to have one; for what it reports.
+/// Computes the values of all statics that may have errors, to report them.
 pub(crate) fn check(program: &Program, options: &LowerOptions, statics: &Statics<'_>) -> Vec<Diagnostic> {
     let is_open = |item: &tree::Static| item.init.as_ref().is_some_and(must_be_computed);
     let open: Vec<StaticId> =
@@ -49,7 +49,7 @@ pub(crate) fn check(program: &Program, options: &LowerOptions, statics: &Statics
     lowerer.errors.into_iter().map(LowerError::diagnostic).collect()
 }
 
-/// Whether an initialiser is more than a value that is written down.
+/// Whether an initializer is more than a literal value.
 fn must_be_computed(init: &Expr) -> bool {
     let mut found = false;
     visit::walk_while(init, |expr| {
@@ -73,7 +73,7 @@ fn must_be_computed(init: &Expr) -> bool {
 }
 
 impl<'p> Lowerer<'p> {
-    /// The value of an immutable static; none if it must be read from memory.
+    /// The value of an immutable static; `None` if it must be read from memory.
     pub(crate) fn static_value(&mut self, id: StaticId) -> Option<Def> {
         let item = &self.program.statics[id];
         if item.is_mut || item.init.is_none() {
@@ -107,8 +107,8 @@ impl<'p> Lowerer<'p> {
         address
     }
 
-    /// Computes the initial value of a static and, before, those of the statics it
-    /// uses; with a stack of its own, since they may form a long chain.
+    /// Computes the initial value of a static, after those of the statics it
+    /// uses. The stack is explicit, since they may form a long chain.
     fn initialise(&mut self, id: StaticId) {
         let mut stack = vec![(id, false)];
         while let Some((id, is_ready)) = stack.pop() {
@@ -154,15 +154,15 @@ impl<'p> Lowerer<'p> {
         self.frame = outer;
         self.world.span = span;
         let value = value.filter(|&value| is_straight && self.is_constant(value));
-        // That a value is unknown because of another mistake goes without saying.
+        // An unknown value after another error is not reported.
         if value.is_none() && self.errors.len() == n_errors {
             return self.computed_value(id, init);
         }
         value
     }
 
-    /// The value of a call that is expanded in place; none if it is not to be, or
-    /// does not end where it began.
+    /// The value of a call that is expanded in place; `None` if it cannot be expanded, or
+    /// does not end in its first block.
     pub(crate) fn expanded_call(&mut self, call: &'p Call) -> Option<Def> {
         let ExprKind::Fn(id, type_args) = &call.callee.kind else { return None };
         let function = &self.program.fns[*id];
@@ -186,13 +186,13 @@ impl<'p> Lowerer<'p> {
                     | Node::Slot { .. }
                     | Node::Alloc { .. }
                     | Node::Asm { .. }
-                    // Of constants, it would have folded: it has no value.
+                    // With constant operands it would have folded: it has no value.
                     | Node::Arith { .. }
             )
         })
     }
 
-    /// Whether a value is data that can be written down: no functions, nothing to compute.
+    /// Whether a value is plain data: no functions, no operations.
     pub(crate) fn is_constant_data(&self, value: Def) -> bool {
         self.all_operands(value, |node| {
             matches!(node, Node::Lit(_) | Node::Aggregate(_) | Node::Variant { .. } | Node::Global(_))
@@ -216,9 +216,9 @@ impl<'p> Lowerer<'p> {
     }
 }
 
-/// So many calls are expanded for one static or filter; with more it is not constant.
+/// The maximum number of expanded calls for one static or filter; beyond it is not constant.
 pub(crate) const MAX_EXPANSIONS: usize = 10_000;
 
-/// A call inside so many expressions, over all bodies that are being expanded, is not
-/// expanded: it would need too much of the machine's stack.
+/// The maximum number of enclosing expressions, over all bodies that are being expanded, of an
+/// expanded call. It bounds the machine stack.
 pub(crate) const MAX_NESTING: usize = 256;

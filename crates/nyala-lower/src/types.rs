@@ -1,4 +1,4 @@
-//! Types: the source's to the graph's, instances of structs and enums included.
+//! Types of the source to types of the graph, with instances of structs and enums.
 
 use nyala_ir::{FieldData, OptionData, Ty, TyKind};
 use nyala_sema::types as sema;
@@ -10,19 +10,18 @@ use crate::errors::LowerError;
 use crate::instance::Subst;
 use crate::lowerer::Lowerer;
 
-/// So many instances of generic functions and types there may be in a program;
-/// one more is reported as endless.
+/// The maximum number of instances of generic functions and types in a program.
 pub(crate) const MAX_INSTANCES: usize = 10_000;
 
-/// Type arguments may be nested so deep ...
+/// The maximum nesting depth of type arguments.
 const MAX_DEPTH: u32 = 256;
-/// ... and have so many parts when written out.
+/// The maximum number of parts of type arguments when written out.
 const MAX_SIZE: u64 = 1_000_000;
 
 /// Names of instances write out type arguments up to this size.
 const MAX_NAME_SIZE: u64 = 32;
 
-/// What is known about types.
+/// Converted types and facts about them.
 #[derive(Default)]
 pub(crate) struct TypeTable {
     lowered: FxHashMap<sema::Ty, Ty>,
@@ -32,7 +31,7 @@ pub(crate) struct TypeTable {
     names: FxHashSet<Name>,
     /// Depth and size of types.
     measures: FxHashMap<sema::Ty, (u32, u64)>,
-    /// How many parts that are no aggregates themselves a type has.
+    /// The number of scalar parts of a type.
     leaves: FxHashMap<Ty, u64>,
     /// One instance of each generic struct and enum.
     some_instance: FxHashMap<Nominal, Ty>,
@@ -61,7 +60,7 @@ impl Lowerer<'_> {
     /// A type without type parameters.
     pub(crate) fn closed_ty(&mut self, ty: sema::Ty) -> Ty {
         let lowered = self.lower_ty(ty);
-        // Fields come later, so that a chain of structs is no recursion.
+        // Fields are filled in later, so that chains of structs do not recurse.
         while let Some((source, target)) = self.lowered_types.unfilled.pop() {
             self.fill(source, target);
         }
@@ -119,7 +118,7 @@ impl Lowerer<'_> {
         tys.iter().map(|&ty| self.lower_ty(ty)).collect()
     }
 
-    /// The type of the continuation that takes a result; none for `!`.
+    /// The type of the return continuation for a result; `None` for `!`.
     pub(crate) fn lower_ret(&mut self, ret: sema::Ty) -> Option<Ty> {
         if ret == self.types.never() {
             return None;
@@ -162,7 +161,7 @@ impl Lowerer<'_> {
         lowered
     }
 
-    /// Says, once for each name, that its instances do not end.
+    /// Reports, once for each name, that there are too many instances.
     pub(crate) fn report_instances(&mut self, too_many: bool, name: Name, at: Span) {
         let known = self.errors.iter().any(|error| match error {
             LowerError::EndlessInstances { name: other, .. }
@@ -177,7 +176,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Whether type arguments can still be worked with.
+    /// Whether type arguments are within the limits.
     pub(crate) fn has_sane_size(&mut self, args: &[sema::Ty]) -> bool {
         args.iter().all(|&arg| {
             let (depth, size) = self.measure(arg);
@@ -185,7 +184,7 @@ impl Lowerer<'_> {
         })
     }
 
-    /// How deep a type is, and how large when written out.
+    /// Depth and written size of a type.
     fn measure(&mut self, ty: sema::Ty) -> (u32, u64) {
         if let Some(&measure) = self.lowered_types.measures.get(&ty) {
             return measure;
@@ -257,7 +256,7 @@ impl Lowerer<'_> {
         self.lower_ty(ty)
     }
 
-    /// How many parts that are no aggregates themselves a value of `ty` has.
+    /// The number of scalar parts of a value of `ty`.
     pub(crate) fn leaves(&mut self, ty: Ty) -> u64 {
         if let Some(&leaves) = self.lowered_types.leaves.get(&ty) {
             return leaves;

@@ -34,7 +34,7 @@ fn check_error(text: &str, code: &str) {
 }
 
 #[test]
-fn a_tail_call_hands_on_its_return_continuation() {
+fn a_tail_call_passes_the_return_continuation() {
     check_graph(
         "extern fn main() -> i32 { range(0, 9, |i| {}); 0 }
          fn range(a: i32, b: i32, body: fn(i32) -> ()) -> () {
@@ -263,7 +263,7 @@ fn a_match_is_decided_by_switches() {
 }
 
 #[test]
-fn a_loop_over_a_generator_knows_break_continue_and_return() {
+fn the_body_of_a_generator_loop_may_break_continue_and_return() {
     check_graph(
         "fn range(a: i32, b: i32, body: fn(i32) -> ()) -> () {
              if a < b { body(a); range(a + 1, b, body) }
@@ -387,7 +387,7 @@ fn intrinsics_that_compute_are_nodes() {
 }
 
 #[test]
-fn functions_in_initialisers_are_expanded() {
+fn calls_in_initializers_are_expanded() {
     check_graph(
         "fn fac(n: i32) -> i32 { if n == 0 { return(1) } n * fac(n - 1) }
          struct Ops { apply: fn(i32) -> i32, n: i32 }
@@ -404,7 +404,7 @@ fn functions_in_initialisers_are_expanded() {
 }
 
 #[test]
-fn initialisers_that_need_a_loop_are_run() {
+fn initializers_with_loops_are_executed() {
     check_graph(
         r#"fn count(n: i32) -> (i32, i32) { let mut i = 0; while i < n { ++i } (i, i) }
          static table = count(10);
@@ -417,7 +417,7 @@ fn initialisers_that_need_a_loop_are_run() {
 }
 
 #[test]
-fn initialisers_that_lead_to_mutable_statics_are_reported() {
+fn initializers_that_use_mutable_statics_are_rejected() {
     check_error(
         "static mut n = 1;
          fn count() -> i32 { let mut i = 0; while i < n { ++i } i }
@@ -428,14 +428,14 @@ fn initialisers_that_lead_to_mutable_statics_are_reported() {
 }
 
 #[test]
-fn a_static_may_not_depend_on_itself_through_a_function() {
+fn statics_that_depend_on_themselves_through_functions_are_rejected() {
     let text = "fn next() -> i32 { first + 1 } static first: i32 = next(); fn main() -> i32 { first }";
     let errors = lowered(text).err().expect("lowering reports an error");
     assert!(errors.iter().any(|error| error.code.0 == "E0484"), "{errors:?}");
 }
 
 #[test]
-fn nested_functions_wait_for_what_they_capture() {
+fn nested_functions_used_before_their_captures_are_rejected() {
     check_error(
         "fn one() -> i32 { 1 }
          fn main() -> i32 { let a = get(); let x = one(); fn get() -> i32 { x } a }",
@@ -444,7 +444,7 @@ fn nested_functions_wait_for_what_they_capture() {
 }
 
 #[test]
-fn the_deepest_trees_fit_in_the_stack_of_a_thread() {
+fn trees_of_maximal_depth_fit_in_the_stack_of_a_thread() {
     check_depth("if b { v += 1; ", "v", " } else { a }");
     check_depth("{ ", "v", " }");
     check_depth("g(", "a", ")");
@@ -457,7 +457,7 @@ fn the_deepest_trees_fit_in_the_stack_of_a_thread() {
 }
 
 #[test]
-fn long_programs_are_no_deep_ones() {
+fn long_programs_do_not_recurse() {
     let n = 3_000;
     let many = |text: &dyn Fn(usize) -> String| (0..n).map(text).collect::<String>();
     let statements = many(&|i| format!("if x == {i} {{ x += 1 }}\n"));
@@ -478,7 +478,7 @@ fn long_programs_are_no_deep_ones() {
 }
 
 #[test]
-fn endless_instances_are_reported() {
+fn unbounded_instances_are_reported() {
     check_error(
         "fn grow[T](n: i32, x: T) -> i32 { if n == 0 { 0 } else { grow[&T](n - 1, &x) } }
          fn main() -> i32 { grow[i32](3, 1) }",
@@ -499,13 +499,13 @@ fn endless_instances_are_reported() {
 }
 
 #[test]
-fn intrinsics_are_known_by_name_and_type() {
+fn intrinsics_with_wrong_name_or_type_are_rejected() {
     check_error(r#"extern "thorin" { fn nothing(i32) -> (); } fn main() -> () { nothing(1) }"#, "E0901");
     check_error(r#"extern "thorin" { fn sync(i32, i32) -> (); } fn main() -> () { sync(1, 2) }"#, "E0902");
 }
 
 #[test]
-fn intrinsics_are_used_with_types_they_work_on() {
+fn intrinsics_with_unsupported_types_are_rejected() {
     let check = |body: &str| {
         let declared = r#"extern "thorin" {
             fn bitcast[D, S](S) -> D;
@@ -524,7 +524,7 @@ fn intrinsics_are_used_with_types_they_work_on() {
 }
 
 #[test]
-fn a_symbol_inside_the_program_can_be_chosen() {
+fn intern_sets_the_name_of_a_continuation() {
     let text = "#[intern(name = \"chosen\")] fn f(x: i32) -> i32 { x } extern fn start() -> i32 { f(1) }";
     let world = lowered(text).expect("nothing is wrong with it");
     assert!(world.conts().any(|(_, cont)| cont.name.as_str() == "chosen"));
@@ -532,7 +532,7 @@ fn a_symbol_inside_the_program_can_be_chosen() {
 
 /// A filter that needs more than folding is accepted, and never holds.
 #[test]
-fn filters_that_cannot_be_decided_are_told_of() {
+fn filters_that_never_hold_are_reported() {
     for text in [
         "fn @(*p == 1) f(p: &i32) -> i32 { *p } fn main() -> i32 { f(&0) }",
         "fn @(when(n)) f(n: i32, when: fn(i32) -> bool) -> i32 { n } fn main() -> i32 { f(0, |n| n == 0) }",

@@ -6,7 +6,7 @@ use expect_test::expect;
 use support::check_graph;
 
 #[test]
-fn dead_variable_is_no_block_parameter() {
+fn a_dead_variable_is_not_a_block_parameter() {
     check_graph(
         "extern fn f(c: bool, n: i32) -> i32 {
              let mut x = n;
@@ -28,7 +28,7 @@ fn dead_variable_is_no_block_parameter() {
 }
 
 #[test]
-fn a_loop_carries_only_what_a_later_round_reads() {
+fn a_loop_carries_only_variables_that_a_later_iteration_reads() {
     check_graph(
         "extern fn f(n: i32) -> i32 {
              let mut i = 0;
@@ -64,7 +64,7 @@ fn a_loop_carries_only_what_a_later_round_reads() {
 }
 
 #[test]
-fn nested_loops_that_only_read_carry_nothing() {
+fn nested_loops_that_only_read_have_no_parameters() {
     check_graph(
         "fn g(x: i32) -> bool { x > 0 }
          extern fn f(n: i32) -> i32 {
@@ -100,7 +100,7 @@ fn nested_loops_that_only_read_carry_nothing() {
 }
 
 #[test]
-fn assignments_in_conditions_meet_where_the_condition_is_decided() {
+fn assignments_in_a_condition_join_at_its_targets() {
     check_graph(
         "extern fn f(a: bool, b: bool) -> i32 {
              let mut x = 1;
@@ -124,7 +124,7 @@ fn assignments_in_conditions_meet_where_the_condition_is_decided() {
 }
 
 #[test]
-fn the_end_of_a_loop_has_a_parameter_for_what_its_exits_disagree_on() {
+fn the_exit_of_a_loop_has_parameters_for_variables_that_differ() {
     check_graph(
         "extern fn f(n: i32) -> i32 {
              let mut i = 0;
@@ -159,7 +159,7 @@ fn the_end_of_a_loop_has_a_parameter_for_what_its_exits_disagree_on() {
 }
 
 #[test]
-fn a_kept_break_makes_memory_only_of_what_it_finds_changed() {
+fn an_escaping_break_makes_changed_variables_slots() {
     // `i` is changed by the loop and read where `break` leads; `j` is changed and not read there;
     // `k` is read there and not changed.
     check_graph(
@@ -203,7 +203,7 @@ fn a_kept_break_makes_memory_only_of_what_it_finds_changed() {
 }
 
 #[test]
-fn a_kept_continue_makes_memory_of_what_is_read_at_the_head() {
+fn an_escaping_continue_makes_variables_read_at_the_header_slots() {
     check_graph(
         "fn keep(f: fn() -> !) -> () {}
          extern fn f(n: i32) -> i32 {
@@ -247,7 +247,7 @@ fn a_kept_continue_makes_memory_of_what_is_read_at_the_head() {
 }
 
 #[test]
-fn a_kept_jump_may_be_taken_after_the_loop() {
+fn an_escaping_jump_may_be_called_after_the_loop() {
     check_graph(
         "fn keep(f: fn() -> !) -> () {}
          fn again() -> bool { true }
@@ -294,7 +294,7 @@ fn a_kept_jump_may_be_taken_after_the_loop() {
 }
 
 #[test]
-fn a_kept_break_of_a_generator_makes_memory_of_what_changes_after_it() {
+fn an_escaping_break_of_a_generator_makes_later_changes_slots() {
     check_graph(
         "fn gen(body: fn(i32) -> ()) -> () { body(1) }
          fn keep(f: fn() -> !) -> () {}
@@ -327,7 +327,7 @@ fn a_kept_break_of_a_generator_makes_memory_of_what_changes_after_it() {
 }
 
 #[test]
-fn a_kept_return_leaves_variables_values() {
+fn an_escaping_return_keeps_variables_values() {
     check_graph(
         "fn keep(f: fn(i32) -> !) -> () {}
          extern fn f(n: i32) -> i32 {
@@ -354,7 +354,7 @@ fn a_kept_return_leaves_variables_values() {
 }
 
 #[test]
-fn large_arrays_are_values_unless_they_are_searched_or_meet() {
+fn large_arrays_are_slots_if_indexed_or_joined() {
     check_graph(
         "static N = 2;
          extern fn f(n: i32) -> i32 {
@@ -389,7 +389,7 @@ fn large_arrays_are_values_unless_they_are_searched_or_meet() {
 }
 
 #[test]
-fn compound_values_are_carried_whole() {
+fn aggregates_are_one_block_parameter() {
     check_graph(
         "struct P { x: i32, y: (i32, i32) }
          extern fn f(n: i32) -> i32 {

@@ -37,8 +37,8 @@ pub(crate) fn large_local(at: Span, name: Option<Name>, bytes: u64) -> Diagnosti
     let message = format!("{} is larger than the stack of a thread", variable(name));
     Diagnostic::warning(Code("W0921"), at, message)
         .with_label(format!("has {bytes} bytes"))
-        .with_note("threads have 64 MiB, and the main thread of an executable what the system gives it")
-        .with_note("`alloc_cpu` takes memory that is not on the stack, and so does a `static`")
+        .with_note("threads of the runtime have 64 MiB; the system sets the stack of the main thread")
+        .with_note("memory from `alloc_cpu` and statics are not on the stack")
 }
 
 /// A local variable is larger than machine code can address.
@@ -47,7 +47,7 @@ pub(crate) fn huge_local(at: Span, name: Option<Name>, bytes: u64) -> Diagnostic
     Diagnostic::error(Code("E0938"), at, message)
         .with_label(format!("has {bytes} bytes"))
         .with_note("a local variable has at most 1 GiB")
-        .with_note("`alloc_cpu` takes memory that is not on the stack, and so does a `static`")
+        .with_note("memory from `alloc_cpu` and statics are not on the stack")
 }
 
 fn variable(name: Option<Name>) -> String {
@@ -72,7 +72,7 @@ fn holder(why: Why) -> String {
         Why::InData => "it is part of an aggregate that is not split at compile time".into(),
         Why::InMemory => "it is written to memory".into(),
         Why::InStatic => "it is in a static variable".into(),
-        Why::Chosen => "which function is called is decided at run time".into(),
+        Why::Chosen => "the called function is chosen at run time".into(),
         Why::Argument(callee) => format!("it is an argument of `{callee}`, which is not specialized on it"),
         Why::ArgumentOfUnknown => "it is an argument of a function that is a value itself".into(),
         Why::Returned => "a function that is not specialized returns it".into(),
@@ -83,56 +83,56 @@ fn holder(why: Why) -> String {
 /// Why a body cannot be a kernel.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) enum KernelError {
-    /// Which function the body is, is not known.
+    /// The body is not known.
     UnknownBody { at: Span, intrinsic: Intrinsic },
-    /// It makes a function around it return.
+    /// It makes an enclosing function return.
     JumpOut { at: Span, intrinsic: Intrinsic },
     /// It needs a function as a value.
     FunctionValue { at: Span, name: Option<Name> },
     /// It needs the address of a variable of the host.
     HostVariable { at: Span, name: Option<Name>, declared: Option<Span> },
-    /// It calls what is a value.
+    /// It calls a function value.
     UnknownCallee { at: Span, name: Option<Name> },
-    /// It does what only the host can do.
+    /// It uses an operation of the host.
     HostOnly { at: Span, what: String },
     /// A function calls itself.
     Recursion { at: Span, name: Name },
     /// The size of work-group memory is not known.
     UnknownSize { at: Span },
-    /// It needs more work-group memory than there is.
+    /// It needs too much work-group memory.
     TooMuchShared { at: Span, bytes: u64, most: u64 },
     /// Its captures are too large for the arguments of a launch.
     TooManyArguments { at: Span, bytes: u64, most: u64 },
 }
 
 impl KernelError {
-    /// As a report for the user.
+    /// The diagnostic.
     pub fn diagnostic(self) -> Diagnostic {
         let error = |code, at, message: String| Diagnostic::error(Code(code), at, message);
         let called = |name: Option<Name>| name.map_or(String::new(), |name| format!(" `{name}`"));
         match self {
             KernelError::UnknownBody { at, intrinsic } => {
                 let name = intrinsic.name();
-                error("E0940", at, format!("the body of `{name}` is not known when the program is compiled"))
-                    .with_label("a kernel is compiled for the device, so its function must be known here")
-                    .with_note("a filter, `@`, at the functions that hand the body on makes it known")
+                error("E0940", at, format!("the body of `{name}` is not known at compile time"))
+                    .with_label("a kernel is compiled for the device, so its body must be known")
+                    .with_note("a filter `@` on the functions that pass the body makes it known")
             }
             KernelError::JumpOut { at, intrinsic } => jump_out(at, intrinsic.name()),
             KernelError::FunctionValue { at, name } => {
                 error("E0941", at, format!("a kernel needs the function{} as a value", called(name)))
-                    .with_label("functions that are chosen when the program runs do not exist on a device")
-                    .with_note("`nyala run --warn closures` tells why it is still a value")
+                    .with_label("devices have no function values")
+                    .with_note("`nyala run --warn closures` reports why it is still a value")
             }
             KernelError::UnknownCallee { at, name } => {
                 error("E0941", at, format!("a kernel calls a function{} that is not known", called(name)))
-                    .with_label("which function is called here is only decided when the program runs")
-                    .with_note("a filter, `@`, at the functions that hand it on makes it known")
+                    .with_label("the callee is chosen at run time")
+                    .with_note("a filter `@` on the functions that pass it makes it known")
             }
             KernelError::HostVariable { at, name, declared } => {
-                let message = format!("a kernel uses the host's variable{}", called(name));
+                let message = format!("a kernel uses the host variable{}", called(name));
                 let report = error("E0942", at, message)
                     .with_label("a device has no access to the memory of this variable")
-                    .with_note("a kernel writes to memory of the device, from where results are copied");
+                    .with_note("let the kernel write to device memory, and copy the results to the host");
                 match declared {
                     Some(declared) => report.with_secondary(declared, "declared here"),
                     None => report,
@@ -140,37 +140,35 @@ impl KernelError {
             }
             KernelError::HostOnly { at, what } => {
                 error("E0943", at, format!("a kernel uses {what}, which only the host has"))
-                    .with_label("this cannot be done on a device")
+                    .with_label("not available on a device")
             }
-            KernelError::Recursion { at, name } => error(
-                "E0944",
-                at,
-                format!("`{name}` calls itself in a kernel"),
-            )
-            .with_label("devices have no stack for recursion")
-            .with_note(
-                "a call in tail position is a loop, and a filter can end the recursion at compile time",
-            ),
+            KernelError::Recursion { at, name } => {
+                error("E0944", at, format!("`{name}` calls itself in a kernel"))
+                    .with_label("kernels cannot recurse: devices have little stack")
+                    .with_note(
+                        "a tail call becomes a loop; a filter can unfold the recursion at compile time",
+                    )
+            }
             KernelError::UnknownSize { at } => {
-                error("E0945", at, "how much memory `reserve_shared` reserves is not known".into())
-                    .with_label("the number of elements must be known when the program is compiled")
+                error("E0945", at, "the size of `reserve_shared` is not known at compile time".into())
+                    .with_label("the number of elements must be known")
             }
             KernelError::TooMuchShared { at, bytes, most } => {
-                error("E0946", at, format!("a kernel reserves {bytes} bytes of memory for its blocks"))
-                    .with_label(format!("with this, it is more than the {most} bytes that devices have"))
+                error("E0946", at, format!("a kernel reserves {bytes} bytes of shared memory"))
+                    .with_label(format!("this exceeds the {most} bytes of a device"))
             }
             KernelError::TooManyArguments { at, bytes, most } => {
-                error("E0948", at, format!("a kernel is launched with {bytes} bytes"))
-                    .with_label(format!("what it captures is more than the {most} bytes that devices take"))
-                    .with_note("large data goes to memory of the device, from where the kernel reads it")
+                error("E0948", at, format!("a kernel captures {bytes} bytes"))
+                    .with_label(format!("a launch passes at most {most} bytes"))
+                    .with_note("copy large data to device memory, and read it there")
             }
         }
     }
 }
 
-/// A body jumps out of what runs it.
+/// A parallel body jumps out of its loop.
 pub(crate) fn jump_out(at: Span, name: &str) -> Diagnostic {
-    Diagnostic::error(Code("E0920"), at, format!("the body of `{name}` jumps out of it"))
-        .with_label("its instances run side by side, so each must come to its own end")
-        .with_note("`continue` ends an instance; a variable can say that the others have no work left")
+    Diagnostic::error(Code("E0920"), at, format!("the body of `{name}` jumps out of its loop"))
+        .with_label("its instances run in parallel, so each must run to its end")
+        .with_note("`continue` ends one instance; a shared variable can tell the others to do the same")
 }

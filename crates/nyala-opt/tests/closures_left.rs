@@ -40,8 +40,8 @@ four(mem: mem, ret: cn(mem)):
         "`four` is a closure at run time: it is an argument of `call`, which is not specialized on it",
         "`one` is a closure at run time: it is written to memory",
         "`two` is a closure at run time: it is part of an aggregate that is not split at compile time",
-        "`three` is a closure at run time: which function is called is decided at run time",
-        "`one` is a closure at run time: which function is called is decided at run time",
+        "`three` is a closure at run time: the called function is chosen at run time",
+        "`one` is a closure at run time: the called function is chosen at run time",
     ];
     assert_eq!(reasons, expected);
 }

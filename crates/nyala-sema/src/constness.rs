@@ -66,10 +66,10 @@ impl Problem {
             Problem::ReachedEnd { at, last_param } => {
                 let message = "the end of a function that never returns can be reached";
                 let error = Diagnostic::error(Code("E0431"), at, message)
-                    .with_label("nothing says where to go from its end");
+                    .with_label("no continuation is called here");
                 match last_param {
                     Some(last) => {
-                        error.with_secondary(last, "would be called with the value, were it a function")
+                        error.with_secondary(last, "not a function, so the end of the body cannot call it")
                     }
                     None => error,
                 }
@@ -82,15 +82,15 @@ impl Reason {
     fn describe(&self) -> String {
         match self {
             Reason::ReadsMutable(name) => {
-                format!("`{name}` is `mut`, so its value is known at run time only")
+                format!("`{name}` is `mut`, so its value is known only at run time")
             }
-            Reason::ReadsImported(name) => format!("`{name}` is defined elsewhere"),
+            Reason::ReadsImported(name) => format!("`{name}` is defined outside of the program"),
             Reason::WritesStatic(name) => format!("this changes `{name}`"),
             Reason::CallsImported(name) => {
-                format!("`{name}` is defined elsewhere and can only run with the program")
+                format!("`{name}` is defined outside of the program and cannot run at compile time")
             }
             Reason::Allocates => "memory can only be allocated at run time".into(),
-            Reason::Assembly => "assembly can only run with the program".into(),
+            Reason::Assembly => "assembly cannot run at compile time".into(),
         }
     }
 }
@@ -224,7 +224,7 @@ mod tests {
         let pair = b.expr(b.unit, ExprKind::Tuple(vec![address, value]));
         assert_eq!(
             check_static(&mut b, pair),
-            ["`counter` is `mut`, so its value is known at run time only"]
+            ["`counter` is `mut`, so its value is known only at run time"]
         );
     }
 
@@ -235,7 +235,7 @@ mod tests {
         let call = b.call(clock, vec![]);
         assert_eq!(
             check_static(&mut b, call),
-            ["`clock` is defined elsewhere and can only run with the program"]
+            ["`clock` is defined outside of the program and cannot run at compile time"]
         );
     }
 

@@ -273,7 +273,7 @@ impl<'a> Checker<'a> {
         let why = match value {
             Some(value) if value <= MAX_ARRAY_LEN => return Some(value),
             Some(_) => "this array is too long",
-            None => "a length is an integer literal or an immutable static with a literal value",
+            None => "an array length must be an integer literal or an immutable static with a literal value",
         };
         self.report(Error::ArrayLength { span: length_span(len), why });
         None

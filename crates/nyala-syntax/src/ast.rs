@@ -1,17 +1,17 @@
 //! The syntax tree of one source file.
 //!
 //! The tree follows the text closely: parentheses, comments, the spelling of
-//! literals and which dialect's form was written are all kept, because the
-//! formatter prints from it. Meaning is decided later, in `nyala-sema`.
+//! literals and the forms of the dialects are all kept, because the
+//! formatter prints the tree. `nyala-sema` gives it a meaning.
 //!
 //! # Invariants
 //!
 //! * The tree is at most [`MAX_DEPTH`] constructs deep, so walking it by recursion
-//!   is safe. What programs make long rather than deep is a list: operators of
+//!   is safe. Long constructs are lists: operators of
 //!   one precedence level are one [`ExprKind::Chain`], `else if` is one
 //!   [`ExprKind::If`] with many arms.
-//! * Every node has the span of its text. A node the parser had to invent is an
-//!   `Error` node with the span of what stood there.
+//! * Every node has the span of its text. For malformed text the parser creates an
+//!   `Error` node with its span.
 //!
 //! [`visit`] walks it.
 
@@ -22,12 +22,12 @@ use nyala_span::{Name, Span};
 
 pub use exprs::*;
 
-/// How many constructs may be nested. The parser reports what is deeper and
-/// skips it, so no later stage meets a deeper tree.
+/// The maximum nesting depth. The parser reports and skips deeper constructs, so
+/// the tree is never deeper.
 pub const MAX_DEPTH: usize = 256;
 
-/// How many `else if` may follow each other. No program needs a tenth of them; the parser
-/// reports and skips the rest, so that their cost has a bound.
+/// The maximum number of `else if` in one chain. The parser reports and skips the rest,
+/// so their cost is bounded.
 pub const MAX_ELSE_IFS: usize = 250_000;
 
 /// One parsed source file.
@@ -35,7 +35,7 @@ pub const MAX_ELSE_IFS: usize = 250_000;
 pub struct File {
     /// The items, in order.
     pub items: Vec<Item>,
-    /// Which dialect's rules hold where the two differ in meaning.
+    /// The dialect, which matters if the two give the same text different meanings.
     pub dialect: Dialect,
     /// Whether marks and types are read as in 2015: `@f(x)`, `$f(x)`, `fn(T)`.
     pub edition_2015: bool,
@@ -45,9 +45,9 @@ pub struct File {
     pub span: Span,
 }
 
-/// Where the two dialects give the same text different meanings, this decides:
+/// The dialect decides if the two give the same text different meanings:
 /// the level of prefix `$`, whether `_x` is anonymous, when a compound assignment
-/// loads the old value, whether a tuple may stand for an argument list.
+/// loads the old value, whether a tuple may be an argument list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Dialect {
     /// Impala.
@@ -65,12 +65,12 @@ pub struct Comment {
     pub is_block: bool,
 }
 
-/// An identifier where it stands.
+/// An identifier with its span.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ident {
     /// The name.
     pub name: Name,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
@@ -88,11 +88,11 @@ pub struct StrLit {
 /// A definition, at module level or inside a block.
 #[derive(Clone, Debug)]
 pub struct Item {
-    /// `#[..]` in front of it.
+    /// Its attributes `#[..]`.
     pub attrs: Vec<Attr>,
-    /// `pub` or `priv`, which mean nothing but are kept.
+    /// `pub` or `priv`, which have no meaning but are kept.
     pub vis: Option<Vis>,
-    /// What it defines.
+    /// The definition.
     pub kind: ItemKind,
     /// From the first attribute to the end.
     pub span: Span,
@@ -112,13 +112,13 @@ pub enum Vis {
 pub struct Attr {
     /// Its name.
     pub name: Ident,
-    /// What follows the name.
+    /// Its value.
     pub value: AttrValue,
-    /// All of it.
+    /// The whole span.
     pub span: Span,
 }
 
-/// What follows the name of an attribute.
+/// The value of an attribute.
 #[derive(Clone, Debug)]
 pub enum AttrValue {
     /// Nothing.
@@ -153,7 +153,7 @@ pub enum ItemKind {
         name: Ident,
         /// Its type parameters.
         tparams: Vec<Ident>,
-        /// What it stands for.
+        /// The type.
         ty: TypeExpr,
     },
     /// `static mut x: T = e;`
@@ -164,31 +164,31 @@ pub enum ItemKind {
         name: Ident,
         /// The type, if written.
         ty: Option<TypeExpr>,
-        /// The initialiser, if written.
+        /// The initializer, if written.
         init: Option<Expr>,
     },
     /// `mod m { .. }`
     Mod {
         /// Its name.
         name: Ident,
-        /// What it holds.
+        /// Its items.
         items: Vec<Item>,
     },
     /// `use a::b as c;`
     Use {
-        /// What is brought into scope.
+        /// The imported item.
         path: Path,
         /// The new name, if one is given.
         rename: Option<Ident>,
     },
     /// `implicit T = e;`
     Implicit {
-        /// The type it is summoned by, if written.
+        /// Its type, if written.
         ty: Option<TypeExpr>,
         /// The value.
         value: Expr,
     },
-    /// Text that is no item.
+    /// Malformed text.
     Error,
 }
 
@@ -209,7 +209,7 @@ pub struct FnItem {
     pub params: Vec<Param>,
     /// The result type, if written.
     pub ret: Option<Ret>,
-    /// The body; none for a declaration.
+    /// The body; `None` for a declaration.
     pub body: Option<FnBody>,
     /// From `extern` or `fn` to the end of the body.
     pub span: Span,
@@ -229,11 +229,11 @@ pub enum FnBody {
 pub struct Filter {
     /// Which of them.
     pub kind: FilterKind,
-    /// All of it.
+    /// The whole span.
     pub span: Span,
 }
 
-/// The ways to write a filter.
+/// The forms of filters.
 #[derive(Clone, Debug)]
 pub enum FilterKind {
     /// `@`: always.
@@ -251,15 +251,15 @@ pub struct Param {
     pub is_implicit: bool,
     /// The parameter's own filter.
     pub filter: Option<Filter>,
-    /// The pattern; none where only a type is written.
+    /// The pattern; `None` if only a type is written.
     pub pat: Option<Pat>,
     /// The type, if written.
     pub ty: Option<TypeExpr>,
-    /// All of it.
+    /// The whole span.
     pub span: Span,
 }
 
-/// What follows `->`.
+/// The result after `->`.
 #[derive(Clone, Debug)]
 pub enum Ret {
     /// A type.
@@ -297,7 +297,7 @@ pub struct FieldDef {
     pub name: Ident,
     /// Its type.
     pub ty: TypeExpr,
-    /// Its value where a literal leaves it out.
+    /// Its default: the value if a literal omits the field.
     pub default: Option<Expr>,
 }
 
@@ -328,20 +328,20 @@ pub struct OptionDef {
 pub struct Path {
     /// At least one segment.
     pub segments: Vec<Ident>,
-    /// All of it.
+    /// The whole span.
     pub span: Span,
 }
 
 /// A type as written.
 #[derive(Clone, Debug)]
 pub struct TypeExpr {
-    /// What it is.
+    /// Its kind.
     pub kind: TypeKind,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
-/// The ways to write a type.
+/// The forms of types.
 #[derive(Clone, Debug)]
 pub enum TypeKind {
     /// `i32`, `S[f32]`, `m::T`; the primitive types and their aliases too.
@@ -359,7 +359,7 @@ pub enum TypeKind {
     Array {
         /// The element.
         elem: Box<TypeExpr>,
-        /// How many.
+        /// The length.
         len: Length,
     },
     /// `[T]`
@@ -368,19 +368,19 @@ pub enum TypeKind {
     Simd {
         /// The lane.
         elem: Box<TypeExpr>,
-        /// How many.
+        /// The length.
         len: Length,
     },
     /// `&T`, `&mut[3] T`, `~T`
     Ptr {
-        /// Which pointer.
+        /// Shared, mutable or owned.
         kind: PtrKind,
         /// The address space, if written.
         space: Option<AddrSpace>,
-        /// What it points to.
+        /// The type of the target.
         pointee: Box<TypeExpr>,
     },
-    /// `fn(A) -> R`; without arrow a continuation of old.
+    /// `fn(A) -> R`; without arrow a continuation of the 2015 edition.
     Fn {
         /// The parameters.
         params: Vec<TypeExpr>,
@@ -391,7 +391,7 @@ pub enum TypeKind {
     Cn(Vec<TypeExpr>),
     /// `typeof(e)`
     Typeof(Box<Expr>),
-    /// Text that is no type.
+    /// Malformed text.
     Error,
 }
 
@@ -411,7 +411,7 @@ pub enum PtrKind {
 pub struct AddrSpace {
     /// Its number; `None` if the literal does not fit.
     pub number: Option<u32>,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
@@ -422,7 +422,7 @@ pub enum Length {
     Lit(Lit),
     /// `N`
     Path(Path),
-    /// Text that is no length.
+    /// Malformed text.
     Error(Span),
 }
 
@@ -431,9 +431,9 @@ pub enum Length {
 /// A pattern.
 #[derive(Clone, Debug)]
 pub struct Pat {
-    /// What it is.
+    /// Its kind.
     pub kind: PatKind,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
@@ -441,16 +441,16 @@ pub struct Pat {
 #[derive(Clone, Debug)]
 pub enum PatKind {
     /// `x`, `mut x`, `x as p`, `_`. A lone name may also be an option or a
-    /// static in scope; that is for the checker to say.
+    /// static in scope; the checker decides.
     Bind {
         /// `mut`
         is_mut: bool,
         /// The name, `_` included.
         name: Ident,
-        /// What the value must match too.
+        /// A pattern that the value must match as well.
         sub: Option<Box<Pat>>,
     },
-    /// `p: T`; of an option also `E[T]::A(p)`, and then pattern and type begin together.
+    /// `p: T`; of an option also `E[T]::A(p)`, and then pattern and type start together.
     Typed {
         /// The pattern.
         pat: Box<Pat>,
@@ -463,7 +463,7 @@ pub enum PatKind {
     Paren(Box<Pat>),
     /// `1`, `-1`, `'a'`, `true`
     Lit {
-        /// A minus sign in front.
+        /// Whether it has a minus sign.
         neg: bool,
         /// The literal.
         lit: Lit,
@@ -472,7 +472,7 @@ pub enum PatKind {
     Option {
         /// The option or tuple struct.
         path: Path,
-        /// Its payload; none where no parentheses are written.
+        /// Its payload; `None` without parentheses.
         args: Option<Vec<Pat>>,
     },
     /// `S { x = p, y = q, ... }`
@@ -488,7 +488,7 @@ pub enum PatKind {
     Array(Vec<Pat>),
     /// `simd[p, q]`
     Simd(Vec<Pat>),
-    /// Text that is no pattern.
+    /// Malformed text.
     Error,
 }
 
@@ -497,6 +497,6 @@ pub enum PatKind {
 pub struct FieldPat {
     /// The field.
     pub name: Ident,
-    /// What it must match.
+    /// Its pattern.
     pub pat: Pat,
 }

@@ -1,9 +1,8 @@
 //! Pairs brackets before parsing.
 //!
-//! With every opening bracket's partner known, the parser looks past a group in
-//! one step: it tells `@(e)|x|` from `@(f)(x)` without backtracking, and leaves a
-//! broken group at its end without disturbing what follows. Missing and surplus
-//! brackets are reported here and nowhere else.
+//! The parser knows the partner of every opening bracket, so it can skip a group in
+//! one step: it distinguishes `@(e)|x|` from `@(f)(x)` without backtracking, and resumes
+//! after a malformed group. Only this module reports missing and surplus brackets.
 //!
 //! # Invariants
 //!
@@ -11,8 +10,8 @@
 //!   bracket that is left is the partner of an opening one.
 //! * Braces are the stronger structure: `}` ends open parentheses, but `)` never
 //!   ends an open brace.
-//! * Between a mistake and the point where all brackets are closed again nothing
-//!   more is reported: it would be a consequence.
+//! * After an error nothing is reported until all brackets are closed again: it
+//!   would be a consequence.
 
 use nyala_span::SourceFile;
 
@@ -22,31 +21,31 @@ use crate::token::{Token, TokenKind};
 /// The partners of brackets, by token index.
 pub(crate) struct Pairs {
     partner: Vec<u32>,
-    /// Where the structure is in doubt: ranges of tokens, in order.
+    /// Ranges of tokens whose nesting is uncertain, in order.
     doubts: Vec<(usize, usize)>,
 }
 
 const NONE: u32 = u32::MAX;
 
 impl Pairs {
-    /// The closing bracket of the opening one at `index`; none if it is missing.
+    /// The closing bracket of the opening one at `index`; `None` if it is missing.
     pub fn closer(&self, index: usize) -> Option<usize> {
         self.partner.get(index).filter(|&&at| at != NONE).map(|&at| at as usize)
     }
 
-    /// Whether the token at `index` follows a wrong bracket, so that an error there is
-    /// probably a consequence.
+    /// Whether the token at `index` follows a wrong bracket. An error there is probably
+    /// a consequence.
     pub fn is_doubtful(&self, index: usize) -> bool {
         let after = self.doubts.partition_point(|&(start, _)| start <= index);
         after > 0 && index <= self.doubts[after - 1].1
     }
 }
 
-/// An opening bracket that waits for its partner.
+/// An opening bracket without partner so far.
 struct Open {
     index: usize,
     kind: TokenKind,
-    /// For a brace: how many parentheses and brackets were open around it.
+    /// For a brace: the number of open parentheses and brackets around it.
     around: Counts,
 }
 
@@ -74,14 +73,14 @@ struct Pairing<'a> {
     counts: Counts,
     n_braces: u32,
     errors: Vec<SyntaxError>,
-    /// Where the doubt began, if an error was reported and not all brackets have been
-    /// closed since.
+    /// The start of the uncertain range, if an error was reported and not all brackets
+    /// have been closed since.
     in_doubt: Option<usize>,
     doubts: Vec<(usize, usize)>,
 }
 
-/// Pairs the brackets of `tokens` and drops closing ones that close nothing.
-/// With `cut_short`, the end of the text is no reason to complain.
+/// Pairs the brackets of `tokens` and drops unmatched closing brackets.
+/// With `cut_short`, brackets that are open at the end are not reported.
 pub(crate) fn pair(tokens: &mut Vec<Token>, file: &SourceFile, cut_short: bool) -> (Pairs, Vec<SyntaxError>) {
     let partner = vec![NONE; tokens.len()];
     let mut pairing = Pairing {
@@ -107,7 +106,7 @@ impl Pairing<'_> {
         let mut kept = 0;
         for index in 0..self.tokens.len() {
             let token = self.tokens[index];
-            // Tokens move down over the dropped ones; `kept` is this one's new place.
+            // Tokens move down over the dropped ones; `kept` is the new index.
             self.tokens[kept] = token;
             let next = self.tokens.get(index + 1).map_or(TokenKind::Eof, |next| next.kind);
             let keep = match token.kind {
@@ -150,8 +149,8 @@ impl Pairing<'_> {
         Some(open)
     }
 
-    /// Finds the partner of the closing bracket `token`, which stands at `index`.
-    /// Whether the token stays.
+    /// Finds the partner of the closing bracket `token` at `index`. Returns whether
+    /// the token is kept.
     fn close(&mut self, index: usize, token: Token, next: TokenKind) -> bool {
         let is_partner = |open: &Open| open.kind.closer() == Some(token.kind);
         if !self.is_awaited(token.kind) {
@@ -182,8 +181,8 @@ impl Pairing<'_> {
         }
     }
 
-    /// A closing bracket of the wrong kind stands for the right one, unless the
-    /// right one follows. One that closes nothing goes.
+    /// A closing bracket of the wrong kind replaces the right one, unless the
+    /// right one follows. An unmatched bracket is dropped.
     fn close_unawaited(&mut self, index: usize, token: Token, next: TokenKind) -> bool {
         let text = token.kind.text().unwrap_or_default();
         let top = self.open.last().map(|top| (top.index, top.kind));
@@ -199,7 +198,7 @@ impl Pairing<'_> {
         }
     }
 
-    /// Reports an error that casts doubt on what follows the token at `index`.
+    /// Reports an error; the nesting after the token at `index` is uncertain.
     fn report(&mut self, error: SyntaxError, index: usize) {
         if self.in_doubt.is_none() && self.errors.len() < MAX_ERRORS {
             self.errors.push(error);
@@ -213,8 +212,8 @@ impl Pairing<'_> {
         }
     }
 
-    /// Reports what is still open at the end of the file: one bracket, the one
-    /// that the indentation blames if it blames any.
+    /// Reports one bracket that is open at the end of the file: the one that the
+    /// indentation indicates, if it does.
     fn report_open_at_end(&mut self, file: &SourceFile) {
         let Some(open) = self.open.last() else { return };
         let (blamed, closer) = match self.blame_by_indent(open.index, file) {
@@ -227,8 +226,8 @@ impl Pairing<'_> {
         self.errors.push(SyntaxError::Unclosed { opener: span, text, stopped_at: None, by_indent: closer });
     }
 
-    /// The first token behind `open` that starts a line and is not indented more than the line
-    /// of `open`: there the group should have ended.
+    /// The first token after `open` that starts a line and is not indented more than the line
+    /// of `open`: the group should end there.
     fn end_by_indent(&self, open: usize, file: &SourceFile) -> usize {
         let lines = Indents::of(file);
         let indent = lines.indent(self.tokens[open].span.lo);
@@ -238,8 +237,8 @@ impl Pairing<'_> {
         behind.map_or(self.tokens.len(), |n| open + 1 + n)
     }
 
-    /// The first brace behind `open` whose partner is indented less than it: probably
-    /// the partner was meant for something further out.
+    /// The first brace after `open` whose partner is indented less: the partner
+    /// probably belongs to an outer brace.
     fn blame_by_indent(&self, open: usize, file: &SourceFile) -> Option<(usize, usize)> {
         let lines = Indents::of(file);
         let braces = (open + 1..self.tokens.len()).filter(|&at| self.tokens[at].kind == TokenKind::LBrace);
@@ -252,7 +251,7 @@ impl Pairing<'_> {
     }
 }
 
-/// Where lines start and how far they are indented.
+/// Start and indentation of all lines.
 struct Indents {
     base: u32,
     /// Start and indentation of each line.

@@ -1,14 +1,14 @@
-//! Documentation comments: `///` in front of what it describes, `//!` at the beginning of a file.
+//! Documentation comments: `///` before an item, field or declaration, `//!` at the start of a file.
 //!
 //! The tree has all comments in order (see [`ast::File::comments`]). Which of them document an item, a field or a
-//! declaration is decided here, by position: those directly in front of it, with nothing but white space
+//! declaration is decided here, by position: those directly before it, with only white space
 //! between. The text is Markdown; [`Docs::examples`] finds the code in it.
 
 use nyala_span::{SourceFile, Span};
 
 use crate::ast::{Comment, File};
 
-/// The documentation of one thing.
+/// The documentation of an item, field or file.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Docs<'a> {
     /// Its lines, in order.

@@ -1,7 +1,7 @@
-//! A tree as an s-expression, without positions: two files mean the same exactly if
+//! A tree as an s-expression, without positions. Two files have the same meaning exactly if
 //! their dumps are equal.
 //!
-//! What cannot change the meaning is left out: positions, comments, and parentheses
+//! Details without meaning are omitted: positions, comments, and parentheses
 //! around or below `$`, which the formatter adds.
 
 use crate::ast::{
@@ -49,7 +49,7 @@ impl Dump {
         self.node(head, |dump| elements.iter().for_each(|element| print(dump, element)));
     }
 
-    /// What may be missing.
+    /// An optional part.
     fn opt<T>(&mut self, head: &str, part: Option<T>, print: impl FnOnce(&mut Self, T)) {
         if let Some(part) = part {
             self.node(head, |dump| print(dump, part));

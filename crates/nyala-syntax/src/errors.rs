@@ -1,4 +1,4 @@
-//! What can be wrong with the text, and how it is said.
+//! Syntax errors and their diagnostics.
 //!
 //! The lexer and the parser make [`SyntaxError`]s; this is the one place that turns
 //! them into [`Diagnostic`]s. Codes never change their meaning, and each has a
@@ -9,11 +9,10 @@ use nyala_span::{Code, Diagnostic, Span};
 use crate::ast::{MAX_DEPTH, MAX_ELSE_IFS};
 use crate::lexer::MAX_WORD;
 
-/// How many errors are reported in one file. Text with more is no program, and the
-/// reports must not need much more memory than the text.
+/// The maximum number of reported errors in one file. It bounds the memory of the reports.
 pub(crate) const MAX_ERRORS: usize = 1000;
 
-/// A mistake in the text. `at` is the place to blame.
+/// A syntax error. `at` is its position.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum SyntaxError {
     UnknownChar { at: Span, text: String },
@@ -66,7 +65,7 @@ pub(crate) enum SyntaxError {
 }
 
 impl SyntaxError {
-    /// The report for the user.
+    /// The diagnostic.
     pub fn into_diagnostic(self) -> Diagnostic {
         match self {
             // ---- Lexing: E00xx ----
@@ -78,19 +77,19 @@ impl SyntaxError {
                     diagnostic.with_note("outside of comments and strings, programs are written in ASCII")
                 }
             }
-            SyntaxError::UnterminatedString { at } => error("E0002", at, "this string does not end on its line")
-                .with_note("adjacent strings are joined: end it here with `\"` and go on with another one"),
+            SyntaxError::UnterminatedString { at } => error("E0002", at, "unterminated string")
+                .with_note("a string ends on the line where it starts; adjacent strings are joined"),
             SyntaxError::UnterminatedChar { at } => {
-                error("E0003", at, "this character does not end").with_label("add a `'` behind it")
+                error("E0003", at, "unterminated character").with_label("add a `'` at the end")
             }
             SyntaxError::UnterminatedComment { at } => {
-                error("E0004", at, "this comment does not end").with_note("it ends at the first `*/`")
+                error("E0004", at, "unterminated comment").with_note("a comment ends at the first `*/`")
             }
             SyntaxError::BadEscape { at } => error("E0005", at, "unknown escape sequence").with_note(
                 "escapes are `\\0 \\n \\t \\r \\a \\b \\v \\f \\' \\\" \\\\`, octal `\\NNN` up to `\\377`, and hexadecimal `\\xHH`",
             ),
             SyntaxError::EmptyChar { at } => error("E0006", at, "empty character"),
-            SyntaxError::LongChar { at } => error("E0007", at, "more than one byte between `'`")
+            SyntaxError::LongChar { at } => error("E0007", at, "more than one byte in a character")
                 .with_note("a character is one byte, a `u8`; text is written in `\"`"),
             SyntaxError::DigitOutsideBase { at, digit, base } => {
                 error("E0008", at, format!("`{digit}` is not a digit in base {base}"))
@@ -107,19 +106,19 @@ impl SyntaxError {
                 .with_note(format!("at most {MAX_WORD} bytes are allowed")),
             SyntaxError::ControlChar { at, code_point } => {
                 error("E0013", at, format!("invisible character U+{code_point:04X}"))
-                    .with_note("it can make the text look different from what it means, so it is allowed nowhere")
+                    .with_note("it can make the text look different from its meaning, so it is not allowed")
                     .with_suggestion(at, "", "remove it")
             }
             SyntaxError::UnknownDialect { at } => error("E0014", at, "unknown dialect")
                 .with_label("expected `impala` or `artic`"),
 
-            // ---- Parsing, something is missing: E01xx ----
+            // ---- Parsing, missing tokens: E01xx ----
             SyntaxError::Expected { at, what, found } => expected("E0100", at, &what, &found),
             SyntaxError::ExpectedExpr { at, found } => expected("E0101", at, "an expression", &found),
             SyntaxError::ExpectedType { at, found } => expected("E0102", at, "a type", &found),
             SyntaxError::ExpectedPattern { at, found } => expected("E0103", at, "a pattern", &found),
             SyntaxError::ExpectedItem { at, found } => expected("E0104", at, "an item", &found)
-                .with_note("a file holds `fn`, `struct`, `enum`, `type`, `static`, `mod`, `use`, `implicit` and `extern`"),
+                .with_note("items are `fn`, `struct`, `enum`, `type`, `static`, `mod`, `use`, `implicit` and `extern`"),
             SyntaxError::MissingSemi { at, after } => error("E0105", at, format!("expected `;` after this {after}"))
                 .with_suggestion(at, ";", "add `;` here"),
             SyntaxError::Unclosed { opener, text, stopped_at, by_indent } => {
@@ -127,10 +126,10 @@ impl SyntaxError {
             }
             SyntaxError::StrayCloser { at, text, opener } => match opener {
                 Some((span, open_text)) => error("E0107", at, format!("`{text}` does not close `{open_text}`"))
-                    .with_secondary(span, "this is what it would close"),
-                None => error("E0107", at, format!("`{text}` closes nothing")),
+                    .with_secondary(span, "the open bracket"),
+                None => error("E0107", at, format!("unmatched `{text}`")),
             },
-            SyntaxError::MissingArrow { at } => error("E0112", at, "expected `->` in front of the result type")
+            SyntaxError::MissingArrow { at } => error("E0112", at, "expected `->` before the result type")
                 .with_suggestion(at.start(), "-> ", "add the arrow"),
             SyntaxError::ExpectedName { at, found } => expected("E0124", at, "a name", &found),
             SyntaxError::WrongOperator { at, found, meant } => {
@@ -141,25 +140,25 @@ impl SyntaxError {
                 )
             }
 
-            // ---- Parsing, something is in the wrong place: E01xx ----
+            // ---- Parsing, misplaced constructs: E01xx ----
             SyntaxError::TooDeep { at } => error("E0108", at, "this is nested too deeply")
-                .with_note(format!("at most {MAX_DEPTH} constructs may lie inside each other")),
-            SyntaxError::TooManyElseIfs { at } => error("E0132", at, "too many `else if` follow each other")
-                .with_note(format!("at most {MAX_ELSE_IFS} may; a `match` or a table says this better")),
+                .with_note(format!("the maximum nesting depth is {MAX_DEPTH}")),
+            SyntaxError::TooManyElseIfs { at } => error("E0132", at, "too many `else if` in one chain")
+                .with_note(format!("at most {MAX_ELSE_IFS} are allowed; use a `match` or a table")),
             SyntaxError::ItemAsExpr { at, keyword } => {
                 error("E0109", at, format!("expected an expression, found a `{keyword}` item"))
-                    .with_note("define it as a statement of its own and use its name here")
+                    .with_note("define it in a separate statement and use its name here")
             }
             SyntaxError::ModuleLet { at } => error("E0110", at, "`let` outside of a function")
                 .with_suggestion(at, "static", "define a static instead"),
             SyntaxError::ChainedAssign { at, first } => error("E0111", at, "assignments cannot be chained")
                 .with_secondary(first, "this assignment has the value `()`"),
             SyntaxError::FilterHere { at, place } => {
-                error("E0113", at, format!("a filter cannot stand {place}"))
-                    .with_note("filters stand in front of a function's name, a parameter, a lambda, and the body of `for`")
-                    .with_note("`@?` stands in front of a parameter only")
+                error("E0113", at, format!("a filter is not allowed {place}"))
+                    .with_note("a filter stands before the name of a function, a parameter, a lambda, or the body of a `for`")
+                    .with_note("`@?` is allowed only before a parameter")
             }
-            SyntaxError::AttrWithoutItem { at } => error("E0114", at, "this attribute belongs to no item"),
+            SyntaxError::AttrWithoutItem { at } => error("E0114", at, "expected an item after this attribute"),
             SyntaxError::DuplicateAttr { at, first, name } => {
                 error("E0115", at, format!("`{name}` is given twice")).with_secondary(first, "first given here")
             }
@@ -167,7 +166,7 @@ impl SyntaxError {
                 error("E0116", body, "an imported function cannot have a body").with_secondary(import, "imported here")
             }
             SyntaxError::MissingBody { at, name } => error("E0117", at, format!("function `{name}` has no body"))
-                .with_note("only imported functions are declared without one: `extern \"C\" { .. }` or `#[import(..)]`"),
+                .with_note("only imported functions have no body: `extern \"C\" { .. }` or `#[import(..)]`"),
             SyntaxError::MixedFieldInit { at, first, first_with_eq } => {
                 let meant = if first_with_eq { "=" } else { ":" };
                 error("E0118", at, "`:` and `=` are mixed in one struct literal")
@@ -181,30 +180,30 @@ impl SyntaxError {
                 error("E0120", at, format!("`{text}` must be followed by a call"))
             }
             SyntaxError::StructInCondition { at } => error("E0121", at, "a struct literal here needs parentheses")
-                .with_note("in front of a block, `{` opens the block"),
-            SyntaxError::AssignInCondition { at } => error("E0122", at, "`=` assigns, and an assignment is no condition")
-                .with_suggestion(at, "==", "compare instead"),
+                .with_note("before a block, `{` opens the block"),
+            SyntaxError::AssignInCondition { at } => error("E0122", at, "an assignment cannot be a condition")
+                .with_suggestion(at, "==", "use `==` to compare"),
             SyntaxError::Traits { at, keyword } => error("E0123", at, format!("`{keyword}` is not supported"))
                 .with_note("group functions in a struct instead, or use type parameters"),
             SyntaxError::LoopWithoutCall { at, keyword } => {
-                error("E0126", at, format!("`{keyword}` needs the call of a generator here"))
+                error("E0126", at, format!("`{keyword}` needs a call of a generator"))
                     .with_label("this is not a call")
             }
             SyntaxError::BadTupleIndex { at } => {
-                error("E0127", at, "an element is selected by a small decimal number without suffix")
+                error("E0127", at, "an element index must be a small decimal number without suffix")
             }
             SyntaxError::AngleBrackets { at, what, inside } => {
                 error("E0128", at, format!("type {what} are written in `[..]`"))
                     .with_suggestion(at, format!("[{inside}]"), "write brackets")
             }
             SyntaxError::JumpWithoutCall { jump, value, name, text } => {
-                error("E0129", value, format!("`{name}` takes its value in parentheses"))
-                    .with_note("it is a continuation, and leaving is calling it")
+                error("E0129", value, format!("`{name}` must be called with parentheses"))
+                    .with_note("it is a continuation, so it is called like a function")
                     .with_suggestion(jump.end().to(value), format!("({text})"), "call it")
             }
             SyntaxError::Ternary { at } => error("E0130", at, "there is no operator `? :`")
-                .with_note("`if` has a value: `if c { a } else { b }`"),
-            SyntaxError::SquareIndex { at, inside } => error("E0131", at, "elements are selected with parentheses")
+                .with_note("use `if c { a } else { b }`, which has a value"),
+            SyntaxError::SquareIndex { at, inside } => error("E0131", at, "an index is written in parentheses")
                 .with_suggestion(at, format!("({inside})"), "write parentheses"),
         }
     }
@@ -226,11 +225,11 @@ fn unclosed(
 ) -> Diagnostic {
     let mut diagnostic = error("E0106", opener, format!("this `{text}` is never closed"));
     if let Some(at) = stopped_at {
-        diagnostic = diagnostic.with_secondary(at, "it must be closed before this");
+        diagnostic = diagnostic.with_secondary(at, "expected the closing bracket before this");
     }
     if let Some(at) = by_indent {
         diagnostic =
-            diagnostic.with_secondary(at, "this closes it, but is indented like the end of something else");
+            diagnostic.with_secondary(at, "closed here, but the indentation belongs to another bracket");
     }
     diagnostic
 }

@@ -1,9 +1,8 @@
-//! Cuts the text into tokens.
+//! The lexer: splits the text into tokens.
 //!
-//! One pass over the bytes, driven by a table of what a byte can start. Nothing
-//! is fatal: a malformed literal is reported and still becomes a token, so the
-//! parser sees the text the user meant. Comments are kept aside for the
-//! formatter.
+//! One pass over the bytes, driven by a table of byte classes. No error is
+//! fatal: a malformed literal is reported and still becomes a token, so that the
+//! parser can continue. Comments are stored separately for the formatter.
 //!
 //! # Invariants
 //!
@@ -21,10 +20,10 @@ use crate::errors::{MAX_ERRORS, SyntaxError};
 use crate::token::{Token, TokenKind};
 
 /// The longest name or number, in bytes. Longer ones are reported and cut, so
-/// that the table of names never holds a hostile text.
+/// that hostile text does not fill the table of names.
 pub(crate) const MAX_WORD: usize = 64 * 1024;
 
-/// What the lexer makes of a file.
+/// The result of lexing a file.
 pub(crate) struct Lexed {
     /// The tokens; the last one is `Eof`.
     pub tokens: Vec<Token>,
@@ -32,16 +31,16 @@ pub(crate) struct Lexed {
     pub lits: Vec<LitKind>,
     /// All comments.
     pub comments: Vec<Comment>,
-    /// What is wrong.
+    /// The errors.
     pub errors: Vec<SyntaxError>,
-    /// A comment swallowed the rest of the file, so what is missing at the end
-    /// is no mistake of its own.
+    /// Whether an unterminated comment hides the rest of the file. Then missing tokens at
+    /// the end are not reported.
     pub cut_short: bool,
 }
 
-/// Cuts `file` into tokens.
+/// Splits `file` into tokens.
 pub(crate) fn lex(file: &SourceFile) -> Lexed {
-    // Real code has a token every four bytes or so.
+    // Typical code has a token every four bytes.
     let tokens = Vec::with_capacity(file.text.len() / 4 + 1);
     let out = Lexed { tokens, lits: vec![], comments: vec![], errors: vec![], cut_short: false };
     let mut lexer = Lexer { text: &file.text, bytes: file.text.as_bytes(), base: file.base, pos: 0, out };
@@ -60,7 +59,7 @@ struct Lexer<'a> {
     out: Lexed,
 }
 
-/// What a byte can start.
+/// The class of a byte: the tokens that it can start.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Space,
@@ -90,7 +89,7 @@ const CLASSES: [Class; 256] = {
     classes
 };
 
-/// Whether `byte` can stand inside a name.
+/// Whether `byte` can be part of a name.
 fn is_word(byte: u8) -> bool {
     matches!(CLASSES[byte as usize], Class::Word | Class::Digit)
 }
@@ -110,7 +109,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// The byte `ahead` of the current one, 0 behind the end.
+    /// The byte `ahead` of the current one, 0 after the end.
     fn peek(&self, ahead: usize) -> u8 {
         self.bytes.get(self.pos + ahead).copied().unwrap_or(0)
     }
@@ -119,7 +118,7 @@ impl Lexer<'_> {
         Span::new(self.base + from as u32, self.base + to as u32)
     }
 
-    /// Ends a token that began at `from`.
+    /// Ends the token that started at `from`.
     fn push(&mut self, kind: TokenKind, from: usize) {
         let span = self.span(from, self.pos);
         self.out.tokens.push(Token { kind, span });
@@ -180,8 +179,8 @@ impl Lexer<'_> {
         }
     }
 
-    /// Characters that mean nothing. Letters were meant as a name, and become one; of
-    /// others, a run is reported once.
+    /// Unknown characters. Letters become a name; a run of others is reported
+    /// once.
     fn unknown(&mut self) {
         let from = self.pos;
         let rest = &self.text[from..];
@@ -194,7 +193,7 @@ impl Lexer<'_> {
         let is_foreign = |ch: char| !ch.is_ascii() && !is_invisible(ch) && !ch.is_alphabetic();
         let n_foreign = rest.find(|ch| !is_foreign(ch)).unwrap_or(rest.len());
         self.pos += n_foreign.max(first.len_utf8());
-        // Invisible characters are reported in a pass of their own.
+        // A separate pass reports invisible characters.
         if !is_invisible(first) {
             self.unknown_text(from);
             self.push(TokenKind::Unknown, from);
@@ -248,8 +247,8 @@ impl Lexer<'_> {
         self.out.comments.push(Comment { span, is_block: true });
     }
 
-    /// Reports characters that hide what the text means, wherever they stand:
-    /// also in comments and strings, where they can make code look like comment.
+    /// Reports characters that hide the meaning of the text, also in comments and
+    /// strings, where they can make code look like a comment.
     fn report_control_chars(&mut self) {
         if self.text.is_ascii() && !self.bytes.contains(&0) {
             return;
@@ -332,7 +331,7 @@ fn single(byte: u8) -> TokenKind {
         b'^' => Caret,
         b'<' => Lt,
         b'>' => Gt,
-        _ => unreachable!("the table calls no other byte punctuation"),
+        _ => unreachable!("the table has no other byte in this class"),
     }
 }
 

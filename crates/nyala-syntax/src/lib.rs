@@ -1,12 +1,12 @@
 //! Text to syntax tree, and back.
 //!
-//! Read in this order: [`ast`] is what comes out; `token` and `lexer` cut the
+//! Read in this order: [`ast`] is the output; `token` and `lexer` split the
 //! text into tokens; `delims` pairs brackets; `parser` builds the tree; `print`
-//! writes it back in the one canonical form (`nyala fmt`); [`docs`] finds documentation
+//! formats it (`nyala fmt`); [`docs`] finds documentation
 //! comments; [`dump()`] shows the structure of a tree to tests.
 //!
-//! Parsing never fails: it returns a tree and a list of errors, so that an
-//! editor has something to show for broken text. Nothing here knows types.
+//! Parsing never fails: it returns a tree and a list of errors, so that
+//! editors can work with incomplete text. Nothing here knows types.
 //!
 //! ```
 //! use nyala_span::SourceMap;

@@ -1,13 +1,13 @@
-//! Tokens: what the lexer cuts the text into.
+//! Tokens, the output of the lexer.
 //!
-//! A token is sixteen bytes. Names are interned; the values of literals lie in a
-//! table beside the tokens ([`Lexed::lits`](crate::lexer::Lexed)). Words that only one
+//! A token is sixteen bytes. Names are interned; the values of literals are in a
+//! separate table ([`Lexed::lits`](crate::lexer::Lexed)). Words that only one
 //! dialect reserves are ordinary identifiers here: the parser knows where their
 //! constructs can start (see [`Words`]).
 
 use nyala_span::{Name, Span};
 
-/// One token with its place.
+/// One token with its span.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Token {
     pub kind: TokenKind,
@@ -17,16 +17,16 @@ pub(crate) struct Token {
 /// Declares [`TokenKind`] together with the text of every token that has only one.
 macro_rules! token_kinds {
     (keywords { $($kw:ident $kw_text:literal,)* } punctuation { $($p:ident $p_text:literal,)* }) => {
-        /// What a token is.
+        /// The kinds of tokens.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub(crate) enum TokenKind {
-            /// A name that no dialect reserves for good.
+            /// A name; words that one dialect reserves are included.
             Ident(Name),
             /// A number or character; the index of its value.
             Lit(u32),
             /// A string; the index of its value.
             Str(u32),
-            /// Text that the lexer could make nothing of, and has reported.
+            /// Malformed text that the lexer has reported.
             Unknown,
             /// The end of the text.
             Eof,
@@ -43,7 +43,7 @@ macro_rules! token_kinds {
                 }
             }
 
-            /// How the token is written, where there is only one way.
+            /// The text of the token, if it has only one.
             pub fn text(self) -> Option<&'static str> {
                 match self {
                     $(TokenKind::$kw => Some($kw_text),)*
@@ -156,13 +156,13 @@ impl TokenKind {
         matches!(self, TokenKind::RParen | TokenKind::RBracket | TokenKind::RBrace)
     }
 
-    /// Whether an operand can end here, so that `.5` behind it selects an element.
+    /// Whether an operand can end here, so that a following `.5` selects an element.
     pub fn ends_operand(self) -> bool {
         use TokenKind::*;
         matches!(self, Ident(_) | Lit(_) | Str(_) | True | False | PlusPlus | MinusMinus) || self.is_closer()
     }
 
-    /// What a message calls this token.
+    /// The token in messages.
     pub fn describe(self) -> String {
         match self {
             TokenKind::Ident(name) => format!("`{name}`"),
@@ -180,7 +180,7 @@ impl TokenKind {
 macro_rules! words {
     ($($field:ident $text:literal,)*) => {
         /// The words that are keywords only where their construct can start,
-        /// interned once so that asking is comparing two numbers.
+        /// interned once, so that a test compares two numbers.
         pub(crate) struct Words {
             $(pub $field: Name,)*
         }

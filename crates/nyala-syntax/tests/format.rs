@@ -37,7 +37,7 @@ fn check(text: &str, expected: expect_test::Expect) {
 }
 
 #[test]
-fn items_stand_on_lines_of_their_own() {
+fn items_are_on_separate_lines() {
     check(
         "struct  V{x:f32,y:f32}enum E{A,B(i32)} type T=&[ f32 ];static   k=3 ;\n\n\n\nfn @ f( x:i32 )->i32{x+k}",
         expect![[r#"

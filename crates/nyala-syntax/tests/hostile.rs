@@ -1,5 +1,5 @@
-//! Shapes that break parsers: each at sizes up to a million must end quickly, on a
-//! small stack, with a tree or with a few clear errors. What has no errors is formatted.
+//! Texts that break parsers. Each, at sizes up to a million, must be parsed quickly, on a
+//! small stack, to a tree or to a few errors. Texts without errors are also formatted.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use nyala_span::SourceMap;
 use nyala_syntax::ast::MAX_ELSE_IFS;
 
-/// How a shape of a given size is written.
+/// A text of a given size.
 struct Shape {
     name: &'static str,
     text: fn(usize) -> String,
-    /// Whether the text is a program at any size, rather than too deep at most.
+    /// Whether the text is a valid program at any size.
     is_flat: bool,
 }
 
@@ -122,14 +122,14 @@ const SHAPES: &[Shape] = &[
     flat("comments", |n| "// x\n/* y */".repeat(n)),
 ];
 
-/// Each must be done within this time.
+/// The time limit for each text.
 const LIMIT: Duration = Duration::from_secs(5);
 
 /// The stack that a test thread has by default.
 const STACK: usize = 2 << 20;
 
 /// Runs `work` and measures the processor time of this thread, since other tests share
-/// the machine; where the system does not tell it, the time that passed.
+/// the machine. Falls back to wall-clock time.
 fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let on_cpu = || -> Option<Duration> {
         let stat = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
@@ -200,7 +200,7 @@ fn shapes_of_a_million() {
     check_all(1_000_000);
 }
 
-/// What is too deep is reported once, whatever else it breaks.
+/// Too deep nesting is reported once.
 #[test]
 fn deep_shapes_are_reported_once() {
     for shape in SHAPES.iter().filter(|shape| !shape.is_flat) {

@@ -1,4 +1,4 @@
-//! Mutants of the corpus: none may panic, and what still parses must format well.
+//! Mutants of the corpus: none may panic, and valid ones must format well.
 //!
 //! The generator is seeded, so a failure repeats; the message shows the text.
 
@@ -6,7 +6,7 @@ use std::panic;
 
 mod common;
 
-/// How many mutants are tried, unless `MUTANTS` says otherwise.
+/// The number of mutants; the environment variable `MUTANTS` overrides it.
 const CASES: u64 = 20_000;
 
 fn n_cases() -> u64 {
@@ -33,7 +33,7 @@ impl Random {
     }
 }
 
-/// Texts that break or change a lot when they appear somewhere.
+/// Texts whose insertion breaks or changes a program.
 const SPLICES: &[&str] = &[
     "(",
     ")",
@@ -205,6 +205,6 @@ fn mutants_never_panic_and_format_well() {
             Err(_) => panic!("case {case} panicked:\n{text}"),
         }
     }
-    // Mutants that are all broken would test recovery only.
+    // If all mutants were malformed, only recovery would be tested.
     assert!(n_formatted > n_cases() / 20, "only {n_formatted} of {} mutants parse", n_cases());
 }

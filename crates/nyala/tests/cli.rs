@@ -239,7 +239,7 @@ fn control_characters_in_file_names_are_escaped() {
     let (_, _, json) = run(&["check", "--message-format", "json", &source], "");
     assert!(json.contains(r"a\nb\u001b[31m.impala") && json.lines().count() == 1, "{json}");
     let (status, _, stderr) = run(&["check", &folder.path("no\nfile")], "");
-    assert!(status == Some(1) && stderr.contains(r"no\nfile`: there is no such file"), "{stderr}");
+    assert!(status == Some(1) && stderr.contains(r"no\nfile`: file not found"), "{stderr}");
 }
 
 /// Assembly, debug information and executables take such names too.

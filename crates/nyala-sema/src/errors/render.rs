@@ -114,9 +114,9 @@ impl Render<'_> {
                     Some(n) => {
                         format!("this takes {} besides the body, found {n_args}", plural(n, "argument"))
                     }
-                    None => format!("with {given} a generator has another type"),
+                    None => format!("a generator with {given} has another type"),
                 };
-                error("E0216", span, format!("{} is no generator for this loop", self.ty(ty)))
+                error("E0216", span, format!("{} is not a generator for this loop", self.ty(ty)))
                     .with_label(label)
                     .with_note(format!("a generator is a `{first}` or a `{second}`"))
             }
@@ -182,7 +182,7 @@ impl Render<'_> {
             Because::Filter => diagnostic.with_note("a filter must be a `bool`"),
             Because::NoElse(at) => diagnostic
                 .with_secondary(at, "this `if` has no `else`")
-                .with_note("without `else` the value is `()`, so the block may have no other"),
+                .with_note("without `else`, the value of an `if` is `()`"),
         };
         if want == have { self.with_definitions(diagnostic, [expected, found]) } else { diagnostic }
     }
@@ -201,7 +201,7 @@ impl Render<'_> {
             TyKind::Enum(id, _) => Some(self.program.enums[id].span),
             _ => None,
         });
-        let labels = ["what is expected is defined here", "what is found is defined here"];
+        let labels = ["the expected type is defined here", "the found type is defined here"];
         defined.zip(labels).fold(diagnostic, |it, (span, label)| it.with_secondary(span, label))
     }
 
@@ -255,8 +255,8 @@ impl Render<'_> {
                 error("E0205", span, message).with_note("an array of arrays is indexed twice: `a(i)(j)`")
             }
             Error::TupleIndex { ty, span } => {
-                error("E0206", span, format!("this selects no part of {}", self.ty(ty)))
-                    .with_label("must be a literal below the number of parts")
+                error("E0206", span, format!("invalid index into {}", self.ty(ty)))
+                    .with_label("must be a literal below the number of elements")
             }
             Error::MissingFields { of, names, span } => {
                 let fields = if names.len() == 1 { "field" } else { "fields" };
@@ -269,7 +269,7 @@ impl Render<'_> {
             Error::StructNeeded { ty, span } => {
                 let diagnostic = error("E0209", span, format!("{} has no fields", self.ty(ty)));
                 match self.program.types.kind(ty) {
-                    TyKind::Ptr { .. } => diagnostic.with_note("fields are reached through one pointer only"),
+                    TyKind::Ptr { .. } => diagnostic.with_note("field access dereferences one pointer only"),
                     _ => diagnostic,
                 }
             }
@@ -305,7 +305,9 @@ impl Render<'_> {
                 let message = format!("expected {}, found {found}", plural(expected, "parameter"));
                 error("E0221", span, message).with_label(format!("this must be a {}", self.ty(ty)))
             }
-            Error::InfiniteType { span } => error("E0222", span, "this has a type that contains itself"),
+            Error::InfiniteType { span } => {
+                error("E0222", span, "the type of this expression contains itself")
+            }
             Error::NotGeneric { span } => error("E0224", span, "this takes no type arguments")
                 .with_note("elements are selected with parentheses: `a(i)`"),
             Error::NoPayload { name, span } => {
@@ -326,10 +328,10 @@ impl Render<'_> {
                 };
                 let diagnostic = error("E0301", span, message).with_label("not found here");
                 if is_in_super {
-                    return Ok(diagnostic.with_note("a module sees its own names only").with_suggestion(
+                    return Ok(diagnostic.with_note("a module sees only its own names").with_suggestion(
                         span.start(),
                         "super::",
-                        "name the one of the module around",
+                        "use the name of the enclosing module",
                     ));
                 }
                 with_similar(diagnostic, span, similar)
@@ -351,7 +353,7 @@ impl Render<'_> {
             Error::NotAModule { name, span } => {
                 error("E0304", span, format!("`{name}` is neither a module nor an enum"))
             }
-            Error::SuperAtRoot { span } => error("E0305", span, "there is no module around this one"),
+            Error::SuperAtRoot { span } => error("E0305", span, "this module has no parent module"),
             Error::AnonymousUse { name, span } => {
                 error("E0306", span, format!("`{name}` is anonymous and cannot be used"))
             }
@@ -361,11 +363,11 @@ impl Render<'_> {
             Error::NotAType { name, what, wanted, span } => {
                 error("E0308", span, format!("{what} `{name}` is not {wanted}"))
             }
-            Error::CyclicUse { span } => error("E0309", span, "this `use` leads back to itself"),
+            Error::CyclicUse { span } => error("E0309", span, "this `use` refers to itself"),
             Error::OuterGeneric { name, span } => error(
                 "E0310",
                 span,
-                format!("type parameter `{name}` of the function around cannot be used here"),
+                format!("type parameter `{name}` of the enclosing function cannot be used here"),
             )
             .with_note("give the item a type parameter of its own"),
             Error::OuterLocal { name, span } => {
@@ -378,40 +380,40 @@ impl Render<'_> {
     fn item(&self, error_: Error) -> Attempt {
         Ok(match error_ {
             Error::InfiniteSize { name, span } => error("E0401", span, format!("`{name}` contains itself"))
-                .with_label("would be infinitely large")
-                .with_note("put a pointer in between: `&T`"),
+                .with_label("its values would be infinitely large")
+                .with_note("use a pointer: `&T`"),
             Error::CyclicAlias { name, span } => {
-                error("E0402", span, format!("alias `{name}` stands for itself"))
+                error("E0402", span, format!("type alias `{name}` refers to itself"))
             }
             Error::Unsized { ty, span } => {
                 error("E0403", span, format!("{} has no size and cannot be held by value", self.ty(ty)))
                     .with_note("use a pointer to it, or give it a length: `[T * 4]`")
             }
             Error::SimdElement { ty, span } => {
-                error("E0404", span, format!("{} cannot be a vector's lane", self.ty(ty)))
-                    .with_note("lanes are numbers, `bool`, or pointers")
+                error("E0404", span, format!("{} cannot be the element type of a vector", self.ty(ty)))
+                    .with_note("the elements of a vector are numbers, `bool`, or pointers")
             }
             Error::ArrayLength { span, why } => error("E0405", span, why),
             Error::UnknownAbi { abi, span } => {
                 error("E0406", span, format!("unknown calling convention \"{abi}\""))
-                    .with_note("known are \"C\", \"device\", \"thorin\" and \"builtin\"")
+                    .with_note("the calling conventions are \"C\", \"device\", \"thorin\" and \"builtin\"")
             }
             Error::LinkName { span, why } => {
-                error("E0427", span, "this is no name for the linker").with_label(why)
+                error("E0427", span, "invalid link name").with_label(why)
             }
             Error::BadAttribute { span, expected } => {
                 error("E0407", span, format!("malformed attribute, expected `{expected}`"))
             }
             Error::UnknownAttribute { name, span } => {
                 error("E0408", span, format!("unknown attribute `{name}`"))
-                    .with_note("known are `export`, `import`, `intern` and `fast_math`")
+                    .with_note("the attributes are `export`, `import`, `intern` and `fast_math`")
                     .with_note(
                         "and for partial evaluation: `must_specialize`, `pe_depth`, `pe_growth`, `pe_specializations`",
                     )
             }
             Error::ExportNested { name, span } => {
                 error("E0423", span, format!("nested function `{name}` cannot be exported"))
-                    .with_label("only the function around it can call it")
+                    .with_label("only the enclosing function can call it")
             }
             Error::ForeignGeneric { verb, name, span } => {
                 error("E0409", span, format!("{verb} function `{name}` has type parameters"))
@@ -420,8 +422,8 @@ impl Render<'_> {
                 error("E0410", span, format!("{verb} function `{name}` has a function in its type"))
                     .with_label(format!("this is {}", self.ty(ty)))
                     .with_note(match verb {
-                        "imported" => "C has pointers to functions, but only to those without functions in their own types",
-                        _ => "C passes no functions of this language; declare the one to call back in `extern \"C\"`",
+                        "imported" => "C has no pointers to functions that take or return functions",
+                        _ => "C cannot pass functions of Impala; declare the callback in `extern \"C\"`",
                     })
             }
             Error::TypeArgCount { what, expected, found, span } => {
@@ -445,7 +447,7 @@ impl Render<'_> {
                 format!("`main` cannot be a {}", self.ty(ty)),
             )
             .with_note(
-                "it takes nothing, `argc: i32`, or `argc: i32, argv: &[&[u8]]`, and returns `i32` or `()`",
+                "`main` takes no parameters, `argc: i32`, or `argc: i32, argv: &[&[u8]]`, and returns `i32` or `()`",
             ),
             Error::MainIsStatic { span } => error("E0415", span, "`main` cannot be a static")
                 .with_note("`main` is the function that a program starts with"),
@@ -455,8 +457,8 @@ impl Render<'_> {
             Error::MissingResult { span } => error("E0419", span, "missing result type")
                 .with_note("write `-> T`, or `-> !` for a continuation"),
             Error::EmptyEnum { name, span } => error("E0420", span, format!("enum `{name}` has no option")),
-            Error::AddrSpace { span } => error("E0421", span, "this is no address space").with_note(
-                "0 is generic, 1 global, 2 texture, 3 shared, 4 constant, 8 holds a shader's inputs",
+            Error::AddrSpace { span } => error("E0421", span, "invalid address space").with_note(
+                "0 is generic, 1 global, 2 texture, 3 shared, 4 constant, 8 shader inputs",
             ),
             Error::TypeTooLarge { span } => error("E0422", span, "this type is too large")
                 .with_note("types may nest 256 levels deep and have a million parts"),
@@ -481,7 +483,7 @@ impl Render<'_> {
                     .with_note("compare with `==` or `<` instead")
             }
             Error::MissingFieldPatterns { of, names, span } => {
-                error("E0507", span, format!("pattern leaves out {} of `{of}`", name_list(&names)))
+                error("E0507", span, format!("pattern omits {} of `{of}`", name_list(&names)))
                     .with_note("write `...` to ignore the rest")
             }
             Error::Immutable { write, place, span } => self.immutable(write, place, span),
@@ -491,16 +493,20 @@ impl Render<'_> {
             }
             Error::FilterName { name, span } => {
                 error("E0702", span, format!("a filter cannot depend on `{name}`")).with_note(
-                    "filters see the parameters of their function, constants and immutable statics",
+                    "a filter may use the parameters of its function, constants and immutable statics",
                 )
             }
-            Error::FilterEffect { span } => error("E0703", span, "this cannot stand in a filter")
-                .with_note("filters compute a `bool` from values; they change nothing and need no memory"),
+            Error::FilterEffect { span } => {
+                error("E0703", span, "this expression is not allowed in a filter").with_note(
+                    "a filter computes a `bool` from values, without side effects and without memory",
+                )
+            }
             Error::NoImplicit { ty, span } => {
-                error("E0801", span, format!("no implicit {} in scope", self.ty(ty)))
+                error("E0801", span, format!("no implicit value of type {} in scope", self.ty(ty)))
             }
             Error::AmbiguousImplicit { ty, span, candidates } => {
-                let diagnostic = error("E0802", span, format!("several implicit {} in scope", self.ty(ty)));
+                let diagnostic =
+                    error("E0802", span, format!("several implicit values of type {} in scope", self.ty(ty)));
                 candidates.into_iter().fold(diagnostic, |it, span| it.with_secondary(span, "one of them"))
             }
             Error::ImplicitNotLast { span } => {
@@ -524,7 +530,7 @@ impl Render<'_> {
                     .with_suggestion(at.start(), "mut ", "make it mutable")
             }
             ImmutablePlace::Pointer(at, ty) => {
-                error("E0601", span, format!("cannot {verb} what is behind {}", self.ty(ty)))
+                error("E0601", span, format!("cannot {verb} memory behind {}", self.ty(ty)))
                     .with_secondary(at, "this pointer is not `&mut`")
             }
         }

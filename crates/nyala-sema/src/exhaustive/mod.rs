@@ -46,7 +46,7 @@ impl Problem {
                 let message = format!("the pattern of {of} must match every value");
                 Diagnostic::error(Code("E0501"), at, message)
                     .with_label(format!("{} not matched", quoted_and_are(&missing)))
-                    .with_note("`match` and `if let` take patterns that may fail")
+                    .with_note("`match` and `if let` accept patterns that may fail")
             }
             Problem::NotExhaustive { at, missing } => {
                 let message = format!("match is not exhaustive: {} not covered", quoted_and_are(&missing));
@@ -55,14 +55,14 @@ impl Problem {
             }
             Problem::NotProven { at } => {
                 Diagnostic::error(Code("E0502"), at, "cannot prove that this match is exhaustive")
-                    .with_label("too many combinations to look at")
+                    .with_label("too many combinations to check")
                     .with_note("add an arm `_ => ..` for all other values")
             }
             Problem::Unreachable { at, covered_by } => {
                 let warning = Diagnostic::warning(Code("W0010"), at, "this arm is never reached");
                 match covered_by {
-                    Some(earlier) => warning.with_secondary(earlier, "this arm takes its values"),
-                    None => warning.with_label("the arms before it take all its values"),
+                    Some(earlier) => warning.with_secondary(earlier, "this arm matches all its values"),
+                    None => warning.with_label("the arms before it match all its values"),
                 }
             }
         }

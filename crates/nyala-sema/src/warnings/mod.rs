@@ -107,13 +107,13 @@ impl Warning {
             }
             Warning::EndlessFilter { function, parameter, declared, call } => {
                 let message = format!(
-                    "the filter of `{function}` does not look at `{parameter}`, which its recursion changes"
+                    "the filter of `{function}` does not depend on `{parameter}`, which its recursion changes"
                 );
                 let note = format!(
-                    "where `{parameter}` is not known, specialisation may not end; `@(?{parameter})` asks first"
+                    "if `{parameter}` is unknown, specialization may not terminate; `@(?{parameter})` specializes only if it is known"
                 );
                 Diagnostic::warning(Code("W0008"), declared, message)
-                    .with_label("specialised without asking whether it is known")
+                    .with_label("specialized even if it is unknown")
                     .with_secondary(call, "changed here")
                     .with_note(note)
             }
@@ -122,11 +122,11 @@ impl Warning {
                 Diagnostic::warning(
                     Code("W0009"),
                     write,
-                    "the value of a compound assignment writes its place",
+                    "the value of a compound assignment writes its target",
                 )
                 .with_label("written here")
-                .with_secondary(place, format!("the old value is read {when} that"))
-                .with_note("the dialects differ in that order; compute the value in a statement of its own")
+                .with_secondary(place, format!("the old value is read {when} this write"))
+                .with_note("the dialects differ in this order; compute the value in a separate statement")
             }
         }
     }
@@ -142,6 +142,6 @@ fn with_underscore(warning: Diagnostic, name: Name) -> Diagnostic {
     warning.with_suggestion(
         span,
         format!("_{name}"),
-        "if this is intended, begin the name with an underscore",
+        "if this is intended, start the name with an underscore",
     )
 }

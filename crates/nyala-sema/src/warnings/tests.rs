@@ -200,7 +200,7 @@ fn filters_must_depend_on_parameters_that_recursion_changes() {
         let local = b.read(local);
         b.expr(b.bool, ExprKind::Known(Box::new(local)))
     };
-    let warning = "W0008: the filter of `f` does not look at `n`, which its recursion changes";
+    let warning = "W0008: the filter of `f` does not depend on `n`, which its recursion changes";
     assert_eq!(check_recursion(|b, n, _| known(b, n)), NOTHING);
     assert_eq!(check_recursion(|b, _, acc| known(b, acc)), [warning]);
     assert_eq!(check_recursion(|b, _, _| b.expr(b.bool, ExprKind::Lit(1))), [warning]);
@@ -219,7 +219,7 @@ fn compound_assignments_whose_value_writes_the_target_are_reported() {
     let value = b.read(x);
     assert_eq!(
         check_main(&mut b, stmts, Some(value)),
-        ["W0009: the value of a compound assignment writes its place"]
+        ["W0009: the value of a compound assignment writes its target"]
     );
 }
 

@@ -121,7 +121,7 @@ fn m() -> E { E::C }
 fn n() -> i32 { length::x }
 //              ^^^^^^ error: `length` is neither a module nor an enum
 fn o() -> i32 { super::x() }
-//              ^^^^^ error: there is no module around this one
+//              ^^^^^ error: this module has no parent module
 mod inner { fn p() -> i32 { length(1) } }
 //                          ^^^^^^ error: undefined value `length`
 use nothing::at::all;
@@ -145,13 +145,13 @@ struct R { p: P[R] }
 struct Fine { p: &Fine, q: fn(Fine) -> () }
 type T = (U, i32);
 type U = &T;
-//   ^ error: alias `U` stands for itself
+//   ^ error: type alias `U` refers to itself
 struct Un { x: [i32] }
 //             ^^^^^ error: `[i32]` has no size
 fn f(x: [i32]) -> () {}
 //      ^^^^^ error: `[i32]` has no size
 fn g(x: simd[(i32, i32) * 4]) -> () {}
-//           ^^^^^^^^^^ error: `(i32, i32)` cannot be a vector's lane
+//           ^^^^^^^^^^ error: `(i32, i32)` cannot be the element type of a vector
 fn h(x: P) -> () {}
 //      ^ error: `P` takes 1 type argument, found 0
 fn i(x: [i32 * 9999999999]) -> () {}
@@ -202,10 +202,10 @@ fn b(x: i32) -> i32 { x(1) }
 fn c(x: &[i32]) -> i32 { x(1.5) }
 //                         ^^^ error: an index must be an integer, found `f64`
 fn d(t: (i32, f32), i: i32) -> i32 { t(i) + t(2) }
-//                                     ^ error: this selects no part of `(i32, f32)`
-//                                            ^ error: this selects no part of `(i32, f32)`
+//                                     ^ error: invalid index into `(i32, f32)`
+//                                            ^ error: invalid index into `(i32, f32)`
 fn e(g: i32) -> () { for i in f(1) {} }
-//                            ^ error: `fn(i32) -> i32` is no generator
+//                            ^ error: `fn(i32) -> i32` is not a generator
 fn g(r: fn(i32, fn(i32) -> ()) -> ()) -> () { for a, b in r(1) {} }
 //                                                ^^^^ error: expected 1 parameter, found 2
 fn h(r: fn(fn(i32) -> ()) -> ()) -> () { r(|a, b, c| ()) }
@@ -274,9 +274,9 @@ fn f(a: i32, p: &P, q: &[i32]) -> () {
     s += 1;
 //  ^ error: cannot assign to the static `s`, which is not `mut`
     p.x = 2;
-//  ^^^ error: cannot assign to what is behind `&P`
+//  ^^^ error: cannot assign to memory behind `&P`
     q(1)++;
-//  ^^^^ error: cannot change what is behind `&[i32]`
+//  ^^^^ error: cannot change memory behind `&[i32]`
     let t = (1, 2);
     let r = &mut t;
 //               ^ error: cannot take `&mut` of `t`, which is not `mut`
@@ -301,7 +301,7 @@ fn f(e: E, s: S, x: f32, t: (i32, i32)) -> i32 {
     match x { 1.5 => 1, _ => 2 };
 //            ^^^ error: a pattern cannot be a floating-point number
     let S { x = a } = s;
-//      ^^^^^^^^^^^ error: pattern leaves out `y` of `S`
+//      ^^^^^^^^^^^ error: pattern omits `y` of `S`
     let (b, c, d) = t;
 //      ^^^^^^^^^ error: a tuple of 3 patterns cannot match `(i32, i32)`
     let (g, g) = t;
@@ -343,7 +343,7 @@ fn g() -> () { undef(); }
 fn h() -> () { let x; }
 //                 ^ error: cannot infer the type of `x`
 fn i() -> () { let f = |x| x(x); }
-//                         ^ error: this has a type that contains itself
+//                         ^ error: the type of this expression contains itself
 ",
     );
 }
@@ -356,7 +356,7 @@ fn pure(x: i32) -> bool { true }
 fn @(x) f(x: i32) -> i32 { x }
 //   ^ error: expected `bool`, found `i32`
 fn @(pure(x) & ?&x) g(x: i32) -> i32 { x }
-//              ^^ error: this cannot stand in a filter
+//              ^^ error: this expression is not allowed in a filter
 fn h() -> fn(i32) -> i32 {
     let mut m = true;
     m = false;
@@ -374,9 +374,9 @@ fn missing_and_ambiguous_implicits_are_rejected() {
 implicit = 1 : i64;
 implicit = 2 : i64;
 fn f() -> i64 { summon[i64] }
-//              ^^^^^^^^^^^ error: several implicit `i64` in scope
+//              ^^^^^^^^^^^ error: several implicit values of type `i64` in scope
 fn g() -> i32 { summon[i32] }
-//              ^^^^^^^^^^^ error: no implicit `i32` in scope
+//              ^^^^^^^^^^^ error: no implicit value of type `i32` in scope
 fn h(implicit x: i32, y: i32) -> i32 { x + y }
 //                    ^^^^^^ error: implicit parameters come last
 ",
@@ -389,7 +389,7 @@ fn nested_items_cannot_use_enclosing_variables() {
         "
 fn f[T](x: T, n: i32) -> i32 {
     struct S { t: T }
-//                ^ error: type parameter `T` of the function around
+//                ^ error: type parameter `T` of the enclosing function
     static s = n + 1;
 //             ^ error: a static cannot use the local variable `n`
     n

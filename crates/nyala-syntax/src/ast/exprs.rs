@@ -7,9 +7,9 @@ use super::{Filter, Ident, Item, Length, Param, Pat, Path, Ret, StrLit, TypeExpr
 /// An expression.
 #[derive(Clone, Debug)]
 pub struct Expr {
-    /// What it is.
+    /// Its kind.
     pub kind: ExprKind,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
@@ -49,25 +49,25 @@ pub enum ExprKind {
     Tuple(Vec<Expr>),
     /// `[a, b]`, `simd[a, b]`
     Array {
-        /// `simd` in front.
+        /// Whether `simd` is written.
         is_simd: bool,
         /// The elements.
         elems: Vec<Expr>,
     },
     /// `[v, .. n]`, `[v; n]`, `simd[v; n]`
     Repeat {
-        /// `simd` in front.
+        /// Whether `simd` is written.
         is_simd: bool,
         /// The element.
         value: Box<Expr>,
-        /// How many.
+        /// The length.
         len: Length,
     },
     /// `~[n: T]`
     HeapArray {
-        /// How many.
+        /// The length.
         len: Box<Expr>,
-        /// Of what.
+        /// The element type.
         elem: TypeExpr,
     },
     /// `S[T] { x: a, y = b }`
@@ -81,9 +81,9 @@ pub enum ExprKind {
     },
     /// `e.{ x = a }`
     Update {
-        /// What is copied.
+        /// The copied struct.
         base: Box<Expr>,
-        /// What is different.
+        /// The replaced fields.
         fields: Vec<FieldInit>,
     },
     /// `{ .. }`
@@ -97,7 +97,7 @@ pub enum ExprKind {
     },
     /// `match e { p => a, .. }`
     Match {
-        /// What is matched.
+        /// The matched value.
         scrutinee: Box<Expr>,
         /// The arms.
         arms: Vec<MatchArm>,
@@ -121,7 +121,7 @@ pub enum ExprKind {
     Unary {
         /// The operator.
         op: UnaryOp,
-        /// Where it stands.
+        /// Its span.
         op_span: Span,
         /// The operand.
         operand: Box<Expr>,
@@ -137,7 +137,7 @@ pub enum ExprKind {
     Assign {
         /// The operator of a compound assignment.
         op: Option<BinaryOp>,
-        /// Where the operator stands.
+        /// Span of the operator.
         op_span: Span,
         /// The place.
         place: Box<Expr>,
@@ -146,9 +146,9 @@ pub enum ExprKind {
     },
     /// `e as T`
     Cast {
-        /// What is cast.
+        /// The value.
         expr: Box<Expr>,
-        /// To what.
+        /// The target type.
         ty: TypeExpr,
     },
     /// `e : T`
@@ -160,16 +160,16 @@ pub enum ExprKind {
     },
     /// `f(a, b)`, which may also be an index.
     Call {
-        /// What is called or indexed.
+        /// The callee or the indexed value.
         callee: Box<Expr>,
         /// The arguments.
         args: Vec<Expr>,
-        /// `@@` or `@` that reaches this call.
+        /// The mark `@@` or `@` of this call.
         mark: Option<CallMark>,
     },
-    /// `f[A, B]`; of an option also `E[A]::B`, and then the arguments stand inside the path.
+    /// `f[A, B]`; of an option also `E[A]::B`, and then the arguments are inside the path.
     TypeArgs {
-        /// What gets type arguments.
+        /// The generic item.
         expr: Box<Expr>,
         /// The arguments.
         args: Vec<TypeExpr>,
@@ -181,16 +181,16 @@ pub enum ExprKind {
         /// The field.
         field: FieldName,
     },
-    /// Text that is no expression.
+    /// Malformed text.
     Error,
 }
 
 /// A literal as written; its type and range are checked later.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lit {
-    /// What it is.
+    /// Its kind.
     pub kind: LitKind,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
@@ -199,15 +199,15 @@ pub struct Lit {
 pub enum LitKind {
     /// `true`, `false`
     Bool(bool),
-    /// An integer; `None` where it does not fit 64 bits (reported by the lexer).
+    /// An integer; `None` if it does not fit 64 bits (reported by the lexer).
     Int {
         /// Its value.
         value: Option<u64>,
         /// Its suffix, `i` and `u` resolved; a float suffix makes it a float: `2f`.
         suffix: Option<Prim>,
     },
-    /// A number with a point or an exponent. The digits are kept, because they
-    /// are rounded once, to the final type.
+    /// A number with a point or an exponent. The digits are kept: they are rounded
+    /// once, to the final type.
     Float {
         /// The digits without suffix and underscores, as Rust's float parser takes them.
         digits: Name,
@@ -251,7 +251,7 @@ pub enum Stmt {
     Let {
         /// The pattern; a written type is a [`PatKind::Typed`](super::PatKind::Typed) around it.
         pat: Pat,
-        /// The initialiser.
+        /// The initializer.
         init: Option<Expr>,
         /// With the semicolon.
         span: Span,
@@ -299,10 +299,10 @@ pub struct MatchArm {
 pub struct ForExpr {
     /// The loop variables; a written type is a [`PatKind::Typed`](super::PatKind::Typed).
     pub pats: Vec<Pat>,
-    /// The call of the generator. A [`ExprKind::Call`] unless the text is broken;
+    /// The call of the generator. A [`ExprKind::Call`] unless the text is malformed;
     /// `@g(..)` marks it, `$g(..)` wraps it in [`UnaryOp::Hide`] or, in edition 2015, marks it.
     pub call: Expr,
-    /// The filter in front of the body.
+    /// The filter of the body.
     pub filter: Option<Filter>,
     /// The body.
     pub body: Block,
@@ -336,7 +336,7 @@ pub struct Asm {
     pub options: Vec<StrLit>,
 }
 
-/// What a prefix or postfix operator does.
+/// Prefix and postfix operators.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UnaryOp {
     /// `+e`
@@ -372,7 +372,7 @@ pub enum UnaryOp {
 pub struct ChainLink {
     /// The operator.
     pub op: BinaryOp,
-    /// Where it stands.
+    /// Its span.
     pub op_span: Span,
     /// The right operand.
     pub rhs: Expr,
@@ -403,7 +403,7 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// How it is written.
+    /// Its spelling.
     pub fn symbol(self) -> &'static str {
         match self {
             BinaryOp::OrOr => "||",
@@ -428,25 +428,25 @@ impl BinaryOp {
     }
 }
 
-/// An annotation of a call for the partial evaluator.
+/// A mark of a call for the partial evaluator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CallMark {
-    /// What it means.
+    /// Its meaning.
     pub kind: MarkKind,
-    /// How it is written: `@@`, `@`, `@run`, `@halt`, `$`.
+    /// Its spelling: `@@`, `@`, `@run`, `@halt`, `$`.
     pub text: &'static str,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
-/// What a [`CallMark`] means.
+/// The meaning of a [`CallMark`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MarkKind {
     /// `@@f(x)`, `@f(x)`: the call is specialized on all arguments.
     Force,
-    /// `@run f(x)`, in edition 2015 also `@f(x)`: the evaluator unfolds all it can.
+    /// `@run f(x)`, in edition 2015 also `@f(x)`: the evaluator unfolds the call and what it reaches.
     Run,
-    /// `@halt f(x)`, in edition 2015 also `$f(x)`: the evaluator stays out.
+    /// `@halt f(x)`, in edition 2015 also `$f(x)`: the evaluator keeps the call.
     Halt,
 }
 
@@ -459,7 +459,7 @@ pub enum FieldName {
     Index {
         /// The number.
         index: u32,
-        /// Where it stands.
+        /// Its span.
         span: Span,
     },
 }

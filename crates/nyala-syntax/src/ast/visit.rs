@@ -1,12 +1,11 @@
-//! Walking the syntax tree: all that is computed in a program, in the order of the text.
+//! Traversal of the syntax tree: all code that runs, in source order.
 //!
-//! Who implements [`Visit`] says what to do with the nodes it is about, and goes on to what is
-//! inside with the function `walk_..` of the same name, or not. Types, patterns and filters are
-//! passed over: nothing in them is computed when the program runs.
+//! An implementation of [`Visit`] handles the nodes it needs, and visits their children with the
+//! function `walk_..` of the same name. Types, patterns and filters are not visited: they do not run.
 
 use super::{Block, Cond, Expr, ExprKind, FnBody, FnItem, Item, ItemKind, Stmt};
 
-/// What to do with each node; by default, to look inside.
+/// A visitor; by default, each method visits the children.
 pub trait Visit<'a> {
     /// An item, of a file, a module or a block.
     fn item(&mut self, item: &'a Item) {
@@ -34,7 +33,7 @@ pub trait Visit<'a> {
     }
 }
 
-/// Visits what is inside an item.
+/// Visits the children of an item.
 pub fn walk_item<'a, V: Visit<'a> + ?Sized>(visitor: &mut V, item: &'a Item) {
     match &item.kind {
         ItemKind::Fn(function) => walk_fn(visitor, function),
@@ -55,13 +54,13 @@ pub fn walk_fn<'a, V: Visit<'a> + ?Sized>(visitor: &mut V, function: &'a FnItem)
     }
 }
 
-/// Visits what is inside a block.
+/// Visits the children of a block.
 pub fn walk_block<'a, V: Visit<'a> + ?Sized>(visitor: &mut V, block: &'a Block) {
     block.stmts.iter().for_each(|stmt| visitor.stmt(stmt));
     block.value.iter().for_each(|value| visitor.expr(value));
 }
 
-/// Visits what is inside a statement.
+/// Visits the children of a statement.
 pub fn walk_stmt<'a, V: Visit<'a> + ?Sized>(visitor: &mut V, stmt: &'a Stmt) {
     match stmt {
         Stmt::Let { init, .. } => init.iter().for_each(|init| visitor.expr(init)),
@@ -70,14 +69,14 @@ pub fn walk_stmt<'a, V: Visit<'a> + ?Sized>(visitor: &mut V, stmt: &'a Stmt) {
     }
 }
 
-/// Visits what is inside a condition.
+/// Visits the children of a condition.
 pub fn walk_cond<'a, V: Visit<'a> + ?Sized>(visitor: &mut V, cond: &'a Cond) {
     match cond {
         Cond::Expr(expr) | Cond::Let(_, expr) => visitor.expr(expr),
     }
 }
 
-/// Visits what is inside an expression.
+/// Visits the children of an expression.
 pub fn walk_expr<'a, V: Visit<'a> + ?Sized>(visitor: &mut V, expr: &'a Expr) {
     match &expr.kind {
         ExprKind::Lit(_) | ExprKind::Path(_) | ExprKind::Error => {}

@@ -117,7 +117,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// The suffix from `from` to here. `None` if there is one, but no good one.
+    /// The suffix from `from` to here. `None` if it is invalid.
     fn suffix(&mut self, from: usize, is_allowed: impl Fn(Prim) -> bool) -> Option<Option<Prim>> {
         let text = &self.text[from..self.pos];
         if text.is_empty() {
@@ -176,8 +176,8 @@ impl Lexer<'_> {
         }
     }
 
-    /// Goes behind the closing quote of an over-long character, if it follows
-    /// the letters and digits that stand here.
+    /// Skips to the closing quote of a too long character, if it follows letters and
+    /// digits.
     fn skip_to_quote(&mut self) -> bool {
         let rest = &self.bytes[self.pos..];
         let is_inside = |byte: u8| is_word(byte) || !byte.is_ascii() || byte == b'\\' || byte == b' ';
@@ -186,7 +186,7 @@ impl Lexer<'_> {
             self.pos += len + 1;
             return true;
         }
-        // A character is not cut in two when the quote is missing behind it.
+        // If the quote is missing, skip a whole UTF-8 character.
         false
     }
 
@@ -236,7 +236,7 @@ impl Lexer<'_> {
             b'f' => 0x0c,
             quoted @ (b'\'' | b'"' | b'\\') => quoted,
             _ => {
-                // What is escaped belongs to the report, but a line's end does not.
+                // The span of the report includes the escaped character, but no line break.
                 let ch = self.text[self.pos..].chars().next().filter(|&ch| ch != '\n');
                 self.pos += ch.map_or(0, char::len_utf8);
                 return self.bad_escape(from);
@@ -276,7 +276,7 @@ enum Malformed {
     TooLong,
 }
 
-/// The value of `digits`, underscores left out, if it fits.
+/// The value of `digits` without underscores, if it fits.
 fn parse_int(digits: &str, base: u32) -> Option<u64> {
     let mut value: u64 = 0;
     for digit in digits.chars().filter_map(|ch| ch.to_digit(base)) {

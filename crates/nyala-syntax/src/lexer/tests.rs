@@ -7,7 +7,7 @@ use super::{MAX_WORD, lex};
 use crate::ast::LitKind;
 use crate::token::TokenKind;
 
-/// The tokens of `text`, then what is wrong.
+/// The tokens of `text`, then the codes of the errors.
 fn check(text: &str, expected: Expect) {
     let mut map = SourceMap::default();
     let id = map.add("test", text).expect("test texts are small");
@@ -63,7 +63,7 @@ fn floats() {
 }
 
 #[test]
-fn points_behind_operands_select() {
+fn points_after_operands_select_elements() {
     check(
         "t.0.1 (x).5 f(.5) x+.5 a(1).2 [1, ..16] 1..2",
         expect!["t . (0) . (1) ( x ) . (5) f ( .5 ) x + .5 a ( (1) ) . (2) [ (1) , .. (16) ] (1) .. (2) end"],
@@ -116,7 +116,7 @@ fn comments_are_kept_and_do_not_nest() {
 }
 
 #[test]
-fn characters_that_hide_are_reported_everywhere() {
+fn invisible_characters_are_reported_everywhere() {
     check(
         "a\0b // \u{202e}\n\"\u{2066}\" \u{feff}",
         expect![[r#"a b "\xe2\x81\xa6" end E0013 E0013 E0013 E0013"#]],
@@ -125,7 +125,7 @@ fn characters_that_hide_are_reported_everywhere() {
 }
 
 #[test]
-fn absurd_words_are_cut() {
+fn too_long_words_are_cut() {
     let mut map = SourceMap::default();
     let id = map.add("test", "x".repeat(MAX_WORD + 1)).expect("test texts are small");
     let lexed = lex(map.file(id));

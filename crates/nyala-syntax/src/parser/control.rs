@@ -1,4 +1,4 @@
-//! Blocks, statements, and the expressions that end a statement by themselves.
+//! Blocks, statements, and expressions that are statements without `;`.
 
 use super::Parser;
 use crate::ast::{Block, Cond, Expr, ExprKind, ForExpr, IfArm, MAX_ELSE_IFS, MatchArm, Pat, Stmt, UnaryOp};
@@ -9,7 +9,7 @@ impl Parser<'_> {
     /// `{ .. }`; reports a missing `{`.
     pub(super) fn block(&mut self) -> Block {
         if matches!(self.kind(), TokenKind::At | TokenKind::AtQuestion) {
-            self.filter_here("in front of this block");
+            self.filter_here("before this block");
         }
         let lo = self.span();
         if !self.at(TokenKind::LBrace) {
@@ -29,7 +29,7 @@ impl Parser<'_> {
             let start = self.pos;
             value = self.statement(opener, &mut stmts);
             if self.pos == start {
-                // Nothing could be made of this token.
+                // No statement starts with this token: skip it.
                 self.skip_statement();
                 if self.pos == start {
                     self.bump();
@@ -43,7 +43,7 @@ impl Parser<'_> {
         Block { stmts, value, span: self.span_from(lo) }
     }
 
-    /// Goes to the end of a body without braces: `1` of `if c 1 else 2`.
+    /// Skips a body without braces: `1` of `if c 1 else 2`.
     fn skip_bare_body(&mut self) {
         let is_end = |kind: TokenKind| {
             kind.is_closer() || matches!(kind, TokenKind::Else | TokenKind::Semi | TokenKind::Eof)
@@ -57,7 +57,7 @@ impl Parser<'_> {
     /// Reads a statement of the block that opened at `opener`; returns it if it is the
     /// block's value.
     fn statement(&mut self, opener: usize, stmts: &mut Vec<Stmt>) -> Option<Box<Expr>> {
-        // A variable may be called `implicit` in one dialect.
+        // `implicit` is an ordinary name in one dialect.
         self.dialect_mattered |= self.at_word(self.words.implicit);
         if self.at(TokenKind::Let) {
             stmts.push(self.let_stmt());
@@ -87,7 +87,7 @@ impl Parser<'_> {
         None
     }
 
-    /// The name of the continuation if this is `return x`, which lacks the parentheses.
+    /// The name of the continuation, if this is `return x` without parentheses.
     fn jump_without_call(&self, expr: &Expr) -> Option<&'static str> {
         let ExprKind::Path(path) = &expr.kind else { return None };
         let [name] = &*path.segments else { return None };
@@ -119,7 +119,7 @@ impl Parser<'_> {
         Stmt::Let { pat, init, span: self.span_from(lo) }
     }
 
-    /// Whether an expression starts here that ends a statement by itself.
+    /// Whether an expression starts here that is a statement without `;`.
     pub(super) fn at_statement_like(&self) -> bool {
         match self.kind() {
             TokenKind::If | TokenKind::Match | TokenKind::While | TokenKind::For | TokenKind::LBrace => true,
@@ -174,7 +174,7 @@ impl Parser<'_> {
         ExprKind::If { arms, else_block: None }
     }
 
-    /// `e` or `let p = e`, in front of a block.
+    /// `e` or `let p = e`, before a block.
     fn cond(&mut self) -> Cond {
         if self.at(TokenKind::LBrace) && !self.goes_on_behind_block() {
             self.expected("a condition".into());
@@ -234,7 +234,7 @@ impl Parser<'_> {
         ExprKind::Match { scrutinee, arms }
     }
 
-    /// `p => e`, and whether it ends by itself, without a comma.
+    /// `p => e`, and whether it needs no comma.
     fn match_arm(&mut self, opener: usize) -> (MatchArm, bool) {
         let pat = self.typed_pat();
         if matches!(self.kind(), TokenKind::Arrow | TokenKind::Assign) {
@@ -253,10 +253,10 @@ impl Parser<'_> {
         (MatchArm { pat, value }, is_ended)
     }
 
-    /// Whether the next arm of a `match` starts here, behind an arm without comma.
+    /// Whether the next arm of a `match` starts here, after an arm without comma.
     fn at_match_arm(&self) -> bool {
         match self.kind() {
-            // These could also go on with the expression.
+            // These could also continue the expression.
             TokenKind::LParen | TokenKind::LBracket | TokenKind::Minus => {
                 let behind = self.behind_pat(self.pos).map(|behind| self.kind_at(behind));
                 matches!(behind, Some(TokenKind::FatArrow | TokenKind::Colon))
@@ -276,7 +276,7 @@ impl Parser<'_> {
         let filter = match self.kind() {
             TokenKind::At if keyword == "for" => Some(self.filter()),
             TokenKind::At | TokenKind::AtQuestion => {
-                self.filter_here("in front of this body");
+                self.filter_here("before this body");
                 None
             }
             _ => None,
@@ -309,7 +309,7 @@ impl Parser<'_> {
     }
 }
 
-/// Whether `expr` is the call of a generator, `$` in front allowed.
+/// Whether `expr` is a call of a generator, with or without `$`.
 fn is_call(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Call { .. } | ExprKind::Error => true,

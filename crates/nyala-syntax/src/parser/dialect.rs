@@ -1,11 +1,11 @@
-//! Finding out a file's dialect from the forms it uses.
+//! Detects the dialect of a file from the forms it uses.
 
 use crate::ast::Dialect;
 
-/// How often forms were met that only one dialect has.
+/// The number of forms that only one dialect has.
 ///
 /// The formatter keeps all of these forms as they are written, so formatting
-/// never changes the verdict.
+/// never changes the detected dialect.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Evidence {
     /// `extern`, suffixes, `S { f: e }`, `@@`, `~`, `[v, .. n]`, `with`
@@ -15,7 +15,7 @@ pub(super) struct Evidence {
 }
 
 impl Evidence {
-    /// The dialect that more forms speak for; Impala if none does.
+    /// The dialect with more of its forms; Impala if there are none.
     pub fn dialect(self) -> Dialect {
         if self.artic > self.impala { Dialect::Artic } else { Dialect::Impala }
     }

@@ -1,8 +1,8 @@
-//! Operators, and what follows an operand: calls, fields, type arguments.
+//! Operators and postfix forms: calls, fields, type arguments.
 //!
 //! Binary operators are read by precedence climbing with an explicit stack of
 //! open chains, one per level, so a sum of a hundred thousand terms is one flat
-//! node and no recursion.
+//! node, without recursion.
 //!
 //! # How depth is measured here
 //!
@@ -20,12 +20,12 @@ use crate::ast::{
 use crate::errors::SyntaxError;
 use crate::token::TokenKind;
 
-/// A chain whose right end is not reached.
+/// A chain that may continue.
 struct OpenChain {
     level: u8,
     first: Expr,
     rest: Vec<ChainLink>,
-    /// The operator that waits for its right operand.
+    /// The operator before the next operand.
     op: (BinaryOp, Span),
     height: usize,
 }
@@ -68,7 +68,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads something and measures how many levels of nodes it has.
+    /// Parses with `read` and measures the height of the result.
     pub(super) fn measured<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> (T, usize) {
         let outer = std::mem::replace(&mut self.deepest, self.depth);
         let result = read(self);
@@ -77,7 +77,7 @@ impl Parser<'_> {
         (result, height)
     }
 
-    /// Whether a node around something of `height` fits; notes its own height if so.
+    /// Whether the parent of a node of `height` is within the limit; records its height if so.
     fn wrap(&mut self, height: usize) -> bool {
         let fits = self.fits(height + 1);
         if fits {
@@ -122,7 +122,7 @@ impl Parser<'_> {
         loop {
             let next = binary_op(self.kind());
             let level = next.map_or(0, |(_, level)| level);
-            // What binds tighter than the operator that follows ends here.
+            // Chains that bind tighter than the next operator end here.
             while let Some(mut chain) = open.pop_if(|chain| chain.level > level) {
                 chain.push(operand, height);
                 (operand, height) = chain.finish();
@@ -145,7 +145,7 @@ impl Parser<'_> {
         (operand, height)
     }
 
-    /// A prefix expression with its casts: what binary operators join.
+    /// A prefix expression with its casts: an operand of binary operators.
     fn operand(&mut self) -> (Expr, usize) {
         let (expr, height) = self.measured(Self::prefix);
         self.casts(expr, height)
@@ -239,7 +239,7 @@ impl Parser<'_> {
         Expr { kind, span: self.span_from(op_span) }
     }
 
-    /// `$f(x)` of edition 2015. In front of anything else `$` hides that alone.
+    /// `$f(x)` of edition 2015. Before other operands, `$` hides only the operand.
     fn halt_or_hide(&mut self) -> Expr {
         let mut expr = self.unary(UnaryOp::Hide);
         if let ExprKind::Unary { op_span, operand, .. } = &mut expr.kind
@@ -269,7 +269,7 @@ impl Parser<'_> {
         Expr { kind: ExprKind::Unary { op: UnaryOp::Box, op_span, operand: Box::new(operand) }, span }
     }
 
-    /// Whether `@` and `word` stand in front of a name: then they are a mark. (`@run(x)` is a
+    /// Whether `@` and `word` precede a name: then they are a mark. (`@run(x)` is a
     /// call of `run`.)
     fn at_marking_word(&self, word: Name) -> bool {
         self.nth(1) == TokenKind::Ident(word) && matches!(self.nth(2), TokenKind::Ident(_))
@@ -285,7 +285,7 @@ impl Parser<'_> {
             && (self.nth(1) == TokenKind::LBrace
                 || self.kind_behind_group(self.pos + 1) == TokenKind::LBrace);
         if is_filter && !self.no_struct {
-            self.filter_here("in front of this block");
+            self.filter_here("before this block");
             return self.postfix(None);
         }
         let mut span = self.bump().span;
@@ -302,7 +302,7 @@ impl Parser<'_> {
         expr
     }
 
-    // ---- What follows an operand ------------------------------------------------------
+    // ---- Postfix forms ------------------------------------------------------------------
 
     /// A primary with its calls, fields and so on. The first call gets the mark.
     fn postfix(&mut self, mark: Option<CallMark>) -> Expr {
@@ -327,7 +327,7 @@ impl Parser<'_> {
 
     fn at_postfix(&mut self, expr: &Expr) -> bool {
         match self.kind() {
-            // A lambda's body goes as far as it can; what follows belongs to neither.
+            // The body of a lambda extends as far as possible; the next token belongs to neither.
             _ if matches!(expr.kind, ExprKind::Lambda(_)) => false,
             TokenKind::LParen
             | TokenKind::LBracket
@@ -375,7 +375,7 @@ impl Parser<'_> {
         ExprKind::TypeArgs { expr: Box::new(expr), args }
     }
 
-    /// Whether a closed bracket holds what can be no type: `[0]`, `[i + 1]`.
+    /// Whether a bracket group cannot be a type: `[0]`, `[i + 1]`.
     fn at_square_index(&self) -> bool {
         use TokenKind::{Dot, LParen, Lit, Minus, Percent, Plus, Slash, Star};
         let is_value = match self.nth(1) {
@@ -439,8 +439,8 @@ impl Parser<'_> {
         ExprKind::Field { base, field }
     }
 
-    /// Whether the `{` here opens a struct literal. Where it opens a block, but what
-    /// follows can only be a literal, reports that and says yes.
+    /// Whether the `{` here opens a struct literal. If it must open a block, but only a
+    /// literal can follow, reports that and returns true.
     fn at_struct_literal(&mut self) -> bool {
         let is_field = matches!(self.nth(1), TokenKind::Ident(_));
         if !self.no_struct {
@@ -476,7 +476,7 @@ impl Parser<'_> {
     }
 }
 
-/// Whether `expr` can stand in front of the braces of a struct literal.
+/// Whether `expr` can precede the braces of a struct literal.
 fn names_struct(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Path(_) => true,

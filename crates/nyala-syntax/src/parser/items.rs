@@ -1,4 +1,4 @@
-//! Items: what a module holds, and blocks may hold too.
+//! Items of modules and blocks.
 
 use nyala_span::{Name, Span};
 use rustc_hash::FxHashMap;
@@ -18,7 +18,7 @@ impl Parser<'_> {
         let mut items = Vec::new();
         while !self.at(TokenKind::Eof) {
             if self.kind().is_closer() {
-                // It belongs to a group that was left early, after an error.
+                // It belongs to a group that was abandoned after an error.
                 self.bump();
             } else {
                 self.module_item(&mut items);
@@ -41,7 +41,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reports text that is no item and goes to the next one.
+    /// Reports malformed text and skips to the next item.
     fn no_item(&mut self) {
         match self.kind() {
             TokenKind::Ident(name) if name == self.words.trait_ || name == self.words.impl_ => {
@@ -144,7 +144,7 @@ impl Parser<'_> {
             }
             attrs.extend(self.list(Self::attr));
         }
-        // What speaks to the optimiser is the same in both dialects.
+        // Attributes for the optimizer are the same in both dialects.
         let says_dialect = |attr: &&Attr| matches!(attr.name.name.as_str(), "export" | "import" | "intern");
         self.evidence.artic += attrs.iter().filter(says_dialect).count() as u32;
         self.report_duplicates(&attrs);
@@ -275,7 +275,7 @@ impl Parser<'_> {
         let filter = match self.kind() {
             TokenKind::At => Some(self.filter()),
             TokenKind::AtQuestion => {
-                self.filter_here("in front of a function's name as `@?`");
+                self.filter_here("as `@?` before the name of a function");
                 None
             }
             _ => None,
@@ -374,7 +374,7 @@ impl Parser<'_> {
         Filter { kind, span: self.span_from(lo) }
     }
 
-    /// Reports and skips a filter that cannot stand here.
+    /// Reports and skips a filter that is not allowed here.
     pub(super) fn filter_here(&mut self, place: &'static str) {
         let lo = self.span();
         let blamed = self.pos;

@@ -1,21 +1,21 @@
 //! Tokens to syntax tree, by recursive descent.
 //!
-//! Functions are named after what they read; each leaves the parser behind it.
+//! Functions are named after the construct they parse; each leaves the parser after it.
 //! One grammar serves both dialects. `items`, `types`, `patterns`, `exprs`
-//! (operators and what follows an operand), `primary` and `control` (blocks,
-//! statements, loops) hold the grammar; this file holds the machinery.
+//! (operators and postfix forms), `primary` and `control` (blocks,
+//! statements, loops) have the grammar; this file has the infrastructure.
 //!
 //! # Invariants
 //!
-//! * **Linear.** Nothing backtracks. Look-ahead steps over a bracketed group at
-//!   once, because brackets are paired beforehand (see [`delims`]).
-//! * **Bounded depth.** What recurses calls [`Parser::enter`]; what grows the tree
-//!   from the inside out (calls, operators) calls [`Parser::fits`]. The first place
-//!   that is too deep is reported, and the rest of its group skipped.
-//! * **No cascades.** A token is blamed at most once. A broken list is left at its
-//!   closing bracket, a broken statement at its `;`.
-//! * A function that fails reports, returns an `Error` node, and need not consume
-//!   anything; loops make sure to get on.
+//! * **Linear.** The parser does not backtrack. Look-ahead skips a bracketed group in one
+//!   step, because brackets are paired beforehand (see [`delims`]).
+//! * **Bounded depth.** Recursive functions call [`Parser::enter`]; functions that wrap
+//!   a finished node (calls, operators) call [`Parser::fits`]. The first construct
+//!   that is too deep is reported, and the rest of its group is skipped.
+//! * **No cascades.** At most one error is reported at a token. Recovery from an error in a
+//!   list continues at its closing bracket, in a statement at its `;`.
+//! * A function that fails reports the error and returns an `Error` node. It may consume no
+//!   token; loops ensure progress.
 
 mod control;
 mod dialect;
@@ -34,41 +34,41 @@ use crate::lexer::{Lexed, lex};
 use crate::token::{Token, TokenKind, Words};
 use dialect::Evidence;
 
-/// A parsed file with what is wrong in it.
+/// A parsed file with its errors.
 #[derive(Clone, Debug)]
 pub struct Parse {
-    /// The tree; text that could not be understood is an `Error` node in it.
+    /// The tree; malformed text is an `Error` node.
     pub file: File,
-    /// What is wrong, in the order of the text.
+    /// The errors, in source order.
     pub errors: Vec<Diagnostic>,
 }
 
-/// How to parse.
+/// Options of the parser.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct ParseOptions {
-    /// The dialect, if it is not to be found out from the text.
+    /// The dialect; if absent, it is detected.
     pub dialect: Option<Dialect>,
     /// Whether `@f(x)` runs the partial evaluator and `$f(x)` halts it, as in the edition
     /// 2015. If absent, the first line of the file decides.
     pub edition_2015: Option<bool>,
 }
 
-/// Parses `file`, finding out its dialect.
+/// Parses `file`, and detects its dialect.
 pub fn parse(file: &SourceFile) -> Parse {
     parse_with(file, ParseOptions::default())
 }
 
-/// Parses `file` as `options` say.
+/// Parses `file` with `options`.
 ///
-/// The dialect changes how little text is read (see [`Dialect`]) but is known only
-/// at the end of the file. So the text is first read as Impala; if it turns out
-/// to be Artic and something in it depends on that, it is read again.
+/// The dialect changes the meaning of few constructs (see [`Dialect`]), but is known only
+/// at the end of the file. So the text is first parsed as Impala. If it is Artic and
+/// contains such a construct, it is parsed again.
 pub fn parse_with(file: &SourceFile, options: ParseOptions) -> Parse {
     let (parse, reading) = parse_as(file, options.dialect.unwrap_or(Dialect::Impala), options);
     if reading.is_settled() { parse } else { parse_as(file, Dialect::Artic, options).0 }
 }
 
-/// How a first reading went.
+/// The result of the first pass.
 struct Reading {
     assumed: Dialect,
     found: Dialect,
@@ -81,7 +81,7 @@ impl Reading {
     }
 }
 
-/// The name after `// edition:` in the first line of a file, and the place of that line.
+/// The name after `// edition:` in the first line of a file, and the span of that line.
 pub fn declared_edition(file: &SourceFile) -> Option<(&str, Span)> {
     let line = file.line_text(1);
     let name = line.strip_prefix("//")?.trim_start().strip_prefix("edition:")?.trim();
@@ -125,27 +125,27 @@ struct Parser<'a> {
     words: Words,
     /// The next token.
     pos: usize,
-    /// Where the last token was.
+    /// The span of the last token.
     prev: Span,
-    /// How many constructs are open.
+    /// The current nesting depth.
     depth: usize,
     /// The greatest depth of any node since this was last reset; see `exprs`.
     deepest: usize,
-    /// `{` opens a block: a struct literal is not allowed here.
+    /// Whether `{` opens a block: a struct literal is not allowed here.
     no_struct: bool,
-    /// `:` is not an ascription here.
+    /// Whether `:` is not an ascription here.
     no_ascription: bool,
-    /// The dialect that the text is read as.
+    /// The dialect of this pass.
     dialect: Dialect,
-    /// `@f(x)` and `$f(x)` are the marks of 2015.
+    /// Whether `@f(x)` and `$f(x)` are the marks of 2015.
     edition_2015: bool,
-    /// Some text was met that the other dialect reads differently.
+    /// Whether a construct was parsed that the other dialect parses differently.
     dialect_mattered: bool,
     evidence: Evidence,
     errors: Vec<SyntaxError>,
-    /// The token that was blamed last.
+    /// The token of the last error.
     blamed: usize,
-    /// What is missing at the end of the file is reported already.
+    /// Whether missing tokens at the end of the file are already reported.
     end_is_blamed: bool,
     reported_depth: bool,
 }
@@ -183,7 +183,7 @@ impl<'a> Parser<'a> {
 
     // ---- Looking --------------------------------------------------------------
 
-    /// The token `ahead` of the next one; `Eof` behind the end.
+    /// The token `ahead` of the next one; `Eof` after the end.
     fn token(&self, ahead: usize) -> Token {
         let last = self.tokens.len() - 1;
         self.tokens[(self.pos + ahead).min(last)]
@@ -197,12 +197,12 @@ impl<'a> Parser<'a> {
         self.token(ahead).kind
     }
 
-    /// What stands at an index that look-ahead found.
+    /// The token at an index of look-ahead.
     fn kind_at(&self, index: usize) -> TokenKind {
         self.tokens.get(index).map_or(TokenKind::Eof, |token| token.kind)
     }
 
-    /// What stands behind the group that opens at `index`; `Eof` if it has no end.
+    /// The token after the group that opens at `index`; `Eof` if it has no end.
     fn kind_behind_group(&self, index: usize) -> TokenKind {
         self.pairs.closer(index).map_or(TokenKind::Eof, |closer| self.kind_at(closer + 1))
     }
@@ -271,7 +271,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// Takes `=`, also where `==` was written for it.
+    /// Takes `=`, or a wrong `==`.
     fn expect_assign(&mut self) -> bool {
         if self.at(TokenKind::EqEq) {
             self.wrong_operator("=");
@@ -280,14 +280,14 @@ impl<'a> Parser<'a> {
         self.expect(TokenKind::Assign)
     }
 
-    /// Takes an operator that was written for `meant`.
+    /// Takes a wrong operator in place of `meant`.
     fn wrong_operator(&mut self, meant: &'static str) {
         let found = self.kind().text().unwrap_or_default();
         self.error(SyntaxError::WrongOperator { at: self.span(), found, meant });
         self.bump();
     }
 
-    /// Takes the `;` behind a `what`.
+    /// Takes the `;` after a `what`.
     fn expect_semi(&mut self, what: &'static str) {
         if !self.eat(TokenKind::Semi) {
             if self.at(TokenKind::Question) {
@@ -301,8 +301,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether the last token is a string without end, which has swallowed what was to
-    /// follow it.
+    /// Whether the last token is an unterminated string, which includes the tokens that
+    /// should follow it.
     fn is_behind_open_string(&self) -> bool {
         let is_open = |error: &SyntaxError| matches!(error, SyntaxError::UnterminatedString { at } if at.hi == self.prev.hi);
         self.file.text[self.file.local(self.prev)].starts_with('"') && self.errors.iter().any(is_open)
@@ -310,7 +310,7 @@ impl<'a> Parser<'a> {
 
     fn ident(&mut self) -> Ident {
         if matches!(self.kind(), TokenKind::At | TokenKind::AtQuestion) {
-            self.filter_here("in front of this name");
+            self.filter_here("before this name");
         }
         match self.kind() {
             TokenKind::Ident(name) => Ident { name, span: self.bump().span },
@@ -347,8 +347,8 @@ impl<'a> Parser<'a> {
         self.pairs.closer(opener) == Some(self.pos) || self.kind().is_closer() || self.at(TokenKind::Eof)
     }
 
-    /// Takes the closing bracket of `opener`. If something else stands here, reports
-    /// it and goes to the closing bracket; if there is none, that is reported already.
+    /// Takes the closing bracket of `opener`. If the next token is another
+    /// one, reports it and skips to the closing bracket; a missing bracket is already reported.
     fn close(&mut self, opener: usize) {
         let Some(closer) = self.pairs.closer(opener) else { return };
         if closer != self.pos {
@@ -388,7 +388,7 @@ impl<'a> Parser<'a> {
         elements
     }
 
-    /// After a broken element: goes to the next one, if the list goes on.
+    /// After a malformed element: skips to the next one, if there is one.
     fn next_element(&mut self, opener: usize) -> bool {
         let Some(closer) = self.pairs.closer(opener) else { return false };
         let text = self.kind_at(closer).text().unwrap_or_default();
@@ -412,8 +412,8 @@ impl<'a> Parser<'a> {
 
     // ---- Depth ------------------------------------------------------------------
 
-    /// Goes one level deeper; pairs with [`Parser::leave`]. If that is too deep,
-    /// reports it, skips the rest of the group, and says no.
+    /// Enters a nested construct; pairs with [`Parser::leave`]. If that is too deep,
+    /// reports it, skips the rest of the group, and returns false.
     fn enter(&mut self) -> bool {
         if self.depth >= MAX_DEPTH {
             self.too_deep();
@@ -428,7 +428,7 @@ impl<'a> Parser<'a> {
         self.depth -= 1;
     }
 
-    /// Whether a node with `height` levels below it may stand here. If not,
+    /// Whether a node with `height` levels below it is within the depth limit. If not,
     /// reports it and skips the rest of the group.
     fn fits(&mut self, height: usize) -> bool {
         let fits = self.depth + height <= MAX_DEPTH;
@@ -451,7 +451,7 @@ impl<'a> Parser<'a> {
         self.skip_group();
     }
 
-    /// Skips the rest of the statement or of what is in brackets.
+    /// Skips the rest of the statement or bracket group.
     fn skip_group(&mut self) {
         while !self.kind().is_closer() && !matches!(self.kind(), TokenKind::Eof | TokenKind::Semi) {
             self.skip_token_or_group();
@@ -461,7 +461,7 @@ impl<'a> Parser<'a> {
 
     // ---- Errors and recovery ------------------------------------------------------
 
-    /// What a message says was found.
+    /// The found token, for messages.
     fn found(&self) -> String {
         self.kind().describe()
     }
@@ -470,7 +470,7 @@ impl<'a> Parser<'a> {
         self.error(SyntaxError::Expected { at: self.span(), what, found: self.found() });
     }
 
-    /// Reports an error about the next token, unless it is blamed already.
+    /// Reports an error at the next token, unless it already has one.
     fn error(&mut self, error: SyntaxError) {
         let is_reported = match self.kind() {
             TokenKind::Unknown => true,
@@ -483,7 +483,7 @@ impl<'a> Parser<'a> {
         self.blamed = self.pos;
     }
 
-    /// Reports an error that is about something already read.
+    /// Reports an error about parsed text.
     fn push_error(&mut self, error: SyntaxError) {
         if self.errors.len() < MAX_ERRORS {
             self.errors.push(error);
@@ -497,7 +497,7 @@ impl<'a> Parser<'a> {
         self.bump();
     }
 
-    /// Goes behind the next `;` or block, or to something that starts afresh.
+    /// Skips to the end of the next `;` or block, or to the start of a statement or item.
     fn skip_statement(&mut self) {
         let start = self.pos;
         loop {

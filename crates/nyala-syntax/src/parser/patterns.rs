@@ -24,7 +24,7 @@ impl Parser<'_> {
         Pat { kind: PatKind::Typed { pat: Box::new(pat), ty }, span: self.span_from(lo) }
     }
 
-    /// Whether `E[T]::A` stands here.
+    /// Whether `E[T]::A` is next.
     fn at_generic_option(&self) -> bool {
         if !matches!(self.kind(), TokenKind::Ident(_)) {
             return false;
@@ -86,7 +86,7 @@ impl Parser<'_> {
                 self.literal_pat(false)
             }
             TokenKind::At | TokenKind::AtQuestion => {
-                self.filter_here("in front of this pattern");
+                self.filter_here("before this pattern");
                 self.pat().kind
             }
             _ => self.no_pat(),
@@ -115,7 +115,7 @@ impl Parser<'_> {
         self.path_pat(path)
     }
 
-    /// What follows the path of an option or struct.
+    /// The rest of a pattern after the path of an option or struct.
     fn path_pat(&mut self, path: Path) -> PatKind {
         match self.kind() {
             TokenKind::LParen => PatKind::Option { path, args: Some(self.list(Self::typed_pat)) },
@@ -139,7 +139,7 @@ impl Parser<'_> {
                 return None;
             }
             if rest {
-                // Fields behind `...` would be lost silently.
+                // Fields after `...` must not be ignored silently.
                 parser.expected("`}`".into());
             }
             if parser.eat(TokenKind::DotDotDot) {
@@ -182,7 +182,7 @@ impl Parser<'_> {
         PatKind::Lit { neg, lit: self.literal() }
     }
 
-    /// A literal; the parser must stand at one.
+    /// A literal; the next token must be one.
     pub(super) fn literal(&mut self) -> Lit {
         let span = self.span();
         let kind = match self.kind() {
@@ -200,16 +200,16 @@ impl Parser<'_> {
         Lit { kind, span }
     }
 
-    /// A suffix is a sign of Impala.
+    /// A suffix is evidence for Impala.
     pub(super) fn count_suffix(&mut self, lit: &LitKind) {
         if matches!(lit, LitKind::Int { suffix: Some(_), .. } | LitKind::Float { suffix: Some(_), .. }) {
             self.evidence.impala += 1;
         }
     }
 
-    /// The index of the token behind the pattern that may start at `index`; none if
-    /// no pattern starts there. `x as p` ends at its `as`, and nothing inside
-    /// brackets is looked at.
+    /// The index of the token after the pattern that may start at `index`; `None` if
+    /// no pattern starts there. `x as p` ends at its `as`, and the contents of brackets
+    /// are skipped.
     pub(super) fn behind_pat(&self, mut index: usize) -> Option<usize> {
         match self.kind_at(index) {
             TokenKind::Ident(_) => {

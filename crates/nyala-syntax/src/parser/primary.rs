@@ -22,7 +22,7 @@ impl Parser<'_> {
         Expr { kind, span: self.span_from(lo) }
     }
 
-    /// What can hold other expressions.
+    /// Expressions that contain others.
     fn compound(&mut self, lo: Span) -> Expr {
         if !self.starts_compound() {
             self.error(SyntaxError::ExpectedExpr { at: lo, found: self.found() });
@@ -56,7 +56,7 @@ impl Parser<'_> {
         }
     }
 
-    /// An item where an expression is expected: reports it and reads it.
+    /// Reports an item in place of an expression, and parses it.
     fn item_as_expr(&mut self) -> ExprKind {
         let keyword = self.kind().text().unwrap_or_default();
         self.error(SyntaxError::ItemAsExpr { at: self.span(), keyword });
@@ -64,7 +64,7 @@ impl Parser<'_> {
         ExprKind::Error
     }
 
-    /// `(e)`, from the bracket on.
+    /// `(e)`, from the bracket.
     pub(super) fn parenthesized(&mut self) -> Expr {
         let opener = self.pos;
         let outer = self.reset_flags();
@@ -109,7 +109,7 @@ impl Parser<'_> {
         Expr { span: self.span_from(lo), ..array }
     }
 
-    /// `[a, b]`, `[v, .. n]`, `[v; n]`; behind `~` also `[n: T]`.
+    /// `[a, b]`, `[v, .. n]`, `[v; n]`; after `~` also `[n: T]`.
     pub(super) fn array(&mut self, is_boxed: bool) -> Expr {
         let lo = self.span();
         let opener = self.pos;

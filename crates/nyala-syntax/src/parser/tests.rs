@@ -70,7 +70,7 @@ fn casts_bind_tighter_than_products_and_looser_than_signs() {
 }
 
 #[test]
-fn hide_takes_all_of_a_sum_in_impala_only() {
+fn only_in_impala_does_hide_take_a_whole_sum() {
     check(
         "extern fn f() -> i32 { $a + b }",
         expect![[r#"
@@ -88,7 +88,7 @@ fn hide_takes_all_of_a_sum_in_impala_only() {
 }
 
 #[test]
-fn marks_reach_the_first_or_the_last_call() {
+fn marks_apply_to_the_first_or_the_last_call() {
     check_expr("@@f(x)(y)", expect!["(call (call (mark @@) f x) y)"]);
     check_expr("@f(x)(y)", expect!["(call (mark @) (call f x) y)"]);
     check_expr("@@s.run(x).y", expect!["(field (call (mark @@) (field s run) x) y)"]);
@@ -116,7 +116,7 @@ fn marks_of_2015_are_single_signs() {
 }
 
 #[test]
-fn lambdas_go_as_far_as_they_can() {
+fn lambda_bodies_extend_as_far_as_possible() {
     check_expr("|v| x = v", expect!["(lambda (params (param v)) (body (assign x v)))"]);
     check_expr(
         "|x||y|x + y",
@@ -152,7 +152,7 @@ fn statement_like_expressions_end_a_statement() {
 }
 
 #[test]
-fn braces_behind_a_condition_open_a_block() {
+fn braces_after_a_condition_open_a_block() {
     check(
         "fn f() -> () { if flag {} while x == y { g() } S {} }",
         expect![[r#"
@@ -198,7 +198,7 @@ fn a_number_alone_in_brackets_is_an_address_space() {
 }
 
 #[test]
-fn a_lone_name_in_a_prototype_is_a_type() {
+fn a_single_name_in_a_prototype_is_a_type() {
     check(
         "extern \"C\" { fn f(i32, x: i32, &[u8], (A, B), _: T) -> !; }",
         expect![[r#"
@@ -211,7 +211,7 @@ fn a_lone_name_in_a_prototype_is_a_type() {
 // ---- Dialects -------------------------------------------------------------------------
 
 #[test]
-fn the_dialect_is_found_out_or_named() {
+fn the_dialect_is_detected_or_named() {
     assert_eq!(dialect("fn f() -> () {}"), Dialect::Impala);
     assert_eq!(dialect("fn f() = 1;"), Dialect::Artic);
     assert_eq!(dialect("fn f() = 1u;"), Dialect::Impala);
@@ -237,7 +237,7 @@ fn an_option_overrides_the_dialect() {
 // ---- Broken text ----------------------------------------------------------------------
 
 #[test]
-fn independent_errors_are_all_reported_and_nothing_else() {
+fn all_independent_errors_are_reported() {
     check_errors(
         "fn f() -> i32 {
     let x = ;
@@ -260,19 +260,19 @@ fn ok() -> () {}
             3:10 E0101: expected an expression, found `,`
             4:14 E0105: expected `;` after this `let`
             6:6 E0105: expected `;` after this statement
-            7:10 E0122: `=` assigns, and an assignment is no condition
+            7:10 E0122: an assignment cannot be a condition
             8:11 E0111: assignments cannot be chained
             10:14 E0100: expected `:`, found `i32`
             11:9 E0102: expected a type, found `)`
             12:1 E0110: `let` outside of a function
-            13:8 E0112: expected `->` in front of the result type
+            13:8 E0112: expected `->` before the result type
             14:18 E0100: expected a length, found `]`
         "#]],
     );
 }
 
 #[test]
-fn missing_brackets_are_blamed_on_the_opening_one() {
+fn missing_brackets_are_reported_at_the_opening_one() {
     check_errors(
         "fn f() -> () { g(1, 2; h(3) }\nfn g() -> () {}",
         expect![[r#"
@@ -306,13 +306,13 @@ fn missing_brackets_are_blamed_on_the_opening_one() {
     check_errors(
         "fn f() -> () {} }\nfn g() -> () {}",
         expect![[r#"
-        1:17 E0107: `}` closes nothing
-    "#]],
+            1:17 E0107: unmatched `}`
+        "#]],
     );
 }
 
 #[test]
-fn broken_lists_end_at_their_bracket() {
+fn malformed_lists_end_at_their_bracket() {
     check_errors(
         "fn f() -> () { g(1 2 3, 4); match x { 1 2, 3 => 4, => 5 } S { x 1, y: 2 }; }",
         expect![[r#"
@@ -338,28 +338,28 @@ fn broken_lists_end_at_their_bracket() {
 }
 
 #[test]
-fn what_the_lexer_reports_is_not_reported_again() {
+fn the_parser_does_not_repeat_errors_of_the_lexer() {
     check_errors(
         "fn f() -> i32 { 1 ` 2 }\nfn g() -> () { x = 0b2 + '' + \"a\n; gr\u{f6}\u{df}e(1) }",
         expect![[r#"
-        1:19 E0001: unknown character ```
-        2:22 E0008: `2` is not a digit in base 2
-        2:26 E0006: empty character
-        2:31 E0002: this string does not end on its line
-        3:5 E0001: unknown character `öße`
-    "#]],
+            1:19 E0001: unknown character ```
+            2:22 E0008: `2` is not a digit in base 2
+            2:26 E0006: empty character
+            2:31 E0002: unterminated string
+            3:5 E0001: unknown character `öße`
+        "#]],
     );
     check_errors(
         "fn f() -> () { g( /* no end",
         expect![[r#"
-        1:19 E0004: this comment does not end
-    "#]],
+            1:19 E0004: unterminated comment
+        "#]],
     );
 }
 
 /// Editors show what a text means while it is being written.
 #[test]
-fn broken_text_has_a_tree() {
+fn malformed_text_has_a_tree() {
     let text = "
 struct S { a: i32, b: }
 fn first(x: i32) -> i32 { let y = ; x + (1 * }

@@ -59,8 +59,8 @@ impl Parser<'_> {
         TypeKind::Path { path, args }
     }
 
-    /// The index of the last token of `<T, U>`, if what follows the `<` here looks like
-    /// types and is short.
+    /// The index of the last token of `<T, U>`, if the tokens after the `<` look like
+    /// types and are few.
     pub(super) fn end_of_angles(&self) -> Option<usize> {
         const MAX_TOKENS: usize = 64;
         let (mut index, mut depth) = (self.pos, 0);
@@ -195,7 +195,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The address spaces that have a name, where a type follows it.
+    /// The named address spaces, if a type follows.
     fn named_space(&self) -> Option<u32> {
         let TokenKind::Ident(name) = self.kind() else { return None };
         let words = &self.words;
@@ -211,8 +211,8 @@ impl Parser<'_> {
             return TypeKind::Error;
         }
         let params = self.list(Self::ty);
-        // Without arrow this is a continuation, so only what cannot follow a type
-        // is a result whose arrow is missing.
+        // Without arrow this is a continuation. The arrow is missing only if the next token
+        // cannot follow a type.
         let is_arrow_missing =
             matches!(self.kind(), TokenKind::Ident(_) | TokenKind::Fn | TokenKind::Simd | TokenKind::Not)
                 && !self.at_new_line();
@@ -264,7 +264,7 @@ impl Parser<'_> {
     }
 }
 
-/// Whether this token follows types, and no expression that could be on the right of `>`.
+/// Whether this token can follow a type, but not an expression on the right of `>`.
 fn ends_type(kind: TokenKind) -> bool {
     matches!(
         kind,

@@ -1,9 +1,8 @@
-//! Comments: each is written between the same two tokens it stood between.
+//! Comments: each stays between the same two tokens.
 //!
-//! A comment that ends its line behind something stays behind it; one on a line of
-//! its own stays on its own, where the layout has a line break; inside a line it
-//! becomes part of the line. What decides is read off the white space right around
-//! the comment, and the output has the same white space there.
+//! A comment at the end of a line stays after its token. A comment on its own line stays
+//! there if the layout has a line break. A comment inside a line becomes part of the line.
+//! The white space around the comment decides, and is the same in the output.
 
 use super::layout::Line;
 use super::{Printer, is_space};
@@ -15,7 +14,7 @@ impl<'a> Printer<'a> {
         self.next_comment(self.next_token()).is_some()
     }
 
-    /// The next unwritten comment, if it stands before `end`.
+    /// The next unwritten comment, if it is before `end`.
     fn next_comment(&self, end: usize) -> Option<Comment> {
         self.comments
             .get(self.n_written)
@@ -43,15 +42,15 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Writes the comments before `end` behind the separator that stood there.
+    /// Writes the comments before `end` after the separator.
     pub(super) fn overdue_comments(&mut self, end: usize) {
         while let Some(comment) = self.next_comment(end) {
             self.write(comment);
         }
     }
 
-    /// A possible line break. Comments that end the line of what came before it
-    /// are written first.
+    /// A possible line break. Comments at the end of the previous line are written
+    /// first.
     pub(super) fn line(&mut self, line: Line) {
         self.trailing_comments();
         self.wants_space = false;
@@ -74,14 +73,14 @@ impl<'a> Printer<'a> {
         self.line(if self.empty_line_follows() { Line::Blank } else { line });
     }
 
-    /// Whether the source has an empty line before what comes next.
+    /// Whether the source has an empty line before the next token.
     fn empty_line_follows(&self) -> bool {
         let next = self.next_token();
         let next = self.next_comment(next).map_or(next, |comment| self.source.local(comment.span).start);
         self.newlines_before(next) > 1
     }
 
-    /// Writes the comments on the line of the last token, if the line ends behind them.
+    /// Writes the comments on the line of the last token, if the line ends after them.
     fn trailing_comments(&mut self) {
         let end = self.next_token();
         let is_here = |comment: &&Comment| self.source.local(comment.span).start < end;
@@ -102,8 +101,8 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Writes the comments before a closing bracket, while still indented. If nothing
-    /// but comments stands between the brackets, the list or block `is_empty`.
+    /// Writes the comments before a closing bracket, while still indented. If only
+    /// comments are between the brackets, the list or block `is_empty`.
     pub(super) fn comments_before_close(&mut self, is_empty: bool) {
         self.trailing_comments();
         let end = self.next_token();
@@ -142,7 +141,7 @@ impl<'a> Printer<'a> {
         spaces.filter(|&ch| ch == '\n').take(2).count()
     }
 
-    /// Line breaks behind a comment; the end of the file counts as one.
+    /// Line breaks after a comment; the end of the file counts as one.
     fn newlines_after(&self, comment: Comment) -> usize {
         let rest = &self.source.text[self.source.local(comment.span).end..];
         let newlines = rest.chars().take_while(|&ch| is_space(ch)).filter(|&ch| ch == '\n').take(2).count();

@@ -38,7 +38,7 @@ impl Printer<'_> {
         }
     }
 
-    /// What brackets or keywords enclose.
+    /// Expressions that brackets or keywords enclose.
     fn compound(&mut self, expr: &Expr) {
         match &expr.kind {
             ExprKind::Paren(inner) => self.paren(inner),
@@ -69,7 +69,7 @@ impl Printer<'_> {
             ExprKind::With(loop_expr) => self.for_expr("with", loop_expr),
             ExprKind::Lambda(lambda) => self.lambda(lambda),
             ExprKind::Asm(asm) => self.asm(asm),
-            _ => unreachable!("`expr` handles all that is not enclosed"),
+            _ => unreachable!("`expr` handles the other kinds"),
         }
     }
 
@@ -93,8 +93,8 @@ impl Printer<'_> {
         self.expr(expr);
     }
 
-    /// A prefix operator. `$` gets parentheses where the dialects disagree about what
-    /// belongs to it.
+    /// A prefix operator. `$` gets parentheses if the dialects disagree about its
+    /// operand.
     fn prefix(&mut self, op: UnaryOp, operand: &Expr, in_operand: bool) {
         match op {
             UnaryOp::Hide if in_operand && self.dialect == Dialect::Artic => {
@@ -121,7 +121,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Parentheses that the source does not have, laid out as if it had them.
+    /// Adds parentheses.
     fn new_parens(&mut self, print: impl FnOnce(&mut Self)) {
         self.comments_until(self.next_token());
         self.word("(");
@@ -135,7 +135,7 @@ impl Printer<'_> {
         self.doc.close();
     }
 
-    /// Calls and whatever else follows an operand.
+    /// Calls and other postfix forms.
     fn postfix(&mut self, expr: &Expr) {
         self.opt_mark(expr);
         match &expr.kind {
@@ -196,7 +196,7 @@ impl Printer<'_> {
         self.keyword(word);
     }
 
-    /// A dot that a number in front of it does not swallow.
+    /// A dot that the lexer does not read as part of a preceding number.
     fn dot(&mut self, base: &Expr) {
         let is_number = |kind: &LitKind| matches!(kind, LitKind::Int { .. } | LitKind::Float { .. });
         if matches!(&base.kind, ExprKind::Lit(lit) if is_number(&lit.kind)) {
@@ -345,7 +345,7 @@ impl Printer<'_> {
 
     // ---- Control flow ---------------------------------------------------------------
 
-    /// A block that stands for itself.
+    /// A block as a group.
     pub(super) fn block_group(&mut self, block: &Block) {
         let group = self.open();
         if !self.block(block) {
@@ -354,8 +354,8 @@ impl Printer<'_> {
         self.doc.close();
     }
 
-    /// `{ .. }` inside a group. Whether it may be on one line: it holds one thing at
-    /// most, and that holds no block.
+    /// `{ .. }` inside a group. Returns whether it may be on one line: it has at most one
+    /// element, and that contains no block.
     fn block(&mut self, block: &Block) -> bool {
         self.tok("{");
         self.skip_strays();
@@ -385,7 +385,7 @@ impl Printer<'_> {
         is_simple
     }
 
-    /// What a block of several lines holds, with its closing brace.
+    /// The contents of a block of several lines, with its closing brace.
     fn statements(&mut self, block: &Block) {
         let mut is_first = true;
         for stmt in &block.stmts {
@@ -454,8 +454,8 @@ impl Printer<'_> {
         self.doc.close();
     }
 
-    /// A condition, up to the brace behind it. The brace gets a line of its own if the
-    /// condition needs several.
+    /// A condition, up to the next brace. The brace is on its own line if the
+    /// condition needs several lines.
     fn cond(&mut self, cond: &Cond) {
         match cond {
             Cond::Expr(expr) if matches!(expr.kind, ExprKind::Chain { .. }) => {
@@ -499,7 +499,7 @@ impl Printer<'_> {
         self.close_block(arms.is_empty());
     }
 
-    /// The comma behind an arm: none behind a closing brace of its own.
+    /// The comma after an arm: none after a closing brace.
     fn arm_comma(&mut self, value: &Expr) {
         match (is_statement_like(value), self.at(",")) {
             (true, true) => self.skip(","),
@@ -535,7 +535,7 @@ impl Printer<'_> {
     }
 }
 
-/// Whether an argument may break while the call around it stays on one line.
+/// Whether an argument may break while its call stays on one line.
 fn is_huggable(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Lambda(lambda) => lambda.body.as_ref().is_some_and(is_enclosed),
@@ -562,7 +562,7 @@ fn is_statement_like(expr: &Expr) -> bool {
     )
 }
 
-/// How a list of expressions is written: numbers fill lines.
+/// The layout of a list of expressions: numbers fill lines.
 fn filled(style: ListStyle, elems: &[Expr]) -> ListStyle {
     let between = if elems.iter().all(is_number) { Line::Fill } else { style.between };
     ListStyle { between, ..style }
@@ -596,7 +596,7 @@ fn unary_text(op: UnaryOp) -> &'static str {
     }
 }
 
-/// How a compound assignment is written; the operators that have none never get here.
+/// The text of a compound assignment; only operators that have one occur.
 fn assign_text(op: BinaryOp) -> &'static str {
     match op {
         BinaryOp::Add => "+=",

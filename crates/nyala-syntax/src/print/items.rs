@@ -23,7 +23,7 @@ impl Printer<'_> {
         self.comments_until(self.source.text.len());
     }
 
-    /// Steps over semicolons that end nothing.
+    /// Skips stray semicolons.
     pub(super) fn skip_strays(&mut self) {
         while self.at(";") {
             self.skip(";");
@@ -125,7 +125,7 @@ impl Printer<'_> {
         self.close_block(elements.is_empty());
     }
 
-    /// The end of a block, from behind its last statement on.
+    /// The end of a block, after its last statement.
     pub(super) fn close_block(&mut self, is_empty: bool) {
         self.comments_before_close(is_empty);
         self.doc.dedent();

@@ -5,7 +5,7 @@
 //! Widths come from prefix sums over the list, so each group is decided in
 //! constant time and the whole rendering is linear.
 
-/// No line is longer, unless a single text is.
+/// The maximum width of a line with more than one text.
 const MAX_WIDTH: usize = 100;
 /// Columns per level of indentation.
 const INDENT: usize = 4;
@@ -17,7 +17,7 @@ pub(super) enum Line {
     Soft,
     /// A space, if the group is on one line.
     Space,
-    /// A space, or a break if what follows up to the next break does not fit.
+    /// A space, or a break if the text up to the next break does not fit.
     Fill,
     /// Always a break.
     Hard,
@@ -43,12 +43,12 @@ enum Op<'a> {
     Dedent,
 }
 
-/// What is known about a group where it opens.
+/// The properties of a group.
 #[derive(Clone, Copy, Default, Debug)]
 struct Group {
     /// It must break.
     is_forced: bool,
-    /// Where its last element starts and ends, if that element may break while the
+    /// Start and end of its last element, if that element may break while the
     /// group itself stays on one line: `f(x, |y| {` .. `})`.
     hug: Option<(usize, usize)>,
     /// The index of its `Close`.
@@ -64,7 +64,7 @@ pub(super) struct GroupId(usize);
 pub(super) struct Doc<'a> {
     ops: Vec<Op<'a>>,
     open: Vec<usize>,
-    /// A comment to the end of the line was written; with an empty line behind it?
+    /// Whether a comment that ends its line was written, and an empty line follows.
     pending: Option<Line>,
     at_line_start: bool,
     last_text: &'a str,
@@ -85,7 +85,7 @@ impl<'a> Doc<'a> {
         self.text_glued(text);
     }
 
-    /// A text that may fuse with the one before it.
+    /// A text directly after the previous one, without a separating space.
     pub fn text_glued(&mut self, text: &'a str) {
         self.flush_pending();
         self.ops.push(Op::Text(text));
@@ -98,7 +98,7 @@ impl<'a> Doc<'a> {
         self.ops.push(Op::IfBroken(text));
     }
 
-    /// A space, unless one or a line break is there already.
+    /// A space, unless a space or line break precedes.
     pub fn space(&mut self) {
         if !self.at_line_start && !self.has_space && self.pending.is_none() {
             self.ops.push(Op::Text(" "));
@@ -117,7 +117,7 @@ impl<'a> Doc<'a> {
         self.has_space = false;
     }
 
-    /// Whatever comes next starts a new line.
+    /// The next text starts a new line.
     pub fn break_next(&mut self, line: Line) {
         self.pending = Some(line);
     }
@@ -128,22 +128,22 @@ impl<'a> Doc<'a> {
         }
     }
 
-    /// Whether the next text is the first one behind a possible line break.
+    /// Whether the next text is the first one after a possible line break.
     pub fn at_line_start(&self) -> bool {
         self.at_line_start || self.pending.is_some()
     }
 
-    /// Whether a possible line break was the last thing.
+    /// Whether the last operation was a possible line break.
     pub fn is_at_line(&self) -> bool {
         self.at_line_start && self.pending.is_none()
     }
 
-    /// Whether a comment here needs no space in front of it.
+    /// Whether a comment here needs no space before it.
     pub fn is_behind_opener(&self) -> bool {
         matches!(self.last_text, "(" | "[" | "|" | "@" | "@@" | "$" | "~" | "!")
     }
 
-    /// Opens a group; a break that is due comes before it.
+    /// Opens a group, after a pending break.
     pub fn open(&mut self) -> GroupId {
         self.flush_pending();
         self.open.push(self.ops.len());
@@ -166,7 +166,7 @@ impl<'a> Doc<'a> {
         }
     }
 
-    /// Where the document ends now, to be given to [`Doc::hug`].
+    /// The current end of the document, for [`Doc::hug`].
     pub fn mark(&self) -> usize {
         self.ops.len()
     }
@@ -204,7 +204,7 @@ impl<'a> Doc<'a> {
                 Op::Close => {
                     modes.pop();
                 }
-                // The element that is hugged is not set off from the line it starts on.
+                // The hugged element is not indented.
                 Op::Indent | Op::Dedent if mode == Mode::Hug => {}
                 Op::Indent => out.indent += INDENT,
                 Op::Dedent => out.indent = out.indent.saturating_sub(INDENT),
@@ -214,7 +214,7 @@ impl<'a> Doc<'a> {
     }
 }
 
-/// Whether two texts, written side by side, would be read as something else.
+/// Whether two adjacent texts would be lexed as another token.
 fn would_fuse(before: &str, after: &str) -> bool {
     let (Some(last), Some(first)) = (before.bytes().last(), after.bytes().next()) else { return false };
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
@@ -239,12 +239,12 @@ fn would_fuse(before: &str, after: &str) -> bool {
         || (first == b'=' && b"!=+-*/%&|^<>".contains(&last))
 }
 
-/// How a group is written.
+/// The layout of a group.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     /// On one line, with all groups in it.
     Flat,
-    /// Its own breaks are none, but its last element may break.
+    /// On one line, but its last element may break.
     Hug,
     /// With its own breaks.
     Broken,
@@ -305,7 +305,7 @@ fn flat_width(op: &Op<'_>) -> usize {
     }
 }
 
-/// Whether the groups around this cannot be on one line.
+/// Whether the enclosing groups cannot be on one line.
 fn is_hard(op: &Op<'_>) -> bool {
     match op {
         Op::Line(line) => line.is_hard(),

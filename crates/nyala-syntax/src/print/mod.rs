@@ -1,30 +1,28 @@
 //! The formatter: a tree back to text, in one canonical layout.
 //!
-//! Four spaces, a hundred columns, a comma behind the last element of a broken
-//! list. The printer walks the tree and the source text side by side: every token
-//! it writes it also steps over in the source, and comments are written where they
-//! are met. So no comment is lost, none leaves its place between two tokens, and
-//! literals keep their spelling.
+//! Four spaces, a hundred columns, a comma after the last element of a list with line
+//! breaks. The printer traverses the tree and the source text in parallel: for every token
+//! it writes, it skips one in the source, and it writes the comments on the way. So every
+//! comment stays between its two tokens, and literals keep their spelling.
 //!
-//! # What is normalised
+//! # What is normalized
 //!
 //! * white space and line breaks; one empty line between statements, and between the
 //!   elements of a list, is kept;
-//! * the comma behind the last element of a list, and behind arms of `match` that
+//! * the comma after the last element of a list, and after arms of `match` that
 //!   end in a brace;
-//! * stray semicolons, empty attribute lists, and empty trailing sections of `asm` go;
+//! * stray semicolons, empty attribute lists, and empty trailing sections of `asm` are removed;
 //! * parentheses that make `$` mean the same in both dialects are added.
 //!
-//! Everything else is kept, in particular each form that speaks for a dialect
+//! Everything else is kept, in particular each form of one dialect
 //! (`x: e` or `x = e`, `[v, .. n]` or `[v; n]`, `@@` or `@`), so formatting never
-//! changes the dialect that a file is found to be written in.
+//! changes the detected dialect of a file.
 //!
 //! # Invariants
 //!
-//! * Formatting what was formatted changes nothing, and the trees are equal
-//!   ([`dump`](crate::dump()) says what equal means).
-//! * Whether a comment stands behind something or on its own line, and whether an
-//!   empty line follows, is read off the source and is the same in the output.
+//! * Formatting is idempotent and keeps the tree ([`dump`](crate::dump()) defines equality).
+//! * Comments at the end of a line, comments on their own line, and empty lines after
+//!   them are the same in source and output.
 //!
 //! `layout` decides where lines break.
 
@@ -61,19 +59,19 @@ struct Printer<'a> {
     source: &'a SourceFile,
     dialect: Dialect,
     comments: &'a [Comment],
-    /// How many comments are written.
+    /// The number of written comments.
     n_written: usize,
-    /// How many comments start before `pos`: more than are written, where tokens
-    /// were skipped.
+    /// The number of comments before `pos`; larger than `n_written` after skipped
+    /// tokens.
     n_passed: usize,
     /// The end of the last source token that was written or skipped.
     pos: usize,
     doc: Doc<'a>,
-    /// A comment was written inside a line; separate it from what follows.
+    /// Whether a comment was written inside a line; a space must follow.
     wants_space: bool,
-    /// How many blocks with something in them were written.
+    /// The number of written blocks that are not empty.
     n_blocks: usize,
-    /// What is printed next is the operand of a binary operator or a cast.
+    /// Whether the next expression is an operand of a binary operator or a cast.
     in_operand: bool,
 }
 
@@ -100,7 +98,7 @@ impl<'a> Printer<'a> {
         self.source.text[self.next_token()..].starts_with(text)
     }
 
-    /// Writes the token `text`, with the comments in front of it.
+    /// Writes the token `text`, after the comments before it.
     fn tok(&mut self, text: &'static str) {
         let at = self.next_token();
         self.comments_until(at);
@@ -108,8 +106,8 @@ impl<'a> Printer<'a> {
         self.step_over(at, text);
     }
 
-    /// Steps over the token `text` without writing it. Comments in front of it are
-    /// written later.
+    /// Skips the token `text` without writing it. Comments before it are written
+    /// later.
     fn skip(&mut self, text: &'static str) {
         self.step_over(self.next_token(), text);
     }
@@ -132,7 +130,7 @@ impl<'a> Printer<'a> {
         self.n_passed += self.comments[self.n_passed..].iter().take_while(is_passed).count();
     }
 
-    /// Writes a text that the source need not have.
+    /// Writes a text that may not be in the source.
     fn word(&mut self, text: &'a str) {
         let is_closing = matches!(text, ")" | "]" | "," | ";" | ".");
         if std::mem::take(&mut self.wants_space) && !is_closing {
@@ -141,7 +139,7 @@ impl<'a> Printer<'a> {
         self.doc.text(text);
     }
 
-    /// Writes the source's own text of one token.
+    /// Writes one token as in the source.
     fn span(&mut self, span: Span) {
         let range = self.source.local(span);
         self.comments_until(range.start);
@@ -161,14 +159,14 @@ impl<'a> Printer<'a> {
         self.path_names(path, &[]);
     }
 
-    /// A path with type arguments, which may stand before its last names: `E[T]::A`.
+    /// A path with type arguments, which may precede its last names: `E[T]::A`.
     fn generic_path(&mut self, path: &Path, args: &[TypeExpr]) {
         if !self.path_names(path, args) {
             self.opt_types(args);
         }
     }
 
-    /// The names of a path, with the arguments that stand between them; whether there are such.
+    /// The names of a path with the arguments between them; returns whether there are arguments.
     fn path_names(&mut self, path: &Path, args: &[TypeExpr]) -> bool {
         let mut is_written = false;
         for (i, segment) in path.segments.iter().enumerate() {
@@ -205,8 +203,7 @@ impl<'a> Printer<'a> {
         self.doc.close();
     }
 
-    /// Opens a group around what comes next. Comments in front of it stay outside, so that
-    /// they do not break it.
+    /// Opens a group. Comments before it stay outside, so that they do not break it.
     fn open(&mut self) -> GroupId {
         self.comments_until(self.next_token());
         self.doc.open()
@@ -214,12 +211,12 @@ impl<'a> Printer<'a> {
 
     // ---- Lists --------------------------------------------------------------------
 
-    /// A separator. Comments to the end of the line in front of it come after it.
+    /// A separator. Comments that end the line before it are written after it.
     fn sep(&mut self, text: &'static str) {
         self.separator(text, |printer| printer.word(text));
     }
 
-    /// The comma behind the last element, whether or not the source has it.
+    /// The comma after the last element, with or without one in the source.
     fn last_comma(&mut self) {
         if self.at(",") {
             self.separator(",", |printer| printer.doc.if_broken(","));
@@ -288,14 +285,14 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// How a list is written.
+/// The layout of a list.
 #[derive(Clone, Copy)]
 struct ListStyle {
     open: &'static str,
     close: &'static str,
     /// Inside the brackets.
     edge: Line,
-    /// Behind commas.
+    /// After commas.
     between: Line,
 }
 

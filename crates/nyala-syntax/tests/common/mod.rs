@@ -1,4 +1,4 @@
-//! What the tests over the corpus share.
+//! Support for tests over the corpus.
 
 use std::fs;
 use std::path::Path;
