@@ -22,7 +22,7 @@ impl ModuleWriter<'_> {
             let text = self.device_export(function, name.as_str(), gpu);
             return self.functions.push(text);
         }
-        self.shells.push((symbol(name.as_str()), function.entry));
+        self.shells.push((name.to_string(), function.entry));
         let text = match name.as_str() {
             "main" => self.exported_main(function),
             name => self.for_c(function, "", &symbol(name)),

@@ -28,7 +28,6 @@ impl ModuleWriter<'_> {
         let shells = self.shells.iter().map(|(symbol, cont)| (symbol.as_str(), *cont));
         for (symbol, cont) in functions.chain(shells) {
             let data = self.world.cont(cont);
-            let symbol = symbol.trim_start_matches('@').trim_matches('"');
             for text in [symbol, data.name.as_str(), &self.file_and_line(cont)] {
                 list.extend(text.bytes().filter(|&byte| byte != 0));
                 list.push(0);

@@ -336,8 +336,8 @@ impl<'a> ModuleWriter<'a> {
     /// The symbol of a function of the program.
     pub(crate) fn function_name(&mut self, cont: Cont) -> String {
         let (names, world) = (&mut self.names, self.world);
-        let name = || format!("@{}", names.unique(world.cont(cont).name.as_str()));
-        self.function_symbols.get_or_insert(cont, name)
+        let name = || names.unique(world.cont(cont).name.as_str());
+        format!("@{}", self.function_symbols.get_or_insert(cont, name))
     }
 
     /// The symbol of a global, which is written when it is first used.

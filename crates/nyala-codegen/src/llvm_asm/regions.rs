@@ -166,10 +166,11 @@ impl ModuleWriter<'_> {
             ));
         }
         let call = format!("call {}void {code}({})", self.convention(), args.join(", "));
-        let name = format!("@{}", self.names.unique(&format!("{wanted}_body")));
+        let name = self.names.unique(&format!("{wanted}_body"));
         if let Callee::Known { cont, .. } = callee {
             self.shells.push((name.clone(), cont));
         }
+        let name = format!("@{name}");
         let params: String = params.iter().map(|param| format!(", i32 %{param}")).collect();
         let body = match calls {
             Calls::Once(_) => format!("{open}  {call}\n  ret void\n"),

@@ -8,7 +8,7 @@ use nyala_ir::{Def, Intrinsic, Prim};
 
 use super::expr::Expr;
 use super::function::FunctionWriter;
-use super::types::{prim_type, space_name};
+use super::types::{prim_type, space_name, space_word};
 use crate::skeleton::Printer as _;
 use crate::skeleton::program::Call;
 
@@ -20,22 +20,21 @@ struct Place {
     /// The address, as that of the number or of its bits.
     address: String,
     prim: Prim,
-    /// The address space, with a blank behind it.
-    space: &'static str,
+    space: u32,
 }
 
 /// An operation in a loop, as a function of its own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Helper {
     op: &'static str,
-    prim: &'static str,
-    space: &'static str,
+    prim: Prim,
+    space: u32,
 }
 
 impl Helper {
     fn name(self) -> String {
-        let Helper { op, prim, space } = self;
-        format!("atomic_{op}_{prim}_{}", space.trim().trim_start_matches('_'))
+        let (Helper { op, space, .. }, prim) = (self, prim_type(self.prim));
+        format!("atomic_{op}_{prim}_{}", space_word(space))
     }
 }
 
@@ -88,8 +87,9 @@ impl FunctionWriter<'_, '_> {
         let (pointee, _) = self.world.types.as_ptr(self.world.ty(addr))?;
         let prim = self.world.types.as_prim(pointee).filter(|prim| matches!(prim.bits(), 32 | 64))?;
         self.module.has_wide_atomics |= prim.bits() == 64;
-        let space = space_name(self.module.spaces.of(self.world, addr));
-        Some(Place { address: format!("(volatile {space}{}*){value}", bits_type(prim)), prim, space })
+        let space = self.module.spaces.of(self.world, addr);
+        let address = format!("(volatile {}{}*){value}", space_name(space), bits_type(prim));
+        Some(Place { address, prim, space })
     }
 
     /// The call for an operation, by its number.
@@ -120,7 +120,7 @@ impl FunctionWriter<'_, '_> {
             let operand = format!("({}){operand}", prim_type(prim));
             return Some(format!("{}({}, {operand})", function_name(op, prim), place.address));
         }
-        let helper = Helper { op, prim: prim_type(prim), space: place.space };
+        let helper = Helper { op, prim, space: place.space };
         self.module.helpers.insert(helper);
         Some(format!("{}({}, {operand})", helper.name(), place.address))
     }
@@ -160,14 +160,8 @@ fn from_bits(prim: Prim, bits: &str) -> String {
 /// The function that does an operation in a loop, and gives what was there before.
 pub(super) fn helper(helper: Helper) -> String {
     let Helper { op, prim, space } = helper;
-    let is_float = matches!(prim, "float" | "double");
-    let bits = match prim {
-        "float" => "uint",
-        "double" => "ulong",
-        prim => prim,
-    };
-    let exchange = if matches!(bits, "ulong" | "long") { "atom_cmpxchg" } else { "atomic_cmpxchg" };
-    let old = if is_float { format!("as_{prim}(old)") } else { "old".into() };
+    let (bits, exchange) = (bits_type(prim), function_name("cmpxchg", prim));
+    let old = from_bits(prim, "old");
     let new = match op {
         "add" => format!("{old} + value"),
         "sub" => format!("{old} - value"),
@@ -175,8 +169,8 @@ pub(super) fn helper(helper: Helper) -> String {
         "max" => format!("fmax({old}, value)"),
         _ => format!("~({old} & value)"),
     };
-    let new = if is_float { format!("as_{bits}({new})") } else { new };
-    let name = helper.name();
+    let new = if prim.is_float() { format!("as_{bits}({new})") } else { new };
+    let (name, prim, space) = (helper.name(), prim_type(prim), space_name(space));
     format!(
         "static {prim} {name}(volatile {space}{bits}* at, {prim} value) {{\n    \
          {bits} old;\n    \

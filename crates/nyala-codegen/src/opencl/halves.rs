@@ -13,70 +13,73 @@ use nyala_ir::{ArithOp, Def, MathOp, Prim};
 use super::ModuleWriter;
 use super::function::FunctionWriter;
 
-/// A function of ours on `f16` values.
+/// A function on `f16` values that the program defines for itself.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum HalfHelper {
-    /// The value of so many lanes as `float`.
-    Widen(u32),
-    /// So many lanes of `float`, rounded.
-    Round(u32),
-    /// So many lanes of `double`, rounded.
-    RoundDouble(u32),
+pub(super) struct HalfHelper {
+    op: HalfOp,
+    lanes: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum HalfOp {
+    /// To `float`.
+    Widen,
+    /// From `float`, rounded.
+    Round,
+    /// From `double`, rounded.
+    RoundDouble,
     /// A quotient of `float` values, rounded correctly.
-    Divide(u32),
+    Divide,
     /// A square root of `float` values, rounded correctly.
-    Root(u32),
-    /// `a * b + c` on `float` values that came from `f16`, rounded to odd.
-    MultiplyAdd(u32),
+    Root,
+    /// `a * b + c` on `float` values that were `f16`, rounded to odd.
+    MultiplyAdd,
 }
 
 impl HalfHelper {
     fn name(self) -> String {
-        match self {
-            HalfHelper::Widen(lanes) => format!("nyala_f16_to_float{}", suffix(lanes)),
-            HalfHelper::Round(lanes) => format!("nyala_f16_from_float{}", suffix(lanes)),
-            HalfHelper::RoundDouble(lanes) => format!("nyala_f16_from_double{}", suffix(lanes)),
-            HalfHelper::Divide(lanes) => format!("nyala_f16_divide{}", suffix(lanes)),
-            HalfHelper::Root(lanes) => format!("nyala_f16_sqrt{}", suffix(lanes)),
-            HalfHelper::MultiplyAdd(lanes) => format!("nyala_f16_fma{}", suffix(lanes)),
-        }
+        let name = match self.op {
+            HalfOp::Widen => "to_float",
+            HalfOp::Round => "from_float",
+            HalfOp::RoundDouble => "from_double",
+            HalfOp::Divide => "divide",
+            HalfOp::Root => "sqrt",
+            HalfOp::MultiplyAdd => "fma",
+        };
+        format!("nyala_f16_{name}{}", self.suffix())
+    }
+
+    /// How names of vector types and of functions on vectors end.
+    fn suffix(self) -> String {
+        if self.lanes == 1 { String::new() } else { self.lanes.to_string() }
     }
 
     /// Its definition.
     pub(super) fn definition(self) -> String {
-        let name = self.name();
-        match self {
-            HalfHelper::Widen(lanes) => {
-                let n = suffix(lanes);
-                format!(
-                    "static float{n} {name}(ushort{n} bits) {{ return vload_half{n}(0, (__private half*)&bits); }}\n"
-                )
-            }
-            HalfHelper::Round(lanes) => round(&name, "float", lanes),
-            HalfHelper::RoundDouble(lanes) => round(&name, "double", lanes),
-            HalfHelper::Divide(lanes) => {
-                let (n, body) = (
-                    suffix(lanes),
-                    [
-                        "    float q = a / b;",
-                        "    return isfinite(q) && q != 0 && isfinite(b) ? q + fma(-q, b, a) / b : q;",
-                    ],
-                );
-                lane_by_lane(&name, &["a", "b"], lanes, &body, &n)
-            }
-            HalfHelper::Root(lanes) => {
-                let (n, body) = (
-                    suffix(lanes),
-                    [
-                        "    float r = sqrt(a);",
-                        "    return isfinite(r) && r != 0 ? r + fma(-r, r, a) / (2 * r) : r;",
-                    ],
-                );
-                lane_by_lane(&name, &["a"], lanes, &body, &n)
-            }
-            HalfHelper::MultiplyAdd(lanes) => {
-                let n = suffix(lanes);
-                let body = [
+        let (name, n) = (self.name(), self.suffix());
+        match self.op {
+            HalfOp::Widen => format!(
+                "static float{n} {name}(ushort{n} bits) {{ return vload_half{n}(0, (__private half*)&bits); }}\n"
+            ),
+            HalfOp::Round => self.round("float"),
+            HalfOp::RoundDouble => self.round("double"),
+            HalfOp::Divide => self.lane_by_lane(
+                &["a", "b"],
+                &[
+                    "    float q = a / b;",
+                    "    return isfinite(q) && q != 0 && isfinite(b) ? q + fma(-q, b, a) / b : q;",
+                ],
+            ),
+            HalfOp::Root => self.lane_by_lane(
+                &["a"],
+                &[
+                    "    float r = sqrt(a);",
+                    "    return isfinite(r) && r != 0 ? r + fma(-r, r, a) / (2 * r) : r;",
+                ],
+            ),
+            HalfOp::MultiplyAdd => self.lane_by_lane(
+                &["a", "b", "c"],
+                &[
                     // Products of two numbers of 11 digits are exact.
                     "    float p = a * b;",
                     "    float s = p + c;",
@@ -84,66 +87,60 @@ impl HalfHelper {
                     "    float e = (p - (s - t)) + (c - t);",
                     "    if (!isfinite(s) || e == 0 || (as_uint(s) & 1)) return s;",
                     "    return as_float((e > 0) == (s > 0) ? as_uint(s) + 1 : as_uint(s) - 1);",
-                ];
-                lane_by_lane(&name, &["a", "b", "c"], lanes, &body, &n)
-            }
+                ],
+            ),
         }
     }
-}
 
-/// How names of vector types and of functions on vectors end.
-fn suffix(lanes: u32) -> String {
-    if lanes == 1 { String::new() } else { lanes.to_string() }
-}
-
-fn round(name: &str, from: &str, lanes: u32) -> String {
-    let n = suffix(lanes);
-    format!(
-        "static ushort{n} {name}({from}{n} value) {{\n    ushort{n} bits;\n    vstore_half{n}_rte(value, 0, (__private half*)&bits);\n    return bits;\n}}\n"
-    )
-}
-
-/// A function on `float` values, and for vectors one that calls it for each lane.
-fn lane_by_lane(name: &str, params: &[&str], lanes: u32, body: &[&str], n: &str) -> String {
-    let typed = |ty: &str| params.iter().map(|param| format!("{ty} {param}")).collect::<Vec<_>>().join(", ");
-    if lanes == 1 {
-        let pragma = "    #pragma OPENCL FP_CONTRACT OFF\n";
-        return format!("static float {name}({}) {{\n{pragma}{}\n}}\n", typed("float"), body.join("\n"));
+    fn round(self, from: &str) -> String {
+        let (name, n) = (self.name(), self.suffix());
+        format!(
+            "static ushort{n} {name}({from}{n} value) {{\n    ushort{n} bits;\n    vstore_half{n}_rte(value, 0, (__private half*)&bits);\n    return bits;\n}}\n"
+        )
     }
-    let one = name.strip_suffix(n).unwrap_or(name);
-    let lane = |lane: u32| {
-        let args: Vec<String> = params.iter().map(|param| format!("{param}.s{lane:x}")).collect();
-        format!("{one}({})", args.join(", "))
-    };
-    let all: Vec<String> = (0..lanes).map(lane).collect();
-    format!(
-        "static float{n} {name}({}) {{ return (float{n})({}); }}\n",
-        typed(&format!("float{n}")),
-        all.join(", ")
-    )
+
+    /// A function on `float` values; on vectors it calls that on scalars for each lane.
+    fn lane_by_lane(self, params: &[&str], body: &[&str]) -> String {
+        let (name, n) = (self.name(), self.suffix());
+        let typed =
+            |ty: &str| params.iter().map(|param| format!("{ty} {param}")).collect::<Vec<_>>().join(", ");
+        if self.lanes == 1 {
+            let pragma = "    #pragma OPENCL FP_CONTRACT OFF\n";
+            return format!("static float {name}({}) {{\n{pragma}{}\n}}\n", typed("float"), body.join("\n"));
+        }
+        let scalar = HalfHelper { lanes: 1, ..self }.name();
+        let lane = |lane: u32| {
+            let args: Vec<String> = params.iter().map(|param| format!("{param}.s{lane:x}")).collect();
+            format!("{scalar}({})", args.join(", "))
+        };
+        let all: Vec<String> = (0..self.lanes).map(lane).collect();
+        format!(
+            "static float{n} {name}({}) {{ return (float{n})({}); }}\n",
+            typed(&format!("float{n}")),
+            all.join(", ")
+        )
+    }
 }
 
 impl ModuleWriter<'_> {
     /// A call of a helper, which is defined then; one on vectors needs that on scalars.
-    fn half_call(&mut self, helper: HalfHelper, args: &[String]) -> String {
-        let scalar = match helper {
-            HalfHelper::Divide(_) => Some(HalfHelper::Divide(1)),
-            HalfHelper::Root(_) => Some(HalfHelper::Root(1)),
-            HalfHelper::MultiplyAdd(_) => Some(HalfHelper::MultiplyAdd(1)),
-            _ => None,
-        };
-        self.half_helpers.extend(scalar.into_iter().chain([helper]));
+    fn half_call(&mut self, op: HalfOp, lanes: u32, args: &[String]) -> String {
+        if matches!(op, HalfOp::Divide | HalfOp::Root | HalfOp::MultiplyAdd) {
+            self.half_helpers.insert(HalfHelper { op, lanes: 1 });
+        }
+        let helper = HalfHelper { op, lanes };
+        self.half_helpers.insert(helper);
         format!("{}({})", helper.name(), args.join(", "))
     }
 
     /// An `f16` value as `float`.
     pub(super) fn widened(&mut self, value: &str, lanes: u32) -> String {
-        self.half_call(HalfHelper::Widen(lanes), &[value.to_owned()])
+        self.half_call(HalfOp::Widen, lanes, &[value.to_owned()])
     }
 
     /// A `float` value as `f16`.
     pub(super) fn rounded(&mut self, value: &str, lanes: u32) -> String {
-        self.half_call(HalfHelper::Round(lanes), &[value.to_owned()])
+        self.half_call(HalfOp::Round, lanes, &[value.to_owned()])
     }
 }
 
@@ -168,7 +165,7 @@ impl FunctionWriter<'_, '_> {
         let args = [self.operand(lhs), self.operand(rhs)];
         let wide = match op {
             ArithOp::Rem => format!("fmod({}, {})", args[0], args[1]),
-            ArithOp::Div => self.module.half_call(HalfHelper::Divide(lanes), &args),
+            ArithOp::Div => self.module.half_call(HalfOp::Divide, lanes, &args),
             _ => format!("{} {} {}", args[0], op.sign(), args[1]),
         };
         self.module.rounded(&wide, lanes)
@@ -179,8 +176,8 @@ impl FunctionWriter<'_, '_> {
         let lanes = self.lanes(args[0]).unwrap_or(1);
         let args: Vec<String> = args.iter().map(|&arg| self.operand(arg)).collect();
         let wide = match op {
-            MathOp::Sqrt => self.module.half_call(HalfHelper::Root(lanes), &args),
-            MathOp::Fma | MathOp::Fmuladd => self.module.half_call(HalfHelper::MultiplyAdd(lanes), &args),
+            MathOp::Sqrt => self.module.half_call(HalfOp::Root, lanes, &args),
+            MathOp::Fma | MathOp::Fmuladd => self.module.half_call(HalfOp::MultiplyAdd, lanes, &args),
             _ => format!("{name}({})", args.join(", ")),
         };
         if self.is_half(def) { self.module.rounded(&wide, lanes) } else { wide }
@@ -190,7 +187,7 @@ impl FunctionWriter<'_, '_> {
     pub(super) fn half_cast(&mut self, from: Def) -> String {
         let (value, lanes) = (self.value(from).to_string(), self.lanes(from).unwrap_or(1));
         match self.world.types.lane_prim(self.world.ty(from)) {
-            Some(Prim::F64) => self.module.half_call(HalfHelper::RoundDouble(lanes), &[value]),
+            Some(Prim::F64) => self.module.half_call(HalfOp::RoundDouble, lanes, &[value]),
             Some(Prim::F32) => self.module.rounded(&value, lanes),
             _ if lanes > 1 => self.module.rounded(&format!("convert_float{lanes}({value})"), lanes),
             _ => self.module.rounded(&format!("(float){value}"), lanes),

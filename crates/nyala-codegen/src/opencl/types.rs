@@ -135,14 +135,19 @@ impl<'a> TypeWriter<'a> {
     }
 }
 
-/// The address space of pointers, as it is written in front of what they point to. Of those
-/// in memory nothing more is known than that they do not point to a thread's own.
-pub(super) fn space_name(space: u32) -> &'static str {
+/// The address space of pointers, as it is written in front of their pointee. Pointers that are loaded from memory
+/// are never private; they are taken for global ones.
+pub(super) fn space_name(space: u32) -> String {
+    format!("__{} ", space_word(space))
+}
+
+/// The name of an address space.
+pub(super) fn space_word(space: u32) -> &'static str {
     match space {
-        3 => "__local ",
-        CONSTANT => "__constant ",
-        PRIVATE => "__private ",
-        _ => "__global ",
+        3 => "local",
+        CONSTANT => "constant",
+        PRIVATE => "private",
+        _ => "global",
     }
 }
 

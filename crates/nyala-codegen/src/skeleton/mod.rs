@@ -22,6 +22,9 @@ pub(crate) mod phis;
 pub(crate) mod program;
 pub(crate) mod values;
 
+#[cfg(test)]
+mod tests;
+
 use nyala_ir::{Cont, Def, Intrinsic};
 
 use flow::Flow;
