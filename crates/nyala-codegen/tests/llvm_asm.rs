@@ -745,3 +745,18 @@ fn vectors_on_the_stack_are_scalars_in_tail_calls() {
     assert!(text.contains("<4 x double> %d, double %e.part0.piece0, i64 %f.part0.piece0)"), "{text}");
     assert!(text.contains("= tail call tailcc i64 @g(<4 x double> %d, "), "{text}");
 }
+
+#[test]
+fn bytes_on_the_stack_are_wider_in_tail_calls() {
+    let params = "a: i64, b: i64, c: i64, d: bool, e: u8, f: (bool, i64), ret: cn(mem, i64)";
+    let program = format!(
+        "export f(mem: mem, {params}):
+             g(mem, f.a, f.b, f.c, f.d, f.e, f.f, f.ret)
+         g(mem: mem, {params}):
+             g.ret(mem, 1)"
+    );
+    let text = written(&program, llvm_asm::Abi::SysV);
+    let params = "i64 %c, i1 %d, i32 %e.part0, i32 %f.part0, i64 %f.part1)";
+    assert!(text.contains(params), "{text}");
+    assert!(text.contains("= trunc nuw i32 %e.part0 to i8"), "{text}");
+}

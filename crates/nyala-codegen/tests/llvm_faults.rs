@@ -3,6 +3,8 @@
 //! Each fault has a module in `tests/llvm_faults`, which is compiled without work-arounds. These tests are a process of
 //! their own, because some work-arounds are options of the whole process.
 
+use std::process::Command;
+
 use nyala_codegen::llvm::faults::{Fault, SUPPORTED};
 use nyala_codegen::llvm::{Llvm, Options, Output, compile};
 
@@ -42,6 +44,7 @@ fn shows(fault: Fault) -> (bool, String) {
             let code = code(text, X86, Some("x86-64-v3"), 2, Output::Llvm);
             (code.contains("store <"), code)
         }
+        Fault::StackBytes => (crashes("compiles_a_comparison_on_the_stack"), String::new()),
         Fault::ShrinkWrapping => returns_with_arguments(2),
         Fault::UnoptimizedTailcc => returns_with_arguments(0),
     }
@@ -70,6 +73,21 @@ fn returns_with_arguments(opt_level: u8) -> (bool, String) {
     let mut returns = lines.windows(2).filter(|pair| pair[1] == "ret").map(|pair| pair[0]);
     let is_missing = returns.any(|before| before != "add\tsp, sp, #16");
     (is_missing, code)
+}
+
+/// Whether a test of this file that is not run by itself ends its process by a signal.
+fn crashes(test: &str) -> bool {
+    let this = std::env::current_exe().expect("a test is a program");
+    let output =
+        Command::new(this).args(["--exact", test, "--ignored"]).output().expect("it can be run again");
+    output.status.code().is_none()
+}
+
+#[test]
+#[ignore = "LLVM crashes; run by `crashes`"]
+fn compiles_a_comparison_on_the_stack() {
+    let code = assembly(include_str!("llvm_faults/tailcc_stack_byte.ll"), X86, None, 2);
+    assert!(code.contains("fmod"), "{code}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The supported versions of LLVM, and what is wrong with them.
 //!
-//! A [`Fault`] is wrong code that some supported version makes, and that is worked around. Here is which versions
+//! A [`Fault`] is wrong code that some supported version makes, or a crash, and that is worked around. Here is which versions
 //! have which fault, and nowhere else. `tests/llvm_faults.rs` compiles a small module for each fault with the LLVM
 //! that is found, without work-arounds. It fails where the table is wrong, so a work-around
 //! that no supported version needs is noticed.
@@ -31,7 +31,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// Wrong code that LLVM makes.
+/// Wrong code that LLVM makes, and crashes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// Loops over narrow indices are vectorized as if these did not wrap around; see `assumptions`.
@@ -42,6 +42,8 @@ pub enum Fault {
     /// x86-64: caller and callee of a `tailcc` function disagree about vectors on the stack;
     /// see Note [Vectors on the stack].
     StackVectors,
+    /// x86-64: a crash where a tail call has the result of a comparison on the stack; see Note [Bytes on the stack].
+    StackBytes,
     /// AArch64: shrink-wrapped functions return without removing their arguments from the stack.
     ShrinkWrapping,
     /// AArch64: without optimization, `tailcc` functions do not remove their arguments from the stack.
@@ -50,10 +52,11 @@ pub enum Fault {
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Fault; 5] = [
+    pub const ALL: [Fault; 6] = [
         Fault::NarrowIndices,
         Fault::SingleLaneStores,
         Fault::StackVectors,
+        Fault::StackBytes,
         Fault::ShrinkWrapping,
         Fault::UnoptimizedTailcc,
     ];
@@ -62,9 +65,11 @@ impl Fault {
     pub fn versions(self) -> RangeInclusive<u32> {
         match self {
             Fault::SingleLaneStores => 22..=22,
-            Fault::NarrowIndices | Fault::StackVectors | Fault::ShrinkWrapping | Fault::UnoptimizedTailcc => {
-                20..=22
-            }
+            Fault::NarrowIndices
+            | Fault::StackVectors
+            | Fault::StackBytes
+            | Fault::ShrinkWrapping
+            | Fault::UnoptimizedTailcc => 20..=22,
         }
     }
 

@@ -1,7 +1,7 @@
 //! How functions of the program hand arguments to each other.
 //!
-//! Mostly each argument is one LLVM value of its type, and the convention is `tailcc`. Vectors are the
-//! exception; see Note [Vectors on the stack].
+//! Mostly each argument is one LLVM value of its type, and the convention is `tailcc`. The exceptions are
+//! arguments on the stack of x86-64: see Note [Vectors on the stack] and Note [Bytes on the stack].
 //!
 //! Note [Vectors on the stack]: on x86-64, caller and callee disagree about `tailcc` when a vector is passed on the
 //! stack. The callee removes its arguments, as many bytes as they take. The caller believes that it removes a multiple of
@@ -16,10 +16,18 @@
 //! Which registers a vector takes depends on the features of the processor. Here it takes as many as it does
 //! without any. So a vector may be passed as scalars although registers would hold it; none
 //! is passed as a vector that they do not hold.
+//!
+//! Note [Bytes on the stack]: LLVM crashes when it schedules a tail call that has the result of a comparison
+//! among its arguments on the stack, if another argument is computed by a function of the C library, such as the remainder of
+//! floats. (`tests/llvm_faults/tailcc_stack_byte.ll` is a small example.) The instruction that stores the
+//! result as a byte reads the flags, and has to be between two instructions that change them. With 32 bits the result is
+//! in a register first, for which LLVM finds a place. So functions in tail calls take bytes and
+//! `bool`s that registers may not hold as integers of 32 bits.
+
+mod on_stack;
 
 use nyala_ir::analysis::Functions;
-use nyala_ir::layout::layout;
-use nyala_ir::{Cont, Def, Ty, TyKind, Types, World};
+use nyala_ir::{Cont, Def, Ty, TyKind, World};
 use rustc_hash::FxHashSet;
 
 use super::border::Code;
@@ -27,12 +35,7 @@ use super::function::FunctionWriter;
 use super::types::bool_lanes;
 use super::value::{Scalar, Type};
 use super::{Abi, ModuleWriter, whole_param};
-
-/// Vector registers for arguments, on x86-64.
-const REGISTERS: u64 = 8;
-
-/// Bits of such a register that every processor has.
-const REGISTER_BITS: u64 = 128;
+use on_stack::{OnStack, Storage, has_byte, has_vector, vector};
 
 /// Bits of a scalar that vectors are cut into.
 const PIECE_BITS: u64 = 64;
@@ -55,9 +58,22 @@ struct Part {
     /// Where it is in the aggregate.
     path: Vec<u64>,
     ty: Type,
-    /// Cut into scalars.
-    vector: Option<Vector>,
+    form: Form,
 }
+
+/// How a part of a value is passed.
+#[derive(Clone, Copy)]
+enum Form {
+    /// As it is.
+    Whole,
+    /// A vector, cut into scalars.
+    Pieces(Vector),
+    /// An integer, extended to [`WIDENED`].
+    Widened,
+}
+
+/// What bytes are extended to.
+const WIDENED: Scalar = Scalar::Int(32);
 
 /// The type of a vector.
 #[derive(Clone, Copy)]
@@ -72,9 +88,10 @@ impl ModuleWriter<'_> {
         let mut in_parts = vec![false; params.len()];
         let mut convention = self.convention();
         if self.options.abi == Abi::SysV && self.options.gpu.is_none() {
-            in_parts = may_be_on_stack(&self.world.types, params);
-            if in_parts.contains(&true) && callee.is_some_and(|cont| !self.takes_part_in_tail_call(cont)) {
-                in_parts.fill(false);
+            let OnStack { vectors, bytes } = OnStack::new(&self.world.types, params);
+            if callee.is_none_or(|cont| self.takes_part_in_tail_call(cont)) {
+                in_parts = vectors.into_iter().zip(bytes).map(|(vectors, bytes)| vectors || bytes).collect();
+            } else if vectors.contains(&true) {
                 convention = "fastcc ";
             }
         }
@@ -89,42 +106,46 @@ impl ModuleWriter<'_> {
         self.in_tail_calls.get_or_init(|| in_tail_calls(self.world, self.program.functions)).contains(&cont)
     }
 
-    /// The vectors in a value, and what is between them.
+    /// The vectors and bytes in a value, and what is between them.
     fn parts(&mut self, ty: Ty) -> Vec<Part> {
         let types = &self.world.types;
-        let whole = |ty: Type, vector| Part { path: vec![], ty, vector };
-        if let TyKind::Simd { .. } = types.kind(ty) {
-            return vec![whole(self.types.ty(ty), vector(types, ty))];
+        if let Some(vector) = vector(types, ty) {
+            return vec![Part { path: vec![], ty: self.types.ty(ty), form: Form::Pieces(vector) }];
         }
         let mut parts = vec![];
         let mut work: Vec<(Vec<u64>, Ty)> = vec![(vec![], ty)];
         while let Some((path, ty)) = work.pop() {
-            if !has_vector(types, ty) {
-                parts.push(Part { path, ty: self.types.part(ty), vector: None });
+            if !has_vector(types, ty) && !has_byte(types, ty) {
+                parts.push(Part { path, ty: self.types.part(ty), form: Form::Whole });
                 continue;
             }
-            if let TyKind::Simd { .. } = types.kind(ty) {
-                // Lanes that are `bool` are bytes there.
-                let bytes = |lanes| Vector { lanes: u64::from(lanes), elem: Scalar::Int(8) };
-                let vector = bool_lanes(types, ty).map(bytes).or_else(|| vector(types, ty));
-                parts.push(Part { path, ty: self.types.part(ty), vector });
-                continue;
+            let at = |index: &[u64]| [&path, index].concat();
+            match *types.kind(ty) {
+                TyKind::Prim(_) => parts.push(Part { path, ty: self.types.part(ty), form: Form::Widened }),
+                TyKind::Simd { .. } => {
+                    // Lanes that are `bool` are bytes there.
+                    let bytes = |lanes| Vector { lanes: u64::from(lanes), elem: Scalar::Int(8) };
+                    let vector = bool_lanes(types, ty).map(bytes).or_else(|| vector(types, ty));
+                    let form = vector.map_or(Form::Whole, Form::Pieces);
+                    parts.push(Part { path, ty: self.types.part(ty), form });
+                }
+                TyKind::Enum(id) => {
+                    let storage = Storage::new(types, id);
+                    let tag = self.types.tag(id);
+                    let form = if tag == Type::int(8) { Form::Widened } else { Form::Whole };
+                    parts.push(Part { path: at(&[1]), ty: tag, form });
+                    let words = (0..storage.words).rev().map(|index| Part {
+                        path: at(&[0, index]),
+                        ty: storage.word(),
+                        form: storage.form(),
+                    });
+                    parts.extend(words);
+                }
+                _ => {
+                    let inner = (0..).map_while(|index| Some((index, types.part(ty, index)?)));
+                    work.extend(inner.map(|(index, part)| (at(&[index]), part)));
+                }
             }
-            if let TyKind::Enum(id) = *types.kind(ty) {
-                let Storage { words, lanes } = storage(types, ty);
-                let word = Vector { lanes, elem: Scalar::WORD };
-                let at = |index: &[u64]| [&path, index].concat();
-                parts.push(Part { path: at(&[1]), ty: self.types.tag(id), vector: None });
-                let words = (0..words).rev().map(|index| Part {
-                    path: at(&[0, index]),
-                    ty: word.ty(),
-                    vector: Some(word),
-                });
-                parts.extend(words);
-                continue;
-            }
-            let inner = (0..).map_while(|index| Some((index, types.part(ty, index)?)));
-            work.extend(inner.map(|(index, part)| ([&path[..], &[index]].concat(), part)));
         }
         // The last one was found first.
         parts.reverse();
@@ -195,9 +216,13 @@ impl Arguments {
                     [] => value.clone(),
                     path => code.compute("part", format!("extractvalue {ty} {value}, {}", indices(path))),
                 };
-                match part.vector {
-                    Some(vector) => typed.extend(vector.cut(code, value)),
-                    None => typed.push(format!("{} {value}", part.ty)),
+                match part.form {
+                    Form::Whole => typed.push(format!("{} {value}", part.ty)),
+                    Form::Pieces(vector) => typed.extend(vector.cut(code, value)),
+                    Form::Widened => {
+                        let wide = code.compute("wide", format!("zext {} {value} to {WIDENED}", part.ty));
+                        typed.push(format!("{WIDENED} {wide}"));
+                    }
                 }
             }
         }
@@ -222,11 +247,15 @@ impl Arguments {
             let mut whole = "poison".to_owned();
             for (number, part) in parts.iter().enumerate() {
                 let name = format!("{name}.part{number}");
-                let value = match part.vector {
-                    Some(vector) => vector.put_together(code, &name, &mut typed),
-                    None => {
+                let value = match part.form {
+                    Form::Whole => {
                         typed.push(format!("{} {name}", part.ty));
                         name
+                    }
+                    Form::Pieces(vector) => vector.put_together(code, &name, &mut typed),
+                    Form::Widened => {
+                        typed.push(format!("{WIDENED} {name}"));
+                        code.compute("narrow", format!("trunc nuw {WIDENED} {name} to {}", part.ty))
                     }
                 };
                 whole = match &part.path[..] {
@@ -346,88 +375,6 @@ impl Vector {
         }
         value
     }
-}
-
-/// The type of a vector that is a value.
-fn vector(types: &Types, ty: Ty) -> Option<Vector> {
-    let TyKind::Simd { elem, lanes } = *types.kind(ty) else { return None };
-    let elem = types.as_prim(elem).map_or(Scalar::PTR, Scalar::from);
-    Some(Vector { lanes: u64::from(lanes), elem })
-}
-
-/// Room for the payload of an enum that has vectors; see `TypeWriter::storage`.
-struct Storage {
-    words: u64,
-    lanes: u64,
-}
-
-fn storage(types: &Types, ty: Ty) -> Storage {
-    let TyKind::Enum(id) = *types.kind(ty) else { return Storage { words: 0, lanes: 0 } };
-    let payloads = types.enums[id].options.iter().map(|option| layout(types, option.payload));
-    let (size, align) =
-        payloads.fold((0, 1), |(size, align), one| (one.size.max(size), one.align.max(align)));
-    Storage { words: size.div_ceil(align), lanes: align / 8 }
-}
-
-/// Whether LLVM finds a vector in values of a type.
-fn has_vector(types: &Types, ty: Ty) -> bool {
-    let mut seen = FxHashSet::default();
-    let mut work = vec![ty];
-    while let Some(ty) = work.pop() {
-        if !seen.insert(ty) {
-            continue;
-        }
-        match types.kind(ty) {
-            TyKind::Simd { .. } => return true,
-            TyKind::Enum(_) if storage(types, ty).lanes > 1 => return true,
-            TyKind::Array { elem, .. } => work.push(*elem),
-            TyKind::Tuple(_) | TyKind::Struct(_) => {
-                work.extend((0..).map_while(|index| types.part(ty, index)));
-            }
-            _ => {}
-        }
-    }
-    false
-}
-
-/// For each parameter, whether it has vectors that registers may not hold.
-fn may_be_on_stack(types: &Types, params: &[Ty]) -> Vec<bool> {
-    let mut left = REGISTERS;
-    let mut is_outside = |&ty: &Ty| {
-        let needed = registers(types, ty);
-        let fits = needed <= left;
-        // What does not fit takes what is left.
-        left = left.saturating_sub(needed);
-        !fits && has_vector(types, ty)
-    };
-    params.iter().map(&mut is_outside).collect()
-}
-
-/// How many vector registers a value takes at most.
-fn registers(types: &Types, ty: Ty) -> u64 {
-    let of_all = |parts: &mut dyn Iterator<Item = Ty>| {
-        parts.fold(0u64, |sum, part| sum.saturating_add(registers(types, part)))
-    };
-    match types.kind(ty) {
-        TyKind::Prim(prim) => u64::from(prim.is_float()),
-        TyKind::Simd { .. } => vector(types, ty).map_or(0, registers_of_vector),
-        TyKind::Array { elem, len } => registers(types, *elem).saturating_mul(*len),
-        TyKind::Tuple(_) | TyKind::Struct(_) => of_all(&mut (0..).map_while(|index| types.part(ty, index))),
-        TyKind::Enum(_) => {
-            let Storage { words, lanes } = storage(types, ty);
-            if lanes > 1 { words * (lanes * 64).div_ceil(REGISTER_BITS) } else { 0 }
-        }
-        _ => 0,
-    }
-}
-
-fn registers_of_vector(vector: Vector) -> u64 {
-    // A number of lanes that is no power of two may be taken apart, and so may what has no
-    // instructions. A mask has at least a byte for each lane.
-    if !vector.lanes.is_power_of_two() || vector.elem == Scalar::Half {
-        return vector.lanes;
-    }
-    (vector.lanes * vector.elem_bits().max(8)).div_ceil(REGISTER_BITS).max(1)
 }
 
 /// The functions that a tail call leaves or enters, or may do so where they are values.
