@@ -1,7 +1,7 @@
-//! The cost of parallel loops and tasks, compared with OpenMP.
+//! The cost of parallel loops and tasks, compared with OpenMP and rayon.
 //!
-//! `bench/threads` has the same cases as an Impala program and as a C program for GCC and its libgomp. Both
-//! use the wall clock, so the machine must be idle. The script `run.sh` runs them alternately; with
+//! `bench/threads` has the same cases as an Impala program, as a C program for GCC and its libgomp, and as a Rust program
+//! with rayon. All use the wall clock, so the machine must be idle. The script `run.sh` runs them alternately; with
 //! `--bundle FOLDER` the executables and the script are written to a folder, for a machine without compilers.
 
 use std::fs;
@@ -27,7 +27,8 @@ pub fn run(quick: bool) -> anyhow::Result<Vec<Row>> {
     let rounds = if quick { QUICK_ROUNDS } else { ROUNDS };
     let run = run_measured(Command::new(folder.join("run.sh")).arg(rounds.to_string()), None)?;
     let text = String::from_utf8(run.output).context("the script prints text")?;
-    text.lines().map(row).collect()
+    let rows: Vec<[Row; 2]> = text.lines().map(rows).collect::<anyhow::Result<_>>()?;
+    Ok(rows.into_iter().flatten().collect())
 }
 
 /// Writes the executables and the script that runs them.
@@ -41,13 +42,14 @@ pub fn write_bundle(folder: &Path) -> anyhow::Result<()> {
         build.args(["--target-cpu", CPU]);
     }
     succeed(&mut build)?;
-    build_peer(&sources.join("launch.c"), folder)?;
+    build_libgomp(&sources.join("launch.c"), folder)?;
+    build_rayon(&sources.join("rayon"), folder)?;
     fs::copy(sources.join("run.sh"), folder.join("run.sh"))?;
     Ok(())
 }
 
 /// Compiles the peer with GCC. It contains its libgomp, because other machines may have none.
-fn build_peer(source: &Path, folder: &Path) -> anyhow::Result<()> {
+fn build_libgomp(source: &Path, folder: &Path) -> anyhow::Result<()> {
     let found = run_measured(Command::new("gcc").arg("-print-file-name=libgomp.a"), None)?;
     let libgomp = PathBuf::from(String::from_utf8_lossy(&found.output).trim());
     let object = folder.join("launch.o");
@@ -59,17 +61,34 @@ fn build_peer(source: &Path, folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A line of the script: threads, case, our microseconds, the peer's, and the ratio.
-fn row(line: &str) -> anyhow::Result<Row> {
+/// Compiles the peer with rayon, a package of its own.
+fn build_rayon(package: &Path, folder: &Path) -> anyhow::Result<()> {
+    let target = files::repository().join("target/bench/rayon");
+    let mut build = Command::new("cargo");
+    build.args(["build", "--release", "--quiet", "--locked", "--manifest-path"]);
+    build.arg(package.join("Cargo.toml")).arg("--target-dir").arg(&target);
+    if cfg!(target_arch = "x86_64") {
+        build.env("RUSTFLAGS", format!("-Ctarget-cpu={CPU}"));
+    }
+    succeed(&mut build)?;
+    fs::copy(target.join("release/launch-rayon"), folder.join("rayon"))?;
+    Ok(())
+}
+
+/// A line of the script: threads, case and our microseconds; and for each peer its name, its microseconds and the ratio.
+fn rows(line: &str) -> anyhow::Result<[Row; 2]> {
     let mut fields = line.split_whitespace();
     let mut field = || fields.next().with_context(|| format!("this is not a result: {line}"));
-    let (threads, case) = (field()?, field()?);
-    let (ours, peer) = (field()?.parse()?, field()?.parse()?);
-    Ok(Row {
-        case: format!("{case}, {threads} threads"),
-        unit: "us",
-        ours,
-        peer: Some(Peer { name: "libgomp".into(), value: peer }),
-        checked: false,
-    })
+    let (threads, case, ours) = (field()?, field()?, field()?.parse()?);
+    let mut row = || -> anyhow::Result<Row> {
+        let (peer, value, _ratio) = (field()?, field()?.parse()?, field()?);
+        Ok(Row {
+            case: format!("{case}, {threads} threads, {peer}"),
+            unit: "us",
+            ours,
+            peer: Some(Peer { name: peer.to_owned(), value }),
+            checked: false,
+        })
+    };
+    Ok([row()?, row()?])
 }
