@@ -45,6 +45,10 @@ fn shows(fault: Fault) -> (bool, String) {
             (code.contains("store <"), code)
         }
         Fault::StackBytes => (crashes("compiles_a_comparison_on_the_stack"), String::new()),
+        Fault::SumWithXor => {
+            let code = code(include_str!("llvm_faults/sum_with_xor.ll"), X86, None, 1, Output::Llvm);
+            (!code.contains("ret i32 7"), code)
+        }
         Fault::ShrinkWrapping => returns_with_arguments(2),
         Fault::UnoptimizedTailcc => returns_with_arguments(0),
     }

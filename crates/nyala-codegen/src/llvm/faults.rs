@@ -44,6 +44,9 @@ pub enum Fault {
     StackVectors,
     /// x86-64: a crash where a tail call has the result of a comparison on the stack; see Note [Bytes on the stack].
     StackBytes,
+    /// The known bits of `x + (x ^ c)` are wrong where `x` has just become known, so a division by it is folded to a wrong value. Its operands
+    /// are written so that LLVM does not see the pattern: in `llvm_asm/ops.rs`.
+    SumWithXor,
     /// AArch64: shrink-wrapped functions return without removing their arguments from the stack.
     ShrinkWrapping,
     /// AArch64: without optimization, `tailcc` functions do not remove their arguments from the stack.
@@ -52,11 +55,12 @@ pub enum Fault {
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Fault; 6] = [
+    pub const ALL: [Fault; 7] = [
         Fault::NarrowIndices,
         Fault::SingleLaneStores,
         Fault::StackVectors,
         Fault::StackBytes,
+        Fault::SumWithXor,
         Fault::ShrinkWrapping,
         Fault::UnoptimizedTailcc,
     ];
@@ -64,7 +68,7 @@ impl Fault {
     /// The supported versions that have the fault.
     pub fn versions(self) -> RangeInclusive<u32> {
         match self {
-            Fault::SingleLaneStores => 22..=22,
+            Fault::SingleLaneStores | Fault::SumWithXor => 22..=22,
             Fault::NarrowIndices
             | Fault::StackVectors
             | Fault::StackBytes

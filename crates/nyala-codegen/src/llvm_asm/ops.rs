@@ -57,8 +57,18 @@ impl FunctionWriter<'_, '_> {
             ArithOp::Add | ArithOp::Sub | ArithOp::Mul if prim.is_signed() && !flags.wrap => "nsw ",
             _ => "",
         };
-        let (lhs, rhs) = (self.typed(lhs), self.value(rhs));
+        let is_sum_with_xor = op == ArithOp::Add && (self.is_xor_of(lhs, rhs) || self.is_xor_of(rhs, lhs));
+        let (mut lhs, rhs) = (self.typed(lhs), self.value(rhs));
+        if is_sum_with_xor {
+            // LLVM does not see that both operands are made of the same value. See `Fault::SumWithXor`.
+            lhs.text = self.compute("frozen", format!("freeze {lhs}"));
+        }
         self.compute(op.name(), format!("{name} {flag}{lhs}, {rhs}"))
+    }
+
+    /// Whether `def` is `of` with some bits inverted.
+    fn is_xor_of(&self, def: Def, of: Def) -> bool {
+        matches!(self.world.node(def), Node::Arith { op: ArithOp::Xor, lhs, rhs, .. } if lhs == of || rhs == of)
     }
 
     fn compare(&mut self, op: CmpOp, lhs: Def, rhs: Def) -> String {

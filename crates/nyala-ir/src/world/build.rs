@@ -287,6 +287,7 @@ impl World {
     /// when the operands are known well enough: then the operation folds, or cannot fail. Programs that are compiled
     /// without checks have none of these nodes.
     pub fn demand(&mut self, mem: Def, value: Def) -> Def {
+        let value = self.index_check(value).unwrap_or(value);
         match fold::memory::demand(self, mem, value) {
             Some(folded) => folded,
             None => {
@@ -294,6 +295,22 @@ impl World {
                 self.intern(Node::Demand { mem, value }, ty)
             }
         }
+    }
+
+    /// An operation that fails as an access to an array of continuations does: if the index is outside. To demand the access
+    /// itself would capture the continuations, such as a `break` in the body of a parallel loop.
+    fn index_check(&mut self, access: Def) -> Option<Def> {
+        let (Node::Extract { agg, index } | Node::Insert { agg, index, .. }) = self.node(access) else {
+            return None;
+        };
+        let TyKind::Array { len, .. } = *self.types.kind(self.ty(agg)) else { return None };
+        if !self.contains_conts(access) {
+            return None;
+        }
+        let elem = self.types.bool();
+        let flags = self.types.array(elem, len);
+        let flags = self.undef(flags);
+        Some(self.extract(flags, index))
     }
 
     /// A local variable of type `ty`: the new memory and its address.
