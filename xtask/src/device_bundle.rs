@@ -50,9 +50,7 @@ pub fn run(args: &DeviceBundleArgs) -> anyhow::Result<()> {
         fs::create_dir_all(bundle.join(folder))?;
     }
     let tests = files::with_extension("tests/gpu", "impala")?;
-    let is_part =
-        |path: &Path| ["tests/gpu/on", "tests/gpu/library"].iter().any(|part| path.starts_with(part));
-    for program in tests.iter().filter(|file| !is_part(&file.path)) {
+    for program in tests.iter().filter(|file| !file.path.starts_with("tests/gpu/on")) {
         let name = program.path.file_stem().context("a source file has a name")?;
         let fails = program.path.starts_with("tests/gpu/errors");
         let expected = bundle.join("expected").join(name);

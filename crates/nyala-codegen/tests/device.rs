@@ -41,61 +41,90 @@ fn check_opencl(program: &str, expected: Expect) {
     expected.assert_eq(&shown(opencl::write(&world(program), &KERNELS)));
 }
 
-/// Of `f32` only: there are no units for `f64`.
+/// Of `f32` only: there are no units for `f64`, whose functions are written once and called.
 #[test]
 fn rough_functions_are_computed_by_units_of_the_gpu() {
     let gpu = Gpu { kind: GpuKind::Nvptx, kernels: &KERNELS, has_libdevice: false, is_fast: true };
     let program = "device power(mem: mem, x: f32, y: f32, ret: cn(mem, f32)) = \"powf\"
-         device sine(mem: mem, x: f64, ret: cn(mem, f64)) = \"sin\"
+         device double(mem: mem, x: f64, ret: cn(mem, f64)) = \"exp2\"
          export f(mem: mem, p: &[1][f32], q: &[1][f64], c: bool, ret: cn(mem)):
              a = load(mem, lea(f.p, 0i32))
              power(a.0, a.1, a.1, next)
          next(mem: mem, x: f32):
              b = store(mem, lea(f.p, 0i32), x)
              d = load(b, lea(f.q, 0i32))
-             sine(d.0, d.1, last)
+             double(d.0, d.1, last)
          last(mem: mem, y: f64):
              f.ret(store(mem, lea(f.q, 0i32), y))";
     check_on(
         gpu,
         program,
         expect![[r#"
-        declare float @llvm.nvvm.lg2.approx.f(float)
-        declare float @llvm.nvvm.ex2.approx.f(float)
-        declare double @nyala_sin(double) nounwind
+            declare float @llvm.nvvm.lg2.approx.f(float)
+            declare float @llvm.nvvm.ex2.approx.f(float)
+            declare double @llvm.fma.f64(double, double, double)
 
-        define internal void @f.1(ptr addrspace(1) %p, ptr addrspace(1) %q, i1 %c) #0 {
-        entry:
-          %at = getelementptr inbounds float, ptr addrspace(1) %p, i64 0
-          %load = load float, ptr addrspace(1) %at, align 4
-          %result = call float @llvm.nvvm.lg2.approx.f(float %load)
-          %scaled = fmul fast float %result, %load
-          %result.1 = call float @llvm.nvvm.ex2.approx.f(float %scaled)
-          br label %next
+            define internal double @nyala.exp2.f64.relaxed(double %x) nounwind {
+            entry:
+              %v0 = fcmp olt double %x, 0xC08FF80000000000
+              %v1 = select i1 %v0, double 0xC08FF80000000000, double %x
+              %v2 = fcmp olt double 0x4090000000000000, %v1
+              %v3 = select i1 %v2, double 0x4090000000000000, double %v1
+              %v4 = fadd double %v3, 0x4338000000000000
+              %v5 = fsub double %v4, 0x4338000000000000
+              %v6 = bitcast double %v4 to i64
+              %v7 = fsub double %v3, %v5
+              %v8 = call double @llvm.fma.f64(double 0x3DFE7B517DD35DFB, double %v7, double 0x3E3E61BE6725DFE2)
+              %v9 = call double @llvm.fma.f64(double %v8, double %v7, double 0x3E7B5266B4CA2352)
+              %v10 = call double @llvm.fma.f64(double %v9, double %v7, double 0x3EB62BFC7421C90A)
+              %v11 = call double @llvm.fma.f64(double %v10, double %v7, double 0x3EEFFCBFBB26FEDE)
+              %v12 = call double @llvm.fma.f64(double %v11, double %v7, double 0x3F24309130EFF33E)
+              %v13 = call double @llvm.fma.f64(double %v12, double %v7, double 0x3F55D87FE78CB650)
+              %v14 = call double @llvm.fma.f64(double %v13, double %v7, double 0x3F83B2AB6FBA004B)
+              %v15 = call double @llvm.fma.f64(double %v14, double %v7, double 0x3FAC6B08D7049FF5)
+              %v16 = call double @llvm.fma.f64(double %v15, double %v7, double 0x3FCEBFBDFF82C5A5)
+              %v17 = call double @llvm.fma.f64(double %v16, double %v7, double 0x3FE62E42FEFA39EF)
+              %v18 = call double @llvm.fma.f64(double %v17, double %v7, double 0x3FF0000000000000)
+              %v19 = bitcast i64 %v6 to double
+              %v20 = add i64 %v6, 1023
+              %v21 = shl i64 %v20, 52
+              %v22 = bitcast i64 %v21 to double
+              %v23 = fmul double %v18, %v22
+              ret double %v23
+            }
 
-        next:
-          %x = phi float [ %result.1, %entry ]
-          store float %x, ptr addrspace(1) %at, align 4
-          %at.1 = getelementptr inbounds double, ptr addrspace(1) %q, i64 0
-          %load.1 = load double, ptr addrspace(1) %at.1, align 8
-          %result.2 = call double @nyala_sin(double %load.1)
-          br label %last
+            define internal void @f.1(ptr addrspace(1) %p, ptr addrspace(1) %q, i1 %c) #0 {
+            entry:
+              %at = getelementptr inbounds float, ptr addrspace(1) %p, i64 0
+              %load = load float, ptr addrspace(1) %at, align 4
+              %result = call float @llvm.nvvm.lg2.approx.f(float %load)
+              %scaled = fmul fast float %result, %load
+              %result.1 = call float @llvm.nvvm.ex2.approx.f(float %scaled)
+              br label %next
 
-        last:
-          %y = phi double [ %result.2, %next ]
-          store double %y, ptr addrspace(1) %at.1, align 8
-          ret void
-        }
+            next:
+              %x = phi float [ %result.1, %entry ]
+              store float %x, ptr addrspace(1) %at, align 4
+              %at.1 = getelementptr inbounds double, ptr addrspace(1) %q, i64 0
+              %load.1 = load double, ptr addrspace(1) %at.1, align 8
+              %exp2 = call double @nyala.exp2.f64.relaxed(double %load.1)
+              br label %last
 
-        define ptx_kernel void @f(ptr addrspace(1) noalias %0, ptr addrspace(1) %1, i8 %2) #0 "nvvm.reqntid"="64,1,1" {
-        start:
-          %bool = trunc i8 %2 to i1
-          call void @f.1(ptr addrspace(1) %0, ptr addrspace(1) %1, i1 %bool)
-          ret void
-        }
+            last:
+              %y = phi double [ %exp2, %next ]
+              store double %y, ptr addrspace(1) %at.1, align 8
+              ret void
+            }
 
-        attributes #0 = { nounwind }
-    "#]],
+            define ptx_kernel void @f(ptr addrspace(1) noalias %0, ptr addrspace(1) %1, i8 %2) #0 "nvvm.reqntid"="64,1,1" {
+            start:
+              %bool = trunc i8 %2 to i1
+              call void @f.1(ptr addrspace(1) %0, ptr addrspace(1) %1, i1 %bool)
+              ret void
+            }
+
+            attributes #0 = { nounwind }
+        "#]],
     );
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use nyala_codegen::llvm::{self, Llvm, Output};
 use nyala_codegen::llvm_asm::{self, Gpu, GpuKind};
 use nyala_codegen::{CodegenError, KernelShape, opencl};
-use nyala_ir::functions::{AtomicFn, Domain, Family, Shape, Targets};
+use nyala_ir::functions::{AtomicFn, Domain, Family, NumberFn, Shape, Targets};
 use nyala_ir::{External, Function, World};
 
 /// A function to call, and the type that it is called with.
@@ -91,14 +91,19 @@ fn reports(errors: &[CodegenError]) -> String {
 }
 
 /// Compiles kernels that call all functions of a GPU to assembly.
-fn check_gpu(kind: GpuKind, is_there: impl Fn(Targets) -> bool, target: &str, cpu: &str, features: &str) {
-    let cases = cases(is_there);
+fn check_gpu(kind: GpuKind, has_libdevice: bool, cases: &[Case]) {
     assert!(!cases.is_empty());
-    let (world, names) = kernels(&cases);
+    let (target, cpu, features) = match kind {
+        GpuKind::Nvptx => ("nvptx64-nvidia-cuda", "sm_70", "+ptx74"),
+        GpuKind::Amdgpu => ("amdgcn-amd-amdhsa", "gfx900", ""),
+    };
+    let (world, names) = kernels(cases);
     let kernels = shapes(&names);
-    let gpu = Some(Gpu { kind, kernels: &kernels, has_libdevice: kind == GpuKind::Nvptx, is_fast: false });
+    let gpu = Some(Gpu { kind, kernels: &kernels, has_libdevice, is_fast: false });
     let module = llvm_asm::write(&world, &llvm_asm::Options { gpu, ..llvm_asm::Options::default() });
     let module = module.unwrap_or_else(|errors| panic!("{}", reports(&errors)));
+    let is_complete = module.imports.iter().all(|import| import.name == "vprintf");
+    assert!(has_libdevice || is_complete, "a library is missing: {:?}", module.imports);
     let options = llvm::Options {
         opt_level: 1,
         target: Some(target.into()),
@@ -109,20 +114,28 @@ fn check_gpu(kind: GpuKind, is_there: impl Fn(Targets) -> bool, target: &str, cp
     let llvm = Llvm::get().expect("LLVM comes with the Rust toolchain");
     let assembly = llvm::compile(llvm, &module.text, &options, Output::Assembly, |_| {});
     let assembly = String::from_utf8(assembly.unwrap_or_else(|error| panic!("{error}"))).expect("text");
-    for (name, case) in names.iter().zip(&cases) {
+    for (name, case) in names.iter().zip(cases) {
         assert!(assembly.contains(name.as_str()), "no code for `{}`", case.name);
     }
 }
 
 #[test]
 fn nvidia_gpus_have_code_for_each_of_their_functions() {
-    check_gpu(GpuKind::Nvptx, |targets| targets.ptx, "nvptx64-nvidia-cuda", "sm_70", "+ptx74");
+    check_gpu(GpuKind::Nvptx, true, &cases(|targets| targets.ptx));
+}
+
+#[test]
+fn nvidia_gpus_need_libdevice_for_gamma_functions_only() {
+    let mut cases = cases(|targets| targets.ptx);
+    cases.retain(|case| {
+        !matches!(case.external.function, Function::Number(NumberFn::Tgamma | NumberFn::Lgamma))
+    });
+    check_gpu(GpuKind::Nvptx, false, &cases);
 }
 
 #[test]
 fn amd_gpus_have_code_for_each_of_their_functions() {
-    // Our library is added when a program is compiled as a whole; here it is missing, and calls of it stay calls.
-    check_gpu(GpuKind::Amdgpu, |targets| targets.amdgpu, "amdgcn-amd-amdhsa", "gfx900", "");
+    check_gpu(GpuKind::Amdgpu, false, &cases(|targets| targets.amdgpu));
 }
 
 #[test]

@@ -17,11 +17,9 @@ use nyala_ir::World;
 pub use nyala_opt::outline::Platform;
 use nyala_opt::outline::{DeviceProgram, Kernel, Outlined};
 
-use crate::edition::{Edition, Prelude};
 use crate::libdevice;
 use crate::native::{diagnostics, directory_for_debuggers, load_llvm, one, reported};
-use crate::pipeline;
-use crate::session::{Options, Session};
+use crate::session::Session;
 
 /// What PTX is made for, if nothing else is asked for: the driver compiles it for any GPU
 /// that is as new or newer.
@@ -29,12 +27,6 @@ pub const DEFAULT_PTX: &str = "sm_70";
 
 /// What AMD code is made for, if nothing else is asked for.
 pub const DEFAULT_AMDGCN: &str = "gfx90a";
-
-/// Mathematical functions for devices.
-const LIBRARY: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../lib/device/math.impala"));
-
-/// What the names of its functions begin with.
-const LIBRARY_PREFIX: &str = "nyala_";
 
 /// A host program with the device code it contains.
 pub struct Bundle<'p> {
@@ -188,25 +180,10 @@ fn gpu_code(
             ..llvm_asm::Options::default()
         },
     )?;
-    let needs = |prefix: &str| module.imports.iter().any(|import| import.name.starts_with(prefix));
-    if needs(libdevice::PREFIX) {
+    if module.imports.iter().any(|import| import.name.starts_with(libdevice::PREFIX)) {
         options.library = libdevice;
-    } else if needs(LIBRARY_PREFIX) {
-        session.timings.enter("device library");
-        options.library = Some(library(kind)?);
     }
     let timings = &mut session.timings;
     let llvm = load_llvm(timings)?;
     llvm::compile(llvm, &module.text, &options, output, |phase| timings.enter(phase)).map_err(one)
-}
-
-/// The device's library as LLVM assembly.
-fn library(kind: GpuKind) -> Result<Vec<u8>, Vec<CodegenError>> {
-    let mut session =
-        Session::new(Options { prelude: Prelude::Edition(Edition::Default), ..Options::default() });
-    session.add_text("<device library>", LIBRARY);
-    let program = pipeline::prepare(&mut session).expect("the library has no errors, as tests show");
-    let gpu = Some(Gpu { kind, kernels: &[], has_libdevice: false, is_fast: false });
-    let options = llvm_asm::Options { abi: Abi::Other, gpu, ..llvm_asm::Options::default() };
-    llvm_asm::write(&program.host, &options).map(|module| module.text.into_bytes())
 }

@@ -3,7 +3,7 @@
 //! It comes with the CUDA toolkit, and with packages for Python. The environment variable
 //! `NYALA_LIBDEVICE` says where it is, or `off`. Else it is looked for in the toolkits that
 //! `CUDA_HOME`, `CUDA_PATH` or the path to programs lead to, and where toolkits are usually
-//! installed. Without it, the functions of `lib/device` are used.
+//! installed. Without it, the functions of `nyala_codegen::vector_math` are used.
 
 use std::env;
 use std::fs;

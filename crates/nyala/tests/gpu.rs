@@ -8,7 +8,6 @@
 //!   `cargo xtask setup` installs.
 //! * Programs under `cuda` use what only CUDA has. Neither the interpreter nor AMD's GPUs
 //!   have `printf`.
-//! * The program under `library` compares our mathematical functions for devices with those of C, on the host.
 //! * Those under `errors` end with a message that has the texts of all their lines `// error:`.
 //! * PTX of some programs is compared with what is stored beside them; `BLESS=1` rewrites it.
 //!
@@ -24,8 +23,6 @@ use nyala_tests::{files, snapshot};
 
 fn main() -> ExitCode {
     let folder = files::repository().join("tests/gpu");
-    let library =
-        [files::repository().join("lib/device/math.impala"), folder.join("library/accuracy.impala")];
     let devices = String::from_utf8_lossy(&output(nyala().arg("devices")).stdout).into_owned();
     let ptxas = ptxas();
     let (has_cuda, has_opencl) = (has_devices(&devices, "cuda"), has_devices(&devices, "opencl"));
@@ -37,8 +34,7 @@ fn main() -> ExitCode {
     for (_, what) in skipped.iter().filter(|(is_there, _)| !is_there) {
         eprintln!("SKIPPED: {what}");
     }
-    let accuracy = move || as_expected(&library[1], output(nyala().arg("run").args(&library)));
-    let mut trials = vec![Trial::test("accuracy", accuracy).with_kind("library")];
+    let mut trials = vec![];
     let libdevice = installed("nvvm/libdevice/libdevice.10.bc");
     let has_libdevice = libdevice.is_some() && ptxas.is_some();
     let trial = {
@@ -48,7 +44,7 @@ fn main() -> ExitCode {
     trials.push(trial.with_kind("libdevice").with_ignored_flag(!has_libdevice));
     trials.push(Trial::test("vector_add", lines_are_told).with_kind("lines"));
     for path in files::with_extension(&folder, "impala") {
-        if path.starts_with(folder.join("on")) || path.starts_with(folder.join("library")) {
+        if path.starts_with(folder.join("on")) {
             continue;
         }
         let name = files::display_name(&path);

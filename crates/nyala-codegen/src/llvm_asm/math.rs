@@ -1,4 +1,4 @@
-//! Mathematical functions: of vectors our own kernels, where there are some; else LLVM's where
+//! Mathematical functions: of vectors and on GPUs our own kernels, where there are some; else LLVM's where
 //! it has them, and the C library's.
 
 use nyala_ir::functions::NumberFn;
@@ -18,11 +18,10 @@ impl FunctionWriter<'_, '_> {
         let x = &values[0];
         let flag = if prim.is_float() { fast(flags) } else { "" };
         if let TyKind::Simd { lanes, .. } = *self.world.types.kind(self.world.ty(args[0]))
-            && has_kernel(op, prim)
+            && has_kernel(NumberFn::Op(op), prim)
         {
-            let kernel = Kernel { op, prim, lanes, is_relaxed: flags.fast };
-            let symbol = self.module.kernel(kernel, self.flow.span());
-            return self.compute(op.name(), format!("call {ty} {symbol}({})", list(&values)));
+            let (function, lanes) = (NumberFn::Op(op), Some(lanes));
+            return self.kernel(Kernel { function, prim, lanes, is_relaxed: flags.fast }, &values);
         }
         if flags.fast && ty == Type::FLOAT {
             let values: Vec<&str> = values.iter().map(|value| value.text.as_str()).collect();
@@ -54,14 +53,22 @@ impl FunctionWriter<'_, '_> {
                     self.module.declare(&name, &ty, &[&ty.to_string(), "i1 immarg"], self.flow.span());
                 self.compute(op.name(), format!("call {ty} {symbol}({x}, i1 false)"))
             }
-            MathOp::Pext | MathOp::Pdep => self.lane_by_lane(def, op, prim, args, &values),
-            // LLVM has no code of its own for these on devices.
-            _ if self.module.is_in_library(NumberFn::Op(op)) => {
-                self.lane_by_lane(def, op, prim, args, &values)
+            MathOp::Pext | MathOp::Pdep => self.lane_by_lane(def, op, flags, args, &values),
+            // LLVM has no code of its own for these, or none on devices.
+            _ if op.info().llvm.is_none() || self.module.is_in_library(NumberFn::Op(op)) => {
+                self.lane_by_lane(def, op, flags, args, &values)
             }
-            MathOp::Cbrt | MathOp::Erf => self.lane_by_lane(def, op, prim, args, &values),
             _ => self.llvm_math(llvm_name(op), flag, &ty, &values),
         }
+    }
+
+    /// A call of a kernel.
+    pub(crate) fn kernel(&mut self, kernel: Kernel, values: &[Value]) -> String {
+        let symbol = self.module.kernel(kernel, self.flow.span());
+        self.compute(
+            kernel.function.info().name,
+            format!("call {} {symbol}({})", kernel.float(), list(values)),
+        )
     }
 
     /// A call of `llvm.name.type`, all of whose arguments have the type of the result.
@@ -81,9 +88,17 @@ impl FunctionWriter<'_, '_> {
     }
 
     /// A function that only exists for scalars.
-    fn lane_by_lane(&mut self, def: Def, op: MathOp, prim: Prim, args: &[Def], values: &[Value]) -> String {
+    fn lane_by_lane(
+        &mut self,
+        def: Def,
+        op: MathOp,
+        flags: ArithFlags,
+        args: &[Def],
+        values: &[Value],
+    ) -> String {
+        let prim = self.world.types.lane_prim(self.world.ty(args[0])).unwrap_or(Prim::F64);
         let TyKind::Simd { lanes, .. } = *self.world.types.kind(self.world.ty(args[0])) else {
-            return self.scalar_call(op, prim, values);
+            return self.scalar_call(op, prim, flags, values);
         };
         let (vector, lane) = (self.module.ty_of(def), Scalar::from(prim));
         let mut all = "poison".to_owned();
@@ -92,13 +107,13 @@ impl FunctionWriter<'_, '_> {
                 Value::new(lane, self.compute("lane", format!("extractelement {value}, i32 {at}")))
             };
             let parts: Vec<Value> = values.iter().map(&mut part).collect();
-            let part = self.scalar_call(op, prim, &parts);
+            let part = self.scalar_call(op, prim, flags, &parts);
             all = self.compute("lanes", format!("insertelement {vector} {all}, {lane} {part}, i32 {at}"));
         }
         all
     }
 
-    fn scalar_call(&mut self, op: MathOp, prim: Prim, values: &[Value]) -> String {
+    fn scalar_call(&mut self, op: MathOp, prim: Prim, flags: ArithFlags, values: &[Value]) -> String {
         let ty = Type::from(prim);
         match (op, prim) {
             (MathOp::Pext | MathOp::Pdep, _) => self.gather_bits(op, &ty, values),
@@ -108,12 +123,11 @@ impl FunctionWriter<'_, '_> {
                     Value::new(Type::FLOAT, self.compute("wide", format!("fpext {value} to float")))
                 };
                 let wide: Vec<Value> = values.iter().map(&mut widen).collect();
-                let result = self.scalar_call(op, Prim::F32, &wide);
+                let result = self.scalar_call(op, Prim::F32, flags, &wide);
                 self.compute("narrow", format!("fptrunc float {result} to half"))
             }
             _ if self.module.options.gpu.is_some() => {
-                let name = self.module.library_name(NumberFn::Op(op), &ty);
-                self.call_library(&name, &ty, values)
+                self.library_function(NumberFn::Op(op), prim, flags.fast, values)
             }
             (_, Prim::F32) => self.call_library(&format!("{}f", op.name()), &ty, values),
             _ => self.call_library(op.name(), &ty, values),

@@ -81,7 +81,7 @@ use known::{Known, known};
 use symbols::{escaped, symbol};
 use types::TypeWriter;
 use value::{Scalar, Type, Value};
-use vector_math::Kernel;
+use vector_math::{Kernel, Part};
 
 /// A program as LLVM assembly.
 #[derive(Clone, Debug)]
@@ -177,8 +177,8 @@ pub(crate) struct ModuleWriter<'a> {
     imports: Vec<Import>,
     intrinsics: Vec<Import>,
     functions: Vec<String>,
-    /// The kernels that were written, and whether as what is done rarely.
-    kernels: FxHashSet<(Kernel, bool)>,
+    /// The mathematical functions that were written.
+    kernels: FxHashSet<(Kernel, Part)>,
     /// What is known of parameters.
     facts: Facts,
     /// What is known of addresses of vectors, if there are any.

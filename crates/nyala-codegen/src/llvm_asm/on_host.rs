@@ -10,6 +10,8 @@ use nyala_ir::{ArithFlags, Def, External, Function};
 
 use super::function::FunctionWriter;
 use super::value::{Type, Value};
+use super::vector_math::Kernel;
+use crate::vector_math::has_kernel;
 
 impl FunctionWriter<'_, '_> {
     /// The result of a function of a device, if it means something here.
@@ -74,17 +76,13 @@ impl FunctionWriter<'_, '_> {
                 let (x, y) = (self.typed(args[0]), self.value(args[1]));
                 Some(self.compute("fmod", format!("frem {x}, {y}")))
             }
-            // C has it under its own name.
-            _ if info.is_in_c => {
-                let name = match *result {
-                    Type::FLOAT => format!("{}f", info.name),
-                    Type::DOUBLE => info.name.to_owned(),
-                    _ => return None,
-                };
+            // C does not have it.
+            _ => {
+                let prim = self.world.types.as_prim(self.world.ty(args[0]))?;
                 let values: Vec<Value> = args.iter().map(|&arg| self.typed(arg)).collect();
-                Some(self.call_library(&name, result, &values))
+                let kernel = Kernel { function, prim, lanes: None, is_relaxed: false };
+                has_kernel(function, prim).then(|| self.kernel(kernel, &values))
             }
-            _ => None,
         }
     }
 }

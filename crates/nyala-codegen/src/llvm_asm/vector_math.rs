@@ -1,50 +1,87 @@
 //! Writes the kernels of [`crate::vector_math`] as functions of LLVM's, each once for a
 //! function, type, number of lanes, and whether it is relaxed.
 //!
-//! Kernels are inlined where they are called. What they do rarely is in functions of its own
-//! that are not.
+//! Kernels for vectors are inlined where they are called; for those of GPUs, LLVM decides. What they do rarely is in
+//! functions of its own that are not.
 //!
 //! No instruction has flags: kernels rely on the order in which they round.
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
 
+use nyala_ir::functions::NumberFn;
 use nyala_ir::{MathOp, Prim};
 use nyala_span::Span;
 
 use super::ModuleWriter;
 use super::constants::literal;
-use super::math::llvm_name;
+use super::device::{GLOBAL, INVARIANT};
 use super::value::{Scalar, Type};
-use crate::vector_math::{Float, Kind, Machine, Op, Value, kernel};
+use crate::vector_math::{Float, Kind, Machine, Op, Table, Value, far_kernel, kernel};
 
-/// A kernel for a number of lanes.
+/// A kernel for a type.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Kernel {
-    pub op: MathOp,
+    pub function: NumberFn,
     pub prim: Prim,
-    pub lanes: u32,
+    /// The number of lanes, if it is not for scalars.
+    pub lanes: Option<u32>,
     pub is_relaxed: bool,
+}
+
+/// What is written of a kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Part {
+    /// The kernel itself.
+    Usual,
+    /// What it does for arguments that are [rare](Machine::rarely).
+    Slow(MathOp),
 }
 
 impl ModuleWriter<'_> {
     /// The symbol of a kernel, which is written if it was not yet.
     pub(crate) fn kernel(&mut self, kernel: Kernel, span: Span) -> String {
-        let mut waiting = vec![(kernel, false)];
-        while let Some((kernel, is_slow)) = waiting.pop() {
-            if !self.kernels.insert((kernel, is_slow)) {
+        let mut waiting = vec![(kernel, Part::Usual)];
+        while let Some((kernel, part)) = waiting.pop() {
+            if !self.kernels.insert((kernel, part)) {
                 continue;
             }
-            let (text, needs) = if is_slow { kernel.write_slow() } else { kernel.write() };
+            let is_on_gpu = self.options.gpu.is_some();
+            let (text, needs) = match part {
+                Part::Usual => kernel.write(is_on_gpu),
+                Part::Slow(op) => kernel.write_slow(op, is_on_gpu),
+            };
             self.functions.push(text);
             for (name, result, params) in needs.intrinsics {
                 self.declare(&name, &result, &params, span);
             }
-            waiting.extend(needs.kernels.into_iter().map(|kernel| (kernel, false)));
-            waiting.extend(needs.slow.into_iter().map(|kernel| (kernel, true)));
+            for table in needs.tables {
+                self.table(table, is_on_gpu);
+            }
+            waiting.extend(needs.parts);
         }
         kernel.symbol()
     }
+
+    /// Writes a table of constants if it was not written yet.
+    fn table(&mut self, table: &Table, is_on_gpu: bool) {
+        let words: Vec<String> =
+            table.words.iter().map(|&word| format!("i64 {}", literal(Prim::I64, word))).collect();
+        let space = if is_on_gpu { format!("addrspace({GLOBAL}) ") } else { String::new() };
+        let line = format!(
+            "{} = internal {space}constant [{} x i64] [{}], align 8\n",
+            table_symbol(table),
+            words.len(),
+            words.join(", ")
+        );
+        if !self.globals.contains(&line) {
+            self.globals += &line;
+        }
+    }
+}
+
+fn table_symbol(table: &Table) -> String {
+    format!("@nyala.{}", table.name)
 }
 
 /// What must be written beside a kernel.
@@ -52,93 +89,125 @@ impl ModuleWriter<'_> {
 struct Needs {
     /// Functions of LLVM's: name, result, parameters.
     intrinsics: Vec<(String, Type, Vec<Type>)>,
+    tables: Vec<&'static Table>,
     /// Other kernels.
-    kernels: Vec<Kernel>,
-    /// Kernels whose slow version is needed.
-    slow: Vec<Kernel>,
+    parts: Vec<(Kernel, Part)>,
 }
 
 impl Kernel {
     /// Its symbol.
     fn symbol(self) -> String {
         let strictness = if self.is_relaxed { ".relaxed" } else { "" };
-        format!("@nyala.{}.{}{strictness}", self.op.name(), self.float().suffix())
+        format!("@nyala.{}.{}{strictness}", self.function.info().name, self.float().suffix())
     }
 
     /// The symbol of what does the same without haste.
     fn slow_symbol(self) -> String {
-        format!("@nyala.{}.{}.slow", self.op.name(), self.float().suffix())
+        format!("@nyala.{}.{}.slow", self.function.info().name, self.float().suffix())
     }
 
     /// Its definition.
-    fn write(self) -> (String, Needs) {
-        let writer = Writer { kernel: self, state: RefCell::default() };
-        let args: Vec<Float> = self
-            .params()
-            .into_iter()
-            .map(|(_, name)| Float::new(&writer, self.prim, writer.operand(name)))
+    ///
+    /// It is inlined into loops of vector instructions, where calls would save all registers. On a GPU
+    /// LLVM weighs what inlining costs: kernels call the same functions in many places.
+    fn write(self, is_on_gpu: bool) -> (String, Needs) {
+        let inlining = if is_on_gpu { "" } else { "alwaysinline " };
+        self.define(&self.symbol(), inlining, is_on_gpu, |args| kernel(self.function, args))
+    }
+
+    /// The definition of what does the same by a method that takes longer.
+    fn write_slow(self, op: MathOp, is_on_gpu: bool) -> (String, Needs) {
+        match (self.prim, self.lanes) {
+            (Prim::F32, _) => self.write_wide(),
+            (_, Some(lanes)) => self.write_lane_by_lane(op, lanes),
+            (_, None) => {
+                self.define(&self.slow_symbol(), "noinline cold ", is_on_gpu, |args| far_kernel(op, args[0]))
+            }
+        }
+    }
+
+    fn define(
+        self,
+        symbol: &str,
+        attributes: &str,
+        is_on_gpu: bool,
+        compute: impl for<'m> FnOnce(&[Float<'m>]) -> Float<'m>,
+    ) -> (String, Needs) {
+        let writer = Writer { kernel: self, is_on_gpu, state: RefCell::default() };
+        let params = self.params();
+        let args: Vec<Float> = params
+            .iter()
+            .map(|name| Float::new(&writer, self.prim, writer.operand((*name).to_owned())))
             .collect();
-        let result = kernel(self.op, &args).value();
+        let result = compute(&args).value();
         let result = writer.text(result);
         let float = self.float();
         let State { lines, needs, .. } = writer.state.into_inner();
         let text = format!(
-            "define internal {float} {}({}) alwaysinline nounwind {{\nentry:\n{lines}  ret {float} {result}\n}}\n",
-            self.symbol(),
+            "define internal {float} {symbol}({}) {attributes}nounwind {{\nentry:\n{lines}  ret {float} {result}\n}}\n",
             self.typed_params(),
         );
         (text, needs)
     }
 
-    /// The definition of what does the same by a method that takes longer.
-    fn write_slow(self) -> (String, Needs) {
-        let mut needs = Needs::default();
-        let mut text = format!(
-            "define internal {} {}({}) noinline cold nounwind {{\n",
-            self.float(),
-            self.slow_symbol(),
-            self.typed_params()
-        );
-        match self.prim {
-            Prim::F32 => {
-                let wide = Kernel { prim: Prim::F64, is_relaxed: false, ..self };
-                needs.kernels.push(wide);
-                let mut args = vec![];
-                for (ty, name) in self.params() {
-                    let _ = writeln!(text, "  {name}.wide = fpext {ty} {name} to {}", wide.float());
-                    args.push(format!("{} {name}.wide", wide.float()));
-                }
-                let _ =
-                    writeln!(text, "  %wide = call {} {}({})", wide.float(), wide.symbol(), args.join(", "));
-                let _ = writeln!(text, "  %result = fptrunc {} %wide to {}", wide.float(), self.float());
-            }
-            _ => {
-                let float = self.float();
-                let name = format!("llvm.{}.{}", llvm_name(self.op), float.suffix());
-                let params = vec![float.clone(); self.op.arity()];
-                let _ = writeln!(text, "  %result = call {float} @{name}({})", self.typed_params());
-                needs.intrinsics.push((name, float, params));
-            }
+    /// By the kernel for `f64`.
+    fn write_wide(self) -> (String, Needs) {
+        let wide = Kernel { prim: Prim::F64, is_relaxed: false, ..self };
+        let (narrow, double) = (self.float(), wide.float());
+        let (mut lines, mut args) = (String::new(), vec![]);
+        for name in self.params() {
+            let _ = writeln!(lines, "  {name}.wide = fpext {narrow} {name} to {double}");
+            args.push(format!("{double} {name}.wide"));
         }
-        let _ = writeln!(text, "  ret {} %result\n}}", self.float());
-        (text, needs)
+        let _ = writeln!(lines, "  %wide = call {double} {}({})", wide.symbol(), args.join(", "));
+        let _ = writeln!(lines, "  %result = fptrunc {double} %wide to {narrow}");
+        let needs = Needs { parts: vec![(wide, Part::Usual)], ..Needs::default() };
+        (self.slow_definition(&lines), needs)
     }
 
-    fn float(self) -> Type {
-        Type::vector(self.lanes, self.prim)
+    /// By that for scalars.
+    fn write_lane_by_lane(self, op: MathOp, lanes: u32) -> (String, Needs) {
+        let scalar = Kernel { lanes: None, ..self };
+        let (vector, lane) = (self.float(), scalar.float());
+        let (mut lines, mut all) = (String::new(), "poison".to_owned());
+        for at in 0..lanes {
+            let _ = writeln!(lines, "  %x{at} = extractelement {vector} %x, i32 {at}");
+            let _ = writeln!(lines, "  %y{at} = call {lane} {}({lane} %x{at})", scalar.slow_symbol());
+            let result = if at + 1 == lanes { "%result".to_owned() } else { format!("%all{at}") };
+            let _ = writeln!(lines, "  {result} = insertelement {vector} {all}, {lane} %y{at}, i32 {at}");
+            all = result;
+        }
+        let needs = Needs { parts: vec![(scalar, Part::Slow(op))], ..Needs::default() };
+        (self.slow_definition(&lines), needs)
     }
 
-    fn params(self) -> Vec<(Type, String)> {
-        ["%x", "%y", "%z"]
-            .iter()
-            .take(self.op.arity())
-            .map(|name| (self.float(), (*name).to_owned()))
-            .collect()
+    fn slow_definition(self, lines: &str) -> String {
+        let (float, symbol, params) = (self.float(), self.slow_symbol(), self.typed_params());
+        format!(
+            "define internal {float} {symbol}({params}) noinline cold nounwind {{\n{lines}  ret {float} %result\n}}\n"
+        )
+    }
+
+    /// The type of its arguments and its result.
+    pub(crate) fn float(self) -> Type {
+        self.ty(self.prim)
+    }
+
+    /// A type in all lanes.
+    fn ty(self, elem: impl Into<Scalar>) -> Type {
+        match self.lanes {
+            Some(lanes) => Type::vector(lanes, elem),
+            None => Type::Scalar(elem.into()),
+        }
+    }
+
+    fn params(self) -> &'static [&'static str] {
+        &["%x", "%y"][..self.function.info().arity]
     }
 
     fn typed_params(self) -> String {
         let params: Vec<String> =
-            self.params().into_iter().map(|(ty, name)| format!("{ty} {name}")).collect();
+            self.params().iter().map(|name| format!("{} {name}", self.float())).collect();
         params.join(", ")
     }
 }
@@ -146,6 +215,7 @@ impl Kernel {
 /// A kernel in the making.
 struct Writer {
     kernel: Kernel,
+    is_on_gpu: bool,
     state: RefCell<State>,
 }
 
@@ -183,8 +253,12 @@ impl Writer {
         self.operand(name)
     }
 
-    fn vector(&self, elem: impl Into<Scalar>) -> Type {
-        Type::vector(self.kernel.lanes, elem)
+    /// A constant in all lanes.
+    fn splat(&self, elem: impl Into<Scalar>, literal: &str) -> String {
+        match self.kernel.lanes {
+            Some(_) => format!("splat ({} {literal})", elem.into()),
+            None => literal.to_owned(),
+        }
     }
 
     /// A call of a function of LLVM's, all of whose parameters have the same type.
@@ -194,6 +268,19 @@ impl Writer {
         let params = vec![ty.clone(); args.len()];
         self.state.borrow_mut().needs.intrinsics.push((name.clone(), result.clone(), params));
         self.assign(&format!("call {result} @{name}({})", typed.join(", ")))
+    }
+}
+
+impl Writer {
+    /// By a product with twice the digits.
+    fn mul_high(&self, prim: Prim, a: &str, b: &str) -> Value {
+        let (bits, wide) = (prim.bits(), Scalar::Int(2 * prim.bits()));
+        let (shift, wide) = (self.splat(wide, &bits.to_string()), self.kernel.ty(wide));
+        let int = self.kernel.ty(bits_type(prim));
+        let [a, b] = [a, b].map(|x| self.text(self.assign(&format!("zext {int} {x} to {wide}"))));
+        let product = self.text(self.assign(&format!("mul {wide} {a}, {b}")));
+        let high = self.text(self.assign(&format!("lshr {wide} {product}, {shift}")));
+        self.assign(&format!("trunc {wide} {high} to {int}"))
     }
 }
 
@@ -207,20 +294,25 @@ impl Machine for Writer {
         self.kernel.is_relaxed
     }
 
+    /// All GPUs have an instruction for it.
+    fn is_fused(&self) -> bool {
+        self.is_on_gpu
+    }
+
     fn constant(&self, of: Kind, bits: u64) -> Value {
         self.operand(match of {
-            Kind::Float(prim) => format!("splat ({} {})", Scalar::from(prim), literal(prim, bits)),
+            Kind::Float(prim) => self.splat(prim, &literal(prim, bits)),
             Kind::Int(prim) => {
                 let int = if prim == Prim::F32 { Prim::I32 } else { Prim::I64 };
-                format!("splat ({} {})", bits_type(prim), literal(int, bits))
+                self.splat(bits_type(prim), &literal(int, bits))
             }
         })
     }
 
     fn compute(&self, op: Op, prim: Prim, args: &[Value]) -> Value {
         let args: Vec<String> = args.iter().map(|&arg| self.text(arg)).collect();
-        let (float, int) = (self.vector(prim), self.vector(bits_type(prim)));
-        let mask = self.vector(Prim::Bool);
+        let (float, int) = (self.kernel.ty(prim), self.kernel.ty(bits_type(prim)));
+        let mask = self.kernel.ty(Prim::Bool);
         let binary = |name: &str, ty: &Type| self.assign(&format!("{name} {ty} {}, {}", args[0], args[1]));
         let convert =
             |name: &str, from: &Type, to: &Type| self.assign(&format!("{name} {from} {} to {to}", args[0]));
@@ -229,7 +321,10 @@ impl Machine for Writer {
             Op::Sub => binary("fsub", &float),
             Op::Mul => binary("fmul", &float),
             Op::Div => binary("fdiv", &float),
-            Op::MulAdd => self.intrinsic("fmuladd", &float, &float, &args),
+            Op::MulAdd => {
+                let name = if self.is_fused() { "fma" } else { "fmuladd" };
+                self.intrinsic(name, &float, &float, &args)
+            }
             Op::Sqrt => self.intrinsic("sqrt", &float, &float, &args),
             Op::Less => binary("fcmp olt", &float),
             Op::Equal => binary("fcmp oeq", &float),
@@ -239,40 +334,56 @@ impl Machine for Writer {
             }
             Op::MaskAnd => binary("and", &mask),
             Op::MaskOr => binary("or", &mask),
-            Op::MaskNot => self.assign(&format!("xor {mask} {}, splat (i1 true)", args[0])),
+            Op::MaskNot => {
+                self.assign(&format!("xor {mask} {}, {}", args[0], self.splat(Prim::Bool, "true")))
+            }
             Op::ToBits => convert("bitcast", &float, &int),
             Op::FromBits => convert("bitcast", &int, &float),
             Op::ToFloat => convert("sitofp", &int, &float),
             Op::IntAdd => binary("add", &int),
             Op::IntSub => binary("sub", &int),
+            Op::IntMul => binary("mul", &int),
+            Op::IntMulHigh => self.mul_high(prim, &args[0], &args[1]),
             Op::IntAnd => binary("and", &int),
             Op::IntOr => binary("or", &int),
             Op::IntXor => binary("xor", &int),
             Op::IntShl => binary("shl", &int),
             Op::IntShr => binary("ashr", &int),
+            Op::IntShrZero => binary("lshr", &int),
             Op::IntEqual => binary("icmp eq", &int),
-            Op::Widen => convert("fpext", &float, &self.vector(Prim::F64)),
-            Op::Narrow => convert("fptrunc", &float, &self.vector(Prim::F32)),
+            Op::Widen => convert("fpext", &float, &self.kernel.ty(Prim::F64)),
+            Op::Narrow => convert("fptrunc", &float, &self.kernel.ty(Prim::F32)),
         }
     }
 
+    fn lookup(&self, table: &'static Table, index: Value) -> Value {
+        assert!(self.kernel.lanes.is_none(), "tables are for kernels that run one lane at a time");
+        self.state.borrow_mut().needs.tables.push(table);
+        let space = if self.is_on_gpu { GLOBAL } else { 0 };
+        let (pointer, index) = (Scalar::Ptr(space), self.text(index));
+        let at = self
+            .assign(&format!("getelementptr inbounds i64, {pointer} {}, i64 {index}", table_symbol(table)));
+        self.assign(&format!("load i64, {pointer} {}, align 8, !invariant.load {INVARIANT}", self.text(at)))
+    }
+
     fn rarely(&self, rare: Value, usual: Value, op: MathOp, prim: Prim, args: &[Value]) -> Value {
-        let slow = Kernel { op, prim, is_relaxed: false, ..self.kernel };
-        let (mask, float) = (self.vector(Prim::Bool), slow.float());
-        let [rare, usual] = [rare, usual].map(|value| self.text(value));
-        let any = self.intrinsic("vector.reduce.or", &Type::BOOL, &mask, std::slice::from_ref(&rare));
-        let any = self.text(any);
+        let slow = Kernel { function: NumberFn::Op(op), prim, is_relaxed: false, ..self.kernel };
+        let (mask, float) = (self.kernel.ty(Prim::Bool), slow.float());
+        let any = match self.kernel.lanes {
+            Some(_) => self.intrinsic("vector.reduce.or", &Type::BOOL, &mask, &[self.text(rare)]),
+            None => rare,
+        };
+        let [rare, usual, any] = [rare, usual, any].map(|value| self.text(value));
         let typed: Vec<String> = args.iter().map(|&arg| format!("{float} {}", self.text(arg))).collect();
-        let before = {
+        let (number, before) = {
             let state = &mut *self.state.borrow_mut();
             let number = state.n_names;
-            state.needs.slow.push(slow);
+            state.needs.parts.push((slow, Part::Slow(op)));
             let _ = writeln!(state.lines, "  br i1 {any}, label %rare{number}, label %usual{number}");
             let _ = writeln!(state.lines, "rare{number}:");
             let before = state.block.replace(number);
-            before.map_or("%entry".to_owned(), |block| format!("%usual{block}"))
+            (number, before.map_or("%entry".to_owned(), |block| format!("%usual{block}")))
         };
-        let number = self.state.borrow().block.expect("it was just set");
         let result = self.assign(&format!("call {float} {}({})", slow.slow_symbol(), typed.join(", ")));
         let result = self.text(result);
         let mixed = self.assign(&format!("select {mask} {rare}, {float} {result}, {float} {usual}"));

@@ -1,6 +1,7 @@
-//! Powers of e and of 2: `b^x = 2^n b^r`, where `n` is an integer and `r` so small that a
-//! short polynomial gives `b^r`.
+//! Powers of e, 2 and 10, and hyperbolic functions: `b^x = 2^n b^r`, where `n` is an integer and `r` so
+//! small that a short polynomial gives `b^r`.
 
+use super::pair::Pair;
 use super::value::{Float, Int};
 
 const LOG2_E: f64 = std::f64::consts::LOG2_E;
@@ -8,6 +9,15 @@ const LOG2_E: f64 = std::f64::consts::LOG2_E;
 /// ln 2 in two parts. The first has few bits, so that its product with `n` is exact.
 const LN_2_SINGLE: [f64; 2] = [0.693145751953125, 1.428606765330187e-6];
 const LN_2_DOUBLE: [f64; 2] = [0.693147180559663, 2.8235290563031577e-13];
+
+/// log10 2 in two parts, likewise.
+const LOG10_2_SINGLE: [f64; 2] = [0.301025390625, 4.605039066518657e-6];
+const LOG10_2_DOUBLE: [f64; 2] = [0.30102999566383914, 1.42050232272661e-13];
+
+/// ln 10, and what is lost of it by rounding to `f32` and to `f64`.
+const LN_10: f64 = std::f64::consts::LN_10;
+const LN_10_REST_SINGLE: f64 = LN_10 - LN_10 as f32 as f64;
+const LN_10_REST_DOUBLE: f64 = -2.1707562233822494e-16;
 
 /// `(e^r - 1 - r) / r^2` for `|r| <= ln 2 / 2`.
 const EXP_SINGLE: &[f64] = &[
@@ -78,14 +88,63 @@ pub(super) fn exp<'m>(x: Float<'m>) -> Float<'m> {
     scale(power, n)
 }
 
+/// `e^(x.high + x.low) * factor`, also where the power alone would be below the normal numbers; `x` is negative.
+pub(super) fn scaled_exp<'m>(x: Pair<'m>, factor: Float<'m>) -> Float<'m> {
+    let low = match x.high.is_relaxed() {
+        true => x.high.by_type(-88.0, -709.4),
+        false => x.high.by_type(-120.0, -800.0),
+    };
+    let is_small = x.high.less(low);
+    let high = x.high.at_least(low);
+    let (r, n) = reduced(high);
+    let power = exp_minus_1(r + is_small.select(0.0, x.low));
+    scale(power.mul_add(factor, factor), n)
+}
+
+/// `e^x - 1`.
+pub(super) fn expm1<'m>(x: Float<'m>) -> Float<'m> {
+    // Below the limits it is -1, above infinite.
+    let (low, high) = x.by_type((-20.0, 88.9), (-40.0, 709.9));
+    let (r, bits) = reduced(x.at_least(low).at_most(high));
+    // Half of the result, as 2^n may be infinite.
+    let (power, half) = (exp_minus_1(r), power_of_2(bits - bits.constant(1)));
+    let result = power.mul_add(half, half - 0.5) * 2.0;
+    // Where `n` is 0, no digit is lost, and -0 stays what it is.
+    let is_near = x.abs().less(std::f64::consts::LN_2 / 2.0);
+    is_near.select(power.abs().flip(x.sign()), result)
+}
+
+pub(super) fn exp10<'m>(x: Float<'m>) -> Float<'m> {
+    let (low, high) = match x.is_relaxed() {
+        true => x.by_type((-38.2, 38.6), (-308.0, 308.3)),
+        false => x.by_type((-46.0, 38.6), (-325.0, 308.3)),
+    };
+    let limited = x.at_least(low).at_most(high);
+    let (n, bits) = (limited * std::f64::consts::LOG2_10).nearest();
+    let [high, low] = x.by_type(LOG10_2_SINGLE, LOG10_2_DOUBLE);
+    let r = n.mul_add(-low, n.mul_add(-high, limited));
+    let rest = r * x.by_type(LN_10_REST_SINGLE, LN_10_REST_DOUBLE);
+    let r = r.mul_add(LN_10, rest);
+    scale(exp_minus_1(r) + 1.0, bits)
+}
+
 /// `e^r` and, in the low bits, `n`.
 fn exp_parts<'m>(x: Float<'m>) -> (Float<'m>, Int<'m>) {
+    let (r, n) = reduced(x);
+    (exp_minus_1(r) + 1.0, n)
+}
+
+/// `r` and, in the low bits, `n`.
+fn reduced<'m>(x: Float<'m>) -> (Float<'m>, Int<'m>) {
     let (n, bits) = (x * LOG2_E).nearest();
     let [high, low] = x.by_type(LN_2_SINGLE, LN_2_DOUBLE);
-    let r = n.mul_add(-high, x);
-    let r = n.mul_add(-low, r);
-    let tail = r.polynomial(x.by_type(EXP_SINGLE, EXP_DOUBLE));
-    ((r * r).mul_add(tail, r) + 1.0, bits)
+    (n.mul_add(-low, n.mul_add(-high, x)), bits)
+}
+
+/// `e^r - 1` for `|r| <= ln 2 / 2`.
+fn exp_minus_1<'m>(r: Float<'m>) -> Float<'m> {
+    let tail = r.polynomial(r.by_type(EXP_SINGLE, EXP_DOUBLE));
+    (r * r).mul_add(tail, r)
 }
 
 pub(super) fn exp2<'m>(x: Float<'m>) -> Float<'m> {

@@ -57,6 +57,49 @@ pub(super) fn log10<'m>(x: Float<'m>) -> Float<'m> {
     special(x, e.mul_add(high, e.mul_add(low, log)))
 }
 
+/// `ln(1 + x)`. Far from 0, what `1 + x` loses by rounding is added, divided by it.
+pub(super) fn log1p<'m>(x: Float<'m>) -> Float<'m> {
+    let sum = x + 1.0;
+    let lost = x - (sum - 1.0);
+    let (e, m) = normal_mantissa(sum);
+    let is_near = e.equals(0);
+    let (e, f) = (e.to_float(), is_near.select(x, m - 1.0));
+    let [high, low] = x.by_type(LN_2_SINGLE, LN_2_DOUBLE);
+    let tail = e.mul_add(low, log_tail(f)) + is_near.select(0.0, lost / sum);
+    let log = special(sum, e.mul_add(high, f + tail));
+    // -0 stays what it is.
+    log.abs().flip(x.sign())
+}
+
+pub(super) fn asinh<'m>(x: Float<'m>) -> Float<'m> {
+    let size = x.abs();
+    let root = size.mul_add(size, 1.0).sqrt();
+    // x + sqrt(x^2 + 1) - 1
+    let small = size * size / (root + 1.0) + size;
+    log1p_or_doubled(size, small).flip(x.sign())
+}
+
+pub(super) fn acosh<'m>(x: Float<'m>) -> Float<'m> {
+    let t = x - 1.0;
+    // x + sqrt(x^2 - 1) - 1
+    let small = t + (t * (t + 2.0)).sqrt();
+    let result = log1p_or_doubled(x, small);
+    x.less(1.0).select(f64::NAN, result)
+}
+
+pub(super) fn atanh<'m>(x: Float<'m>) -> Float<'m> {
+    let size = x.abs();
+    let one = size.constant(1.0);
+    (log1p(size * 2.0 / (one - size)) * 0.5).flip(x.sign())
+}
+
+/// `ln(1 + small)`, which for a large `x` is `ln(2x)`.
+fn log1p_or_doubled<'m>(x: Float<'m>, small: Float<'m>) -> Float<'m> {
+    let is_large = !x.less(x.by_type(2f64.powi(14), 2f64.powi(30)));
+    let log = log1p(is_large.select(x - 1.0, small));
+    is_large.select(log + std::f64::consts::LN_2, log)
+}
+
 /// `e` and `m - 1` of a positive number.
 fn split<'m>(x: Float<'m>) -> (Float<'m>, Float<'m>) {
     let (e, m) = mantissa(x);

@@ -1,7 +1,7 @@
-//! Mathematical functions for all lanes of a vector at once.
+//! Mathematical functions: for all lanes of a vector at once, and for GPUs.
 //!
-//! LLVM calls the C library for one lane after the other; the *kernels* here are straight
-//! lines of vector instructions, for any number of lanes and any target. They are written
+//! LLVM calls the C library for one lane after the other, and GPUs have none; the *kernels* here are straight
+//! lines of instructions, for scalars and any number of lanes, and for any target. They are written
 //! once, on [`Float`]s, and executed by a [`Machine`]: one that writes LLVM assembly
 //! (`llvm_asm/vector_math.rs`), and one that computes (`scalar.rs`), with which the tests measure
 //! how exact they are. Read `value` first, then the kernels by topic.
@@ -21,6 +21,7 @@ mod error_function;
 mod exponential;
 mod inverse_trigonometric;
 mod logarithm;
+mod pair;
 mod power;
 mod root;
 #[cfg(test)]
@@ -30,45 +31,83 @@ mod tests;
 mod trigonometric;
 mod value;
 
+use nyala_ir::functions::NumberFn;
 use nyala_ir::{MathOp, Prim};
 
-pub(crate) use value::{Float, Kind, Machine, Op, Value};
+pub(crate) use value::{Float, Kind, Machine, Op, Table, Value};
 
 /// Whether a function has a kernel for lanes of this type.
-pub(crate) fn has_kernel(op: MathOp, prim: Prim) -> bool {
-    use MathOp::*;
-    match op {
-        Exp | Exp2 | Log | Log2 | Log10 | Sin | Cos | Tan | Asin | Acos | Atan | Atan2 | Cbrt | Pow
-        | Sinh | Cosh | Tanh | Erf => matches!(prim, Prim::F32 | Prim::F64),
-        _ => false,
-    }
+pub(crate) fn has_kernel(function: NumberFn, prim: Prim) -> bool {
+    matches!(prim, Prim::F32 | Prim::F64) && kernel_of(function).is_some()
 }
 
 /// What a function gives for the arguments.
 ///
 /// # Panics
 /// If it has no kernel.
-pub(crate) fn kernel<'m>(op: MathOp, args: &[Float<'m>]) -> Float<'m> {
-    let x = args[0];
-    match op {
-        MathOp::Exp => exponential::exp(x),
-        MathOp::Exp2 => exponential::exp2(x),
-        MathOp::Sinh => exponential::sinh(x),
-        MathOp::Cosh => exponential::cosh(x),
-        MathOp::Tanh => exponential::tanh(x),
-        MathOp::Log => logarithm::log(x),
-        MathOp::Log2 => logarithm::log2(x),
-        MathOp::Log10 => logarithm::log10(x),
-        MathOp::Sin => trigonometric::sin(x),
-        MathOp::Cos => trigonometric::cos(x),
-        MathOp::Tan => trigonometric::tan(x),
-        MathOp::Asin => inverse_trigonometric::asin(x),
-        MathOp::Acos => inverse_trigonometric::acos(x),
-        MathOp::Atan => inverse_trigonometric::atan(x),
-        MathOp::Atan2 => inverse_trigonometric::atan2(x, args[1]),
-        MathOp::Cbrt => root::cbrt(x),
-        MathOp::Erf => error_function::erf(x),
-        MathOp::Pow => power::pow(x, args[1]),
-        _ => unreachable!("`has_kernel` is asked first"),
+pub(crate) fn kernel<'m>(function: NumberFn, args: &[Float<'m>]) -> Float<'m> {
+    match kernel_of(function).expect("`has_kernel` is asked first") {
+        Kernel::Unary(kernel) => kernel(args[0]),
+        Kernel::Binary(kernel) => kernel(args[0], args[1]),
     }
+}
+
+/// What a function gives for an `f64` for which its kernel [fails](Float::rarely); for others anything.
+///
+/// # Panics
+/// If its kernel never fails.
+pub(crate) fn far_kernel<'m>(op: MathOp, x: Float<'m>) -> Float<'m> {
+    match op {
+        MathOp::Sin => trigonometric::far_sin(x),
+        MathOp::Cos => trigonometric::far_cos(x),
+        MathOp::Tan => trigonometric::far_tan(x),
+        _ => unreachable!("kernels of other functions take all arguments"),
+    }
+}
+
+enum Kernel<'m> {
+    Unary(fn(Float<'m>) -> Float<'m>),
+    Binary(fn(Float<'m>, Float<'m>) -> Float<'m>),
+}
+
+fn kernel_of<'m>(function: NumberFn) -> Option<Kernel<'m>> {
+    use Kernel::{Binary, Unary};
+    let op = match function {
+        NumberFn::Op(op) => op,
+        NumberFn::Exp10 => return Some(Unary(exponential::exp10)),
+        NumberFn::Cospi => return Some(Unary(trigonometric::cospi)),
+        NumberFn::Sinpi => return Some(Unary(trigonometric::sinpi)),
+        NumberFn::Rcbrt => return Some(Unary(root::rcbrt)),
+        NumberFn::Rhypot => return Some(Binary(root::rhypot)),
+        NumberFn::Fdim => return Some(Binary(root::fdim)),
+        _ => return None,
+    };
+    Some(match op {
+        MathOp::Exp => Unary(exponential::exp),
+        MathOp::Exp2 => Unary(exponential::exp2),
+        MathOp::Expm1 => Unary(exponential::expm1),
+        MathOp::Sinh => Unary(exponential::sinh),
+        MathOp::Cosh => Unary(exponential::cosh),
+        MathOp::Tanh => Unary(exponential::tanh),
+        MathOp::Log => Unary(logarithm::log),
+        MathOp::Log2 => Unary(logarithm::log2),
+        MathOp::Log10 => Unary(logarithm::log10),
+        MathOp::Log1p => Unary(logarithm::log1p),
+        MathOp::Asinh => Unary(logarithm::asinh),
+        MathOp::Acosh => Unary(logarithm::acosh),
+        MathOp::Atanh => Unary(logarithm::atanh),
+        MathOp::Sin => Unary(trigonometric::sin),
+        MathOp::Cos => Unary(trigonometric::cos),
+        MathOp::Tan => Unary(trigonometric::tan),
+        MathOp::Asin => Unary(inverse_trigonometric::asin),
+        MathOp::Acos => Unary(inverse_trigonometric::acos),
+        MathOp::Atan => Unary(inverse_trigonometric::atan),
+        MathOp::Atan2 => Binary(inverse_trigonometric::atan2),
+        MathOp::Cbrt => Unary(root::cbrt),
+        MathOp::Hypot => Binary(root::hypot),
+        MathOp::Erf => Unary(error_function::erf),
+        MathOp::Erfc => Unary(error_function::erfc),
+        MathOp::Pow => Binary(power::pow),
+        _ => return None,
+    })
 }

@@ -5,6 +5,7 @@
 
 use super::exponential::{EXP2_DOUBLE, power_of_2, scale};
 use super::logarithm::{mantissa, normal_mantissa};
+use super::pair::Pair;
 use super::value::{Float, Mask};
 
 /// `log2(1 + f) / f` for `|f| <= 1/3`.
@@ -113,43 +114,6 @@ fn log2<'m>(x: Float<'m>) -> Pair<'m> {
     let log = log.times(Pair::constant(s.high, LOG2_E));
     let whole = Pair::sum(e, log.high);
     Pair { low: whole.low + log.low, ..whole }
-}
-
-/// The sum of two numbers, of which the second is so small that it is lost when they are added.
-#[derive(Clone, Copy)]
-struct Pair<'m> {
-    high: Float<'m>,
-    low: Float<'m>,
-}
-
-impl<'m> Pair<'m> {
-    fn constant(like: Float<'m>, [high, low]: [f64; 2]) -> Pair<'m> {
-        Pair { high: like.constant(high), low: like.constant(low) }
-    }
-
-    /// Exactly `a + b`, where `a` is 0 or not smaller than `b`.
-    fn sum(a: Float<'m>, b: Float<'m>) -> Pair<'m> {
-        let high = a + b;
-        Pair { high, low: b - (high - a) }
-    }
-
-    /// Exactly `a * b`: halves of their digits have products without rounding (Dekker).
-    fn product(a: Float<'m>, b: Float<'m>) -> Pair<'m> {
-        let halves = |x: Float<'m>| {
-            let high = (x.bits() & x.int(!0x7ff_ffff)).as_float();
-            (high, x - high)
-        };
-        let high = a * b;
-        let ((a_high, a_low), (b_high, b_low)) = (halves(a), halves(b));
-        let low = a_high * b_high - high + a_high * b_low + a_low * b_high + a_low * b_low;
-        Pair { high, low }
-    }
-
-    fn times(self, other: Pair<'m>) -> Pair<'m> {
-        let product = Pair::product(self.high, other.high);
-        let low = product.low + (self.high * other.low + self.low * other.high);
-        Pair { low, ..product }
-    }
 }
 
 /// The power `usual`, except of 0, 1, infinity and NaN.

@@ -1,9 +1,11 @@
-//! Cube roots: of `m 2^(3q + k)` with `k` from -1 to 1, a polynomial for that of `m`, and one
+//! Roots.
+//!
+//! The cube root of `m 2^(3q + k)` with `k` from -1 to 1: a polynomial for that of `m`, and one
 //! step of Halley's method, which triples the number of exact digits.
 
 use super::exponential::power_of_2;
 use super::logarithm::mantissa;
-use super::value::Float;
+use super::value::{Float, Mask};
 
 /// The cube root of `m`, for `2/3 <= m <= 4/3`.
 const CBRT: &[f64] = &[
@@ -31,4 +33,58 @@ pub(super) fn cbrt<'m>(x: Float<'m>) -> Float<'m> {
     let root = ((guess - step) * power_of_2(q_bits)).flip(x.sign());
     let is_its_own = x.equals(0.0) | !size.less(f64::INFINITY);
     is_its_own.select(x, root)
+}
+
+/// `1 / cbrt x`.
+pub(super) fn rcbrt<'m>(x: Float<'m>) -> Float<'m> {
+    x.constant(1.0) / cbrt(x)
+}
+
+/// `sqrt(x^2 + y^2)`. An infinite side makes it infinite even if the other one is NaN.
+pub(super) fn hypot<'m>(x: Float<'m>, y: Float<'m>) -> Float<'m> {
+    let scaled = Scaled::new(x, y);
+    scaled.is_infinite.select(f64::INFINITY, scaled.length * scaled.back)
+}
+
+/// `1 / hypot(x, y)`, also where the length is infinite and this is not 0.
+pub(super) fn rhypot<'m>(x: Float<'m>, y: Float<'m>) -> Float<'m> {
+    let scaled = Scaled::new(x, y);
+    scaled.is_infinite.select(0.0, scaled.length.constant(1.0) / scaled.length * scaled.factor)
+}
+
+/// The length of a vector that is scaled so that the squares of its components are in range.
+struct Scaled<'m> {
+    /// The length of the scaled vector.
+    length: Float<'m>,
+    /// The power of two that the vector is scaled with, and its reciprocal.
+    factor: Float<'m>,
+    back: Float<'m>,
+    is_infinite: Mask<'m>,
+}
+
+impl<'m> Scaled<'m> {
+    fn new(x: Float<'m>, y: Float<'m>) -> Scaled<'m> {
+        let (x, y) = (x.abs(), y.abs());
+        let infinity = x.constant(f64::INFINITY);
+        let is_infinite = x.equals(infinity) | y.equals(infinity);
+        // NaN is not large, and makes the sum NaN.
+        let large = x.less(y).select(y, x);
+        // From `huge` on the vector is scaled down, below `tiny` up.
+        let (huge, down, tiny, up) = x.by_type((62, -66, -40, 100), (510, -600, -450, 700));
+        let is_huge = !large.less(2f64.powi(huge));
+        let is_tiny = large.less(2f64.powi(tiny));
+        let choose = |down: i32, up: i32| {
+            let [down, up] = [down, up].map(|power| large.constant(2f64.powi(power)));
+            is_huge.select(down, is_tiny.select(up, large.constant(1.0)))
+        };
+        let factor = choose(down, up);
+        let (x, y) = (x * factor, y * factor);
+        let length = x.mul_add(x, y * y).sqrt();
+        Scaled { length, factor, back: choose(-down, -up), is_infinite }
+    }
+}
+
+/// `x - y`, and 0 where that is negative.
+pub(super) fn fdim<'m>(x: Float<'m>, y: Float<'m>) -> Float<'m> {
+    (x.less(y) | x.equals(y)).select(0.0, x - y)
 }

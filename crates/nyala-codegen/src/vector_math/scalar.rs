@@ -1,25 +1,41 @@
 //! A machine with one lane, which computes.
 
-use nyala_ir::{MathOp, Prim, eval};
+use nyala_ir::functions::NumberFn;
+use nyala_ir::{MathOp, Prim};
 
-use super::value::{Float, Kind, Machine, Op, Value};
+use super::value::{Float, Kind, Machine, Op, Table, Value};
 
 /// Computes at once.
 pub(super) struct Scalar {
     pub is_relaxed: bool,
     /// Whether products and sums are rounded once.
-    pub is_fused: bool,
+    pub fusion: Fusion,
+}
+
+/// How products and sums are rounded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fusion {
+    /// Twice.
+    Never,
+    /// Once, which kernels do not know.
+    Usual,
+    /// Once, which kernels know.
+    Always,
 }
 
 /// What a kernel gives for floats of type `prim`, as bits.
-pub(super) fn run(machine: &Scalar, op: MathOp, prim: Prim, args: &[u64]) -> u64 {
+pub(super) fn run(machine: &Scalar, function: NumberFn, prim: Prim, args: &[u64]) -> u64 {
     let args: Vec<Float> = args.iter().map(|&bits| Float::new(machine, prim, Value(bits))).collect();
-    super::kernel(op, &args).value().0
+    super::kernel(function, &args).value().0
 }
 
 impl Machine for Scalar {
     fn is_relaxed(&self) -> bool {
         self.is_relaxed
+    }
+
+    fn is_fused(&self) -> bool {
+        self.fusion == Fusion::Always
     }
 
     fn constant(&self, of: Kind, bits: u64) -> Value {
@@ -36,6 +52,10 @@ impl Machine for Scalar {
         })
     }
 
+    fn lookup(&self, table: &'static Table, index: Value) -> Value {
+        Value(table.words[index.0 as usize])
+    }
+
     fn rarely(&self, rare: Value, usual: Value, op: MathOp, prim: Prim, args: &[Value]) -> Value {
         let args: Vec<u64> = args.iter().map(|arg| arg.0).collect();
         Value(match (rare.0, prim) {
@@ -43,15 +63,15 @@ impl Machine for Scalar {
             (_, Prim::F32) => {
                 let wide: Vec<u64> =
                     args.iter().map(|&bits| f64::from(f32::from_bits(bits as u32)).to_bits()).collect();
-                u64::from((f64::from_bits(run(self, op, Prim::F64, &wide)) as f32).to_bits())
+                u64::from((f64::from_bits(run(self, NumberFn::Op(op), Prim::F64, &wide)) as f32).to_bits())
             }
-            _ => eval::math(op, prim, &args).expect("the function exists for floats"),
+            _ => super::far_kernel(op, Float::new(self, prim, Value(args[0]))).value().0,
         })
     }
 }
 
 macro_rules! arithmetic {
-    ($name:ident, $float:ty, $bits:ty, $int:ty) => {
+    ($name:ident, $float:ty, $bits:ty, $int:ty, $wide:ty) => {
         fn $name(&self, op: Op, args: &[$bits]) -> u64 {
             let x = |at: usize| <$float>::from_bits(args[at]);
             let float = |x: $float| u64::from(x.to_bits());
@@ -62,7 +82,7 @@ macro_rules! arithmetic {
                 Op::Sub => float(x(0) - x(1)),
                 Op::Mul => float(x(0) * x(1)),
                 Op::Div => float(x(0) / x(1)),
-                Op::MulAdd if self.is_fused => float(x(0).mul_add(x(1), x(2))),
+                Op::MulAdd if self.fusion != Fusion::Never => float(x(0).mul_add(x(1), x(2))),
                 Op::MulAdd => float(x(0) * x(1) + x(2)),
                 Op::Sqrt => float(x(0).sqrt()),
                 Op::Less => u64::from(x(0) < x(1)),
@@ -76,6 +96,12 @@ macro_rules! arithmetic {
                 Op::ToFloat => float(n(0) as $float),
                 Op::IntAdd => int(n(0).wrapping_add(n(1))),
                 Op::IntSub => int(n(0).wrapping_sub(n(1))),
+                Op::IntMul => int(n(0).wrapping_mul(n(1))),
+                Op::IntMulHigh => {
+                    let product = <$wide>::from(args[0]) * <$wide>::from(args[1]);
+                    u64::from((product >> <$bits>::BITS) as $bits)
+                }
+                Op::IntShrZero => u64::from(args[0] >> args[1]),
                 Op::IntShl => int(n(0) << n(1)),
                 Op::IntShr => int(n(0) >> n(1)),
                 Op::IntEqual => u64::from(n(0) == n(1)),
@@ -87,6 +113,6 @@ macro_rules! arithmetic {
 }
 
 impl Scalar {
-    arithmetic!(single, f32, u32, i32);
-    arithmetic!(double, f64, u64, i64);
+    arithmetic!(single, f32, u32, i32, u64);
+    arithmetic!(double, f64, u64, i64, u128);
 }

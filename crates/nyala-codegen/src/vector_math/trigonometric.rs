@@ -1,9 +1,13 @@
 //! Sines and their like: `x = n pi/2 + r`, polynomials for the sine and cosine of `r`, and
 //! `n mod 4` says which of the two is meant and with which sign.
+//!
+//! For numbers of usual size `n` and `r` follow from a product with `2/pi`. For very large `f64`s the *far*
+//! kernels take only those digits of `2/pi` that matter, after Payne and Hanek.
 
 use nyala_ir::MathOp;
 
-use super::value::{Float, Int, Mask};
+use super::pair::Pair;
+use super::value::{Float, Int, Mask, Table};
 
 /// pi/2 in parts. All but the last have few bits, so that their products with `n` are exact.
 const HALF_PI_SINGLE: &[f64] = &[1.570770263671875, 2.6063062250614166e-5, 6.07710062827671e-11];
@@ -36,24 +40,82 @@ const COS_DOUBLE: &[f64] = &[
     -1.1359448624190597e-11,
 ];
 
+/// What is lost of pi/2 by rounding it to `f64`.
+const HALF_PI_REST: f64 = 6.123233995736766e-17;
+
+/// The digits of 2/pi behind the point, 64 in each word, and 64 zeros in front of them.
+static TWO_OVER_PI: Table = Table {
+    name: "two_over_pi",
+    words: &[
+        0,
+        0xa2f9_836e_4e44_1529,
+        0xfc27_57d1_f534_ddc0,
+        0xdb62_9599_3c43_9041,
+        0xfe51_63ab_debb_c561,
+        0xb724_6e3a_424d_d2e0,
+        0x0649_2eea_09d1_921c,
+        0xfe1d_eb1c_b129_a73e,
+        0xe882_35f5_2ebb_4484,
+        0xe99c_7026_b45f_7e41,
+        0x3991_d639_8353_39f4,
+        0x9c84_5f8b_bdf9_283b,
+        0x1ff8_97ff_de05_980f,
+        0xef2f_118b_5a0a_6d1f,
+        0x6d36_7ecf_27cb_09b7,
+        0x4f46_3f66_9e5f_ea2d,
+        0x7527_bac7_ebe5_f17b,
+        0x3d07_39f7_8a52_92ea,
+        0x6bfb_5fb1_1f8d_5d08,
+        0x5603_3046_fc7b_6bab,
+        0xf0cf_bc20_9af4_361d,
+    ],
+};
+
 pub(super) fn sin<'m>(x: Float<'m>) -> Float<'m> {
-    let angle = Angle::new(x);
-    let result = angle.is_odd().select(angle.cos, angle.sin);
-    result.flip(angle.sign_of_half(angle.n) ^ x.sign()).rarely(angle.is_large, MathOp::Sin, &[x])
+    Angle::near(x).sine(x).rarely(is_large(x), MathOp::Sin, &[x])
 }
 
 pub(super) fn cos<'m>(x: Float<'m>) -> Float<'m> {
-    let angle = Angle::new(x);
-    let result = angle.is_odd().select(angle.sin, angle.cos);
-    let following = angle.n + angle.n.constant(1);
-    result.flip(angle.sign_of_half(following)).rarely(angle.is_large, MathOp::Cos, &[x])
+    Angle::near(x).cosine().rarely(is_large(x), MathOp::Cos, &[x])
 }
 
 pub(super) fn tan<'m>(x: Float<'m>) -> Float<'m> {
-    let angle = Angle::new(x);
-    let is_odd = angle.is_odd();
-    let ratio = is_odd.select(-angle.cos, angle.sin) / is_odd.select(angle.sin, angle.cos);
-    ratio.flip(x.sign()).rarely(angle.is_large, MathOp::Tan, &[x])
+    Angle::near(x).tangent(x).rarely(is_large(x), MathOp::Tan, &[x])
+}
+
+pub(super) fn far_sin<'m>(x: Float<'m>) -> Float<'m> {
+    unless_infinite(x, Angle::far(x).sine(x))
+}
+
+pub(super) fn far_cos<'m>(x: Float<'m>) -> Float<'m> {
+    unless_infinite(x, Angle::far(x).cosine())
+}
+
+pub(super) fn far_tan<'m>(x: Float<'m>) -> Float<'m> {
+    unless_infinite(x, Angle::far(x).tangent(x))
+}
+
+/// `sin(pi x)`. Of an integer it is 0 with the sign of the integer.
+pub(super) fn sinpi<'m>(x: Float<'m>) -> Float<'m> {
+    let sine = Angle::half_turns(x).sine(x);
+    let sine = sine.equals(0.0).select(sine.abs().flip(x.sign()), sine);
+    unless_infinite(x, sine)
+}
+
+/// `cos(pi x)`. Where it is 0, it has no sign.
+pub(super) fn cospi<'m>(x: Float<'m>) -> Float<'m> {
+    let cosine = Angle::half_turns(x).cosine();
+    unless_infinite(x, cosine.equals(0.0).select(0.0, cosine))
+}
+
+/// Whether a number is too large for [`Angle::near`], or not finite.
+fn is_large<'m>(x: Float<'m>) -> Mask<'m> {
+    !x.abs().less(x.by_type(LARGEST_SINGLE, LARGEST_DOUBLE))
+}
+
+/// `value`, and NaN for an infinite `x` and for NaN.
+fn unless_infinite<'m>(x: Float<'m>, value: Float<'m>) -> Float<'m> {
+    x.abs().less(f64::INFINITY).select(value, x.constant(f64::NAN))
 }
 
 /// What is known of the absolute value of an angle.
@@ -63,40 +125,105 @@ struct Angle<'m> {
     cos: Float<'m>,
     /// In its low bits, `n`.
     n: Int<'m>,
-    /// Whether all of that is wrong, because it is too large or not finite.
-    is_large: Mask<'m>,
 }
 
 impl<'m> Angle<'m> {
-    fn new(x: Float<'m>) -> Angle<'m> {
+    /// The angle `|x|`, unless it [is large](is_large).
+    fn near(x: Float<'m>) -> Angle<'m> {
         let x = x.abs();
-        let is_large = !x.less(x.by_type(LARGEST_SINGLE, LARGEST_DOUBLE));
         let (n, bits) = (x * std::f64::consts::FRAC_2_PI).nearest();
-        let (sin, cos) = x.by_type(Angle::single as fn(Float<'m>, Float<'m>) -> _, Angle::double)(x, n);
-        Angle { sin, cos, n: bits, is_large }
+        let (sin, cos) =
+            x.by_type(Angle::near_single as fn(Float<'m>, Float<'m>) -> _, Angle::near_double)(x, n);
+        Angle { sin, cos, n: bits }
     }
 
     /// The sine and cosine of `r`, from `x` and `n`.
-    fn single(x: Float<'m>, n: Float<'m>) -> (Float<'m>, Float<'m>) {
-        let r = HALF_PI_SINGLE.iter().fold(x, |r, part| n.mul_add(-part, r));
-        let z = r * r;
-        let sin = (z * r).mul_add(z.polynomial(SIN_SINGLE), r);
-        let cos = (z * z).mul_add(z.polynomial(COS_SINGLE), z.mul_add(-0.5, 1.0));
-        (sin, cos)
+    fn near_single(x: Float<'m>, n: Float<'m>) -> (Float<'m>, Float<'m>) {
+        sin_cos_single(HALF_PI_SINGLE.iter().fold(x, |r, part| n.mul_add(-part, r)))
     }
 
-    /// The same, with what `r` loses by rounding: a quotient of the two would make it worse.
-    fn double(x: Float<'m>, n: Float<'m>) -> (Float<'m>, Float<'m>) {
+    fn near_double(x: Float<'m>, n: Float<'m>) -> (Float<'m>, Float<'m>) {
         let near = n.mul_add(-HALF_PI_DOUBLE[0], x);
         let second = n * HALF_PI_DOUBLE[1];
         let r = near - second;
         let lost = (near - r) - second;
         let lost = HALF_PI_DOUBLE[2..].iter().fold(lost, |lost, part| n.mul_add(-part, lost));
-        let (r, lost) = (r + lost, lost - (r + lost - r));
-        let z = r * r;
-        let sin = (z * r).mul_add(z.polynomial(SIN_DOUBLE), lost) + r;
-        let tail = (z * z).mul_add(z.polynomial(COS_DOUBLE), -(r * lost));
-        (sin, z.mul_add(-0.5, 1.0) + tail)
+        sin_cos_double(Pair::sum(r, lost))
+    }
+
+    /// The angle `|x|` for an `f64` that [is large](is_large) and finite; for others anything.
+    ///
+    /// `|x| = m 2^e` with an integer `m`. Of `m 2^e 2/pi` multiples of 4 do not matter, so that 192 digits of
+    /// 2/pi do, which begin at digit `e - 2`.
+    fn far(x: Float<'m>) -> Angle<'m> {
+        let bits = x.abs().at_least(LARGEST_DOUBLE).bits();
+        let int = |number: i64| x.int(number);
+        let m = (bits & int((1 << 52) - 1)) | int(1 << 52);
+        // Counted from the zeros in front.
+        let first = (bits >> 52) - int(1075 - 62);
+        let (word, shift) = (first >> 6, first & int(63));
+        let [a, b, c] = [0, 1, 2].map(|at| {
+            let [high, low] = [at, at + 1].map(|at| (word + int(at)).lookup(&TWO_OVER_PI));
+            high.shl(shift) | low.shr_zero(int(1)).shr_zero(int(63) - shift)
+        });
+        // The product's words but for the lowest.
+        let (low, carried) = (m * b, m.mul_high(c));
+        let middle = low + carried;
+        let carry = ((low & carried) | ((low | carried) & !middle)).shr_zero(int(63));
+        let upper = m * a + m.mul_high(b) + carry;
+        // Two digits are `n`. What follows is the fraction of a right angle.
+        let high = (upper << 2) | middle.shr_zero(int(62));
+        let low = (middle << 2) | (m * c).shr_zero(int(62));
+        // A fraction from a half on is a negative one of the next right angle.
+        let sign = high >> 63;
+        let (n, high, low) = (upper.shr_zero(int(62)) - sign, high ^ sign, low ^ sign);
+        let front = high.shr_zero(int(11)).to_float() * 2f64.powi(-53);
+        let back = (high & int(0x7ff)) << 52 | low.shr_zero(int(12));
+        let fraction = Pair::sum(front, back.to_float() * 2f64.powi(-116));
+        let r = fraction.times(Pair::constant(x, [std::f64::consts::FRAC_PI_2, HALF_PI_REST]));
+        let (sin, cos) = sin_cos_double(Pair::sum(r.high, r.low));
+        Angle { sin: sin.flip(sign & int(i64::MIN)), cos, n }
+    }
+
+    /// The angle `pi |x|`.
+    fn half_turns(x: Float<'m>) -> Angle<'m> {
+        let x = x.abs();
+        // From here on all numbers are even.
+        let is_small = x.less(x.by_type(2f64.powi(24), 2f64.powi(53)));
+        let x = is_small.select(x, x.constant(0.0));
+        // Without multiples of 16.
+        let large = 16.0 * x.by_type(12_582_912.0, 6_755_399_441_055_744.0);
+        let x = x - (x + large - large);
+        let (n, bits) = (x * 2.0).nearest();
+        let r = n.mul_add(-0.5, x);
+        let (sin, cos) = x.by_type(Angle::turn_single as fn(Float<'m>) -> _, Angle::turn_double)(r);
+        Angle { sin, cos, n: bits }
+    }
+
+    /// The sine and cosine of `pi r`.
+    fn turn_single(r: Float<'m>) -> (Float<'m>, Float<'m>) {
+        const PI: f64 = std::f64::consts::PI;
+        sin_cos_single(r.mul_add(PI, r * (PI - PI as f32 as f64)))
+    }
+
+    fn turn_double(r: Float<'m>) -> (Float<'m>, Float<'m>) {
+        let product = Pair::product(r, r.constant(std::f64::consts::PI));
+        sin_cos_double(Pair { low: r.mul_add(2.0 * HALF_PI_REST, product.low), ..product })
+    }
+
+    fn sine(&self, x: Float<'m>) -> Float<'m> {
+        self.is_odd().select(self.cos, self.sin).flip(self.sign_of_half(self.n) ^ x.sign())
+    }
+
+    fn cosine(&self) -> Float<'m> {
+        let following = self.n + self.n.constant(1);
+        self.is_odd().select(self.sin, self.cos).flip(self.sign_of_half(following))
+    }
+
+    fn tangent(&self, x: Float<'m>) -> Float<'m> {
+        let is_odd = self.is_odd();
+        let ratio = is_odd.select(-self.cos, self.sin) / is_odd.select(self.sin, self.cos);
+        ratio.flip(x.sign())
     }
 
     fn is_odd(&self) -> Mask<'m> {
@@ -107,4 +234,20 @@ impl<'m> Angle<'m> {
     fn sign_of_half(&self, quarter: Int<'m>) -> Int<'m> {
         (quarter & quarter.constant(2)) << self.sin.by_type(30, 62)
     }
+}
+
+fn sin_cos_single<'m>(r: Float<'m>) -> (Float<'m>, Float<'m>) {
+    let z = r * r;
+    let sin = (z * r).mul_add(z.polynomial(SIN_SINGLE), r);
+    let cos = (z * z).mul_add(z.polynomial(COS_SINGLE), z.mul_add(-0.5, 1.0));
+    (sin, cos)
+}
+
+/// With what `r` loses by rounding: a quotient of the two would make it worse.
+fn sin_cos_double<'m>(r: Pair<'m>) -> (Float<'m>, Float<'m>) {
+    let Pair { high: r, low: lost } = r;
+    let z = r * r;
+    let sin = (z * r).mul_add(z.polynomial(SIN_DOUBLE), lost) + r;
+    let tail = (z * z).mul_add(z.polynomial(COS_DOUBLE), -(r * lost));
+    (sin, z.mul_add(-0.5, 1.0) + tail)
 }

@@ -12,14 +12,20 @@ pub(crate) trait Machine {
     /// Whether only finite normal numbers matter.
     fn is_relaxed(&self) -> bool;
 
+    /// Whether [`Op::MulAdd`] always rounds once.
+    fn is_fused(&self) -> bool;
+
     /// The same bits in all lanes.
     fn constant(&self, of: Kind, bits: u64) -> Value;
 
     /// An operation; `prim` is the type of floats.
     fn compute(&self, op: Op, prim: Prim, args: &[Value]) -> Value;
 
+    /// Words of a table, by index. Kernels that use it run one lane at a time.
+    fn lookup(&self, table: &'static Table, index: Value) -> Value;
+
     /// `usual`, but in lanes that are `rare` what `op` gives by a method that takes longer:
-    /// for `f32` its kernel for `f64`, and for `f64` the C library.
+    /// for `f32` its kernel for `f64`, and for `f64` its [far kernel](super::far_kernel).
     fn rarely(&self, rare: Value, usual: Value, op: MathOp, prim: Prim, args: &[Value]) -> Value;
 }
 
@@ -32,6 +38,13 @@ pub(crate) struct Value(pub u64);
 pub(crate) enum Kind {
     Float(Prim),
     Int(Prim),
+}
+
+/// Constants in memory.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) struct Table {
+    pub name: &'static str,
+    pub words: &'static [u64],
 }
 
 /// What machines can do.
@@ -59,12 +72,17 @@ pub(crate) enum Op {
     ToFloat,
     IntAdd,
     IntSub,
+    IntMul,
+    /// The upper half of the product of unsigned integers.
+    IntMulHigh,
     IntAnd,
     IntOr,
     IntXor,
     IntShl,
     /// With the sign.
     IntShr,
+    /// With zeros.
+    IntShrZero,
     IntEqual,
     /// From `f32` to `f64` and back.
     Widen,
@@ -109,6 +127,11 @@ impl<'m> Float<'m> {
     /// Whether only finite normal numbers matter.
     pub fn is_relaxed(self) -> bool {
         self.machine.is_relaxed()
+    }
+
+    /// Whether [`Float::mul_add`] always rounds once.
+    pub fn is_fused(self) -> bool {
+        self.machine.is_fused()
     }
 
     /// One of two things, by type.
@@ -244,6 +267,26 @@ impl<'m> Int<'m> {
         Float { machine: self.machine, prim: self.prim, value }
     }
 
+    /// The upper half of the product of unsigned integers.
+    pub fn mul_high(self, other: Int<'m>) -> Int<'m> {
+        self.compute(Op::IntMulHigh, &[self.value, other.value])
+    }
+
+    /// Shifted to the left.
+    pub fn shl(self, count: Int<'m>) -> Int<'m> {
+        self.compute(Op::IntShl, &[self.value, count.value])
+    }
+
+    /// Shifted to the right as an unsigned integer.
+    pub fn shr_zero(self, count: Int<'m>) -> Int<'m> {
+        self.compute(Op::IntShrZero, &[self.value, count.value])
+    }
+
+    /// The word of a table at this index; only for `f64`, one lane at a time.
+    pub fn lookup(self, table: &'static Table) -> Int<'m> {
+        Int { value: self.machine.lookup(table, self.value), ..self }
+    }
+
     pub fn equals(self, number: i64) -> Mask<'m> {
         let number = self.constant(number);
         let value = self.machine.compute(Op::IntEqual, self.prim, &[self.value, number.value]);
@@ -313,7 +356,7 @@ macro_rules! int_operators {
     )* };
 }
 
-int_operators!(Add add IntAdd, Sub sub IntSub, BitAnd bitand IntAnd, BitOr bitor IntOr, BitXor bitxor IntXor);
+int_operators!(Add add IntAdd, Sub sub IntSub, Mul mul IntMul, BitAnd bitand IntAnd, BitOr bitor IntOr, BitXor bitxor IntXor);
 
 impl<'m> Shl<i64> for Int<'m> {
     type Output = Int<'m>;
@@ -328,6 +371,14 @@ impl<'m> Shr<i64> for Int<'m> {
 
     fn shr(self, count: i64) -> Int<'m> {
         self.compute(Op::IntShr, &[self.value, self.constant(count).value])
+    }
+}
+
+impl<'m> Not for Int<'m> {
+    type Output = Int<'m>;
+
+    fn not(self) -> Int<'m> {
+        self ^ self.constant(-1)
     }
 }
 

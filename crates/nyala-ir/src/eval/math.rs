@@ -114,7 +114,7 @@ fn add_odd(a: f64, b: f64) -> f64 {
 }
 
 macro_rules! real {
-    ($name:ident, $float:ty, $erf:path) => {
+    ($name:ident, $float:ty, $erf:path, $erfc:path, $acosh:path, $asinh:path, $atanh:path) => {
         fn $name(op: MathOp, x: $float, y: $float) -> Result<$float, EvalError> {
             Ok(match op {
                 MathOp::Round => x.round(),
@@ -142,6 +142,15 @@ macro_rules! real {
                 MathOp::Log2 => x.log2(),
                 MathOp::Log10 => x.log10(),
                 MathOp::Erf => $erf(x),
+                MathOp::Erfc => $erfc(x),
+                MathOp::Expm1 => x.exp_m1(),
+                MathOp::Log1p => x.ln_1p(),
+                // `libm` gives numbers for some negative ones.
+                MathOp::Acosh if x < 1.0 => <$float>::NAN,
+                MathOp::Acosh => $acosh(x),
+                MathOp::Asinh => $asinh(x),
+                MathOp::Atanh => $atanh(x),
+                MathOp::Hypot => x.hypot(y),
                 // On bits of floats, of more values, or of integers: see `float` and `int`.
                 MathOp::Fabs
                 | MathOp::Copysign
@@ -162,8 +171,8 @@ macro_rules! real {
     };
 }
 
-real!(real_f32, f32, libm::erff);
-real!(real_f64, f64, libm::erf);
+real!(real_f32, f32, libm::erff, libm::erfcf, libm::acoshf, libm::asinhf, libm::atanhf);
+real!(real_f64, f64, libm::erf, libm::erfc, libm::acosh, libm::asinh, libm::atanh);
 
 /// A function of numbers on values of type `prim`; there must be as many as it takes.
 pub fn number(function: NumberFn, prim: Prim, args: &[u64]) -> Result<u64, EvalError> {
@@ -187,14 +196,7 @@ pub fn number(function: NumberFn, prim: Prim, args: &[u64]) -> Result<u64, EvalE
         NumberFn::NativeLog => math(MathOp::Log, prim, args),
         NumberFn::NativeRsqrt => math(MathOp::Rsqrt, prim, args),
         NumberFn::NativeSqrt => math(MathOp::Sqrt, prim, args),
-        NumberFn::Erfc
-        | NumberFn::Expm1
-        | NumberFn::Hypot
-        | NumberFn::Log1p
-        | NumberFn::Acosh
-        | NumberFn::Asinh
-        | NumberFn::Atanh
-        | NumberFn::Exp10
+        NumberFn::Exp10
         | NumberFn::Cospi
         | NumberFn::Sinpi
         | NumberFn::Lgamma
@@ -211,20 +213,13 @@ pub fn number(function: NumberFn, prim: Prim, args: &[u64]) -> Result<u64, EvalE
 }
 
 macro_rules! library {
-    ($name:ident, $float:ident, $erfc:path, $exp10:path, $lgamma:path, $tgamma:path, $fdim:path) => {
+    ($name:ident, $float:ident, $exp10:path, $lgamma:path, $tgamma:path, $fdim:path) => {
         fn $name(function: NumberFn, x: $float, y: $float) -> Result<$float, EvalError> {
             // Quarters of a turn, and what is left of the angle in units of pi; both are exact.
             let turned = x % 2.0;
             let quarters = (2.0 * turned).round();
             let angle = (turned - 0.5 * quarters) * std::$float::consts::PI;
-            Ok(match (function, (quarters as i32).rem_euclid(4)) {
-                (NumberFn::Erfc, _) => $erfc(x),
-                (NumberFn::Expm1, _) => x.exp_m1(),
-                (NumberFn::Hypot, _) => x.hypot(y),
-                (NumberFn::Log1p, _) => x.ln_1p(),
-                (NumberFn::Acosh, _) => x.acosh(),
-                (NumberFn::Asinh, _) => x.asinh(),
-                (NumberFn::Atanh, _) => x.atanh(),
+            let value = match (function, (quarters as i32).rem_euclid(4)) {
                 (NumberFn::Exp10, _) => $exp10(x),
                 (NumberFn::Cospi, 0) | (NumberFn::Sinpi, 1) => angle.cos(),
                 (NumberFn::Cospi, 1) | (NumberFn::Sinpi, 2) => -angle.sin(),
@@ -236,10 +231,16 @@ macro_rules! library {
                 (NumberFn::Rhypot, _) => 1.0 / x.hypot(y),
                 (NumberFn::Fdim, _) => $fdim(x, y),
                 _ => return Err(EvalError::Unsupported),
+            };
+            // Zeros of the sine have the sign of `x`, those of the cosine none.
+            Ok(match function {
+                NumberFn::Sinpi if value == 0.0 => value.copysign(x),
+                NumberFn::Cospi if value == 0.0 => 0.0,
+                _ => value,
             })
         }
     };
 }
 
-library!(library_f32, f32, libm::erfcf, libm::exp10f, libm::lgammaf, libm::tgammaf, libm::fdimf);
-library!(library_f64, f64, libm::erfc, libm::exp10, libm::lgamma, libm::tgamma, libm::fdim);
+library!(library_f32, f32, libm::exp10f, libm::lgammaf, libm::tgammaf, libm::fdimf);
+library!(library_f64, f64, libm::exp10, libm::lgamma, libm::tgamma, libm::fdim);

@@ -207,6 +207,20 @@ math_ops! {
     Log10 "log10" 1 .named(&["log10"]).in_c().thorin("log10").llvm("log10").gpu(Library).opencl("log10"),
     /// Error function.
     Erf "erf" 1 .named(&["erf"]).in_c().thorin("erf").gpu(Library).opencl("erf"),
+    /// 1 - erf(x)
+    Erfc "erfc" 1 .named(&["erfc"]).in_c().thorin("erfc").gpu(Library).opencl("erfc"),
+    /// e to the x, minus 1.
+    Expm1 "expm1" 1 .named(&["expm1"]).in_c().thorin("expm1").gpu(Library).opencl("expm1"),
+    /// Natural logarithm of 1 + x.
+    Log1p "log1p" 1 .named(&["log1p"]).in_c().thorin("log1p").gpu(Library).opencl("log1p"),
+    /// Inverse hyperbolic cosine.
+    Acosh "acosh" 1 .named(&["acosh"]).in_c().thorin("acosh").gpu(Library).opencl("acosh"),
+    /// Inverse hyperbolic sine.
+    Asinh "asinh" 1 .named(&["asinh"]).in_c().thorin("asinh").gpu(Library).opencl("asinh"),
+    /// Inverse hyperbolic tangent.
+    Atanh "atanh" 1 .named(&["atanh"]).in_c().thorin("atanh").gpu(Library).opencl("atanh"),
+    /// The length of a vector of two components.
+    Hypot "hypot" 2 .named(&["hypot"]).in_c().thorin("hypot").gpu(Library).opencl("hypot"),
     /// Fused multiply-add: one rounding.
     Fma "fma" 3 .named(&["fma"]).in_c().thorin("fma").llvm("fma").gpu(Llvm).opencl("fma"),
     /// Multiply-add, fused if that is faster.
@@ -281,36 +295,22 @@ number_fns! {
     FirstOne "first_one" 1 .on(Int).gpu(Llvm),
     /// The bits in reverse order.
     ReverseBits "reverse_bits" 1 .on(Int).gpu(Llvm),
-    /// 1 - erf(x)
-    Erfc "erfc" 1 .named(&["erfc"]).in_c().gpu(Library).opencl("erfc"),
-    /// e to the x, minus 1.
-    Expm1 "expm1" 1 .named(&["expm1"]).in_c().gpu(Library).opencl("expm1"),
-    /// The length of a vector of two components.
-    Hypot "hypot" 2 .named(&["hypot"]).in_c().gpu(Library).opencl("hypot"),
-    /// The natural logarithm of 1 + x.
-    Log1p "log1p" 1 .named(&["log1p"]).in_c().gpu(Library).opencl("log1p"),
-    /// Inverse hyperbolic cosine.
-    Acosh "acosh" 1 .named(&["acosh"]).gpu(Libdevice).opencl("acosh"),
-    /// Inverse hyperbolic sine.
-    Asinh "asinh" 1 .named(&["asinh"]).gpu(Libdevice).opencl("asinh"),
-    /// Inverse hyperbolic tangent.
-    Atanh "atanh" 1 .named(&["atanh"]).gpu(Libdevice).opencl("atanh"),
     /// 10 to the x.
-    Exp10 "exp10" 1 .named(&["exp10"]).gpu(Libdevice).opencl("exp10"),
+    Exp10 "exp10" 1 .named(&["exp10"]).gpu(Library).opencl("exp10"),
     /// The cosine of pi times x.
-    Cospi "cospi" 1 .named(&["cospi"]).gpu(Libdevice),
+    Cospi "cospi" 1 .named(&["cospi"]).gpu(Library),
     /// The sine of pi times x.
-    Sinpi "sinpi" 1 .named(&["sinpi"]).gpu(Libdevice),
+    Sinpi "sinpi" 1 .named(&["sinpi"]).gpu(Library),
     /// The logarithm of the gamma function's magnitude.
     Lgamma "lgamma" 1 .named(&["lgamma"]).gpu(Libdevice),
     /// The gamma function.
     Tgamma "tgamma" 1 .named(&["tgamma"]).gpu(Libdevice),
     /// Reciprocal cube root.
-    Rcbrt "rcbrt" 1 .named(&["rcbrt"]).gpu(Libdevice),
+    Rcbrt "rcbrt" 1 .named(&["rcbrt"]).gpu(Library),
     /// The reciprocal of the length of a vector of two components.
-    Rhypot "rhypot" 2 .named(&["rhypot"]).gpu(Libdevice),
+    Rhypot "rhypot" 2 .named(&["rhypot"]).gpu(Library),
     /// The first minus the second, and 0 if that is negative.
-    Fdim "fdim" 2 .named(&["fdim"]).gpu(Libdevice),
+    Fdim "fdim" 2 .named(&["fdim"]).gpu(Library),
     /// e to the x, as fast as the device can.
     NativeExp "native_exp" 1 .named(&["native_exp"]).opencl("native_exp"),
     /// Natural logarithm, as fast as the device can.

@@ -2,7 +2,7 @@
 //!
 //! `nyala_ir::functions` says which of them a device has. A name that starts with `llvm.` is LLVM's.
 //! Mathematical functions, by the names that the C library and the vendors' libraries give them, are
-//! those of the device's own library. Collective operations are in `warp`.
+//! those of NVIDIA's library, or kernels of [`crate::vector_math`] that are called. Collective operations are in `warp`.
 
 use nyala_ir::functions::{AtomicFn, DeviceFn, Dim, Domain, GpuSource, NumberFn, WorkItem};
 use nyala_ir::{Def, External, Function, MathOp, Prim, TyKind};
@@ -11,6 +11,7 @@ use super::super::ModuleWriter;
 use super::super::function::FunctionWriter;
 use super::super::math::llvm_name;
 use super::super::value::{Scalar, Type, Value, list};
+use super::super::vector_math::Kernel;
 use super::{GLOBAL, GpuKind, INVARIANT};
 
 impl FunctionWriter<'_, '_> {
@@ -74,8 +75,11 @@ impl FunctionWriter<'_, '_> {
         if info.domain != Domain::Float || info.gives_bool {
             return self.bits_or_class(function, args, result);
         }
-        let is_float = |&arg: &Def| matches!(self.prim(arg), Prim::F32 | Prim::F64);
-        if !args.iter().all(is_float) || !matches!(*result, Type::FLOAT | Type::DOUBLE) {
+        let is_float = |&arg: &Def| {
+            let prim = self.world.types.as_prim(self.world.ty(arg));
+            prim.is_some_and(|prim| matches!(prim, Prim::F32 | Prim::F64) && Type::from(prim) == *result)
+        };
+        if !args.iter().all(is_float) {
             return None;
         }
         let values: Vec<Value> = args.iter().map(|&arg| self.typed(arg)).collect();
@@ -86,7 +90,8 @@ impl FunctionWriter<'_, '_> {
             }
         }
         if self.module.is_in_library(function) {
-            return Some(self.call_intrinsic(&self.module.library_name(function, result), result, &values));
+            let is_fast = self.module.options.gpu.is_some_and(|gpu| gpu.is_fast);
+            return Some(self.library_function(function, self.prim(args[0]), is_fast, &values));
         }
         match (function, &values[..]) {
             (NumberFn::Fmod, [x, y]) => Some(self.compute("fmod", format!("frem {x}, {}", y.text))),
@@ -98,6 +103,22 @@ impl FunctionWriter<'_, '_> {
             // Of a library that is not there.
             _ => None,
         }
+    }
+
+    /// A function that LLVM has no code for: NVIDIA's where it is installed, else our own.
+    pub(crate) fn library_function(
+        &mut self,
+        function: NumberFn,
+        prim: Prim,
+        is_relaxed: bool,
+        values: &[Value],
+    ) -> String {
+        if self.module.options.gpu.is_some_and(|gpu| gpu.has_libdevice) {
+            let kind = if prim == Prim::F32 { "f" } else { "" };
+            let name = format!("__nv_{}{kind}", function.info().name);
+            return self.call_library(&name, &prim.into(), values);
+        }
+        self.kernel(Kernel { function, prim, lanes: None, is_relaxed }, values)
     }
 
     /// NVIDIA's hardware has one for `f32`, exact but for the last digit.
@@ -306,20 +327,12 @@ impl FunctionWriter<'_, '_> {
 }
 
 impl ModuleWriter<'_> {
-    /// Whether the device's library has a function of numbers; the host has none.
+    /// Whether a function of numbers comes from a library for devices; the host has none.
     pub(crate) fn is_in_library(&self, function: NumberFn) -> bool {
         self.options.gpu.is_some_and(|gpu| match function.info().gpu {
             Some(GpuSource::Library) => true,
             Some(GpuSource::Libdevice) => gpu.has_libdevice,
             Some(GpuSource::Llvm) | None => false,
         })
-    }
-
-    /// The symbol of a function of the device's library, by the type of its result.
-    pub(crate) fn library_name(&self, function: NumberFn, ty: &Type) -> String {
-        let has_libdevice = self.options.gpu.is_some_and(|gpu| gpu.has_libdevice);
-        let (prefix, kind) =
-            (if has_libdevice { "__nv_" } else { "nyala_" }, if *ty == Type::FLOAT { "f" } else { "" });
-        format!("{prefix}{}{kind}", function.info().name)
     }
 }

@@ -1,0 +1,43 @@
+//! Arithmetic with twice the digits.
+
+use super::value::Float;
+
+/// The sum of two numbers, of which the second is so small that it is lost when they are added.
+#[derive(Clone, Copy)]
+pub(super) struct Pair<'m> {
+    pub high: Float<'m>,
+    pub low: Float<'m>,
+}
+
+impl<'m> Pair<'m> {
+    pub fn constant(like: Float<'m>, [high, low]: [f64; 2]) -> Pair<'m> {
+        Pair { high: like.constant(high), low: like.constant(low) }
+    }
+
+    /// Exactly `a + b`, where `a` is 0 or not smaller than `b`.
+    pub fn sum(a: Float<'m>, b: Float<'m>) -> Pair<'m> {
+        let high = a + b;
+        Pair { high, low: b - (high - a) }
+    }
+
+    /// Exactly `a * b`. Without fused operations, halves of their digits have products without rounding (Dekker).
+    pub fn product(a: Float<'m>, b: Float<'m>) -> Pair<'m> {
+        let high = a * b;
+        if a.is_fused() {
+            return Pair { high, low: a.mul_add(b, -high) };
+        }
+        let halves = |x: Float<'m>| {
+            let high = (x.bits() & x.int(x.by_type(!0xfff, !0x7ff_ffff))).as_float();
+            (high, x - high)
+        };
+        let ((a_high, a_low), (b_high, b_low)) = (halves(a), halves(b));
+        let low = a_high * b_high - high + a_high * b_low + a_low * b_high + a_low * b_low;
+        Pair { high, low }
+    }
+
+    pub fn times(self, other: Pair<'m>) -> Pair<'m> {
+        let product = Pair::product(self.high, other.high);
+        let low = product.low + (self.high * other.low + self.low * other.high);
+        Pair { low, ..product }
+    }
+}
