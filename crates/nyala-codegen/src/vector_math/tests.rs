@@ -121,7 +121,7 @@ fn the_nearest_number_to_a_zero_of_the_cosine_has_all_digits() {
     for fusion in [Fusion::Never, Fusion::Usual, Fusion::Always] {
         let machine = Scalar { is_relaxed: false, fusion };
         let cosine = run(&machine, NumberFn::Op(MathOp::Cos), Prim::F64, &[x.to_bits()]);
-        assert!(error(Prim::F64, f64::from_bits(cosine), -4.687_165_924_254_627_6e-19) <= 1.0);
+        assert!(error(Prim::F64, f64::from_bits(cosine), -4.687_165_924_254_628e-19) <= 1.0);
     }
 }
 
@@ -243,12 +243,6 @@ fn reference(function: NumberFn, prim: Prim, args: &[f64]) -> f64 {
         NumberFn::Op(MathOp::Cosh) => libm::cosh(args[0]),
         NumberFn::Op(MathOp::Tanh) if args[0].abs() < 1.0 => small_tanh(args[0]),
         NumberFn::Op(MathOp::Tanh) => libm::tanh(args[0]),
-        // Where the length is infinite, this is not 0.
-        NumberFn::Rhypot if args.iter().all(|x| x.is_finite()) => {
-            let largest = args[0].abs().max(args[1].abs());
-            let scale = if largest > 1.0 { 0.25 } else { 1.0 };
-            scale / (args[0] * scale).hypot(args[1] * scale)
-        }
         _ => f64::from_bits(eval::number(function, Prim::F64, &bits).expect("it exists for floats")),
     };
     // Some values have no `f32`, as infinity has none.

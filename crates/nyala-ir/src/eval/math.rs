@@ -228,7 +228,11 @@ macro_rules! library {
                 (NumberFn::Lgamma, _) => $lgamma(x),
                 (NumberFn::Tgamma, _) => $tgamma(x),
                 (NumberFn::Rcbrt, _) => 1.0 / x.cbrt(),
-                (NumberFn::Rhypot, _) => 1.0 / x.hypot(y),
+                (NumberFn::Rhypot, _) => {
+                    // The length may be too large where its reciprocal is not 0.
+                    let scale = if x.abs().max(y.abs()) > 1.0 { 0.25 } else { 1.0 };
+                    scale / (x * scale).hypot(y * scale)
+                }
                 (NumberFn::Fdim, _) => $fdim(x, y),
                 _ => return Err(EvalError::Unsupported),
             };
