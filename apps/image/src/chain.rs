@@ -97,13 +97,13 @@ impl fmt::Display for ChainError {
         match self {
             ChainError::NoFilter => f.write_str("a filter is missing between commas"),
             ChainError::UnknownFilter { name, near: Some(near) } => {
-                write!(f, "there is no filter `{name}`; is `{near}` meant? (`--list` shows all)")
+                write!(f, "there is no filter `{name}`; did you mean `{near}`? (`--list` shows all)")
             }
             ChainError::UnknownFilter { name, near: None } => {
                 write!(f, "there is no filter `{name}` (`--list` shows all)")
             }
             ChainError::UnknownParam { filter, name, known } if known.is_empty() => {
-                write!(f, "`{filter}` has no parameters, and so no `{name}`")
+                write!(f, "`{filter}` has no parameters: there is no `{name}`")
             }
             ChainError::UnknownParam { filter, name, known } => {
                 write!(f, "`{filter}` has no parameter `{name}`; it has `{}`", known.join("`, `"))
@@ -112,11 +112,11 @@ impl fmt::Display for ChainError {
                 write!(f, "`{text}` says nothing about `{filter}`: parameters are written `name=value`")
             }
             ChainError::NotANumber { filter, name, text, is_whole } => {
-                let kind = if *is_whole { "a whole number" } else { "a number" };
-                write!(f, "`{name}` of `{filter}` is {kind}, and not `{text}`")
+                let kind = if *is_whole { "an integer" } else { "a number" };
+                write!(f, "`{name}` of `{filter}` must be {kind}, not `{text}`")
             }
             ChainError::OutOfRange { filter, name, value, min, max } => {
-                write!(f, "`{name}` of `{filter}` is between {min} and {max}, and not {value}")
+                write!(f, "`{name}` of `{filter}` must be between {min} and {max}, not {value}")
             }
             ChainError::Twice { filter, name } => write!(f, "`{name}` of `{filter}` is given twice"),
         }
@@ -142,20 +142,20 @@ mod tests {
 
     #[test]
     fn errors_name_the_mistake() {
-        assert_eq!(message("gaus"), "there is no filter `gaus`; is `gauss` meant? (`--list` shows all)");
+        assert_eq!(message("gaus"), "there is no filter `gaus`; did you mean `gauss`? (`--list` shows all)");
         assert_eq!(message("sharpen"), "there is no filter `sharpen` (`--list` shows all)");
         assert_eq!(
             message("laplacian"),
-            "there is no filter `laplacian`; is `laplace` meant? (`--list` shows all)"
+            "there is no filter `laplacian`; did you mean `laplace`? (`--list` shows all)"
         );
         assert_eq!(message("gauss,,box"), "a filter is missing between commas");
         assert_eq!(message("unsharp:sgma=2"), "`unsharp` has no parameter `sgma`; it has `amount`, `sigma`");
-        assert_eq!(message("gray:x=2"), "`gray` has no parameters, and so no `x`");
+        assert_eq!(message("gray:x=2"), "`gray` has no parameters: there is no `x`");
         assert_eq!(message("gauss:2"), "`2` says nothing about `gauss`: parameters are written `name=value`");
-        assert_eq!(message("gauss:sigma=wide"), "`sigma` of `gauss` is a number, and not `wide`");
-        assert_eq!(message("gauss:sigma=nan"), "`sigma` of `gauss` is a number, and not `nan`");
-        assert_eq!(message("median:radius=1.5"), "`radius` of `median` is a whole number, and not `1.5`");
-        assert_eq!(message("median:radius=9"), "`radius` of `median` is between 1 and 3, and not 9");
+        assert_eq!(message("gauss:sigma=wide"), "`sigma` of `gauss` must be a number, not `wide`");
+        assert_eq!(message("gauss:sigma=nan"), "`sigma` of `gauss` must be a number, not `nan`");
+        assert_eq!(message("median:radius=1.5"), "`radius` of `median` must be an integer, not `1.5`");
+        assert_eq!(message("median:radius=9"), "`radius` of `median` must be between 1 and 3, not 9");
         assert_eq!(message("gauss:sigma=1:sigma=2"), "`sigma` of `gauss` is given twice");
     }
 }

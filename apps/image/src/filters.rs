@@ -49,7 +49,7 @@ pub const FILTERS: &[Filter] = &[
         name: "box",
         about: "the mean of a square",
         on: On::Channels,
-        params: &[whole("radius", 1, 1, 30, "how many pixels to each side")],
+        params: &[whole("radius", 1, 1, 30, "the number of pixels to each side")],
         code: |v| format!("soft({}, @|_i| {})", int(v[0]), float(1.0 / (2.0 * v[0] + 1.0))),
     },
     Filter {
@@ -61,21 +61,21 @@ pub const FILTERS: &[Filter] = &[
     },
     Filter {
         name: "unsharp",
-        about: "sharper, by what a Gaussian blur takes away",
+        about: "unsharp masking with a Gaussian blur",
         on: On::Channels,
         params: &[number("amount", 1.0, -5.0, 20.0, "how much sharper"), SIGMA],
         code: |v| format!("sharp({}, {})", float(v[0]), gauss(v[1])),
     },
     Filter {
         name: "sobel",
-        about: "how steep the picture is",
+        about: "the size of the gradient",
         on: On::Gray,
         params: &[number("gain", 1.0, 0.0, 100.0, "how bright the result is")],
         code: |v| format!("shown(gradient_size(), @|v| v * {})", float(v[0])),
     },
     Filter {
         name: "laplace",
-        about: "how much pixels differ from those around, on gray",
+        about: "the Laplacian: differences from adjacent pixels, on gray",
         on: On::Gray,
         params: &[number("gain", 1.0, 0.0, 100.0, "how strong the result is")],
         code: |v| format!("shown(laplace(), @|v| 0.5f + v * {})", float(v[0])),
@@ -100,15 +100,15 @@ pub const FILTERS: &[Filter] = &[
         on: On::Gray,
         params: &[
             number("low", 0.04, 0.0, 1.0, "what may continue an edge"),
-            number("high", 0.1, 0.0, 1.0, "what surely is an edge"),
+            number("high", 0.1, 0.0, 1.0, "the gradient of a certain edge"),
         ],
         code: |v| format!("edges({}, {})", float(v[0]), float(v[1])),
     },
     Filter {
         name: "median",
-        about: "the middle value of a square; removes specks",
+        about: "the median of a square; removes specks",
         on: On::Channels,
-        params: &[whole("radius", 1, 1, 3, "how many pixels to each side")],
+        params: &[whole("radius", 1, 1, 3, "the number of pixels to each side")],
         code: |v| format!("stencil(median({}))", int(v[0])),
     },
     Filter {
@@ -116,8 +116,8 @@ pub const FILTERS: &[Filter] = &[
         about: "smooth where values are alike; edges stay",
         on: On::Channels,
         params: &[
-            whole("radius", 3, 1, 7, "how many pixels to each side"),
-            number("space", 2.0, 0.2, 10.0, "what is near, in pixels"),
+            whole("radius", 3, 1, 7, "the number of pixels to each side"),
+            number("space", 2.0, 0.2, 10.0, "the distance of close pixels"),
             number("range", 0.1, 0.005, 1.0, "what is alike"),
         ],
         code: |v| format!("stencil(bilateral({}, {}, {}))", int(v[0]), float(v[1]), float(v[2])),
@@ -127,7 +127,7 @@ pub const FILTERS: &[Filter] = &[
         about: "a wide bilateral filter, by a grid",
         on: On::Brightness,
         params: &[
-            whole("space", 8, 2, 64, "what is near, in pixels"),
+            whole("space", 8, 2, 64, "the distance of close pixels"),
             number("range", 0.1, 0.02, 1.0, "what is alike"),
         ],
         code: |v| format!("grid({}, {})", int(v[0]), float(v[1])),
@@ -145,10 +145,10 @@ pub const FILTERS: &[Filter] = &[
         on: On::Brightness,
         params: &[
             number("detail", 1.0, -1.0, 10.0, "how much detail is added"),
-            number("edge", 1.0, 0.0, 4.0, "how much of large differences is kept"),
+            number("edge", 1.0, 0.0, 4.0, "the factor of large differences"),
             number("sigma", 0.15, 0.01, 1.0, "differences up to this are detail"),
-            whole("levels", 6, 1, 10, "how many sizes of the picture"),
-            whole("tones", 8, 2, 64, "for how many values it is computed"),
+            whole("levels", 6, 1, 10, "the number of levels of the pyramid"),
+            whole("tones", 8, 2, 64, "the number of values for which it is computed"),
         ],
         code: |v| {
             let (sigma, detail, edge) = (float(v[2]), float(v[0]), float(v[1]));
@@ -158,9 +158,9 @@ pub const FILTERS: &[Filter] = &[
     },
     Filter {
         name: "jacobi",
-        about: "smoother by Jacobi's iteration for a membrane",
+        about: "smoothing by Jacobi's iteration for a membrane",
         on: On::Channels,
-        params: &[whole("steps", 10, 1, 10000, "how many iterations")],
+        params: &[whole("steps", 10, 1, 10000, "the number of iterations")],
         code: |v| format!("repeated({}, membrane())", int(v[0])),
     },
     Filter {

@@ -13,7 +13,7 @@ use crate::picture::{self, Picture};
 /// Filters the pictures of one folder into another, which is created if needed.
 pub fn filter(filtering: &mut Filtering, input: &Path, output: &Path) -> Result<()> {
     let pictures = pictures(input)?;
-    fs::create_dir_all(output).with_context(|| format!("`{}` cannot be made", output.display()))?;
+    fs::create_dir_all(output).with_context(|| format!("cannot create `{}`", output.display()))?;
     let bar = ProgressBar::new(pictures.len() as u64);
     bar.set_style(style());
     let mut n_failed = 0;
@@ -43,7 +43,7 @@ fn style() -> ProgressStyle {
         }
     };
     let style = ProgressStyle::with_template("{bar:20} {pos}/{len} {wide_msg} {time_left}");
-    style.expect("the template has no mistake").with_key("time_left", time_left)
+    style.expect("the template is valid").with_key("time_left", time_left)
 }
 
 /// Filters one picture into a file.

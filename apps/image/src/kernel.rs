@@ -98,7 +98,7 @@ impl Filtering {
             (Bits::Words(run), Samples::Words(from), Samples::Words(to)) => unsafe {
                 run(from.as_mut_ptr(), to.as_mut_ptr(), memory, more, width, height)
             },
-            _ => unreachable!("the kernel is made for the bits of the picture and of the result"),
+            _ => unreachable!("the kernel is compiled for the bits of the picture and of the result"),
         }
         Ok(())
     }

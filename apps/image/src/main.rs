@@ -57,7 +57,7 @@ fn plan(args: &Args) -> Result<Plan> {
         Kind::of(output)?;
     }
     if !(0.0..=1.0).contains(&args.outside) {
-        return Err(anyhow!("`--outside` is between 0 and 1, and not {}", args.outside));
+        return Err(anyhow!("`--outside` must be between 0 and 1, not {}", args.outside));
     }
     let device = args.device;
     let schedule = match &args.schedule {
@@ -86,7 +86,7 @@ fn run(args: &Args, plan: Plan) -> Result<()> {
         }
         (Some(output), false) if is_folder(args) => folder::filter(&mut filtering, input, output),
         (Some(output), false) => folder::filter_one(&mut filtering, input, output),
-        (None, false) => Err(anyhow!("`--output` says where the result goes")),
+        (None, false) => Err(anyhow!("`--output` is missing")),
     }
 }
 

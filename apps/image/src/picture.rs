@@ -43,7 +43,7 @@ impl Picture {
         let kind = image::guess_format(&contents)
             .ok()
             .filter(|kind| KINDS.iter().any(|known| known.format == *kind));
-        let Some(kind) = kind else { bail!("`{name}` is no picture: PNG, JPEG and TIFF are known") };
+        let Some(kind) = kind else { bail!("`{name}` is not a picture: the formats are PNG, JPEG and TIFF") };
         match image::load_from_memory_with_format(&contents, kind) {
             Ok(decoded) => Picture::of(decoded).with_context(|| format!("`{name}`")),
             // The error contains its cause.
@@ -63,7 +63,7 @@ impl Picture {
             DynamicImage::ImageLumaA16(pixels) => Samples::Words(pixels.into_raw()),
             DynamicImage::ImageRgb16(pixels) => Samples::Words(pixels.into_raw()),
             DynamicImage::ImageRgba16(pixels) => Samples::Words(pixels.into_raw()),
-            _ => bail!("pixels of this kind are not known ({color:?}): 8 and 16 bits are"),
+            _ => bail!("unsupported pixel format ({color:?}): only 8 and 16 bits are supported"),
         };
         Ok(Picture { width, height, samples, colours, has_alpha })
     }
@@ -79,7 +79,7 @@ impl Picture {
             // The temporary file may not exist.
             let _ = fs::remove_file(&part);
         }
-        written.with_context(|| format!("`{}` cannot be written", path.display()))
+        written.with_context(|| format!("cannot write `{}`", path.display()))
     }
 
     fn encoded(&self, kind: &Kind) -> Result<Vec<u8>> {
@@ -144,12 +144,14 @@ impl Kind {
     /// Whether this file format supports such pictures.
     pub fn accepts(&self, format: Format) -> Result<()> {
         match self.format {
-            ImageFormat::Jpeg if format.has_alpha => bail!("JPEG cannot keep transparency; PNG and TIFF can"),
+            ImageFormat::Jpeg if format.has_alpha => {
+                bail!("JPEG does not support transparency; PNG and TIFF do")
+            }
             ImageFormat::Jpeg if format.is_wide => {
-                bail!("JPEG has 8 bits for each channel: say `--bits 8`, or write PNG or TIFF")
+                bail!("JPEG has 8 bits per channel: use `--bits 8`, or write PNG or TIFF")
             }
             ImageFormat::Tiff if format.has_alpha && format.colours == 1 => {
-                bail!("gray with transparency is not written as TIFF; PNG can keep it")
+                bail!("TIFF does not support gray with transparency here; PNG does")
             }
             _ => Ok(()),
         }
