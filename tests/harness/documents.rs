@@ -1,4 +1,4 @@
-//! What the README and the book show is true.
+//! The examples and outputs in the README and the book are correct.
 
 use std::path::PathBuf;
 
@@ -8,9 +8,9 @@ use nyala_driver::{Options, Report, Session, pipeline};
 use nyala_ir::text;
 use nyala_tests::{files, snapshot};
 
-/// `BLESS=1` puts the graph of today into the README.
+/// `BLESS=1` updates the graph in the README.
 #[test]
-fn the_readme_shows_an_example_and_what_is_left_of_it() {
+fn readme_shows_an_example_and_its_residual_program() {
     let path = |name| files::repository().join(name);
     let read = |name| std::fs::read_to_string(path(name)).expect("it is in the repository");
     let (readme, example) = (read("README.md"), read("examples/power.impala"));
@@ -39,9 +39,9 @@ fn programs_in_the_book_have_no_errors() {
     }
 }
 
-/// The book has no tool of its own in the tests, so links are followed here.
+/// No other tool checks the links of the book.
 #[test]
-fn links_lead_somewhere() {
+fn links_are_valid() {
     let root = files::repository();
     let mut texts = files::with_extension(&root.join("docs"), "md");
     texts.extend(
@@ -73,11 +73,11 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
     files.filter(|file| !file.is_empty())
 }
 
-/// A block that begins with `$ nyala COMMAND FILE` shows what the command says of the program before it, which is
+/// A block that begins with `$ nyala COMMAND FILE` shows the output of the command for the program before it, which is
 /// in the language `impala`, or `impala,wrong` if it has errors.
-/// `BLESS=1` puts in what it says today.
+/// `BLESS=1` updates the output.
 #[test]
-fn commands_in_the_book_say_what_is_shown() {
+fn commands_in_the_book_print_the_shown_output() {
     const COMMAND: &str = "```text\n$ nyala ";
     let mut shown = 0;
     for path in chapters() {
@@ -89,7 +89,7 @@ fn commands_in_the_book_say_what_is_shown() {
             let (_, after) = rest.split_once("```").expect("the block ends");
             let program = fenced(&wanted, "```impala").last().expect("a program stands before it");
             let (_, program) = program.split_once('\n').expect("it begins on a line of its own");
-            let said = answer(command, program);
+            let said = output_of(command, program);
             wanted += &format!("{COMMAND}{command}\n{said}```{after}");
             shown += 1;
         }
@@ -98,8 +98,8 @@ fn commands_in_the_book_say_what_is_shown() {
     assert!(shown > 0, "no chapter shows a command");
 }
 
-/// What a command writes to both streams, without warnings of checking.
-fn answer(command: &str, program: &str) -> String {
+/// The output of a command on both streams, without warnings of checking.
+fn output_of(command: &str, program: &str) -> String {
     let (command, name) = command.rsplit_once(' ').expect("a command has a file");
     let mut session = Session::new(Options::default());
     session.add_text(name, program);
@@ -132,7 +132,7 @@ fn answer(command: &str, program: &str) -> String {
     }
 }
 
-/// The chapters of the book. The entries of diagnostics show what is wrong on purpose; the driver tests them.
+/// The chapters of the book. The entries of diagnostics show invalid programs; the driver tests them.
 fn chapters() -> Vec<PathBuf> {
     let folder = files::repository().join("docs/src");
     let mut chapters = files::with_extension(&folder, "md");

@@ -1,9 +1,9 @@
 //! Partial evaluation of whole programs, under `evaluation/`.
 //!
-//! * `residual/`: the residual program as a graph; with `// loops only` at its top,
-//!   only exported functions and blocks are left;
+//! * `residual/`: the residual program as a graph; with `// loops only` at its top, it
+//!   has only exported functions and blocks;
 //! * `directives/`: the reports of `pe_info`, `pe_assert` and `#[must_specialize]`;
-//! * `limits/`: programs that reach a limit: the report, the time, and that the residual program computes the same;
+//! * `limits/`: programs that reach a limit: the report, the time, and the results of the residual program;
 //! * `explain/`: the output of `nyala explain`;
 //! * `vectorize/`: the output of `nyala explain --vectorize`.
 
@@ -49,17 +49,17 @@ fn session_for(path: &Path, source: &str) -> Session {
     session
 }
 
-fn drawn(session: &Session) -> String {
+fn rendered(session: &Session) -> String {
     Report::new(session.diagnostics.clone()).human(&session.sources, false)
 }
 
 fn residual(path: &Path) -> Result<(), Failed> {
     let source = std::fs::read_to_string(path)?;
     let mut session = session_for(path, &source);
-    let world = pipeline::emit(&mut session).ok_or_else(|| drawn(&session))?;
+    let world = pipeline::emit(&mut session).ok_or_else(|| rendered(&session))?;
     let evaluated = pipeline::evaluate(&mut session, &world);
     if session.has_errors() {
-        return Err(drawn(&session).into());
+        return Err(rendered(&session).into());
     }
     if source.starts_with("// loops only") {
         has_only_blocks(&evaluated)?;
@@ -84,12 +84,12 @@ fn has_only_blocks(world: &World) -> Result<(), Failed> {
 fn directives(path: &Path) -> Result<(), Failed> {
     let source = std::fs::read_to_string(path)?;
     let mut session = session_for(path, &source);
-    let world = pipeline::emit(&mut session).ok_or_else(|| drawn(&session))?;
+    let world = pipeline::emit(&mut session).ok_or_else(|| rendered(&session))?;
     pipeline::evaluate(&mut session, &world);
-    Ok(snapshot::compare(&path.with_extension("stderr"), &drawn(&session))?)
+    Ok(snapshot::compare(&path.with_extension("stderr"), &rendered(&session))?)
 }
 
-/// A tenth of the ordinary limits, since tests run without optimisation.
+/// A tenth of the default limits, since tests run without optimization.
 fn limits(path: &Path) -> Result<(), Failed> {
     let source = std::fs::read_to_string(path)?;
     let mut session = session_for(path, &source);
@@ -111,13 +111,13 @@ fn limits(path: &Path) -> Result<(), Failed> {
         if let Some(before) = outcome(&world)
             && outcome(&evaluated).as_ref() != Some(&before)
         {
-            return Err("evaluation changes what it computes".into());
+            return Err("evaluation changes the results".into());
         }
     }
-    Ok(snapshot::compare(&path.with_extension("stderr"), &drawn(&session))?)
+    Ok(snapshot::compare(&path.with_extension("stderr"), &rendered(&session))?)
 }
 
-/// What `main` returns and prints; none if there is none, or it does not end in time.
+/// The exit status and the output of `main`; none if there is no `main`, or it does not end in time.
 fn outcome(world: &World) -> Option<(i32, Vec<u8>)> {
     let mut output = vec![];
     let io = Io { output: &mut output, input: &mut std::io::empty(), nanos: &mut || 0 };
@@ -126,23 +126,23 @@ fn outcome(world: &World) -> Option<(i32, Vec<u8>)> {
     Some((status, output))
 }
 
-/// More would be what led to the limit, and of use to nobody.
+/// The maximum size of the residual program: rolling back removes the instances that led to the limit.
 const MAX_NODES: usize = 5_000;
 
-/// What takes more is taken for what does not end.
+/// Programs with more steps count as endless.
 const MAX_STEPS: u64 = 200_000;
 
-/// Without optimisation and with every round verified; optimised it is a small part of this.
+/// Without optimization and with verification of every round; a release build takes a small part of this.
 const MAX_TIME: Duration = Duration::from_secs(20);
 
 fn explain(path: &Path) -> Result<(), Failed> {
     let source = std::fs::read_to_string(path)?;
     let mut session = session_for(path, &source);
-    let world = pipeline::emit(&mut session).ok_or_else(|| drawn(&session))?;
+    let world = pipeline::emit(&mut session).ok_or_else(|| rendered(&session))?;
     let plain = text::print(&pipeline::evaluate(&mut session, &world));
     let (evaluated, explanation) = pipeline::explain(&mut session, &world);
     if plain != text::print(&evaluated) {
-        return Err("explaining changes what is left of the program".into());
+        return Err("explain changes the residual program".into());
     }
     let answers = Answers::new(&session, &evaluated, &explanation, &Question::default());
     let object: serde_json::Value = serde_json::from_str(&answers.json())?;
@@ -162,7 +162,7 @@ fn explain(path: &Path) -> Result<(), Failed> {
 fn vectorize(path: &Path) -> Result<(), Failed> {
     let source = std::fs::read_to_string(path)?;
     let mut session = session_for(path, &source);
-    let world = pipeline::emit(&mut session).ok_or_else(|| drawn(&session))?;
+    let world = pipeline::emit(&mut session).ok_or_else(|| rendered(&session))?;
     let evaluated = pipeline::evaluate(&mut session, &world);
     let world = pipeline::control_flow_form(&mut session, evaluated);
     let facts = pipeline::explain_vectorize(&mut session, world);

@@ -1,5 +1,5 @@
-//! Random programs, and those under `run/`, do the same under random filters: in the
-//! interpreter before and after evaluation, and as native code. A bounded slice of
+//! Random programs, and those under `run/`, compute the same under random filters: in the
+//! interpreter before and after evaluation, and as native code. A bounded part of
 //! `cargo xtask fuzz filters`.
 
 use std::path::Path;
@@ -12,11 +12,11 @@ use nyala_tests::equivalence::{Agreed, Outcome, Subject};
 use nyala_tests::random::Random;
 use nyala_tests::{files, generate};
 
-/// How many groups of random programs there are.
+/// The number of groups of random programs.
 const N_GROUPS: u64 = 8;
-/// Programs of a group.
+/// The number of programs per group.
 const N_PROGRAMS: u64 = 4;
-/// Assignments of filters for each program.
+/// The number of assignments of filters per program.
 const N_ASSIGNMENTS: u64 = 3;
 
 const SEED: u64 = 2018;
@@ -49,8 +49,8 @@ fn random_programs(group: u64) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A program under one assignment of filters. What it prints would be printed here as
-/// native code, so it is not run as such.
+/// A program under one assignment of filters. It is not run as native code,
+/// because its output would be printed here.
 fn repository_program(path: &Path, number: u64) -> Result<(), Failed> {
     let text = std::fs::read_to_string(path)?;
     let Some(subject) = Subject::new(&text, Prelude::AsWritten) else { return Ok(()) };
@@ -64,7 +64,7 @@ fn assign(subject: &Subject, random: &mut Random) -> Result<Option<(String, Agre
     Ok(agreed.map(|agreed| (text, agreed)))
 }
 
-/// Native code does the same, where there is any.
+/// Native code computes the same, if there is any.
 fn run_native(subject: &Subject, Agreed { world, mut session }: Agreed) -> Result<(), String> {
     let Some(program) = pipeline::outline(&mut session, world) else { return Ok(()) };
     for opt_level in [0, 2] {

@@ -1,8 +1,8 @@
-//! Input made to break compilers: every shape, at sizes from a hundred to a
-//! million, ends in a result or a clean error, soon, with little memory, and on the
-//! stack that a program has (`hostile/child.rs`).
+//! Hostile input: every shape, at sizes from a hundred to a
+//! million, leads to a result or an error, in little time and memory, and on the
+//! default stack of a program (`hostile/child.rs`).
 //!
-//! Long programs of many small things (`hostile/long.rs`) must work.
+//! Long programs with many small parts (`hostile/long.rs`) must be accepted.
 
 #[path = "hostile/child.rs"]
 mod child;
@@ -15,10 +15,10 @@ use libtest_mimic::{Arguments, Failed, Trial};
 
 use child::Stage;
 
-/// How many times the repeated part of a shape is written.
+/// The number of repetitions of the repeated part of a shape.
 const SIZES: [usize; 5] = [100, 1_000, 10_000, 100_000, 1_000_000];
 
-/// The size at which a shape goes through all stages.
+/// The size at which a shape passes through all stages.
 const SAMPLE: usize = 10_000;
 
 /// A text with a repeated part: `before`, `open` n times, `middle`, `close` n times, `after`.
@@ -116,7 +116,7 @@ const SHAPES: &[Shape] = &[
     items("type_parameters", "", "fn f[", "T, "),
     items("comments", "/* */", "", ""),
     items("line_comments", "//\n", "", ""),
-    // Never closed, never opened, or nothing that belongs together.
+    // Unbalanced brackets and unrelated tokens.
     items("open_parentheses", "(", "", ""),
     items("open_braces", "{", "", ""),
     items("open_brackets", "fn f() -> () { [", "", ""),
@@ -135,7 +135,7 @@ const SHAPES: &[Shape] = &[
     items("byte_order_marks", "\u{feff}", "", ""),
     items("emoji", "\u{1f98c}", "", ""),
     items("keywords", "fn let if ", "", ""),
-    // Giant words.
+    // Very long words.
     body("long_identifier", "a", "", ""),
     body("long_number", "9", "", ""),
     body("long_hexadecimal", "", "0x", "f"),
@@ -146,7 +146,7 @@ const SHAPES: &[Shape] = &[
 ];
 
 fn main() -> ExitCode {
-    if let Some(status) = child::run_if_asked() {
+    if let Some(status) = child::run_if_child() {
         return status;
     }
     let shapes = SHAPES.iter().map(|shape| Trial::test(shape.name, || try_sizes(shape)));

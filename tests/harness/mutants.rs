@@ -1,7 +1,7 @@
-//! Mutants of the small programs in the repository: whatever they look like, lexer,
-//! parser and checker end with an answer, and the report can be drawn.
+//! Mutants of the small programs in the repository. Lexer, parser and checker
+//! accept any text without a panic, and the diagnostics can be rendered.
 //!
-//! `cargo xtask fuzz` tries more of them, and runs those that have no errors.
+//! `cargo xtask fuzz` runs more of them, and executes those without errors.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
@@ -14,16 +14,16 @@ use nyala_tests::files;
 use nyala_tests::mutate::Corpus;
 use nyala_tests::random::Random;
 
-/// How many parts the mutants are tried in, side by side.
+/// The number of parts, which run in parallel.
 const PARTS: u64 = 20;
 
-/// How many mutants each part has: 200,000 together.
+/// The number of mutants per part: 200,000 together.
 const CASES: u64 = 10_000;
 
-/// Small programs make fast cases.
+/// Only small programs, so that cases are fast.
 const MAX_BYTES: usize = 600;
 
-/// Mutants are drawn from a fixed seed: what fails here fails everywhere.
+/// The seed is fixed, so that failures are reproducible.
 const SEED: u64 = 1;
 
 fn main() -> ExitCode {
@@ -55,6 +55,6 @@ fn check(text: &str) {
     session.add_text("mutant.impala", text);
     pipeline::check(&mut session);
     let report = Report::new(std::mem::take(&mut session.diagnostics));
-    // What matters is that drawing does not panic.
+    // Rendering must not panic.
     let _ = report.human(&session.sources, false);
 }

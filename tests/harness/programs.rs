@@ -14,7 +14,7 @@ use nyala_syntax::Parse;
 use nyala_tests::expectations::Expectations;
 use nyala_tests::{files, snapshot};
 
-/// A test program that takes more steps does not end.
+/// The limit of steps of a test program.
 const MAX_STEPS: u64 = 20_000_000;
 
 type Test = fn(&Path) -> Result<(), Failed>;
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     add("evaluated", "tests/run", run_evaluated);
     add("cff", "tests/run", run_cff);
     add("vectorized", "tests/run", run_vectorized);
-    add("lanes", "tests/run", run_with_any_number_of_lanes);
+    add("lanes", "tests/run", run_with_other_lane_counts);
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
@@ -60,12 +60,12 @@ fn accept(path: &Path) -> Result<(), Failed> {
     codes.sort();
     codes.dedup();
     if codes != expected.warnings {
-        return Err(drawn(&session).into());
+        return Err(rendered(&session).into());
     }
     if codes.is_empty() {
         return Ok(());
     }
-    Ok(snapshot::compare(&path.with_extension("stderr"), &drawn(&session))?)
+    Ok(snapshot::compare(&path.with_extension("stderr"), &rendered(&session))?)
 }
 
 fn reject(path: &Path) -> Result<(), Failed> {
@@ -74,10 +74,10 @@ fn reject(path: &Path) -> Result<(), Failed> {
     if !session.has_errors() {
         return Err("no error was reported".into());
     }
-    Ok(snapshot::compare(&path.with_extension("stderr"), &drawn(&session))?)
+    Ok(snapshot::compare(&path.with_extension("stderr"), &rendered(&session))?)
 }
 
-/// The reports for tools are what is stored, and their places in bytes are those in lines
+/// The reports for tools are equal to the stored ones, and their positions in bytes agree with lines
 /// and columns.
 fn json(path: &Path) -> Result<(), Failed> {
     let text = std::fs::read_to_string(path)?;
@@ -88,7 +88,7 @@ fn json(path: &Path) -> Result<(), Failed> {
         let report: serde_json::Value = serde_json::from_str(line)?;
         for list in ["spans", "suggestions"] {
             for place in report[list].as_array().ok_or("spans and suggestions are lists")? {
-                check_place(place, &text)?;
+                check_position(place, &text)?;
             }
         }
     }
@@ -96,7 +96,7 @@ fn json(path: &Path) -> Result<(), Failed> {
 }
 
 /// Lines and columns count from 1, columns in characters.
-fn check_place(place: &serde_json::Value, text: &str) -> Result<(), Failed> {
+fn check_position(place: &serde_json::Value, text: &str) -> Result<(), Failed> {
     for end in ["start", "end"] {
         let number = |name: &str| place[format!("{name}_{end}")].as_u64().ok_or("a place has numbers");
         let byte = place[format!("byte_{end}")].as_u64().ok_or("a place has bytes")?;
@@ -111,11 +111,11 @@ fn check_place(place: &serde_json::Value, text: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The program's graph is well formed, and its text form can be read back.
+/// The program's graph is well-formed, and its text form can be parsed.
 fn graph(path: &Path) -> Result<(), Failed> {
     for emit in [pipeline::emit, pipeline::emit_for_interp] {
         let mut session = session_for(path)?;
-        let world = emit(&mut session).ok_or_else(|| drawn(&session))?;
+        let world = emit(&mut session).ok_or_else(|| rendered(&session))?;
         nyala_ir::verify(&world)?;
         let printed = text::print(&world);
         let again = text::print(&text::parse(&printed)?);
@@ -126,23 +126,23 @@ fn graph(path: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The program does in the interpreter what it says at its top.
+/// The interpreter gives the expected results.
 fn run(path: &Path) -> Result<(), Failed> {
     let mut session = session_for(path)?;
-    let world = pipeline::emit_for_interp(&mut session).ok_or_else(|| drawn(&session))?;
-    does_as_expected(path, &mut session, &world)
+    let world = pipeline::emit_for_interp(&mut session).ok_or_else(|| rendered(&session))?;
+    check_run(path, &mut session, &world)
 }
 
-/// Partial evaluation changes nothing about what the program does.
+/// Partial evaluation does not change the results.
 fn run_evaluated(path: &Path) -> Result<(), Failed> {
     let mut session = session_for(path)?;
-    let world = pipeline::emit_for_interp(&mut session).ok_or_else(|| drawn(&session))?;
+    let world = pipeline::emit_for_interp(&mut session).ok_or_else(|| rendered(&session))?;
     let evaluated = pipeline::evaluate(&mut session, &world);
     nyala_ir::verify(&evaluated)?;
-    does_as_expected_after_evaluation(path, &mut session, &evaluated)
+    check_run_after_evaluation(path, &mut session, &evaluated)
 }
 
-/// In control-flow form the program does the same; nothing stands against that form.
+/// Control-flow form does not change the results.
 fn run_cff(path: &Path) -> Result<(), Failed> {
     let mut session = session_for(path)?;
     let lowered = lowered(&mut session, pipeline::emit_for_interp)?;
@@ -153,10 +153,10 @@ fn run_cff(path: &Path) -> Result<(), Failed> {
         return Err(format!("{obstacles:?}\n{}", text::print(&lowered)).into());
     }
     has_functions(path, &lowered, &functions)?;
-    does_as_expected_after_evaluation(path, &mut session, &lowered)
+    check_run_after_evaluation(path, &mut session, &lowered)
 }
 
-/// SIMD code does the same as the lanes one after the other.
+/// SIMD code gives the same results as the lanes one after the other.
 fn run_vectorized(path: &Path) -> Result<(), Failed> {
     for emit in [pipeline::emit, pipeline::emit_for_interp] {
         let mut session = session_for(path)?;
@@ -164,16 +164,16 @@ fn run_vectorized(path: &Path) -> Result<(), Failed> {
         let vectorized = pipeline::vectorize(&mut session, lowered);
         nyala_ir::verify(&vectorized)?;
         session.diagnostics.clear();
-        // What lanes do that they must not is not promised to be noticed if they do it together.
+        // SIMD code need not detect errors of lanes.
         if Expectations::parse(&std::fs::read_to_string(path)?)?.error.is_none() {
-            does_as_expected_after_evaluation(path, &mut session, &vectorized)?;
+            check_run_after_evaluation(path, &mut session, &vectorized)?;
         }
     }
     Ok(())
 }
 
-/// Whatever number of lanes is asked for, SIMD code does the same as the lanes one after the other.
-fn run_with_any_number_of_lanes(path: &Path) -> Result<(), Failed> {
+/// SIMD code gives the same results as the lanes one after the other, with any number of lanes.
+fn run_with_other_lane_counts(path: &Path) -> Result<(), Failed> {
     let expected = Expectations::parse(&std::fs::read_to_string(path)?)?;
     for n_lanes in [1, 4, 8, 16] {
         let mut session = session_for(path)?;
@@ -185,7 +185,7 @@ fn run_with_any_number_of_lanes(path: &Path) -> Result<(), Failed> {
         let mut outputs = [vec![], vec![]];
         let status = interpret(&mut session, &lowered, &expected, &mut outputs[0]);
         if session.has_errors() {
-            // So many lanes leave the program's memory, or divide a range that they do not fit into.
+            // The program does not support this number of lanes: it leaves its arrays, for example.
             continue;
         }
         let vectorized = pipeline::vectorize(&mut session, lowered);
@@ -196,7 +196,7 @@ fn run_with_any_number_of_lanes(path: &Path) -> Result<(), Failed> {
             let difference = snapshot::difference(&outputs[0], &outputs[1]);
             return Err(format!(
                 "with {n_lanes} lanes {found:?} instead of {status:?}\n{difference}{}",
-                drawn(&session)
+                rendered(&session)
             )
             .into());
         }
@@ -206,13 +206,13 @@ fn run_with_any_number_of_lanes(path: &Path) -> Result<(), Failed> {
 
 /// The program in control-flow form.
 fn lowered(session: &mut Session, emit: fn(&mut Session) -> Option<World>) -> Result<World, Failed> {
-    let world = emit(session).ok_or_else(|| drawn(session))?;
+    let world = emit(session).ok_or_else(|| rendered(session))?;
     let evaluated = pipeline::evaluate(session, &world);
     Ok(pipeline::control_flow_form(session, evaluated))
 }
 
-/// Changes how many lanes each `vectorize` has; whether there is any. One without a range gets
-/// no more than it has, as others might do what these do.
+/// Changes the number of lanes of each `vectorize`; returns whether there is any. Without a range the number only
+/// decreases, because additional lanes could do anything.
 fn set_lanes(world: &mut World, n_lanes: i64) -> bool {
     let conts: Vec<Cont> = References::of_program(world).conts(world).collect();
     let mut found = false;
@@ -230,7 +230,7 @@ fn set_lanes(world: &mut World, n_lanes: i64) -> bool {
     found
 }
 
-/// Exactly the functions that the program names are left, if it names any.
+/// Control-flow form has exactly the functions that the program lists, if it lists any.
 fn has_functions(path: &Path, world: &World, functions: &Functions) -> Result<(), Failed> {
     let Some(expected) = Expectations::parse(&std::fs::read_to_string(path)?)?.functions else {
         return Ok(());
@@ -241,23 +241,19 @@ fn has_functions(path: &Path, world: &World, functions: &Functions) -> Result<()
     if names == expected { Ok(()) } else { Err(format!("{names:?} instead of {expected:?}").into()) }
 }
 
-/// The program does as expected, unless it leaves open what it does after evaluation.
-fn does_as_expected_after_evaluation(
-    path: &Path,
-    session: &mut Session,
-    world: &World,
-) -> Result<(), Failed> {
+/// The program gives the expected results, unless they are undefined after evaluation.
+fn check_run_after_evaluation(path: &Path, session: &mut Session, world: &World) -> Result<(), Failed> {
     let expected = Expectations::parse(&std::fs::read_to_string(path)?)?;
-    if expected.undefined_evaluated { Ok(()) } else { does_as_expected(path, session, world) }
+    if expected.undefined_evaluated { Ok(()) } else { check_run(path, session, world) }
 }
 
-fn does_as_expected(path: &Path, session: &mut Session, world: &World) -> Result<(), Failed> {
+fn check_run(path: &Path, session: &mut Session, world: &World) -> Result<(), Failed> {
     let expected = Expectations::parse(&std::fs::read_to_string(path)?)?;
     let mut output = Vec::new();
     let status = interpret(session, world, &expected, &mut output);
     let error = session.diagnostics.iter().find(|diagnostic| diagnostic.is_error());
     if error.map(|error| error.code.0) != expected.error.as_deref() {
-        return Err(format!("expected {:?}\n{}", expected.error, drawn(session)).into());
+        return Err(format!("expected {:?}\n{}", expected.error, rendered(session)).into());
     }
     let output = String::from_utf8_lossy(&output);
     if !output.lines().eq(&expected.out) {
@@ -280,7 +276,7 @@ fn interpret(
     let args = std::iter::once("program".to_owned()).chain(expected.args.iter().cloned()).collect();
     let steps = Some(expected.steps.unwrap_or(MAX_STEPS));
     let options = nyala_interp::Options { steps, leaks: expected.leaks, args, ..Default::default() };
-    // A clock that is the same on every run.
+    // The clock is the same in every run.
     let mut now = 0;
     let mut nanos = || {
         now += 1_000;
@@ -290,7 +286,7 @@ fn interpret(
     pipeline::interp(session, world, &options, io)
 }
 
-/// Formatting keeps the meaning, and formatted text stays as it is.
+/// Formatting keeps the tree, and is idempotent.
 fn format(path: &Path) -> Result<(), Failed> {
     let text = std::fs::read_to_string(path)?;
     let Some((formatted, tree)) = format_text(&text) else { return Ok(()) };
@@ -304,7 +300,7 @@ fn format(path: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The formatted text with the structure of its tree; none if there are syntax errors.
+/// The formatted text and the structure of its tree; none if there are syntax errors.
 fn format_text(text: &str) -> Option<(String, String)> {
     let mut sources = SourceMap::default();
     let id = sources.add("format.impala", text).ok()?;
@@ -313,6 +309,6 @@ fn format_text(text: &str) -> Option<(String, String)> {
     errors.is_empty().then(|| (nyala_syntax::format(&tree, file), nyala_syntax::dump(&tree)))
 }
 
-fn drawn(session: &Session) -> String {
+fn rendered(session: &Session) -> String {
     Report::new(session.diagnostics.clone()).human(&session.sources, false)
 }

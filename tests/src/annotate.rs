@@ -1,7 +1,7 @@
 //! Random partial-evaluation annotations for a program.
 //!
-//! Annotations never change what a program computes, so a program under any
-//! assignment of them must do what it does without. They are written into the text:
+//! Annotations never change the results of a program. So a program under any
+//! assignment of them must compute the same. They are written into the text:
 //! filters of functions, parameters, lambdas and loop bodies, `@@`, `@run` and `@halt` at calls, and `$`
 //! around arguments and conditions.
 
@@ -17,17 +17,17 @@ use nyala_syntax::{Parse, parse};
 
 use crate::random::Random;
 
-/// A program with all places where an annotation may stand.
+/// A program with all sites of annotations.
 pub struct Annotatable {
     text: String,
-    /// The dialect of the text. An annotation could make it look like another one.
+    /// The dialect of the text. An annotation could change the detected dialect.
     pub dialect: Dialect,
     sites: Vec<Site>,
 }
 
-/// A place for an annotation, in bytes of the text.
+/// A site of an annotation, in bytes of the text.
 enum Site {
-    /// A filter over these parameters; what stands there is replaced.
+    /// A filter over these parameters; the annotation replaces an existing one.
     Filter { lo: usize, hi: usize, params: Vec<Name>, is_param: bool },
     /// A call that can be marked.
     Call { at: usize },
@@ -36,8 +36,8 @@ enum Site {
 }
 
 impl Annotatable {
-    /// Finds the places in a program. None if it has syntax errors, or asks outside of
-    /// filters what is known: then annotations may change what it does.
+    /// Finds the sites in a program. None if it has syntax errors, or uses `?` outside of
+    /// filters: then annotations may change its results.
     pub fn new(text: &str) -> Option<Annotatable> {
         let mut sources = SourceMap::default();
         let id = sources.add("annotate.impala", text).ok()?;
@@ -54,11 +54,11 @@ impl Annotatable {
         (!finder.asks).then(|| Annotatable { text: file.text.clone(), dialect, sites: finder.sites })
     }
 
-    /// The program under a random assignment: from few annotations to many.
+    /// The program under a random assignment, from few annotations to many.
     pub fn assign(&self, random: &mut Random) -> String {
         let rarity = 1 + random.below(8);
         let mut edits: Vec<(usize, usize, String)> = vec![];
-        // Several calls of a chain begin at the same place, where one mark can stand.
+        // Several calls of a chain start at the same position, where one mark is allowed.
         let mut last_marked = None;
         for site in &self.sites {
             if random.below(rarity) != 0 {
@@ -68,7 +68,7 @@ impl Annotatable {
                 Site::Filter { lo, hi, params, is_param } => {
                     edits.push((*lo, *hi, filter(random, params, *is_param)));
                 }
-                // These are many, and a program full of them is much like another.
+                // These sites are frequent, and programs full of them are alike.
                 Site::Call { at } => {
                     let mark = mark(random, &self.text[*at..]).filter(|_| last_marked != Some(*at));
                     last_marked = mark.and(Some(*at));
@@ -81,7 +81,7 @@ impl Annotatable {
                 Site::Value { .. } => {}
             }
         }
-        // Sites are in the order of the tree, so what is further outside comes first.
+        // Sites are in the order of the tree, so outer ones come first.
         edits.sort_by_key(|&(lo, ..)| lo);
         let (mut text, mut at) = (String::new(), 0);
         for (lo, hi, new) in edits {
@@ -93,7 +93,7 @@ impl Annotatable {
     }
 }
 
-/// A mark for a call with this text, or none. Words need a name behind them.
+/// A mark for a call with this text, or none. Words need a name after them.
 fn mark(random: &mut Random, call: &str) -> Option<&'static str> {
     let has_name = call.starts_with(|first: char| first.is_ascii_alphabetic());
     match random.below(12) {
@@ -119,7 +119,7 @@ fn filter(random: &mut Random, params: &[Name], is_param: bool) -> String {
     }
 }
 
-/// The names of all that is surely a function.
+/// The names that certainly refer to functions.
 #[derive(Default)]
 struct FunctionNames(BTreeSet<Name>);
 
@@ -169,7 +169,7 @@ impl Finder {
         }
     }
 
-    /// A filter, or the place for one.
+    /// A filter, or the site of one.
     fn filter(&mut self, filter: &Option<Filter>, at: u32, params: Vec<Name>, is_param: bool) {
         let span = filter.as_ref().map_or(Span { lo: at, hi: at }, |filter| filter.span);
         let (lo, hi) = self.range(span);
@@ -212,7 +212,7 @@ impl Finder {
         self.sites.push(Site::Call { at });
     }
 
-    /// What a callee is called, if a path or field gives it a name.
+    /// The name of a callee, if it is a path or field.
     fn callee_name(&self, callee: &Expr) -> Option<Name> {
         match &callee.kind {
             ExprKind::Path(path) => path.segments.last().map(|segment| segment.name),
@@ -306,7 +306,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn annotations_stand_at_every_kind_of_place() {
+    fn every_kind_of_site_is_annotated() {
         let text = "fn f(x: i32) -> i32 { if x > 1 { g(x, |y| y) } else { 2 } }\n\
                     fn g(x: i32, h: fn(i32) -> i32) -> i32 { for i in range(0, x) { h(i); } f(x) }";
         let program = Annotatable::new(text).expect("it has no errors");
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_outside_of_filters_excludes_a_program() {
+    fn known_test_outside_of_filters_excludes_a_program() {
         assert!(Annotatable::new("fn @(?x) f(x: i32) -> i32 { x }").is_some());
         assert!(Annotatable::new("fn f(x: i32) -> i32 { if ?x { 1 } else { 1 } }").is_none());
     }

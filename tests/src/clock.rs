@@ -1,21 +1,21 @@
-//! Measuring time on machines that are busy with other things too.
+//! Measures time on busy machines.
 
 use std::time::{Duration, Instant};
 
-/// Measures the time that this thread has the processor: machines may be busy with
-/// other things. Where the system does not tell, any time counts.
+/// Measures the processor time of this thread, because machines may be busy.
+/// If the system does not report it, the wall clock is used.
 pub struct Clock {
     start: Instant,
     used: Option<Duration>,
 }
 
 impl Clock {
-    /// Starts to measure.
+    /// Starts a measurement.
     pub fn start() -> Clock {
         Clock { start: Instant::now(), used: Clock::used() }
     }
 
-    /// How long this thread has had the processor since the start.
+    /// The processor time of this thread since the start.
     pub fn elapsed(&self) -> Duration {
         match (self.used, Clock::used()) {
             (Some(before), Some(now)) => now.saturating_sub(before),

@@ -1,8 +1,8 @@
-//! A generated program does the same in every execution.
+//! Checks that all executions of a generated program agree.
 //!
-//! Six executions of one program, chosen to differ as much as possible: as it is written, with next to nothing
-//! evaluated at compile time; and under two random assignments of filters, of which each gives another
-//! program to the passes behind the evaluator and to LLVM.
+//! Six executions of one program that differ as much as possible: the program itself, with little
+//! evaluated at compile time; and two random assignments of filters, each of which gives a different
+//! program to the passes after the evaluator and to LLVM.
 
 use nyala_driver::native::{self, LlvmOptions, NativeOptions};
 use nyala_driver::{Options, Outlined, Prelude, Report, Session, pipeline};
@@ -14,22 +14,22 @@ use crate::annotate::Annotatable;
 use crate::equivalence::{BUDGET, interpret_status};
 use crate::random::Random;
 
-/// A program that takes more steps as it is written is rejected.
+/// A program with more steps is rejected.
 const MAX_STEPS: u64 = 200_000;
-/// After evaluation it may take some more, but not without end.
+/// After evaluation it may take some more.
 const MAX_STEPS_AFTER: u64 = 4 * MAX_STEPS;
 
-/// What happens next.
+/// A step of the comparison.
 pub enum Step<'a> {
-    /// This is the program.
+    /// The program.
     Program(&'a str),
-    /// It is executed in this way.
+    /// The next execution.
     Execution(&'a str),
 }
 
-/// Executes a program in all ways. Whether it is without errors; or which executions differ, and how.
+/// Executes a program in all ways. Returns whether it is without errors; or which executions differ, and how.
 ///
-/// `watch` is told each step before it is taken, so that a crash can be reported.
+/// `watch` gets each step before it is executed, so that a crash can be reported.
 pub fn compare(text: &str, random: &mut Random, watch: &mut dyn FnMut(Step<'_>)) -> Result<bool, String> {
     watch(Step::Program(text));
     let program = Annotatable::new(text).ok_or("it cannot be annotated")?;
@@ -71,7 +71,7 @@ struct Executions<'a> {
 }
 
 impl Executions<'_> {
-    /// Takes a program to what back ends accept, and verifies it at every stage.
+    /// Transforms a program to the form that back ends accept, and verifies it at every stage.
     fn prepare(&mut self, session: &mut Session, emitted: &World) -> Result<World, String> {
         let options = partial_eval::Options { budget: BUDGET, ..Default::default() };
         let evaluated = nyala_opt::pipeline::evaluate(emitted, options).world;
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
     use crate::generate;
 
-    /// A bounded slice of `cargo xtask fuzz whole`.
+    /// A bounded part of `cargo xtask fuzz whole`.
     #[test]
     fn all_executions_of_generated_programs_agree() {
         let mut executions = 0;
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_in_a_program_is_no_difference() {
+    fn run_time_error_is_not_a_difference() {
         let text = "fn main(argc: i32) -> i32 { 7 / (argc - 1) }";
         assert_eq!(compare(text, &mut Random::new(1, 1), &mut |_| ()), Ok(false));
     }

@@ -1,7 +1,7 @@
-//! Whether a program does the same at every stage of the compiler.
+//! Checks that a program computes the same at every stage of the compiler.
 //!
-//! The interpreter's run of the program as it was emitted is the reference: filters do
-//! not matter there. After partial evaluation, and in control-flow form, it must do
+//! The reference is the interpreter on the emitted program: filters have no effect
+//! there. After partial evaluation, and in control-flow form, the program must compute
 //! the same.
 
 use nyala_driver::{Options, Prelude, Report, Session, pipeline};
@@ -14,13 +14,13 @@ use crate::annotate::Annotatable;
 use crate::expectations::Expectations;
 use crate::random::Random;
 
-/// A program that takes more steps before evaluation is left out.
+/// A program with more steps before evaluation is skipped.
 const MAX_STEPS: u64 = 500_000;
-/// After evaluation it may take some more, but not without end.
+/// After evaluation it may take some more.
 const MAX_STEPS_AFTER: u64 = 4 * MAX_STEPS;
 
-/// Random filters ask for specialization without end, often. That the rest is left as it
-/// is is part of the test, but it has to come soon.
+/// Random filters often lead to endless specialization. The budget ends it; the
+/// test needs that to happen soon.
 pub(crate) const BUDGET: Budget = Budget { specializations: 200, growth: 10_000, depth: 1_000 };
 
 /// A program to be run under annotations.
@@ -28,20 +28,20 @@ pub struct Subject {
     program: Annotatable,
     prelude: Prelude,
     expected: Expectations,
-    /// What it does.
+    /// Its result.
     pub reference: Outcome,
 }
 
-/// What a program does.
+/// The result of a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
-    /// What `main` returns.
+    /// The exit status of `main`.
     pub status: i32,
-    /// What it prints.
+    /// Its output.
     pub output: String,
 }
 
-/// A program that did the same everywhere.
+/// A program with the same result at all stages.
 pub struct Agreed {
     /// In control-flow form, vectorized.
     pub world: World,
@@ -50,7 +50,7 @@ pub struct Agreed {
 }
 
 impl Subject {
-    /// A program that can be run and ends without a mistake; none for all others.
+    /// A program that runs without an error; none for all others.
     pub fn new(text: &str, prelude: Prelude) -> Option<Subject> {
         let expected = Expectations::parse(text).ok()?;
         if expected.error.is_some() || expected.undefined_evaluated {
@@ -67,8 +67,8 @@ impl Subject {
         self.program.assign(random)
     }
 
-    /// Whether the program, annotated as in `text`, does at all stages what it does as it
-    /// stands. None if it has errors: not every annotation is allowed everywhere.
+    /// Checks that the program, annotated as in `text`, computes at all stages what it computes
+    /// without annotations. None if it has errors: some annotations are not allowed everywhere.
     pub fn check(&self, text: &str) -> Result<Option<Agreed>, String> {
         let Some((mut session, emitted)) = emit(text, self.program.dialect, self.prelude) else {
             return Ok(None);
@@ -92,7 +92,7 @@ impl Subject {
         self.compare(&outcome, when)
     }
 
-    /// Whether `outcome` is what the program does.
+    /// Compares an outcome with that of the program.
     pub fn compare(&self, outcome: &Outcome, when: &str) -> Result<(), String> {
         if *outcome == self.reference {
             return Ok(());
@@ -110,7 +110,7 @@ fn emit(text: &str, dialect: Dialect, prelude: Prelude) -> Option<(Session, Worl
     Some((session, world))
 }
 
-/// What the program does, or how it fails.
+/// The outcome of the program, or its error.
 fn interpret(
     session: &mut Session,
     world: &World,
@@ -129,7 +129,7 @@ fn interpret(
     Ok(Outcome { status, output: String::from_utf8_lossy(&output).into_owned() })
 }
 
-/// What the program's `main` returns without arguments, or how it fails.
+/// The exit status of `main` without arguments, or the error.
 pub(crate) fn interpret_status(session: &mut Session, world: &World, steps: u64) -> Result<i32, String> {
     interpret(session, world, &Expectations::default(), steps).map(|outcome| outcome.status)
 }

@@ -1,52 +1,52 @@
-//! What a program says about itself in the comments at its top.
+//! Expectations in the comments at the top of a program.
 //!
 //! ```text
 //! // args: alpha beta       arguments, separated by spaces
-//! // stdin: a line          what the program reads; one line each
-//! // out: a line            what it prints; one line each
+//! // stdin: a line          its input; one line each
+//! // out: a line            its output; one line each
 //! // status: 3              its exit status, 0 if not given
-//! // steps: 1000            the most steps it may take
-//! // leaks: forbidden       memory that is never freed is an error
-//! // error: E0951           the error that ends it
-//! // evaluated: undefined   what it does after partial evaluation is left open
-//! // functions: main f      the functions that are left in control-flow form
-//! // warn: W0001            a warning that checking reports
+//! // steps: 1000            the maximum number of steps
+//! // leaks: forbidden       leaked memory is an error
+//! // error: E0951           the expected error
+//! // evaluated: undefined   its results after partial evaluation are undefined
+//! // functions: main f      the functions in control-flow form
+//! // warn: W0001            an expected warning
 //! ```
 
-/// How a program is run and what it does.
+/// How a program is run, and its expected results.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Expectations {
     /// Arguments after the program's name.
     pub args: Vec<String>,
-    /// What the program reads.
+    /// Its input.
     pub stdin: String,
     /// The lines it prints.
     pub out: Vec<String>,
     /// Its exit status.
     pub status: i32,
-    /// The most steps it may take, if it has a limit of its own.
+    /// The maximum number of steps, if it has its own limit.
     pub steps: Option<u64>,
-    /// Whether memory that is never freed is an error.
+    /// Whether leaked memory is an error.
     pub leaks: bool,
-    /// Whether it may do anything after partial evaluation, which lets variables live
-    /// longer than the functions that made them.
+    /// Whether its results are undefined after partial evaluation, which may extend the lifetime of
+    /// variables.
     pub undefined_evaluated: bool,
-    /// The functions that are left in control-flow form, if it says so.
+    /// The expected functions in control-flow form, if it lists them.
     pub functions: Option<Vec<String>>,
-    /// The code of the error that ends it.
+    /// The code of the expected error.
     pub error: Option<String>,
-    /// The codes of the warnings that checking reports, each once, sorted.
+    /// The codes of the expected warnings, each once, sorted.
     pub warnings: Vec<String>,
 }
 
 impl Expectations {
-    /// Reads the comments at the top of a program. A word before a colon that
-    /// means nothing is an error, because it is probably misspelt.
+    /// Parses the comments at the top of a program. An unknown word before a colon
+    /// is an error, because it is probably misspelt.
     pub fn parse(source: &str) -> Result<Expectations, String> {
         let mut expectations = Expectations::default();
         for line in source.lines().map_while(|line| line.strip_prefix("//")) {
             let Some((key, value)) = line.split_once(':') else { continue };
-            // One space belongs to the form, the others to the text.
+            // One space belongs to the syntax, the others to the text.
             let value = value.strip_prefix(' ').unwrap_or(value);
             expectations.add(key.trim(), value)?;
         }
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_comments_at_the_top_count() {
+    fn comments_after_the_top_are_ignored() {
         let source = "// out: a\n// out:  b\n// status: 3\nfn f() -> () {}\n// out: c\n";
         let expectations = Expectations::parse(source).expect("it is well formed");
         assert_eq!(expectations.out, ["a", " b"]);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_expectation_is_an_error() {
+    fn misspelt_expectation_is_an_error() {
         assert!(Expectations::parse("// output: a\n").is_err());
         assert!(Expectations::parse("// one thing to know: this is prose\n").is_ok());
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Folders that hold no sources of ours.
+/// Folders without our sources.
 const SKIPPED: [&str; 3] = ["target", ".git", "book"];
 
 /// The root of the repository.
@@ -32,7 +32,7 @@ pub fn with_extension(folder: &Path, extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// How a file is called in test names: its path in the repository.
+/// The name of a file in tests: its path in the repository.
 pub fn display_name(path: &Path) -> String {
     path.strip_prefix(repository()).unwrap_or(path).display().to_string()
 }

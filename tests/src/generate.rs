@@ -1,22 +1,22 @@
-//! Random programs that are well-typed and end.
+//! Random programs that are well-typed and terminate.
 //!
-//! A program is `main` and some functions that call each other, with a little library
-//! around them: loops as generators, a counter object, an error handler, generic functions, a hash
-//! of all that was noted on the way. What a program does is its exit status, which
-//! is that hash: it tells the order of effects and all values.
+//! A program is `main` and some functions that call each other, with a small library
+//! around them: loops as generators, a counter object, an error handler, generic functions, and a hash
+//! of all noted values. The result of a program is its exit status, which
+//! is that hash: it depends on the order of effects and on all values.
 //!
-//! Read on in `exprs`, `numbers` and `stmts`; `types` says what values there are, `lanes` what runs on SIMD lanes
-//! and threads, and `kernels` what runs on devices.
+//! Read on in `exprs`, `numbers` and `stmts`; `types` has the types of values, `lanes` the code for SIMD lanes
+//! and threads, and `kernels` the code for devices.
 //!
-//! # Why they end, without a mistake
+//! # Why they terminate without an error
 //!
-//! * A function calls others only with one unit of `fuel` less than it got, and
-//!   loops have small bounds. Together that may still be long, so runs need a limit.
-//! * Closures mention what was defined before them, and no variable holds a function and
-//!   changes.
-//! * Lanes and threads change what is theirs, and memory that only atomic operations change. They call pure functions
-//!   only: those that change nothing but their own variables.
-//! * Floats are compared and noted, but become integers only where they fit.
+//! * A function calls others with one unit of `fuel` less than it got, and
+//!   loops have small bounds. A program may still be long, so runs need a limit.
+//! * Closures capture only earlier definitions, and mutable variables contain no
+//!   functions.
+//! * Lanes and threads change their own memory, and memory that only atomic operations change. They call pure
+//!   functions only: those that change only their own variables.
+//! * Floats are compared and noted, but converted to integers only if they fit.
 //! * Signed numbers are masked before arithmetic, divisors and counts of shifts too;
 //!   indices are masked with the length of arrays, a power of two.
 
@@ -33,16 +33,16 @@ use crate::random::Random;
 pub use kernels::kernel_program;
 use types::{Ty, Types};
 
-/// What every program has besides its own functions.
+/// The library of every program.
 const LIBRARY: &str = include_str!("generate/library.impala");
 
-/// How many functions a program has at most.
+/// The maximum number of functions.
 const MAX_FUNCTIONS: usize = 4;
 
-/// How many of them are pure at most.
+/// The maximum number of pure functions.
 const MAX_PURE: usize = 2;
 
-/// About how many expressions a function has.
+/// The approximate number of expressions of a function.
 const FUNCTION_SIZE: usize = 24;
 
 /// A random program.
@@ -61,19 +61,19 @@ pub fn program(random: &mut Random) -> String {
     text + &generator.main()
 }
 
-/// A function's name and type. Its first parameter, not among these, is its fuel.
+/// A function's name and type, without the first parameter, which is its fuel.
 struct Function {
     name: String,
     params: Vec<Ty>,
     ret: Ty,
-    /// Whether it changes nothing but its own variables.
+    /// Whether it changes only its own variables.
     is_pure: bool,
 }
 
 impl Function {
     fn new(random: &mut Random, types: &Types, number: usize, is_pure: bool) -> Function {
         let n_params = 1 + random.below(4);
-        // A function among its arguments could be one that is not pure.
+        // A function argument might not be pure.
         let any = |random: &mut Random| match types.any(random) {
             ty if is_pure && !types.is_data(&ty) => Ty::U32,
             ty => ty,
@@ -91,13 +91,13 @@ struct Var {
     is_mut: bool,
 }
 
-/// A continuation in scope, by which a statement may leave what is around it.
+/// A continuation in scope, by which a statement may leave an enclosing construct.
 struct Exit {
     name: String,
     takes: Option<Ty>,
 }
 
-/// What runs a part of the program.
+/// The kind of code that is generated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Region {
     Sequential,
@@ -114,12 +114,12 @@ struct Generator<'a> {
     functions: Vec<Function>,
     vars: Vec<Var>,
     exits: Vec<Exit>,
-    /// The fuel for calls of functions of the program, where there may be some.
+    /// The fuel for calls of functions of the program, if they are allowed.
     fuel: Option<&'static str>,
-    /// The variable for notes, where the hash of the whole program must not be changed.
+    /// The variable for notes, where the code must not change the hash of the program.
     sink: Option<String>,
     region: Region,
-    /// How many more expressions the function at hand should have.
+    /// The number of expressions that are left for the current function.
     left: usize,
     n_names: usize,
     indent: usize,
@@ -173,7 +173,7 @@ impl<'a> Generator<'a> {
         )
     }
 
-    /// `argc` is all that is unknown at compile time.
+    /// Only `argc` is unknown at compile time.
     fn main(&mut self) -> String {
         self.left = FUNCTION_SIZE;
         self.vars.push(Var { name: "argc".into(), ty: Ty::I32, is_mut: false });
@@ -203,7 +203,7 @@ impl<'a> Generator<'a> {
         format!("{name}({fuel}, {})", args.join(", "))
     }
 
-    /// A new variable in scope; its name.
+    /// Adds a variable to the scope; returns its name.
     fn define(&mut self, ty: Ty, is_mut: bool) -> String {
         let name = self.fresh("v");
         self.vars.push(Var { name: name.clone(), ty, is_mut });
@@ -215,7 +215,7 @@ impl<'a> Generator<'a> {
         format!("{prefix}{}", self.n_names)
     }
 
-    /// What is defined within `write` is forgotten behind it.
+    /// Removes the definitions of `write` from the scope afterwards.
     fn in_scope<T>(&mut self, write: impl FnOnce(&mut Self) -> T) -> T {
         let (n_vars, n_exits) = (self.vars.len(), self.exits.len());
         let result = write(self);
@@ -235,7 +235,7 @@ impl<'a> Generator<'a> {
         "    ".repeat(self.indent)
     }
 
-    /// Whether something with this chance happens.
+    /// True with a probability of one in `n`.
     fn one_in(&mut self, n: usize) -> bool {
         self.random.below(n) == 0
     }
@@ -247,7 +247,7 @@ mod tests {
     use nyala_driver::{Options, Prelude, Report, Session, pipeline};
 
     #[test]
-    fn a_case_is_the_same_program_each_time() {
+    fn case_is_reproducible() {
         let program = |case| program(&mut Random::new(5, case));
         assert_eq!(program(3), program(3));
         assert_ne!(program(3), program(4));

@@ -1,21 +1,21 @@
 //! Whole-compiler tests: programs with expectations.
 //!
-//! This crate holds what the test programs in `harness/` share: finding source
-//! files ([`files`]), what a program says at its top about how it behaves
+//! This crate has the shared parts of the tests in `harness/`: finding source
+//! files ([`files`]), the expectations at the top of a program
 //! ([`expectations`]), comparing with a stored text ([`snapshot`]), changing
-//! programs at [`random`] ([`mutate`]), making programs ([`generate`]) and comparing all ways to execute them
+//! programs at [`random`] ([`mutate`]), generating programs ([`generate`]) and comparing their executions
 //! ([`differential`], [`equivalence`]), and measuring time ([`clock`]).
 //!
 //! * `check/accept`: programs without errors; `// warn: W0001` at the top names
-//!   each kind of warning that is expected, and the warnings stand beside it in a file
+//!   each expected kind of warning, and the warnings are in a file beside it
 //!   ending in `.stderr`;
-//! * `check/reject`: programs with errors; what is reported stands beside each in
-//!   a file ending in `.stderr`;
-//! * `check/json`: programs whose reports for tools stand beside them in a file ending
+//! * `check/reject`: programs with errors; the diagnostics are in a file beside each,
+//!   ending in `.stderr`;
+//! * `check/json`: programs whose reports for tools are in a file beside them, ending
 //!   in `.json`;
 //! * `run`: programs that are executed.
 //!
-//! `BLESS=1 cargo test` writes the stored texts anew; the diff is what to review.
+//! `BLESS=1 cargo test` updates the stored texts; review the diff.
 
 pub mod annotate;
 pub mod clock;

@@ -1,18 +1,18 @@
-//! Random changes to programs, for tests that look for what panics.
+//! Random changes to programs, for tests that find panics.
 //!
-//! Case number `k` of seed `s` is the same on every machine, as long as the programs
-//! are.
+//! Case number `k` of seed `s` is the same on every machine with the same
+//! programs.
 
 use crate::random::Random;
 
-/// Programs to start from, cut into tokens.
+/// Programs to start from, as tokens.
 pub struct Corpus<'a>(Vec<Vec<&'a str>>);
 
-/// Inputs are kept small: more of them find more.
+/// Inputs are small, so that many can be tried.
 const MAX_TOKENS: usize = 5_000;
 
 impl<'a> Corpus<'a> {
-    /// The corpus of these programs, of which there is one at least.
+    /// The corpus of these programs; at least one.
     pub fn new(programs: impl IntoIterator<Item = &'a str>) -> Corpus<'a> {
         let files: Vec<_> = programs.into_iter().map(split).collect();
         assert!(!files.is_empty(), "there is no program to start from");
@@ -48,7 +48,7 @@ fn random_tokens(corpus: &[Vec<&str>], random: &mut Random) -> String {
 }
 
 /// A file with some tokens deleted, doubled, swapped, or replaced by similar ones,
-/// or with a piece of another file between them.
+/// or with a part of another file between them.
 fn mutate_tokens(corpus: &[Vec<&str>], random: &mut Random) -> String {
     let file = random.pick(corpus);
     let mut tokens = if file.len() > MAX_TOKENS { piece(file, MAX_TOKENS, random) } else { file }.to_vec();
@@ -73,7 +73,7 @@ fn mutate_tokens(corpus: &[Vec<&str>], random: &mut Random) -> String {
                 let end = tokens.len().min(at + random.below(20));
                 tokens.drain(at..end);
             }
-            // Most of the time: what often gives a program that is still good.
+            // The most frequent change: it often keeps the program valid.
             _ => replace_by_similar(&mut tokens, at, random),
         }
     }
@@ -97,7 +97,7 @@ fn replace_by_similar(tokens: &mut [&str], at: usize, random: &mut Random) {
     }
 }
 
-/// Up to `length` tokens from a random place on.
+/// Up to `length` tokens from a random position on.
 fn piece<'a, 'b>(tokens: &'b [&'a str], length: usize, random: &mut Random) -> &'b [&'a str] {
     if tokens.is_empty() {
         return tokens;
@@ -106,7 +106,7 @@ fn piece<'a, 'b>(tokens: &'b [&'a str], length: usize, random: &mut Random) -> &
     &tokens[start..tokens.len().min(start + length)]
 }
 
-/// Some bytes changed; what is no longer UTF-8 becomes the replacement character.
+/// Changes some bytes; invalid UTF-8 becomes the replacement character.
 fn mutate_bytes(text: String, random: &mut Random) -> String {
     let mut bytes = text.into_bytes();
     for _ in 0..1 + random.below(4) {
@@ -118,7 +118,7 @@ fn mutate_bytes(text: String, random: &mut Random) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Cuts a text into words, spaces and single characters, losing nothing.
+/// Splits a text into words, spaces and single characters.
 fn split(text: &str) -> Vec<&str> {
     let class = |c: char| match c {
         c if c.is_alphanumeric() || c == '_' => 0,

@@ -1,10 +1,10 @@
-//! Numbers that look random and are the same on every run.
+//! Pseudo-random numbers that are the same in every run.
 
 /// A xorshift generator (Marsaglia 2003, with the multiplier of Vigna 2016).
 pub struct Random(u64);
 
 impl Random {
-    /// A generator of its own for each pair of numbers.
+    /// A generator for a seed and a stream.
     pub fn new(seed: u64, stream: u64) -> Random {
         // An odd multiplier spreads the stream's bits; the state must not be zero.
         let mixed = seed ^ stream.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);

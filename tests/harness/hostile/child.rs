@@ -1,8 +1,8 @@
-//! One input in a process of its own: on the stack of its main thread, with its memory
-//! and time measured.
+//! One input in a separate process: on the stack of its main thread, with measured memory
+//! and time.
 //!
 //! The process is this test itself, started with `--child NAME SIZE STAGE`. It writes the
-//! code of the first error it reports, if any, and fails if it took too much.
+//! code of the first error, if any, and fails if it needs too much time or memory.
 
 use std::process::{Command, ExitCode};
 use std::time::Duration;
@@ -12,17 +12,17 @@ use nyala_driver::{Options, Prelude, Report, Session, pipeline};
 use nyala_interp::Io;
 use nyala_tests::clock::Clock;
 
-/// How many seconds of the processor one input may take. Builds with checks are slow,
-/// so there it is generous: it catches growth that is not linear.
+/// The limit of processor time in seconds. Builds with checks are slow,
+/// so the limit is generous: it detects superlinear growth.
 const TIME_LIMIT: Duration = Duration::from_secs(if cfg!(debug_assertions) { 60 } else { 5 });
 
-/// How much memory one input may take, in KiB.
+/// The limit of memory in KiB.
 const MEMORY_LIMIT: u64 = 1 << 20;
 
-/// How many steps of an input are executed.
+/// The limit of executed steps.
 const MAX_STEPS: u64 = 100_000;
 
-/// What is done with an input.
+/// The stages that an input passes through.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stage {
     Check,
@@ -33,7 +33,7 @@ pub enum Stage {
 
 const STAGES: [Stage; 4] = [Stage::Check, Stage::Format, Stage::Emit, Stage::Interpret];
 
-/// Processes an input; the code of the first error that is reported.
+/// Processes an input; returns the code of the first error.
 pub fn start(name: &str, size: usize, stage: Stage) -> Result<Option<String>, Failed> {
     let itself = std::env::current_exe()?;
     let stage_name = format!("{stage:?}");
@@ -46,8 +46,8 @@ pub fn start(name: &str, size: usize, stage: Stage) -> Result<Option<String>, Fa
     Ok((!code.is_empty()).then_some(code))
 }
 
-/// Does the work, if this process was started for it.
-pub fn run_if_asked() -> Option<ExitCode> {
+/// Processes the input if this process was started for it.
+pub fn run_if_child() -> Option<ExitCode> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [flag, name, size, stage] = &args[..] else { return None };
     if flag != "--child" {
@@ -65,7 +65,7 @@ pub fn run_if_asked() -> Option<ExitCode> {
 }
 
 fn process(mut text: String, stage: Stage) -> Result<(), String> {
-    end_anyway();
+    end_at_time_limit();
     let clock = Clock::start();
     let mut session = Session::new(Options { prelude: Prelude::Absent, ..Options::default() });
     if stage == Stage::Interpret && text.starts_with("fn f(x: i32) -> i32") {
@@ -81,7 +81,7 @@ fn process(mut text: String, stage: Stage) -> Result<(), String> {
     if let Some(first) = session.diagnostics.iter().find(|diagnostic| diagnostic.is_error()) {
         println!("{}", first.code);
     }
-    answer(&mut session, &clock)
+    check_limits(&mut session, &clock)
 }
 
 fn interpret(session: &mut Session) {
@@ -91,8 +91,8 @@ fn interpret(session: &mut Session) {
     pipeline::interp(session, &world, &options, Io { output, input, nanos });
 }
 
-/// Draws the report, which is part of answering, and looks at what it all took.
-fn answer(session: &mut Session, clock: &Clock) -> Result<(), String> {
+/// Renders the diagnostics, and checks time and memory.
+fn check_limits(session: &mut Session, clock: &Clock) -> Result<(), String> {
     let report = Report::new(std::mem::take(&mut session.diagnostics));
     let drawn = report.human(&session.sources, false) + &report.json(&session.sources);
     if clock.elapsed() > TIME_LIMIT {
@@ -108,15 +108,15 @@ fn answer(session: &mut Session, clock: &Clock) -> Result<(), String> {
     }
 }
 
-/// The most memory that this process has had, in KiB; none where the system does not tell.
+/// The peak memory of this process in KiB; none if the system does not report it.
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Ends the process with an error if it does not end by itself.
-fn end_anyway() {
+/// Ends the process with an error at the time limit.
+fn end_at_time_limit() {
     std::thread::spawn(|| {
         std::thread::sleep(10 * TIME_LIMIT);
         eprintln!("it does not end");

@@ -1,5 +1,5 @@
-//! Programs of many small things: a hundred thousand functions, statements, fields or
-//! arms are a result or the one error that they deserve, in time that grows with them.
+//! Programs with many small parts: a hundred thousand functions, statements, fields or
+//! arms give a result or one error, in linear time.
 
 use std::fmt::Display;
 
@@ -7,18 +7,18 @@ use libtest_mimic::Failed;
 
 use crate::child::{self, Stage};
 
-/// How many small things there are.
+/// The number of small parts.
 const SIZES: [usize; 3] = [100, 10_000, 100_000];
 
 /// A program of any size.
 pub struct Program {
     pub name: &'static str,
-    /// The first error that is expected; none if the program is good.
+    /// The first expected error; none for valid programs.
     error: Option<&'static str>,
     pub text: fn(usize) -> String,
 }
 
-/// A good program.
+/// A valid program.
 const fn good(name: &'static str, text: fn(usize) -> String) -> Program {
     Program { name, error: None, text }
 }
@@ -28,7 +28,7 @@ const fn bad(name: &'static str, error: &'static str, text: fn(usize) -> String)
     Program { name, error: Some(error), text }
 }
 
-/// Checks a program at all sizes, and lowers it if it is good.
+/// Checks a program at all sizes, and lowers it if it is valid.
 pub fn try_sizes(program: &Program) -> Result<(), Failed> {
     for size in SIZES {
         let stage = if program.error.is_some() { Stage::Check } else { Stage::Emit };
@@ -40,7 +40,7 @@ pub fn try_sizes(program: &Program) -> Result<(), Failed> {
     Ok(())
 }
 
-/// `part` of 0, 1, .. `n - 1`, one after the other.
+/// The concatenation of `part(0)` to `part(n - 1)`.
 fn each<T: Display>(n: usize, part: impl Fn(usize) -> T) -> String {
     (0..n).map(|i| part(i).to_string()).collect()
 }
@@ -116,7 +116,7 @@ pub const PROGRAMS: &[Program] = &[
         let calls = each(n, |i| format!("id(({}x)); ", "x, ".repeat(i % 50)));
         format!("fn id[T](x: T) -> T {{ x }} {}", body(calls + "x"))
     }),
-    // Wide rather than long.
+    // Wide programs.
     good("large_array", |n| format!("static a = [{}]; {}", each(n, |i| format!("{i}, ")), body("a(x)"))),
     good("large_local_array", |n| body(format!("let a = [{}]; a(0)", "x, ".repeat(n)))),
     good("large_array_of_arrays", |n| format!("static a = [{}]; {}", "[1, 2], ".repeat(n), body("a(x)(0)"))),

@@ -1,7 +1,7 @@
-//! The filters of the library `stencil`, as native code, compute what plain loops do: for all boundaries, and for
-//! sizes smaller than what they read. The functions are those of `tests/images/filters.impala`.
+//! The filters of the library `stencil`, as native code, agree with plain loops: for all boundary modes, and for
+//! sizes smaller than their footprint. The functions are those of `tests/images/filters.impala`.
 //!
-//! Those that are kernels run on the first device of OpenCL, if there is one: PoCL needs no GPU. They are the functions of
+//! Kernels run on the first device of OpenCL, if there is one: PoCL needs no GPU. They are the functions of
 //! `tests/images/devices.impala`.
 //!
 //! Pictures of 4096 x 4096 pixels take minutes, so these tests are ignored by default; `cargo xtask images` runs them.
@@ -23,27 +23,27 @@ use reference::{BOUNDARIES, Boundary, Picture, Remap};
 const SMALL: &[(i32, i32)] = &[(1, 1), (3, 7), (41, 2), (257, 131)];
 const LARGE: &[(i32, i32)] = &[(4096, 4096)];
 
-/// A filter: the function in Impala, and what it means.
+/// A filter: the function in Impala, and its reference.
 struct Filter {
     name: &'static str,
-    meaning: fn(&Picture) -> Picture,
-    /// How much a pixel may differ.
+    reference_filter: fn(&Picture) -> Picture,
+    /// The tolerance of a pixel.
     tolerance: f64,
-    /// Which part of the pixels may differ more: where a decision depends on the last digit.
+    /// The fraction of pixels that may differ more: where a decision depends on the last digit.
     undecided: f64,
     has_boundary: bool,
 }
 
 impl Filter {
-    const fn new(name: &'static str, meaning: fn(&Picture) -> Picture) -> Filter {
-        Filter { name, meaning, tolerance: 2e-5, undecided: 0.0, has_boundary: true }
+    const fn new(name: &'static str, reference_filter: fn(&Picture) -> Picture) -> Filter {
+        Filter { name, reference_filter, tolerance: 2e-5, undecided: 0.0, has_boundary: true }
     }
 
     fn boundaries(&self) -> &'static [Boundary] {
         if self.has_boundary { &BOUNDARIES } else { &BOUNDARIES[..1] }
     }
 
-    /// What a test of the filter is called.
+    /// The name of a test of the filter.
     fn title(&self, boundary: Boundary) -> String {
         match self.has_boundary {
             true => format!("{} {boundary:?}", self.name),
@@ -72,7 +72,7 @@ const FILTERS: &[Filter] = &[
     Filter::new("laplacian_pyramid", |picture| {
         reference::local_laplacian(picture, 4, 5, &Remap { sigma: 0.2, detail: 0.75, edge: 0.9 })
     }),
-    // A ridge where two neighbours differ in the last digit may move by a pixel.
+    // A ridge where two adjacent pixels differ in the last digit may move by a pixel.
     Filter {
         undecided: 0.002,
         ..Filter::new("canny_edges", |picture| reference::canny(picture, 0.05, 0.15))
@@ -99,7 +99,7 @@ fn main() -> ExitCode {
         }
     }
     add_kernels(&mut trials);
-    trials.push(Trial::test("core", only_inside).with_kind("filter"));
+    trials.push(Trial::test("core", interior_only).with_kind("filter"));
     for layout in [Layout::Planar, Layout::Interleaved] {
         for &boundary in &BOUNDARIES {
             let mut add = |pixel: &str, test: fn(Layout, Boundary) -> Result<(), Failed>| {
@@ -115,7 +115,7 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-/// The functions under test. A function is made for each boundary.
+/// The functions under test. A function is specialized to each boundary mode.
 type Functions = LazyLock<Specializer>;
 
 static NATIVE: Functions = LazyLock::new(|| functions("filters.impala"));
@@ -127,7 +127,7 @@ fn functions(file: &str) -> Specializer {
     specializer.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The filters on OpenCL; ignored where there is no device.
+/// The filters on OpenCL; ignored if there is no device.
 fn add_kernels(trials: &mut Vec<Trial>) {
     let devices = nyala_driver::device::list();
     let mut lines = devices.lines().skip_while(|line| *line != "OpenCL");
@@ -144,7 +144,7 @@ fn add_kernels(trials: &mut Vec<Trial>) {
     }
 }
 
-/// Runs a function on a picture of this type of pixel; what it does not write stays 0.
+/// Runs a function on a picture of this pixel type; pixels that it does not write stay 0.
 fn run<T: CType + Copy + Default>(
     functions: &Functions,
     name: &str,
@@ -155,7 +155,7 @@ fn run<T: CType + Copy + Default>(
 ) -> Result<Vec<T>, Failed> {
     type Function<T> = extern "C" fn(*mut T, *mut T, i32, i32);
     let (mut from, mut to) = (from.to_vec(), vec![T::default(); from.len()]);
-    // SAFETY: the functions read and write as many pixels as both have; they are tested for just that.
+    // SAFETY: the functions access as many pixels as both have; the tests check that.
     let function = unsafe { functions.function::<Function<T>>(name, &[Some((boundary as i32).into())]) }?;
     function(from.as_mut_ptr(), to.as_mut_ptr(), width, height);
     Ok(to)
@@ -179,7 +179,7 @@ fn compare(
         let source = picture(width, height, boundary);
         let pixels: Vec<f32> = source.data.iter().map(|v| *v as f32).collect();
         let found = run(functions, filter.name, boundary, width, height, &pixels)?;
-        let wanted = (filter.meaning)(&source);
+        let wanted = (filter.reference_filter)(&source);
         let is_wrong = |(found, wanted): &(&f32, &f64)| {
             let difference = (f64::from(**found) - **wanted).abs();
             difference.is_nan() || difference > filter.tolerance
@@ -198,8 +198,8 @@ fn compare(
     Ok(())
 }
 
-/// Without a boundary, the frame stays as it was, and all else is computed.
-fn only_inside() -> Result<(), Failed> {
+/// Without a boundary mode, the frame keeps its values, and the interior is computed.
+fn interior_only() -> Result<(), Failed> {
     for &(width, height) in SMALL {
         let source = picture(width, height, Boundary::Clamp);
         let pixels: Vec<f32> = source.data.iter().map(|v| *v as f32).collect();
@@ -225,7 +225,7 @@ enum Layout {
 
 const N_CHANNELS: usize = 3;
 
-/// A type of pixel: how it is made of a number between 0 and 1, and what the mean of nine is.
+/// A pixel type: its conversion from a number between 0 and 1, and the mean of nine pixels.
 trait Pixel: CType + Copy + Default {
     const NAME: &str;
 
@@ -236,7 +236,7 @@ trait Pixel: CType + Copy + Default {
     }
     /// The pixel as a number between 0 and 1.
     fn value(self) -> f64;
-    /// How much a result may differ because it is rounded to a pixel.
+    /// The rounding error of a pixel.
     const ROUNDED: f64;
 }
 
@@ -289,7 +289,7 @@ impl Pixel for i32 {
     }
 }
 
-/// Three channels, each filtered by itself.
+/// Three channels, each filtered separately.
 fn channels<T: Pixel>(layout: Layout, boundary: Boundary) -> Result<(), Failed> {
     let name = format!("{layout:?}_{}", T::NAME).to_lowercase();
     for &(width, height) in SMALL {

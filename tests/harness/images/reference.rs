@@ -1,9 +1,9 @@
-//! What filters mean: plain loops over pictures, pixel by pixel, in `f64`.
+//! Reference filters: plain loops over pixels, in `f64`.
 //!
-//! A picture has values everywhere, as its [`Boundary`] says; so a filter of a filter is taken of values
+//! A picture has values everywhere, by its [`Boundary`] mode; so a filter of a filter reads values
 //! outside of the picture too.
 
-/// What is read where there is no picture.
+/// The boundary mode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Boundary {
     Clamp,
@@ -18,7 +18,7 @@ pub const BOUNDARIES: [Boundary; 4] = [Boundary::Clamp, Boundary::Mirror, Bounda
 pub const OUTSIDE: f64 = 0.25;
 
 impl Boundary {
-    /// The place in a row of `n` pixels that is meant by `i`.
+    /// The index in a row of `n` pixels for the coordinate `i`.
     fn place(self, mut i: i64, n: i64) -> Option<i64> {
         while !(0..n).contains(&i) {
             i = match self {
@@ -34,7 +34,7 @@ impl Boundary {
     }
 }
 
-/// A picture that goes on outside of its memory.
+/// A picture with values outside of its memory.
 #[derive(Clone, Debug)]
 pub struct Picture {
     pub width: i64,
@@ -51,19 +51,19 @@ impl Picture {
         }
     }
 
-    /// The picture of another size with this value at each place.
+    /// A picture of another size with this value at each position.
     fn sized(&self, width: i64, height: i64, value: impl Fn(i64, i64) -> f64) -> Picture {
         let places = (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
         Picture { width, height, data: places.map(|(x, y)| value(x, y)).collect(), ..*self }
     }
 
-    /// The picture with this value at each place.
+    /// A picture with this value at each position.
     pub fn map(&self, value: impl Fn(i64, i64) -> f64) -> Picture {
         self.sized(self.width, self.height, value)
     }
 }
 
-/// A square of weights, applied around a place.
+/// A convolution with a square of weights.
 fn convolved(picture: &Picture, x: i64, y: i64, radius: i64, weight: impl Fn(i64) -> f64) -> f64 {
     let square = (-radius..=radius).flat_map(|j| (-radius..=radius).map(move |i| (i, j)));
     square.map(|(i, j)| weight(i) * weight(j) * picture.at(x + i, y + j)).sum()
@@ -97,14 +97,14 @@ pub fn sobel_y(picture: &Picture) -> Picture {
     picture.map(|x, y| gradient_at(picture, x, y, 0.25).1)
 }
 
-/// How steep the picture is at a place.
-fn steepness(picture: &Picture, x: i64, y: i64) -> f64 {
+/// The size of the gradient.
+fn gradient_size_at(picture: &Picture, x: i64, y: i64) -> f64 {
     let (a, b) = gradient_at(picture, x, y, 0.25);
     (a * a + b * b).sqrt()
 }
 
 pub fn gradient_size(picture: &Picture) -> Picture {
-    picture.map(|x, y| steepness(picture, x, y))
+    picture.map(|x, y| gradient_size_at(picture, x, y))
 }
 
 pub fn laplace(picture: &Picture) -> Picture {
@@ -167,11 +167,11 @@ pub fn jacobi(picture: &Picture, h: f64) -> Picture {
     })
 }
 
-/// Steepness where it is largest across an edge. Values that are exact in `f32` keep that in `f64`, so
-/// even equal ones compare as they do there.
+/// The size of the gradient where it is a maximum across an edge. Values that are exact in `f32` are exact in `f64`, so
+/// even equal values compare as in `f32`.
 pub fn ridges(picture: &Picture) -> Picture {
     const LIMIT: f32 = 0.414_213_57;
-    let size = |x, y| steepness(picture, x, y) as f32;
+    let size = |x, y| gradient_size_at(picture, x, y) as f32;
     picture.map(|x, y| {
         let (a, b) = gradient_at(picture, x, y, 0.25);
         let (flat_a, flat_b) = ((a as f32).abs(), (b as f32).abs());
@@ -186,7 +186,7 @@ pub fn ridges(picture: &Picture) -> Picture {
     })
 }
 
-/// 1 for what is above `high` or connected with it by what is above `low`; found by looking again and again.
+/// 1 for values above `high` and those connected with them by values above `low`; found by repeated sweeps.
 pub fn connected(picture: &Picture, low: f64, high: f64) -> Picture {
     let inside = |x, y| (0..picture.width).contains(&x) && (0..picture.height).contains(&y);
     let mut found = picture.map(|x, y| f64::from(u8::from(picture.at(x, y) > high)));
@@ -217,7 +217,7 @@ pub fn equalize(picture: &Picture) -> Picture {
     picture.map(|x, y| shares[level(picture.at(x, y)) as usize])
 }
 
-/// The bilateral grid, cell by cell as its definition says.
+/// The bilateral grid, cell by cell.
 pub fn bilateral_grid(picture: &Picture, side: i64, sigma_r: f64) -> Picture {
     let depth = (1.0 / sigma_r + 0.5) as i64 + 1;
     let cells_x = -2..=picture.width / side + 3;
@@ -233,7 +233,7 @@ pub fn bilateral_grid(picture: &Picture, side: i64, sigma_r: f64) -> Picture {
             for j in 0..side {
                 for i in 0..side {
                     let v = picture.at(cx * side - side / 2 + i, cy * side - side / 2 + j);
-                    // As the filter has it, since what is in the middle of two cells must go to the same one.
+                    // As in the filter, because a value in the middle of two cells must go to the same one.
                     let cz = (v as f32 / sigma_r as f32 + 0.5) as i64;
                     let cell = &mut counted[index(cx, cy, cz)];
                     *cell = (cell.0 + v, cell.1 + 1.0);
@@ -281,14 +281,14 @@ pub fn bilateral_grid(picture: &Picture, side: i64, sigma_r: f64) -> Picture {
     })
 }
 
-/// What a local Laplacian filter is told.
+/// The parameters of a local Laplacian filter.
 pub struct Remap {
     pub sigma: f64,
     pub detail: f64,
     pub edge: f64,
 }
 
-/// The local Laplacian filter, with whole pyramids for each of the tones.
+/// The local Laplacian filter, with a whole pyramid per tone.
 pub fn local_laplacian(picture: &Picture, levels: usize, tones: usize, remap: &Remap) -> Picture {
     let plain = pyramid(picture.clone(), levels);
     let last = (tones - 1) as f64;
@@ -336,7 +336,7 @@ fn pyramid(picture: Picture, levels: usize) -> Vec<Picture> {
     pyramid
 }
 
-/// The value at a place of the picture at twice the size.
+/// The value at a position of the picture of twice the size.
 fn grown(smaller: &Picture, x: i64, y: i64) -> f64 {
     let along = |i: i64| [(i / 2, 0.75), (i / 2 + if i % 2 == 0 { -1 } else { 1 }, 0.25)];
     let pairs = along(y).into_iter().flat_map(|down| along(x).into_iter().map(move |across| (across, down)));

@@ -3,7 +3,7 @@
 use super::types::Ty;
 use super::{Exit, Function, Generator, Region};
 
-/// Stands for an index that is still to be chosen.
+/// A placeholder for an index.
 const INDEX: &str = "INDEX";
 
 impl Generator<'_> {
@@ -25,7 +25,7 @@ impl Generator<'_> {
         }
     }
 
-    /// A variable, or else a constant.
+    /// A variable, or a constant.
     pub fn leaf(&mut self, ty: &Ty) -> String {
         let fitting: Vec<&str> =
             self.vars.iter().filter(|var| var.ty == *ty).map(|var| var.name.as_str()).collect();
@@ -122,7 +122,7 @@ impl Generator<'_> {
         Some(found.replace(INDEX, &self.leaf(&Ty::I32)))
     }
 
-    /// A call of a generic function that gives `ty`.
+    /// A call of a generic function with the result type `ty`.
     fn call_generic(&mut self, ty: &Ty, depth: usize) -> String {
         let shown = self.types.show(ty);
         match self.random.below(4) {
@@ -148,7 +148,7 @@ impl Generator<'_> {
         }
     }
 
-    /// A call that gives `ty`.
+    /// A call with the result type `ty`.
     fn call(&mut self, ty: &Ty, depth: usize) -> String {
         let fits = |function: &Function| function.ret == *ty && (self.sink.is_none() || function.is_pure);
         let functions: Vec<usize> =
@@ -180,7 +180,7 @@ impl Generator<'_> {
         }
     }
 
-    /// A call of the library that gives a `u32`.
+    /// A call of the library with the result type `u32`.
     fn call_library(&mut self, depth: usize) -> String {
         let x = self.expr(&Ty::U32, depth);
         let function = Ty::Fn(vec![Ty::U32], Box::new(Ty::U32));
@@ -204,7 +204,7 @@ impl Generator<'_> {
         }
     }
 
-    /// `x`, after a note of it.
+    /// Notes `x`, and returns it.
     fn noted(&self, x: &str) -> String {
         match &self.sink {
             Some(sink) => format!("noted_in(&mut {sink}, {x})"),
@@ -212,7 +212,7 @@ impl Generator<'_> {
         }
     }
 
-    /// A sum over a slice of a local array, or a note where there is none.
+    /// A sum over a slice of a local array; notes `x` if there is none.
     fn sum(&mut self, x: &str) -> String {
         let arrays = self.vars.iter().filter_map(|var| match &var.ty {
             Ty::Array(element, length) if **element == Ty::U32 => {
@@ -224,7 +224,7 @@ impl Generator<'_> {
         if arrays.is_empty() { self.noted(x) } else { format!("({} + {x})", self.random.pick(&arrays)) }
     }
 
-    /// A call that may leave what is around it.
+    /// A call that may leave an enclosing construct.
     fn checked(&mut self, x: &str) -> String {
         if self.exits.is_empty() {
             return self.noted(x);
@@ -250,7 +250,7 @@ impl Generator<'_> {
         format!("(for {body})")
     }
 
-    /// How often a loop runs at most.
+    /// The maximum number of iterations of a loop.
     pub fn bound(&mut self) -> String {
         match self.random.below(3) {
             0 => format!("({} & 3)", self.leaf(&Ty::I32)),
@@ -258,7 +258,7 @@ impl Generator<'_> {
         }
     }
 
-    /// A value made from others.
+    /// A value constructed from others.
     fn construct(&mut self, ty: &Ty, depth: usize) -> String {
         match ty {
             Ty::U32 => self.arithmetic(depth),
@@ -293,7 +293,7 @@ impl Generator<'_> {
         }
     }
 
-    /// A function that may be called when the call around it is over. So it does not use its exits.
+    /// A function that may be called after the enclosing call has ended. So it does not use its exits.
     pub fn lambda(&mut self, params: &[Ty], ret: &Ty, depth: usize) -> String {
         let exits = std::mem::take(&mut self.exits);
         let lambda = self.lambda_here(params, ret, depth);
@@ -301,7 +301,7 @@ impl Generator<'_> {
         lambda
     }
 
-    /// A function for this place only: it may leave what is around it.
+    /// A function that is called only here: it may leave an enclosing construct.
     fn lambda_here(&mut self, params: &[Ty], ret: &Ty, depth: usize) -> String {
         self.in_scope(|g| {
             g.exits.push(Exit { name: "return".into(), takes: Some(ret.clone()) });

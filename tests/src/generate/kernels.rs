@@ -1,16 +1,16 @@
 //! Random programs with a kernel.
 //!
-//! Its body has no functions among its values and calls none that is recursive, other than loops: devices have neither closures nor
-//! recursion. It captures numbers and data that the compiler does not know.
+//! Its body has no function values and calls no recursive functions, except loops: devices have neither closures nor
+//! recursion. It captures unknown numbers and data.
 
 use super::types::{Ty, Types};
 use super::{Exit, FUNCTION_SIZE, Generator, LIBRARY, Region, Var};
 use crate::random::Random;
 
-/// What a program with a kernel needs besides.
+/// The library of programs with a kernel.
 const KERNEL_LIBRARY: &str = include_str!("kernels.impala");
 
-/// How many instances a block has, and how many blocks there are at most.
+/// The size of a work group, and the maximum number of groups.
 const BLOCK: usize = 4;
 const MAX_BLOCKS: usize = 4;
 

@@ -1,16 +1,16 @@
-//! Parts of random programs that run on SIMD lanes and on threads.
+//! Code of random programs for SIMD lanes and threads.
 //!
-//! Each instance of a body has a place of its own for its result, and sees the variables around it without changing
-//! them. Threads also share a number that atomic operations change; these commute, so their order does not
-//! matter.
+//! Each instance of a body has its own location for its result, and reads captured variables without changing
+//! them. Threads also share a number that atomic operations change; these commute, so their order has no
+//! effect.
 
 use super::types::Ty;
 use super::{Exit, Generator, Region, Var};
 
-/// How many instances there are at most.
+/// The maximum number of instances.
 const MAX_INSTANCES: usize = 16;
 
-/// Operations of `atomic` that commute with themselves: add, subtract, and, or, exclusive or, and the unsigned
+/// Operations of `atomic` that commute: add, subtract, and, or, exclusive or, and the unsigned
 /// maximum and minimum.
 const ATOMICS: [u32; 7] = [1, 2, 3, 5, 6, 9, 10];
 
@@ -51,7 +51,7 @@ impl Generator<'_> {
         self.instances_of(region, generator, n, &sink, last, depth)
     }
 
-    /// A loop over instances that note what they compute in `sink`, and do `last` at their end.
+    /// A loop over instances that note their values in `sink`, and execute `last` at their end.
     fn instances_of(
         &mut self,
         region: Region,
@@ -86,7 +86,7 @@ impl Generator<'_> {
         )
     }
 
-    /// Begins a region: only data is visible, which does not change, and there is no way out but the end of the instance.
+    /// Enters a region: only immutable data is visible, and an instance ends only at its end.
     fn enter(&mut self, region: Region, sink: &str) -> Outside {
         let types = self.types;
         let vars = std::mem::take(&mut self.vars);
@@ -109,7 +109,7 @@ impl Generator<'_> {
     }
 }
 
-/// What is around a region.
+/// The state outside of a region.
 struct Outside {
     vars: Vec<Var>,
     exits: Vec<Exit>,

@@ -4,7 +4,7 @@ use super::Generator;
 use super::types::{Num, Ty};
 
 impl Generator<'_> {
-    /// A constant, often one at the ends of its type.
+    /// A constant, often an extreme value of its type.
     pub fn literal(&mut self, num: Num) -> String {
         let name = num.name();
         if num.is_float() {
@@ -17,7 +17,7 @@ impl Generator<'_> {
         format!("({sign}{value}{name})")
     }
 
-    /// Variables of several types, made from a number that the compiler does not know.
+    /// Variables of several types, computed from an unknown number.
     pub fn unknown_numbers(&mut self, from: &str) -> String {
         let start = self.line_start();
         let variable = |g: &mut Self| {
@@ -28,7 +28,7 @@ impl Generator<'_> {
         (0..1 + self.random.below(3)).map(|_| variable(self)).collect()
     }
 
-    /// A number made from others.
+    /// A number computed from others.
     pub fn number(&mut self, num: Num, depth: usize) -> String {
         if self.one_in(4) {
             return self.conversion(num, depth);
@@ -81,7 +81,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Signed arithmetic must not overflow: operands of sums have two bits to spare, those of products have
+    /// Signed arithmetic must not overflow: operands of sums have two unused bits, those of products use
     /// half of the bits.
     fn signed(&mut self, ty: &str, bits: u32, a: &str, b: &str) -> String {
         let last = bits - 1;

@@ -4,7 +4,7 @@ use super::types::Ty;
 use super::{Exit, Generator, Region};
 
 impl Generator<'_> {
-    /// Some statements, each on lines of its own.
+    /// Some statements, each on its own lines.
     pub fn statements(&mut self, depth: usize) -> String {
         if depth == 0 {
             return String::new();
@@ -56,14 +56,14 @@ impl Generator<'_> {
             _ => self.types.any(self.random),
         };
         let value = self.expr(&ty, depth);
-        // A variable with a function in it that changes could come to call itself.
+        // A mutable variable with a function could lead to endless recursion.
         let is_mut = self.types.is_data(&ty) && self.one_in(2);
         let name = self.define(ty.clone(), is_mut);
         let keyword = if is_mut { "mut " } else { "" };
         format!("let {keyword}{name}: {} = {value};", self.types.show(&ty))
     }
 
-    /// A statement that makes `value` part of the result.
+    /// A statement that makes the result depend on `value`.
     pub fn note(&self, value: &str) -> String {
         match &self.sink {
             Some(sink) => format!("{sink} = {sink} * 31u + ({value});"),
@@ -71,7 +71,7 @@ impl Generator<'_> {
         }
     }
 
-    /// A place of this type that can be changed: a variable, or a part of one.
+    /// A mutable location of this type: a variable, or a part of one.
     pub fn mutable(&mut self, ty: &Ty) -> Option<String> {
         let mut found = vec![];
         for var in self.vars.iter().filter(|var| var.is_mut) {
@@ -93,7 +93,7 @@ impl Generator<'_> {
         (!found.is_empty()).then(|| self.random.pick(&found).clone())
     }
 
-    /// Swaps two places through pointers.
+    /// Swaps two locations through pointers.
     fn swap(&mut self) -> String {
         let types: Vec<Ty> = self.vars.iter().filter(|var| var.is_mut).map(|var| var.ty.clone()).collect();
         if types.is_empty() {
@@ -184,7 +184,7 @@ impl Generator<'_> {
         format!("for {body}")
     }
 
-    /// Leaves what is around it, sometimes.
+    /// Leaves an enclosing construct under a condition.
     fn jump(&mut self, depth: usize) -> String {
         if self.exits.is_empty() {
             return self.binding(depth);
@@ -195,7 +195,7 @@ impl Generator<'_> {
         format!("if {cond} {{ {name}({value}) }}")
     }
 
-    /// A continuation under a name of its own: it can be called from further inside.
+    /// A continuation with a unique name: inner code can call it.
     fn named_exit(&mut self) -> String {
         if self.exits.is_empty() {
             return self.binding(0);
@@ -229,7 +229,7 @@ impl Generator<'_> {
         format!("let {name} = Ways {{ one: {a}, other: {b} }};")
     }
 
-    /// One that no other of the same name hides.
+    /// An exit that no other of the same name hides.
     pub fn visible_exit(&mut self) -> (String, Option<Ty>) {
         let exit = &self.exits[self.random.below(self.exits.len())];
         let visible = self.exits.iter().rev().find(|other| other.name == exit.name);
@@ -237,7 +237,7 @@ impl Generator<'_> {
         (exit.name.clone(), exit.takes.clone())
     }
 
-    /// The arguments for an exit: the parts of a tuple are handed over one by one.
+    /// The arguments for an exit: the parts of a tuple are passed one by one.
     pub fn exit_value(&mut self, ty: &Ty, depth: usize) -> String {
         match ty {
             Ty::Tuple(parts) => {

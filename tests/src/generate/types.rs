@@ -12,7 +12,7 @@ pub enum Ty {
     Bool,
     Num(Num),
     Tuple(Vec<Ty>),
-    /// So many elements, a power of two.
+    /// An array; the length is a power of two.
     Array(Box<Ty>, usize),
     /// One of [`Types::structs`].
     Struct(usize),
@@ -23,7 +23,7 @@ pub enum Ty {
     Counter,
 }
 
-/// A number that is less common than `u32` and `i32`.
+/// A number type other than `u32` and `i32`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Num {
     I8,
@@ -78,7 +78,7 @@ pub struct Types {
     pub enums: Vec<Vec<Vec<Ty>>>,
 }
 
-/// How deep types are nested at most, structs and enums counting as one each.
+/// The maximum nesting of types; structs and enums count as one each.
 const MAX_DEPTH: usize = 2;
 
 impl Types {
@@ -86,14 +86,14 @@ impl Types {
         Types::made_of(random, Types::any)
     }
 
-    /// Types that hold no function.
+    /// Types without functions.
     pub fn of_data(random: &mut Random) -> Types {
         Types::made_of(random, Types::data)
     }
 
     fn made_of(random: &mut Random, part: fn(&Types, &mut Random) -> Ty) -> Types {
         let mut types = Types { structs: vec![], enums: vec![] };
-        // In turn, so that each kind comes to hold the other.
+        // Alternately, so that structs contain enums and vice versa.
         for _ in 0..1 + random.below(3) {
             let n_fields = 1 + random.below(3);
             let fields = (0..n_fields).map(|_| part(&types, random)).collect();
@@ -116,7 +116,7 @@ impl Types {
         }
     }
 
-    /// A type that holds no function, unless a struct or an enum does.
+    /// A type without functions, unless a struct or an enum has some.
     pub fn data(&self, random: &mut Random) -> Ty {
         self.data_within(random, MAX_DEPTH)
     }
@@ -139,7 +139,7 @@ impl Types {
         }
     }
 
-    /// A function, sometimes one that takes or gives functions.
+    /// A function, sometimes a higher-order one.
     pub fn function(&self, random: &mut Random) -> Ty {
         let simple = || Ty::Fn(vec![Ty::U32], Box::new(Ty::U32));
         match random.below(8) {
@@ -151,7 +151,7 @@ impl Types {
         }
     }
 
-    /// Whether no function is in values of this type.
+    /// Whether values of this type contain no function.
     pub fn is_data(&self, ty: &Ty) -> bool {
         match ty {
             Ty::U32 | Ty::I32 | Ty::Bool | Ty::Num(_) => true,
@@ -182,7 +182,7 @@ impl Types {
         if payload.is_empty() { format!("O{number}") } else { format!("O{number}({})", self.list(payload)) }
     }
 
-    /// A type as it is written.
+    /// A type in the syntax of Impala.
     pub fn show(&self, ty: &Ty) -> String {
         match ty {
             Ty::U32 => "u32".into(),
@@ -202,7 +202,7 @@ impl Types {
         types.iter().map(|ty| self.show(ty)).collect::<Vec<_>>().join(", ")
     }
 
-    /// An expression of type `u32` that tells something about `value`.
+    /// An expression of type `u32` that depends on `value`.
     pub fn observe(&self, ty: &Ty, value: &str) -> String {
         match ty {
             Ty::U32 => value.into(),
@@ -250,7 +250,7 @@ impl Types {
         format!("(match {value} {{ {} }})", arms.join(", "))
     }
 
-    /// Some value of a type, with no variable in it.
+    /// A constant of a type.
     pub fn sample(&self, ty: &Ty) -> String {
         let all = |types: &[Ty]| types.iter().map(|ty| self.sample(ty)).collect::<Vec<_>>().join(", ");
         match ty {
