@@ -128,7 +128,9 @@ fn code_that_the_driver_rejects_is_told_with_its_words() {
 
 #[test]
 fn requests_that_fail_are_told() {
-    for name in ["out_of_memory", "grid_that_does_not_fit", "block_that_is_too_large", "event_that_is_gone"] {
+    for name in
+        ["out_of_memory", "grid_not_a_multiple_of_the_block", "work_group_too_large", "released_event"]
+    {
         let program = format!("errors/{name}.impala");
         let source = files::repository().join("tests/gpu").join(&program);
         let source = std::fs::read_to_string(source).expect("the program can be read");
