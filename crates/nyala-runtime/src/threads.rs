@@ -5,6 +5,7 @@
 //! * `shared_loop`: one loop, and the protocol by which threads join and leave it; `range`: the part of a loop that
 //!   a thread executes and others steal from; `job`: the body;
 //! * `pool`: the threads that help with loops;
+//! * `short_loops`: loops that one thread executes because they are too short to share;
 //! * `tasks`: `spawn` and `sync`;
 //! * `start`: the number of threads, and how they are started;
 //! * `event`, `spin`, `cache_line`: sleeping, spinning, and cache lines for words that many threads change.
@@ -34,6 +35,7 @@ mod pool;
 mod protocol;
 mod range;
 mod shared_loop;
+mod short_loops;
 mod spin;
 mod start;
 mod tasks;

@@ -17,7 +17,7 @@ pub struct Options {
     pub target: Option<String>,
     /// The processor; this machine's if neither it nor a target is given.
     pub cpu: Option<String>,
-    /// Processors that get versions of their own in the same file. See [`versions`](super::versions).
+    /// Processors that get versions of their own in the same file. See the module `versions`.
     pub versions: Vec<String>,
     /// What the processor has besides, as LLVM writes it.
     pub features: String,

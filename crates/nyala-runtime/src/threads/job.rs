@@ -24,6 +24,11 @@ impl Job {
         (self.fun)(self.args, bound(from), bound(to));
     }
 
+    /// The iterations after the first `n`.
+    pub(super) fn after(self, n: u64) -> Job {
+        Job { lower: (i64::from(self.lower) + n as i64) as i32, len: self.len - n, ..self }
+    }
+
     /// Makes the writes of this thread visible to other threads.
     pub(super) fn publish(&self) {
         publish_streamed();

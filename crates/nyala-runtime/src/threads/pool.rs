@@ -19,6 +19,7 @@ use super::cache_line::CacheLine;
 use super::event::Event;
 use super::job::Job;
 use super::shared_loop::SharedLoop;
+use super::short_loops::History;
 use super::spin::Spin;
 use super::start::{available_processors, max_threads, start_thread};
 
@@ -75,6 +76,8 @@ impl Pool {
 
     /// Runs a loop on up to `n_threads` threads, including the current one.
     pub(super) fn run(&'static self, job: Job, n_threads: u32) {
+        let history = History::of(&job);
+        let Some(job) = history.execute_short(job) else { return };
         let n_seats = u64::from(n_threads).min(job.len) as u32;
         let n_workers = self.ensure_workers(n_seats - 1);
         if n_workers == 0 {

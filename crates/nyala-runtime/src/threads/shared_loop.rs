@@ -24,11 +24,13 @@
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 
 use super::cache_line::CacheLine;
 use super::event::Event;
 use super::job::{Job, JobCell};
 use super::range::Range;
+use super::short_loops::History;
 use super::spin::Spin;
 
 /// The descriptor of a loop. See the module.
@@ -62,6 +64,14 @@ struct Exit {
 pub(super) struct Seat {
     number: u32,
     n_seats: u32,
+}
+
+/// Executes the first chunk of a loop, and notes how long it takes.
+fn run_timed(job: &Job, from: u64, to: u64) {
+    let history = History::of(job);
+    let start = Instant::now();
+    job.run(from, to);
+    history.note(start.elapsed(), to - from, job);
 }
 
 fn unpack(seats: u64) -> (u32, u32) {
@@ -130,7 +140,7 @@ impl SharedLoop {
 
     /// Executes iterations until none is left, and leaves.
     pub(super) fn help(&self, seat: Seat) {
-        let n_seats = self.work(seat);
+        let n_seats = self.work(seat, Job::run);
         if self.exit.left.fetch_add(n_seats, Ordering::SeqCst).wrapping_add(n_seats) == 0
             && self.exit.is_owner_asleep.load(Ordering::SeqCst)
         {
@@ -140,7 +150,7 @@ impl SharedLoop {
 
     /// Executes iterations until none is left, closes the loop, and waits until all threads have left.
     pub(super) fn finish(&self, seat: Seat, spin: Spin) {
-        let n_own = self.work(seat);
+        let n_own = self.work(seat, run_timed);
         let (n_seats, asked) = unpack(self.entrance.seats.swap(0, Ordering::AcqRel));
         let n_others = asked.min(n_seats) - n_own;
         if n_others == 0 {
@@ -161,21 +171,22 @@ impl SharedLoop {
         self.exit.is_owner_asleep.store(false, Ordering::Relaxed);
     }
 
-    /// Executes iterations, starting with this seat. Returns the number of seats that were taken.
-    fn work(&self, seat: Seat) -> u32 {
+    /// Executes iterations, starting with this seat. `run_first` executes the first chunk. Returns the number of seats
+    /// that were taken.
+    fn work(&self, seat: Seat, run_first: impl Fn(&Job, u64, u64)) -> u32 {
         let job = self.entrance.job.load();
         let n_seats = if job.len <= u64::from(seat.n_seats) {
-            self.work_by_iteration(&job, seat)
+            self.work_by_iteration(&job, seat, run_first)
         } else {
-            self.work_by_range(&job, seat);
+            self.work_by_range(&job, seat, run_first);
             1
         };
         job.publish();
         n_seats
     }
 
-    fn work_by_iteration(&self, job: &Job, seat: Seat) -> u32 {
-        job.run(u64::from(seat.number), u64::from(seat.number) + 1);
+    fn work_by_iteration(&self, job: &Job, seat: Seat, run_first: impl Fn(&Job, u64, u64)) -> u32 {
+        run_first(job, u64::from(seat.number), u64::from(seat.number) + 1);
         let mut n_own = 1;
         // A read is cheaper than an addition when all threads finish at the same time.
         while unpack(self.entrance.seats.load(Ordering::Relaxed)).1 < seat.n_seats {
@@ -190,10 +201,13 @@ impl SharedLoop {
         n_own
     }
 
-    fn work_by_range(&self, job: &Job, seat: Seat) {
+    fn work_by_range(&self, job: &Job, seat: Seat, run_first: impl Fn(&Job, u64, u64)) {
         let ranges = &self.ranges[..seat.n_seats as usize];
         let (before, from_own) = ranges.split_at(seat.number as usize);
         let [own, after @ ..] = from_own else { return };
+        if let Some((from, to)) = own.take_front() {
+            run_first(job, from, to);
+        }
         loop {
             while let Some((from, to)) = own.take_front() {
                 job.run(from, to);
