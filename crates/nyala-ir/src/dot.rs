@@ -2,8 +2,8 @@
 //!
 //! Continuations are boxes with their parameters, operations are ellipses.
 //! A solid edge leads from a user to an operand; the edge to a callee is bold, and
-//! memory is dashed. Literals stand in the label of their user, so that the picture
-//! shows what depends on what, and not that many things depend on 1.
+//! memory is dashed. Literals are part of the label of their user, so that the picture
+//! shows the important dependences.
 
 use std::fmt::Write;
 
@@ -59,7 +59,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// An edge to whatever stands for `to`; none to a literal.
+    /// An edge to the node of `to`; none to a literal.
     fn edge(&mut self, from: &str, to: Def, attributes: &str) {
         let target = match self.world.node(to) {
             Node::Lit(_) | Node::Undef | Node::SizeOf(_) | Node::AlignOf(_) => return,

@@ -1,4 +1,4 @@
-//! What each operator means on constants: the one place that says so.
+//! The meaning of each operator on constants, defined only here.
 //!
 //! Values are bits in the canonical form of literals: cut to the width of their
 //! type and zero-extended. Folding, the partial evaluator and the interpreter

@@ -29,7 +29,7 @@ use crate::world::World;
 #[derive(Clone)]
 pub(crate) struct Free {
     sets: Sets,
-    /// What nodes mention, as far as it was computed.
+    /// The computed sets of mentioned nodes.
     mentions: SecondaryMap<Def, PackedOption<Set>>,
     solutions: SecondaryMap<Cont, Option<Set>>,
     /// For each continuation, those whose solution was computed from its own.
@@ -46,7 +46,7 @@ impl Free {
         }
     }
 
-    /// Forgets what depends on the body or filter of `cont`.
+    /// Invalidates the sets that depend on the body or filter of `cont`.
     pub fn changed(&mut self, cont: Cont) {
         // Programs change much more often than they are queried.
         if self.solutions[cont].is_none() {
@@ -62,7 +62,7 @@ impl Free {
 }
 
 impl Free {
-    /// What `def` mentions, if that is known for all its operands.
+    /// The set of `def`, if those of its operands are known.
     fn mix(&mut self, world: &World, def: Def) -> Option<Set> {
         let is_cont = match world.node(def) {
             Node::Param { .. } => Some(false),
@@ -84,7 +84,7 @@ impl Free {
 // ---- Queries ----------------------------------------------------------------------
 
 impl World {
-    /// What `def` mentions. Computed on first use, for all its operands too:
+    /// The nodes that `def` mentions. Computed on first use, for all its operands too:
     /// most nodes are never queried.
     fn mention_set(&self, def: Def) -> Set {
         let free = &mut *self.free.borrow_mut();
@@ -246,7 +246,7 @@ impl<'w> Solver<'w> {
             for equation in &self.equations {
                 let mut set = equation.local;
                 for &other in &equation.mentioned {
-                    // One that has no solution yet comes later; then all is done again.
+                    // A component without solution follows later; then this one is computed again.
                     match free.solutions[other] {
                         Some(solution) => set = free.sets.union(set, solution),
                         None => again = true,

@@ -3,11 +3,11 @@
 //! Read in this order:
 //!
 //! * [`types`]: the types of the graph, interned;
-//! * [`node`]: what nodes there are;
+//! * [`node`]: the kinds of nodes;
 //! * [`world`]: the store that owns them and builds them, one factory each;
-//! * [`origin`]: what the source says about functions;
+//! * [`origin`]: annotations of functions in the source;
 //! * [`layout`]: sizes, alignments and offsets in memory;
-//! * [`eval`]: what operators mean on constants;
+//! * [`eval`]: the meaning of operators on constants;
 //! * [`fold`]: the rules by which factories simplify;
 //! * [`free`]: free variables of nodes and continuations;
 //! * [`text`]: the form that people read and tests are written in;
@@ -15,7 +15,7 @@
 //! * [`verify`](mod@verify): the rules that every program keeps;
 //! * [`functions`]: functions of the outside and of the compiler: the one list of them;
 //! * [`reduction`]: one value from those of all lanes;
-//! * [`table`]: finds what is stored elsewhere by its hash;
+//! * [`table`]: the hash table for hash-consing;
 //! * [`rebuild`]: a node again, with other operands;
 //! * [`dot`](mod@dot): a picture of the graph.
 //!
@@ -24,7 +24,7 @@
 //! ```
 //! use nyala_ir::{ArithFlags, ArithOp, Linkage, Prim, World, text, verify};
 //!
-//! // `fn twice(x: i32) -> i32 { x + x }`, where the result goes to the continuation `ret`.
+//! // `fn twice(x: i32) -> i32 { x + x }`, with the return continuation `ret`.
 //! let mut world = World::new();
 //! let (mem, i32) = (world.types.mem(), world.types.prim(Prim::I32));
 //! let ret = world.types.cn(&[mem, i32]);

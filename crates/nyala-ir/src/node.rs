@@ -1,4 +1,4 @@
-//! What nodes there are.
+//! The kinds of nodes.
 //!
 //! A program is a set of *continuations*. A continuation has *parameters* and a
 //! *body* that is one call; it never returns. Everything else is a *primitive
@@ -63,7 +63,7 @@ impl DefList {
 /// continuations: so they are kept in place.
 pub type Defs = smallvec::SmallVec<[Def; 4]>;
 
-/// What a node is. Its type is kept beside it.
+/// A node. Its type is stored separately.
 #[derive(Clone, Copy, Debug)]
 pub enum Node {
     /// A continuation.
@@ -88,7 +88,7 @@ pub enum Node {
     Arith {
         /// The operator.
         op: ArithOp,
-        /// What may be assumed.
+        /// Its assumptions.
         flags: ArithFlags,
         /// The left operand.
         lhs: Def,
@@ -108,7 +108,7 @@ pub enum Node {
     Math {
         /// Which.
         op: MathOp,
-        /// What may be assumed.
+        /// Its assumptions.
         flags: ArithFlags,
         /// Its arguments.
         args: DefList,
@@ -176,10 +176,10 @@ pub enum Node {
     Mark {
         /// How.
         mark: Mark,
-        /// What is called.
+        /// The callee.
         callee: Def,
     },
-    /// The pointer, with the advice that what is written through it is not read soon:
+    /// The pointer, with a hint for non-temporal stores:
     /// stores may go past the caches. The same pointer in every other respect.
     Streaming(Def),
 
@@ -212,7 +212,7 @@ pub enum Node {
         /// How many, as `i64`.
         count: Def,
     },
-    /// The address of part `index` of what `ptr` points to. On a pointer to
+    /// The address of part `index` of the target of `ptr`. On a pointer to
     /// `[T]` or `[T * n]` the index is any integer, also negative; on a tuple or
     /// struct it is a literal. Either may have lanes, and then the address does.
     Lea {
@@ -259,7 +259,7 @@ pub enum Node {
     },
     /// Inline assembly; operands are `mem` and the inputs; `(mem, outputs..)`.
     Asm {
-        /// What to execute.
+        /// The assembly.
         asm: AsmId,
         /// `mem`, then the inputs.
         args: DefList,
@@ -330,7 +330,7 @@ impl ArithOp {
     }
 }
 
-/// What an operation may assume beyond the strict meaning of its operator.
+/// Assumptions of an operation beyond the strict meaning of its operator.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct ArithFlags {
     /// Signed overflow wraps around instead of being a program error.
@@ -387,12 +387,12 @@ impl CmpOp {
     }
 }
 
-/// What the partial evaluator is told at a call. It never changes what the call does.
+/// A mark of a call for the partial evaluator. It never changes the result.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Mark {
-    /// The call is specialised on all arguments.
+    /// The call is specialized on all arguments.
     Force,
-    /// The evaluator goes into the callee and unfolds what it calls.
+    /// The evaluator unfolds the callee and its calls.
     Run,
     /// The evaluator stays out of the callee.
     Halt,
@@ -425,7 +425,7 @@ pub enum LaneOp {
     /// is undefined.
     Permute,
     /// The lanes of the first where the second, `simd[bool * n]`, is true, moved to the
-    /// front in order. The lanes behind keep their own value.
+    /// front in order. The other lanes keep their value.
     Compress,
 }
 
@@ -457,11 +457,11 @@ impl LaneOp {
 /// A call: the body of a continuation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Body {
-    /// What is called: a node of continuation type, possibly in a [`Node::Mark`].
+    /// The callee: a node of continuation type, possibly in a [`Node::Mark`].
     pub callee: Def,
-    /// With what.
+    /// The arguments.
     pub args: Defs,
-    /// Where the call stands in the source.
+    /// The span of the call.
     pub span: Span,
 }
 
@@ -470,7 +470,7 @@ pub struct Body {
 pub struct ContData {
     /// For people to read; need not be unique.
     pub name: Name,
-    /// Where it stands in the source.
+    /// Its span.
     pub span: Span,
     /// Its type: a `cn`.
     pub ty: Ty,
@@ -478,10 +478,10 @@ pub struct ContData {
     pub def: Def,
     /// Its parameters.
     pub params: Defs,
-    /// For each parameter, when to specialise on it: a `bool` over the parameters.
+    /// For each parameter, when to specialize on it: a `bool` over the parameters.
     /// Empty means never, for all.
     pub filter: Defs,
-    /// What it does; none for what is declared only.
+    /// Its body; `None` for declarations.
     pub body: Option<Body>,
     /// How it is known outside.
     pub linkage: Linkage,
@@ -494,13 +494,13 @@ pub enum Linkage {
     Internal,
     /// Under this symbol.
     Exported(Name),
-    /// Defined elsewhere, with the C calling convention.
+    /// Defined outside of the program, with the C calling convention.
     Imported(Name),
     /// Known to the target's compiler under this name (`extern "device"`).
     Device(Name),
     /// Known to this compiler.
     Intrinsic(Intrinsic),
-    /// Known to debuggers: a global that stands for the variables of this name and type in all functions. It is
+    /// For debuggers: a global that represents the variables of this name and type in all functions. It is
     /// written where such a variable gets a value without a name of its own. It is never read.
     Debugger,
 }
@@ -510,9 +510,9 @@ pub enum Linkage {
 pub struct GlobalData {
     /// Its name.
     pub name: Name,
-    /// Where it stands in the source.
+    /// Its span.
     pub span: Span,
-    /// The type of what it holds; its node has the pointer to it.
+    /// The type of its value; its node is a pointer to it.
     pub ty: Ty,
     /// Whether the program may write to it.
     pub is_mut: bool,
@@ -524,7 +524,7 @@ pub struct GlobalData {
     pub linkage: Linkage,
 }
 
-/// What inline assembly executes, in LLVM's notation.
+/// Inline assembly, in LLVM's notation.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct AsmData {
     /// The template.

@@ -1,6 +1,6 @@
-//! What the source says about functions that the graph does not.
+//! Information about functions of the source that is not in the graph.
 //!
-//! The graph has continuations with filters; what a user wrote to get them (a
+//! The graph has continuations with filters; the source constructs (a
 //! filter's text, a limit for the evaluator, a demand to be specialized) is kept in
 //! a table beside it. An origin is found by the place and the name of a function, which all
 //! its instances and specializations have in common, so passes need not know of it.
@@ -16,9 +16,9 @@ use crate::world::World;
 /// A function or lambda of the source.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Origin {
-    /// What people call it; `lambda` for one without a name.
+    /// Its name; `lambda` for an anonymous function.
     pub name: Name,
-    /// Where its name stands; all of it for a lambda.
+    /// The span of its name; the whole span for a lambda.
     pub span: Span,
     /// Its body; [`Span::NONE`] if it has none.
     pub body: Span,
@@ -55,7 +55,7 @@ pub struct OriginLimits {
 }
 
 impl Origin {
-    /// Where the filter of a parameter stands; that of the whole function for what has no name.
+    /// The span of the filter of a parameter; that of the whole function for unnamed parameters.
     pub fn filter_of(&self, name: Option<Name>) -> Option<Span> {
         let named = self.params.iter().find(|param| param.name.is_some() && param.name == name);
         named.map_or(self.filter, |param| param.filter)
@@ -88,7 +88,7 @@ impl Origins {
 }
 
 impl World {
-    /// The function of the source that `cont` comes from; none for a block.
+    /// The source function of `cont`; `None` for a block.
     pub fn origin(&self, cont: Cont) -> Option<&Origin> {
         self.origins.of(self.cont(cont))
     }

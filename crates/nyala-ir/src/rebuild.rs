@@ -1,6 +1,6 @@
 //! Building a node again with other operands.
 //!
-//! Rewrites go through the factories, so what has become known folds on the way.
+//! Rewrites use the factories, so newly constant operations fold.
 
 use crate::node::{Def, Node};
 use crate::types::{Ty, TyKind};
@@ -102,7 +102,7 @@ impl World {
             (node, _) => panic!("{node:?} does not have {} operands", operands.len()),
         }
     }
-    /// What `parts` were all taken from, or else the tuple of them.
+    /// The aggregate that `parts` were all extracted from, or else a tuple of them.
     fn rejoin(&mut self, parts: &[Def]) -> Def {
         let source = |part: Def| match self.node(part) {
             Node::Extract { agg, .. } => Some(agg),

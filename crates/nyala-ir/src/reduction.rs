@@ -66,7 +66,7 @@ impl Reduction {
         }
     }
 
-    /// What changes nothing when it is combined with a value.
+    /// The neutral element.
     pub fn neutral(self, prim: Prim) -> u64 {
         let float = |value: f64| eval::float_from_value(prim, value);
         let lowest = if prim.is_signed() { 1 << (prim.bits() - 1) } else { 0 };
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn neutral_values_change_nothing() {
+    fn neutral_elements_do_not_change_results() {
         for reduction in Reduction::ALL {
             for prim in [Prim::I8, Prim::U16, Prim::I64, Prim::U64, Prim::F32, Prim::F64, Prim::Bool] {
                 let values = if prim == Prim::Bool { [0, 1] } else { [1, 1 << (prim.bits() - 2)] };

@@ -1,10 +1,10 @@
-//! The table of hash-consing: finds what is stored elsewhere by the hash of its content.
+//! The table of hash-consing: maps the hash of a node to its id.
 //!
 //! Millions of look-ups each go to a place of their own in a table far larger than
-//! any cache, so what counts is how many lines of memory one touches. Here it is
-//! one: a slot holds hash and id side by side, and a collision goes to the next slot.
+//! any cache, so the number of touched cache lines matters. Here it is
+//! one: a slot has hash and id, and a collision continues at the next slot.
 //!
-//! # What always holds
+//! # Invariants
 //!
 //! * Slots are ordered by hash, but for collisions, since the position is the upper part
 //!   of the hash. So growing copies from front to back.
@@ -12,7 +12,7 @@
 
 use cranelift_entity::packed_option::{PackedOption, ReservedValue};
 
-/// Hashes with the ids of what has them.
+/// Hashes with ids.
 #[derive(Clone)]
 pub struct Table<Id: ReservedValue> {
     slots: Vec<Slot<Id>>,
@@ -97,7 +97,7 @@ pub fn table_hash(content: &impl std::hash::Hash) -> u32 {
     finish(hasher)
 }
 
-/// As [`table_hash`], of what a hasher has seen.
+/// As [`table_hash`], of the input of a hasher.
 pub(crate) fn finish(hasher: impl std::hash::Hasher) -> u32 {
     (hasher.finish().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
 }
@@ -110,7 +110,7 @@ mod tests {
     use crate::node::Def;
 
     #[test]
-    fn what_was_added_is_found_among_collisions_and_after_growing() {
+    fn entries_are_found_after_collisions_and_growth() {
         let mut table: Table<Def> = Table::new();
         // Few distinct hashes, all at the end of the table, so that searches wrap around.
         let hash = |i: usize| u32::MAX - (i % 7) as u32;

@@ -32,7 +32,7 @@ entity_impl!(StructId, "struct");
 pub struct EnumId(u32);
 entity_impl!(EnumId, "enum");
 
-/// What a type is.
+/// The kinds of types.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum TyKind {
     /// The token that orders side effects.
@@ -48,7 +48,7 @@ pub enum TyKind {
         /// How many.
         len: u64,
     },
-    /// `[T]`: any number of elements; only behind pointers.
+    /// `[T]`: any number of elements; only as the target of pointers.
     Slice(Ty),
     /// `simd[T * n]`: lanes of a primitive type or of pointers.
     Simd {
@@ -59,7 +59,7 @@ pub enum TyKind {
     },
     /// `&T` in an address space (0 is generic).
     Ptr {
-        /// What it points to.
+        /// The type of the target.
         pointee: Ty,
         /// Where.
         space: u32,
@@ -156,7 +156,7 @@ impl Types {
         }
     }
 
-    /// What `ty` is.
+    /// The kind of `ty`.
     #[inline]
     pub fn kind(&self, ty: Ty) -> &TyKind {
         &self.kinds[ty]
@@ -254,7 +254,7 @@ impl Types {
         }
     }
 
-    /// What `ty` points to, and in which space.
+    /// The target type of `ty`, and its address space.
     pub fn as_ptr(&self, ty: Ty) -> Option<(Ty, u32)> {
         match self.kind(ty) {
             TyKind::Ptr { pointee, space } => Some((*pointee, *space)),
@@ -262,7 +262,7 @@ impl Types {
         }
     }
 
-    /// What `ty` or its lanes point to, and in which space.
+    /// The target type of `ty` or its lanes, and its address space.
     pub fn lane_ptr(&self, ty: Ty) -> Option<(Ty, u32)> {
         match self.kind(ty) {
             TyKind::Simd { elem, .. } => self.as_ptr(*elem),
@@ -270,7 +270,7 @@ impl Types {
         }
     }
 
-    /// How many lanes a simd type has; none for other types.
+    /// The number of lanes of a simd type; `None` for other types.
     pub fn lanes(&self, ty: Ty) -> Option<u32> {
         match self.kind(ty) {
             TyKind::Simd { lanes, .. } => Some(*lanes),

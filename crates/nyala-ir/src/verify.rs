@@ -1,7 +1,7 @@
 //! Checks that a world is a program.
 //!
 //! A pass that breaks one of these rules has a bug; nothing a user writes can.
-//! Only what the outside can reach is checked: what a rewrite left behind may be
+//! Only reachable nodes are checked: dead nodes of a rewrite may be
 //! in any state.
 //!
 //! # The rules
@@ -12,7 +12,7 @@
 //!    and its own type is the one that it gives.
 //! 3. `literal`: a literal has no bits beyond its type's width; a null pointer is 0.
 //! 4. `intrinsic`: an intrinsic is declared in one of the shapes it has.
-//! 5. `body`: what is defined elsewhere has no body, everything else has one.
+//! 5. `body`: imports and intrinsics have no body, all others have one.
 //! 6. `filter`: there is one filter for each parameter or none at all; each is a
 //!    `bool`, computed without effects.
 //! 7. `memory`: a memory token is used at most once, and by effects and calls only;
@@ -65,8 +65,8 @@ pub fn verify(world: &World) -> Result<(), VerifyErrors> {
     }
 }
 
-/// What would be wrong with a node of type `ty`, before it is built: for operations
-/// that programs ask for by name, with types of their choice.
+/// The error of a node of type `ty`, before it is built: for operations
+/// that programs name, with types of their choice.
 pub fn check_node(world: &World, node: Node, ty: Ty) -> Result<(), String> {
     operands::check_node(world, node, ty)
 }
@@ -112,7 +112,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// What breaks a rule.
+/// The violator of a rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     /// A node by itself.
@@ -128,11 +128,11 @@ pub enum Place {
 pub struct Violation {
     /// Which.
     pub rule: Rule,
-    /// By what.
+    /// The violator.
     pub place: Place,
     /// That, printed.
     pub shown: String,
-    /// What is wrong with it.
+    /// The violation.
     pub message: String,
 }
 

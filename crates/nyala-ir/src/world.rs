@@ -17,8 +17,8 @@
 //!
 //! # Where to look next
 //!
-//! [`node`](crate::node) says what the nodes mean, [`fold`] holds the
-//! rules, [`eval`](crate::eval) what operators compute, and
+//! [`node`](crate::node) defines the nodes, [`fold`] the
+//! rules, [`eval`](crate::eval) the meaning of operators, and
 //! [`free`](crate::free) the free variables.
 
 mod build;
@@ -46,9 +46,9 @@ use crate::types::{Ty, TyKind, Types};
 pub struct World {
     /// The types.
     pub types: Types,
-    /// Where the nodes built next stand in the source.
+    /// The span of the next nodes.
     pub span: Span,
-    /// What the source says about functions.
+    /// Annotations of functions in the source.
     pub origins: Origins,
     nodes: PrimaryMap<Def, NodeData>,
     /// The nodes that are or contain continuations.
@@ -68,7 +68,7 @@ pub struct World {
     folding: bool,
     /// How many `insert`s a large aggregate is away from being written out.
     insert_depths: FxHashMap<Def, u32>,
-    /// Filled by questions, so behind a cell.
+    /// A cache that queries fill, so in a cell.
     pub(crate) free: RefCell<Free>,
 }
 
@@ -133,18 +133,18 @@ impl World {
         self.folding = folding;
     }
 
-    /// What a parameter or operation is called in the text form. Continuations
+    /// The name of a parameter or operation in the text form. Continuations
     /// and globals have their names in their data.
     pub fn name(&self, def: Def) -> Option<Name> {
         self.nodes[def].name
     }
 
-    /// Names a parameter or operation for people to read; need not be unique.
+    /// Names a parameter or operation, for readability; names may repeat.
     pub fn set_name(&mut self, def: Def, name: impl Into<Name>) {
         self.nodes[def].name = Some(name.into());
     }
 
-    /// What `def` is.
+    /// The node of `def`.
     #[inline]
     pub fn node(&self, def: Def) -> Node {
         self.nodes[def].node
@@ -156,19 +156,19 @@ impl World {
         self.nodes[def].ty
     }
 
-    /// Where `def` stands in the source.
+    /// The span of `def`.
     #[inline]
     pub fn span_of(&self, def: Def) -> Span {
         self.nodes[def].span
     }
 
-    /// All nodes, dead ones included; operands before what uses them.
+    /// All nodes, dead ones included; operands before their users.
     pub fn defs(&self) -> impl DoubleEndedIterator<Item = Def> + use<> {
         self.nodes.keys()
     }
 
     /// Whether `def` is a continuation or has one among its operands, or their operands. Most nodes are data
-    /// and lead to no continuation: who is about continuations need not look behind them.
+    /// and lead to no continuation: searches for continuations can skip them.
     #[inline]
     pub fn contains_conts(&self, def: Def) -> bool {
         self.containers.contains(def)
@@ -411,7 +411,7 @@ impl World {
         def
     }
 
-    /// Remembers what a new node is made of.
+    /// Records the operands of a new node.
     fn classify(&mut self, def: Def) {
         let node = self.node(def);
         let is_cont = matches!(node, Node::Cont(_));
@@ -466,7 +466,7 @@ impl World {
         self.nodes[def].ty = ty;
     }
 
-    /// Sets what `cont` does, at the current span. A call whose target is known
+    /// Sets the body of `cont`, at the current span. A call whose target is known
     /// becomes a call of that target.
     pub fn set_body(&mut self, cont: Cont, callee: Def, args: impl IntoIterator<Item = Def>) {
         let (args, span) = (args.into_iter().collect(), self.span);
@@ -483,7 +483,7 @@ impl World {
         });
     }
 
-    /// Sets when to specialise on each parameter.
+    /// Sets when to specialize on each parameter.
     pub fn set_filter(&mut self, cont: Cont, filter: impl IntoIterator<Item = Def>) {
         let filter: Defs = filter.into_iter().collect();
         debug_assert!(filter.is_empty() || filter.len() == self.conts[cont].params.len());
@@ -569,7 +569,7 @@ impl World {
         own == Some(data.def)
     }
 
-    /// A new continuation that stands for an intrinsic.
+    /// A new continuation for an intrinsic.
     pub fn declare_intrinsic(&mut self, intrinsic: Intrinsic, params: &[Ty]) -> Def {
         let cont = self.new_cont(intrinsic.name(), params);
         self.conts[cont].linkage = Linkage::Intrinsic(intrinsic);
@@ -587,7 +587,7 @@ impl World {
         def
     }
 
-    /// The address of the variables of this name and type, to tell debuggers of.
+    /// The address of the variables of this name and type, for debuggers.
     pub fn new_global_for_debuggers(&mut self, name: impl Into<Name>, ty: Ty) -> Def {
         let def = self.new_global(name, ty, true, None);
         if let Some(data) = self.globals.values_mut().next_back() {

@@ -139,7 +139,7 @@ fn scopes_and_nesting_agree_with_their_definitions() {
 }
 
 #[test]
-fn schedules_compute_what_is_needed_and_never_fail_early() {
+fn schedules_compute_all_operands_and_no_early_failure() {
     for_random_programs(|world, conts| {
         for &cont in conts {
             let cfg = Cfg::new(world, &Scope::new(world, cont));
@@ -171,7 +171,7 @@ fn check_schedule(world: &World, cfg: &Cfg, doms: &DomTree, schedule: &Schedule)
                 "operands come first"
             );
             assert!(!is_there(op, vertex, at), "nothing is computed twice on one path");
-            assert!(!can_fail(world, op) || demanded.contains(&op), "what can fail was asked for");
+            assert!(!can_fail(world, op) || demanded.contains(&op), "an operation that can fail is demanded");
         }
     }
 }

@@ -380,7 +380,7 @@ fn the_same_construction_gives_the_same_text() {
 }
 
 #[test]
-fn what_was_folded_stays_as_it_is() {
+fn folded_nodes_do_not_fold_again() {
     for seed in 0..ROUNDS {
         let mut world = random_world(seed, 60, true);
         // Each piece of assembly is one of its own.

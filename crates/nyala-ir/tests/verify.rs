@@ -1,4 +1,4 @@
-//! The verifier on small programs: `; error: ..` stands on the line that earns it.
+//! The verifier on small programs: `; error: ..` is on the line of the error.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;

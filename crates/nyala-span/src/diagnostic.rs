@@ -1,8 +1,8 @@
-//! What a stage reports to the user, as data.
+//! Diagnostics as data.
 //!
-//! Each stage has an error type of its own whose variants say what is wrong, and
+//! Each stage has its own error type with a variant for each error, and
 //! turns it into a [`Diagnostic`] in one place. The driver renders diagnostics
-//! for people or as JSON; nothing else prints.
+//! as text or as JSON; nothing else prints.
 //!
 //! # Invariants
 //!
@@ -65,7 +65,7 @@ impl fmt::Display for Severity {
 pub struct Label {
     /// Where.
     pub span: Span,
-    /// What; may be empty on a primary label.
+    /// The text; may be empty on a primary label.
     pub message: String,
 }
 
@@ -80,7 +80,7 @@ pub struct Suggestion {
     pub replacement: String,
 }
 
-/// One report: what is wrong, where, and what would help.
+/// One diagnostic: message, position, and suggestions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {
     /// How bad it is.
@@ -89,7 +89,7 @@ pub struct Diagnostic {
     pub code: Code,
     /// The headline.
     pub message: String,
-    /// The place that is to blame.
+    /// The position of the error.
     pub primary: Label,
     /// Other places that explain it.
     pub secondary: Vec<Label>,

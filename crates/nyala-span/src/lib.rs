@@ -1,10 +1,10 @@
-//! The ground floor: what every other crate needs to talk about source text.
+//! Source files, positions, names and diagnostics, for all other crates.
 //!
 //! * [`span`]: positions and ranges, eight bytes each, valid across all files;
 //! * [`source`]: the source files of one compilation and line/column look-up;
 //! * [`name`]: interned identifiers;
 //! * [`prim`]: the primitive types;
-//! * [`diagnostic`]: what a stage reports to the user, as data.
+//! * [`diagnostic`]: diagnostics as data.
 //!
 //! Nothing here touches the file system or prints: the driver reads files and
 //! renders diagnostics.

@@ -1,6 +1,6 @@
 //! Interned identifiers.
 //!
-//! A [`Name`] is a small number that stands for a string; equal strings have
+//! A [`Name`] is a small number for a string; equal strings have
 //! equal numbers. The table is one per process and only grows, so a `Name` is
 //! `Copy`, prints itself, and can be sent between threads. Strings live as long
 //! as the process: a compiler reads far fewer distinct names than it has memory
@@ -30,7 +30,7 @@ fn table() -> &'static Table {
 }
 
 thread_local! {
-    /// What this thread has interned before, so that the common case takes no lock.
+    /// The names that this thread has interned, so that the common case takes no lock.
     static SEEN: RefCell<FxHashMap<&'static str, Name>> = RefCell::default();
 }
 

@@ -14,7 +14,7 @@ pub struct FileId(pub u32);
 /// A named text with its place in the common numbering.
 #[derive(Clone, Debug)]
 pub struct SourceFile {
-    /// What diagnostics call it: a path, `<stdin>`, `<prelude>/loops.impala`.
+    /// Its name in diagnostics: a path, `<stdin>`, `<prelude>/loops.impala`.
     pub name: String,
     /// The text, without a byte-order mark.
     pub text: String,
@@ -83,7 +83,7 @@ impl SourceMap {
         self.files.iter().enumerate().map(|(i, file)| (FileId(i as u32), file))
     }
 
-    /// The file that `span` lies in; none for [`Span::NONE`].
+    /// The file of `span`; `None` for [`Span::NONE`].
     pub fn file_of(&self, span: Span) -> Option<FileId> {
         if span.is_none() {
             return None;
@@ -132,7 +132,7 @@ pub fn without_controls(text: &str) -> Cow<'_, str> {
 }
 
 impl SourceFile {
-    /// The name of the file, for people.
+    /// The name of the file, for messages.
     pub fn shown_name(&self) -> Cow<'_, str> {
         without_controls(&self.name)
     }
@@ -160,7 +160,7 @@ impl SourceFile {
         let line = starts.partition_point(|&start| start as usize <= offset);
         let start = starts[line - 1] as usize;
         let before = &self.text.as_bytes()[start..offset];
-        // Bytes that do not continue a character begin one.
+        // Bytes that do not continue a character start one.
         let col = before.iter().filter(|&&byte| byte & 0xc0 != 0x80).count();
         LineCol { line: line as u32, col: col as u32 + 1 }
     }

@@ -19,7 +19,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The span of what has no source text.
+    /// The span of nodes without source text.
     pub const NONE: Span = Span { lo: 0, hi: 0 };
 
     /// The range `lo..hi`.

@@ -1,4 +1,4 @@
-//! What the tests of several crates share.
+//! Support for the tests of several crates.
 //!
 //! * [`ir_files`]: folders of `.ir` files, each a program with its expected output;
 //! * [`snapshot`]: comparison with a stored text, which `BLESS=1` rewrites.

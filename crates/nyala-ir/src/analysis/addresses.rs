@@ -1,4 +1,4 @@
-//! What becomes of the addresses of a function's variables.
+//! Uses of the addresses of a function's variables.
 //!
 //! An address that is only used to access the variable stays where it is. Others get
 //! somewhere: into memory or another value, into a closure, or to a function
@@ -10,7 +10,7 @@ use super::functions::{Function, Functions, Uses};
 use crate::node::{Def, Node};
 use crate::world::World;
 
-/// What is done with an address besides accessing what is there.
+/// A use of an address other than a load or store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AddressUse {
     /// It is put into memory, an aggregate, or a parameter of a block.
@@ -26,7 +26,7 @@ pub enum AddressUse {
     },
 }
 
-/// The uses of addresses in `function`, each with what the address belongs to: a slot, or a
+/// The uses of addresses in `function`, each with the owner of the address: a slot, or a
 /// parameter of the function that is a pointer.
 pub fn address_uses(world: &World, functions: &Functions, function: &Function) -> Vec<(Def, AddressUse)> {
     let mut finder = Finder { world, functions, uses: vec![], roots: FxHashMap::default() };
@@ -48,7 +48,7 @@ pub fn address_uses(world: &World, functions: &Functions, function: &Function) -
     finder.uses
 }
 
-/// What the values in `function` are made of, operands first, up to what it captures.
+/// The operands of the values in `function`, operands first, up to its captures.
 fn own_nodes(world: &World, functions: &Functions, function: &Function) -> Vec<Def> {
     let mut seen: FxHashSet<Def> = function.captures.iter().copied().collect();
     let mut work = vec![];
@@ -64,7 +64,7 @@ fn own_nodes(world: &World, functions: &Functions, function: &Function) -> Vec<D
             world.for_each_operand(def, |operand| work.push(operand));
         }
     }
-    // Operands were built before what they are operands of.
+    // Operands are built before their users.
     nodes.sort_unstable();
     nodes
 }
@@ -73,7 +73,7 @@ struct Finder<'a> {
     world: &'a World,
     functions: &'a Functions,
     uses: Vec<(Def, AddressUse)>,
-    /// What addresses belong to.
+    /// The slots and allocations that addresses belong to.
     roots: FxHashMap<Def, Def>,
 }
 

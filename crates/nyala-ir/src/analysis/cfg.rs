@@ -3,16 +3,16 @@
 //! Vertices are the continuations of the scope in reverse post order, the entry
 //! first, and one more: the exit. The edges say where control may go next:
 //!
-//! * to a continuation of the scope that is called or handed to the callee, for
+//! * to a continuation of the scope that is called or passed to the callee, for
 //!   the callee may call it: so calls of functions outside lead to their return
 //!   points, and `branch` and `switch` to their targets;
 //! * to the exit, if the call knows a way out: a continuation that is computed
 //!   or a parameter, or one from outside that does not return. A known function
-//!   that is handed on counts as one that returns;
-//! * to the exit, if it calls the outside and hands over nothing of the scope.
+//!   that is passed on counts as one that returns;
+//! * to the exit, if it calls code outside of the scope and passes no continuation of the scope.
 //!
 //! A continuation of the scope that is called through a parameter thus has an
-//! edge from where it was handed over, not from the call. That keeps the
+//! edge from where it was passed, not from the call. That keeps the
 //! meaning of dominance: the dominators of a vertex have been executed before it.
 
 use rustc_hash::FxHashMap;
@@ -83,7 +83,7 @@ impl Cfg {
         &self.conts
     }
 
-    /// The continuation of a vertex; none for the exit.
+    /// The continuation of a vertex; `None` for the exit.
     pub fn cont(&self, vertex: usize) -> Option<Cont> {
         self.conts.get(vertex).copied()
     }
@@ -98,7 +98,7 @@ impl Cfg {
         0
     }
 
-    /// The vertex that stands for leaving the scope.
+    /// The vertex of the exit.
     pub fn exit(&self) -> usize {
         self.conts.len()
     }
@@ -108,12 +108,12 @@ impl Cfg {
         &self.graph
     }
 
-    /// What every path from the entry passes.
+    /// The dominators.
     pub fn dominators(&self) -> DomTree {
         DomTree::new(&self.graph, self.entry())
     }
 
-    /// What every path to the exit passes; the root is the exit.
+    /// The post-dominators; the root is the exit.
     ///
     /// Where control never leaves, one vertex of each innermost endless loop
     /// counts as a way out, so that every vertex has post-dominators.
@@ -155,7 +155,7 @@ impl Flow {
             match world.node(def) {
                 Node::Cont(cont) if scope.contains(cont) => targets.push(cont),
                 Node::Cont(_) => knows_way_out |= def != body.callee && !returns(world, def),
-                // What merely marks a callee is not a value of its own.
+                // A mark of a callee is not a value.
                 Node::Mark { .. } | Node::Hide(_) => {}
                 _ => knows_way_out = true,
             }
@@ -166,7 +166,7 @@ impl Flow {
     }
 }
 
-/// Whether `cont` is handed a continuation to go on with.
+/// Whether `cont` gets a continuation as argument.
 fn returns(world: &World, cont: Def) -> bool {
     let params = world.types.as_cn(world.ty(cont)).unwrap_or(&[]);
     params.iter().any(|&param| world.types.as_cn(param).is_some())

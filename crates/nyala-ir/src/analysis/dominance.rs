@@ -10,11 +10,11 @@
 
 use super::graph::Graph;
 
-/// The dominator tree of what is reachable from a root.
+/// The dominator tree of the vertices that are reachable from a root.
 #[derive(Clone, Debug)]
 pub struct DomTree {
     root: usize,
-    /// The immediate dominator; of the root, itself; none if unreachable.
+    /// The immediate dominator; of the root, itself; `None` if unreachable.
     idom: Vec<Option<usize>>,
     depth: Vec<u32>,
     /// For each vertex one further up, such that a few jumps lead far (Myers' skew-binary lists).
@@ -87,7 +87,7 @@ impl DomTree {
         self.idom[vertex].is_some()
     }
 
-    /// The closest strict dominator; none for the root and what is unreachable.
+    /// The immediate dominator; `None` for the root and unreachable vertices.
     pub fn idom(&self, vertex: usize) -> Option<usize> {
         self.idom[vertex].filter(|_| vertex != self.root)
     }
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ladder_with_an_exit_of_its_own_at_each_rung_is_fast() {
+    fn a_ladder_with_separate_exits_is_fast() {
         let len = 100_000;
         let mut edges: Vec<(usize, usize)> = (1..len).map(|to| (to - 1, to)).collect();
         edges.extend((0..len).flat_map(|exit| [(exit, len + exit), (0, len + exit)]));

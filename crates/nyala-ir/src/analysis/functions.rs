@@ -22,7 +22,7 @@
 //! In a program of continuations `fn(i32) -> !` and a return continuation that takes an `i32`
 //! have the same type. Types decide: the last parameter of a callee is its return
 //! continuation, if it is a continuation that does not itself return. What is
-//! handed over in any other place is a value.
+//! passed in any other position is a value.
 
 use cranelift_entity::SecondaryMap;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -45,7 +45,7 @@ pub struct Functions {
 /// A function.
 #[derive(Clone, Debug)]
 pub struct Function {
-    /// Where it begins.
+    /// Its entry.
     pub entry: Cont,
     /// Where it returns to: its last parameter. None if it never returns, or if
     /// the place is a value (see [`Styles`]).
@@ -57,7 +57,7 @@ pub struct Function {
     /// Whether it is used as a value, not only called.
     pub is_value: bool,
     /// Whether a value of it may be there when the function that made it is not: it is not
-    /// just the body that `parallel` or `vectorize` is handed.
+    /// only the body of a `parallel` or `vectorize`.
     pub may_outlive: bool,
     /// The functions that it mentions.
     pub mentions: Vec<Cont>,
@@ -132,12 +132,12 @@ impl Functions {
         &self.all
     }
 
-    /// The function that begins with `entry`.
+    /// The function with this `entry`.
     pub fn get(&self, entry: Cont) -> Option<&Function> {
         self.index.get(&entry).map(|&at| &self.all[at])
     }
 
-    /// What a continuation that is used as a value closes over.
+    /// The captures of a continuation that is used as a value.
     pub fn captures(&self, cont: Cont) -> &[Def] {
         self.get(cont).map_or(&[], |function| &function.captures)
     }
@@ -169,7 +169,7 @@ impl Functions {
         }
     }
 
-    /// What stands against control-flow form.
+    /// The violations of control-flow form.
     pub fn obstacles(&self, world: &World) -> Vec<Obstacle> {
         let rets: FxHashSet<Def> = self.all.iter().filter_map(|function| function.ret).collect();
         let mut seen = FxHashSet::default();
@@ -266,7 +266,7 @@ impl Function {
         world.free_params(def).iter().any(|&param| self.contains(owner(world, param)))
     }
 
-    /// What its blocks do.
+    /// The uses in its blocks.
     pub fn bodies<'a>(&'a self, world: &'a World) -> impl Iterator<Item = &'a Body> + 'a {
         self.blocks.iter().filter_map(|&block| world.cont(block).body.as_ref())
     }
@@ -283,11 +283,11 @@ pub fn return_param(world: &World, cont: Cont) -> Option<Def> {
     world.cont(cont).params.last().copied().filter(|&last| is_return(&world.types, world.ty(last)))
 }
 
-/// What a body does with its operands.
+/// The uses of operands in a body.
 pub struct Uses {
     /// Where control may go: targets of jumps, and the place a call returns to.
     pub targets: Vec<Def>,
-    /// What is handed over, and the callee if it is computed.
+    /// The arguments, and the callee if it is computed.
     pub values: Vec<Def>,
 }
 
@@ -337,7 +337,7 @@ pub fn is_return(types: &Types, ty: Ty) -> bool {
     returns
 }
 
-/// Whether all instances of a body end before the intrinsic that is handed it returns.
+/// Whether all instances of a body end before its intrinsic returns.
 fn awaits_body(intrinsic: Intrinsic) -> bool {
     matches!(intrinsic, Intrinsic::Parallel | Intrinsic::Fibers | Intrinsic::Vectorize | Intrinsic::Pipeline)
 }
@@ -393,7 +393,7 @@ impl Roles {
     }
 }
 
-/// Finds what a function needs from outside.
+/// Finds the captures of a function.
 struct Captures {
     found: Vec<Def>,
     seen: FxHashSet<Def>,
@@ -431,7 +431,7 @@ impl Captures {
     }
 }
 
-/// Whether `def` is a parameter or part of what an effect gives.
+/// Whether `def` is a parameter or part of the result of an effect.
 fn is_source(world: &World, def: Def) -> bool {
     match world.node(def) {
         Node::Param { .. } => true,

@@ -75,7 +75,7 @@ impl Graph {
         self.succs.of(vertex).iter().map(|&to| to as usize)
     }
 
-    /// Where edges to `vertex` come from.
+    /// The predecessors of `vertex`.
     pub fn preds(&self, vertex: usize) -> impl DoubleEndedIterator<Item = usize> + ExactSizeIterator + '_ {
         self.preds.of(vertex).iter().map(|&from| from as usize)
     }
@@ -90,7 +90,7 @@ impl Graph {
         Graph { succs: self.preds, preds: self.succs }
     }
 
-    /// What is reachable from `root`, in reverse post order: a vertex comes before
+    /// The vertices that are reachable from `root`, in reverse post order: a vertex comes before
     /// its successors, except along back edges.
     pub fn reverse_post_order(&self, root: usize) -> Vec<usize> {
         let mut order = vec![];

@@ -18,7 +18,7 @@ pub struct LoopForest {
 /// One loop.
 #[derive(Clone, Debug)]
 pub struct Loop {
-    /// The loop around it.
+    /// The enclosing loop.
     pub parent: Option<usize>,
     /// Where it is entered, in ascending order.
     pub headers: Vec<usize>,
@@ -29,8 +29,8 @@ pub struct Loop {
 }
 
 impl LoopForest {
-    /// The loops of `graph`, which is entered at `root`. Each comes after the
-    /// loop around it.
+    /// The loops of `graph`, which is entered at `root`. Each comes after its
+    /// enclosing loop.
     pub fn new(graph: &Graph, root: usize) -> LoopForest {
         let mut forest = LoopForest { loops: vec![], innermost: vec![None; graph.len()] };
         // The region of a vertex: the loop whose inside it belongs to; none once
@@ -72,7 +72,7 @@ impl LoopForest {
         id
     }
 
-    /// All loops, each after the one around it.
+    /// All loops, each after its enclosing loop.
     pub fn loops(&self) -> &[Loop] {
         &self.loops
     }

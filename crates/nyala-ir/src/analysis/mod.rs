@@ -7,9 +7,9 @@
 //! * [`references`]: which continuations mention which;
 //! * [`scope`]: which continuations are nested in which, implied by their use of parameters;
 //! * [`functions`]: which continuations are functions, and which are basic blocks of which;
-//! * [`styles`]: which functions return, and which are told how to go on;
-//! * [`addresses`]: what becomes of the addresses of variables;
-//! * [`numbers`]: what divides integers, and how large they are;
+//! * [`styles`]: which functions return, and which take their return continuation as a closure;
+//! * [`addresses`]: uses of the addresses of variables;
+//! * [`numbers`]: divisors and bounds of integers;
 //! * [`mod@cfg`]: control flow within a scope;
 //! * [`dominance`]: dominators and post-dominators;
 //! * [`loops`]: which continuations form loops;

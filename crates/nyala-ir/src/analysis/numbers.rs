@@ -4,7 +4,7 @@
 //! [`Number::of`] is the transfer function of one operation; callers supply what they know of
 //! parameters. [`Number::of_expression`] follows operands to a bounded depth.
 //!
-//! # What always holds
+//! # Invariants
 //!
 //! * Bounds hold for every value that is computed without an error. What overflows where that is
 //!   an error may be anything; the power of two divides it nevertheless.
@@ -13,7 +13,7 @@
 use crate::layout::{layout, offset};
 use crate::{ArithOp, Def, Node, Prim, Ty, World};
 
-/// What is known of a number. Addresses have no bounds worth knowing.
+/// Facts about a number. Addresses have no useful bounds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Number {
     /// 2 to this divides it.
@@ -34,7 +34,7 @@ impl Number {
     /// Nothing is known.
     pub const ANY: Number = Number { twos: 0, min: i128::MIN, max: i128::MAX };
 
-    /// What is known of every value of a type.
+    /// Facts about all values of a type.
     pub fn of_type(world: &World, ty: Ty) -> Number {
         if let Some((pointee, _)) = world.types.as_ptr(ty) {
             let align = layout(&world.types, pointee).align.max(1);
@@ -92,7 +92,7 @@ impl Number {
         all.min <= self.min && self.max <= all.max
     }
 
-    /// What is known of `def` by what it is computed from.
+    /// Facts about `def`, from its operands.
     pub fn of_expression(world: &World, def: Def) -> Number {
         Number::to_depth(world, def, MAX_DEPTH)
     }
@@ -104,7 +104,7 @@ impl Number {
         })
     }
 
-    /// What is known of `def` if `of` says what is known of its operands.
+    /// Facts about `def`, given those of its operands by `of`.
     pub fn of(world: &World, def: Def, of: &mut dyn FnMut(Def) -> Number) -> Number {
         let ty = world.ty(def);
         let all = Number::of_type(world, ty);
@@ -205,7 +205,7 @@ impl Number {
             }
             _ => match Number::exact(op, a, b) {
                 Some(exact) if exact.fits(prim) => exact,
-                // What overflows is an error, so it is not among the results.
+                // Overflow is an error, so it is not a result.
                 Some(exact) if !wraps && prim.is_signed() && op != ArithOp::Shl => {
                     let (min, max) = (exact.min.max(all.min), exact.max.min(all.max));
                     if min <= max {
@@ -248,7 +248,7 @@ mod tests {
     use super::*;
     use crate::ArithFlags;
 
-    /// What is known of an expression on two parameters of type `i32`, and one of `&[f32]`.
+    /// Facts about an expression on two parameters of type `i32`, and one of `&[f32]`.
     fn check(build: impl FnOnce(&mut World, [Def; 3]) -> Def, twos: u32, min: i128, max: i128) {
         let mut world = World::new();
         world.set_folding(true);
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn products_have_the_twos_of_both_factors() {
+    fn a_product_has_the_powers_of_two_of_both_factors() {
         let scaled = |world: &mut World, [x, y, _]: [Def; 3]| {
             let (four, six) = (world.lit_i32(4), world.lit_i32(6));
             let (x, y) =
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_has_the_twos_that_both_have() {
+    fn a_sum_has_the_common_powers_of_two() {
         let sum = |world: &mut World, [x, y, _]: [Def; 3]| {
             let (eight, four) = (world.lit_i32(8), world.lit_i32(4));
             let (x, y) =
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn what_wraps_around_keeps_its_twos_and_loses_its_bounds() {
+    fn wrapping_keeps_powers_of_two_and_drops_bounds() {
         let sum = |world: &mut World, [x, ..]: [Def; 3]| {
             let (three, twelve) = (world.lit_i32(3), world.lit_i32(12));
             let x = world.arith(ArithOp::Shl, STRICT, x, three);
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mask_bounds_what_it_is_applied_to() {
+    fn a_mask_bounds_its_operand() {
         let masked = |world: &mut World, [x, ..]: [Def; 3]| {
             let mask = world.lit_i32(0xf0);
             world.arith(ArithOp::And, STRICT, x, mask)
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_aligned_as_their_index_says() {
+    fn addresses_have_the_alignment_of_their_index() {
         let address = |world: &mut World, [x, _, p]: [Def; 3]| {
             let eight = world.lit_i32(8);
             let index = world.arith(ArithOp::Mul, STRICT, x, eight);
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_given_up_in_few_steps() {
+    fn joins_of_different_numbers_converge_in_few_steps() {
         let mut number = Number::exactly(0);
         let mut changes = 0;
         for round in 1..1000 {

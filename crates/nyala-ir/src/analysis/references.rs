@@ -1,6 +1,6 @@
 //! Who mentions whom.
 //!
-//! A continuation mentions what stands in its body and filter, an operation its
+//! A continuation mentions the nodes of its body and filter, an operation its
 //! operands. Control can only get from one continuation to another if something
 //! on the way mentioned it, so this graph stands above every control flow graph,
 //! and it is what nesting is read from.
@@ -174,7 +174,7 @@ pub fn reachable(world: &World) -> Vec<Def> {
     nodes
 }
 
-/// Calls `each` with what `def` mentions by itself, in order.
+/// Calls `each` with the nodes that `def` mentions directly, in order.
 pub fn for_each_mention(world: &World, def: Def, each: impl FnMut(Def)) {
     match world.node(def) {
         Node::Cont(cont) => mentions(world.cont(cont)).for_each(each),
@@ -208,7 +208,7 @@ pub fn conts_in_globals(world: &World) -> Vec<Cont> {
     conts
 }
 
-/// Whether `def` is computed somewhere, rather than being there from the start.
+/// Whether `def` is computed, not a literal, parameter or continuation.
 pub fn is_operation(world: &World, def: Def) -> bool {
     let mut has_operand = false;
     world.for_each_operand(def, |_| has_operand = true);

@@ -1,9 +1,9 @@
 //! Where to compute the operations of a scope, or of a function.
 //!
-//! The program only says what depends on what. A schedule assigns operations to
+//! The program has only dependences. A schedule assigns operations to
 //! the continuations of a scope (its *blocks*), each after its operands.
 //!
-//! # What may be moved
+//! # Which operations may be moved
 //!
 //! An operation that can fail, or that touches memory, is executed exactly where
 //! its value is demanded: in each block whose body needs it, unless a dominator
@@ -106,13 +106,13 @@ impl Schedule {
         }
     }
 
-    /// What to compute in the block of this vertex, in this order.
+    /// The operations of the block of this vertex, in order.
     pub fn block(&self, vertex: usize) -> &[Def] {
         &self.blocks[vertex]
     }
 }
 
-/// Whether executing `def` reads or changes memory, or happens in order with what does.
+/// Whether `def` reads or writes memory, or is ordered with operations that do.
 pub fn has_effect(world: &World, def: Def) -> bool {
     matches!(
         world.node(def),
@@ -161,7 +161,7 @@ fn arith_can_fail(world: &World, op: ArithOp, wraps: bool, ty: Ty, rhs: Def) -> 
     }
 }
 
-/// What is scheduled.
+/// The input of scheduling.
 struct View<'a> {
     world: &'a World,
     cfg: &'a Cfg,
@@ -192,14 +192,14 @@ impl View<'_> {
         has_operand
     }
 
-    /// What the body of a block needs.
+    /// The nodes that the body of a block needs.
     fn needs(&self, vertex: usize) -> Vec<Def> {
         let body = self.cfg.cont(vertex).and_then(|cont| self.world.cont(cont).body.as_ref());
         match (&self.within, body) {
             (_, None) => vec![],
             (None, Some(body)) => std::iter::once(body.callee).chain(body.args.iter().copied()).collect(),
             (Some(within), Some(body)) => {
-                // A place where control goes is not made first.
+                // A jump target is not computed.
                 let Uses { values, targets } = Uses::of(self.world, within.functions.styles(), body);
                 let places = std::iter::once(body.callee).chain(targets);
                 values

@@ -72,7 +72,7 @@ impl Scope {
         scope
     }
 
-    /// What the scope is named after.
+    /// The entry of the scope.
     pub fn entry(&self) -> Cont {
         self.conts[0]
     }
@@ -291,7 +291,7 @@ impl Nesting {
         &self.conts
     }
 
-    /// The innermost continuation that `cont` is nested in; none if it is top-level.
+    /// The innermost continuation that `cont` is nested in; `None` if it is top-level.
     pub fn parent(&self, cont: Cont) -> Option<Cont> {
         self.parent[cont]
     }

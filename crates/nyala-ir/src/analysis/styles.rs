@@ -11,7 +11,7 @@
 //! values must agree on the style, so a *type* is passing if one function of
 //! that type is passing and used as a value.
 //!
-//! # What always holds
+//! # Invariants
 //!
 //! * A direct function calls only direct functions, and its return continuation does not escape.
 //! * If a passing type returns, the type of its return continuation is passing.
@@ -100,7 +100,7 @@ impl Styles {
         before != (self.functions.len(), self.types.len())
     }
 
-    /// Whether a call in `function` goes on in a passing function.
+    /// Whether a call in `function` continues in a passing function.
     fn never_comes_back(&self, world: &World, function: &Function, body: &Body) -> bool {
         let passes = |callee: Def| Some(callee) != function.ret && self.passes(world, callee);
         let mut places = (0..body.args.len()).filter(|&index| is_place(world, body, index));

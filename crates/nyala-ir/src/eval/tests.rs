@@ -1,4 +1,4 @@
-//! What operators mean, by example and against wider arithmetic.
+//! The meaning of operators, by example and against wider arithmetic.
 
 use super::*;
 use crate::node::MathOp;
@@ -34,7 +34,7 @@ fn exact(op: ArithOp, width: u32, a: i128, b: i128) -> Result<i128, EvalError> {
 }
 
 #[test]
-fn integer_operators_are_exact_arithmetic_fitted_into_the_type() {
+fn integer_operators_are_exact_arithmetic_modulo_the_type() {
     for prim in [Prim::I8, Prim::U8] {
         for (a, b) in (0..256).flat_map(|a| (0..256).map(move |b| (a, b))) {
             for op in ArithOp::ALL {
@@ -88,7 +88,7 @@ fn floats_are_ieee() {
 }
 
 #[test]
-fn comparisons_know_signs() {
+fn comparisons_respect_signs() {
     assert!(cmp(CmpOp::Lt, Prim::I8, 0xff, 0));
     assert!(cmp(CmpOp::Gt, Prim::U8, 0xff, 0));
     assert!(cmp(CmpOp::Lt, Prim::Bool, 0, 1));
@@ -124,7 +124,7 @@ fn half_floats_are_rounded_once() {
         if !next.is_finite() || value.is_sign_negative() {
             continue;
         }
-        // Half way between two neighbours goes to the even one; a hair decides it.
+        // A tie goes to the even neighbour; the smallest difference decides.
         let middle = (value + next) / 2.0;
         assert_eq!(float_from_value(Prim::F16, middle), bits + (bits & 1));
         assert_eq!(float_from_value(Prim::F16, middle.next_up()), bits + 1);
@@ -159,7 +159,7 @@ fn math_functions_on_special_values() {
 }
 
 #[test]
-fn bit_functions_know_the_width() {
+fn bit_functions_respect_the_width() {
     let eval = |op, prim, args: &[u64]| math(op, prim, args).unwrap();
     assert_eq!(eval(MathOp::Clz, Prim::U8, &[1]), 7);
     assert_eq!(eval(MathOp::Clz, Prim::I32, &[0]), 32);

@@ -50,7 +50,7 @@ pub(crate) fn aggregate(world: &mut World, ty: Ty, parts: &[Def]) -> Option<Def>
     }
 }
 
-/// The value of a literal index; none if it is negative.
+/// The value of a literal index; `None` if it is negative.
 fn part_number(world: &World, index: Def) -> Option<u64> {
     world.as_int(index).and_then(|index| u64::try_from(index).ok())
 }
@@ -76,7 +76,7 @@ pub(crate) fn extract(world: &mut World, mut agg: Def, index: Def) -> Option<Def
         }
     }
     match (world.node(agg), number) {
-        // (a, b).0 = a; what lies outside stays in the program
+        // (a, b).0 = a; an index out of range stays in the program
         (Node::Aggregate(parts), Some(number)) => {
             world.list(parts).get(usize::try_from(number).ok()?).copied()
         }

@@ -56,7 +56,7 @@ pub(crate) fn fold(world: &mut World, op: ArithOp, flags: ArithFlags, lhs: Def, 
         return Some(folded);
     }
     match (constant(world, lhs), constant(world, rhs)) {
-        // Both known. What would fail when run stays in the program.
+        // Both known. An operation that fails stays in the program.
         (Some(a), Some(b)) => {
             let value = eval::arith(op, flags, prim, a, b).ok()?;
             make_constant(world, ty, value)

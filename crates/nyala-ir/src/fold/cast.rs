@@ -17,7 +17,7 @@ pub(crate) fn cast(world: &mut World, ty: Ty, value: Def) -> Option<Def> {
         return pointer_cast(world, ty, value);
     }
     let (from, to) = (world.types.lane_prim(value_ty)?, world.types.lane_prim(ty)?);
-    // Known. What would fail when run stays in the program.
+    // Known. A cast that fails stays in the program.
     if let Some(bits) = constant(world, value) {
         let bits = eval::cast(from, to, bits).ok()?;
         return make_constant(world, ty, bits);

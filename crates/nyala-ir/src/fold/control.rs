@@ -1,4 +1,4 @@
-//! Rules of calls and of what the partial evaluator is told.
+//! Rules of calls and of marks for the partial evaluator.
 
 use crate::node::{Def, Defs, Intrinsic, Mark, Node};
 use crate::world::World;
@@ -36,7 +36,7 @@ pub(crate) fn mark(world: &mut World, mark: Mark, callee: Def) -> Option<Def> {
     }
 }
 
-/// known(c) = true for constants. What is not constant stays: the partial evaluator decides.
+/// known(c) = true for constants. Otherwise the partial evaluator decides.
 pub(crate) fn known(world: &mut World, value: Def) -> Option<Def> {
     world.is_constant(value).then(|| world.lit_bool(true))
 }

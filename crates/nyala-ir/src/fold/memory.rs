@@ -17,7 +17,7 @@ pub(crate) fn load(world: &mut World, mem: Def, ptr: Def) -> Option<(Def, Def)> 
     load_constant(world, ptr).or_else(|| load_back(world, mem, ptr)).map(|value| (mem, value))
 }
 
-/// Looks for the operation that determines what a load reads.
+/// Finds the operation that determines the value of a load.
 fn load_back(world: &mut World, mem: Def, ptr: Def) -> Option<Def> {
     let mut at = mem;
     for _ in 0..LOOK_BACK {
@@ -39,7 +39,7 @@ fn load_back(world: &mut World, mem: Def, ptr: Def) -> Option<Def> {
     None
 }
 
-/// What is demanded need not be if it cannot fail: demand(m, v) = m. Nor if it was demanded just before.
+/// demand(m, v) = m if `v` cannot fail, or was demanded just before.
 pub(crate) fn demand(world: &World, mem: Def, value: Def) -> Option<Def> {
     let is_known = matches!(world.node(mem), Node::Demand { value: before, .. } if before == value);
     let may_fail = can_fail(world, value) && !matches!(world.node(value), Node::VariantPayload { .. });

@@ -5,9 +5,9 @@
 //! every width, NaN and overflow case of its type. What an operator *means* is
 //! said once, in [`eval`](crate::eval); tests compare every rule with it.
 //!
-//! # What the rules keep to
+//! # Principles
 //!
-//! * What would fail when run stays in the program: `1 / 0` is not folded, and
+//! * An operation that fails stays in the program: `1 / 0` is not folded, and
 //!   no rule computes with an overflow that the strict meaning forbids. `(x + 1) - 1`
 //!   is `x` only where addition wraps. An operand that is not needed may
 //!   go, even if computing it would fail: `(1 / 0) * 0` is `0`.
@@ -18,15 +18,15 @@
 //!
 //! # The normal form
 //!
-//! Constants stand on the right of commutative operators and comparisons; other
+//! Constants are on the right of commutative operators and comparisons; other
 //! operands of commutative operators by age. Small aggregates are written out,
 //! with every known `insert` applied; see `aggregate`. A cast to `bool` is a
 //! comparison with zero. Flags that mean nothing for the operand's type are off.
 //!
-//! # What taught us
+//! # Lessons
 //!
 //! `a & (a | b)` is `a`; an older compiler had `b`. `x + 0.0` is not `x` for
-//! `-0.0`, but `x - 0.0` is. `x != x` is how programs ask for NaN.
+//! `-0.0`, but `x - 0.0` is. `x != x` is how programs test for NaN.
 
 pub(crate) mod aggregate;
 pub(crate) mod arith;

@@ -18,7 +18,7 @@ const TYPES: &str = "struct P { a: i32, b: i32 }\nenum E { A, B: i32 }\nenum One
     const table: [i32 * 3] = [10, 20, 30]\nconst point: P = P { 4, 5 }\nglobal var: i32 = 1\n\
     const text: [u8 * 3] = \"ab\\0\"\nimport const outside: i32\n";
 
-/// Checks that `left` folds to what is written as `right`.
+/// Checks that `left` folds to `right`.
 #[track_caller]
 fn check(left: &str, right: &str) {
     let text = format!("{TYPES}f({PARAMS}):\n    f({left}, {right})\n");
@@ -43,7 +43,7 @@ fn check_stays(left: &str) {
 /// Builds `def` again with folding, operands first.
 fn refold(world: &mut World, def: Def) -> Def {
     let mut new: FxHashMap<Def, Def> = FxHashMap::default();
-    // Operands are older than what uses them.
+    // Operands are older than their users.
     for index in 0..=def.index() {
         let old = Def::new(index);
         let operands: Vec<Def> = world.operands(old).iter().map(|operand| new[operand]).collect();

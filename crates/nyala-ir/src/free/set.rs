@@ -65,7 +65,7 @@ fn above(key: u32, bit: u32) -> u32 {
     key & !(bit | (bit - 1))
 }
 
-/// What can be in a set: a node that is a parameter or a continuation.
+/// An element: a parameter or a continuation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Element(u32);
 
@@ -95,10 +95,10 @@ const CACHE_SIZE: usize = 1 << 12;
 /// All sets of a world.
 #[derive(Clone)]
 pub(super) struct Sets {
-    /// Number 0 stands for the empty set and is never looked at.
+    /// Number 0 is the empty set; its entry is never read.
     tries: Vec<Trie>,
     interned: Table<Set>,
-    /// Unions that were asked for lately.
+    /// A cache of recent unions.
     unions: Vec<(Set, Set, Set)>,
 }
 

@@ -15,7 +15,7 @@ fn free_of(world: &World, name: &str) -> Vec<&'static str> {
 }
 
 #[test]
-fn nested_continuations_use_the_parameters_around_them() {
+fn nested_continuations_use_parameters_of_enclosing_ones() {
     let world = parse(
         "
 export pow(mem: mem, x: i32, n: i32, ret: cn(mem, i32)) @ [false, false, known(n), false]:
@@ -61,7 +61,7 @@ stop(m: mem):
 }
 
 #[test]
-fn changes_reach_what_depends_on_them() {
+fn changes_invalidate_dependent_sets() {
     let mut world = parse(
         "
 export main(mem: mem, a: i32, ret: cn(mem, i32)):

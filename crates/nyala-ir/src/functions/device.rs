@@ -6,7 +6,7 @@
 use super::numbers::{MathOp, NumberFn};
 use super::{Function, Signature, Targets};
 
-/// What a thread asks about its place. Sizes are 1 and places 0 outside of kernels.
+/// Indices and sizes of the grid. Outside of kernels, sizes are 1 and indices 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum WorkItem {
     /// Its number in its block.
@@ -50,7 +50,7 @@ impl Dim {
     /// All of them.
     pub const ALL: [Dim; 3] = [Dim::X, Dim::Y, Dim::Z];
 
-    /// What names end with.
+    /// The suffix of names.
     pub fn name(self) -> &'static str {
         match self {
             Dim::X => "x",
@@ -116,13 +116,13 @@ pub enum Collective {
     Ballot,
     /// The lanes with the same value.
     MatchAny,
-    /// All lanes if they have the same value, else none; whether they have goes to memory.
+    /// All lanes if they have the same value, else none; also stores whether they have.
     MatchAll,
     /// The value of a lane.
     Shuffle,
-    /// The value of the lane so many before.
+    /// The value of the lane at this distance before.
     ShuffleUp,
-    /// The value of the lane so many behind.
+    /// The value of the lane at this distance after.
     ShuffleDown,
     /// The value of the lane whose number differs in these bits.
     ShuffleXor,
@@ -147,7 +147,7 @@ pub enum DeviceFn {
     Printf,
     /// Says that memory is needed soon.
     Prefetch,
-    /// Says what a condition mostly is; gives it.
+    /// A branch hint; returns the condition.
     Expect,
     /// How the kernel was launched: a packet in memory.
     DispatchPacket,
@@ -177,9 +177,9 @@ pub enum Shape {
 /// A line of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// The link name. A `?` at the end stands for `x`, `y` and `z`, a `*` for types.
+    /// The link name. A `?` at the end is a placeholder for `x`, `y` and `z`, a `*` for types.
     pub name: &'static str,
-    /// What it does.
+    /// Its meaning.
     pub function: Function,
     /// Who knows it.
     pub targets: Targets,

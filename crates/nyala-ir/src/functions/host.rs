@@ -1,18 +1,18 @@
 //! Functions of the host: the runtime's, those of the C library, and instructions of vector units.
 //!
-//! A row says what a function is called, what it does to memory, and whether it
+//! A row has the name of a function, its effect on memory, and whether it
 //! reaches out of the program.
 
 use super::Function;
 
-/// What a function does to memory.
+/// The effect of a function on memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Effect {
     /// Nothing, and it gives the same for the same arguments.
     Pure,
     /// It has state of its own, which no pointer of the program leads to.
     OwnState,
-    /// As before; also reads what its first argument points to.
+    /// As before; also reads the target of its first argument.
     ReadsText,
     /// Gives new memory, as many bytes as its second argument says, with this alignment.
     Allocates {
@@ -51,7 +51,7 @@ macro_rules! host_functions {
                 match self { $($enum::$function => &[$($name),+],)* }
             }
 
-            /// What it does to memory.
+            /// Its effect on memory.
             pub fn effect(self) -> Effect {
                 match self { $($enum::$function => $effect,)* }
             }
@@ -159,7 +159,7 @@ host_functions! {
         PrintChar ["anydsl_print_char"] OwnState, OUT;
         /// Prints text.
         PrintString ["anydsl_print_string"] ReadsText, OUT;
-        /// Shows what was printed.
+        /// Flushes the output.
         PrintFlush ["anydsl_print_flush"] OwnState, OUT;
         /// The number that a text is.
         Atoi ["anydsl_atoi"] Any, IN;
@@ -219,7 +219,7 @@ host_functions! {
         Strcmp ["strcmp"] Any, IN;
         /// Sorts.
         Qsort ["qsort"] Any, IN;
-        /// Searches in what is sorted.
+        /// Binary search.
         Bsearch ["bsearch"] Any, IN;
         /// Calls a function at the end of the program.
         Atexit ["atexit"] Any, OUT;
@@ -252,7 +252,7 @@ host_functions! {
     }
 }
 
-/// All names and what stands behind them.
+/// All names with their functions.
 pub(super) fn names() -> impl Iterator<Item = (&'static str, Function)> {
     let named = |names: &'static [&'static str], function| names.iter().map(move |&name| (name, function));
     let runtime = RuntimeFn::ALL.iter().flat_map(move |&f| named(f.names(), Function::Runtime(f)));

@@ -1,7 +1,7 @@
 //! Functions that this compiler defines, which programs declare as `extern "thorin"`.
 //!
 //! The language's generations gave one name several types, so a row lists how many parameters a
-//! declaration may have and, for messages, the types as people write them.
+//! declaration may have and, for messages, the types in source syntax.
 
 /// A row of the table of [`Intrinsic`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,7 +12,7 @@ pub struct Declaration {
     pub takes_body: bool,
     /// Whether kernels can call it.
     pub is_for_devices: bool,
-    /// The types that it may be declared with; none for what no program declares.
+    /// The accepted types; none for intrinsics that programs do not declare.
     pub shapes: &'static [&'static str],
 }
 
@@ -75,7 +75,7 @@ impl Intrinsic {
     /// The intrinsic that a program declares under this name.
     pub fn from_declared_name(name: &str) -> Option<Intrinsic> {
         match name {
-            // What the first generation of the language called it.
+            // The name in the first edition of the language.
             "amdgpu" => Some(Intrinsic::AmdgpuHsa),
             _ => Intrinsic::from_name(name).filter(|intrinsic| !intrinsic.declaration().shapes.is_empty()),
         }
@@ -121,7 +121,7 @@ intrinsics! {
     LevelZero "levelzero" [3, 4], BODY, HOST, KERNEL;
     /// A kernel for high-level synthesis.
     Hls "hls" [1, 2], BODY, HOST, ["hls(body: fn() -> ()) -> ()", "hls(dev: i32, body: fn() -> ()) -> ()"];
-    /// A pipelined loop for high-level synthesis; a plain loop elsewhere.
+    /// A pipelined loop for high-level synthesis; a plain loop on other targets.
     Pipeline "pipeline" [4], BODY, HOST,
         ["pipeline(interval: i32, lower: i32, upper: i32, body: fn(i32) -> ()) -> ()"];
     /// A new flow graph.
@@ -129,7 +129,7 @@ intrinsics! {
     /// A task of a flow graph.
     CreateTask "anydsl_create_task" [2], BODY, HOST,
         ["create_task(graph: FlowGraph, body: fn() -> ()) -> FlowTask"];
-    /// One task of a flow graph comes before another.
+    /// An edge between two tasks of a flow graph.
     CreateEdge "anydsl_create_edge" [2], PLAIN, HOST, ["create_edge(before: FlowTask, after: FlowTask) -> ()"];
     /// Runs the tasks of a flow graph that one of them leads to.
     ExecuteGraph "anydsl_execute_graph" [2], PLAIN, HOST,
@@ -175,7 +175,7 @@ macro_rules! value_ops {
                 match self { $(ValueOp::$op => $name,)* }
             }
 
-            /// The types that it may be declared with, as people write them.
+            /// The accepted types, in source syntax.
             pub fn shapes(self) -> &'static [&'static str] {
                 match self { $(ValueOp::$op => &$shapes,)* }
             }

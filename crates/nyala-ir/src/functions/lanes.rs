@@ -41,7 +41,7 @@ macro_rules! lane_functions {
 }
 
 lane_functions! {
-    /// Whether this lane is active; it is, as it asks.
+    /// Whether this lane is active: always true.
     Mask "mask" 0,
     /// The number of this lane.
     LaneId "lane_id" 0,
@@ -57,7 +57,7 @@ lane_functions! {
     Extract "extract" 2,
     /// A value, and another one in the lane of a number.
     Insert "insert" 3,
-    /// The value of the lane that is so many further.
+    /// The value of the lane at this distance.
     Shuffle "shuffle" 2,
     /// Values for which a condition holds, moved to the first participating lanes.
     Compact "compact" 2,

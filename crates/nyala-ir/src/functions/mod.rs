@@ -1,25 +1,25 @@
-//! Functions that programs declare and do not define: what they are called and what they do.
+//! Functions that programs declare and do not define: names, meaning and properties.
 //!
 //! This is the only list of them. Lowering, the verifier, the check of kernels, the
-//! interpreter and all back ends ask it, and none of them looks at a name itself:
+//! interpreter and all back ends use it, and none of them compares names:
 //!
 //! * [`External::named`] turns a link name into a [`Function`], once;
 //! * [`Intrinsic::from_name`] and [`ValueOp::from_name`] do the same for the functions that the
 //!   compiler itself defines, which programs declare as `extern "thorin"`.
 //!
 //! After that everyone matches on an enum without a wildcard, so that a new function is an
-//! entry in one of the tables and then whatever rustc asks for:
+//! entry in one of the tables and then the cases that rustc requires:
 //!
 //! * [`intrinsics`]: continuations with a meaning of their own, and operations by name;
 //! * [`numbers`]: functions of numbers, which have no effect;
-//! * [`device`]: what only kernels can ask or do, and names of functions of numbers that are
+//! * [`device`]: functions of kernels only, and names of functions of numbers that are
 //!   written like nothing else;
 //! * [`host`]: the runtime's functions and those of the C library;
 //! * [`lanes`]: collective operations of SIMD lanes.
 //!
 //! # Invariants
 //!
-//! Every link name stands for one function, however a program declares it. What a back end
+//! Every link name is one function, for all declarations. What a back end
 //! does with a function depends on the function and on the types it is declared with, never on
 //! the spelling; only [`External::written`] knows what the spelling says about a type.
 
@@ -43,7 +43,7 @@ pub use numbers::{Domain, GpuSource, MathOp, NumberFn};
 
 use crate::types::Prim;
 
-/// What a function of the outside does.
+/// The meaning of an external function.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Function {
     /// A function of numbers.
@@ -67,7 +67,7 @@ pub enum Function {
 }
 
 impl Function {
-    /// What it does to memory.
+    /// Its effect on memory.
     pub fn effect(self) -> Effect {
         match self {
             Function::Number(_) | Function::Vector(_) => Effect::Pure,
@@ -81,7 +81,7 @@ impl Function {
         }
     }
 
-    /// Whether what it does or gives depends on more than its arguments and the memory: on the
+    /// Whether its effect or result depends on more than its arguments and the memory: on the
     /// outside, on time, on the place of a thread.
     pub fn reaches_out(self) -> bool {
         match self {
@@ -104,7 +104,7 @@ pub enum Family {
     /// A name as it is: C's, OpenCL's, CUDA's, the runtime's. An `f` behind a function of
     /// numbers says `f32`.
     Plain,
-    /// `llvm.name`, mostly with a type behind.
+    /// `llvm.name`, usually followed by a type.
     Llvm,
     /// `__nv_name` and `__nv_namef`, of NVIDIA's library.
     Libdevice,
@@ -143,10 +143,10 @@ impl Targets {
     }
 }
 
-/// A link name, and what stands behind it.
+/// A link name with its function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct External {
-    /// What it does.
+    /// Its meaning.
     pub function: Function,
     /// Whose name it is.
     pub family: Family,
@@ -154,7 +154,7 @@ pub struct External {
     pub written: Option<Prim>,
     /// Who knows this name in kernels.
     pub targets: Targets,
-    /// The types that it is usually declared with; none for functions of the host, which C knows.
+    /// The usual types of declarations; none for functions of the host, which C declares.
     pub signature: Option<Signature>,
 }
 
@@ -168,7 +168,7 @@ pub struct Signature {
 }
 
 impl External {
-    /// The function behind a link name.
+    /// The function of a link name.
     pub fn named(name: &str) -> Option<External> {
         if let Some(external) = INDEX.get(name) {
             return Some(*external);
@@ -180,8 +180,8 @@ impl External {
         INDEX.get(&format!("llvm.{overloaded}.*")).copied()
     }
 
-    /// All names and what stands behind them, in no particular order. A name that ends in `.*` is one of
-    /// LLVM's, with any type behind it.
+    /// All names with their functions, in any order. A name that ends in `.*` is one of
+    /// LLVM's, followed by any type.
     pub fn all() -> impl Iterator<Item = (&'static str, External)> {
         INDEX.iter().map(|(name, external)| (name.as_str(), *external))
     }
@@ -219,7 +219,7 @@ static INDEX: LazyLock<FxHashMap<String, External>> = LazyLock::new(|| {
     index
 });
 
-/// All names with what stands behind them.
+/// All names with their functions.
 fn list() -> Vec<(String, External)> {
     let mut all = vec![];
     for function in NumberFn::all() {

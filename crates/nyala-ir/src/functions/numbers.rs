@@ -1,7 +1,7 @@
 //! Functions of numbers: those that are operations of the graph, and those of libraries.
 //!
-//! They have no effect, and give the same for the same arguments. [`eval`](crate::eval) says what they give.
-//! A row of a table says what a function is called, and who has it. From the name, `sin`, follow those of
+//! They are pure. [`eval`](crate::eval) defines their results.
+//! A row of a table has the names of a function, and the targets that have it. From the name, `sin`, follow those of
 //! C (`sin`, `sinf`), of NVIDIA's library (`__nv_sin`, `__nv_sinf`) and of AMD's
 //! (`__ocml_sin_f32`, `__ocml_sin_f64`).
 
@@ -19,7 +19,7 @@ pub enum GpuSource {
     Libdevice,
 }
 
-/// What a function of numbers is defined on.
+/// The types of a function of numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Domain {
     /// Floats.
@@ -43,7 +43,7 @@ pub struct Info {
     pub gives_bool: bool,
     /// Its name in `extern "thorin"`.
     pub intrinsic: Option<&'static str>,
-    /// Its plain names, without what says the type.
+    /// Its names without type suffix.
     pub names: &'static [&'static str],
     /// Whether C's function of this name is this one.
     pub is_in_c: bool,

@@ -1,4 +1,4 @@
-//! What holds for all rows of the tables.
+//! Properties of all rows of the tables.
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
@@ -8,7 +8,7 @@ use super::*;
 use crate::eval::{self, EvalError, float_from_value};
 
 #[test]
-fn a_link_name_stands_for_one_function() {
+fn a_link_name_is_one_function() {
     let mut seen = FxHashSet::default();
     for (name, _) in list() {
         assert!(seen.insert(name.clone()), "`{name}` is listed twice");
@@ -42,7 +42,7 @@ fn each_listed_name_is_found() {
     }
 }
 
-/// What a name stands for, if it is a function of numbers.
+/// The function of a name, if it is a function of numbers.
 fn number(name: &str) -> Option<NumberFn> {
     match External::named(name)?.function {
         Function::Number(function) => Some(function),
@@ -74,7 +74,7 @@ fn functions_of_numbers_have_names_in_each_family() {
 }
 
 #[test]
-fn names_say_the_dimension_of_a_thread() {
+fn names_have_the_dimension_of_a_thread() {
     let place = |question, dim| Some(Function::WorkItem(question, dim));
     let function = |name| External::named(name).map(|external| external.function);
     assert_eq!(function("get_local_id"), place(WorkItem::LocalId, None));

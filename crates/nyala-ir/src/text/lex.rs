@@ -6,7 +6,7 @@ use super::names::{is_ident_continue, is_ident_start, prim_from_name};
 use super::parse::ParseError;
 use crate::types::Prim;
 
-/// What a token is.
+/// The kinds of tokens.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum TokenKind<'a> {
     /// A name; `true` if it stood in backquotes.

@@ -1,4 +1,4 @@
-//! The text form of a world: what tests are written in and people read.
+//! The text form of a world, for tests and for reading.
 //!
 //! ```text
 //! struct Vec2 { x: f32, y: f32 }
@@ -21,12 +21,12 @@
 //! # Reading it
 //!
 //! * Names of parameters and of lines `d0 = add(x, y)` are local to the
-//!   continuation they stand in; elsewhere they are written `pow.x`. So a free
+//!   continuation they belong to; in others they are written `pow.x`. So a free
 //!   variable shows at once whose it is. Hand-written text may leave the
 //!   continuation out where only one has such a name. Continuations and
 //!   globals share one space of names; `.x` is the one named `x` where a local
 //!   `x` hides it.
-//! * An operation that is used once and is short stands where it is used, all
+//! * A short operation with one use is written inline, all
 //!   others on a line of the first continuation that needs them. Operations
 //!   on memory always have a line. A global whose value needs lines has them
 //!   after a colon, the value last.
@@ -42,11 +42,11 @@
 //!   each lane.
 //! * `branch`, `switch` and `unreachable` need no declaration.
 //! * `@ e` is a filter `e` for all parameters. `= "symbol"` is left out where it
-//!   is the name. A name that is no identifier stands in backquotes. `;` starts a comment.
+//!   is the name. A name that is not an identifier is in backquotes. `;` starts a comment.
 //!
-//! # What always holds
+//! # Invariants
 //!
-//! Printing what was parsed from printed text gives that text again, byte for
+//! Parsing and printing a printed text gives the same text, byte for
 //! byte. Parsing does not fold (see [`World::set_folding`](crate::World::set_folding)):
 //! what is written is what the world holds. Nothing recurses on the depth of the graph.
 

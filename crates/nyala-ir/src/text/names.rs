@@ -37,7 +37,7 @@ fn write_quoted(f: &mut fmt::Formatter<'_>, name: &str, plain: bool) -> fmt::Res
     f.write_char('`')
 }
 
-/// What may stand between backquotes as it is.
+/// Characters that need no escape between backquotes.
 fn is_quotable(c: char) -> bool {
     c != '`' && !c.is_control()
 }

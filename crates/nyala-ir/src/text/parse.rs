@@ -3,7 +3,7 @@
 //! Items start in the first column and all other lines are indented, so the
 //! parser finds every item before it reads any body: first the names of
 //! structs and enums, then headers, then bodies. Bodies may so mention each
-//! other freely; a line `d0 = ..` must stand before its uses.
+//! other freely; a line `d0 = ..` must precede its uses.
 
 mod expr;
 mod types;
@@ -30,7 +30,7 @@ pub struct ParseError {
     pub line: u32,
     /// The column in characters, from 1.
     pub column: u32,
-    /// What is wrong there.
+    /// The message.
     pub message: String,
 }
 
@@ -108,7 +108,7 @@ struct Parser<'a> {
     top: FxHashMap<&'a str, Def>,
     /// Parameters and lines, by owner.
     locals: FxHashMap<(Def, &'a str), Def>,
-    /// Parameters by their bare names; none where several have the name.
+    /// Parameters by their names; `None` if several have the name.
     params: FxHashMap<&'a str, Option<Def>>,
     owner: Option<Def>,
 }
@@ -142,7 +142,7 @@ impl<'a> Parser<'a> {
         Err(ParseError::new(self.text, self.tokens[token].at, message.into()))
     }
 
-    /// What is built next stands here in the text. Lines are exact enough.
+    /// Sets the span of the next nodes. Lines are exact enough.
     fn mark_place(&mut self) {
         let at = self.tokens[self.at].at as u32;
         self.world.span = Span::new(at, at + 1);

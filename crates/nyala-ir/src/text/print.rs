@@ -1,6 +1,6 @@
 //! A world to text.
 //!
-//! Three steps: find what the roots reach and decide which operations stand inline
+//! Three steps: find the reachable nodes and decide which operations are inline
 //! (`reach`), and write one item after the other, with expressions (`expr`) in them.
 //! Only the writing of inline operations recurses, and `reach` bounds their depth.
 
@@ -22,13 +22,13 @@ use crate::node::{Cont, Def, Global, Linkage, Node};
 use crate::types::{EnumId, StructId, Ty, TyKind};
 use crate::world::World;
 
-/// What to print.
+/// Options of the printer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PrintOptions {
     /// Also continuations and globals that no root reaches. A world without
     /// roots is always printed whole.
     pub all: bool,
-    /// Where each continuation, line and call stands in the source, as comments.
+    /// Whether comments show the spans of continuations, lines and calls.
     pub spans: bool,
 }
 
@@ -304,7 +304,7 @@ impl<'w> Printer<'w> {
             Some(cont) => self.top_reference(Owner::Cont(cont)),
             None => self.expr(callee, None),
         }
-        // What is switched on says which switch it is, so its type must show.
+        // The type of the scrutinee selects the switch, so it must be printed.
         let hint = |i| if switch.is_some() && i == 1 { None } else { params.get(i).copied() };
         self.args(args.iter().enumerate().map(|(i, &arg)| (arg, hint(i))));
     }
@@ -356,7 +356,7 @@ impl<'w> Printer<'w> {
     }
 }
 
-/// The structs and enums in the types of what is reached, by age.
+/// The structs and enums in the types of reachable nodes, by age.
 fn used_nominals(world: &World, reach: &Reach<'_>) -> (BTreeSet<StructId>, BTreeSet<EnumId>) {
     let types = &world.types;
     let mut seen = vec![false; types.len()];

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{ArithFlags, ArithOp, Prim, World};
 
-/// `text` is what printing the world it describes gives.
+/// Checks that parsing and printing `text` gives `text`.
 #[track_caller]
 fn check_stable(text: &str) {
     let text = unindent(text);
@@ -182,7 +182,7 @@ fn an_item_hidden_by_a_local_is_written_with_a_dot() {
 }
 
 #[test]
-fn bare_names_reach_other_continuations_where_only_one_has_them() {
+fn unique_names_of_parameters_need_no_owner() {
     check_print(
         "
         export f(m: mem, n: i32, ret: cn(mem, i32)):
@@ -204,7 +204,7 @@ fn bare_names_reach_other_continuations_where_only_one_has_them() {
 }
 
 #[test]
-fn only_what_roots_reach_is_printed() {
+fn only_reachable_nodes_are_printed() {
     let text = "
         export f(mem: mem):
             unreachable(mem)
@@ -244,7 +244,7 @@ fn errors_have_a_place() {
 }
 
 #[test]
-fn truncated_text_is_an_error_or_a_smaller_world_but_never_a_panic() {
+fn truncated_text_never_panics() {
     let text = "struct S { a: i32 }\nconst g: [u8 * 2] = \"a\\x00\"\nexport f(mem: mem, x: simd[f32 * 4]) = \"f\" @ [true, known(x)]:\n    d0 = load(mem, g)\n    switch(d0.0, extract(d0.1, 1), f, -1e5f16, `f`)\n";
     assert!(parse(text).is_ok());
     for end in 0..text.len() {

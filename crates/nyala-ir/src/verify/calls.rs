@@ -1,4 +1,4 @@
-//! Rules about calls and about what is called: `call` and `intrinsic`.
+//! Rules about calls and callees: `call` and `intrinsic`.
 
 use super::{is_mem, mismatch};
 use crate::node::{Body, Def, Intrinsic, Node};

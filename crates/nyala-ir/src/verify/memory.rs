@@ -47,7 +47,7 @@ fn use_token(verifier: &mut Verifier<'_>, first_use: &mut FxHashMap<Def, Place>,
     }
 }
 
-/// What is wrong with `user` having `operand`, as far as memory goes.
+/// The error of `user` having `operand`, in the rules of memory.
 fn misuse(world: &World, user: Def, operand: Def) -> Option<&'static str> {
     if is_mem(world, world.ty(operand)) {
         let is_token = match world.node(user) {

@@ -84,7 +84,7 @@ impl Checker<'_> {
         }
     }
 
-    // ---- What all need ----
+    // ---- Common rules ----
 
     fn display(&self, ty: Ty) -> String {
         self.world.types.display(ty).to_string()
@@ -112,7 +112,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What a pointer operand points to, and in which space.
+    /// The target type of a pointer operand, and its address space.
     fn pointee(&self, ptr: Def) -> Result<(Ty, u32), String> {
         let ty = self.world.ty(ptr);
         self.world.types.as_ptr(ty).ok_or_else(|| format!("`{}` is no pointer", self.display(ty)))
@@ -135,7 +135,7 @@ impl Checker<'_> {
         ))
     }
 
-    /// None for what is not simd.
+    /// `None` for other types.
     fn lanes(&self, ty: Ty) -> Option<u32> {
         match self.world.types.kind(ty) {
             TyKind::Simd { lanes, .. } => Some(*lanes),
@@ -143,7 +143,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The type of each lane; for what is not simd, itself.
+    /// The type of each lane; other types are their own lane.
     fn lane(&self, ty: Ty) -> Ty {
         match self.world.types.kind(ty) {
             TyKind::Simd { elem, .. } => *elem,
@@ -355,7 +355,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What a pointer operand or its lanes point to, and in which space.
+    /// The target type of a pointer operand or its lanes, and its address space.
     fn lane_pointee(&self, ptr: Def) -> Result<(Ty, u32), String> {
         let ty = self.world.ty(ptr);
         self.world.types.lane_ptr(ty).ok_or_else(|| format!("`{}` is no pointer", self.display(ty)))

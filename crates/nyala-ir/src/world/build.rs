@@ -18,7 +18,7 @@ impl World {
         self.lit(Prim::I32, value as u64)
     }
 
-    /// A literal `u32`; what parts of tuples and structs are numbered by.
+    /// A literal `u32`, the type of field numbers.
     pub fn lit_u32(&mut self, value: u32) -> Def {
         self.lit(Prim::U32, u64::from(value))
     }
@@ -38,8 +38,8 @@ impl World {
         self.intern(Node::Lit(0), ptr_ty)
     }
 
-    /// The value of a type that is zero in all its parts; none for types that have no zero:
-    /// enums, functions, and what has no size.
+    /// The value of a type that is zero in all its parts; `None` for types without zero:
+    /// enums, functions, and unsized types.
     pub fn zero(&mut self, ty: Ty) -> Option<Def> {
         match *self.types.kind(ty) {
             TyKind::Prim(prim) => Some(self.lit(prim, 0)),
@@ -250,7 +250,7 @@ impl World {
         }
     }
 
-    /// What `callee` is without a mark, and the mark.
+    /// `callee` without its mark, and the mark.
     pub fn without_mark(&self, callee: Def) -> (Def, Option<Mark>) {
         match self.node(callee) {
             Node::Mark { mark, callee } => (callee, Some(mark)),
@@ -330,7 +330,7 @@ impl World {
         (self.extract_at(alloc, 0), self.extract_at(alloc, 1))
     }
 
-    /// The address of part `index` of what `ptr` points to, simplified.
+    /// The address of part `index` of the target of `ptr`, simplified.
     pub fn lea(&mut self, ptr: Def, index: Def) -> Def {
         if let Some(folded) = self.when_folding(|world| fold::memory::lea(world, ptr, index)) {
             return folded;
@@ -422,7 +422,7 @@ impl World {
         layout::layout(&self.types, ty)
     }
 
-    /// What a rule gives, if rules are to be applied.
+    /// The result of a rule, if rules are enabled.
     fn when_folding<T>(&mut self, rule: impl FnOnce(&mut World) -> Option<T>) -> Option<T> {
         if self.folding { rule(self) } else { None }
     }

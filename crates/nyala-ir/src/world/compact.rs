@@ -1,7 +1,7 @@
 //! Removes all nodes that nothing outside can reach, in place.
 //!
-//! What is left is numbered anew, in the old order: operands stay before users, and what is in normal
-//! form stays so. Nothing is built again, so this costs little more than finding out what is reachable.
+//! The remaining nodes are renumbered in the old order: operands stay before users, and normal
+//! forms stay normal. No node is rebuilt, so the cost is that of the reachability search.
 
 use cranelift_entity::packed_option::{PackedOption, ReservedValue};
 use cranelift_entity::{EntityRef, EntitySet, SecondaryMap};
@@ -12,7 +12,7 @@ use crate::free::Free;
 use crate::node::{Cont, Def, DefList, Global, Linkage, Node};
 use crate::table::Table;
 
-/// The new ids of what stays.
+/// The new ids of the remaining nodes.
 struct Renumbering {
     defs: Numbers<Def>,
     conts: Numbers<Cont>,
@@ -50,7 +50,7 @@ impl<Id: EntityRef + ReservedValue> Numbers<Id> {
 }
 
 impl World {
-    /// Removes what neither exported continuations nor exported globals reach.
+    /// Removes nodes that neither exported continuations nor exported globals reach.
     ///
     /// All ids change: who keeps some from before must not use them any more.
     pub fn compact(&mut self) {
@@ -98,7 +98,7 @@ impl World {
                     globals[global] = global.into();
                     stack.extend(self.globals[global].init);
                 }
-                // Numbers of parameters come with those of their continuation.
+                // Parameters are renumbered with their continuation.
                 Node::Param { cont, .. } => stack.push(self.conts[cont].def),
                 _ => self.for_each_operand(def, |operand| {
                     if defs[operand].is_none() {
@@ -114,7 +114,7 @@ impl World {
         }
     }
 
-    /// Moves each node that stays to its new place, which is never behind the old one.
+    /// Moves each remaining node to its new index, which is never larger than the old one.
     fn compact_nodes(&mut self, numbers: &Renumbering) {
         let old_pool = std::mem::take(&mut self.pool);
         self.interned = Table::new();
@@ -167,7 +167,7 @@ mod tests {
     use crate::{text, verify};
 
     #[test]
-    fn what_is_left_means_the_same_and_is_found_again() {
+    fn compaction_keeps_meaning_and_hash_consing() {
         let source = "\
 export main(mem: mem, x: i32, ret: cn(mem, i32)):
     f(mem, mul(x, 7))

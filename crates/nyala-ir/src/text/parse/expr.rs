@@ -442,7 +442,7 @@ impl<'a> Parser<'a> {
                 Ok(self.world.variant(ty, option, value))
             }
             "payload" => {
-                // The option's name comes first, but means something only by its value.
+                // The name of the option precedes the value that gives it a meaning.
                 self.at += 2;
                 let option_at = self.at;
                 self.ident()?;
@@ -573,7 +573,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// An operand through which memory is reached, and what it points to.
+    /// A pointer operand, and the type of its target.
     fn pointer_arg(&mut self) -> Parsed<(Def, Ty)> {
         let at = self.at;
         let ptr = self.expr(None)?;

@@ -1,4 +1,4 @@
-//! What there is to print: what some roots reach, and what of it stands inline.
+//! The nodes to print: those that roots reach, and which of them are inline.
 
 use cranelift_entity::EntityRef;
 
@@ -12,7 +12,7 @@ const MAX_INLINE_OPS: u32 = 8;
 /// An operation nested deeper than this gets a line of its own.
 const MAX_INLINE_DEPTH: u32 = 4;
 
-/// What some roots reach.
+/// The nodes that roots reach.
 pub(super) struct Reach<'w> {
     world: &'w World,
     pub(super) reached: Vec<bool>,
@@ -52,7 +52,7 @@ impl<'w> Reach<'w> {
         true
     }
 
-    /// Pushes what `def` mentions, the first on top.
+    /// Pushes the nodes that `def` mentions, the first on top.
     fn push_uses(&self, def: Def, stack: &mut Vec<Def>) {
         let from = stack.len();
         for_each_mention(self.world, def, |used| stack.push(used));
@@ -60,7 +60,7 @@ impl<'w> Reach<'w> {
     }
 }
 
-/// Calls `each` with what `def` mentions: operands, bodies, filters, values of
+/// Calls `each` with the nodes that `def` mentions: operands, bodies, filters, values of
 /// globals, owners of parameters.
 fn for_each_mention(world: &World, def: Def, mut each: impl FnMut(Def)) {
     match world.node(def) {
@@ -77,11 +77,11 @@ pub(super) fn mentioned_by_cont(data: &ContData) -> impl Iterator<Item = Def> {
     body.chain(data.filter.iter().copied())
 }
 
-/// For each node that is reached, whether it stands where it is used.
+/// For each reachable node, whether it is printed inline.
 pub(super) fn choose_inline(world: &World, reached: &[bool]) -> Vec<bool> {
     let uses = count_uses(world, reached);
     let mut inline = vec![false; reached.len()];
-    // The operators inside what stands inline, and how deep they nest.
+    // The number and the depth of operators of inline nodes.
     let mut size = vec![(0u32, 0u32); reached.len()];
     for index in 0..reached.len() {
         let def = Def::new(index);
@@ -119,7 +119,7 @@ fn count_uses(world: &World, reached: &[bool]) -> Vec<u32> {
             for_each_mention(world, Def::new(index), |used| uses[used.index()] += 1);
         }
     }
-    // Operands are older than what uses them, so counts are complete on arrival.
+    // Operands are older than their users, so counts are complete.
     for index in (0..reached.len()).rev().filter(is_reached) {
         let def = Def::new(index);
         let times = if is_transparent(world, def) { uses[index] } else { 1 };
