@@ -12,7 +12,7 @@
 //!   the function that made it; so is every variable of a
 //!   passing function whose address escapes.
 //!
-//! # What always holds
+//! # Invariants
 //!
 //! * The meaning of the program does not change, for the interpreter as well.
 //! * A program without function values does not change.

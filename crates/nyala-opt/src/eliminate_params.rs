@@ -6,7 +6,7 @@
 //! around it: its `ret` is such a parameter. It also removes the block parameters that SSA construction
 //! adds for variables that a loop does not change.
 //!
-//! # What always holds
+//! # Invariants
 //!
 //! * Only continuations whose calls are all known are changed: they are called,
 //!   and used in no other way.

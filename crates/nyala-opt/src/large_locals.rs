@@ -8,7 +8,7 @@ use nyala_span::Diagnostic;
 
 use crate::errors::{huge_local, large_local};
 
-/// The stack of a thread of the runtime. The main thread of an executable has what the system gives it, which is
+/// The stack of a thread of the runtime. The system sets the stack of the main thread of an executable, which is
 /// mostly less.
 const STACK_BYTES: u64 = 64 << 20;
 
@@ -42,7 +42,7 @@ fn report(world: &World, slot: Def, bytes: u64) -> Diagnostic {
     report(at, name, bytes)
 }
 
-/// The size of a variable in memory; none if it is something else.
+/// The size of a variable in memory; `None` for other nodes.
 fn size(world: &World, slot: Def) -> Option<u64> {
     let Node::Slot { .. } = world.node(slot) else { return None };
     let (pointee, _) = world.types.as_ptr(world.types.part(world.ty(slot), 1)?)?;

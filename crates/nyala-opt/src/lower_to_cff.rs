@@ -15,7 +15,7 @@
 //! [`Functions::obstacles`] finds them, and
 //! [`convert_closures`](mod@crate::convert_closures) converts them.
 //!
-//! # What always holds
+//! # Invariants
 //!
 //! * The meaning of the program does not change.
 //! * Each function is built once; the cost is linear in the functions with their

@@ -13,7 +13,7 @@
 //! passes on disappears from it. (Leißa, Köster, Hack: "A graph-based higher-order
 //! intermediate representation", CGO 2015.)
 //!
-//! # What always holds
+//! # Invariants
 //!
 //! * Operations are rebuilt through the factories of the [`World`], so they
 //!   fold with the dropped values. A `branch` or `switch` with a

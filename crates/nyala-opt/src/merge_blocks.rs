@@ -14,7 +14,7 @@ use crate::rewrite::Rewriter;
 /// Which callees are merged with their only caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Merge {
-    /// Blocks, and functions that are not in the source: the evaluator records what becomes of the others.
+    /// Blocks, and functions that are not in the source: the evaluator records its decisions for the others.
     Blocks,
     /// Functions too, except those with `must_specialize`: the evaluator still has to check them.
     Inlinable,

@@ -17,7 +17,7 @@
 //! parameter of the caller, the caller returns in turn: leaving several calls
 //! costs one test for each.
 //!
-//! # What always holds
+//! # Invariants
 //!
 //! * Only functions that are never values are changed, and only if their continuations are only
 //!   called or passed on to calls, so that all uses are known.

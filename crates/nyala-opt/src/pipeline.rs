@@ -64,7 +64,7 @@ fn resume(world: &World, options: Options) -> Evaluated {
     evaluation.finish(current)
 }
 
-/// What a clean-up has removed.
+/// The result of a clean-up.
 struct Cleaned {
     params: bool,
     slots: bool,

@@ -33,7 +33,7 @@ impl<'w> Rewriter<'w> {
         let mut affected = vec![false; world.node_count()];
         changed.into_iter().for_each(|def| affected[def.index()] = true);
         let first = affected.iter().position(|&is_affected| is_affected).unwrap_or(affected.len());
-        // Operands have smaller numbers than what uses them.
+        // Operands have smaller numbers than their users.
         for def in world.defs().skip(first) {
             let mut any = affected[def.index()];
             world.for_each_operand(def, |operand| any |= affected[operand.index()]);

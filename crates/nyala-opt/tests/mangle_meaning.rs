@@ -192,7 +192,7 @@ fn run(world: &World, cont: Cont, numbers: &[i32]) -> Option<u64> {
             [Value::Bits(bits)] => Some(bits),
             _ => panic!("functions return one number, not {results:?}"),
         },
-        Ok(Run { ending: Ending::Exit(status), .. }) => panic!("nobody asked for exit {status}"),
+        Ok(Run { ending: Ending::Exit(status), .. }) => panic!("unexpected exit {status}"),
         Err(error) if matches!(error.kind, ErrorKind::OutOfSteps { .. }) => None,
         Err(error) => panic!("{error:?}\n{}", text::print(world)),
     }

@@ -12,7 +12,7 @@ pub(crate) struct LimitReached {
     pub function: Name,
     /// The call that would have been specialized next.
     pub call: Span,
-    /// The filter that requests it; none if it is implicit.
+    /// The filter that requests it; `None` if it is implicit.
     pub filter: Option<Span>,
     /// The function whose filter requests the specializations that led to this one, and that filter.
     pub leader: Option<(Name, Span)>,
@@ -239,7 +239,7 @@ pub(crate) fn recursive_run(call: Span, function: Name) -> Diagnostic {
     ))
 }
 
-/// `pe_info`: what is known about a value.
+/// `pe_info`: the value, if it is known.
 pub(crate) struct Info {
     pub call: Span,
     pub message: String,
@@ -266,9 +266,9 @@ pub(crate) struct AssertionFails {
     pub message: String,
     /// The unknown value.
     pub unknown: Option<Unknown>,
-    /// The calls around it, from the inside out.
+    /// The enclosing calls, innermost first.
     pub calls: Vec<Span>,
-    /// The last evaluated call that is not around it.
+    /// The last evaluated call that does not enclose it.
     pub before: Option<Span>,
 }
 

@@ -1,4 +1,4 @@
-//! What kernels do that a device cannot.
+//! Checks kernels for operations that devices do not have.
 //!
 //! Devices have no heap, no threads to start, no variables of the host and no functions of
 //! it. They call functions by name only, and have no stack that grows.
@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{DeviceProgram, Kernel};
 use crate::errors::KernelError;
 
-/// The most bytes of work-group memory that a kernel can have: what every device has.
+/// The maximum size of work-group memory, which every device has.
 pub const MAX_SHARED_BYTES: u64 = 48 << 10;
 
 /// All that is wrong with the kernels of a program, each thing once.
@@ -43,7 +43,7 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    /// Looks at what is called; whether it is known.
+    /// Checks the callee; returns whether it is known.
     fn call(&mut self, body: &Body) -> bool {
         let at = body.span;
         let Some(callee) = self.world.as_cont(body.callee) else {
@@ -136,7 +136,7 @@ impl Checker<'_> {
     }
 }
 
-/// How many bytes a call of `reserve_shared` asks for, if that is known.
+/// The bytes that a call of `reserve_shared` reserves, if known.
 fn reserved_bytes(world: &World, body: &Body) -> Option<u64> {
     let &[_, count, ret] = &body.args[..] else { return None };
     let &[_, ptr] = world.types.as_cn(world.ty(ret))? else { return None };

@@ -70,7 +70,7 @@ impl Outliner {
         Some((Kernel { name, entry, block, apart: vec![], span }, values))
     }
 
-    /// The captures of a kernel; none if something cannot be captured, which is reported.
+    /// The captures of a kernel; `None` after a report about an invalid one.
     fn captures(&mut self, site: &Site, lambda: Cont, callee: Def, args: &[Def]) -> Option<Captures> {
         let n_errors = self.errors.len();
         let mut values = vec![];

@@ -1,4 +1,4 @@
-//! What becomes of a call: it is evaluated in place, specialized, or kept.
+//! Calls: each is evaluated in place, specialized, or kept.
 //!
 //! `rules` decides on which parameters a call is specialized. [`Next`] says how evaluation continues, and
 //! `engine` does so; `unfold` evaluates a specialization in place.
@@ -37,7 +37,7 @@ pub(super) enum Next {
 }
 
 impl Engine<'_> {
-    /// What the body of `old` calls under `env`. A branch whose condition is known is replaced
+    /// The callee of the body of `old` under `env`. A branch whose condition is known is replaced
     /// by its target, and the other targets are not evaluated. A block with a single use is evaluated as the rest of the
     /// body, without an instance.
     pub(super) fn call(&mut self, old: Cont, env: &mut Env) -> Call {

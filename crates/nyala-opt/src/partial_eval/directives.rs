@@ -1,4 +1,4 @@
-//! What the program asks of the evaluator: `pe_info`, `pe_assert` and `#[must_specialize]`.
+//! Directives of the program: `pe_info`, `pe_assert` and `#[must_specialize]`.
 
 use nyala_ir::{ArithOp, Cont, Def, Defs, Intrinsic, Node};
 

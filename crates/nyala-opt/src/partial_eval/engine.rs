@@ -7,7 +7,7 @@
 //! through every call that can be evaluated in place, so the cost is
 //! proportional to the size of the result.
 //!
-//! # What always holds
+//! # Invariants
 //!
 //! * Instances are unique: the same old continuation with the same values is the same
 //!   instance. So a recursion that passes on the values it is specialized on calls its own instance and
@@ -50,9 +50,9 @@ pub(super) struct Engine<'a> {
     /// The program that the round builds.
     pub(super) new: World,
     pub(super) options: &'a Options,
-    /// What earlier rounds have found.
+    /// The results of earlier rounds.
     pub(super) state: &'a mut State,
-    /// The continuations of the new program, and what they are instances of.
+    /// The continuations of the new program, and their origins.
     pub(super) instances: Instances,
     /// The instances to evaluate.
     pub(super) work: WorkList,
@@ -70,7 +70,7 @@ pub(super) struct Engine<'a> {
     pub(super) unfoldings: Unfoldings,
     /// Which specialization led to which.
     pub(super) chains: Chains,
-    /// What the round has used of its limits.
+    /// The part of the limits that the round has used.
     pub(super) spent: Spent,
     /// Where runs of the evaluator resume.
     pub(super) runs: Runs,
@@ -241,7 +241,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// What the body of `old` calls. Counts the nodes that are built for it.
+    /// The callee of the body of `old`. Counts the nodes that are built for it.
     fn body_call(&mut self, old: Cont, env: &mut Env) -> Call {
         let nodes = self.new.node_count();
         let call = self.call(old, env);
@@ -249,7 +249,7 @@ impl<'a> Engine<'a> {
         call
     }
 
-    /// Sets the body of `target`, and releases what its previous body references.
+    /// Sets the body of `target`, and releases the references of its previous body.
     pub(super) fn set_body(&mut self, target: Cont, call: Call) {
         let before = self.refs.needs(&self.new, &self.instances, target);
         self.finish_body(target, call);

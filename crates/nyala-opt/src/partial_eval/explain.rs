@@ -1,7 +1,7 @@
-//! What the evaluator has done at each call, and why, as data.
+//! The decisions of the evaluator at each call, with reasons, as data.
 //!
 //! A [`Site`] is a call in the source. It may be evaluated many times, once in each
-//! specialization of the function around it. The results are
+//! specialization of the enclosing function. The results are
 //! [`Variant`]s; equal ones are counted together. `journal` collects them.
 
 use nyala_span::{Name, Span};
@@ -28,7 +28,7 @@ pub struct Site {
     pub declared: Span,
     /// The body of the callee.
     pub body: Span,
-    /// What happened, each once, at most [`Site::MAX_VARIANTS`].
+    /// The different outcomes, at most [`Site::MAX_VARIANTS`].
     pub variants: Vec<Variant>,
     /// How often a new specialization was made.
     pub specialized: u64,
@@ -51,10 +51,10 @@ impl Site {
     pub const MAX_VARIANTS: usize = 12;
 }
 
-/// What happened at a call, perhaps several times.
+/// An outcome of a call, with its number of occurrences.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Variant {
-    /// What became of the call.
+    /// The decision.
     pub outcome: Outcome,
     /// The arguments, without the memory token and the return continuation.
     pub params: Vec<ParamAnswer>,
@@ -62,7 +62,7 @@ pub struct Variant {
     pub times: u64,
 }
 
-/// What became of a call.
+/// The decision at a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// It is the only use of its callee, and was inlined.
@@ -71,7 +71,7 @@ pub enum Outcome {
     Specialized,
     /// It calls an existing specialization.
     Reused,
-    /// It calls the specialization around it, with the same known arguments, so this is a loop.
+    /// It calls the enclosing specialization, with the same known arguments, so this is a loop.
     Looped,
     /// A run of the evaluator unfolded the callee.
     Unfolded,

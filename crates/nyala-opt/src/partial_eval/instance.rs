@@ -1,4 +1,4 @@
-//! Instances: what a continuation of the new program is made of.
+//! Instances: the origins of the continuations of the new program.
 //!
 //! [`Instances`] is the one table of them. It maps a continuation to its instance and to the
 //! [`Context`] that it is evaluated in, and an instance to the [`Form`] that it has.

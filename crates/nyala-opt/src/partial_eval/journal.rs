@@ -1,4 +1,4 @@
-//! Records what the evaluator does at each call, if [`Options::explain`](super::Options::explain) is set.
+//! Records the decision of the evaluator at each call, if [`Options::explain`](super::Options::explain) is set.
 //!
 //! # Invariants
 //!
@@ -146,7 +146,7 @@ pub(super) fn size(world: &World) -> u64 {
 }
 
 impl Engine<'_> {
-    /// Records what became of a call; returns the site.
+    /// Records the decision at a call; returns the site.
     pub(super) fn record(
         &mut self,
         instance: &Instance,

@@ -164,7 +164,7 @@ impl LimitState {
         self.nodes_before
     }
 
-    /// What is left of a limit after `used`. Each report leaves more room for functions that have
+    /// The rest of a limit after `used`. Each report leaves more room for functions that have
     /// nothing to do with it; each restart leaves half.
     fn room(&self, limit: u64, used: u64) -> u64 {
         let more = limit.saturating_add(limit / MAX_REPORTS * self.n_reports);
@@ -172,7 +172,7 @@ impl LimitState {
     }
 }
 
-/// What one round has done.
+/// The work of one round.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub(super) struct Counters {
     /// New instances made by specializing a call.
@@ -185,7 +185,7 @@ pub(super) struct Counters {
     pub answered: u64,
 }
 
-/// What one round has used of the limits.
+/// The use of the limits in one round.
 #[derive(Default)]
 pub(super) struct Spent {
     pub(super) counters: Counters,
@@ -193,12 +193,12 @@ pub(super) struct Spent {
     requested: u64,
     /// Implicit specializations of functions that are already in the chain.
     implicit_in_cycles: u64,
-    /// What functions with limits of their own have used.
+    /// The use of functions with their own limits.
     by_function: FxHashMap<Cont, FunctionSpent>,
     must_restart: bool,
 }
 
-/// What one function has used of its own limits.
+/// The use of one function of its own limits.
 #[derive(Default)]
 struct FunctionSpent {
     specializations: u64,

@@ -28,9 +28,9 @@
 //! of one round: tables of the old program (`plan`) and of the new one (`instance`, `refs`, `properties`), the work list,
 //! the chains of specializations, and what is spent of the limits.
 //!
-//! # What it reports
+//! # Reports
 //!
-//! `journal` records what happens at each call, as an [`Explanation`], with the `sources` of unknown values; `directives`
+//! `journal` records the decision at each call, as an [`Explanation`], with the `sources` of unknown values; `directives`
 //! answers `pe_info` and `pe_assert`; `limit_report` describes the calls that reach a limit. `show` writes values as source text.
 
 mod calls;
@@ -77,9 +77,9 @@ use crate::merge_blocks::{Merge, merge_blocks};
 pub struct Options {
     /// When to stop.
     pub budget: Budget,
-    /// What to do then.
+    /// The behavior at a limit.
     pub on_limit: OnLimit,
-    /// Whether to record what happens at each call.
+    /// Whether to record the decision at each call.
     pub explain: bool,
 }
 
@@ -100,7 +100,7 @@ impl Default for Budget {
     }
 }
 
-/// What to do when a limit is reached.
+/// The behavior when a limit is reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OnLimit {
     /// Warn, keep the calls that reached it, and continue with the rest.
@@ -114,7 +114,7 @@ pub enum OnLimit {
 pub struct Evaluated {
     /// The residual program.
     pub world: World,
-    /// What happened at each call, if [`Options::explain`] is set.
+    /// The decisions at each call, if [`Options::explain`] is set.
     pub explanation: Option<Explanation>,
     /// The diagnostics for the user.
     pub diagnostics: Vec<Diagnostic>,
@@ -145,7 +145,7 @@ pub struct Evaluation {
     state: State,
 }
 
-/// What one round leaves for the next.
+/// The results of one round for the next.
 struct State {
     journal: Journal,
     limits: LimitState,

@@ -122,7 +122,7 @@ impl Plan {
                 None => world.for_each_operand(def, &mut count),
             }
         }
-        // Users have larger numbers than what they use.
+        // Users have larger numbers than their operands.
         for def in world.defs().rev().filter(|&def| is_operation(world, def)) {
             let is_shared = counts[def] > 1;
             let is_mark = matches!(world.node(def), Node::Mark { .. });

@@ -25,7 +25,7 @@ use super::memo::Form;
 //
 // * If it is called again, it is a loop or shared, and must be a continuation. So it becomes one now. The body that it was
 //   unfolded in is cut off there and calls it. The code behind is dropped, and built again where it is
-//   needed. This happens at most once to each specialization, since what was dropped is not unfolded again.
+//   needed. This happens at most once to each specialization, since a dropped specialization is not unfolded again.
 //   Later calls of the same function that fix the same parameters are not unfolded, so nested loops
 //   do not repeat it.
 // * If it leads to a limit, the unfoldings of the cycle are rolled back: they are dropped in the same way, and

@@ -1,6 +1,6 @@
 //! Writes the SIMD version of a function.
 //!
-//! The vertices of the [`Flow`] are written in order; the [`Plan`] says where control goes. The state
+//! The vertices of the [`Flow`] are written in order; the [`Plan`] has the control flow. The state
 //! of the function is kept in *variables*: values of all lanes, and masks. An edge adds its lanes to
 //! the mask of its target and blends their values into the target's parameters. At a join point,
 //! variables whose values differ become parameters of the block.

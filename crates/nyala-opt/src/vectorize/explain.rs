@@ -55,7 +55,7 @@ pub struct FunctionFacts {
 pub struct Fact {
     /// Its source location.
     pub at: Span,
-    /// What it is.
+    /// Its kind.
     pub subject: Subject,
     /// Its vector form.
     pub form: Form,

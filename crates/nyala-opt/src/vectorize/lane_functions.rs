@@ -14,7 +14,7 @@ use super::emit::{Emitter, Rep};
 use super::lanewise;
 use super::shapes::{Shape, Wraps};
 
-/// The collective operation that a continuation stands for.
+/// The collective operation of a continuation.
 pub(super) fn lane_function(world: &World, cont: Cont) -> Option<LaneFunction> {
     match &world.cont(cont).linkage {
         Linkage::Imported(name) => LaneFunction::from_name(name.as_str()),

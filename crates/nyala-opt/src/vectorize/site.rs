@@ -20,7 +20,7 @@ pub(super) struct Site {
     pub(super) range: Option<(Def, Def)>,
     /// The function that is executed for each index.
     pub(super) function: Cont,
-    /// Its arguments besides memory and the return continuation; none stands for the index.
+    /// Its arguments besides memory and the return continuation; `None` is the index.
     pub(super) args: Vec<Option<Def>>,
     pub(super) next: Def,
     pub(super) mem: Def,
@@ -148,7 +148,7 @@ impl Site {
     }
 }
 
-/// The function that a closure calls, and its arguments; none stands for the index.
+/// The function that a closure calls, and its arguments; `None` is the index.
 fn lifted(world: &World, closure: Cont) -> Option<(Cont, Vec<Option<Def>>)> {
     let data = world.cont(closure);
     let (body, number) = (data.body.as_ref()?, *data.params.get(1)?);

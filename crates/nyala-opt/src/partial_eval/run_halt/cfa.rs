@@ -81,7 +81,7 @@ pub(super) fn post_dominator(engine: &mut Engine<'_>, run: Run, call: &Call) -> 
 }
 
 impl Engine<'_> {
-    /// What the body of an instance calls, for any caller. The instance is not evaluated.
+    /// The callees of the body of an instance, for any caller. The instance is not evaluated.
     fn peek(&mut self, cont: Cont) -> Call {
         let instance = self.instances.get(cont).expect("only instances are visited").clone();
         let args = merge(instance.fixed(), &self.new.cont(cont).params);
@@ -197,7 +197,7 @@ impl Cfa<'_, '_> {
         }
         let symbol = self.symbol(vertex);
         self.edge(vertex, symbol);
-        // A function from an earlier call to the outside may call what that call got.
+        // A function that escaped in an earlier call may call the arguments of that call.
         if let Value::At(earlier) = target {
             self.edge(symbol, earlier);
         }

@@ -1,7 +1,7 @@
 //! Runs of the evaluator: the marks `@run f(..)` and `@halt f(..)`.
 //!
 //! Leißa et al., "Shallow Embedding of DSLs via Online Partial Evaluation" (GPCE 2015), is the
-//! specification of these marks. They stand at calls, and the callee needs no filters:
+//! specification of these marks. They belong to calls, and the callee needs no filters:
 //!
 //! * A *run* begins at a marked call. It unfolds every call of a known function.
 //! * A branch on an unknown condition and a call of an unknown function are kept. The run resumes at their
@@ -101,7 +101,7 @@ impl Engine<'_> {
             let is_stopped = self.is_stopped(instance.old);
             return !is_stopped && self.is_within_limits(&with_all(instance, &call.args), call);
         }
-        // A loop: the function around it is reported.
+        // A loop: the enclosing function is reported.
         match self.current.context.link.expand().filter(|_| self.exceeds_growth()) {
             Some(link) => self.is_within_limits(&self.chains.link(link).instance.clone(), call),
             None => true,
