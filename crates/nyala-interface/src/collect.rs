@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use nyala_sema::tree::{Abi, Function as SourceFn, Linkage, PatKind, Program};
-use nyala_sema::types::{Prim, Ty, TyKind, TyParam, Types};
+use nyala_sema::types::{MAX_ARRAY_LEN, MAX_LANES, Prim, Ty, TyKind, TyParam, Types};
 use nyala_span::Span;
 use nyala_syntax::ast::PtrKind;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -171,6 +171,8 @@ impl<'a> Collector<'a> {
                     }
                 }
                 TyKind::Array(elem, len) => {
+                    // What is no length is an error of the program.
+                    let len = self.types.as_length(len, MAX_ARRAY_LEN).unwrap_or(0);
                     around.push(Wrapper::Array { len });
                     ty = elem;
                 }
@@ -277,7 +279,10 @@ impl<'a> Collector<'a> {
                 let fields = self.struct_fields(ty);
                 self.fields(fields)
             }
-            TyKind::Simd(elem, lanes) => self.simd(elem, lanes),
+            TyKind::Simd(elem, lanes) => {
+                let lanes = self.types.as_length(lanes, MAX_LANES).unwrap_or(0);
+                self.simd(elem, lanes as u32)
+            }
             _ => self.enumeration(ty, &name),
         };
         self.interface.types.push(TypeDef { name, kind });

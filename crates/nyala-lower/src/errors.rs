@@ -11,6 +11,8 @@ pub(crate) enum LowerError {
     EndlessInstances { name: Name, at: Span, limit: usize },
     /// A generic function or type is instantiated with a too large type.
     HugeInstance { name: Name, at: Span },
+    /// An instance has a length or another number that is out of range.
+    BadNumber { what: String, why: String, at: Span, calls: Vec<(String, Span)> },
     /// A nested function is used before a captured variable has a value.
     UsedTooEarly { function: Name, variable: Name, at: Span, bound_at: Span },
     /// The initializer of a static is not constant.
@@ -54,6 +56,13 @@ impl LowerError {
                 Diagnostic::error(Code("E0481"), at, format!("an instance of `{name}` has too large a type"))
                     .with_label("instantiated with a type that grows without bound")
                     .with_note("each instance needs another one with larger type arguments")
+            }
+            LowerError::BadNumber { what, why, at, calls } => {
+                let message = format!("invalid {what}");
+                let report = Diagnostic::error(Code("E0489"), at, message).with_label(why);
+                calls.into_iter().fold(report, |report, (name, at)| {
+                    report.with_secondary(at, format!("in the instance `{name}`, first used here"))
+                })
             }
             LowerError::UsedTooEarly { function, variable, at, bound_at } => {
                 let message = format!("`{function}` is used before `{variable}` has a value");

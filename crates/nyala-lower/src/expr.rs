@@ -27,6 +27,7 @@ impl<'p> Lowerer<'p> {
         match &expr.kind {
             ExprKind::Lit(bits) => Some(self.literal(expr.ty, *bits)),
             ExprKind::Str(text) => Some(self.string(text)),
+            ExprKind::Number(number) => Some(self.number(*number, expr.ty)),
             ExprKind::Fn(id, args) => Some(self.fn_value(*id, args, expr.span)),
             ExprKind::Constructor(constructor) => Some(self.constructor(expr.ty, *constructor)),
             ExprKind::Lambda(lambda) => Some(self.lambda(lambda)),

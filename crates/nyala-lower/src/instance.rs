@@ -53,6 +53,8 @@ pub(crate) struct Instance {
     locals: FxHashMap<LocalId, Binding>,
     /// Floats may be treated as real numbers.
     pub(crate) fast_math: bool,
+    /// Where it was first used, and in which instance.
+    first_use: (Span, InstanceId),
 }
 
 /// The representation of a variable.
@@ -87,7 +89,14 @@ impl Instance {
 
     /// A function's body that is expanded in place, with these type arguments.
     pub(crate) fn expanded(subst: Rc<Subst>) -> Instance {
-        Instance { function: None, parent: None, subst, locals: FxHashMap::default(), fast_math: false }
+        Instance {
+            function: None,
+            parent: None,
+            subst,
+            locals: FxHashMap::default(),
+            fast_math: false,
+            first_use: (Span::NONE, InstanceId::NOWHERE),
+        }
     }
 }
 
@@ -108,9 +117,21 @@ impl<'p> Lowerer<'p> {
             self.check_captures(id, at);
         }
         let is_sane = key.args.is_empty() || self.count_instance(id, &key.args, at);
-        let def = self.instantiate(id, &key.args, parent, is_sane);
+        let def = self.instantiate(id, &key.args, parent, is_sane, at);
         self.fn_values.insert(key, def);
         def
+    }
+
+    /// The function of a generic instance with its arguments, where it was first used, and in which
+    /// instance; none for others.
+    pub(crate) fn generic_call(&self, instance: InstanceId) -> Option<(String, Span, InstanceId)> {
+        let Instance { function, subst, first_use: (at, caller), .. } = &self.instances[instance];
+        let (id, _) = (*function)?;
+        let tparams = &self.program.fns[id].tparams;
+        let arg = |param| subst.get(param).map(|&arg| self.types.display(arg).to_string());
+        let args: Vec<String> = tparams.iter().filter_map(arg).collect();
+        let name = self.program.fns[id].name;
+        (!args.is_empty()).then(|| (format!("{name}[{}]", args.join(", ")), *at, *caller))
     }
 
     /// The current instance and the enclosing ones, innermost first.
@@ -128,14 +149,21 @@ impl<'p> Lowerer<'p> {
     fn count_instance(&mut self, id: FnId, args: &[sema::Ty], at: Span) -> bool {
         self.generic_instances += 1;
         let too_many = self.generic_instances > MAX_INSTANCES;
-        let is_sane = !too_many && self.has_sane_size(args);
-        if !is_sane {
+        let is_small = !too_many && self.has_sane_size(args);
+        if !is_small {
             self.report_instances(too_many, self.program.fns[id].name, at);
         }
-        is_sane
+        is_small && self.check_numbers(&self.program.fns[id].tparams, args, at)
     }
 
-    fn instantiate(&mut self, id: FnId, args: &[sema::Ty], parent: Option<InstanceId>, is_sane: bool) -> Def {
+    fn instantiate(
+        &mut self,
+        id: FnId,
+        args: &[sema::Ty],
+        parent: Option<InstanceId>,
+        is_sane: bool,
+        at: Span,
+    ) -> Def {
         let function = &self.program.fns[id];
         let outer = parent.map(|parent| Rc::clone(&self.instances[parent].subst)).unwrap_or_default();
         let subst = match args {
@@ -147,7 +175,9 @@ impl<'p> Lowerer<'p> {
         let has_attr = function.attrs.iter().any(|(name, arg)| is_on(*name, arg.as_ref(), "fast_math"));
         let fast_math = has_attr || parent.is_some_and(|parent| self.instances[parent].fast_math);
         let locals = FxHashMap::default();
-        let instance = self.instances.push(Instance { function: None, parent, subst, locals, fast_math });
+        let first_use = (at, self.frame.instance);
+        let instance =
+            self.instances.push(Instance { function: None, parent, subst, locals, fast_math, first_use });
 
         let outer = std::mem::replace(&mut self.frame.instance, instance);
         let outer_span = std::mem::replace(&mut self.world.span, function.span);

@@ -58,6 +58,7 @@ mod frame;
 mod instance;
 mod intrinsics;
 mod lowerer;
+mod numbers;
 mod origin;
 mod pattern;
 mod place;

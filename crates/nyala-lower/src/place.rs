@@ -81,7 +81,7 @@ impl<'p> Lowerer<'p> {
         let base_ty = self.close_ty(base.ty);
         match self.types.kind(base_ty) {
             // One lane is the lane itself.
-            sema::TyKind::Simd(_, 1) => Some(place),
+            &sema::TyKind::Simd(_, lanes) if self.types.as_number(lanes) == Some(1) => Some(place),
             _ => Some(self.part_of(place, index)),
         }
     }

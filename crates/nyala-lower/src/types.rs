@@ -87,6 +87,7 @@ impl Lowerer<'_> {
             }
             sema::TyKind::Array(elem, len) => {
                 let elem = self.lower_ty(elem);
+                let len = self.length(ty, len, 0..=sema::MAX_ARRAY_LEN);
                 self.world.types.array(elem, len)
             }
             sema::TyKind::Slice(elem) => {
@@ -94,8 +95,10 @@ impl Lowerer<'_> {
                 self.world.types.slice(elem)
             }
             sema::TyKind::Simd(elem, lanes) => {
-                let elem = self.lower_ty(elem);
-                self.world.types.simd(elem, lanes)
+                let lane = self.lane(ty, elem);
+                let elem = self.lower_ty(lane);
+                let lanes = self.length(ty, lanes, 1..=sema::MAX_LANES);
+                self.world.types.simd(elem, lanes as u32)
             }
             sema::TyKind::Ptr { space, pointee, .. } => {
                 let pointee = self.lower_ty(pointee);
@@ -108,8 +111,12 @@ impl Lowerer<'_> {
             }
             sema::TyKind::Struct(id, args) => self.nominal(ty, Nominal::Struct(id), &args),
             sema::TyKind::Enum(id, args) => self.nominal(ty, Nominal::Enum(id), &args),
-            sema::TyKind::Error | sema::TyKind::Param(_) | sema::TyKind::Infer(_) => {
-                unreachable!("a program without errors has only known types, and instances no parameters")
+            sema::TyKind::Error
+            | sema::TyKind::Param(_)
+            | sema::TyKind::Number(_)
+            | sema::TyKind::Arith(..)
+            | sema::TyKind::Infer(_) => {
+                unreachable!("a program without errors has known types where types are expected")
             }
         }
     }
@@ -144,6 +151,11 @@ impl Lowerer<'_> {
         if !args.is_empty() {
             self.lowered_types.instances += 1;
             let too_many = self.lowered_types.instances > MAX_INSTANCES;
+            let tparams = match which {
+                Nominal::Struct(id) => &self.program.structs[id].tparams,
+                Nominal::Enum(id) => &self.program.enums[id].tparams,
+            };
+            self.check_numbers(tparams, args, self.world.span);
             if (too_many || !self.has_sane_size(args))
                 && let Some(&instance) = self.lowered_types.some_instance.get(&which)
             {

@@ -146,7 +146,7 @@ pub(crate) struct StaticInfo<'a> {
 /// An alias during checking.
 pub(crate) struct AliasInfo<'a> {
     pub name: ast::Ident,
-    pub tparam_names: &'a [ast::Ident],
+    pub tparam_asts: &'a [ast::GenericParam],
     pub tparams: Vec<TyParam>,
     pub ast: &'a ast::TypeExpr,
     pub home: Home,

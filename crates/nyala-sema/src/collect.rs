@@ -11,7 +11,6 @@ use crate::checker::{
 use crate::errors::Error;
 use crate::scope::{Def, Module};
 use crate::tree::{self, Abi, FnId, StaticId};
-use crate::types::TyParam;
 
 /// The collected items of a block.
 #[derive(Default)]
@@ -59,7 +58,7 @@ impl<'a> Checker<'a> {
             ItemKind::Alias { name, tparams, ty } => {
                 let id = self.aliases.push(AliasInfo {
                     name: *name,
-                    tparam_names: tparams,
+                    tparam_asts: tparams,
                     tparams: vec![],
                     ast: ty,
                     home,
@@ -198,11 +197,6 @@ impl<'a> Checker<'a> {
             init: None,
             linkage: tree::Linkage::Internal,
         })
-    }
-
-    /// New type parameters for these names.
-    pub fn declare_tparams(&mut self, names: &[Ident]) -> Vec<TyParam> {
-        names.iter().map(|ident| self.program.types.param_names.push(ident.name)).collect()
     }
 
     fn define(&mut self, ident: Ident, def: Def, home: Home, target: Target) {

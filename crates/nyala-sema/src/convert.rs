@@ -4,7 +4,7 @@
 //! every type is checked here, and too large ones are reported.
 
 use nyala_span::Span;
-use nyala_syntax::ast::{self, AddrSpace, Length, LitKind, PtrKind, Ret, TypeExpr, TypeKind};
+use nyala_syntax::ast::{self, AddrSpace, PtrKind, Ret, TypeExpr, TypeKind};
 use rustc_hash::FxHashMap;
 
 use crate::checker::Checker;
@@ -18,14 +18,8 @@ pub(crate) const MAX_TYPE_DEPTH: u16 = 256;
 /// The maximum number of parts of a type when written out.
 pub(crate) const MAX_TYPE_SIZE: u32 = 1_000_000;
 
-/// The maximum length of an array.
-const MAX_ARRAY_LEN: u64 = i32::MAX as u64;
-
 /// Generic, global, texture, shared, constant memory, and the input variables of shaders.
 const ADDRESS_SPACES: [u32; 6] = [0, 1, 2, 3, 4, 8];
-
-/// The maximum number of lanes of a vector.
-const MAX_LANES: u64 = 1024;
 
 impl<'a> Checker<'a> {
     /// The type that a written type denotes.
@@ -68,6 +62,10 @@ impl<'a> Checker<'a> {
                 self.program.types.func(&params, never)
             }
             TypeKind::Typeof(expr) => self.infer_expr(expr, None).ty,
+            TypeKind::Number(_) => {
+                self.report(Error::TypeNeeded { span: ty.span });
+                self.program.types.error()
+            }
             TypeKind::Error => {
                 self.body.has_errors = true;
                 self.program.types.error()
@@ -118,7 +116,7 @@ impl<'a> Checker<'a> {
         self.program.types.error()
     }
 
-    fn convert_simd(&mut self, elem: &'a TypeExpr, len: &'a Length) -> Ty {
+    fn convert_simd(&mut self, elem: &'a TypeExpr, len: &'a ast::Expr) -> Ty {
         let lane = self.convert(elem);
         let lanes = self.lanes(len);
         match (self.lane(lane, elem.span), lanes) {
@@ -131,7 +129,8 @@ impl<'a> Checker<'a> {
     pub fn lane(&mut self, ty: Ty, span: Span) -> Option<Ty> {
         let resolved = self.resolve(ty);
         match self.program.types.kind(resolved) {
-            TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Infer(_) => Some(resolved),
+            // What a type parameter stands for is checked in each instance.
+            TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Infer(_) | TyKind::Param(_) => Some(resolved),
             TyKind::Error => None,
             _ => {
                 let ty = self.shown(resolved);
@@ -165,18 +164,30 @@ impl<'a> Checker<'a> {
             return self.program.types.prim(prim);
         }
         let (def, level) = self.resolve_path(path, Namespace::Type);
-        let args: Vec<Ty> = match def {
-            // Their fields may hold a value of the argument.
-            Def::Struct(_) | Def::Enum(_) => self.convert_sized_all(args),
-            _ => args.iter().map(|arg| self.convert(arg)).collect(),
-        };
-        let what = match self.apply_type_def(def, &args, path, level) {
+        let tparams = self.tparams_of(def);
+        let mut tys = self.generic_args(args, &tparams);
+        // Their fields may hold a value of the argument.
+        if let Def::Struct(_) | Def::Enum(_) = def {
+            tys = tys.into_iter().zip(args).map(|(ty, arg)| self.sized(ty, arg.span)).collect();
+        }
+        let what = match self.apply_type_def(def, &tys, path, level) {
             Ok(ty) => return ty,
             Err(what) => what,
         };
         let last = path.segments.last().expect("a path has at least one segment");
         self.report(Error::NotAType { name: last.name, what, wanted: "a type", span: path.span });
         self.program.types.error()
+    }
+
+    /// The parameters of a generic item.
+    pub fn tparams_of(&self, def: Def) -> Vec<TyParam> {
+        match def {
+            Def::Struct(id) => self.program.structs[id].tparams.clone(),
+            Def::Enum(id) | Def::Option(id, _) => self.program.enums[id].tparams.clone(),
+            Def::Alias(id) => self.aliases[id].tparams.clone(),
+            Def::Fn(id) => self.program.fns[id].tparams.clone(),
+            _ => vec![],
+        }
     }
 
     /// A type definition applied to type arguments; `Err` has the noun of a definition that is no type.
@@ -187,7 +198,6 @@ impl<'a> Checker<'a> {
         path: &ast::Path,
         level: u32,
     ) -> Result<Ty, &'static str> {
-        let span = path.span;
         Ok(match def {
             Def::Struct(id) => {
                 let n = self.program.structs[id].tparams.len();
@@ -200,15 +210,12 @@ impl<'a> Checker<'a> {
                 self.program.types.intern(TyKind::Enum(id, args.into()))
             }
             Def::Alias(id) => self.apply_alias(id, args, path),
-            Def::TyParam(param) if level < self.body.generic_floor => {
-                let name = self.program.types.param_names[param];
-                self.report(Error::OuterGeneric { name, span });
-                self.program.types.error()
-            }
-            Def::TyParam(param) => {
+            Def::TyParam(param) if self.program.types.param_prim(param).is_none() => {
                 self.fit_type_args(args, 0, path);
-                self.program.types.intern(TyKind::Param(param))
+                let ty = self.reachable_param(param, level, path.span);
+                ty.unwrap_or(self.program.types.error())
             }
+            Def::TyParam(_) => return Err("integer parameter"),
             Def::Error => self.program.types.error(),
             other => return Err(other.noun()),
         })
@@ -241,63 +248,11 @@ impl<'a> Checker<'a> {
     pub fn type_arg_count(&mut self, what: String, expected: usize, found: usize, span: Span) {
         self.report(Error::TypeArgCount { what, expected, found, span });
     }
-
-    /// The number of lanes of a vector.
-    pub fn lanes(&mut self, len: &'a Length) -> Option<u32> {
-        let n = self.length(len)?;
-        if n == 0 || n > MAX_LANES {
-            let span = length_span(len);
-            self.report(Error::ArrayLength { span, why: "a vector has between 1 and 1024 lanes" });
-            return None;
-        }
-        Some(n as u32)
-    }
-
-    /// The length of an array.
-    pub fn length(&mut self, len: &'a Length) -> Option<u64> {
-        let value = match len {
-            Length::Lit(lit) => int_literal(lit),
-            Length::Path(path) => match self.resolve_path(path, Namespace::Value).0 {
-                Def::Static(id) if !self.program.statics[id].is_mut => match self.statics[id].init {
-                    Some(ast::Expr { kind: ast::ExprKind::Lit(lit), .. }) => int_literal(lit),
-                    _ => None,
-                },
-                Def::Error => return None,
-                _ => None,
-            },
-            Length::Error(_) => {
-                self.body.has_errors = true;
-                return None;
-            }
-        };
-        let why = match value {
-            Some(value) if value <= MAX_ARRAY_LEN => return Some(value),
-            Some(_) => "this array is too long",
-            None => "an array length must be an integer literal or an immutable static with a literal value",
-        };
-        self.report(Error::ArrayLength { span: length_span(len), why });
-        None
-    }
 }
 
 /// Maps each type parameter to its argument.
 pub(crate) fn substitution(params: &[TyParam], args: &[Ty]) -> FxHashMap<TyParam, Ty> {
     params.iter().copied().zip(args.iter().copied()).collect()
-}
-
-fn int_literal(lit: &ast::Lit) -> Option<u64> {
-    match lit.kind {
-        LitKind::Int { value, suffix } if !suffix.is_some_and(Prim::is_float) => value,
-        _ => None,
-    }
-}
-
-fn length_span(len: &Length) -> Span {
-    match len {
-        Length::Lit(lit) => lit.span,
-        Length::Path(path) => path.span,
-        Length::Error(span) => *span,
-    }
 }
 
 /// The primitive type with this name.

@@ -9,7 +9,7 @@ mod render;
 use nyala_span::{Diagnostic, Name, Span};
 
 use crate::tree::{FnId, Program};
-use crate::types::Ty;
+use crate::types::{Prim, Ty, TyParam};
 
 /// The kind of definition that a path must name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -106,6 +106,8 @@ pub(crate) struct Operand {
 pub(crate) enum Error {
     // Types of expressions.
     CannotInfer { what: String, span: Span, name: Option<Name> },
+    CannotInferNumber { name: Name, span: Span },
+    LengthMismatch { expected: Ty, found: Ty, span: Span },
     ArgumentCount { expected: usize, cps: bool, found: usize, span: Span, callee: Option<FnId>, ty: Ty },
     Mismatch { expected: Ty, found: Operand, because: Because, semicolon: Option<Span> },
     NotCallable { ty: Ty, span: Span },
@@ -140,7 +142,7 @@ pub(crate) enum Error {
     NotAValue { name: Name, what: &'static str, span: Span },
     NotAType { name: Name, what: &'static str, wanted: &'static str, span: Span },
     CyclicUse { span: Span },
-    OuterGeneric { name: Name, span: Span },
+    OuterGeneric { param: TyParam, span: Span },
     OuterLocal { name: Name, span: Span },
     // Items.
     InfiniteSize { name: Name, span: Span },
@@ -148,6 +150,10 @@ pub(crate) enum Error {
     Unsized { ty: Ty, span: Span },
     SimdElement { ty: Ty, span: Span },
     ArrayLength { span: Span, why: &'static str },
+    NumberNeeded { span: Span },
+    TypeNeeded { span: Span },
+    NumberParamType { name: Name, span: Span },
+    NumberRange { number: Ty, name: Name, prim: Prim, span: Span },
     UnknownAbi { abi: String, span: Span },
     LinkName { span: Span, why: &'static str },
     BadAttribute { span: Span, expected: &'static str },

@@ -90,14 +90,14 @@ impl<'a> Checker<'a> {
     fn at_item<R>(
         &mut self,
         home: Home,
-        names: &[ast::Ident],
+        params: &[ast::GenericParam],
         tparams: &[TyParam],
         f: impl FnOnce(&mut Self) -> R,
     ) -> R {
         let in_scope = |this: &mut Self| {
             this.body.scopes.enter();
             this.body.level += 1;
-            this.define_tparams(names, tparams);
+            this.define_tparams(params, tparams);
             let floor = std::mem::replace(&mut this.body.generic_floor, this.body.level);
             let result = f(this);
             this.body.generic_floor = floor;
@@ -222,7 +222,7 @@ impl<'a> Checker<'a> {
         stack: &mut Vec<AliasId>,
     ) {
         let info = &self.aliases[id];
-        let (home, ast, names) = (info.home, info.ast, info.tparam_names);
+        let (home, ast, params) = (info.home, info.ast, info.tparam_asts);
         let mut paths = vec![];
         for_each_type(ast, &mut |ty| {
             if let ast::TypeKind::Path { path, .. } = &ty.kind {
@@ -231,7 +231,8 @@ impl<'a> Checker<'a> {
         });
         let mut is_cyclic = false;
         for path in paths {
-            if path.segments.len() == 1 && names.iter().any(|name| name.name == path.segments[0].name) {
+            if path.segments.len() == 1 && params.iter().any(|param| param.name.name == path.segments[0].name)
+            {
                 continue;
             }
             let Some(Def::Alias(used)) = self.item_named(path, home) else { continue };
@@ -250,9 +251,9 @@ impl<'a> Checker<'a> {
 
     fn resolve_alias(&mut self, id: AliasId) {
         let info = &self.aliases[id];
-        let (home, ast, names) = (info.home, info.ast, info.tparam_names);
+        let (home, ast, params) = (info.home, info.ast, info.tparam_asts);
         let tparams = info.tparams.clone();
-        let ty = self.at_item(home, names, &tparams, |this| {
+        let ty = self.at_item(home, params, &tparams, |this| {
             let ty = this.convert(ast);
             this.zonk(ty)
         });
@@ -472,6 +473,6 @@ fn for_each_type<'a>(ty: &'a ast::TypeExpr, visit: &mut dyn FnMut(&'a ast::TypeE
                 for_each_type(ret, visit);
             }
         }
-        Typeof(_) | Error => {}
+        Typeof(_) | Number(_) | Error => {}
     }
 }

@@ -6,7 +6,7 @@
 //! is reported once.
 //!
 //! Read in this order: [`types`] and [`tree`] are the output. `collect` finds the items, `resolve`
-//! resolves names, `convert` converts written types, `items` finds the types of items,
+//! resolves names, `convert` and `numbers` convert written types, `items` finds the types of items,
 //! `infer` checks bodies, `linkage` and `symbols` check what the linker sees. `errors`
 //! lists all errors.
 //!
@@ -38,6 +38,7 @@ mod errors;
 mod infer;
 mod items;
 mod linkage;
+mod numbers;
 mod resolve;
 mod scope;
 mod symbols;

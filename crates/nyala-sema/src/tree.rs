@@ -62,7 +62,7 @@ pub struct Struct {
     pub name: Name,
     /// Span of the name.
     pub span: Span,
-    /// Its type parameters.
+    /// Its type and integer parameters.
     pub tparams: Vec<TyParam>,
     /// Its fields, in memory order; those of a tuple struct are named `0`, `1`, ...
     pub fields: Vec<Field>,
@@ -90,7 +90,7 @@ pub struct Enum {
     pub name: Name,
     /// Span of the name.
     pub span: Span,
-    /// Its type parameters.
+    /// Its type and integer parameters.
     pub tparams: Vec<TyParam>,
     /// Its options, by tag.
     pub options: Vec<EnumOption>,
@@ -116,7 +116,7 @@ pub struct Function {
     pub name: Name,
     /// Span of the name.
     pub span: Span,
-    /// Its own type parameters.
+    /// Its own type and integer parameters.
     pub tparams: Vec<TyParam>,
     /// Its parameters, implicit ones included.
     pub params: Vec<Param>,
@@ -251,11 +251,13 @@ pub enum ExprKind {
     Lit(u64),
     /// A string: an array of `u8` with its terminating zero.
     Str(Vec<u8>),
+    /// The value of an integer parameter.
+    Number(Ty),
     /// A local variable, `return`/`break`/`continue` included.
     Local(LocalId),
     /// A static variable.
     Static(StaticId),
-    /// A function as a value, with its own type arguments.
+    /// A function as a value, with its own arguments, types and numbers.
     Fn(FnId, Vec<Ty>),
     /// An option with payload, or a tuple-like struct, as a function.
     Constructor(Constructor),

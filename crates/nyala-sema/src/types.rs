@@ -17,11 +17,14 @@
 //! So equal types have equal [`Ty`], messages show the form that users write, and an
 //! unknown result type can still become a tuple.
 
+mod number;
+
 use std::cell::Cell;
 use std::collections::hash_map::Entry;
 use std::fmt;
 
 use cranelift_entity::{PrimaryMap, entity_impl};
+pub use number::{MAX_ARRAY_LEN, MAX_LANES, NumberOp, fits};
 use nyala_span::Name;
 pub use nyala_span::Prim;
 use rustc_hash::FxHashMap;
@@ -43,7 +46,7 @@ entity_impl!(StructId, "struct");
 pub struct EnumId(u32);
 entity_impl!(EnumId, "enum");
 
-/// A type parameter of an item; unique in the program.
+/// A type or integer parameter of an item; unique in the program.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TyParam(u32);
 entity_impl!(TyParam, "T");
@@ -64,12 +67,12 @@ pub enum TyKind {
     Prim(Prim),
     /// `(A, B)`; unit has no elements; no tuple has one element.
     Tuple(Box<[Ty]>),
-    /// `[T * n]`
-    Array(Ty, u64),
+    /// `[T * n]`; the length is a number.
+    Array(Ty, Ty),
     /// `[T]`
     Slice(Ty),
-    /// `simd[T * n]`
-    Simd(Ty, u32),
+    /// `simd[T * n]`; the lanes are a number.
+    Simd(Ty, Ty),
     /// `&T`, `&mut[1] T`, `~T`
     Ptr {
         /// Shared, mutable or owned.
@@ -86,14 +89,36 @@ pub enum TyKind {
         /// The result.
         ret: Ty,
     },
-    /// A struct with its type arguments.
+    /// A struct with its arguments, types and numbers.
     Struct(StructId, Box<[Ty]>),
-    /// An enum with its type arguments.
+    /// An enum with its arguments, types and numbers.
     Enum(EnumId, Box<[Ty]>),
-    /// A type parameter.
+    /// A type or integer parameter.
     Param(TyParam),
+    /// A number.
+    Number(i128),
+    /// A number that depends on parameters; see [`Types::arith`].
+    Arith(NumberOp, Ty, Ty),
     /// An inference variable. Exists only while a body is checked.
     Infer(TyVar),
+}
+
+/// The kind of a parameter of a generic item.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ParamKind {
+    /// A type.
+    Type,
+    /// A number that is a value of this integer type.
+    Number(Prim),
+}
+
+/// A parameter of a generic item.
+#[derive(Clone, Copy, Debug)]
+pub struct ParamData {
+    /// Its name.
+    pub name: Name,
+    /// Its kind.
+    pub kind: ParamKind,
 }
 
 /// Facts about a type, stored with it.
@@ -121,8 +146,8 @@ pub struct Types {
     pub struct_names: PrimaryMap<StructId, Name>,
     /// The names of enums, for printing types.
     pub enum_names: PrimaryMap<EnumId, Name>,
-    /// The names of type parameters, for printing types.
-    pub param_names: PrimaryMap<TyParam, Name>,
+    /// The parameters of generic items.
+    pub params: PrimaryMap<TyParam, ParamData>,
 }
 
 impl Default for Types {
@@ -140,7 +165,7 @@ impl Types {
             interned: FxHashMap::default(),
             struct_names: PrimaryMap::new(),
             enum_names: PrimaryMap::new(),
-            param_names: PrimaryMap::new(),
+            params: PrimaryMap::new(),
         };
         // The order that `error`, `never`, `unit` and `prim` rely on.
         types.intern(TyKind::Error);
@@ -150,6 +175,11 @@ impl Types {
             types.intern(TyKind::Prim(prim));
         }
         types
+    }
+
+    /// A new parameter of a generic item.
+    pub fn declare_param(&mut self, name: Name, kind: ParamKind) -> TyParam {
+        self.params.push(ParamData { name, kind })
     }
 
     /// The type with this kind. Function types go through [`Types::func`].
@@ -290,13 +320,14 @@ impl Types {
     fn substitute_parts(&mut self, ty: Ty, with: &mut Substitution<'_>) -> Ty {
         match self.kind(ty).clone() {
             TyKind::Param(param) => with.with.get(&param).copied().unwrap_or(ty),
-            TyKind::Error | TyKind::Never | TyKind::Prim(_) | TyKind::Infer(_) => ty,
+            TyKind::Error | TyKind::Never | TyKind::Prim(_) | TyKind::Number(_) | TyKind::Infer(_) => ty,
             TyKind::Tuple(parts) => {
                 let parts = self.substitute_all(&parts, with);
                 self.tuple(&parts)
             }
             TyKind::Array(elem, len) => {
                 let elem = self.substitute_memo(elem, with);
+                let len = self.substitute_memo(len, with);
                 self.intern(TyKind::Array(elem, len))
             }
             TyKind::Slice(elem) => {
@@ -305,7 +336,13 @@ impl Types {
             }
             TyKind::Simd(elem, lanes) => {
                 let elem = self.substitute_memo(elem, with);
+                let lanes = self.substitute_memo(lanes, with);
                 self.intern(TyKind::Simd(elem, lanes))
+            }
+            TyKind::Arith(op, a, b) => {
+                let a = self.substitute_memo(a, with);
+                let b = self.substitute_memo(b, with);
+                self.arith(op, a, b)
             }
             TyKind::Ptr { kind, space, pointee } => {
                 let pointee = self.substitute_memo(pointee, with);
@@ -360,11 +397,20 @@ fn info_of(kind: &TyKind, infos: &PrimaryMap<Ty, TyInfo>) -> TyInfo {
         info.has_error |= part.has_error;
     };
     match kind {
-        TyKind::Error | TyKind::Never | TyKind::Prim(_) | TyKind::Param(_) | TyKind::Infer(_) => {}
+        TyKind::Error
+        | TyKind::Never
+        | TyKind::Prim(_)
+        | TyKind::Param(_)
+        | TyKind::Number(_)
+        | TyKind::Infer(_) => {}
         TyKind::Tuple(parts) | TyKind::Struct(_, parts) | TyKind::Enum(_, parts) => {
             parts.iter().copied().for_each(add);
         }
-        TyKind::Array(elem, _) | TyKind::Slice(elem) | TyKind::Simd(elem, _) => add(*elem),
+        TyKind::Array(a, b) | TyKind::Simd(a, b) | TyKind::Arith(_, a, b) => {
+            add(*a);
+            add(*b);
+        }
+        TyKind::Slice(elem) => add(*elem),
         TyKind::Ptr { pointee, .. } => add(*pointee),
         TyKind::Fn { params, ret } => {
             params.iter().copied().for_each(&mut add);
@@ -409,6 +455,34 @@ impl TyDisplay<'_> {
         Ok(())
     }
 
+    /// ` * n]`
+    fn length(&self, f: &mut fmt::Formatter<'_>, len: Ty) -> fmt::Result {
+        f.write_str(" * ")?;
+        self.operand(f, len)?;
+        f.write_str("]")
+    }
+
+    /// A number in parentheses, if it needs them.
+    fn operand(&self, f: &mut fmt::Formatter<'_>, number: Ty) -> fmt::Result {
+        if !matches!(self.types.kind(number), TyKind::Arith(..)) {
+            return self.ty(f, number);
+        }
+        f.write_str("(")?;
+        self.ty(f, number)?;
+        f.write_str(")")
+    }
+
+    fn arith(&self, f: &mut fmt::Formatter<'_>, op: NumberOp, a: Ty, b: Ty) -> fmt::Result {
+        self.operand(f, a)?;
+        match self.types.as_number(b) {
+            Some(less) if op == NumberOp::Add && less < 0 => write!(f, " - {}", -less),
+            _ => {
+                write!(f, " {} ", op.symbol())?;
+                self.operand(f, b)
+            }
+        }
+    }
+
     fn ty(&self, f: &mut fmt::Formatter<'_>, ty: Ty) -> fmt::Result {
         let Some(budget) = self.budget.get().checked_sub(1) else { return f.write_str("..") };
         self.budget.set(budget);
@@ -424,7 +498,7 @@ impl TyDisplay<'_> {
             TyKind::Array(elem, len) => {
                 f.write_str("[")?;
                 self.ty(f, *elem)?;
-                write!(f, " * {len}]")
+                self.length(f, *len)
             }
             TyKind::Slice(elem) => {
                 f.write_str("[")?;
@@ -434,7 +508,7 @@ impl TyDisplay<'_> {
             TyKind::Simd(elem, lanes) => {
                 f.write_str("simd[")?;
                 self.ty(f, *elem)?;
-                write!(f, " * {lanes}]")
+                self.length(f, *lanes)
             }
             TyKind::Ptr { kind, space, pointee } => {
                 let mutable = *kind == PtrKind::Mut;
@@ -454,7 +528,9 @@ impl TyDisplay<'_> {
             }
             TyKind::Struct(id, args) => self.applied(f, self.types.struct_names[*id], args),
             TyKind::Enum(id, args) => self.applied(f, self.types.enum_names[*id], args),
-            TyKind::Param(param) => write!(f, "{}", self.types.param_names[*param]),
+            TyKind::Param(param) => write!(f, "{}", self.types.params[*param].name),
+            TyKind::Number(value) => write!(f, "{value}"),
+            TyKind::Arith(op, a, b) => self.arith(f, *op, *a, *b),
             TyKind::Infer(_) => f.write_str("_"),
         }
     }

@@ -19,6 +19,7 @@ pub fn for_each_child<'a>(expr: &'a Expr, visit: &mut dyn FnMut(&'a Expr)) {
     match &expr.kind {
         ExprKind::Lit(_)
         | ExprKind::Str(_)
+        | ExprKind::Number(_)
         | ExprKind::Local(_)
         | ExprKind::Static(_)
         | ExprKind::Fn(..)

@@ -151,8 +151,8 @@ pub enum ItemKind {
     Alias {
         /// Its name.
         name: Ident,
-        /// Its type parameters.
-        tparams: Vec<Ident>,
+        /// Its type and integer parameters.
+        tparams: Vec<GenericParam>,
         /// The type.
         ty: TypeExpr,
     },
@@ -192,6 +192,15 @@ pub enum ItemKind {
     Error,
 }
 
+/// A parameter of a generic item: `T`, or `n: i32`.
+#[derive(Clone, Debug)]
+pub struct GenericParam {
+    /// Its name.
+    pub name: Ident,
+    /// The type of an integer parameter.
+    pub ty: Option<TypeExpr>,
+}
+
 /// A function or the declaration of one.
 #[derive(Clone, Debug)]
 pub struct FnItem {
@@ -203,8 +212,8 @@ pub struct FnItem {
     pub filter: Option<Filter>,
     /// Its name.
     pub name: Ident,
-    /// Its type parameters.
-    pub tparams: Vec<Ident>,
+    /// Its type and integer parameters.
+    pub tparams: Vec<GenericParam>,
     /// Its parameters.
     pub params: Vec<Param>,
     /// The result type, if written.
@@ -273,8 +282,8 @@ pub enum Ret {
 pub struct StructItem {
     /// Its name.
     pub name: Ident,
-    /// Its type parameters.
-    pub tparams: Vec<Ident>,
+    /// Its type and integer parameters.
+    pub tparams: Vec<GenericParam>,
     /// Its fields.
     pub fields: Fields,
 }
@@ -306,8 +315,8 @@ pub struct FieldDef {
 pub struct EnumItem {
     /// Its name.
     pub name: Ident,
-    /// Its type parameters.
-    pub tparams: Vec<Ident>,
+    /// Its type and integer parameters.
+    pub tparams: Vec<GenericParam>,
     /// Its options.
     pub options: Vec<OptionDef>,
 }
@@ -360,7 +369,7 @@ pub enum TypeKind {
         /// The element.
         elem: Box<TypeExpr>,
         /// The length.
-        len: Length,
+        len: Box<Expr>,
     },
     /// `[T]`
     Slice(Box<TypeExpr>),
@@ -369,7 +378,7 @@ pub enum TypeKind {
         /// The lane.
         elem: Box<TypeExpr>,
         /// The length.
-        len: Length,
+        len: Box<Expr>,
     },
     /// `&T`, `&mut[3] T`, `~T`
     Ptr {
@@ -391,6 +400,8 @@ pub enum TypeKind {
     Cn(Vec<TypeExpr>),
     /// `typeof(e)`
     Typeof(Box<Expr>),
+    /// `4`, `n + 1`: an argument for an integer parameter. A lone name is a [`TypeKind::Path`].
+    Number(Box<Expr>),
     /// Malformed text.
     Error,
 }
@@ -413,17 +424,6 @@ pub struct AddrSpace {
     pub number: Option<u32>,
     /// Its span.
     pub span: Span,
-}
-
-/// The length of an array: a literal or the name of a static.
-#[derive(Clone, Debug)]
-pub enum Length {
-    /// `4`
-    Lit(Lit),
-    /// `N`
-    Path(Path),
-    /// Malformed text.
-    Error(Span),
 }
 
 // ---- Patterns ---------------------------------------------------------------

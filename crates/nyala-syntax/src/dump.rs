@@ -6,8 +6,8 @@
 
 use crate::ast::{
     Asm, Attr, AttrValue, Block, Cond, Dialect, Expr, ExprKind, FieldDef, FieldInit, FieldName, Fields, File,
-    Filter, FilterKind, FnBody, FnItem, ForExpr, Ident, Item, ItemKind, Lambda, Length, Lit, LitKind, Param,
-    Pat, PatKind, Path, Ret, Stmt, StrLit, TypeExpr, TypeKind, UnaryOp,
+    Filter, FilterKind, FnBody, FnItem, ForExpr, GenericParam, Ident, Item, ItemKind, Lambda, Lit, LitKind,
+    Param, Pat, PatKind, Path, Ret, Stmt, StrLit, TypeExpr, TypeKind, UnaryOp,
 };
 
 /// The structure of `file`, one item per line.
@@ -66,9 +66,9 @@ impl Dump {
         self.word(ident.name.as_str());
     }
 
-    fn idents(&mut self, head: &str, idents: &[Ident]) {
-        if !idents.is_empty() {
-            self.list(head, idents, Self::ident);
+    fn generic_params(&mut self, params: &[GenericParam]) {
+        if !params.is_empty() {
+            self.list("tparams", params, Self::generic_param);
         }
     }
 
@@ -124,12 +124,12 @@ impl Dump {
             }),
             ItemKind::Struct(item) => self.node("struct", |dump| {
                 dump.ident(&item.name);
-                dump.idents("tparams", &item.tparams);
+                dump.generic_params(&item.tparams);
                 dump.fields(&item.fields);
             }),
             ItemKind::Enum(item) => self.node("enum", |dump| {
                 dump.ident(&item.name);
-                dump.idents("tparams", &item.tparams);
+                dump.generic_params(&item.tparams);
                 for option in &item.options {
                     dump.node("option", |dump| {
                         dump.ident(&option.name);
@@ -139,7 +139,7 @@ impl Dump {
             }),
             ItemKind::Alias { name, tparams, ty } => self.node("type", |dump| {
                 dump.ident(name);
-                dump.idents("tparams", tparams);
+                dump.generic_params(tparams);
                 dump.ty(ty);
             }),
             ItemKind::Static { is_mut, name, ty, init } => self.node("static", |dump| {
@@ -198,7 +198,7 @@ impl Dump {
             dump.opt("link", item.link_name.as_ref(), Self::string);
             dump.opt_filter(item.filter.as_ref());
             dump.ident(&item.name);
-            dump.idents("tparams", &item.tparams);
+            dump.generic_params(&item.tparams);
             dump.list("params", &item.params, Self::param);
             dump.opt("ret", item.ret.as_ref(), Self::ret);
             match &item.body {
@@ -238,11 +238,13 @@ impl Dump {
         }
     }
 
-    fn length(&mut self, len: &Length) {
-        match len {
-            Length::Lit(lit) => self.lit(lit),
-            Length::Path(path) => self.path(path),
-            Length::Error(_) => self.word("error"),
+    fn generic_param(&mut self, param: &GenericParam) {
+        match &param.ty {
+            None => self.ident(&param.name),
+            Some(ty) => self.node("number", |dump| {
+                dump.ident(&param.name);
+                dump.ty(ty);
+            }),
         }
     }
 
@@ -268,14 +270,15 @@ impl Dump {
             }),
             TypeKind::Cn(params) => self.list("cn", params, Self::ty),
             TypeKind::Typeof(expr) => self.node("typeof", |dump| dump.expr(expr)),
+            TypeKind::Number(expr) => self.node("number", |dump| dump.expr(expr)),
             TypeKind::Error => self.word("error"),
         }
     }
 
-    fn sized(&mut self, head: &str, elem: &TypeExpr, len: &Length) {
+    fn sized(&mut self, head: &str, elem: &TypeExpr, len: &Expr) {
         self.node(head, |dump| {
             dump.ty(elem);
-            dump.length(len);
+            dump.expr(len);
         });
     }
 
@@ -362,7 +365,7 @@ impl Dump {
             ExprKind::Repeat { is_simd, value, len } => self.node("repeat", |dump| {
                 dump.flag(*is_simd, "simd");
                 dump.expr(value);
-                dump.length(len);
+                dump.expr(len);
             }),
             ExprKind::Struct { path, args, fields } => self.node("struct", |dump| {
                 dump.path(path);

@@ -75,6 +75,14 @@ impl Render<'_> {
                     None => diagnostic,
                 }
             }
+            Error::CannotInferNumber { name, span } => {
+                error("E0201", span, format!("cannot infer the number `{name}`; give it here"))
+                    .with_note("lengths of arguments and of the expected type give numbers; computed lengths such as `n + 1` do not")
+            }
+            Error::LengthMismatch { expected, found, span } => {
+                let message = format!("expected length {}, found {}", self.ty(expected), self.ty(found));
+                error("E0203", span, message)
+            }
             Error::ArgumentCount { expected, cps, found, span, callee, ty } => {
                 self.argument_count(expected, cps, found, span, callee, ty)
             }
@@ -364,12 +372,17 @@ impl Render<'_> {
                 error("E0308", span, format!("{what} `{name}` is not {wanted}"))
             }
             Error::CyclicUse { span } => error("E0309", span, "this `use` refers to itself"),
-            Error::OuterGeneric { name, span } => error(
-                "E0310",
-                span,
-                format!("type parameter `{name}` of the enclosing function cannot be used here"),
-            )
-            .with_note("give the item a type parameter of its own"),
+            Error::OuterGeneric { param, span } => {
+                let types = &self.program.types;
+                let (kind, own) = match types.param_prim(param) {
+                    Some(_) => ("integer", "an integer"),
+                    None => ("type", "a type"),
+                };
+                let name = types.params[param].name;
+                let message =
+                    format!("{kind} parameter `{name}` of the enclosing function cannot be used here");
+                error("E0310", span, message).with_note(format!("give the item {own} parameter of its own"))
+            }
             Error::OuterLocal { name, span } => {
                 error("E0311", span, format!("a static cannot use the local variable `{name}`"))
             }
@@ -394,6 +407,17 @@ impl Render<'_> {
                     .with_note("the elements of a vector are numbers, `bool`, or pointers")
             }
             Error::ArrayLength { span, why } => error("E0405", span, why),
+            Error::NumberNeeded { span } => error("E0440", span, "expected a number, found a type")
+                .with_label("an integer parameter takes an integer"),
+            Error::TypeNeeded { span } => error("E0441", span, "expected a type, found a number"),
+            Error::NumberParamType { name, span } => {
+                error("E0442", span, format!("the parameter `{name}` needs an integer type"))
+                    .with_note("without a type, a parameter stands for a type")
+            }
+            Error::NumberRange { number, name, prim, span } => {
+                let message = format!("{} is no value of `{}`", self.ty(number), prim.name());
+                error("E0443", span, message).with_label(format!("the argument for `{name}`"))
+            }
             Error::UnknownAbi { abi, span } => {
                 error("E0406", span, format!("unknown calling convention \"{abi}\""))
                     .with_note("the calling conventions are \"C\", \"device\", \"thorin\" and \"builtin\"")

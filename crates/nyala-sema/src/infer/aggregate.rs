@@ -1,7 +1,7 @@
 //! Tuples, arrays, vectors, structs, and their parts.
 
 use nyala_span::{Name, Span};
-use nyala_syntax::ast::{self, FieldInit, FieldName, Ident, Length, PtrKind};
+use nyala_syntax::ast::{self, FieldInit, FieldName, Ident, PtrKind};
 use rustc_hash::FxHashMap;
 
 use crate::checker::Checker;
@@ -105,7 +105,8 @@ impl<'a> Checker<'a> {
             Some(ty) => ty,
             None => self.fresh(VarKind::General, Origin::Expr(span)),
         };
-        let ty = self.array_type(is_simd, elem_ty, elems.len() as u64, span);
+        let len = self.program.types.number(elems.len() as i128);
+        let ty = self.array_type(is_simd, elem_ty, len, span);
         Expr { kind: ExprKind::Array(typed), ty, span }
     }
 
@@ -113,7 +114,7 @@ impl<'a> Checker<'a> {
         &mut self,
         is_simd: bool,
         value: &'a ast::Expr,
-        len: &'a Length,
+        len: &'a ast::Expr,
         span: Span,
         hint: Option<Ty>,
     ) -> Expr {
@@ -122,7 +123,7 @@ impl<'a> Checker<'a> {
             None => self.infer_expr(value, None),
         };
         let elem = self.sized(value.ty, value.span);
-        let len = if is_simd { self.lanes(len).map(u64::from) } else { self.length(len) };
+        let len = if is_simd { self.lanes(len) } else { self.length(len) };
         let ty = match len {
             Some(len) => self.array_type(is_simd, elem, len, span),
             None => self.program.types.error(),
@@ -130,19 +131,14 @@ impl<'a> Checker<'a> {
         Expr { kind: ExprKind::Repeat(Box::new(value)), ty, span }
     }
 
-    fn array_type(&mut self, is_simd: bool, elem: Ty, len: u64, span: Span) -> Ty {
+    fn array_type(&mut self, is_simd: bool, elem: Ty, len: Ty, span: Span) -> Ty {
         if !is_simd {
             return self.program.types.intern(TyKind::Array(elem, len));
         }
-        match (self.lane(elem, span), u32::try_from(len)) {
-            (Some(lane), Ok(lanes)) if (1..=1024).contains(&lanes) => {
-                self.program.types.intern(TyKind::Simd(lane, lanes))
-            }
-            (Some(_), _) => {
-                self.report(Error::ArrayLength { span, why: "a vector has between 1 and 1024 lanes" });
-                self.program.types.error()
-            }
-            (None, _) => self.program.types.error(),
+        let Some(lane) = self.lane(elem, span) else { return self.program.types.error() };
+        match self.check_lanes(len, span) {
+            Some(lanes) => self.program.types.intern(TyKind::Simd(lane, lanes)),
+            None => self.program.types.error(),
         }
     }
 
@@ -170,8 +166,7 @@ impl<'a> Checker<'a> {
         span: Span,
         hint: Option<Ty>,
     ) -> Expr {
-        let given: Vec<Ty> = args.iter().map(|arg| self.convert(arg)).collect();
-        let Some(record) = self.record(path, &given, hint) else {
+        let Some(record) = self.record(path, args, hint) else {
             for init in inits {
                 self.infer_expr(&init.value, None);
             }
@@ -193,10 +188,12 @@ impl<'a> Checker<'a> {
     }
 
     /// The struct or option of a path in front of `{ .. }`.
-    fn record(&mut self, path: &'a ast::Path, given: &[Ty], hint: Option<Ty>) -> Option<Record> {
+    fn record(&mut self, path: &'a ast::Path, args: &'a [ast::TypeExpr], hint: Option<Ty>) -> Option<Record> {
         let span = path.span;
         let name = path.segments.last().expect("a path has at least one segment").name;
-        let what = match self.resolve_path(path, Namespace::Type).0 {
+        let def = self.resolve_path(path, Namespace::Type).0;
+        let given = &self.generic_args(args, &self.tparams_of(def));
+        let what = match def {
             Def::Struct(id) => {
                 let (ty, args) = self.struct_type(id, given, span, hint);
                 return Some(self.struct_record(id, ty, &args));

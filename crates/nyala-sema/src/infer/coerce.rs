@@ -56,6 +56,7 @@ impl<'a> Checker<'a> {
         if let (ExprKind::Tuple(_), TyKind::Tuple(_)) = (&expr.kind, types.kind(to)) {
             return self.coerce_tuple(expr, to);
         }
+        self.blame(expr.span);
         let snapshot = self.snapshot();
         if let Some(changed) = self.retype(from, to, 0) {
             return Ok(if changed { wrap(expr, Coercion::Retype, to) } else { expr });

@@ -24,6 +24,7 @@ impl<'a> Checker<'a> {
         let mut typed = self.infer_kind(expr, hint);
         self.depth -= 1;
         typed.ty = self.bounded(typed.ty, expr.span);
+        self.blame(expr.span);
         typed
     }
 
@@ -107,7 +108,11 @@ impl<'a> Checker<'a> {
             self.report(Error::NotGeneric { span });
             return self.error_expr(span);
         }
-        let given: Vec<Ty> = args.iter().map(|arg| self.convert(arg)).collect();
+        if let Def::Fn(id) = def {
+            // Declares it, with its parameters.
+            self.fn_type(id, span);
+        }
+        let given = self.generic_args(args, &self.tparams_of(def));
         let what = match def {
             Def::Local(id) => return self.local_expr(id, level, span),
             Def::Fn(id) => return self.fn_expr(id, &given, span),
@@ -120,11 +125,25 @@ impl<'a> Checker<'a> {
                 Some(expr) => return expr,
                 None => def.noun(),
             },
+            Def::TyParam(param) if args.is_empty() && self.program.types.param_prim(param).is_some() => {
+                return self.number_expr(param, level, span);
+            }
             Def::Error => return self.error_expr(span),
             other => other.noun(),
         };
         self.report(Error::NotAValue { name, what, span });
         self.error_expr(span)
+    }
+
+    /// An integer parameter as a value.
+    fn number_expr(&mut self, param: TyParam, level: u32, span: Span) -> Expr {
+        let prim = self.program.types.param_prim(param);
+        match (self.reachable_param(param, level, span), prim) {
+            (Some(number), Some(prim)) => {
+                Expr { kind: ExprKind::Number(number), ty: self.program.types.prim(prim), span }
+            }
+            _ => self.error_expr(span),
+        }
     }
 
     fn local_expr(&mut self, id: tree::LocalId, level: u32, span: Span) -> Expr {
@@ -163,8 +182,12 @@ impl<'a> Checker<'a> {
         let missing = tparams.iter().skip(given.len());
         let fresh: Vec<Ty> = missing
             .map(|&param| {
-                let name = self.program.types.param_names[param];
-                self.fresh(VarKind::General, Origin::TypeArg(name, span))
+                let name = self.program.types.params[param].name;
+                let kind = match self.program.types.param_prim(param) {
+                    Some(_) => VarKind::Size,
+                    None => VarKind::General,
+                };
+                self.fresh(kind, Origin::TypeArg(name, span))
             })
             .collect();
         given.iter().copied().take(tparams.len()).chain(fresh).collect()
@@ -208,11 +231,14 @@ impl<'a> Checker<'a> {
         if !self.program.types.info(ty).has_infer || self.as_var(hint).is_some() {
             return;
         }
+        let n_deferred = self.n_deferred();
         if !self.try_unify(ty, hint)
             && let Some(pointee) = self.pointee_hint(hint)
         {
             self.try_unify(ty, pointee);
         }
+        // A hint proves nothing: what it says about computed lengths is checked where it must hold.
+        self.forget_deferred(n_deferred);
     }
 
     fn option_expr(&mut self, of: EnumId, option: u32, given: &[Ty], span: Span, hint: Option<Ty>) -> Expr {

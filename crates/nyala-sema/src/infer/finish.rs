@@ -14,6 +14,7 @@ impl<'a> Checker<'a> {
     /// Finishes the current body: these functions and statics, and all nested ones.
     pub(super) fn finish_body(&mut self, fns: &[FnId], statics: &[StaticId]) {
         self.default_vars();
+        self.check_deferred();
         self.check_obligations();
         self.report_unknown();
         let mut memo = Zonk::new();
@@ -38,6 +39,7 @@ impl<'a> Checker<'a> {
     }
 
     fn finish_ty(&mut self, ty: &mut Ty, span: Span, memo: &mut Zonk) {
+        *ty = self.program.types.substitute(*ty, &memo.with);
         if !self.program.types.info(*ty).has_infer {
             return;
         }
@@ -114,7 +116,8 @@ impl<'a> Checker<'a> {
         match &mut pat.kind {
             PatKind::Wild | PatKind::Error | PatKind::Bind(_, None) => {}
             PatKind::Bind(_, Some(sub)) => self.finish_pat(sub, memo),
-            PatKind::Lit(bits) => *bits = self.literal_bits(*bits, pat.ty),
+            PatKind::Lit(bits) if !memo.is_again() => *bits = self.literal_bits(*bits, pat.ty),
+            PatKind::Lit(_) => {}
             PatKind::Parts(parts) => parts.iter_mut().for_each(|part| self.finish_pat(part, memo)),
             PatKind::Struct(fields) | PatKind::Variant(_, fields) => {
                 fields.iter_mut().for_each(|(_, field)| self.finish_pat(field, memo));
@@ -126,7 +129,8 @@ impl<'a> Checker<'a> {
         self.finish_ty(&mut expr.ty, expr.span, memo);
         let ty = expr.ty;
         match &mut expr.kind {
-            ExprKind::Lit(bits) => *bits = self.literal_bits(*bits, ty),
+            ExprKind::Lit(bits) if !memo.is_again() => *bits = self.literal_bits(*bits, ty),
+            ExprKind::Number(number) => self.finish_ty(number, expr.span, memo),
             ExprKind::Local(id) => {
                 // The parameters of a `return` are final only now.
                 if self.body.returns.contains_key(id) {
@@ -183,7 +187,9 @@ impl<'a> Checker<'a> {
         for (number, is_given) in is_given.into_iter().enumerate() {
             let default = self.program.structs[id].fields[number].default.clone();
             if let (false, Some(mut default)) = (is_given, default) {
-                default.ty = self.program.types.substitute(default.ty, &with);
+                if !with.is_empty() {
+                    self.finish_expr(&mut default, &mut Zonk::again(with.clone()));
+                }
                 fields.push((number as u32, default));
             }
         }

@@ -160,10 +160,10 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Brings type parameters into the innermost scope.
-    pub fn define_tparams(&mut self, names: &[ast::Ident], tparams: &[TyParam]) {
+    /// Brings type and integer parameters into the innermost scope.
+    pub fn define_tparams(&mut self, params: &[ast::GenericParam], tparams: &[TyParam]) {
         let level = self.body.level;
-        for (ident, &param) in names.iter().zip(tparams) {
+        for (ident, &param) in params.iter().map(|param| param.name).zip(tparams) {
             if let Err(old) = self.body.scopes.define(ident.name, Def::TyParam(param), ident.span, level) {
                 self.report_redefinition(ident.name, ident.span, old.span);
             }

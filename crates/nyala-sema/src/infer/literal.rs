@@ -51,7 +51,7 @@ impl<'a> Checker<'a> {
         let mut bytes = text.bytes.clone();
         bytes.push(0);
         let u8 = self.program.types.prim(Prim::U8);
-        let ty = self.program.types.intern(TyKind::Array(u8, bytes.len() as u64));
+        let ty = self.program.types.array(u8, bytes.len() as u64);
         Expr { kind: ExprKind::Str(bytes), ty, span }
     }
 

@@ -126,15 +126,19 @@ impl<'a> Checker<'a> {
 
     fn array_pat(&mut self, parts: &'a [ast::Pat], is_simd: bool, ty: Ty, span: Span) -> Pat {
         let resolved = self.resolve(ty);
-        let n = parts.len() as u64;
-        let elem = match *self.program.types.kind(resolved) {
-            TyKind::Array(elem, len) if !is_simd && len == n => elem,
-            TyKind::Simd(elem, lanes) if is_simd && u64::from(lanes) == n => elem,
+        let n = self.program.types.number(parts.len() as i128);
+        let elem = match self.program.types.kind(resolved).clone() {
+            TyKind::Array(elem, len) if !is_simd && self.try_unify(len, n) => elem,
+            TyKind::Simd(elem, lanes) if is_simd && self.try_unify(lanes, n) => elem,
             TyKind::Error | TyKind::Never => resolved,
             _ => {
                 let ty = self.shown(ty);
                 let kind = if is_simd { "a vector" } else { "an array" };
-                self.report(Error::PatternType { ty, span, what: format!("{kind} of {n} patterns") });
+                self.report(Error::PatternType {
+                    ty,
+                    span,
+                    what: format!("{kind} of {} patterns", parts.len()),
+                });
                 self.program.types.error()
             }
         };

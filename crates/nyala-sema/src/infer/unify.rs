@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::checker::Checker;
 use crate::convert::{MAX_TYPE_DEPTH, MAX_TYPE_SIZE};
 use crate::errors::Error;
-use crate::types::{Prim, Ty, TyKind, TyVar};
+use crate::types::{Prim, Ty, TyKind, TyParam, TyVar};
 
 /// The maximum number of pairs of types that one unification compares.
 const MAX_STEPS: usize = 100_000;
@@ -28,6 +28,8 @@ pub(crate) enum VarKind {
     Num,
     /// A floating-point number; falls back to `f64`.
     Float,
+    /// A number in a type: a length, or the argument of an integer parameter.
+    Size,
 }
 
 /// The origin of a variable, for the message if it stays unknown.
@@ -59,10 +61,26 @@ pub(crate) struct Vars {
     /// The overwritten variables since a snapshot.
     trail: Vec<(u32, Var)>,
     steps: usize,
+    /// Computed numbers that must be equal when their variables are known; inference does not
+    /// solve equations.
+    deferred: Vec<Deferred>,
+    /// The expression whose type is being found.
+    blame: Span,
+}
+
+/// Two numbers that must be equal, and the expression that requires it.
+#[derive(Clone, Copy)]
+struct Deferred {
+    expected: Ty,
+    found: Ty,
+    span: Span,
 }
 
 /// A state of the variables for [`Checker::rollback`].
-pub(crate) struct Snapshot(usize);
+pub(crate) struct Snapshot {
+    n_trail: usize,
+    n_deferred: usize,
+}
 
 impl<'a> Checker<'a> {
     /// A new variable.
@@ -114,6 +132,10 @@ impl<'a> Checker<'a> {
                 }
                 self.program.types.func(&params, new_ret)
             }
+            &TyKind::Arith(op, a, b) => {
+                let (a, b) = (self.resolve(a), self.resolve(b));
+                self.program.types.arith(op, a, b)
+            }
             _ => ty,
         }
     }
@@ -161,14 +183,41 @@ impl<'a> Checker<'a> {
 
     /// Starts a snapshot.
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot(self.body.vars.trail.len())
+        let vars = &self.body.vars;
+        Snapshot { n_trail: vars.trail.len(), n_deferred: vars.deferred.len() }
     }
 
     /// Restores the variables of the snapshot.
     pub fn rollback(&mut self, snapshot: Snapshot) {
         let vars = &mut self.body.vars;
-        for (var, old) in vars.trail.drain(snapshot.0..).rev() {
+        for (var, old) in vars.trail.drain(snapshot.n_trail..).rev() {
             vars.vars[var as usize] = old;
+        }
+        vars.deferred.truncate(snapshot.n_deferred);
+    }
+
+    /// Says which expression requires what is unified next.
+    pub fn blame(&mut self, span: Span) {
+        self.body.vars.blame = span;
+    }
+
+    /// How many equations of numbers are deferred.
+    pub fn n_deferred(&self) -> usize {
+        self.body.vars.deferred.len()
+    }
+
+    /// Forgets the equations of numbers after the first `n`.
+    pub fn forget_deferred(&mut self, n: usize) {
+        self.body.vars.deferred.truncate(n);
+    }
+
+    /// Checks the equations of numbers, now that all variables are known that will be.
+    pub fn check_deferred(&mut self) {
+        for Deferred { expected, found, span } in std::mem::take(&mut self.body.vars.deferred) {
+            if !self.unify(found, expected) {
+                let (expected, found) = (self.shown(expected), self.shown(found));
+                self.report(Error::LengthMismatch { expected, found, span });
+            }
         }
     }
 
@@ -202,8 +251,20 @@ impl<'a> Checker<'a> {
             (&TyKind::Infer(v), _) => self.bind(v, b),
             (_, &TyKind::Infer(w)) => self.bind(w, a),
             (TyKind::Error, _) | (_, TyKind::Error) => true,
+            (TyKind::Arith(..), _) | (_, TyKind::Arith(..)) => self.defer(a, b),
             _ => self.unify_parts(a, b, depth + 1),
         }
+    }
+
+    /// Two different numbers, one of them computed: equal only if a variable makes them so.
+    fn defer(&mut self, found: Ty, expected: Ty) -> bool {
+        let types = &self.program.types;
+        let is_open = types.info(expected).has_infer || types.info(found).has_infer;
+        if is_open {
+            let span = self.body.vars.blame;
+            self.body.vars.deferred.push(Deferred { expected, found, span });
+        }
+        is_open
     }
 
     fn unify_parts(&mut self, a: Ty, b: Ty, depth: u16) -> bool {
@@ -211,9 +272,9 @@ impl<'a> Checker<'a> {
             (TyKind::Tuple(x), TyKind::Tuple(y)) => self.unify_all(&x, &y, depth),
             (TyKind::Struct(s, x), TyKind::Struct(t, y)) => s == t && self.unify_all(&x, &y, depth),
             (TyKind::Enum(s, x), TyKind::Enum(t, y)) => s == t && self.unify_all(&x, &y, depth),
-            (TyKind::Array(x, n), TyKind::Array(y, m)) => n == m && self.unify_at(x, y, depth),
+            (TyKind::Array(x, n), TyKind::Array(y, m)) => self.unify_all(&[n, x], &[m, y], depth),
             (TyKind::Slice(x), TyKind::Slice(y)) => self.unify_at(x, y, depth),
-            (TyKind::Simd(x, n), TyKind::Simd(y, m)) => n == m && self.unify_at(x, y, depth),
+            (TyKind::Simd(x, n), TyKind::Simd(y, m)) => self.unify_all(&[n, x], &[m, y], depth),
             (
                 TyKind::Ptr { kind: k, space: s, pointee: x },
                 TyKind::Ptr { kind: l, space: t, pointee: y },
@@ -286,6 +347,7 @@ impl<'a> Checker<'a> {
             (VarKind::General, _) => true,
             (VarKind::Num, TyKind::Prim(prim)) => *prim != Prim::Bool,
             (VarKind::Float, TyKind::Prim(prim)) => prim.is_float(),
+            (VarKind::Size, TyKind::Number(_) | TyKind::Param(_) | TyKind::Arith(..)) => true,
             _ => false,
         };
         if !fits || self.occurs(var, ty) {
@@ -356,7 +418,7 @@ impl<'a> Checker<'a> {
             (Unknown::Keep, _) => ty,
             (_, VarKind::Num) => self.program.types.prim(Prim::I32),
             (_, VarKind::Float) => self.program.types.prim(Prim::F64),
-            (Unknown::Default, VarKind::General) => ty,
+            (Unknown::Default, VarKind::General | VarKind::Size) => ty,
         }
     }
 
@@ -386,6 +448,7 @@ impl<'a> Checker<'a> {
             }
             TyKind::Array(elem, len) => {
                 let elem = self.zonk_with(elem, memo, depth);
+                let len = self.zonk_with(len, memo, depth);
                 self.program.types.intern(TyKind::Array(elem, len))
             }
             TyKind::Slice(elem) => {
@@ -394,7 +457,13 @@ impl<'a> Checker<'a> {
             }
             TyKind::Simd(elem, lanes) => {
                 let elem = self.zonk_with(elem, memo, depth);
+                let lanes = self.zonk_with(lanes, memo, depth);
                 self.program.types.intern(TyKind::Simd(elem, lanes))
+            }
+            TyKind::Arith(op, a, b) => {
+                let a = self.zonk_with(a, memo, depth);
+                let b = self.zonk_with(b, memo, depth);
+                self.program.types.arith(op, a, b)
             }
             TyKind::Ptr { kind, space, pointee } => {
                 let pointee = self.zonk_with(pointee, memo, depth);
@@ -420,13 +489,14 @@ impl<'a> Checker<'a> {
     pub fn default_vars(&mut self) {
         for index in 0..self.body.vars.vars.len() {
             let var = self.body.vars.vars[index];
-            if var.bound.is_none() && (var.kind != VarKind::General || var.diverges) {
-                let types = &self.program.types;
-                let fallback = match var.kind {
-                    VarKind::General => types.never(),
-                    VarKind::Num => types.prim(Prim::I32),
-                    VarKind::Float => types.prim(Prim::F64),
-                };
+            let types = &self.program.types;
+            let fallback = match var.kind {
+                VarKind::General if var.diverges => types.never(),
+                VarKind::General | VarKind::Size => continue,
+                VarKind::Num => types.prim(Prim::I32),
+                VarKind::Float => types.prim(Prim::F64),
+            };
+            if var.bound.is_none() {
                 self.body.vars.vars[index].bound = Some(fallback);
             }
         }
@@ -438,7 +508,7 @@ impl<'a> Checker<'a> {
         let mut unknown = vec![];
         for var in self.body.vars.vars.iter_mut().filter(|var| var.bound.is_none()) {
             var.bound = Some(error);
-            unknown.push(var.origin);
+            unknown.push((var.origin, var.kind == VarKind::Size));
         }
         // After an error, an unknown type is probably its consequence.
         if self.body.has_errors {
@@ -446,14 +516,18 @@ impl<'a> Checker<'a> {
         }
         // A type for a name determines the expressions that use it. Of expressions, the first
         // probably determines the others.
-        let is_local = |origin: &Origin| matches!(origin, Origin::Local(..));
+        let is_local = |&(origin, _): &(Origin, bool)| matches!(origin, Origin::Local(..));
         if unknown.iter().any(is_local) {
             unknown.retain(is_local);
         } else {
             unknown.truncate(1);
         }
-        for origin in unknown {
+        for (origin, is_size) in unknown {
             let (what, span, name) = match origin {
+                Origin::TypeArg(name, span) if is_size => {
+                    self.report(Error::CannotInferNumber { name, span });
+                    continue;
+                }
                 Origin::Expr(span) => ("the type of this".to_string(), span, None),
                 Origin::Local(name, span) => (format!("the type of `{name}`"), span, Some(name)),
                 Origin::TypeArg(name, span) => (format!("the type argument `{name}`"), span, None),
@@ -476,24 +550,42 @@ pub(crate) struct Zonk {
     done: FxHashMap<Ty, Ty>,
     /// Whether a type was too large and was replaced by the error type.
     pub too_large: bool,
+    /// What type parameters are replaced by first.
+    pub with: FxHashMap<TyParam, Ty>,
 }
 
 impl Zonk {
     /// Unknown variables stay.
     pub fn new() -> Zonk {
-        Zonk { unknown: Unknown::Keep, done: FxHashMap::default(), too_large: false }
+        Zonk::again(FxHashMap::default())
+    }
+
+    /// For a tree that is finished already: a copy with other types for its parameters.
+    pub fn again(with: FxHashMap<TyParam, Ty>) -> Zonk {
+        Zonk { unknown: Unknown::Keep, done: FxHashMap::default(), too_large: false, with }
+    }
+
+    /// Whether the tree is finished already, its literals included.
+    pub fn is_again(&self) -> bool {
+        !self.with.is_empty()
     }
 }
 
 fn parts(kind: &TyKind, into: &mut Vec<Ty>) {
     match kind {
         TyKind::Tuple(parts) | TyKind::Struct(_, parts) | TyKind::Enum(_, parts) => into.extend(parts),
-        TyKind::Array(part, _) | TyKind::Slice(part) | TyKind::Simd(part, _) => into.push(*part),
+        TyKind::Array(a, b) | TyKind::Simd(a, b) | TyKind::Arith(_, a, b) => into.extend([*a, *b]),
+        TyKind::Slice(part) => into.push(*part),
         TyKind::Ptr { pointee, .. } => into.push(*pointee),
         TyKind::Fn { params, ret } => {
             into.extend(params);
             into.push(*ret);
         }
-        TyKind::Error | TyKind::Never | TyKind::Prim(_) | TyKind::Param(_) | TyKind::Infer(_) => {}
+        TyKind::Error
+        | TyKind::Never
+        | TyKind::Prim(_)
+        | TyKind::Param(_)
+        | TyKind::Number(_)
+        | TyKind::Infer(_) => {}
     }
 }

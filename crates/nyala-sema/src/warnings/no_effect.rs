@@ -56,6 +56,7 @@ fn node_has_no_effect(kind: &ExprKind) -> bool {
     match kind {
         ExprKind::Lit(_)
         | ExprKind::Str(_)
+        | ExprKind::Number(_)
         | ExprKind::Local(_)
         | ExprKind::Static(_)
         | ExprKind::Fn(..)

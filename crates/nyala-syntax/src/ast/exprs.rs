@@ -2,7 +2,7 @@
 
 use nyala_span::{Name, Prim, Span};
 
-use super::{Filter, Ident, Item, Length, Param, Pat, Path, Ret, StrLit, TypeExpr};
+use super::{Filter, Ident, Item, Param, Pat, Path, Ret, StrLit, TypeExpr};
 
 /// An expression.
 #[derive(Clone, Debug)]
@@ -61,7 +61,7 @@ pub enum ExprKind {
         /// The element.
         value: Box<Expr>,
         /// The length.
-        len: Length,
+        len: Box<Expr>,
     },
     /// `~[n: T]`
     HeapArray {

@@ -362,7 +362,7 @@ impl Parser<'_> {
 
     /// `f[T]`, and `E[T]::A`, which is another way to write `E::A[T]`.
     fn type_args(&mut self, mut expr: Expr) -> ExprKind {
-        let args = self.list(Self::ty);
+        let args = self.list(Self::generic_arg);
         if let ExprKind::Path(path) = &mut expr.kind
             && !args.is_empty()
         {
@@ -375,9 +375,10 @@ impl Parser<'_> {
         ExprKind::TypeArgs { expr: Box::new(expr), args }
     }
 
-    /// Whether a bracket group cannot be a type: `[0]`, `[i + 1]`.
+    /// Whether a bracket group cannot be a type, `[0]` or `[i + 1]`, and nothing follows that
+    /// takes the arguments of a generic item: `f[4](x)`.
     fn at_square_index(&self) -> bool {
-        use TokenKind::{Dot, LParen, Lit, Minus, Percent, Plus, Slash, Star};
+        use TokenKind::{ColonColon, Dot, LBrace, LParen, Lit, Minus, Percent, Plus, Slash, Star};
         let is_value = match self.nth(1) {
             Lit(_) => true,
             TokenKind::Ident(_) => {
@@ -385,7 +386,8 @@ impl Parser<'_> {
             }
             _ => false,
         };
-        is_value && self.pairs.closer(self.pos).is_some()
+        let is_applied = matches!(self.kind_behind_group(self.pos), LParen | LBrace | ColonColon);
+        is_value && !is_applied && self.pairs.closer(self.pos).is_some()
     }
 
     /// Reports and skips an index in brackets.

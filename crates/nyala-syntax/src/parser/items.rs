@@ -7,7 +7,7 @@ use super::Parser;
 use super::types::starts_type;
 use crate::ast::{
     Attr, AttrValue, Dialect, EnumItem, Expr, ExprKind, FieldDef, Fields, Filter, FilterKind, FnBody, FnItem,
-    Ident, Item, ItemKind, OptionDef, Param, StructItem, Vis,
+    GenericParam, Item, ItemKind, OptionDef, Param, StructItem, Vis,
 };
 use crate::errors::SyntaxError;
 use crate::token::TokenKind;
@@ -349,9 +349,9 @@ impl Parser<'_> {
         self.blamed = self.pos;
     }
 
-    fn opt_tparams(&mut self) -> Vec<Ident> {
+    fn opt_tparams(&mut self) -> Vec<GenericParam> {
         match self.kind() {
-            TokenKind::LBracket => self.list(Self::ident),
+            TokenKind::LBracket => self.list(Self::generic_param),
             TokenKind::Lt => {
                 if let Some(end) = self.end_of_angles() {
                     self.skip_angles("parameters", end);
@@ -360,6 +360,13 @@ impl Parser<'_> {
             }
             _ => vec![],
         }
+    }
+
+    /// `T`, `n: i32`
+    fn generic_param(&mut self) -> GenericParam {
+        let name = self.ident();
+        let ty = self.eat(TokenKind::Colon).then(|| self.ty());
+        GenericParam { name, ty }
     }
 
     /// `@`, `@(e)`

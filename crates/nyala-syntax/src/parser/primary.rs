@@ -159,7 +159,7 @@ impl Parser<'_> {
     }
 
     fn repeat(&mut self, opener: usize, value: Expr) -> ExprKind {
-        let len = self.length();
+        let len = if self.at_end_of(opener) { self.no_length() } else { Box::new(self.expr()) };
         self.close(opener);
         ExprKind::Repeat { is_simd: false, value: Box::new(value), len }
     }

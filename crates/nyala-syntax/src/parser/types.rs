@@ -3,7 +3,7 @@
 use nyala_span::Span;
 
 use super::Parser;
-use crate::ast::{AddrSpace, Length, Lit, LitKind, Path, PtrKind, Ret, TypeExpr, TypeKind};
+use crate::ast::{AddrSpace, Expr, ExprKind, Lit, LitKind, Path, PtrKind, Ret, TypeExpr, TypeKind};
 use crate::errors::SyntaxError;
 use crate::token::TokenKind;
 
@@ -55,8 +55,38 @@ impl Parser<'_> {
             self.skip_angles("arguments", end);
             return TypeKind::Error;
         }
-        let args = if self.at(TokenKind::LBracket) { self.list(Self::ty) } else { vec![] };
+        let args = if self.at(TokenKind::LBracket) { self.list(Self::generic_arg) } else { vec![] };
         TypeKind::Path { path, args }
+    }
+
+    /// A type, or a number for an integer parameter.
+    pub(super) fn generic_arg(&mut self) -> TypeExpr {
+        if !self.at_number() {
+            return self.ty();
+        }
+        let expr = self.expr();
+        TypeExpr { span: expr.span, kind: TypeKind::Number(Box::new(expr)) }
+    }
+
+    /// Whether the argument of a generic item that starts here is a computed number: it starts
+    /// with a literal or a sign, or has an operator, outside of brackets or in parentheses.
+    fn at_number(&self) -> bool {
+        let mut index = self.pos;
+        while self.kind_at(index) == TokenKind::LParen && self.pairs.closer(index).is_some() {
+            if is_arithmetic(self.kind_behind_group(index)) {
+                return true;
+            }
+            index += 1;
+        }
+        if matches!(self.kind_at(index), TokenKind::Lit(_) | TokenKind::Minus) {
+            return true;
+        }
+        while let TokenKind::Ident(_) | TokenKind::ColonColon | TokenKind::LParen | TokenKind::LBracket =
+            self.kind_at(index)
+        {
+            index = self.pairs.closer(index).unwrap_or(index) + 1;
+        }
+        is_arithmetic(self.kind_at(index))
     }
 
     /// The index of the last token of `<T, U>`, if the tokens after the `<` look like
@@ -237,19 +267,26 @@ impl Parser<'_> {
         Ret::Type(self.ty())
     }
 
-    pub(super) fn length(&mut self) -> Length {
-        match self.kind() {
+    /// The length of an array type: a literal, a name, or an expression in parentheses.
+    fn length(&mut self) -> Box<Expr> {
+        let lo = self.span();
+        let kind = match self.kind() {
             TokenKind::Lit(index) => {
                 let kind = self.lits[index as usize].clone();
                 self.count_suffix(&kind);
-                Length::Lit(Lit { kind, span: self.bump().span })
+                ExprKind::Lit(Lit { kind, span: self.bump().span })
             }
-            TokenKind::Ident(_) => Length::Path(self.path()),
-            _ => {
-                self.expected("a length".into());
-                Length::Error(self.span().start())
-            }
-        }
+            TokenKind::Ident(_) => ExprKind::Path(self.path()),
+            TokenKind::LParen => ExprKind::Paren(Box::new(self.parenthesized())),
+            _ => return self.no_length(),
+        };
+        Box::new(Expr { kind, span: self.span_from(lo) })
+    }
+
+    /// Reports that a length is missing.
+    pub(super) fn no_length(&mut self) -> Box<Expr> {
+        self.expected("a length".into());
+        Box::new(Expr { kind: ExprKind::Error, span: self.span().start() })
     }
 
     /// `a::b::c`
@@ -262,6 +299,11 @@ impl Parser<'_> {
         segments.shrink_to_fit();
         Path { segments, span: self.span_from(lo) }
     }
+}
+
+fn is_arithmetic(kind: TokenKind) -> bool {
+    use TokenKind::{Minus, Percent, Plus, Slash, Star};
+    matches!(kind, Plus | Minus | Star | Slash | Percent)
 }
 
 /// Whether this token can follow a type, but not an expression on the right of `>`.

@@ -4,7 +4,7 @@ use super::layout::Line;
 use super::{BRACES, BRACKETS, ListStyle, PARENS, Printer};
 use crate::ast::{
     Asm, BinaryOp, Block, CallMark, ChainLink, Cond, Dialect, Expr, ExprKind, FieldInit, FieldName, ForExpr,
-    IfArm, Lambda, Length, LitKind, MatchArm, Stmt, StrLit, UnaryOp,
+    IfArm, Lambda, LitKind, MatchArm, Stmt, StrLit, UnaryOp,
 };
 
 impl Printer<'_> {
@@ -234,7 +234,7 @@ impl Printer<'_> {
         self.list(filled(BRACKETS, elems), elems, |_| false, Self::expr);
     }
 
-    fn repeat(&mut self, is_simd: bool, value: &Expr, len: &Length) {
+    fn repeat(&mut self, is_simd: bool, value: &Expr, len: &Expr) {
         if is_simd {
             self.tok("simd");
         }
@@ -248,7 +248,7 @@ impl Printer<'_> {
             self.tok("..");
         }
         self.space();
-        self.length(len);
+        self.expr(len);
         self.tok("]");
     }
 

@@ -3,8 +3,8 @@
 use super::layout::Line;
 use super::{BRACES, BRACKETS, PARENS, Printer};
 use crate::ast::{
-    Attr, AttrValue, Expr, FieldDef, Fields, File, Filter, FilterKind, FnBody, FnItem, Ident, Item, ItemKind,
-    Param, TypeExpr, Vis,
+    Attr, AttrValue, Expr, FieldDef, Fields, File, Filter, FilterKind, FnBody, FnItem, GenericParam, Ident,
+    Item, ItemKind, Param, TypeExpr, Vis,
 };
 
 impl Printer<'_> {
@@ -188,15 +188,22 @@ impl Printer<'_> {
         self.expr(value);
     }
 
-    /// A name with its type parameters.
-    fn name(&mut self, name: &Ident, tparams: &[Ident]) {
+    /// A name with its type and integer parameters.
+    fn name(&mut self, name: &Ident, tparams: &[GenericParam]) {
         self.ident(name);
         if !tparams.is_empty() || self.at("[") {
-            self.list(BRACKETS, tparams, |_| false, Self::ident);
+            self.list(BRACKETS, tparams, |_| false, Self::generic_param);
         }
     }
 
-    fn alias(&mut self, name: &Ident, tparams: &[Ident], ty: &TypeExpr) {
+    fn generic_param(&mut self, param: &GenericParam) {
+        self.ident(&param.name);
+        if let Some(ty) = &param.ty {
+            self.type_annotation(ty);
+        }
+    }
+
+    fn alias(&mut self, name: &Ident, tparams: &[GenericParam], ty: &TypeExpr) {
         self.keyword("type");
         self.name(name, tparams);
         self.equals();

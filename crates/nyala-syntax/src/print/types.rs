@@ -1,7 +1,7 @@
 //! Types and patterns.
 
 use super::{BRACES, BRACKETS, PARENS, Printer};
-use crate::ast::{AddrSpace, FieldPat, Length, Lit, LitKind, Pat, PatKind, PtrKind, Ret, TypeExpr, TypeKind};
+use crate::ast::{AddrSpace, Expr, FieldPat, Lit, LitKind, Pat, PatKind, PtrKind, Ret, TypeExpr, TypeKind};
 
 impl Printer<'_> {
     pub(super) fn ty(&mut self, ty: &TypeExpr) {
@@ -34,6 +34,7 @@ impl Printer<'_> {
                 self.expr(expr);
                 self.tok(")");
             }
+            TypeKind::Number(expr) => self.expr(expr),
             TypeKind::Error => {}
         }
     }
@@ -50,14 +51,14 @@ impl Printer<'_> {
         }
     }
 
-    fn array_type(&mut self, elem: &TypeExpr, len: Option<&Length>) {
+    fn array_type(&mut self, elem: &TypeExpr, len: Option<&Expr>) {
         self.tok("[");
         self.ty(elem);
         if let Some(len) = len {
             self.space();
             self.tok("*");
             self.space();
-            self.length(len);
+            self.expr(len);
         }
         self.tok("]");
     }
@@ -104,14 +105,6 @@ impl Printer<'_> {
         match ret {
             Ret::Type(ty) => self.ty(ty),
             Ret::Never(_) => self.tok("!"),
-        }
-    }
-
-    pub(super) fn length(&mut self, len: &Length) {
-        match len {
-            Length::Lit(lit) => self.lit(lit),
-            Length::Path(path) => self.path(path),
-            Length::Error(_) => {}
         }
     }
 
