@@ -23,8 +23,8 @@ pub const MAX_NOTES: usize = 1000;
 
 /// What a compilation reported, ready to be shown.
 ///
-/// Diagnostics are in the order of the source text, none is there twice, and at
-/// most [`MAX_ERRORS`] errors, [`MAX_WARNINGS`] warnings and [`MAX_NOTES`] notes are kept.
+/// Errors come first, since warnings may be their consequences. Both are in the order of the source text. None is there
+/// twice, and at most [`MAX_ERRORS`] errors, [`MAX_WARNINGS`] warnings and [`MAX_NOTES`] notes are kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Report {
     diagnostics: Vec<Diagnostic>,
@@ -37,7 +37,7 @@ impl Report {
     /// Sorts and counts what was reported.
     pub fn new(mut diagnostics: Vec<Diagnostic>) -> Report {
         diagnostics.sort_by(|a, b| {
-            let key = |d: &Diagnostic| (d.primary.span, d.severity, d.code);
+            let key = |d: &Diagnostic| (!d.is_error(), d.primary.span, d.severity, d.code);
             key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
         });
         diagnostics.dedup();
@@ -277,6 +277,20 @@ mod tests {
 
             "#]],
         );
+    }
+
+    #[test]
+    fn errors_come_before_warnings_and_notes() {
+        let span = |pos| Span::new(pos, pos + 1);
+        let report = Report::new(vec![
+            Diagnostic::note(Code("N0900"), span(1), "known"),
+            Diagnostic::warning(Code("W0900"), span(3), "stopped"),
+            Diagnostic::warning(Code("W0008"), span(2), "may not terminate"),
+            Diagnostic::error(Code("E0913"), span(5), "false"),
+            Diagnostic::error(Code("E0910"), span(4), "not specialized"),
+        ]);
+        let codes: Vec<&str> = report.diagnostics().iter().map(|diagnostic| diagnostic.code.0).collect();
+        assert_eq!(codes, ["E0910", "E0913", "N0900", "W0008", "W0900"]);
     }
 
     #[test]
