@@ -1,6 +1,6 @@
-//! Lists the texts that are built into the compiler: the sources of every edition of the
-//! prelude, the libraries and the book's entries for diagnostics. Adding a file to a folder is enough. The runtime's
-//! library is built in as well, so that the compiler needs no other files.
+//! Embeds texts into the compiler: the sources of every edition of the prelude, the libraries and the book's
+//! entries for diagnostics. A new file in these folders needs no other change. The library of the
+//! runtime is embedded as well, so that the compiler needs no other files.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -23,8 +23,8 @@ fn main() -> io::Result<()> {
     fs::write(out_dir.join("embedded.rs"), list)
 }
 
-/// Builds the runtime as a static library, small and fast whatever the compiler is, with a cargo of its own:
-/// one package cannot ask another for such a library. Gives the library.
+/// Builds the runtime as an optimized static library, in a separate run of cargo: cargo has no dependencies on
+/// static libraries. Returns its path.
 fn build_runtime(root: &Path, out_dir: &Path) -> io::Result<PathBuf> {
     for package in ["nyala-runtime", "nyala-random"] {
         println!("cargo::rerun-if-changed={}", root.join("crates").join(package).display());
@@ -36,7 +36,7 @@ fn build_runtime(root: &Path, out_dir: &Path) -> io::Result<PathBuf> {
     for option in ["lto='fat'", "codegen-units=1", "debug=false"] {
         cargo.arg("--config").arg(format!("profile.release.{option}"));
     }
-    // Whoever checks this package does not want to check that one, but have it.
+    // `cargo check` and clippy set a wrapper for rustc. The runtime must be compiled, not checked.
     cargo.env_remove("RUSTC_WORKSPACE_WRAPPER").current_dir(root);
     match cargo.status()? {
         status if status.success() => Ok(folder.join(target).join("release/libnyala_runtime.a")),

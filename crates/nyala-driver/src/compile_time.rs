@@ -1,7 +1,7 @@
-//! Runs code while the program is compiled, in the interpreter: the initializers of statics.
+//! Compile-time execution: the interpreter runs the initializers of statics.
 //!
-//! All statics of a program share one budget of steps, so that compiling ends in time however many there are. The
-//! memory of a run is free again after it; what stays are the values, which have a budget of their own.
+//! All statics of a program share one budget of steps, so compile time is bounded for any number of them. The
+//! memory of a run is freed after it; only the values stay, which have a separate budget.
 
 use std::cell::Cell;
 
@@ -9,12 +9,12 @@ use nyala_interp::{Ending, ErrorKind, Io, Options, Value};
 use nyala_ir::{Cont, Ty, TyKind, World};
 use nyala_lower::{Constant, Failure, Resource};
 
-/// How much the statics of a program may take together.
+/// The limits for all statics of a program together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Operations and calls, and nodes of the graphs that are made to be run.
+    /// Operations and calls, and nodes of the executed graphs.
     pub steps: u64,
-    /// Bytes: of one run, and of all values that stay.
+    /// Bytes: of one run, and of all values.
     pub memory: u64,
 }
 
@@ -25,11 +25,11 @@ impl Default for Limits {
     }
 }
 
-/// What is left of the limits of a program.
+/// The rest of the budget.
 pub(crate) struct Budget {
     limits: Limits,
     steps: Cell<u64>,
-    /// For values that stay.
+    /// For values.
     memory: Cell<u64>,
 }
 
@@ -38,7 +38,7 @@ impl Budget {
         Budget { limits, steps: Cell::new(limits.steps), memory: Cell::new(limits.memory) }
     }
 
-    /// Calls a function that gives one value, which must be plain data.
+    /// Calls a function whose result must be plain data.
     pub(crate) fn run(&self, world: &World, function: Cont) -> Result<Constant, Failure> {
         self.take_steps(world.node_count() as u64)?;
         let left = self.steps.get();
@@ -78,7 +78,7 @@ impl Budget {
         left.map(|_| ()).ok_or_else(|| self.spent(Resource::Steps))
     }
 
-    /// Pays for a value that becomes part of the program.
+    /// Deducts a value that becomes part of the program.
     fn keep(&self, value: &Value) -> Result<(), Failure> {
         let left = self.memory.get().checked_sub(n_parts(value).saturating_mul(BYTES_OF_PART));
         self.memory.set(left.unwrap_or(0));
@@ -94,10 +94,10 @@ impl Budget {
     }
 }
 
-/// About what a part of a value takes, here and as a node of the graph.
+/// The approximate size of a part of a value, here and as a node of the graph.
 const BYTES_OF_PART: u64 = size_of::<Constant>() as u64;
 
-/// How many values there are in a value. Recurses on the nesting of types, which declarations bound.
+/// The number of scalars in a value. Recurses on the nesting of types, which declarations bound.
 fn n_parts(value: &Value) -> u64 {
     match value {
         Value::Agg(parts) => parts.iter().map(n_parts).sum::<u64>() + 1,

@@ -1,4 +1,4 @@
-//! Device code: the kernels of a program, compiled for where they run.
+//! Device code: the kernels of a program, compiled for devices.
 //!
 //! [`bundle`] compiles the device programs of an outlined program. Their code becomes data of the host program,
 //! so a program with kernels needs no other file.
@@ -21,18 +21,17 @@ use crate::libdevice;
 use crate::native::{diagnostics, directory_for_debuggers, load_llvm, one, reported};
 use crate::session::Session;
 
-/// What PTX is made for, if nothing else is asked for: the driver compiles it for any GPU
-/// that is as new or newer.
+/// The default target of PTX. The driver compiles PTX for the same and newer GPUs.
 pub const DEFAULT_PTX: &str = "sm_70";
 
-/// What AMD code is made for, if nothing else is asked for.
+/// The default target of AMD code.
 pub const DEFAULT_AMDGCN: &str = "gfx90a";
 
 /// A host program with the device code it contains.
 pub struct Bundle<'p> {
-    /// What the host runs.
+    /// The host program.
     pub host: &'p World,
-    /// The code for each platform, as the runtime expects it: its length, then itself.
+    /// The code for each platform in the format of the runtime: length, then code.
     code: Vec<(Platform, Vec<u8>)>,
 }
 
@@ -43,7 +42,7 @@ impl Bundle<'_> {
     }
 }
 
-/// Compiles what runs on devices.
+/// Compiles the device programs.
 pub fn bundle<'p>(
     session: &mut Session,
     program: &'p Outlined,
@@ -55,14 +54,14 @@ pub fn bundle<'p>(
         let compiled = reported(session, compiled.map_err(diagnostics))?;
         let mut with_length = (compiled.len() as u64).to_le_bytes().to_vec();
         with_length.extend(compiled);
-        // Text ends with a zero for C.
+        // C strings end with a zero.
         with_length.push(0);
         code.push((device.platform, with_length));
     }
     Some(Bundle { host: &program.host, code })
 }
 
-/// The code of a program for a platform; nothing if it has no kernels for it.
+/// The code of a program for a platform; empty if it has no kernels for it.
 pub fn code(
     session: &mut Session,
     program: &Outlined,
@@ -78,7 +77,7 @@ pub fn code(
     }
 }
 
-/// The devices that programs could use here, or why there are none, as text.
+/// The devices of this machine, or why there are none, as text.
 pub fn list() -> String {
     nyala_runtime::devices::describe()
 }
@@ -108,8 +107,8 @@ fn compile(
     }
 }
 
-/// The processor of a platform among those that were asked for. One that is of no platform is asked for from all of
-/// them, and nobody knows it.
+/// The requested processor of a platform. A processor of no known platform is passed to all of
+/// them, and LLVM rejects it.
 fn asked_for(archs: &[String], platform: Platform) -> Option<String> {
     const KINDS: [(&str, Platform); 2] = [("sm_", Platform::Cuda), ("gfx", Platform::Hsa)];
     let is_asked = |arch: &&String| {
@@ -118,7 +117,7 @@ fn asked_for(archs: &[String], platform: Platform) -> Option<String> {
     archs.iter().find(is_asked).cloned()
 }
 
-/// The kernels of a program, as back ends want to know them.
+/// The kernels of a program, for back ends.
 fn kernels<'p>(program: &'p DeviceProgram) -> Vec<KernelShape<'p>> {
     let shape = |kernel: &'p Kernel| KernelShape {
         name: kernel.name.as_str(),
@@ -139,8 +138,7 @@ fn gpu_options(options: &llvm::Options, target: &str, arch: String, features: St
     }
 }
 
-/// The version of PTX that a generation needs, and at least one that has all that programs
-/// may ask for.
+/// The version of PTX for a GPU generation, at least the one with all instructions that programs may use.
 fn ptx_version(arch: &str) -> u32 {
     let number: String = arch.chars().filter(char::is_ascii_digit).collect();
     match number.parse() {

@@ -1,8 +1,8 @@
-//! Editions: the generations of the prelude that programs were written against.
+//! Editions: versions of the prelude.
 //!
-//! An edition is a stack of folders under `lib/`, from the default upwards: a file of a
-//! higher folder replaces the one of the same name below. It selects declarations, and not
-//! the grammar, with one exception: marks at calls mean something else in 2015. A file may ask for its edition in its first line: `// edition: 2018`.
+//! An edition is a stack of folders under `lib/`, starting with the default: a file of a
+//! later folder replaces the one of the same name. It selects declarations, not
+//! the grammar, with one exception: marks at calls have another meaning in 2015. The first line of a file may select the edition: `// edition: 2018`.
 
 use std::collections::BTreeMap;
 
@@ -12,22 +12,22 @@ use nyala_syntax::declared_edition;
 use crate::embedded;
 use crate::errors::EditionError;
 
-/// The prelude that is to be part of a program.
+/// The choice of the prelude.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Prelude {
-    /// The edition that the files of the program ask for; the default one if none does.
+    /// The edition that the files of the program select; the default one if none does.
     #[default]
     AsWritten,
-    /// This one, whatever files ask for.
+    /// This edition; overrides the files.
     Edition(Edition),
     /// No prelude.
     Absent,
 }
 
-/// A generation of the prelude.
+/// An edition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Edition {
-    /// What new programs are written against.
+    /// The edition for new programs.
     #[default]
     Default,
     /// As 2018, but `@f(..)` and `$f(..)` run and halt the partial evaluator, and the prelude
@@ -36,13 +36,13 @@ pub enum Edition {
     /// `vectorize` with alignment and bounds, `exec` with functions for each position,
     /// sizes of 32 bits, atomics without an order.
     E2018,
-    /// As 2018, but with the shapes of today for `vectorize` and `exec`.
+    /// As 2018, but with the current types of `vectorize` and `exec`.
     E2019,
     /// Generators and `exec` take their body first: `range(body)(a, b)`.
     Artic,
 }
 
-/// The name of a file without its ending, and its text.
+/// The name of a file without extension, and its text.
 type Source = (&'static str, &'static str);
 
 impl Edition {
@@ -58,7 +58,7 @@ impl Edition {
         }
     }
 
-    /// The edition that the files ask for in their first lines.
+    /// The edition that the first lines of the files select.
     pub(crate) fn asked_for<'a>(
         files: impl Iterator<Item = &'a SourceFile>,
     ) -> Result<Option<Edition>, EditionError> {
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_asks_for_its_edition() {
+    fn the_first_line_selects_the_edition() {
         let of_2018 = "// edition: 2018\nfn main() -> i32 { sizeof[i64]() }";
         assert!(check(&[of_2018]).is_empty());
         assert!(check(&[of_2018, "extern fn f() -> i32 { sizeof[i8]() }"]).is_empty());

@@ -11,14 +11,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The types of a function are compared with what Rust asks for, so a wrong one is an error
-//! and not a crash. Programs call back functions that the host gives them by name, with
-//! [`Compiler::define`], whose types are compared as well.
+//! The types of a function are compared with the requested Rust type, so a wrong one is an error
+//! and not a crash. The host defines callbacks for programs by name, with
+//! [`Compiler::define`]; their types are compared as well.
 //!
 //! Compilers, modules and functions may be used from several threads at once.
 //!
-//! Read [`signature`] for the types that cross the border, [`specialize`] for functions that are
-//! made for arguments known at run time, and [`build_script`] for programs that are compiled
+//! [`signature`] has the types that can be passed, [`specialize`] functions that are
+//! specialized to arguments known at run time, and [`build_script`] programs that are compiled
 //! together with a crate.
 
 pub mod build_script;
@@ -47,12 +47,12 @@ use crate::session::{Options, Session};
 use crate::{STACK_BYTES, pipeline};
 use signature::{CFunction, fits};
 
-/// A program to be compiled, and how.
+/// A program and its options.
 #[derive(Clone, Debug, Default)]
 pub struct Compiler {
-    /// How the program is read and evaluated.
+    /// Options of the front end and the evaluator.
     pub options: Options,
-    /// How native code is made.
+    /// Options for native code.
     pub native: NativeOptions,
     sources: Vec<Source>,
     defined: Vec<Defined>,
@@ -91,21 +91,21 @@ impl Compiler {
         self
     }
 
-    /// Chooses how much LLVM optimises, 0 to 3.
+    /// Sets the optimization level of LLVM, 0 to 3.
     #[must_use]
     pub fn opt_level(mut self, level: u8) -> Compiler {
         self.native.llvm.opt_level = level;
         self
     }
 
-    /// Makes the functions of a library known to the program.
+    /// Adds a library whose functions the program may call.
     #[must_use]
     pub fn link(mut self, library: Library) -> Compiler {
         self.native.link.push(library);
         self
     }
 
-    /// Makes a function of the host known, which the program declares in `extern "C"`. Its
+    /// Defines a function of the host, which the program declares in `extern "C"`. Its
     /// type is compared with all declarations of its name. One for a declaration with the result `!` is an
     /// `extern "C" fn(..) -> !`.
     #[must_use]
@@ -142,7 +142,7 @@ impl Compiler {
         jit.map(|jit| Code { jit, interface })
     }
 
-    /// Compares the host's functions with what the program declares.
+    /// Compares the host functions with the declarations of the program.
     fn check_defined(&self, session: &mut Session, interface: &Interface) {
         for (index, defined) in self.defined.iter().enumerate() {
             let name = &defined.function.name;
@@ -154,7 +154,7 @@ impl Compiler {
         }
     }
 
-    /// A program that is ready, as code that may call the host's functions.
+    /// Loads a compiled program that may call the host functions.
     fn load(&self, session: &mut Session, program: &Outlined, interface: &Interface) -> Option<Jit<'static>> {
         // LLVM also calls functions of C that the program does not declare. They are not replaced.
         let is_declared =
@@ -164,8 +164,8 @@ impl Compiler {
     }
 }
 
-/// Runs `work` on a thread whose stack is large enough for any program. LLVM needs more
-/// than threads usually have.
+/// Runs `work` on a thread with a large stack. LLVM needs more than the usual stack of
+/// a thread.
 fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| {
         let builder = thread::Builder::new().name("nyala".into()).stack_size(STACK_BYTES);
@@ -175,7 +175,7 @@ fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 }
 
 impl Defined {
-    /// What is wrong if the program cannot call the function with all types that it declares.
+    /// The error if the function differs from a declaration of the program.
     fn check(&self, interface: &Interface) -> Vec<EmbedError> {
         let name = &self.function.name;
         if CALLED_BY_COMPILED_CODE.contains(&name.as_str()) {
@@ -196,7 +196,7 @@ impl Defined {
     }
 }
 
-/// A compiled program. Its code stays as long as this or one of its functions does.
+/// A compiled program. Its code lives as long as the module or one of its functions.
 #[derive(Clone)]
 pub struct Module {
     code: Arc<Code>,
@@ -211,9 +211,9 @@ impl Module {
     /// The exported function with this name, if it has this type.
     ///
     /// # Safety
-    /// Types are checked, but not what the program does: it must access memory as it may,
-    /// with all arguments that the function is called with. A copy of the function must not
-    /// be called when the [`Function`] and the module are gone.
+    /// Types are checked, memory accesses are not: the program must access only valid memory
+    /// for all arguments of calls. A copy of the function must not be called after the
+    /// [`Function`] and the module are dropped.
     pub unsafe fn function<F: CFunction>(&self, name: &str) -> Result<Function<F>, LookupError> {
         let exported =
             self.code.interface.export(name).ok_or_else(|| LookupError::absent(name, self.interface()))?;
@@ -228,7 +228,7 @@ impl Module {
         Ok(Function { function, _module: self.clone() })
     }
 
-    /// What the program exports and imports.
+    /// The exports and imports of the program.
     pub fn interface(&self) -> &Interface {
         &self.code.interface
     }
@@ -241,7 +241,7 @@ impl fmt::Debug for Module {
     }
 }
 
-/// A function of a module, to be called like any other. Keeps the module's code.
+/// A function of a module. It keeps the code of the module alive.
 #[derive(Clone, Debug)]
 pub struct Function<F> {
     function: F,
@@ -259,9 +259,9 @@ impl<F> Deref for Function<F> {
 /// Why a program was not compiled.
 #[derive(Clone)]
 pub struct CompileError {
-    /// What was reported, in no particular order.
+    /// The diagnostics, in any order.
     pub diagnostics: Vec<Diagnostic>,
-    /// The errors among them, drawn for people.
+    /// The errors as text.
     text: String,
 }
 
@@ -279,7 +279,7 @@ impl fmt::Display for CompileError {
     }
 }
 
-/// As it is displayed: this is what `main` shows of an error that it returns.
+/// As `Display`, because `main` prints returned errors with `Debug`.
 impl fmt::Debug for CompileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the program was not compiled\n{self}")
@@ -288,10 +288,10 @@ impl fmt::Debug for CompileError {
 
 impl std::error::Error for CompileError {}
 
-/// Why a module does not have a function.
+/// Why a function of a module cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LookupError {
-    /// Nothing is exported under this name.
+    /// No exported function has this name.
     Absent {
         /// The name.
         name: String,
@@ -302,9 +302,9 @@ pub enum LookupError {
     OtherType {
         /// Its name.
         name: String,
-        /// What was asked for.
+        /// The requested type.
         asked: Signature,
-        /// What it is.
+        /// The actual type.
         actual: Signature,
     },
     /// LLVM cannot find it.

@@ -1,5 +1,5 @@
-//! What can be wrong outside of the program: with its files, before anything looks
-//! inside, with what its executable is made from, and with the host it is part of.
+//! Errors outside of the program text: of files, editions and libraries, of linking, and of
+//! embedding.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -11,14 +11,14 @@ use nyala_span::{Code, Diagnostic, SourceTooLarge, Span, without_controls};
 
 use crate::session::MAX_SOURCE_BYTES;
 
-/// Why a source file could not be taken in.
+/// Why a source file could not be read.
 #[derive(Debug)]
 pub enum FileError {
-    /// There is no such file.
+    /// The file does not exist.
     Missing,
     /// The path names a folder.
     Directory,
-    /// The bytes are not UTF-8; the first bad one is here.
+    /// The bytes are not UTF-8.
     NotUtf8 {
         /// Offset of the first invalid byte.
         offset: usize,
@@ -27,14 +27,14 @@ pub enum FileError {
     },
     /// The file is larger than [`MAX_SOURCE_BYTES`].
     TooLarge,
-    /// All files together are larger than positions can number.
+    /// All files together are larger than the range of positions.
     AllTooLarge(SourceTooLarge),
-    /// The system refused for another reason.
+    /// Another error of the system.
     Unreadable(io::Error),
 }
 
 impl FileError {
-    /// The report for the user about the file called `name`.
+    /// The diagnostic for the file `name`.
     pub fn into_diagnostic(self, name: &str) -> Diagnostic {
         let name = without_controls(name);
         let error = |code, message: fmt::Arguments<'_>| {
@@ -64,27 +64,27 @@ impl From<io::Error> for FileError {
     }
 }
 
-/// What is wrong with the editions that files ask for.
+/// Errors of editions.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum EditionError {
-    /// There is no such edition.
+    /// The edition does not exist.
     Unknown {
-        /// Where it is asked for.
+        /// The span of the line.
         span: Span,
-        /// What it is called there.
+        /// The unknown name.
         name: String,
     },
-    /// Two files ask for different ones.
+    /// Two files select different editions.
     Several {
-        /// The place in the later file.
+        /// The line in the later file.
         span: Span,
-        /// The place in the earlier one.
+        /// The line in the earlier one.
         other: Span,
     },
 }
 
 impl EditionError {
-    /// The report for the user.
+    /// The diagnostic.
     pub(crate) fn into_diagnostic(self) -> Diagnostic {
         match self {
             EditionError::Unknown { span, name } => {
@@ -101,19 +101,19 @@ impl EditionError {
     }
 }
 
-/// A file asks for a library that does not exist.
+/// A file uses a library that does not exist.
 #[derive(Debug)]
 pub(crate) struct UnknownLibrary {
-    /// Where it is asked for.
+    /// The span of the line.
     pub span: Span,
-    /// What it is called there.
+    /// The unknown name.
     pub name: String,
-    /// What there is.
+    /// The existing libraries.
     pub known: Vec<&'static str>,
 }
 
 impl UnknownLibrary {
-    /// The report for the user.
+    /// The diagnostic.
     pub(crate) fn into_diagnostic(self) -> Diagnostic {
         let known = self.known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         Diagnostic::error(Code("E0027"), self.span, format!("unknown library `{}`", self.name))
@@ -121,51 +121,51 @@ impl UnknownLibrary {
     }
 }
 
-/// Why an object file does not become an executable.
+/// Why an object file was not linked.
 #[derive(Debug)]
 pub enum LinkError {
     /// The C compiler cannot be started.
     NoLinker {
-        /// What was started.
+        /// The command.
         program: OsString,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
     /// The linker reports errors.
     Failed {
-        /// All that it printed.
+        /// Its output.
         message: String,
     },
     /// The program exports nothing, so a library of it is empty.
     NoExports,
-    /// The runtime's static library is not where the environment says.
+    /// The static library of the runtime was not found.
     NoRuntime {
-        /// Where it was looked for.
+        /// The searched path.
         searched: PathBuf,
     },
-    /// The executable would be for another machine.
+    /// The target is another machine.
     OtherMachine {
-        /// Which.
+        /// The target.
         target: String,
     },
     /// A temporary file cannot be written or read.
     Temporary {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
-    /// The names of functions cannot be written where profilers look for them.
+    /// The perf map cannot be written.
     NoPerfMap {
-        /// Where.
+        /// Its path.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
 }
 
 impl LinkError {
-    /// The report for the user.
+    /// The diagnostic.
     pub fn to_diagnostic(&self) -> Diagnostic {
         let error = |code, message: String| Diagnostic::error(Code(code), Span::NONE, message);
         match self {
@@ -204,16 +204,16 @@ impl LinkError {
 
 const RESERVED: &str = "compiled code calls the function of the runtime or of C with this name";
 
-/// The program exports a function that compiled code calls by itself.
+/// The program exports a reserved symbol.
 pub(crate) fn reserved_symbol(symbol: &str, at: Span) -> Diagnostic {
     let message = format!("the symbol `{symbol}` is reserved");
     Diagnostic::error(Code("E0426"), at, message).with_note(RESERVED)
 }
 
-/// What can be wrong between a program and the Rust program it is part of.
+/// Errors between a program and the Rust program that embeds it.
 #[derive(Debug)]
 pub enum EmbedError {
-    /// A function of the host has another type than the program thinks.
+    /// The type of a host function differs from its declaration.
     OtherType {
         /// Its name.
         name: String,
@@ -229,29 +229,29 @@ pub enum EmbedError {
         /// The name.
         name: String,
     },
-    /// The host defines a function that the program defines itself.
+    /// The host defines a function that the program exports.
     Exported {
         /// The name.
         name: String,
-        /// Where the program does.
+        /// The definition in the program.
         at: Span,
     },
-    /// The host defines a function that compiled code calls by itself.
+    /// The host defines a reserved symbol.
     Reserved {
         /// The name.
         name: String,
     },
-    /// What a build script makes cannot be written.
+    /// The output of a build script cannot be written.
     Unwritable {
-        /// Where.
+        /// The folder.
         folder: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
 }
 
 impl EmbedError {
-    /// The report for the user.
+    /// The diagnostic.
     pub fn to_diagnostic(&self) -> Diagnostic {
         let error = |code, message| Diagnostic::error(Code(code), Span::NONE, message);
         match self {

@@ -1,4 +1,4 @@
-//! What partial evaluation did, and why: as text, as JSON, as HTML.
+//! The report of `nyala explain`: the decisions of partial evaluation, as text, JSON or HTML.
 //!
 //! [`Answers`] prepares the record of the evaluator: the selected calls, a summary
 //! of each, and where the code grew. `text`, `json` and
@@ -15,19 +15,19 @@ use nyala_span::{SourceMap, Span};
 
 use crate::session::Session;
 
-/// Which calls are shown.
+/// The selection of calls.
 #[derive(Clone, Debug, Default)]
 pub struct Question {
     /// Only calls in functions of this name, and calls of them.
     pub function: Option<String>,
-    /// Calls in the prelude too.
+    /// Whether calls in the prelude are included.
     pub with_prelude: bool,
 }
 
-/// The answers, in the order of the source.
+/// The report, in source order.
 pub struct Answers<'a> {
     session: &'a Session,
-    /// The function in question, if not all.
+    /// The selected function, if not all.
     function: Option<String>,
     /// The residual program.
     residual: &'a World,
@@ -37,7 +37,7 @@ pub struct Answers<'a> {
     nodes_after: u64,
 }
 
-/// What happened at a call.
+/// The decision at a call.
 struct CallAnswer<'a> {
     site: &'a Site,
     groups: Vec<Group<'a>>,
@@ -50,7 +50,7 @@ struct Group<'a> {
     times: u64,
 }
 
-/// How much code was made for a function.
+/// The code size that calls of a function added.
 struct Growth {
     function: String,
     declared: Span,
@@ -59,7 +59,7 @@ struct Growth {
 }
 
 impl<'a> Answers<'a> {
-    /// The answers to `question`, from what was written down while `residual` was made.
+    /// The report on `question`, from the record of the evaluation that produced `residual`.
     pub fn new(
         session: &'a Session,
         residual: &'a World,
@@ -84,17 +84,17 @@ impl<'a> Answers<'a> {
         }
     }
 
-    /// For people.
+    /// As text.
     pub fn text(&self) -> String {
         text::write(self)
     }
 
-    /// For tools: one JSON object.
+    /// As one JSON object.
     pub fn json(&self) -> String {
         json::object(self).to_string() + "\n"
     }
 
-    /// For a browser: one file that needs nothing else.
+    /// As one self-contained HTML file.
     pub fn html(&self) -> String {
         html::page(self)
     }
@@ -115,13 +115,13 @@ impl<'a> Answers<'a> {
     }
 }
 
-/// Whether a call stands in a function called `name`, or calls one.
+/// Whether a call is in a function `name`, or calls one.
 fn is_about(world: &World, site: &Site, name: &str) -> bool {
     let stands_in = |body: Span| body.contains(site.span.lo);
     site.callee.as_str() == name || world.origins.named(name).any(|origin| stands_in(origin.body))
 }
 
-/// Functions by the code that was made for their calls, the most first.
+/// Functions by the code size that their calls added, largest first.
 fn growth<'a>(sites: impl Iterator<Item = &'a Site>, sources: &SourceMap) -> Vec<Growth> {
     let mut all: Vec<Growth> = vec![];
     for site in sites {
@@ -138,7 +138,7 @@ fn growth<'a>(sites: impl Iterator<Item = &'a Site>, sources: &SourceMap) -> Vec
     all
 }
 
-/// A lambda is known by its place.
+/// A lambda is identified by its position.
 fn function_name(site: &Site, sources: &SourceMap) -> String {
     match site.callee.as_str() {
         "lambda" => format!("lambda at {}", sources.describe(site.declared)),
@@ -168,7 +168,7 @@ impl<'a> CallAnswer<'a> {
         CallAnswer { site, groups }
     }
 
-    /// The callee, where the call itself does not name it.
+    /// The callee, if the call does not name it.
     fn callee(&self, sources: &SourceMap) -> String {
         match self.site.callee.as_str() {
             "lambda" => format!(", of the {}", function_name(self.site, sources)),
@@ -176,7 +176,7 @@ impl<'a> CallAnswer<'a> {
         }
     }
 
-    /// In one word.
+    /// The decision in one word.
     fn verdict(&self) -> Verdict {
         let site = self.site;
         let fails = |variant: &&Variant| {
@@ -197,7 +197,7 @@ impl<'a> CallAnswer<'a> {
         }
     }
 
-    /// The most important thing in a few words: why not, or how much.
+    /// The main fact in a few words: the reason for a kept call, or the size.
     fn gist(&self) -> String {
         let reasons =
             self.site.variants.iter().flat_map(|variant| &variant.params).map(|param| &param.reason);
@@ -244,14 +244,14 @@ impl<'a> CallAnswer<'a> {
     }
 }
 
-/// The whole answer about a call.
+/// The full report on a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Specialized,
     /// In a run of the evaluator.
     Unfolded,
     Inlined,
-    /// Specialized in some instances of the function around it, kept in others.
+    /// Specialized in some instances of the enclosing function, kept in others.
     Partly,
     /// A filter does not hold, or a limit was reached.
     Denied,
@@ -272,7 +272,7 @@ impl Verdict {
     }
 }
 
-/// Whether two variants differ in the values of arguments only.
+/// Whether two variants differ only in the values of arguments.
 fn is_alike(a: &Variant, b: &Variant) -> bool {
     let same =
         |(a, b): (&ParamAnswer, &ParamAnswer)| a.name == b.name && is_alike_reason(&a.reason, &b.reason);
@@ -292,7 +292,7 @@ fn is_alike_reason(a: &Reason, b: &Reason) -> bool {
 }
 
 impl Group<'_> {
-    /// What happened, as a sentence without its subject.
+    /// The decision, as a sentence without subject.
     fn describe(&self) -> String {
         let names: Vec<String> = self.variants[0]
             .params
@@ -312,7 +312,7 @@ impl Group<'_> {
         if self.times > 1 { format!("{what} ({} times)", self.times) } else { what }
     }
 
-    /// The arguments with their values, those with the same reason together.
+    /// The arguments with their values, grouped by reason.
     fn by_reason(&self) -> Vec<(&Reason, Vec<String>)> {
         let mut all: Vec<(&Reason, Vec<String>)> = vec![];
         for (index, param) in self.variants[0].params.iter().enumerate() {
@@ -349,7 +349,7 @@ impl Group<'_> {
     }
 }
 
-/// Why, as a sentence about an argument.
+/// The reason, as a sentence about an argument.
 fn describe_reason(reason: &Reason, sources: &SourceMap) -> String {
     match reason {
         Reason::Forced => "`@@` at the call".into(),
@@ -385,8 +385,8 @@ fn call_text(span: Span, sources: &SourceMap) -> String {
     if cut.len() < text.len() { format!("{} ..", cut.trim_end_matches(['{', ' '])) } else { cut }
 }
 
-/// How many values of an argument are shown.
+/// The maximum number of values of an argument.
 const MAX_VALUES: usize = 5;
 
-/// Longer calls are cut in a headline.
+/// The maximum length of a call in a headline.
 const MAX_CALL_CHARS: usize = 60;

@@ -1,21 +1,21 @@
-//! The pipeline as a library: what the command line does, for other programs.
+//! The compiler as a library, for the command line and other programs.
 //!
 //! Read in this order:
 //!
 //! * [`session`]: one compilation, its options and its source files;
-//! * [`pipeline`]: how far a program is taken;
-//! * [`native`]: compiled programs, run in memory or written to files;
+//! * [`pipeline`]: the stages of the compiler;
+//! * [`native`]: native code, run in memory or written to files;
 //! * [`device`]: code for GPUs and other devices;
 //! * [`link`](mod@link): executables;
 //! * [`embed`]: programs inside of a Rust program;
-//! * [`timings`]: how long the phases take;
-//! * [`render`]: what was reported, as text for people or as JSON;
-//! * [`evaluation`]: what partial evaluation did, as text, JSON, or a page;
-//! * [`vectorization`]: what became of `vectorize`, as text or JSON;
-//! * [`edition`]: the generations of the prelude;
-//! * `library`: what comes with the compiler besides the prelude;
+//! * [`timings`]: the times of the phases;
+//! * [`render`]: diagnostics as text or JSON;
+//! * [`evaluation`]: the report on partial evaluation, as text, JSON or HTML;
+//! * [`vectorization`]: the report on vectorization, as text or JSON;
+//! * [`edition`]: the editions of the prelude;
+//! * `library`: the libraries;
 //! * [`embedded`]: texts built into the compiler;
-//! * [`errors`]: what can be wrong with files and with linking.
+//! * [`errors`]: errors of files, linking and embedding.
 //!
 //! ```
 //! use nyala_driver::{Options, Report, Session, pipeline};
@@ -60,6 +60,6 @@ pub use embedded::{explain, explained_codes};
 pub use render::Report;
 pub use session::{Options, Session};
 
-/// The stack of a thread that compiles. Stages bound their recursion, so this is far more
-/// than they need: a second line of defence.
+/// The stack of a compiling thread. Stages bound their recursion, so this is more
+/// than they need: a second line of defense.
 pub const STACK_BYTES: usize = 64 << 20;

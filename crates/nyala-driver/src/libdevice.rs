@@ -1,9 +1,9 @@
 //! NVIDIA's library of mathematical functions, `libdevice`, where it is installed.
 //!
 //! It comes with the CUDA toolkit, and with packages for Python. The environment variable
-//! `NYALA_LIBDEVICE` says where it is, or `off`. Else it is looked for in the toolkits that
-//! `CUDA_HOME`, `CUDA_PATH` or the path to programs lead to, and where toolkits are usually
-//! installed. Without it, the functions of `nyala_codegen::vector_math` are used.
+//! `NYALA_LIBDEVICE` is its path, or `off`. Otherwise the search covers the toolkits of
+//! `CUDA_HOME`, `CUDA_PATH` and `PATH`, and the usual places of
+//! toolkits. Without it, the functions of `nyala_codegen::vector_math` are used.
 
 use std::env;
 use std::fs;
@@ -12,16 +12,16 @@ use std::path::{Path, PathBuf};
 use nyala_codegen::CodegenError;
 use nyala_codegen::llvm::LlvmError;
 
-/// What the names of its functions begin with.
+/// The prefix of its functions.
 pub(crate) const PREFIX: &str = "__nv_";
 
-/// Where it is in a toolkit.
+/// Its path in a toolkit.
 const IN_TOOLKIT: &str = "nvvm/libdevice/libdevice.10.bc";
 
-/// Where toolkits usually are.
+/// The usual places of toolkits.
 const TOOLKITS: [&str; 3] = ["/usr/local/cuda", "/opt/cuda", "/usr/lib/cuda"];
 
-/// The library as bitcode, if there is one. It is an error if a file is named that cannot be read.
+/// The library as bitcode, if it is installed. A named file that cannot be read is an error.
 pub(crate) fn find() -> Result<Option<Vec<u8>>, Vec<CodegenError>> {
     match env::var_os("NYALA_LIBDEVICE").filter(|named| !named.is_empty()) {
         Some(named) if named == "off" => Ok(None),

@@ -1,15 +1,15 @@
 //! Libraries that come with the compiler: folders under `lib/` besides the prelude.
 //!
-//! A file names those it needs in the comment it begins with: `// uses: stencil`. Their files then are
-//! part of the program, as the prelude's are: nothing is imported, and the program may declare
-//! any of their names again.
+//! The first comment of a file names the libraries it needs: `// uses: stencil`. Their files are
+//! part of the program, like those of the prelude: there are no imports, and the program may redefine
+//! their names.
 
 use nyala_span::{SourceFile, Span};
 
 use crate::embedded;
 use crate::errors::UnknownLibrary;
 
-/// A library: its name, and its files as pairs of a name without ending and a text.
+/// A library: its name, and its files as pairs of a name without extension and a text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Library {
     name: &'static str,
@@ -19,7 +19,7 @@ pub(crate) struct Library {
 const LIBRARIES: &[Library] = &[Library { name: "stencil", files: embedded::LIBRARY_STENCIL }];
 
 impl Library {
-    /// The libraries that the files ask for, each once, in a fixed order.
+    /// The libraries that the files use, each once, in a fixed order.
     pub(crate) fn asked_for<'a>(
         files: impl Iterator<Item = &'a SourceFile>,
     ) -> Result<Vec<Library>, UnknownLibrary> {
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_names_the_libraries_it_uses() {
+    fn the_first_comment_selects_libraries() {
         let body = "fn main() -> i32 { region(1, 0, 0, 0).xa }";
         assert!(check(&format!("// A program.\n// uses: stencil\n{body}")).is_empty());
         assert_eq!(check(body)[0], "E0301: undefined value `region`");

@@ -1,7 +1,7 @@
 //! Executables and libraries: an object file and the runtime, linked by the system's C compiler.
 //!
-//! The work is done in a folder of its own under the system's temporary one, which goes
-//! away whatever happens; the result is the contents of a file.
+//! Temporary files are in a new folder, which is always removed. The result is the contents of a
+//! file.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -15,8 +15,8 @@ use crate::archive::archive;
 use crate::embedded::RUNTIME;
 use crate::errors::LinkError;
 
-/// A library as the user names it: a file, or what follows `lib` in the name of one that
-/// the system finds.
+/// A library on the command line: a file, or the name of a library of the system without
+/// `lib`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Library {
     /// A file.
@@ -26,17 +26,17 @@ pub enum Library {
 }
 
 impl Library {
-    /// A file if there is one, or if `name` is a path; else a name.
+    /// A file if it exists or `name` is a path; else a name.
     pub fn new(name: &OsStr) -> Library {
         let path = Path::new(name);
         match name.to_str() {
             Some(name) if !name.contains(['/', '.']) && !path.is_file() => Library::Named(name.to_owned()),
-            // Whole, because the loader does not look into the current folder.
+            // Absolute, because the loader does not search the current folder.
             _ => Library::File(fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())),
         }
     }
 
-    /// What the system's loader is asked for.
+    /// The name for the loader of the system.
     pub fn to_load(&self) -> PathBuf {
         match self {
             Library::File(path) => path.clone(),
@@ -46,8 +46,8 @@ impl Library {
         }
     }
 
-    /// What the linker is given. A shared library is looked for, when the program starts,
-    /// where it is now.
+    /// The arguments for the linker. When the program starts, the loader searches a shared library
+    /// at its current path.
     fn to_link(&self) -> Vec<OsString> {
         match self {
             Library::Named(name) => vec![format!("-l{name}").into()],
@@ -65,7 +65,7 @@ impl Library {
     }
 }
 
-/// What is made of an object file and the runtime.
+/// The kinds of output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Product<'a> {
     /// A program.
@@ -79,14 +79,14 @@ pub enum Product<'a> {
     StaticLibrary,
 }
 
-/// What to link, and how.
+/// The input of the linker.
 #[derive(Clone, Copy, Debug)]
 pub struct Link<'a> {
     /// The object file.
     pub object: &'a [u8],
-    /// What it becomes.
+    /// The kind of output.
     pub product: Product<'a>,
-    /// The symbols that users of a library see. All others are hidden, so that several libraries can be part
+    /// The visible symbols of a library. All others are hidden, so that several libraries can be part
     /// of one program, and of one that is written in Rust.
     pub exports: &'a [&'a str],
     /// The libraries that it needs.
@@ -146,7 +146,7 @@ fn hide_others(folder: &WorkFolder, object: &Path, exports: &[&str]) -> Result<(
     execute(command.arg(list).args(["--remove-section=.llvmbc", "--remove-section=.llvmcmd"]).arg(object))
 }
 
-/// Runs a tool of the system to its end.
+/// Runs a tool of the system.
 fn execute(command: &mut Command) -> Result<(), LinkError> {
     let program = command.get_program().to_owned();
     let result = command.output().map_err(|error| LinkError::NoLinker { program, error })?;
@@ -156,21 +156,21 @@ fn execute(command: &mut Command) -> Result<(), LinkError> {
     }
 }
 
-/// The error for a temporary file with which something is wrong.
+/// The error for a temporary file.
 fn cannot_use(path: &Path) -> impl Fn(io::Error) -> LinkError {
     move |error| LinkError::Temporary { path: path.to_owned(), error }
 }
 
-/// What programs and the runtime may need of the system besides the C library.
+/// Libraries of the system that programs and the runtime may need besides the C library.
 const SYSTEM_LIBRARIES: [&str; 3] = ["-lm", "-lpthread", "-ldl"];
 
-/// Leaves out what is never called: most of the runtime, for most programs.
+/// Removes unreachable functions: for most programs, most of the runtime.
 const REMOVE_UNUSED: &str = if cfg!(target_os = "macos") { "-Wl,-dead_strip" } else { "-Wl,--gc-sections" };
 
-/// Leaves out what debuggers know about the runtime: many times the program's size.
+/// Removes the debug information of the runtime, which is much larger than the program.
 const STRIP_DEBUG: &str = "-Wl,-S";
 
-/// The C compiler, which knows how the system links: the environment's, else `cc`.
+/// The C compiler, which knows the options of the linker: `CC`, else `cc`.
 fn linker() -> Command {
     let chosen = env::var("CC").unwrap_or_default();
     let mut words = chosen.split_whitespace();
@@ -179,7 +179,7 @@ fn linker() -> Command {
     command
 }
 
-/// The runtime as a static library: the one that is part of the compiler, unless the environment names another.
+/// The runtime as a static library: the embedded one, unless the environment names another.
 fn runtime_library(folder: &WorkFolder) -> Result<PathBuf, LinkError> {
     if let Some(path) = env::var_os("NYALA_RUNTIME").filter(|path| !path.is_empty()) {
         let path = PathBuf::from(path);
@@ -191,7 +191,7 @@ fn runtime_library(folder: &WorkFolder) -> Result<PathBuf, LinkError> {
 
 const RUNTIME_FILE: &str = "libnyala_runtime.a";
 
-/// A new folder that is removed with what is in it.
+/// A temporary folder; dropping it removes it.
 struct WorkFolder(PathBuf);
 
 impl WorkFolder {
@@ -201,7 +201,7 @@ impl WorkFolder {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let path = env::temp_dir().join(format!("nyala-link-{}-{number}", std::process::id()));
             match fs::create_dir(&path) {
-                // Left behind by a process with the same number.
+                // Left behind by a process with the same id.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 result => return result.map_err(cannot_use(&path)).map(|()| WorkFolder(path)),
             }
@@ -220,7 +220,7 @@ impl WorkFolder {
 
 impl Drop for WorkFolder {
     fn drop(&mut self) {
-        // What stays behind in the temporary folder does no harm.
+        // Remaining temporary files do no harm.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

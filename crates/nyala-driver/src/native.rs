@@ -1,4 +1,4 @@
-//! Native code: made by LLVM, for a file or to be run in this process.
+//! Native code, compiled by LLVM to a file or to memory.
 
 use std::env;
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -25,19 +25,19 @@ use crate::perf_map;
 use crate::session::Session;
 use crate::timings::Timings;
 
-/// How to compile and link.
+/// Options to compile and link.
 #[derive(Clone, Default, Debug)]
 pub struct NativeOptions {
-    /// For what, and how well, LLVM compiles.
+    /// Target and optimization level.
     pub llvm: llvm::Options,
     /// Libraries whose functions the program may call.
     pub link: Vec<Library>,
-    /// Whether profilers are told where the functions are of a program that is run.
+    /// Whether `nyala run` writes a perf map.
     pub perf_map: bool,
 }
 
 /// Compiles the program and runs its `main` with these arguments, the program's
-/// name first; gives its exit status.
+/// name first; returns its exit status.
 pub fn run(
     session: &mut Session,
     program: &Outlined,
@@ -87,13 +87,13 @@ pub(crate) fn one(error: LlvmError) -> Vec<CodegenError> {
     vec![error.into()]
 }
 
-/// LLVM, which takes its time to load.
+/// Loads LLVM, which takes some time.
 pub(crate) fn load_llvm(timings: &mut Timings) -> Result<&'static Llvm, Vec<CodegenError>> {
     timings.enter("LLVM: load");
     Llvm::get().map_err(one)
 }
 
-/// What names of files are relative to, if debuggers are to be told.
+/// The base folder of file names, for debug information.
 pub(crate) fn directory_for_debuggers(session: &Session) -> Option<PathBuf> {
     session.options.debug.then(|| env::current_dir().unwrap_or_default())
 }
@@ -122,7 +122,7 @@ fn write(
     llvm_asm::write(bundle.host, &options)
 }
 
-/// The program as LLVM assembly, and LLVM, which knows all that the program takes from it.
+/// The program as LLVM assembly, and the loaded LLVM.
 fn write_for_llvm(
     session: &mut Session,
     bundle: &Bundle<'_>,
@@ -153,7 +153,7 @@ fn try_compile(
 pub struct HostFunction {
     /// Its name for programs.
     pub name: String,
-    /// Where it is.
+    /// Its address.
     pub address: usize,
 }
 
@@ -191,7 +191,7 @@ fn try_load(
     if session.options.debug {
         jit.tell_debuggers().map_err(one)?;
     }
-    // Linking would find what is missing without a place.
+    // The linker would report missing functions without a position.
     all_defined(&module.imports, |name| jit.lookup(name).is_ok())?;
     let timings = &mut session.timings;
     let object =
@@ -221,18 +221,18 @@ fn try_run(
     session.timings.enter("run");
     let status = stack::watch(code, || call_main(main, args));
     match nyala_runtime::print::flush() {
-        // A reader that goes away is no mistake of anybody's.
+        // A closed pipe is not an error.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(vec![output_failed(&error)]),
         _ => Ok(status),
     }
 }
 
-/// The program has run, but what it printed is lost.
+/// The error if the output of the program was lost.
 fn output_failed(error: &io::Error) -> Diagnostic {
     Diagnostic::error(Code("E0977"), Span::NONE, format!("cannot write to standard output: {error}"))
 }
 
-/// Tells profilers where the functions of an object file are, whose `main` was loaded to this address.
+/// Writes the perf map of an object file whose `main` was loaded to this address.
 fn write_perf_map(object: &[u8], main: usize) -> Result<(), Vec<Diagnostic>> {
     let functions = Llvm::get().and_then(|llvm| functions(llvm, object));
     let functions = functions.map_err(|error| diagnostics(one(error)))?;
@@ -267,7 +267,7 @@ fn try_link(
     })
 }
 
-/// Whether programs for this target run here.
+/// Whether programs for this target run on this machine.
 fn is_this_machine(triple: &str) -> bool {
     triple.split('-').next() == Some(env::consts::ARCH) && triple.contains(env::consts::OS)
 }
@@ -285,7 +285,7 @@ pub(crate) fn use_linked_names(world: &mut World) {
 }
 
 /// Whether the program calls functions of the runtime, by their symbols in its library, or
-/// uses what is made of such calls.
+/// uses operations that compile to such calls.
 pub(crate) fn uses_runtime(world: &World) -> bool {
     let is_runtime = |name: &str| SYMBOLS.iter().any(|symbol| symbol.linked == name);
     world.conts().any(|(_, data)| match data.linkage {
@@ -304,11 +304,11 @@ pub(crate) fn uses_runtime(world: &World) -> bool {
     })
 }
 
-/// The functions that the linker misses and that the program declares.
+/// The undefined functions of the linker's output that the program declares.
 fn undefined(module: &Module, error: &LinkError) -> Vec<CodegenError> {
     let LinkError::Failed { message } = error else { return vec![] };
     let is_missed = |name: &str| {
-        // As GNU, LLVM and Apple say it.
+        // The messages of the linkers of GNU, LLVM and Apple.
         let phrases = [format!("`{name}'"), format!("undefined symbol: {name}\n"), format!("\"_{name}\"")];
         phrases.iter().any(|phrase| message.contains(phrase))
     };
@@ -332,15 +332,15 @@ unsafe extern "C" {
     fn at_quick_exit(handler: extern "C" fn()) -> c_int;
 }
 
-/// Functions of C that take what is to be done when the process ends. No shared library has them: each
-/// executable has its own.
+/// Functions of C that register exit handlers. No shared library has them: each executable has its
+/// own.
 static AT_EXIT: &[Symbol] = &[
     Symbol { name: "atexit", linked: "atexit", address: atexit as *const c_void },
     #[cfg(target_os = "linux")]
     Symbol { name: "at_quick_exit", linked: "at_quick_exit", address: at_quick_exit as *const c_void },
 ];
 
-/// Makes known what the program may call.
+/// Defines the symbols that the program may call.
 fn load_libraries<'a>(
     llvm: &'a Llvm,
     module: &Module,
@@ -351,7 +351,7 @@ fn load_libraries<'a>(
     let host_symbols =
         host.iter().map(|function| (function.name.as_str(), function.address as *const c_void));
     let is_host = |name: &str| host.iter().any(|function| function.name == name);
-    // Only those that are needed: a program may have a function with such a name.
+    // Only the used ones: a program may define a function with such a name.
     let is_needed = |symbol: &&Symbol| module.imports.iter().any(|import| import.name == symbol.name);
     let runtime = SYMBOLS.iter().chain(AT_EXIT).filter(is_needed).filter(|symbol| !is_host(symbol.name));
     let runtime = runtime.map(|symbol| (symbol.name, symbol.address));
@@ -365,7 +365,7 @@ fn load_libraries<'a>(
     Ok(jit)
 }
 
-/// Reports functions that nobody defines.
+/// Reports undefined functions.
 fn all_defined(imports: &[Import], is_defined: impl Fn(&str) -> bool) -> Result<(), Vec<CodegenError>> {
     let undefined = imports.iter().filter(|import| !is_defined(&import.name));
     let errors: Vec<CodegenError> = undefined
@@ -374,14 +374,14 @@ fn all_defined(imports: &[Import], is_defined: impl Fn(&str) -> bool) -> Result<
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
-/// An argument as C has it: up to its first zero.
+/// An argument as a C string: up to its first zero.
 fn c_arg(arg: &str) -> CString {
     let end = arg.find('\0').unwrap_or(arg.len());
     CString::new(&arg[..end]).expect("there is no zero before the first zero")
 }
 
-/// Whether there is a `main` that the system could call: with nothing, or with the
-/// number of arguments and the arguments.
+/// Whether the type of `main` is valid: no parameters, or the number of arguments and the
+/// arguments.
 fn check_main(world: &World) -> Result<(), Vec<CodegenError>> {
     let error = |why: &str| Err(vec![CodegenError::NoMain { why: why.into() }]);
     let is_main = |linkage: &Linkage| matches!(linkage, Linkage::Exported(name) if name.as_str() == "main");

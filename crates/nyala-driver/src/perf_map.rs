@@ -1,6 +1,6 @@
-//! Names for the profiler `perf`, which knows nothing of code that has no file.
+//! Names for the profiler `perf`, for code without a file.
 //!
-//! It looks for `perf-PID.map` in the folder for temporary files: a line for each function, with its
+//! `perf` reads `perf-PID.map` in the folder for temporary files: a line for each function, with its
 //! address, its size and its name.
 
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use nyala_codegen::llvm::functions::FunctionInObject;
 
 use crate::errors::LinkError;
 
-/// Tells of the functions that were loaded with `known`, which is at this address.
+/// Writes the functions that were loaded with `known`, which is at this address.
 pub(crate) fn write(functions: &[FunctionInObject], known: &str, at: u64) -> Result<(), LinkError> {
     let path = std::env::temp_dir().join(format!("perf-{}.map", std::process::id()));
     let result = write_new(&path, &lines(functions, known, at));
@@ -28,7 +28,7 @@ fn write_new(path: &Path, text: &str) -> io::Result<()> {
     File::create_new(path)?.write_all(text.as_bytes())
 }
 
-/// Functions of other sections are left out: nobody says where these are.
+/// Functions of other sections are omitted: their addresses are unknown.
 fn lines(functions: &[FunctionInObject], known: &str, at: u64) -> String {
     let mut lines = String::new();
     let Some(known) = functions.iter().find(|function| function.name == known) else { return lines };
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_found_from_one_that_is_known() {
+    fn addresses_are_relative_to_a_known_function() {
         let function = |name: &str, section: &str, offset, size| FunctionInObject {
             name: name.into(),
             section: section.into(),

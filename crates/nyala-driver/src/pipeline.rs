@@ -1,7 +1,7 @@
 //! The stages of the compiler, one after the other.
 //!
 //! [`check`], [`prepare`] and [`graphs`] take a program as far as their caller needs; the command line composes
-//! nothing itself. The functions of single stages are for tests and tools that look at what a stage did. Each function
+//! nothing itself. The functions of single stages are for tests and tools that inspect a stage. Each function
 //! reports to the session, and returns nothing if the program has errors.
 
 use nyala_interface::Interface;
@@ -47,21 +47,21 @@ fn parse(session: &mut Session) -> Option<Vec<(FileId, ast::File)>> {
     (!session.has_errors()).then_some(trees)
 }
 
-/// Writes the one file of a session without prelude in canonical form.
+/// Formats the file of a session without prelude.
 pub fn format(session: &mut Session) -> Option<String> {
     let trees = parse(session)?;
     let (id, tree) = trees.first()?;
     Some(nyala_syntax::format(tree, session.sources.file(*id)))
 }
 
-/// Checks the program: names, types, and all else that is wrong before it runs.
+/// Checks the program: all static errors.
 pub fn check(session: &mut Session) -> Option<Program> {
     let budget = Budget::new(session.options.statics);
     check_with(session, &Statics::new(&|world, function| budget.run(world, function)))
 }
 
-/// Checks the program as [`check`] does, and all that is found out when its graph is made: which instances of generic
-/// functions there are, and what intrinsics are used for. What this accepts, every command accepts up to evaluation.
+/// Checks the program as [`check`] does, and the errors of lowering: instances of generic functions and uses of
+/// intrinsics. If this accepts a program, every command accepts it up to evaluation.
 pub fn check_all(session: &mut Session) {
     let _ = emit(session);
 }
@@ -82,7 +82,7 @@ fn check_with(session: &mut Session, statics: &Statics<'_>) -> Option<Program> {
     (!session.has_errors()).then_some(checked.program)
 }
 
-/// Reports functions that are exported in place of those that compiled code calls by itself.
+/// Reports exported functions with reserved symbols.
 fn reserved_symbols(program: &Program) -> impl Iterator<Item = Diagnostic> {
     program.fns.values().filter_map(|function| match function.linkage {
         Linkage::Export(symbol) if CALLED_BY_COMPILED_CODE.contains(&symbol.as_str()) => {
@@ -92,9 +92,9 @@ fn reserved_symbols(program: &Program) -> impl Iterator<Item = Diagnostic> {
     })
 }
 
-/// Turns the program into its graph, as it comes from the source.
+/// Lowers the program to its graph.
 pub fn emit(session: &mut Session) -> Option<World> {
-    // What checking has computed is not computed again.
+    // The statics of checking are reused.
     let budget = Budget::new(session.options.statics);
     let run = |world: &World, function: Cont| budget.run(world, function);
     let statics = Statics::new(&run);
@@ -102,20 +102,20 @@ pub fn emit(session: &mut Session) -> Option<World> {
     lower(session, &program, &statics)
 }
 
-/// How the program is lowered. Code that checks its operations executes all of them.
+/// The options of lowering. Checked code executes all operations that may fail.
 fn lower_options(session: &Session) -> LowerOptions {
     let options = &session.options;
     LowerOptions { demands: options.lower.demands || options.checked, ..options.lower }
 }
 
-/// Turns the program into its graph for the interpreter, which reports every operation that fails, whether or not
-/// its value is used.
+/// Lowers the program for the interpreter, which reports every operation that fails, also if its value is
+/// unused.
 pub fn emit_for_interp(session: &mut Session) -> Option<World> {
     session.options.lower.demands = true;
     emit(session)
 }
 
-/// Turns a checked program into its graph.
+/// Lowers a checked program.
 fn lower(session: &mut Session, program: &Program, statics: &Statics<'_>) -> Option<World> {
     session.timings.enter("lower");
     match nyala_lower::lower(program, &lower_options(session), statics) {
@@ -130,7 +130,7 @@ fn lower(session: &mut Session, program: &Program, statics: &Statics<'_>) -> Opt
     }
 }
 
-/// Evaluates the program partially, as its filters ask.
+/// Runs the partial evaluator.
 pub fn evaluate(session: &mut Session, world: &World) -> World {
     session.timings.enter("evaluate");
     let evaluated = nyala_opt::pipeline::evaluate(world, session.options.evaluation);
@@ -138,7 +138,7 @@ pub fn evaluate(session: &mut Session, world: &World) -> World {
     evaluated.world
 }
 
-/// Evaluates the program partially, and says what was done at each call.
+/// Runs the partial evaluator, and records its decision at each call.
 pub fn explain(session: &mut Session, world: &World) -> (World, Explanation) {
     session.timings.enter("evaluate");
     let options = nyala_opt::partial_eval::Options { explain: true, ..session.options.evaluation };
@@ -147,7 +147,7 @@ pub fn explain(session: &mut Session, world: &World) -> (World, Explanation) {
     (evaluated.world, evaluated.explanation.unwrap_or_default())
 }
 
-/// Brings an evaluated program into control-flow form.
+/// Converts an evaluated program to control-flow form.
 pub fn control_flow_form(session: &mut Session, mut world: World) -> World {
     session.timings.enter("control-flow form");
     nyala_opt::pipeline::control_flow_form(&mut world);
@@ -157,7 +157,7 @@ pub fn control_flow_form(session: &mut Session, mut world: World) -> World {
     world
 }
 
-/// Turns the bodies of `vectorize` in a program in control-flow form into SIMD code, where that is
+/// Vectorizes the bodies of `vectorize` in a program in control-flow form, if
 /// possible.
 pub fn vectorize(session: &mut Session, mut world: World) -> World {
     session.timings.enter("vectorize");
@@ -165,7 +165,7 @@ pub fn vectorize(session: &mut Session, mut world: World) -> World {
     world
 }
 
-/// As [`vectorize`], and says what became of each call.
+/// As [`vectorize`], and records the decisions for each call.
 pub fn explain_vectorize(session: &mut Session, mut world: World) -> Vec<SiteFacts> {
     session.timings.enter("vectorize");
     let (reports, facts) = nyala_opt::pipeline::explain_vectorize(&mut world);
@@ -173,7 +173,7 @@ pub fn explain_vectorize(session: &mut Session, mut world: World) -> Vec<SiteFac
     facts
 }
 
-/// Makes the kernels of a vectorized program programs of their own.
+/// Outlines the kernels of a vectorized program as separate programs.
 pub fn outline(session: &mut Session, world: World) -> Option<Outlined> {
     session.timings.enter("outline kernels");
     let sources = &session.sources;
@@ -182,20 +182,20 @@ pub fn outline(session: &mut Session, world: World) -> Option<Outlined> {
     outlined.map_err(|errors| session.diagnostics.extend(errors)).ok()
 }
 
-/// A state of the program graph that can be looked at. Each stage comes after those above it.
+/// The stages of the program graph, in order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Stage {
-    /// As it comes from the source.
+    /// After lowering.
     Emitted,
     /// After partial evaluation.
     Evaluated,
     /// In control-flow form: functions and basic blocks.
     Cff,
-    /// With SIMD code for the bodies of `vectorize`.
+    /// After vectorization.
     Vectorized,
-    /// The kernels, as programs for devices.
+    /// The device programs, which contain the kernels.
     Device,
-    /// What native code is made from: the host program.
+    /// The host program, the input of native code generation.
     Final,
 }
 
@@ -240,13 +240,13 @@ pub fn graphs(session: &mut Session, stage: Stage) -> Option<Vec<Graph>> {
     Some(devices.map(|device| Graph { platform: Some(device.platform), world: device.world }).collect())
 }
 
-/// Says what partial evaluation did at each call.
+/// The decisions of partial evaluation at each call.
 pub fn explain_evaluation(session: &mut Session) -> Option<(World, Explanation)> {
     let world = emit(session)?;
     Some(explain(session, &world))
 }
 
-/// Says what became of each `vectorize`.
+/// The decisions of the vectorizer for each `vectorize`.
 pub fn explain_vectorization(session: &mut Session) -> Option<Vec<SiteFacts>> {
     let world = emit(session)?;
     let world = evaluate(session, &world);
@@ -257,19 +257,19 @@ pub fn explain_vectorization(session: &mut Session) -> Option<Vec<SiteFacts>> {
     Some(explain_vectorize(session, world))
 }
 
-/// Takes the program to what back ends accept.
+/// Compiles the program up to the input of back ends.
 pub fn prepare(session: &mut Session) -> Option<Outlined> {
     let world = emit(session)?;
     prepare_graph(session, &world)
 }
 
-/// Takes the program to what back ends accept, and tells what the outside sees of it.
+/// Compiles the program up to the input of back ends; also returns its interface.
 pub fn prepare_with_interface(session: &mut Session) -> Option<(Outlined, Interface)> {
     let (world, interface) = emit_with_interface(session)?;
     Some((prepare_graph(session, &world)?, interface))
 }
 
-/// Turns the program into its graph, and tells what the outside sees of it.
+/// Lowers the program; also returns its interface.
 pub fn emit_with_interface(session: &mut Session) -> Option<(World, Interface)> {
     let budget = Budget::new(session.options.statics);
     let run = |world: &World, function: Cont| budget.run(world, function);
@@ -282,7 +282,7 @@ pub fn emit_with_interface(session: &mut Session) -> Option<(World, Interface)> 
     Some((world, nyala_interface::collect(&program, is_own)))
 }
 
-/// Takes a graph as it comes from the source to what back ends accept.
+/// Compiles a lowered graph up to the input of back ends.
 pub fn prepare_graph(session: &mut Session, world: &World) -> Option<Outlined> {
     let world = evaluate(session, world);
     if session.has_errors() {
@@ -297,7 +297,7 @@ pub fn prepare_graph(session: &mut Session, world: &World) -> Option<Outlined> {
     outline(session, world)
 }
 
-/// Runs the program in the interpreter; gives its exit status.
+/// Runs the program in the interpreter; returns its exit status.
 pub fn interp(
     session: &mut Session,
     world: &World,

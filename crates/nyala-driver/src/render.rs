@@ -1,10 +1,10 @@
-//! Diagnostics as text: for people, and as JSON for tools.
+//! Diagnostics as text and as JSON.
 //!
-//! * [`Report`] puts what the stages reported in order, drops what was said
-//!   twice, and keeps the number of errors readable;
-//! * `human` draws them in rustc's style, `json` writes one object per line;
-//! * `excerpt` cuts out the lines that a drawing needs, so that neither a huge
-//!   file nor a huge line makes it slow.
+//! * [`Report`] sorts the diagnostics, drops duplicates, and limits their
+//!   number;
+//! * `human` renders them in the style of rustc, `json` writes one object per line;
+//! * `excerpt` extracts the necessary lines, so that huge files and huge lines are
+//!   fast.
 
 mod excerpt;
 mod human;
@@ -12,19 +12,19 @@ pub(crate) mod json;
 
 use nyala_span::{Diagnostic, Severity, SourceMap};
 
-/// How many errors are shown; the rest is counted.
+/// The maximum number of shown errors; the rest is counted.
 pub const MAX_ERRORS: usize = 100;
 
-/// How many warnings are shown; the rest is counted.
+/// The maximum number of shown warnings; the rest is counted.
 pub const MAX_WARNINGS: usize = 100;
 
-/// How many notes are shown; the rest is counted.
+/// The maximum number of shown notes; the rest is counted.
 pub const MAX_NOTES: usize = 1000;
 
-/// What a compilation reported, ready to be shown.
+/// The diagnostics of a compilation, sorted and limited.
 ///
-/// Errors come first, since warnings may be their consequences. Both are in the order of the source text. None is there
-/// twice, and at most [`MAX_ERRORS`] errors, [`MAX_WARNINGS`] warnings and [`MAX_NOTES`] notes are kept.
+/// Errors come first, since warnings may be their consequences. Both are in source order, without duplicates. At most
+/// [`MAX_ERRORS`] errors, [`MAX_WARNINGS`] warnings and [`MAX_NOTES`] notes are kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Report {
     diagnostics: Vec<Diagnostic>,
@@ -34,7 +34,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Sorts and counts what was reported.
+    /// Sorts and counts diagnostics.
     pub fn new(mut diagnostics: Vec<Diagnostic>) -> Report {
         diagnostics.sort_by(|a, b| {
             let key = |d: &Diagnostic| (!d.is_error(), d.primary.span, d.severity, d.code);
@@ -75,7 +75,7 @@ impl Report {
         Some(parts.join(", ") + &hidden)
     }
 
-    /// For people: each diagnostic drawn, with an empty line after it.
+    /// As text, with an empty line after each diagnostic.
     pub fn human(&self, sources: &SourceMap, with_color: bool) -> String {
         self.diagnostics
             .iter()
@@ -83,7 +83,7 @@ impl Report {
             .collect()
     }
 
-    /// For tools: each diagnostic as a JSON object on a line of its own.
+    /// As JSON, one object per line.
     pub fn json(&self, sources: &SourceMap) -> String {
         self.diagnostics
             .iter()
@@ -92,7 +92,7 @@ impl Report {
     }
 }
 
-/// Counts one more, and says whether it is still within the limit.
+/// Counts one more; returns whether it is within the limit.
 fn within(count: &mut usize, limit: usize) -> bool {
     *count += 1;
     *count <= limit
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_stand_under_the_code() {
+    fn labels_are_under_the_code() {
         check(
             CALL,
             |sources| vec![mismatch(sources)],
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_report_is_shown_once_and_in_source_order() {
+    fn duplicates_are_dropped_and_errors_sorted() {
         check(
             "a b",
             |sources| {
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_place_is_a_headline() {
+    fn a_diagnostic_without_span_is_a_headline() {
         check(
             "",
             |_| vec![Diagnostic::error(Code("E0020"), Span::NONE, "cannot read `x`").with_note("really")],
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_at_the_end_of_the_file_is_shown() {
+    fn a_span_at_the_end_of_the_file_is_shown() {
         check(
             "fn f() {\n",
             |sources| {
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn places_far_apart_are_drawn_apart() {
+    fn distant_spans_have_separate_snippets() {
         let source = format!("first\n{}last\n", "\n".repeat(300_000));
         check(
             &source,

@@ -1,4 +1,4 @@
-//! One compilation: its options, its source files, and what was reported so far.
+//! One compilation: its options, its source files, and its diagnostics.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -16,52 +16,52 @@ use crate::errors::FileError;
 use crate::library::Library;
 use crate::timings::Timings;
 
-/// The largest source file that is read. What is larger is reported, so that a
-/// device file or a wrong path does not fill the memory.
+/// The maximum size of a source file. Larger ones are reported, so that a device
+/// file or a wrong path does not fill the memory.
 pub const MAX_SOURCE_BYTES: u64 = 128 << 20;
 
-/// What the user chose.
+/// The options of a compilation.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The dialect of every file of the program; found out per file when absent.
+    /// The dialect of every file of the program; if absent, it is detected per file.
     pub dialect: Option<Dialect>,
     /// The prelude that is part of the program.
     pub prelude: Prelude,
-    /// What operators mean.
+    /// The meaning of operators.
     pub lower: LowerOptions,
-    /// How much computing the values of statics may take.
+    /// The limits for initializers of statics.
     pub statics: Limits,
-    /// Whether native code reports operations that fail.
+    /// Whether native code checks operations.
     pub checked: bool,
-    /// Whether to warn of functions that are still values after evaluation.
+    /// Whether to warn about closures that remain after evaluation.
     pub warn_closures: bool,
-    /// Whether native code tells debuggers of the source.
+    /// Whether native code has debug information.
     pub debug: bool,
-    /// How far partial evaluation goes.
+    /// The options of the partial evaluator.
     pub evaluation: EvaluationOptions,
-    /// The GPUs to make code for, as their vendors name the generations; for those of whom there is none,
-    /// the default of [`device`](crate::device).
+    /// The target GPUs, in the terms of their vendors. A vendor without entry gets the default of
+    /// [`device`](crate::device).
     pub gpu_arch: Vec<String>,
 }
 
 /// One compilation.
 ///
 /// Files are added first; then a function of [`pipeline`](crate::pipeline) takes
-/// the program as far as it is asked to. What goes wrong on the way is kept in
-/// [`diagnostics`](Session::diagnostics), in no particular order:
-/// [`Report`](crate::Report) sorts and renders.
+/// the program to a stage. Errors are stored in
+/// [`diagnostics`](Session::diagnostics), in any order:
+/// [`Report`](crate::Report) sorts and renders them.
 #[derive(Clone, Debug)]
 pub struct Session {
     /// What the user chose.
     pub options: Options,
     /// The files: the program's, and the prelude's once a pipeline has started.
     pub sources: SourceMap,
-    /// What was reported so far.
+    /// The diagnostics so far.
     pub diagnostics: Vec<Diagnostic>,
-    /// How long the phases took so far.
+    /// The times of the phases so far.
     pub timings: Timings,
     prelude_files: Range<u32>,
-    /// The edition of the program, once its prelude is there.
+    /// The edition of the program, once its prelude is loaded.
     pub(crate) edition: Option<Edition>,
 }
 
@@ -78,8 +78,8 @@ impl Session {
         }
     }
 
-    /// Reads the file at `path`, or standard input if that is `-`. What cannot
-    /// be read is reported.
+    /// Reads the file at `path`, or standard input if that is `-`. Reports
+    /// unreadable files.
     pub fn load(&mut self, path: &Path) {
         let (name, bytes) = if path == Path::new("-") {
             ("<stdin>".to_owned(), read_at_most(io::stdin().lock()))
@@ -100,8 +100,8 @@ impl Session {
         }
     }
 
-    /// Adds the prelude, unless it is there or not wanted, and libraries. After all files of the
-    /// program are there, since they may choose it.
+    /// Adds the prelude, unless it is loaded or disabled, and libraries. All files of the
+    /// program must be loaded before, since they may select the edition.
     pub(crate) fn add_prelude(&mut self) {
         if !self.prelude_files.is_empty() {
             return;
@@ -135,7 +135,7 @@ impl Session {
         self.prelude_files.contains(&file.0)
     }
 
-    /// Whether the program is rejected because of something reported so far.
+    /// Whether an error was reported.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(Diagnostic::is_error)
     }
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_reported() {
+    fn unreadable_files_are_reported() {
         let folder = std::env::temp_dir().join(format!("nyala-session-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("the temporary folder is writable");
         let latin1 = folder.join("latin1.impala");

@@ -1,29 +1,29 @@
-//! How long the phases of a compilation take.
+//! The times of the phases of a compilation.
 //!
-//! A phase lasts until the next one begins, so the phases add up to the whole: no time
-//! is lost between them, and none is counted twice.
+//! A phase lasts until the next one starts, so the phases add up to the total
+//! time.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// When the phases of a compilation began.
+/// The start times of the phases of a compilation.
 #[derive(Clone, Debug)]
 pub struct Timings {
     began: Vec<(&'static str, Instant)>,
 }
 
 impl Timings {
-    /// Begins with this phase.
+    /// Starts with this phase.
     pub fn new(first: &'static str) -> Timings {
         Timings { began: vec![(first, Instant::now())] }
     }
 
-    /// Ends the phase of before and begins another.
+    /// Ends the current phase and starts another.
     pub fn enter(&mut self, phase: &'static str) {
         self.began.push((phase, Instant::now()));
     }
 
-    /// The phases up to now, in the order of their first beginning.
+    /// The phases so far, in the order of their first start.
     pub fn table(&self) -> TimingTable {
         let ends = self.began.iter().skip(1).map(|&(_, at)| at).chain([Instant::now()]);
         let mut rows: Vec<(&'static str, Duration)> = vec![];
@@ -38,7 +38,7 @@ impl Timings {
     }
 }
 
-/// Times by phase; displays as a table for people.
+/// Times by phase; displays as a table.
 #[derive(Clone, Debug)]
 pub struct TimingTable {
     /// Each phase once, with all of its time.

@@ -39,7 +39,7 @@ fn functions_are_called_with_memory_of_the_host() {
 }
 
 #[test]
-fn a_wrong_type_is_an_error_that_names_both() {
+fn a_wrong_type_is_an_error_with_both_types() {
     let module = compile("extern fn twice(x: i32) -> i32 { x + x }");
     let error =
         function::<extern "C" fn(f32) -> i32>(&module, "twice").map(|_| ()).expect_err("it takes an i32");
@@ -52,7 +52,7 @@ fn a_wrong_type_is_an_error_that_names_both() {
 }
 
 #[test]
-fn pointers_to_functions_go_both_ways() {
+fn function_pointers_are_passed_both_ways() {
     extern "C" fn apply(f: extern "C" fn(i32, f64) -> f64, n: i32) -> f64 {
         (0..n).map(|i| f(i, 0.5)).sum()
     }
@@ -91,7 +91,7 @@ fn pointers_to_functions_go_both_ways() {
 }
 
 #[test]
-fn functions_are_made_for_arguments_known_at_run_time() {
+fn functions_are_specialized_to_arguments_known_at_run_time() {
     let text = "fn @(?n) go(x: f64, n: i32) -> f64 { if n == 0 { 1.0 } else { x * go(x, n - 1) } }
                 extern fn power(x: f64, n: i32, negate: bool) -> f64 { if negate { -go(x, n) } else { go(x, n) } }
                 extern fn other() -> () {}";
@@ -116,7 +116,7 @@ fn functions_are_made_for_arguments_known_at_run_time() {
 }
 
 #[test]
-fn structs_arrays_and_data_are_known_too() {
+fn structs_arrays_and_data_can_be_known() {
     let text = "struct Axis { scale: f64, offset: f64 }
                 struct Plan { axes: [Axis * 2], swap: bool }
                 extern fn place(plan: Plan, x: f64, y: f64) -> f64 {
@@ -169,7 +169,7 @@ fn structs_arrays_and_data_are_known_too() {
 }
 
 #[test]
-fn arguments_that_do_not_fit_are_told_of() {
+fn arguments_of_wrong_type_are_reported() {
     let text = "extern fn scale(x: f32, n: i32) -> f32 { x * n as f32 }";
     let specializer = Compiler::new().text("scale.impala", text).specializer().expect("it has no errors");
     let error = |name: &str, known: &[Option<Known>]| {
@@ -193,7 +193,7 @@ fn arguments_that_do_not_fit_are_told_of() {
 }
 
 #[test]
-fn programs_call_back() {
+fn programs_call_host_functions() {
     static SEEN: AtomicI32 = AtomicI32::new(0);
     extern "C" fn visit(value: i32) -> bool {
         SEEN.fetch_add(value, Ordering::Relaxed);
@@ -234,7 +234,7 @@ fn refused(compiler: &Compiler) -> (Vec<&'static str>, String) {
 }
 
 #[test]
-fn a_host_function_that_returns_is_refused_where_it_must_not() {
+fn a_returning_host_function_is_rejected_for_a_never_result() {
     extern "C" fn returns(_: i32) {}
     extern "C" fn returns_a_number(_: i32) -> i32 {
         0
@@ -258,7 +258,7 @@ fn a_host_function_that_returns_is_refused_where_it_must_not() {
 }
 
 #[test]
-fn functions_in_types_fit_in_the_direction_of_calls() {
+fn function_types_are_contravariant_in_parameters() {
     extern "C" fn calls_back(_: extern "C" fn(i32)) {}
     let text = |result: &str| {
         format!(
@@ -297,7 +297,7 @@ fn all_declarations_of_a_symbol_are_compared() {
 }
 
 #[test]
-fn a_name_has_one_definition() {
+fn a_host_function_is_defined_once() {
     extern "C" fn one(x: i32) -> i32 {
         x
     }
@@ -317,7 +317,7 @@ fn a_name_has_one_definition() {
 }
 
 #[test]
-fn what_compiled_code_calls_by_itself_is_not_replaced() {
+fn reserved_symbols_cannot_be_defined() {
     extern "C" fn wrong(_: f64) -> f64 {
         std::process::abort()
     }
@@ -338,7 +338,7 @@ fn what_compiled_code_calls_by_itself_is_not_replaced() {
 }
 
 #[test]
-fn errors_are_drawn() {
+fn errors_have_source_excerpts() {
     let error =
         Compiler::new().text("bad.impala", "extern fn f() -> i32 { 1.5 }").compile().expect_err("1.5");
     assert!(error.to_string().contains("--> bad.impala:1:24"), "{error}");
@@ -347,7 +347,7 @@ fn errors_are_drawn() {
 }
 
 #[test]
-fn a_function_keeps_its_code() {
+fn a_function_keeps_its_code_alive() {
     let seven = {
         let module = compile("extern fn seven() -> i32 { 7 }");
         function::<extern "C" fn() -> i32>(&module, "seven").expect("it is exported")

@@ -106,7 +106,7 @@ fn closures_are_reported_with_the_option() {
 }
 
 #[test]
-fn examples_of_large_variables_give_what_their_entry_says() {
+fn examples_of_large_variables_report_their_code() {
     let reported = |text: &str| {
         let mut session = Session::new(Options::default());
         session.add_text("example.impala", text);
@@ -123,7 +123,7 @@ fn examples_of_large_variables_give_what_their_entry_says() {
 }
 
 #[test]
-fn examples_without_native_code_give_what_their_entry_says() {
+fn examples_without_native_code_report_their_code() {
     for code in ["E0920", "E0921", "E0922", "E0923", "E0927", "E0928", "E0929"] {
         let examples = examples(explain(code).expect("it has an entry"));
         assert_eq!(reported_by_native(examples[0]), [code]);
@@ -142,7 +142,7 @@ fn reported_by_compiling(text: &str) -> Vec<&'static str> {
 }
 
 #[test]
-fn examples_of_kernels_give_what_their_entry_says() {
+fn examples_of_kernels_report_their_code() {
     for code in ["E0940", "E0941", "E0942", "E0943", "E0944", "E0945", "E0946", "E0947", "E0948"] {
         let examples = examples(explain(code).expect("it has an entry"));
         assert_eq!(reported_by_compiling(examples[0]), [code]);
@@ -151,7 +151,7 @@ fn examples_of_kernels_give_what_their_entry_says() {
 }
 
 #[test]
-fn examples_give_what_their_entry_says() {
+fn examples_report_their_code() {
     let mut complaints = vec![];
     explained_codes()
         .filter(|code| is_from_compiling(code))

@@ -1,4 +1,4 @@
-//! What can be asked on the command line.
+//! The arguments of the command line.
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -37,7 +37,7 @@ pub enum Command {
     Devices(devices::DevicesArgs),
 }
 
-/// The program, and how to read it.
+/// The program and the options of the front end.
 #[derive(Args)]
 pub struct ProgramArgs {
     /// The source files of the program; `-` is standard input
@@ -51,13 +51,13 @@ pub struct ProgramArgs {
     pub messages: MessageArgs,
 }
 
-/// How much the values of statics may take, which are computed when the program is compiled.
+/// The budget for the initializers of statics, which are evaluated at compile time.
 #[derive(Args)]
 pub struct StaticArgs {
-    /// The most operations and calls for the values of all statics together
+    /// Maximum number of operations and calls to evaluate all statics
     #[arg(long, help_heading = STATIC_LIMITS, value_name = "N", default_value_t = Limits::default().steps)]
     pub static_steps: u64,
-    /// The most memory for the values of statics, in MiB
+    /// Maximum memory to evaluate statics, in MiB
     #[arg(long, help_heading = STATIC_LIMITS, value_name = "MIB", default_value_t = Limits::default().memory >> 20)]
     pub static_memory: u64,
 }
@@ -65,50 +65,49 @@ pub struct StaticArgs {
 /// The heading of these arguments.
 const STATIC_LIMITS: &str = "Limits of statics";
 
-/// How source text is read.
+/// The options of the front end.
 #[derive(Args)]
 pub struct ReadingArgs {
-    /// The dialect of all files [default: found out for each file]
+    /// The dialect of all files [default: detected for each file]
     #[arg(long, value_name = "DIALECT")]
     pub dialect: Option<DialectArg>,
-    /// The generation of the prelude that the program was written against [default: what a
-    /// first line `// edition: ..` says, else impala]
+    /// The edition of the prelude [default: that of a first line `// edition: ..`, else impala]
     #[arg(long, value_name = "EDITION")]
     pub edition: Option<EditionArg>,
-    /// Leave the prelude (loops, memory, printing, math, ..) out of the program
+    /// Compile without the prelude (loops, memory, printing, math, ..)
     #[arg(long, conflicts_with = "edition")]
     pub no_prelude: bool,
 }
 
-/// How diagnostics are written.
+/// The output of diagnostics.
 #[derive(Args)]
 pub struct MessageArgs {
-    /// How to write diagnostics to standard error
+    /// Format of diagnostics on standard error
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub message_format: MessageFormat,
-    /// Whether diagnostics have colours
+    /// Whether diagnostics are colored
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub color: ColorChoice,
 }
 
-/// How native code is made.
+/// The options for native code.
 #[derive(Args)]
 pub struct NativeArgs {
-    /// How much to optimise: 0 to 3
+    /// Optimization level: 0 to 3
     #[arg(short = 'O', value_name = "LEVEL", default_value_t = 2, value_parser = value_parser!(u8).range(0..=3))]
     pub opt_level: u8,
-    /// The processor to make code for, as LLVM names it [default: this one]. Several, such as
+    /// The target processor, as LLVM names it [default: this one]. Several, such as
     /// x86-64,x86-64-v3,x86-64-v4, are versions in one file: the last one that a processor can execute runs there
     #[arg(long, value_name = "CPU", value_delimiter = ',')]
     pub target_cpu: Vec<String>,
-    /// Tell debuggers of lines, functions and variables
+    /// Emit debug information: lines, functions and variables
     #[arg(short = 'g')]
     pub debug: bool,
-    /// Report operations that fail when the program runs, and end it: overflow, division
+    /// Check operations at run time, and end the program if one fails: overflow, division
     /// by zero, shifts and casts out of range, indices outside arrays of known length
     #[arg(long)]
     pub checked: bool,
-    /// Signed integers wrap around on overflow, which is a mistake of the program otherwise
+    /// Signed integers wrap around on overflow; by default, overflow is an error of the program
     #[arg(long)]
     pub wrapping: bool,
     /// Floats may be treated as real numbers: reordered, for example
@@ -117,7 +116,7 @@ pub struct NativeArgs {
     /// A library whose functions the program calls: a file, or `m` for the system's `libm`
     #[arg(long, value_name = "LIB")]
     pub link: Vec<OsString>,
-    /// The GPU to make kernels for, such as sm_90 or gfx90a; one of each kind may be given [default: sm_70, which
+    /// The GPU to compile kernels for, such as sm_90 or gfx90a; one of each kind may be given [default: sm_70, which
     /// the driver compiles for newer ones, and gfx90a]
     #[arg(long, value_name = "ARCH")]
     pub gpu_arch: Vec<String>,
@@ -129,15 +128,15 @@ pub struct NativeArgs {
     pub evaluation: EvaluationArgs,
 }
 
-/// What else to warn of.
+/// Additional warnings.
 #[derive(Args)]
 pub struct WarnArgs {
-    /// Warn of what is fine but costs time
+    /// Enable a warning about correct but slow code
     #[arg(long, value_name = "WHAT")]
     pub warn: Vec<Warning>,
 }
 
-/// What may cost time.
+/// Warnings about slow code.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Warning {
     /// Functions that are still values after partial evaluation, with the reason
@@ -145,45 +144,45 @@ pub enum Warning {
 }
 
 impl WarnArgs {
-    /// Tells a session what was asked for.
+    /// Sets the options of a session.
     pub fn set(&self, session: &mut Session) {
         session.options.warn_closures = self.warn.contains(&Warning::Closures);
     }
 }
 
-/// Whether to show where the time goes.
+/// The option for timings.
 #[derive(Args)]
 pub struct TimingArgs {
-    /// Print how long each phase of the compiler took
+    /// Print the time of each phase of the compiler
     #[arg(long)]
     pub time_passes: bool,
 }
 
-/// The heading of these arguments. Each names it: a heading for all would hold for what
-/// follows them too.
+/// The heading of these arguments. Each argument names it: a heading of the struct would also apply to later
+/// arguments.
 const LIMITS: &str = "Limits of partial evaluation";
 
-/// How far partial evaluation goes.
+/// The limits of partial evaluation.
 #[derive(Args)]
 pub struct EvaluationArgs {
-    /// The most specializations
+    /// Maximum number of specializations
     #[arg(long, alias = "pe-specialisations", help_heading = LIMITS, value_name = "N", default_value_t = Budget::default().specializations)]
     pub pe_specializations: u64,
-    /// The most nodes that the program grows by
+    /// Maximum growth of the program in nodes
     #[arg(long, help_heading = LIMITS, value_name = "N", default_value_t = Budget::default().growth)]
     pub pe_growth: u64,
-    /// The most specialized calls that nest
+    /// Maximum depth of nested specializations
     #[arg(long, help_heading = LIMITS, value_name = "N", default_value_t = Budget::default().depth)]
     pub pe_depth: u64,
-    /// What to do when a limit is reached
+    /// Behavior when a limit is reached
     #[arg(long, help_heading = LIMITS, value_name = "WHAT", default_value = "continue")]
     pub pe_on_limit: OnLimitArg,
 }
 
-/// What to do when a limit is reached.
+/// Behavior when a limit is reached.
 #[derive(Clone, Copy, ValueEnum)]
 pub enum OnLimitArg {
-    /// Warn, keep the calls that reached it, and continue with the rest
+    /// Warn, keep the calls that reached it, and evaluate the rest
     Continue,
     /// Report an error
     Stop,
@@ -203,7 +202,7 @@ impl EvaluationArgs {
 }
 
 impl NativeArgs {
-    /// A session with the program's files loaded, to make native code for.
+    /// A session with the loaded files of the program, for native code.
     pub fn session(&self, program: &ProgramArgs) -> Session {
         let mut session = program.session();
         session.options.evaluation = self.evaluation.options();
@@ -218,7 +217,7 @@ impl NativeArgs {
         session
     }
 
-    /// How to compile and link for a target, by default this machine.
+    /// The options to compile and link for a target, by default this machine.
     pub fn options(&self, target: Option<String>) -> NativeOptions {
         NativeOptions {
             llvm: LlvmOptions {
@@ -235,7 +234,7 @@ impl NativeArgs {
 }
 
 impl TimingArgs {
-    /// Shows how long the phases took, if that was asked for.
+    /// Prints the times of the phases with `--time`.
     pub fn show(&self, session: &Session) -> io::Result<()> {
         if self.time_passes {
             write!(io::stderr(), "{}", session.timings.table())?;
@@ -251,20 +250,20 @@ pub enum DialectArg {
     Artic,
 }
 
-/// The generations of the prelude, as arguments.
+/// The editions, as arguments.
 #[derive(Clone, Copy, ValueEnum)]
 pub enum EditionArg {
-    /// What new programs are written against
+    /// The current edition, for new programs
     Impala,
     /// Generators take their body first, as in Artic
     Artic,
-    /// As programs of 2015 know it: `@f(..)` runs the partial evaluator, `$f(..)` halts it
+    /// Programs of 2015: `@f(..)` runs the partial evaluator, `$f(..)` halts it
     #[value(name = "2015")]
     E2015,
-    /// As programs of 2018 know it
+    /// Programs of 2018
     #[value(name = "2018")]
     E2018,
-    /// As programs of 2019 know it
+    /// Programs of 2019
     #[value(name = "2019")]
     E2019,
 }
@@ -281,16 +280,16 @@ impl From<EditionArg> for Edition {
     }
 }
 
-/// How diagnostics are written.
+/// The output of diagnostics.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum MessageFormat {
-    /// Drawn for people
+    /// Text with source excerpts
     Human,
     /// One JSON object per line
     Json,
 }
 
-/// When to use colours.
+/// When to use colors.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ColorChoice {
     /// On a terminal, unless the environment variable NO_COLOR is set
@@ -300,7 +299,7 @@ pub enum ColorChoice {
 }
 
 impl ProgramArgs {
-    /// A session with the program's files loaded.
+    /// A session with the loaded files of the program.
     pub fn session(&self) -> Session {
         let mut session = Session::new(self.reading.options());
         let StaticArgs { static_steps, static_memory } = self.statics;

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use crate::cli::{Cli, Command};
 
-/// Does what was asked. An error is one of the system, not of the user's program.
+/// Runs a command. An `Err` is an error of the system; errors of the program are diagnostics.
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Check(args) => check::run(args),

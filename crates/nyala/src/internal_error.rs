@@ -1,4 +1,4 @@
-//! When the compiler itself fails: say so, and keep what helps to find out why.
+//! Internal errors: a message for the user, and a report file for us.
 
 use std::backtrace::Backtrace;
 use std::fs::File;
@@ -13,7 +13,7 @@ use nyala_driver::STACK_BYTES;
 
 use crate::memory;
 
-/// As much as systems give the main thread.
+/// The usual stack of a main thread.
 const SMALL_STACK_BYTES: usize = 8 << 20;
 
 /// Exit status of an internal error.
@@ -24,25 +24,25 @@ const STATUS: u8 = 101;
 pub struct Failure {
     /// Message and place of the panic.
     message: String,
-    /// How it came there.
+    /// The backtrace.
     backtrace: String,
-    /// Whose mistake it is, for the user.
-    blame: &'static str,
+    /// Who is responsible, for the user.
+    responsible: &'static str,
 }
 
 const OURS: &str = "this is a bug in nyala, not in your program";
 const OURS_OR_LLVMS: &str =
     "unless the program has `asm` or declares functions of LLVM, this is a bug in nyala";
 
-/// The last panic of any thread. The hook sees message and place; the one who
-/// joins the thread sees neither.
+/// The last panic of any thread. The hook has message and position; the thread
+/// that joins has neither.
 static LAST_PANIC: Mutex<Option<Failure>> = Mutex::new(None);
 
-/// Runs `work` on a thread of its own, with a large stack; a panic is a value.
+/// Runs `work` on a new thread with a large stack; a panic becomes an `Err`.
 pub fn guard<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Failure> {
     panic::set_hook(Box::new(|info| {
         let backtrace = Backtrace::force_capture().to_string();
-        let failure = Failure { message: info.to_string(), backtrace, blame: OURS };
+        let failure = Failure { message: info.to_string(), backtrace, responsible: OURS };
         *LAST_PANIC.lock().unwrap_or_else(|poison| poison.into_inner()) = Some(failure);
     }));
     thread::scope(|scope| {
@@ -57,7 +57,7 @@ pub fn guard<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Failure> {
     })
 }
 
-/// How large the stack of the compiler is. Where memory is scarce, a smaller one leaves some for the rest.
+/// The stack size of the compiler thread. With little memory it is smaller.
 fn stack_size() -> usize {
     if memory::is_exhausted() { SMALL_STACK_BYTES } else { STACK_BYTES }
 }
@@ -69,19 +69,19 @@ fn last_panic() -> Failure {
 
 impl Failure {
     fn without_backtrace(message: String) -> Failure {
-        Failure { message, backtrace: String::new(), blame: OURS }
+        Failure { message, backtrace: String::new(), responsible: OURS }
     }
 }
 
-/// Tells the user, and writes what we know to a file.
+/// Prints a message, and writes a report file.
 pub fn report(failure: &Failure) -> ExitCode {
     if memory::is_exhausted() {
         memory::give_up();
     }
     let mut stderr = io::stderr().lock();
     let headline = failure.message.lines().collect::<Vec<_>>().join(": ");
-    // Nothing is left to be done if standard error is closed.
-    let _ = writeln!(stderr, "internal error: {headline}\n  {}", failure.blame);
+    // If standard error is closed, there is nothing left to do.
+    let _ = writeln!(stderr, "internal error: {headline}\n  {}", failure.responsible);
     let _ = match write_report(failure) {
         Ok(path) => writeln!(stderr, "  a report was written to {}", path.display()),
         Err(error) => writeln!(stderr, "  no report could be written: {error}"),
@@ -89,11 +89,11 @@ pub fn report(failure: &Failure) -> ExitCode {
     ExitCode::from(STATUS)
 }
 
-/// Ends the process because LLVM cannot go on.
+/// Ends the process after a fatal error of LLVM.
 pub fn llvm_gave_up(reason: &str) -> ! {
     let backtrace = Backtrace::force_capture().to_string();
-    let message = format!("LLVM cannot go on: {reason}");
-    report(&Failure { message, backtrace, blame: OURS_OR_LLVMS });
+    let message = format!("fatal error of LLVM: {reason}");
+    report(&Failure { message, backtrace, responsible: OURS_OR_LLVMS });
     std::process::exit(STATUS.into())
 }
 
@@ -101,7 +101,7 @@ pub fn llvm_gave_up(reason: &str) -> ! {
 fn write_report(failure: &Failure) -> io::Result<PathBuf> {
     let name = format!("nyala-internal-error-{}.txt", std::process::id());
     let path = std::env::temp_dir().join(name);
-    // A new file: a report must not follow a link that somebody has put there.
+    // A new file: the report must not follow an existing link.
     let mut file = File::options().write(true).create_new(true).open(&path)?;
     let args: Vec<_> = std::env::args_os().collect();
     writeln!(file, "nyala {}", env!("CARGO_PKG_VERSION"))?;

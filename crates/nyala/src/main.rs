@@ -1,9 +1,8 @@
 //! The command-line program: arguments in, text and exit status out.
 //!
-//! All work is done by `nyala-driver`. Read [`cli`] for what can be asked,
-//! `commands` for what each command does (one file each), [`output`] for how
-//! results are shown, [`internal_error`] for what happens when the compiler
-//! itself fails, and [`memory`] for what happens when memory runs out.
+//! `nyala-driver` does all work. [`cli`] has the arguments, `commands` one file per
+//! command, [`output`] the output of results, [`internal_error`] the handling of panics,
+//! and [`memory`] the handling of exhausted memory.
 //!
 //! Exit status: 0 success, 1 the program has errors, 2 bad usage, 101 an internal
 //! error; `interp` and `run` pass on the status of the program. Like other programs, this one is ended by `SIGPIPE`
@@ -31,8 +30,8 @@ fn main() -> ExitCode {
     result.unwrap_or_else(|error| output::fail(&error))
 }
 
-/// Lets the system end the process when it writes to a pipe that nobody reads, which Rust keeps it from. So a program
-/// that is run or interpreted here ends as its executable does.
+/// Restores the default action of `SIGPIPE`, which Rust changes: a write to a pipe without reader ends the process. So a
+/// program that is run or interpreted here ends as its executable does.
 #[cfg(unix)]
 fn end_with_the_reader() {
     // SAFETY: this is the default action.

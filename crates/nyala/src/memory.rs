@@ -1,10 +1,10 @@
-//! When memory runs out: a message and exit status 1, whoever asked for it.
+//! Out of memory: a message and exit status 1, for every kind of allocation.
 //!
-//! Rust, LLVM and the C++ library end the process with `abort` when they get no memory, each with words of its own or
-//! with none. So the allocator of this program ends the process by itself, and a handler for `SIGABRT` looks whether
-//! memory is what was missing. An abort for another reason stays one.
+//! Rust, LLVM and the C++ library call `abort` if an allocation fails, with different messages or
+//! none. So the allocator of this program ends the process, and a handler for `SIGABRT` checks whether
+//! memory is exhausted. Other aborts are not changed.
 //!
-//! Allocations from [`LARGE`] on return null, since the interpreter asks whether the system gives so much.
+//! Allocations from [`LARGE`] on return null, since the interpreter checks whether the system has that much.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
@@ -14,10 +14,10 @@ pub struct Allocator;
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
 
-/// Callers check whether they get so many bytes.
+/// Callers check the result of allocations of at least this size.
 const LARGE: usize = 1 << 24;
 
-/// What is said, with a line break.
+/// The message, with a line break.
 const MESSAGE: &[u8] = b"error: out of memory\n";
 
 fn checked(memory: *mut u8, size: usize) -> *mut u8 {
@@ -27,7 +27,7 @@ fn checked(memory: *mut u8, size: usize) -> *mut u8 {
     memory
 }
 
-// SAFETY: all is left to the system's allocator.
+// SAFETY: all calls are forwarded to the system's allocator.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
@@ -62,10 +62,10 @@ mod unix {
     use super::MESSAGE;
     use crate::output::PROGRAM_ERRORS;
 
-    /// Who fails with less memory than this fails for want of memory: LLVM alone takes more.
+    /// An abort with less free memory than this counts as out of memory: LLVM alone needs more.
     const ENOUGH: usize = 256 << 20;
 
-    /// Ends the process, without memory.
+    /// Ends the process without allocating memory.
     pub fn give_up() -> ! {
         // SAFETY: these are that many bytes, and both functions may be called anywhere.
         unsafe {
@@ -77,16 +77,16 @@ mod unix {
     /// Whether the system has no memory for this process.
     pub fn is_exhausted() -> bool {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: new memory is asked for, not used, and given back.
+        // SAFETY: new memory is mapped, not used, and unmapped.
         unsafe {
             let memory = libc::mmap(null_mut(), ENOUGH, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
             memory == libc::MAP_FAILED || libc::munmap(memory, ENOUGH) != 0
         }
     }
 
-    /// Looks at each abort of this process from now on.
+    /// Installs the handler for aborts.
     pub fn watch() {
-        // SAFETY: the handler is of the type that is asked for; all zeros is a valid set of no signals.
+        // SAFETY: the handler has the required type; all zeros is a valid empty set of signals.
         unsafe {
             let mut action: libc::sigaction = zeroed();
             action.sa_sigaction = on_abort as *const () as usize;
@@ -94,12 +94,12 @@ mod unix {
         }
     }
 
-    /// Calls only what is async-signal-safe on the systems there are.
+    /// Calls only async-signal-safe functions.
     extern "C" fn on_abort(signal: c_int) {
         if is_exhausted() {
             give_up();
         }
-        // SAFETY: this is the default again, for the signal that is sent once more.
+        // SAFETY: this restores the default action and sends the signal again.
         unsafe {
             libc::signal(signal, libc::SIG_DFL);
             libc::raise(signal);

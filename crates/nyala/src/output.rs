@@ -1,7 +1,6 @@
-//! How results are shown: diagnostics on standard error, results on standard
-//! output.
+//! Output: diagnostics on standard error, results on standard output.
 //!
-//! Several files that belong together are written all or none.
+//! Several files are written together or not at all.
 
 use std::fs::{self, File};
 use std::io::{self, IsTerminal as _, Write as _};
@@ -16,7 +15,7 @@ use crate::cli::{ColorChoice, MessageArgs, MessageFormat};
 /// Exit status of a program with errors.
 pub const PROGRAM_ERRORS: u8 = 1;
 
-/// Shows what the session has reported. The exit status: whether there were errors.
+/// Prints the diagnostics of the session; returns the exit status.
 pub fn show_diagnostics(session: &mut Session, messages: &MessageArgs) -> io::Result<ExitCode> {
     let status = if session.has_errors() { ExitCode::from(PROGRAM_ERRORS) } else { ExitCode::SUCCESS };
     let report = Report::new(std::mem::take(&mut session.diagnostics));
@@ -41,45 +40,45 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     print_bytes(text.as_bytes())
 }
 
-/// Writes a result that need not be text.
+/// Writes a binary result.
 pub fn print_bytes(bytes: &[u8]) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(bytes).and_then(|()| stdout.flush()).context(NO_OUTPUT)
 }
 
-/// What is wrong when standard output takes no more.
+/// The error message if standard output fails.
 pub const NO_OUTPUT: &str = "cannot write to standard output";
 
-/// What a file is for.
+/// The permissions of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// To be read.
+    /// A data file.
     Plain,
-    /// To be run.
+    /// An executable.
     Executable,
-    /// For the same as the file that it replaces.
+    /// Those of the file that it replaces.
     Replacement,
 }
 
 /// A file to write.
 pub struct NewFile<'a> {
-    /// Where.
+    /// Its path.
     pub path: PathBuf,
-    /// What is in it.
+    /// Its contents.
     pub contents: &'a [u8],
-    /// What it is for.
+    /// Its permissions.
     pub mode: Mode,
 }
 
-/// Writes a file at once: nobody ever sees half of it, and the old contents stay if the new ones cannot be written.
-/// What is no file, like a device or a pipe, is written to and stays what it is; through a link, the file that it points
-/// to is replaced.
+/// Writes a file atomically: readers see the old or the new contents, and the old ones stay if writing fails.
+/// Devices and pipes are written to and not replaced. For a link, its target is
+/// replaced.
 pub fn write_file(path: &Path, contents: &[u8], mode: Mode) -> anyhow::Result<()> {
     write_files(&[NewFile { path: path.to_owned(), contents, mode }])
 }
 
 /// Writes several files as [`write_file`] does, all of them or none: if one cannot be written, the others are
-/// as they were before.
+/// not changed.
 pub fn write_files(files: &[NewFile<'_>]) -> anyhow::Result<()> {
     let mut drafts = vec![];
     let mut streams = vec![];
@@ -89,15 +88,15 @@ pub fn write_files(files: &[NewFile<'_>]) -> anyhow::Result<()> {
             false => drafts.push(Draft::write(file, number).with_context(|| cannot_write(&file.path))?),
         }
     }
-    // What went into a pipe cannot be taken back, so this comes before files are replaced, and after all that can
-    // fail easily.
+    // A write to a pipe cannot be undone, so it comes before files are replaced, and after all steps that
+    // often fail.
     for file in streams {
         fs::write(&file.path, file.contents).with_context(|| cannot_write(&file.path))?;
     }
     publish_all(&mut drafts)
 }
 
-/// Gives all files their names, or none.
+/// Renames all files, or none.
 fn publish_all(drafts: &mut [Draft]) -> anyhow::Result<()> {
     let is_single = drafts.len() == 1;
     for at in 0..drafts.len() {
@@ -113,17 +112,17 @@ fn cannot_write(path: &Path) -> String {
     format!("cannot write `{}`", without_controls(&path.display().to_string()))
 }
 
-/// Whether there is something other than a file to write to.
+/// Whether the path is a device or pipe.
 fn is_stream(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
-/// A file that is written under another name first. What is left over is removed in the end.
+/// A file that is first written under another name. Dropping it removes temporary files.
 struct Draft {
-    /// Where the file will be.
+    /// The final path.
     path: PathBuf,
     draft: PathBuf,
-    /// Where the old file is kept.
+    /// The path of the old file's backup.
     backup: Option<PathBuf>,
 }
 
@@ -140,7 +139,7 @@ impl Draft {
         Ok(draft)
     }
 
-    /// Gives the file its name. The old file is kept for others to fail, unless there are no others.
+    /// Renames the file. The old file is kept as a backup, in case another rename fails.
     fn publish(&mut self, is_single: bool) -> io::Result<()> {
         if !is_single && self.path.exists() {
             let backup = self.draft.with_extension("old");
@@ -151,7 +150,7 @@ impl Draft {
         fs::rename(&self.draft, &self.path)
     }
 
-    /// Puts back what was there before. The first error is the one to report.
+    /// Restores the old file. The first error is reported.
     fn take_back(&mut self) {
         let _ = match self.backup.take() {
             Some(backup) => fs::rename(backup, &self.path),
@@ -162,7 +161,7 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // One that has got its name is not there any more.
+        // After the rename the draft does not exist.
         let _ = fs::remove_file(&self.draft);
         if let Some(backup) = &self.backup {
             let _ = fs::remove_file(backup);
@@ -174,13 +173,13 @@ fn write_new(path: &Path, contents: &[u8], mode: Mode) -> io::Result<()> {
     let mut file = File::options().write(true).create_new(true).open(path)?;
     file.write_all(contents)?;
     match mode {
-        // What is replaced cannot be made again: it goes when the new text is on the disk.
+        // The old contents are removed only after the new ones are on the disk.
         Mode::Replacement => file.sync_all(),
         Mode::Plain | Mode::Executable => Ok(()),
     }
 }
 
-/// Says who may do what with a file that takes the place of `old`, if there is one.
+/// Copies the permissions of `old`, if it exists.
 fn set_mode(path: &Path, mode: Mode, old: &Path) -> io::Result<()> {
     match mode {
         Mode::Plain => Ok(()),
@@ -189,7 +188,7 @@ fn set_mode(path: &Path, mode: Mode, old: &Path) -> io::Result<()> {
     }
 }
 
-/// Allows whoever may read an executable to run it.
+/// Adds the execute permission for everyone with read permission.
 #[cfg(unix)]
 fn allow_running(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
@@ -202,9 +201,9 @@ fn allow_running(_path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The exit status for an error that is not the program's, after reporting it.
+/// Reports an error of the system; returns the exit status.
 pub fn fail(error: &anyhow::Error) -> ExitCode {
-    // Nothing is left to be done if standard error is closed.
+    // If standard error is closed, there is nothing left to do.
     let _ = writeln!(io::stderr(), "error: {error:#}");
     ExitCode::from(PROGRAM_ERRORS)
 }
@@ -240,7 +239,7 @@ mod tests {
         fs::remove_dir_all(&folder).expect("it was just made");
     }
 
-    /// The last rename fails: a folder appears where the file should go. What was written before is undone.
+    /// The last rename fails, because its target is a folder. The earlier renames are undone.
     #[test]
     fn files_are_replaced_together_or_not_at_all() {
         let folder = std::env::temp_dir().join(format!("nyala-together-{}", std::process::id()));

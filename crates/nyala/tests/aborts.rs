@@ -77,7 +77,7 @@ fn a_local_array_larger_than_the_stack_overflows_it() {
 
 /// A fault that is none of the stack stays what it was.
 #[test]
-fn other_faults_are_left_to_the_system() {
+fn other_faults_keep_their_default_action() {
     use std::os::unix::process::ExitStatusExt as _;
     let folder = Folder::new("null");
     let text = "fn main(n: i32, args: &[&[u8]]) -> i32 { let p = bitcast[&i32]((n as i64) * 8i64); *p }\n";
@@ -96,7 +96,7 @@ fn other_faults_are_left_to_the_system() {
 
 /// With any amount of memory, a command does its work or says that memory is missing.
 #[test]
-fn scarce_memory_is_told() {
+fn out_of_memory_is_reported() {
     let folder = Folder::new("scarce");
     let text = "fn main() -> i32 { for i in range(0, 3) { print_i32(i); } 0 }\n";
     let source = folder.file("a.impala", text);

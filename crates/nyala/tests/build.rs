@@ -1,4 +1,4 @@
-//! `nyala build` as a user meets it: what it writes, and what it leaves behind when it
+//! `nyala build`: its outputs, and the files that remain when it
 //! cannot.
 
 mod support;
@@ -11,7 +11,7 @@ use support::{Folder, nyala, run, run_command};
 const GOOD: &str = "fn main() -> i32 { 0 }\n";
 
 #[test]
-fn build_writes_what_is_asked_for() {
+fn build_writes_each_kind_of_output() {
     let folder = Folder::new("build");
     let source = folder.file("a.impala", "extern fn twice(x: i32) -> i32 { x + x }\n");
     let emitted = |kind: &str| run(&["build", "--emit", kind, "-o", "-", &source], "");
@@ -27,7 +27,7 @@ fn build_writes_what_is_asked_for() {
 }
 
 #[test]
-fn an_executable_needs_nothing_else() {
+fn an_executable_runs_without_nyala() {
     let folder = Folder::new("exe");
     let program = "fn main(argc: i32, argv: &[&[u8]]) -> i32 { print_string(argv(1)); argc }";
     let source = folder.file("echo.impala", program);
@@ -41,7 +41,7 @@ fn an_executable_needs_nothing_else() {
 /// The device is reached through a link, so that a mistake replaces that.
 #[cfg(unix)]
 #[test]
-fn devices_are_written_to_and_not_replaced() {
+fn build_does_not_replace_device_files() {
     let folder = Folder::new("device");
     let source = folder.file("a.impala", GOOD);
     let sink = folder.path("sink");
@@ -61,7 +61,7 @@ fn machine(object: &[u8]) -> u16 {
 }
 
 #[test]
-fn objects_are_made_for_other_machines() {
+fn build_compiles_for_other_targets() {
     let folder = Folder::new("cross");
     let source = folder.file("a.impala", "extern fn twice(x: i32) -> i32 { x + x }\n");
     let triples = [
@@ -91,7 +91,7 @@ fn build_fails(name: &str, text: &str, args: &[&str], env: Option<(&str, &str)>)
 }
 
 #[test]
-fn a_program_without_main_is_no_executable() {
+fn an_executable_needs_main() {
     let stderr = build_fails("no-main", "extern fn f() -> i32 { 0 }\n", &[], None);
     assert!(stderr.contains("error[E0923]") && stderr.contains("no exported function `main`"), "{stderr}");
     let stderr = build_fails("odd-main", "fn main(x: f32) -> i32 { x as i32 }\n", &[], None);
@@ -158,7 +158,7 @@ fn each_kind_of_gpu_has_its_own_processors() {
 }
 
 #[test]
-fn what_is_to_be_done_at_exit_is_done() {
+fn exit_handlers_run() {
     let folder = Folder::new("at-exit");
     let text = "extern \"C\" { fn atexit(fn() -> ()) -> i32; fn exit(i32) -> !; }
                 fn first() -> () { print_string(\"first \") }
@@ -190,7 +190,7 @@ fn a_missing_linker_or_runtime_is_reported() {
 }
 
 #[test]
-fn the_compiler_needs_no_files_beside_it() {
+fn the_compiler_needs_no_other_files() {
     let folder = Folder::new("alone");
     let source = folder.file("a.impala", GOOD);
     let compiler = folder.path("nyala");
@@ -202,7 +202,7 @@ fn the_compiler_needs_no_files_beside_it() {
 }
 
 #[test]
-fn numbers_without_meaning_and_unknown_functions_of_llvm_have_a_place() {
+fn invalid_atomics_and_unknown_llvm_intrinsics_are_reported_in_the_source() {
     let text = "extern \"device\" { fn \"llvm.no.such\" f(i32) -> i32; }\nfn main() -> i32 { f(3) }\n";
     let stderr = build_fails("llvm", text, &[], None);
     assert!(stderr.contains("error[E0927]: LLVM does not know the function `llvm.no.such`"), "{stderr}");
@@ -227,7 +227,7 @@ fn numbers_without_meaning_and_unknown_functions_of_llvm_have_a_place() {
 }
 
 #[test]
-fn what_the_linker_misses_is_shown_in_the_source() {
+fn undefined_symbols_are_reported_in_the_source() {
     let text = "extern \"C\" { fn launch_rocket() -> (); }\nfn main() -> i32 { launch_rocket(); 0 }\n";
     let stderr = build_fails("undefined", text, &[], None);
     assert!(stderr.contains("error[E0927]") && stderr.contains("a.impala:2:20"), "{stderr}");
@@ -236,7 +236,7 @@ fn what_the_linker_misses_is_shown_in_the_source() {
 }
 
 #[test]
-fn what_cannot_be_written_is_reported() {
+fn outputs_that_cannot_be_written_are_reported() {
     let stderr = build_fails("unwritable", GOOD, &["-o", "absent/a"], None);
     assert!(stderr.contains("cannot write `absent/a`"), "{stderr}");
     let stderr = build_fails("folder", GOOD, &["-o", "."], None);
@@ -245,7 +245,7 @@ fn what_cannot_be_written_is_reported() {
 }
 
 #[test]
-fn functions_come_from_libraries() {
+fn link_adds_libraries() {
     let folder = Folder::new("link");
     let c = folder.file("shout.c", "int shout(int x) { return 2 * x + 1; }\n");
     let library = folder.path("libshout.so");
@@ -261,7 +261,7 @@ fn functions_come_from_libraries() {
 }
 
 #[test]
-fn what_llvm_cannot_compile_is_an_internal_error() {
+fn fatal_errors_of_llvm_are_internal_errors() {
     let folder = Folder::new("fatal");
     let text =
         "extern \"device\" { fn \"llvm.x86.rdtsc\" ticks() -> i64; }\nextern fn f() -> i64 { ticks() }\n";
@@ -275,10 +275,10 @@ fn what_llvm_cannot_compile_is_an_internal_error() {
 }
 
 #[test]
-fn phases_are_timed() {
+fn time_prints_the_phases() {
     let (status, _, stderr) = run(&["run", "--time-passes", "-"], GOOD);
     assert_eq!(status, Some(0));
-    for phase in ["parse", "check", "lower", "evaluate", "LLVM: optimise", "link", "run", "total"] {
+    for phase in ["parse", "check", "lower", "evaluate", "LLVM: optimize", "link", "run", "total"] {
         assert!(stderr.lines().any(|line| line.starts_with(phase)), "{phase} is missing:\n{stderr}");
     }
     assert!(run(&["check", "--time-passes", "-"], GOOD).2.contains("total"));
@@ -286,7 +286,7 @@ fn phases_are_timed() {
 }
 
 #[test]
-fn flags_say_what_arithmetic_means() {
+fn flags_change_the_meaning_of_arithmetic() {
     let folder = Folder::new("flags");
     let text = "extern fn f(x: i32, y: f32) -> f32 { (x + 1) as f32 + y * y }\n";
     let source = folder.file("a.impala", text);
@@ -300,7 +300,7 @@ fn flags_say_what_arithmetic_means() {
 }
 
 #[test]
-fn fast_math_is_a_matter_of_each_function() {
+fn fast_math_applies_to_single_functions() {
     let folder = Folder::new("fast-math");
     // Evaluation puts both into `f`; each operation stays what its own function says.
     let text = "#[fast_math] fn quick(x: f32) -> f32 { x * x }

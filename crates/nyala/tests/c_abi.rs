@@ -255,13 +255,13 @@ fn check(name: &str, ours: &str, c: &str) {
 }
 
 #[test]
-fn structs_of_many_shapes_cross_both_ways() {
+fn structs_of_many_shapes_are_passed_to_and_from_c() {
     let structs = structs();
     check("c_abi_structs", &our_program(&structs), &c_program(&structs));
 }
 
 #[test]
-fn tuples_enums_and_nested_structs_cross() {
+fn tuples_enums_and_nested_structs_are_passed_to_c() {
     check(
         "c_abi_others",
         "struct P { x: f32, y: f32 }
@@ -309,7 +309,7 @@ fn tuples_enums_and_nested_structs_cross() {
 }
 
 #[test]
-fn functions_of_a_program_pass_each_other_what_they_like() {
+fn internal_functions_pass_all_types() {
     check(
         "c_abi_inside",
         "struct P { x: i32, y: i32 }
@@ -366,7 +366,7 @@ fn calls_in_tail_position_need_no_stack() {
 }
 
 #[test]
-fn calls_in_tail_position_may_need_more_room_or_less() {
+fn tail_calls_with_more_or_fewer_arguments_need_no_stack() {
     check(
         "c_abi_tail_calls_that_grow",
         "fn narrow(n: i32, a: i32, b: i32) -> i32 {

@@ -56,7 +56,7 @@ fn output(command: &mut Command, input: Option<&Path>) -> Vec<u8> {
 }
 
 #[test]
-fn they_print_what_their_peers_print() {
+fn outputs_equal_those_of_other_languages() {
     if Command::new("cc").arg("--version").output().is_err() {
         eprintln!("SKIPPED: there is no C compiler for the peers");
         return;

@@ -1,4 +1,4 @@
-//! The program as a user meets it: exit statuses, streams, and files.
+//! The command line: exit statuses, streams, and files.
 
 mod support;
 
@@ -11,12 +11,12 @@ const GOOD: &str = "fn main() -> i32 { 0 }\n";
 const BAD: &str = "fn main() -> i32 { 1 + }\n";
 
 #[test]
-fn a_good_program_is_accepted_in_silence() {
+fn a_correct_program_has_no_output() {
     assert_eq!(run(&["check", "-"], GOOD), (Some(0), String::new(), String::new()));
 }
 
 #[test]
-fn a_bad_program_is_drawn_on_standard_error() {
+fn errors_are_printed_to_standard_error() {
     let (status, stdout, stderr) = run(&["check", "-"], BAD);
     assert_eq!((status, stdout.as_str()), (Some(1), ""));
     assert!(stderr.contains("error[E0101]") && stderr.contains("--> <stdin>:1:24"), "{stderr}");
@@ -24,7 +24,7 @@ fn a_bad_program_is_drawn_on_standard_error() {
 }
 
 #[test]
-fn colours_are_for_terminals() {
+fn only_terminals_get_colors() {
     let (_, _, plain) = run(&["check", "-"], BAD);
     let (_, _, colored) = run(&["check", "-", "--color", "always"], BAD);
     assert!(!plain.contains('\x1b') && colored.contains('\x1b'));
@@ -73,7 +73,7 @@ fn every_command_reports_files_that_cannot_be_read() {
 /// Bytes that editors do not show are errors at their place; a mark of the byte order at the
 /// start of a file is none.
 #[test]
-fn invisible_bytes_are_reported_where_they_stand() {
+fn invisible_bytes_are_reported_at_their_position() {
     assert_eq!(run(&["check", "-"], &format!("\u{feff}{GOOD}")), (Some(0), String::new(), String::new()));
     for (text, place) in [
         ("fn main() -> i32 { 0 }\0\n", "1:23"),
@@ -87,7 +87,7 @@ fn invisible_bytes_are_reported_where_they_stand() {
 
 /// A line of a million bytes is read, and shown in part if something is wrong with it.
 #[test]
-fn a_line_may_be_long() {
+fn long_lines_are_accepted() {
     let sum = "1 + 2 * 3 - ".repeat(90_000);
     let good = format!("fn main() -> i32 {{ ({sum} 0) * 0 }}\n");
     assert_eq!(run(&["check", "-"], &good).0, Some(0));
@@ -151,7 +151,7 @@ fn an_edition_and_files_of_both_dialects_make_one_program() {
 }
 
 #[test]
-fn interp_reports_mistakes_at_their_place() {
+fn interp_reports_errors_at_their_position() {
     let program = "fn main() -> i32 {\n    let zero = 0;\n    1 / zero\n}\n";
     let (status, _, stderr) = run(&["interp", "-"], program);
     assert_eq!(status, Some(1));
@@ -159,14 +159,14 @@ fn interp_reports_mistakes_at_their_place() {
 }
 
 #[test]
-fn interp_stops_after_so_many_steps() {
+fn interp_stops_at_the_step_limit() {
     let (status, _, stderr) =
         run(&["interp", "-", "--steps", "1000"], "fn main() -> i32 { while true {} 0 }");
     assert!(status == Some(1) && stderr.contains("error[E09"), "{stderr}");
 }
 
 #[test]
-fn the_graph_is_printed_as_text_or_picture() {
+fn ir_prints_text_or_graphviz() {
     let (status, text, _) = run(&["ir", "-"], GOOD);
     assert!(status == Some(0) && text.starts_with("export main("), "{text}");
     let (status, picture, _) = run(&["ir", "-", "--dot"], GOOD);
@@ -194,7 +194,7 @@ fn stage_device_prints_one_program_per_platform() {
 }
 
 #[test]
-fn explain_answers_as_text_json_or_page() {
+fn explain_prints_text_json_or_html() {
     let program = "fn @(?n) power(x: i32, n: i32) -> i32 { if n == 0 { 1 } else { x * power(x, n - 1) } }\n\
                    extern fn cube(x: i32) -> i32 { power(x, 3) }\n\
                    extern fn any(x: i32, n: i32) -> i32 { power(x, n) }\n";
@@ -278,7 +278,7 @@ fn check_rejects_what_build_rejects() {
 /// A full disk is an error that says what could not be written, for what the compiler prints and for what the program does.
 #[cfg(target_os = "linux")]
 #[test]
-fn output_that_nobody_takes_is_an_error() {
+fn failed_writes_to_standard_output_are_errors() {
     let folder = Folder::new("full-disk");
     let source = folder.file("a.impala", "fn main() -> i32 { print_i32(1); 0 }\n");
     for args in
@@ -294,7 +294,7 @@ fn output_that_nobody_takes_is_an_error() {
 
 /// Also where the name is not given: the executable of a file without an extension has the name of the file.
 #[test]
-fn building_overwrites_no_source() {
+fn build_does_not_overwrite_sources() {
     let folder = Folder::new("own-source");
     let source = folder.file("a", GOOD);
     let same = folder.path("./a");
@@ -310,7 +310,7 @@ fn building_overwrites_no_source() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn memory_that_the_system_does_not_give_is_reported_at_its_place() {
+fn failed_allocations_are_reported_in_the_source() {
     let folder = Folder::new("no-memory");
     let text = "fn main() -> i32 { let a = alloc_cpu(6000000000i64); release(a); 0 }\n";
     let source = folder.file("a.impala", text);
@@ -320,7 +320,7 @@ fn memory_that_the_system_does_not_give_is_reported_at_its_place() {
 }
 
 #[test]
-fn without_llvm_it_is_said_where_it_was_looked_for() {
+fn a_missing_llvm_lists_the_searched_places() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_nyala"));
     let folder = Folder::new("no-llvm");
     let source = folder.file("a.impala", GOOD);
@@ -334,7 +334,7 @@ fn without_llvm_it_is_said_where_it_was_looked_for() {
 /// With the words of the system, which say what is wrong with it.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_file_that_is_no_library_is_no_llvm() {
+fn a_file_that_is_not_a_library_is_rejected_as_llvm() {
     let folder = Folder::new("bad-llvm");
     let source = folder.file("a.impala", GOOD);
     let (status, _, stderr) =
@@ -346,7 +346,7 @@ fn a_file_that_is_no_library_is_no_llvm() {
 /// Libraries that only tell their version, or not even that.
 #[cfg(target_os = "linux")]
 #[test]
-fn an_llvm_of_another_version_is_refused() {
+fn an_unsupported_llvm_version_is_rejected() {
     let folder = Folder::new("other-llvm");
     let source = folder.file("a.impala", GOOD);
     let of_19 = "void LLVMGetVersion(unsigned *a, unsigned *b, unsigned *c) { *a = 19; *b = 1; *c = 7; }\n";
@@ -363,7 +363,7 @@ fn an_llvm_of_another_version_is_refused() {
 
 #[cfg(unix)]
 #[test]
-fn a_folder_for_temporary_files_that_is_missing_is_named() {
+fn a_missing_folder_for_temporary_files_is_reported() {
     let folder = Folder::new("no-temporary");
     let source = folder.file("a.impala", GOOD);
     let mut command = support::nyala();
@@ -374,7 +374,7 @@ fn a_folder_for_temporary_files_that_is_missing_is_named() {
 }
 
 #[test]
-fn help_keeps_groups_apart() {
+fn help_groups_options() {
     for command in ["run", "build", "ir", "explain"] {
         let (status, help, _) = run(&[command, "--help"], "");
         let (_, limits) = help.split_once("Limits of partial evaluation:").expect("they have a heading");

@@ -116,7 +116,7 @@ fn gdb_shows_variables_and_structs() {
 }
 
 #[test]
-fn gdb_shows_what_was_assigned_last() {
+fn gdb_shows_the_last_assigned_value() {
     let executable = build("assigned", "-O0");
     gdb(&executable, &["break shown.impala:16", "run", "print left"], &["$1 = 4"]);
 }
@@ -141,7 +141,7 @@ fn gdb_steps_over_calls() {
 }
 
 #[test]
-fn gdb_knows_programs_that_are_run_in_memory() {
+fn gdb_knows_functions_of_nyala_run() {
     let source = build("in_memory", "-O0").with_file_name("shown.impala");
     let commands = ["set breakpoint pending on", "break shown.impala:4", "run", "continue", "backtrace 2"];
     let options = ["--args", env!("CARGO_BIN_EXE_nyala"), "run", "-g", "-O0"];
@@ -150,7 +150,7 @@ fn gdb_knows_programs_that_are_run_in_memory() {
 }
 
 #[test]
-fn perf_is_told_the_names_of_functions_in_memory() {
+fn perf_map_has_the_names_of_functions() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("debug_info/perf_map");
     std::fs::create_dir_all(&folder).expect("the folder can be made");
     std::fs::write(folder.join("shown.impala"), PROGRAM).expect("it can be written");
@@ -185,7 +185,7 @@ fn profilers_read_the_names_of_functions() {
 }
 
 #[test]
-fn lines_are_known_in_optimised_programs_too() {
+fn optimized_programs_have_line_numbers() {
     let executable = build("lines", "-O2");
     let Some(lines) = ask("readelf", &["--debug-dump=decodedline"], &executable) else { return };
     let lines: Vec<&str> = lines.lines().filter(|line| line.starts_with("shown.impala")).collect();

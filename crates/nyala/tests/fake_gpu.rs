@@ -79,7 +79,7 @@ fn a_device_is_listed() {
 }
 
 #[test]
-fn compiled_kernels_are_kept_until_something_changes() {
+fn compiled_kernels_are_cached() {
     let folder = folder("cache");
     let compiled =
         |environment: &[(&str, &str)]| run(&folder, "launches.impala", environment).count("compile");
@@ -117,7 +117,7 @@ fn faults_name_the_kernel() {
 }
 
 #[test]
-fn code_that_the_driver_rejects_is_told_with_its_words() {
+fn errors_of_the_driver_are_reported_with_its_message() {
     let texts = [
         "launch of kernel `main_kernel`",
         "the kernels cannot be compiled: a PTX JIT compilation failed",
@@ -127,7 +127,7 @@ fn code_that_the_driver_rejects_is_told_with_its_words() {
 }
 
 #[test]
-fn requests_that_fail_are_told() {
+fn failed_driver_calls_are_reported() {
     for name in
         ["out_of_memory", "grid_not_a_multiple_of_the_block", "work_group_too_large", "released_event"]
     {
@@ -140,7 +140,7 @@ fn requests_that_fail_are_told() {
 }
 
 #[test]
-fn nothing_leaks() {
+fn device_memory_does_not_leak() {
     for (program, environment) in [
         ("events.impala", &[][..]),
         ("shared_with_host.impala", &[]),
@@ -155,7 +155,7 @@ fn nothing_leaks() {
 }
 
 #[test]
-fn a_profile_tells_of_each_kernel() {
+fn the_profile_lists_each_kernel() {
     let run = run(&folder("profile"), "launches.impala", &[("NYALA_PROFILE", "1")]);
     let row = "       10      2.500     0.2500     0.2500  main_kernel (";
     assert!(run.stderr().contains(row), "{}", run.stderr());

@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         Trial::test("functions", move || with_libdevice(libdevice.as_deref(), ptxas.as_deref()))
     };
     trials.push(trial.with_kind("libdevice").with_ignored_flag(!has_libdevice));
-    trials.push(Trial::test("vector_add", lines_are_told).with_kind("lines"));
+    trials.push(Trial::test("vector_add", kernels_have_line_numbers).with_kind("lines"));
     for path in files::with_extension(&folder, "impala") {
         if path.starts_with(folder.join("on")) {
             continue;
@@ -228,7 +228,7 @@ fn ptx_for(path: &Path, options: &[&str]) -> Result<String, Failed> {
 }
 
 /// Debuggers and profilers are told of the lines that kernels come from.
-fn lines_are_told() -> Result<(), Failed> {
+fn kernels_have_line_numbers() -> Result<(), Failed> {
     let program = files::repository().join("tests/gpu/vector_add.impala");
     let told = |options: &[&str]| Ok::<_, Failed>(ptx_for(&program, options)?.matches("\t.loc\t").count());
     match (told(&["-g"])?, told(&[])?) {

@@ -96,7 +96,7 @@ int main(void) {
 "#;
 
 #[test]
-fn a_c_program_calls_and_is_called_back() {
+fn a_c_program_calls_and_gets_callbacks() {
     let folder = Folder::new("c-host");
     let source = folder.file("particles.impala", PROGRAM);
     folder.file("host.c", HOST);
@@ -124,7 +124,7 @@ fn the_header_has_pointers_to_functions() {
 }
 
 #[test]
-fn the_header_is_cpp_too() {
+fn the_header_is_valid_cpp() {
     let folder = Folder::new("cpp-header");
     let source = folder.file("particles.impala", PROGRAM);
     let header = folder.path("particles.h");

@@ -133,7 +133,7 @@ fn c_programs_link_shared_libraries() {
 }
 
 #[test]
-fn two_libraries_are_part_of_one_program() {
+fn one_program_links_two_libraries() {
     let folder = build("two-libraries");
     let (source, executable) = (folder.file("host.c", TWO_LIBRARIES), folder.path("host"));
     let mut compile = Command::new("cc");

@@ -1,5 +1,5 @@
 //! Runs every program under `tests/run` as native code, in memory with and without
-//! optimisation, with all that debuggers want to know, and as an executable: it does what it does in the interpreter. Parallel
+//! optimization, with all that debuggers want to know, and as an executable: it does what it does in the interpreter. Parallel
 //! programs run on one thread and on several, those with `vectorize` with other numbers of lanes.
 //!
 //! Programs that have no native code yet are listed in `native.txt` with the code
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
 /// How a program is made to run.
 #[derive(Clone, Copy)]
 enum Way {
-    /// In memory, at a level of optimisation.
+    /// In memory, at a level of optimization.
     Run(&'static str),
     /// In memory, with all that debuggers want to know.
     Debugged,

@@ -13,7 +13,7 @@ fn run(args: &[&str], program: &str) -> Output {
     support::output(support::nyala().arg("run").args(args).arg("-"), program)
 }
 
-/// What a program prints, at every level of optimisation.
+/// What a program prints, at every level of optimization.
 fn check(program: &str, expected: &str) {
     for level in ["-O0", "-O2", "-O3"] {
         let Output { status, stdout, stderr } = run(&[level], program);
@@ -25,7 +25,7 @@ fn check(program: &str, expected: &str) {
 
 #[test]
 #[cfg(target_arch = "x86_64")]
-fn assembly_has_inputs_and_outputs_of_all_kinds() {
+fn inline_assembly_has_inputs_and_outputs_of_all_kinds() {
     check(
         r#"
         fn bump(x: i32) -> i32 {
@@ -64,7 +64,7 @@ fn assembly_has_inputs_and_outputs_of_all_kinds() {
 }
 
 #[test]
-fn assembly_that_is_none_is_reported() {
+fn invalid_inline_assembly_is_reported() {
     let output = run(&[], r#"fn main() -> () { asm("no such instruction"); }"#);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(stderr.contains("error[E0926]") && stderr.contains("<inline asm>:1"), "{stderr}");
@@ -72,7 +72,7 @@ fn assembly_that_is_none_is_reported() {
 }
 
 #[test]
-fn tail_calls_need_no_space() {
+fn tail_calls_need_no_stack() {
     check(
         "fn even(n: i32) -> bool { if n == 0 { true } else { odd(n - 1) } }
          fn odd(n: i32) -> bool { if n == 0 { false } else { even(n - 1) } }

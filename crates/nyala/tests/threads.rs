@@ -46,7 +46,7 @@ impl Drop for Executable {
 }
 
 #[test]
-fn without_memory_for_threads_the_work_is_done_all_the_same() {
+fn without_memory_for_threads_loops_run_sequentially() {
     let executable = Executable::build("few-threads", PROGRAM);
     // Less memory than the stacks of threads take.
     let limited = format!("ulimit -v 60000; exec {}", executable.0.display());
@@ -58,7 +58,7 @@ fn without_memory_for_threads_the_work_is_done_all_the_same() {
 }
 
 #[test]
-fn more_threads_than_a_pool_can_have_are_bounded_with_a_warning() {
+fn the_number_of_threads_is_limited_with_a_warning() {
     let executable = Executable::build("many-threads", PROGRAM);
     for asked in ["20000", "99999999999999999999"] {
         let output = Command::new(&executable.0).env("NYALA_THREADS", asked).output().expect("it starts");

@@ -53,7 +53,7 @@ fn address(file: &str, symbol: &str) -> i64 {
 }
 
 #[test]
-fn the_processor_gets_the_best_version_that_it_can_execute() {
+fn the_best_supported_version_runs() {
     let folder = Folder::new("versions");
     let (source, library) = (folder.file("twice.impala", PROGRAM), folder.path("libtwice.so"));
     let mut build = nyala();
@@ -84,7 +84,7 @@ fn each_version_uses_the_vectors_of_its_processor() {
 }
 
 #[test]
-fn an_executable_has_versions_too() {
+fn executables_contain_all_versions() {
     let folder = Folder::new("executable-versions");
     let source = folder.file("sum.impala", "fn main(n: i32) -> () { print_i32(n * 3) }");
     let executable = folder.path("sum");
@@ -95,7 +95,7 @@ fn an_executable_has_versions_too() {
 }
 
 #[test]
-fn versions_that_cannot_be_chosen_are_errors() {
+fn invalid_versions_are_rejected() {
     let program = "fn main() -> i32 { 0 }";
     let check = |args: &[&str], message: &str| {
         let (status, _, errors) = run_command(nyala().args(args).arg("-"), program);

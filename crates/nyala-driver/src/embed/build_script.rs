@@ -9,7 +9,7 @@
 //! }
 //! ```
 //!
-//! and in the crate, which has the declarations of all exported functions and of their types then:
+//! and in the crate, which gets the declarations of all exported functions and their types:
 //!
 //! ```ignore
 //! mod kernels {
@@ -19,7 +19,7 @@
 //!
 //! The code is for every processor of the target; [`Compiler::native`] chooses another one. A
 //! program that uses the runtime, for printing or for memory, needs the crate `nyala-runtime`
-//! as a dependency of the crate, and says so in its declarations.
+//! as a dependency of the crate; its declarations contain an `extern crate` for it.
 
 use std::env;
 use std::fs;
@@ -38,7 +38,7 @@ impl Compiler {
     /// Compiles the program to a static library called `name`, which cargo links to the crate,
     /// and writes the declarations for Rust to `name.rs`, both in the folder `OUT_DIR`.
     ///
-    /// For build scripts: the environment says for which target, and how much to optimise.
+    /// For build scripts: the environment has the target and the optimization level.
     pub fn build_script(mut self, name: &str) -> Result<(), CompileError> {
         let out_dir = env::var_os("OUT_DIR").unwrap_or_else(|| ".".into());
         let llvm = &mut self.native.llvm;
@@ -68,7 +68,7 @@ impl Compiler {
         result.map_err(|error| session.diagnostics.push(cannot_write(error).to_diagnostic())).ok()
     }
 
-    /// What cargo has to watch and to link.
+    /// Instructions for cargo: files to watch and libraries to link.
     fn tell_cargo(&self, name: &str, out_dir: &Path) {
         for source in &self.sources {
             if let Source::File(path) = source {

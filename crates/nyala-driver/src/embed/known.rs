@@ -1,15 +1,15 @@
-//! Arguments that are known when the host runs: numbers, and what is made of them.
+//! Known arguments of specializations: numbers and aggregates.
 //!
 //! A struct, a tuple or an array by value is a list of its parts ([`Known::parts`], or an array of Rust). A
-//! pointer to data that stays as it is, is the data itself ([`Known::slice`], [`Known::text`]): it becomes part of the
-//! program, so the evaluator reads it where it is read at a known place, and the code that is left where not.
+//! pointer to constant data is the data itself ([`Known::slice`], [`Known::text`]). It becomes part of the
+//! program: the evaluator reads it at known indices, residual code at unknown ones.
 
 use std::fmt;
 
 use nyala_ir::{Def, Ty, TyKind, Types, World};
 use nyala_span::Prim;
 
-/// An argument that is known.
+/// A known argument.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Known(Data);
 
@@ -21,7 +21,7 @@ enum Data {
     },
     /// The parts of a struct, tuple or array.
     Parts(Vec<Known>),
-    /// A pointer to these values in a row, which nobody changes.
+    /// A pointer to constant data.
     Slice(Vec<Known>),
 }
 
@@ -59,17 +59,17 @@ impl<T: Into<Known>, const N: usize> From<[T; N]> for Known {
 }
 
 impl Known {
-    /// A struct, a tuple or an array by value, of its parts in order.
+    /// A struct, a tuple or an array by value, from its parts in order.
     pub fn parts(parts: impl IntoIterator<Item = Known>) -> Known {
         Known(Data::Parts(parts.into_iter().collect()))
     }
 
-    /// A pointer to values in a row that stay as they are: `&[T]`, `&[T * N]`, or `&T` to one of them.
+    /// A pointer to constant data: `&[T]`, `&[T * N]`, or `&T`.
     pub fn slice<T: Clone + Into<Known>>(values: &[T]) -> Known {
         Known(Data::Slice(values.iter().cloned().map(Into::into).collect()))
     }
 
-    /// A pointer to text as a program writes it: its bytes, and a zero.
+    /// A pointer to a string: its bytes and a terminating zero.
     pub fn text(text: &str) -> Known {
         Known(Data::Slice(text.bytes().chain([0]).map(Into::into).collect()))
     }
@@ -105,7 +105,7 @@ impl Known {
         }
     }
 
-    /// Its value in the program, of a type that it fits.
+    /// Its value in the program, for a matching type.
     pub(super) fn value(&self, world: &mut World, ty: Ty) -> Option<Def> {
         match &self.0 {
             Data::Number { prim, bits } => Some(world.lit(*prim, *bits)),
@@ -132,7 +132,7 @@ impl Known {
     }
 }
 
-/// What it is, for messages.
+/// A description for messages.
 impl fmt::Display for Known {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {

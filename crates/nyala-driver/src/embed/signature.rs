@@ -1,4 +1,4 @@
-//! Rust types that cross the border to a program, and the types of functions made of them.
+//! Rust types of arguments and results of programs, and signatures of functions.
 //!
 //! A struct of a program is passed as a `#[repr(C)]` struct with the same fields:
 //!
@@ -27,12 +27,12 @@ use std::ffi::c_void;
 
 use nyala_interface::{Signature, Type};
 
-/// A type that Rust and programs have in common.
+/// A Rust type with a counterpart in programs.
 ///
 /// # Safety
-/// Values of the type have the layout of what it is described as, and are passed as C passes it.
+/// Values of the type have the layout of the described type, and the C calling convention for it.
 pub unsafe trait CType {
-    /// What the type is for a program.
+    /// The counterpart of the type.
     fn describe() -> Type;
 }
 
@@ -41,36 +41,36 @@ pub unsafe trait CType {
 /// # Safety
 /// The type is that of a function pointer with this signature.
 pub unsafe trait CFunction: Copy {
-    /// What it takes and gives.
+    /// Its parameters and result.
     fn signature() -> Signature;
 
-    /// Where the function is.
+    /// The address of the function.
     fn address(self) -> *const c_void;
 
     /// The function at an address.
     ///
     /// # Safety
-    /// There is one, and it has this type.
+    /// The address is that of a function of this type.
     unsafe fn from_address(address: *const c_void) -> Self;
 }
 
 /// Whether a function of the type `offered` may be called as one of the type `wanted`.
 /// A pointer to `c_void` is any pointer that may be written to as much.
 pub(super) fn fits(offered: &Signature, wanted: &Signature) -> bool {
-    // Arguments go from the caller to the function, the result comes back.
+    // Contravariant in the parameters, covariant in the result.
     let same_params = offered.params.len() == wanted.params.len()
         && offered.params.iter().zip(&wanted.params).all(|(taken, given)| value_fits(given, taken));
-    // A function that never returns has any result; one that returns must not be called as if it never did.
+    // A function that never returns has any result type; a function that returns must not be used as one that never does.
     let result_fits = offered.result == Type::Never || value_fits(&offered.result, &wanted.result);
     same_params && result_fits
 }
 
-/// Whether a value of the type `given` may be taken as one of the type `taken`.
+/// Whether a value of the type `given` may be used as one of the type `taken`.
 fn value_fits(given: &Type, taken: &Type) -> bool {
     match (given, taken) {
         (Type::Ptr { is_mut, to }, Type::Ptr { is_mut: taken_is_mut, to: taken_to }) => {
             let is_any = **to == Type::Void || **taken_to == Type::Void;
-            // What both sides may read and write has one type.
+            // Memory that both sides may read and write must have the same type.
             is_mut == taken_is_mut && (is_any || value_fits(to, taken_to) && value_fits(taken_to, to))
         }
         (Type::Function(given), Type::Function(taken)) => fits(given, taken),
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pointers_to_anything_fit() {
+    fn void_pointers_match_all_pointers() {
         type Asked = extern "C" fn(*const c_void, *mut f32) -> i32;
         let actual = |to| Signature {
             params: vec![Type::ptr(false, to), Type::ptr(true, Type::Float { bits: 32 })],

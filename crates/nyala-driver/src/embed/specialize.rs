@@ -1,9 +1,9 @@
-//! Functions made for arguments that are known when the host runs.
+//! Functions that are specialized to arguments known at run time of the host.
 //!
-//! A [`Specializer`] reads and checks a program once. Whoever then knows some arguments of an exported
-//! function gets a function of the others: the partial evaluator runs with these values in place, as if
-//! they stood in the source, and native code is made of what is left. Filters decide how far that
-//! goes, as everywhere.
+//! A [`Specializer`] parses and checks a program once. For known arguments of an exported
+//! function it returns a function of the others: the partial evaluator runs with these values as if
+//! they were written in the source, and the residual program is compiled. Filters decide, as
+//! always.
 //!
 //! ```
 //! use nyala_driver::embed::Compiler;
@@ -17,8 +17,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Arguments may also be structs, arrays, text and pointers to data that stays as it is ([`Known`]). A filter
-//! whose weights come from a file is as fast as one that was written out:
+//! Arguments may also be structs, arrays, text and pointers to constant data ([`Known`]). A filter
+//! with weights from a file is as fast as one with constant weights in the source:
 //!
 //! ```
 //! use nyala_driver::embed::{Compiler, specialize::Known};
@@ -36,8 +36,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Each function is made once for the same arguments, whichever threads ask for it, and kept as long as
-//! the specializer is.
+//! Each function is compiled once for the same arguments, also with several threads, and lives as long as
+//! the specializer.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -55,25 +55,25 @@ use super::{Code, CompileError, Compiler, Function, LookupError, Module, on_larg
 use crate::pipeline;
 use crate::session::Session;
 
-/// What a function is made from: its name, and for each of its parameters the argument if that is known.
+/// The key of a specialization: the function, and for each parameter its argument if known.
 type Key = (String, Vec<Option<Known>>);
 
-/// A function, once somebody has made it.
+/// A compiled function, or an empty cell.
 type Made = Arc<OnceLock<Result<Module, CompileError>>>;
 
-/// A program whose functions are made when some of their arguments are known.
+/// A program whose functions can be specialized.
 pub struct Specializer {
     compiler: Compiler,
-    /// Knows the sources, for diagnostics.
+    /// The sources, for diagnostics.
     session: Session,
-    /// The program as it comes from the source; every function is made from a copy.
+    /// The program after lowering; every specialization starts from a copy.
     world: Mutex<World>,
     interface: Interface,
     made: Mutex<HashMap<Key, Made>>,
 }
 
 impl Compiler {
-    /// Reads and checks the program, and makes no code yet.
+    /// Parses and checks the program.
     pub fn specializer(&self) -> Result<Specializer, CompileError> {
         on_large_stack(|| {
             let mut session = self.session();
@@ -92,8 +92,8 @@ impl Compiler {
 }
 
 impl Specializer {
-    /// The exported function with this name for the arguments that are known, one for each parameter; those that are not
-    /// mentioned are not known. `F` is the type of the function of the other arguments.
+    /// The exported function with this name, specialized to the known arguments, one for each parameter; omitted ones are
+    /// unknown. `F` is the type of the function of the other arguments.
     ///
     /// # Safety
     /// As for [`Module::function`].
@@ -101,30 +101,30 @@ impl Specializer {
         &self,
         name: &str,
         known: &[Option<Known>],
-    ) -> Result<Function<F>, SpecialiseError> {
+    ) -> Result<Function<F>, SpecializeError> {
         let signature = self.signature(name, known)?;
         let key = (name.to_owned(), known.to_vec());
         let made = Arc::clone(lock(&self.made).entry(key).or_default());
         let module = made.get_or_init(|| self.make(name, known, signature)).as_ref();
-        let module = module.map_err(|error| SpecialiseError::Compile(error.clone()))?;
+        let module = module.map_err(|error| SpecializeError::Compile(error.clone()))?;
         // SAFETY: the caller's promise.
-        unsafe { module.function(name) }.map_err(SpecialiseError::Lookup)
+        unsafe { module.function(name) }.map_err(SpecializeError::Lookup)
     }
 
-    /// What the program exports and imports.
+    /// The exports and imports of the program.
     pub fn interface(&self) -> &Interface {
         &self.interface
     }
 
-    /// The type of the function that is left.
-    fn signature(&self, name: &str, known: &[Option<Known>]) -> Result<Signature, SpecialiseError> {
+    /// The type of the specialized function.
+    fn signature(&self, name: &str, known: &[Option<Known>]) -> Result<Signature, SpecializeError> {
         let exported = self
             .interface
             .export(name)
-            .ok_or_else(|| SpecialiseError::Lookup(LookupError::absent(name, &self.interface)))?;
+            .ok_or_else(|| SpecializeError::Lookup(LookupError::absent(name, &self.interface)))?;
         let Signature { params, result } = exported.signature.clone();
         if known.len() > params.len() {
-            return Err(SpecialiseError::TooMany { name: name.into(), params: params.len() });
+            return Err(SpecializeError::TooMany { name: name.into(), params: params.len() });
         }
         let world = lock(&self.world);
         let cont =
@@ -140,7 +140,7 @@ impl Specializer {
             let fits = passed.get(index).is_some_and(|&param| given.fits(&world.types, world.ty(param)));
             if is_written || !fits {
                 let (name, given) = (name.to_owned(), given.clone());
-                return Err(SpecialiseError::OtherType { name, index, given, param });
+                return Err(SpecializeError::OtherType { name, index, given, param });
             }
         }
         Ok(Signature { params: open, result })
@@ -170,7 +170,7 @@ impl Specializer {
     }
 }
 
-/// What a mutex guards; nothing that panics leaves it half done.
+/// The contents of a mutex, also after a panic: no code leaves them inconsistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -183,7 +183,7 @@ fn exported_functions(world: &World) -> impl Iterator<Item = (Cont, Name)> {
     })
 }
 
-/// Makes the exported function `name` one of the arguments that are not known, and the only one that is exported.
+/// Replaces the exported function `name` by a function of the unknown arguments, and makes it the only export.
 fn apply(world: &mut World, name: &str, known: &[Option<Known>]) {
     let exported: Vec<(Cont, Name)> = exported_functions(world).collect();
     for (cont, symbol) in exported {
@@ -197,8 +197,8 @@ fn apply(world: &mut World, name: &str, known: &[Option<Known>]) {
     }
 }
 
-/// The parameters of an exported function that are arguments to the outside: not memory, the place to return to, or
-/// what holds nothing.
+/// The parameters of an exported function that callers pass: without memory token, return continuation, and
+/// empty values.
 fn passed_params(world: &World, cont: Cont) -> Vec<Def> {
     let ret = return_param(world, cont);
     let is_passed = |param: &Def| match world.types.kind(world.ty(*param)) {
@@ -209,7 +209,7 @@ fn passed_params(world: &World, cont: Cont) -> Vec<Def> {
     world.cont(cont).params.iter().copied().filter(is_passed).collect()
 }
 
-/// For each parameter of an exported function, its value if that is known.
+/// For each parameter of an exported function, its value if known.
 fn values(world: &mut World, cont: Cont, known: &[Option<Known>]) -> Vec<Option<Def>> {
     let (params, passed) = (world.cont(cont).params.clone(), passed_params(world, cont));
     let mut value = |param: Def| {
@@ -221,16 +221,16 @@ fn values(world: &mut World, cont: Cont, known: &[Option<Known>]) -> Vec<Option<
     params.into_iter().map(&mut value).collect()
 }
 
-/// Why a function was not made.
+/// Why a function was not specialized.
 #[derive(Clone, Debug)]
-pub enum SpecialiseError {
-    /// Nothing is exported under this name, or what is left has another type.
+pub enum SpecializeError {
+    /// No exported function has this name, or the specialized function has another type.
     Lookup(LookupError),
     /// There are more arguments than parameters.
     TooMany {
         /// The function.
         name: String,
-        /// How many parameters it has.
+        /// Its number of parameters.
         params: usize,
     },
     /// An argument has another type than its parameter.
@@ -248,20 +248,20 @@ pub enum SpecialiseError {
     Compile(CompileError),
 }
 
-impl fmt::Display for SpecialiseError {
+impl fmt::Display for SpecializeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            SpecialiseError::Lookup(error) => error.fmt(f),
-            SpecialiseError::TooMany { name, params } => {
+            SpecializeError::Lookup(error) => error.fmt(f),
+            SpecializeError::TooMany { name, params } => {
                 write!(f, "the function `{name}` has {params} parameters, and more arguments are given")
             }
-            SpecialiseError::OtherType { name, index, given, param } => {
+            SpecializeError::OtherType { name, index, given, param } => {
                 let number = index + 1;
                 write!(f, "argument {number} of `{name}` is {given}, and the parameter is `{param}`")
             }
-            SpecialiseError::Compile(error) => error.fmt(f),
+            SpecializeError::Compile(error) => error.fmt(f),
         }
     }
 }
 
-impl std::error::Error for SpecialiseError {}
+impl std::error::Error for SpecializeError {}

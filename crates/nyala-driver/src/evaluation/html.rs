@@ -1,5 +1,5 @@
-//! The answers as a page: the source with an answer beside each call, where the code grew,
-//! and the residual program. One file, without scripts and without anything from elsewhere.
+//! The report as a page: the annotated source, the growth of the code,
+//! and the residual program. One file, without scripts and external resources.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use super::{Answers, CallAnswer, Group, Verdict, call_text, describe_reason, plu
 
 const STYLE: &str = include_str!("style.css");
 
-/// How many functions the chart shows.
+/// The maximum number of functions in the chart.
 const MAX_BARS: usize = 20;
 
 pub(super) fn page(answers: &Answers<'_>) -> String {
@@ -124,7 +124,7 @@ impl<'a> Page<'a> {
         highlight(&line[at..], in_comment, &mut self.out);
     }
 
-    // ---- Answers -----------------------------------------------------------------
+    // ---- Calls -------------------------------------------------------------------
 
     fn answer(&mut self, call: &CallAnswer<'a>) {
         let sources = self.answers.sources();
@@ -137,7 +137,7 @@ impl<'a> Page<'a> {
             inline_code(&call.gist())
         ));
         if call.gist() != call.counts() {
-            self.put(format_args!("<div class=\"counts\">{}</div>", capitalised(&call.counts())));
+            self.put(format_args!("<div class=\"counts\">{}</div>", capitalized(&call.counts())));
         }
         let callee = call.callee(sources);
         if !callee.is_empty() {
@@ -148,11 +148,11 @@ impl<'a> Page<'a> {
     }
 
     fn group(&mut self, group: &Group<'_>) {
-        self.put(format_args!("<h3>{}</h3>", inline_code(&capitalised(&group.describe()))));
+        self.put(format_args!("<h3>{}</h3>", inline_code(&capitalized(&group.describe()))));
         self.out += "<dl>";
         for (reason, arguments) in group.by_reason() {
             let why = describe_reason(reason, self.answers.sources());
-            self.put(format_args!("<dt>{}</dt>", inline_code(&capitalised(&why))));
+            self.put(format_args!("<dt>{}</dt>", inline_code(&capitalized(&why))));
             for argument in arguments {
                 self.put(format_args!("<dd><code>{}</code></dd>", escape(&argument)));
             }
@@ -169,7 +169,7 @@ impl<'a> Page<'a> {
         self.put(format_args!("<p>{}{place}</p>", inline_code(&text)));
     }
 
-    /// A link to a line that is on the page.
+    /// A link to a line of the page.
     fn link(&self, at: Span) -> String {
         let sources = self.answers.sources();
         match sources.file_of(at) {
@@ -226,7 +226,7 @@ struct Mark {
     verdict: Verdict,
 }
 
-/// What each call is known by: its text up to the arguments.
+/// The name of each call: its text up to the arguments.
 fn marks(file: &SourceFile, line_start: usize, calls: &[&CallAnswer<'_>]) -> Vec<Mark> {
     let mark = |call: &&CallAnswer<'_>| {
         let range = file.local(call.site.span);
@@ -238,7 +238,7 @@ fn marks(file: &SourceFile, line_start: usize, calls: &[&CallAnswer<'_>]) -> Vec
     calls.iter().filter_map(mark).collect()
 }
 
-/// Colours keywords, literals and comments; `in_comment` says whether a comment is open.
+/// Highlights keywords, literals and comments; `in_comment` is whether a comment is open.
 fn highlight(text: &str, in_comment: &mut bool, out: &mut String) {
     let mut rest = text;
     while !rest.is_empty() {
@@ -287,7 +287,7 @@ const KEYWORDS: [&str; 23] = [
     "mod", "mut", "return", "static", "struct", "true", "type", "use", "while", "with",
 ];
 
-fn capitalised(text: &str) -> String {
+fn capitalized(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

@@ -1,4 +1,4 @@
-//! The answers as one JSON object; the book's chapter on partial evaluation lists its fields.
+//! The report as one JSON object; the book's chapter on partial evaluation lists its fields.
 
 use nyala_opt::partial_eval::{Outcome, ParamAnswer, Reason, Unknown, Variant};
 use nyala_span::{SourceMap, Span};

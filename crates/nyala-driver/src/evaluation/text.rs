@@ -1,4 +1,4 @@
-//! The answers as text.
+//! The report as text.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use nyala_opt::partial_eval::{Reason, Unknown};
 
 use super::{Answers, CallAnswer, call_text, describe_reason, plural};
 
-/// How many functions the summary lists.
+/// The maximum number of functions in the summary.
 const MAX_GROWTH: usize = 10;
 
 pub(super) fn write(answers: &Answers<'_>) -> String {

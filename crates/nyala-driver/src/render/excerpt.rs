@@ -1,26 +1,26 @@
-//! The part of a file that a drawing needs.
+//! The part of a file that a rendered diagnostic needs.
 //!
-//! The renderer looks at all the text it is given, so it is given little: only
-//! the lines from the first to the last place, and of a very long line only a
-//! window around the places in it. Places that lie far apart get an excerpt each.
+//! The renderer processes all of its input, so an excerpt is small: only
+//! the lines from the first to the last span, and of a very long line only a
+//! window around its spans. Distant spans get separate excerpts.
 
 use std::ops::Range;
 
 use nyala_span::{Label, SourceFile, Span};
 
-/// Places further apart than this many lines are drawn apart.
+/// The maximum distance in lines of spans in one excerpt.
 const MAX_GAP: u32 = 50;
 
-/// A place with more lines is reduced to its first.
+/// A span with more lines is reduced to its first.
 const MAX_LINES: u32 = 50;
 
 /// A longer line is cut to a window. The renderer fits it to the terminal.
 const MAX_LINE_BYTES: usize = 500;
 
-/// How much of a cut line stays in front of the first place in it.
+/// The length of a cut line before its first span.
 const BYTES_BEFORE: usize = 150;
 
-/// A label of a diagnostic with its place in the file's text.
+/// A label of a diagnostic with its range in the file.
 #[derive(Clone, Debug)]
 pub(super) struct Place<'a> {
     /// Bytes of the file's text, on character boundaries.
@@ -48,8 +48,8 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Splits the places of one file into groups that are drawn together, each in
-/// the order of the text.
+/// Splits the spans of one file into groups for one excerpt each, in source
+/// order.
 pub(super) fn group(mut places: Vec<Place<'_>>) -> Vec<Vec<Place<'_>>> {
     places.sort_by_key(|place| (place.range.start, place.range.end));
     let mut groups: Vec<Vec<Place<'_>>> = Vec::new();
@@ -74,7 +74,7 @@ pub(super) struct Excerpt {
 }
 
 impl Excerpt {
-    /// The lines of `places`, which lie close together and are not empty.
+    /// The lines of `places`, which are close together and not empty.
     pub(super) fn new(file: &SourceFile, places: &[Place<'_>]) -> Excerpt {
         let first = places.iter().map(|place| place.lines.start).min().unwrap_or(1);
         let end = places.iter().map(|place| place.lines.end).max().unwrap_or(2);
@@ -88,12 +88,12 @@ impl Excerpt {
         excerpt
     }
 
-    /// Where a range of the file lies in the excerpt, clipped to what was kept.
+    /// The range of the excerpt for a range of the file, clipped.
     pub(super) fn locate(&self, range: &Range<usize>) -> Range<usize> {
         self.locate_offset(range.start)..self.locate_offset(range.end)
     }
 
-    /// The column (from 1) at which an offset of the file stands in the excerpt.
+    /// The column (from 1) of an offset of the file in the excerpt.
     pub(super) fn column(&self, offset: usize) -> usize {
         let before = &self.text[..self.locate_offset(offset)];
         before.rsplit('\n').next().unwrap_or(before).chars().count() + 1
@@ -106,7 +106,7 @@ impl Excerpt {
     }
 }
 
-/// What to keep of a line: all of it, or a window around the first place in it.
+/// The kept part of a line: all of it, or a window around its first span.
 fn window(file: &SourceFile, line: Range<usize>, places: &[Place<'_>]) -> Range<usize> {
     if line.len() <= MAX_LINE_BYTES {
         return line;

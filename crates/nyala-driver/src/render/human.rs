@@ -1,4 +1,4 @@
-//! A diagnostic as rustc would draw it.
+//! A diagnostic as text, in the style of rustc.
 
 use annotate_snippets::{
     Annotation, AnnotationKind, Group, Level, Patch, Renderer, Snippet, normalize_untrusted_str,
@@ -7,7 +7,7 @@ use nyala_span::{Diagnostic, FileId, Label, Severity, SourceFile, SourceMap, Sug
 
 use super::excerpt::{Excerpt, Place, group};
 
-/// Draws one diagnostic, without a line break at the end.
+/// Renders one diagnostic, without a line break at the end.
 pub(super) fn draw(diagnostic: &Diagnostic, sources: &SourceMap, with_color: bool) -> String {
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
@@ -28,8 +28,8 @@ pub(super) fn draw(diagnostic: &Diagnostic, sources: &SourceMap, with_color: boo
     shifts.iter().fold(drawing, |drawing, shift| drawing.replacen(&shift.drawn, &shift.real, 1))
 }
 
-/// The renderer counts columns in the excerpt it is given. Where a line lost its
-/// beginning, the head line of a snippet has to be put right.
+/// The renderer counts columns in the excerpt. If a line is cut at the start, the column in the
+/// header of the snippet must be corrected.
 struct Shift {
     drawn: String,
     real: String,

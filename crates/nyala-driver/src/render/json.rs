@@ -1,7 +1,7 @@
 //! A diagnostic as a JSON object.
 //!
-//! The names are those of rustc's JSON where it has the same thing, so that
-//! tools that read the one are easily taught the other.
+//! Field names are those of rustc's JSON, so that tools for one need few changes for
+//! the other.
 
 use nyala_span::{Diagnostic, Label, SourceMap, Span};
 use serde_json::{Map, Value, json};

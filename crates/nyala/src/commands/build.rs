@@ -1,7 +1,7 @@
 //! `nyala build`: compile a program to files.
 //!
-//! All that is asked for is made first and written afterwards, so a program with errors
-//! leaves no file behind. Several files appear together or not at all.
+//! All outputs are computed before the first is written, so a program with errors
+//! writes no file. Several files are written together or not at all.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -20,18 +20,18 @@ use crate::output::{self, Mode, NewFile};
 
 /// Compile a program to an executable or another kind of file
 ///
-/// An executable is linked by the system's C compiler (`cc`, or what the environment
-/// variable CC says) and needs nothing of nyala to run.
+/// The system's C compiler links executables (`cc`, or the value of the environment
+/// variable CC). They run without nyala.
 #[derive(Args)]
 pub struct BuildArgs {
-    /// What to write; several kinds are separated by commas
+    /// The kinds of output, separated by commas
     #[arg(long, value_name = "KIND", default_value = "exe", value_delimiter = ',')]
     emit: Vec<Emit>,
     /// The file to write; `-` is standard output. For several kinds, each adds its
     /// extension [default: named after the last source file]
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// The machine to make code for, as LLVM names it [default: this one]
+    /// The target machine, as LLVM names it [default: this one]
     #[arg(long, value_name = "TRIPLE")]
     target: Option<String>,
     #[command(flatten)]
@@ -40,7 +40,7 @@ pub struct BuildArgs {
     native: NativeArgs,
 }
 
-/// What to write.
+/// The kinds of output.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Emit {
     /// An executable
@@ -53,9 +53,9 @@ enum Emit {
     Obj,
     /// Assembly of the target
     Asm,
-    /// LLVM assembly, optimised
+    /// LLVM assembly, optimized
     Llvm,
-    /// The graph that native code is made from, as text
+    /// The graph before native code generation, as text
     Ir,
     /// A C header with the exported functions and their types
     Header,
@@ -81,7 +81,7 @@ impl Emit {
         }
     }
 
-    /// What the names of such files end with.
+    /// The extension of such files.
     fn extension(self) -> &'static str {
         match self {
             Emit::Exe => std::env::consts::EXE_EXTENSION,
@@ -113,7 +113,7 @@ pub fn run(args: BuildArgs) -> anyhow::Result<ExitCode> {
 }
 
 impl BuildArgs {
-    /// Refuses to overwrite a source file, such as one without an extension whose executable has the same name.
+    /// Rejects an output that would overwrite a source file, such as one without extension.
     fn spare_sources(&self) -> anyhow::Result<()> {
         for path in self.emit.iter().map(|&emit| self.path(emit)) {
             let Ok(target) = fs::canonicalize(&path) else { continue };
@@ -121,7 +121,7 @@ impl BuildArgs {
                 self.program.files.iter().any(|file| fs::canonicalize(file).is_ok_and(|file| file == target));
             anyhow::ensure!(
                 !is_source,
-                "cannot write `{}`: it is a source file of the program; `-o` names another file",
+                "cannot write `{}`: it is a source file of the program; use `-o` for another name",
                 path.display()
             );
         }
@@ -166,7 +166,7 @@ impl BuildArgs {
         native::compile(session, program, &options.llvm, kind)
     }
 
-    /// Writes all files, each with what it is to hold.
+    /// Writes all files with their contents.
     fn write(&self, contents: &[Vec<u8>]) -> anyhow::Result<()> {
         let mut files = vec![];
         for (&emit, contents) in self.emit.iter().zip(contents) {
@@ -180,7 +180,7 @@ impl BuildArgs {
         output::write_files(&files)
     }
 
-    /// Where to write.
+    /// The path of the output.
     fn path(&self, emit: Emit) -> PathBuf {
         match &self.output {
             Some(path) if self.emit.len() == 1 || is_standard_output(path) => path.clone(),
@@ -189,7 +189,7 @@ impl BuildArgs {
         }
     }
 
-    /// What the program is called: as its output, if that has a name.
+    /// The name of the program: that of its output, if it has one.
     fn name(&self) -> Cow<'_, str> {
         let output = self.output.as_deref().filter(|path| !is_standard_output(path));
         output.and_then(Path::file_stem).unwrap_or(self.stem().as_os_str()).to_string_lossy()

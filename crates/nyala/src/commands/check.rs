@@ -9,7 +9,7 @@ use nyala_driver::{Session, explain, pipeline};
 use crate::cli::{MessageArgs, ReadingArgs, TimingArgs};
 use crate::output;
 
-/// Report what is wrong with a program
+/// Report errors and warnings of a program
 #[derive(Args)]
 pub struct CheckArgs {
     /// The source files of the program; `-` is standard input
@@ -41,7 +41,7 @@ pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
 
 fn explain_code(code: &str) -> anyhow::Result<ExitCode> {
     let Some(text) = explain(code) else {
-        anyhow::bail!("there is no diagnostic `{code}`; codes look like `E0203` or `W0001`");
+        anyhow::bail!("unknown diagnostic `{code}`; examples of codes are `E0203` and `W0001`");
     };
     output::print(text)?;
     Ok(ExitCode::SUCCESS)

@@ -1,4 +1,4 @@
-//! `nyala devices`: what can run kernels here.
+//! `nyala devices`: the devices of this machine.
 
 use std::process::ExitCode;
 

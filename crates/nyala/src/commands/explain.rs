@@ -1,4 +1,4 @@
-//! `nyala explain`: what partial evaluation or vectorisation did, and why.
+//! `nyala explain`: the decisions of partial evaluation or vectorization, with reasons.
 
 use std::process::ExitCode;
 
@@ -10,10 +10,10 @@ use nyala_driver::{Session, pipeline};
 use crate::cli::{EvaluationArgs, ProgramArgs};
 use crate::output;
 
-/// Say what partial evaluation did at each call, and why
+/// Explain the decision of partial evaluation at each call
 ///
-/// For each call in the order of the source: whether it is specialised, on which parameters, by which
-/// filter or rule; for a filter that does not hold, what it came to and which argument was not known.
+/// For each call in the order of the source: whether it is specialized, on which parameters, and by which
+/// filter or rule. For a filter that does not hold: its value and the unknown arguments.
 #[derive(Args)]
 pub struct ExplainArgs {
     #[command(flatten)]
@@ -21,28 +21,28 @@ pub struct ExplainArgs {
     /// Only calls in functions of this name, and calls of them
     #[arg(long = "fn", value_name = "NAME")]
     function: Option<String>,
-    /// How to write it
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Format,
-    /// Calls in the prelude too
+    /// Include calls in the prelude
     #[arg(long)]
     prelude: bool,
-    /// Instead, what became of each `vectorize`: which values stay scalar, which accesses are
-    /// contiguous, which branches are left, and why
+    /// Explain each `vectorize` instead: uniform values, contiguous accesses, remaining
+    /// branches, and the reasons
     #[arg(long, conflicts_with = "function")]
     vectorize: bool,
     #[command(flatten)]
     evaluation: EvaluationArgs,
 }
 
-/// How to write the answers.
+/// Output formats.
 #[derive(Clone, Copy, ValueEnum)]
 enum Format {
-    /// For people
+    /// Text
     Text,
     /// One JSON object
     Json,
-    /// A page that shows the source with the answers beside it
+    /// A page with the annotated source
     Html,
 }
 
@@ -67,7 +67,7 @@ pub fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn explain_vectorize(args: &ExplainArgs, mut session: Session) -> anyhow::Result<ExitCode> {
-    anyhow::ensure!(!matches!(args.format, Format::Html), "there is no page about vectorisation");
+    anyhow::ensure!(!matches!(args.format, Format::Html), "`--vectorize` has no HTML format");
     let facts = pipeline::explain_vectorization(&mut session);
     let status = output::show_diagnostics(&mut session, &args.program.messages)?;
     if let Some(facts) = facts {

@@ -1,4 +1,4 @@
-//! `nyala fmt`: source text in its one canonical form.
+//! `nyala fmt`: the formatter.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,7 +11,7 @@ use crate::output::{self, Mode, PROGRAM_ERRORS};
 
 /// Format source files in place; `-` formats standard input to standard output
 ///
-/// A file with syntax errors is left as it is.
+/// A file with syntax errors is not changed.
 #[derive(Args)]
 pub struct FmtArgs {
     /// The files to format; `-` is standard input
@@ -34,7 +34,7 @@ pub fn run(args: FmtArgs) -> anyhow::Result<ExitCode> {
     Ok(if all_good { ExitCode::SUCCESS } else { ExitCode::from(PROGRAM_ERRORS) })
 }
 
-/// Formats one file. Whether it was readable and, with `--check`, already formatted.
+/// Formats one file. Returns whether it was readable and, with `--check`, already formatted.
 fn format_file(args: &FmtArgs, path: &Path) -> anyhow::Result<bool> {
     let mut options = args.reading.options();
     options.prelude = Prelude::Absent;

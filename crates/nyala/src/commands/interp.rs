@@ -14,19 +14,19 @@ use crate::output::{self, PROGRAM_ERRORS};
 
 /// Run a program in the checked interpreter
 ///
-/// Every access to memory and every operation is checked; a mistake of the
-/// program is reported at its place in the source. The exit status is the program's.
+/// Every access to memory and every operation is checked; errors are reported at their
+/// position in the source. The exit status is that of the program.
 #[derive(Args)]
 pub struct InterpArgs {
     #[command(flatten)]
     program: ProgramArgs,
-    /// Stop after so many operations and calls
+    /// Stop after this number of operations and calls
     #[arg(long, value_name = "N")]
     steps: Option<u64>,
-    /// In which order parallel instances run; 0 is the natural order
+    /// Seed for the order of parallel instances; 0 is the natural order
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Report memory that is never released
+    /// Report memory leaks
     #[arg(long)]
     leaks: bool,
     /// Arguments for the program
@@ -50,7 +50,7 @@ pub fn run(args: InterpArgs) -> anyhow::Result<ExitCode> {
     let status = pipeline::interp(&mut session, &world, &args.options(), io);
     stdout.flush().context(output::NO_OUTPUT)?;
     output::show_diagnostics(&mut session, &args.program.messages)?;
-    // As the system does: the lowest byte of what `main` returns.
+    // As on the system: the lowest byte of the result of `main`.
     Ok(ExitCode::from(status.map_or(PROGRAM_ERRORS, |status| status as u8)))
 }
 

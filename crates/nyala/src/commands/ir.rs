@@ -1,4 +1,4 @@
-//! `nyala ir`: the program graph, as text or as a picture.
+//! `nyala ir`: the program graph, as text or for Graphviz.
 
 use std::process::ExitCode;
 
@@ -8,15 +8,15 @@ use nyala_driver::pipeline::{self, Graph, Stage};
 use crate::cli::{EvaluationArgs, ProgramArgs, WarnArgs};
 use crate::output;
 
-/// Print a program's graph
+/// Print the graph of a program
 #[derive(Args)]
 pub struct IrArgs {
     #[command(flatten)]
     program: ProgramArgs,
-    /// After which stage of the compiler
+    /// The stage of the compiler
     #[arg(long, value_name = "STAGE", default_value = "emitted")]
     stage: StageArg,
-    /// Print a picture for Graphviz instead of text
+    /// Print input for Graphviz instead of text
     #[arg(long)]
     dot: bool,
     #[command(flatten)]
@@ -25,20 +25,20 @@ pub struct IrArgs {
     evaluation: EvaluationArgs,
 }
 
-/// Where to look at the graph; each stage comes after those above it.
+/// The stages, in order.
 #[derive(Clone, Copy, ValueEnum)]
 enum StageArg {
-    /// As it comes from the source
+    /// After lowering
     Emitted,
     /// After partial evaluation
     Evaluated,
     /// In control-flow form: functions and basic blocks
     Cff,
-    /// With SIMD code for the bodies of `vectorize`
+    /// After vectorization
     Vectorized,
-    /// The kernels, as one program for each platform
+    /// The kernels, one program per platform
     Device,
-    /// The host program, which native code is made from
+    /// The host program, the input of native code generation
     Final,
 }
 

@@ -11,14 +11,14 @@ use crate::output::{self, PROGRAM_ERRORS};
 
 /// Compile a program in memory and run it
 ///
-/// The exit status is the program's.
+/// The exit status is that of the program.
 #[derive(Args)]
 pub struct RunArgs {
     #[command(flatten)]
     program: ProgramArgs,
     #[command(flatten)]
     native: NativeArgs,
-    /// Tell the profiler `perf` the names of the program's functions, in the folder for temporary files
+    /// Write the names of the functions for the profiler `perf`, to the folder for temporary files
     #[arg(long)]
     perf_map: bool,
     /// Arguments for the program
@@ -37,6 +37,6 @@ pub fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let status = native::run(&mut session, &program, &options, &program_args);
     args.native.timing.show(&session)?;
     output::show_diagnostics(&mut session, &args.program.messages)?;
-    // As the system does: the lowest byte of what `main` returns.
+    // As on the system: the lowest byte of the result of `main`.
     Ok(ExitCode::from(status.map_or(PROGRAM_ERRORS, |status| status as u8)))
 }
