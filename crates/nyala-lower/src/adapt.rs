@@ -41,7 +41,7 @@ impl Lowerer<'_> {
         let mut args = vec![params[0]];
         args.extend(self.adapt_args(&params[1..], &takes[1..]));
         self.world.set_body(cont, value, args);
-        self.specialise_always(cont);
+        self.specialize_always(cont);
         self.world.cont_def(cont)
     }
 
@@ -57,7 +57,7 @@ impl Lowerer<'_> {
     }
 
     /// Lets calls of `cont` be specialized on all arguments.
-    pub(crate) fn specialise_always(&mut self, cont: nyala_ir::Cont) {
+    pub(crate) fn specialize_always(&mut self, cont: nyala_ir::Cont) {
         let (always, never) = (self.world.lit_bool(true), self.world.lit_bool(false));
         let n_params = self.world.cont(cont).params.len();
         let filter = std::iter::once(never).chain(std::iter::repeat_n(always, n_params - 1));

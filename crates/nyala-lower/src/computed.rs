@@ -94,7 +94,7 @@ impl<'p> Lowerer<'p> {
         let value = match known {
             Some(known) => known,
             None => {
-                let value = match self.run_initialiser(id, init, ty) {
+                let value = match self.run_initializer(id, init, ty) {
                     Ok(value) => Some(Rc::new(value)),
                     Err(errors) => {
                         self.errors.extend(errors);
@@ -108,7 +108,7 @@ impl<'p> Lowerer<'p> {
         value.map(|value| self.constant(ty, &value))
     }
 
-    fn run_initialiser(&mut self, id: StaticId, init: &'p Expr, ty: Ty) -> Result<Constant, Vec<LowerError>> {
+    fn run_initializer(&mut self, id: StaticId, init: &'p Expr, ty: Ty) -> Result<Constant, Vec<LowerError>> {
         let item = &self.program.statics[id];
         let not_constant = |why: String| {
             vec![LowerError::StaticNotConstant { name: item.name, at: item.span, init: init.span, why }]
@@ -132,7 +132,7 @@ impl<'p> Lowerer<'p> {
         open.push(id);
         drop(open);
         let mut inner = Lowerer::within(self);
-        let function = inner.initialiser(item.name, init);
+        let function = inner.initializer(item.name, init);
         inner.lower_pending();
         self.computed.open.borrow_mut().pop();
         // Warnings are reported when the functions are lowered for the program.
@@ -157,7 +157,7 @@ impl<'p> Lowerer<'p> {
     }
 
     /// A function that computes an initializer.
-    fn initialiser(&mut self, name: Name, init: &'p Expr) -> Cont {
+    fn initializer(&mut self, name: Name, init: &'p Expr) -> Cont {
         let result = self.closed_ty(init.ty);
         let (mem, ret) = (self.world.types.mem(), self.cn(&[result], None));
         let cont = self.world.new_cont(name, &[mem, ret]);

@@ -222,7 +222,7 @@ impl<'p> Lowerer<'p> {
             }
         };
         self.world.set_body(cont, *ret, [*mem, value]);
-        self.specialise_always(cont);
+        self.specialize_always(cont);
         let def = self.world.cont_def(cont);
         self.constructors.entry(ty).or_default().insert(option, def);
         def

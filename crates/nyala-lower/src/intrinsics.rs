@@ -144,7 +144,7 @@ impl<'p> Lowerer<'p> {
         let mut all = vec![*mem];
         all.extend(self.adapt_args(&[value], &takes));
         self.world.set_body(cont, *ret, all);
-        self.specialise_always(cont);
+        self.specialize_always(cont);
         self.world.cont_def(cont)
     }
 

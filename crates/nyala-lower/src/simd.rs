@@ -165,7 +165,7 @@ impl<'p> Lowerer<'p> {
             }
         };
         self.world.set_body(cont, ret, args);
-        self.specialise_always(cont);
+        self.specialize_always(cont);
         self.world.cont_def(cont)
     }
 }

@@ -45,7 +45,7 @@ pub(crate) fn check(program: &Program, options: &LowerOptions, statics: &Statics
         return vec![];
     }
     let mut lowerer = Lowerer::new(program, *options, statics);
-    open.into_iter().for_each(|id| lowerer.initialise(id));
+    open.into_iter().for_each(|id| lowerer.initialize(id));
     lowerer.errors.into_iter().map(LowerError::diagnostic).collect()
 }
 
@@ -79,13 +79,13 @@ impl<'p> Lowerer<'p> {
         if item.is_mut || item.init.is_none() {
             return None;
         }
-        self.initialise(id);
+        self.initialize(id);
         self.statics[&id].value
     }
 
     /// The global that holds a static.
     pub(crate) fn static_address(&mut self, id: StaticId) -> Def {
-        self.initialise(id);
+        self.initialize(id);
         let state = self.statics[&id];
         if let Some(address) = state.address {
             return address;
@@ -109,7 +109,7 @@ impl<'p> Lowerer<'p> {
 
     /// Computes the initial value of a static, after those of the statics it
     /// uses. The stack is explicit, since they may form a long chain.
-    fn initialise(&mut self, id: StaticId) {
+    fn initialize(&mut self, id: StaticId) {
         let mut stack = vec![(id, false)];
         while let Some((id, is_ready)) = stack.pop() {
             if self.statics.contains_key(&id) {

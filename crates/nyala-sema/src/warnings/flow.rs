@@ -71,7 +71,7 @@ impl<'a> Flow<'a> {
             if let Some((_, at)) = uninit.first_read {
                 let local = &self.program.locals[*local];
                 let (name, declared) = (local.name, local.span);
-                self.warnings.push(Warning::Uninitialised { name, declared, at });
+                self.warnings.push(Warning::Uninitialized { name, declared, at });
             }
         }
         self.warnings

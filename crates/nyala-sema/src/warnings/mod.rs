@@ -49,7 +49,7 @@ enum Warning {
     UnusedMut { name: Name, at: Span },
     SameTypeCast { ty: String, at: Span },
     NoEffect { at: Span, lacks_call: bool },
-    Uninitialised { name: Name, declared: Span, at: Span },
+    Uninitialized { name: Name, declared: Span, at: Span },
     EndlessFilter { function: Name, parameter: Name, declared: Span, call: Span },
     WritesOwnPlace { place: Span, write: Span, load_first: bool },
 }
@@ -65,7 +65,7 @@ impl Warning {
             | Warning::UnusedMut { at, .. }
             | Warning::SameTypeCast { at, .. }
             | Warning::NoEffect { at, .. }
-            | Warning::Uninitialised { at, .. } => at,
+            | Warning::Uninitialized { at, .. } => at,
             Warning::EndlessFilter { declared, .. } => declared,
             Warning::WritesOwnPlace { write, .. } => write,
         }
@@ -100,7 +100,7 @@ impl Warning {
                     .with_label("this value is not used");
                 if lacks_call { warning.with_suggestion(at.end(), "()", "call it") } else { warning }
             }
-            Warning::Uninitialised { name, declared, at } => {
+            Warning::Uninitialized { name, declared, at } => {
                 let message = format!("variable `{name}` is read before it has a value");
                 Diagnostic::warning(Code("W0007"), at, message)
                     .with_secondary(declared, "declared without a value here")
