@@ -16,7 +16,7 @@ mod literal;
 use nyala_span::{Name, SourceFile, Span};
 
 use crate::ast::{Comment, LitKind};
-use crate::errors::{MAX_ERRORS, SyntaxError};
+use crate::errors::{LexError, MAX_ERRORS, SyntaxError};
 use crate::token::{Token, TokenKind};
 
 /// The longest name or number, in bytes. Longer ones are reported and cut, so
@@ -136,9 +136,9 @@ impl Lexer<'_> {
         self.out.tokens.last().map_or(TokenKind::Eof, |token| token.kind)
     }
 
-    fn error(&mut self, error: SyntaxError) {
+    fn error(&mut self, error: impl Into<SyntaxError>) {
         if self.out.errors.len() < MAX_ERRORS {
-            self.out.errors.push(error);
+            self.out.errors.push(error.into());
         }
     }
 
@@ -163,7 +163,7 @@ impl Lexer<'_> {
     fn name(&mut self, from: usize) -> Name {
         let text = &self.text[from..self.pos];
         if text.len() > MAX_WORD {
-            self.error(SyntaxError::WordTooLong { at: self.span(from, self.pos) });
+            self.error(LexError::WordTooLong { at: self.span(from, self.pos) });
         }
         Name::new(&text[..text.floor_char_boundary(MAX_WORD)])
     }
@@ -205,7 +205,7 @@ impl Lexer<'_> {
         for ch in self.text[from..self.pos].chars().take(8) {
             if ch.is_ascii_graphic() { text.push(ch) } else { text.extend(ch.escape_debug()) }
         }
-        self.error(SyntaxError::UnknownChar { at: self.span(from, self.pos), text });
+        self.error(LexError::UnknownChar { at: self.span(from, self.pos), text });
     }
 
     fn punctuation(&mut self, byte: u8) {
@@ -240,7 +240,7 @@ impl Lexer<'_> {
             None => {
                 self.pos = self.bytes.len();
                 self.out.cut_short = true;
-                self.error(SyntaxError::UnterminatedComment { at: self.span(from, from + 2) });
+                self.error(LexError::UnterminatedComment { at: self.span(from, from + 2) });
             }
         }
         let span = self.span(from, self.pos);
@@ -255,7 +255,7 @@ impl Lexer<'_> {
         }
         for (at, ch) in self.text.char_indices().filter(|&(_, ch)| is_invisible(ch)).take(MAX_ERRORS) {
             let at = self.span(at, at + ch.len_utf8());
-            self.out.errors.push(SyntaxError::ControlChar { at, code_point: ch as u32 });
+            self.out.errors.push(LexError::ControlChar { at, code_point: ch as u32 }.into());
         }
     }
 }

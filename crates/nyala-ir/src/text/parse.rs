@@ -6,6 +6,7 @@
 //! other freely; a line `d0 = ..` must precede its uses.
 
 mod expr;
+mod operator;
 mod types;
 
 use std::fmt;

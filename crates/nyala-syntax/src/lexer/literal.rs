@@ -6,7 +6,7 @@ use nyala_span::{Name, Prim};
 
 use super::{Lexer, MAX_WORD, is_word};
 use crate::ast::{LitKind, StrLit};
-use crate::errors::SyntaxError;
+use crate::errors::{LexError, SyntaxError};
 use crate::token::TokenKind;
 
 impl Lexer<'_> {
@@ -52,11 +52,11 @@ impl Lexer<'_> {
         let (digits, suffix) = word.split_at(n_digits);
         if let Some(digit) = suffix.chars().next().filter(char::is_ascii_digit) {
             let at = self.span(from + n_digits, from + n_digits + 1);
-            self.error(SyntaxError::DigitOutsideBase { at, digit, base });
+            self.error(LexError::DigitOutsideBase { at, digit, base });
             return LitKind::Error;
         }
         if digits.bytes().all(|byte| byte == b'_') {
-            self.error(SyntaxError::NoDigits { at: self.span(from - 2, self.pos) });
+            self.error(LexError::NoDigits { at: self.span(from - 2, self.pos) });
             return LitKind::Error;
         }
         let Some(suffix) = self.suffix(from + n_digits, |suffix| !suffix.is_float()) else {
@@ -64,7 +64,7 @@ impl Lexer<'_> {
         };
         let value = parse_int(digits, base);
         if value.is_none() {
-            self.error(SyntaxError::IntTooLarge { at: self.span(from - 2, self.pos) });
+            self.error(LexError::IntTooLarge { at: self.span(from - 2, self.pos) });
         }
         LitKind::Int { value, suffix }
     }
@@ -91,7 +91,7 @@ impl Lexer<'_> {
         let digits_end = self.pos;
         self.skip_while(is_word);
         if self.pos - from > MAX_WORD {
-            self.error(SyntaxError::WordTooLong { at: self.span(from, self.pos) });
+            self.error(LexError::WordTooLong { at: self.span(from, self.pos) });
             return LitKind::Error;
         }
         let is_allowed = |suffix: Prim| !is_float || suffix.is_float();
@@ -102,7 +102,7 @@ impl Lexer<'_> {
             Some(value) => LitKind::Int { value: Some(value), suffix },
             None if is_float || is_float_suffix => LitKind::Float { digits: Name::new(&digits), suffix },
             None => {
-                self.error(SyntaxError::IntTooLarge { at: self.span(from, self.pos) });
+                self.error(LexError::IntTooLarge { at: self.span(from, self.pos) });
                 LitKind::Int { value: None, suffix }
             }
         }
@@ -126,7 +126,7 @@ impl Lexer<'_> {
         let suffix = num_suffix(text).filter(|&suffix| is_allowed(suffix));
         if suffix.is_none() {
             let shown = text.chars().take(16).collect();
-            self.error(SyntaxError::UnknownSuffix { at: self.span(from, self.pos), suffix: shown });
+            self.error(LexError::UnknownSuffix { at: self.span(from, self.pos), suffix: shown });
         }
         suffix.map(Some)
     }
@@ -143,12 +143,12 @@ impl Lexer<'_> {
         self.pos += 1;
         let first = match self.text[self.pos..].chars().next() {
             None | Some('\n') => {
-                self.error(SyntaxError::UnterminatedChar { at: self.span(from, self.pos) });
+                self.error(LexError::UnterminatedChar { at: self.span(from, self.pos) });
                 return LitKind::Error;
             }
             Some('\'') => {
                 self.pos += 1;
-                self.error(SyntaxError::EmptyChar { at: self.span(from, self.pos) });
+                self.error(LexError::EmptyChar { at: self.span(from, self.pos) });
                 return LitKind::Error;
             }
             Some('\\') => self.escape(),
@@ -160,17 +160,17 @@ impl Lexer<'_> {
         if self.peek(0) == b'\'' {
             self.pos += 1;
         } else if !self.skip_to_quote() {
-            self.error(SyntaxError::UnterminatedChar { at: self.span(from, self.pos) });
+            self.error(LexError::UnterminatedChar { at: self.span(from, self.pos) });
             return LitKind::Error;
         } else {
-            self.error(SyntaxError::LongChar { at: self.span(from, self.pos) });
+            self.error(LexError::LongChar { at: self.span(from, self.pos) });
             return LitKind::Error;
         }
         match first {
             Ok(byte) => LitKind::Char(byte),
             Err(Malformed::Reported) => LitKind::Error,
             Err(Malformed::TooLong) => {
-                self.error(SyntaxError::LongChar { at: self.span(from, self.pos) });
+                self.error(LexError::LongChar { at: self.span(from, self.pos) });
                 LitKind::Error
             }
         }
@@ -208,7 +208,7 @@ impl Lexer<'_> {
                 }
                 Some(b'\\') => bytes.extend(self.escape().ok()),
                 _ => {
-                    self.error(SyntaxError::UnterminatedString { at: self.span(from, self.pos) });
+                    self.error(LexError::UnterminatedString { at: self.span(from, self.pos) });
                     break;
                 }
             }
@@ -263,7 +263,7 @@ impl Lexer<'_> {
     }
 
     fn bad_escape(&mut self, from: usize) -> Result<u8, Malformed> {
-        self.error(SyntaxError::BadEscape { at: self.span(from, self.pos) });
+        self.error(LexError::BadEscape { at: self.span(from, self.pos) });
         Err(Malformed::Reported)
     }
 }

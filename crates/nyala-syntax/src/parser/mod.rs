@@ -29,7 +29,7 @@ use nyala_span::{Diagnostic, Name, SourceFile, Span};
 
 use crate::ast::{Comment, Dialect, File, Ident, LitKind, MAX_DEPTH, StrLit};
 use crate::delims::{self, Pairs};
-use crate::errors::{MAX_ERRORS, SyntaxError};
+use crate::errors::{LexError, MAX_ERRORS, SyntaxError};
 use crate::lexer::{Lexed, lex};
 use crate::token::{Token, TokenKind, Words};
 use dialect::Evidence;
@@ -304,7 +304,7 @@ impl<'a> Parser<'a> {
     /// Whether the last token is an unterminated string, which includes the tokens that
     /// should follow it.
     fn is_behind_open_string(&self) -> bool {
-        let is_open = |error: &SyntaxError| matches!(error, SyntaxError::UnterminatedString { at } if at.hi == self.prev.hi);
+        let is_open = |error: &SyntaxError| matches!(error, SyntaxError::Lex(LexError::UnterminatedString { at }) if at.hi == self.prev.hi);
         self.file.text[self.file.local(self.prev)].starts_with('"') && self.errors.iter().any(is_open)
     }
 
@@ -530,7 +530,7 @@ impl<'a> Parser<'a> {
             "impala" => Some(Dialect::Impala),
             "artic" => Some(Dialect::Artic),
             _ => {
-                self.push_error(SyntaxError::UnknownDialect { at: comment.span });
+                self.push_error(LexError::UnknownDialect { at: comment.span }.into());
                 None
             }
         }

@@ -27,6 +27,7 @@
 //! `layout` decides where lines break.
 
 mod comments;
+mod control;
 mod exprs;
 mod items;
 mod layout;
