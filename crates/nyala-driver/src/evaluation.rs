@@ -54,7 +54,7 @@ struct Group<'a> {
 struct Growth {
     function: String,
     declared: Span,
-    clones: u64,
+    instances: u64,
     nodes: u64,
 }
 
@@ -102,9 +102,9 @@ impl<'a> Answers<'a> {
     /// Why there are no calls.
     fn nothing(&self) -> String {
         match self.function.as_deref() {
-            None => "no calls in what `main` and `extern` functions reach".into(),
+            None => "no calls are reachable from `main` and `extern` functions".into(),
             Some(name) if self.residual.origins.named(name).next().is_none() => {
-                format!("no function `{name}` in what `main` and `extern` functions reach")
+                format!("no function `{name}` is reachable from `main` and `extern` functions")
             }
             Some(name) => format!("no calls in `{name}` or of it"),
         }
@@ -127,13 +127,13 @@ fn growth<'a>(sites: impl Iterator<Item = &'a Site>, sources: &SourceMap) -> Vec
     for site in sites {
         let at = all.iter().position(|growth| growth.declared == site.declared).unwrap_or_else(|| {
             let function = function_name(site, sources);
-            all.push(Growth { function, declared: site.declared, clones: 0, nodes: 0 });
+            all.push(Growth { function, declared: site.declared, instances: 0, nodes: 0 });
             all.len() - 1
         });
-        all[at].clones += site.specialized.saturating_sub(site.rolled_back);
+        all[at].instances += site.specialized.saturating_sub(site.rolled_back);
         all[at].nodes += site.nodes;
     }
-    all.retain(|growth| growth.nodes > 0 || growth.clones > 0);
+    all.retain(|growth| growth.nodes > 0 || growth.instances > 0);
     all.sort_by_key(|growth| (std::cmp::Reverse(growth.nodes), growth.declared));
     all
 }
@@ -355,7 +355,7 @@ fn describe_reason(reason: &Reason, sources: &SourceMap) -> String {
         Reason::Forced => "`@@` at the call".into(),
         Reason::Filter { at } => format!("the filter {} holds", filter_text(*at, sources)),
         Reason::HigherOrder => "calls are always specialized on functions".into(),
-        Reason::Continuation => "a continuation, of a function with free variables".into(),
+        Reason::Continuation => "the return continuation of a function with captures".into(),
         Reason::Run => "a run of the evaluator".into(),
         Reason::Halted => "`@halt` at the call".into(),
         Reason::NoFilter => "no filter".into(),

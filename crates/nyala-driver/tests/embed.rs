@@ -138,7 +138,7 @@ fn structs_arrays_and_data_can_be_known() {
                 extern fn fill(out: &mut [i32], n: i32) -> () { out(0) = n }";
     let specializer = Compiler::new().text("known.impala", text).specializer().expect("it has no errors");
     fn made<F: CFunction>(specializer: &Specializer, name: &str, known: &[Option<Known>]) -> Function<F> {
-        // SAFETY: the programs read what is known, and nothing else.
+        // SAFETY: the programs read only known data.
         unsafe { specializer.function(name, known) }.unwrap_or_else(|error| panic!("{error}"))
     }
     let axis = |scale: f64, offset: f64| Known::from([scale, offset]);
@@ -218,7 +218,7 @@ fn programs_call_host_functions() {
     assert!(text.contains("fn(f64)`") && text.contains("fn(i32) -> bool`"), "{text}");
 }
 
-/// The codes and the text of what is wrong with a program and its host functions.
+/// The codes and messages for a program and its host functions.
 fn refused(compiler: &Compiler) -> (Vec<&'static str>, String) {
     let error = compiler.compile().map(|_| ()).expect_err("it must be refused");
     let specialized = compiler.specializer().map(|_| ()).expect_err("it must be refused too");

@@ -1,4 +1,4 @@
-//! The book's entries for diagnostics say the truth: the first example of an entry is
+//! The book's entries for diagnostics are tested: the first example of an entry is
 //! reported with its code, and the others are not.
 
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ fn examples(entry: &str) -> Vec<&str> {
     fenced.filter_map(|rest| rest.split_once("```").map(|(example, _)| example)).collect()
 }
 
-/// What is reported for a program: codes and messages.
+/// The diagnostics of a program: codes and messages.
 fn reported(text: &str) -> Vec<(&'static str, String)> {
     let mut session = Session::new(Options::default());
     session.add_text("example.impala", text);
@@ -56,7 +56,7 @@ fn is_from_running(code: &str) -> bool {
     is_run_time && !["E0973", "E0977", "E0978", "E0979"].contains(&code)
 }
 
-/// What the interpreter reports for a program.
+/// The diagnostics of the interpreter for a program.
 fn reported_by_running(text: &str) -> Vec<(&'static str, String)> {
     let mut session = Session::new(Options::default());
     session.add_text("example.impala", text);
@@ -81,7 +81,7 @@ fn examples_of_run_time_errors_report_their_code() {
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
 }
 
-/// What is reported when native code is made for a program.
+/// The diagnostics of native code generation for a program.
 fn reported_by_native(text: &str) -> Vec<&'static str> {
     let mut session = Session::new(Options::default());
     session.add_text("example.impala", text);
@@ -131,7 +131,7 @@ fn examples_without_native_code_report_their_code() {
     }
 }
 
-/// What is reported when a program is compiled, and not run.
+/// The diagnostics of compiling a program, without running it.
 fn reported_by_compiling(text: &str) -> Vec<&'static str> {
     let mut session = Session::new(Options::default());
     session.add_text("example.impala", text);

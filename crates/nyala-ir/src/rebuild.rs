@@ -1,4 +1,4 @@
-//! Building a node again with other operands.
+//! Rebuilds a node with other operands.
 //!
 //! Rewrites use the factories, so newly constant operations fold.
 

@@ -1,13 +1,13 @@
-//! Checks that a world is a program.
+//! Checks the invariants of a world.
 //!
-//! A pass that breaks one of these rules has a bug; nothing a user writes can.
+//! A violation is a bug of a pass; source programs cannot cause one.
 //! Only reachable nodes are checked: dead nodes of a rewrite may be
 //! in any state.
 //!
 //! # The rules
 //!
-//! 1. `call`: the callee of a body is a continuation, and takes the arguments it
-//!    is given, by number and type. The cases of a `switch` are literals.
+//! 1. `call`: the callee of a body is a continuation, and takes the arguments,
+//!    by number and type. The cases of a `switch` are literals.
 //! 2. `operand`: the operands of an operation have the types that it works on,
 //!    and its own type is the one that it gives.
 //! 3. `literal`: a literal has no bits beyond its type's width; a null pointer is 0.
@@ -22,7 +22,7 @@
 //!    or stored in a global depends on no parameter, and nesting is a tree.
 //! 9. `global`: the first value of a global is a constant of its type.
 //!
-//! Each rule is looked at everywhere, so one run reports all that is wrong. The
+//! All rules are checked everywhere, so one run reports all violations. The
 //! cost is near-linear in the size of the program.
 
 mod calls;

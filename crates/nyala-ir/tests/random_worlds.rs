@@ -1,4 +1,4 @@
-//! Random worlds: what always holds for the text form and for construction.
+//! Random worlds: invariants of the text form and of construction.
 
 use std::collections::BTreeSet;
 

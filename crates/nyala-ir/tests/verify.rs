@@ -7,7 +7,7 @@ use nyala_ir::World;
 use nyala_ir::verify::{Place, verify};
 use nyala_test_support::ir_files::{self, Failed, TestFile};
 
-/// What starts an expected error.
+/// The start of an expected error.
 const ERROR: &str = " ; error: ";
 
 fn main() -> ExitCode {
@@ -37,7 +37,7 @@ fn line_of(world: &World, input: &str, place: Place) -> usize {
         Place::Head(cont) => world.cont(cont).span,
         Place::Body(cont) => world.cont(cont).body.as_ref().map_or(world.cont(cont).span, |body| body.span),
     };
-    // What was parsed has one line more at the top.
+    // The parsed text has one more line at the top.
     let at = (span.lo as usize).saturating_sub(1).min(input.len());
     input.as_bytes()[..at].iter().filter(|&&byte| byte == b'\n').count()
 }

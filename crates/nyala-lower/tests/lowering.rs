@@ -27,7 +27,7 @@ fn nested(open: &str, core: &str, close: &str, depth: usize) -> String {
     )
 }
 
-/// What lowering `text` reports.
+/// The diagnostics of lowering `text`.
 fn check_error(text: &str, code: &str) {
     let errors = lowered(text).err().expect("lowering reports an error");
     assert_eq!(errors.iter().map(|error| error.code.0).collect::<Vec<_>>(), [code]);

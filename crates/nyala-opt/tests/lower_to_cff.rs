@@ -33,7 +33,7 @@ fn render(file: &TestFile) -> Result<String, Failed> {
     Ok(file.expecting(&(describe(&world, &find(&world)) + &printed)))
 }
 
-/// One line for each function, with what it captures, and one for each obstacle.
+/// One line for each function, with its captures, and one for each violation.
 fn describe(world: &World, functions: &Functions) -> String {
     let name = |cont| world.cont(cont).name;
     let mut lines = vec![];

@@ -1,4 +1,4 @@
-//! A copy computes what the original computes, on random programs.
+//! A copy computes the same as the original, on random programs.
 //!
 //! The programs branch, loop and call each other and themselves, in tail position
 //! and elsewhere; the interpreter runs them.
@@ -25,7 +25,7 @@ impl Random {
 struct Program {
     world: World,
     functions: Vec<Cont>,
-    /// Where loops start.
+    /// Loop headers.
     heads: Vec<Cont>,
 }
 
@@ -69,7 +69,7 @@ impl Builder<'_> {
         &mut self.program.world
     }
 
-    /// Something computed from what `block` can see.
+    /// A value computed from the values in scope of `block`.
     fn number(&mut self, block: &Block) -> Def {
         let mut value = block.numbers[self.random.below(block.numbers.len())];
         for _ in 0..self.random.below(3) {
@@ -182,7 +182,7 @@ impl Builder<'_> {
 /// Programs that take longer are not compared.
 const MAX_STEPS: u64 = 20_000;
 
-/// What `cont` returns for these numbers, unless it takes too long.
+/// The result of `cont` for these numbers, unless it takes too long.
 fn run(world: &World, cont: Cont, numbers: &[i32]) -> Option<u64> {
     let args: Vec<Value> = numbers.iter().map(|&number| Value::Bits(u64::from(number as u32))).collect();
     let options = Options { steps: Some(MAX_STEPS), ..Options::default() };

@@ -1,5 +1,5 @@
-//! Programs with kernels, and what becomes of them: the host's program and those of the
-//! devices, or what is reported.
+//! Outlining of kernels: the host program and the device programs, or the
+//! diagnostics.
 
 use std::process::ExitCode;
 

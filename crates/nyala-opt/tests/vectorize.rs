@@ -1,7 +1,7 @@
 //! The vectorizer, one behaviour per file: a program with a call of `vectorize`, and the SIMD code.
 //!
 //! Each program is also interpreted before and after vectorization, with the same inputs. Files that
-//! cannot be, because they call external or unknown functions, begin with `test vectorize no-run`.
+//! cannot be, because they call external or unknown functions, start with `test vectorize no-run`.
 
 mod execution;
 

@@ -1,4 +1,4 @@
-//! Programs and compilers that come to their limits: the stack, memory, a reader that goes away. Each ends with a
+//! Programs and the compiler at their limits: stack, memory, a closed pipe. Each ends with a
 //! message and a status, never with a bare signal.
 #![cfg(target_os = "linux")]
 
@@ -15,7 +15,7 @@ fn deep(n: i32, a: &mut [i32]) -> i32 {
 }
 ";
 
-/// What a program writes to standard error, and its status: with `run`, and as an executable.
+/// The standard error and the status of a program: with `run`, and as an executable.
 fn both_ways(name: &str, text: &str) -> [(Option<i32>, String, String); 2] {
     let folder = Folder::new(name);
     let (source, exe) = (folder.file("deep.impala", text), folder.path("deep"));
@@ -75,7 +75,7 @@ fn a_local_array_larger_than_the_stack_overflows_it() {
     }
 }
 
-/// A fault that is none of the stack stays what it was.
+/// A fault outside of the stack keeps its default action.
 #[test]
 fn other_faults_keep_their_default_action() {
     use std::os::unix::process::ExitStatusExt as _;
@@ -94,7 +94,7 @@ fn other_faults_keep_their_default_action() {
     }
 }
 
-/// With any amount of memory, a command does its work or says that memory is missing.
+/// With any amount of memory, a command succeeds or reports that memory is exhausted.
 #[test]
 fn out_of_memory_is_reported() {
     let folder = Folder::new("scarce");
@@ -127,7 +127,7 @@ fn out_of_memory_is_reported() {
     }
 }
 
-/// Ours, or what the linker says, which has the same limit.
+/// Our message, or that of the linker, which has the same limit.
 fn is_about_memory(stderr: &str) -> bool {
     let words = ["out of memory", "annot allocate memory", "memory exhausted", "failed to map segment"];
     words.iter().any(|words| stderr.contains(words)) || stderr.contains("error[E0932]")

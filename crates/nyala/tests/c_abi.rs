@@ -53,7 +53,7 @@ fn structs() -> Vec<Vec<Field>> {
     all
 }
 
-/// A value that tells fields apart and that every type holds.
+/// A value that distinguishes fields and is in range of every type.
 fn value(field: usize, at: usize) -> usize {
     (field * 7 + at * 3 + 1) % 100
 }
@@ -78,7 +78,7 @@ fn ours_value(index: usize, field: &Field) -> String {
     }
 }
 
-/// Our side: makes, inspects and passes on each struct.
+/// The Impala side: creates, checks and passes each struct.
 fn our_program(structs: &[Vec<Field>]) -> String {
     let (mut items, mut imports) = (String::new(), String::new());
     for (n, fields) in structs.iter().enumerate() {
@@ -119,7 +119,7 @@ fn our_program(structs: &[Vec<Field>]) -> String {
     format!("{items}\nextern \"C\" {{ {imports} }}\n")
 }
 
-/// The other side; its `main` says what is wrong.
+/// The C side; its `main` reports errors.
 fn c_program(structs: &[Vec<Field>]) -> String {
     let mut text = String::from(
         "#include <stdbool.h>\n#include <stdint.h>\n#include <stdio.h>\n
@@ -179,7 +179,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Runs a command in a folder; whether it did what it should, with all it said.
+/// Runs a command in a folder; returns whether it succeeded, and its output.
 fn run(folder: &Path, program: &str, args: &[&str]) -> Result<String, String> {
     let output = Command::new(program).args(args).current_dir(folder).output();
     let output = output.map_err(|error| format!("{program}: {error}"))?;
@@ -187,10 +187,10 @@ fn run(folder: &Path, program: &str, args: &[&str]) -> Result<String, String> {
     if output.status.success() { Ok(said.into_owned()) } else { Err(format!("{program} {args:?}: {said}")) }
 }
 
-/// A machine to compare on: its C compiler, what runs its programs here, and how we call it.
+/// A machine to compare on: its C compiler, its emulator, and its target name.
 struct Machine {
     cc: &'static str,
-    /// The names it goes by.
+    /// Its names.
     emulators: &'static [&'static str],
     target: &'static [&'static str],
 }

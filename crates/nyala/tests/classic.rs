@@ -1,5 +1,5 @@
 //! The classic programs of the benchmarks: nothing of their generators and helpers is left
-//! when they are compiled, and they print what their peers in C print.
+//! when they are compiled, and they print the same as their C versions.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -73,7 +73,7 @@ fn outputs_equal_those_of_other_languages() {
         let read = (program == "reverse_complement").then_some(input.as_path());
         let expected = output(&mut Command::new(&peer), read);
         assert!(output(&mut Command::new(&ours), read) == expected, "{program} prints something else");
-        // What one program writes, another one reads.
+        // The output of one program is the input of another.
         if program == "fasta" {
             std::fs::write(&input, expected).expect("the input can be written");
         }

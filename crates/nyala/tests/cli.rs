@@ -101,7 +101,7 @@ fn codes_are_explained() {
     let (status, stdout, _) = run(&["check", "--explain", "e0020"], "");
     assert!(status == Some(0) && stdout.starts_with("# E0020: "), "{stdout}");
     let (status, _, stderr) = run(&["check", "--explain", "E9999"], "");
-    assert!(status == Some(1) && stderr.contains("there is no diagnostic `E9999`"), "{stderr}");
+    assert!(status == Some(1) && stderr.contains("unknown diagnostic `E9999`"), "{stderr}");
 }
 
 #[test]
@@ -203,8 +203,8 @@ fn explain_prints_text_json_or_html() {
     assert!(text.contains("`n` is a parameter of the exported function `any`"), "{text}");
     let (_, only, _) = run(&["explain", "-", "--fn", "cube"], program);
     assert!(only.contains("<stdin>:2:33") && !only.contains("<stdin>:3:40"), "{only}");
-    let (_, none, _) = run(&["explain", "-", "--fn", "nobody"], program);
-    assert!(none.starts_with("no function `nobody` in what") && !none.contains("power"), "{none}");
+    let (_, none, _) = run(&["explain", "-", "--fn", "absent"], program);
+    assert!(none.starts_with("no function `absent` is reachable") && !none.contains("power"), "{none}");
     let (_, json, _) = run(&["explain", "-", "--format", "json"], program);
     assert!(json.starts_with('{') && json.contains(r#""source":"exported-parameter""#), "{json}");
     let (_, page, _) = run(&["explain", "-", "--format", "html"], program);
@@ -257,7 +257,7 @@ fn control_characters_in_file_names_go_through_the_back_end() {
     assert_eq!(run(&["run", "-g", &source], "").0, Some(3));
 }
 
-/// `check` finds what later stages would: the number of instances, sizes, uses of intrinsics.
+/// `check` finds errors of later stages: the number of instances, sizes, uses of intrinsics.
 #[test]
 fn check_rejects_what_build_rejects() {
     let types: Vec<String> = (0..20_000).map(|i| format!("struct S{i} {{ x: i32 }}\n")).collect();
@@ -275,7 +275,7 @@ fn check_rejects_what_build_rejects() {
     }
 }
 
-/// A full disk is an error that says what could not be written, for what the compiler prints and for what the program does.
+/// A full disk is an error that names the output, for the output of the compiler and of the program.
 #[cfg(target_os = "linux")]
 #[test]
 fn failed_writes_to_standard_output_are_errors() {
@@ -292,7 +292,7 @@ fn failed_writes_to_standard_output_are_errors() {
     }
 }
 
-/// Also where the name is not given: the executable of a file without an extension has the name of the file.
+/// Also without `-o`: the executable of a file without extension has the name of the file.
 #[test]
 fn build_does_not_overwrite_sources() {
     let folder = Folder::new("own-source");
@@ -331,7 +331,7 @@ fn a_missing_llvm_lists_the_searched_places() {
     assert!(stderr.contains("error[E0924]") && stderr.contains(&folder.0.display().to_string()), "{stderr}");
 }
 
-/// With the words of the system, which say what is wrong with it.
+/// With the message of the system.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_file_that_is_not_a_library_is_rejected_as_llvm() {
@@ -343,7 +343,7 @@ fn a_file_that_is_not_a_library_is_rejected_as_llvm() {
     assert!(stderr.contains("a.impala: ") && !stderr.contains("dlopen"), "{stderr}");
 }
 
-/// Libraries that only tell their version, or not even that.
+/// Libraries that have only a version function, or not even that.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_unsupported_llvm_version_is_rejected() {

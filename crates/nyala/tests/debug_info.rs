@@ -70,7 +70,7 @@ fn build_program(test: &str, level: &str, text: &str) -> PathBuf {
     executable
 }
 
-/// What a tool says about a file; nothing, and loudly so, if there is no such tool.
+/// The output of a tool for a file; `None`, with a message, if the tool is missing.
 fn ask(tool: &str, args: &[&str], file: &Path) -> Option<String> {
     match Command::new(tool).args(args).arg(file).env("LC_ALL", "C").output() {
         Ok(output) => Some(String::from_utf8_lossy(&output.stdout).into_owned()),
@@ -85,7 +85,7 @@ fn gdb(executable: &Path, commands: &[&str], expected: &[&str]) {
     gdb_with(&[], executable, commands, expected);
 }
 
-/// What `gdb` says contains all that is expected.
+/// Checks that the output of `gdb` contains all expected texts.
 fn gdb_with(options: &[&str], file: &Path, commands: &[&str], expected: &[&str]) {
     let mut args = vec!["-batch", "-nx"];
     args.extend(commands.iter().flat_map(|&command| ["-ex", command]));

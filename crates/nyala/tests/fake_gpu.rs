@@ -1,6 +1,6 @@
-//! The runtime's side of CUDA with a driver that is none: `tests/gpu/fake_driver.c` is compiled to a
-//! library that takes the place of the driver, and logs what it is asked for. So errors, the cache and
-//! leaks are tested where there is no GPU.
+//! The CUDA runtime with a fake driver: `tests/gpu/fake_driver.c` is compiled to a
+//! library that replaces the driver and logs its calls. So errors, the cache and
+//! leaks are tested without a GPU.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -27,13 +27,13 @@ fn driver() -> &'static Path {
 fn folder(name: &str) -> PathBuf {
     let folder =
         Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fake-gpu-{name}-{}", std::process::id()));
-    // What an earlier process left behind.
+    // Files of an earlier process.
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("the folder for tests can be written to");
     folder
 }
 
-/// What came of a program of `tests/gpu`.
+/// The result of a program of `tests/gpu`.
 struct Run {
     output: Output,
     log: String,

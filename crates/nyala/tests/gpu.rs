@@ -1,17 +1,17 @@
-//! The programs under `tests/gpu`, which have kernels: they do in the interpreter what they
-//! say, and so they do on the devices that are here. Their device code is compiled for
+//! The programs under `tests/gpu`, which have kernels: they meet their expectations in the interpreter
+//! and on the devices of this machine. Their device code is compiled for
 //! all platforms, whatever is here.
 //!
 //! * `ptxas` assembles the PTX, if there is one: on the path, where `NYALA_PTXAS` says, or where
 //!   `cargo xtask setup` puts it.
 //! * An OpenCL driver runs the programs, if there is one: PoCL, which needs no GPU, is another thing that
 //!   `cargo xtask setup` installs.
-//! * Programs under `cuda` use what only CUDA has. Neither the interpreter nor AMD's GPUs
+//! * Programs under `cuda` use features of CUDA only. Neither the interpreter nor AMD's GPUs
 //!   have `printf`.
 //! * Those under `errors` end with a message that has the texts of all their lines `// error:`.
-//! * PTX of some programs is compared with what is stored beside them; `BLESS=1` rewrites it.
+//! * PTX of some programs is compared with stored files; `BLESS=1` rewrites them.
 //!
-//! What cannot be done here is listed as ignored, and told.
+//! Tests that cannot run on this machine are ignored, with a message.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output};
@@ -141,7 +141,7 @@ fn on_device(path: &Path, platform: &str) -> Result<(), Failed> {
     as_expected(path, output(nyala().arg("run").args(sources(path, platform))))
 }
 
-/// A program ends with an error that has all texts it says.
+/// A program ends with an error that contains all expected texts.
 fn fails_on_device(path: &Path, platform: &str) -> Result<(), Failed> {
     let source = std::fs::read_to_string(path)?;
     let output = output(nyala().arg("run").args(sources(path, platform)));
@@ -227,7 +227,7 @@ fn ptx_for(path: &Path, options: &[&str]) -> Result<String, Failed> {
     }
 }
 
-/// Debuggers and profilers are told of the lines that kernels come from.
+/// Kernels have line numbers for debuggers and profilers.
 fn kernels_have_line_numbers() -> Result<(), Failed> {
     let program = files::repository().join("tests/gpu/vector_add.impala");
     let told = |options: &[&str]| Ok::<_, Failed>(ptx_for(&program, options)?.matches("\t.loc\t").count());

@@ -102,7 +102,7 @@ fn build(test: &str) -> Folder {
     folder
 }
 
-/// Compiles and runs a host program, which prints what the library prints.
+/// Compiles and runs a host program, which prints the results of the library.
 fn check(mut compile: Command, executable: &str, printed: &str) {
     let (status, _, errors) = run_command(&mut compile, "");
     assert_eq!(status, Some(0), "{compile:?}: {errors}");

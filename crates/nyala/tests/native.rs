@@ -1,11 +1,11 @@
 //! Runs every program under `tests/run` as native code, in memory with and without
-//! optimization, with all that debuggers want to know, and as an executable: it does what it does in the interpreter. Parallel
+//! optimization, with debug information, and as an executable: it behaves as in the interpreter. Parallel
 //! programs run on one thread and on several, those with `vectorize` with other numbers of lanes.
 //!
 //! Programs that have no native code yet are listed in `native.txt` with the code
 //! of the diagnostic that they get. A program that is not listed must run, and one
 //! that is listed must get that diagnostic, so the list is always true. Those with the word
-//! `device` need one: where there is none, they say so.
+//! `device` need one: without one, they report that.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -105,8 +105,8 @@ fn test(path: &Path, way: Way, missing: Option<&str>) -> Result<(), Failed> {
     }
 }
 
-/// With another number of lanes a program does as native code what it does in the interpreter, if
-/// that many lanes make no mistakes.
+/// With another number of lanes native code behaves as the interpreter, if the interpreter
+/// reports no error.
 fn does_the_same_with_lanes(path: &Path, n: u32, expected: &Expectations) -> Result<(), Failed> {
     let text = with_lanes(&std::fs::read_to_string(path)?, n).ok_or("it has no lanes")?;
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
@@ -131,7 +131,7 @@ fn does_the_same_with_lanes(path: &Path, n: u32, expected: &Expectations) -> Res
     }
 }
 
-/// The program with another number of lanes, if it says how many in so many words.
+/// The program with another number of lanes, if the number is a literal.
 fn with_lanes(text: &str, n: u32) -> Option<String> {
     let mut parts = text.split("vectorize");
     let mut changed = parts.next()?.to_owned();
@@ -144,7 +144,7 @@ fn with_lanes(text: &str, n: u32) -> Option<String> {
         if is_call && digits > 0 {
             found = true;
             let (own, rest) = part[start..].split_at(digits);
-            // Without a range, more lanes might do what others do.
+            // Without a range, more lanes could repeat work.
             let most = own.parse().ok().filter(|_| rest.starts_with(')')).unwrap_or(n);
             changed.push_str(&format!("{}{}{rest}", &part[..start], n.min(most)));
         } else {
@@ -158,7 +158,7 @@ fn nyala() -> Command {
     Command::new(env!("CARGO_BIN_EXE_nyala"))
 }
 
-/// What the executable does, or what building it reports.
+/// The output of the executable, or the diagnostics of building it.
 fn build_and_run(path: &Path, expected: &Expectations) -> std::io::Result<Output> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let name = format!("exe-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));

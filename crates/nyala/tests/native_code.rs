@@ -1,4 +1,4 @@
-//! What is special about native code: inline assembly, space, checks.
+//! Properties of native code: inline assembly, stack use, checks.
 
 mod support;
 
@@ -13,7 +13,7 @@ fn run(args: &[&str], program: &str) -> Output {
     support::output(support::nyala().arg("run").args(args).arg("-"), program)
 }
 
-/// What a program prints, at every level of optimization.
+/// The output of a program, at every optimization level.
 fn check(program: &str, expected: &str) {
     for level in ["-O0", "-O2", "-O3"] {
         let Output { status, stdout, stderr } = run(&[level], program);
@@ -88,7 +88,7 @@ fn tail_calls_need_no_stack() {
 /// accessed as something else than it was made as.
 const UNSEEN: [&str; 3] = ["copy_beyond_a_buffer", "read_beyond_a_buffer", "wide_access_at_the_end"];
 
-/// What `nyala` says about a program: its errors, and its exit status.
+/// The errors and the exit status of `nyala` for a program.
 fn errors(args: &[&str], path: &Path) -> (String, Option<i32>) {
     let output = Command::new(env!("CARGO_BIN_EXE_nyala")).args(args).arg(path).stdin(Stdio::null()).output();
     let Output { status, stderr, .. } = output.expect("the compiler starts");

@@ -275,7 +275,7 @@ fn contiguous_groups_are_one_vector_each() {
     }
 }
 
-/// The exit status and the diagnostics for a body of `vectorize(4)`, which begins in line 3.
+/// The exit status and the diagnostics for a body of `vectorize(4)`, which starts in line 3.
 fn diagnostics_for(command: &[&str], body: &str) -> (Option<i32>, String) {
     let program = format!(
         "fn twice(x: i32) -> i32 {{ 2 * x }} fn thrice(x: i32) -> i32 {{ 3 * x }}

@@ -1,4 +1,4 @@
-//! The threads of compiled programs: fewer than asked for where the system gives no more, and asleep when idle.
+//! The threads of compiled programs: fewer than requested if the system has no more, and asleep when idle.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -69,7 +69,7 @@ fn the_number_of_threads_is_limited_with_a_warning() {
     }
 }
 
-/// Runs loops and tasks, says so, and waits for the end of its input.
+/// Runs loops and tasks, prints a line, and waits for the end of its input.
 const IDLE: &str = "
 extern \"C\" { fn getchar() -> i32; }
 fn main() -> i32 {

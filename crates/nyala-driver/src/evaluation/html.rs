@@ -193,7 +193,7 @@ impl<'a> Page<'a> {
                 "<code>{}</code><span class=\"n\">{}</span><span class=\"n\">{}</span>\
                  <span class=\"bar\" style=\"width: {}%\"></span>\n",
                 escape(&growth.function),
-                growth.clones,
+                growth.instances,
                 growth.nodes,
                 percent.max(1)
             ));

@@ -16,7 +16,7 @@ pub(super) fn object(answers: &Answers<'_>) -> Value {
         json!({
             "function": growth.function,
             "declared": place_or_null(growth.declared, sources),
-            "specializations": growth.clones,
+            "specializations": growth.instances,
             "nodes": growth.nodes,
         })
     });

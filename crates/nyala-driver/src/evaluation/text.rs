@@ -49,10 +49,10 @@ fn write_unknown(out: &mut String, answers: &Answers<'_>, unknown: &Unknown) {
 fn write_growth(out: &mut String, answers: &Answers<'_>) {
     if !answers.growth.is_empty() {
         line(out, 0, format_args!("where the code grew:"));
-        line(out, 0, format_args!("{:>9} {:>9}  of", "nodes", "clones"));
+        line(out, 0, format_args!("{:>9} {:>9}  of", "nodes", "instances"));
     }
     for growth in answers.growth.iter().take(MAX_GROWTH) {
-        line(out, 0, format_args!("{:>9} {:>9}  {}", growth.nodes, growth.clones, growth.function));
+        line(out, 0, format_args!("{:>9} {:>9}  {}", growth.nodes, growth.instances, growth.function));
     }
     if let Some(more) = answers.growth.len().checked_sub(MAX_GROWTH).filter(|&more| more > 0) {
         line(out, 0, format_args!("{:>21} {}", "", plural(more as u64, "more function")));

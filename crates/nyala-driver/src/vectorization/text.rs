@@ -16,7 +16,7 @@ pub(super) fn write(report: &Vectorization<'_>) -> String {
         write_site(&mut out, report, site);
     }
     if report.sites.is_empty() {
-        out += "no `vectorize` in what `main` and `extern` functions reach\n";
+        out += "no `vectorize` is reachable from `main` and `extern` functions\n";
     }
     out
 }

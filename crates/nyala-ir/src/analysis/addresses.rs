@@ -1,8 +1,8 @@
 //! Uses of the addresses of a function's variables.
 //!
-//! An address that is only used to access the variable stays where it is. Others get
-//! somewhere: into memory or another value, into a closure, or to a function
-//! that is called. Who knows where decides how long a variable must live.
+//! An address that is only used for loads and stores does not escape. Other addresses
+//! escape: into memory or another value, into a closure, or to a called function.
+//! Escapes determine the lifetime of a variable.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -1,9 +1,9 @@
-//! Which vertices every path to a vertex passes through.
+//! Dominators and post-dominators.
 //!
 //! [`DomTree::new`] is the algorithm of Lengauer and Tarjan (1979) with path
 //! compression: semidominators by depth-first numbering, then dominators from them.
-//! It takes O(m log n) steps on every graph. Simpler ones are as fast on most, but climb
-//! the tree for every vertex, and fully unrolled loops are long ladders where that is far.
+//! It takes O(m log n) steps on every graph. Simpler algorithms are as fast on most graphs, but climb
+//! the tree for every vertex, which is slow for the deep trees of fully unrolled loops.
 //!
 //! Post-dominators are dominators of the reversed graph; see
 //! [`Cfg::post_dominators`](super::cfg::Cfg::post_dominators).

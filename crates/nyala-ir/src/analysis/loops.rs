@@ -1,7 +1,7 @@
 //! Which vertices form loops, and how loops nest.
 //!
 //! A loop is a strongly connected part of the graph. Its *headers* are the
-//! vertices where it can be entered; one in a loop that is written as such,
+//! entry vertices: one in a reducible loop,
 //! several in an irreducible one. Without its headers the rest of a loop falls
 //! into smaller components, which are the loops nested in it (Steensgaard 1993).
 //! The cost is linear for each level of nesting.

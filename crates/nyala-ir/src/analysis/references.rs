@@ -1,12 +1,11 @@
-//! Who mentions whom.
+//! The graph of references between nodes.
 //!
 //! A continuation mentions the nodes of its body and filter, an operation its
-//! operands. Control can only get from one continuation to another if something
-//! on the way mentioned it, so this graph stands above every control flow graph,
-//! and it is what nesting is read from.
+//! operands. Control reaches only mentioned continuations, so this graph contains
+//! every control flow graph. Nesting is computed from it.
 //!
-//! Operations are vertices of their own: an operation that many bodies share is
-//! looked at once, however long the chain of operands behind it.
+//! Operations are vertices, too: an operation that many bodies share is
+//! visited once, with all its operands.
 
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntitySet, SecondaryMap, entity_impl};

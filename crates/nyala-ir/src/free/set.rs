@@ -5,8 +5,8 @@
 //! element shares nearly all of its trie, and the union of sets that
 //! have much in common looks only at where they differ. A leaf holds 64
 //! neighbouring ids, since a continuation's parameters are neighbours. The
-//! highest bit tells continuations from parameters, so the two kinds are two sides of a
-//! trie and taken apart at no cost.
+//! highest bit distinguishes continuations from parameters, so the two kinds are the two subtrees of
+//! a trie and are separated at no cost.
 
 use cranelift_entity::EntityRef;
 use cranelift_entity::packed_option::ReservedValue;

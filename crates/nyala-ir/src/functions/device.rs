@@ -1,4 +1,4 @@
-//! Functions that are there for kernels, by the names that CUDA, OpenCL and AMD's compiler give them.
+//! Functions of kernels, by their names in CUDA, OpenCL and AMD's compiler.
 //!
 //! [`NAMES`] has a line for each name. Functions of numbers are in [`numbers`](super::numbers);
 //! here are only those of their names that do not follow from the plain one.

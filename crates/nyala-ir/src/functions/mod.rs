@@ -7,13 +7,13 @@
 //! * [`Intrinsic::from_name`] and [`ValueOp::from_name`] do the same for the functions that the
 //!   compiler itself defines, which programs declare as `extern "thorin"`.
 //!
-//! After that everyone matches on an enum without a wildcard, so that a new function is an
+//! After that all code matches on an enum without a wildcard, so that a new function is an
 //! entry in one of the tables and then the cases that rustc requires:
 //!
 //! * [`intrinsics`]: continuations with a meaning of their own, and operations by name;
 //! * [`numbers`]: functions of numbers, which have no effect;
-//! * [`device`]: functions of kernels only, and names of functions of numbers that are
-//!   written like nothing else;
+//! * [`device`]: functions of kernels only, and irregular names of functions of
+//!   numbers;
 //! * [`host`]: the runtime's functions and those of the C library;
 //! * [`lanes`]: collective operations of SIMD lanes.
 //!

@@ -1,4 +1,4 @@
-//! Removes all nodes that nothing outside can reach, in place.
+//! Removes unreachable nodes, in place.
 //!
 //! The remaining nodes are renumbered in the old order: operands stay before users, and normal
 //! forms stay normal. No node is rebuilt, so the cost is that of the reachability search.

@@ -1,16 +1,16 @@
-//! Source text in, graph out: what the tests share.
+//! Support for tests: lowering of source text to a graph.
 
 use expect_test::Expect;
 use nyala_lower::{Constant, Failure, LowerOptions, Lowered, Statics, lower};
 use nyala_sema::{CheckFile, check};
 use nyala_span::{Diagnostic, SourceMap};
 
-/// The graph of `text`, or what lowering reports.
+/// The graph of `text`, or the diagnostics of lowering.
 pub fn lowered(text: &str) -> Result<nyala_ir::World, Vec<Diagnostic>> {
     lowered_with_warnings(text).map(|lowered| lowered.world)
 }
 
-/// As [`lowered`], with what may not be as the user means it.
+/// As [`lowered`], with warnings.
 pub fn lowered_with_warnings(text: &str) -> Result<Lowered, Vec<Diagnostic>> {
     let mut sources = SourceMap::default();
     let file = sources.add("test", text).expect("tests are small");
@@ -19,7 +19,7 @@ pub fn lowered_with_warnings(text: &str) -> Result<Lowered, Vec<Diagnostic>> {
     let checked = check(&[CheckFile { ast: &parse.file, is_prelude: false }]);
     let errors: Vec<_> = checked.diagnostics.into_iter().filter(Diagnostic::is_error).collect();
     assert_eq!(errors, [], "the test's program has errors");
-    // What would run is always the same.
+    // The executed code is always the same.
     let run = |_: &nyala_ir::World, _| -> Result<Constant, Failure> {
         Ok(Constant::Parts(vec![Constant::Bits(7), Constant::Undef]))
     };

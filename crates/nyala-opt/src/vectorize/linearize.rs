@@ -79,7 +79,7 @@ struct Planner<'a> {
     deferred: Vec<BTreeSet<usize>>,
     /// By vertex: whether a lane is active whenever control gets there.
     has_active_lane: Vec<bool>,
-    /// By vertex: whether it is deferred somewhere. Then control also gets there by edges that the
+    /// By vertex: whether another vertex defers it. Then control also gets there by edges that the
     /// function does not have.
     is_deferred: Vec<bool>,
 }

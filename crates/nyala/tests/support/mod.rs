@@ -1,4 +1,4 @@
-//! What tests of the command line share.
+//! Support for tests of the command line.
 
 // Each test program uses its part of this.
 #![allow(dead_code)]
@@ -46,7 +46,7 @@ impl Folder {
         Folder(path)
     }
 
-    /// Writes a file and gives its path as an argument.
+    /// Writes a file and returns its path as an argument.
     pub fn file(&self, name: &str, text: impl AsRef<[u8]>) -> String {
         let path = self.0.join(name);
         fs::write(&path, text).expect("the temporary folder is writable");
@@ -70,7 +70,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What stays behind in the temporary folder does no harm.
+        // Remaining temporary files do no harm.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
