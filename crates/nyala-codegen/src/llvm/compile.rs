@@ -59,9 +59,9 @@ pub fn compile(
 ) -> Result<Vec<u8>, LlvmError> {
     on_phase("LLVM: read");
     let (machine, module) = match options.versions.is_empty() {
-        true => optimized(llvm, text, options, |_, _| on_phase("LLVM: optimise"))?,
+        true => optimized(llvm, text, options, |_, _| on_phase("LLVM: optimize"))?,
         false => {
-            on_phase("LLVM: optimise");
+            on_phase("LLVM: optimize");
             versions::compile(llvm, text, options)?
         }
     };
