@@ -1,4 +1,4 @@
-//! What native code cannot be made for.
+//! Why a program has no native code.
 
 use nyala_span::{Code, Diagnostic, Span};
 
@@ -11,7 +11,7 @@ pub enum CodegenError {
     JumpOut {
         /// The loop.
         at: Span,
-        /// What runs it.
+        /// The intrinsic that runs it.
         name: &'static str,
     },
     /// A function that captures values is passed to C.
@@ -19,29 +19,29 @@ pub enum CodegenError {
         /// The call.
         at: Span,
     },
-    /// An argument that must be one of some numbers, and known.
+    /// An argument that must be one of some literals.
     Argument {
         /// The call.
         at: Span,
-        /// Whose argument it is, and what it says.
+        /// What the argument chooses.
         what: String,
         /// The argument, if it is known.
         found: Option<u64>,
-        /// What it may be.
+        /// The valid literals.
         allowed: String,
     },
-    /// A template of inline assembly that LLVM does not take.
+    /// An invalid template of inline assembly.
     AsmTemplate {
         /// The assembly.
         at: Span,
-        /// What the template has.
+        /// What is wrong with it.
         what: String,
     },
-    /// Something that the language has and the back end does not know yet.
+    /// A construct that the back end does not support.
     Unsupported {
-        /// Where.
+        /// Its position.
         at: Span,
-        /// What.
+        /// The construct.
         what: String,
     },
     /// A function that a device does not have.
@@ -50,22 +50,22 @@ pub enum CodegenError {
         at: Span,
         /// Its name.
         name: String,
-        /// What has none.
+        /// The devices.
         device: &'static str,
     },
-    /// There is nothing to run.
+    /// The program has no `main` that can be executed.
     NoMain {
-        /// What is there instead.
+        /// What is wrong with it.
         why: String,
     },
-    /// A function that nobody defines.
+    /// A function without a definition.
     Undefined {
         /// A call of it.
         at: Span,
         /// Its symbol.
         name: String,
     },
-    /// Something is wrong with LLVM, or LLVM finds something wrong.
+    /// An error of LLVM, or of loading it.
     Llvm(LlvmError),
 }
 
@@ -82,24 +82,25 @@ impl CodegenError {
                     )
             }
             CodegenError::Captures { at } => {
-                let message = "a function that is passed to C is not known, or captures values";
+                let message =
+                    "a function that is passed to C must be known at compile time and capture nothing";
                 Diagnostic::error(Code("E0921"), *at, message)
-                    .with_label("C passes the address of code, and nothing else")
-                    .with_note("a function fits that uses no variables of others, once the compiler knows which one it is")
+                    .with_label("C passes the address of the code only")
+                    .with_note("pass a function that uses no variables of enclosing functions")
             }
             CodegenError::Argument { at, what, found, allowed } => {
                 let message = match found {
-                    Some(found) => format!("{found} is no {what}"),
+                    Some(found) => format!("{found} is not a valid {what}"),
                     None => format!("the {what} is not known at compile time"),
                 };
-                Diagnostic::error(Code("E0928"), *at, message).with_note(format!("it is one of {allowed}"))
+                Diagnostic::error(Code("E0928"), *at, message).with_note(format!("valid are {allowed}"))
             }
             CodegenError::AsmTemplate { at, what } => {
                 Diagnostic::error(Code("E0929"), *at, format!("the template of `asm` has {what}"))
                     .with_note("operands are `$0`, `$1` and so on: outputs first, then inputs")
             }
             CodegenError::Unsupported { at, what } => {
-                Diagnostic::error(Code("E0922"), *at, format!("no native code can be made for {what} yet"))
+                Diagnostic::error(Code("E0922"), *at, format!("native code does not support {what}"))
             }
             CodegenError::NotOnDevice { at, name, device } => {
                 Diagnostic::error(Code("E0947"), *at, format!("{device} have no function `{name}`"))
@@ -108,17 +109,14 @@ impl CodegenError {
             CodegenError::NoMain { why } => {
                 Diagnostic::error(Code("E0923"), Span::NONE, format!("the program cannot be run: {why}"))
             }
-            CodegenError::Undefined { at, name } if name.starts_with("llvm.") => Diagnostic::error(
-                Code("E0927"),
-                *at,
-                format!("LLVM does not know the function `{name}`"),
-            )
-            .with_note(
-                "LLVM's own functions are those of its language reference, with the types in their names",
-            ),
+            CodegenError::Undefined { at, name } if name.starts_with("llvm.") => {
+                Diagnostic::error(Code("E0927"), *at, format!("LLVM has no intrinsic `{name}`")).with_note(
+                    "LLVM's language reference lists the intrinsics; the types are part of their names",
+                )
+            }
             CodegenError::Undefined { at, name } => {
-                Diagnostic::error(Code("E0927"), *at, format!("nobody defines the C function `{name}`"))
-                    .with_note("`--link LIB` makes the functions of a shared library known")
+                Diagnostic::error(Code("E0927"), *at, format!("undefined C function `{name}`"))
+                    .with_note("`--link LIB` links a shared library that defines it")
             }
             CodegenError::Llvm(error) => llvm_diagnostic(error),
         }
@@ -150,7 +148,7 @@ fn llvm_diagnostic(error: &LlvmError) -> Diagnostic {
             _ => "`--target-cpu` takes the names that clang's `-march` or `-mcpu` does, and `native`",
         }),
         LlvmError::Rejected(_) => report("E0926").with_note(
-            "if the program has no `asm` and declares no `llvm.` function, this is a mistake of the compiler",
+            "unless the program uses `asm` or declares an `llvm.` function, this is a bug in nyala",
         ),
         LlvmError::Link(_) => report("E0927"),
     }

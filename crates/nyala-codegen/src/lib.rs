@@ -1,18 +1,16 @@
 //! Programs in control-flow form to native code, through LLVM.
 //!
-//! What functions and their blocks are is said in [`nyala_ir::analysis::functions`]. Read in
-//! this order:
+//! [`nyala_ir::analysis::functions`] defines functions and blocks. Read in this order:
 //!
 //! * `skeleton`: the walk over functions and blocks that back ends share;
 //! * [`llvm_asm`]: a program as LLVM assembly, a text that people can read;
 //! * [`llvm`]: the LLVM library, found and loaded when the compiler runs, which
 //!   turns that text into machine code;
 //! * [`opencl`]: the kernels of a program as OpenCL C;
-//! * [`errors`]: what cannot be compiled.
+//! * [`errors`]: why a program cannot be compiled.
 //!
-//! Writing the text needs no LLVM, so all of it can be tested, and shown to the
-//! user, on any machine. Only [`llvm`] touches the library, and only there is
-//! `unsafe` code.
+//! Writing the text needs no LLVM, so it can be tested and shown on any machine. Only [`llvm`] uses the library, and only
+//! there is `unsafe` code.
 //!
 //! ```
 //! use nyala_codegen::llvm_asm;
@@ -41,8 +39,8 @@ pub use errors::CodegenError;
 pub struct KernelShape<'a> {
     /// Its symbol.
     pub name: &'a str,
-    /// How many threads its blocks have in each dimension, if that is known.
+    /// The size of its work groups in each dimension, if it is known.
     pub block: Option<[u32; 3]>,
-    /// For each parameter, whether it points to memory that no other one points to.
+    /// For each parameter, whether it is `noalias`.
     pub apart: &'a [bool],
 }

@@ -43,7 +43,7 @@ fn check_opencl(program: &str, expected: Expect) {
 
 /// Of `f32` only: there are no units for `f64`, whose functions are written once and called.
 #[test]
-fn rough_functions_are_computed_by_units_of_the_gpu() {
+fn fast_math_uses_the_special_function_units() {
     let gpu = Gpu { kind: GpuKind::Nvptx, kernels: &KERNELS, has_libdevice: false, is_fast: true };
     let program = "device power(mem: mem, x: f32, y: f32, ret: cn(mem, f32)) = \"powf\"
          device double(mem: mem, x: f64, ret: cn(mem, f64)) = \"exp2\"
@@ -148,7 +148,7 @@ const KERNEL: &str = "intrinsic reserve_shared(mem: mem, n: i32, ret: cn(mem, &[
              f.ret(e)";
 
 #[test]
-fn pointers_of_nvidia_have_address_spaces() {
+fn nvptx_pointers_have_address_spaces() {
     check(
         GpuKind::Nvptx,
         KERNEL,
@@ -206,7 +206,7 @@ fn pointers_of_nvidia_have_address_spaces() {
 }
 
 #[test]
-fn variables_of_amd_are_private() {
+fn amdgpu_locals_are_in_the_private_address_space() {
     check(
         GpuKind::Amdgpu,
         "device id(mem: mem, ret: cn(mem, i32)) = \"llvm.amdgcn.workitem.id.x\"
@@ -254,7 +254,7 @@ fn variables_of_amd_are_private() {
 }
 
 #[test]
-fn opencl_has_no_functions_of_cuda() {
+fn opencl_rejects_cuda_functions() {
     check_opencl(
         KERNEL,
         expect![[r#"
@@ -265,7 +265,7 @@ fn opencl_has_no_functions_of_cuda() {
 }
 
 #[test]
-fn a_loop_in_opencl_is_made_of_gotos() {
+fn opencl_loops_use_goto() {
     check_opencl(
         "intrinsic reserve_shared(mem: mem, n: i32, ret: cn(mem, &[3][i32]))
          device id(mem: mem, dim: u32, ret: cn(mem, u64)) = \"get_global_id\"
@@ -324,7 +324,7 @@ fn a_loop_in_opencl_is_made_of_gotos() {
 }
 
 #[test]
-fn a_pointer_in_opencl_points_to_one_kind_of_memory() {
+fn opencl_rejects_pointers_into_several_address_spaces() {
     check_opencl(
         "export f(mem: mem, p: &[i32], n: i32, ret: cn(mem)):
              g(mem, lea(p, 0i32), next)
@@ -337,7 +337,7 @@ fn a_pointer_in_opencl_points_to_one_kind_of_memory() {
              l = load(mem, q)
              ret(l.0, add(l.1, 1))",
         expect![[r#"
-            E0922: no native code can be made for a pointer `q` of `g` to memory of different kinds on OpenCL devices yet
+            E0922: native code does not support a pointer `q` of `g` to memory of different kinds on OpenCL devices
         "#]],
     );
 }

@@ -23,7 +23,7 @@ fn heads(program: &str, expected: Expect) {
 }
 
 #[test]
-fn a_variable_that_is_lent_is_valid_and_nobody_elses() {
+fn address_of_a_local_is_dereferenceable_and_noalias() {
     heads(
         "export main(mem: mem, ret: cn(mem, i32)):
              d0 = slot[[i32 * 4]](mem)
@@ -42,7 +42,7 @@ fn a_variable_that_is_lent_is_valid_and_nobody_elses() {
 }
 
 #[test]
-fn what_is_passed_twice_or_kept_has_other_addresses() {
+fn address_that_is_passed_twice_or_escapes_may_alias() {
     heads(
         "global g: &i32
          export main(mem: mem, ret: cn(mem, i32)):
@@ -65,7 +65,7 @@ fn what_is_passed_twice_or_kept_has_other_addresses() {
 }
 
 #[test]
-fn nothing_is_known_of_what_the_outside_passes() {
+fn exported_functions_know_nothing_of_their_arguments() {
     heads(
         "export f(mem: mem, p: &i32, ret: cn(mem, i32)):
              g(mem, p, ret)
@@ -80,7 +80,7 @@ fn nothing_is_known_of_what_the_outside_passes() {
 }
 
 #[test]
-fn a_part_before_the_whole_is_no_part_of_it() {
+fn negative_offset_is_not_dereferenceable() {
     heads(
         "export main(mem: mem, ret: cn(mem, i32)):
              d0 = slot[[i32 * 4]](mem)
@@ -96,7 +96,7 @@ fn a_part_before_the_whole_is_no_part_of_it() {
 }
 
 #[test]
-fn a_match_of_all_options_has_no_other_case() {
+fn exhaustive_switch_has_an_unreachable_default() {
     check(
         "enum E { A: i32, B: f32, C }
          export f(mem: mem, e: E, ret: cn(mem, i32)):
@@ -120,7 +120,7 @@ fn a_match_of_all_options_has_no_other_case() {
 }
 
 #[test]
-fn parameters_in_pieces_are_stored_as_other_values_on_riscv() {
+fn riscv_aggregate_parameters_are_copied_before_a_store() {
     check(
         "struct P { x: i32, y: i32 }
          export f(mem: mem, p: P, ret: cn(mem, i32)):
@@ -149,7 +149,7 @@ fn parameters_in_pieces_are_stored_as_other_values_on_riscv() {
 }
 
 #[test]
-fn vectors_are_aligned_as_far_as_their_groups_are() {
+fn vector_alignment_follows_from_the_start_of_the_group() {
     check(
         "export main(mem: mem, ret: cn(mem)):
              d0 = alloc[f32](mem, 256i64)

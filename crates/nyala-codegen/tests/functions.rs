@@ -120,12 +120,12 @@ fn check_gpu(kind: GpuKind, has_libdevice: bool, cases: &[Case]) {
 }
 
 #[test]
-fn nvidia_gpus_have_code_for_each_of_their_functions() {
+fn nvptx_implements_each_of_its_functions() {
     check_gpu(GpuKind::Nvptx, true, &cases(|targets| targets.ptx));
 }
 
 #[test]
-fn nvidia_gpus_need_libdevice_for_gamma_functions_only() {
+fn nvptx_needs_libdevice_for_gamma_functions_only() {
     let mut cases = cases(|targets| targets.ptx);
     cases.retain(|case| {
         !matches!(case.external.function, Function::Number(NumberFn::Tgamma | NumberFn::Lgamma))
@@ -134,12 +134,12 @@ fn nvidia_gpus_need_libdevice_for_gamma_functions_only() {
 }
 
 #[test]
-fn amd_gpus_have_code_for_each_of_their_functions() {
+fn amdgpu_implements_each_of_its_functions() {
     check_gpu(GpuKind::Amdgpu, false, &cases(|targets| targets.amdgpu));
 }
 
 #[test]
-fn opencl_c_has_a_name_for_each_of_its_functions() {
+fn opencl_implements_each_of_its_functions() {
     let cases = cases(|targets| targets.opencl);
     assert!(!cases.is_empty());
     let (world, names) = kernels(&cases);
@@ -155,7 +155,7 @@ fn opencl_c_has_a_name_for_each_of_its_functions() {
 
 /// What a name says about its type must be what it is declared with.
 #[test]
-fn a_name_for_f32_is_no_function_of_f64() {
+fn f32_function_rejects_f64_arguments() {
     let text = "device d(mem: mem, x: f64, ret: cn(mem, f64)) = \"__nv_sinf\"
 export k(mem: mem, x: f64, out: &[1]f64, ret: cn(mem)):
     d(mem, k.x, n)

@@ -26,7 +26,7 @@ fn written(program: &str, abi: llvm_asm::Abi) -> String {
 }
 
 #[test]
-fn parameters_of_blocks_become_phis() {
+fn block_parameters_are_phis() {
     check(
         "export max(mem: mem, a: i32, b: i32, ret: cn(mem, i32)):
              branch(mem, lt(a, b), less, more)
@@ -66,7 +66,7 @@ fn parameters_of_blocks_become_phis() {
 }
 
 #[test]
-fn a_tail_call_of_itself_is_a_loop() {
+fn self_tail_call_is_a_loop() {
     check(
         "export sum(mem: mem, n: u64, acc: u64, ret: cn(mem, u64)):
              branch(mem, eq(n, 0), done, more)
@@ -106,7 +106,7 @@ fn a_tail_call_of_itself_is_a_loop() {
 }
 
 #[test]
-fn other_tail_calls_need_no_stack() {
+fn tail_calls_need_no_stack() {
     check(
         "export even(mem: mem, n: u32, ret: cn(mem, bool)):
              branch(mem, eq(n, 0), yes, no)
@@ -161,7 +161,7 @@ fn other_tail_calls_need_no_stack() {
 }
 
 #[test]
-fn a_frame_stays_while_its_variables_are_known_elsewhere() {
+fn escaping_local_prevents_tail_calls() {
     check(
         "import use(mem: mem, p: &i32, ret: cn(mem)) = \"use\"
          export f(mem: mem, ret: cn(mem)):
@@ -199,7 +199,7 @@ fn a_frame_stays_while_its_variables_are_known_elsewhere() {
 }
 
 #[test]
-fn a_loop_is_made_of_blocks() {
+fn loop_is_a_header_and_a_back_edge() {
     check(
         "export f(mem: mem, x: i32, ret: cn(mem, i32)):
              count(mem, 0)
@@ -293,7 +293,7 @@ fn enums_are_storage_and_a_tag() {
 }
 
 #[test]
-fn enums_in_constants_are_laid_out_byte_by_byte() {
+fn enum_constants_have_explicit_padding() {
     check(
         "enum E { None, Some: u16 }
          const table: [E * 2] = [variant[E.Some](7), variant[E.None](())]
@@ -364,7 +364,7 @@ fn large_values_stay_in_memory() {
 }
 
 #[test]
-fn structs_are_passed_as_they_are_and_bytes_are_text() {
+fn structs_are_first_class_values_and_byte_arrays_are_strings() {
     check(
         "struct P { x: i32, y: bool }
          const text: [u8 * 3] = \"a\\n\\0\"
@@ -412,13 +412,13 @@ fn structs_are_passed_as_they_are_and_bytes_are_text() {
 }
 
 #[test]
-fn what_has_no_native_code_is_told() {
+fn unsupported_programs_are_rejected() {
     check(
         "device shuffle(mem: mem, x: i32, ret: cn(mem, i32)) = \"__shfl\"
          export f(mem: mem, ret: cn(mem, i32)):
              shuffle(mem, 1, ret)",
         expect![[r#"
-            E0922: no native code can be made for the device function `__shfl` on the host yet
+            E0922: native code does not support the device function `__shfl` on the host
         "#]],
     );
     check(
@@ -434,7 +434,7 @@ fn what_has_no_native_code_is_told() {
 }
 
 #[test]
-fn a_function_as_a_value_is_a_pair() {
+fn function_value_is_code_and_environment() {
     check(
         "export f(mem: mem, c: bool, ret: cn(mem, i32)):
              g(mem, select(c, one, two), ret)
@@ -494,7 +494,7 @@ fn a_function_as_a_value_is_a_pair() {
 }
 
 #[test]
-fn a_closure_has_an_environment() {
+fn closure_captures_into_its_environment() {
     check(
         "export f(mem: mem, c: bool, x: i64, y: i32, ret: cn(mem, i32)):
              h(mem, select(c, one, two), ret)
@@ -570,7 +570,7 @@ fn a_closure_has_an_environment() {
 }
 
 #[test]
-fn a_place_to_return_to_that_is_kept_is_a_parameter() {
+fn escaping_return_continuation_is_a_parameter() {
     check(
         "export f(mem: mem, c: bool, x: i32, ret: cn(mem, i32)):
              g(mem, select(c, ret, other), x)
@@ -631,7 +631,7 @@ fn a_place_to_return_to_that_is_kept_is_a_parameter() {
 }
 
 #[test]
-fn the_body_of_a_parallel_loop_is_a_function_of_its_own() {
+fn parallel_body_is_a_function() {
     check(
         "intrinsic parallel(mem: mem, n: i32, a: i32, b: i32, body: cn(mem, i32, cn(mem)), ret: cn(mem))
          export f(mem: mem, p: &[i32], n: i32, ret: cn(mem)):
@@ -690,7 +690,7 @@ fn the_body_of_a_parallel_loop_is_a_function_of_its_own() {
 }
 
 #[test]
-fn what_debuggers_are_told_is_nothing_to_others() {
+fn stores_for_debuggers_need_debug_information() {
     check(
         "debugger global shown: i32
          export f(mem: mem, ret: cn(mem)):
@@ -714,7 +714,7 @@ fn what_debuggers_are_told_is_nothing_to_others() {
 }
 
 #[test]
-fn functions_with_vectors_on_the_stack_are_fastcc_without_tail_calls() {
+fn vectors_on_the_stack_use_fastcc_without_tail_calls() {
     let params: Vec<String> = ('a'..='e').map(|name| format!("{name}: simd[f64 * 4]")).collect();
     let program = format!(
         "export f(mem: mem, {}, ret: cn(mem, simd[f64 * 4])):

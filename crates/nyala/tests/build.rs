@@ -205,15 +205,15 @@ fn the_compiler_needs_no_other_files() {
 fn invalid_atomics_and_unknown_llvm_intrinsics_are_reported_in_the_source() {
     let text = "extern \"device\" { fn \"llvm.no.such\" f(i32) -> i32; }\nfn main() -> i32 { f(3) }\n";
     let stderr = build_fails("llvm", text, &[], None);
-    assert!(stderr.contains("error[E0927]: LLVM does not know the function `llvm.no.such`"), "{stderr}");
+    assert!(stderr.contains("error[E0927]: LLVM has no intrinsic `llvm.no.such`"), "{stderr}");
     assert!(stderr.contains("a.impala:2:20"), "{stderr}");
     let (status, _, stderr) = run(&["run", "-"], text);
     assert_eq!(status, Some(1));
     assert!(stderr.starts_with("error[E0927]"), "{stderr}");
     for (call, message) in [
-        ("atomic[i32](99u32, &mut x, 2, 7u32, \"\")", "99 is no operation of `atomic`"),
-        ("atomic[i32](1u32, &mut x, 2, 1u32, \"\")", "1 is no memory order of this operation"),
-        ("atomic_load[i32](&x, 5u32, \"\")", "5 is no memory order of this operation"),
+        ("atomic[i32](99u32, &mut x, 2, 7u32, \"\")", "99 is not a valid operation of `atomic`"),
+        ("atomic[i32](1u32, &mut x, 2, 1u32, \"\")", "1 is not a valid memory order of this operation"),
+        ("atomic_load[i32](&x, 5u32, \"\")", "5 is not a valid memory order of this operation"),
         (
             "atomic[i32](argc as u32, &mut x, 2, 7u32, \"\")",
             "the operation of `atomic` is not known at compile time",

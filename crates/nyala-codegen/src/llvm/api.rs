@@ -8,24 +8,24 @@ use libloading::Library;
 use super::faults::{SUPPORTED, Version};
 use super::processors::Processors;
 
-/// Any of LLVM's objects, or null.
+/// A pointer to an object of LLVM, or null.
 pub(super) type Ref = *mut c_void;
 
-/// What is looked up: a name, and whether it must be there (0).
+/// A name to look up, and whether it must exist (0).
 #[repr(C)]
 pub(super) struct Lookup {
     pub(super) name: Ref,
     pub(super) flags: c_int,
 }
 
-/// Where it is looked up: a library, and whether only what it exports counts (0).
+/// A library to search, and whether only its exported symbols match (0).
 #[repr(C)]
 pub(super) struct SearchIn {
     pub(super) library: Ref,
     pub(super) flags: c_int,
 }
 
-/// Takes over the error, if there is one; the symbols are LLVM's.
+/// Owns the error, if there is one; LLVM owns the symbols.
 pub(super) type OnFound = unsafe extern "C" fn(Ref, *const SymbolAddress, usize, *mut c_void);
 
 /// A symbol that is defined at an address.
@@ -47,12 +47,12 @@ macro_rules! api {
         }
 
         impl Api {
-            /// Loads the library and knows all functions, or says what is missing.
+            /// Loads the library and finds all functions, or says which one is missing.
             pub(super) fn load(path: &Path) -> Result<(Api, Processors, Version), LoadError> {
                 // SAFETY: LLVM's initialisers only set up its own tables. It is never
                 // unloaded, so the functions stay where they are.
                 let library: &'static Library = Box::leak(Box::new(unsafe { Library::new(path) }?));
-                // Others may lack functions, or mean something else by them.
+                // Other versions may lack functions, or declare them differently.
                 let Some(version) = version(library).filter(|version| SUPPORTED.contains(&version.major)) else {
                     return Err(LoadError::Version(version(library)));
                 };
@@ -70,7 +70,7 @@ macro_rules! api {
 pub(super) enum LoadError {
     /// It cannot be loaded, or lacks a function.
     Library(libloading::Error),
-    /// It is not of a version that can be used; those before LLVM 16 do not tell theirs.
+    /// Its version is not supported; libraries before LLVM 16 cannot be asked for theirs.
     Version(Option<Version>),
 }
 
@@ -92,7 +92,7 @@ fn version(library: &Library) -> Option<Version> {
     Some(version)
 }
 
-/// Makes all targets known that the library has.
+/// Initializes all targets of the library.
 fn initialize_targets(library: &Library) {
     const TARGETS: [&str; 8] =
         ["X86", "AArch64", "RISCV", "PowerPC", "LoongArch", "WebAssembly", "NVPTX", "AMDGPU"];

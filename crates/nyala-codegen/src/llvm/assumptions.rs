@@ -1,13 +1,12 @@
 //! Loops that LLVM vectorises under assumptions.
 //!
-//! LLVM's own vectoriser may assume that an index does not wrap around, and asks before the loop whether that
-//! holds. LLVM 20 to 22 take what holds of a wide index for an answer about a narrow one: of
-//! `p(4 * i + (k & 3)) = 1` in a loop over `k` it makes one store to four neighbours, although `k & 3` begins again in between.
-//! (llvm-project#191382; see [`Fault::NarrowIndices`].)
+//! LLVM's loop vectorizer may assume that an index does not wrap around, and tests that before the loop. LLVM 20 to 22
+//! apply the test of a wide index to a narrow one: `p(4 * i + (k & 3)) = 1` in a loop over `k` becomes one contiguous store of
+//! four elements, although `k & 3` wraps around in between. (llvm-project#191382; see [`Fault::NarrowIndices`].)
 //!
-//! So a program is compiled again, without such vectors, if it asked so in a function where narrow numbers are part of an
-//! index. The loop as it was before is still there, for those whom the answer sends to it, and so is the index. SIMD code of
-//! `vectorize` is ours, and stays.
+//! So a program is compiled again, without LLVM's loop vectorizer, if it tested such an assumption in a function where narrow
+//! numbers are part of an index. The scalar loop, which is executed where the test fails, is still there, and so is the
+//! index. SIMD code of `vectorize` is unaffected.
 
 use std::ffi::{CStr, c_int, c_uint};
 use std::slice;
@@ -16,10 +15,10 @@ use super::Llvm;
 use super::api::Ref;
 use super::faults::Fault;
 
-/// How the vectoriser calls the places where it asks.
+/// The prefix of the labels of such tests.
 const QUESTION: &[u8] = b"vector.scevcheck";
 
-/// LLVM makes no vectors in functions with this attribute. Those that are there stay.
+/// LLVM does not vectorize functions with this attribute. Their vectors stay.
 const NO_NEW_VECTORS: &CStr = c"noimplicitfloat";
 
 /// `LLVMAttributeFunctionIndex`: an attribute of a function, not of its parameters.
@@ -28,17 +27,17 @@ const OF_FUNCTION: c_uint = c_uint::MAX;
 /// Whether loops were vectorized under assumptions that this LLVM may get wrong.
 ///
 /// # Safety
-/// The module is alive and nobody else uses it.
+/// The module is alive and no other code uses it.
 pub(super) unsafe fn may_be_wrong(llvm: &Llvm, module: Ref) -> bool {
     // SAFETY: the caller's promise; blocks belong to their function, and names to their block.
     Fault::NarrowIndices.matters_to(llvm)
         && unsafe { functions(llvm, module) }.any(|function| unsafe { asks(llvm, function) })
 }
 
-/// Whether the vectoriser asks something in a function where a narrow number is part of an index.
+/// Whether the vectorizer tests an assumption in a function where a narrow number is part of an index.
 ///
 /// # Safety
-/// The function is alive and nobody else uses it.
+/// The function is alive and no other code uses it.
 unsafe fn asks(llvm: &Llvm, function: Ref) -> bool {
     let api = &llvm.api;
     let (mut has_question, mut has_narrow) = (false, false);
@@ -63,26 +62,26 @@ unsafe fn asks(llvm: &Llvm, function: Ref) -> bool {
     has_question && has_narrow
 }
 
-/// `LLVMOpcode`s of what numbers are computed by.
+/// `LLVMOpcode`s of integer operations.
 const GEP: c_int = 29;
 const AND: c_int = 23;
 const PHI: c_int = 44;
-/// Sums, differences, products, shifts, `or`, and changes of width: numbers that count are computed by these from others.
+/// Sums, differences, products, shifts, `or`, and conversions: indices are computed by these.
 const STEPS: [c_int; 8] = [8, 10, 12, 20, 24, 30, 31, 32];
 
 /// `LLVMIntegerTypeKind`.
 const INTEGER: c_int = 8;
 
-/// Indices have so many bits at least, unless they are narrow.
+/// Indices of fewer bits are narrow.
 const INDEX_BITS: c_uint = 32;
 
-/// How far operands of operands are looked at.
+/// The depth to which operands are analysed.
 const MAX_VALUES: usize = 64;
 
-/// Whether a number of less than 32 bits, or some low bits of one, is what an index is computed from.
+/// Whether an index is computed from a number of less than 32 bits, or from some low bits of one.
 ///
 /// # Safety
-/// The value is alive and nobody else uses its module.
+/// The value is alive and no other code uses its module.
 unsafe fn is_narrow(llvm: &Llvm, index: Ref) -> bool {
     let api = &llvm.api;
     let mut waiting = vec![index];
@@ -121,20 +120,20 @@ unsafe fn is_narrow(llvm: &Llvm, index: Ref) -> bool {
     false
 }
 
-/// Whether a mask leaves some low bits of a number only, and fewer than an index has.
+/// Whether a mask selects low bits only, and fewer than an index has.
 fn is_low(bits: c_uint, mask: u64) -> bool {
     bits <= u64::BITS && mask.trailing_ones() < INDEX_BITS.min(bits) && mask & mask.wrapping_add(1) == 0
 }
 
-/// What keeps LLVM from making vectors.
+/// The attributes that keep LLVM from vectorizing.
 pub(super) struct Forbidden {
     kind: c_uint,
 }
 
-/// Lets LLVM make no vectors of its own in a module.
+/// Keeps LLVM from vectorizing a module.
 ///
 /// # Safety
-/// The module is alive and of that context, and nobody else uses it.
+/// The module is alive and of that context, and no other code uses it.
 pub(super) unsafe fn forbid_vectors(llvm: &Llvm, context: Ref, module: Ref) -> Forbidden {
     let api = &llvm.api;
     // SAFETY: the caller's promise; the name is that many bytes.
@@ -149,10 +148,10 @@ pub(super) unsafe fn forbid_vectors(llvm: &Llvm, context: Ref, module: Ref) -> F
 }
 
 impl Forbidden {
-    /// Lets those use vector registers again who make machine code.
+    /// Removes the attributes, so that code generation may use vector registers.
     ///
     /// # Safety
-    /// The module is alive and nobody else uses it.
+    /// The module is alive and no other code uses it.
     pub(super) unsafe fn allow_again(self, llvm: &Llvm, module: Ref) {
         // SAFETY: the caller's promise.
         unsafe {
@@ -166,10 +165,10 @@ impl Forbidden {
 /// The functions that a module defines.
 ///
 /// # Safety
-/// The module is alive as long as the functions are asked for, and nobody else uses it.
+/// The module outlives the iterator, and no other code uses it.
 unsafe fn functions(llvm: &Llvm, module: Ref) -> impl Iterator<Item = Ref> {
     let api = &llvm.api;
-    // SAFETY: the caller's promise, here and each time that the next one is asked for.
+    // SAFETY: the caller's promise, here and for each next function.
     let first = unsafe { (api.LLVMGetFirstFunction)(module) };
     let some = |function: Ref| (!function.is_null()).then_some(function);
     std::iter::successors(some(first), move |&function| some(unsafe { (api.LLVMGetNextFunction)(function) }))

@@ -8,7 +8,7 @@ use super::api::Ref;
 use super::faults::Fault;
 use super::{Llvm, LlvmError, assumptions, c_string, masks, single_lanes, versions};
 
-/// For what, and how well, to compile.
+/// The target and the optimization level.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// 0 to 3.
@@ -19,7 +19,7 @@ pub struct Options {
     pub cpu: Option<String>,
     /// Processors that get versions of their own in the same file. See the module `versions`.
     pub versions: Vec<String>,
-    /// What the processor has besides, as LLVM writes it.
+    /// Further features of the processor, as LLVM writes them.
     pub features: String,
     /// LLVM assembly or bitcode with functions that the program uses.
     pub library: Option<Vec<u8>>,
@@ -107,7 +107,7 @@ pub(super) struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    /// The machine of `options`; `masks_in_parts` if SIMD code is better off without long masks.
+    /// The machine of `options`; `masks_in_parts` if SIMD code is faster without long masks.
     fn new(llvm: &'a Llvm, options: &Options, masks_in_parts: bool) -> Result<Machine<'a>, LlvmError> {
         let api = &llvm.api;
         // SAFETY: these three give strings that the caller owns.
@@ -145,8 +145,8 @@ impl<'a> Machine<'a> {
                 return Err(LlvmError::Target(llvm.take_message(message)));
             }
         }
-        // Without optimisation, LLVM selects instructions for AArch64 in another way, which does not
-        // know that functions with `tailcc` remove their arguments from the stack.
+        // Without optimisation, LLVM uses another instruction selector for AArch64. In it, functions with `tailcc` do
+        // not remove their arguments from the stack.
         let is_aarch64 = triple.starts_with("aarch64") || triple.starts_with("arm64");
         let least = u8::from(is_aarch64 && Fault::UnoptimizedTailcc.matters_to(llvm));
         let level = c_int::from(options.opt_level.clamp(least, 3));
@@ -169,8 +169,8 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// LLVM's name for a target, and the features that all of its processors have. Rust puts
-/// those of RISC-V into the name; its Linux takes them for granted.
+/// LLVM's name for a target, and the features that all of its processors have. In Rust's names for RISC-V they are part of the
+/// name; Linux on RISC-V requires them.
 fn known_as(target: &str) -> (String, &'static str) {
     match target.split_once('-') {
         Some(("riscv64gc" | "riscv64", rest)) => (format!("riscv64-{rest}"), "+m,+a,+f,+d,+c"),
@@ -178,7 +178,7 @@ fn known_as(target: &str) -> (String, &'static str) {
     }
 }
 
-/// `LLVMRelocPIC`: code that may be anywhere, so that it reaches what is far away.
+/// `LLVMRelocPIC`: position-independent code, which reaches symbols at any distance.
 const RELOC_PIC: c_int = 2;
 /// `LLVMCodeModelDefault`.
 const CODE_MODEL_DEFAULT: c_int = 0;
@@ -200,12 +200,11 @@ pub(super) struct Module<'a> {
     llvm: &'a Llvm,
     pub(super) context: Ref,
     module: Ref,
-    /// What LLVM reported while it made code, such as assembly that is none. The
-    /// context has its address.
+    /// The errors that LLVM reported while it compiled, such as invalid assembly. The context has its address.
     errors: Box<Reports<'a>>,
 }
 
-/// Where the errors of a context are gathered.
+/// The errors of a context.
 struct Reports<'a> {
     llvm: &'a Llvm,
     errors: RefCell<Vec<String>>,
@@ -269,7 +268,7 @@ impl<'a> Module<'a> {
             self.set_target(library, machine);
             let functions = list((api.LLVMGetFirstFunction)(library), |it| (api.LLVMGetNextFunction)(it));
             for function in functions {
-                // What nobody needs is left out, if it is said to be there in other places too.
+                // Unused functions are left out if their linkage is that of copies.
                 if (api.LLVMIsDeclaration)(function) == 0 && (api.LLVMGetLinkage)(function) == EXTERNAL {
                     (api.LLVMSetLinkage)(function, LINK_ONCE);
                 }

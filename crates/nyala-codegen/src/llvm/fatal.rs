@@ -1,19 +1,18 @@
-//! When LLVM cannot go on.
+//! Fatal errors of LLVM.
 //!
-//! Some mistakes LLVM does not return as errors: it calls a handler, and ends the process
-//! when that comes back. Nothing can be unwound through LLVM, so all that is left is to
-//! tell the user, in the words of whoever runs the process.
+//! LLVM does not return some errors: it calls a handler, and ends the process when the handler returns. Nothing
+//! can unwind through LLVM, so the handler can only print a message and end the process.
 
 use std::ffi::{CStr, c_char};
 use std::sync::OnceLock;
 
-/// Told the reason; ends the process.
+/// Takes the reason; ends the process.
 pub type FatalHook = fn(&str) -> !;
 
 static HOOK: OnceLock<FatalHook> = OnceLock::new();
 
-/// Chooses what happens when LLVM cannot go on. The first choice counts; without one,
-/// LLVM's message is printed and the process aborts.
+/// Sets the handler of fatal errors. The first call decides; without one, LLVM's message is printed and the process
+/// aborts.
 pub fn set_hook(hook: FatalHook) {
     HOOK.get_or_init(|| hook);
 }

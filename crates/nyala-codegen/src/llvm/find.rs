@@ -1,13 +1,13 @@
-//! Where the LLVM library may be.
+//! The search for the LLVM library.
 
 use std::env;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// A place to look at.
+/// A place to search.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// Why it is looked at.
+    /// Why it is searched.
     what: &'static str,
     /// A library, or a folder with libraries.
     path: PathBuf,
@@ -37,7 +37,7 @@ fn file_name(path: &Path) -> &str {
     path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
-/// Whether a file is the LLVM library, under any of the names it goes by.
+/// Whether a file has one of the names of the LLVM library.
 fn is_llvm(path: &Path) -> bool {
     let name = file_name(path);
     let is_library = name.contains(".so") || name.ends_with(".dylib") || name.ends_with(".dll");
@@ -52,14 +52,13 @@ fn version(path: &Path) -> u32 {
     digits.take_while(char::is_ascii_digit).collect::<String>().parse().unwrap_or(0)
 }
 
-/// All places, in the order to look at them: what the user says, what comes with
-/// the compiler, what comes with Rust, what the system has.
+/// All places, in the order of the search: `NYALA_LLVM`, the folder of the compiler, Rust toolchains, the system.
 pub fn places() -> Vec<Place> {
     let mut places = vec![];
     let mut add = |what, path: PathBuf| places.push(Place { what, path });
     if let Some(path) = env::var_os("NYALA_LLVM").filter(|path| !path.is_empty()) {
         add("NYALA_LLVM", path.into());
-        // Who names a library wants that one and no other.
+        // A library that the user names is the only candidate.
         return places;
     }
     if let Some(folder) = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.to_owned())) {

@@ -1,4 +1,4 @@
-//! The functions in an object file, for those who want to know where they end up.
+//! The functions in an object file, with their sections and sizes.
 
 use std::ffi::CStr;
 use std::ptr::null_mut;
@@ -13,9 +13,9 @@ pub struct FunctionInObject {
     pub name: String,
     /// The section that it is in; sections may be loaded far from each other.
     pub section: String,
-    /// How far from the start of the section.
+    /// The offset in the section.
     pub offset: u64,
-    /// How many bytes.
+    /// The size in bytes.
     pub size: u64,
 }
 

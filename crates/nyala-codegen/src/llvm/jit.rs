@@ -1,4 +1,4 @@
-//! An object file as code in this process.
+//! Loads an object file into this process.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::path::Path;
@@ -11,20 +11,20 @@ use super::{Llvm, LlvmError, c_string};
 /// `LLVMJITSymbolGenericFlagsExported | LLVMJITSymbolGenericFlagsCallable`
 const EXPORTED_FUNCTION: u8 = 1 | 4;
 
-/// Code in this process. It stays until this is dropped.
+/// Code in this process, until it is dropped.
 ///
-/// It is in a library of its own, and not in LLVM's main one: in there LLVM defines `atexit`, and runs
-/// what it is told when it feels like it.
+/// It is in a library of its own. In its main library LLVM defines `atexit` itself, and decides when the handlers
+/// run.
 pub struct Jit<'a> {
     llvm: &'a Llvm,
     jit: Ref,
     session: Ref,
     library: Ref,
-    /// Whether the process may come back to the code when this is gone.
+    /// Whether the process may execute the code after this is dropped.
     is_kept: bool,
 }
 
-// SAFETY: LLVM guards what its JIT knows with a lock; nothing here belongs to a thread.
+// SAFETY: a lock guards the state of LLVM's JIT; nothing here belongs to a thread.
 unsafe impl Send for Jit<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Jit<'_> {}
@@ -53,14 +53,14 @@ impl<'a> Jit<'a> {
         Ok(jit)
     }
 
-    /// Tells debuggers that look at this process of all code that is added from now on.
+    /// Registers code that is added from now on with debuggers.
     pub fn tell_debuggers(&self) -> Result<(), LlvmError> {
         // SAFETY: the JIT is alive, and the error is ours.
         let told = unsafe { self.llvm.check((self.llvm.api.LLVMOrcLLJITEnableDebugSupport)(self.jit)) };
         told.map_err(LlvmError::Link)
     }
 
-    /// Makes the symbols of a shared library known.
+    /// Adds the symbols of a shared library.
     pub fn link(&self, path: &Path) -> Result<(), LlvmError> {
         let api = &self.llvm.api;
         let name = c_string(&path.to_string_lossy());
@@ -90,10 +90,10 @@ impl<'a> Jit<'a> {
         Ok(())
     }
 
-    /// Makes functions of this process known under names of choice.
+    /// Defines symbols for functions of this process.
     ///
     /// # Safety
-    /// The addresses are of functions that are what the code takes them for.
+    /// The addresses are those of functions with the types that the code expects.
     pub unsafe fn define(&self, symbols: &[(&str, *const c_void)]) -> Result<(), LlvmError> {
         let api = &self.llvm.api;
         // SAFETY: names are interned by the JIT, which takes over the references.
@@ -125,7 +125,7 @@ impl<'a> Jit<'a> {
         }
     }
 
-    /// The address of a function. All that it needs is linked now.
+    /// The address of a function, which is linked now with all that it needs.
     pub fn lookup(&self, name: &str) -> Result<*const c_void, LlvmError> {
         /// `LLVMOrcLookupKindStatic`
         const STATIC: c_int = 0;
@@ -145,22 +145,22 @@ impl<'a> Jit<'a> {
         result.map(|address| address as usize as *const c_void).map_err(LlvmError::Link)
     }
 
-    /// Keeps the code for as long as the process is there.
+    /// Keeps the code until the process ends.
     pub fn keep(&mut self) {
         self.is_kept = true;
     }
 }
 
-/// Where the answer to a lookup goes.
+/// The result of a lookup.
 struct Answer<'a> {
     llvm: &'a Llvm,
     found: Sender<Result<u64, String>>,
 }
 
-/// Takes the answer to a lookup of one symbol.
+/// Receives the result of a lookup of one symbol.
 ///
 /// # Safety
-/// The error is not looked at by others, the symbols are that many, and `answer` is an [`Answer`] that is alive.
+/// No other code owns the error, there are that many symbols, and `answer` is an [`Answer`] that is alive.
 unsafe extern "C" fn on_found(error: Ref, symbols: *const SymbolAddress, count: usize, answer: *mut c_void) {
     // SAFETY: the caller's promise.
     let (answer, found) = unsafe {
@@ -171,11 +171,11 @@ unsafe extern "C" fn on_found(error: Ref, symbols: *const SymbolAddress, count: 
         });
         (answer, found)
     };
-    // Whoever asks waits, so there is somebody to tell.
+    // The other end waits, so sending succeeds.
     let _ = answer.found.send(found);
 }
 
-/// LLVM would print what it reports here; the same comes back from who asked.
+/// Discards an error that the failed operation returns too; LLVM would print it.
 ///
 /// # Safety
 /// `api` is the interface of the library that calls this, and the error its own.
@@ -189,8 +189,7 @@ impl Drop for Jit<'_> {
         if self.is_kept {
             return;
         }
-        // SAFETY: it is ours, and nobody runs its code any more. There is nobody to
-        // tell about an error.
+        // SAFETY: it is ours, and no code of it is executed any more. An error cannot be reported from here.
         let _ = unsafe { self.llvm.check((self.llvm.api.LLVMOrcDisposeLLJIT)(self.jit)) };
     }
 }

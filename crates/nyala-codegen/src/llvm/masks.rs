@@ -1,18 +1,16 @@
 //! Masks of more lanes than a register has.
 //!
-//! Comparing 64 floats takes four registers and gives four masks of 16 bits. A processor with
-//! AVX512BW has masks of 64 bits, so LLVM joins the four there, only to take them apart again
-//! for the next operation on floats. Those who compute with lanes of 32 and 64 bits only have no other
-//! use for AVX512BW, and are faster without.
+//! A comparison of 64 floats takes four registers and gives four masks of 16 bits. With AVX512BW, which has masks of 64
+//! bits, LLVM concatenates the four, and splits them again for the next operation on floats. Programs with lanes of 32 and
+//! 64 bits only have no other use for AVX512BW, and are faster without it.
 
-/// Leaves the processor masks of 16 bits.
+/// The feature that limits masks to 16 bits.
 pub(super) const NO_LONG_MASKS: &str = "-avx512bw";
 
-/// A mask of one register of 32-bit lanes.
+/// The size of a mask of one register of 32-bit lanes.
 const MASK_BITS: u32 = 16;
 
-/// Whether masks in LLVM assembly should stay in parts: there are long ones, and no vectors of narrow
-/// lanes that they could be for.
+/// Whether long masks in LLVM assembly should be several short ones: there are long ones, and no vectors of narrow lanes.
 pub(super) fn stay_in_parts(text: &str) -> bool {
     let mut has_long_masks = false;
     for vector in text.split('<').skip(1) {
@@ -38,7 +36,7 @@ mod tests {
     }
 
     #[test]
-    fn short_masks_and_those_of_narrow_lanes_are_left_alone() {
+    fn short_masks_and_masks_of_narrow_lanes_do_not_count() {
         assert!(!stay_in_parts("%b = and <16 x i1> %a, %c"));
         assert!(!stay_in_parts("%b = and <64 x i1> %a, %c\n%d = add <64 x i8> %x, %y"));
         assert!(!stay_in_parts("%a = type { <2 x float> } ; a < b, [64 x i1]"));

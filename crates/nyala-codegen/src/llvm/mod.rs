@@ -1,20 +1,19 @@
 //! The LLVM library: found and loaded at run time, and used through its C interface.
 //!
-//! Nothing of LLVM is needed to build this crate. Every Rust toolchain ships the
-//! library, so one is nearly always there.
+//! LLVM is not needed to build this crate. Every Rust toolchain ships the library, so most machines have one.
 //!
-//! * [`find`]: where it may be;
+//! * [`find`]: the search for it;
 //! * `api`: the functions of it that are used;
 //! * [`compile`](mod@compile): LLVM assembly to an object file, assembly, or optimised
 //!   LLVM assembly;
 //! * `versions`: code for several processors in one object file;
-//! * `masks`: what SIMD code is better off without;
+//! * `masks`: avoids long masks in SIMD code;
 //! * [`faults`]: the versions that can be used, and what is wrong with them; `single_lanes` and `assumptions`
 //!   work around some of that;
-//! * [`jit`]: an object file as code in this process;
-//! * [`functions`](mod@functions): what functions an object file has, and where;
+//! * [`jit`]: loads an object file into this process;
+//! * [`functions`](mod@functions): the functions in an object file;
 //! * `processors`: the names of processors that it knows;
-//! * [`fatal`]: when LLVM cannot go on.
+//! * [`fatal`]: fatal errors of LLVM.
 //!
 //! A compilation uses a context of its own, so several may run at once.
 
@@ -55,12 +54,12 @@ pub struct Llvm {
     works_around_faults: bool,
 }
 
-/// What went wrong with LLVM.
+/// An error of LLVM, or of loading it.
 #[derive(Clone, Debug)]
 pub enum LlvmError {
     /// There is no library.
     Missing {
-        /// Where it was looked for, with what was wrong there.
+        /// The searched places, with the errors there.
         searched: Vec<String>,
     },
     /// There is a library, but the system has no memory for it.
@@ -74,14 +73,14 @@ pub enum LlvmError {
     Processor {
         /// Its name.
         name: String,
-        /// The machine that it should be one of.
+        /// The target.
         target: String,
     },
     /// Code for several processors cannot be in one file.
     Versions(String),
     /// LLVM does not accept the program.
     Rejected(String),
-    /// The program cannot be put together: a symbol that nobody defines, say.
+    /// The program cannot be linked: a symbol is undefined, for example.
     Link(String),
 }
 
@@ -108,10 +107,10 @@ impl fmt::Display for LlvmError {
 
 impl std::error::Error for LlvmError {}
 
-/// Sets what holds for all compilations and can be set for all only. See [`Fault::ShrinkWrapping`].
+/// Sets options that LLVM has for the whole process only. See [`Fault::ShrinkWrapping`].
 ///
-/// Where LLVM makes a function's frame on the ways only that need one (it calls that to shrink-wrap), it
-/// forgets on others that a `tailcc` function removes its arguments from the stack.
+/// Shrink-wrapping creates a frame only on the paths of a function that need one. On the other paths of a `tailcc` function,
+/// LLVM then does not remove the arguments from the stack.
 fn set_options(api: &Api) {
     let options = [c"nyala", c"-enable-shrink-wrap=false"].map(CStr::as_ptr);
     // SAFETY: these are so many strings, and LLVM does nothing else yet.
@@ -119,12 +118,12 @@ fn set_options(api: &Api) {
 }
 
 impl Llvm {
-    /// The library; it is loaded the first time and stays.
+    /// The library. It is loaded by the first call and never unloaded.
     pub fn get() -> Result<&'static Llvm, LlvmError> {
         Llvm::get_or_load(true)
     }
 
-    /// The library for those who want to know its faults: what it makes wrong code of is not worked around.
+    /// The library without work-arounds for its faults, to test for them.
     /// Only the first use of the library in a process decides.
     pub fn with_faults() -> Result<&'static Llvm, LlvmError> {
         Llvm::get_or_load(false)
@@ -159,7 +158,7 @@ impl Llvm {
                         searched.push(format!("{}: this is {what}", path.display()));
                     }
                     Err(LoadError::Library(error)) => {
-                        // What the system says stands behind the error, and mostly begins with the path itself.
+                        // The message of the system follows that of the loader, and mostly begins with the path.
                         let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);
                         if is_about_memory(&reason) {
                             return Err(LlvmError::NoMemory { path });
@@ -182,7 +181,7 @@ impl Llvm {
     /// The text of a message that LLVM allocated, which is freed.
     ///
     /// # Safety
-    /// `message` is null or a string from LLVM that nobody else frees.
+    /// `message` is null or a string from LLVM that no other code frees.
     unsafe fn take_message(&self, message: *mut c_char) -> String {
         if message.is_null() {
             return String::new();
@@ -196,14 +195,14 @@ impl Llvm {
     }
 }
 
-/// Whether the system's loader says that memory is missing. It says so in English.
+/// Whether the message of the system's loader, which is in English, is about missing memory.
 fn is_about_memory(reason: &str) -> bool {
     ["failed to map segment", "cannot map", "Cannot allocate memory", "cannot allocate memory"]
         .iter()
         .any(|words| reason.contains(words))
 }
 
-/// `text` for C. A zero inside ends it early, which LLVM then complains about.
+/// `text` as a C string. A zero inside ends it early, and LLVM rejects the rest.
 fn c_string(text: &str) -> CString {
     let end = text.find('\0').unwrap_or(text.len());
     CString::new(&text[..end]).expect("there is no zero before the first zero")

@@ -1,15 +1,15 @@
-//! Which processors LLVM knows.
+//! The processors that LLVM knows.
 //!
-//! LLVM takes any name for a processor: it prints a warning about one that it does not know, and
-//! goes on without it or ends the process. Its C interface has no way to ask. The parsers of these names, of
-//! which there is one for each kind of machine, are functions of C++ with simple types, and so can be
-//! called by their symbols. Where a library lacks them, every name is as good as known. For NVIDIA's GPUs there is none.
+//! LLVM accepts any name of a processor: it prints a warning about an unknown one, and continues without it or ends the
+//! process. Its C interface cannot be asked. There is a parser of these names for each architecture, a C++ function
+//! with simple types that can be called by its symbol. Where a library lacks one, every name is accepted. There is none for
+//! NVIDIA's GPUs.
 
 use std::ffi::{c_char, c_int, c_void};
 
 use libloading::Library;
 
-/// A `StringRef` is passed like its two parts, as small aggregates are.
+/// A `StringRef` is passed as its two fields.
 type OfX86 = unsafe extern "C" fn(*const c_char, usize, bool) -> c_int;
 type OfAArch64 = unsafe extern "C" fn(*const c_char, usize) -> *const c_void;
 type OfRiscV = unsafe extern "C" fn(*const c_char, usize, bool) -> bool;
@@ -19,7 +19,7 @@ type OfAmdgpu = unsafe extern "C" fn(*const c_char, usize) -> c_int;
 const NVIDIA: [u32; 21] =
     [50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121];
 
-/// The parsers of names of processors, as far as they are there.
+/// The parsers of processor names that the library has.
 pub(super) struct Processors {
     x86: Option<OfX86>,
     aarch64: Option<OfAArch64>,
@@ -47,11 +47,11 @@ impl Processors {
         }
     }
 
-    /// Whether machines of this kind have a processor of this name; with 64 bits, as all of ours.
+    /// Whether an architecture has a processor of this name; of 64 bits, like all supported targets.
     pub(super) fn has(&self, triple: &str, name: &str) -> bool {
         let (start, len) = (name.as_ptr().cast(), name.len());
         let machine = triple.split('-').next().unwrap_or_default();
-        // What all of them have is called so; not all parsers know that name.
+        // Every architecture has it, but not all parsers know the name.
         if name == "generic" {
             return true;
         }

@@ -1,14 +1,12 @@
 //! Stores of one lane of a vector.
 //!
-//! LLVM 22 makes machine code for AVX512 that stores too much where what is stored is narrower than what
-//! was computed: of `masked.store(trunc(x), p, <true, false, ...>)` it first makes a store that
-//! truncates, and then a store of one scalar, which is as wide as `x`. Both the lanes next to it and
-//! what is behind them are overwritten. (llvm-project#179489; see
+//! For AVX512, LLVM 22 miscompiles a masked store of one lane that is truncated: it turns
+//! `masked.store(trunc(x), p, <true, false, ...>)` first into a truncating store, and then into a scalar store
+//! as wide as `x`. That overwrites the elements behind the lane. (llvm-project#179489; see
 //! [`Fault::SingleLaneStores`](super::faults::Fault::SingleLaneStores).)
 //!
-//! So no masked store of a single lane is left to it: they become scalar stores before, which are what
-//! should come out of it anyway. A store that LLVM splits, because it is wider than a register, is never
-//! made one that truncates: what it would be truncated from is wider still.
+//! So masked stores of a single lane are replaced by scalar stores before, which is what LLVM should do. A store that LLVM
+//! splits because it is wider than a register never becomes a truncating one: its operand is wider still.
 
 use std::ffi::c_uint;
 use std::slice;
@@ -18,10 +16,10 @@ use super::api::Ref;
 
 const MASKED_STORE: &[u8] = b"llvm.masked.store.";
 
-/// Makes scalar stores of all masked stores in a module that store a single lane, as is known now.
+/// Replaces masked stores whose mask is a constant with a single lane by scalar stores.
 ///
 /// # Safety
-/// The module is alive and of that context, and nobody else uses it.
+/// The module is alive and of that context, and no other code uses it.
 pub(super) unsafe fn store_as_scalars(llvm: &Llvm, context: Ref, module: Ref) {
     let api = &llvm.api;
     // SAFETY: the caller's promise; names belong to the functions.
@@ -38,7 +36,7 @@ pub(super) unsafe fn store_as_scalars(llvm: &Llvm, context: Ref, module: Ref) {
     }
 }
 
-/// Replaces the calls of one of the intrinsic functions.
+/// Replaces the calls of one of the intrinsics.
 ///
 /// # Safety
 /// As for [`store_as_scalars`]; `intrinsic` is a masked store, of which there are only calls.
@@ -62,7 +60,7 @@ unsafe fn store_calls(llvm: &Llvm, context: Ref, intrinsic: Ref) {
             let ty = (api.LLVMTypeOf)(scalar);
             let at = (api.LLVMBuildGEP2)(builder, ty, ptr, &mut index, 1, c"".as_ptr());
             let store = (api.LLVMBuildStore)(builder, scalar, at);
-            // Any place will do for scalars of x86.
+            // Scalars of x86 need no alignment.
             (api.LLVMSetAlignment)(store, 1);
             (api.LLVMDisposeBuilder)(builder);
             (api.LLVMInstructionEraseFromParent)(call);
@@ -70,7 +68,7 @@ unsafe fn store_calls(llvm: &Llvm, context: Ref, intrinsic: Ref) {
     }
 }
 
-/// The only lane that a constant mask has.
+/// The single lane that a constant mask selects.
 ///
 /// # Safety
 /// `mask` is alive and a vector of `i1`.
@@ -88,7 +86,7 @@ unsafe fn single_lane(llvm: &Llvm, mask: Ref) -> Option<c_uint> {
             if element.is_null() {
                 return None;
             }
-            // LLVM takes lanes of which nothing is known for inactive ones.
+            // LLVM takes undefined lanes for inactive ones.
             if (api.LLVMIsUndef)(element) != 0 {
                 continue;
             }

@@ -1,12 +1,11 @@
-//! How values are passed to and from C, on the machines we know.
+//! C calling conventions: how values are passed to and from C.
 //!
-//! Scalars and vectors are passed as they are. Where an aggregate goes depends on its
-//! size and on the scalars in it: into registers piece by piece, or into memory.
-//! [`signature`] decides, for a whole function, because registers run out; `border`
-//! writes the instructions.
+//! Scalars and vectors are passed as they are. An aggregate is passed in registers, piece by piece, or in memory,
+//! depending on its size and on its scalars. [`signature`] decides for a whole function, because registers
+//! run out; `border` writes the instructions.
 //!
-//! The rules are those of the System V ABI for x86-64, of AAPCS64, and of the RISC-V ABI
-//! `lp64d`, each in a function of its own.
+//! The rules are those of the System V ABI for x86-64, of AAPCS64, and of the RISC-V ABI `lp64d`, each in its own
+//! function.
 
 use nyala_ir::layout::{Layout, enum_layout, layout, offset, sequence};
 use nyala_ir::{Prim, Ty, TyKind, Types};
@@ -22,7 +21,7 @@ pub enum Abi {
     Aapcs64,
     /// `lp64d` on RISC-V.
     Lp64d,
-    /// Of a machine whose rules for aggregates are not known here.
+    /// A convention whose rules for aggregates are not implemented.
     Other,
 }
 
@@ -51,18 +50,18 @@ impl Abi {
     }
 }
 
-/// How one value crosses the border.
+/// How one value is passed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Pass {
     /// Not at all: it has no bytes.
     Nothing,
-    /// As it is, extended to a register in this way.
+    /// As it is, with this extension to a register.
     Direct(&'static str),
-    /// As these parts of it, each a value of its own.
+    /// As these parts, each a value of its own.
     Pieces(Vec<Piece>),
-    /// In memory that is the other side's own: a parameter on the stack.
+    /// In memory that the callee owns: a parameter on the stack.
     Stack,
-    /// By the address of memory that is the other side's own.
+    /// By the address of memory that the callee owns.
     Address,
 }
 
@@ -73,15 +72,15 @@ pub(crate) struct Piece {
     pub(crate) ty: Type,
 }
 
-/// How all values of a function cross the border.
+/// How all values of a function are passed.
 #[derive(Debug)]
 pub(crate) struct Signature {
     pub(crate) params: Vec<Pass>,
     pub(crate) result: Pass,
 }
 
-/// The way of each parameter and of the results, of which several are one struct;
-/// or the type that has none.
+/// How the parameters and results of a function are passed, or a type that cannot be passed. Several results are one
+/// struct.
 pub(crate) fn signature(types: &Types, abi: Abi, params: &[Ty], results: &[Ty]) -> Result<Signature, Ty> {
     let mut registers = Registers::full(abi);
     let result = registers.result(types, results)?;
@@ -111,7 +110,7 @@ impl Registers {
         let pass = Registers::full(self.abi).aggregate(types, results)?;
         match pass {
             Pass::Stack | Pass::Address => {
-                // On AArch64 the address has a register of its own.
+                // On AArch64 the address has a dedicated register.
                 self.take(usize::from(self.abi != Abi::Aapcs64), 0);
                 Ok(Pass::Address)
             }
@@ -148,8 +147,8 @@ impl Registers {
         }
     }
 
-    /// Each eight bytes go to a register of floats if all in them are floats. Either all
-    /// of a value is in registers, or all of it on the stack.
+    /// Each eightbyte is passed in a float register if it has floats only. A value is passed in registers or on the stack
+    /// as a whole.
     fn sysv(&mut self, scalars: &Scalars) -> Pass {
         if let [Scalar { kind: Kind::Vector(ty), .. }] = &scalars.list[..] {
             self.take(0, 1);
@@ -169,9 +168,8 @@ impl Registers {
         Pass::Pieces(pieces)
     }
 
-    /// Up to four equal floats or vectors go to registers for these, up to sixteen bytes
-    /// of anything to others. LLVM keeps the elements of an array together when
-    /// registers run out.
+    /// Up to four equal floats or vectors are passed in float registers, other values of up to sixteen bytes in integer
+    /// registers. LLVM keeps the elements of an array together when registers run out.
     fn aapcs64(&mut self, scalars: &Scalars) -> Pass {
         if let Some((count, ty)) = scalars.homogeneous() {
             self.take(0, count);
@@ -180,8 +178,7 @@ impl Registers {
         self.words(scalars)
     }
 
-    /// A struct of one or two scalars, at least one of them a float, goes to registers as
-    /// these scalars would.
+    /// A struct of one or two scalars, at least one of them a float, is passed like these scalars.
     fn lp64d(&mut self, scalars: &Scalars) -> Pass {
         let is_float = |scalar: &Scalar| matches!(scalar.kind, Kind::Float(_));
         let floats = scalars.list.iter().filter(|scalar| is_float(scalar)).count();
@@ -216,22 +213,22 @@ fn direct(types: &Types, abi: Abi, ty: Ty) -> Option<&'static str> {
     let prim = match types.kind(ty) {
         TyKind::Prim(prim) => *prim,
         TyKind::Ptr { .. } | TyKind::Simd { .. } => return Some(""),
-        // As the address of its code; in an aggregate there is no such way.
+        // As the address of its code. In an aggregate it cannot be passed.
         TyKind::Cn(_) => return Some(""),
         _ => return None,
     };
     Some(match (abi, prim) {
-        // Whoever is called extends what it was given.
+        // The callee extends its parameters.
         (Abi::Aapcs64, _) => "",
         (_, Prim::Bool | Prim::U8 | Prim::U16) => "zeroext",
         (_, Prim::I8 | Prim::I16) => "signext",
-        // 32 bits are extended as if signed, always.
+        // 32 bits are always sign-extended.
         (Abi::Lp64d, Prim::I32 | Prim::U32) => "signext",
         _ => "",
     })
 }
 
-/// An aggregate with more bytes is in memory everywhere: four vectors have no more.
+/// Larger aggregates are passed in memory by every convention: four vectors are not larger.
 const MAX_REGISTER_BYTES: u64 = 64;
 
 /// The scalars of an aggregate.
@@ -266,8 +263,7 @@ impl Scalar {
 }
 
 impl Scalars {
-    /// Of the struct that `parts` are the fields of; or the type that has no layout
-    /// for the outside.
+    /// Of the struct with these fields, or a type that has no layout in C.
     fn of(types: &Types, parts: &[Ty], whole: Layout) -> Result<Scalars, Ty> {
         let Layout { size, align } = whole;
         let mut scalars = Scalars { size, align, list: vec![], has_union: false };
@@ -302,7 +298,7 @@ impl Scalars {
         Ok(scalars)
     }
 
-    /// What the eight bytes at `offset` are, on x86-64.
+    /// The type of the eightbyte at `offset`, on x86-64.
     fn word(&self, offset: u64) -> Type {
         let inside: Vec<&Scalar> =
             self.list.iter().filter(|scalar| (offset..offset + 8).contains(&scalar.offset)).collect();

@@ -1,8 +1,7 @@
 //! Tuples, structs, arrays, vectors and enums as values.
 //!
-//! They are first-class values of LLVM. Where LLVM has no instruction, as for an
-//! index that is known only at run time, the value takes the way through a local
-//! variable, which LLVM removes where it can.
+//! They are first-class values of LLVM. Where LLVM has no instruction, as for an index that is known only at run
+//! time, the value is stored to a local variable, which LLVM removes where it can.
 
 use nyala_ir::{Def, Node, Ty, TyKind};
 
@@ -10,7 +9,7 @@ use super::function::FunctionWriter;
 use super::value::Type;
 
 impl FunctionWriter<'_, '_> {
-    /// Writes an operation on aggregates; nothing if `def` is none.
+    /// Writes an operation on aggregates; nothing if `def` is another operation.
     pub(crate) fn aggregate_operation(&mut self, def: Def) -> Option<String> {
         Some(match self.world.node(def) {
             Node::Aggregate(parts) => self.aggregate(def, self.world.list(parts)),
@@ -88,7 +87,7 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// Writes `agg` with part `index` replaced to a variable.
+    /// Stores `agg` with part `index` replaced to a variable.
     fn insert_at(&mut self, variable: &str, agg: Def, index: Def, value: Def) {
         self.store_to(variable, agg);
         let at = self.part_address(variable, agg, index);
@@ -132,7 +131,7 @@ impl FunctionWriter<'_, '_> {
         true
     }
 
-    /// Where a large value is: in memory already, or in a constant made for it.
+    /// The address of a large value: of its variable, or of a private constant.
     pub(crate) fn large_address(&mut self, def: Def) -> Option<String> {
         if let Some(address) = self.address(def) {
             return Some(address);
@@ -149,7 +148,7 @@ impl FunctionWriter<'_, '_> {
         self.world.types.part(self.world.ty(agg), index).map(|_| index)
     }
 
-    /// The address of memory that holds the value of `def`; only to be read.
+    /// The address of a variable with the value of `def`; it must not be written.
     fn variable_with(&mut self, def: Def) -> String {
         if let Some(address) = self.large_address(def) {
             return address;
@@ -159,7 +158,7 @@ impl FunctionWriter<'_, '_> {
         variable
     }
 
-    /// The address of a part of an aggregate that is at an address.
+    /// The address of a part of an aggregate in a variable.
     fn part_address(&mut self, variable: &str, agg: Def, index: Def) -> String {
         let ty = self.world.ty(agg);
         match self.world.types.elem(ty) {
@@ -180,7 +179,7 @@ impl FunctionWriter<'_, '_> {
     /// The first bytes of `from`, as a value of the type of `def`.
     pub(crate) fn through_memory(&mut self, def: Def, from: Def) -> String {
         let (to_ty, from_ty) = (self.world.ty(def), self.world.ty(from));
-        // The larger one of the two, so that both accesses are inside.
+        // The larger one, so that both accesses are in bounds.
         let size = |ty: Ty| nyala_ir::layout::layout(&self.world.types, ty).size;
         let room = if size(to_ty) > size(from_ty) { to_ty } else { from_ty };
         let align = self.module.align_of(to_ty).max(self.module.align_of(from_ty));
@@ -209,7 +208,7 @@ impl FunctionWriter<'_, '_> {
         let narrow = self.compute("tag", format!("extractvalue {value}, 1"));
         match tag {
             Type::I32 => narrow,
-            // There are fewer options than would need the highest bit.
+            // The highest bit of the tag is never set.
             Type::I8 if self.world.types.enums[id].options.len() <= 1 << 7 => {
                 self.compute("tag", format!("zext nneg {tag} {narrow} to i32"))
             }

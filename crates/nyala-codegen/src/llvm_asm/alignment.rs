@@ -1,10 +1,10 @@
-//! How vectors in memory are aligned.
+//! The alignment of vectors in memory.
 //!
-//! A vector may be anywhere its lanes may be. Often more is known: memory on the heap begins at a multiple of 64, and
-//! groups of 16 lanes begin at multiples of 16. What is known of parameters follows from all jumps and calls that give
-//! them values, if all are known; what is computed from them, from [`Number`].
+//! A vector has at least the alignment of its lanes. Often more is known: heap memory is aligned to 64 bytes, and
+//! groups of 16 lanes begin at multiples of 16. What is known of parameters follows from all jumps and calls that pass
+//! them values, if all are known; what is known of operations, from [`Number`].
 //!
-//! Those who store past the caches, or add to what is in memory on machines that want it aligned, have to know.
+//! Streaming stores need it, and so do processors whose memory operands must be aligned.
 
 use nyala_ir::analysis::{Functions, Number};
 use nyala_ir::functions::{Effect, External};
@@ -15,20 +15,20 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::ModuleWriter;
 use super::facts::{HEAP_ALIGN, is_known};
 
-/// How many sums of an index are taken apart.
+/// How many sums in an index are split into summands.
 const MAX_SUMS: usize = 32;
 
-/// How far operands of operands are asked for.
+/// The depth to which operands are analysed.
 const MAX_DEPTH: usize = 6;
 
 /// Powers of two that divide integers and addresses.
 pub(super) struct Alignment {
-    /// By parameter; those that are not here have not been seen in a call.
+    /// By parameter, for those that were seen in a call.
     twos: FxHashMap<Def, u32>,
 }
 
 impl Alignment {
-    /// Goes over all jumps and calls until nothing is taken back any more.
+    /// Iterates over all jumps and calls to a fixed point.
     pub(super) fn of(world: &World, functions: &Functions) -> Alignment {
         let mut alignment = Alignment { twos: FxHashMap::default() };
         for cont in unknown(world, functions) {
@@ -56,7 +56,7 @@ impl Alignment {
         1 << self.twos(world, address, MAX_DEPTH).min(HEAP_ALIGN.trailing_zeros())
     }
 
-    /// 2 to this divides a number or an address.
+    /// The power of two that divides a number or an address.
     fn twos(&self, world: &World, def: Def, depth: usize) -> u32 {
         self.number(world, def, depth).twos
     }
@@ -95,7 +95,7 @@ impl ModuleWriter<'_> {
         let alignment = self.alignment.get_or_init(|| Alignment::of(self.world, self.program.functions));
         let (mut left, mut odd, mut n_sums) = (vec![index], vec![], 0);
         while let Some(def) = left.pop() {
-            // Sums of sums that have parts in common would be taken apart for ever.
+            // Sums that share operands would be split exponentially often.
             if let Node::Arith { op: ArithOp::Add, lhs, rhs, .. } = self.world.node(def)
                 && n_sums < MAX_SUMS
             {
@@ -112,11 +112,11 @@ impl ModuleWriter<'_> {
     }
 }
 
-/// A parameter that is given a value.
+/// A parameter and an argument for it.
 struct Jump {
     param: Def,
     arg: Def,
-    /// What is known of the value without looking at it.
+    /// What is known of the argument without analysis.
     twos: Option<u32>,
 }
 
@@ -148,7 +148,7 @@ impl Jump {
     }
 }
 
-/// The continuations whose parameters are given values that nobody sees here.
+/// The continuations whose arguments are not all known.
 fn unknown(world: &World, functions: &Functions) -> FxHashSet<Cont> {
     let is_unknown = |cont: Cont| functions.get(cont).is_some_and(|function| !is_known(world, function));
     let mut unknown: FxHashSet<Cont> =
@@ -162,7 +162,7 @@ fn unknown(world: &World, functions: &Functions) -> FxHashSet<Cont> {
     unknown
 }
 
-/// The alignment of the memory that a function of the runtime gives, if it is new.
+/// The alignment of memory that a function of the runtime allocates.
 fn allocated(linkage: &Linkage) -> Option<u64> {
     let Linkage::Imported(name) = linkage else { return None };
     match External::named(name.as_str())?.function.effect() {

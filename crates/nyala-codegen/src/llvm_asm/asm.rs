@@ -1,9 +1,8 @@
 //! Inline assembly.
 //!
-//! Template and constraints are LLVM's and passed through, once `asm_template` has found nothing wrong. An indirect output (`"=*m"`)
-//! is written to a variable of its own, whose value it then is. As C compilers
-//! do, assembly without outputs counts as volatile, and on x86 the flags always
-//! count as clobbered.
+//! Template and constraints have LLVM's syntax and are passed through, if `asm_template` accepts them. An indirect
+//! output (`"=*m"`) is written to a new variable and loaded from there. As with C compilers, assembly without outputs is
+//! volatile, and on x86 the flags are always clobbered.
 
 use nyala_ir::{AsmData, Def, Ty, TyKind};
 
@@ -61,7 +60,7 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// The types of the outputs: what comes behind memory.
+    /// The types of the outputs: all results but the memory token.
     fn asm_outputs(&self, asm: Def) -> Vec<Ty> {
         match self.world.types.kind(self.world.ty(asm)) {
             TyKind::Tuple(parts) => parts[1..].to_vec(),
@@ -108,7 +107,7 @@ impl FunctionWriter<'_, '_> {
     }
 }
 
-/// An output, and where it is written to if it is indirect.
+/// An output, with its address if it is indirect.
 struct AsmOutput {
     ty: Ty,
     text: Type,

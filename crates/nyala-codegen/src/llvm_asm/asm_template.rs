@@ -1,10 +1,10 @@
-//! Whether a template of inline assembly is well formed.
+//! Validates templates of inline assembly.
 //!
-//! LLVM ends the process at a template that names operands it does not have, so what it does not take is found
-//! here. `$0` and `${0:modifier}` are operands, `${:uid}` and its like are words of LLVM's, `$$` is a dollar sign, and
-//! `$(`, `$|` and `$)` choose between dialects.
+//! LLVM ends the process at a template with unknown operands, so invalid templates are rejected here. `$0` and
+//! `${0:modifier}` are operands, `${:uid}` and others are keywords of LLVM, `$$` is a dollar sign, and `$(`, `$|` and
+//! `$)` choose between dialects.
 
-/// What is wrong with a template for so many operands, if anything is.
+/// What is wrong with a template for this number of operands, if anything is.
 pub(super) fn mistake(template: &[u8], n_operands: usize) -> Option<String> {
     let text = String::from_utf8_lossy(template);
     let mut rest = &*text;
@@ -39,7 +39,7 @@ pub(super) fn mistake(template: &[u8], n_operands: usize) -> Option<String> {
     is_choice.then(|| "`$(` without `$)`".into())
 }
 
-/// What is wrong with what stands between `${` and `}`.
+/// What is wrong with the text between `${` and `}`.
 fn word_mistake(word: &str, n_operands: usize) -> Option<String> {
     const WORDS: [&str; 3] = ["private", "comment", "uid"];
     let (number, modifier) = word.split_once(':').map_or((word, None), |(number, rest)| (number, Some(rest)));

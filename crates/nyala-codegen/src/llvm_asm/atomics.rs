@@ -1,4 +1,4 @@
-//! Atomic operations: intrinsics that say what to do, and in which memory order, as numbers.
+//! Atomic operations. Their intrinsics take the operation and the memory order as numbers.
 
 use nyala_ir::{Def, Intrinsic, Node, Prim, TyKind};
 use nyala_span::Span;
@@ -7,7 +7,7 @@ use super::function::FunctionWriter;
 use super::value::Type;
 use crate::errors::CodegenError;
 
-/// What becomes of the old value, by number: as LLVM says it, and as the language does.
+/// Operations by number: in LLVM, and in the language.
 const OPERATIONS: [(&str, &str); 13] = [
     ("xchg", "exchange"),
     ("add", "add"),
@@ -24,7 +24,7 @@ const OPERATIONS: [(&str, &str); 13] = [
     ("fsub", "float sub"),
 ];
 
-/// Memory orders: the number, as LLVM says it, and as the language does.
+/// Memory orders: the number, in LLVM, and in the language.
 const ORDERS: [(u64, &str, &str); 6] = [
     (1, "unordered", "unordered"),
     (2, "monotonic", "relaxed"),
@@ -34,12 +34,12 @@ const ORDERS: [(u64, &str, &str); 6] = [
     (7, "seq_cst", "sequentially consistent"),
 ];
 
-/// The orders that make sense, by what has them.
+/// The valid orders of each kind of operation.
 const OF_LOADS: &[u64] = &[1, 2, 4, 7];
 const OF_STORES: &[u64] = &[1, 2, 5, 7];
 const OF_FENCES: &[u64] = &[4, 5, 6, 7];
 const OF_UPDATES: &[u64] = &[2, 4, 5, 6, 7];
-/// Of an exchange that does not take place: a read.
+/// Of a compare-and-exchange that fails: a load.
 const OF_FAILURES: &[u64] = &[2, 4, 7];
 
 impl FunctionWriter<'_, '_> {
@@ -93,7 +93,7 @@ impl FunctionWriter<'_, '_> {
         let number = self.world.as_lit(op);
         let known = number.and_then(|op| OPERATIONS.get(usize::try_from(op).ok()?));
         let op = match known {
-            // A number is added as what it is.
+            // The type decides between integer and float addition.
             Some(("add", _)) if is_float => "fadd",
             Some(("sub", _)) if is_float => "fsub",
             Some((op, _)) => op,
@@ -108,8 +108,8 @@ impl FunctionWriter<'_, '_> {
         vec![self.compute("old", format!("atomicrmw {op} {at}, {value} {scope}{order}"))]
     }
 
-    /// Among whom an atomic operation is one: the text that ends it, if it is the name of
-    /// a scope. On the host there is one scope.
+    /// The synchronization scope of an atomic operation: its last argument, if that is the name of one. The host has one
+    /// scope.
     fn scope(&mut self, rest: &[Def]) -> String {
         let text = rest.last().and_then(|&text| self.text_of(text)).unwrap_or_default();
         match self.module.options.gpu {
@@ -118,7 +118,7 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// The text at a constant address, up to its zero.
+    /// The string at a constant address, without its zero.
     fn text_of(&self, address: Def) -> Option<String> {
         let mut address = address;
         while let Node::Bitcast(from) = self.world.node(address) {
@@ -133,8 +133,8 @@ impl FunctionWriter<'_, '_> {
             .collect()
     }
 
-    /// Order number `at` of the orders and the scope that end an atomic operation;
-    /// without them it is sequentially consistent.
+    /// Order number `at` among the last arguments of an atomic operation; without it, the order is sequentially
+    /// consistent.
     fn order(&mut self, rest: &[Def], at: usize, allowed: &[u64], span: Span) -> String {
         let prim = |def: Def| self.world.types.as_prim(self.world.ty(def));
         let Some(&order) = rest.get(at).filter(|&&order| prim(order) == Some(Prim::U32)) else {
@@ -151,7 +151,7 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// Reports an argument that is not known, or not one of those that have a meaning.
+    /// Reports an argument that is not one of the valid literals.
     fn wrong_argument(
         &mut self,
         what: &str,

@@ -1,7 +1,7 @@
-//! Values that cross the border to C; `export` has the functions that C calls.
+//! Values that are passed to and from C, as `abi` decides; `export` has the functions that C calls.
 //!
-//! Inside, an aggregate is one value. What `abi` says it is outside is made by way of
-//! a variable, which LLVM removes where it can.
+//! In the program an aggregate is one value. It is converted to what C passes by way of a local variable, which LLVM
+//! removes where it can.
 
 use nyala_ir::Ty;
 use nyala_ir::layout::{Layout, sequence};
@@ -9,12 +9,12 @@ use nyala_span::Span;
 
 use super::ModuleWriter;
 use super::abi::{Pass, Piece, Signature, signature};
-use super::closures::made_function;
+use super::closures::closure_value;
 use super::function::FunctionWriter;
 use super::value::Type;
 use crate::skeleton::names::Names;
 
-/// A function in the making, as far as the border is concerned.
+/// A function that is being written: instructions and local variables.
 pub(crate) trait Code {
     /// Writes an instruction that computes something.
     fn compute(&mut self, wanted: &str, instruction: String) -> String;
@@ -38,20 +38,20 @@ impl Code for FunctionWriter<'_, '_> {
     }
 }
 
-/// The type of a value on this side of the border, and its way to the other side.
+/// How a value is passed to or from C.
 #[derive(Clone)]
-pub(crate) struct Crossing {
+pub(crate) struct CPassing {
     ty: Type,
     layout: Layout,
     pass: Pass,
-    /// The code of a function of C that arrives; see `c_functions`.
+    /// For the result of a C function that is a function: code that calls it; see `c_functions`.
     code: Option<String>,
 }
 
-impl Crossing {
-    /// The types of the parameters outside: what a declaration says.
+impl CPassing {
+    /// The types of the C parameters, with attributes.
     pub(crate) fn params(&self) -> Vec<String> {
-        let Crossing { ty, layout, pass, .. } = self;
+        let CPassing { ty, layout, pass, .. } = self;
         match pass {
             Pass::Nothing => vec![],
             Pass::Direct("") => vec![ty.to_string()],
@@ -65,10 +65,9 @@ impl Crossing {
         }
     }
 
-    /// The type of the result outside, and the parameter that says where to put it
-    /// if it is in memory.
+    /// The type of the C result, and the parameter with its address if it is returned in memory.
     pub(crate) fn result(&self) -> (String, Option<String>) {
-        let Crossing { ty, layout, pass, .. } = self;
+        let CPassing { ty, layout, pass, .. } = self;
         match pass {
             Pass::Nothing => ("void".into(), None),
             Pass::Direct("") => (ty.to_string(), None),
@@ -80,14 +79,14 @@ impl Crossing {
         }
     }
 
-    /// A variable that a value of this type, and all its pieces, fit in.
+    /// A variable with space for the value and for all its pieces.
     fn variable(&self, code: &mut impl Code) -> String {
         let bytes = self.layout.size.next_multiple_of(8);
         code.local("crossing", &Type::array(bytes, &Type::I8), self.layout.align.max(8))
     }
 
-    /// Gives a value to the other side, as the values that cross.
-    fn leave(&self, code: &mut impl Code, value: &str) -> Vec<String> {
+    /// The C arguments for a value of the program.
+    fn pass_to_c(&self, code: &mut impl Code, value: &str) -> Vec<String> {
         match &self.pass {
             Pass::Nothing => vec![],
             Pass::Direct(_) => vec![value.into()],
@@ -105,12 +104,12 @@ impl Crossing {
         variable
     }
 
-    /// The value that the other side gave as these values.
-    fn arrive(&self, code: &mut impl Code, values: &[String]) -> String {
+    /// The value of the program for these C arguments.
+    fn take_from_c(&self, code: &mut impl Code, values: &[String]) -> String {
         match &self.pass {
             Pass::Nothing => "zeroinitializer".into(),
             Pass::Direct(_) => match &self.code {
-                Some(function) => made_function(code, function, &values[0]),
+                Some(function) => closure_value(code, function, &values[0]),
                 None => values[0].clone(),
             },
             Pass::Pieces(pieces) => {
@@ -130,7 +129,7 @@ impl Crossing {
     }
 }
 
-/// What a function returns that returns these pieces.
+/// The result type of a function that returns these pieces.
 fn pieces_type(pieces: &[Piece]) -> Type {
     match pieces {
         [one] => one.ty.clone(),
@@ -141,7 +140,7 @@ fn pieces_type(pieces: &[Piece]) -> Type {
     }
 }
 
-/// A variable has at least this alignment, and so has each piece as far as its place allows.
+/// Variables are aligned to 8 bytes, and pieces as far as their offset allows.
 fn piece_align(piece: &Piece) -> u64 {
     1 << piece.offset.trailing_zeros().min(3)
 }
@@ -158,17 +157,17 @@ fn load_piece(code: &mut impl Code, variable: &str, piece: &Piece) -> String {
     code.compute("piece", format!("load {}, ptr {at}, align {}", piece.ty, piece_align(piece)))
 }
 
-/// The border of a C function.
-pub(crate) struct Border {
-    params: Vec<Crossing>,
-    result: Crossing,
+/// How the parameters and the result of a C function are passed.
+pub(crate) struct CSignature {
+    params: Vec<CPassing>,
+    result: CPassing,
 }
 
-impl Border {
-    /// The types of all parameters, the place for a result first.
+impl CSignature {
+    /// The types of all parameters, the address of the result first.
     pub(crate) fn param_types(&self) -> Vec<String> {
         let place = self.result.result().1;
-        place.into_iter().chain(self.params.iter().flat_map(Crossing::params)).collect()
+        place.into_iter().chain(self.params.iter().flat_map(CPassing::params)).collect()
     }
 
     /// The type of the result.
@@ -176,13 +175,12 @@ impl Border {
         self.result.result().0
     }
 
-    /// Calls a C function with values of this side; gives the result as one value,
-    /// if there is one.
+    /// Calls a C function with values of the program; gives the result as one value, if there is one.
     pub(crate) fn call(&self, code: &mut impl Code, callee: &str, values: &[String]) -> Option<String> {
         let place = self.result.result().1.map(|_| self.result.variable(code));
         let mut args: Vec<String> = place.clone().into_iter().collect();
-        for (crossing, value) in self.params.iter().zip(values) {
-            args.extend(crossing.leave(code, value));
+        for (passing, value) in self.params.iter().zip(values) {
+            args.extend(passing.pass_to_c(code, value));
         }
         let typed: Vec<String> =
             self.param_types().iter().zip(&args).map(|(ty, arg)| format!("{ty} {arg}")).collect();
@@ -194,44 +192,44 @@ impl Border {
             }
             (_, Some(place)) => {
                 code.line(call);
-                Some(self.result.arrive(code, &[place]))
+                Some(self.result.take_from_c(code, &[place]))
             }
             (Pass::Pieces(pieces), None) if pieces.len() > 1 => {
                 let all = code.compute("result", call);
                 let ty = pieces_type(pieces);
                 let part = |i: usize| format!("extractvalue {ty} {all}, {i}");
                 let parts: Vec<String> = (0..pieces.len()).map(|i| code.compute("result", part(i))).collect();
-                Some(self.result.arrive(code, &parts))
+                Some(self.result.take_from_c(code, &parts))
             }
             _ => {
                 let one = code.compute("result", call);
-                Some(self.result.arrive(code, &[one]))
+                Some(self.result.take_from_c(code, &[one]))
             }
         }
     }
 
-    /// The values of this side that a C function was called with.
+    /// The values of the program that a function with this signature is called with.
     pub(crate) fn enter(&self, code: &mut impl Code) -> Vec<String> {
         let mut next = usize::from(self.result.result().1.is_some());
         let mut values = vec![];
-        for crossing in &self.params {
+        for passing in &self.params {
             let names: Vec<String> =
-                (next..next + crossing.params().len()).map(|index| format!("%{index}")).collect();
+                (next..next + passing.params().len()).map(|index| format!("%{index}")).collect();
             next += names.len();
-            values.push(crossing.arrive(code, &names));
+            values.push(passing.take_from_c(code, &names));
         }
         values
     }
 
-    /// Returns from a C function.
+    /// Returns from a function with this signature.
     pub(crate) fn give_back(&self, code: &mut impl Code, value: Option<&str>) {
         let Some(value) = value else { return code.line("ret void".into()) };
-        let Crossing { ty, layout, pass, .. } = &self.result;
+        let CPassing { ty, layout, pass, .. } = &self.result;
         match pass {
             Pass::Nothing => code.line("ret void".into()),
             Pass::Direct(_) => code.line(format!("ret {ty} {value}")),
             Pass::Pieces(pieces) => {
-                let values = self.result.leave(code, value);
+                let values = self.result.pass_to_c(code, value);
                 let all = match &values[..] {
                     [one] => one.clone(),
                     several => several.iter().zip(pieces).enumerate().fold(
@@ -253,8 +251,8 @@ impl Border {
 }
 
 impl ModuleWriter<'_> {
-    /// How the parameters and results of a C function cross.
-    pub(crate) fn border(&mut self, params: &[Ty], results: &[Ty], at: Span) -> Border {
+    /// How the parameters and results of a C function are passed.
+    pub(crate) fn c_signature(&mut self, params: &[Ty], results: &[Ty], at: Span) -> CSignature {
         let types = &self.world.types;
         let passes = signature(types, self.options.abi, params, results);
         let Signature { params: passes, result } = passes.unwrap_or_else(|ty| {
@@ -263,20 +261,20 @@ impl ModuleWriter<'_> {
             Signature { params: vec![Pass::Nothing; params.len()], result: Pass::Nothing }
         });
         let layout_of = |parts: &[Ty]| sequence(types, parts.iter().copied());
-        let params = params.iter().zip(passes).map(|(&ty, pass)| Crossing {
+        let params = params.iter().zip(passes).map(|(&ty, pass)| CPassing {
             ty: self.type_outside(&[ty]),
             layout: layout_of(&[ty]),
             pass,
             code: None,
         });
         let params = params.collect();
-        let result = Crossing {
+        let result = CPassing {
             ty: self.type_outside(results),
             layout: layout_of(results),
             pass: result,
             code: self.code_of_result(results, at),
         };
-        Border { params, result }
+        CSignature { params, result }
     }
 
     fn type_outside(&mut self, values: &[Ty]) -> Type {
@@ -287,24 +285,24 @@ impl ModuleWriter<'_> {
     }
 }
 
-/// The body of a function with one block, around another function.
-pub(crate) struct Shell {
+/// A function with one block around another function.
+pub(crate) struct Wrapper {
     names: Names,
     locals: String,
     lines: String,
-    /// What comes behind each instruction; for debuggers.
+    /// The debug location behind each instruction.
     place: String,
 }
 
-impl Shell {
-    /// With something behind each instruction: where it is from.
-    pub(crate) fn at(place: String) -> Shell {
-        Shell { names: Names::new('.'), locals: String::new(), lines: String::new(), place }
+impl Wrapper {
+    /// With a debug location behind each instruction.
+    pub(crate) fn at(place: String) -> Wrapper {
+        Wrapper { names: Names::new('.'), locals: String::new(), lines: String::new(), place }
     }
 
-    /// With nothing for debuggers.
-    pub(crate) fn new() -> Shell {
-        Shell::at(String::new())
+    /// Without debug information.
+    pub(crate) fn new() -> Wrapper {
+        Wrapper::at(String::new())
     }
 
     /// The text of the block.
@@ -313,7 +311,7 @@ impl Shell {
     }
 }
 
-impl Code for Shell {
+impl Code for Wrapper {
     fn compute(&mut self, wanted: &str, instruction: String) -> String {
         let name = format!("%{}", self.names.unique(wanted));
         self.line(format!("{name} = {instruction}"));

@@ -1,16 +1,15 @@
-//! Functions that cross the border to C, where a function is the address of its code.
+//! Function values that are passed to and from C, where a function is the address of its code.
 //!
-//! A function of the program that captures nothing leaves as the address of another one around
-//! it, with the calling convention of C. What captures something has no such address, and
-//! is reported. A function of C arrives as a pair like every function that is a value: code that
-//! calls it, and its address in the place of an environment.
+//! A function of the program is passed as the address of a wrapper with the C calling convention. It must capture
+//! nothing; otherwise it is reported. A C function that is a result becomes a pair like every function value: code
+//! that calls it, and its address as the environment.
 
 use nyala_ir::analysis::functions::is_return;
 use nyala_ir::{Cont, Def, Linkage, Ty};
 use nyala_span::Span;
 
 use super::arguments::param_names;
-use super::border::{Code as _, Shell};
+use super::border::{Code as _, Wrapper};
 use super::function::FunctionWriter;
 use super::symbols::symbol;
 use super::{ModuleWriter, whole_param};
@@ -18,7 +17,7 @@ use crate::errors::CodegenError;
 use crate::skeleton::program::is_value;
 
 impl FunctionWriter<'_, '_> {
-    /// A value as it is handed to C.
+    /// A value as an argument of a C function.
     pub(crate) fn value_for_c(&mut self, value: Def) -> String {
         if self.world.types.as_cn(self.world.ty(value)).is_none() {
             return self.value(value);
@@ -32,7 +31,7 @@ impl FunctionWriter<'_, '_> {
 }
 
 impl ModuleWriter<'_> {
-    /// Where C calls a function, unless that captures something.
+    /// The address of a function for C; nothing if the function captures values.
     fn address_for_c(&mut self, cont: Cont) -> Option<String> {
         let world = self.world;
         let data = world.cont(cont);
@@ -40,8 +39,8 @@ impl ModuleWriter<'_> {
             Linkage::Exported(name) => return Some(symbol(name.as_str())),
             Linkage::Imported(name) => {
                 let (params, results) = self.types_of_function(data.ty);
-                let border = self.border(&params, &results, data.span);
-                let (result, params) = (border.result_type(), border.param_types());
+                let signature = self.c_signature(&params, &results, data.span);
+                let (result, params) = (signature.result_type(), signature.param_types());
                 return Some(self.declare(name.as_str(), &result, &params, data.span));
             }
             Linkage::Internal | Linkage::Device(_) | Linkage::Intrinsic(_) | Linkage::Debugger => {}
@@ -68,8 +67,8 @@ impl ModuleWriter<'_> {
             return Some(self.unsupported(at, "a function of C where other functions of its type jump away"));
         }
         let (params, results) = self.types_of_function(function);
-        let border = self.border(&params, &results, at);
-        let mut code = Shell::new();
+        let signature = self.c_signature(&params, &results, at);
+        let mut code = Wrapper::new();
         let arguments = self.arguments(None, &params);
         let (taken, values) = arguments.take(&mut code, &param_names(params.len()), &[]);
         let values: Vec<String> = params
@@ -83,7 +82,7 @@ impl ModuleWriter<'_> {
                 false => value,
             })
             .collect();
-        let value = border.call(&mut code, "%function", &values);
+        let value = signature.call(&mut code, "%function", &values);
         let result = self.types.results(&results);
         code.line(value.map_or("ret void".into(), |value| format!("ret {result} {value}")));
         let mut typed = vec!["ptr %function".to_owned()];
@@ -96,7 +95,7 @@ impl ModuleWriter<'_> {
         Some(name)
     }
 
-    /// What functions of a type take and return.
+    /// The parameters and results of functions of a type.
     fn types_of_function(&self, function: Ty) -> (Vec<Ty>, Vec<Ty>) {
         let types = &self.world.types;
         let all = types.as_cn(function).unwrap_or(&[]);

@@ -1,4 +1,4 @@
-//! Calls of functions: of the program, and of the outside.
+//! Calls: of functions of the program, of function values, and of external functions.
 
 use nyala_ir::{Cont, Def, Ty, TyKind};
 
@@ -6,8 +6,8 @@ use super::function::FunctionWriter;
 use super::value::{Type, Value, list};
 use crate::skeleton::program::Call;
 
-/// A result of more words than this may be returned through memory, which the
-/// caller owns: its frame is needed until then.
+/// A larger result may be returned in memory that the caller owns, so the frame of the caller is needed until the callee
+/// returns.
 const MAX_RESULT_WORDS: usize = 2;
 
 impl FunctionWriter<'_, '_> {
@@ -17,7 +17,7 @@ impl FunctionWriter<'_, '_> {
         self.call_code(Some(cont), &name, vec![], call)
     }
 
-    /// Calls a function that is a value.
+    /// Calls a function value.
     pub(super) fn call_value(&mut self, callee: Def, call: &Call) -> Option<Vec<String>> {
         let (code, environment) = self.code_and_environment(callee);
         self.call_code(None, &code, vec![environment], call)
@@ -65,7 +65,7 @@ impl FunctionWriter<'_, '_> {
         self.line(if is_passing { "ret void" } else { "unreachable" });
     }
 
-    /// The code of a function that is a value, and its environment as an argument.
+    /// The code of a function value, and its environment as an argument.
     fn code_and_environment(&mut self, function: Def) -> (String, String) {
         let pair = self.typed(function);
         let code = self.compute("code", format!("extractvalue {pair}, 0"));
@@ -73,14 +73,14 @@ impl FunctionWriter<'_, '_> {
         (code, format!("ptr {environment}"))
     }
 
-    /// Whether nothing is left to do after a call with this return continuation.
+    /// Whether a call with this return continuation can be a tail call.
     fn may_give_up_frame(&mut self, ret: Option<Def>, ty: &Type, results: &[Ty]) -> bool {
         let returns_there = ret == self.flow.function.ret;
         let words: usize = results.iter().map(|&ty| self.words(ty)).sum();
         self.frame.is_free_at_tail_calls && returns_there && words <= MAX_RESULT_WORDS && *ty == self.result()
     }
 
-    /// How many scalars a value has.
+    /// The number of scalars of a value.
     fn words(&self, ty: Ty) -> usize {
         match self.world.types.kind(ty) {
             TyKind::Prim(_) | TyKind::Ptr { .. } => 1,
@@ -89,8 +89,8 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// A call that gives up the frame. The calling convention guarantees that; `musttail` would
-    /// make LLVM keep the space for arguments as it is, whatever the callee needs.
+    /// A call that gives up the frame, as the calling convention guarantees. With `musttail` LLVM would demand that caller
+    /// and callee have the same space for arguments on the stack.
     fn tail_call(&mut self, call: &str, ty: &Type) {
         if *ty == Type::Void {
             self.line(format!("tail {call}"));
@@ -136,10 +136,10 @@ impl FunctionWriter<'_, '_> {
     fn call_c(&mut self, name: &str, ty: &Type, call: &Call) -> Vec<String> {
         let span = self.flow.span();
         let params: Vec<Ty> = call.args.iter().map(|&arg| self.world.ty(arg)).collect();
-        let border = self.module.border(&params, &call.results, span);
-        let symbol = self.module.declare(name, border.result_type(), &border.param_types(), span);
+        let signature = self.module.c_signature(&params, &call.results, span);
+        let symbol = self.module.declare(name, signature.result_type(), &signature.param_types(), span);
         let values: Vec<String> = call.args.iter().map(|&arg| self.value_for_c(arg)).collect();
-        let result = border.call(self, &symbol, &values);
+        let result = signature.call(self, &symbol, &values);
         result.map_or(vec![], |all| self.split_results(ty, all, call.results.len()))
     }
 

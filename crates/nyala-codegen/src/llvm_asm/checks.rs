@@ -1,13 +1,10 @@
-//! Checks of the program while it runs: what the interpreter reports, as far as single
-//! operations are concerned.
+//! Run-time checks: the errors of single operations that the interpreter reports.
 //!
-//! An operation that fails calls `nyala_check_failed` of the runtime, which prints the
-//! place in the source and the interpreter's message, and ends the program. Operations
-//! that may fail are executed exactly where the program demands them (see
-//! [`nyala_ir::analysis::schedule`]), so no check fails that the program would not reach.
+//! An operation that fails calls `nyala_check_failed` of the runtime, which prints the position in the source and the
+//! interpreter's message, and ends the program. Operations that may fail are executed exactly where the program
+//! demands them (see [`nyala_ir::analysis::schedule`]), so no check fails that the program would not reach.
 //!
-//! Accesses are checked against the length of an array if it can be seen: in the type, or
-//! where the memory is made.
+//! Accesses are checked against the length of an array if it is known from the type or from the allocation.
 
 use nyala_ir::eval::EvalError;
 use nyala_ir::layout::layout;
@@ -18,8 +15,7 @@ use super::function::FunctionWriter;
 use super::symbols::escaped;
 use super::value::{Scalar, Type, Value, list};
 
-/// What is said about a value of the program in a message, in place of `{}`; `{s}` behind it is the ending of
-/// what it counts.
+/// A value of the program that a message shows in place of `{}`; `{s}` behind it is a plural ending.
 #[derive(Clone)]
 struct Shown {
     prim: Prim,
@@ -27,7 +23,7 @@ struct Shown {
 }
 
 impl FunctionWriter<'_, '_> {
-    /// Goes on only if `fails` does not hold. The message has a `{}` for each value shown.
+    /// Reports an error if `fails` holds. The message has a `{}` for each value shown.
     fn check(&mut self, def: Def, fails: &str, message: &str, shown: &[Shown]) {
         let at = self.module.place(self.world.span_of(def), self.flow.span());
         let place = self.module.text_constant(&at);
@@ -42,10 +38,10 @@ impl FunctionWriter<'_, '_> {
             writer.call_runtime("nyala_check_failed", &args);
             writer.line("unreachable");
         });
-        self.branch_away(fails, &failed);
+        self.exit_if(fails, &failed);
     }
 
-    /// The bits of a number, in 64 of them.
+    /// The bits of a number, extended to 64.
     fn as_bits(&mut self, Shown { prim, value }: &Shown) -> String {
         let ty = Scalar::from(*prim);
         let instruction = match prim {
@@ -148,7 +144,7 @@ impl FunctionWriter<'_, '_> {
         let name = super::ops::arith_instruction(op, prim);
         let result = self.compute(op.name(), format!("{name} {ty} {a}, {b}"));
         if op == ArithOp::Shl && prim.is_signed() && !wraps {
-            // What was shifted out must be zero, or ones that a negative number keeps.
+            // The bits that were shifted out must be copies of the sign.
             let flags = self.same_lanes(self.world.ty(lhs), Prim::Bool);
             let is_negative = self.compute("negative", format!("icmp slt {ty} {a}, zeroinitializer"));
             let signed = self.compute("back", format!("ashr {ty} {result}, {b}"));
@@ -161,7 +157,7 @@ impl FunctionWriter<'_, '_> {
         result
     }
 
-    /// An integer constant of the type of `like`, the same in every lane.
+    /// An integer constant of the type of `like`, broadcast to all lanes.
     fn int_splat(&self, like: Def, prim: Prim, value: i64) -> String {
         match self.world.types.is_simd(self.world.ty(like)) {
             true => format!("splat ({} {value})", Scalar::from(prim)),
@@ -169,10 +165,10 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// Checks that a float has a place in an integer type.
+    /// Checks that a float is in the range of an integer type.
     pub(crate) fn check_cast(&mut self, def: Def, from: Def, source: Prim, target: Prim) {
         let (value, ty) = (self.value(from), self.module.ty_of(from));
-        // Wide enough for all limits.
+        // It represents all limits exactly.
         let wide_ty = self.same_lanes(self.world.ty(from), Prim::F64);
         let wide = match source {
             Prim::F64 => value.clone(),
@@ -209,7 +205,7 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// Checks an index into a value with this many parts.
+    /// Checks an index into an array or vector value.
     pub(crate) fn check_index(&mut self, def: Def, agg: Def, index: Def) {
         let len = match self.world.types.kind(self.world.ty(agg)) {
             TyKind::Array { len, .. } => *len,
@@ -222,7 +218,7 @@ impl FunctionWriter<'_, '_> {
         self.check(def, &fails, &message, &[Shown { prim: Prim::I64, value }]);
     }
 
-    /// Checks an access to memory against all lengths of arrays that can be seen.
+    /// Checks an access to memory against all known lengths of arrays.
     pub(crate) fn check_access(&mut self, access: Def, ptr: Def, accessed: Ty, verb: &str) {
         let mut ptr = ptr;
         loop {
@@ -261,7 +257,7 @@ impl FunctionWriter<'_, '_> {
         self.world.types.as_ptr(self.world.ty(ptr)).map(|(pointee, _)| pointee)
     }
 
-    /// What holds the elements that `base` points to, and how many they are.
+    /// The kind of memory that `base` points to, and its number of elements.
     fn length_of(&mut self, base: Def, elem: Ty) -> Option<(&'static str, String)> {
         let world = self.world;
         let mut root = base;
@@ -295,20 +291,20 @@ impl FunctionWriter<'_, '_> {
 }
 
 impl super::ModuleWriter<'_> {
-    /// Where something is in the source: there, or at least in that call.
+    /// A position in the source, or else that of the call.
     fn place(&self, span: nyala_span::Span, otherwise: nyala_span::Span) -> String {
         let span = if span.is_none() { otherwise } else { span };
         self.options.sources.map_or_else(|| "<no source>".into(), |sources| sources.describe(span))
     }
 
-    /// The address of a text with a zero behind it.
+    /// The address of a string constant that ends with a zero.
     fn text_constant(&mut self, text: &str) -> String {
         let constant = format!("[{} x i8] c\"{}\\00\"", text.len() + 1, escaped(text.as_bytes()));
         self.private(constant, 1)
     }
 }
 
-/// How the runtime shows a number.
+/// The number by which the runtime knows how to print a value.
 fn kind_of(prim: Prim) -> u32 {
     match prim {
         _ if prim.is_float() => 2,

@@ -1,28 +1,26 @@
 //! Functions as values.
 //!
-//! A function that is a value is a pair: the address of its code and that of its
-//! environment, which holds what it captures. The code takes the environment as its first
-//! parameter. A function that captures nothing has no environment; as it may be called
-//! directly too, the code of its value is a second function that calls it.
+//! A function value is a pair: the address of its code and that of its environment, which holds its captures. The
+//! code takes the environment as its first parameter. A function without captures has no environment. It may be
+//! called directly too, so the code of its value is a wrapper.
 //!
-//! Environments are immutable. They are on the stack for bodies of loops that are done when
-//! the loop is (see [`Function::may_outlive`](nyala_ir::analysis::Function::may_outlive)),
-//! and else on the heap, where they are never freed.
+//! Environments are immutable. Those of loop bodies that do not outlive the loop are on the stack (see
+//! [`Function::may_outlive`](nyala_ir::analysis::Function::may_outlive)); others are on the heap and are never freed.
 
 use nyala_ir::layout::layout;
 use nyala_ir::{Cont, Def, Ty, World};
 
 use super::ModuleWriter;
 use super::arguments::param_names;
-use super::border::{Code, Shell};
+use super::border::{Code, Wrapper};
 use super::function::FunctionWriter;
 use super::types::FUNCTION;
 use super::value::{Type, Value};
 
-/// The type of an environment as a parameter: what else a function writes to is not in there.
+/// The type of an environment as a parameter: the function writes nothing that is in it.
 pub(crate) const ENVIRONMENT: &str = "ptr noalias readonly";
 
-/// Where what a function captures is in its environment.
+/// The layout of an environment.
 struct Environment {
     offsets: Vec<u64>,
     size: u64,
@@ -44,7 +42,7 @@ impl Environment {
 }
 
 impl ModuleWriter<'_> {
-    /// A function that captures nothing, as a value.
+    /// The value of a function without captures.
     pub(crate) fn function_constant(&mut self, cont: Cont) -> Option<String> {
         let function = self.program.functions.get(cont).filter(|function| function.captures.is_empty())?;
         if let Some(code) = self.value_names.get(&cont) {
@@ -55,9 +53,9 @@ impl ModuleWriter<'_> {
         let params: Vec<Ty> =
             self.program.value_params(cont).iter().map(|&param| self.world.ty(param)).collect();
         let (given, taken) = (self.arguments(Some(cont), &params), self.arguments(None, &params));
-        let mut shell = Shell::new();
-        let (typed, values) = taken.take(&mut shell, &param_names(params.len()), &[]);
-        let args = given.give(&mut shell, &values);
+        let mut wrapper = Wrapper::new();
+        let (typed, values) = taken.take(&mut wrapper, &param_names(params.len()), &[]);
+        let args = given.give(&mut wrapper, &values);
         let (code, callee) = (self.value_name(cont), self.function_name(cont));
         let mut params = vec!["ptr %env".to_owned()];
         params.extend(typed);
@@ -66,15 +64,15 @@ impl ModuleWriter<'_> {
         let call = format!("tail call {}{result} {callee}({})", given.convention, args.join(", "));
         match result {
             Type::Void => {
-                shell.line(call);
-                shell.line("ret void".into());
+                wrapper.line(call);
+                wrapper.line("ret void".into());
             }
             _ => {
-                let value = shell.compute("result", call);
-                shell.line(format!("ret {result} {value}"));
+                let value = wrapper.compute("result", call);
+                wrapper.line(format!("ret {result} {value}"));
             }
         }
-        self.functions.push(format!("{head}\n{}}}\n", shell.text()));
+        self.functions.push(format!("{head}\n{}}}\n", wrapper.text()));
         Some(format!("{{ ptr {code}, ptr null }}"))
     }
 
@@ -86,7 +84,7 @@ impl ModuleWriter<'_> {
 }
 
 impl FunctionWriter<'_, '_> {
-    /// What is known of the address of the function's environment.
+    /// The attributes of the function's environment.
     pub(crate) fn environment_facts(&self) -> String {
         let Environment { size, align, .. } = Environment::new(self.world, &self.flow.function.captures);
         match size {
@@ -95,14 +93,14 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// Takes what the function captures out of its environment.
+    /// Loads the captures of the function from its environment.
     pub(crate) fn open_environment(&mut self, env: &str) {
         let captures = &self.flow.function.captures;
         for (&capture, offset) in captures.iter().zip(Environment::new(self.world, captures).offsets) {
             let at = self.compute("captured", format!("getelementptr inbounds i8, ptr {env}, i64 {offset}"));
             let ty = self.world.ty(capture);
             if self.module.is_large(ty) {
-                // Nothing changes what is there.
+                // Environments are immutable.
                 self.set_address(capture, at);
             } else {
                 let value = self.load_from(&at, ty);
@@ -111,7 +109,7 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// A function with what it captures.
+    /// A closure of a function over its captures.
     pub(crate) fn closure(&mut self, cont: Cont) -> String {
         let program = self.module.program.functions;
         let captures = program.captures(cont);
@@ -128,11 +126,11 @@ impl FunctionWriter<'_, '_> {
             self.store_to(&at, capture);
         }
         let code = self.module.function_name(cont);
-        made_function(self, &code, &env)
+        closure_value(self, &code, &env)
     }
 }
 
-/// A function as a value, of its code and its environment.
-pub(crate) fn made_function(to: &mut impl Code, code: &str, environment: &str) -> String {
+/// The function value with this code and environment.
+pub(crate) fn closure_value(to: &mut impl Code, code: &str, environment: &str) -> String {
     to.compute("closure", format!("insertvalue {FUNCTION} {{ ptr {code}, ptr undef }}, ptr {environment}, 1"))
 }

@@ -1,8 +1,7 @@
 //! Constants: literals, and aggregates and addresses made of them.
 //!
-//! A value of an enum has no constant of the enum's own LLVM type, as that has
-//! storage for any payload. As the first value of a global it is written with the
-//! type of its payload and the padding around it: only the layout matters there.
+//! A value of an enum has no constant of the enum's LLVM type, whose storage is for any payload. As the initializer of a
+//! global it is written with the type of its payload and padding: only the layout matters there.
 
 use nyala_ir::layout::{enum_layout, layout, offset};
 use nyala_ir::{Def, Node, Prim, TyKind};
@@ -41,8 +40,7 @@ impl ModuleWriter<'_> {
         }
     }
 
-    /// `def` as the first value of a global: a type with the layout of its own, and
-    /// a constant of it.
+    /// `def` as the initializer of a global: a type with the same layout, and a constant of it.
     pub(crate) fn initializer(&mut self, def: Def) -> Option<(Type, String)> {
         if let Some(constant) = self.part_constant(def) {
             return Some(constant);
@@ -124,7 +122,7 @@ impl ModuleWriter<'_> {
     }
 }
 
-/// A packed struct with every part where it belongs.
+/// A packed struct with explicit padding.
 #[derive(Default)]
 struct LaidOut {
     size: u64,

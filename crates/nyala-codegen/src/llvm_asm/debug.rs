@@ -1,13 +1,11 @@
-//! What debuggers and profilers are told: functions, lines, variables and types.
+//! Debug information: functions, lines, variables and types.
 //!
-//! Metadata is a list of numbered nodes; [`DebugInfo`] gives out the numbers. A type is
-//! numbered when it is first needed and described later, so that types may
-//! mention each other and nothing recurses on them.
+//! Metadata is a list of numbered nodes; [`DebugInfo`] assigns the numbers. A type is numbered when it is first needed
+//! and described later, so types may refer to each other and nothing recurses on them.
 //!
-//! A variable of the source has many values in the program graph: parameters of blocks,
-//! results of operations. All values of one name and type in a function are stored to one
-//! variable, for debuggers only. Without optimisation it is always there to look
-//! at; otherwise LLVM removes it and keeps track of the values.
+//! A variable of the source has many values in the program graph: parameters of blocks, results of operations. All
+//! values of one name and type in a function are stored to one variable, for debuggers only. Without optimisation
+//! it can always be inspected; otherwise LLVM removes it and tracks the values.
 
 use nyala_ir::analysis::Function;
 use nyala_ir::layout::{enum_layout, layout, offset};
@@ -27,18 +25,18 @@ type Node = String;
 pub(crate) struct DebugInfo<'a> {
     world: &'a World,
     sources: &'a SourceMap,
-    /// What relative names of files are relative to.
+    /// The directory of relative file names.
     directory: &'a str,
     nodes: Vec<String>,
     /// Nodes by their text.
     known: FxHashMap<String, Node>,
     types: FxHashMap<Ty, Node>,
-    /// Types that have a number and no description yet.
+    /// Types with a number and without a description.
     waiting: Vec<(Ty, usize)>,
     unit: Node,
 }
 
-/// A function, as debuggers know it.
+/// The debug information of a function.
 #[derive(Clone)]
 pub(crate) struct Scope {
     node: Node,
@@ -46,14 +44,14 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
-    /// What a function that is defined says of itself.
+    /// The attachment of the definition.
     pub(crate) fn attachment(&self) -> String {
         format!("!dbg {} ", self.node)
     }
 }
 
 impl<'a> DebugInfo<'a> {
-    /// Of a program; for devices only lines.
+    /// Of a program; devices have lines only.
     pub(crate) fn new(
         world: &'a World,
         sources: &'a SourceMap,
@@ -108,7 +106,7 @@ impl<'a> DebugInfo<'a> {
         node
     }
 
-    /// A node that is like no other.
+    /// A node that is distinct from all others.
     fn new_node(&mut self, text: String) -> Node {
         self.nodes.push(text);
         format!("!{}", self.nodes.len() - 1)
@@ -124,7 +122,7 @@ impl<'a> DebugInfo<'a> {
         self.node(format!("!DIFile(filename: \"{name}\", directory: \"{directory}\")"))
     }
 
-    /// The line and column of a place; zeros if it is unknown.
+    /// The line and column of a position; zeros if it is unknown.
     fn line_col(&self, span: Span) -> (u32, u32) {
         let file = self.sources.file_of(span).map(|file| self.sources.file(file));
         file.map_or((0, 0), |file| {
@@ -133,7 +131,7 @@ impl<'a> DebugInfo<'a> {
         })
     }
 
-    /// Tells of a function, or of the one in front of it that the outside calls.
+    /// Describes a function, or its exported wrapper.
     pub(crate) fn function(&mut self, cont: Cont, is_exported: bool) -> Scope {
         let data = self.world.cont(cont);
         let source = self.sources.file_of(data.span);
@@ -145,7 +143,7 @@ impl<'a> DebugInfo<'a> {
             false => "spFlags: DISPFlagDefinition | DISPFlagLocalToUnit",
         };
         let name = escaped(data.name.as_str().as_bytes());
-        // Several versions of a function look the same, and are not.
+        // Instances of a function have the same text.
         let node = self.new_node(format!(
             "distinct !DISubprogram(name: \"{name}\", scope: {file}, file: {file}, line: {line}, type: {ty}, \
              scopeLine: {line}, {kind}, unit: {})",
@@ -154,8 +152,7 @@ impl<'a> DebugInfo<'a> {
         Scope { node, file: source }
     }
 
-    /// A place in the source, as seen from a function. What partial evaluation brought from
-    /// another file keeps its file.
+    /// A location in a function. Code that partial evaluation inlined from another file keeps its file.
     pub(crate) fn location(&mut self, scope: &Scope, span: Span) -> Node {
         let ((line, column), file) = (self.line_col(span), self.sources.file_of(span));
         let mut node = scope.node.clone();
@@ -166,7 +163,7 @@ impl<'a> DebugInfo<'a> {
         self.node(format!("!DILocation(line: {line}, column: {column}, scope: {node})"))
     }
 
-    /// A variable of a function, or its parameter of this number.
+    /// A variable of a function, or its parameter with this index.
     fn variable(&mut self, scope: &Scope, name: &str, ty: Ty, arg: Option<usize>, span: Span) -> Node {
         let (file, ty) = (self.file(scope.file), self.ty(ty));
         let arg = arg.map_or(String::new(), |arg| format!("arg: {}, ", arg + 1));
@@ -322,14 +319,14 @@ impl FunctionDebug {
         }
     }
 
-    /// What the definition of the function says of itself.
+    /// The attachment of the definition.
     pub(super) fn attachment(&self) -> String {
         self.scope.as_ref().map_or(String::new(), Scope::attachment)
     }
 }
 
 impl FunctionWriter<'_, '_> {
-    /// What follows an instruction: where it is in the source.
+    /// The location behind an instruction.
     pub(super) fn instruction_location(&mut self) -> String {
         let span = if self.debug.at.is_none() { self.flow.span() } else { self.debug.at };
         match (&mut self.module.debug, &self.debug.scope) {

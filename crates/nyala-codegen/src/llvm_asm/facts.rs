@@ -1,28 +1,27 @@
-//! What is known of the addresses that functions are called with, for LLVM to use.
+//! Attributes of pointer parameters: `dereferenceable`, `align`, `noalias`.
 //!
-//! LLVM sees in each function what its own variables are. What its callers pass it does not
-//! see, unless it puts one function into the other. So all calls of a function are
-//! looked at here, if all of them are known: the function is not exported, and no value.
+//! LLVM does not infer them across functions, unless it inlines. They are inferred here from all calls of a function,
+//! if all are known: the function is not exported, and not used as a value.
 //!
-//! An address is known to be valid and aligned if at every call it is that of a variable, of a global
-//! of the program, of a part of these, or a parameter of which the same is known. It is known to be the only
-//! one if at every call it is that of a variable, or such a parameter, which is never kept: it is
-//! only accessed, and passed to functions that do not keep it, to each call once.
+//! A parameter is dereferenceable and aligned if at every call the argument points to a local variable, to a global of the
+//! program, to a part of these, or is a parameter with the same attributes. It is `noalias` if at every call the argument
+//! points to a local variable, or is such a parameter, and does not escape: it is only accessed, and passed once per call
+//! to functions that do not let it escape.
 //!
-//! Nothing is said of memory on the heap but its alignment: whoever is called may release it.
+//! Of memory on the heap only the alignment is known: a callee may release it.
 
 use nyala_ir::analysis::{AddressUse, Function, Functions, address_uses};
 use nyala_ir::layout::{layout, offset};
 use nyala_ir::{Cont, Def, Linkage, Node, World};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The runtime gives memory with at least this alignment.
+/// The least alignment of memory that the runtime allocates.
 pub(super) const HEAP_ALIGN: u64 = 64;
 
-/// What holds for an address, at every call.
+/// What holds for a pointer at every call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Fact {
-    /// How many bytes are there, at least.
+    /// The least number of dereferenceable bytes.
     bytes: u64,
     align: u64,
 }
@@ -34,19 +33,19 @@ impl Fact {
         Fact { bytes: self.bytes.min(other.bytes), align: self.align.min(other.align) }
     }
 
-    /// Of the address that is so many bytes behind.
+    /// Of the pointer that is so many bytes behind.
     fn behind(self, bytes: u64) -> Fact {
         let align = if bytes == 0 { self.align } else { self.align.min(1 << bytes.trailing_zeros()) };
         Fact { bytes: self.bytes.saturating_sub(bytes), align }
     }
 }
 
-/// What is known of the parameters of all functions.
+/// The attributes of the parameters of all functions.
 #[derive(Default)]
 pub(crate) struct Facts {
-    /// Parameters that are addresses. What is not here has not been seen in a call.
+    /// Pointer parameters that were seen in a call.
     addresses: FxHashMap<Def, Fact>,
-    /// Parameters that are the only way to what they point to.
+    /// Parameters that are `noalias`.
     only: FxHashSet<Def>,
 }
 
@@ -59,7 +58,7 @@ impl Facts {
         facts
     }
 
-    /// What to write before the name of a parameter.
+    /// The attributes in front of the name of a parameter.
     pub(crate) fn attributes(&self, param: Def) -> String {
         let Fact { bytes, align } = self.addresses.get(&param).copied().unwrap_or(Fact::NOTHING);
         let mut text = String::new();
@@ -75,7 +74,7 @@ impl Facts {
         text
     }
 
-    /// Goes over all calls until nothing is taken back any more: what is passed on depends on what arrives.
+    /// Iterates over all calls to a fixed point: arguments depend on parameters of the caller.
     fn find_addresses(&mut self, world: &World, functions: &Functions, calls: &[Call]) {
         for function in functions.all().iter().filter(|function| !is_known(world, function)) {
             for &param in &world.cont(function.entry).params {
@@ -103,7 +102,7 @@ impl Facts {
         }
     }
 
-    /// What is known of an address; nothing yet if that depends on a parameter not seen so far.
+    /// What is known of a pointer; nothing yet if it depends on a parameter that was not seen yet.
     fn fact(&self, world: &World, functions: &Functions, mut address: Def) -> Option<Fact> {
         let mut bytes_behind = 0u64;
         loop {
@@ -147,7 +146,7 @@ impl Facts {
         }
     }
 
-    /// Starts with all parameters that are addresses, and takes back those for which a call says otherwise.
+    /// Starts with all pointer parameters, and removes those that a call contradicts.
     fn find_only(&mut self, world: &World, functions: &Functions, calls: &[Call]) {
         let kept = kept(world, functions);
         let is_pointer = |param: Def| world.types.as_ptr(world.ty(param)).is_some();
@@ -183,10 +182,10 @@ impl Facts {
     }
 }
 
-/// A call of a function of the program: its parameters that are addresses, with what they are given.
+/// A call of a function of the program: its pointer parameters, with their arguments.
 struct Call {
     args: Vec<(Def, Def)>,
-    /// Whether the caller may use variables of another function, which may be gone.
+    /// Whether the caller may use variables of another function, whose frame may be gone.
     is_nested: bool,
 }
 
@@ -218,7 +217,7 @@ pub(super) fn is_known(world: &World, function: &Function) -> bool {
     is_internal && !function.is_value && function.captures.is_empty() && !function.is_re_entered
 }
 
-/// Variables, and parameters that are addresses, of which a copy may be left somewhere.
+/// Variables and pointer parameters that may escape.
 fn kept(world: &World, functions: &Functions) -> FxHashSet<Def> {
     let mut kept = FxHashSet::default();
     let mut passed: Vec<(Def, Cont, usize)> = vec![];
@@ -250,7 +249,7 @@ fn kept(world: &World, functions: &Functions) -> FxHashSet<Def> {
     }
 }
 
-/// The variable or parameter that an address is made of.
+/// The variable or parameter that a pointer is derived from.
 fn root(world: &World, mut address: Def) -> Option<Def> {
     loop {
         address = match world.node(address) {
@@ -266,12 +265,12 @@ fn root(world: &World, mut address: Def) -> Option<Def> {
     }
 }
 
-/// Where a part is, if that is known and near.
+/// The offset of a part, if it is known and small.
 fn part_offset(world: &World, ptr: Def, index: Def) -> Option<u64> {
     let (pointee, _) = world.types.as_ptr(world.ty(ptr))?;
     let index = world.as_lit(index)?;
     match world.types.elem(pointee) {
-        // As signed bytes, numbers from here on are negative.
+        // Literals from here on are negative as signed bytes.
         Some(_) if index >= 1 << 7 => None,
         _ => Some(offset(&world.types, pointee, index)),
     }

@@ -1,5 +1,5 @@
-//! Flow graphs: their tasks are closures that the runtime keeps. Graphs and tasks are numbers, or structs
-//! with one.
+//! Flow graphs. Their tasks are closures that the runtime stores. A graph or a task has a handle: a number, or a
+//! struct of one.
 
 use nyala_ir::{Def, Intrinsic, TyKind};
 
@@ -40,7 +40,7 @@ impl FunctionWriter<'_, '_> {
             .collect()
     }
 
-    /// The number of a graph or task.
+    /// The handle of a graph or task, as a number.
     fn handle(&mut self, handle: Def) -> Value {
         let number = match self.world.types.as_prim(self.world.ty(handle)) {
             Some(_) => self.value(handle),

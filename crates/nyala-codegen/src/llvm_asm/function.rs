@@ -221,7 +221,7 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
     }
 
     /// Leaves the current block if a condition holds; what comes next is written behind that.
-    pub(crate) fn branch_away(&mut self, condition: &str, to: &str) {
+    pub(crate) fn exit_if(&mut self, condition: &str, to: &str) {
         let label = self.new_label("go_on");
         self.line(format!("br i1 {condition}, label %{to}, label %{label}"));
         self.begin_part(&label);

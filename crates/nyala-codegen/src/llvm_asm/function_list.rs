@@ -5,8 +5,8 @@ use nyala_ir::Cont;
 use super::ModuleWriter;
 use super::symbols::escaped;
 
-/// Tells the runtime that the program starts, with the list of its functions. Not `main` does it but a constructor: the
-/// frame of `main` may itself be too large for the stack.
+/// A constructor that registers the list of functions with the runtime. It runs before `main`, whose frame may be
+/// too large for the stack.
 pub(super) fn start(list: &[u8]) -> String {
     let (len, text) = (list.len(), escaped(list));
     format!(
@@ -25,8 +25,8 @@ impl ModuleWriter<'_> {
         let mut list = vec![];
         let functions = self.program.functions.all().iter().map(|function| function.entry);
         let functions = functions.filter_map(|cont| Some((self.function_symbols.get(cont)?, cont)));
-        let shells = self.shells.iter().map(|(symbol, cont)| (symbol.as_str(), *cont));
-        for (symbol, cont) in functions.chain(shells) {
+        let wrappers = self.wrappers.iter().map(|(symbol, cont)| (symbol.as_str(), *cont));
+        for (symbol, cont) in functions.chain(wrappers) {
             let data = self.world.cont(cont);
             for text in [symbol, data.name.as_str(), &self.file_and_line(cont)] {
                 list.extend(text.bytes().filter(|&byte| byte != 0));

@@ -1,12 +1,10 @@
-//! Gathers from neighbours.
+//! Gathers that are combined with others.
 //!
-//! Lanes that read `p(i)` and `p(i + 1)`, or two fields of `p(i)`, each from a place of its own,
-//! read both with one gather of twice the width. That takes half the time, as a
-//! gather takes time for each lane.
+//! Two gathers of adjacent words, such as `p(i)` and `p(i + 1)` or two fields of `p(i)`, become one gather of words of
+//! twice the width. That takes half the time, as a gather takes time for each lane.
 //!
-//! Lanes that read at a small distance from each other, such as a field of an array of
-//! structs, need no gather: all that lies between is loaded, for all fields at once, and each
-//! picks its own by a shuffle (`spread`). What lanes write so is in `scatters`.
+//! Gathers with a small stride, such as those of a field of an array of structs, become contiguous loads of all
+//! elements in between, for all fields at once, and a shuffle for each (`spread`). `scatters` does the same for stores.
 
 use std::collections::hash_map::Entry;
 
@@ -17,27 +15,27 @@ use rustc_hash::FxHashMap;
 use super::function::FunctionWriter;
 use super::spread::Spread;
 
-/// Gathers of one block that are done together.
+/// Gathers of one block that are combined.
 #[derive(Default)]
 pub(crate) struct Gathers {
-    /// For the first of two: the one that reads what comes behind it in memory.
+    /// For the first of two: the gather of the words behind it in memory.
     pub(crate) follower: FxHashMap<Def, Def>,
-    /// For the first of several at a small distance: all of them.
+    /// For the first of several with a small stride: all of them.
     groups: FxHashMap<Def, Group>,
-    /// What was read for one that comes later.
+    /// The values of later gathers that were loaded already.
     pub(crate) read: FxHashMap<Def, String>,
 }
 
-/// Gathers at a small distance.
+/// Gathers with a small stride from one base.
 struct Group {
-    /// The address that the first lane of the first one reads.
+    /// The address of the first lane of the first gather.
     at: Def,
-    /// From lane to lane, in elements.
+    /// In elements.
     stride: i64,
     mask: Def,
-    /// The gathers, and how many elements they are from the first one.
+    /// The gathers, and their distance from the first one in elements.
     members: Vec<(Def, i64)>,
-    /// What was written since, to the same place, in elements from the first one.
+    /// The distances of elements that were stored since, from the first gather.
     written: Vec<i64>,
 }
 
@@ -50,19 +48,19 @@ impl Group {
     }
 }
 
-/// A distance in elements up to which loading what lies between is cheaper.
+/// The largest stride, in elements, for which contiguous loads are cheaper than a gather.
 const SMALL: i64 = 4;
 
-/// So many elements are loaded or stored at once, at most.
+/// The largest number of elements of one access.
 const MAX_SPREAD: i64 = 256;
 
 impl Gathers {
-    /// Finds the pairs among the operations of a block, which are in the order of execution.
+    /// Finds what can be combined among the operations of a block, in the order of execution.
     pub(crate) fn new(world: &World, operations: &[Def]) -> Gathers {
         let mut gathers = Gathers::default();
-        // By place and offset: a gather that has no follower yet.
+        // By place and offset: a gather without a follower.
         let mut waiting: FxHashMap<(Place, i64), Def> = FxHashMap::default();
-        // By place: the first of several at a small distance, and its offset.
+        // By place: the first of several with a small stride, and its offset.
         let mut spread: FxHashMap<Place, (Def, i64)> = FxHashMap::default();
         for &def in operations {
             match world.node(def) {
@@ -101,7 +99,7 @@ impl Gathers {
         gathers
     }
 
-    /// Adds a gather at a small distance to others around the same place.
+    /// Adds a gather with a small stride to others of the same place.
     fn join(
         &mut self,
         world: &World,
@@ -130,8 +128,8 @@ impl Gathers {
         spread.insert(place, (load, bytes));
     }
 
-    /// Whether gathers around a place can still be joined by others after something was written:
-    /// only if it is known to be beside them.
+    /// Whether later gathers may join those of a place after a store: only if the store is known to be to other
+    /// elements.
     fn survives(
         &mut self,
         world: &World,
@@ -149,38 +147,38 @@ impl Gathers {
     }
 }
 
-/// The address that lanes at a fixed distance are counted from.
+/// The scalar base of addresses with a fixed stride.
 pub(super) fn first_address(world: &World, mut at: Def) -> Option<Def> {
     loop {
         match world.node(at) {
             Node::Bitcast(inner) => at = inner,
             Node::Lea { ptr, index } if world.types.is_simd(world.ty(index)) => return Some(ptr),
-            // A part of what differs between lanes.
+            // A part of a varying address.
             _ => return None,
         }
     }
 }
 
-/// Gathers of so many bytes are done two at a time.
+/// The size in bytes of elements whose gathers are paired.
 const WORD: i64 = 4;
 
-/// Where a gather reads or a scatter writes, but for a number of bytes.
+/// The addresses of a gather or scatter, up to a constant offset.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Place {
     base: Def,
-    /// What each lane adds, and what that is multiplied by.
+    /// The varying index, and the size of its elements.
     index: Def,
     size: i64,
-    /// What all lanes add to the address that they have from elsewhere, multiplied just so.
+    /// The uniform summands of the index.
     shared: Vec<Def>,
-    /// What was added to that address before, and what it was multiplied by.
+    /// The uniform summands of the base, and the size of their elements.
     added: Vec<(Def, i64)>,
     pub(super) mask: Def,
     ty: Ty,
 }
 
 impl Place {
-    /// The place, and the number of bytes, where lanes of type `ty` are.
+    /// The place of an access to lanes of type `ty`, and its constant offset in bytes.
     pub(super) fn of(world: &World, ty: Ty, ptr: Def, mask: Def) -> Option<(Place, i64)> {
         let mut bytes = 0;
         let mut at = ptr;
@@ -221,7 +219,7 @@ impl Place {
         world.types.elem(self.ty).map_or(0, |elem| layout(&world.types, elem).size as i64)
     }
 
-    /// The distance from lane to lane in elements, if it is the same for all and small.
+    /// The stride in elements, if it is constant and small.
     pub(super) fn small_stride(&self, world: &World) -> Option<i64> {
         let Node::Aggregate(lanes) = world.node(self.index) else { return None };
         let lanes: Option<Vec<i64>> = world.list(lanes).iter().map(|&lane| world.as_int(lane)).collect();
@@ -237,7 +235,7 @@ impl Place {
     }
 }
 
-/// A scalar address as another one, numbers with what they are multiplied by, and a number of bytes.
+/// A scalar address as a base, summands with the size of their elements, and a constant offset in bytes.
 struct Peeled {
     base: Def,
     added: Vec<(Def, i64)>,
@@ -271,7 +269,7 @@ fn peel(world: &World, mut at: Def) -> Option<Peeled> {
     }
 }
 
-/// An index of 64 bits as what differs between lanes and what all add to it.
+/// An index of 64 bits as its varying and its uniform summand.
 pub(crate) fn shared_part(world: &World, index: Def) -> Option<(Def, Def)> {
     let Node::Arith { op: ArithOp::Add, lhs, rhs, .. } = world.node(index) else { return None };
     let is_wide = world.types.lane_prim(world.ty(index)).is_some_and(|prim| prim.bits() == 64);
@@ -279,20 +277,20 @@ pub(crate) fn shared_part(world: &World, index: Def) -> Option<(Def, Def)> {
     pairs.into_iter().filter(|_| is_wide).find_map(|(own, all)| Some((own, splat_lane(world, all)?)))
 }
 
-/// Whether a mask is known to be set in all lanes.
+/// Whether a mask is known to be true in all lanes.
 pub(super) fn is_full(world: &World, mask: Def) -> bool {
     splat_lane(world, mask).is_some_and(|lane| world.as_lit(lane) == Some(1))
 }
 
-/// The lane that all lanes of a value are.
+/// The value that is broadcast to all lanes.
 fn splat_lane(world: &World, value: Def) -> Option<Def> {
     let Node::Aggregate(lanes) = world.node(value) else { return None };
     let (&first, rest) = world.list(lanes).split_first()?;
     rest.iter().all(|&lane| lane == first).then_some(first)
 }
 
-/// What an index is the sum of: others, and a constant. Narrow ones are widened with their sign or without, which is
-/// the sum of what is widened only if the sum does not wrap around.
+/// The summands of an index: values, and a constant. A narrow sum is split only if it does not wrap around, as its
+/// summands are widened one by one.
 fn summands(world: &World, index: Def) -> (Vec<Def>, i64) {
     let (mut waiting, mut others, mut constant) = (vec![index], vec![], 0i64);
     while let Some(part) = waiting.pop() {
@@ -313,7 +311,7 @@ fn summands(world: &World, index: Def) -> (Vec<Def>, i64) {
 }
 
 impl FunctionWriter<'_, '_> {
-    /// Writes a load of lanes together with others, if it is done so.
+    /// Writes a gather together with others, if it is combined with some.
     pub(super) fn load_spread(&mut self, load: Def) -> Option<String> {
         let group = self.accesses.gathers.groups.remove(&load)?;
         let (spread, ty) = (group.spread(), self.world.types.part(self.world.ty(load), 1)?);

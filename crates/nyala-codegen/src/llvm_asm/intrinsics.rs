@@ -1,4 +1,4 @@
-//! Continuations that the compiler itself defines.
+//! Intrinsics.
 
 use nyala_ir::Intrinsic;
 
@@ -35,7 +35,7 @@ impl FunctionWriter<'_, '_> {
                 self.line("unreachable");
                 return None;
             }
-            // Outlining has made kernels of the bodies, and only kernels share memory.
+            // Outlining has turned the bodies into kernels, and only kernels have shared memory.
             Intrinsic::Cuda
             | Intrinsic::Nvvm
             | Intrinsic::OpenCl

@@ -1,13 +1,12 @@
-//! What is known about functions of the outside, for LLVM to use.
+//! Attributes of external functions.
 //!
-//! No function of the outside unwinds: the language has no exceptions. The runtime's
-//! functions are ours, so we know what memory they touch. LLVM knows the C
-//! library itself, but has to assume that mathematical functions set `errno`, which
-//! no program of ours can see.
+//! No external function unwinds: the language has no exceptions. It is known which memory the functions of the runtime
+//! access. LLVM knows the C library, but has to assume that mathematical functions set `errno`, which programs cannot
+//! read.
 
 use nyala_ir::functions::{Effect, External, Function};
 
-/// How a function is declared.
+/// The attributes of a declaration.
 #[derive(Clone, Default)]
 pub(crate) struct Known {
     /// Attributes of its result, with a blank behind them.
@@ -18,29 +17,29 @@ pub(crate) struct Known {
     pub(crate) function: &'static str,
 }
 
-/// Anything else that is not our own.
+/// Any other function.
 const PLAIN: &str = "nounwind";
-/// Touches no memory.
+/// Accesses no memory.
 const PURE: &str = "nounwind willreturn memory(none)";
-/// Touches memory of its own only.
+/// Accesses memory of its own only.
 const OWN_MEMORY: &str = "nounwind willreturn memory(inaccessiblemem: readwrite)";
-/// Also reads what its arguments point to.
+/// Also reads through its arguments.
 const READS: &str = "nounwind willreturn memory(argmem: read, inaccessiblemem: readwrite)";
-/// New memory, as many bytes as the second argument says.
+/// Allocates memory; the second argument is the size.
 const ALLOCATES: &str = "nounwind willreturn allockind(\"alloc,uninitialized\") allocsize(1) \
                          memory(inaccessiblemem: readwrite) \"alloc-family\"=\"anydsl\"";
-/// Ends the life of such memory.
+/// Releases such memory.
 const RELEASES: &str = "nounwind willreturn allockind(\"free\") \
                         memory(argmem: readwrite, inaccessiblemem: readwrite) \"alloc-family\"=\"anydsl\"";
 
-/// What is known about a function with this name, result and parameters.
+/// The attributes of a function with this name, result and parameters.
 pub(crate) fn known(name: &str, result: &str, params: &[String]) -> Known {
-    // LLVM's own are known to it.
+    // LLVM knows its intrinsics.
     if name.starts_with("llvm.") {
         return Known::default();
     }
     let function = External::named(name).map(|external| external.function);
-    // A name that C does not reserve may be that of any function.
+    // Any function may have a name that C does not reserve.
     let is_reserved = |function: &Function| match function {
         Function::Number(number) => number.info().is_in_c,
         _ => true,

@@ -1,12 +1,11 @@
-//! Operations on lanes: accesses to memory for each lane, and lanes that meet.
+//! Accesses to memory by lanes, and collective operations.
 //!
-//! An access whose mask is known to be set everywhere and that goes to neighbours is a
-//! plain load or store; others are LLVM's masked loads, stores, gathers and scatters.
-//! Lanes that are `bool` are bytes in memory.
+//! A contiguous access whose mask is known to be true in all lanes is a plain load or store; others are LLVM's masked
+//! loads, stores, gathers and scatters. Lanes that are `bool` are bytes in memory.
 //!
-//! A store past the caches needs a vector's alignment. Unless an address is known to have it (`alignment`), that is asked when
-//! the program runs. The answer is nearly always the same, and it is asked of those parts of the address only that are not known
-//! to be aligned: these do not change within a row of vectors, so that no address is computed for it in a loop.
+//! A streaming store needs the alignment of a vector. Unless an address is known to have it (`alignment`), the program
+//! tests it. The test is of the summands of the address that are not known to be aligned: they are invariant in loops over
+//! rows of vectors, so LLVM moves the test out of such a loop.
 
 use nyala_ir::{Def, LaneOp, Node, Prim, Ty};
 
@@ -14,30 +13,29 @@ use super::function::FunctionWriter;
 use super::gathers::is_full;
 use super::value::{Scalar, Type, Value, list};
 
-/// The bytes that processors write past the caches at once, at least and at most. What is
-/// longer goes there in several pieces.
+/// The smallest and the largest size in bytes of a streaming store. Larger vectors are stored in parts.
 const MIN_STREAMED: u64 = 16;
 const MAX_STREAMED: u64 = 64;
 
-/// A register of every machine with vectors has that many bits.
+/// The least size of vector registers in bits.
 const REGISTER_BITS: u32 = 128;
 
-/// The lanes that an access reads or writes.
+/// An access to memory by lanes.
 struct Access {
     /// The lanes in memory.
     n_lanes: u32,
     elem: Scalar,
-    /// Whether they are bytes for `bool`.
+    /// Whether the lanes are `bool`, which are bytes in memory.
     are_bools: bool,
     align: u64,
-    /// The address, or the addresses.
+    /// The address, or a vector of addresses.
     at: String,
     has_addresses: bool,
     mask: Def,
 }
 
 impl FunctionWriter<'_, '_> {
-    /// Writes a load of lanes.
+    /// Writes a load or gather.
     pub(crate) fn load_lanes(&mut self, def: Def, ptr: Def, mask: Def) -> Option<String> {
         if let Some(value) = self.accesses.gathers.read.remove(&def) {
             return Some(value);
@@ -67,7 +65,7 @@ impl FunctionWriter<'_, '_> {
         self.load_masked("load", &access.masked("load", "gather"), &ty, &at, access.align, &mask)
     }
 
-    /// Writes a gather of words together with one of the words behind them, which is given its value.
+    /// Writes a gather of words together with that of the words behind them, and remembers the value of the latter.
     fn gather_pairs(&mut self, access: Access, follower: Def) -> String {
         let n_lanes = access.n_lanes;
         let words = Type::vector(2 * n_lanes, access.elem);
@@ -83,7 +81,7 @@ impl FunctionWriter<'_, '_> {
         low
     }
 
-    /// Writes a store of lanes.
+    /// Writes a store or scatter.
     pub(crate) fn store_lanes(&mut self, ptr: Def, mask: Def, value: Def) {
         let access = self.access(self.world.ty(value), ptr, mask);
         let mut typed = self.typed(value);
@@ -105,7 +103,7 @@ impl FunctionWriter<'_, '_> {
         self.store_masked(&access.masked("store", "scatter"), &typed, &at, align, &mask);
     }
 
-    /// Calls an intrinsic that loads under a mask.
+    /// Calls an intrinsic for a masked load.
     pub(super) fn load_masked(
         &mut self,
         wanted: &str,
@@ -120,14 +118,14 @@ impl FunctionWriter<'_, '_> {
         self.compute(wanted, format!("call {ty} {symbol}({at}, i32 {align}, {mask}, {ty} poison)"))
     }
 
-    /// Calls an intrinsic that stores under a mask.
+    /// Calls an intrinsic for a masked store.
     pub(super) fn store_masked(&mut self, name: &str, value: &Value, at: &Value, align: u64, mask: &Value) {
         let params = [&value.ty.to_string(), &at.ty.to_string(), "i32 immarg", &mask.ty.to_string()];
         let symbol = self.module.declare(name, Type::Void, &params, self.flow.span());
         self.line(format!("call void {symbol}({value}, {at}, i32 {align}, {mask})"));
     }
 
-    /// Writes lanes to neighbours past the caches, if they are aligned.
+    /// Writes a contiguous store: a streaming one if the address is aligned.
     fn streaming_store(&mut self, typed: &Value, ptr: Def, at: &Value, align: u64, bytes: u64) {
         let wanted = bytes.min(MAX_STREAMED);
         if align >= wanted {
@@ -147,7 +145,8 @@ impl FunctionWriter<'_, '_> {
         self.begin_part(&stored);
     }
 
-    /// An address, without summands that are known to be multiples of a power of two: whether it is one does not depend on them.
+    /// An address without summands that are multiples of a power of two: its alignment to that power does not depend on
+    /// them.
     fn odd_part(&mut self, ptr: Def, power: u64) -> String {
         let world = self.world;
         let ptr = if let Node::Streaming(plain) = world.node(ptr) { plain } else { ptr };
@@ -171,7 +170,7 @@ impl FunctionWriter<'_, '_> {
         sum
     }
 
-    /// How large the elements of an array are, if a pointer points to one.
+    /// The size of the elements, if a pointer points to an array.
     fn size_of_elements(&self, ptr: Def) -> Option<u64> {
         let (array, _) = self.world.types.as_ptr(self.world.ty(ptr))?;
         self.world.types.elem(array).map(|elem| self.world.layout(elem).size)
@@ -195,12 +194,12 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// Whether a mask is known to be set in all lanes.
+    /// Whether a mask is known to be true in all lanes.
     pub(super) fn is_full(&self, mask: Def) -> bool {
         is_full(self.world, mask)
     }
 
-    /// Writes an operation of lanes on each other.
+    /// Writes a collective operation.
     pub(crate) fn lane_op(&mut self, def: Def, op: LaneOp, args: &[Def]) -> String {
         let first = self.typed(args[0]);
         match op {
@@ -219,7 +218,7 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// Lanes that are set in a mask, moved to the front. Addresses and `bool` move as integers.
+    /// Moves the lanes that a mask selects to the front. Addresses and `bool` are moved as integers.
     fn compress(&mut self, lanes: Def, mask: Def) -> String {
         let (value, ty) = (self.value(lanes), self.module.ty_of(lanes));
         let n = self.world.types.lanes(self.world.ty(lanes)).unwrap_or(1);
@@ -247,8 +246,8 @@ impl FunctionWriter<'_, '_> {
         self.compute("front", format!("call {ty} {symbol}({})", list(&args)))
     }
 
-    /// The parts that fit into a register are compressed and written one behind the other. LLVM
-    /// can do that too, but writes parts as if they were aligned.
+    /// Compresses parts that fit into a register, and stores them one behind the other. LLVM would do the same, but with
+    /// aligned stores to addresses that are not aligned.
     fn compress_parts(&mut self, bits: u32, value: &str, n: u32, mask: &str) -> String {
         let (size, bytes) = (REGISTER_BITS / bits, bits / 8);
         let int = Scalar::Int(bits);
@@ -285,7 +284,7 @@ impl FunctionWriter<'_, '_> {
         self.compute("moved", format!("select <{n} x i1> {is_front}, {ty} {front}, {ty} {value}"))
     }
 
-    /// One `bool` from those of all lanes; `wanted` is what it is called.
+    /// A reduction of `bool` lanes with this operation; `wanted` is the name of the result.
     pub(super) fn reduce(&mut self, op: &str, wanted: &str, lanes: Value) -> String {
         let name = format!("llvm.vector.reduce.{op}.{}", lanes.ty.suffix());
         let args = [lanes];
@@ -312,7 +311,7 @@ impl FunctionWriter<'_, '_> {
         all
     }
 
-    /// The same value in each lane.
+    /// A broadcast of a value to all lanes.
     pub(crate) fn splat_of(&mut self, ty: Ty, lane: Def) -> String {
         let (text, lane) = (self.module.ty(ty), self.typed(lane));
         let n_lanes = self.world.types.lanes(ty).unwrap_or(1);
@@ -328,15 +327,15 @@ impl Access {
         Type::vector(self.n_lanes, self.elem)
     }
 
-    /// Where the lanes are.
+    /// The address of the lanes, or their addresses.
     fn address(&self) -> Value {
         let ty = if self.has_addresses { Type::vector(self.n_lanes, Scalar::PTR) } else { Type::PTR };
         Value::new(ty, self.at.as_str())
     }
 
-    /// The intrinsic for an access with a mask: to neighbours, or to an address for each lane.
-    fn masked(&self, neighbours: &str, anywhere: &str) -> String {
-        let kind = if self.has_addresses { anywhere } else { neighbours };
+    /// The intrinsic for a masked access: a contiguous one, or one with an address for each lane.
+    fn masked(&self, contiguous: &str, scattered: &str) -> String {
+        let kind = if self.has_addresses { scattered } else { contiguous };
         format!("llvm.masked.{kind}.{}.{}", self.ty().suffix(), self.address().ty.suffix())
     }
 }

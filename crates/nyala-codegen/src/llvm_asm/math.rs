@@ -1,5 +1,4 @@
-//! Mathematical functions: of vectors and on GPUs our own kernels, where there are some; else LLVM's where
-//! it has them, and the C library's.
+//! Mathematical functions: the kernels of `vector_math` for vectors and on GPUs, else LLVM's intrinsics, else the C library.
 
 use nyala_ir::functions::NumberFn;
 use nyala_ir::{ArithFlags, Def, MathOp, Prim, TyKind};
@@ -54,7 +53,7 @@ impl FunctionWriter<'_, '_> {
                 self.compute(op.name(), format!("call {ty} {symbol}({x}, i1 false)"))
             }
             MathOp::Pext | MathOp::Pdep => self.lane_by_lane(def, op, flags, args, &values),
-            // LLVM has no code of its own for these, or none on devices.
+            // LLVM has no code for these, or none on devices.
             _ if op.info().llvm.is_none() || self.module.is_in_library(NumberFn::Op(op)) => {
                 self.lane_by_lane(def, op, flags, args, &values)
             }
@@ -78,7 +77,7 @@ impl FunctionWriter<'_, '_> {
         self.compute(name, format!("call {flag}{ty} {symbol}({})", list(values)))
     }
 
-    /// A float constant of the type of `like`, the same in every lane.
+    /// A float constant of the type of `like`, broadcast to all lanes.
     pub(crate) fn splat(&mut self, like: Def, prim: Prim, value: f64) -> String {
         let lane = super::constants::literal(prim, nyala_ir::eval::float_from_value(prim, value));
         match self.world.types.kind(self.world.ty(like)) {
@@ -87,7 +86,7 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// A function that only exists for scalars.
+    /// A function that exists for scalars only.
     fn lane_by_lane(
         &mut self,
         def: Def,
@@ -159,10 +158,10 @@ fn unsigned_of(prim: Prim) -> Prim {
     }
 }
 
-/// The function of LLVM that computes an operation.
+/// The intrinsic of an operation.
 pub(crate) fn llvm_name(op: MathOp) -> &'static str {
     match op {
-        // What `fmuladd` means is that one rounding is done, as folding does it.
+        // `fmuladd` rounds once, as folding does.
         MathOp::Fmuladd => "fma",
         op => op.info().llvm.unwrap_or(op.name()),
     }

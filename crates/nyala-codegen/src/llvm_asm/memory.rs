@@ -1,8 +1,8 @@
 //! Operations on memory.
 //!
-//! A local variable is allocated once per call of the function, at its entry, so that
-//! one in a loop does not need more memory in every round. Only if its address
-//! is kept, other rounds may use it, and it is allocated anew where it is made.
+//! A local variable is allocated once per call of the function, at its entry, so a variable in a loop does not need
+//! more memory in every iteration. Only if its address escapes, other iterations may use it; then each iteration
+//! allocates its own.
 
 use nyala_ir::layout::{Layout, layout};
 use nyala_ir::{Def, Node, Prim, Ty};
@@ -17,7 +17,7 @@ impl FunctionWriter<'_, '_> {
         nyala_ir::analysis::schedule::has_effect(self.world, def)
     }
 
-    /// Writes an operation on memory. Its value is what it gives besides memory.
+    /// Writes an operation on memory; gives its result besides the memory token.
     pub(crate) fn memory_operation(&mut self, def: Def) -> Option<String> {
         match self.world.node(def) {
             Node::Extract { agg, index } => match self.large_part(agg, index) {
@@ -68,7 +68,7 @@ impl FunctionWriter<'_, '_> {
                 }
                 None
             }
-            // The operand has been computed, with its checks.
+            // Its operand is computed and checked already.
             Node::Demand { .. } => None,
             Node::Slot { .. } => Some(self.slot(def)),
             Node::Alloc { count, .. } => Some(self.alloc(def, count)),
@@ -91,19 +91,19 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// A part of an operation with an effect, if it is a large value: the operation's own.
+    /// The address of the result of an operation with an effect, if it is a large value.
     fn large_part(&self, effect: Def, index: Def) -> Option<String> {
         self.world.as_lit(index).filter(|&index| index > 0).and_then(|_| self.address(effect))
     }
 
-    /// A copy of a large value, in a variable of its own.
+    /// A copy of a large value in a new variable.
     pub(crate) fn copy_of(&mut self, from: &str, ty: Ty) -> String {
         let copy = self.local_of(ty);
         self.copy(&copy, from, ty);
         copy
     }
 
-    /// Copies a value from address to address; they are not the same.
+    /// Copies a value to another address.
     pub(crate) fn copy(&mut self, to: &str, from: &str, ty: Ty) {
         let Layout { size, align } = layout(&self.world.types, ty);
         let params = ["ptr", "ptr", "i64", "i1 immarg"].map(String::from);
@@ -119,7 +119,7 @@ impl FunctionWriter<'_, '_> {
         self.load_at(at, ty)
     }
 
-    /// An address for those who know one kind of pointers only.
+    /// An address as a generic pointer.
     pub(crate) fn generic(&mut self, ptr: Def) -> String {
         match self.module.ty_of(ptr) {
             Type::PTR => self.value(ptr),
@@ -130,19 +130,19 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// Reads a value.
+    /// Loads a value.
     pub(crate) fn load_from(&mut self, at: &str, ty: Ty) -> String {
         self.load_at(&Value::ptr(at), ty)
     }
 
-    /// Reads a value through a pointer.
+    /// Loads a value through a pointer.
     pub(crate) fn load_at(&mut self, at: &Value, ty: Ty) -> String {
         let (text, align) = (self.module.part_ty(ty), self.module.align_of(ty));
         let loaded = self.compute("load", format!("load {text}, {at}, align {align}"));
         self.unpacked(&loaded, ty)
     }
 
-    /// What a part of an aggregate or of memory stands for.
+    /// The value of a part of an aggregate or of memory.
     pub(crate) fn unpacked(&mut self, part: &str, ty: Ty) -> String {
         let (stored, text) = (self.module.part_ty(ty), self.module.ty(ty));
         match stored == text {
@@ -151,7 +151,7 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// A value with its type, as a part of an aggregate or of memory.
+    /// A value as a part of an aggregate or of memory.
     pub(crate) fn typed_part(&mut self, value: Def) -> Value {
         let (typed, ty) = (self.typed(value), self.world.ty(value));
         let stored = self.module.part_ty(ty);
@@ -164,7 +164,7 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// Writes a value.
+    /// Stores a value.
     pub(crate) fn store_to(&mut self, at: &str, value: Def) {
         let ty = self.world.ty(value);
         if let Some(from) = self.large_address(value) {
@@ -173,14 +173,14 @@ impl FunctionWriter<'_, '_> {
         self.store_at(&Value::ptr(at), value);
     }
 
-    /// Writes a value that is not large through a pointer.
+    /// Stores a value that is not large through a pointer.
     fn store_at(&mut self, at: &Value, value: Def) {
         let align = self.module.align_of(self.world.ty(value));
         let typed = self.typed_part(value);
         self.line(format!("store {typed}, {at}, align {align}"));
     }
 
-    /// What the pointer points to that an operation with an effect gives.
+    /// The pointee of the pointer that an operation with an effect results in.
     fn pointee(&self, def: Def) -> Ty {
         let ptr = self.world.types.part(self.world.ty(def), 1);
         let pointee = ptr.and_then(|ptr| self.world.types.as_ptr(ptr));
@@ -202,7 +202,7 @@ impl FunctionWriter<'_, '_> {
         let array = self.pointee(def);
         let elem = self.world.types.elem(array).unwrap_or(array);
         let size = layout(&self.world.types, elem).size;
-        // Only memory of no bytes has no address.
+        // An allocation of no bytes is null.
         let is_something = size > 0 && self.world.as_lit(count).is_some_and(|count| count > 0);
         let attributes = if is_something { "nonnull " } else { "" };
         let count = self.value(count);
@@ -221,8 +221,7 @@ impl FunctionWriter<'_, '_> {
                 if self.world.types.lanes(self.world.ty(ptr)).is_none()
                     && let Some((own, all)) = shared_part(self.world, index) =>
             {
-                // What all lanes add goes to the address that they share. On the way that may be
-                // anywhere in memory.
+                // The uniform summand is added to the uniform address. The sum may be out of bounds.
                 let (elem, all) = (self.module.part_ty(elem), self.value(all));
                 let start = self.compute("start", format!("getelementptr {elem}, {base}, i64 {all}"));
                 let (own, ptr_ty) = (self.typed(own), self.module.ty_of(ptr));
@@ -242,7 +241,7 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// An index as 64 bits, extended as its type says.
+    /// An index, extended to 64 bits by the signedness of its type.
     pub(crate) fn index(&mut self, index: Def) -> String {
         let value = self.value(index);
         let prim = self.world.types.lane_prim(self.world.ty(index)).unwrap_or(Prim::I64);

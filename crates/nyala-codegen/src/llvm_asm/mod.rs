@@ -1,9 +1,8 @@
 //! A program as LLVM assembly.
 //!
-//! [`write()`] gives one module: types, globals, declarations, functions. Functions
-//! of the program take and return LLVM values and use `tailcc`, so that calls in
-//! tail position need no stack; `arguments` has the exceptions. Each exported function has a second one in front
-//! of it, with its own name and the calling convention of C.
+//! [`write()`] gives one module: types, globals, declarations, functions. Functions of the program take and return LLVM
+//! values and use `tailcc`, so that tail calls need no stack; `arguments` has the exceptions. Each exported function has a
+//! wrapper with its link name and the C calling convention.
 //!
 //! Read `value` (typed values), `types`, `constants`, `function` (values and text of a function, in parts: `text`, `frame`, `accesses`),
 //! `control` (how blocks end), `calls` (what is called), `arguments` (how values are passed), `closures` (functions as
@@ -88,16 +87,16 @@ use vector_math::{Kernel, Part};
 pub struct Module {
     /// The assembly.
     pub text: String,
-    /// The functions that others must define.
+    /// The functions that libraries must define.
     pub imports: Vec<Import>,
-    /// The functions that LLVM must know.
+    /// The intrinsics that LLVM must have.
     pub intrinsics: Vec<Import>,
-    /// The program's own functions: for each its symbol, its name and its place in the source. Each text ends with
+    /// The program's own functions: for each its symbol, its name and its position in the source. Each text ends with
     /// a zero, and so does the list. The runtime reads it when it reports a call chain.
     pub function_list: Vec<u8>,
 }
 
-/// A function that others define.
+/// A function that the module declares.
 #[derive(Clone, Debug)]
 pub struct Import {
     /// Its symbol.
@@ -106,8 +105,7 @@ pub struct Import {
     pub span: Span,
 }
 
-/// Aggregates with more bytes are kept in memory where that is possible: LLVM treats
-/// each scalar of a value on its own.
+/// Larger aggregates stay in memory where that is possible: LLVM treats each scalar of a value separately.
 const MAX_VALUE_BYTES: u64 = 256;
 
 /// Attributes of all functions on the host. Unwind tables give the call chain when the stack overflows; they cost no
@@ -119,22 +117,21 @@ const HOST_ATTRIBUTES: &str = " uwtable \"probe-stack\"=\"inline-asm\"";
 pub struct Options<'a> {
     /// How C functions are called.
     pub abi: Abi,
-    /// Whether operations that fail are reported when the program runs.
+    /// Whether operations are checked at run time.
     pub checked: bool,
-    /// Where the positions in the program belong to.
+    /// The source files that positions refer to.
     pub sources: Option<&'a SourceMap>,
-    /// Whether debuggers are told of the source, and what relative names of its files are
-    /// relative to.
+    /// The directory of the source files, if debug information is written.
     pub debug: Option<&'a str>,
     /// The device to write for; the host if there is none.
     pub gpu: Option<Gpu<'a>>,
-    /// Whether the module is for an executable of its own: then it tells the runtime when it starts.
+    /// Whether the module is for an executable: then it registers its functions with the runtime when it starts.
     pub is_executable: bool,
     /// The contents of globals that the program only declares, by symbol.
     pub contents: &'a [(&'a str, &'a [u8])],
 }
 
-/// The program as LLVM assembly, or what cannot be written.
+/// The program as LLVM assembly, or what is not supported.
 pub fn write(world: &World, options: &Options<'_>) -> Result<Module, Vec<CodegenError>> {
     let functions = Functions::styled(world);
     let program = Program { world, functions: &functions };
@@ -154,7 +151,7 @@ pub fn write(world: &World, options: &Options<'_>) -> Result<Module, Vec<Codegen
     module.finish()
 }
 
-/// A module in the making.
+/// A module that is being written.
 pub(crate) struct ModuleWriter<'a> {
     pub(crate) world: &'a World,
     pub(crate) options: &'a Options<'a>,
@@ -162,15 +159,15 @@ pub(crate) struct ModuleWriter<'a> {
     types: TypeWriter<'a>,
     names: Names,
     function_symbols: FunctionSymbols,
-    /// The code of functions that are values and capture nothing.
+    /// The code of function values without captures.
     value_names: FxHashMap<Cont, String>,
-    /// Where C calls functions that are no exported ones.
+    /// The symbols of wrappers for C of functions that are not exported.
     names_for_c: FxHashMap<Cont, String>,
-    /// The code of functions of C that are values, by type.
+    /// The code of function values that are C functions, by type.
     codes_of_c: FxHashMap<Ty, String>,
     global_names: FxHashMap<Global, String>,
     globals: String,
-    /// Constants made here, by type and value.
+    /// Private constants, by type and value.
     constants: FxHashMap<String, String>,
     declared: FxHashSet<String>,
     declarations: String,
@@ -179,15 +176,15 @@ pub(crate) struct ModuleWriter<'a> {
     functions: Vec<String>,
     /// The mathematical functions that were written.
     kernels: FxHashSet<(Kernel, Part)>,
-    /// What is known of parameters.
+    /// Attributes of parameters.
     facts: Facts,
-    /// What is known of addresses of vectors, if there are any.
+    /// The alignment of vectors, once it is needed.
     alignment: OnceCell<Alignment>,
-    /// Functions that a tail call leaves or enters, once that matters.
+    /// Functions that are callers or callees of tail calls, once they are needed.
     in_tail_calls: OnceCell<FxHashSet<Cont>>,
     debug: Option<DebugInfo<'a>>,
-    /// The functions around those of the program, by symbol: those that C calls.
-    shells: Vec<(String, Cont)>,
+    /// Wrappers that C calls, by symbol, and the functions that they wrap.
+    wrappers: Vec<(String, Cont)>,
     errors: Vec<CodegenError>,
 }
 
@@ -225,7 +222,7 @@ impl<'a> ModuleWriter<'a> {
             facts: if options.gpu.is_none() { Facts::of(world, functions) } else { Facts::default() },
             debug: debug
                 .map(|(sources, directory)| DebugInfo::new(world, sources, directory, options.gpu.is_some())),
-            shells: vec![],
+            wrappers: vec![],
             errors: vec![],
         }
     }
@@ -239,7 +236,7 @@ impl<'a> ModuleWriter<'a> {
         sections.extend(self.options.is_executable.then(|| function_list::start(&function_list)));
         sections.extend(self.functions);
         // A function that removes its arguments from the stack moves the caller's frame for one
-        // instruction. Debuggers would take that for another call, unless a register tells them.
+        // instruction. Debuggers would take that for another call, unless there is a frame pointer.
         let frame = if self.debug.is_some() { " \"frame-pointer\"=\"all\"" } else { "" };
         let host = if self.options.gpu.is_none() { HOST_ATTRIBUTES } else { "" };
         sections.push(format!("attributes #0 = {{ nounwind{host}{frame} }}\n"));
@@ -249,13 +246,13 @@ impl<'a> ModuleWriter<'a> {
         Ok(Module { text: sections.join("\n"), imports, intrinsics, function_list })
     }
 
-    /// Reports what cannot be compiled; its value may be anything from here on.
+    /// Reports what is not supported; its value is poison.
     pub(crate) fn unsupported(&mut self, at: Span, what: impl Into<String>) -> String {
         self.errors.push(CodegenError::Unsupported { at, what: what.into() });
         "poison".into()
     }
 
-    /// Reports bodies of loops that make a function return whose instances they are not.
+    /// Reports bodies of parallel loops that call the return continuation of an enclosing function.
     fn check_jumps_out(&mut self, function: &Function) {
         for body in function.bodies(self.world) {
             let Some(intrinsic) = self.world.as_intrinsic(body.callee) else { continue };
@@ -263,13 +260,13 @@ impl<'a> ModuleWriter<'a> {
             let mut captures = values
                 .filter_map(|value| self.world.as_cont(value))
                 .flat_map(|body| self.program.functions.captures(body).iter().copied());
-            if captures.any(|capture| self.is_place_to_return_to(capture)) {
+            if captures.any(|capture| self.is_return_continuation(capture)) {
                 self.errors.push(CodegenError::JumpOut { at: body.span, name: intrinsic.name() });
             }
         }
     }
 
-    fn is_place_to_return_to(&self, def: Def) -> bool {
+    fn is_return_continuation(&self, def: Def) -> bool {
         match self.world.node(def) {
             Node::Param { cont, .. } => return_param(self.world, cont) == Some(def),
             _ => false,
@@ -288,7 +285,7 @@ impl<'a> ModuleWriter<'a> {
         layout(&self.world.types, ty).align
     }
 
-    /// Whether values of this type are better kept in memory.
+    /// Whether values of this type stay in memory.
     pub(crate) fn is_large(&self, ty: Ty) -> bool {
         let is_aggregate = matches!(
             self.world.types.kind(ty),
@@ -297,7 +294,7 @@ impl<'a> ModuleWriter<'a> {
         is_aggregate && self.weight(ty) > MAX_VALUE_BYTES
     }
 
-    /// The size of a value, where all lanes count as one.
+    /// The size of a value, with one lane for each vector.
     fn weight(&self, ty: Ty) -> u64 {
         let types = &self.world.types;
         match types.kind(ty) {
@@ -365,7 +362,7 @@ impl<'a> ModuleWriter<'a> {
             ("external ", _) => (self.ty(data.ty), String::new()),
             (_, None) => (self.ty(data.ty), "zeroinitializer".into()),
             (_, Some(init)) => self.initializer(init).unwrap_or_else(|| {
-                let init = self.unsupported(data.span, format!("the first value of `{}`", data.name));
+                let init = self.unsupported(data.span, format!("the initializer of `{}`", data.name));
                 (self.ty(data.ty), init)
             }),
         };
@@ -375,7 +372,7 @@ impl<'a> ModuleWriter<'a> {
         address
     }
 
-    /// What a global holds that somebody else defines.
+    /// The contents of a global that the program only declares.
     fn contents_of(&self, linkage: &Linkage) -> Option<&'a [u8]> {
         let Linkage::Imported(name) = linkage else { return None };
         self.options
@@ -390,7 +387,7 @@ impl<'a> ModuleWriter<'a> {
         self.options.gpu.map_or(String::new(), |_| format!("addrspace({}) ", device::GLOBAL))
     }
 
-    /// The address of a global for those who know one kind of pointers only.
+    /// The address of a global as a generic pointer.
     fn global_address(&self, name: String) -> String {
         match self.options.gpu {
             Some(_) => format!("addrspacecast ({} {name} to ptr)", Scalar::Ptr(device::GLOBAL)),
@@ -398,8 +395,8 @@ impl<'a> ModuleWriter<'a> {
         }
     }
 
-    /// How functions of the program call each other, unless `arguments` says otherwise. LLVM has no `tailcc` for RISC-V, where calls in tail
-    /// position need no stack as long as registers hold their arguments; `fastcc` uses the most of them.
+    /// The calling convention of functions of the program, but for the exceptions of `arguments`. LLVM has no `tailcc` for
+    /// RISC-V. There tail calls need no stack as long as registers hold their arguments; `fastcc` uses the most of them.
     pub(crate) fn convention(&self) -> &'static str {
         let is_riscv = self.options.abi == Abi::Lp64d;
         match self.options.gpu {
@@ -412,10 +409,10 @@ impl<'a> ModuleWriter<'a> {
     /// Whether parameters of a type must not be stored as they are.
     ///
     /// Note [Parameters in pieces]: LLVM passes an aggregate or a vector as its scalars. Without optimisation, when
-    /// it finds such a parameter stored to a variable of the same size, and the first scalar came on the stack, it
-    /// takes the place of that scalar for the whole variable. It notices that the others are elsewhere by the size of
-    /// that place, which on RISC-V is eight bytes for scalars of any size: two numbers of four bytes look as if they
-    /// were both there. A value that is computed from the parameter is stored as it should be.
+    /// such a parameter is stored to a variable of the same size, and the first scalar is passed on the stack, it
+    /// uses the stack slot of that scalar as the variable. It compares the sizes to see that the other scalars are elsewhere;
+    /// on RISC-V the slot has eight bytes for scalars of any size, so two numbers of four bytes seem to be both in
+    /// there. A value that is computed from the parameter is stored correctly.
     pub(crate) fn is_stored_wrongly(&self, ty: Ty) -> bool {
         let is_scalar = matches!(self.world.types.kind(ty), TyKind::Prim(_) | TyKind::Ptr { .. });
         self.options.abi == Abi::Lp64d && self.options.gpu.is_none() && !is_scalar
@@ -426,8 +423,7 @@ impl<'a> ModuleWriter<'a> {
         self.options.gpu.map_or(0, |gpu| gpu.kind.private_space())
     }
 
-    /// Declares a function of the outside, once per name. Calls say themselves
-    /// what they pass, so it does not matter which declaration is kept.
+    /// Declares an external function, once per name. Calls have the types of their arguments, so any declaration will do.
     pub(crate) fn declare(
         &mut self,
         name: &str,
@@ -454,14 +450,14 @@ impl<'a> ModuleWriter<'a> {
         text
     }
 
-    /// Declares a function of the outside by a call of it.
+    /// Declares an external function by a call of it.
     pub(crate) fn declare_for(&mut self, name: &str, result: &Type, args: &[Value], span: Span) -> String {
         let params: Vec<&Type> = args.iter().map(|arg| &arg.ty).collect();
         self.declare(name, result, &params, span)
     }
 }
 
-/// An instruction that gives a parameter as it is; every optimisation removes it. See Note [Parameters in pieces].
+/// An instruction that copies a parameter; every optimisation level but 0 removes it. See Note [Parameters in pieces].
 pub(crate) fn whole_param(ty: &Type, name: &str) -> String {
     format!("select i1 true, {ty} {name}, {ty} poison")
 }

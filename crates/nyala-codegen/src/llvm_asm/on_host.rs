@@ -1,9 +1,8 @@
-//! Functions of devices that a program calls on the host.
+//! Device functions that a program calls on the host.
 //!
-//! Many of them mean something here: mathematical functions under the names of all platforms, atomic operations,
-//! functions on bits, fences, and the place of a thread in a kernel, of which there is one outside of kernels, and which
-//! waits for nobody. So a function that kernels call can be called on the host as well. What threads tell each other
-//! has no meaning here, and is reported at the call.
+//! So a function of the program can be called in kernels and on the host. Mathematical functions, atomic operations,
+//! functions on bits and fences mean the same. The host is a grid of one work item, so its indices are 0 and its barriers do
+//! nothing. Other collective operations are reported at the call.
 
 use nyala_ir::functions::{Collective, DeviceFn, Domain, NumberFn};
 use nyala_ir::{ArithFlags, Def, External, Function};
@@ -14,7 +13,7 @@ use super::vector_math::Kernel;
 use crate::vector_math::has_kernel;
 
 impl FunctionWriter<'_, '_> {
-    /// The result of a function of a device, if it means something here.
+    /// The result of a device function; nothing if it has no meaning on the host.
     pub(crate) fn device_function_on_host(
         &mut self,
         name: &str,
@@ -24,14 +23,14 @@ impl FunctionWriter<'_, '_> {
         match External::named(name)?.function {
             Function::WorkItem(question, _) => Some(question.alone().to_string()),
             Function::Collective(Collective::Barrier | Collective::WarpBarrier) => Some(String::new()),
-            // LLVM knows these by the same name.
+            // They are intrinsics of LLVM on the host too.
             _ if name.starts_with("llvm.") => None,
             Function::Device(function) => self.memory_on_host(function, args),
             Function::Number(function) => self.number_on_host(function, args, result),
             Function::Atomic(function) => self.atomic_by_name(function, args),
-            // What threads tell each other.
+            // They exchange values between work items.
             Function::Collective(_) => None,
-            // They are not for devices.
+            // They are not device functions.
             Function::Lanes(_) | Function::Vector(_) | Function::Runtime(_) | Function::C(_) => None,
         }
     }
@@ -76,7 +75,7 @@ impl FunctionWriter<'_, '_> {
                 let (x, y) = (self.typed(args[0]), self.value(args[1]));
                 Some(self.compute("fmod", format!("frem {x}, {y}")))
             }
-            // C does not have it.
+            // The C library does not have it.
             _ => {
                 let prim = self.world.types.as_prim(self.world.ty(args[0]))?;
                 let values: Vec<Value> = args.iter().map(|&arg| self.typed(arg)).collect();

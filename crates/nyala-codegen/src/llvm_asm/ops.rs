@@ -39,7 +39,7 @@ impl FunctionWriter<'_, '_> {
         Some(value)
     }
 
-    /// Whether an operation reports its mistakes.
+    /// Whether an operation is checked at run time.
     pub(crate) fn is_checked(&self, def: Def) -> bool {
         self.module.options.checked && can_fail(self.world, def)
     }
@@ -99,7 +99,7 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// The type with as many lanes as `ty` has, of another primitive type.
+    /// The type with the lanes of `ty` and another primitive type.
     pub(crate) fn same_lanes(&self, ty: Ty, prim: Prim) -> Type {
         match *self.world.types.kind(ty) {
             TyKind::Simd { lanes, .. } => Type::vector(lanes, prim),
@@ -153,14 +153,14 @@ impl FunctionWriter<'_, '_> {
     }
 }
 
-/// What a float operation may assume.
+/// The fast-math flags of a float operation.
 pub(crate) fn fast(flags: ArithFlags) -> &'static str {
-    // A product and a sum may always be rounded once.
+    // A product and a sum may always be fused.
     if flags.fast { "fast " } else { "contract " }
 }
 
-/// What a quotient may assume: all but that it can be taken apart. LLVM would move the division out of
-/// the factors of a sum, and so from before a loop into it.
+/// The fast-math flags of a quotient: all but reassociation. LLVM would factor the division out of a sum, and so
+/// move an invariant one into a loop.
 const QUOTIENT: &str = "nnan ninf nsz arcp contract afn ";
 
 pub(crate) fn arith_instruction(op: ArithOp, prim: Prim) -> &'static str {

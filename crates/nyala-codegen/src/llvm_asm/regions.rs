@@ -1,8 +1,8 @@
-//! Bodies that run many times or on other threads: `parallel`, `fibers`, `spawn`, tasks of flow graphs, and `vectorize` where
-//! lanes may run one after the other. That of `hls` runs once, here.
+//! Bodies that are executed many times or on other threads: those of `parallel`, `fibers`, `spawn`, tasks of flow graphs, and
+//! `vectorize` where lanes may be executed one after the other. The body of `hls` is executed once, on the same thread.
 //!
-//! The body is a closure. The runtime gets its environment and a C function, made here,
-//! that calls it: for each index of a range, or once.
+//! The body is a closure. The runtime gets its environment and a C function that calls it: for each index of a
+//! range, or once.
 
 use nyala_ir::{Cont, Def, Intrinsic};
 
@@ -13,11 +13,11 @@ use super::types::FUNCTION;
 use super::value::{Type, Value, list};
 use crate::skeleton::program::Call;
 
-/// A body as C sees it.
+/// A body as a C function.
 pub(crate) struct Outlined {
     /// The function.
     pub(crate) code: String,
-    /// What it is handed first.
+    /// Its first argument.
     pub(crate) env: String,
 }
 
@@ -38,7 +38,7 @@ impl FunctionWriter<'_, '_> {
                     &[Value::ptr(env), Value::ptr(code)],
                 )]
             }
-            // What would be made into a circuit does the same as code.
+            // A circuit computes the same as code.
             (Intrinsic::Hls, &[body] | &[_, body]) => {
                 let Outlined { code, env } = self.outline(body, Calls::Once(&[]));
                 self.line(format!("call void {code}(ptr {env})"));
@@ -80,13 +80,13 @@ impl FunctionWriter<'_, '_> {
         results.into_iter().chain(units).collect()
     }
 
-    /// Runs a body for each index, one after the other.
+    /// Calls a body for each index, in order.
     fn plain_loop(&mut self, body: Def, lower: String, upper: String) {
         let Outlined { code, env } = self.outline(body, Calls::ForEach);
         self.line(format!("call void {code}(ptr {env}, i32 {lower}, i32 {upper})"));
     }
 
-    /// Calls a function of the runtime that gives nothing.
+    /// Calls a function of the runtime that has no result.
     pub(crate) fn call_runtime(&mut self, name: &str, args: &[Value]) {
         let symbol = self.module.declare_for(name, &Type::Void, args, self.flow.span());
         self.line(format!("call void {symbol}({})", list(args)));
@@ -97,7 +97,7 @@ impl FunctionWriter<'_, '_> {
         Value::new(Type::I32, self.value(def))
     }
 
-    /// A body as a C function that takes an environment, and what `calls` says.
+    /// A body as a C function that takes an environment, and then the arguments of `calls`.
     pub(crate) fn outline(&mut self, body: Def, calls: Calls) -> Outlined {
         let is_passing = self.module.program.functions.styles().passes(self.world, body);
         if let Some(cont) = self.world.as_cont(body) {
@@ -112,7 +112,7 @@ impl FunctionWriter<'_, '_> {
             let callee = Callee::Known { cont, has_env };
             return Outlined { code: self.module.outlined(callee, calls, is_passing), env };
         }
-        // The function itself is in the environment.
+        // The environment holds the function value.
         let pair = self.typed(body);
         let args = ["16", "8"].map(|number| Value::new(Type::I64, number));
         let env = self.call_library("nyala_environment", &Type::PTR, &args);
@@ -121,12 +121,12 @@ impl FunctionWriter<'_, '_> {
     }
 }
 
-/// How often an outlined body is called, and with what.
+/// How often an outlined body is called, and its arguments.
 #[derive(Clone, Copy)]
 pub(crate) enum Calls {
-    /// Once, with the numbers that are handed over under these names.
+    /// Once, with parameters of these names.
     Once(&'static [&'static str]),
-    /// With each number of a range.
+    /// With each index of a range.
     ForEach,
 }
 
@@ -162,13 +162,13 @@ impl ModuleWriter<'_> {
         if is_passing {
             args.push(format!(
                 "{FUNCTION} {{ ptr {}, ptr null }}",
-                self.place_that_keeps(&[], &Type::Void, 1)
+                self.storing_continuation(&[], &Type::Void, 1)
             ));
         }
         let call = format!("call {}void {code}({})", self.convention(), args.join(", "));
         let name = self.names.unique(&format!("{wanted}_body"));
         if let Callee::Known { cont, .. } = callee {
-            self.shells.push((name.clone(), cont));
+            self.wrappers.push((name.clone(), cont));
         }
         let name = format!("@{name}");
         let params: String = params.iter().map(|param| format!(", i32 %{param}")).collect();

@@ -1,12 +1,10 @@
-//! Scatters at a small distance.
+//! Scatters that are combined with others.
 //!
-//! Lanes that write at a small distance from each other, such as a field of an array of
-//! structs, need no scatter: what they write is shuffled into the order of memory and stored at
-//! once (`spread`). Stores to all fields become one; if some are not written, a mask leaves them
-//! alone, for they may be written by others.
+//! Scatters with a small stride, such as those to a field of an array of structs, become one contiguous store: the
+//! values are shuffled into the order of memory (`spread`). If not all elements in between are stored, the store is masked, as
+//! other threads may write the others.
 //!
-//! A store waits for those that it goes together with, so nothing may come in between that could
-//! see it or be overwritten by it.
+//! A store is delayed until the last one of its group, so no other operation in between may read or overwrite its elements.
 
 use std::collections::BTreeMap;
 
@@ -17,32 +15,31 @@ use super::function::FunctionWriter;
 use super::gathers::{Place, first_address, is_full};
 use super::spread::Spread;
 
-/// Scatters of one block that are done together.
+/// Scatters of one block that are combined.
 #[derive(Default)]
 pub(crate) struct Scatters {
     /// For the last of several: all of them.
     groups: FxHashMap<Def, Group>,
-    /// Those that wait for a later one.
+    /// Those that are delayed.
     waiting: FxHashSet<Def>,
 }
 
-/// Stores at a small distance.
+/// Scatters with a small stride from one base.
 struct Group {
-    /// The address that the first lane of the first one writes to, and its distance in bytes from
-    /// the place.
+    /// The address of the first lane of the first scatter, and its offset from the place in bytes.
     at: Def,
     bytes: i64,
-    /// From lane to lane, in elements.
+    /// In elements.
     stride: i64,
     mask: Def,
     /// In the order of execution.
     stores: Vec<Def>,
-    /// What is written, by the distance from the first one in elements.
+    /// The stored values, by their distance from the first one in elements.
     values: BTreeMap<i64, Def>,
 }
 
 impl Group {
-    /// The first one of a group.
+    /// A group of one scatter.
     fn new(
         world: &World,
         (place, bytes): (Place, i64),
@@ -57,8 +54,8 @@ impl Group {
         Some((place, group))
     }
 
-    /// Adds a store to the same place, unless it is too far away. Of two to one address the later
-    /// counts.
+    /// Adds a scatter of the same place, unless it is too far away. A later store to the same elements overwrites an
+    /// earlier one.
     fn join(&mut self, world: &World, place: &Place, bytes: i64, store: Def, value: Def) -> bool {
         let (size, further) = (place.elem_size(world), bytes - self.bytes);
         let away = further / size;
@@ -80,7 +77,7 @@ impl Group {
         }
     }
 
-    /// Whether what lanes read at this place is none of what they write.
+    /// Whether a gather from this place reads none of the stored elements.
     fn is_beside(&self, world: &World, place: &Place, bytes: i64) -> bool {
         let (size, further) = (place.elem_size(world), bytes - self.bytes);
         let is_other = |&away: &i64| (further / size - away) % self.stride != 0;
@@ -89,8 +86,7 @@ impl Group {
 }
 
 impl Scatters {
-    /// Finds what goes together among the operations of a block, which are in the order of
-    /// execution.
+    /// Finds what can be combined among the operations of a block, in the order of execution.
     pub(crate) fn new(world: &World, operations: &[Def]) -> Scatters {
         let mut scatters = Scatters::default();
         let mut open: Option<(Place, Group)> = None;
@@ -143,7 +139,7 @@ impl Scatters {
 }
 
 impl FunctionWriter<'_, '_> {
-    /// Writes a store of lanes together with others, if it is done so; whether it is.
+    /// Writes a scatter together with others, or delays it; whether it is combined with some.
     pub(crate) fn store_spread(&mut self, store: Def) -> bool {
         if self.accesses.scatters.waiting.remove(&store) {
             return true;

@@ -1,33 +1,32 @@
-//! Accesses to memory at a small distance from lane to lane, as one access and shuffles.
+//! Accesses to memory with a small stride, as one contiguous access and shuffles.
 //!
-//! `gathers` and `scatters` find what goes together: here it is written. All that lies between the
-//! first element and the last is accessed at once. If not all lanes are there, or not all that lies between is
-//! written, a mask says which elements are meant: each element has that of its lane. What the lanes have
-//! between them without a gap, such as pixels of four bytes, is one number for each lane, and needs no other mask
-//! than that of the lanes.
+//! `gathers` and `scatters` find accesses that are combined; here they are written. All elements from the first to the
+//! last are accessed at once. If some lanes are inactive, or some elements in between must not be written, the access is
+//! masked: each element has the mask of its lane. If a lane accesses all of its elements without a gap, such as a pixel of
+//! four bytes, they are one integer, and the mask of the lanes is enough.
 
 use nyala_ir::{Def, Ty};
 
 use super::function::FunctionWriter;
 use super::value::{Scalar, Type, Value};
 
-/// Elements at a small distance.
+/// Accesses with a small stride.
 #[derive(Clone)]
 pub(super) struct Spread {
-    /// The address that the first lane of the first one accesses.
+    /// The address of the first lane of the first access.
     pub(super) at: Def,
-    /// From lane to lane, in elements.
+    /// In elements.
     pub(super) stride: i64,
     pub(super) mask: Def,
-    /// What lanes access: by number of elements from the first one, each once.
+    /// The distances of the accesses from the first one in elements, each once.
     pub(super) offsets: Vec<i64>,
 }
 
 /// The elements of an access in the order of memory.
 struct Elements {
-    /// How many elements the first lane's first one is behind the beginning.
+    /// The distance of the first lane of the first access from the beginning.
     behind: i64,
-    /// By element: which of the offsets it is at, for which lane.
+    /// By element: the access and the lane that it belongs to.
     owners: Vec<Option<(usize, i64)>>,
 }
 
@@ -46,13 +45,13 @@ impl Spread {
         Elements { behind: -begin, owners }
     }
 
-    /// Whether nothing is left out between the elements.
+    /// Whether there are no gaps between the elements.
     fn is_whole(&self) -> bool {
         self.offsets.len() as i64 == self.stride.abs()
     }
 
-    /// Whether this is cheaper for some of the lanes than one access for each element: machines without masks take
-    /// time for each element, whether it is left out or not.
+    /// Whether a masked access is cheaper than one access for each element: processors without masked loads and stores
+    /// take time for each element, whether it is masked out or not.
     pub(super) fn pays_masked(&self) -> bool {
         2 * self.offsets.len() as i64 >= self.stride.abs()
     }
@@ -60,25 +59,25 @@ impl Spread {
 
 /// Elements that were loaded, in one vector or two.
 struct Loaded {
-    /// How many each of the vectors has.
+    /// The number of elements of each vector.
     n: i64,
     ty: Type,
     parts: [String; 2],
-    /// So many elements at the end of the first are the beginning of the second.
+    /// The number of elements at the end of the first that the second begins with.
     overlap: i64,
 }
 
 impl Loaded {
-    /// Where an element is in both vectors.
+    /// The index of an element in both vectors together.
     fn position(&self, element: i64) -> i64 {
         if element < self.n { element } else { element + self.overlap }
     }
 }
 
-/// A register of every machine with vectors has so many bytes.
+/// The least size of vector registers in bytes.
 const REGISTER_BYTES: i64 = 16;
 
-/// All that lies between the first and the last element that lanes access.
+/// All elements from the first to the last that is accessed.
 struct Accessed {
     n_lanes: i64,
     /// The type of an element, also as LLVM has it.
@@ -92,7 +91,7 @@ struct Accessed {
 }
 
 impl FunctionWriter<'_, '_> {
-    /// Loads lanes of type `ty`; gives what each offset stands for.
+    /// Loads lanes of type `ty`; gives the vector of each offset.
     pub(super) fn load_elements(&mut self, spread: &Spread, ty: Ty) -> Vec<String> {
         let Accessed { n_lanes, elem, scalar, mut elements, align, start } = self.accessed(spread, ty);
         let n = elements.owners.len() as i64;
@@ -124,7 +123,7 @@ impl FunctionWriter<'_, '_> {
         spread.offsets.iter().map(|offset| pick(self, offset)).collect()
     }
 
-    /// Loads `n` elements without a mask: whole registers, which may overlap.
+    /// Loads `n` elements without a mask, in one load or two that overlap.
     fn load_all(&mut self, start: &Value, n: i64, (elem, scalar): (Ty, Scalar), align: u64) -> Loaded {
         let of_lane = self.module.align_of(elem);
         let is_whole = (n * self.world.layout(elem).size as i64) % REGISTER_BYTES == 0;
@@ -142,7 +141,7 @@ impl FunctionWriter<'_, '_> {
         Loaded { n: half, ty, parts: [first, second], overlap: 2 * half - n }
     }
 
-    /// Stores values, of which there is one for each offset.
+    /// Stores a vector for each offset.
     pub(super) fn store_elements(&mut self, spread: &Spread, values: &[Def]) {
         let Some(&first) = values.first() else { return };
         let ty = self.world.ty(first);
@@ -179,7 +178,7 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// What lanes of type `ty` access.
+    /// The elements that lanes of type `ty` access.
     fn accessed(&mut self, spread: &Spread, ty: Ty) -> Accessed {
         let n_lanes = i64::from(self.world.types.lanes(ty).unwrap_or(1));
         let elem = self.world.types.elem(ty).unwrap_or(ty);
@@ -205,14 +204,14 @@ impl FunctionWriter<'_, '_> {
         of_start.max(self.module.align_of(elem))
     }
 
-    /// The width of a number that is all that a lane accesses.
+    /// The width of the integer that all elements of a lane are, if there is one.
     fn number_of_lane(&self, spread: &Spread, elem: Ty) -> Option<u32> {
         let bits = spread.stride * 8 * self.world.layout(elem).size as i64;
         let is_number = self.world.types.as_prim(elem).is_some() && (bits == 32 || bits == 64);
         (is_number && spread.is_whole()).then_some(bits as u32)
     }
 
-    /// The mask of elements whose lanes have a mask.
+    /// The mask of the elements for a mask of lanes.
     fn element_mask(&mut self, mask: Def, elements: &Elements, n_lanes: i64) -> Value {
         let ty = vector(elements.owners.len() as i64, Scalar::Int(1));
         if self.is_full(mask) {
@@ -239,7 +238,7 @@ impl FunctionWriter<'_, '_> {
         self.store_masked(&name, value, start, align, mask);
     }
 
-    /// Values of the same type one behind the other.
+    /// Vectors of the same type, concatenated.
     fn concatenated(&mut self, values: &[Def], elem: Scalar, n_lanes: i64) -> Value {
         let mut n = n_lanes;
         let mut ty = vector(n, elem);
@@ -268,7 +267,7 @@ fn vector(lanes: i64, elem: Scalar) -> Type {
 }
 
 impl Elements {
-    /// Adds elements that are nobody's up to a power of two, as masks of machines have them.
+    /// Adds elements without a lane up to a power of two, the size that masked instructions have.
     fn pad(&mut self) {
         self.owners.resize(self.owners.len().next_power_of_two(), None);
     }

@@ -1,10 +1,9 @@
 //! Types as LLVM writes them, with the layout of [`nyala_ir::layout`].
 //!
-//! `bool` is `i1`, which takes a byte in memory. Lanes that are `bool` are bits in a register,
-//! and bytes in memory and in aggregates, which may get there. Structs are LLVM structs: both
-//! have natural alignment. An enum is storage for its largest payload and the
-//! tag behind it. On the host all pointers are `ptr`, as address spaces are one; on devices
-//! LLVM numbers them as the language does.
+//! `bool` is `i1`, which takes a byte in memory. Lanes that are `bool` are bits in registers, and bytes in memory and in
+//! aggregates, which may be stored. Structs are LLVM structs: both have natural alignment. An enum is storage for its
+//! largest payload, and the tag behind it. On the host there is one address space; on devices LLVM numbers address
+//! spaces as the language does.
 
 use nyala_ir::layout::{enum_layout, layout};
 use nyala_ir::{EnumId, StructId, Ty, TyKind, Types};
@@ -37,7 +36,7 @@ impl<'a> TypeWriter<'a> {
         }
     }
 
-    /// The type of values. A function is a pair: its code and its environment.
+    /// The type of values. A function value is a pair of code and environment.
     pub(crate) fn ty(&mut self, ty: Ty) -> Type {
         if let Some(scalar) = self.scalar(ty) {
             return Type::Scalar(scalar);
@@ -63,7 +62,7 @@ impl<'a> TypeWriter<'a> {
         }
     }
 
-    /// What a function with these results returns.
+    /// The result type of a function with these results.
     pub(crate) fn results(&mut self, results: &[Ty]) -> Type {
         match results {
             [] => Type::Void,
@@ -75,7 +74,7 @@ impl<'a> TypeWriter<'a> {
         }
     }
 
-    /// The type of values as parts of others, and in memory.
+    /// The type of values as parts of aggregates, and in memory.
     pub(crate) fn part(&mut self, ty: Ty) -> Type {
         match bool_lanes(self.types, ty) {
             Some(lanes) => Type::vector(lanes, Scalar::Int(8)),
@@ -116,7 +115,7 @@ impl<'a> TypeWriter<'a> {
         Type::int(8 * enum_layout(self.types, id).2 as u32)
     }
 
-    /// Room for any payload: words as wide as the payloads' alignment.
+    /// Storage for any payload: words as wide as the payloads' alignment.
     fn storage(&self, id: EnumId) -> String {
         let payloads = self.types.enums[id].options.iter().map(|option| layout(self.types, option.payload));
         let (size, align) =
@@ -137,5 +136,5 @@ pub(crate) fn bool_lanes(types: &Types, ty: Ty) -> Option<u32> {
     }
 }
 
-/// A function as a value.
+/// The type of function values.
 pub(crate) const FUNCTION: &str = "{ ptr, ptr }";

@@ -1,8 +1,7 @@
 //! Atomic operations.
 //!
-//! OpenCL C has functions for integers of 32 bits, and by two extensions for those of 64. All else is
-//! done with compare-and-exchange: a float by its bits, and operations that have no function of
-//! their own in a loop, for which [`helper`] writes one.
+//! OpenCL C has functions for integers of 32 bits, and in two extensions for those of 64. Floats are accessed by their
+//! bits. Other operations are loops around a compare-and-exchange, in a helper function each.
 
 use nyala_ir::{Def, Intrinsic, Prim};
 
@@ -12,18 +11,18 @@ use super::types::{prim_type, space_name, space_word};
 use crate::skeleton::Printer as _;
 use crate::skeleton::program::Call;
 
-/// What the extensions are called that programs with atomics of 64 bits need.
+/// The extensions for atomic operations on 64 bits.
 pub(super) const WIDE_EXTENSIONS: [&str; 2] = ["cl_khr_int64_base_atomics", "cl_khr_int64_extended_atomics"];
 
-/// A place in memory that is accessed atomically.
+/// A number in memory that is accessed atomically.
 struct Place {
-    /// The address, as that of the number or of its bits.
+    /// Its address, as a pointer to an integer.
     address: String,
     prim: Prim,
     space: u32,
 }
 
-/// An operation in a loop, as a function of its own.
+/// A helper function: an operation as a loop.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Helper {
     op: &'static str,
@@ -82,7 +81,7 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// Where an atomic operation is done: on numbers of 32 or 64 bits.
+    /// The number at an address, if it has 32 or 64 bits.
     fn place(&mut self, addr: Def, value: &Expr) -> Option<Place> {
         let (pointee, _) = self.world.types.as_ptr(self.world.ty(addr))?;
         let prim = self.world.types.as_prim(pointee).filter(|prim| matches!(prim.bits(), 32 | 64))?;
@@ -126,7 +125,7 @@ impl FunctionWriter<'_, '_> {
     }
 }
 
-/// The function for an operation on integers with the bits of a number.
+/// The function for an operation on integers of the size of a number.
 fn function_name(op: &str, prim: Prim) -> String {
     match prim.bits() {
         64 => format!("atom_{op}"),
@@ -134,7 +133,7 @@ fn function_name(op: &str, prim: Prim) -> String {
     }
 }
 
-/// The type that the bits of a number are accessed as.
+/// The integer type of the bits of a number.
 fn bits_type(prim: Prim) -> &'static str {
     match prim {
         Prim::F32 => "uint",
@@ -157,7 +156,7 @@ fn from_bits(prim: Prim, bits: &str) -> String {
     }
 }
 
-/// The function that does an operation in a loop, and gives what was there before.
+/// The definition of a helper; it returns the old value.
 pub(super) fn helper(helper: Helper) -> String {
     let Helper { op, prim, space } = helper;
     let (bits, exchange) = (bits_type(prim), function_name("cmpxchg", prim));

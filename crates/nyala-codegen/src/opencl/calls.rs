@@ -133,7 +133,7 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// The results of a call that was reported.
+    /// The results of a call that is not supported and was reported.
     pub(super) fn no_results(results: &[Ty]) -> Vec<Expr> {
         vec![Expr::atom("0"); results.len()]
     }
@@ -193,7 +193,7 @@ impl FunctionWriter<'_, '_> {
         reserved.iter().find(|shared| shared.at == block).map(|shared| shared.name.clone())
     }
 
-    /// Calls a function that OpenCL C knows.
+    /// Calls a function of OpenCL C.
     fn call_external(&mut self, name: &str, call: &Call) -> Vec<Expr> {
         let values: Vec<String> = call.args.iter().map(|&arg| self.operand(arg)).collect();
         let is_float =
@@ -217,7 +217,7 @@ impl FunctionWriter<'_, '_> {
         self.finish_call(&text, &call.results)
     }
 
-    /// A text that is known, as a literal of C.
+    /// A constant string, as a literal of C.
     fn text(&self, def: Def) -> Option<String> {
         let mut def = def;
         while let Node::Bitcast(from) = self.world.node(def) {
@@ -240,7 +240,7 @@ impl FunctionWriter<'_, '_> {
     }
 }
 
-/// The name of a function in OpenCL C, which has one name for all types of numbers.
+/// The name of a function in OpenCL C, which overloads it for all types of numbers.
 fn known_function(name: &str, are_floats: bool) -> Option<&str> {
     let external = External::named(name).filter(|external| external.targets.opencl)?;
     match external.function {

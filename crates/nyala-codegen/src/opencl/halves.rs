@@ -1,12 +1,12 @@
 //! `f16` for devices with and without `cl_khr_fp16`.
 //!
-//! The same source goes to all devices, and many have no arithmetic on `half`. So an `f16` is its bits, a
-//! `ushort`, in memory, in parameters and in variables. Operations convert their operands to `float`, compute there,
+//! The same source is compiled for all devices, and many have no arithmetic on `half`. So an `f16` is a `ushort` with its
+//! bits, in memory, in parameters and in variables. Operations convert their operands to `float`, compute with it,
 //! and round the result. The conversions are `vload_half` and `vstore_half_rte`, which every device has.
 //!
-//! Rounding twice is rounding once for `+`, `-`, `*`, `/` and the square root, as `float` has more than twice the digits
-//! and two more. But OpenCL's `/` and `sqrt` on `float` are not rounded correctly, so a step of Newton's method follows
-//! them; and the sum in `fma` is rounded to odd, which rounding again does not disturb.
+//! For `+`, `-`, `*`, `/` and the square root, rounding to `float` and then to `f16` gives the same as rounding once, as `float`
+//! has more than twice the digits and two more. But OpenCL's `/` and `sqrt` on `float` are not rounded correctly, so a step
+//! of Newton's method follows them; and the sum in `fma` is rounded to odd, which makes the second rounding correct.
 
 use nyala_ir::{ArithOp, Def, MathOp, Prim};
 
@@ -49,7 +49,7 @@ impl HalfHelper {
         format!("nyala_f16_{name}{}", self.suffix())
     }
 
-    /// How names of vector types and of functions on vectors end.
+    /// The suffix of vector types and of functions on vectors.
     fn suffix(self) -> String {
         if self.lanes == 1 { String::new() } else { self.lanes.to_string() }
     }
@@ -123,7 +123,7 @@ impl HalfHelper {
 }
 
 impl ModuleWriter<'_> {
-    /// A call of a helper, which is defined then; one on vectors needs that on scalars.
+    /// A call of a helper, which the program then defines; one on vectors needs that on scalars.
     fn half_call(&mut self, op: HalfOp, lanes: u32, args: &[String]) -> String {
         if matches!(op, HalfOp::Divide | HalfOp::Root | HalfOp::MultiplyAdd) {
             self.half_helpers.insert(HalfHelper { op, lanes: 1 });
@@ -150,7 +150,7 @@ impl FunctionWriter<'_, '_> {
         self.world.types.lane_prim(self.world.ty(def)) == Some(Prim::F16)
     }
 
-    /// A value as operators take it: `f16` as `float`.
+    /// An operand; `f16` is converted to `float`.
     pub(super) fn operand(&mut self, def: Def) -> String {
         let value = self.value(def);
         match self.is_half(def) {
@@ -183,7 +183,7 @@ impl FunctionWriter<'_, '_> {
         if self.is_half(def) { self.module.rounded(&wide, lanes) } else { wide }
     }
 
-    /// A conversion to `f16` of a value that is none. Integers beyond the digits of `float` are beyond `f16` too.
+    /// A conversion to `f16` from another type. Integers that `float` cannot represent are out of the range of `f16`.
     pub(super) fn half_cast(&mut self, from: Def) -> String {
         let (value, lanes) = (self.value(from).to_string(), self.lanes(from).unwrap_or(1));
         match self.world.types.lane_prim(self.world.ty(from)) {

@@ -1,17 +1,16 @@
 //! Kernels as OpenCL C, which the device's driver compiles when the program runs.
 //!
-//! A function is a function of C, a block a label, a jump a `goto`. The parameters of blocks
-//! and all values are variables of the function, but for those that are used once: they
-//! stand where they are used. Pointers have the address space of their type, or that
-//! of what they are made from.
+//! A function is a C function, a block a label, a jump a `goto`. The parameters of blocks and all values are variables of
+//! the function. A value that is used once is an expression in place of its use. Pointers have the address space of their
+//! type, or that of the pointer that they are derived from.
 //!
-//! Read `types`, `spaces` (where pointers point to), `expr` (values), `function` (blocks and values), `ops` (what values are), `calls` (how
-//! blocks end, and what is called), `halves` (what `f16` is), and `atomics`.
+//! Read `types`, `spaces` (address spaces), `expr` (values), `function` (blocks and values), `ops` (operations), `calls` (how
+//! blocks end, and what is called), `halves` (`f16`), and `atomics`.
 //!
 //! # Invariants
 //!
 //! * Values have the layout of [`nyala_ir::layout`], as C has it; `bool` is a byte.
-//! * Shared memory belongs to kernels, so functions get what they reserve as parameters.
+//! * Only kernels declare shared memory; other functions take it as parameters.
 
 mod atomics;
 mod calls;
@@ -40,7 +39,7 @@ use halves::HalfHelper;
 use spaces::Spaces;
 use types::{TypeWriter, space_name};
 
-/// The kernels that a program exports as OpenCL C, or what cannot be written.
+/// The kernels that a program exports as OpenCL C, or what is not supported.
 pub fn write(world: &World, kernels: &[KernelShape<'_>]) -> Result<String, Vec<CodegenError>> {
     let functions = Functions::styled(world);
     let mut module = ModuleWriter::new(Program { world, functions: &functions });
@@ -61,7 +60,7 @@ fn is_exported_as(world: &World, function: &Function, name: &str) -> bool {
     matches!(&world.cont(function.entry).linkage, Linkage::Exported(exported) if exported.as_str() == name)
 }
 
-/// Memory that the threads of a block share: what one call of `reserve_shared` reserves.
+/// Memory of a work group that one call of `reserve_shared` reserves.
 #[derive(Clone, PartialEq, Eq)]
 struct Shared {
     /// The block that ends with the call.
@@ -71,7 +70,7 @@ struct Shared {
     count: u64,
 }
 
-/// A program in the making.
+/// A program that is being written.
 struct ModuleWriter<'a> {
     world: &'a World,
     program: Program<'a>,
@@ -81,14 +80,14 @@ struct ModuleWriter<'a> {
     function_symbols: FunctionSymbols,
     global_names: FxHashMap<Global, String>,
     globals: String,
-    /// What each function reserves, itself or in what it calls.
+    /// The shared memory that each function and its callees reserve.
     shared: FxHashMap<Cont, Vec<Shared>>,
     /// Declarations of all functions, as they may be called before they are written.
     prototypes: String,
     functions: Vec<String>,
-    /// Atomic operations that need functions of their own.
+    /// Helper functions for atomic operations.
     helpers: BTreeSet<Helper>,
-    /// Operations on `f16` that need functions of their own.
+    /// Helper functions for `f16`.
     half_helpers: BTreeSet<HalfHelper>,
     /// Whether there are atomic operations on 64 bits.
     has_wide_atomics: bool,
@@ -137,12 +136,12 @@ impl<'a> ModuleWriter<'a> {
         Ok(sections.join("\n"))
     }
 
-    /// Reports what cannot be compiled.
+    /// Reports what is not supported.
     fn unsupported(&mut self, at: Span, what: impl Into<String>) {
         self.errors.push(CodegenError::Unsupported { at, what: what.into() });
     }
 
-    /// The name of a function: a kernel's is known outside.
+    /// The name of a function; that of a kernel is its link name.
     fn name(&mut self, cont: Cont) -> String {
         let (names, data) = (&mut self.names, self.world.cont(cont));
         self.function_symbols.get_or_insert(cont, || match &data.linkage {
@@ -151,7 +150,7 @@ impl<'a> ModuleWriter<'a> {
         })
     }
 
-    /// Reports parameters that no pointer type fits.
+    /// Reports pointer parameters without a single address space.
     fn check_spaces(&mut self) {
         for param in std::mem::take(&mut self.spaces.mixed) {
             let Node::Param { cont, .. } = self.world.node(param) else { continue };
@@ -163,7 +162,7 @@ impl<'a> ModuleWriter<'a> {
         }
     }
 
-    /// Finds what functions reserve; callers reserve what the called do.
+    /// Finds the shared memory of functions; callers also have that of their callees.
     fn find_shared(&mut self) {
         for function in self.program.functions.all() {
             let mut own = vec![];
@@ -216,7 +215,7 @@ impl<'a> ModuleWriter<'a> {
         name
     }
 
-    /// The type of a value, with the space that it points to if it is a pointer.
+    /// The type of a value; a pointer has its address space.
     fn type_of(&mut self, def: Def) -> String {
         let ty = self.world.ty(def);
         match pointer(self.world, ty) {
@@ -237,7 +236,7 @@ impl<'a> ModuleWriter<'a> {
     }
 }
 
-/// What a block reserves that ends with a call of `reserve_shared`.
+/// The element type and the length of what a block reserves by `reserve_shared`.
 fn reserved(world: &World, block: Cont) -> Option<(Ty, u64)> {
     let body = world.cont(block).body.as_ref()?;
     if world.as_intrinsic(body.callee) != Some(Intrinsic::ReserveShared) {
@@ -249,7 +248,7 @@ fn reserved(world: &World, block: Cont) -> Option<(Ty, u64)> {
     Some((world.types.elem(array)?, world.as_lit(count)?))
 }
 
-/// Whether a type is a pointer, and where it points to.
+/// The pointee and the address space of a pointer type.
 fn pointer(world: &World, ty: Ty) -> Option<(Ty, u32)> {
     match *world.types.kind(ty) {
         TyKind::Ptr { pointee, space } => Some((pointee, space)),
@@ -257,7 +256,7 @@ fn pointer(world: &World, ty: Ty) -> Option<(Ty, u32)> {
     }
 }
 
-/// Words that mean something in OpenCL C and that programs may use as names.
+/// Keywords and functions of OpenCL C that programs may use as names.
 const RESERVED: [&str; 62] = [
     "auto",
     "break",

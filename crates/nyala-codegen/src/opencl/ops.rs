@@ -1,4 +1,4 @@
-//! What values are: operations as expressions of C.
+//! Operations as expressions and statements of C.
 
 use nyala_ir::analysis::schedule::has_effect;
 use nyala_ir::layout::layout;
@@ -27,8 +27,7 @@ impl FunctionWriter<'_, '_> {
         self.set_operation(def, expr);
     }
 
-    /// Writes an operation that is no expression: one with an effect, or one whose value is there already. Whether
-    /// it is one.
+    /// Writes an operation that is a statement, or whose value is that of an operand; whether it is one.
     fn statement(&mut self, def: Def) -> bool {
         let world = self.world;
         match world.node(def) {
@@ -50,7 +49,7 @@ impl FunctionWriter<'_, '_> {
                 let (ptr, value) = (self.value(ptr), self.value(value));
                 self.line(format!("*{ptr} = {value};"));
             }
-            // Devices check nothing.
+            // Kernels have no run-time checks.
             Node::Demand { .. } => {}
             Node::Slot { .. } => self.slot(def),
             Node::Insert { agg, index, value } => {
@@ -99,7 +98,7 @@ impl FunctionWriter<'_, '_> {
     fn compare(&mut self, op: CmpOp, lhs: Def, rhs: Def) -> String {
         let compared = format!("{} {} {}", self.operand(lhs), op.sign(), self.operand(rhs));
         match self.lanes(lhs) {
-            // A lane is -1 where that is so.
+            // Lanes of a comparison are 0 or -1.
             Some(lanes) => format!("convert_uchar{lanes}(({compared}) & 1)"),
             None => compared,
         }
@@ -108,7 +107,7 @@ impl FunctionWriter<'_, '_> {
     fn select(&mut self, cond: Def, then: Def, other: Def) -> String {
         let [cond_value, then_value, other_value] = [cond, then, other].map(|def| self.value(def));
         match self.lanes(cond) {
-            // Functions look at the highest bit of a lane.
+            // `select` tests the highest bit of each lane.
             Some(lanes) => {
                 let mask = format!("-convert_{}{lanes}({cond_value})", self.signed_lane(then));
                 format!("select({other_value}, {then_value}, {mask})")
@@ -120,7 +119,7 @@ impl FunctionWriter<'_, '_> {
     fn extract(&mut self, agg: Def, index: Def) -> String {
         let whole = self.value(agg);
         match (self.lanes(agg), self.world.as_lit(index)) {
-            // Only what is in memory has elements that are not known.
+            // A dynamic index needs an address.
             (Some(_), None) => {
                 let all = self.compute(self.world.ty(agg), "lanes", whole);
                 self.part(agg, &all, index)
@@ -148,7 +147,7 @@ impl FunctionWriter<'_, '_> {
         self.set(def, Expr::atom(name));
     }
 
-    /// The part of an aggregate that is written like this.
+    /// A part of the aggregate `whole`.
     fn part(&mut self, agg: Def, whole: &Expr, index: Def) -> String {
         match (self.world.types.elem(self.world.ty(agg)), self.world.as_lit(index)) {
             (Some(_), Some(lane)) if self.lanes(agg).is_some() => format!("{whole}.s{lane:x}"),
@@ -161,7 +160,7 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// How many lanes a vector has.
+    /// The number of lanes of a vector.
     pub(super) fn lanes(&self, def: Def) -> Option<u32> {
         match *self.world.types.kind(self.world.ty(def)) {
             TyKind::Simd { lanes, .. } => Some(lanes),
@@ -208,7 +207,7 @@ impl FunctionWriter<'_, '_> {
         }
         let sign = op.sign();
         match prim.bits() {
-            // C computes with `int` at least.
+            // C promotes operands to `int`.
             ..=16 if !prim.is_float() && self.lanes(lhs).is_none() => {
                 format!("({})({a} {sign} {b})", prim_type(prim))
             }
@@ -267,7 +266,7 @@ impl FunctionWriter<'_, '_> {
         format!("{name}({})", list(&values))
     }
 
-    /// Reports an operation that cannot be written; its value may be anything.
+    /// Reports an operation that is not supported; its value is 0.
     fn unsupported(&mut self, def: Def, what: impl Into<String>) -> String {
         self.module.unsupported(self.world.span_of(def), what);
         "0".into()
@@ -308,7 +307,7 @@ impl ModuleWriter<'_> {
         Some(Expr::constant(text))
     }
 
-    /// `def` as the first value of a global.
+    /// `def` as the initializer of a global.
     pub(super) fn initializer(&mut self, def: Def) -> Option<Expr> {
         match self.world.node(def) {
             Node::Aggregate(parts) => {
@@ -337,7 +336,7 @@ impl ModuleWriter<'_> {
     }
 }
 
-/// Parts in braces; those of an array are in a struct of their own.
+/// Parts in braces; an array is a struct around a C array.
 fn braces(is_array: bool, parts: &[Expr]) -> String {
     match (is_array, parts) {
         (_, []) => "{0}".into(),
@@ -364,7 +363,7 @@ fn literal(prim: Prim, bits: u64) -> String {
             };
             let number = prim.sign_extend(bits);
             match number {
-                // It has no literal of its own.
+                // C has no literal for it.
                 i64::MIN if prim.is_signed() => "(-9223372036854775807l - 1)".into(),
                 -2147483648 if prim == Prim::I32 => "(-2147483647 - 1)".into(),
                 ..0 if prim.is_signed() => format!("({number}{suffix})"),
@@ -378,7 +377,7 @@ fn literal(prim: Prim, bits: u64) -> String {
 fn float(value: f64, suffix: &str, bits: impl FnOnce() -> String) -> String {
     match value {
         _ if !value.is_finite() => bits(),
-        // The shortest text that gives the number again; for `f32` it has more digits than needed.
+        // The shortest text that is read as the same `f64`; for `f32` it has more digits than needed.
         _ if value.is_sign_negative() => format!("({value:?}{suffix})"),
         _ => format!("{value:?}{suffix}"),
     }

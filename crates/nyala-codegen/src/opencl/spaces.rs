@@ -1,8 +1,7 @@
-//! Where pointers without an address space point to.
+//! The address spaces of generic pointers.
 //!
-//! OpenCL C wants to know for each pointer. One without a space in its type points to what it
-//! was made from: to a variable of the thread, to a constant of the program, and else to
-//! global memory. A parameter points to where the arguments do that it is given.
+//! OpenCL C demands one for each pointer. A generic pointer has the address space of what it is derived from: private for a
+//! local variable, constant for a constant of the program, else global. A parameter has that of its arguments.
 
 use nyala_ir::analysis::Functions;
 use nyala_ir::{Def, Node, World};
@@ -14,14 +13,14 @@ use super::pointer;
 pub(super) const GLOBAL: u32 = 1;
 /// Constants of the program.
 pub(super) const CONSTANT: u32 = 4;
-/// Variables of a thread.
+/// Local variables.
 pub(super) const PRIVATE: u32 = 5;
 
-/// The spaces of parameters that do not point to global memory.
+/// The address spaces of parameters that are not global.
 #[derive(Default)]
 pub(super) struct Spaces {
     params: FxHashMap<Def, u32>,
-    /// Parameters that are given pointers to different kinds of memory, which no type of OpenCL C fits.
+    /// Parameters whose arguments have different address spaces, so that no type of OpenCL C fits.
     pub(super) mixed: Vec<Def>,
 }
 
@@ -51,17 +50,17 @@ impl Spaces {
                 break;
             }
         }
-        // What points nowhere fits everywhere.
+        // Null and undefined pointers fit every address space.
         let is_mixed = |&(param, arg): &(Def, Def)| {
-            let is_nowhere = matches!(world.node(arg), Node::Undef | Node::Lit(_));
-            !is_nowhere && spaces.of(world, param) != spaces.of(world, arg)
+            let is_null = matches!(world.node(arg), Node::Undef | Node::Lit(_));
+            !is_null && spaces.of(world, param) != spaces.of(world, arg)
         };
         spaces.mixed = calls.into_iter().filter(is_mixed).map(|(param, _)| param).collect();
         spaces.mixed.dedup();
         spaces
     }
 
-    /// Where a pointer points to.
+    /// The address space of a pointer.
     pub(super) fn of(&self, world: &World, def: Def) -> u32 {
         let mut def = def;
         loop {

@@ -1,7 +1,7 @@
 //! Types as OpenCL C writes them.
 //!
-//! Tuples, arrays and enums are structs. A pointer to an array is one to its elements if their
-//! number is not known, and else one to the struct that holds them.
+//! Tuples, arrays and enums are structs. A pointer to an array of unknown length is one to its elements, a pointer to
+//! another array one to its struct.
 
 use nyala_ir::layout::enum_layout;
 use nyala_ir::{EnumId, Prim, StructId, Ty, TyKind, Types};
@@ -38,7 +38,7 @@ impl<'a> TypeWriter<'a> {
         }
     }
 
-    /// The type of values and of what is in memory.
+    /// The type of values, also in memory.
     pub(super) fn ty(&mut self, ty: Ty) -> String {
         match self.types.kind(ty) {
             TyKind::Prim(prim) => prim_type(*prim).into(),
@@ -49,12 +49,12 @@ impl<'a> TypeWriter<'a> {
             TyKind::Struct(id) => self.structure(*id),
             TyKind::Enum(id) => self.enumeration(*id),
             TyKind::Simd { elem, lanes } => format!("{}{lanes}", self.ty(*elem)),
-            // Kernels have no functions as values, and no memory as one.
+            // Kernels have no function values, and memory tokens are not written.
             TyKind::Cn(_) | TyKind::Mem => "void*".into(),
         }
     }
 
-    /// What pointers point to. A struct may be defined later.
+    /// The pointee of a pointer type. A struct may be defined later.
     pub(super) fn pointee(&mut self, pointee: Ty) -> String {
         match self.types.kind(pointee) {
             TyKind::Slice(elem) => self.pointee(*elem),

@@ -16,7 +16,7 @@ use nyala_ir::analysis::Function;
 use nyala_ir::{Def, Prim, Ty, TyKind};
 
 use super::ModuleWriter;
-use super::border::{Code, Shell};
+use super::border::{Code, Wrapper};
 use super::function::FunctionWriter;
 use super::symbols::symbol;
 use super::value::{Scalar, Type};
@@ -92,7 +92,7 @@ impl ModuleWriter<'_> {
     /// What a device's program exports: a kernel, or a function for other device code.
     pub(crate) fn device_export(&mut self, function: &Function, name: &str, gpu: Gpu<'_>) -> String {
         let (params, results) = self.signature(function);
-        let (mut code, debug) = self.shell(function);
+        let (mut code, debug) = self.wrapper(function);
         let kernel = gpu.kernels.iter().find(|kernel| kernel.name == name);
         let (mut outside, mut args) = (vec![], vec![]);
         for (index, &ty) in params.iter().enumerate() {
@@ -133,7 +133,7 @@ impl ModuleWriter<'_> {
     }
 
     /// How a kernel gets a value: the type of its parameter, and the value.
-    fn kernel_param(&mut self, code: &mut Shell, ty: Ty, given: &str) -> (String, String) {
+    fn kernel_param(&mut self, code: &mut Wrapper, ty: Ty, given: &str) -> (String, String) {
         match self.world.types.kind(ty) {
             TyKind::Ptr { space: 0, .. } => {
                 let global = Scalar::Ptr(GLOBAL);
