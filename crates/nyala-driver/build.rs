@@ -26,7 +26,7 @@ fn main() -> io::Result<()> {
 /// Builds the runtime as an optimized static library, in a separate run of cargo: cargo has no dependencies on
 /// static libraries. Returns its path.
 fn build_runtime(root: &Path, out_dir: &Path) -> io::Result<PathBuf> {
-    for package in ["nyala-runtime", "nyala-random"] {
+    for package in ["nyala-runtime", "nyala-message", "nyala-random"] {
         println!("cargo::rerun-if-changed={}", root.join("crates").join(package).display());
     }
     let (folder, target) = (out_dir.join("runtime"), env::var("TARGET").expect("cargo sets it"));

@@ -14,7 +14,8 @@ use nyala_codegen::llvm_asm::{self, Abi, Import, Module};
 use nyala_interface::Interface;
 use nyala_ir::{Intrinsic, Linkage, Prim, TyKind, World};
 use nyala_opt::outline::Outlined;
-use nyala_runtime::{SYMBOLS, Symbol, stack};
+use nyala_runtime::stack::{self, LoadedObject};
+use nyala_runtime::{SYMBOLS, Symbol};
 use nyala_span::{Code, Diagnostic, Name, Span};
 
 use crate::device::{self, Bundle};
@@ -202,6 +203,47 @@ fn try_load(
     Ok((jit, object, module.function_list))
 }
 
+/// A program in memory, of which a tool calls single functions.
+pub struct Loaded {
+    jit: Jit<'static>,
+    object: Vec<u8>,
+    functions: Vec<u8>,
+}
+
+/// A function without parameters and results.
+pub type EntryFn = extern "C" fn();
+
+impl Loaded {
+    /// An exported function.
+    ///
+    /// # Safety
+    /// The function has neither parameters nor results, and is not called once the program is dropped.
+    pub unsafe fn entry(&self, symbol: &str) -> Option<EntryFn> {
+        let address = self.jit.lookup(symbol).ok()?;
+        // SAFETY: the caller's promise.
+        Some(unsafe { std::mem::transmute::<*const c_void, EntryFn>(address) })
+    }
+
+    /// Calls an exported function in `body`. A stack overflow ends the process with a message.
+    pub fn watched<T>(&self, symbol: &str, body: impl FnOnce() -> T) -> T {
+        let address = self.jit.lookup(symbol).map_or(0, |address| address.addr());
+        let object = LoadedObject { bytes: self.object.clone(), symbol: symbol.into(), address };
+        let code = stack::Program { object: Some(object), functions: self.functions.clone() };
+        let result = stack::watch(code, body);
+        // A test cannot do anything about output that is not taken.
+        let _ = nyala_runtime::print::flush();
+        result
+    }
+}
+
+/// Compiles a program whose functions a tool calls.
+pub fn load_entries(session: &mut Session, program: &Outlined, options: &NativeOptions) -> Option<Loaded> {
+    let bundle = device::bundle(session, program, &options.llvm)?;
+    let result = try_load(session, &bundle, options, &[]);
+    let (jit, object, functions) = reported(session, result.map_err(diagnostics))?;
+    Some(Loaded { jit, object, functions })
+}
+
 fn try_run(
     session: &mut Session,
     bundle: &Bundle<'_>,
@@ -214,7 +256,8 @@ fn try_run(
     if options.perf_map {
         write_perf_map(&object, main.addr())?;
     }
-    let code = stack::Program { object: Some((object, main.addr())), functions };
+    let object = LoadedObject { bytes: object, symbol: "main".into(), address: main.addr() };
+    let code = stack::Program { object: Some(object), functions };
     // SAFETY: every exported `main` is compiled to take at most these parameters and
     // to return an `int`; `check_main` looked at its parameters.
     let main: MainFn = unsafe { std::mem::transmute(main) };

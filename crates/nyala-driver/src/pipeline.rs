@@ -7,7 +7,7 @@
 use nyala_interface::Interface;
 use nyala_interp::Io;
 use nyala_ir::{Cont, World};
-use nyala_lower::{LowerOptions, Statics};
+use nyala_lower::{Entry, Input, LowerOptions, Statics};
 use nyala_opt::outline::{Outlined, Platform};
 use nyala_opt::partial_eval::Explanation;
 use nyala_opt::vectorize::SiteFacts;
@@ -23,7 +23,7 @@ use crate::errors::reserved_symbol;
 use crate::session::Session;
 
 /// Parses all files of the session, the prelude's first.
-fn parse(session: &mut Session) -> Option<Vec<(FileId, ast::File)>> {
+pub fn parse(session: &mut Session) -> Option<Vec<(FileId, ast::File)>> {
     session.add_prelude();
     if session.has_errors() {
         return None;
@@ -76,7 +76,8 @@ fn check_with(session: &mut Session, statics: &Statics<'_>) -> Option<Program> {
     session.diagnostics.extend(reserved_symbols(&checked.program));
     if !session.has_errors() {
         session.timings.enter("statics");
-        let errors = nyala_lower::check_statics(&checked.program, &lower_options(session), statics);
+        let errors =
+            nyala_lower::check_statics(&checked.program, &session.sources, &lower_options(session), statics);
         session.diagnostics.extend(errors);
     }
     (!session.has_errors()).then_some(checked.program)
@@ -118,10 +119,35 @@ pub fn emit_for_interp(session: &mut Session) -> Option<World> {
 /// Lowers a checked program.
 fn lower(session: &mut Session, program: &Program, statics: &Statics<'_>) -> Option<World> {
     session.timings.enter("lower");
-    match nyala_lower::lower(program, &lower_options(session), statics) {
+    match nyala_lower::lower(program, &session.sources, &lower_options(session), statics) {
         Ok(lowered) => {
             session.diagnostics.extend(lowered.warnings);
             Some(lowered.world)
+        }
+        Err(errors) => {
+            session.diagnostics.extend(errors);
+            None
+        }
+    }
+}
+
+/// Lowers the functions that `select` names, each exported for a tool that calls it. Also returns the arguments that
+/// each of them generates.
+pub fn emit_entries(
+    session: &mut Session,
+    select: impl FnOnce(&Program) -> Vec<Entry>,
+) -> Option<(World, Vec<Vec<Input>>)> {
+    let budget = Budget::new(session.options.statics);
+    let run = |world: &World, function: Cont| budget.run(world, function);
+    let statics = Statics::new(&run);
+    let program = check_with(session, &statics)?;
+    let entries = select(&program);
+    session.timings.enter("lower");
+    let options = lower_options(session);
+    match nyala_lower::lower_entries(&program, &session.sources, &options, &statics, &entries) {
+        Ok(lowered) => {
+            session.diagnostics.extend(lowered.warnings);
+            Some((lowered.world, lowered.inputs))
         }
         Err(errors) => {
             session.diagnostics.extend(errors);

@@ -253,6 +253,11 @@ pub enum ErrorKind {
         /// The error of the system.
         error: String,
     },
+    /// An assertion of the program failed.
+    AssertionFailed {
+        /// The assertion in the first line, and its values in the others.
+        message: String,
+    },
     /// The program violates a rule of the graph that the verifier checks.
     Malformed {
         /// The violation.
@@ -296,6 +301,7 @@ impl ErrorKind {
             ErrorKind::BadArgument { .. } => "E0976",
             ErrorKind::Io { .. } => "E0977",
             ErrorKind::Malformed { .. } => "E0978",
+            ErrorKind::AssertionFailed { .. } => "E0985",
         })
     }
 }
@@ -368,6 +374,7 @@ impl fmt::Display for ErrorKind {
             ErrorKind::BadThread { id } => write!(f, "there is no thread {id} to join"),
             ErrorKind::BadArgument { name, why } => write!(f, "bad argument to `{name}`: {why}"),
             ErrorKind::Io { error } => write!(f, "input or output failed: {error}"),
+            ErrorKind::AssertionFailed { message } => f.write_str(message.lines().next().unwrap_or_default()),
             ErrorKind::Malformed { what } => write!(f, "malformed program: {what}"),
         }
     }
@@ -395,6 +402,9 @@ impl InterpError {
             ErrorKind::BarrierDivergence { here, other } => {
                 point(*here, "some work items wait here");
                 point(*other, "other work items wait here");
+            }
+            ErrorKind::AssertionFailed { message } => {
+                diagnostic.notes.extend(message.lines().skip(1).map(String::from));
             }
             _ => {}
         }

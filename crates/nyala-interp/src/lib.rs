@@ -84,11 +84,21 @@ pub struct Options {
     /// Whether the program runs at compile time, without access to its environment: functions that print, read, or
     /// use clocks or random numbers are errors.
     pub is_isolated: bool,
+    /// Returns the numbers that the generated arguments of a test are made of.
+    pub generate: fn() -> u64,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { steps: None, seed: 0, leaks: false, memory: 8 << 30, args: vec![], is_isolated: false }
+        Options {
+            steps: None,
+            seed: 0,
+            leaks: false,
+            memory: 8 << 30,
+            args: vec![],
+            is_isolated: false,
+            generate: || 0,
+        }
     }
 }
 

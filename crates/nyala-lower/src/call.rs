@@ -16,6 +16,12 @@ impl<'p> Lowerer<'p> {
         if let Some(op) = self.direct_op(call) {
             return self.direct_value(expr, call, op);
         }
+        if let Some(assertion) = self.direct_assertion(call) {
+            let args = self.arguments(&call.args)?;
+            self.at(expr.span);
+            self.assert_that(assertion, &args);
+            return Some(self.world.unit());
+        }
         if self.frame.expands_calls
             && let Some(value) = self.expanded_call(call)
         {
@@ -36,7 +42,7 @@ impl<'p> Lowerer<'p> {
 
     /// A call in tail position: it gets the return continuation of the caller.
     pub(crate) fn call_tail(&mut self, expr: &'p Expr, call: &'p Call, tail: Tail) {
-        if self.direct_op(call).is_none() {
+        if self.direct_op(call).is_none() && self.direct_assertion(call).is_none() {
             match (self.result_cn(expr, call), tail) {
                 (None, _) => {
                     self.emit_call(expr, call, None);

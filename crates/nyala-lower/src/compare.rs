@@ -25,18 +25,23 @@ impl Lowerer<'_> {
         let tys: Vec<Ty> = function.params.iter().map(|param| self.ty(param.ty)).collect();
         match tys[..] {
             [a, b] if a == b && function.ret == self.types.bool() && self.world.types.as_ptr(a).is_some() => {
-                let mut queue = vec![];
-                let def = self.comparer(a, &mut queue);
-                while let Some(cont) = queue.pop() {
-                    self.comparer_body(cont, &mut queue);
-                }
-                def
+                self.comparer_of(a)
             }
             _ => self.wrong_shape(function, symbol, &["compare[T](&T, &T) -> bool"]),
         }
     }
 
     /// The function that compares the targets of two pointers of type `ptr`.
+    pub(crate) fn comparer_of(&mut self, ptr: Ty) -> Def {
+        let mut queue = vec![];
+        let def = self.comparer(ptr, &mut queue);
+        while let Some(cont) = queue.pop() {
+            self.comparer_body(cont, &mut queue);
+        }
+        def
+    }
+
+    /// As [`Lowerer::comparer_of`]; new functions are in `queue`, without a body.
     fn comparer(&mut self, ptr: Ty, queue: &mut Vec<Cont>) -> Def {
         if let Some(&def) = self.comparers.get(&ptr) {
             return def;
@@ -64,7 +69,7 @@ impl Lowerer<'_> {
             }
             TyKind::Array { len, .. } => self.compare_elements(at, len, queue),
             TyKind::Enum(id) => self.compare_options(at, id, queue),
-            _ => self.compare_scalars(at, ty),
+            _ => self.compare_scalars(at),
         }
     }
 
@@ -87,10 +92,15 @@ impl Lowerer<'_> {
         (a, b)
     }
 
-    /// Numbers, pointers and simd values. Functions are never equal.
-    fn compare_scalars(&mut self, mut at: Comparison, ty: Ty) {
+    fn compare_scalars(&mut self, mut at: Comparison) {
         let (a, b) = self.load_both(&mut at);
-        let equal = match *self.world.types.kind(ty) {
+        let equal = self.scalars_equal(a, b);
+        self.compared(at, equal);
+    }
+
+    /// Whether numbers, pointers or simd values are equal. Functions never are.
+    pub(crate) fn scalars_equal(&mut self, a: Def, b: Def) -> Def {
+        match *self.world.types.kind(self.world.ty(a)) {
             TyKind::Cn(_) => self.world.lit_bool(false),
             TyKind::Simd { lanes, .. } => {
                 let equal = self.world.cmp(CmpOp::Eq, a, b);
@@ -101,8 +111,7 @@ impl Lowerer<'_> {
                 })
             }
             _ => self.world.cmp(CmpOp::Eq, a, b),
-        };
-        self.compared(at, equal);
+        }
     }
 
     /// Continues in a new block if `cond` holds, else ends with "different".

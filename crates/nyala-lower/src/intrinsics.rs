@@ -92,6 +92,12 @@ impl<'p> Lowerer<'p> {
         if symbol.as_str() == "compare" {
             return self.compare_intrinsic(function, symbol);
         }
+        if let Some(assertion) = self.assertion_of(function) {
+            return match self.fits_assertion(function, assertion) {
+                true => self.assertion_function(function, assertion),
+                false => self.wrong_shape(function, symbol, assertion.shapes()),
+            };
+        }
         if let Some(lane_function) = LaneFunction::from_name(symbol.as_str()) {
             return self.lane_function(function, symbol, lane_function);
         }

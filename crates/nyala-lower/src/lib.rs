@@ -10,7 +10,8 @@
 //! * `filter`: filters as nodes without control flow; `origin`: other information for the
 //!   evaluator;
 //! * `types`, `adapt`: types, and values between two representations of one type;
-//! * `statics`, `computed`, `intrinsics`, `simd`, `compare`: statics and intrinsics;
+//! * `statics`, `computed`, `intrinsics`, `simd`, `compare`, `assertions`: statics and intrinsics;
+//! * `entries`: functions that tools call: tests and benchmarks;
 //! * `facts`, `skeleton`, `ssa`: analyses of variables before their function is
 //!   lowered: which are memory, and which joins need parameters for the others.
 //!
@@ -36,7 +37,7 @@
 //! let checked = check(&[CheckFile { ast: &parse.file, is_prelude: false }]);
 //! // Executes initializers of statics. This program has none.
 //! let statics = Statics::new(&|_, _| unreachable!("there are no statics"));
-//! let lowered = lower(&checked.program, &LowerOptions::default(), &statics).expect("it has no errors");
+//! let lowered = lower(&checked.program, &sources, &LowerOptions::default(), &statics).expect("it has no errors");
 //! assert_eq!(
 //!     nyala_ir::text::print(&lowered.world),
 //!     "export next(mem: mem, x: i32, ret: cn(mem, i32)):\n    ret(mem, add(x, 1))\n",
@@ -44,11 +45,13 @@
 //! ```
 
 mod adapt;
+mod assertions;
 mod call;
 mod compare;
 mod computed;
 mod control;
 mod debuggers;
+mod entries;
 mod errors;
 mod expr;
 mod facts;
@@ -69,9 +72,10 @@ mod statics;
 mod types;
 
 pub use computed::{Constant, Failure, Resource, Run, Statics};
+pub use entries::{Entry, Input};
 use nyala_ir::World;
 use nyala_sema::tree::Program;
-use nyala_span::Diagnostic;
+use nyala_span::{Diagnostic, SourceMap};
 
 /// Options of lowering.
 #[derive(Clone, Copy, Debug, Default)]
@@ -97,24 +101,45 @@ pub struct Lowered {
     pub world: World,
     /// Warnings.
     pub warnings: Vec<Diagnostic>,
+    /// The arguments that each entry generates.
+    pub inputs: Vec<Vec<Input>>,
 }
 
-/// The graph of a checked program without errors.
+/// The graph of a checked program without errors. Messages of the program quote its `sources`.
 ///
 /// Reports errors that appear only when generic functions are instantiated and intrinsics are
 /// used; then there is no graph.
 pub fn lower(
     program: &Program,
+    sources: &SourceMap,
     options: &LowerOptions,
     statics: &Statics<'_>,
 ) -> Result<Lowered, Vec<Diagnostic>> {
-    let mut lowered = lowerer::Lowerer::new(program, *options, statics).run()?;
+    let mut lowered = lowerer::Lowerer::new(program, sources, *options, statics).run()?;
+    flow_graphs::give_numbers(&mut lowered.world);
+    Ok(lowered)
+}
+
+/// As [`lower`], for a tool that calls single functions: nothing else is exported.
+pub fn lower_entries(
+    program: &Program,
+    sources: &SourceMap,
+    options: &LowerOptions,
+    statics: &Statics<'_>,
+    entries: &[Entry],
+) -> Result<Lowered, Vec<Diagnostic>> {
+    let mut lowered = lowerer::Lowerer::new(program, sources, *options, statics).run_entries(entries)?;
     flow_graphs::give_numbers(&mut lowered.world);
     Ok(lowered)
 }
 
 /// The errors in the initializers of all statics, used or not, of a checked program without
 /// errors.
-pub fn check_statics(program: &Program, options: &LowerOptions, statics: &Statics<'_>) -> Vec<Diagnostic> {
-    statics::check(program, options, statics)
+pub fn check_statics(
+    program: &Program,
+    sources: &SourceMap,
+    options: &LowerOptions,
+    statics: &Statics<'_>,
+) -> Vec<Diagnostic> {
+    statics::check(program, sources, options, statics)
 }

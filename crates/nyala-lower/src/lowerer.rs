@@ -7,12 +7,13 @@ use cranelift_entity::PrimaryMap;
 use nyala_ir::{Def, Ty, World};
 use nyala_sema::tree::{FnId, Linkage, Program, StaticId};
 use nyala_sema::types as sema;
-use nyala_span::{Diagnostic, Name, Span};
+use nyala_span::{Diagnostic, Name, SourceMap, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::LowerOptions;
 use crate::Lowered;
 use crate::computed::Statics;
+use crate::entries::{Entry, Input};
 use crate::errors::LowerError;
 use crate::facts::Facts;
 use crate::frame::Frame;
@@ -23,6 +24,8 @@ use crate::types::TypeTable;
 /// One lowering.
 pub(crate) struct Lowerer<'p> {
     pub(crate) program: &'p Program,
+    /// The source, for messages of the program.
+    pub(crate) sources: &'p SourceMap,
     pub(crate) options: LowerOptions,
     /// The program's types, and those that instantiation makes.
     pub(crate) types: sema::Types,
@@ -56,24 +59,32 @@ pub(crate) struct Lowerer<'p> {
     pub(crate) nesting: usize,
     pub(crate) constructors: FxHashMap<nyala_ir::Ty, FxHashMap<u32, Def>>,
     pub(crate) comparers: FxHashMap<nyala_ir::Ty, Def>,
+    /// The functions of the runtime that are called although no program declares them.
+    pub(crate) runtime_functions: FxHashMap<&'static str, Def>,
 
     /// The function that is being lowered.
     pub(crate) frame: Frame,
 }
 
 impl<'p> Lowerer<'p> {
-    pub(crate) fn new(program: &'p Program, options: LowerOptions, computed: &'p Statics<'p>) -> Lowerer<'p> {
-        Lowerer::with_facts(program, options, computed, Rc::new(Facts::of(program)))
+    pub(crate) fn new(
+        program: &'p Program,
+        sources: &'p SourceMap,
+        options: LowerOptions,
+        computed: &'p Statics<'p>,
+    ) -> Lowerer<'p> {
+        Lowerer::with_facts(program, sources, options, computed, Rc::new(Facts::of(program)))
     }
 
     /// A lowering of the same program into a separate graph, which is executed at compile time.
     pub(crate) fn within(outer: &Lowerer<'p>) -> Lowerer<'p> {
         let options = LowerOptions { tell_debuggers: false, ..outer.options };
-        Lowerer::with_facts(outer.program, options, outer.computed, Rc::clone(&outer.facts))
+        Lowerer::with_facts(outer.program, outer.sources, options, outer.computed, Rc::clone(&outer.facts))
     }
 
     fn with_facts(
         program: &'p Program,
+        sources: &'p SourceMap,
         options: LowerOptions,
         computed: &'p Statics<'p>,
         facts: Rc<Facts>,
@@ -86,6 +97,7 @@ impl<'p> Lowerer<'p> {
         let frame = Frame::idle(&mut world, nowhere);
         Lowerer {
             program,
+            sources,
             options,
             types: program.types.clone(),
             facts,
@@ -106,6 +118,7 @@ impl<'p> Lowerer<'p> {
             nesting: 0,
             constructors: FxHashMap::default(),
             comparers: FxHashMap::default(),
+            runtime_functions: FxHashMap::default(),
             frame,
         }
     }
@@ -123,6 +136,16 @@ impl<'p> Lowerer<'p> {
                 self.static_address(id);
             }
         }
+        self.finish(vec![])
+    }
+
+    /// Lowers the entries and everything they reach.
+    pub(crate) fn run_entries(mut self, entries: &[Entry]) -> Result<Lowered, Vec<Diagnostic>> {
+        let inputs = entries.iter().map(|entry| self.entry(entry)).collect();
+        self.finish(inputs)
+    }
+
+    fn finish(mut self, inputs: Vec<Vec<Input>>) -> Result<Lowered, Vec<Diagnostic>> {
         self.lower_pending();
         let reports: Vec<Diagnostic> = self.errors.into_iter().map(LowerError::diagnostic).collect();
         if reports.iter().any(Diagnostic::is_error) {
@@ -130,7 +153,7 @@ impl<'p> Lowerer<'p> {
         }
         debug_assert_eq!(nyala_ir::verify::verify(&self.world).map_err(|errors| errors.to_string()), Ok(()));
         self.world.span = Span::NONE;
-        Ok(Lowered { world: self.world, warnings: reports })
+        Ok(Lowered { world: self.world, warnings: reports, inputs })
     }
 
     /// Lowers the pending instances, and those they use.

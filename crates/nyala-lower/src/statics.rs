@@ -17,7 +17,7 @@
 use nyala_ir::{Def, Linkage, Node};
 use nyala_sema::tree::{self, Call, Expr, ExprKind, Program, StaticId};
 use nyala_sema::visit;
-use nyala_span::Diagnostic;
+use nyala_span::{Diagnostic, SourceMap};
 use rustc_hash::FxHashSet;
 
 use crate::LowerOptions;
@@ -37,14 +37,19 @@ pub(crate) struct StaticState {
 }
 
 /// Computes the values of all statics that may have errors, to report them.
-pub(crate) fn check(program: &Program, options: &LowerOptions, statics: &Statics<'_>) -> Vec<Diagnostic> {
+pub(crate) fn check(
+    program: &Program,
+    sources: &SourceMap,
+    options: &LowerOptions,
+    statics: &Statics<'_>,
+) -> Vec<Diagnostic> {
     let is_open = |item: &tree::Static| item.init.as_ref().is_some_and(must_be_computed);
     let open: Vec<StaticId> =
         program.statics.iter().filter(|(_, item)| is_open(item)).map(|(id, _)| id).collect();
     if open.is_empty() {
         return vec![];
     }
-    let mut lowerer = Lowerer::new(program, *options, statics);
+    let mut lowerer = Lowerer::new(program, sources, *options, statics);
     open.into_iter().for_each(|id| lowerer.initialize(id));
     lowerer.errors.into_iter().map(LowerError::diagnostic).collect()
 }

@@ -538,7 +538,7 @@ fn filters_that_never_hold_are_reported() {
         "fn @(when(n)) f(n: i32, when: fn(i32) -> bool) -> i32 { n } fn main() -> i32 { f(0, |n| n == 0) }",
         "fn even(n: i32) -> bool { n == 0 || !even(n - 1) } fn @(even(n)) f(n: i32) -> i32 { n } fn main() -> i32 { f(0) }",
     ] {
-        let Lowered { world, warnings } = lowered_with_warnings(text).expect("it is no error");
+        let Lowered { world, warnings, .. } = lowered_with_warnings(text).expect("it is no error");
         let codes: Vec<_> = warnings.iter().map(|warning| warning.code.0).collect();
         assert_eq!(codes, ["W0750"], "{text}");
         assert!(nyala_ir::text::print(&world).contains(") @ false:"), "{text}");

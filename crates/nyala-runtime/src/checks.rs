@@ -1,4 +1,4 @@
-//! Failed checks of programs that were compiled with checks.
+//! Failed checks of programs that were compiled with checks, and failed assertions.
 
 use std::ffi::{CStr, c_char};
 
@@ -20,6 +20,28 @@ pub unsafe extern "C" fn nyala_check_failed(
     let [place, message] = [place, message].map(|text| unsafe { CStr::from_ptr(text) }.to_string_lossy());
     crate::print::anydsl_print_flush();
     eprintln!("{place}: {}", filled(&message, [first, second].map(|bits| shown(kind, bits))));
+    std::process::exit(1)
+}
+
+/// Ends the process because an assertion failed: with its place, and the template filled with the values.
+///
+/// # Safety
+/// Both texts end with a zero, and there are as many values as the template takes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nyala_assertion_failed(
+    place: *const c_char,
+    template: *const c_char,
+    values: *const u64,
+) -> ! {
+    // SAFETY: the caller's promise.
+    let [place, template] = [place, template].map(|text| unsafe { CStr::from_ptr(text) }.to_string_lossy());
+    let values: &[u64] = match nyala_message::count(&template) {
+        0 => &[],
+        // SAFETY: the caller's promise.
+        count => unsafe { std::slice::from_raw_parts(values, count) },
+    };
+    crate::print::anydsl_print_flush();
+    eprintln!("{place}: error[E0985]: {}", nyala_message::fill(&template, values).replace('\n', "\n  "));
     std::process::exit(1)
 }
 

@@ -11,7 +11,8 @@
 //! * [`print`](mod@print): numbers and text to standard output;
 //! * [`misc`]: time, random numbers, classification of floats, bits;
 //! * [`lanes`]: lane functions outside of SIMD code;
-//! * [`checks`]: failed checks of programs;
+//! * [`checks`]: failed checks and assertions of programs;
+//! * [`tools`]: functions that tests and benchmarks call;
 //! * [`helpers`]: functions that old test programs link.
 //!
 //! [`SYMBOLS`] lists all of them for programs that are compiled in memory.
@@ -37,6 +38,7 @@ pub mod misc;
 pub mod print;
 pub mod stack;
 pub mod threads;
+pub mod tools;
 
 use std::ffi::c_void;
 
@@ -79,7 +81,8 @@ symbols! {
     "" events::{
         nyala_event_record, nyala_event_wait, nyala_event_is_done, nyala_event_microseconds, nyala_event_release,
     }
-    "" checks::{ nyala_check_failed }
+    "" checks::{ nyala_check_failed, nyala_assertion_failed }
+    "" tools::{ nyala_generate, nyala_black_box }
     "" environments::{ nyala_environment }
     "" threads::{ anydsl_parallel_for, anydsl_fibers_spawn, anydsl_spawn_thread, anydsl_sync_thread }
     "" flow_graphs::{
@@ -122,8 +125,11 @@ pub const CALLED_BY_COMPILED_CODE: &[&str] = &[
     "memcpy",
     "memmove",
     "memset",
+    "nyala_assertion_failed",
+    "nyala_black_box",
     "nyala_check_failed",
     "nyala_environment",
+    "nyala_generate",
     "nyala_launch",
 ];
 

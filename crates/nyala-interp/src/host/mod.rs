@@ -39,6 +39,8 @@ pub(crate) struct HostState {
     pub(crate) at_exit: Vec<Value>,
     /// Whether functions with access to the environment are errors.
     pub(crate) is_isolated: bool,
+    /// Returns the next number for a generated argument.
+    generate: fn() -> u64,
 }
 
 impl HostState {
@@ -46,6 +48,7 @@ impl HostState {
         HostState {
             at_exit: vec![],
             is_isolated: options.is_isolated,
+            generate: options.generate,
             known: FxHashMap::default(),
             random: MersenneTwister::new(MersenneTwister::DEFAULT_SEED),
             rand: 1,

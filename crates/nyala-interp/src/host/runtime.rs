@@ -6,7 +6,7 @@ use nyala_ir::functions::RuntimeFn;
 use nyala_random::MersenneTwister;
 
 use super::{Call, HostFn, Reply, bits, format, int, nothing};
-use crate::errors::{Checked, MemoryKind};
+use crate::errors::{Checked, ErrorKind, MemoryKind};
 use crate::memory::HEAP_ALIGN;
 
 /// The code of a function, unless it is in [`callbacks`](crate::callbacks) or only compiled code calls it.
@@ -68,11 +68,24 @@ pub(super) fn code(function: RuntimeFn) -> Option<HostFn> {
         RuntimeFn::PrintString => print_string,
         RuntimeFn::PrintFlush => |call| call.flush(),
         RuntimeFn::Atoi => super::libc::atoi,
+        RuntimeFn::AssertionFailed => assertion_failed,
+        RuntimeFn::Generate => |call| bits((call.state.generate)()),
+        RuntimeFn::BlackBox => |_| nothing(),
         // See `callbacks`.
         RuntimeFn::ParallelFor => return None,
         // Only compiled code calls them.
         RuntimeFn::CheckFailed | RuntimeFn::Pext | RuntimeFn::Pdep => return None,
     })
+}
+
+/// `(place, template, values)`
+fn assertion_failed(call: &mut Call<'_, '_>) -> Checked<Reply> {
+    let template = String::from_utf8_lossy(&call.string(1)?).into_owned();
+    let values = call.bits(2)?;
+    let n_values = nyala_message::count(&template) as u64;
+    let read = |index| call.memory.load_scalar(values.wrapping_add(8 * index), 8);
+    let values = (0..n_values).map(read).collect::<Checked<Vec<u64>>>()?;
+    Err(Box::new(ErrorKind::AssertionFailed { message: nyala_message::fill(&template, &values) }))
 }
 
 /// Prints a byte.

@@ -165,6 +165,12 @@ host_functions! {
         Atoi ["anydsl_atoi"] Any, IN;
         /// Reports a check that failed.
         CheckFailed ["nyala_check_failed"] Ends, OUT;
+        /// Reports an assertion that failed.
+        AssertionFailed ["nyala_assertion_failed"] Ends, IN;
+        /// The next number for a generated argument.
+        Generate ["nyala_generate"] OwnState, OUT;
+        /// Uses a value in a way that the optimizer does not see.
+        BlackBox ["nyala_black_box"] Any, IN;
         /// `pext` on 64 bits.
         Pext ["nyala_pext"] Pure, IN;
         /// `pdep` on 64 bits.

@@ -23,7 +23,7 @@ pub fn lowered_with_warnings(text: &str) -> Result<Lowered, Vec<Diagnostic>> {
     let run = |_: &nyala_ir::World, _| -> Result<Constant, Failure> {
         Ok(Constant::Parts(vec![Constant::Bits(7), Constant::Undef]))
     };
-    lower(&checked.program, &LowerOptions::default(), &Statics::new(&run))
+    lower(&checked.program, &sources, &LowerOptions::default(), &Statics::new(&run))
 }
 
 /// Compares the graph of `text`, as text.

@@ -123,7 +123,7 @@ pub(super) fn is_installed() -> bool {
 pub(super) fn install(program: Program) {
     let functions = program.functions.leak();
     set_code(match program.object {
-        Some((object, main)) => Code::loaded(object.leak(), main, functions),
+        Some(object) => Code::loaded(object, functions),
         None => Code::of_this_process(functions),
     });
 }

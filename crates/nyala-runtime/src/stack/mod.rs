@@ -37,11 +37,21 @@ use std::ffi::{CStr, c_char};
 /// The list of functions holds for each function its symbol, its name and its place in the source. Each text ends with
 /// a zero, and so does the list.
 pub struct Program {
-    /// The object file that the code was loaded from, and the address of its function `main`. Without one, the
-    /// code is in the executable file of this process.
-    pub object: Option<(Vec<u8>, usize)>,
+    /// The object file that the code was loaded from. Without one, the code is in the executable file of this process.
+    pub object: Option<LoadedObject>,
     /// The functions of the program.
     pub functions: Vec<u8>,
+}
+
+/// An object file, and the address to which one of its functions was loaded.
+#[derive(Clone)]
+pub struct LoadedObject {
+    /// The contents of the file.
+    pub bytes: Vec<u8>,
+    /// The symbol of the function.
+    pub symbol: String,
+    /// Its address.
+    pub address: usize,
 }
 
 /// Runs `main`, which may overflow the stack, on the current thread.

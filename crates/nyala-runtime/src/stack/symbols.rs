@@ -5,6 +5,8 @@
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
+use super::LoadedObject;
+
 /// The code of a program.
 pub(super) struct Code {
     object: Option<Object>,
@@ -14,7 +16,9 @@ pub(super) struct Code {
 /// An object file, as it was loaded.
 struct Object {
     bytes: &'static [u8],
-    main: usize,
+    /// A function of it, and where that is.
+    symbol: &'static [u8],
+    address: usize,
 }
 
 /// A function of the program.
@@ -34,9 +38,11 @@ impl Function<'_> {
 }
 
 impl Code {
-    /// Code that was loaded from an object file, with its `main` at this address.
-    pub(super) fn loaded(object: &'static [u8], main: usize, functions: &'static [u8]) -> Code {
-        Code { object: Some(Object { bytes: object, main }), functions }
+    /// Code that was loaded from an object file.
+    pub(super) fn loaded(object: LoadedObject, functions: &'static [u8]) -> Code {
+        let LoadedObject { bytes, symbol, address } = object;
+        let symbol = symbol.leak().as_bytes();
+        Code { object: Some(Object { bytes: bytes.leak(), symbol, address }), functions }
     }
 
     /// The code of this process.
@@ -49,10 +55,10 @@ impl Code {
         match &self.object {
             Some(object) => {
                 let file = Elf::new(object.bytes)?;
-                let main = file.symbols().find(|symbol| symbol.name == b"main")?;
+                let known = file.symbols().find(|symbol| symbol.name == object.symbol)?;
                 // The addresses of other sections are unknown.
-                let base = (object.main as u64).wrapping_sub(main.value);
-                Some(Symbols { file, base, section: Some(main.section), functions: self.functions })
+                let base = (object.address as u64).wrapping_sub(known.value);
+                Some(Symbols { file, base, section: Some(known.section), functions: self.functions })
             }
             None => {
                 let file = Elf::new(executable_file()?)?;
