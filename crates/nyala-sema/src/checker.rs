@@ -221,6 +221,7 @@ impl<'a> Checker<'a> {
             body: None,
             linkage: tree::Linkage::Internal,
             attrs: vec![],
+            role: None,
             parent: None,
         })
     }

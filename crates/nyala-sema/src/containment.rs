@@ -14,7 +14,7 @@ use crate::types::{EnumId, StructId, Ty, TyKind, TyParam};
 
 /// A struct or an enum.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Nominal {
+pub(crate) enum Nominal {
     Struct(StructId),
     Enum(EnumId),
 }
@@ -141,7 +141,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn field_types(&self, nominal: Nominal) -> Vec<Ty> {
+    pub(crate) fn field_types(&self, nominal: Nominal) -> Vec<Ty> {
         match nominal {
             Nominal::Struct(id) => self.program.structs[id].fields.iter().map(|field| field.ty).collect(),
             Nominal::Enum(id) => {

@@ -158,6 +158,7 @@ pub(crate) enum Error {
     LinkName { span: Span, why: &'static str },
     BadAttribute { span: Span, expected: &'static str },
     UnknownAttribute { name: Name, span: Span },
+    RoleType { attribute: &'static str, name: Name, span: Span, why: String },
     ForeignGeneric { verb: &'static str, name: Name, span: Span },
     ExportNested { name: Name, span: Span },
     ForeignHigherOrder { verb: &'static str, name: Name, span: Span, ty: Ty },

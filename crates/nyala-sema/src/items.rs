@@ -44,6 +44,7 @@ impl<'a> Checker<'a> {
         }
         for id in self.fns.keys() {
             self.check_linkage(id);
+            self.check_role(id);
         }
         self.check_static_cycles();
     }

@@ -7,7 +7,7 @@
 //!
 //! Read in this order: [`types`] and [`tree`] are the output. `collect` finds the items, `resolve`
 //! resolves names, `convert` and `numbers` convert written types, `items` finds the types of items,
-//! `infer` checks bodies, `linkage` and `symbols` check what the linker sees. `errors`
+//! `infer` checks bodies, `linkage` and `symbols` check what the linker sees, `roles` tests and benchmarks. `errors`
 //! lists all errors.
 //!
 //! ```
@@ -40,6 +40,7 @@ mod items;
 mod linkage;
 mod numbers;
 mod resolve;
+mod roles;
 mod scope;
 mod symbols;
 

@@ -33,6 +33,7 @@ impl<'a> Checker<'a> {
         };
         self.program.fns[id].linkage = linkage;
         self.program.fns[id].attrs = self.known_attrs(attrs);
+        self.declare_role(id);
     }
 
     /// The linkage of a static.
@@ -55,6 +56,8 @@ impl<'a> Checker<'a> {
                     kept.extend(symbol(attr).map(|symbol| (attr.name.name, Some(AttrArg::Name(symbol)))));
                 }
                 "import" => self.check_names_in(attr),
+                // See `declare_role`.
+                "test" | "bench" => {}
                 "fast_math" | "must_specialize" => kept.push((attr.name.name, attr_arg(&attr.value))),
                 // `pe_specialisations` is an older name.
                 "pe_specializations" | "pe_specialisations" | "pe_growth" | "pe_depth" => {

@@ -188,6 +188,7 @@ impl Build {
             body: None,
             linkage: Linkage::Internal,
             attrs: vec![],
+            role: None,
             parent: None,
         })
     }

@@ -138,8 +138,48 @@ pub struct Function {
     /// `fast_math`, `must_specialize`, budgets of the evaluator, and the symbol of
     /// `intern`.
     pub attrs: Vec<(Name, Option<AttrArg>)>,
+    /// Which tool calls it.
+    pub role: Option<Role>,
     /// The enclosing function.
     pub parent: Option<FnId>,
+}
+
+/// What a tool calls a function for: `#[test]` or `#[bench]`.
+///
+/// The function takes the number of lanes, if there are any, then the device, if it asks for one, and then, if it is a
+/// test, any number of generated arguments.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Role {
+    /// As what.
+    pub kind: RoleKind,
+    /// The numbers of lanes that it is called with; empty if it takes none.
+    pub lanes: Vec<u32>,
+    /// Whether it takes a device.
+    pub device: bool,
+}
+
+/// As what a tool calls a function.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RoleKind {
+    /// `#[test]`
+    Test {
+        /// Whether it has to fail to pass.
+        fails: bool,
+    },
+    /// `#[bench]`
+    Bench {
+        /// What a call processes.
+        throughput: Option<Throughput>,
+    },
+}
+
+/// How much one call of a benchmark processes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Throughput {
+    /// Bytes.
+    Bytes(u64),
+    /// Elements, pixels or whatever is counted.
+    Items(u64),
 }
 
 /// The value of an attribute.

@@ -127,6 +127,8 @@ pub enum AttrValue {
     Lit(Lit),
     /// `= path`
     Path(Path),
+    /// `= [literal, literal]`
+    Array(Vec<Lit>),
     /// `(args)`
     List(Vec<Attr>),
 }

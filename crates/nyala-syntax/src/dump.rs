@@ -171,6 +171,7 @@ impl Dump {
                 AttrValue::None => {}
                 AttrValue::Lit(lit) => dump.lit(lit),
                 AttrValue::Path(path) => dump.path(path),
+                AttrValue::Array(lits) => dump.list("array", lits, Self::lit),
                 AttrValue::List(attrs) => dump.list("list", attrs, Self::attr),
             }
         });

@@ -430,10 +430,19 @@ impl Render<'_> {
             }
             Error::UnknownAttribute { name, span } => {
                 error("E0408", span, format!("unknown attribute `{name}`"))
-                    .with_note("the attributes are `export`, `import`, `intern` and `fast_math`")
+                    .with_note("the attributes are `export`, `import`, `intern`, `fast_math`, `test` and `bench`")
                     .with_note(
                         "and for partial evaluation: `must_specialize`, `pe_depth`, `pe_growth`, `pe_specializations`",
                     )
+            }
+            Error::RoleType { attribute, name, span, why } => {
+                let shape = match attribute {
+                    "test" => "a test takes data, which is generated, and returns `()`",
+                    _ => "a benchmark takes no arguments",
+                };
+                error("E0465", span, format!("`{name}` cannot be called as a `#[{attribute}]`"))
+                    .with_label(why)
+                    .with_note(shape)
             }
             Error::ExportNested { name, span } => {
                 error("E0423", span, format!("nested function `{name}` cannot be exported"))

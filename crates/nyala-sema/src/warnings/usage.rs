@@ -176,6 +176,9 @@ fn unused_fns(program: &Program, is_prelude: &dyn Fn(Span) -> bool) -> Vec<Warni
     if !is_complete {
         return vec![];
     }
+    // Tests do not make a library complete: it has functions for others.
+    let called_by_tools = program.fns.iter().filter(|(_, function)| function.role.is_some());
+    called_by_tools.for_each(|(id, _)| reach.add_fn(id));
     let exported = program.statics.iter().filter(|(_, item)| matches!(item.linkage, Linkage::Export(_)));
     exported.for_each(|(id, _)| reach.add_static(id));
     reach.close(program);

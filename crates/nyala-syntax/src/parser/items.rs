@@ -7,7 +7,7 @@ use super::Parser;
 use super::types::starts_type;
 use crate::ast::{
     Attr, AttrValue, Dialect, EnumItem, Expr, ExprKind, FieldDef, Fields, Filter, FilterKind, FnBody, FnItem,
-    GenericParam, Item, ItemKind, OptionDef, Param, StructItem, Vis,
+    GenericParam, Item, ItemKind, Lit, LitKind, OptionDef, Param, StructItem, Vis,
 };
 use crate::errors::SyntaxError;
 use crate::token::TokenKind;
@@ -173,12 +173,24 @@ impl Parser<'_> {
     fn attr_value(&mut self) -> AttrValue {
         match self.kind() {
             TokenKind::Ident(_) => AttrValue::Path(self.path()),
+            TokenKind::LBracket => AttrValue::Array(self.list(Self::attr_literal)),
             TokenKind::Lit(_) | TokenKind::Str(_) | TokenKind::True | TokenKind::False => {
                 AttrValue::Lit(self.literal())
             }
             _ => {
                 self.expected("a literal or a name".into());
                 AttrValue::None
+            }
+        }
+    }
+
+    /// A literal in a list.
+    fn attr_literal(&mut self) -> Lit {
+        match self.kind() {
+            TokenKind::Lit(_) | TokenKind::Str(_) | TokenKind::True | TokenKind::False => self.literal(),
+            _ => {
+                self.expected("a literal".into());
+                Lit { kind: LitKind::Error, span: self.prev.end() }
             }
         }
     }

@@ -173,6 +173,10 @@ impl Printer<'_> {
                 self.equals();
                 self.path(path);
             }
+            AttrValue::Array(lits) => {
+                self.equals();
+                self.list(BRACKETS, lits, |_| false, Self::lit);
+            }
             AttrValue::List(args) => self.list(PARENS, args, |_| false, Self::attr),
         }
     }
