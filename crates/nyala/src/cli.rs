@@ -11,7 +11,7 @@ use nyala_driver::native::{LlvmOptions, NativeOptions};
 use nyala_driver::{Dialect, Edition, Options, Prelude, Session};
 use nyala_opt::partial_eval::{self, Budget, OnLimit};
 
-use crate::commands::{build, check, devices, explain, fmt, interp, ir, run};
+use crate::commands::{bench, build, check, devices, explain, fmt, interp, ir, run, test};
 
 /// The compiler for Impala: high-level libraries, the speed of hand-tuned code.
 ///
@@ -32,6 +32,8 @@ pub enum Command {
     Ir(ir::IrArgs),
     Interp(interp::InterpArgs),
     Run(run::RunArgs),
+    Test(test::TestArgs),
+    Bench(bench::BenchArgs),
     Build(build::BuildArgs),
     Explain(explain::ExplainArgs),
     Devices(devices::DevicesArgs),

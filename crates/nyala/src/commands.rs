@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub mod bench;
 pub mod build;
 pub mod check;
 pub mod devices;
@@ -8,6 +9,7 @@ pub mod fmt;
 pub mod interp;
 pub mod ir;
 pub mod run;
+pub mod test;
 
 use std::process::ExitCode;
 
@@ -21,6 +23,8 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Ir(args) => ir::run(args),
         Command::Interp(args) => interp::run(args),
         Command::Run(args) => run::run(args),
+        Command::Test(args) => test::run(args),
+        Command::Bench(args) => bench::run(args),
         Command::Build(args) => build::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Devices(args) => devices::run(args),

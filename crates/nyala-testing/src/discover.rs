@@ -1,0 +1,283 @@
+//! Finds tests, benchmarks and examples in a program.
+//!
+//! Tests and benchmarks are functions with an attribute; one that takes a number of lanes or a device is a case for
+//! each of them. Examples are code in documentation comments. Each is a program of its own, together with the files that
+//! it documents.
+
+use nyala_driver::{Session, pipeline};
+use nyala_lower::Entry;
+use nyala_sema::tree::{FnId, Program, Role, RoleKind, Throughput};
+use nyala_span::{FileId, Name, SourceFile, Span};
+use nyala_syntax::ast::{self, Item, ItemKind};
+use nyala_syntax::docs::{self, Docs, Example};
+
+/// Something to be called: a test, an example or a benchmark, with all that is known before.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Its name, unique among the cases.
+    pub name: String,
+    /// Where it is, as `file:line:column`.
+    pub place: String,
+    /// What is called.
+    callee: Callee,
+    /// Its number of lanes.
+    lanes: Option<u32>,
+    /// What its device belongs to.
+    pub platform: Option<Platform>,
+    /// Whether it has to fail.
+    pub fails: bool,
+    /// Whether it is compiled only.
+    pub no_run: bool,
+    /// What a call processes, for benchmarks.
+    pub throughput: Option<Throughput>,
+}
+
+/// What is called in a case.
+#[derive(Clone, Copy, Debug)]
+enum Callee {
+    /// A function of the program.
+    Function(FnId),
+    /// The function with this name in this file, which is an example.
+    Example(&'static str, FileId),
+}
+
+/// What devices belong to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Platform {
+    /// NVIDIA GPUs.
+    Cuda,
+    /// OpenCL.
+    OpenCl,
+}
+
+impl Platform {
+    /// All of them.
+    pub const ALL: [Platform; 2] = [Platform::Cuda, Platform::OpenCl];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Platform::Cuda => "cuda",
+            Platform::OpenCl => "opencl",
+        }
+    }
+
+    /// The function of the prelude that makes an `Accelerator`.
+    fn accelerator(self) -> &'static str {
+        match self {
+            Platform::Cuda => "cuda_accelerator",
+            Platform::OpenCl => "opencl_accelerator",
+        }
+    }
+
+    /// The number that the runtime knows it by.
+    pub fn number(self) -> u32 {
+        match self {
+            Platform::Cuda => 1,
+            Platform::OpenCl => 2,
+        }
+    }
+}
+
+/// Cases that are compiled together.
+pub struct Unit {
+    /// The program.
+    pub session: Session,
+    /// What is called.
+    pub cases: Vec<Case>,
+}
+
+/// What to look for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wanted {
+    /// Tests.
+    Tests,
+    /// Benchmarks.
+    Benchmarks,
+}
+
+/// Finds the tests or benchmarks of a checked program, in source order.
+pub fn cases(session: &Session, program: &Program, wanted: Wanted) -> Vec<Case> {
+    let mut cases = vec![];
+    for (id, function) in &program.fns {
+        let is_own = session.sources.file_of(function.span).is_some_and(|file| !session.is_prelude(file));
+        let Some(role) = function.role.as_ref().filter(|role| is_own && is_wanted(role, wanted)) else {
+            continue;
+        };
+        cases.extend(variants(session, id, function.name, function.span, role));
+    }
+    make_unique(&mut cases);
+    cases
+}
+
+fn is_wanted(role: &Role, wanted: Wanted) -> bool {
+    matches!(
+        (&role.kind, wanted),
+        (RoleKind::Test { .. }, Wanted::Tests) | (RoleKind::Bench { .. }, Wanted::Benchmarks)
+    )
+}
+
+/// One case for each number of lanes and each platform.
+fn variants(session: &Session, id: FnId, name: Name, span: Span, role: &Role) -> Vec<Case> {
+    let (fails, throughput) = match role.kind {
+        RoleKind::Test { fails } => (fails, None),
+        RoleKind::Bench { throughput } => (false, throughput),
+    };
+    let lanes: Vec<Option<u32>> = match role.lanes.is_empty() {
+        true => vec![None],
+        false => role.lanes.iter().copied().map(Some).collect(),
+    };
+    let platforms: Vec<Option<Platform>> = match role.device {
+        true => Platform::ALL.into_iter().map(Some).collect(),
+        false => vec![None],
+    };
+    let mut cases = vec![];
+    for &lanes in &lanes {
+        for &platform in &platforms {
+            let of_lanes = lanes.map(|lanes| format!("/lanes={lanes}"));
+            let of_platform = platform.map(|platform| format!("/{}", platform.name()));
+            let name =
+                [Some(name.to_string()), of_lanes, of_platform].into_iter().flatten().collect::<String>();
+            let place = session.sources.describe(span);
+            let callee = Callee::Function(id);
+            cases.push(Case { name, place, callee, lanes, platform, fails, no_run: false, throughput });
+        }
+    }
+    cases
+}
+
+/// Adds the place to names that several cases have.
+fn make_unique(cases: &mut [Case]) {
+    let names: Vec<String> = cases.iter().map(|case| case.name.clone()).collect();
+    for case in cases {
+        if names.iter().filter(|name| **name == case.name).count() > 1 {
+            case.name = format!("{} ({})", case.name, case.place);
+        }
+    }
+}
+
+impl Case {
+    /// The function to call in a program, exported under this symbol; none if it is not there.
+    pub(crate) fn entry(&self, session: &Session, program: &Program, symbol: &str) -> Option<Entry> {
+        let in_file = |span: Span, file| session.sources.file_of(span) == Some(file);
+        let named = |name: &str, is_it: &dyn Fn(Span) -> bool| {
+            let found = program.fns.iter().find(|(_, function)| {
+                function.name.as_str() == name && function.parent.is_none() && is_it(function.span)
+            });
+            found.map(|(id, _)| id)
+        };
+        let function = match self.callee {
+            Callee::Function(id) => id,
+            // Nobody gives arguments to the `main` of an example.
+            Callee::Example(name, file) => {
+                named(name, &|span| in_file(span, file)).filter(|&id| program.fns[id].params.is_empty())?
+            }
+        };
+        let device = match self.platform {
+            Some(platform) => Some(named(platform.accelerator(), &|_| true)?),
+            None => None,
+        };
+        Some(Entry { function, symbol: Name::new(symbol), lanes: self.lanes, device })
+    }
+}
+
+// ---- Examples -------------------------------------------------------------------------
+
+/// The function that an example without `main` is the body of.
+const BODY: &str = "nyala_example";
+
+/// The examples in the documentation of the program's own files, each as a program with those files.
+pub fn examples(session: &Session) -> Vec<Unit> {
+    let mut parsing = session.clone();
+    let Some(trees) = pipeline::parse(&mut parsing) else { return vec![] };
+    let own: Vec<(&SourceFile, &ast::File)> = trees
+        .iter()
+        .filter(|(id, _)| !parsing.is_prelude(*id))
+        .map(|(id, tree)| (parsing.sources.file(*id), tree))
+        .collect();
+    let mut library = Session::new(session.options.clone());
+    own.iter().for_each(|(source, tree)| library.add_text(source.name.clone(), without_main(source, tree)));
+    let mut units = vec![];
+    for (source, tree) in own {
+        let mut found = vec![docs::file_docs(tree, source)];
+        item_docs(tree, source, &tree.items, &mut found);
+        for docs in &found {
+            units.extend(docs.examples().iter().filter_map(|example| unit(&library, source, example)));
+        }
+    }
+    units
+}
+
+/// The text of a file with blanks in place of its `main`: an example may have one of its own.
+fn without_main(source: &SourceFile, tree: &ast::File) -> String {
+    let mut text = source.text.clone();
+    for item in &tree.items {
+        let ItemKind::Fn(function) = &item.kind else { continue };
+        if function.name.name.as_str() == "main" {
+            let range = source.local(item.span);
+            let blank =
+                |letter: char| if letter == '\n' { "\n".to_owned() } else { " ".repeat(letter.len_utf8()) };
+            let blanks: String = text[range.clone()].chars().map(blank).collect();
+            text.replace_range(range, &blanks);
+        }
+    }
+    text
+}
+
+/// The documentation of items, those of modules included.
+fn item_docs<'a>(tree: &ast::File, source: &'a SourceFile, items: &[Item], found: &mut Vec<Docs<'a>>) {
+    for item in items {
+        found.push(docs::docs_before(tree, source, item.span));
+        if let ItemKind::Mod { items, .. } = &item.kind {
+            item_docs(tree, source, items, found);
+        }
+    }
+}
+
+/// The program of an example; none if it is not to be tried.
+fn unit(session: &Session, source: &SourceFile, example: &Example<'_, '_>) -> Option<Unit> {
+    let has = |tag: &str| example.tags.contains(&tag);
+    // Code of other languages has a tag of its own.
+    let is_impala = example.tags.iter().all(|tag| ["impala", "artic", "fails", "no_run"].contains(tag));
+    if !is_impala {
+        return None;
+    }
+    let (text, name) = program_text(source, example);
+    let mut session = session.clone();
+    session.add_text(source.name.clone(), text);
+    let (file, _) = session.sources.files().last()?;
+    let place = session.sources.describe(example.open.span);
+    let line = source.line_col(example.open.span.lo).line;
+    let case = Case {
+        name: format!("example at {}:{line}", source.shown_name()),
+        place,
+        callee: Callee::Example(name, file),
+        lanes: None,
+        platform: None,
+        fails: has("fails"),
+        no_run: has("no_run"),
+        throughput: None,
+    };
+    Some(Unit { session, cases: vec![case] })
+}
+
+/// The text of an example, each line and column where it stands in its file, and the name of its function.
+fn program_text(source: &SourceFile, example: &Example<'_, '_>) -> (String, &'static str) {
+    let lines = example.lines.iter();
+    let has_main = lines.clone().any(|line| {
+        let mut words = line.text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+        words.any(|word| word == "fn") && words.find(|word| !word.is_empty()) == Some("main")
+    });
+    let (open, close, name) = match has_main {
+        true => (String::new(), "", "main"),
+        false => (format!("fn {BODY}() -> () {{"), "}", BODY),
+    };
+    let at = source.line_col(example.open.span.lo);
+    let mut text = "\n".repeat(at.line.saturating_sub(1) as usize) + &open + "\n";
+    for line in lines {
+        let column = source.line_col(line.span.lo).col as usize;
+        let mark = source.text[source.local(line.span)].len() - line.text.len();
+        text += &format!("{}{}\n", " ".repeat(column.saturating_sub(1) + mark), line.text);
+    }
+    (text + close + "\n", name)
+}
