@@ -760,3 +760,17 @@ fn bytes_on_the_stack_are_wider_in_tail_calls() {
     assert!(text.contains(params), "{text}");
     assert!(text.contains("= trunc nuw i32 %e.part0 to i8"), "{text}");
 }
+
+#[test]
+fn vectors_beside_bytes_on_the_stack_stay_whole_in_registers() {
+    let params =
+        "a: i64, b: i64, c: i64, d: i64, e: (simd[i32 * 16], bool), f: simd[u8 * 8], ret: cn(mem, i64)";
+    let program = format!(
+        "export f(mem: mem, {params}):
+             g(mem, f.a, f.b, f.c, f.d, f.e, f.f, f.ret)
+         g(mem: mem, {params}):
+             g.ret(mem, 1)"
+    );
+    let text = written(&program, llvm_asm::Abi::SysV);
+    assert!(text.contains("i64 %d, <16 x i32> %e.part0, i32 %e.part1, <8 x i8> %f)"), "{text}");
+}

@@ -85,20 +85,23 @@ struct Vector {
 impl ModuleWriter<'_> {
     /// How arguments of these types are passed to a function, or to any function that is a value.
     pub(crate) fn arguments(&mut self, callee: Option<Cont>, params: &[Ty]) -> Arguments {
-        let mut in_parts = vec![false; params.len()];
+        let whole = || OnStack { vectors: vec![false; params.len()], bytes: vec![false; params.len()] };
+        let mut on_stack = whole();
         let mut convention = self.convention();
         if self.options.abi == Abi::SysV && self.options.gpu.is_none() {
-            let OnStack { vectors, bytes } = OnStack::new(&self.world.types, params);
-            if callee.is_none_or(|cont| self.takes_part_in_tail_call(cont)) {
-                in_parts = vectors.into_iter().zip(bytes).map(|(vectors, bytes)| vectors || bytes).collect();
-            } else if vectors.contains(&true) {
-                convention = "fastcc ";
+            on_stack = OnStack::new(&self.world.types, params);
+            if callee.is_some_and(|cont| !self.takes_part_in_tail_call(cont)) {
+                if on_stack.vectors.contains(&true) {
+                    convention = "fastcc ";
+                }
+                on_stack = whole();
             }
         }
-        let params = params
-            .iter()
-            .zip(in_parts)
-            .map(|(&ty, in_parts)| Param { ty: self.ty(ty), parts: in_parts.then(|| self.parts(ty)) });
+        let OnStack { vectors, bytes } = on_stack;
+        let params = params.iter().zip(vectors.into_iter().zip(bytes)).map(|(&ty, (vectors, bytes))| Param {
+            ty: self.ty(ty),
+            parts: (vectors || bytes).then(|| self.parts(ty, vectors)),
+        });
         Arguments { convention, params: params.collect() }
     }
 
@@ -106,8 +109,9 @@ impl ModuleWriter<'_> {
         self.in_tail_calls.get_or_init(|| in_tail_calls(self.world, self.program.functions)).contains(&cont)
     }
 
-    /// The vectors and bytes in a value, and what is between them.
-    fn parts(&mut self, ty: Ty) -> Vec<Part> {
+    /// The bytes in a value, and what is between them. A vector is a part of its own only if it is cut: its
+    /// pieces take more registers, which may not be left for arguments after it.
+    fn parts(&mut self, ty: Ty, cuts_vectors: bool) -> Vec<Part> {
         let types = &self.world.types;
         if let Some(vector) = vector(types, ty) {
             return vec![Part { path: vec![], ty: self.types.ty(ty), form: Form::Pieces(vector) }];
@@ -115,7 +119,8 @@ impl ModuleWriter<'_> {
         let mut parts = vec![];
         let mut work: Vec<(Vec<u64>, Ty)> = vec![(vec![], ty)];
         while let Some((path, ty)) = work.pop() {
-            if !has_vector(types, ty) && !has_byte(types, ty) {
+            let is_split = has_byte(types, ty) || cuts_vectors && has_vector(types, ty);
+            if !is_split {
                 parts.push(Part { path, ty: self.types.part(ty), form: Form::Whole });
                 continue;
             }
@@ -126,7 +131,7 @@ impl ModuleWriter<'_> {
                     // Lanes that are `bool` are bytes there.
                     let bytes = |lanes| Vector { lanes: u64::from(lanes), elem: Scalar::Int(8) };
                     let vector = bool_lanes(types, ty).map(bytes).or_else(|| vector(types, ty));
-                    let form = vector.map_or(Form::Whole, Form::Pieces);
+                    let form = vector.filter(|_| cuts_vectors).map_or(Form::Whole, Form::Pieces);
                     parts.push(Part { path, ty: self.types.part(ty), form });
                 }
                 TyKind::Enum(id) => {
@@ -137,7 +142,7 @@ impl ModuleWriter<'_> {
                     let words = (0..storage.words).rev().map(|index| Part {
                         path: at(&[0, index]),
                         ty: storage.word(),
-                        form: storage.form(),
+                        form: storage.form(cuts_vectors),
                     });
                     parts.extend(words);
                 }

@@ -60,7 +60,7 @@ impl Needed {
             TyKind::Prim(_) | TyKind::Ptr { .. } => Needed { vectors: 0, integers: 1 },
             TyKind::Simd { lanes, .. } => Needed {
                 vectors: vector(types, ty).map_or(0, registers_of_vector),
-                integers: if is_mask(types, ty) { u64::from(*lanes) } else { 0 },
+                integers: if is_mask_of_bytes(types, ty) { u64::from(*lanes) } else { 0 },
             },
             TyKind::Array { elem, len } => Needed::new(types, *elem).times(*len),
             TyKind::Tuple(_) | TyKind::Struct(_) => {
@@ -101,8 +101,9 @@ pub(super) fn vector(types: &Types, ty: Ty) -> Option<Vector> {
     Some(Vector { lanes: u64::from(lanes), elem })
 }
 
-fn is_mask(types: &Types, ty: Ty) -> bool {
-    vector(types, ty).is_some_and(Vector::is_mask)
+/// Whether LLVM takes a mask that is a parameter apart. In an aggregate its lanes are bytes of a vector.
+fn is_mask_of_bytes(types: &Types, ty: Ty) -> bool {
+    vector(types, ty).is_some_and(|vector| vector.is_mask() && !vector.lanes.is_power_of_two())
 }
 
 /// Room for the payload of an enum; see `TypeWriter::storage`.
@@ -129,11 +130,12 @@ impl Storage {
         self.vector().map_or(Type::int(8 * self.align as u32), Vector::ty)
     }
 
-    pub(super) fn form(&self) -> Form {
+    /// How a word is passed.
+    pub(super) fn form(&self, cuts_vectors: bool) -> Form {
         match self.vector() {
-            Some(vector) => Form::Pieces(vector),
+            Some(vector) if cuts_vectors => Form::Pieces(vector),
             None if self.align == 1 => Form::Widened,
-            None => Form::Whole,
+            _ => Form::Whole,
         }
     }
 
@@ -155,14 +157,14 @@ pub(super) fn has_vector(types: &Types, ty: Ty) -> bool {
     })
 }
 
-/// Whether LLVM finds an integer of eight bits or fewer in values of a type. Masks may be taken apart.
+/// Whether LLVM finds an integer of eight bits or fewer in values of a type.
 pub(super) fn has_byte(types: &Types, ty: Ty) -> bool {
-    any_part(types, ty, |ty| match types.kind(ty) {
+    let is_byte = |ty| match types.kind(ty) {
         TyKind::Prim(prim) => matches!(prim, Prim::Bool | Prim::I8 | Prim::U8),
-        TyKind::Simd { .. } => is_mask(types, ty),
         TyKind::Enum(id) => enum_layout(types, *id).2 == 1 || Storage::new(types, *id).align == 1,
         _ => false,
-    })
+    };
+    is_mask_of_bytes(types, ty) || any_part(types, ty, is_byte)
 }
 
 fn any_part(types: &Types, ty: Ty, holds: impl Fn(Ty) -> bool) -> bool {
