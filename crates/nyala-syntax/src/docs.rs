@@ -1,6 +1,6 @@
 //! Documentation comments: `///` before an item, field or declaration, `//!` at the start of a file.
 //!
-//! The tree has all comments in order (see [`ast::File::comments`]). Which of them document an item, a field or a
+//! The tree has all comments in order (see [`File::comments`]). Which of them document an item, a field or a
 //! declaration is decided here, by position: those directly before it, with only white space
 //! between. The text is Markdown; [`Docs::examples`] finds the code in it.
 

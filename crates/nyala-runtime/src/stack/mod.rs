@@ -1,6 +1,6 @@
 //! Stack overflow: a message with the call chain instead of a bare segmentation fault.
 //!
-//! Each thread of a program that is [watched](watch) has a [`Guard`]: it knows the end of the thread's stack,
+//! Each thread of a program that is [watched](watch) has a guard: it knows the end of the thread's stack,
 //! and provides an alternate signal stack. A handler for `SIGSEGV` and `SIGBUS` runs there. If the
 //! address of the fault is at the end of the thread's stack, the handler reports a stack overflow and ends the process
 //! with status 1. Any other fault goes to the handler that was there before.
