@@ -145,6 +145,22 @@ fn arrays_by_value_are_structs_and_simd_values_are_vectors() {
 }
 
 #[test]
+fn instances_of_generic_lengths_have_names_of_their_own() {
+    check_header(
+        "struct Matrix[T, r: i32, c: i32] { data: [[T * c] * (r + 1)] }
+         extern fn f(m: Matrix[f32, 2, 3]) -> f32 { m.data(0)(0) }",
+        expect![[r#"
+            typedef struct Matrix_f32_2_3 Matrix_f32_2_3;
+
+            struct Matrix_f32_2_3 {
+                float data[3][3];
+            };
+
+            float f(Matrix_f32_2_3 m);"#]],
+    );
+}
+
+#[test]
 fn keywords_of_c_are_renamed() {
     check_header(
         "struct double { int: i32 }

@@ -15,6 +15,7 @@ use nyala_span::Name;
 
 use crate::errors::LowerError;
 use crate::lowerer::Lowerer;
+use crate::numeric::NumericOp;
 use crate::simd::{LaneAccess, SimdOp};
 
 /// An intrinsic that computes a value from values.
@@ -25,6 +26,8 @@ pub(crate) enum Op {
     Math(MathOp),
     /// An operation on simd values.
     Simd(SimdOp),
+    /// An operation on numbers of any type.
+    Numeric(NumericOp),
 }
 
 /// An operation with the types that its arguments do not determine.
@@ -42,6 +45,7 @@ impl Op {
         value
             .or_else(|| SimdOp::from_name(name).map(Op::Simd))
             .or_else(|| MathOp::from_intrinsic_name(name).map(Op::Math))
+            .or_else(|| NumericOp::from_name(name).map(Op::Numeric))
     }
 
     /// Its name in programs.
@@ -50,6 +54,7 @@ impl Op {
             Op::Value(op) => op.name(),
             Op::Math(op) => op.name(),
             Op::Simd(op) => op.name(),
+            Op::Numeric(op) => op.name(),
         }
     }
 
@@ -58,6 +63,7 @@ impl Op {
         match self {
             Op::Value(op) => op.shapes(),
             Op::Simd(op) => op.shapes(),
+            Op::Numeric(op) => op.shapes(),
             Op::Math(op) if op.info().gives_bool => &["(f32) -> bool", "(f64) -> bool"],
             Op::Math(op) if op.arity() == 1 => &["(f32) -> f32", "(f64) -> f64"],
             Op::Math(op) if op.arity() == 2 => &["(f32, f32) -> f32", "(f64, f64) -> f64"],
@@ -215,6 +221,7 @@ impl<'p> Lowerer<'p> {
                 self.world.math(op, flags, &args[..op.arity()])
             }
             Op::Simd(op) => op.build(&mut self.world, args, result),
+            Op::Numeric(op) => self.numeric_op(op, args),
         }
     }
 
@@ -259,6 +266,7 @@ impl<'p> Lowerer<'p> {
             Op::Value(op) => op,
             Op::Math(op) => return verify::check_math(world, op, &args[..op.arity()], result),
             Op::Simd(op) => return op.check(world, args, result),
+            Op::Numeric(op) => return op.check(world, args, result),
         };
         let node = match op {
             ValueOp::Bitcast => Node::Bitcast(args[0]),
@@ -282,6 +290,10 @@ impl<'p> Lowerer<'p> {
             Op::Math(op) => self.fits_math(function, op),
             // The types are checked where it is called.
             Op::Simd(op) => function.params.len() == op.arity() && function.ret != self.types.never(),
+            Op::Numeric(op) => {
+                function.params.len() == op.arity()
+                    && function.params.iter().all(|param| param.ty == function.ret)
+            }
         }
     }
 

@@ -62,6 +62,7 @@ mod instance;
 mod intrinsics;
 mod lowerer;
 mod numbers;
+mod numeric;
 mod origin;
 mod pattern;
 mod place;
