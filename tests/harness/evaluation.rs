@@ -3,6 +3,7 @@
 //! * `residual/`: the residual program as a graph; with `// loops only` at its top, it
 //!   has only exported functions and blocks;
 //! * `directives/`: the reports of `pe_info`, `pe_assert` and `#[must_specialize]`;
+//! * `check/`: the reports of `nyala check` that need evaluation;
 //! * `limits/`: programs that reach a limit: the report, the time, and the results of the residual program;
 //! * `explain/`: the output of `nyala explain`;
 //! * `vectorize/`: the output of `nyala explain --vectorize`.
@@ -26,9 +27,10 @@ type Test = fn(&Path) -> Result<(), Failed>;
 fn main() -> ExitCode {
     let folder = files::repository().join("tests/evaluation");
     let mut trials = Vec::new();
-    let tests: [(&str, Test); 5] = [
+    let tests: [(&str, Test); 6] = [
         ("residual", residual),
         ("directives", directives),
+        ("check", check),
         ("limits", limits),
         ("explain", explain),
         ("vectorize", vectorize),
@@ -86,6 +88,13 @@ fn directives(path: &Path) -> Result<(), Failed> {
     let mut session = session_for(path, &source);
     let world = pipeline::emit(&mut session).ok_or_else(|| rendered(&session))?;
     pipeline::evaluate(&mut session, &world);
+    Ok(snapshot::compare(&path.with_extension("stderr"), &rendered(&session))?)
+}
+
+fn check(path: &Path) -> Result<(), Failed> {
+    let source = std::fs::read_to_string(path)?;
+    let mut session = session_for(path, &source);
+    pipeline::check_all(&mut session);
     Ok(snapshot::compare(&path.with_extension("stderr"), &rendered(&session))?)
 }
 

@@ -60,10 +60,10 @@ pub fn check(session: &mut Session) -> Option<Program> {
     check_with(session, &Statics::new(&|world, function| budget.run(world, function)))
 }
 
-/// Checks the program as [`check`] does, and the errors of lowering: instances of generic functions and uses of
-/// intrinsics. If this accepts a program, every command accepts it up to evaluation.
+/// Checks the program as [`check`] does, and reports all errors and warnings before code generation: of lowering,
+/// evaluation, parallel bodies and kernels.
 pub fn check_all(session: &mut Session) {
-    let _ = emit(session);
+    let _ = prepare(session);
 }
 
 fn check_with(session: &mut Session, statics: &Statics<'_>) -> Option<Program> {
@@ -173,6 +173,12 @@ pub fn explain(session: &mut Session, world: &World) -> (World, Explanation) {
     (evaluated.world, evaluated.explanation.unwrap_or_default())
 }
 
+/// Reports jumps out of parallel bodies in an evaluated program.
+pub fn check_parallel_bodies(session: &mut Session, world: &World) {
+    session.timings.enter("check parallel bodies");
+    session.diagnostics.extend(nyala_opt::jumps_out(world));
+}
+
 /// Converts an evaluated program to control-flow form.
 pub fn control_flow_form(session: &mut Session, mut world: World) -> World {
     session.timings.enter("control-flow form");
@@ -244,6 +250,7 @@ pub fn graphs(session: &mut Session, stage: Stage) -> Option<Vec<Graph>> {
     if stage == Stage::Evaluated {
         return whole(world);
     }
+    check_parallel_bodies(session, &world);
     if session.has_errors() {
         return None;
     }
@@ -276,6 +283,7 @@ pub fn explain_evaluation(session: &mut Session) -> Option<(World, Explanation)>
 pub fn explain_vectorization(session: &mut Session) -> Option<Vec<SiteFacts>> {
     let world = emit(session)?;
     let world = evaluate(session, &world);
+    check_parallel_bodies(session, &world);
     if session.has_errors() {
         return None;
     }
@@ -311,6 +319,7 @@ pub fn emit_with_interface(session: &mut Session) -> Option<(World, Interface)> 
 /// Compiles a lowered graph up to the input of back ends.
 pub fn prepare_graph(session: &mut Session, world: &World) -> Option<Outlined> {
     let world = evaluate(session, world);
+    check_parallel_bodies(session, &world);
     if session.has_errors() {
         return None;
     }

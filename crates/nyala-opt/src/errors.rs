@@ -117,7 +117,7 @@ impl KernelError {
                     .with_label("a kernel is compiled for the device, so its body must be known")
                     .with_note("a filter `@` on the functions that pass the body makes it known")
             }
-            KernelError::JumpOut { at, intrinsic } => jump_out(at, intrinsic.name()),
+            KernelError::JumpOut { at, intrinsic } => jump_out(at, at, intrinsic.name()),
             KernelError::FunctionValue { at, name } => {
                 error("E0941", at, format!("a kernel needs the function{} as a value", called(name)))
                     .with_label("devices have no function values")
@@ -166,9 +166,16 @@ impl KernelError {
     }
 }
 
-/// A parallel body jumps out of its loop.
-pub(crate) fn jump_out(at: Span, name: &str) -> Diagnostic {
-    Diagnostic::error(Code("E0920"), at, format!("the body of `{name}` jumps out of its loop"))
-        .with_label("its instances run in parallel, so each must run to its end")
-        .with_note("`continue` ends one instance; a shared variable can tell the others to do the same")
+/// A parallel body, of a call of `name` at `site`, jumps out of its loop. If the place of the jump is not known, it is `site`.
+pub(crate) fn jump_out(jump: Span, site: Span, name: &str) -> Diagnostic {
+    let reason = "its instances run in parallel, so each must run to its end";
+    let report =
+        Diagnostic::error(Code("E0920"), jump, format!("the body of `{name}` jumps out of its loop"));
+    let report = match jump == site {
+        true => report.with_label(reason),
+        false => {
+            report.with_label("jumps out of the loop").with_secondary(site, format!("the loop: {reason}"))
+        }
+    };
+    report.with_note("`continue` ends one instance; a shared variable can tell the others to do the same")
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use nyala_driver::{Session, explain, pipeline};
 
-use crate::cli::{MessageArgs, ReadingArgs, TimingArgs};
+use crate::cli::{EvaluationArgs, MessageArgs, ReadingArgs, TimingArgs};
 use crate::output;
 
 /// Report errors and warnings of a program
@@ -24,6 +24,8 @@ pub struct CheckArgs {
     messages: MessageArgs,
     #[command(flatten)]
     timing: TimingArgs,
+    #[command(flatten)]
+    evaluation: EvaluationArgs,
 }
 
 pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
@@ -31,6 +33,7 @@ pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
         return explain_code(code);
     }
     let mut session = Session::new(args.reading.options());
+    session.options.evaluation = args.evaluation.options();
     for path in &args.files {
         session.load(path);
     }
