@@ -266,10 +266,8 @@ pub(crate) struct AssertionFails {
     pub message: String,
     /// The unknown value.
     pub unknown: Option<Unknown>,
-    /// The enclosing calls, innermost first.
+    /// The active calls, innermost first.
     pub calls: Vec<Span>,
-    /// The last evaluated call that does not enclose it.
-    pub before: Option<Span>,
 }
 
 impl AssertionFails {
@@ -283,10 +281,6 @@ impl AssertionFails {
             Some(unknown) => with_source(report.with_label("this condition needs a known value"), unknown),
         };
         let outer = self.calls.into_iter().rev().take(SHOWN_CALLS);
-        let report = outer.fold(report, |report, call| report.with_secondary(call, "in this call"));
-        match self.before {
-            Some(call) => report.with_secondary(call, "evaluation reached it through this call"),
-            None => report,
-        }
+        outer.fold(report, |report, call| report.with_secondary(call, "in this call"))
     }
 }

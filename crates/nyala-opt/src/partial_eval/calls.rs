@@ -177,7 +177,7 @@ impl Engine<'_> {
         call.args = rest;
         let context = Context {
             implicit_depth: context.implicit_depth + u32::from(!is_requested),
-            link: self.new_link(key.clone(), call.span).into(),
+            link: self.new_link(key.clone(), &call).into(),
             site: site.or(context.site),
         };
         let copy = self.make_cont(key, context);

@@ -6,7 +6,7 @@
 
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{PrimaryMap, entity_impl};
-use nyala_ir::Cont;
+use nyala_ir::{Cont, Def};
 use nyala_span::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -26,6 +26,8 @@ pub(super) struct Link {
     from: PackedOption<LinkId>,
     /// The call.
     pub(super) span: Span,
+    /// Its return continuation, if it has one.
+    pub(super) ret: PackedOption<Def>,
     /// The unfolding, if it was unfolded.
     pub(super) unfolding: PackedOption<UnfoldingId>,
     /// The length of the chain up to here.
@@ -45,9 +47,15 @@ pub(super) struct Chains {
 
 impl Chains {
     /// Adds a link behind `from`.
-    pub(super) fn add(&mut self, from: PackedOption<LinkId>, instance: Instance, span: Span) -> LinkId {
+    pub(super) fn add(
+        &mut self,
+        from: PackedOption<LinkId>,
+        instance: Instance,
+        span: Span,
+        ret: PackedOption<Def>,
+    ) -> LinkId {
         let depth = self.depth(from) + 1;
-        self.links.push(Link { instance, from, span, unfolding: None.into(), depth, is_run: false })
+        self.links.push(Link { instance, from, span, ret, unfolding: None.into(), depth, is_run: false })
     }
 
     /// Notes that a link was unfolded.

@@ -45,9 +45,10 @@ impl Engine<'_> {
         let text = show::string(&self.new, message).unwrap_or_else(|| "a condition does not hold".into());
         let fails = holds == Some(0) || unknown.is_some();
         if fails && (holds.is_none() || self.state.reports.is_first(call.span, text.clone())) {
-            let (calls, before) = self.calls_around(call.span);
+            let mut calls = self.active_calls(ret, self.current.context.link);
+            calls.retain(|&active| active != call.span);
             let is_pending = unknown.is_some();
-            let report = AssertionFails { at: call.span, message: text, unknown, calls, before }.diagnostic();
+            let report = AssertionFails { at: call.span, message: text, unknown, calls }.diagnostic();
             match is_pending {
                 true => self.state.reports.add_pending(report),
                 false => self.state.reports.add(report),

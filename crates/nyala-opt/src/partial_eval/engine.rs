@@ -26,6 +26,7 @@ use cranelift_entity::packed_option::ReservedValue as _;
 use nyala_ir::{Body, Cont, Def, Defs, Global, Linkage, Mark, World};
 use nyala_span::Span;
 
+use super::call_stack::ReturnCalls;
 use super::calls::Next;
 use super::chains::Chains;
 use super::env::Env;
@@ -70,6 +71,8 @@ pub(super) struct Engine<'a> {
     pub(super) unfoldings: Unfoldings,
     /// Which specialization led to which.
     pub(super) chains: Chains,
+    /// The calls of the old program by their return continuations.
+    pub(super) return_calls: ReturnCalls,
     /// The part of the limits that the round has used.
     pub(super) spent: Spent,
     /// Where runs of the evaluator resume.
@@ -119,6 +122,7 @@ impl<'a> Engine<'a> {
             untaken: UntakenUses::default(),
             unfoldings: Unfoldings::default(),
             chains: Chains::default(),
+            return_calls: ReturnCalls::default(),
             spent: Spent::default(),
             runs: Runs::default(),
             callers: SecondaryMap::new(),

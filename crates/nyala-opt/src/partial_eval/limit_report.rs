@@ -35,12 +35,13 @@ impl Engine<'_> {
             last = self.step(chain.remove(0));
         }
         let length = chain.iter().take_while(|&&link| cycle.contains(&self.chains.old_of(link))).count();
-        // The calls that lead into the cycle, from the inside out.
-        let entries = chain.iter().skip(length.saturating_sub(1)).map(|&link| self.chains.link(link).span);
+        // The calls that lead into the cycle, innermost first.
+        let first = chain.get(length.saturating_sub(1));
+        let entries = first.map_or(vec![], |&link| self.entries(link));
         let same = chain[..length].iter().copied().filter(|&link| self.chains.old_of(link) == last.old);
         let same: Vec<LinkId> = same.collect();
-        let first = same.iter().rev().take(SHOWN_CALLS).map(|&link| self.step(link).fixed);
-        let calls = first.chain([last.fixed.clone()]).map(|fixed| self.shown_values(&fixed)).collect();
+        let first_calls = same.iter().rev().take(SHOWN_CALLS).map(|&link| self.step(link).fixed);
+        let calls = first_calls.chain([last.fixed.clone()]).map(|fixed| self.shown_values(&fixed)).collect();
         let names = chain[..length].iter().rev().take(SHOWN_CALLS + 1).map(|&link| self.chains.old_of(link));
         let data = self.old.cont(last.old);
         let name = |param: &Def| self.old.name(*param).map_or_else(|| "_".into(), |name| name.to_string());
@@ -52,7 +53,7 @@ impl Engine<'_> {
             filter: self.requesting_filter(&last),
             leader: self.leader(),
             request: last.request,
-            entries: entries.take(SHOWN_ENTRIES).collect(),
+            entries: entries.into_iter().take(SHOWN_ENTRIES).collect(),
             params: data.params.iter().map(name).collect(),
             calls,
             n_calls: same.len() + 1,
@@ -83,24 +84,13 @@ impl Engine<'_> {
         Some((origin.name, filter))
     }
 
-    /// The calls around `place`, from the inside out, and the last call before them in the chain.
-    ///
-    /// The chain also has calls that have returned: their return continuation is evaluated as a part of them. It
-    /// does not have calls that were inlined.
-    pub(super) fn calls_around(&self, place: Span) -> (Vec<Span>, Option<Span>) {
-        let (mut calls, mut before) = (vec![], None);
-        for link in self.current_chain() {
-            let Link { instance, span, .. } = self.chains.link(link);
-            let body = self.old.origin(instance.old).map_or(Span::NONE, |origin| origin.body);
-            if body.contains(calls.last().unwrap_or(&place).lo) {
-                calls.push(*span);
-                before = None;
-            } else if before.is_none_or(|before: Span| body.contains(before.lo)) {
-                // The outer of two calls says more: it is nearer to the user.
-                before = Some(*span);
-            }
-        }
-        (calls, before)
+    /// A call of the chain and the active calls around it, innermost first.
+    fn entries(&self, link: LinkId) -> Vec<Span> {
+        let Link { span, ret, .. } = self.chains.link(link);
+        let mut calls = vec![*span];
+        calls.extend(ret.expand().map(|ret| self.active_calls(ret, link.into())).into_iter().flatten());
+        calls.dedup();
+        calls
     }
 
     fn step(&self, link: LinkId) -> Step {

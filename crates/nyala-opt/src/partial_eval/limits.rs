@@ -10,7 +10,7 @@ use nyala_span::{Name, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::chains::{Chains, LinkId};
-use super::engine::Engine;
+use super::engine::{Call, Engine};
 use super::instance::Instance;
 use super::limit_report::Step;
 use super::rules::{self, Rule};
@@ -240,15 +240,17 @@ impl Engine<'_> {
         (data.span, data.name)
     }
 
-    /// Adds a link to the current chain.
-    pub(super) fn new_link(&mut self, instance: Instance, span: Span) -> LinkId {
+    /// Adds a call, which is specialized to `instance`, to the current chain.
+    pub(super) fn new_link(&mut self, instance: Instance, call: &Call) -> LinkId {
         self.spent.count_link(self.old, instance.old);
-        self.chains.add(self.current.context.link, instance, span)
+        let last = instance.fixed().last().and_then(|last| last.expand()).or(call.args.last().copied());
+        let ret = last.filter(|&last| self.is_continuation(last));
+        self.chains.add(self.current.context.link, instance, call.span, ret.into())
     }
 
     /// Adds a call that a run unfolds to the current chain, and makes it the current link.
-    pub(super) fn add_run_link(&mut self, instance: Instance, span: Span) {
-        let link = self.new_link(instance, span);
+    pub(super) fn add_run_link(&mut self, instance: Instance, call: &Call) {
+        let link = self.new_link(instance, call);
         self.chains.set_run(link);
         self.current.context.link = link.into();
     }

@@ -31,8 +31,10 @@
 //! # Reports
 //!
 //! `journal` records the decision at each call, as an [`Explanation`], with the `sources` of unknown values; `directives`
-//! answers `pe_info` and `pe_assert`; `limit_report` describes the calls that reach a limit. `show` writes values as source text.
+//! answers `pe_info` and `pe_assert`; `limit_report` describes the calls that reach a
+//! limit; both show the active calls (`call_stack`). `show` writes values as source text.
 
+mod call_stack;
 mod calls;
 mod chains;
 mod directives;

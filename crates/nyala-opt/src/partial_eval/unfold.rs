@@ -120,7 +120,7 @@ impl Engine<'_> {
         rest: Defs,
         site: Option<SiteId>,
     ) -> Next {
-        let link = self.new_link(instance.clone(), call.span);
+        let link = self.new_link(instance.clone(), &call);
         let site = site.or(self.current.context.site);
         self.current.context.link = link.into();
         self.current.context.site = site;

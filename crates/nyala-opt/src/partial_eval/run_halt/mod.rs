@@ -121,7 +121,7 @@ impl Engine<'_> {
             let rules = vec![Some(Rule::Run); call.args.len()];
             let site = self.record(&instance, call, &rules, Outcome::Unfolded);
             self.current.context.site = site.or(self.current.context.site);
-            self.add_run_link(with_all(&instance, &call.args), call.span);
+            self.add_run_link(with_all(&instance, &call.args), call);
         }
         Next::Inline(callee, instance, args)
     }
