@@ -340,7 +340,8 @@ pub fn interp(
     io: Io<'_>,
 ) -> Option<i32> {
     session.timings.enter("interpret");
-    match nyala_interp::run_main(world, options, io) {
+    let options = nyala_interp::Options { libraries: session.library_text(), ..options.clone() };
+    match nyala_interp::run_main(world, &options, io) {
         Ok(status) => Some(status),
         Err(error) => {
             session.diagnostics.push(error.to_diagnostic());

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use nyala_lower::LowerOptions;
 use nyala_opt::partial_eval::Options as EvaluationOptions;
-use nyala_span::{Diagnostic, FileId, SourceMap};
+use nyala_span::{Diagnostic, FileId, SourceMap, Span};
 use nyala_syntax::ast::Dialect;
 
 use crate::compile_time::Limits;
@@ -133,6 +133,12 @@ impl Session {
     /// Whether a file belongs to the prelude or a library.
     pub fn is_prelude(&self, file: FileId) -> bool {
         self.prelude_files.contains(&file.0)
+    }
+
+    /// The source text of the prelude and the libraries.
+    pub fn library_text(&self) -> Vec<Span> {
+        let files = self.sources.files().filter(|&(id, _)| self.is_prelude(id));
+        files.map(|(_, file)| Span::new(file.base, file.base + file.text.len() as u32)).collect()
     }
 
     /// Whether an error was reported.

@@ -160,6 +160,8 @@ pub enum ErrorKind {
         count: usize,
         /// Their size in bytes.
         bytes: u64,
+        /// Where else memory was allocated.
+        others: Vec<Span>,
     },
     /// An operator failed.
     Eval {
@@ -336,10 +338,10 @@ impl fmt::Display for ErrorKind {
             }
             ErrorKind::ConstantWritten { .. } => f.write_str("write to a constant"),
             ErrorKind::BadFree { why, .. } => write!(f, "cannot free this memory: {why}"),
-            ErrorKind::Leak { count: 1, bytes } => {
+            ErrorKind::Leak { count: 1, bytes, .. } => {
                 write!(f, "a heap allocation of {} was never freed", plural(*bytes, "byte"))
             }
-            ErrorKind::Leak { count, bytes } => {
+            ErrorKind::Leak { count, bytes, .. } => {
                 write!(f, "{count} heap allocations of {} in all were never freed", plural(*bytes, "byte"))
             }
             ErrorKind::Eval { error, what } => write!(f, "{error}: {what}"),
@@ -397,6 +399,10 @@ impl InterpError {
             ErrorKind::Dangling { made, freed, .. } | ErrorKind::BadFree { made, freed, .. } => {
                 point(*made, "the memory is allocated here");
                 point(*freed, "and freed here");
+            }
+            ErrorKind::Leak { others, .. } => {
+                others.iter().for_each(|&other| point(other, "and allocated here"));
+                diagnostic.primary.message = "allocated here".into();
             }
             ErrorKind::Race { other_span, .. } => point(*other_span, "the other access"),
             ErrorKind::BarrierDivergence { here, other } => {

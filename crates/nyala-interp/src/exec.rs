@@ -232,7 +232,7 @@ impl Machine<'_, '_> {
         let Some(size) = size else {
             return Err(Box::new(ErrorKind::OutOfMemory { size: count as u64 }));
         };
-        let made = self.program.world.span_of(scope.defs[self.memory.at as usize]);
+        let made = self.place_in_program();
         let addr = self.memory.allocate(size, shape.align.max(HEAP_ALIGN), MemoryKind::Boxed, made)?;
         self.set(dst, Value::Bits(addr));
         Ok(())

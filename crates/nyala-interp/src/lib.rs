@@ -86,6 +86,8 @@ pub struct Options {
     pub is_isolated: bool,
     /// Returns the numbers that the generated arguments of a test are made of.
     pub generate: fn() -> u64,
+    /// The source text of libraries: the memory that they allocate and free is reported at the program's calls of them.
+    pub libraries: Vec<Span>,
 }
 
 impl Default for Options {
@@ -98,6 +100,7 @@ impl Default for Options {
             args: vec![],
             is_isolated: false,
             generate: || 0,
+            libraries: vec![],
         }
     }
 }
@@ -180,11 +183,11 @@ fn finish(
     let ending = args.and_then(|args| machine.run(cont, args)).and_then(|ending| machine.at_exit(ending));
     let ending = ending.map_err(|kind| machine.error(*kind))?;
     machine.io.output.flush().map_err(|error| machine.error(ErrorKind::Io { error: error.to_string() }))?;
-    let (count, bytes, first) = machine.memory.live_heap();
-    if options.leaks && count > 0 {
-        let kind = ErrorKind::Leak { count, bytes };
+    if options.leaks
+        && let Some((kind, span)) = machine.memory.leak()
+    {
         let (calls, steps) = (vec![], machine.steps());
-        return Err(Box::new(InterpError { kind, span: first, calls, omitted: None, steps }));
+        return Err(Box::new(InterpError { kind, span, calls, omitted: None, steps }));
     }
     Ok(Run { ending, steps: machine.steps() })
 }

@@ -14,6 +14,7 @@
 use std::rc::Rc;
 
 use nyala_ir::{Cont, Linkage, World};
+use nyala_span::Span;
 use smallvec::SmallVec;
 
 use crate::code::{Block, FRAME, List, Reg, Scope, Target, Term};
@@ -56,6 +57,8 @@ pub(crate) struct Machine<'w, 'io> {
     pub(crate) graphs: FlowGraphs,
     pub(crate) host: HostState,
     pub(crate) io: Io<'io>,
+    /// The source text of libraries.
+    pub(crate) libraries: Vec<Span>,
     steps: u64,
     limit: u64,
     n_consts: usize,
@@ -113,6 +116,7 @@ impl<'w, 'io> Machine<'w, 'io> {
             graphs: FlowGraphs::default(),
             host: HostState::new(options),
             io,
+            libraries: options.libraries.clone(),
             steps: 0,
             limit: options.steps.unwrap_or(u64::MAX),
             n_consts: 0,

@@ -147,7 +147,7 @@ impl Machine<'_, '_> {
     }
 
     fn call_host(&mut self, cont: Cont, function: host::HostFn, args: &[Value], ret: Ret) -> Checked<()> {
-        let (name, span) = (self.link_name(cont), self.call_span());
+        let (name, span) = (self.link_name(cont), self.place_in_program());
         let Machine { memory, io, host, .. } = self;
         let mut call = Call { name, args, memory, io, state: host, span };
         match function(&mut call)? {

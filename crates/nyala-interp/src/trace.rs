@@ -4,6 +4,7 @@
 //! that created it, which is the caller, and has captured the return continuation of the caller. At the end of a
 //! parallel instance the chain continues with the call that started the region; the region has saved it.
 
+use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use nyala_span::Span;
@@ -41,6 +42,24 @@ impl Machine<'_, '_> {
         }
     }
 
+    /// The operation or call being executed; if it is in a library, the innermost call of the chain outside of
+    /// libraries.
+    pub(crate) fn place_in_program(&self) -> Span {
+        let here = self.here();
+        let is_own = |span: Span| {
+            let is_around = |library: &Span| library.contains(span.lo);
+            !span.is_none() && !self.libraries.iter().any(is_around)
+        };
+        let mut found = is_own(here).then_some(here);
+        if found.is_none() && !self.scope.blocks.is_empty() {
+            self.for_each_frame(|_, caller| {
+                found = caller.map(|caller| self.span_at(caller, AT_CALL)).filter(|&call| is_own(call));
+                if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+        }
+        found.unwrap_or(here)
+    }
+
     /// The call at the end of the current block.
     pub(crate) fn call_span(&self) -> Span {
         self.scope.blocks.get(self.block as usize).map_or(Span::NONE, |block| block.span)
@@ -59,8 +78,25 @@ impl Machine<'_, '_> {
         if self.scope.blocks.is_empty() {
             return (vec![], None);
         }
-        let here = Place { scope: self.scope.id, block: self.block };
         let mut frames = vec![];
+        self.for_each_frame(|function, caller| {
+            frames.push((function, caller));
+            ControlFlow::Continue(())
+        });
+        let omitted = frames.len().saturating_sub(2 * KEPT);
+        if omitted > 0 {
+            frames.drain(KEPT..KEPT + omitted);
+        }
+        let span = |caller: Option<Place>| caller.map(|caller| self.span_at(caller, AT_CALL));
+        let frames = frames
+            .into_iter()
+            .map(|(function, caller): (&str, _)| Frame { function: function.into(), call: span(caller) });
+        (frames.collect(), (omitted > 0).then_some((KEPT, omitted)))
+    }
+
+    /// Calls `each` with every function of the chain of calls and the place of its call, the innermost first, until it breaks.
+    fn for_each_frame(&self, mut each: impl FnMut(&'static str, Option<Place>) -> ControlFlow<()>) {
+        let here = Place { scope: self.scope.id, block: self.block };
         let mut regions = self.regions.iter().rev();
         let (mut function, mut ret) = (self.function(here), self.return_register(here));
         loop {
@@ -73,27 +109,20 @@ impl Machine<'_, '_> {
             };
             if let Some(parent) = caller {
                 let place = Place { scope: parent.scope.id, block: parent.block };
-                frames.push((function, Some(place)));
+                if each(function, Some(place)).is_break() {
+                    return;
+                }
                 function = self.function(place);
                 ret =
                     return_in(&parent.scope, place, |reg| parent.regs.get(reg.checked_sub(FRAME)? as usize));
                 continue;
             }
             let caller = closure.as_ref().and_then(|closure| closure.creator);
-            frames.push((function, caller));
-            let (Some(closure), Some(caller)) = (closure, caller) else { break };
+            let is_last = each(function, caller).is_break();
+            let (Some(closure), Some(caller), false) = (closure, caller, is_last) else { return };
             function = self.function(caller);
             ret = self.captured_return(&closure);
         }
-        let omitted = frames.len().saturating_sub(2 * KEPT);
-        if omitted > 0 {
-            frames.drain(KEPT..KEPT + omitted);
-        }
-        let span = |caller: Option<Place>| caller.map(|caller| self.span_at(caller, AT_CALL));
-        let frames = frames
-            .into_iter()
-            .map(|(function, caller)| Frame { function: function.into(), call: span(caller) });
-        (frames.collect(), (omitted > 0).then_some((KEPT, omitted)))
     }
 
     /// The name of the function that a block belongs to.

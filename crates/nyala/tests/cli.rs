@@ -275,6 +275,22 @@ fn check_rejects_what_build_rejects() {
     }
 }
 
+/// Memory comes from functions of the prelude; reports show the calls of the program.
+#[test]
+fn memory_is_reported_where_the_program_allocates_it() {
+    let leak = "fn main() -> i32 {\n    let a = alloc_cpu(16i64);\n    let b = alloc_cpu(32i64);\n    (a.size + b.size) as i32\n}\n";
+    let (status, _, stderr) = run(&["interp", "--leaks", "-"], leak);
+    assert_eq!(status, Some(1));
+    assert!(stderr.contains("E0957") && stderr.contains("--> <stdin>:2:13"), "{stderr}");
+    assert!(stderr.contains("let b = alloc_cpu(32i64)") && !stderr.contains("<prelude>"), "{stderr}");
+
+    let freed = "fn main() -> i32 {\n    let a = alloc_cpu(16i64);\n    release(a);\n    bitcast[&[i32]](a.data)(0)\n}\n";
+    let (_, _, stderr) = run(&["interp", "-"], freed);
+    let is_shown = |call: &str| stderr.contains(call);
+    assert!(["E0951", "let a = alloc_cpu(16i64)", "release(a)"].into_iter().all(is_shown), "{stderr}");
+    assert!(!stderr.contains("<prelude>"), "{stderr}");
+}
+
 /// A full disk is an error that names the output, for the output of the compiler and of the program.
 #[cfg(target_os = "linux")]
 #[test]

@@ -38,6 +38,8 @@ const GAP: u64 = 4096;
 /// How many freed allocations are kept before their numbers are used again, so
 /// that an error can say where the memory was allocated.
 const REMEMBERED: usize = 1024;
+/// How many places of leaked memory are shown, besides the first.
+const SHOWN_LEAKS: usize = 7;
 /// The alignment of memory from the host's allocation functions.
 pub(crate) const HEAP_ALIGN: u64 = 64;
 
@@ -276,13 +278,18 @@ impl Memory {
         ((number as usize) < self.allocs.len()).then_some(number as u32)
     }
 
-    /// How much heap memory is alive: allocations and bytes.
-    pub(crate) fn live_heap(&self) -> (usize, u64, Span) {
+    /// The heap memory that is alive, as an error at the place of the first allocation.
+    pub(crate) fn leak(&self) -> Option<(ErrorKind, Span)> {
         let heap = self.allocs.iter().filter(|alloc| alloc.alive && alloc.kind == MemoryKind::Heap);
-        let first = heap.clone().next().map_or(Span::NONE, |alloc| alloc.made);
-        heap.fold((0, 0, first), |(count, bytes, first), alloc| {
-            (count + 1, bytes + alloc.bytes.len() as u64, first)
-        })
+        let first = heap.clone().next()?.made;
+        let (count, bytes) = (heap.clone().count(), heap.clone().map(|alloc| alloc.bytes.len() as u64).sum());
+        let mut others = vec![];
+        for place in heap.map(|alloc| alloc.made).filter(|&made| made != first) {
+            if others.len() < SHOWN_LEAKS && !others.contains(&place) {
+                others.push(place);
+            }
+        }
+        Some((ErrorKind::Leak { count, bytes, others }, first))
     }
 
     /// How many bytes there are from `addr` to the end of its allocation.
