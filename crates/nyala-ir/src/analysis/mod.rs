@@ -10,12 +10,14 @@
 //! * [`styles`]: which functions return, and which take their return continuation as a closure;
 //! * [`addresses`]: uses of the addresses of variables;
 //! * [`numbers`]: divisors and bounds of integers;
+//! * [`block_params`]: the same for loop counters and other parameters of blocks;
 //! * [`mod@cfg`]: control flow within a scope;
 //! * [`dominance`]: dominators and post-dominators;
 //! * [`loops`]: which continuations form loops;
 //! * [`schedule`]: where to compute the operations of a scope.
 
 pub mod addresses;
+pub mod block_params;
 pub mod cfg;
 pub mod dominance;
 pub mod functions;
@@ -28,6 +30,7 @@ pub mod scope;
 pub mod styles;
 
 pub use addresses::{AddressUse, address_uses};
+pub use block_params::BlockParams;
 pub use cfg::Cfg;
 pub use dominance::DomTree;
 pub use functions::{Function, Functions, Obstacle};

@@ -45,7 +45,7 @@ mod values;
 mod wrapping;
 
 use nyala_ir::analysis::functions::is_return;
-use nyala_ir::analysis::{Functions, References};
+use nyala_ir::analysis::{BlockParams, Functions, References};
 use nyala_ir::{Cont, Intrinsic, Ty, World};
 use nyala_span::{Diagnostic, Span};
 use rustc_hash::FxHashMap;
@@ -97,6 +97,7 @@ fn vectorize_sites(world: &mut World, sites: &[Cont], explains: bool) -> (Vec<Di
     let functions = Functions::new(world);
     let nested = nested::replace_by_loops(world, &functions, sites);
     let functions = if nested.is_empty() { functions } else { Functions::new(world) };
+    let block_params = BlockParams::new(world);
     let (mut reports, mut all_facts) = (vec![], vec![]);
     for &cont in sites.iter().filter(|site| !nested.contains(site)) {
         let span = world.cont(cont).body.as_ref().map_or(Span::NONE, |body| body.span);
@@ -105,7 +106,7 @@ fn vectorize_sites(world: &mut World, sites: &[Cont], explains: bool) -> (Vec<Di
         let result = match Site::read(world, &functions, cont) {
             Ok(Some(site)) => {
                 facts.has_tail = site.range.is_some();
-                site.write(world, &mut instances)
+                site.write(world, &block_params, &mut instances)
             }
             Ok(None) => Ok(()),
             Err(refusal) => Err(refusal),

@@ -1,6 +1,6 @@
 //! Calls of `vectorize`: reading them, and the loop over groups of lanes that replaces them.
 
-use nyala_ir::analysis::{Functions, Number, References};
+use nyala_ir::analysis::{BlockParams, Functions, Number, References};
 use nyala_ir::{ArithFlags, ArithOp, Body, CmpOp, Cont, Def, LaneFunction, Linkage, Prim, World};
 use nyala_span::{Name, Span};
 
@@ -70,9 +70,14 @@ impl Site {
     }
 
     /// Replaces the call.
-    pub(super) fn write(&self, world: &mut World, instances: &mut Instances) -> Result<(), Refusal> {
-        let full = self.instance(world, instances, ActiveLanes::All);
-        let tail = self.range.map(|_| self.instance(world, instances, ActiveLanes::Prefix));
+    pub(super) fn write(
+        &self,
+        world: &mut World,
+        block_params: &BlockParams,
+        instances: &mut Instances,
+    ) -> Result<(), Refusal> {
+        let full = self.instance(world, block_params, instances, ActiveLanes::All);
+        let tail = self.range.map(|_| self.instance(world, block_params, instances, ActiveLanes::Prefix));
         instances.write(world)?;
         world.span = self.span;
         match (self.range, tail) {
@@ -86,20 +91,27 @@ impl Site {
         Ok(())
     }
 
-    fn instance(&self, world: &mut World, instances: &mut Instances, active: ActiveLanes) -> Cont {
-        let number = Known { shape: Shape::strided(1, Wraps::Never), number: self.number(world) };
-        let shared = |&arg: &Def| Known { shape: Shape::Uniform, number: Number::of_expression(world, arg) };
+    fn instance(
+        &self,
+        world: &mut World,
+        block_params: &BlockParams,
+        instances: &mut Instances,
+        active: ActiveLanes,
+    ) -> Cont {
+        let number =
+            Known { shape: Shape::strided(1, Wraps::Never), number: self.number(world, block_params) };
+        let shared = |&arg: &Def| Known { shape: Shape::Uniform, number: block_params.number(world, arg) };
         let params = self.args.iter().map(|arg| arg.as_ref().map_or(number, shared)).collect();
         instances.head(world, Instance { function: self.function, lanes: self.lanes, params, active })
     }
 
     /// The range of the index. Each group of lanes begins at the lower bound plus a multiple of the
     /// number of lanes.
-    fn number(&self, world: &World) -> Number {
+    fn number(&self, world: &World, block_params: &BlockParams) -> Number {
         let Some((lower, upper)) = self.range else {
             return Number { max: i128::from(self.lanes) - 1, ..Number::exactly(0) };
         };
-        let [lower, upper] = [lower, upper].map(|bound| Number::of_expression(world, bound));
+        let [lower, upper] = [lower, upper].map(|bound| block_params.number(world, bound));
         Number { twos: lower.twos.min(self.lanes.trailing_zeros()), min: lower.min, max: upper.max - 1 }
     }
 
