@@ -77,7 +77,7 @@ fn thread_sanitizer(n_threads: &str) -> anyhow::Result<()> {
         "--target",
         &target,
     ]);
-    command.args(["--", "threads::", "flow_graphs::"]);
+    command.args(["--", "threads::", "flow_graphs::", "devices::cache::"]);
     command.env("RUSTFLAGS", "-Zsanitizer=thread").env("TSAN_OPTIONS", "halt_on_error=1");
     command.env("NYALA_THREADS", n_threads);
     finish(&format!("ThreadSanitizer, {n_threads} threads"), &mut command)

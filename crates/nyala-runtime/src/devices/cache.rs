@@ -2,7 +2,7 @@
 //!
 //! The name of an entry is a hash of its input: the device with its driver, the code, and the version of this
 //! library. An entry starts with a checksum; an entry with a wrong checksum is ignored. Entries are
-//! written under a temporary name and renamed, so that no process reads a part of one. A failure is not an error:
+//! written under a temporary name and renamed, so that no reader sees a part of one. A failure is not an error:
 //! kernels are compiled again.
 //!
 //! The environment variable `NYALA_CACHE` sets the folder, or turns the cache `off`. The default is `nyala` in the
@@ -10,8 +10,9 @@
 
 use std::env;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The input of an entry.
 #[derive(Debug)]
@@ -33,19 +34,31 @@ impl Key {
 
 /// The entry for a key, if there is a valid one.
 pub(super) fn read(key: &Key) -> Option<Vec<u8>> {
-    let contents = fs::read(folder()?.join(&key.name)).ok()?;
+    read_from(&folder()?, key)
+}
+
+/// Writes an entry.
+pub(super) fn write(key: &Key, binary: &[u8]) {
+    if let Some(folder) = folder() {
+        write_to(&folder, key, binary);
+    }
+}
+
+fn read_from(folder: &Path, key: &Key) -> Option<Vec<u8>> {
+    let contents = fs::read(folder.join(&key.name)).ok()?;
     let rest = contents.strip_prefix(MAGIC)?;
     let (sum, binary) = rest.split_first_chunk::<16>()?;
     (u128::from_le_bytes(*sum) == hash(binary)).then(|| binary.to_vec())
 }
 
-/// Writes an entry.
-pub(super) fn write(key: &Key, binary: &[u8]) {
-    let Some(folder) = folder() else { return };
+fn write_to(folder: &Path, key: &Key, binary: &[u8]) {
+    /// Threads of one process may write the same entry.
+    static N_DRAFTS: AtomicU64 = AtomicU64::new(0);
+    let number = N_DRAFTS.fetch_add(1, Ordering::Relaxed);
     let contents = [&MAGIC[..], &hash(binary).to_le_bytes(), binary].concat();
-    let draft = folder.join(format!("{}.{}", key.name, process::id()));
+    let draft = folder.join(format!("{}.{}.{number}", key.name, process::id()));
     // After a failure there is no entry.
-    let _ = fs::create_dir_all(&folder)
+    let _ = fs::create_dir_all(folder)
         .and_then(|()| fs::write(&draft, contents))
         .and_then(|()| fs::rename(&draft, folder.join(&key.name)))
         .map_err(|_| fs::remove_file(&draft));
@@ -74,14 +87,17 @@ pub(super) fn hash(bytes: &[u8]) -> u128 {
 mod tests {
     use super::*;
 
+    fn temporary_folder(name: &str) -> PathBuf {
+        env::temp_dir().join(format!("nyala-cache-{name}-{}", process::id()))
+    }
+
     #[test]
     fn entries_are_read_unless_they_are_damaged() {
-        let folder = env::temp_dir().join(format!("nyala-cache-{}", process::id()));
-        // SAFETY: no other test of this crate reads or writes the environment.
-        unsafe { env::set_var("NYALA_CACHE", &folder) };
+        let folder = temporary_folder("damaged");
+        let read = |key: &Key| read_from(&folder, key);
         let key = Key::new("device", b"code");
         assert_eq!(read(&key), None);
-        write(&key, b"binary");
+        write_to(&folder, &key, b"binary");
         assert_eq!(read(&key).as_deref(), Some(&b"binary"[..]));
         assert_eq!(read(&Key::new("other device", b"code")), None);
         assert_eq!(read(&Key::new("device", b"other code")), None);
@@ -90,8 +106,25 @@ mod tests {
         *contents.last_mut().expect("it is not empty") ^= 1;
         fs::write(&path, contents).expect("the folder can be written to");
         assert_eq!(read(&key), None);
-        write(&key, b"binary");
+        write_to(&folder, &key, b"binary");
         assert!(read(&key).is_some());
+        fs::remove_dir_all(&folder).expect("it was made here");
+    }
+
+    #[test]
+    fn threads_that_write_one_entry_read_all_of_it() {
+        let (folder, key) = (temporary_folder("threads"), Key::new("device", b"code"));
+        let binary = vec![7; 100_000];
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..20 {
+                        write_to(&folder, &key, &binary);
+                        assert!(read_from(&folder, &key).is_some_and(|found| found == binary));
+                    }
+                });
+            }
+        });
         fs::remove_dir_all(&folder).expect("it was made here");
     }
 
