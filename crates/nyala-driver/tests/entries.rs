@@ -44,7 +44,7 @@ fn check_entry(code: &str, complaints: &mut Vec<String>) {
 /// Whether compiling a program can report this code. A static that depends on itself
 /// (E0484) is found by an earlier stage, and E0911 needs an option.
 fn is_from_compiling(code: &str) -> bool {
-    !["E0484", "E0911", "W092", "E092", "E093", "E094", "E095", "E096", "E097"]
+    !["E0484", "E0911", "W092", "E092", "E093", "E094", "E095", "E096", "E097", "E098"]
         .iter()
         .any(|other| code.starts_with(other))
 }
@@ -52,7 +52,7 @@ fn is_from_compiling(code: &str) -> bool {
 /// Whether running a program from source text can report this code. E0973 and E0978 are
 /// internal errors, E0977 is an error of the system, and E0979 is one of `nyala build`.
 fn is_from_running(code: &str) -> bool {
-    let is_run_time = ["E095", "E096", "E097"].iter().any(|run_time| code.starts_with(run_time));
+    let is_run_time = ["E095", "E096", "E097", "E098"].iter().any(|run_time| code.starts_with(run_time));
     is_run_time && !["E0973", "E0977", "E0978", "E0979"].contains(&code)
 }
 

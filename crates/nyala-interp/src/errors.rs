@@ -65,6 +65,15 @@ impl fmt::Display for MemoryKind {
     }
 }
 
+/// The side that memory is on, or that code runs on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// The host.
+    Host,
+    /// A device: its memory, and kernels.
+    Device,
+}
+
 /// The kind of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AccessKind {
@@ -137,6 +146,15 @@ pub enum ErrorKind {
         kind: MemoryKind,
         /// The offset from the start of the allocation.
         offset: u64,
+        /// Where it was allocated.
+        made: Span,
+    },
+    /// An access of a kernel to memory of the host, or of the host to memory of a device.
+    WrongSide {
+        /// Read or write.
+        access: AccessKind,
+        /// The side of the memory; the other one accesses it.
+        memory: Side,
         /// Where it was allocated.
         made: Span,
     },
@@ -276,6 +294,7 @@ impl ErrorKind {
             ErrorKind::InvalidPointer { .. } => "E0952",
             ErrorKind::Misaligned { .. } => "E0953",
             ErrorKind::Uninitialized { .. } => "E0954",
+            ErrorKind::WrongSide { .. } => "E0980",
             ErrorKind::ConstantWritten { .. } => "E0955",
             ErrorKind::BadFree { .. } => "E0956",
             ErrorKind::Leak { .. } => "E0957",
@@ -336,6 +355,12 @@ impl fmt::Display for ErrorKind {
             ErrorKind::Uninitialized { kind, offset, .. } => {
                 write!(f, "read of uninitialized memory at offset {offset} of a {kind}")
             }
+            ErrorKind::WrongSide { access, memory: Side::Host, .. } => {
+                write!(f, "{} of host memory in a kernel", access.verb())
+            }
+            ErrorKind::WrongSide { access, memory: Side::Device, .. } => {
+                write!(f, "{} of device memory on the host", access.verb())
+            }
             ErrorKind::ConstantWritten { .. } => f.write_str("write to a constant"),
             ErrorKind::BadFree { why, .. } => write!(f, "cannot free this memory: {why}"),
             ErrorKind::Leak { count: 1, bytes, .. } => {
@@ -395,6 +420,7 @@ impl InterpError {
         match &self.kind {
             ErrorKind::OutOfBounds { made, .. }
             | ErrorKind::Uninitialized { made, .. }
+            | ErrorKind::WrongSide { made, .. }
             | ErrorKind::ConstantWritten { made } => point(*made, "the memory is allocated here"),
             ErrorKind::Dangling { made, freed, .. } | ErrorKind::BadFree { made, freed, .. } => {
                 point(*made, "the memory is allocated here");

@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::code::{FRAME, Scope};
-use crate::errors::{Checked, ErrorKind, malformed};
+use crate::errors::{Checked, ErrorKind, Side, malformed};
 use crate::lanes::{CollectiveOp, Participant};
 use crate::machine::{Dirty, Machine, Results, Ret};
 use crate::race::Membership;
@@ -259,7 +259,15 @@ impl Machine<'_, '_> {
             ret,
             results,
         });
+        self.switch_side();
         self.schedule()
+    }
+
+    /// Tells the memory whether a kernel runs.
+    fn switch_side(&mut self) {
+        let is_kernel = |region: &Region| matches!(region.kind, RegionKind::Kernel { .. });
+        let side = if self.regions.iter().any(is_kernel) { Side::Device } else { Side::Host };
+        self.memory.switch_to(side);
     }
 
     /// The current instance called its continuation.
@@ -353,6 +361,7 @@ impl Machine<'_, '_> {
             self.memory.free_shared(addr);
         }
         self.memory.races.end();
+        self.switch_side();
         self.restore(region.parent);
         self.memory.races.switch_to(self.task);
         self.deliver(region.ret, region.results)

@@ -6,8 +6,11 @@ use nyala_ir::functions::RuntimeFn;
 use nyala_random::MersenneTwister;
 
 use super::{Call, HostFn, Reply, bits, format, int, nothing};
-use crate::errors::{Checked, ErrorKind, MemoryKind};
+use crate::errors::{Checked, ErrorKind, MemoryKind, Side};
 use crate::memory::HEAP_ALIGN;
+
+/// The bits of a device number that are its platform; 0 is the host.
+const PLATFORM: i32 = 0xf;
 
 /// The code of a function, unless it is in [`callbacks`](crate::callbacks) or only compiled code calls it.
 pub(super) fn code(function: RuntimeFn) -> Option<HostFn> {
@@ -15,8 +18,9 @@ pub(super) fn code(function: RuntimeFn) -> Option<HostFn> {
         RuntimeFn::Info => |call| call.write(b"interpreter: 1 device\n"),
         RuntimeFn::DeviceName => |call| host_string(call, "interpreter"),
         RuntimeFn::DeviceFeature => |_| bits(0),
-        RuntimeFn::Alloc | RuntimeFn::AllocUnified => |call| alloc(call, HEAP_ALIGN),
-        RuntimeFn::AllocHost => |call| alloc(call, 4096),
+        RuntimeFn::Alloc => alloc,
+        RuntimeFn::AllocUnified => |call| alloc_for_all(call, HEAP_ALIGN),
+        RuntimeFn::AllocHost => |call| alloc_for_all(call, 4096),
         RuntimeFn::GetDevicePtr => |call| bits(call.bits(1)?),
         RuntimeFn::Release | RuntimeFn::ReleaseHost => |call| release(call, 1),
         RuntimeFn::AlignedMalloc => aligned_malloc,
@@ -24,7 +28,7 @@ pub(super) fn code(function: RuntimeFn) -> Option<HostFn> {
         RuntimeFn::Copy => copy,
         RuntimeFn::Memset => |call| {
             let (addr, byte, size) = (call.bits(0)?, call.int(1)?, call.size(2)?);
-            call.memory.fill(addr, byte as u8, size)?;
+            call.memory.as_runtime(|memory| memory.fill(addr, byte as u8, size))?;
             nothing()
         },
         RuntimeFn::Synchronize | RuntimeFn::SetLogLevel | RuntimeFn::SetCacheDirectory => |_| nothing(),
@@ -110,7 +114,15 @@ fn host_string(call: &mut Call<'_, '_>, text: &'static str) -> Checked<Reply> {
     bits(addr)
 }
 
-fn alloc(call: &mut Call<'_, '_>, align: u64) -> Checked<Reply> {
+/// `(dev, size)`
+fn alloc(call: &mut Call<'_, '_>) -> Checked<Reply> {
+    let side = if call.int(0)? & PLATFORM == 0 { Side::Host } else { Side::Device };
+    let size = call.size(1)?;
+    bits(call.memory.allocate_on(side, size, HEAP_ALIGN, call.span)?)
+}
+
+/// Memory that the host and devices have access to.
+fn alloc_for_all(call: &mut Call<'_, '_>, align: u64) -> Checked<Reply> {
     let size = call.size(1)?;
     bits(call.memory.allocate(size, align, MemoryKind::Heap, call.span)?)
 }
@@ -134,7 +146,7 @@ fn copy(call: &mut Call<'_, '_>) -> Checked<Reply> {
     let src = call.bits(1)?.wrapping_add(call.bits(2)?);
     let dst = call.bits(4)?.wrapping_add(call.bits(5)?);
     let size = call.size(6)?;
-    call.memory.copy(src, dst, size)?;
+    call.memory.as_runtime(|memory| memory.copy(src, dst, size))?;
     nothing()
 }
 

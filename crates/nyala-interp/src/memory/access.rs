@@ -201,6 +201,7 @@ impl Allocation {
             fns: Default::default(),
             token: Default::default(),
             is_address_stored: false,
+            side: None,
             shadow: Default::default(),
         }
     }

@@ -27,7 +27,7 @@ use std::rc::{Rc, Weak};
 
 use nyala_span::Span;
 
-use crate::errors::{AccessKind, Checked, ErrorKind, MemoryKind};
+use crate::errors::{AccessKind, Checked, ErrorKind, MemoryKind, Side};
 use crate::race::{Races, Shadow};
 use crate::value::{SlotToken, Value};
 
@@ -58,6 +58,8 @@ pub(crate) struct Memory {
     /// The operation being executed, or [`AT_CALL`]. It is here because accesses are
     /// recorded with it.
     pub(crate) at: u32,
+    /// The side that the code being executed has no access to.
+    foreign: Option<Side>,
     /// Detects data races between parallel instances.
     pub(crate) races: Races,
 }
@@ -78,6 +80,8 @@ struct Allocation {
     token: Weak<SlotToken>,
     /// Whether its address was written to memory.
     is_address_stored: bool,
+    /// The only side that has access to it.
+    side: Option<Side>,
     shadow: Shadow,
 }
 
@@ -97,6 +101,7 @@ impl Memory {
             used: 0,
             limit,
             at: AT_CALL,
+            foreign: Some(Side::Device),
             races: Races::default(),
         }
     }
@@ -136,6 +141,7 @@ impl Memory {
             fns: BTreeMap::new(),
             token: Weak::new(),
             is_address_stored: false,
+            side: None,
             shadow: Shadow::default(),
         };
         if number as usize == self.allocs.len() {
@@ -144,6 +150,29 @@ impl Memory {
             self.allocs[number as usize] = alloc;
         }
         Ok(base)
+    }
+
+    /// Heap memory that only one side has access to.
+    pub(crate) fn allocate_on(&mut self, side: Side, size: u64, align: u64, made: Span) -> Checked<u64> {
+        let addr = self.allocate(size, align, MemoryKind::Heap, made)?;
+        self.allocs[window_number(addr) as usize].side = Some(side);
+        Ok(addr)
+    }
+
+    /// From now on, code of `side` runs.
+    pub(crate) fn switch_to(&mut self, side: Side) {
+        self.foreign = Some(match side {
+            Side::Host => Side::Device,
+            Side::Device => Side::Host,
+        });
+    }
+
+    /// Lets the runtime access memory of both sides.
+    pub(crate) fn as_runtime<T>(&mut self, access: impl FnOnce(&mut Memory) -> T) -> T {
+        let foreign = self.foreign.take();
+        let result = access(self);
+        self.foreign = foreign;
+        result
     }
 
     /// A number for `size` bytes and the last address used under it so far.
@@ -313,7 +342,8 @@ impl Memory {
             let offset = addr.wrapping_sub(alloc.base);
             let end = offset.wrapping_add(size);
             let inside = end <= alloc.bytes.len() as u64 && offset <= end && alloc.alive;
-            if inside && addr & (align - 1) == 0 {
+            let is_foreign = alloc.side.is_some() && alloc.side == self.foreign;
+            if inside && !is_foreign && addr & (align - 1) == 0 {
                 let location = Location { alloc: number as u32, offset: offset as usize };
                 if self.races.is_watching() {
                     self.watch(access, location, size)?;
@@ -348,6 +378,8 @@ impl Memory {
         } else if offset < 0 || (offset as u64).saturating_add(size) > alloc.bytes.len() as u64 {
             let alloc_size = alloc.bytes.len() as u64;
             ErrorKind::OutOfBounds { access, size, offset, kind, alloc_size, made }
+        } else if let Some(side) = alloc.side.filter(|_| alloc.side == self.foreign) {
+            ErrorKind::WrongSide { access, memory: side, made }
         } else {
             ErrorKind::Misaligned { access, addr, align }
         })
