@@ -45,6 +45,7 @@ pub(crate) enum SyntaxError {
     AssignInCondition { at: Span },
     Traits { at: Span, keyword: String },
     LoopWithoutCall { at: Span, keyword: &'static str },
+    RangeOperator { at: Span, keyword: &'static str, call: String },
     ExpectedName { at: Span, found: String },
     WrongOperator { at: Span, found: &'static str, meant: &'static str },
     BadTupleIndex { at: Span },
@@ -142,6 +143,11 @@ impl SyntaxError {
             SyntaxError::LoopWithoutCall { at, keyword } => {
                 error("E0126", at, format!("`{keyword}` needs a call of a generator"))
                     .with_label("this is not a call")
+            }
+            SyntaxError::RangeOperator { at, keyword, call } => {
+                error("E0126", at, format!("`{keyword}` needs a call of a generator"))
+                    .with_label("there is no operator `..`")
+                    .with_suggestion(at, call, "call `range`")
             }
             SyntaxError::BadTupleIndex { at } => {
                 error("E0127", at, "an element index must be a small decimal number without suffix")

@@ -269,8 +269,10 @@ impl Parser<'_> {
     fn for_expr(&mut self, keyword: &'static str) -> ForExpr {
         self.bump();
         let pats = if self.at_loop_pats() { self.loop_pats() } else { vec![] };
-        let call = self.before_block();
-        if !is_call(&call) && self.blamed != self.pos {
+        let mut call = self.before_block();
+        if self.at(TokenKind::DotDot) {
+            call = self.range_operator(keyword, call);
+        } else if !is_call(&call) && self.blamed != self.pos {
             self.push_error(SyntaxError::LoopWithoutCall { at: call.span, keyword });
         }
         let filter = match self.kind() {
@@ -282,6 +284,19 @@ impl Parser<'_> {
             _ => None,
         };
         ForExpr { pats, call, filter, body: self.block() }
+    }
+
+    /// Reports `first..last` and `first..=last` in place of a generator.
+    fn range_operator(&mut self, keyword: &'static str, first: Expr) -> Expr {
+        self.bump();
+        let is_inclusive = self.eat(TokenKind::Assign);
+        let last = self.before_block();
+        let text = |expr: &Expr| &self.file.text[self.file.local(expr.span)];
+        let one_more = if is_inclusive { " + 1" } else { "" };
+        let call = format!("range({}, {}{one_more})", text(&first), text(&last));
+        let span = first.span.to(last.span);
+        self.push_error(SyntaxError::RangeOperator { at: span, keyword, call });
+        Expr { kind: ExprKind::Error, span }
     }
 
     /// Whether a loop has patterns: one is followed by `:`, `,` or `in`.
