@@ -3,6 +3,9 @@
 //! The tree has all comments in order (see [`File::comments`]). Which of them document an item, a field or a
 //! declaration is decided here, by position: those directly before it, with only white space
 //! between. The text is Markdown; [`Docs::examples`] finds the code in it.
+//!
+//! Older files have plain comments only. For them there are [`plain_docs_before`] and [`plain_file_docs`], which
+//! tools that show documentation use if [`has_docs`] finds none.
 
 use nyala_span::{SourceFile, Span};
 
@@ -57,6 +60,62 @@ pub fn file_docs<'a>(file: &File, source: &'a SourceFile) -> Docs<'a> {
     let end = file.items.first().map_or(file.span.hi, |item| item.span.lo);
     let comments = file.comments.iter().take_while(|comment| comment.span.lo < end);
     Docs { lines: comments.filter_map(|comment| doc_line(source, comment, "//!")).collect() }
+}
+
+/// Whether a file has comments that are marked as documentation.
+pub fn has_docs(file: &File, source: &SourceFile) -> bool {
+    let is_doc = |comment| ["///", "//!"].iter().any(|mark| doc_line(source, comment, mark).is_some());
+    file.comments.iter().any(is_doc)
+}
+
+/// The plain comments in the lines directly above what begins at `span`.
+pub fn plain_docs_before<'a>(file: &File, source: &'a SourceFile, span: Span) -> Docs<'a> {
+    let end = file.comments.partition_point(|comment| comment.span.lo < span.lo);
+    let mut next = span.lo;
+    let mut lines = vec![];
+    for comment in file.comments[..end].iter().rev() {
+        let gap = &source.text[source.local(Span::new(comment.span.hi.min(next), next))];
+        let is_above = gap.trim().is_empty() && gap.matches('\n').count() == 1;
+        let Some(line) = plain_line(source, comment).filter(|_| is_above) else { break };
+        next = comment.span.lo;
+        lines.push(line);
+    }
+    lines.reverse();
+    Docs { lines }
+}
+
+/// The plain comments at the start of a file, up to the first empty line. Comments directly above the first item document that
+/// item.
+pub fn plain_file_docs<'a>(file: &File, source: &'a SourceFile) -> Docs<'a> {
+    let mut lines: Vec<DocLine<'a>> = vec![];
+    let mut next = source.base;
+    for comment in &file.comments {
+        let gap = &source.text[source.local(Span::new(next, comment.span.lo.max(next)))];
+        let is_below = gap.trim().is_empty() && gap.matches('\n').count() <= 1;
+        let Some(line) = plain_line(source, comment).filter(|_| is_below) else { break };
+        next = comment.span.hi;
+        lines.push(line);
+    }
+    let first = file.items.first().map(|item| plain_docs_before(file, source, item.span));
+    if first.is_some_and(|docs| !docs.is_empty() && docs.lines.first() == lines.first()) {
+        lines.clear();
+    }
+    lines.retain(|line| !is_directive(line.text));
+    Docs { lines }
+}
+
+/// The text of a plain comment that is alone in its line and is not a line of dashes.
+fn plain_line<'a>(source: &'a SourceFile, comment: &Comment) -> Option<DocLine<'a>> {
+    let range = source.local(comment.span);
+    let before = source.text[..range.start].rsplit('\n').next().unwrap_or("");
+    let line = doc_line(source, comment, "//")?;
+    (before.trim().is_empty() && !line.text.trim_start().starts_with("--")).then_some(line)
+}
+
+/// Whether a comment at the start of a file is for the compiler: `edition: 2018`.
+fn is_directive(text: &str) -> bool {
+    let word = text.trim_start().split_once(':').map(|(word, _)| word);
+    matches!(word, Some("dialect" | "edition" | "uses"))
 }
 
 /// The text of a comment that begins with `mark`. A line of slashes is no documentation.
@@ -152,6 +211,23 @@ mod tests {
         let (sources, id, file) =
             parsed("// Licence.\n//! A library.\n//! It computes.\n\nfn f() -> () {}\n");
         assert_eq!(file_docs(&file, sources.file(id)).text(), "A library.\nIt computes.\n");
+    }
+
+    #[test]
+    fn plain_comments_directly_above_an_item_can_document_it() {
+        let text = "// edition: 2018\n// The file.\n\n// ---- Part\n// One,\n// two.\nfn f() -> () {} // not g\nfn g() -> () {}\n// Far.\n\nfn h() -> () {}\n";
+        let (sources, id, file) = parsed(text);
+        let source = sources.file(id);
+        let of_item = |item: &crate::ast::Item| plain_docs_before(&file, source, item.span).text();
+        assert!(!has_docs(&file, source));
+        assert_eq!(plain_file_docs(&file, source).text(), "The file.\n");
+        assert_eq!(file.items.iter().map(of_item).collect::<Vec<_>>(), ["One,\ntwo.\n", "", ""]);
+    }
+
+    #[test]
+    fn a_first_comment_without_an_empty_line_documents_the_first_item() {
+        let (sources, id, file) = parsed("// One.\nfn f() -> () {}\n");
+        assert!(plain_file_docs(&file, sources.file(id)).is_empty());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Read in this order: [`ast`] is the output; `token` and `lexer` split the
 //! text into tokens; `delims` pairs brackets; `parser` builds the tree; `print`
 //! formats it (`nyala fmt`); [`docs`] finds documentation
-//! comments; [`dump()`] shows the structure of a tree to tests.
+//! comments; [`classes`] says how tokens are coloured; [`dump()`] shows the structure of a tree to tests.
 //!
 //! Parsing never fails: it returns a tree and a list of errors, so that
 //! editors can work with incomplete text. Nothing here knows types.
@@ -21,6 +21,7 @@
 //! ```
 
 pub mod ast;
+pub mod classes;
 mod delims;
 pub mod docs;
 mod dump;

@@ -1,0 +1,73 @@
+//! Classes of tokens, for tools that colour source text.
+
+use nyala_span::{SourceFile, Span};
+
+use crate::lexer;
+use crate::token::{Token, TokenKind};
+
+/// What a part of a text is to a reader.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TokenClass {
+    /// A reserved word.
+    Keyword,
+    /// A name.
+    Name,
+    /// A number.
+    Number,
+    /// A string or a character.
+    Text,
+    /// Punctuation, and text that is no token.
+    Other,
+    /// A comment.
+    Comment,
+}
+
+/// All tokens and comments of a text, in order. White space lies between them.
+pub fn classes(source: &SourceFile) -> Vec<(TokenClass, Span)> {
+    let lexed = lexer::lex(source);
+    let tokens = lexed.tokens.iter().filter(|token| token.span.lo < token.span.hi);
+    let mut classes: Vec<_> = tokens.map(|token| (class(source, token), token.span)).collect();
+    classes.extend(lexed.comments.iter().map(|comment| (TokenClass::Comment, comment.span)));
+    classes.sort_by_key(|(_, span)| span.lo);
+    classes
+}
+
+fn class(source: &SourceFile, token: &Token) -> TokenClass {
+    match token.kind {
+        TokenKind::Ident(name) if WORDS.contains(&name.as_str()) => TokenClass::Keyword,
+        TokenKind::Ident(_) => TokenClass::Name,
+        TokenKind::Str(_) => TokenClass::Text,
+        TokenKind::Lit(_) if source.text[source.local(token.span)].starts_with('\'') => TokenClass::Text,
+        TokenKind::Lit(_) => TokenClass::Number,
+        kind if kind.is_keyword() => TokenClass::Keyword,
+        _ => TokenClass::Other,
+    }
+}
+
+/// Words that one dialect reserves, or that are keywords where their construct can start. A reader takes them for keywords
+/// everywhere.
+const WORDS: [&str; 9] = ["extern", "impl", "implicit", "priv", "pub", "trait", "typeof", "use", "with"];
+
+#[cfg(test)]
+mod tests {
+    use nyala_span::SourceMap;
+
+    use super::*;
+
+    #[test]
+    fn comments_and_words_of_one_dialect_have_classes_too() {
+        let mut sources = SourceMap::default();
+        let id = sources.add("f.impala", "extern fn f() /* c */ { 'x' + 1 }").expect("it is small");
+        let source = sources.file(id);
+        let found = classes(source);
+        let of = |class| {
+            let spans = found.iter().filter(move |(other, _)| *other == class);
+            spans.map(|(_, span)| &source.text[source.local(*span)]).collect::<Vec<_>>()
+        };
+        assert_eq!(of(TokenClass::Keyword), ["extern", "fn"]);
+        assert_eq!(of(TokenClass::Name), ["f"]);
+        assert_eq!(of(TokenClass::Text), ["'x'"]);
+        assert_eq!(of(TokenClass::Number), ["1"]);
+        assert_eq!(of(TokenClass::Comment), ["/* c */"]);
+    }
+}
