@@ -204,6 +204,11 @@ impl LinkError {
 
 const RESERVED: &str = "compiled code calls the function of the runtime or of C with this name";
 
+/// An example in a documentation comment that fails, for the reason `message`.
+pub(crate) fn failed_example(at: Span, message: &str) -> Diagnostic {
+    Diagnostic::warning(Code("W0030"), at, format!("this example fails: {message}"))
+}
+
 /// The program exports a reserved symbol.
 pub(crate) fn reserved_symbol(symbol: &str, at: Span) -> Diagnostic {
     let message = format!("the symbol `{symbol}` is reserved");

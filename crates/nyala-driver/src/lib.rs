@@ -12,6 +12,8 @@
 //! * [`render`]: diagnostics as text or JSON;
 //! * [`evaluation`]: the report on partial evaluation, as text, JSON or HTML;
 //! * [`vectorization`]: the report on vectorization, as text or JSON;
+//! * [`documentation`]: pages about programs and the prelude;
+//! * [`examples`]: examples in documentation comments, as programs;
 //! * [`edition`]: the editions of the prelude;
 //! * `library`: the libraries;
 //! * [`embedded`]: texts built into the compiler;
@@ -34,11 +36,13 @@
 mod archive;
 pub mod compile_time;
 pub mod device;
+pub mod documentation;
 pub mod edition;
 pub mod embed;
 pub mod embedded;
 pub mod errors;
 pub mod evaluation;
+pub mod examples;
 mod libdevice;
 mod library;
 pub mod link;

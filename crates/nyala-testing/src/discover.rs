@@ -4,7 +4,7 @@
 //! each of them. Examples are code in documentation comments. Each is a program of its own, together with the files that
 //! it documents.
 
-use nyala_driver::{Session, pipeline};
+use nyala_driver::{Session, examples, pipeline};
 use nyala_lower::Entry;
 use nyala_sema::tree::{FnId, Program, Role, RoleKind, Throughput};
 use nyala_span::{FileId, Name, SourceFile, Span};
@@ -196,7 +196,9 @@ pub fn examples(session: &Session) -> Vec<Unit> {
         .map(|(id, tree)| (parsing.sources.file(*id), tree))
         .collect();
     let mut library = Session::new(session.options.clone());
-    own.iter().for_each(|(source, tree)| library.add_text(source.name.clone(), without_main(source, tree)));
+    for (source, tree) in &own {
+        library.add_text(source.name.clone(), examples::without_main(source, tree));
+    }
     let mut units = vec![];
     for (source, tree) in own {
         let mut found = vec![docs::file_docs(tree, source)];
@@ -206,22 +208,6 @@ pub fn examples(session: &Session) -> Vec<Unit> {
         }
     }
     units
-}
-
-/// The text of a file with blanks in place of its `main`: an example may have one of its own.
-fn without_main(source: &SourceFile, tree: &ast::File) -> String {
-    let mut text = source.text.clone();
-    for item in &tree.items {
-        let ItemKind::Fn(function) = &item.kind else { continue };
-        if function.name.name.as_str() == "main" {
-            let range = source.local(item.span);
-            let blank =
-                |letter: char| if letter == '\n' { "\n".to_owned() } else { " ".repeat(letter.len_utf8()) };
-            let blanks: String = text[range.clone()].chars().map(blank).collect();
-            text.replace_range(range, &blanks);
-        }
-    }
-    text
 }
 
 /// The documentation of items, those of modules included.
@@ -237,14 +223,12 @@ fn item_docs<'a>(tree: &ast::File, source: &'a SourceFile, items: &[Item], found
 /// The program of an example; none if it is not to be tried.
 fn unit(session: &Session, source: &SourceFile, example: &Example<'_, '_>) -> Option<Unit> {
     let has = |tag: &str| example.tags.contains(&tag);
-    // Code of other languages has a tag of its own.
-    let is_impala = example.tags.iter().all(|tag| ["impala", "artic", "fails", "no_run"].contains(tag));
-    if !is_impala {
+    if !examples::is_impala(example) {
         return None;
     }
-    let (text, name) = program_text(source, example);
+    let name = if examples::has_main(example) { "main" } else { BODY };
     let mut session = session.clone();
-    session.add_text(source.name.clone(), text);
+    session.add_text(source.name.clone(), examples::program(source, example, BODY));
     let (file, _) = session.sources.files().last()?;
     let place = session.sources.describe(example.open.span);
     let line = source.line_col(example.open.span.lo).line;
@@ -259,25 +243,4 @@ fn unit(session: &Session, source: &SourceFile, example: &Example<'_, '_>) -> Op
         throughput: None,
     };
     Some(Unit { session, cases: vec![case] })
-}
-
-/// The text of an example, each line and column where it stands in its file, and the name of its function.
-fn program_text(source: &SourceFile, example: &Example<'_, '_>) -> (String, &'static str) {
-    let lines = example.lines.iter();
-    let has_main = lines.clone().any(|line| {
-        let mut words = line.text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
-        words.any(|word| word == "fn") && words.find(|word| !word.is_empty()) == Some("main")
-    });
-    let (open, close, name) = match has_main {
-        true => (String::new(), "", "main"),
-        false => (format!("fn {BODY}() -> () {{"), "}", BODY),
-    };
-    let at = source.line_col(example.open.span.lo);
-    let mut text = "\n".repeat(at.line.saturating_sub(1) as usize) + &open + "\n";
-    for line in lines {
-        let column = source.line_col(line.span.lo).col as usize;
-        let mark = source.text[source.local(line.span)].len() - line.text.len();
-        text += &format!("{}{}\n", " ".repeat(column.saturating_sub(1) + mark), line.text);
-    }
-    (text + close + "\n", name)
 }

@@ -11,7 +11,7 @@ use nyala_driver::native::{LlvmOptions, NativeOptions};
 use nyala_driver::{Dialect, Edition, Options, Prelude, Session};
 use nyala_opt::partial_eval::{self, Budget, OnLimit};
 
-use crate::commands::{bench, build, check, devices, explain, fmt, interp, ir, run, test};
+use crate::commands::{bench, build, check, devices, doc, explain, fmt, interp, ir, run, test};
 
 /// The compiler for Impala: high-level libraries, the speed of hand-tuned code.
 ///
@@ -36,6 +36,7 @@ pub enum Command {
     Bench(bench::BenchArgs),
     Build(build::BuildArgs),
     Explain(explain::ExplainArgs),
+    Doc(doc::DocArgs),
     Devices(devices::DevicesArgs),
 }
 

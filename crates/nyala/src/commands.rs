@@ -4,6 +4,7 @@ pub mod bench;
 pub mod build;
 pub mod check;
 pub mod devices;
+pub mod doc;
 pub mod explain;
 pub mod fmt;
 pub mod interp;
@@ -27,6 +28,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Bench(args) => bench::run(args),
         Command::Build(args) => build::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Doc(args) => doc::run(args),
         Command::Devices(args) => devices::run(args),
     }
 }

@@ -398,3 +398,30 @@ fn help_groups_options() {
         assert!(status == Some(0) && options.clone().all(|line| line.contains("--pe-")), "{command}: {help}");
     }
 }
+
+#[test]
+fn doc_writes_a_page_and_warns_of_examples_that_fail() {
+    let folder = Folder::new("doc");
+    let text =
+        "/// Twice.\n/// ```\n/// print_i32(double(21));\n/// ```\nfn double(x: i32) -> i32 { x + x }\n";
+    let source = folder.file("double.impala", text);
+    let page = folder.path("page.html");
+    assert_eq!(run(&["doc", &source, "-o", &page], ""), (Some(0), String::new(), String::new()));
+    let written = fs::read_to_string(&page).expect("it is written");
+    assert!(written.contains("<title>double</title>") && written.contains("<samp>42</samp>"), "{written}");
+
+    let (status, stdout, stderr) = run(&["doc", "-", "-o", "-"], &text.replace("21", ""));
+    assert_eq!(status, Some(0));
+    assert!(stdout.contains("This example fails"), "{stdout}");
+    assert!(stderr.contains("warning[W0030]") && stderr.contains("--> <stdin>:2:1"), "{stderr}");
+}
+
+#[test]
+fn doc_needs_files_without_syntax_errors() {
+    let (status, stdout, stderr) = run(&["doc", "-", "-o", "-"], BAD);
+    assert_eq!((status, stdout.as_str()), (Some(1), ""));
+    assert!(stderr.contains("error[E0101]"), "{stderr}");
+    assert_eq!(run(&["doc"], "").0, Some(2));
+    let (status, stdout, _) = run(&["doc", "--prelude", "-o", "-"], "");
+    assert!(status == Some(0) && stdout.contains("id=\"vectorize\""), "{stdout}");
+}

@@ -1,15 +1,18 @@
-//! The generated parts of the book: the index of diagnostics, and its part of
-//! the table of contents.
+//! The generated parts of the book: the index of diagnostics, its part of
+//! the table of contents, and the reference of the prelude.
 
 use std::fmt::Write as _;
 
 use anyhow::{Context as _, ensure};
+use nyala_driver::documentation::{Subject, chapter};
+use nyala_driver::{Options, Session};
 
 use super::texts::is_code;
 use crate::files;
 
 const INDEX: &str = "docs/src/diagnostics/README.md";
 const SUMMARY: &str = "docs/src/SUMMARY.md";
+const PRELUDE: &str = "docs/src/prelude.md";
 
 /// In the table of contents, everything after this line is generated.
 const GENERATED: &str = "- [Diagnostics](diagnostics/README.md)\n";
@@ -34,7 +37,7 @@ pub fn write() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn generate() -> anyhow::Result<[(&'static str, String); 2]> {
+fn generate() -> anyhow::Result<[(&'static str, String); 3]> {
     let mut index = "# Diagnostics\n\n\
         Every error and warning has a code. `nyala check --explain CODE` prints its entry.\n\n"
         .to_owned();
@@ -52,5 +55,11 @@ fn generate() -> anyhow::Result<[(&'static str, String); 2]> {
         writeln!(index, "- [{title}]({code}.md)")?;
         writeln!(summary, "  - [{code}](diagnostics/{code}.md)")?;
     }
-    Ok([(INDEX, index), (SUMMARY, summary)])
+    Ok([(INDEX, index), (SUMMARY, summary), (PRELUDE, prelude()?)])
+}
+
+/// The reference of the prelude, from its sources.
+fn prelude() -> anyhow::Result<String> {
+    let mut session = Session::new(Options::default());
+    chapter(&mut session, Subject::Prelude, "The prelude").context("the prelude has syntax errors")
 }
