@@ -4,6 +4,7 @@
 //! * [`source`]: the source files of one compilation and line/column look-up;
 //! * [`name`]: interned identifiers;
 //! * [`prim`]: the primitive types;
+//! * [`similar`]: the known name that is most similar to an unknown one;
 //! * [`diagnostic`]: diagnostics as data.
 //!
 //! Nothing here touches the file system or prints: the driver reads files and
@@ -24,6 +25,7 @@
 pub mod diagnostic;
 pub mod name;
 pub mod prim;
+pub mod similar;
 pub mod source;
 pub mod span;
 

@@ -42,6 +42,11 @@ impl Span {
         }
     }
 
+    /// This span, or another one if this is [`Span::NONE`].
+    pub fn or(self, otherwise: Span) -> Span {
+        if self.is_none() { otherwise } else { self }
+    }
+
     /// The empty span at the end of this one: where something is missing.
     pub fn end(self) -> Span {
         Span::new(self.hi, self.hi)

@@ -1,0 +1,39 @@
+//! Packages: folders of source files with a manifest, `nyala.toml`.
+//!
+//! This crate says which packages a program consists of and where their files are. It reads manifests and lists
+//! folders; what is in source files is the driver's business. Packages that are built into the compiler are folders
+//! too ([`Folder`]), so all packages follow the same rules.
+//!
+//! Read in this order: [`manifest`] is what a package says about itself; [`folder`] where its files are;
+//! [`targets`] which files make its library and its programs; [`resolve`] finds its dependencies, with [`git`] and
+//! [`lock`]; [`edit`] makes and changes manifests; [`errors`] says what can be wrong.
+//!
+//! # Invariants
+//!
+//! * What is wrong is a [`Diagnostic`](nyala_span::Diagnostic), at its place in the manifest. Nothing here panics,
+//!   whatever the files contain.
+//! * The packages of a [`Graph`](resolve::Graph) have different names, and no package depends on itself.
+//! * The same files and the same lock file give the same graph, in the same order.
+
+pub mod edit;
+pub mod errors;
+pub mod folder;
+pub mod git;
+pub mod lock;
+pub mod manifest;
+pub mod resolve;
+pub mod targets;
+
+pub use folder::{EmbeddedPackage, Folder, Source, Text};
+pub use manifest::Manifest;
+pub use resolve::{Graph, Package, PackageIdx, Resolver};
+pub use targets::{Program, Targets};
+
+/// The name of a manifest.
+pub const MANIFEST: &str = "nyala.toml";
+
+/// The name of a lock file.
+pub const LOCK: &str = "nyala.lock";
+
+/// What the names of source files end with.
+pub const EXTENSIONS: [&str; 2] = ["impala", "art"];
