@@ -10,16 +10,11 @@ use std::{env, fs, io};
 fn main() -> io::Result<()> {
     let root = Path::new(&env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../..");
     let mut list = String::new();
-    for edition in ["default", "2015", "2018", "2019", "artic"] {
-        let name = format!("EDITION_{}", edition.to_uppercase());
-        embed(&mut list, &name, &root.join("lib").join(edition), "impala")?;
-    }
-    embed(&mut list, "LIBRARY_STENCIL", &root.join("lib/stencil"), "impala")?;
-    embed(&mut list, "DIAGNOSTICS", &root.join("docs/src/diagnostics"), "md")?;
+    embed(&mut list, "static DIAGNOSTICS", &root.join("docs/src/diagnostics"), "md")?;
+    embed_lib(&mut list, &root.join("lib"))?;
     let out_dir = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     let runtime = build_runtime(&root, &out_dir)?;
-    writeln!(list, "pub(crate) static RUNTIME: &[u8] = include_bytes!({runtime:?});")
-        .expect("strings take all text");
+    writeln!(list, "pub(crate) static RUNTIME: &[u8] = include_bytes!({runtime:?});").expect(TAKES_ALL);
     fs::write(out_dir.join("embedded.rs"), list)
 }
 
@@ -44,21 +39,71 @@ fn build_runtime(root: &Path, out_dir: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Writes a static of `(stem, text)` pairs, sorted by name, for the files in `folder`.
-fn embed(list: &mut String, name: &str, folder: &Path, extension: &str) -> io::Result<()> {
-    println!("cargo::rerun-if-changed={}", folder.display());
-    let mut paths = Vec::new();
-    if folder.is_dir() {
-        for entry in fs::read_dir(folder)? {
-            paths.push(entry?.path());
+/// Writes what is in `lib`: each folder with a manifest is a package, each other one belongs to the prelude.
+fn embed_lib(list: &mut String, lib: &Path) -> io::Result<()> {
+    println!("cargo::rerun-if-changed={}", lib.display());
+    let (mut packages, mut editions) = (vec![], vec![]);
+    for folder in entries(lib)?.into_iter().filter(|path| path.is_dir()) {
+        let name = file_name(&folder);
+        match folder.join("nyala.toml").is_file() {
+            true => packages.push((name, package_files(&folder)?)),
+            false => editions.push((name, folder)),
         }
     }
-    paths.retain(|path| path.extension().is_some_and(|found| found == extension));
+    writeln!(list, "pub(crate) static PACKAGES: &[nyala_package::EmbeddedPackage] = &[").expect(TAKES_ALL);
+    for (name, files) in packages {
+        writeln!(list, "nyala_package::EmbeddedPackage {{ name: {name:?}, files: &[").expect(TAKES_ALL);
+        for (path, file) in files {
+            writeln!(list, "({path:?}, include_str!({file:?})),").expect(TAKES_ALL);
+        }
+        list.push_str("] },\n");
+    }
+    list.push_str("];\n");
+    writeln!(list, "static EDITION_FOLDERS: &[(&str, &[(&str, &str)])] = &[").expect(TAKES_ALL);
+    for (number, (name, _)) in editions.iter().enumerate() {
+        writeln!(list, "({name:?}, EDITION_{number}),").expect(TAKES_ALL);
+    }
+    list.push_str("];\n");
+    for (number, (_, folder)) in editions.iter().enumerate() {
+        embed(list, &format!("static EDITION_{number}"), folder, "impala")?;
+    }
+    Ok(())
+}
+
+/// The manifest and the sources of a package, with their paths in it.
+fn package_files(package: &Path) -> io::Result<Vec<(String, PathBuf)>> {
+    let mut files = vec![("nyala.toml".to_owned(), package.join("nyala.toml"))];
+    let mut open = vec![("src".to_owned(), package.join("src"))];
+    while let Some((path, folder)) = open.pop() {
+        for entry in entries(&folder)? {
+            let path = format!("{path}/{}", file_name(&entry));
+            if entry.is_dir() { &mut open } else { &mut files }.push((path, entry));
+        }
+    }
+    Ok(files)
+}
+
+/// Strings take all text.
+const TAKES_ALL: &str = "strings take all text";
+
+fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    println!("cargo::rerun-if-changed={}", folder.display());
+    let mut paths = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
     paths.sort();
-    writeln!(list, "pub(crate) static {name}: &[(&str, &str)] = &[").expect("strings take all text");
-    for path in paths {
+    Ok(paths)
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().expect("entries of folders have names").to_string_lossy().into_owned()
+}
+
+/// Writes a static of `(stem, text)` pairs, sorted by name, for the files in `folder`.
+fn embed(list: &mut String, name: &str, folder: &Path, extension: &str) -> io::Result<()> {
+    let paths = entries(folder)?.into_iter();
+    writeln!(list, "{name}: &[(&str, &str)] = &[").expect(TAKES_ALL);
+    for path in paths.filter(|path| path.extension().is_some_and(|found| found == extension)) {
         let stem = path.file_stem().expect("a file with an extension has a stem").to_string_lossy();
-        writeln!(list, "({stem:?}, include_str!({path:?})),").expect("strings take all text");
+        writeln!(list, "({stem:?}, include_str!({path:?})),").expect(TAKES_ALL);
     }
     list.push_str("];\n");
     Ok(())

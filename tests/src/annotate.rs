@@ -136,7 +136,7 @@ impl FunctionNames {
                         self.0.extend(functions.map(|field| field.name.name));
                     }
                 }
-                ItemKind::Mod { items, .. } => self.items(items),
+                ItemKind::Mod { items: Some(items), .. } => self.items(items),
                 _ => {}
             }
         }

@@ -114,13 +114,15 @@ impl<'a> Collector<'a, '_> {
             ItemKind::ExternBlock { abi, fns } => {
                 return self.extern_block(item.span, abi.span, fns, modules);
             }
-            ItemKind::Mod { name, items } => return self.module(item.span, name, items, modules),
+            ItemKind::Mod { name, items: Some(items) } => {
+                return self.module(item.span, name, items, modules);
+            }
             ItemKind::Struct(ast) => ("struct", ast.name.name.as_str(), self.fields(&ast.fields)),
             ItemKind::Enum(ast) => ("enum", ast.name.name.as_str(), self.options(&ast.options)),
             ItemKind::Alias { name, .. } => ("type", name.name.as_str(), vec![]),
             ItemKind::Static { name, .. } => ("static", name.name.as_str(), vec![]),
             ItemKind::Implicit { .. } => ("implicit", "implicit", vec![]),
-            ItemKind::Use { .. } | ItemKind::Error => return,
+            ItemKind::Mod { items: None, .. } | ItemKind::Use(_) | ItemKind::Error => return,
         };
         let signature = match &item.kind {
             // The value matters if only it says what the type is.

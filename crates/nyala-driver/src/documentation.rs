@@ -58,7 +58,7 @@ fn document<'a>(
     title: &str,
     trees: &'a [(FileId, ast::File)],
 ) -> Document<'a> {
-    let is_shown = |id: FileId| session.is_prelude(id) == (subject == Subject::Prelude);
+    let is_shown = |id: FileId| session.is_foreign(id) == (subject == Subject::Prelude);
     let shown = trees.iter().filter(|(id, _)| is_shown(*id));
     let files: Vec<_> =
         shown.map(|(id, ast)| SourceText { ast, source: session.sources.file(*id) }).collect();
@@ -70,10 +70,10 @@ fn document<'a>(
 /// The program's own files, for examples to use. A `main` is removed: an example may have one.
 fn library(session: &Session, trees: &[(FileId, ast::File)]) -> Session {
     let mut library = Session::new(session.options.clone());
-    if let Some(edition) = session.edition {
+    if let Some(edition) = session.edition() {
         library.options.prelude = Prelude::Edition(edition);
     }
-    for (id, tree) in trees.iter().filter(|(id, _)| !session.is_prelude(*id)) {
+    for (id, tree) in trees.iter().filter(|(id, _)| !session.is_foreign(*id)) {
         let source = session.sources.file(*id);
         library.add_text(source.name.clone(), examples::without_main(source, tree));
     }

@@ -25,7 +25,7 @@ pub enum Prelude {
 }
 
 /// An edition.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Edition {
     /// The edition for new programs.
     #[default]
@@ -42,9 +42,6 @@ pub enum Edition {
     Artic,
 }
 
-/// The name of a file without extension, and its text.
-type Source = (&'static str, &'static str);
-
 impl Edition {
     /// The edition of this name, as on the command line.
     pub fn from_name(name: &str) -> Option<Edition> {
@@ -60,10 +57,10 @@ impl Edition {
 
     /// The edition that the first lines of the files select.
     pub(crate) fn asked_for<'a>(
-        files: impl Iterator<Item = &'a SourceFile>,
-    ) -> Result<Option<Edition>, EditionError> {
+        files: impl IntoIterator<Item = &'a SourceFile>,
+    ) -> Result<Option<(Edition, Span)>, EditionError> {
         let mut asked: Option<(Edition, Span)> = None;
-        for (name, span) in files.filter_map(declared_edition) {
+        for (name, span) in files.into_iter().filter_map(declared_edition) {
             let edition = Edition::from_name(name)
                 .ok_or_else(|| EditionError::Unknown { span, name: name.to_owned() })?;
             match asked {
@@ -73,32 +70,28 @@ impl Edition {
                 _ => asked = Some((edition, span)),
             }
         }
-        Ok(asked.map(|(edition, _)| edition))
+        Ok(asked)
     }
 
     /// The sources: the name for diagnostics, and the text; sorted by name.
     pub(crate) fn sources(self) -> impl Iterator<Item = (String, &'static str)> {
         let mut files = BTreeMap::new();
-        for (folder, sources) in self.folders() {
-            for &(stem, text) in *sources {
+        for folder in self.folders() {
+            for &(stem, text) in embedded::edition_folder(folder) {
                 files.insert(stem, (*folder, text));
             }
         }
         files.into_iter().map(|(stem, (folder, text))| (format!("<prelude>/{folder}/{stem}.impala"), text))
     }
 
-    fn folders(self) -> &'static [(&'static str, &'static [Source])] {
-        const DEFAULT: (&str, &[Source]) = ("default", embedded::EDITION_DEFAULT);
-        const E2015: (&str, &[Source]) = ("2015", embedded::EDITION_2015);
-        const E2018: (&str, &[Source]) = ("2018", embedded::EDITION_2018);
-        const E2019: (&str, &[Source]) = ("2019", embedded::EDITION_2019);
-        const ARTIC: (&str, &[Source]) = ("artic", embedded::EDITION_ARTIC);
+    /// The folders, the lowest first.
+    fn folders(self) -> &'static [&'static str] {
         match self {
-            Edition::Default => &[DEFAULT],
-            Edition::E2015 => &[DEFAULT, E2019, E2018, E2015],
-            Edition::E2018 => &[DEFAULT, E2019, E2018],
-            Edition::E2019 => &[DEFAULT, E2019],
-            Edition::Artic => &[DEFAULT, ARTIC],
+            Edition::Default => &["default"],
+            Edition::E2015 => &["default", "2019", "2018", "2015"],
+            Edition::E2018 => &["default", "2019", "2018"],
+            Edition::E2019 => &["default", "2019"],
+            Edition::Artic => &["default", "artic"],
         }
     }
 }

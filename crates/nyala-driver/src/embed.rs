@@ -42,6 +42,7 @@ use nyala_span::Diagnostic;
 use crate::errors::EmbedError;
 use crate::link::Library;
 use crate::native::{self, HostFunction, NativeOptions};
+use crate::packages::TargetChoice;
 use crate::render::Report;
 use crate::session::{Options, Session};
 use crate::{STACK_BYTES, pipeline};
@@ -62,6 +63,7 @@ pub struct Compiler {
 enum Source {
     Text { name: String, text: String },
     File(PathBuf),
+    Package(PathBuf),
 }
 
 /// A function of the host.
@@ -88,6 +90,20 @@ impl Compiler {
     #[must_use]
     pub fn file(mut self, path: impl Into<PathBuf>) -> Compiler {
         self.sources.push(Source::File(path.into()));
+        self
+    }
+
+    /// Takes the library of the package in a folder as the program.
+    #[must_use]
+    pub fn package(mut self, folder: impl Into<PathBuf>) -> Compiler {
+        self.sources.push(Source::Package(folder.into()));
+        self
+    }
+
+    /// Adds a folder to the library path: it is a library, or holds libraries as folders.
+    #[must_use]
+    pub fn library(mut self, folder: impl Into<PathBuf>) -> Compiler {
+        self.options.libraries.push(folder.into());
         self
     }
 
@@ -130,6 +146,7 @@ impl Compiler {
             match source {
                 Source::Text { name, text } => session.add_text(name.as_str(), text.as_str()),
                 Source::File(path) => session.load(path),
+                Source::Package(folder) => session.load_package(folder, &TargetChoice::Library),
             }
         }
         session

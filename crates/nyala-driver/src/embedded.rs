@@ -4,6 +4,11 @@
 
 include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
+/// The files of a folder of the prelude: names without ending, and texts.
+pub(crate) fn edition_folder(name: &str) -> &'static [(&'static str, &'static str)] {
+    EDITION_FOLDERS.iter().find(|&&(folder, _)| folder == name).map_or(&[], |&(_, files)| files)
+}
+
 /// The book's entry for a diagnostic code such as `E0203`, in any case.
 pub fn explain(code: &str) -> Option<&'static str> {
     let code = code.to_ascii_uppercase();

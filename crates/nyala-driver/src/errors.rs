@@ -101,23 +101,34 @@ impl EditionError {
     }
 }
 
-/// A file uses a library that does not exist.
+/// A package does not have the program that is asked for, or more than one.
 #[derive(Debug)]
-pub(crate) struct UnknownLibrary {
-    /// The span of the line.
-    pub span: Span,
-    /// The unknown name.
-    pub name: String,
-    /// The existing libraries.
-    pub known: Vec<&'static str>,
+pub(crate) struct NoSuchProgram {
+    /// The package.
+    pub package: String,
+    /// The name that was asked for, if there was one.
+    pub program: Option<String>,
+    /// The paths of all programs.
+    pub programs: Vec<String>,
 }
 
-impl UnknownLibrary {
+impl NoSuchProgram {
     /// The diagnostic.
     pub(crate) fn into_diagnostic(self) -> Diagnostic {
-        let known = self.known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        Diagnostic::error(Code("E0027"), self.span, format!("unknown library `{}`", self.name))
-            .with_note(format!("the libraries are {known}"))
+        let NoSuchProgram { package, program, programs } = self;
+        let message = match program {
+            Some(name) => format!("the package `{package}` has no program `{}`", without_controls(&name)),
+            None if programs.is_empty() => format!("the package `{package}` has no program"),
+            None => format!("the package `{package}` has several programs"),
+        };
+        let report = Diagnostic::error(Code("E0038"), Span::NONE, message);
+        let programs: Vec<String> = programs.iter().map(|path| format!("`{path}`")).collect();
+        match programs.is_empty() {
+            true => report.with_note("`src/main.impala` is the program of a package"),
+            false => {
+                report.with_note(format!("`--program NAME` chooses one; there are {}", programs.join(", ")))
+            }
+        }
     }
 }
 

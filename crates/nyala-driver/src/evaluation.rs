@@ -69,7 +69,7 @@ impl<'a> Answers<'a> {
         let is_about =
             |site: &&Site| question.function.as_deref().is_none_or(|name| is_about(residual, site, name));
         let is_shown = |site: &&Site| {
-            let is_prelude = session.sources.file_of(site.span).is_none_or(|file| session.is_prelude(file));
+            let is_prelude = session.sources.file_of(site.span).is_none_or(|file| session.is_foreign(file));
             question.with_prelude || !is_prelude
         };
         let about = || explanation.sites.iter().filter(is_about);

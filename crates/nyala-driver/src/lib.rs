@@ -15,7 +15,7 @@
 //! * [`documentation`]: pages about programs and the prelude;
 //! * [`examples`]: examples in documentation comments, as programs;
 //! * [`edition`]: the editions of the prelude;
-//! * `library`: the libraries;
+//! * [`packages`]: the program and its libraries; `modules` and `uses` find files and libraries;
 //! * [`embedded`]: texts built into the compiler;
 //! * [`errors`]: errors of files, linking and embedding.
 //!
@@ -44,14 +44,16 @@ pub mod errors;
 pub mod evaluation;
 pub mod examples;
 mod libdevice;
-mod library;
 pub mod link;
+mod modules;
 pub mod native;
+pub mod packages;
 mod perf_map;
 pub mod pipeline;
 pub mod render;
 pub mod session;
 pub mod timings;
+mod uses;
 pub mod vectorization;
 
 pub use nyala_interface as interface;
@@ -61,6 +63,8 @@ pub use nyala_syntax::ast::Dialect;
 
 pub use edition::{Edition, Prelude};
 pub use embedded::{explain, explained_codes};
+pub use nyala_package as package;
+pub use packages::TargetChoice;
 pub use render::Report;
 pub use session::{Options, Session};
 

@@ -12,46 +12,59 @@ use nyala_opt::outline::{Outlined, Platform};
 use nyala_opt::partial_eval::Explanation;
 use nyala_opt::vectorize::SiteFacts;
 use nyala_runtime::CALLED_BY_COMPILED_CODE;
-use nyala_sema::CheckFile;
+use nyala_sema::package::{self, Package, Role};
 use nyala_sema::tree::{Linkage, Program};
-use nyala_span::{Diagnostic, FileId};
+use nyala_span::{Diagnostic, FileId, Span};
 use nyala_syntax::{Parse, ParseOptions, ast};
 
 use crate::compile_time::Budget;
 use crate::edition::Edition;
 use crate::errors::reserved_symbol;
+use crate::packages::LoadedPackage;
 use crate::session::Session;
 
-/// Parses all files of the session, the prelude's first.
+/// Parses all files of the program, of libraries and of the prelude.
 pub fn parse(session: &mut Session) -> Option<Vec<(FileId, ast::File)>> {
-    session.add_prelude();
-    if session.has_errors() {
-        return None;
-    }
-    session.timings.enter("parse");
-    let (prelude, program): (Vec<_>, Vec<_>) =
-        session.sources.files().partition(|&(id, _)| session.is_prelude(id));
-    let mut trees = Vec::new();
-    for (id, file) in prelude.into_iter().chain(program) {
-        let options = match session.is_prelude(id) {
-            true => ParseOptions::default(),
-            false => ParseOptions {
-                dialect: session.options.dialect,
-                edition_2015: session.edition.map(|edition| edition == Edition::E2015),
-            },
-        };
-        let Parse { file, errors } = nyala_syntax::parse_with(file, options);
-        trees.push((id, file));
-        session.diagnostics.extend(errors);
-    }
-    (!session.has_errors()).then_some(trees)
+    let trees = parse_packages(session)?;
+    let files =
+        session.packages.iter().zip(trees).flat_map(|(package, trees)| package.files.iter().zip(trees));
+    Some(files.map(|(file, (tree, _))| (file.id, tree)).collect())
 }
 
-/// Formats the file of a session without prelude.
+/// The syntax trees of a package, with the modules that the files belong to.
+type Trees = Vec<(ast::File, Option<Span>)>;
+
+/// Parses all files of all packages.
+fn parse_packages(session: &mut Session) -> Option<Vec<Trees>> {
+    session.load_packages()?;
+    session.timings.enter("parse");
+    let mut errors = vec![];
+    let mut packages = vec![];
+    for package in &session.packages {
+        let options = ParseOptions {
+            dialect: session.options.dialect.filter(|_| package.role != Role::Foreign),
+            edition_2015: package.edition.map(|edition| edition == Edition::E2015),
+        };
+        let mut trees = vec![];
+        for file in &package.files {
+            let parse = nyala_syntax::parse_with(session.sources.file(file.id), options);
+            trees.push((parse.file, file.module));
+            errors.extend(parse.errors);
+        }
+        packages.push(trees);
+    }
+    session.diagnostics.extend(errors);
+    (!session.has_errors()).then_some(packages)
+}
+
+/// Formats the file of a session.
 pub fn format(session: &mut Session) -> Option<String> {
-    let trees = parse(session)?;
-    let (id, tree) = trees.first()?;
-    Some(nyala_syntax::format(tree, session.sources.file(*id)))
+    let file = session.sources.file(session.files.first()?.id);
+    let options = ParseOptions { dialect: session.options.dialect, edition_2015: None };
+    let Parse { file: tree, errors } = nyala_syntax::parse_with(file, options);
+    let formatted = errors.is_empty().then(|| nyala_syntax::format(&tree, file));
+    session.diagnostics.extend(errors);
+    formatted
 }
 
 /// Checks the program: all static errors.
@@ -67,11 +80,11 @@ pub fn check_all(session: &mut Session) {
 }
 
 fn check_with(session: &mut Session, statics: &Statics<'_>) -> Option<Program> {
-    let trees = parse(session)?;
+    let trees = parse_packages(session)?;
     session.timings.enter("check");
-    let files: Vec<CheckFile<'_>> =
-        trees.iter().map(|(id, ast)| CheckFile { ast, is_prelude: session.is_prelude(*id) }).collect();
-    let checked = nyala_sema::check(&files);
+    let packages: Vec<Package<'_>> =
+        session.packages.iter().zip(&trees).map(|(package, trees)| package_of(package, trees)).collect();
+    let checked = nyala_sema::check(&packages);
     session.diagnostics.extend(checked.diagnostics);
     session.diagnostics.extend(reserved_symbols(&checked.program));
     if !session.has_errors() {
@@ -81,6 +94,19 @@ fn check_with(session: &mut Session, statics: &Statics<'_>) -> Option<Program> {
         session.diagnostics.extend(errors);
     }
     (!session.has_errors()).then_some(checked.program)
+}
+
+/// A package for the checker.
+fn package_of<'a>(package: &LoadedPackage, trees: &'a Trees) -> Package<'a> {
+    Package {
+        name: package.name,
+        files: trees.iter().map(|(ast, module)| package::File { ast, module: *module }).collect(),
+        prelude: package.prelude,
+        dependencies: package.dependencies.clone(),
+        exports: package.exports.clone(),
+        role: package.role,
+        warn_shadowing: package.warn_shadowing,
+    }
 }
 
 /// Reports exported functions with reserved symbols.
@@ -209,7 +235,7 @@ pub fn explain_vectorize(session: &mut Session, mut world: World) -> Vec<SiteFac
 pub fn outline(session: &mut Session, world: World) -> Option<Outlined> {
     session.timings.enter("outline kernels");
     let sources = &session.sources;
-    let is_own = |span| sources.file_of(span).is_some_and(|file| !session.is_prelude(file));
+    let is_own = |span| sources.file_of(span).is_some_and(|file| !session.is_foreign(file));
     let outlined = nyala_opt::pipeline::outline(world, Some(sources), is_own);
     outlined.map_err(|errors| session.diagnostics.extend(errors)).ok()
 }
@@ -312,7 +338,7 @@ pub fn emit_with_interface(session: &mut Session) -> Option<(World, Interface)> 
     let world = lower(session, &program, &statics)?;
     session.timings.enter("interface");
     let sources = &session.sources;
-    let is_own = |span| sources.file_of(span).is_some_and(|file| !session.is_prelude(file));
+    let is_own = |span| sources.file_of(span).is_some_and(|file| !session.is_foreign(file));
     Some((world, nyala_interface::collect(&program, is_own)))
 }
 

@@ -2,18 +2,20 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nyala_lower::LowerOptions;
 use nyala_opt::partial_eval::Options as EvaluationOptions;
+use nyala_package::{Folder, Source, Text};
+use nyala_sema::package::Role;
 use nyala_span::{Diagnostic, FileId, SourceMap, Span};
 use nyala_syntax::ast::Dialect;
 
 use crate::compile_time::Limits;
 use crate::edition::{Edition, Prelude};
 use crate::errors::FileError;
-use crate::library::Library;
+use crate::modules::Read as ReadFile;
+use crate::packages::{Chosen, LoadedPackage};
 use crate::timings::Timings;
 
 /// The maximum size of a source file. Larger ones are reported, so that a device
@@ -27,6 +29,8 @@ pub struct Options {
     pub dialect: Option<Dialect>,
     /// The prelude that is part of the program.
     pub prelude: Prelude,
+    /// Folders that are libraries, or hold libraries as folders.
+    pub libraries: Vec<PathBuf>,
     /// The meaning of operators.
     pub lower: LowerOptions,
     /// The limits for initializers of statics.
@@ -54,15 +58,18 @@ pub struct Options {
 pub struct Session {
     /// What the user chose.
     pub options: Options,
-    /// The files: the program's, and the prelude's once a pipeline has started.
+    /// The files: the program's, and those of libraries and the prelude once a pipeline has started.
     pub sources: SourceMap,
     /// The diagnostics so far.
     pub diagnostics: Vec<Diagnostic>,
     /// The times of the phases so far.
     pub timings: Timings,
-    prelude_files: Range<u32>,
-    /// The edition of the program, once its prelude is loaded.
-    pub(crate) edition: Option<Edition>,
+    /// The files of a program that is not a package.
+    pub(crate) files: Vec<ReadFile>,
+    /// The target of a package that is the program.
+    pub(crate) chosen: Option<Chosen>,
+    /// All packages, once a pipeline has started; the program last.
+    pub(crate) packages: Vec<LoadedPackage>,
 }
 
 impl Session {
@@ -73,71 +80,88 @@ impl Session {
             sources: SourceMap::default(),
             diagnostics: vec![],
             timings: Timings::new("read"),
-            prelude_files: 0..0,
-            edition: None,
+            files: vec![],
+            chosen: None,
+            packages: vec![],
         }
     }
 
     /// Reads the file at `path`, or standard input if that is `-`. Reports
     /// unreadable files.
     pub fn load(&mut self, path: &Path) {
-        let (name, bytes) = if path == Path::new("-") {
-            ("<stdin>".to_owned(), read_at_most(io::stdin().lock()))
-        } else {
-            (path.display().to_string(), File::open(path).map_err(FileError::from).and_then(read_at_most))
-        };
-        match bytes.and_then(decode) {
-            Ok(text) => self.add_text(name, text),
-            Err(error) => self.diagnostics.push(error.into_diagnostic(&name)),
+        if path == Path::new("-") {
+            let text = read_at_most(io::stdin().lock()).and_then(decode);
+            return match text {
+                Ok(text) => self.add_text("<stdin>", text),
+                Err(error) => self.diagnostics.push(error.into_diagnostic("<stdin>")),
+            };
         }
+        let Some(id) = self.load_file(path) else { return };
+        let folder = Folder::Disk(path.parent().map(Path::to_owned).unwrap_or_default());
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let source = Source { folder: folder.clone(), name };
+        self.files.push(ReadFile { id, source: Some(source), modules: Some(folder) });
     }
 
     /// Adds a text to the program, under a name for diagnostics.
     pub fn add_text(&mut self, name: impl Into<String>, text: impl Into<String>) {
+        let id = self.add_source(name, text);
+        self.files.extend(id.map(|id| ReadFile { id, source: None, modules: None }));
+    }
+
+    /// Reads a file of a package. What cannot be read is reported.
+    pub(crate) fn load_source(&mut self, source: &Source) -> Option<FileId> {
+        match source.text() {
+            Ok(Text::Disk(path)) => self.load_file(&path),
+            Ok(Text::Embedded(text)) => self.add_source(source.shown(), text),
+            Err(error) => {
+                self.diagnostics.push(FileError::from(error).into_diagnostic(&source.shown()));
+                None
+            }
+        }
+    }
+
+    fn load_file(&mut self, path: &Path) -> Option<FileId> {
+        let name = path.display().to_string();
+        let text = File::open(path).map_err(FileError::from).and_then(read_at_most).and_then(decode);
+        match text {
+            Ok(text) => self.add_source(name, text),
+            Err(error) => {
+                self.diagnostics.push(error.into_diagnostic(&name));
+                None
+            }
+        }
+    }
+
+    /// Adds a text, under a name for diagnostics.
+    pub(crate) fn add_source(&mut self, name: impl Into<String>, text: impl Into<String>) -> Option<FileId> {
         let name = name.into();
-        if let Err(error) = self.sources.add(name.as_str(), text) {
-            self.diagnostics.push(FileError::AllTooLarge(error).into_diagnostic(&name));
-        }
+        let added = self.sources.add(name.as_str(), text);
+        added
+            .map_err(|error| self.diagnostics.push(FileError::AllTooLarge(error).into_diagnostic(&name)))
+            .ok()
     }
 
-    /// Adds the prelude, unless it is loaded or disabled, and libraries. All files of the
-    /// program must be loaded before, since they may select the edition.
-    pub(crate) fn add_prelude(&mut self) {
-        if !self.prelude_files.is_empty() {
-            return;
-        }
-        let edition = match self.options.prelude {
-            Prelude::Absent => return,
-            Prelude::Edition(edition) => edition,
-            Prelude::AsWritten => match Edition::asked_for(self.sources.files().map(|(_, file)| file)) {
-                Ok(edition) => edition.unwrap_or_default(),
-                Err(error) => return self.diagnostics.push(error.into_diagnostic()),
-            },
-        };
-        let libraries = match Library::asked_for(self.sources.files().map(|(_, file)| file)) {
-            Ok(libraries) => libraries,
-            Err(error) => return self.diagnostics.push(error.into_diagnostic()),
-        };
-        self.edition = Some(edition);
-        let first = self.n_files();
-        for (name, text) in edition.sources().chain(libraries.into_iter().flat_map(Library::sources)) {
-            self.add_text(name, text);
-        }
-        self.prelude_files = first..self.n_files();
+    /// The edition of the program, once a pipeline has started.
+    pub(crate) fn edition(&self) -> Option<Edition> {
+        self.packages.last().and_then(|package| package.edition)
     }
 
-    fn n_files(&self) -> u32 {
-        self.sources.files().last().map_or(0, |(id, _)| id.0 + 1)
+    /// Whether a file belongs to the prelude or to a library that is not the user's.
+    pub fn is_foreign(&self, file: FileId) -> bool {
+        let foreign = self.packages.iter().filter(|package| package.role == Role::Foreign);
+        foreign.flat_map(|package| &package.files).any(|found| found.id == file)
     }
 
-    /// Whether a file belongs to the prelude or a library.
-    pub fn is_prelude(&self, file: FileId) -> bool {
-        self.prelude_files.contains(&file.0)
+    /// The files that were read from disk, manifests too.
+    pub(crate) fn files_on_disk(&self) -> Vec<String> {
+        let names = self.sources.files().map(|(_, file)| &file.name);
+        names.filter(|name| Path::new(name).is_file()).cloned().collect()
     }
 
     /// The source text of the prelude and the libraries.
     pub fn library_text(&self) -> Vec<Span> {
-        let files = self.sources.files().filter(|&(id, _)| self.is_prelude(id));
+        let files = self.sources.files().filter(|&(id, _)| self.is_foreign(id));
         files.map(|(_, file)| Span::new(file.base, file.base + file.text.len() as u32)).collect()
     }
 

@@ -40,7 +40,7 @@ impl<'a> Vectorization<'a> {
 
     /// Whether the location is in the program itself, not in the prelude.
     fn is_own(&self, span: Span) -> bool {
-        self.session.sources.file_of(span).is_some_and(|file| !self.session.is_prelude(file))
+        self.session.sources.file_of(span).is_some_and(|file| !self.session.is_foreign(file))
     }
 }
 

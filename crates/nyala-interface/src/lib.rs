@@ -18,13 +18,13 @@
 //!
 //! ```
 //! use nyala_interface::{c, collect};
-//! use nyala_sema::{CheckFile, check};
+//! use nyala_sema::{check, package::Package};
 //! use nyala_span::SourceMap;
 //!
 //! let mut sources = SourceMap::default();
 //! let id = sources.add("mean.impala", "extern fn mean(a: f32, b: f32) -> f32 { (a + b) / 2f }")?;
 //! let parse = nyala_syntax::parse(sources.file(id));
-//! let program = check(&[CheckFile { ast: &parse.file, is_prelude: false }]).program;
+//! let program = check(&[Package::program([&parse.file])]).program;
 //! let header = c::header(&collect(&program, |_| true), "mean");
 //! assert!(header.contains("float mean(float a, float b);"));
 //! # Ok::<(), nyala_span::SourceTooLarge>(())

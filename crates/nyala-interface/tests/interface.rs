@@ -2,14 +2,14 @@
 
 use expect_test::{Expect, expect};
 use nyala_interface::{Interface, c, collect, rust};
-use nyala_sema::CheckFile;
+use nyala_sema::package::Package;
 use nyala_span::SourceMap;
 
 fn interface(text: &str) -> Interface {
     let mut sources = SourceMap::default();
     let id = sources.add("shapes.impala", text).expect("it is small");
     let parsed = nyala_syntax::parse(sources.file(id));
-    let checked = nyala_sema::check(&[CheckFile { ast: &parsed.file, is_prelude: false }]);
+    let checked = nyala_sema::check(&[Package::program([&parsed.file])]);
     let messages: Vec<_> =
         parsed.errors.iter().chain(&checked.diagnostics).filter(|found| found.is_error()).collect();
     assert!(messages.is_empty(), "{:?}", messages[0]);

@@ -28,13 +28,13 @@
 //!
 //! ```
 //! use nyala_lower::{LowerOptions, Statics, lower};
-//! use nyala_sema::{CheckFile, check};
+//! use nyala_sema::{check, package::Package};
 //! use nyala_span::SourceMap;
 //!
 //! let mut sources = SourceMap::default();
 //! let id = sources.add("next.impala", "extern fn next(x: i32) -> i32 { x + 1 }").expect("it is small");
 //! let parse = nyala_syntax::parse(sources.file(id));
-//! let checked = check(&[CheckFile { ast: &parse.file, is_prelude: false }]);
+//! let checked = check(&[Package::program([&parse.file])]);
 //! // Executes initializers of statics. This program has none.
 //! let statics = Statics::new(&|_, _| unreachable!("there are no statics"));
 //! let lowered = lower(&checked.program, &sources, &LowerOptions::default(), &statics).expect("it has no errors");

@@ -1,25 +1,19 @@
 //! The state of checking a program, and the order of its steps.
 
-use cranelift_entity::PrimaryMap;
+use std::rc::Rc;
+
+use cranelift_entity::{EntityRef as _, PrimaryMap};
 use nyala_span::{Diagnostic, Name, Span};
 use nyala_syntax::ast::{self, Dialect};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::errors::Error;
 use crate::infer::Body;
-use crate::scope::{AliasId, Def, Module, ModuleId, Modules, UseId};
+use crate::package::{Package, Role};
+use crate::scope::{AliasId, Def, ModuleId, Modules, PackageId, Packages, UseId, Visibility};
 use crate::tree::{self, Abi, FnId, Program, StaticId};
 use crate::types::{EnumId, StructId, Ty, TyParam};
 use crate::{constness, exhaustive, symbols, warnings};
-
-/// One file of a program.
-#[derive(Clone, Copy)]
-pub struct CheckFile<'a> {
-    /// Its syntax tree.
-    pub ast: &'a ast::File,
-    /// Whether it belongs to the prelude. Programs may redefine names of the prelude.
-    pub is_prelude: bool,
-}
 
 /// The result of checking.
 pub struct Checked {
@@ -29,13 +23,15 @@ pub struct Checked {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Checks a program: all its files, in any order.
-pub fn check(files: &[CheckFile<'_>]) -> Checked {
-    let mut checker = Checker::new();
-    for file in files {
-        checker.collect_file(file);
+/// Checks a program. The last package is the program itself; each one comes after those it depends on.
+pub fn check(packages: &[Package<'_>]) -> Checked {
+    let mut checker = Checker::new(packages.len());
+    for package in packages {
+        checker.collect_package(package);
     }
     checker.check_items();
+    let shadowing = checker.shadowing(packages);
+    let interface = checker.interface(packages);
     let Checker { program, mut diagnostics, .. } = checker;
     // A type that is converted twice is reported once.
     let mut seen = FxHashSet::default();
@@ -44,12 +40,34 @@ pub fn check(files: &[CheckFile<'_>]) -> Checked {
     diagnostics.extend(constness::check(&program));
     // In a program with errors, warnings are often consequences of the errors.
     if !diagnostics.iter().any(Diagnostic::is_error) {
-        let is_prelude =
-            |span: Span| files.iter().any(|file| file.is_prelude && file.ast.span.contains(span.lo));
-        diagnostics.extend(symbols::check(&program, &is_prelude));
-        diagnostics.extend(warnings::check(&program, &is_prelude));
+        let foreign = Foreign::new(packages);
+        let is_foreign = |span: Span| foreign.contains(span);
+        diagnostics.extend(symbols::check(&program, &is_foreign));
+        diagnostics.extend(warnings::check(&program, &interface, &is_foreign));
+        diagnostics.extend(shadowing);
     }
     Checked { program, diagnostics }
+}
+
+/// The places of packages that are not reported on.
+struct Foreign {
+    /// The files, sorted.
+    files: Vec<Span>,
+}
+
+impl Foreign {
+    fn new(packages: &[Package<'_>]) -> Foreign {
+        let foreign = packages.iter().filter(|package| package.role == Role::Foreign);
+        let mut files: Vec<Span> =
+            foreign.flat_map(|package| package.files.iter().map(|file| file.ast.span)).collect();
+        files.sort();
+        Foreign { files }
+    }
+
+    fn contains(&self, span: Span) -> bool {
+        let after = self.files.partition_point(|file| file.lo <= span.lo);
+        after.checked_sub(1).is_some_and(|file| self.files[file].contains(span.lo))
+    }
 }
 
 /// The maximum number of reported errors. It bounds the memory of the reports.
@@ -60,16 +78,17 @@ pub(crate) struct Checker<'a> {
     pub program: Program,
     pub diagnostics: Vec<Diagnostic>,
     pub modules: Modules,
-    /// The module of the program's files.
-    pub root: ModuleId,
-    /// The module of the prelude's files.
-    pub prelude: ModuleId,
+    pub packages: Packages,
+    /// The package that is the program itself, the last one.
+    pub program_package: PackageId,
+    /// The files of modules that are not written where they are declared, by the places of their names.
+    pub module_files: FxHashMap<Span, Vec<&'a ast::File>>,
     pub fns: PrimaryMap<FnId, FnInfo<'a>>,
     pub structs: PrimaryMap<StructId, StructInfo<'a>>,
     pub enums: PrimaryMap<EnumId, EnumInfo<'a>>,
     pub statics: PrimaryMap<StaticId, StaticInfo<'a>>,
     pub aliases: PrimaryMap<AliasId, AliasInfo<'a>>,
-    pub uses: PrimaryMap<UseId, UseInfo<'a>>,
+    pub uses: PrimaryMap<UseId, UseInfo>,
     /// The current body.
     pub body: Body,
     /// The number of expressions being checked, over the current body and all suspended ones.
@@ -155,25 +174,27 @@ pub(crate) struct AliasInfo<'a> {
 }
 
 /// A `use` during checking.
-pub(crate) struct UseInfo<'a> {
-    pub path: &'a ast::Path,
+pub(crate) struct UseInfo {
+    pub path: Rc<ast::Path>,
     pub home: Home,
+    /// Whether it brings in all names of its target.
+    pub is_glob: bool,
+    /// Who may use the names that come with a glob.
+    pub visibility: Visibility,
     pub progress: Progress,
     /// Its target, once resolved.
     pub target: Def,
 }
 
 impl<'a> Checker<'a> {
-    fn new() -> Checker<'a> {
-        let mut modules = Modules::new();
-        let prelude = modules.push(Module::new(None, None));
-        let root = modules.push(Module::new(None, Some(prelude)));
+    fn new(n_packages: usize) -> Checker<'a> {
         Checker {
             program: Program::default(),
             diagnostics: vec![],
-            modules,
-            root,
-            prelude,
+            modules: Modules::new(),
+            packages: Packages::new(),
+            program_package: PackageId::new(n_packages.saturating_sub(1)),
+            module_files: FxHashMap::default(),
             fns: PrimaryMap::new(),
             structs: PrimaryMap::new(),
             enums: PrimaryMap::new(),
@@ -181,7 +202,7 @@ impl<'a> Checker<'a> {
             aliases: PrimaryMap::new(),
             uses: PrimaryMap::new(),
             body: Body::new(Home {
-                module: root,
+                module: ModuleId::new(0),
                 dialect: Dialect::Impala,
                 edition_2015: false,
                 in_block: false,

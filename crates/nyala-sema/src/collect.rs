@@ -1,15 +1,18 @@
 //! Finds all items of a program and defines their names, before any item is
 //! checked: every name is visible in its whole scope.
 
-use nyala_span::Span;
-use nyala_syntax::ast::{self, AttrValue, Ident, Item, ItemKind, LitKind};
+use std::rc::Rc;
+
+use cranelift_entity::EntityRef as _;
+use indexmap::IndexMap;
+use nyala_span::{Name, Span};
+use nyala_syntax::ast::{self, AttrValue, Ident, Item, ItemKind, LitKind, Vis};
 use rustc_hash::FxHashMap;
 
-use crate::checker::{
-    AliasInfo, CheckFile, Checker, EnumInfo, FnInfo, Home, Progress, StaticInfo, StructInfo, UseInfo,
-};
+use crate::checker::{AliasInfo, Checker, EnumInfo, FnInfo, Home, Progress, StaticInfo, StructInfo, UseInfo};
 use crate::errors::Error;
-use crate::scope::{Def, Module};
+use crate::package::{self, Package};
+use crate::scope::{Binding, Def, Module, ModuleId, PackageId, PackageInfo, Visibility};
 use crate::tree::{self, Abi, FnId, StaticId};
 
 /// The collected items of a block.
@@ -28,20 +31,101 @@ pub(crate) enum Target {
     Block,
 }
 
+/// Where the name of an item goes, and what the item says about it.
+#[derive(Clone, Copy)]
+struct Place {
+    target: Target,
+    vis: Option<Vis>,
+    shadows: bool,
+}
+
+impl Place {
+    fn binding(self, def: Def, span: Span, module: ModuleId) -> Binding {
+        let visibility = match self.vis {
+            Some(Vis::Priv) => Visibility::Module(module),
+            // What a module uses is not part of its package's interface unless it says so.
+            None if matches!(def, Def::Use(_)) => Visibility::Package,
+            _ => Visibility::Everywhere,
+        };
+        Binding { def, span, visibility, shadows: self.shadows }
+    }
+}
+
+fn has_attr(attrs: &[ast::Attr], name: &str) -> bool {
+    attrs.iter().any(|attr| attr.name.name.as_str() == name)
+}
+
 impl<'a> Checker<'a> {
-    /// Collects the items of one file.
-    pub fn collect_file(&mut self, file: &CheckFile<'a>) {
-        let module = if file.is_prelude { self.prelude } else { self.root };
-        let home =
-            Home { module, dialect: file.ast.dialect, edition_2015: file.ast.edition_2015, in_block: false };
-        for item in &file.ast.items {
+    /// Collects the items of a package.
+    pub fn collect_package(&mut self, package: &Package<'a>) {
+        let root_of = |this: &Self, number: usize| this.packages[PackageId::new(number)].root;
+        let id = self.packages.next_key();
+        let root = self.modules.push(Module::new(id, None));
+        let prelude = package.prelude.map(|number| root_of(self, number));
+        let mut dependencies = IndexMap::default();
+        for dependency in &package.dependencies {
+            dependencies.insert(dependency.name, root_of(self, dependency.package));
+        }
+        self.packages.push(PackageInfo { name: package.name, root, prelude, dependencies });
+        for file in package.files.iter().filter_map(|file| Some((file.module?, file.ast))) {
+            self.module_files.entry(file.0).or_default().push(file.1);
+        }
+        for file in package.files.iter().filter(|file| file.module.is_none()) {
+            self.collect_file(file.ast, root);
+        }
+        for (dependency, span) in package.dependencies.iter().filter_map(|it| Some((it, it.glob?))) {
+            self.glob_of_dependency(dependency, span, root);
+        }
+        if let Some(exports) = &package.exports {
+            self.restrict_exports(root, exports, package.name);
+        }
+    }
+
+    fn collect_file(&mut self, file: &'a ast::File, module: ModuleId) {
+        let home = Home { module, dialect: file.dialect, edition_2015: file.edition_2015, in_block: false };
+        for item in &file.items {
             self.collect_item(item, home, Target::Module, &mut Collected::default());
+        }
+    }
+
+    /// Brings in all names of a dependency, as a program without `use` asks for it.
+    fn glob_of_dependency(&mut self, dependency: &package::Dependency, span: Span, module: ModuleId) {
+        let package = PackageId::new(dependency.package);
+        let home = Home { module, dialect: ast::Dialect::Impala, edition_2015: false, in_block: false };
+        let id = self.uses.push(UseInfo {
+            path: Rc::new(ast::Path { segments: vec![Ident { name: dependency.name, span }], span }),
+            home,
+            is_glob: true,
+            visibility: Visibility::Package,
+            progress: Progress::Done,
+            target: Def::Module(self.packages[package].root),
+        });
+        self.modules[module].globs.push(id);
+    }
+
+    /// Hides what a package does not export.
+    fn restrict_exports(&mut self, root: ModuleId, exports: &[(Name, Span)], package: Option<Name>) {
+        for (name, binding) in &mut self.modules[root].names {
+            let is_exported = exports.iter().any(|(exported, _)| exported == name);
+            if !is_exported && binding.visibility == Visibility::Everywhere {
+                binding.visibility = Visibility::Package;
+            }
+        }
+        for &(name, span) in exports {
+            match self.modules[root].names.get_mut(&name) {
+                Some(binding) if matches!(binding.def, Def::Use(_)) => {
+                    binding.visibility = Visibility::Everywhere;
+                }
+                Some(_) => {}
+                None => self.report(Error::UnknownExport { name, span, package }),
+            }
         }
     }
 
     /// Collects one item.
     pub fn collect_item(&mut self, item: &'a Item, home: Home, target: Target, into: &mut Collected) {
         let home = Home { in_block: target == Target::Block, ..home };
+        let target = Place { target, vis: item.vis, shadows: has_attr(&item.attrs, "shadows") };
         match &item.kind {
             ItemKind::Fn(ast) => {
                 let abi = self.import_abi(&item.attrs);
@@ -74,23 +158,23 @@ impl<'a> Checker<'a> {
                 }
             }
             ItemKind::Mod { name, items } => {
-                let module = self.modules.push(Module::new(Some(home.module), None));
+                let package = self.modules[home.module].package;
+                let module = self.modules.push(Module::new(package, Some(home.module)));
                 self.define(*name, Def::Module(module), home, target);
-                for item in items {
-                    let home = Home { module, in_block: false, ..home };
+                let home = Home { module, in_block: false, ..home };
+                for item in items.iter().flatten() {
                     self.collect_item(item, home, Target::Module, &mut Collected::default());
                 }
-            }
-            ItemKind::Use { path, rename } => {
-                let target_def = Def::Error;
-                let id = self.uses.push(UseInfo { path, home, progress: Progress::Open, target: target_def });
-                let last = path.segments.last().copied();
-                if let Some(name) = rename.or(last) {
-                    self.define(name, Def::Use(id), home, target);
+                if items.is_none() {
+                    match self.module_files.remove(&name.span) {
+                        Some(files) => files.into_iter().for_each(|file| self.collect_file(file, module)),
+                        None => self.report(Error::NoModuleFile { name: name.name, span: name.span }),
+                    }
                 }
             }
+            ItemKind::Use(tree) => self.collect_use(&[], tree, home, target),
             // In a block it is a local value, bound at its position.
-            ItemKind::Implicit { .. } if target == Target::Block => {}
+            ItemKind::Implicit { .. } if home.in_block => {}
             ItemKind::Implicit { ty, value } => {
                 let info = static_info(ty.as_ref(), Some(value), &item.attrs, home);
                 let name = Ident { name: "implicit".into(), span: value.span };
@@ -101,13 +185,43 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// Collects what a `use` brings in, from where `prefix` leads.
+    fn collect_use(&mut self, prefix: &[Ident], tree: &'a ast::UseTree, home: Home, target: Place) {
+        let segments = [prefix, &tree.path.segments].concat();
+        let (is_glob, name) = match &tree.kind {
+            ast::UseKind::List(trees) => {
+                return trees.iter().for_each(|tree| self.collect_use(&segments, tree, home, target));
+            }
+            ast::UseKind::Glob => (true, None),
+            ast::UseKind::Name { rename } => (false, rename.or(segments.last().copied())),
+        };
+        let visibility = match target.vis {
+            Some(Vis::Pub) => Visibility::Everywhere,
+            Some(Vis::Priv) => Visibility::Module(home.module),
+            None => Visibility::Package,
+        };
+        let id = self.uses.push(UseInfo {
+            path: Rc::new(ast::Path { segments, span: tree.path.span }),
+            home,
+            is_glob,
+            visibility,
+            progress: Progress::Open,
+            target: Def::Error,
+        });
+        match name {
+            Some(name) => self.define(name, Def::Use(id), home, target),
+            None if home.in_block => self.body.scopes.add_glob(id),
+            None => self.modules[home.module].globs.push(id),
+        }
+    }
+
     fn collect_fn(
         &mut self,
         ast: &'a ast::FnItem,
         attrs: &'a [ast::Attr],
         abi: Option<Abi>,
         home: Home,
-        target: Target,
+        target: Place,
         into: &mut Collected,
     ) {
         let id = self.new_fn(FnInfo {
@@ -125,9 +239,10 @@ impl<'a> Checker<'a> {
         self.define(ast.name, Def::Fn(id), home, target);
     }
 
-    fn collect_struct(&mut self, ast: &'a ast::StructItem, home: Home, target: Target) {
+    fn collect_struct(&mut self, ast: &'a ast::StructItem, home: Home, target: Place) {
         let id = self.structs.push(StructInfo { ast, home, fields: FxHashMap::default() });
-        self.program.types.struct_names.push(ast.name.name);
+        let shown = self.qualified(ast.name.name, home);
+        self.program.types.struct_names.push(shown);
         let tparams = self.declare_tparams(&ast.tparams);
         self.program.structs.push(tree::Struct {
             name: ast.name.name,
@@ -139,7 +254,7 @@ impl<'a> Checker<'a> {
         self.define(ast.name, Def::Struct(id), home, target);
     }
 
-    fn collect_enum(&mut self, ast: &'a ast::EnumItem, home: Home, target: Target) {
+    fn collect_enum(&mut self, ast: &'a ast::EnumItem, home: Home, target: Place) {
         let mut options = FxHashMap::default();
         for (i, option) in ast.options.iter().enumerate() {
             if let Some(first) = options.insert(option.name.name, i as u32) {
@@ -148,7 +263,8 @@ impl<'a> Checker<'a> {
             }
         }
         let id = self.enums.push(EnumInfo { ast, home, options });
-        self.program.types.enum_names.push(ast.name.name);
+        let shown = self.qualified(ast.name.name, home);
+        self.program.types.enum_names.push(shown);
         let tparams = self.declare_tparams(&ast.tparams);
         self.program.enums.push(tree::Enum {
             name: ast.name.name,
@@ -162,17 +278,28 @@ impl<'a> Checker<'a> {
         self.define(ast.name, Def::Enum(id), home, target);
     }
 
+    /// What messages call a type. Those of other packages than the program come with their package, since two packages
+    /// may have types of one name.
+    fn qualified(&self, name: Name, home: Home) -> Name {
+        let package = self.modules[home.module].package;
+        match self.packages[package].name.filter(|_| package != self.program_package) {
+            Some(package) => Name::new(&format!("{package}::{name}")),
+            None => name,
+        }
+    }
+
     /// A static with its name; `None` if it repeats an earlier declaration.
     fn collect_static(
         &mut self,
         name: Ident,
         is_mut: bool,
         info: StaticInfo<'a>,
-        target: Target,
+        target: Place,
     ) -> Option<StaticId> {
         // One of two declarations of a static may omit the initializer.
-        if target == Target::Module
-            && let Some(&(Def::Static(old), _)) = self.modules[info.home.module].names.get(&name.name)
+        if !info.home.in_block
+            && let Some(&Binding { def: Def::Static(old), .. }) =
+                self.modules[info.home.module].names.get(&name.name)
             && (self.statics[old].init.is_none() || info.init.is_none())
         {
             if self.statics[old].init.is_none() {
@@ -199,18 +326,19 @@ impl<'a> Checker<'a> {
         })
     }
 
-    fn define(&mut self, ident: Ident, def: Def, home: Home, target: Target) {
+    fn define(&mut self, ident: Ident, def: Def, home: Home, target: Place) {
         if ident.name.is_underscore() {
             return;
         }
-        let clash = match target {
+        let clash = match target.target {
             Target::Module => {
+                let binding = target.binding(def, ident.span, home.module);
                 let names = &mut self.modules[home.module].names;
                 let first = names.get(&ident.name).copied();
                 if first.is_none() {
-                    names.insert(ident.name, (def, ident.span));
+                    names.insert(ident.name, binding);
                 }
-                first
+                first.map(|first| (first.def, first.span))
             }
             Target::Block => {
                 let level = self.body.level;

@@ -101,6 +101,18 @@ pub(crate) struct Operand {
     pub is_tight: bool,
 }
 
+/// What an undefined name was probably meant to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Hint {
+    None,
+    /// A name of the parent module.
+    Super,
+    /// A name of this dependency.
+    Dependency(Name),
+    /// A similar name.
+    Similar(Name),
+}
+
 /// An error in a program.
 #[derive(Clone, Debug)]
 pub(crate) enum Error {
@@ -133,7 +145,11 @@ pub(crate) enum Error {
     StructNeeded { ty: Ty, span: Span },
     NoPayload { name: Name, span: Span },
     // Names.
-    Undefined { name: Name, span: Span, similar: Option<Name>, is_in_super: bool, namespace: Namespace },
+    Undefined { name: Name, span: Span, hint: Hint, namespace: Namespace },
+    Private { name: Name, span: Span, declared: Span, package: Option<Name> },
+    AmbiguousGlob { name: Name, span: Span, places: [Span; 2] },
+    UnknownExport { name: Name, span: Span, package: Option<Name> },
+    NoModuleFile { name: Name, span: Span },
     Redefinition { name: Name, span: Span, first: Span, of_another_kind: bool },
     NoSuchMember { of: Name, name: Name, span: Span, what: &'static str, similar: Option<Name> },
     NotAModule { name: Name, span: Span },
@@ -193,8 +209,8 @@ impl Error {
     /// The same error for the namespace of the context.
     pub fn in_namespace(self, wanted: Namespace) -> Error {
         match self {
-            Error::Undefined { name, span, similar, is_in_super, .. } => {
-                Error::Undefined { name, span, similar, is_in_super, namespace: wanted }
+            Error::Undefined { name, span, hint, .. } => {
+                Error::Undefined { name, span, hint, namespace: wanted }
             }
             other => other,
         }

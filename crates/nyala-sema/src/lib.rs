@@ -1,29 +1,30 @@
 //! Syntax tree to typed tree: modules, names, types, mutability, exhaustiveness.
 //!
-//! [`check`] takes the syntax trees of all files of a program and returns the typed tree
+//! [`check`] takes the syntax trees of all packages of a program and returns the typed tree
 //! and the diagnostics. It always terminates and never panics. An expression that could
 //! not be typed has the error type. The error type matches every type, so one mistake
 //! is reported once.
 //!
-//! Read in this order: [`types`] and [`tree`] are the output. `collect` finds the items, `resolve`
-//! resolves names, `convert` and `numbers` convert written types, `items` finds the types of items,
+//! Read in this order: [`package`] is the input, [`types`] and [`tree`] are the output. `collect` finds the items,
+//! `resolve` and `globs` resolve names, `convert` and `numbers` convert written types, `items` finds the types of items,
 //! `infer` checks bodies, `linkage` and `symbols` check what the linker sees, `roles` tests and benchmarks. `errors`
 //! lists all errors.
 //!
 //! ```
-//! use nyala_sema::{CheckFile, check};
+//! use nyala_sema::{check, package::Package};
 //! use nyala_span::SourceMap;
 //!
 //! let mut sources = SourceMap::default();
 //! let id = sources.add("half.impala", "fn half(x: f32) -> i32 { x }")?;
 //! let parse = nyala_syntax::parse(sources.file(id));
-//! let checked = check(&[CheckFile { ast: &parse.file, is_prelude: false }]);
+//! let checked = check(&[Package::program([&parse.file])]);
 //! assert_eq!(checked.diagnostics[0].message, "expected `i32`, found `f32`");
 //! # Ok::<(), nyala_span::SourceTooLarge>(())
 //! ```
 
 pub mod constness;
 pub mod exhaustive;
+pub mod package;
 pub mod tree;
 pub mod types;
 pub mod visit;
@@ -35,6 +36,7 @@ mod containment;
 mod convert;
 mod demand;
 mod errors;
+mod globs;
 mod infer;
 mod items;
 mod linkage;
@@ -42,9 +44,10 @@ mod numbers;
 mod resolve;
 mod roles;
 mod scope;
+mod shadowing;
 mod symbols;
 
 #[cfg(test)]
 mod testing;
 
-pub use checker::{CheckFile, Checked, check};
+pub use checker::{Checked, check};

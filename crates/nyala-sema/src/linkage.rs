@@ -7,7 +7,7 @@ use nyala_syntax::ast::{self, AttrValue, LitKind};
 
 use crate::checker::Checker;
 use crate::errors::Error;
-use crate::scope::Def;
+use crate::scope::{Binding, Def};
 use crate::tree::{Abi, AttrArg, FnId, Linkage};
 use crate::types::{Prim, Ty, TyKind};
 
@@ -58,6 +58,8 @@ impl<'a> Checker<'a> {
                 "import" => self.check_names_in(attr),
                 // See `declare_role`.
                 "test" | "bench" => {}
+                // For the warning about names that take the place of others.
+                "shadows" => {}
                 "fast_math" | "must_specialize" => kept.push((attr.name.name, attr_arg(&attr.value))),
                 // `pe_specialisations` is an older name.
                 "pe_specializations" | "pe_specialisations" | "pe_growth" | "pe_depth" => {
@@ -112,9 +114,12 @@ impl<'a> Checker<'a> {
 
     /// Finds the entry point.
     pub(crate) fn find_main(&mut self) {
-        match self.modules[self.root].names.get(&Name::new("main")) {
-            Some(&(Def::Fn(id), _)) if self.fns[id].abi.is_none() => self.program.main = Some(id),
-            Some(&(Def::Static(_), span)) => self.report(Error::MainIsStatic { span }),
+        let Some(package) = self.packages.get(self.program_package) else { return };
+        match self.modules[package.root].names.get(&Name::new("main")) {
+            Some(&Binding { def: Def::Fn(id), .. }) if self.fns[id].abi.is_none() => {
+                self.program.main = Some(id);
+            }
+            Some(&Binding { def: Def::Static(_), span, .. }) => self.report(Error::MainIsStatic { span }),
             _ => {}
         }
     }

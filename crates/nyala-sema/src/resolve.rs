@@ -1,25 +1,40 @@
 //! Name resolution: from names and paths to definitions.
 //!
-//! Lookup goes through the scopes of the body, then the enclosing module, then the
-//! prelude if that module is the root of the program. A module sees only its own
-//! names; `super` is its parent module.
+//! Lookup goes through the scopes of the body, then the enclosing module: first the names that it defines or uses by
+//! name, then the names that come with `use a::*`. After that, every module of a package sees the dependencies of
+//! the package, the word `package` for its root module, and the names of the prelude. A module does not see the names
+//! of its parent module, which is `super`.
+//!
+//! The first name of a longer path is a module or an enum: other definitions of that name are skipped, so a package
+//! `fft` may have a function `fft`.
 
-use nyala_span::Name;
+use std::rc::Rc;
+
+use nyala_span::{Name, Span, similar};
 use nyala_syntax::ast::{Dialect, Ident, Path};
 
-use crate::checker::{Checker, Home, Progress};
+use crate::checker::{Checker, Home, Progress, UseInfo};
 use crate::convert::prim_named;
-use crate::errors::{Error, Namespace};
-use crate::scope::{Def, Entry, ModuleId, UseId};
-
-/// The maximum length of names that are compared for suggestions.
-const MAX_SUGGESTION_LEN: usize = 64;
+use crate::errors::{Error, Hint, Namespace};
+use crate::scope::{Def, Entry, ModuleId, UseId, Visibility};
 
 /// After this many diagnostics there are no more suggestions of similar names.
 const MAX_SUGGESTIONS: usize = 100;
 
+/// Where a path starts.
+#[derive(Clone, Copy)]
+pub(crate) struct Start {
+    pub module: ModuleId,
+    /// The entry of its first name in the scopes of the body.
+    pub entry: Option<Entry>,
+    /// The `use` that the path belongs to.
+    pub of_use: Option<UseId>,
+    /// Whether that is a `use a::*`.
+    pub is_glob: bool,
+}
+
 /// Why a path was not resolved.
-enum Stuck {
+pub(crate) enum Stuck {
     /// It leads through a `use` that is not resolved.
     Use(UseId),
     /// It has no definition.
@@ -37,10 +52,11 @@ impl<'a> Checker<'a> {
                 continue;
             }
             self.uses[id].progress = Progress::Running;
-            let (path, home) = (self.uses[id].path, self.uses[id].home);
-            // In a block, the name that the `use` defines is hidden while its path is resolved.
-            let entry = self.entry_at(path, home).filter(|entry| entry.def != Def::Use(id));
-            let target = match self.path_from(path, home.module, entry) {
+            let UseInfo { home, is_glob, .. } = self.uses[id];
+            let path = Rc::clone(&self.uses[id].path);
+            let start =
+                Start { module: home.module, entry: self.entry_at(&path, home), of_use: Some(id), is_glob };
+            let target = match self.path_from(&path, start).and_then(|def| self.use_target(id, def)) {
                 Ok(def) => def,
                 Err(Stuck::Use(next)) if self.uses[next].progress == Progress::Running => {
                     self.report(Error::CyclicUse { span: path.span });
@@ -51,7 +67,8 @@ impl<'a> Checker<'a> {
                     continue;
                 }
                 Err(Stuck::Failed(error)) => {
-                    let wanted = if path.segments.len() > 1 { Namespace::Module } else { Namespace::Any };
+                    let wanted =
+                        if path.segments.len() > 1 || is_glob { Namespace::Module } else { Namespace::Any };
                     self.report(error.in_namespace(wanted));
                     Def::Error
                 }
@@ -73,10 +90,10 @@ impl<'a> Checker<'a> {
             return (Def::Error, 0);
         }
         let entry = self.body.scopes.lookup(first.name);
-        let level = entry.map_or(0, |entry| entry.level);
         loop {
-            match self.path_from(path, home.module, entry) {
-                Ok(def) => return (def, level),
+            let start = Start { module: home.module, entry, of_use: None, is_glob: false };
+            match self.path_with_level(path, start) {
+                Ok(found) => return found,
                 Err(Stuck::Use(id)) => {
                     self.resolve_use(id);
                 }
@@ -106,20 +123,24 @@ impl<'a> Checker<'a> {
 
     /// The definition of a single name, if it has one; reports nothing.
     pub fn lookup(&mut self, name: Name) -> Option<Def> {
-        let def = match self.body.scopes.lookup(name) {
-            Some(entry) => entry.def,
-            None => self.module_member(self.body.home.module, name)?,
-        };
-        match def {
-            Def::Use(id) => Some(self.resolve_use(id)),
-            def => Some(def),
+        let ident = Ident { name, span: Span::NONE };
+        let entry = self.body.scopes.lookup(name);
+        loop {
+            let start = Start { module: self.body.home.module, entry, of_use: None, is_glob: false };
+            match self.first_name(ident, start, false) {
+                Ok(found) => return found.map(|(def, _)| def),
+                Err(Stuck::Use(id)) => {
+                    self.resolve_use(id);
+                }
+                Err(Stuck::Failed(_)) => return None,
+            }
         }
     }
 
     /// The definition of a path in an item at `home`, if it has one; reports nothing.
     pub fn item_named(&self, path: &Path, home: Home) -> Option<Def> {
         let entry = self.entry_at(path, home);
-        self.path_from(path, home.module, entry).ok()
+        self.path_from(path, Start { module: home.module, entry, of_use: None, is_glob: false }).ok()
     }
 
     /// The entry for the start of a path in the scopes of the body that encloses an item at `home`.
@@ -128,24 +149,116 @@ impl<'a> Checker<'a> {
         self.body.scopes.lookup(first.name)
     }
 
-    fn path_from(&self, path: &Path, module: ModuleId, entry: Option<Entry>) -> Result<Def, Stuck> {
-        let (first, rest) = path.segments.split_first().expect("a path has at least one segment");
-        let found = entry.map(|entry| entry.def).or_else(|| self.module_member(module, first.name));
-        let mut def = match found {
-            Some(def) => self.through_use(def)?,
-            None if first.name.as_str() == "super" => match self.modules[module].parent {
-                Some(parent) => Def::Module(parent),
-                None => return Err(Stuck::Failed(Error::SuperAtRoot { span: first.span })),
-            },
-            None => return Err(Stuck::Failed(self.undefined(*first, module))),
-        };
-        for (i, segment) in rest.iter().enumerate() {
-            def = self.through_use(self.member(def, path.segments[i], *segment)?)?;
+    /// The target of a `use`: names come from a module or an enum only.
+    fn use_target(&self, id: UseId, def: Def) -> Result<Def, Stuck> {
+        let is_source = matches!(def, Def::Module(_) | Def::Enum(_) | Def::Error);
+        if !self.uses[id].is_glob || is_source {
+            return Ok(def);
         }
-        Ok(def)
+        let last = self.uses[id].path.segments.last().expect("a path has at least one segment");
+        Err(Stuck::Failed(Error::NotAModule { name: last.name, span: last.span }))
     }
 
-    fn through_use(&self, def: Def) -> Result<Def, Stuck> {
+    fn path_from(&self, path: &Path, start: Start) -> Result<Def, Stuck> {
+        self.path_with_level(path, start).map(|(def, _)| def)
+    }
+
+    /// What a path stands for, and how many functions are around the definition it starts from.
+    fn path_with_level(&self, path: &Path, start: Start) -> Result<(Def, u32), Stuck> {
+        let (first, rest) = path.segments.split_first().expect("a path has at least one segment");
+        let from = start.module;
+        let (mut def, level) = match self.first_name(*first, start, !rest.is_empty() || start.is_glob)? {
+            Some(found) => found,
+            None if first.name.as_str() == "super" => match self.modules[from].parent {
+                Some(parent) => (Def::Module(parent), 0),
+                None => return Err(Stuck::Failed(Error::SuperAtRoot { span: first.span })),
+            },
+            None => return Err(Stuck::Failed(self.undefined(*first, from))),
+        };
+        for (i, segment) in rest.iter().enumerate() {
+            def = self.through_use(self.member(def, path.segments[i], *segment, from)?)?;
+        }
+        Ok((def, level))
+    }
+
+    /// What the first name of a path stands for. Where more follows, a module or an enum is preferred.
+    fn first_name(
+        &self,
+        first: Ident,
+        start: Start,
+        wants_source: bool,
+    ) -> Result<Option<(Def, u32)>, Stuck> {
+        let mut other = None;
+        let mut accept = |def: Def, level: u32| {
+            let is_source = matches!(def, Def::Module(_) | Def::Enum(_) | Def::Alias(_) | Def::Error);
+            other = other.or(Some((def, level)));
+            (is_source || !wants_source).then_some((def, level))
+        };
+        if let Some(def) = self.scope_glob_member(first, start)? {
+            return Ok(Some((def, 0)));
+        }
+        // The name that a `use` defines is hidden while its path is resolved.
+        let is_itself = |def: Def| start.of_use.is_some_and(|id| def == Def::Use(id));
+        let entry = start.entry.filter(|entry| !is_itself(entry.def));
+        if let Some(entry) = entry
+            && let Some(found) = accept(self.through_use(entry.def)?, entry.level)
+        {
+            return Ok(Some(found));
+        }
+        let own = self.modules[start.module].names.get(&first.name).filter(|own| !is_itself(own.def));
+        if let Some(own) = own
+            && let Some(found) = accept(self.through_use(own.def)?, 0)
+        {
+            return Ok(Some(found));
+        }
+        // The path of a `use a::*` does not depend on others, so their order does not matter.
+        if !start.is_glob
+            && let Some(def) = self.glob_member(start.module, first, start.module)?
+            && let Some(found) = accept(def, 0)
+        {
+            return Ok(Some(found));
+        }
+        if let Some(def) = self.package_member(start.module, first.name)
+            && let Some(found) = accept(def, 0)
+        {
+            return Ok(Some(found));
+        }
+        if let Some(def) = self.prelude_member(start.module, first.name)
+            && let Some(found) = accept(self.through_use(def)?, 0)
+        {
+            return Ok(Some(found));
+        }
+        Ok(other)
+    }
+
+    /// A dependency of the package, or its root module.
+    fn package_member(&self, module: ModuleId, name: Name) -> Option<Def> {
+        let package = &self.packages[self.modules[module].package];
+        let dependency = package.dependencies.get(&name).copied();
+        let root = (name.as_str() == "package").then_some(package.root);
+        dependency.or(root).map(Def::Module)
+    }
+
+    /// A name of the package's prelude.
+    pub fn prelude_member(&self, module: ModuleId, name: Name) -> Option<Def> {
+        let prelude = self.packages[self.modules[module].package].prelude?;
+        let binding = self.modules[prelude].names.get(&name)?;
+        self.is_visible(binding.visibility, prelude, module).then_some(binding.def)
+    }
+
+    /// Whether a name of module `of` may be used in module `from`.
+    pub fn is_visible(&self, visibility: Visibility, of: ModuleId, from: ModuleId) -> bool {
+        match visibility {
+            Visibility::Everywhere => true,
+            Visibility::Package => self.modules[of].package == self.modules[from].package,
+            Visibility::Module(home) => {
+                std::iter::successors(Some(from), |&module| self.modules[module].parent)
+                    .any(|module| module == home)
+            }
+        }
+    }
+
+    pub fn through_use(&self, def: Def) -> Result<Def, Stuck> {
         match def {
             Def::Use(id) if self.uses[id].progress == Progress::Done => Ok(self.uses[id].target),
             Def::Use(id) => Err(Stuck::Use(id)),
@@ -153,39 +266,34 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn member(&self, of: Def, of_ident: Ident, segment: Ident) -> Result<Def, Stuck> {
+    /// The member of a module or enum that a path in module `from` names.
+    fn member(&self, of: Def, of_ident: Ident, segment: Ident, from: ModuleId) -> Result<Def, Stuck> {
+        let Ident { name, span } = segment;
+        let no_member = |what: &'static str, similar: Option<Name>| {
+            Stuck::Failed(Error::NoSuchMember { of: of_ident.name, name, span, what, similar })
+        };
         match of {
-            Def::Module(module) if segment.name.as_str() == "super" => match self.modules[module].parent {
+            Def::Module(module) if name.as_str() == "super" => match self.modules[module].parent {
                 Some(parent) => Ok(Def::Module(parent)),
-                None => Err(Stuck::Failed(Error::SuperAtRoot { span: segment.span })),
+                None => Err(Stuck::Failed(Error::SuperAtRoot { span })),
             },
-            Def::Module(module) => self.module_member(module, segment.name).ok_or_else(|| {
-                let names = self.modules[module].names.keys().copied();
-                let similar = most_similar(segment.name, names);
-                Stuck::Failed(Error::NoSuchMember {
-                    of: of_ident.name,
-                    name: segment.name,
-                    span: segment.span,
-                    what: "module",
-                    similar,
-                })
-            }),
-            Def::Enum(id) => match self.enums[id].options.get(&segment.name) {
+            Def::Module(module) => {
+                let found = self.module_member(module, segment, from)?;
+                let names = || self.visible_names(module, from);
+                found.ok_or_else(|| no_member("module", most_similar(name, names())))
+            }
+            Def::Enum(id) => match self.enums[id].options.get(&name) {
                 Some(&option) => Ok(Def::Option(id, option)),
-                None => Err(Stuck::Failed(Error::NoSuchMember {
-                    of: of_ident.name,
-                    name: segment.name,
-                    span: segment.span,
-                    what: "enum",
-                    similar: most_similar(
-                        segment.name,
-                        self.enums[id].ast.options.iter().map(|option| option.name.name),
-                    ),
-                })),
+                None => {
+                    let options = self.enums[id].options.keys().copied();
+                    Err(no_member("enum", most_similar(name, options)))
+                }
             },
             // The options of an enum are also members of its aliases.
             Def::Alias(id) => match self.aliases[id].ty.map(|ty| self.program.types.kind(ty)) {
-                Some(crate::types::TyKind::Enum(of, _)) => self.member(Def::Enum(*of), of_ident, segment),
+                Some(crate::types::TyKind::Enum(of, _)) => {
+                    self.member(Def::Enum(*of), of_ident, segment, from)
+                }
                 _ => Err(Stuck::Failed(Error::NotAModule { name: of_ident.name, span: of_ident.span })),
             },
             Def::Error => Ok(Def::Error),
@@ -193,28 +301,59 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn module_member(&self, module: ModuleId, name: Name) -> Option<Def> {
-        let module = &self.modules[module];
-        let own = module.names.get(&name).map(|&(def, _)| def);
-        own.or_else(|| self.modules[module.fallback?].names.get(&name).map(|&(def, _)| def))
+    fn module_member(&self, module: ModuleId, ident: Ident, from: ModuleId) -> Result<Option<Def>, Stuck> {
+        if let Some(binding) = self.modules[module].names.get(&ident.name) {
+            if self.is_visible(binding.visibility, module, from) {
+                return Ok(Some(binding.def));
+            }
+            let Ident { name, span } = ident;
+            let declared = binding.span;
+            let package = self.packages[self.modules[module].package].name;
+            let package = package.filter(|_| binding.visibility == Visibility::Package);
+            return Err(Stuck::Failed(Error::Private { name, span, declared, package }));
+        }
+        if let Some(def) = self.glob_member(module, ident, from)? {
+            return Ok(Some(def));
+        }
+        // The root of a program is where modules that name `super` look for the prelude.
+        let is_own_root = self.packages[self.modules[from].package].root == module;
+        Ok(is_own_root.then(|| self.prelude_member(module, ident.name)).flatten())
+    }
+
+    /// The names of a module that may be used in module `from`.
+    pub fn visible_names(&self, module: ModuleId, from: ModuleId) -> impl Iterator<Item = Name> {
+        let names = self.modules[module].names.iter();
+        names
+            .filter(move |(_, binding)| self.is_visible(binding.visibility, module, from))
+            .map(|(name, _)| *name)
     }
 
     fn undefined(&self, ident: Ident, module: ModuleId) -> Error {
-        let in_module = self.modules[module].names.keys().copied();
-        let fallback = self.modules[module].fallback.into_iter();
-        let in_prelude = fallback.flat_map(|prelude| self.modules[prelude].names.keys().copied());
+        let package = &self.packages[self.modules[module].package];
+        let outer = self.modules[module].parent;
+        let mut dependencies = package.dependencies.iter();
+        let has_it = |root: ModuleId| self.visible_names(root, module).any(|name| name == ident.name);
+        let hint = if outer.is_some_and(|parent| self.modules[parent].names.contains_key(&ident.name)) {
+            Hint::Super
+        } else if let Some((&name, _)) = dependencies.find(|&(_, &root)| has_it(root)) {
+            Hint::Dependency(name)
+        } else {
+            let is_cheap = self.diagnostics.len() < MAX_SUGGESTIONS;
+            let similar = is_cheap.then(|| most_similar(ident.name, self.names_in_scope(module))).flatten();
+            similar.map_or(Hint::None, Hint::Similar)
+        };
+        Error::Undefined { name: ident.name, span: ident.span, hint, namespace: Namespace::Any }
+    }
+
+    /// All names that could stand for something here; in no order.
+    fn names_in_scope(&self, module: ModuleId) -> impl Iterator<Item = Name> {
+        let package = &self.packages[self.modules[module].package];
         let locals = self.body.scopes.names();
-        let similar = (self.diagnostics.len() < MAX_SUGGESTIONS)
-            .then(|| most_similar(ident.name, locals.chain(in_module).chain(in_prelude)))
-            .flatten();
-        let outer = self.modules[module].parent.and_then(|parent| self.module_member(parent, ident.name));
-        Error::Undefined {
-            name: ident.name,
-            span: ident.span,
-            similar,
-            is_in_super: outer.is_some(),
-            namespace: Namespace::Any,
-        }
+        let own = self.modules[module].names.keys().copied();
+        let globs = self.glob_sources(module).flat_map(move |source| self.visible_names(source, module));
+        let prelude =
+            package.prelude.into_iter().flat_map(move |prelude| self.visible_names(prelude, module));
+        locals.chain(own).chain(globs).chain(package.dependencies.keys().copied()).chain(prelude)
     }
 }
 
@@ -223,50 +362,7 @@ pub(crate) fn is_anonymous(name: Name, dialect: Dialect) -> bool {
     name.is_underscore() || dialect == Dialect::Artic && name.as_str().starts_with('_')
 }
 
-/// The candidate that is most similar to `name`; ties go to the first in
-/// alphabetical order.
+/// The candidate that is most similar to `name`.
 pub(crate) fn most_similar(name: Name, candidates: impl Iterator<Item = Name>) -> Option<Name> {
-    let wanted = name.as_str();
-    if wanted.len() > MAX_SUGGESTION_LEN {
-        return None;
-    }
-    let limit = (wanted.len() / 3).max(1);
-    candidates
-        .map(Name::as_str)
-        .filter(|text| text.len().abs_diff(wanted.len()) <= limit && !text.starts_with('_'))
-        .map(|text| (edit_distance(wanted.as_bytes(), text.as_bytes()), text))
-        .filter(|&(distance, text)| distance <= limit && distance > 0 && distance < text.len())
-        .min()
-        .map(|(_, text)| Name::new(text))
-}
-
-/// The number of insertions, deletions, replacements and swaps of adjacent letters.
-fn edit_distance(a: &[u8], b: &[u8]) -> usize {
-    let mut before: Vec<usize> = vec![];
-    let mut above: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let replaced = above[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = replaced.min(above[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(before[j - 2] + 1);
-            }
-            row.push(best);
-        }
-        before = std::mem::replace(&mut above, row);
-    }
-    above[b.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_swapped_pair_of_letters_is_one_edit() {
-        assert_eq!(edit_distance(b"range", b"rnage"), 1);
-        assert_eq!(edit_distance(b"range", b"orange"), 1);
-        assert_eq!(edit_distance(b"", b"abc"), 3);
-    }
+    similar::most_similar(name.as_str(), candidates.map(Name::as_str)).map(Name::new)
 }

@@ -17,6 +17,11 @@ use crate::types::{EnumId, StructId, TyParam};
 pub(crate) struct ModuleId(u32);
 entity_impl!(ModuleId, "module");
 
+/// A package.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct PackageId(u32);
+entity_impl!(PackageId, "package");
+
 /// A type alias.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct AliasId(u32);
@@ -70,26 +75,64 @@ pub(crate) struct Entry {
     /// Where it is defined.
     pub span: Span,
     /// The number of enclosing scopes.
-    depth: u32,
+    pub depth: u32,
     /// The number of enclosing functions and lambdas.
     pub level: u32,
 }
 
+/// Who may use a name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Visibility {
+    /// All packages.
+    Everywhere,
+    /// The package.
+    Package,
+    /// This module, and modules in it.
+    Module(ModuleId),
+}
+
+/// A name in a module.
+#[derive(Clone, Copy)]
+pub(crate) struct Binding {
+    pub def: Def,
+    /// Where it is defined.
+    pub span: Span,
+    pub visibility: Visibility,
+    /// Whether it says that it takes the place of a name from outside.
+    pub shadows: bool,
+}
+
 /// A module and its names.
 pub(crate) struct Module {
+    pub package: PackageId,
+    /// The module around it; none for the root of a package.
     pub parent: Option<ModuleId>,
-    pub names: IndexMap<Name, (Def, Span), FxBuildHasher>,
-    /// Where lookup continues if a name is not found: the prelude, for the root.
-    pub fallback: Option<ModuleId>,
+    pub names: IndexMap<Name, Binding, FxBuildHasher>,
+    /// Where all visible names come from too, unless the module has a name itself.
+    pub globs: Vec<UseId>,
     /// Its `implicit` values.
     pub implicits: Vec<StaticId>,
 }
 
 impl Module {
-    pub fn new(parent: Option<ModuleId>, fallback: Option<ModuleId>) -> Module {
-        Module { parent, fallback, names: IndexMap::default(), implicits: vec![] }
+    pub fn new(package: PackageId, parent: Option<ModuleId>) -> Module {
+        Module { package, parent, names: IndexMap::default(), globs: vec![], implicits: vec![] }
     }
 }
+
+/// A package while its program is checked.
+pub(crate) struct PackageInfo {
+    /// Its name; none for a program of loose files and for the prelude.
+    pub name: Option<Name>,
+    pub root: ModuleId,
+    /// The root of its prelude.
+    pub prelude: Option<ModuleId>,
+    /// The roots of the packages it depends on.
+    pub dependencies: IndexMap<Name, ModuleId, FxBuildHasher>,
+}
+
+/// All packages.
+pub(crate) type Packages = PrimaryMap<PackageId, PackageInfo>;
 
 /// All modules.
 pub(crate) type Modules = PrimaryMap<ModuleId, Module>;
@@ -100,6 +143,16 @@ pub(crate) struct Scopes {
     table: FxHashMap<Name, Entry>,
     undo: Vec<(Name, Option<Entry>)>,
     marks: Vec<usize>,
+    /// `use a::*` in blocks, innermost last.
+    globs: Vec<ScopeGlob>,
+}
+
+/// A `use a::*` in a block.
+#[derive(Clone, Copy)]
+pub(crate) struct ScopeGlob {
+    pub id: UseId,
+    /// How many scopes are open around it.
+    pub depth: u32,
 }
 
 impl Scopes {
@@ -117,6 +170,19 @@ impl Scopes {
                 None => self.table.remove(&name),
             };
         }
+        let depth = self.marks.len() as u32;
+        while self.globs.pop_if(|glob| glob.depth > depth).is_some() {}
+    }
+
+    /// Adds a `use a::*` to the innermost scope.
+    pub fn add_glob(&mut self, id: UseId) {
+        let depth = self.marks.len() as u32;
+        self.globs.push(ScopeGlob { id, depth });
+    }
+
+    /// Every `use a::*` in scope, innermost last.
+    pub fn globs(&self) -> &[ScopeGlob] {
+        &self.globs
     }
 
     /// The number of open scopes.

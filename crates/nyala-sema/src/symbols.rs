@@ -22,7 +22,7 @@ const VARIADIC: &[&str] = &[
 ];
 
 /// Reports symbols that are exported twice, and declarations of one symbol whose types disagree.
-pub(crate) fn check(program: &Program, is_prelude: &dyn Fn(Span) -> bool) -> Vec<Diagnostic> {
+pub(crate) fn check(program: &Program, is_foreign: &dyn Fn(Span) -> bool) -> Vec<Diagnostic> {
     let mut reports = vec![];
     let exports = exports(program, &mut reports);
     let mut imports: FxHashMap<Name, Vec<&Function>> = FxHashMap::default();
@@ -31,7 +31,7 @@ pub(crate) fn check(program: &Program, is_prelude: &dyn Fn(Span) -> bool) -> Vec
         if let Some(Some(definition)) = exports.get(&symbol).map(|export| export.function)
             && !agree(program, definition, function)
         {
-            reports.push(import_of_export(program, symbol, function, definition, is_prelude));
+            reports.push(import_of_export(program, symbol, function, definition, is_foreign));
         }
         let earlier = imports.entry(symbol).or_default();
         let clash = earlier.iter().find(|other| !agree(program, other, function));
@@ -43,7 +43,7 @@ pub(crate) fn check(program: &Program, is_prelude: &dyn Fn(Span) -> bool) -> Vec
             earlier.push(function);
         }
     }
-    reports.retain(|report| !is_prelude(report.primary.span));
+    reports.retain(|report| !is_foreign(report.primary.span));
     reports
 }
 
@@ -96,24 +96,24 @@ fn two_imports(program: &Program, symbol: Name, function: &Function, other: &Fun
         .with_note("calls with the wrong type pass arguments and results in the wrong registers")
 }
 
-/// A function that the program exports is declared with another type. A declaration of the prelude only causes a
+/// A function that the program exports is declared with another type. A declaration of the prelude or another library only causes a
 /// warning: most programs do not call it.
 fn import_of_export(
     program: &Program,
     symbol: Name,
     import: &Function,
     definition: &Function,
-    is_prelude: &dyn Fn(Span) -> bool,
+    is_foreign: &dyn Fn(Span) -> bool,
 ) -> Diagnostic {
     let declared = format!("declared as `{}`", program.types.display(import.ty));
     let defined = format!("exported as `{}`", program.types.display(definition.ty));
-    match is_prelude(import.span) {
+    match is_foreign(import.span) {
         true => {
-            let message = format!("the prelude declares `{symbol}` with another type");
+            let message = format!("a library declares `{symbol}` with another type");
             Diagnostic::warning(Code("W0011"), definition.span, message)
                 .with_label(defined)
                 .with_secondary(import.span, declared)
-                .with_note("functions of the prelude that call it call this one")
+                .with_note("functions of the library that call it call this one")
         }
         false => {
             let message = format!("the exported function `{symbol}` is declared with another type");

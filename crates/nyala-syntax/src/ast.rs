@@ -90,7 +90,7 @@ pub struct StrLit {
 pub struct Item {
     /// Its attributes `#[..]`.
     pub attrs: Vec<Attr>,
-    /// `pub` or `priv`, which have no meaning but are kept.
+    /// `pub` or `priv`: its visibility.
     pub vis: Option<Vis>,
     /// The definition.
     pub kind: ItemKind,
@@ -169,20 +169,15 @@ pub enum ItemKind {
         /// The initializer, if written.
         init: Option<Expr>,
     },
-    /// `mod m { .. }`
+    /// `mod m { .. }`, `mod m;`
     Mod {
         /// Its name.
         name: Ident,
-        /// Its items.
-        items: Vec<Item>,
+        /// Its items; `None` if it has files of its own.
+        items: Option<Vec<Item>>,
     },
-    /// `use a::b as c;`
-    Use {
-        /// The imported item.
-        path: Path,
-        /// The new name, if one is given.
-        rename: Option<Ident>,
-    },
+    /// `use a::b as c;`, `use a::{b, c::*};`
+    Use(UseTree),
     /// `implicit T = e;`
     Implicit {
         /// Its type, if written.
@@ -192,6 +187,29 @@ pub enum ItemKind {
     },
     /// Malformed text.
     Error,
+}
+
+/// What a `use` brings into scope: a path, and what is taken from there.
+#[derive(Clone, Debug)]
+pub struct UseTree {
+    /// Where names are looked for.
+    pub path: Path,
+    /// What is taken.
+    pub kind: UseKind,
+}
+
+/// What a `use` takes.
+#[derive(Clone, Debug)]
+pub enum UseKind {
+    /// `a::b`, `a::b as c`: what the path stands for.
+    Name {
+        /// The new name, if one is given.
+        rename: Option<Ident>,
+    },
+    /// `a::*`: all names.
+    Glob,
+    /// `a::{b, c}`: these, each from the path on.
+    List(Vec<UseTree>),
 }
 
 /// A parameter of a generic item: `T`, or `n: i32`.

@@ -7,7 +7,7 @@
 use crate::ast::{
     Asm, Attr, AttrValue, Block, Cond, Dialect, Expr, ExprKind, FieldDef, FieldInit, FieldName, Fields, File,
     Filter, FilterKind, FnBody, FnItem, ForExpr, GenericParam, Ident, Item, ItemKind, Lambda, Lit, LitKind,
-    Param, Pat, PatKind, Path, Ret, Stmt, StrLit, TypeExpr, TypeKind, UnaryOp,
+    Param, Pat, PatKind, Path, Ret, Stmt, StrLit, TypeExpr, TypeKind, UnaryOp, UseKind, UseTree,
 };
 
 /// The structure of `file`, one item per line.
@@ -150,18 +150,27 @@ impl Dump {
             }),
             ItemKind::Mod { name, items } => self.node("mod", |dump| {
                 dump.ident(name);
-                items.iter().for_each(|item| dump.item(item));
+                dump.flag(items.is_none(), "file");
+                items.iter().flatten().for_each(|item| dump.item(item));
             }),
-            ItemKind::Use { path, rename } => self.node("use", |dump| {
-                dump.path(path);
-                dump.opt("as", rename.as_ref(), Self::ident);
-            }),
+            ItemKind::Use(tree) => self.use_tree("use", tree),
             ItemKind::Implicit { ty, value } => self.node("implicit", |dump| {
                 dump.opt("type", ty.as_ref(), Self::ty);
                 dump.expr(value);
             }),
             ItemKind::Error => self.word("error"),
         }
+    }
+
+    fn use_tree(&mut self, word: &str, tree: &UseTree) {
+        self.node(word, |dump| {
+            dump.path(&tree.path);
+            match &tree.kind {
+                UseKind::Name { rename } => dump.opt("as", rename.as_ref(), Self::ident),
+                UseKind::Glob => dump.word("*"),
+                UseKind::List(trees) => dump.list("list", trees, |dump, tree| dump.use_tree("from", tree)),
+            }
+        });
     }
 
     fn attr(&mut self, attr: &Attr) {

@@ -100,7 +100,7 @@ pub enum Wanted {
 pub fn cases(session: &Session, program: &Program, wanted: Wanted) -> Vec<Case> {
     let mut cases = vec![];
     for (id, function) in &program.fns {
-        let is_own = session.sources.file_of(function.span).is_some_and(|file| !session.is_prelude(file));
+        let is_own = session.sources.file_of(function.span).is_some_and(|file| !session.is_foreign(file));
         let Some(role) = function.role.as_ref().filter(|role| is_own && is_wanted(role, wanted)) else {
             continue;
         };
@@ -192,7 +192,7 @@ pub fn examples(session: &Session) -> Vec<Unit> {
     let Some(trees) = pipeline::parse(&mut parsing) else { return vec![] };
     let own: Vec<(&SourceFile, &ast::File)> = trees
         .iter()
-        .filter(|(id, _)| !parsing.is_prelude(*id))
+        .filter(|(id, _)| !parsing.is_foreign(*id))
         .map(|(id, tree)| (parsing.sources.file(*id), tree))
         .collect();
     let mut library = Session::new(session.options.clone());
@@ -215,7 +215,7 @@ fn item_docs<'a>(tree: &ast::File, source: &'a SourceFile, items: &[Item], found
     for item in items {
         found.push(docs::docs_before(tree, source, item.span));
         if let ItemKind::Mod { items, .. } = &item.kind {
-            item_docs(tree, source, items, found);
+            item_docs(tree, source, items.as_deref().unwrap_or_default(), found);
         }
     }
 }

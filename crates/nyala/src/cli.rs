@@ -2,21 +2,23 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum, value_parser};
 use nyala_driver::compile_time::Limits;
 use nyala_driver::link::Library;
 use nyala_driver::native::{LlvmOptions, NativeOptions};
-use nyala_driver::{Dialect, Edition, Options, Prelude, Session};
+use nyala_driver::package::MANIFEST;
+use nyala_driver::{Dialect, Edition, Options, Prelude, Session, TargetChoice};
 use nyala_opt::partial_eval::{self, Budget, OnLimit};
 
-use crate::commands::{bench, build, check, devices, doc, explain, fmt, interp, ir, run, test};
+use crate::commands::{add, bench, build, check, devices, doc, explain, fmt, interp, ir, new, run, test};
 
 /// The compiler for Impala: high-level libraries, the speed of hand-tuned code.
 ///
 /// A program is a set of source files, given together and in any order; `-` is
-/// standard input. Exit status: 0 success, 1 the program has errors, 2 bad usage,
+/// standard input. Without files, it is the package around the current folder. Exit status: 0 success, 1 the program has errors, 2 bad usage,
 /// 101 an internal error.
 #[derive(Parser)]
 #[command(name = "nyala", version, propagate_version = true, max_term_width = 100)]
@@ -27,6 +29,8 @@ pub struct Cli {
 
 #[derive(Subcommand)]
 pub enum Command {
+    New(new::NewArgs),
+    Add(add::AddArgs),
     Check(check::CheckArgs),
     Fmt(fmt::FmtArgs),
     Ir(ir::IrArgs),
@@ -43,15 +47,69 @@ pub enum Command {
 /// The program and the options of the front end.
 #[derive(Args)]
 pub struct ProgramArgs {
-    /// The source files of the program; `-` is standard input
-    #[arg(required = true, value_name = "FILE")]
+    /// The source files of the program; `-` is standard input [default: the package around the current folder]
+    #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub target: TargetArgs,
     #[command(flatten)]
     pub reading: ReadingArgs,
     #[command(flatten)]
     pub statics: StaticArgs,
     #[command(flatten)]
     pub messages: MessageArgs,
+}
+
+/// Which package, and which part of it.
+#[derive(Args)]
+pub struct TargetArgs {
+    /// The folder of the package [default: the one around the current folder]
+    #[arg(long = "package", value_name = "DIR", conflicts_with = "files")]
+    package: Option<PathBuf>,
+    /// The program of the package: its name, or its path such as examples/hello
+    #[arg(long, value_name = "NAME", conflicts_with = "files")]
+    program: Option<String>,
+    /// The library of the package
+    #[arg(long, conflicts_with_all = ["files", "program"])]
+    lib: bool,
+}
+
+impl TargetArgs {
+    /// The folder of the package.
+    pub fn folder(&self) -> PathBuf {
+        package_folder(self.package.as_deref())
+    }
+
+    /// The part of the package.
+    pub fn target(&self) -> TargetChoice {
+        match &self.program {
+            Some(name) => TargetChoice::Program(name.clone()),
+            None if self.lib => TargetChoice::Library,
+            None => TargetChoice::Default,
+        }
+    }
+}
+
+/// The folder of a package: named, or the innermost one with a manifest around the current folder.
+/// Ends the process with a message about usage if there is none.
+pub fn package_folder(named: Option<&Path>) -> PathBuf {
+    named.map(Path::to_owned).or_else(package_around).unwrap_or_else(|| {
+        let message = format!("no source files are given, and no folder around has a `{MANIFEST}`");
+        Cli::command().error(ErrorKind::MissingRequiredArgument, message).exit()
+    })
+}
+
+/// The innermost folder with a manifest, from the current one upwards; as a short path.
+fn package_around() -> Option<PathBuf> {
+    let current = std::env::current_dir().ok()?;
+    let mut path = PathBuf::new();
+    for folder in current.ancestors() {
+        if folder.join(MANIFEST).is_file() {
+            return Some(path);
+        }
+        path.push("..");
+    }
+    None
 }
 
 /// The budget for the initializers of statics, which are evaluated at compile time.
@@ -80,6 +138,10 @@ pub struct ReadingArgs {
     /// Compile without the prelude (loops, memory, printing, math, ..)
     #[arg(long, conflicts_with = "edition")]
     pub no_prelude: bool,
+    /// A folder that is a library, or that holds libraries as folders; looked at before those of the environment
+    /// variable NYALA_PATH
+    #[arg(long, value_name = "DIR")]
+    pub library: Vec<PathBuf>,
 }
 
 /// The output of diagnostics.
@@ -308,10 +370,17 @@ impl ProgramArgs {
         let StaticArgs { static_steps, static_memory } = self.statics;
         session.options.statics =
             Limits { steps: static_steps, memory: static_memory.saturating_mul(1 << 20) };
-        for path in &self.files {
-            session.load(path);
+        match self.files.is_empty() {
+            true => session.load_package(&self.target.folder(), &self.target.target()),
+            false => self.files.iter().for_each(|path| session.load(path)),
         }
         session
+    }
+
+    /// What the program is called: as its last file, or as the target of its package.
+    pub fn name(&self, session: &Session) -> String {
+        let last = self.files.last().map(|path| path.display().to_string());
+        last.or_else(|| session.target_name().map(str::to_owned)).unwrap_or_default()
     }
 }
 
@@ -327,6 +396,9 @@ impl ReadingArgs {
             None => Prelude::AsWritten,
             Some(edition) => Prelude::Edition(edition.into()),
         };
-        Options { dialect, prelude, ..Options::default() }
+        let environment = std::env::var_os("NYALA_PATH").unwrap_or_default();
+        let folders = std::env::split_paths(&environment).filter(|folder| !folder.as_os_str().is_empty());
+        let libraries = self.library.iter().cloned().chain(folders).collect();
+        Options { dialect, prelude, libraries, ..Options::default() }
     }
 }

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub mod add;
 pub mod bench;
 pub mod build;
 pub mod check;
@@ -9,6 +10,7 @@ pub mod explain;
 pub mod fmt;
 pub mod interp;
 pub mod ir;
+pub mod new;
 pub mod run;
 pub mod test;
 
@@ -19,6 +21,8 @@ use crate::cli::{Cli, Command};
 /// Runs a command. An `Err` is an error of the system; errors of the program are diagnostics.
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
+        Command::New(args) => new::run(args),
+        Command::Add(args) => add::run(args),
         Command::Check(args) => check::run(args),
         Command::Fmt(args) => fmt::run(args),
         Command::Ir(args) => ir::run(args),

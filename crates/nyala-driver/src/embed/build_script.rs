@@ -27,7 +27,7 @@ use std::path::Path;
 
 use nyala_interface::{Interface, rust};
 
-use super::{CompileError, Compiler, Source, on_large_stack};
+use super::{CompileError, Compiler, on_large_stack};
 use crate::archive;
 use crate::errors::EmbedError;
 use crate::native::{self, Output};
@@ -46,12 +46,14 @@ impl Compiler {
         if let Some(level) = env::var("OPT_LEVEL").ok().and_then(|level| level.parse().ok()) {
             llvm.opt_level = level;
         }
-        on_large_stack(|| {
+        let sources = on_large_stack(|| {
             let mut session = self.session();
-            let written = self.write(&mut session, name, out_dir.as_ref());
-            written.ok_or_else(|| CompileError::of(session))
+            match self.write(&mut session, name, out_dir.as_ref()) {
+                Some(()) => Ok(session.files_on_disk()),
+                None => Err(CompileError::of(session)),
+            }
         })?;
-        self.tell_cargo(name, out_dir.as_ref());
+        tell_cargo(&sources, name, out_dir.as_ref());
         Ok(())
     }
 
@@ -67,17 +69,15 @@ impl Compiler {
         let cannot_write = |error| EmbedError::Unwritable { folder: out_dir.to_owned(), error };
         result.map_err(|error| session.diagnostics.push(cannot_write(error).to_diagnostic())).ok()
     }
+}
 
-    /// Instructions for cargo: files to watch and libraries to link.
-    fn tell_cargo(&self, name: &str, out_dir: &Path) {
-        for source in &self.sources {
-            if let Source::File(path) = source {
-                println!("cargo::rerun-if-changed={}", path.display());
-            }
-        }
-        println!("cargo::rustc-link-search=native={}", out_dir.display());
-        println!("cargo::rustc-link-lib=static={name}");
+/// Instructions for cargo: files to watch and libraries to link.
+fn tell_cargo(sources: &[String], name: &str, out_dir: &Path) {
+    for path in sources {
+        println!("cargo::rerun-if-changed={path}");
     }
+    println!("cargo::rustc-link-search=native={}", out_dir.display());
+    println!("cargo::rustc-link-lib=static={name}");
 }
 
 fn declarations(interface: &Interface, uses_runtime: bool) -> String {

@@ -27,7 +27,7 @@ struct Page<'a> {
 impl<'a> Page<'a> {
     fn write(&mut self) {
         let session = self.answers.session;
-        let is_shown = |id: &FileId| !session.is_prelude(*id) || self.has_calls(*id);
+        let is_shown = |id: &FileId| !session.is_foreign(*id) || self.has_calls(*id);
         let files: Vec<FileId> = session.sources.files().map(|(id, _)| id).filter(is_shown).collect();
         let names: Vec<&str> = files.iter().map(|&id| session.sources.file(id).name.as_str()).collect();
         let title = escape(&format!("Partial evaluation of {}", names.join(", ")));
@@ -173,7 +173,7 @@ impl<'a> Page<'a> {
     fn link(&self, at: Span) -> String {
         let sources = self.answers.sources();
         match sources.file_of(at) {
-            Some(id) if !self.answers.session.is_prelude(id) => {
+            Some(id) if !self.answers.session.is_foreign(id) => {
                 let line = sources.file(id).line_col(at.lo).line;
                 format!(" (<a href=\"#{}\">line {line}</a>)", anchor(id, line))
             }

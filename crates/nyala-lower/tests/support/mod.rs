@@ -2,7 +2,7 @@
 
 use expect_test::Expect;
 use nyala_lower::{Constant, Failure, LowerOptions, Lowered, Statics, lower};
-use nyala_sema::{CheckFile, check};
+use nyala_sema::{check, package::Package};
 use nyala_span::{Diagnostic, SourceMap};
 
 /// The graph of `text`, or the diagnostics of lowering.
@@ -16,7 +16,7 @@ pub fn lowered_with_warnings(text: &str) -> Result<Lowered, Vec<Diagnostic>> {
     let file = sources.add("test", text).expect("tests are small");
     let parse = nyala_syntax::parse(sources.file(file));
     assert_eq!(parse.errors, [], "the test's text has errors");
-    let checked = check(&[CheckFile { ast: &parse.file, is_prelude: false }]);
+    let checked = check(&[Package::program([&parse.file])]);
     let errors: Vec<_> = checked.diagnostics.into_iter().filter(Diagnostic::is_error).collect();
     assert_eq!(errors, [], "the test's program has errors");
     // The executed code is always the same.

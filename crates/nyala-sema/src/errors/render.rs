@@ -2,7 +2,7 @@
 
 use nyala_span::{Code, Diagnostic, Name, Span};
 
-use super::{Because, Error, ImmutablePlace, Operand, Write};
+use super::{Because, Error, Hint, ImmutablePlace, Operand, Write};
 use crate::tree::{FnId, Param, PatKind, Program};
 use crate::types::{Ty, TyKind};
 
@@ -328,21 +328,53 @@ impl Render<'_> {
 
     fn name(&self, error_: Error) -> Attempt {
         Ok(match error_ {
-            Error::Undefined { name, span, similar, is_in_super, namespace } => {
+            Error::Undefined { name, span, hint, namespace } => {
                 let message = match name.as_str() {
                     "break" | "continue" => format!("`{name}` outside of a loop"),
                     "return" => "`return` outside of a function that returns".into(),
                     _ => format!("undefined {} `{name}`", namespace.noun()),
                 };
                 let diagnostic = error("E0301", span, message).with_label("not found here");
-                if is_in_super {
-                    return Ok(diagnostic.with_note("a module sees only its own names").with_suggestion(
+                match hint {
+                    Hint::None => diagnostic,
+                    Hint::Similar(similar) => with_similar(diagnostic, span, Some(similar)),
+                    Hint::Super => diagnostic.with_note("a module sees only its own names").with_suggestion(
                         span.start(),
                         "super::",
                         "use the name of the enclosing module",
-                    ));
+                    ),
+                    Hint::Dependency(package) => diagnostic.with_suggestion(
+                        span.start(),
+                        format!("{package}::"),
+                        format!("use the name of the package `{package}`"),
+                    ),
                 }
-                with_similar(diagnostic, span, similar)
+            }
+            Error::Private { name, span, declared, package } => {
+                let owner = match package {
+                    Some(package) => format!("the package `{package}`"),
+                    None => "its module".into(),
+                };
+                error("E0312", span, format!("`{name}` is private to {owner}"))
+                    .with_secondary(declared, "declared here")
+            }
+            Error::AmbiguousGlob { name, span, places: [first, second] } => {
+                error("E0313", span, format!("`{name}` comes from two places"))
+                    .with_secondary(first, "from here")
+                    .with_secondary(second, "and from here")
+                    .with_note(format!("`use ..::{name};` or a path decides which one is meant"))
+            }
+            Error::NoModuleFile { name, span } => {
+                error("E0028", span, format!("the module `{name}` has no file"))
+                    .with_note("write its items here, in `{ .. }`")
+            }
+            Error::UnknownExport { name, span, package } => {
+                let package = package.map_or_else(String::new, |package| format!(" `{package}`"));
+                error(
+                    "E0314",
+                    span,
+                    format!("the package{package} exports `{name}`, which its root module does not define"),
+                )
             }
             Error::Redefinition { name, span, first, of_another_kind } => {
                 let diagnostic = error("E0302", span, format!("`{name}` is defined twice in one scope"))

@@ -43,11 +43,12 @@ impl<'a> Checker<'a> {
         if let Some(found) = self.local_implicit(ty, span) {
             return found;
         }
-        let mut module = Some(self.body.home.module);
-        while let Some(id) = module {
+        let module = self.body.home.module;
+        let prelude = self.packages[self.modules[module].package].prelude;
+        for id in std::iter::once(module).chain(prelude) {
             let candidates = self.matching_implicits(id, ty);
             match *candidates {
-                [] => module = self.modules[id].fallback,
+                [] => {}
                 [one] => return Expr { kind: ExprKind::Static(one), ty, span },
                 _ => {
                     let candidates = candidates.iter().map(|&id| self.program.statics[id].span).collect();

@@ -18,16 +18,21 @@ mod tests;
 
 use nyala_span::{Code, Diagnostic, Name, Span};
 
+use crate::shadowing::Interface;
 use crate::tree::Program;
 
-/// Looks for probable mistakes in a program without errors. The prelude is not reported.
-pub fn check(program: &Program, is_prelude: &dyn Fn(Span) -> bool) -> Vec<Diagnostic> {
+/// Looks for probable mistakes in a program without errors. Packages that others wrote are not reported.
+pub(crate) fn check(
+    program: &Program,
+    interface: &Interface,
+    is_foreign: &dyn Fn(Span) -> bool,
+) -> Vec<Diagnostic> {
     let uses = usage::Uses::of(program);
-    let mut warnings = usage::check(program, &uses, is_prelude);
+    let mut warnings = usage::check(program, &uses, interface, is_foreign);
     warnings.extend(flow::check(program, &uses));
     warnings.extend(recursion::check(program, &uses));
     warnings.extend(no_effect::check(program));
-    warnings.retain(|warning| !warning.place().is_none() && !is_prelude(warning.place()));
+    warnings.retain(|warning| !warning.place().is_none() && !is_foreign(warning.place()));
     warnings.sort_by_key(Warning::place);
     warnings.truncate(MAX_WARNINGS);
     let mut diagnostics: Vec<Diagnostic> = warnings.into_iter().map(Warning::into_diagnostic).collect();

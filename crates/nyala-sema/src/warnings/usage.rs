@@ -4,6 +4,7 @@ use cranelift_entity::{EntitySet, SecondaryMap};
 use nyala_span::Span;
 
 use super::Warning;
+use crate::shadowing::Interface;
 use crate::tree::{
     Cond, Expr, ExprKind, FnId, Function, Linkage, LocalId, Param, Pat, Program, StaticId, Stmt,
 };
@@ -77,7 +78,12 @@ impl Uses {
 }
 
 /// Warns about unused variables, parameters and functions.
-pub(super) fn check(program: &Program, uses: &Uses, is_prelude: &dyn Fn(Span) -> bool) -> Vec<Warning> {
+pub(super) fn check(
+    program: &Program,
+    uses: &Uses,
+    interface: &Interface,
+    is_foreign: &dyn Fn(Span) -> bool,
+) -> Vec<Warning> {
     let mut variables = Variables { program, uses, warnings: vec![] };
     for (id, function) in &program.fns {
         if function.body.is_some() {
@@ -90,7 +96,7 @@ pub(super) fn check(program: &Program, uses: &Uses, is_prelude: &dyn Fn(Span) ->
         visit::walk(root, |expr| variables.expr(expr));
     }
     let mut warnings = variables.warnings;
-    warnings.extend(unused_fns(program, is_prelude));
+    warnings.extend(unused_fns(program, interface, is_foreign));
     warnings
 }
 
@@ -163,15 +169,17 @@ impl Variables<'_> {
 
 /// Functions that no entry point reaches. A program without entry points is a library:
 /// none of its functions is reported.
-fn unused_fns(program: &Program, is_prelude: &dyn Fn(Span) -> bool) -> Vec<Warning> {
+fn unused_fns(program: &Program, interface: &Interface, is_foreign: &dyn Fn(Span) -> bool) -> Vec<Warning> {
     let is_root = |id: FnId, function: &Function| {
         program.main == Some(id) || matches!(function.linkage, Linkage::Export(_))
     };
     let mut reach = Reach::default();
-    let mut is_complete = false;
+    let mut is_complete = !interface.fns.is_empty();
+    interface.fns.iter().for_each(|&id| reach.add_fn(id));
+    interface.statics.iter().for_each(|&id| reach.add_static(id));
     for (id, function) in program.fns.iter().filter(|&(id, function)| is_root(id, function)) {
         reach.add_fn(id);
-        is_complete |= !is_prelude(function.span);
+        is_complete |= !is_foreign(function.span);
     }
     if !is_complete {
         return vec![];

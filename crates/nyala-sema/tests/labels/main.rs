@@ -3,7 +3,7 @@
 //! this text is reported there. Errors without a label fail a test.
 
 use nyala_sema::tree::{Expr, Program};
-use nyala_sema::{CheckFile, Checked, check, visit};
+use nyala_sema::{Checked, check, package::Package, visit};
 use nyala_span::{Diagnostic, SourceMap, Span};
 
 mod accept;
@@ -22,7 +22,7 @@ fn check_labels(source: &str) {
     let file = map.file(id);
     let parse = nyala_syntax::parse(file);
     assert!(parse.errors.is_empty(), "syntax: {:#?}", parse.errors);
-    let checked = check(&[CheckFile { ast: &parse.file, is_prelude: false }]);
+    let checked = check(&[Package::program([&parse.file])]);
     let labels = labels(source, file.base);
     let errors: Vec<&Diagnostic> = checked.diagnostics.iter().filter(|it| it.is_error()).collect();
     for error in &errors {

@@ -40,7 +40,7 @@ pub fn walk_item<'a, V: Visit<'a> + ?Sized>(visitor: &mut V, item: &'a Item) {
         ItemKind::Static { init: Some(expr), .. } | ItemKind::Implicit { value: expr, .. } => {
             visitor.expr(expr);
         }
-        ItemKind::Mod { items, .. } => items.iter().for_each(|item| visitor.item(item)),
+        ItemKind::Mod { items, .. } => items.iter().flatten().for_each(|item| visitor.item(item)),
         _ => {}
     }
 }

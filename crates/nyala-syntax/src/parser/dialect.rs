@@ -10,7 +10,7 @@ use crate::ast::Dialect;
 pub(super) struct Evidence {
     /// `extern`, suffixes, `S { f: e }`, `@@`, `~`, `[v, .. n]`, `with`
     pub impala: u32,
-    /// Attributes, `S { f = e }`, `addrspace`, ascriptions, `fn .. = e;`, `use`, `implicit`
+    /// Attributes, `S { f = e }`, `addrspace`, ascriptions, `fn .. = e;`, `implicit`
     pub artic: u32,
 }
 

@@ -7,7 +7,7 @@ use super::Parser;
 use super::types::starts_type;
 use crate::ast::{
     Attr, AttrValue, Dialect, EnumItem, Expr, ExprKind, FieldDef, Fields, Filter, FilterKind, FnBody, FnItem,
-    GenericParam, Item, ItemKind, Lit, LitKind, OptionDef, Param, StructItem, Vis,
+    GenericParam, Item, ItemKind, Lit, LitKind, OptionDef, Param, Path, StructItem, UseKind, UseTree, Vis,
 };
 use crate::errors::SyntaxError;
 use crate::token::TokenKind;
@@ -527,6 +527,9 @@ impl Parser<'_> {
     fn module(&mut self) -> ItemKind {
         self.bump();
         let name = self.ident();
+        if self.eat(TokenKind::Semi) {
+            return ItemKind::Mod { name, items: None };
+        }
         let opener = self.pos;
         let mut items = Vec::new();
         if self.expect(TokenKind::LBrace) {
@@ -535,16 +538,45 @@ impl Parser<'_> {
             }
             self.close(opener);
         }
-        ItemKind::Mod { name, items }
+        ItemKind::Mod { name, items: Some(items) }
     }
 
     fn use_item(&mut self) -> ItemKind {
-        self.evidence.artic += 1;
         self.bump();
-        let path = self.path();
-        let rename = self.eat(TokenKind::As).then(|| self.ident());
+        let tree = self.use_tree();
         self.expect_semi("`use`");
-        ItemKind::Use { path, rename }
+        ItemKind::Use(tree)
+    }
+
+    /// `a::b`, `a::b as c`, `a::*`, `a::{..}`
+    fn use_tree(&mut self) -> UseTree {
+        let lo = self.span();
+        let mut segments = vec![self.ident()];
+        let mut span = self.span_from(lo);
+        while self.eat(TokenKind::ColonColon) {
+            if matches!(self.kind(), TokenKind::Star | TokenKind::LBrace) {
+                let kind = self.use_group();
+                return UseTree { path: Path { segments, span }, kind };
+            }
+            segments.push(self.ident());
+            span = self.span_from(lo);
+        }
+        let rename = self.eat(TokenKind::As).then(|| self.ident());
+        UseTree { path: Path { segments, span }, kind: UseKind::Name { rename } }
+    }
+
+    /// `*`, `{..}`
+    fn use_group(&mut self) -> UseKind {
+        if self.eat(TokenKind::Star) {
+            return UseKind::Glob;
+        }
+        if !self.enter() {
+            self.skip_token_or_group();
+            return UseKind::List(vec![]);
+        }
+        let trees = self.list(Self::use_tree);
+        self.leave();
+        UseKind::List(trees)
     }
 
     fn implicit(&mut self) -> ItemKind {

@@ -4,7 +4,7 @@ use super::layout::Line;
 use super::{BRACES, BRACKETS, PARENS, Printer};
 use crate::ast::{
     Attr, AttrValue, Expr, FieldDef, Fields, File, Filter, FilterKind, FnBody, FnItem, GenericParam, Ident,
-    Item, ItemKind, Param, TypeExpr, Vis,
+    Item, ItemKind, Param, TypeExpr, UseKind, UseTree, Vis,
 };
 
 impl Printer<'_> {
@@ -74,17 +74,17 @@ impl Printer<'_> {
             ItemKind::Mod { name, items } => {
                 self.keyword("mod");
                 self.ident(name);
-                self.space();
-                self.braced(items, Self::item);
-            }
-            ItemKind::Use { path, rename } => {
-                self.keyword("use");
-                self.path(path);
-                if let Some(rename) = rename {
-                    self.space();
-                    self.keyword("as");
-                    self.ident(rename);
+                match items {
+                    Some(items) => {
+                        self.space();
+                        self.braced(items, Self::item);
+                    }
+                    None => self.sep(";"),
                 }
+            }
+            ItemKind::Use(tree) => {
+                self.keyword("use");
+                self.use_tree(tree);
                 self.sep(";");
             }
             ItemKind::Implicit { ty, value } => {
@@ -96,6 +96,26 @@ impl Printer<'_> {
                 self.sep(";");
             }
             ItemKind::Error => {}
+        }
+    }
+
+    fn use_tree(&mut self, tree: &UseTree) {
+        self.path(&tree.path);
+        match &tree.kind {
+            UseKind::Name { rename: None } => {}
+            UseKind::Name { rename: Some(rename) } => {
+                self.space();
+                self.keyword("as");
+                self.ident(rename);
+            }
+            UseKind::Glob => {
+                self.tok("::");
+                self.tok("*");
+            }
+            UseKind::List(trees) => {
+                self.tok("::");
+                self.list(BRACES, trees, |_| false, Self::use_tree);
+            }
         }
     }
 

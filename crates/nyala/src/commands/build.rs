@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use nyala_driver::device::{self, Platform};
 use nyala_driver::interface::{self, Interface};
@@ -38,6 +39,9 @@ pub struct BuildArgs {
     program: ProgramArgs,
     #[command(flatten)]
     native: NativeArgs,
+    /// Where the outputs of a package go, and what they are called.
+    #[arg(skip)]
+    package_output: Option<PathBuf>,
 }
 
 /// The kinds of output.
@@ -99,9 +103,10 @@ impl Emit {
     }
 }
 
-pub fn run(args: BuildArgs) -> anyhow::Result<ExitCode> {
+pub fn run(mut args: BuildArgs) -> anyhow::Result<ExitCode> {
     args.spare_sources()?;
     let mut session = args.native.session(&args.program);
+    args.package_output = session.output_name();
     let contents = args.contents(&mut session);
     let status = output::show_diagnostics(&mut session, &args.program.messages)?;
     session.timings.enter("write");
@@ -168,6 +173,10 @@ impl BuildArgs {
 
     /// Writes all files with their contents.
     fn write(&self, contents: &[Vec<u8>]) -> anyhow::Result<()> {
+        if let (Some(path), None) = (&self.package_output, &self.output) {
+            let folder = path.parent().unwrap_or(Path::new("."));
+            fs::create_dir_all(folder).with_context(|| format!("cannot create `{}`", folder.display()))?;
+        }
         let mut files = vec![];
         for (&emit, contents) in self.emit.iter().zip(contents) {
             let path = self.path(emit);
@@ -192,11 +201,15 @@ impl BuildArgs {
     /// The name of the program: that of its output, if it has one.
     fn name(&self) -> Cow<'_, str> {
         let output = self.output.as_deref().filter(|path| !is_standard_output(path));
-        output.and_then(Path::file_stem).unwrap_or(self.stem().as_os_str()).to_string_lossy()
+        let stem = || self.stem().file_name().unwrap_or_default();
+        output.and_then(Path::file_stem).unwrap_or_else(stem).to_string_lossy()
     }
 
-    /// The name of the last source file, without folder and extension.
+    /// The name of the last source file, without folder and extension; for a package, a file in its folder `build`.
     fn stem(&self) -> &Path {
+        if let Some(path) = &self.package_output {
+            return path;
+        }
         let last = self.program.files.last().filter(|path| !is_standard_output(path));
         last.and_then(|path| path.file_stem()).map_or(Path::new("program"), Path::new)
     }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use nyala_driver::{Prelude, Session, pipeline};
 
-use crate::cli::{MessageArgs, ReadingArgs};
+use crate::cli::{MessageArgs, ReadingArgs, package_folder};
 use crate::output::{self, Mode, PROGRAM_ERRORS};
 
 /// Format source files in place; `-` formats standard input to standard output
@@ -14,9 +14,12 @@ use crate::output::{self, Mode, PROGRAM_ERRORS};
 /// A file with syntax errors is not changed.
 #[derive(Args)]
 pub struct FmtArgs {
-    /// The files to format; `-` is standard input
-    #[arg(required = true, value_name = "FILE")]
+    /// The files to format; `-` is standard input [default: all source files of the package around the current folder]
+    #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// The folder of the package [default: the one around the current folder]
+    #[arg(long, value_name = "DIR", conflicts_with = "files")]
+    package: Option<PathBuf>,
     /// Change nothing; list the files that are not formatted, and exit with 1 if there are any
     #[arg(long)]
     check: bool,
@@ -28,10 +31,25 @@ pub struct FmtArgs {
 
 pub fn run(args: FmtArgs) -> anyhow::Result<ExitCode> {
     let mut all_good = true;
-    for path in &args.files {
+    let files = match args.files.is_empty() {
+        true => package_files(&args)?,
+        false => args.files.clone(),
+    };
+    for path in &files {
         all_good &= format_file(&args, path)?;
     }
     Ok(if all_good { ExitCode::SUCCESS } else { ExitCode::from(PROGRAM_ERRORS) })
+}
+
+/// All source files of the package; none if its manifest has errors, which are shown.
+fn package_files(args: &FmtArgs) -> anyhow::Result<Vec<PathBuf>> {
+    let mut session = Session::new(args.reading.options());
+    let folder = package_folder(args.package.as_deref());
+    let targets = session.package_targets(&folder);
+    output::show_diagnostics(&mut session, &args.messages)?;
+    let targets =
+        targets.ok_or_else(|| anyhow::anyhow!("the package in `{}` cannot be read", folder.display()))?;
+    Ok(targets.files_on_disk(&folder))
 }
 
 /// Formats one file. Returns whether it was readable and, with `--check`, already formatted.

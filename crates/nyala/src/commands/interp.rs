@@ -47,7 +47,8 @@ pub fn run(args: InterpArgs) -> anyhow::Result<ExitCode> {
         input: &mut io::stdin().lock(),
         nanos: &mut || u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX),
     };
-    let status = pipeline::interp(&mut session, &world, &args.options(), io);
+    let options = args.options(args.program.name(&session));
+    let status = pipeline::interp(&mut session, &world, &options, io);
     stdout.flush().context(output::NO_OUTPUT)?;
     output::show_diagnostics(&mut session, &args.program.messages)?;
     // As on the system: the lowest byte of the result of `main`.
@@ -55,8 +56,7 @@ pub fn run(args: InterpArgs) -> anyhow::Result<ExitCode> {
 }
 
 impl InterpArgs {
-    fn options(&self) -> Options {
-        let name = self.program.files.last().map(|path| path.display().to_string()).unwrap_or_default();
+    fn options(&self, name: String) -> Options {
         let args = std::iter::once(name).chain(self.args.iter().cloned()).collect();
         Options { steps: self.steps, seed: self.seed, leaks: self.leaks, args, ..Options::default() }
     }

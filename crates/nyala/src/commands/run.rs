@@ -31,7 +31,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let program = pipeline::prepare(&mut session);
     let status = output::show_diagnostics(&mut session, &args.program.messages)?;
     let Some(program) = program else { return Ok(status) };
-    let name = args.program.files.last().map(|path| path.display().to_string()).unwrap_or_default();
+    let name = args.program.name(&session);
     let program_args: Vec<String> = std::iter::once(name).chain(args.args).collect();
     let options = NativeOptions { perf_map: args.perf_map, ..args.native.options(None) };
     let status = native::run(&mut session, &program, &options, &program_args);

@@ -1,0 +1,424 @@
+//! The packages of a session: the program, what it depends on, and a prelude for each edition among them.
+//!
+//! A program is a set of loose files, or a target of a package on disk. Libraries are found by `// uses:` and by the
+//! command line in the first case, by manifests in the second.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use nyala_package::errors::PackageError;
+use nyala_package::lock::Lock;
+use nyala_package::resolve::{LibraryPath, own_name, read};
+use nyala_package::targets::ProgramKind;
+use nyala_package::{Folder, Graph, LOCK, Package, PackageIdx, Program, Resolver, Source, Targets, Text};
+use nyala_sema::package::{Dependency, Role};
+use nyala_span::{Diagnostic, Name, SourceFile, Span};
+
+use crate::edition::{Edition, Prelude};
+use crate::embedded;
+use crate::errors::{EditionError, NoSuchProgram};
+use crate::modules::{ModuleFile, Read};
+use crate::session::Session;
+use crate::uses::{self, Use};
+
+/// Which part of a package is the program.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum TargetChoice {
+    /// Its only program; the library if it has none.
+    #[default]
+    Default,
+    /// The library.
+    Library,
+    /// The program of this name or path.
+    Program(String),
+}
+
+/// A package of a session, ready to be parsed and checked.
+#[derive(Clone, Debug)]
+pub(crate) struct LoadedPackage {
+    pub name: Option<Name>,
+    pub files: Vec<ModuleFile>,
+    pub edition: Option<Edition>,
+    /// The number of its prelude.
+    pub prelude: Option<usize>,
+    /// What it depends on; numbers of packages before this one.
+    pub dependencies: Vec<Dependency>,
+    pub exports: Option<Vec<(Name, Span)>>,
+    pub role: Role,
+    pub warn_shadowing: bool,
+}
+
+/// A target of a package that is the program of a session.
+#[derive(Clone, Debug)]
+pub(crate) struct Chosen {
+    graph: Graph,
+    root: PackageIdx,
+    program: Option<Program>,
+}
+
+impl Chosen {
+    fn name(&self) -> &str {
+        self.program.as_ref().map_or(&self.graph[self.root].name, |program| &program.name)
+    }
+}
+
+impl Session {
+    /// Makes a target of the package in `folder` the program. What is wrong is reported.
+    pub fn load_package(&mut self, folder: &Path, target: &TargetChoice) {
+        let Some((graph, root)) = self.resolve_package(folder) else { return };
+        match chosen_program(&graph[root], target) {
+            Ok(program) => self.chosen = Some(Chosen { graph, root, program }),
+            Err(error) => self.diagnostics.push(error.into_diagnostic()),
+        }
+    }
+
+    /// What the target of the package is called, if the program is one.
+    pub fn target_name(&self) -> Option<&str> {
+        self.chosen.as_ref().map(Chosen::name)
+    }
+
+    /// Where files that are made from the target of a package go, without their extensions.
+    pub fn output_name(&self) -> Option<PathBuf> {
+        let chosen = self.chosen.as_ref()?;
+        match &chosen.graph[chosen.root].folder {
+            Folder::Disk(folder) => Some(folder.join("build").join(chosen.name())),
+            Folder::Embedded { .. } => None,
+        }
+    }
+
+    /// What is made from the package in `folder`, and all source files that it consists of.
+    pub fn package_targets(&mut self, folder: &Path) -> Option<Targets> {
+        let (graph, root) = self.resolve_package(folder)?;
+        graph.into_iter().nth(root).map(|package| package.targets)
+    }
+
+    fn resolve_package(&mut self, folder: &Path) -> Option<(Graph, PackageIdx)> {
+        let lock_path = folder.join(LOCK);
+        let lock = self.read_lock(&lock_path)?;
+        let libraries = self.library_path();
+        let mut resolver = Resolver::new(&mut self.sources, &mut self.diagnostics, &libraries, lock.clone());
+        let root = resolver.package(&Folder::Disk(folder.to_owned()));
+        let used = resolver.used.clone();
+        let graph = resolver.into_graph();
+        let root = root?;
+        if !used.is_empty() && used != lock {
+            self.write_lock(&lock_path, &used);
+        }
+        Some((graph, root))
+    }
+
+    fn read_lock(&mut self, path: &Path) -> Option<Lock> {
+        if !path.exists() {
+            return Some(Lock::default());
+        }
+        let shown = path.display().to_string();
+        let text = read(Text::Disk(path.to_owned())).map_err(|error| error.to_string());
+        let added =
+            text.and_then(|text| self.sources.add(shown.as_str(), text).map_err(|error| error.to_string()));
+        match added {
+            Ok(id) => Lock::parse(self.sources.file(id), &mut self.diagnostics),
+            Err(reason) => {
+                let error = PackageError::Unreadable { span: Span::NONE, path: shown, reason };
+                self.diagnostics.push(error.into_diagnostic());
+                None
+            }
+        }
+    }
+
+    fn write_lock(&mut self, path: &Path, lock: &Lock) {
+        if let Err(error) = fs::write(path, lock.text()) {
+            let (path, reason) = (path.display().to_string(), error.to_string());
+            self.diagnostics.push(PackageError::Unwritable { path, reason }.into_diagnostic());
+        }
+    }
+
+    fn library_path(&self) -> LibraryPath {
+        LibraryPath { folders: self.options.libraries.clone(), embedded: embedded::PACKAGES }
+    }
+
+    // ---- Loading ----------------------------------------------------------------------
+
+    /// Finds and reads all files, unless that was done. Gives nothing if something is wrong.
+    pub(crate) fn load_packages(&mut self) -> Option<&[LoadedPackage]> {
+        if self.packages.is_empty() {
+            let packages = match self.chosen.clone() {
+                Some(chosen) => self.load_chosen(&chosen),
+                None => self.load_loose(),
+            };
+            self.packages = self.with_preludes(packages?);
+        }
+        (!self.has_errors()).then_some(&self.packages)
+    }
+
+    /// The packages of a target: the program last.
+    fn load_chosen(&mut self, Chosen { graph, root, program }: &Chosen) -> Option<Vec<LoadedPackage>> {
+        let outside = program.as_ref().filter(|program| program.kind != ProgramKind::Inside);
+        let inside = program.as_ref().filter(|program| program.kind == ProgramKind::Inside);
+        let outside = outside.map(|program| self.load_outside(&graph[*root], *root, program));
+        let mut packages: Vec<Option<LoadedPackage>> = vec![None; graph.len()];
+        // The user's files first, so that what is reported about them comes first.
+        for (index, package) in graph.iter().enumerate().rev() {
+            let main = inside.filter(|_| index == *root).map(|program| program.main.clone());
+            let loaded = self.load_graph_package(package, index == *root, main);
+            packages[index] = Some(loaded);
+        }
+        let mut packages: Vec<LoadedPackage> = packages.into_iter().flatten().collect();
+        packages.extend(outside);
+        Some(packages)
+    }
+
+    fn load_graph_package(
+        &mut self,
+        package: &Package,
+        is_root: bool,
+        main: Option<Source>,
+    ) -> LoadedPackage {
+        let has_main = main.is_some();
+        let sources = package.targets.library.iter().cloned().chain(main);
+        let files = self.read_all(sources);
+        let is_shared = package.targets.is_shared() || !has_main;
+        let role = match is_root {
+            false => Role::Foreign,
+            true if is_shared => Role::Library,
+            true => Role::Program,
+        };
+        if is_root {
+            self.warn_of_uses_in_package(&files);
+        }
+        let manifest = package.manifest.as_ref();
+        let written = manifest.and_then(|manifest| manifest.edition.as_ref());
+        let written = written.map(|edition| (edition.value.as_str(), edition.span));
+        let edition = self.edition_of(&files, written, is_root);
+        let exports = manifest.and_then(|manifest| manifest.exports.as_ref());
+        let exports =
+            exports.map(|names| names.iter().map(|name| (Name::new(&name.value), name.span)).collect());
+        LoadedPackage {
+            name: Some(Name::new(&package.name)),
+            files: self.module_files(files),
+            edition,
+            prelude: None,
+            dependencies: dependencies(package),
+            exports,
+            role,
+            warn_shadowing: is_root,
+        }
+    }
+
+    /// A program outside of a package's module, which uses the package like any other.
+    fn load_outside(&mut self, package: &Package, root: PackageIdx, program: &Program) -> LoadedPackage {
+        let files = self.read_all([program.main.clone()]);
+        self.warn_of_uses_in_package(&files);
+        let mut dependencies = dependencies(package);
+        if !package.targets.library.is_empty() {
+            dependencies.push(Dependency { name: Name::new(&package.name), package: root, glob: None });
+        }
+        let written = package.manifest.as_ref().and_then(|manifest| manifest.edition.as_ref());
+        let edition = self.edition_of(&files, written.map(|it| (it.value.as_str(), it.span)), true);
+        LoadedPackage {
+            name: None,
+            files: self.module_files(files),
+            edition,
+            prelude: None,
+            dependencies,
+            exports: None,
+            role: Role::Program,
+            warn_shadowing: true,
+        }
+    }
+
+    /// A program of loose files and the libraries that it names.
+    fn load_loose(&mut self) -> Option<Vec<LoadedPackage>> {
+        let files = self.files.clone();
+        let edition = self.edition_of(&files, None, true);
+        let libraries = self.library_path();
+        self.warn_of_misplaced_uses(&files, &libraries);
+        let wanted = self.uses_of(&files);
+        let mut resolver =
+            Resolver::new(&mut self.sources, &mut self.diagnostics, &libraries, Lock::default());
+        let mut dependencies: Vec<(PackageIdx, Option<Span>)> = vec![];
+        for (folder, it) in &wanted {
+            let found = match it.is_path() {
+                true => resolver.library_at(&Folder::Disk(folder.join(&it.library)), it.span),
+                false => resolver.library(&it.library, it.span),
+            };
+            dependencies.extend(found.map(|package| (package, Some(it.span))));
+        }
+        for folder in libraries.folders.iter().filter(|folder| own_name(folder).is_some()) {
+            let found = resolver.library_at(&Folder::Disk(folder.clone()), Span::NONE);
+            dependencies.extend(found.map(|package| (package, None)));
+        }
+        let graph = resolver.into_graph();
+        let mut seen = vec![];
+        dependencies.retain(|&(package, _)| {
+            !seen.contains(&package) && {
+                seen.push(package);
+                true
+            }
+        });
+        let program = LoadedPackage {
+            name: None,
+            files: self.module_files(files),
+            edition,
+            prelude: None,
+            dependencies: dependencies
+                .into_iter()
+                .map(|(package, glob)| Dependency { name: Name::new(&graph[package].name), package, glob })
+                .collect(),
+            exports: None,
+            role: Role::Program,
+            warn_shadowing: edition == Some(Edition::Default),
+        };
+        let mut packages: Vec<LoadedPackage> = vec![];
+        for package in &graph {
+            packages.push(self.load_graph_package(package, false, None));
+        }
+        packages.push(program);
+        Some(packages)
+    }
+
+    /// Puts a prelude for each edition in front of the packages.
+    fn with_preludes(&mut self, mut packages: Vec<LoadedPackage>) -> Vec<LoadedPackage> {
+        let mut editions: Vec<Edition> = packages.iter().filter_map(|package| package.edition).collect();
+        editions.sort();
+        editions.dedup();
+        for package in &mut packages {
+            package.prelude = editions.iter().position(|&edition| Some(edition) == package.edition);
+            package.dependencies.iter_mut().for_each(|dependency| dependency.package += editions.len());
+        }
+        let mut all: Vec<LoadedPackage> =
+            editions.iter().map(|&edition| self.load_prelude(edition)).collect();
+        all.append(&mut packages);
+        all
+    }
+
+    fn load_prelude(&mut self, edition: Edition) -> LoadedPackage {
+        let mut files = vec![];
+        for (name, text) in edition.sources() {
+            let id = self.add_source(name, text);
+            files.extend(id.map(|id| ModuleFile { id, module: None }));
+        }
+        LoadedPackage {
+            name: None,
+            files,
+            edition: None,
+            prelude: None,
+            dependencies: vec![],
+            exports: None,
+            role: Role::Foreign,
+            warn_shadowing: false,
+        }
+    }
+
+    /// The edition of a package: what its manifest says, or its files; for the program, what the user chose.
+    fn edition_of(
+        &mut self,
+        files: &[Read],
+        written: Option<(&str, Span)>,
+        is_program: bool,
+    ) -> Option<Edition> {
+        let prelude = if is_program { self.options.prelude } else { Prelude::AsWritten };
+        match prelude {
+            Prelude::Absent => return None,
+            Prelude::Edition(edition) => return Some(edition),
+            Prelude::AsWritten => {}
+        }
+        let sources = files.iter().map(|file| self.sources.file(file.id));
+        let asked = Edition::asked_for(sources).and_then(|asked| match (written, asked) {
+            (None, asked) => Ok(asked.map(|(edition, _)| edition)),
+            (Some((name, span)), asked) => {
+                let edition = Edition::from_name(name);
+                let edition = edition.ok_or_else(|| EditionError::Unknown { span, name: name.to_owned() })?;
+                match asked {
+                    Some((other, place)) if other != edition => {
+                        Err(EditionError::Several { span: place, other: span })
+                    }
+                    _ => Ok(Some(edition)),
+                }
+            }
+        });
+        match asked {
+            Ok(edition) => Some(edition.unwrap_or_default()),
+            Err(error) => {
+                self.diagnostics.push(error.into_diagnostic());
+                None
+            }
+        }
+    }
+
+    // ---- Files --------------------------------------------------------------------------
+
+    fn read_all(&mut self, sources: impl IntoIterator<Item = Source>) -> Vec<Read> {
+        let mut files = vec![];
+        for source in sources {
+            let id = self.load_source(&source);
+            let modules = Some(source.folder.clone());
+            files.extend(id.map(|id| Read { id, source: Some(source), modules }));
+        }
+        files
+    }
+
+    /// The libraries that loose files ask for, with the folders that paths start from.
+    fn uses_of(&self, files: &[Read]) -> Vec<(PathBuf, Use)> {
+        let mut found = vec![];
+        for file in files {
+            let folder = match &file.modules {
+                Some(Folder::Disk(folder)) => folder.clone(),
+                _ => PathBuf::new(),
+            };
+            let uses = uses::leading(self.sources.file(file.id));
+            found.extend(uses.into_iter().map(|it| (folder.clone(), it)));
+        }
+        found
+    }
+
+    fn warn_of_misplaced_uses(&mut self, files: &[Read], libraries: &LibraryPath) {
+        let is_library = |it: &Use| it.is_path() || libraries.find(&it.library).is_some();
+        self.warn_of_uses(files, |file| uses::misplaced(file, is_library));
+    }
+
+    fn warn_of_uses_in_package(&mut self, files: &[Read]) {
+        let libraries = self.library_path();
+        let is_library = |it: &Use| it.is_path() || libraries.find(&it.library).is_some();
+        self.warn_of_uses(files, |file| uses::in_package(file, is_library));
+    }
+
+    fn warn_of_uses(&mut self, files: &[Read], warnings: impl Fn(&SourceFile) -> Vec<Diagnostic>) {
+        let found: Vec<Diagnostic> =
+            files.iter().flat_map(|file| warnings(self.sources.file(file.id))).collect();
+        self.diagnostics.extend(found);
+    }
+}
+
+/// The program that is chosen; none for the library.
+fn chosen_program(package: &Package, target: &TargetChoice) -> Result<Option<Program>, NoSuchProgram> {
+    let named = match target {
+        TargetChoice::Library => return Ok(None),
+        TargetChoice::Program(name) => package.targets.programs_named(name),
+        TargetChoice::Default => {
+            let own = package.targets.own_programs();
+            let of_package = own.iter().position(|program| program.name == package.name);
+            of_package.map_or(own.clone(), |index| vec![own[index]])
+        }
+    };
+    match (&*named, target) {
+        ([program], _) => Ok(Some((*program).clone())),
+        ([], TargetChoice::Default) if !package.targets.library.is_empty() => Ok(None),
+        _ => Err(NoSuchProgram {
+            package: package.name.clone(),
+            program: match target {
+                TargetChoice::Program(name) => Some(name.clone()),
+                _ => None,
+            },
+            programs: package.targets.programs.iter().map(|program| program.path.clone()).collect(),
+        }),
+    }
+}
+
+fn dependencies(package: &Package) -> Vec<Dependency> {
+    let dependency = |(name, package): &(String, PackageIdx)| Dependency {
+        name: Name::new(name),
+        package: *package,
+        glob: None,
+    };
+    package.dependencies.iter().map(dependency).collect()
+}
