@@ -12,7 +12,7 @@
 //!
 //! * What is wrong is a [`Diagnostic`](nyala_span::Diagnostic), at its place in the manifest. Nothing here panics,
 //!   whatever the files contain.
-//! * The packages of a [`Graph`](resolve::Graph) have different names, and no package depends on itself.
+//! * The packages of a [`Graph`] have different names, and no package depends on itself.
 //! * The same files and the same lock file give the same graph, in the same order.
 
 pub mod edit;
