@@ -10,14 +10,14 @@
 //!   and filter and a global's value are set later.
 //! * Nodes of continuations, parameters and globals are unique; all others are
 //!   interned by content and type.
-//! * No node in the table matches a rule in [`fold`], unless it was
+//! * No node in the table matches a rule in `fold`, unless it was
 //!   built without folding; a rule builds nodes through the factories.
 //! * Nothing depends on the order of a hash table: ids are given in the order of
 //!   construction.
 //!
 //! # Where to look next
 //!
-//! [`node`](crate::node) defines the nodes, [`fold`] the
+//! [`node`](crate::node) defines the nodes, `fold` the
 //! rules, [`eval`](crate::eval) the meaning of operators, and
 //! [`free`](crate::free) the free variables.
 

@@ -54,19 +54,15 @@ impl<'a> Checker<'a> {
             let def = self.prelude_member(module, name).and_then(|def| self.through_use(def).ok())?;
             Some((def, "the prelude".to_owned()))
         };
-        from_glob.or_else(from_prelude).filter(|&(def, _)| !self.is_same_import(def, binding.def))
+        if self.is_import(binding.def) {
+            return None;
+        }
+        from_glob.or_else(from_prelude)
     }
 
-    /// Whether both declare the same function of C or of a device: then it does not matter which is meant.
-    fn is_same_import(&self, a: Def, b: Def) -> bool {
-        let import = |def| match def {
-            Def::Fn(id) => match self.program.fns[id].linkage {
-                Linkage::Import { abi, symbol } => Some((abi, symbol)),
-                _ => None,
-            },
-            _ => None,
-        };
-        import(a).is_some() && import(a) == import(b)
+    /// Whether it declares a function of C or of a device. It has the name that is fixed elsewhere, so this is no accident.
+    fn is_import(&self, def: Def) -> bool {
+        matches!(def, Def::Fn(id) if matches!(self.program.fns[id].linkage, Linkage::Import { .. }))
     }
 
     fn shadow_warning(&self, name: Name, span: Span, hidden: Def, origin: &str) -> Diagnostic {

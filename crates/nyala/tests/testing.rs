@@ -173,7 +173,7 @@ fn memory_that_is_not_released_is_a_failure() {
              --> <prelude>/default/buffers.impala:4:20
               |
             4 |     Buffer { data: runtime_alloc(dev, size as i64), size: size, device: dev }
-              |                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+              |                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ allocated here
 
             0 passed, 1 failed
         "#]],

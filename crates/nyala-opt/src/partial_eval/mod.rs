@@ -24,7 +24,7 @@
 //!
 //! # Its state
 //!
-//! [`State`] lives through all rounds: the journal, the limits that were reached, the diagnostics. `Engine` is the state
+//! `State` lives through all rounds: the journal, the limits that were reached, the diagnostics. `Engine` is the state
 //! of one round: tables of the old program (`plan`) and of the new one (`instance`, `refs`, `properties`), the work list,
 //! the chains of specializations, and what is spent of the limits.
 //!
