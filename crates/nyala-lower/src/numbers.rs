@@ -25,7 +25,7 @@ impl Lowerer<'_> {
         self.literal(prim, value as u64)
     }
 
-    /// The length of an array or the lanes of a vector; reports what is none.
+    /// The length of an array or the number of lanes of a vector. Reports an error outside of the allowed range.
     pub(crate) fn length(&mut self, of: sema::Ty, len: sema::Ty, allowed: RangeInclusive<u64>) -> u64 {
         match self.types.as_length(len, *allowed.end()) {
             Some(len) if allowed.contains(&len) => len,

@@ -10,6 +10,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::folder::normal;
 use crate::lock::is_commit;
@@ -83,14 +84,17 @@ struct Work {
 
 impl Drop for Work {
     fn drop(&mut self) {
-        // What is left of it is in nobody's way.
+        // A folder that cannot be removed does no harm: it takes the place of no checkout.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
 impl Work {
     fn new(repository: &Path) -> Result<Work, String> {
-        let folder = repository.join(format!("clone-{}", process::id()));
+        // Threads of one process may clone the same repository.
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder = repository.join(format!("clone-{}-{number}", process::id()));
         match fs::remove_dir_all(&folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(cannot("remove", &folder, &error)),
             _ => Ok(Work { folder }),

@@ -84,7 +84,7 @@ impl<'a> Checker<'a> {
         None
     }
 
-    /// What a written number means; reports what is none.
+    /// The number that an expression in a type denotes. Reports an error for other expressions.
     fn number(&mut self, expr: &'a Expr) -> Option<Ty> {
         match &expr.kind {
             ExprKind::Lit(lit) if int_literal(lit).is_some() => {

@@ -128,7 +128,7 @@ fn doc_line<'a>(source: &'a SourceFile, comment: &Comment, mark: &str) -> Option
 }
 
 impl<'a> Docs<'a> {
-    /// Whether there is none.
+    /// Whether there are no documentation comments.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }

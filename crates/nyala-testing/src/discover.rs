@@ -168,7 +168,7 @@ impl Case {
         };
         let function = match self.callee {
             Callee::Function(id) => id,
-            // Nobody gives arguments to the `main` of an example.
+            // The `main` of an example gets no arguments.
             Callee::Example(name, file) => {
                 named(name, &|span| in_file(span, file)).filter(|&id| program.fns[id].params.is_empty())?
             }

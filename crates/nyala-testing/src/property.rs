@@ -92,7 +92,8 @@ pub fn shrink(parts: &[Prim], tape: &mut [u64], mut fails: impl FnMut(&[u64]) ->
     }
 }
 
-/// Simpler numbers than this one, the simplest first. Repeated use comes to an end.
+/// Simpler numbers than this one, the simplest first. Each has a smaller magnitude, no sign or
+/// fewer digits, so shrinking ends.
 fn simpler(prim: Prim, bits: u64) -> Vec<u64> {
     if bits == 0 {
         return vec![];

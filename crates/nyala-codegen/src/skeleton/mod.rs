@@ -140,7 +140,7 @@ pub(crate) trait Printer<'w> {
         }
     }
 
-    /// The values of arguments; the function's own return continuation is none.
+    /// The values of the arguments, without the function's own return continuation.
     fn values_of(&mut self, args: &[Def]) -> Vec<Self::Value> {
         let (program, ret) = (self.flow().program, self.flow().function.ret);
         program.values_but(ret, args).into_iter().map(|arg| self.value(arg)).collect()

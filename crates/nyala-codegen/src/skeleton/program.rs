@@ -55,7 +55,7 @@ impl<'w> Program<'w> {
         defs.iter().copied().filter(is_value).collect()
     }
 
-    /// The results that a return continuation of this type takes; nothing if there is none.
+    /// The results that a return continuation of this type takes. No results without a return continuation.
     pub(crate) fn result_types(self, ret: Option<Ty>) -> Vec<Ty> {
         let taken = ret.and_then(|ret| self.world.types.as_cn(ret)).unwrap_or(&[]);
         taken.iter().copied().filter(|&ty| is_value(self.world, ty)).collect()

@@ -30,7 +30,7 @@ fn with_events<T>(run: impl FnOnce(&mut Events) -> T) -> T {
     run(events.get_or_insert_default())
 }
 
-/// The event with a number. Reports an error if there is none.
+/// The event with this number. Reports an error for unknown numbers.
 fn known(number: i64, what: &str) -> Option<Event> {
     let event = with_events(|events| events.known.get(&number).copied());
     if event.is_none() {

@@ -143,7 +143,7 @@ impl Device {
         (platform != 0).then_some(Device { platform, number })
     }
 
-    /// Its platform, or the reason why there is none.
+    /// Its platform, or the reason why the platform is unavailable.
     pub fn platform(self) -> Result<&'static dyn Platform, String> {
         match self.platform {
             1 => Ok(cuda::platform()?),

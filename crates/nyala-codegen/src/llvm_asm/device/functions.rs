@@ -269,7 +269,7 @@ impl FunctionWriter<'_, '_> {
         String::new()
     }
 
-    /// Reads what nobody writes while the kernel runs.
+    /// Loads memory that is constant while the kernel runs.
     fn load_unchanged(&mut self, ptr: Def) -> String {
         let pointee = self.world.types.as_ptr(self.world.ty(ptr)).map(|(pointee, _)| pointee);
         let ty = pointee.unwrap_or(self.world.types.unit());
