@@ -31,13 +31,28 @@ impl<'p> Lowerer<'p> {
             self.emit_call(expr, call, None);
             return None;
         };
-        let takes = self.world.types.as_cn(ret_ty).expect("results go to continuations").to_vec();
-        let next = self.world.new_cont("next", &takes);
+        let next = self.next_cont(ret_ty);
         let ret = self.world.cont_def(next);
         self.emit_call(expr, call, Some(ret))?;
         self.enter(next);
         self.at(expr.span);
         Some(self.result_of(next))
+    }
+
+    /// The return continuation of a call whose value is used.
+    fn next_cont(&mut self, ret_ty: Ty) -> Cont {
+        let takes = self.world.types.as_cn(ret_ty).expect("results go to continuations").to_vec();
+        self.world.new_cont("next", &takes)
+    }
+
+    /// The result of a function with a result, called with these arguments.
+    pub(crate) fn call_with(&mut self, callee: Def, args: &[Def], ret_ty: Ty) -> Def {
+        let next = self.next_cont(ret_ty);
+        let mut all = args.to_vec();
+        all.push(self.world.cont_def(next));
+        self.jump(callee, &all);
+        self.enter(next);
+        self.result_of(next)
     }
 
     /// A call in tail position: it gets the return continuation of the caller.

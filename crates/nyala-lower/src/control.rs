@@ -273,7 +273,11 @@ impl<'p> Lowerer<'p> {
                     use BinaryOp::{And, AndAnd, Eq, Ge, Gt, Le, Lt, Ne, Or, OrOr, Xor};
                     matches!(op, Eq | Ne | Lt | Le | Gt | Ge | And | Or | Xor | AndAnd | OrOr)
                 };
-                self.is_pure(first) && rest.iter().all(|link| harmless(link.op) && self.is_pure(&link.rhs))
+                let is_built_in = |link: &ChainLink, ty: nyala_sema::types::Ty| {
+                    link.by.is_none() && !self.types.info(ty).has_param && harmless(link.op)
+                };
+                self.is_pure(first)
+                    && rest.iter().all(|link| is_built_in(link, link.rhs.ty) && self.is_pure(&link.rhs))
             }
             _ => false,
         }

@@ -13,6 +13,8 @@ pub(crate) enum LowerError {
     HugeInstance { name: Name, at: Span },
     /// An instance has a length or another number that is out of range.
     BadNumber { what: String, why: String, at: Span, calls: Vec<(String, Span)> },
+    /// An instance uses an operator that its type does not have.
+    NoOperator { symbol: &'static str, ty: String, param: String, at: Span, calls: Vec<(String, Span)> },
     /// A nested function is used before a captured variable has a value.
     UsedTooEarly { function: Name, variable: Name, at: Span, bound_at: Span },
     /// The initializer of a static is not constant.
@@ -59,10 +61,13 @@ impl LowerError {
             }
             LowerError::BadNumber { what, why, at, calls } => {
                 let message = format!("invalid {what}");
-                let report = Diagnostic::error(Code("E0489"), at, message).with_label(why);
-                calls.into_iter().fold(report, |report, (name, at)| {
-                    report.with_secondary(at, format!("in the instance `{name}`, first used here"))
-                })
+                with_calls(Diagnostic::error(Code("E0489"), at, message).with_label(why), calls)
+            }
+            LowerError::NoOperator { symbol, ty, param, at, calls } => {
+                let message = format!("`{symbol}` is not defined for `{ty}`");
+                let report = Diagnostic::error(Code("E0490"), at, message)
+                    .with_label(format!("`{param}` is `{ty}` here"));
+                with_calls(report, calls)
             }
             LowerError::UsedTooEarly { function, variable, at, bound_at } => {
                 let message = format!("`{function}` is used before `{variable}` has a value");
@@ -136,4 +141,11 @@ impl LowerError {
             }
         }
     }
+}
+
+/// Adds the uses of generic items that led to an instance.
+fn with_calls(report: Diagnostic, calls: Vec<(String, Span)>) -> Diagnostic {
+    calls.into_iter().fold(report, |report, (name, at)| {
+        report.with_secondary(at, format!("in the instance `{name}`, first used here"))
+    })
 }

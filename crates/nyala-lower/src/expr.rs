@@ -7,10 +7,11 @@ use nyala_ir::{ArithFlags, ArithOp, AsmData, CmpOp, Def, Prim, Ty, TyKind};
 use nyala_sema::tree::{Asm, ChainLink, Coercion, Constructor, Expr, ExprKind};
 use nyala_sema::types as sema;
 use nyala_span::Span;
-use nyala_syntax::ast::BinaryOp;
+use nyala_syntax::ast::{BinaryOp, Operator};
 
 use crate::errors::LowerError;
 use crate::lowerer::Lowerer;
+use crate::operators::Operation;
 use crate::place::Place;
 
 impl<'p> Lowerer<'p> {
@@ -266,7 +267,7 @@ impl<'p> Lowerer<'p> {
         };
         let value = self.value(inner)?;
         self.at(expr.span);
-        Some(self.unary_op(matches!(expr.kind, ExprKind::Neg(_)), value))
+        Some(self.operate(unary_operation(expr, inner), &[value]))
     }
 
     /// `-value` or `!value`.
@@ -297,12 +298,12 @@ impl<'p> Lowerer<'p> {
         {
             return self.lazy_chain(expr, rest);
         }
-        let mut value = self.value(first)?;
+        let (mut value, mut ty) = (self.value(first)?, first.ty);
         for link in rest {
             let rhs = self.value(&link.rhs)?;
             self.at(link.span);
-            let result = self.binary_op(link.op, value, rhs);
-            value = self.demanded(result);
+            value = self.operate(link_operation(link, ty), &[value, rhs]);
+            ty = link.ty;
         }
         Some(value)
     }
@@ -340,17 +341,19 @@ impl<'p> Lowerer<'p> {
     }
 
     fn assign(&mut self, expr: &'p Expr) -> Option<Def> {
-        let ExprKind::Assign { op, place, value, load_first } = &expr.kind else {
+        let ExprKind::Assign { op, place, value, load_first, by } = &expr.kind else {
             unreachable!("called for assignments");
         };
+        let ty = place.ty;
         let place = self.place(place)?;
         let early = (op.is_some() && *load_first).then(|| self.read(&place));
         let mut value = self.value(value)?;
         self.at(expr.span);
         if let Some(op) = op {
             let old = early.unwrap_or_else(|| self.read(&place));
-            let result = self.binary_op(*op, old, value);
-            value = self.demanded(result);
+            let (operator, by) = (Operator::Binary(*op), by.as_deref());
+            let operation = Operation { operator, by, ty, n_operands: 2, at: expr.span };
+            value = self.operate(operation, &[old, value]);
         }
         self.write(&place, value);
         Some(self.world.unit())
@@ -438,6 +441,21 @@ impl<'p> Lowerer<'p> {
         }
         Some(self.world.unit())
     }
+}
+
+/// `-e`, `!e`
+pub(crate) fn unary_operation<'p>(expr: &Expr, operand: &Expr) -> Operation<'p> {
+    let operator = match expr.kind {
+        ExprKind::Not(_) => Operator::Not,
+        _ => Operator::Binary(BinaryOp::Sub),
+    };
+    Operation { operator, by: None, ty: operand.ty, n_operands: 1, at: expr.span }
+}
+
+/// The operator of a link whose left operand has type `ty`.
+pub(crate) fn link_operation(link: &ChainLink, ty: sema::Ty) -> Operation<'_> {
+    let (operator, by) = (Operator::Binary(link.op), link.by.as_deref());
+    Operation { operator, by, ty, n_operands: 2, at: link.span }
 }
 
 /// Arrays of equal elements up to this length are written out as values; longer ones

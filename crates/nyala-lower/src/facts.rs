@@ -259,7 +259,7 @@ impl<'p> Finder<'p> {
             }
             ExprKind::Neg(inner) | ExprKind::Not(inner) | ExprKind::Cast(inner) => self.is_known(inner),
             ExprKind::Chain { first, rest } => {
-                self.is_known(first) && rest.iter().all(|link| self.is_known(&link.rhs))
+                self.is_known(first) && rest.iter().all(|link| link.by.is_none() && self.is_known(&link.rhs))
             }
             _ => false,
         }

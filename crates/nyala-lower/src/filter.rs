@@ -15,13 +15,14 @@ use nyala_sema::types as sema;
 use nyala_span::Span;
 
 use crate::errors::LowerError;
+use crate::expr::{link_operation, unary_operation};
 use crate::instance::{Binding, Instance};
 use crate::lowerer::Lowerer;
 use crate::statics::{MAX_EXPANSIONS, MAX_NESTING};
 use crate::types::bind;
 
 /// A part of a filter that cannot be a node.
-struct NoNode {
+pub(crate) struct NoNode {
     at: Span,
     /// Its position in a called function.
     inside: Option<Span>,
@@ -105,13 +106,14 @@ impl<'p> Lowerer<'p> {
             }
             ExprKind::Neg(inner) | ExprKind::Not(inner) => {
                 let value = self.pure(inner)?;
-                Ok(self.unary_op(matches!(expr.kind, ExprKind::Neg(_)), value))
+                self.operate_purely(unary_operation(expr, inner), &[value])
             }
             ExprKind::Chain { first, rest } => {
-                let mut value = self.pure(first)?;
+                let (mut value, mut ty) = (self.pure(first)?, first.ty);
                 for link in rest {
                     let rhs = self.pure(&link.rhs)?;
-                    value = self.binary_op(link.op, value, rhs);
+                    value = self.operate_purely(link_operation(link, ty), &[value, rhs])?;
+                    ty = link.ty;
                 }
                 Ok(value)
             }
@@ -217,22 +219,36 @@ impl<'p> Lowerer<'p> {
         let ExprKind::Fn(id, type_args) = &call.callee.kind else {
             return Err(NoNode { why: "the callee is unknown here", ..NoNode::at(expr.span) });
         };
-        let function = &self.program.fns[*id];
-        let Some(body) = &function.body else {
-            return Err(NoNode { why: "is defined outside of the program", ..NoNode::at(expr.span) });
-        };
-        if call.is_jump || function.parent.is_some() {
+        if call.is_jump {
             return Err(NoNode::at(expr.span));
         }
-        if self.expanding.contains(id) {
-            return Err(NoNode { why: "calls itself", ..NoNode::at(expr.span) });
+        let args = self.pure_all(&call.args)?;
+        self.pure_call_of(*id, type_args, &args, expr.span)
+    }
+
+    /// The value of a call of a function of the program.
+    pub(crate) fn pure_call_of(
+        &mut self,
+        id: FnId,
+        type_args: &[sema::Ty],
+        args: &[Def],
+        at: Span,
+    ) -> Result<Def, NoNode> {
+        let function = &self.program.fns[id];
+        let Some(body) = &function.body else {
+            return Err(NoNode { why: "is defined outside of the program", ..NoNode::at(at) });
+        };
+        if function.parent.is_some() {
+            return Err(NoNode::at(at));
+        }
+        if self.expanding.contains(&id) {
+            return Err(NoNode { why: "calls itself", ..NoNode::at(at) });
         }
         if self.nesting >= MAX_NESTING || self.expansions >= MAX_EXPANSIONS {
-            return Err(NoNode { why: "needs too many nested calls", ..NoNode::at(expr.span) });
+            return Err(NoNode { why: "needs too many nested calls", ..NoNode::at(at) });
         }
-        let args = self.pure_all(&call.args)?;
-        self.pure_body(*id, type_args, &args, body).map_err(|inner| NoNode {
-            at: expr.span,
+        self.pure_body(id, type_args, args, body).map_err(|inner| NoNode {
+            at,
             inside: inner.inside.or(Some(inner.at)),
             why: inner.why,
         })

@@ -6,7 +6,7 @@
 //! * `instance`: functions and lambdas become continuations; generic ones, one
 //!   for each use;
 //! * `frame`: the block under construction and the values of variables in it; `debuggers`: debug information for these;
-//! * `expr`, `place`, `call`, `control`, `pattern`: the language's constructs;
+//! * `expr`, `operators`, `place`, `call`, `control`, `pattern`: the language's constructs;
 //! * `filter`: filters as nodes without control flow; `origin`: other information for the
 //!   evaluator;
 //! * `types`, `adapt`: types, and values between two representations of one type;
@@ -63,6 +63,7 @@ mod intrinsics;
 mod lowerer;
 mod numbers;
 mod numeric;
+mod operators;
 mod origin;
 mod pattern;
 mod place;

@@ -66,6 +66,12 @@ impl Lowerer<'_> {
 
     /// Reports what an instance makes of its arguments, with the calls that led to it.
     fn report_number(&mut self, what: String, why: String, at: Span) {
+        let calls = self.generic_calls();
+        self.errors.push(LowerError::BadNumber { what, why, at, calls });
+    }
+
+    /// The generic instances that the current one was made for, with the places of their first uses.
+    pub(crate) fn generic_calls(&self) -> Vec<(String, Span)> {
         let mut calls = vec![];
         let mut instance = self.frame.instance;
         while let Some((name, span, caller)) = self.generic_call(instance)
@@ -74,6 +80,6 @@ impl Lowerer<'_> {
             calls.push((name, span));
             instance = caller;
         }
-        self.errors.push(LowerError::BadNumber { what, why, at, calls });
+        calls
     }
 }

@@ -234,7 +234,7 @@ impl<'k, 'p> Walk<'k, 'p> {
 
     fn assign(&mut self, expr: &'p Expr) {
         match &expr.kind {
-            ExprKind::Assign { op, place, value, load_first } => {
+            ExprKind::Assign { op, place, value, load_first, .. } => {
                 let root = self.place(place);
                 if op.is_some() && *load_first {
                     self.read(root);

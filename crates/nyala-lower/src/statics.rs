@@ -15,7 +15,8 @@
 //! with loops or memory are executed, see `computed`; then the value must be plain data.
 
 use nyala_ir::{Def, Linkage, Node};
-use nyala_sema::tree::{self, Call, Expr, ExprKind, Program, StaticId};
+use nyala_sema::tree::{self, Call, Expr, ExprKind, FnId, Program, StaticId};
+use nyala_sema::types as sema;
 use nyala_sema::visit;
 use nyala_span::{Diagnostic, SourceMap};
 use rustc_hash::FxHashSet;
@@ -170,14 +171,26 @@ impl<'p> Lowerer<'p> {
     /// does not end in its first block.
     pub(crate) fn expanded_call(&mut self, call: &'p Call) -> Option<Def> {
         let ExprKind::Fn(id, type_args) = &call.callee.kind else { return None };
-        let function = &self.program.fns[*id];
-        let is_known = function.body.is_some() && function.parent.is_none();
-        if !is_known || call.is_jump || self.nesting >= MAX_NESTING || self.expansions >= MAX_EXPANSIONS {
+        if call.is_jump || !self.can_expand(*id) {
             return None;
         }
         let args = self.arguments(&call.args)?;
+        self.expanded(*id, type_args, &args)
+    }
+
+    fn can_expand(&self, id: FnId) -> bool {
+        let function = &self.program.fns[id];
+        let is_known = function.body.is_some() && function.parent.is_none();
+        is_known && self.nesting < MAX_NESTING && self.expansions < MAX_EXPANSIONS
+    }
+
+    /// The value of a call that is expanded into the current block.
+    pub(crate) fn expanded(&mut self, id: FnId, type_args: &[sema::Ty], args: &[Def]) -> Option<Def> {
+        if !self.can_expand(id) {
+            return None;
+        }
         self.expansions += 1;
-        self.expand(*id, type_args, &args)
+        self.expand(id, type_args, args)
     }
 
     /// Whether a value depends on no parameter and no memory.

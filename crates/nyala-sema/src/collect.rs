@@ -236,7 +236,10 @@ impl<'a> Checker<'a> {
             is_checked: false,
         });
         into.fns.push(id);
-        self.define(ast.name, Def::Fn(id), home, target);
+        match ast.operator {
+            Some(operator) => self.collect_operator(id, operator, target.vis),
+            None => self.define(ast.name, Def::Fn(id), home, target),
+        }
     }
 
     fn collect_struct(&mut self, ast: &'a ast::StructItem, home: Home, target: Place) {

@@ -81,6 +81,7 @@ impl<'a> Checker<'a> {
         for id in (before.fns..now.fns).map(FnId::new) {
             self.declare_fn(id);
         }
+        (before.fns..now.fns).map(FnId::new).for_each(|id| self.check_operator(id));
         for id in (before.structs..now.structs).map(StructId::new) {
             self.check_defaults(id);
         }

@@ -7,7 +7,7 @@
 //!
 //! Read in this order: [`package`] is the input, [`types`] and [`tree`] are the output. `collect` finds the items,
 //! `resolve` and `globs` resolve names, `convert` and `numbers` convert written types, `items` finds the types of items,
-//! `infer` checks bodies, `linkage` and `symbols` check what the linker sees, `roles` tests and benchmarks. `errors`
+//! `infer` checks bodies, `operators` checks declarations of operators, `linkage` and `symbols` check what the linker sees, `roles` tests and benchmarks. `errors`
 //! lists all errors.
 //!
 //! ```
@@ -41,6 +41,7 @@ mod infer;
 mod items;
 mod linkage;
 mod numbers;
+mod operators;
 mod resolve;
 mod roles;
 mod scope;

@@ -120,13 +120,13 @@ impl Build {
 
     pub(crate) fn add(&mut self, lhs: Expr, rhs: Expr) -> Expr {
         let (ty, span) = (lhs.ty, lhs.span);
-        let rest = vec![ChainLink { op: BinaryOp::Add, rhs, ty, span }];
+        let rest = vec![ChainLink { op: BinaryOp::Add, rhs, ty, span, by: None }];
         self.expr(ty, ExprKind::Chain { first: Box::new(lhs), rest })
     }
 
     pub(crate) fn assign(&mut self, op: Option<BinaryOp>, place: Expr, value: Expr) -> Expr {
         let (place, value) = (Box::new(place), Box::new(value));
-        self.expr(self.unit, ExprKind::Assign { op, place, value, load_first: false })
+        self.expr(self.unit, ExprKind::Assign { op, place, value, load_first: false, by: None })
     }
 
     pub(crate) fn addr_of(&mut self, kind: PtrKind, place: Expr) -> Expr {

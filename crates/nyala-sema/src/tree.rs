@@ -17,7 +17,8 @@
 
 use cranelift_entity::{PrimaryMap, entity_impl};
 use nyala_span::{Name, Span};
-use nyala_syntax::ast::{BinaryOp, MarkKind};
+use nyala_syntax::ast::{BinaryOp, MarkKind, Operator};
+use rustc_hash::FxHashMap;
 
 use crate::types::{EnumId, StructId, Ty, TyParam, Types};
 
@@ -53,6 +54,8 @@ pub struct Program {
     pub locals: PrimaryMap<LocalId, Local>,
     /// The entry point.
     pub main: Option<FnId>,
+    /// The declared operators, by symbol and number of operands.
+    pub operators: FxHashMap<(Operator, usize), Vec<FnId>>,
 }
 
 /// A struct.
@@ -395,7 +398,7 @@ pub enum ExprKind {
     Neg(Box<Expr>),
     /// `!e`
     Not(Box<Expr>),
-    /// Operators of one level, from left to right; all but the comparisons keep
+    /// Operators of one level, from left to right; all but the comparisons and those that are declared keep
     /// the operands' type. `&&` and `||` are chains of their own.
     Chain {
         /// The leftmost operand.
@@ -413,6 +416,8 @@ pub enum ExprKind {
         value: Box<Expr>,
         /// Artic's order: the old value is loaded before `value` is evaluated.
         load_first: bool,
+        /// The function that computes a declared operator.
+        by: Option<Box<OperatorFn>>,
     },
     /// `++p`, `p--`
     Step {
@@ -477,6 +482,17 @@ pub struct ChainLink {
     pub ty: Ty,
     /// From the chain's start to the right operand.
     pub span: Span,
+    /// The function that computes a declared operator.
+    pub by: Option<Box<OperatorFn>>,
+}
+
+/// The function of a declared operator, which takes the operands.
+#[derive(Clone, Debug)]
+pub struct OperatorFn {
+    /// The function, an [`ExprKind::Fn`].
+    pub callee: Expr,
+    /// Whether the result is negated: `a != b` by `a == b`.
+    pub is_negated: bool,
 }
 
 /// A statement.

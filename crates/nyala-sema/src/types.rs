@@ -17,6 +17,7 @@
 //! So equal types have equal [`Ty`], messages show the form that users write, and an
 //! unknown result type can still become a tuple.
 
+mod matching;
 mod number;
 
 use std::cell::Cell;

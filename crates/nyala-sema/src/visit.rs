@@ -50,11 +50,15 @@ pub fn for_each_child<'a>(expr: &'a Expr, visit: &mut dyn FnMut(&'a Expr)) {
         }
         ExprKind::Chain { first, rest } => {
             visit(first);
-            rest.iter().for_each(|link| visit(&link.rhs));
+            for link in rest {
+                visit(&link.rhs);
+                link.by.iter().for_each(|by| visit(&by.callee));
+            }
         }
-        ExprKind::Assign { place, value, .. } => {
+        ExprKind::Assign { place, value, by, .. } => {
             visit(place);
             visit(value);
+            by.iter().for_each(|by| visit(&by.callee));
         }
         ExprKind::Call(call) => call_children(call, visit),
         ExprKind::Lambda(lambda) => lambda_children(lambda, visit),

@@ -230,8 +230,10 @@ pub struct FnItem {
     pub link_name: Option<StrLit>,
     /// The filter in front of the name.
     pub filter: Option<Filter>,
-    /// Its name.
+    /// Its name; of an operator, `operator` with the symbol.
     pub name: Ident,
+    /// The operator that it declares.
+    pub operator: Option<Operator>,
     /// Its type and integer parameters.
     pub tparams: Vec<GenericParam>,
     /// Its parameters.
@@ -242,6 +244,28 @@ pub struct FnItem {
     pub body: Option<FnBody>,
     /// From `extern` or `fn` to the end of the body.
     pub span: Span,
+}
+
+/// An operator that a function declares: `fn operator +(a: V, b: V) -> V { .. }`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Operator {
+    /// One with two operands. `-` may also have one.
+    Binary(BinaryOp),
+    /// `!`
+    Not,
+    /// `()`: a call or an index, `v(i)`.
+    Call,
+}
+
+impl Operator {
+    /// Its spelling.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Operator::Binary(op) => op.symbol(),
+            Operator::Not => "!",
+            Operator::Call => "()",
+        }
+    }
 }
 
 /// How a function's body is written.

@@ -53,6 +53,7 @@ pub(crate) enum SyntaxError {
     JumpWithoutCall { jump: Span, value: Span, name: &'static str, text: String },
     Ternary { at: Span },
     SquareIndex { at: Span, inside: String },
+    BadOperator { at: Span, text: &'static str, of: Option<&'static str> },
 }
 
 impl From<LexError> for SyntaxError {
@@ -165,6 +166,14 @@ impl SyntaxError {
                 .with_note("use `if c { a } else { b }`, which has a value"),
             SyntaxError::SquareIndex { at, inside } => error("E0131", at, "an index is written in parentheses")
                 .with_suggestion(at, format!("({inside})"), "write parentheses"),
+            SyntaxError::BadOperator { at, text, of } => {
+                let report = error("E0133", at, format!("`{text}` cannot be declared"))
+                    .with_note("operators that can be: `+ - * / % & | ^ << >> == != < <= > >= !` and `()`");
+                match of {
+                    Some(of) => report.with_label(format!("declare `{of}`: `a {text} b` is `a = a {of} b`")),
+                    None => report,
+                }
+            }
         }
     }
 }

@@ -56,6 +56,11 @@ macro_rules! token_kinds {
             pub fn is_keyword(self) -> bool {
                 matches!(self, $(TokenKind::$kw)|*)
             }
+
+            /// Whether this consists of other characters than letters and digits.
+            pub fn is_punctuation(self) -> bool {
+                matches!(self, $(TokenKind::$p)|*)
+            }
         }
     };
 }
@@ -204,6 +209,7 @@ words! {
     impl_ "impl",
     implicit "implicit",
     import "import",
+    operator "operator",
     priv_ "priv",
     pub_ "pub",
     run "run",

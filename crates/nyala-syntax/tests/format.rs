@@ -52,6 +52,19 @@ fn items_are_on_separate_lines() {
 }
 
 #[test]
+fn operators_are_written_like_names() {
+    check(
+        "fn@operator  +(a:V,b:V)->V{a}fn @ (?s) operator*[T](s:T,v:V[T])->V[T]=v;fn operator ( ) (v:V,i:i32)->i32{i}fn operator(x:i32)->i32{x}",
+        expect![[r#"
+            fn @operator +(a: V, b: V) -> V { a }
+            fn @(?s) operator *[T](s: T, v: V[T]) -> V[T] = v;
+            fn operator()(v: V, i: i32) -> i32 { i }
+            fn operator(x: i32) -> i32 { x }
+        "#]],
+    );
+}
+
+#[test]
 fn statements_keep_one_empty_line() {
     check(
         "fn f()->i32{let x=1;\n\n\nlet y=2;\nif x==y{g();}\nelse{h();}\n\nx*(y+1)}",

@@ -13,6 +13,7 @@ pub(super) fn render(error: Error, program: &Program) -> Diagnostic {
         .inference(error)
         .or_else(|error| render.name(error))
         .or_else(|error| render.item(error))
+        .or_else(|error| render.operator(error))
         .or_else(|error| render.pattern(error))
         .or_else(|error| render.expression(error))
         .unwrap_or_else(|_| unreachable!("every error is in one of these groups"))
@@ -21,7 +22,7 @@ pub(super) fn render(error: Error, program: &Program) -> Diagnostic {
 /// The diagnostic for an error of a group, or the error if it is in another one.
 type Attempt = Result<Diagnostic, Error>;
 
-fn error(code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
+pub(super) fn error(code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
     Diagnostic::error(Code(code), span, message)
 }
 
@@ -50,12 +51,12 @@ fn with_similar(diagnostic: Diagnostic, span: Span, similar: Option<Name>) -> Di
 }
 
 /// Turns errors into diagnostics, with the program at hand for printing types.
-struct Render<'a> {
-    program: &'a Program,
+pub(super) struct Render<'a> {
+    pub(super) program: &'a Program,
 }
 
 impl Render<'_> {
-    fn ty(&self, ty: Ty) -> String {
+    pub(super) fn ty(&self, ty: Ty) -> String {
         format!("`{}`", self.program.types.display(ty))
     }
 
@@ -285,9 +286,17 @@ impl Render<'_> {
                 error("E0210", span, format!("field `{name}` is given twice"))
                     .with_secondary(first, "first given here")
             }
-            Error::NoOperator { op, ty, span, op_span } => {
-                error("E0211", op_span, format!("`{op}` is not defined for {}", self.ty(ty)))
-                    .with_secondary(span, format!("this is {}", self.ty(ty)))
+            Error::NoOperator { op, ty, span, op_span, is_late } => {
+                let report = error("E0211", op_span, format!("`{op}` is not defined for {}", self.ty(ty)))
+                    .with_secondary(span, format!("this is {}", self.ty(ty)));
+                let can_be_declared =
+                    matches!(self.program.types.kind(ty), TyKind::Struct(..) | TyKind::Enum(..));
+                match is_late && can_be_declared {
+                    true => report.with_note(
+                        "a declared operator needs the types of its operands here: write the type of one",
+                    ),
+                    false => report,
+                }
             }
             Error::BadCast { from, to, span } => {
                 error("E0213", span, format!("{} cannot be cast to {}", self.ty(from), self.ty(to)))

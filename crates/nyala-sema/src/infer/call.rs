@@ -59,7 +59,7 @@ impl<'a> Checker<'a> {
                 }
                 self.error_expr(span)
             }
-            _ => self.index_expr(callee, args, span),
+            _ => self.index_expr(callee, args, mark, span),
         }
     }
 
@@ -322,8 +322,7 @@ impl<'a> Checker<'a> {
     }
 
     /// `a(i)`, `t(0)`
-    fn index_expr(&mut self, base: Expr, args: &'a [ast::Expr], span: Span) -> Expr {
-        let whole = base.ty;
+    fn index_expr(&mut self, base: Expr, args: &'a [ast::Expr], mark: Option<MarkKind>, span: Span) -> Expr {
         let base = self.auto_deref(base);
         let ty = self.resolve(base.ty);
         match self.program.types.kind(ty).clone() {
@@ -354,15 +353,24 @@ impl<'a> Checker<'a> {
                 }
             },
             TyKind::Error => self.error_expr(span),
-            _ => {
-                for arg in args {
-                    self.infer_expr(arg, None);
-                }
-                let ty = self.shown(whole);
-                self.report(Error::NotCallable { ty, span: base.span });
-                self.error_expr(span)
-            }
+            TyKind::Struct(..) | TyKind::Enum(..) => self.declared_call(base, args, mark, span),
+            _ => self.not_callable(&base, args, span),
         }
+    }
+
+    /// Reports a value that is called, but has no operator `()`.
+    pub(super) fn not_callable(&mut self, base: &Expr, args: &'a [ast::Expr], span: Span) -> Expr {
+        for arg in args {
+            self.infer_expr(arg, None);
+        }
+        // A pointer is dereferenced only to find what can be indexed.
+        let ty = match &base.kind {
+            ExprKind::Deref(pointer) => pointer.ty,
+            _ => base.ty,
+        };
+        let ty = self.shown(ty);
+        self.report(Error::NotCallable { ty, span: base.span });
+        self.error_expr(span)
     }
 }
 

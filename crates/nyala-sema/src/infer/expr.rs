@@ -159,7 +159,8 @@ impl<'a> Checker<'a> {
         Expr { kind: ExprKind::Local(id), ty, span }
     }
 
-    fn fn_expr(&mut self, id: tree::FnId, given: &[Ty], span: Span) -> Expr {
+    /// A function as a value, with inference variables for type arguments that are not given.
+    pub(super) fn fn_expr(&mut self, id: tree::FnId, given: &[Ty], span: Span) -> Expr {
         let ty = self.fn_type(id, span);
         let tparams = self.program.fns[id].tparams.clone();
         let what = self.program.fns[id].name;

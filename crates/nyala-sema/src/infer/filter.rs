@@ -73,7 +73,7 @@ impl<'a> Checker<'a> {
             (a, b) => return a.or(b),
         };
         let (ty, span) = (self.program.types.bool(), a.span);
-        let rest = vec![ChainLink { op: BinaryOp::Or, rhs: b, ty, span }];
+        let rest = vec![ChainLink { op: BinaryOp::Or, rhs: b, ty, span, by: None }];
         Some(Expr { kind: ExprKind::Chain { first: Box::new(a), rest }, ty, span })
     }
 

@@ -282,11 +282,13 @@ impl<'a> Checker<'a> {
                 for link in rest {
                     self.finish_expr(&mut link.rhs, memo);
                     self.finish_ty(&mut link.ty, link.span, memo);
+                    link.by.iter_mut().for_each(|by| self.finish_expr(&mut by.callee, memo));
                 }
             }
-            ExprKind::Assign { place, value, .. } => {
+            ExprKind::Assign { place, value, by, .. } => {
                 self.finish_expr(place, memo);
                 self.finish_expr(value, memo);
+                by.iter_mut().for_each(|by| self.finish_expr(&mut by.callee, memo));
             }
             ExprKind::Repeat(inner)
             | ExprKind::Box(inner)

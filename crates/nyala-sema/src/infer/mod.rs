@@ -22,6 +22,7 @@ mod implicits;
 mod lambda;
 mod literal;
 mod operator;
+mod overload;
 mod pattern;
 mod place;
 mod unify;

@@ -1,14 +1,15 @@
 //! Operators, casts, and their rules, some of which are checked when all types are known.
 
 use nyala_span::Span;
-use nyala_syntax::ast::{self, BinaryOp, Dialect, PtrKind, UnaryOp};
+use nyala_syntax::ast::{self, BinaryOp, Dialect, Operator, PtrKind, UnaryOp};
 
 use crate::checker::Checker;
 use crate::errors::{Because, Error, Operand, Write};
-use crate::tree::{ChainLink, Expr, ExprKind};
+use crate::tree::{ChainLink, Expr, ExprKind, OperatorFn};
 use crate::types::{Prim, Ty, TyKind};
 
 use super::coerce::is_tight;
+use super::overload::operand_of;
 use super::unify::VarKind;
 
 /// The operand types of an operator; it applies to vectors lane by lane.
@@ -16,6 +17,8 @@ use super::unify::VarKind;
 pub(super) enum Operands {
     /// Numbers.
     Numbers,
+    /// Numbers of known types: `++` needs a one.
+    Steps,
     /// Integers.
     Integers,
     /// Integers and `bool`.
@@ -54,34 +57,60 @@ impl<'a> Checker<'a> {
         let mut so_far = (head.ty, head.span);
         let mut links = Vec::with_capacity(rest.len());
         for link in rest {
-            let (rhs, ty) = if is_logical {
-                (self.check_expr(&link.rhs, bool, Because::Nothing), bool)
+            let (rhs, ty, by) = if is_logical {
+                (self.check_expr(&link.rhs, bool, Because::Nothing), bool, None)
             } else {
                 self.link(&mut head, links.is_empty(), so_far, link)
             };
             let span = so_far.1.to(rhs.span);
             so_far = (ty, span);
-            links.push(ChainLink { op: link.op, rhs, ty, span });
+            links.push(ChainLink { op: link.op, rhs, ty, span, by });
         }
         let (ty, span) = so_far;
         Expr { kind: ExprKind::Chain { first: Box::new(head), rest: links }, ty, span }
     }
 
-    /// The right operand and the type of one operator.
+    /// The right operand and the type of one operator, and its function if it is declared.
     fn link(
         &mut self,
         head: &mut Expr,
         is_first: bool,
         (lhs, lhs_span): (Ty, Span),
         link: &'a ast::ChainLink,
-    ) -> (Expr, Ty) {
-        let mut rhs = self.infer_expr(&link.rhs, Some(lhs));
+    ) -> (Expr, Ty, Option<Box<OperatorFn>>) {
+        let hint = self.right_hint(link.op, lhs);
+        let mut rhs = self.infer_expr(&link.rhs, hint);
+        if self.is_nominal(lhs) || self.is_nominal(rhs.ty) {
+            let lhs = Operand { ty: lhs, span: lhs_span, is_tight: is_first && is_tight(head) };
+            return self.declared_link(lhs, rhs, link);
+        }
         let operand = self.operand_type(head, is_first, (lhs, lhs_span), &mut rhs, link);
-        let Some(operand) = operand else { return (rhs, self.program.types.error()) };
+        let Some(operand) = operand else { return (rhs, self.program.types.error(), None) };
         let operands = operands_of(link.op);
         self.require_operator(link.op.symbol(), operands, operand, lhs_span, link.op_span);
         let ty = if is_comparison(link.op) { self.comparison_type(operand) } else { operand };
-        (rhs, ty)
+        (rhs, ty, None)
+    }
+
+    /// As [`Checker::link`], if an operand is a struct or enum.
+    fn declared_link(
+        &mut self,
+        lhs: Operand,
+        mut rhs: Expr,
+        link: &ast::ChainLink,
+    ) -> (Expr, Ty, Option<Box<OperatorFn>>) {
+        let error = self.program.types.error();
+        if self.is_error(lhs.ty) || self.is_error(rhs.ty) {
+            return (rhs, error, None);
+        }
+        if self.is_never(rhs.ty) {
+            rhs = self.coerce(rhs, lhs.ty, Because::Nothing);
+        }
+        let operands = [lhs, operand_of(&rhs)];
+        match self.select_operator(Operator::Binary(link.op), &operands, link.op_span) {
+            Some((by, ty)) => (rhs, ty, Some(by)),
+            None => (rhs, error, None),
+        }
     }
 
     /// The common type of both operands; reports an error if they differ.
@@ -165,7 +194,7 @@ impl<'a> Checker<'a> {
             Some(true) => {}
             Some(false) => {
                 let ty = self.shown(ty);
-                self.report(Error::NoOperator { op, ty, span, op_span });
+                self.report(Error::NoOperator { op, ty, span, op_span, is_late: false });
             }
             None => {
                 self.body.obligations.push(Obligation::Operator { op, operands, ty, span, op_span });
@@ -173,21 +202,28 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// Reports an error if `ty` has no operator that works on bits.
+    pub(super) fn require_bits(&mut self, op: &'static str, ty: Ty, span: Span) {
+        self.require_operator(op, Operands::Bits, ty, span, span);
+    }
+
     fn has_operator(&mut self, operands: Operands, ty: Ty) -> Option<bool> {
         let ty = self.resolve(ty);
         match *self.program.types.kind(ty) {
             TyKind::Error | TyKind::Never => Some(true),
             TyKind::Prim(prim) => Some(match operands {
-                Operands::Numbers => prim != Prim::Bool,
+                Operands::Numbers | Operands::Steps => prim != Prim::Bool,
                 Operands::Integers => prim.is_int(),
                 Operands::Bits => prim.is_int() || prim == Prim::Bool,
                 Operands::Comparable => true,
             }),
             TyKind::Ptr { .. } => Some(operands == Operands::Comparable),
             TyKind::Simd(lane, _) => self.has_operator(operands, lane),
+            // Each instance is checked when it is made.
+            TyKind::Param(_) => Some(operands != Operands::Steps),
             TyKind::Infer(_) => match self.as_var(ty).map(|var| var.kind) {
                 Some(VarKind::Num | VarKind::Float)
-                    if matches!(operands, Operands::Numbers | Operands::Comparable) =>
+                    if matches!(operands, Operands::Numbers | Operands::Steps | Operands::Comparable) =>
                 {
                     Some(true)
                 }
@@ -204,7 +240,7 @@ impl<'a> Checker<'a> {
                 Obligation::Operator { op, operands, ty, span, op_span } => {
                     if self.has_operator(operands, ty) == Some(false) {
                         let ty = self.shown(ty);
-                        self.report(Error::NoOperator { op, ty, span, op_span });
+                        self.report(Error::NoOperator { op, ty, span, op_span, is_late: true });
                     }
                 }
                 Obligation::Cast { from, to, span } => self.check_cast(from, to, span),
@@ -285,6 +321,9 @@ impl<'a> Checker<'a> {
             }
             UnaryOp::Not => {
                 let value = self.infer_expr(operand, hint);
+                if self.is_nominal(value.ty) {
+                    return self.declared_unary(Operator::Not, op_span, value, span);
+                }
                 self.require_operator("!", Operands::Bits, value.ty, value.span, op_span);
                 let ty = value.ty;
                 Expr { kind: ExprKind::Not(Box::new(value)), ty, span }
@@ -325,6 +364,9 @@ impl<'a> Checker<'a> {
             return self.literal(lit, true, span, hint);
         }
         let value = self.infer_expr(operand, hint);
+        if self.is_nominal(value.ty) {
+            return self.declared_unary(Operator::Binary(BinaryOp::Sub), op_span, value, span);
+        }
         self.require_operator("-", Operands::Numbers, value.ty, value.span, op_span);
         let ty = value.ty;
         Expr { kind: ExprKind::Neg(Box::new(value)), ty, span }
@@ -377,7 +419,7 @@ impl<'a> Checker<'a> {
         let is_dec = matches!(op, UnaryOp::PreDec | UnaryOp::PostDec);
         let is_post = matches!(op, UnaryOp::PostInc | UnaryOp::PostDec);
         let text = if is_dec { "--" } else { "++" };
-        self.require_operator(text, Operands::Numbers, place.ty, place.span, op_span);
+        self.require_operator(text, Operands::Steps, place.ty, place.span, op_span);
         let ty = place.ty;
         Expr { kind: ExprKind::Step { place: Box::new(place), is_dec, is_post }, ty, span }
     }
@@ -393,15 +435,49 @@ impl<'a> Checker<'a> {
     ) -> Expr {
         let place = self.infer_expr(place, None);
         self.check_writable(&place, Write::Assign);
-        if let Some(op) = op {
-            self.require_operator(op.symbol(), operands_of(op), place.ty, place.span, op_span);
-        }
         let ty = self.sized(place.ty, place.span);
-        let value = self.check_expr(value, ty, Because::Place(place.span));
+        let hint = op.map_or(Some(ty), |op| self.right_hint(op, ty));
+        let value = self.infer_expr(value, hint);
+        let (value, by) = match op {
+            Some(op) if self.is_nominal(ty) || self.is_nominal(value.ty) => {
+                let by = self.declared_assign(op, op_span, &place, &value, span);
+                (value, by)
+            }
+            _ => {
+                if let Some(op) = op {
+                    self.require_operator(op.symbol(), operands_of(op), place.ty, place.span, op_span);
+                }
+                (self.coerce(value, ty, Because::Place(place.span)), None)
+            }
+        };
         let load_first = self.body.home.dialect == Dialect::Artic;
         let unit = self.program.types.unit();
         let (place, value) = (Box::new(place), Box::new(value));
-        Expr { kind: ExprKind::Assign { op, place, value, load_first }, ty: unit, span }
+        Expr { kind: ExprKind::Assign { op, place, value, load_first, by }, ty: unit, span }
+    }
+
+    /// The function of a declared operator in `p += e`; its result must have the type of the place.
+    fn declared_assign(
+        &mut self,
+        op: BinaryOp,
+        op_span: Span,
+        place: &Expr,
+        value: &Expr,
+        span: Span,
+    ) -> Option<Box<OperatorFn>> {
+        if self.is_error(place.ty) || self.is_error(value.ty) {
+            self.body.has_errors = true;
+            return None;
+        }
+        let operands = [operand_of(place), operand_of(value)];
+        let (by, ret) = self.select_operator(Operator::Binary(op), &operands, op_span)?;
+        if !self.try_unify(ret, place.ty) {
+            let (expected, ty) = (self.shown(place.ty), self.shown(ret));
+            let found = Operand { ty, span, is_tight: false };
+            let because = Because::Place(place.span);
+            self.report(Error::Mismatch { expected, found, because, semicolon: None });
+        }
+        Some(by)
     }
 }
 

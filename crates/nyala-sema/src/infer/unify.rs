@@ -196,6 +196,15 @@ impl<'a> Checker<'a> {
         vars.deferred.truncate(snapshot.n_deferred);
     }
 
+    /// Runs `f` and undoes all that it does to variables.
+    pub fn probe<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
+        let (snapshot, n_vars) = (self.snapshot(), self.body.vars.vars.len());
+        let result = f(self);
+        self.rollback(snapshot);
+        self.body.vars.vars.truncate(n_vars);
+        result
+    }
+
     /// Says which expression requires what is unified next.
     pub fn blame(&mut self, span: Span) {
         self.body.vars.blame = span;

@@ -123,7 +123,7 @@ impl<'a> Flow<'a> {
     }
 
     fn assign(&mut self, expr: &'a Expr) {
-        let ExprKind::Assign { op, place, value, load_first } = &expr.kind else { return };
+        let ExprKind::Assign { op, place, value, load_first, .. } = &expr.kind else { return };
         self.place(place);
         match op.and_then(|_| visit::root_of(place)) {
             None => self.expr(value),

@@ -73,11 +73,11 @@ fn node_has_no_effect(kind: &ExprKind) -> bool {
         | ExprKind::AddrOf(_)
         | ExprKind::Neg(_)
         | ExprKind::Not(_)
-        | ExprKind::Chain { .. }
         | ExprKind::Cast(_)
         | ExprKind::Coerce { .. }
         | ExprKind::Known(_)
         | ExprKind::Hide(_) => true,
+        ExprKind::Chain { rest, .. } => rest.iter().all(|link| link.by.is_none()),
         ExprKind::HeapArray { .. }
         | ExprKind::Box(_)
         | ExprKind::Block { .. }

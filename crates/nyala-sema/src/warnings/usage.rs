@@ -184,6 +184,8 @@ fn unused_fns(program: &Program, interface: &Interface, is_foreign: &dyn Fn(Span
     if !is_complete {
         return vec![];
     }
+    // A generic function uses the operators of its type arguments, which only its instances tell.
+    program.operators.values().flatten().for_each(|&id| reach.add_fn(id));
     // Tests do not make a library complete: it has functions for others.
     let called_by_tools = program.fns.iter().filter(|(_, function)| function.role.is_some());
     called_by_tools.for_each(|(id, _)| reach.add_fn(id));

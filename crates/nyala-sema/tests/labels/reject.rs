@@ -252,8 +252,8 @@ fn f(x: i32) -> i32 { *x }
 //                     ^ error: `i32` is not a pointer
 fn g(x: bool) -> bool { -x }
 //                      ^ error: `-` is not defined for `bool`
-fn h[T](x: T) -> T { x + x }
-//                     ^ error: `+` is not defined for `T`
+fn h[T](x: &[T]) -> &[T] { x + x }
+//                           ^ error: `+` is not defined for `&[T]`
 fn i() -> u8 { 256 }
 //             ^^^ error: literal `256` is out of range for `u8`
 fn j() -> i32 { 2147483648 }

@@ -519,7 +519,7 @@ fn mark_last_call(expr: &mut Expr, new_mark: CallMark) -> bool {
 }
 
 /// The operator of a compound assignment, `None` inside for `=`.
-fn assign_op(kind: TokenKind) -> Option<Option<BinaryOp>> {
+pub(super) fn assign_op(kind: TokenKind) -> Option<Option<BinaryOp>> {
     Some(match kind {
         TokenKind::Assign => None,
         TokenKind::PlusAssign => Some(BinaryOp::Add),
@@ -537,7 +537,7 @@ fn assign_op(kind: TokenKind) -> Option<Option<BinaryOp>> {
 }
 
 /// A binary operator with its level: the larger, the tighter.
-fn binary_op(kind: TokenKind) -> Option<(BinaryOp, u8)> {
+pub(super) fn binary_op(kind: TokenKind) -> Option<(BinaryOp, u8)> {
     Some(match kind {
         TokenKind::OrOr => (BinaryOp::OrOr, 3),
         TokenKind::AndAnd => (BinaryOp::AndAnd, 4),

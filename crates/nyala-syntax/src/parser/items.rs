@@ -292,7 +292,7 @@ impl Parser<'_> {
             }
             _ => None,
         };
-        let name = self.ident();
+        let (name, operator) = self.fn_name();
         let tparams = self.opt_tparams();
         let params = if self.at(TokenKind::LParen) {
             self.list(Self::fn_param)
@@ -312,7 +312,8 @@ impl Parser<'_> {
             _ => self.opt_ret(),
         };
         let body = self.opt_body();
-        FnItem { is_extern, link_name, filter, name, tparams, params, ret, body, span: self.span_from(lo) }
+        let span = self.span_from(lo);
+        FnItem { is_extern, link_name, filter, name, operator, tparams, params, ret, body, span }
     }
 
     fn opt_body(&mut self) -> Option<FnBody> {

@@ -21,6 +21,7 @@ mod control;
 mod dialect;
 mod exprs;
 mod items;
+mod operators;
 mod patterns;
 mod primary;
 mod types;

@@ -4,7 +4,7 @@ use super::layout::Line;
 use super::{BRACES, BRACKETS, PARENS, Printer};
 use crate::ast::{
     Attr, AttrValue, Expr, FieldDef, Fields, File, Filter, FilterKind, FnBody, FnItem, GenericParam, Ident,
-    Item, ItemKind, Param, TypeExpr, UseKind, UseTree, Vis,
+    Item, ItemKind, Operator, Param, TypeExpr, UseKind, UseTree, Vis,
 };
 
 impl Printer<'_> {
@@ -215,8 +215,27 @@ impl Printer<'_> {
     /// A name with its type and integer parameters.
     fn name(&mut self, name: &Ident, tparams: &[GenericParam]) {
         self.ident(name);
+        self.opt_tparams(tparams);
+    }
+
+    fn opt_tparams(&mut self, tparams: &[GenericParam]) {
         if !tparams.is_empty() || self.at("[") {
             self.list(BRACKETS, tparams, |_| false, Self::generic_param);
+        }
+    }
+
+    /// `operator +`, `operator()`
+    fn operator_name(&mut self, operator: Operator) {
+        self.tok("operator");
+        match operator {
+            Operator::Call => {
+                self.tok("(");
+                self.tok(")");
+            }
+            _ => {
+                self.space();
+                self.tok(operator.symbol());
+            }
         }
     }
 
@@ -284,7 +303,11 @@ impl Printer<'_> {
             self.filter(filter);
             self.space_behind_condition(filter);
         }
-        self.name(&item.name, &item.tparams);
+        match item.operator {
+            Some(operator) => self.operator_name(operator),
+            None => self.ident(&item.name),
+        }
+        self.opt_tparams(&item.tparams);
         self.list(PARENS, &item.params, |_| false, Self::param);
         self.opt_ret(item.ret.as_ref());
         match &item.body {
