@@ -63,6 +63,7 @@ use nyala_ir::{Cont, Linkage, TyKind, World};
 use nyala_span::Span;
 
 pub use errors::{ErrorKind, InterpError};
+pub use host::format::general as general_format;
 pub use value::Value;
 
 use errors::MemoryKind;

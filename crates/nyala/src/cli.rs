@@ -13,7 +13,9 @@ use nyala_driver::package::MANIFEST;
 use nyala_driver::{Dialect, Edition, Options, Prelude, Session, TargetChoice};
 use nyala_opt::partial_eval::{self, Budget, OnLimit};
 
-use crate::commands::{add, bench, build, check, devices, doc, explain, fmt, interp, ir, new, run, test};
+use crate::commands::{
+    add, bench, build, check, devices, doc, explain, fmt, interp, ir, new, run, stage, test,
+};
 
 /// The compiler for Impala: high-level libraries, the speed of hand-tuned code.
 ///
@@ -39,6 +41,7 @@ pub enum Command {
     Test(test::TestArgs),
     Bench(bench::BenchArgs),
     Build(build::BuildArgs),
+    Stage(stage::StageArgs),
     Explain(explain::ExplainArgs),
     Doc(doc::DocArgs),
     Devices(devices::DevicesArgs),

@@ -12,6 +12,7 @@ pub mod interp;
 pub mod ir;
 pub mod new;
 pub mod run;
+pub mod stage;
 pub mod test;
 
 use std::process::ExitCode;
@@ -31,6 +32,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Test(args) => test::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Build(args) => build::run(args),
+        Command::Stage(args) => stage::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Doc(args) => doc::run(args),
         Command::Devices(args) => devices::run(args),

@@ -6,7 +6,7 @@ use nyala_ir::eval::float_value;
 use crate::errors::{Checked, ErrorKind};
 
 /// `%g` with `digits` significant digits, which is also what a C++ stream prints.
-pub(crate) fn general(value: f64, digits: usize) -> String {
+pub fn general(value: f64, digits: usize) -> String {
     if value.is_nan() {
         return if value.is_sign_negative() { "-nan".into() } else { "nan".into() };
     }

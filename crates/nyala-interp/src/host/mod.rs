@@ -4,7 +4,7 @@
 //! that call back into the program are in [`callbacks`](crate::callbacks), collective operations in
 //! [`lanes`](crate::lanes), and work-item functions in [`work_items`](crate::work_items).
 
-mod format;
+pub(crate) mod format;
 mod libc;
 mod runtime;
 mod vector;
