@@ -1,11 +1,17 @@
-//! Embeds texts into the compiler: the sources of every edition of the prelude, the libraries and the book's
-//! entries for diagnostics. A new file in these folders needs no other change. The library of the
+//! Embeds texts into the compiler: the sources of every edition of the prelude with lists of their items, the libraries
+//! and the book's entries for diagnostics. A new file in these folders needs no other change. The library of the
 //! runtime is embedded as well, so that the compiler needs no other files.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, io};
+
+use nyala_span::{Name, SourceMap};
+use nyala_syntax::ast::Dialect;
+use nyala_syntax::outline::{Outline, outline};
 
 fn main() -> io::Result<()> {
     let root = Path::new(&env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../..");
@@ -59,15 +65,71 @@ fn embed_lib(list: &mut String, lib: &Path) -> io::Result<()> {
         list.push_str("] },\n");
     }
     list.push_str("];\n");
-    writeln!(list, "static EDITION_FOLDERS: &[(&str, &[(&str, &str)])] = &[").expect(TAKES_ALL);
-    for (number, (name, _)) in editions.iter().enumerate() {
-        writeln!(list, "({name:?}, EDITION_{number}),").expect(TAKES_ALL);
+    embed_prelude(list, &editions)
+}
+
+/// A file of the prelude.
+struct PreludeFile {
+    path: PathBuf,
+    dialect: Dialect,
+    outline: Outline,
+}
+
+/// Writes the folders of the prelude, and the items of each file as numbers of names. See `src/prelude.rs`.
+fn embed_prelude(list: &mut String, editions: &[(String, PathBuf)]) -> io::Result<()> {
+    let mut folders = vec![];
+    for (name, folder) in editions {
+        let files = with_extension(folder, "impala")?;
+        folders.push((name, files.map(prelude_file).collect::<io::Result<Vec<_>>>()?));
+    }
+    let items = folders.iter().flat_map(|(_, files)| files).flat_map(|file| &file.outline.items);
+    let names: BTreeSet<&str> =
+        items.flat_map(|item| [item.name, item.link_name]).flatten().map(Name::as_str).collect();
+    let names: Vec<&str> = names.into_iter().collect();
+    writeln!(list, "pub(crate) static PRELUDE_NAMES: &[&str] = &{names:?};").expect(TAKES_ALL);
+    writeln!(list, "static EDITION_FOLDERS: &[(&str, &[PreludeFile])] = &[").expect(TAKES_ALL);
+    for (name, files) in &folders {
+        writeln!(list, "({name:?}, &[").expect(TAKES_ALL);
+        files.iter().for_each(|file| write_prelude_file(list, file, &names));
+        list.push_str("]),\n");
     }
     list.push_str("];\n");
-    for (number, (_, folder)) in editions.iter().enumerate() {
-        embed(list, &format!("static EDITION_{number}"), folder, "impala")?;
-    }
     Ok(())
+}
+
+fn prelude_file(path: PathBuf) -> io::Result<PreludeFile> {
+    println!("cargo::rerun-if-changed={}", path.display());
+    let mut sources = SourceMap::default();
+    let id = sources.add(path.display().to_string(), fs::read_to_string(&path)?).map_err(io::Error::other)?;
+    let parse = nyala_syntax::parse(sources.file(id));
+    let outline = outline(sources.file(id), &parse.file);
+    match parse.errors.first() {
+        None => Ok(PreludeFile { path, dialect: parse.file.dialect, outline }),
+        Some(error) => {
+            let place = sources.describe(error.primary.span);
+            Err(io::Error::other(format!("{place}: {}", error.message)))
+        }
+    }
+}
+
+fn write_prelude_file(list: &mut String, file: &PreludeFile, names: &[&str]) {
+    let PreludeFile { path, dialect, outline } = file;
+    let number = |name: Name| names.binary_search(&name.as_str()).ok();
+    let range = |range: &Range<usize>| (range.start, range.end);
+    let stem = stem(path);
+    writeln!(list, "PreludeFile {{ stem: {stem:?}, text: include_str!({path:?}),").expect(TAKES_ALL);
+    writeln!(list, "dialect: nyala_syntax::ast::Dialect::{dialect:?}, items: &[").expect(TAKES_ALL);
+    for item in &outline.items {
+        let mentions: BTreeSet<usize> = item.mentions.iter().filter_map(|&name| number(name)).collect();
+        let mentions: Vec<usize> = mentions.into_iter().collect();
+        let [name, link_name] = [item.name, item.link_name].map(|name| name.and_then(number));
+        let (text, block) = (range(&item.text), item.block);
+        writeln!(list, "PreludeItem {{ name: {name:?}, link_name: {link_name:?}, text: {text:?},")
+            .expect(TAKES_ALL);
+        writeln!(list, "block: {block:?}, mentions: &{mentions:?} }},").expect(TAKES_ALL);
+    }
+    let blocks: Vec<_> = outline.blocks.iter().map(|block| [&block.open, &block.close].map(range)).collect();
+    writeln!(list, "], blocks: &{blocks:?} }},").expect(TAKES_ALL);
 }
 
 /// The manifest and the sources of a package, with their paths in it.
@@ -99,12 +161,20 @@ fn file_name(path: &Path) -> String {
 
 /// Writes a static of `(stem, text)` pairs, sorted by name, for the files in `folder`.
 fn embed(list: &mut String, name: &str, folder: &Path, extension: &str) -> io::Result<()> {
-    let paths = entries(folder)?.into_iter();
     writeln!(list, "{name}: &[(&str, &str)] = &[").expect(TAKES_ALL);
-    for path in paths.filter(|path| path.extension().is_some_and(|found| found == extension)) {
-        let stem = path.file_stem().expect("a file with an extension has a stem").to_string_lossy();
-        writeln!(list, "({stem:?}, include_str!({path:?})),").expect(TAKES_ALL);
+    for path in with_extension(folder, extension)? {
+        writeln!(list, "({:?}, include_str!({path:?})),", stem(&path)).expect(TAKES_ALL);
     }
     list.push_str("];\n");
     Ok(())
+}
+
+/// The files in `folder` with this extension, sorted by name.
+fn with_extension<'a>(folder: &Path, extension: &'a str) -> io::Result<impl Iterator<Item = PathBuf> + 'a> {
+    let has_extension = move |path: &PathBuf| path.extension().is_some_and(|found| found == extension);
+    Ok(entries(folder)?.into_iter().filter(has_extension))
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().expect("a file with an extension has a stem").to_string_lossy().into_owned()
 }

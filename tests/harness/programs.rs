@@ -35,6 +35,8 @@ fn main() -> ExitCode {
     add("format", ".", format);
     add("graph", "tests/run", graph);
     add("graph", "examples", graph);
+    add("prelude", "tests/run", with_whole_prelude);
+    add("prelude", "tests/check", with_whole_prelude);
     add("run", "tests/run", run);
     add("evaluated", "tests/run", run_evaluated);
     add("cff", "tests/run", run_cff);
@@ -122,6 +124,22 @@ fn graph(path: &Path) -> Result<(), Failed> {
         if printed != again {
             return Err(snapshot::difference(&printed, &again).into());
         }
+    }
+    Ok(())
+}
+
+/// The items of the prelude that a program needs make the same program as all of them: the same graph, and the same
+/// reports.
+fn with_whole_prelude(path: &Path) -> Result<(), Failed> {
+    let mut results = vec![];
+    for whole_prelude in [false, true] {
+        let mut session = session_for(path)?;
+        session.options.whole_prelude = whole_prelude;
+        let graph = pipeline::emit(&mut session).map(|world| text::print(&world));
+        results.push(graph.unwrap_or_default() + &rendered(&session));
+    }
+    if results[0] != results[1] {
+        return Err(snapshot::difference(&results[0], &results[1]).into());
     }
     Ok(())
 }
@@ -305,7 +323,7 @@ fn format_text(text: &str) -> Option<(String, String)> {
     let mut sources = SourceMap::default();
     let id = sources.add("format.impala", text).ok()?;
     let file = sources.file(id);
-    let Parse { file: tree, errors } = nyala_syntax::parse(file);
+    let Parse { file: tree, errors, .. } = nyala_syntax::parse(file);
     errors.is_empty().then(|| (nyala_syntax::format(&tree, file), nyala_syntax::dump(&tree)))
 }
 

@@ -42,7 +42,7 @@ impl Annotatable {
         let mut sources = SourceMap::default();
         let id = sources.add("annotate.impala", text).ok()?;
         let file = sources.file(id);
-        let Parse { file: tree, errors } = parse(file);
+        let Parse { file: tree, errors, .. } = parse(file);
         if !errors.is_empty() {
             return None;
         }

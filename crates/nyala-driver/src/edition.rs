@@ -11,6 +11,7 @@ use nyala_syntax::declared_edition;
 
 use crate::embedded;
 use crate::errors::EditionError;
+use crate::prelude::PreludeFile;
 
 /// The choice of the prelude.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,15 +74,15 @@ impl Edition {
         Ok(asked)
     }
 
-    /// The sources: the name for diagnostics, and the text; sorted by name.
-    pub(crate) fn sources(self) -> impl Iterator<Item = (String, &'static str)> {
+    /// The files with their names for diagnostics, sorted by name.
+    pub(crate) fn files(self) -> impl Iterator<Item = (String, &'static PreludeFile)> {
         let mut files = BTreeMap::new();
         for folder in self.folders() {
-            for &(stem, text) in embedded::edition_folder(folder) {
-                files.insert(stem, (*folder, text));
+            for file in embedded::edition_folder(folder) {
+                files.insert(file.stem, (*folder, file));
             }
         }
-        files.into_iter().map(|(stem, (folder, text))| (format!("<prelude>/{folder}/{stem}.impala"), text))
+        files.into_iter().map(|(stem, (folder, file))| (format!("<prelude>/{folder}/{stem}.impala"), file))
     }
 
     /// The folders, the lowest first.
@@ -105,8 +106,8 @@ mod tests {
     #[test]
     fn editions_are_free_of_errors() {
         for edition in [Edition::Default, Edition::E2015, Edition::E2018, Edition::E2019, Edition::Artic] {
-            let mut session =
-                Session::new(Options { prelude: Prelude::Edition(edition), ..Options::default() });
+            let prelude = Prelude::Edition(edition);
+            let mut session = Session::new(Options { prelude, whole_prelude: true, ..Options::default() });
             session.add_text("main.impala", "fn main() -> i32 { 0 }");
             assert!(pipeline::check(&mut session).is_some(), "{edition:?}: {:#?}", session.diagnostics);
         }
@@ -150,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_file_of_a_higher_folder_replaces_the_one_below() {
-        let names: Vec<String> = Edition::E2018.sources().map(|(name, _)| name).collect();
+        let names: Vec<String> = Edition::E2018.files().map(|(name, _)| name).collect();
         assert!(names.contains(&"<prelude>/2018/loops.impala".to_owned()));
         assert!(names.contains(&"<prelude>/2019/core.impala".to_owned()));
         assert!(names.contains(&"<prelude>/default/math.impala".to_owned()));

@@ -2,10 +2,12 @@
 //!
 //! The build script lists the files; see `build.rs`.
 
+use crate::prelude::{PreludeFile, PreludeItem};
+
 include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
-/// The files of a folder of the prelude: names without ending, and texts.
-pub(crate) fn edition_folder(name: &str) -> &'static [(&'static str, &'static str)] {
+/// The files of a folder of the prelude.
+pub(crate) fn edition_folder(name: &str) -> &'static [PreludeFile] {
     EDITION_FOLDERS.iter().find(|&&(folder, _)| folder == name).map_or(&[], |&(_, files)| files)
 }
 

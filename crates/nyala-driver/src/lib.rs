@@ -50,6 +50,7 @@ pub mod native;
 pub mod packages;
 mod perf_map;
 pub mod pipeline;
+mod prelude;
 pub mod render;
 pub mod session;
 pub mod timings;

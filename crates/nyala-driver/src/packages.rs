@@ -18,6 +18,7 @@ use crate::edition::{Edition, Prelude};
 use crate::embedded;
 use crate::errors::{EditionError, NoSuchProgram};
 use crate::modules::{ModuleFile, Read};
+use crate::prelude::PreludeFile;
 use crate::session::Session;
 use crate::uses::{self, Use};
 
@@ -46,6 +47,14 @@ pub(crate) struct LoadedPackage {
     pub exports: Option<Vec<(Name, Span)>>,
     pub role: Role,
     pub warn_shadowing: bool,
+    /// If it is a prelude: the items of each file.
+    pub prelude_files: Vec<&'static PreludeFile>,
+}
+
+impl LoadedPackage {
+    pub fn is_prelude(&self) -> bool {
+        !self.prelude_files.is_empty()
+    }
 }
 
 /// A target of a package that is the program of a session.
@@ -201,6 +210,7 @@ impl Session {
             exports,
             role,
             warn_shadowing: is_root,
+            prelude_files: vec![],
         }
     }
 
@@ -223,6 +233,7 @@ impl Session {
             exports: None,
             role: Role::Program,
             warn_shadowing: true,
+            prelude_files: vec![],
         }
     }
 
@@ -267,6 +278,7 @@ impl Session {
             exports: None,
             role: Role::Program,
             warn_shadowing: edition == Some(Edition::Default),
+            prelude_files: vec![],
         };
         let mut packages: Vec<LoadedPackage> = vec![];
         for package in &graph {
@@ -292,10 +304,12 @@ impl Session {
     }
 
     fn load_prelude(&mut self, edition: Edition) -> LoadedPackage {
-        let mut files = vec![];
-        for (name, text) in edition.sources() {
-            let id = self.add_source(name, text);
-            files.extend(id.map(|id| ModuleFile { id, module: None }));
+        let (mut files, mut prelude_files) = (vec![], vec![]);
+        for (name, file) in edition.files() {
+            if let Some(id) = self.add_source(name, file.text) {
+                files.push(ModuleFile { id, module: None });
+                prelude_files.push(file);
+            }
         }
         LoadedPackage {
             name: None,
@@ -306,6 +320,7 @@ impl Session {
             exports: None,
             role: Role::Foreign,
             warn_shadowing: false,
+            prelude_files,
         }
     }
 

@@ -12,20 +12,23 @@ use nyala_opt::outline::{Outlined, Platform};
 use nyala_opt::partial_eval::Explanation;
 use nyala_opt::vectorize::SiteFacts;
 use nyala_runtime::CALLED_BY_COMPILED_CODE;
+use nyala_sema::Checked;
 use nyala_sema::package::{self, Package, Role};
 use nyala_sema::tree::{Linkage, Program};
-use nyala_span::{Diagnostic, FileId, Span};
+use nyala_span::{Diagnostic, FileId, Name, SourceMap, Span};
 use nyala_syntax::{Parse, ParseOptions, ast};
+use rustc_hash::FxHashSet;
 
 use crate::compile_time::Budget;
 use crate::edition::Edition;
 use crate::errors::reserved_symbol;
 use crate::packages::LoadedPackage;
+use crate::prelude;
 use crate::session::Session;
 
 /// Parses all files of the program, of libraries and of the prelude.
 pub fn parse(session: &mut Session) -> Option<Vec<(FileId, ast::File)>> {
-    let trees = parse_packages(session)?;
+    let trees = parse_packages(session, Items::All)?;
     let files =
         session.packages.iter().zip(trees).flat_map(|(package, trees)| package.files.iter().zip(trees));
     Some(files.map(|(file, (tree, _))| (file.id, tree)).collect())
@@ -34,34 +37,65 @@ pub fn parse(session: &mut Session) -> Option<Vec<(FileId, ast::File)>> {
 /// The syntax trees of a package, with the modules that the files belong to.
 type Trees = Vec<(ast::File, Option<Span>)>;
 
+/// Which items of the prelude are part of a program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Items {
+    /// Those that the program needs; see [`prelude`].
+    Needed,
+    /// All of them.
+    All,
+}
+
 /// Parses all files of all packages.
-fn parse_packages(session: &mut Session) -> Option<Vec<Trees>> {
+fn parse_packages(session: &mut Session, items: Items) -> Option<Vec<Trees>> {
     session.load_packages()?;
     session.timings.enter("parse");
-    let mut errors = vec![];
-    let mut packages = vec![];
-    for package in &session.packages {
+    let n_preludes = session.packages.iter().take_while(|package| package.is_prelude()).count();
+    let (preludes, packages) = session.packages.split_at(n_preludes);
+    let (mut trees, mut errors, mut names) = (vec![], vec![], FxHashSet::default());
+    for package in packages {
         let options = ParseOptions {
             dialect: session.options.dialect.filter(|_| package.role != Role::Foreign),
             edition_2015: package.edition.map(|edition| edition == Edition::E2015),
         };
-        let mut trees = vec![];
+        let mut trees_of_package = vec![];
         for file in &package.files {
             let parse = nyala_syntax::parse_with(session.sources.file(file.id), options);
-            trees.push((parse.file, file.module));
+            trees_of_package.push((parse.file, file.module));
             errors.extend(parse.errors);
+            names.extend(parse.names);
         }
-        packages.push(trees);
+        trees.push(trees_of_package);
     }
+    let names = (items == Items::Needed).then_some(&names);
+    let preludes = preludes.iter().map(|package| parse_prelude(&session.sources, package, names));
+    let trees = preludes.collect::<Vec<_>>().into_iter().chain(trees).collect();
     session.diagnostics.extend(errors);
-    (!session.has_errors()).then_some(packages)
+    (!session.has_errors()).then_some(trees)
+}
+
+/// Parses the items of a prelude that a program with these names needs; all of them if there are no names.
+fn parse_prelude(sources: &SourceMap, package: &LoadedPackage, names: Option<&FxHashSet<Name>>) -> Trees {
+    let prelude_files = &package.prelude_files;
+    let pieces = names.map(|names| prelude::select(prelude_files, names.iter().copied()));
+    let mut trees = vec![];
+    for (index, (file, prelude_file)) in package.files.iter().zip(prelude_files).enumerate() {
+        let options = ParseOptions { dialect: Some(prelude_file.dialect), edition_2015: Some(false) };
+        let source = sources.file(file.id);
+        let parse = match &pieces {
+            Some(pieces) => nyala_syntax::parse_pieces(source, &pieces[index], options),
+            None => nyala_syntax::parse_with(source, options),
+        };
+        trees.push((parse.file, file.module));
+    }
+    trees
 }
 
 /// Formats the file of a session.
 pub fn format(session: &mut Session) -> Option<String> {
     let file = session.sources.file(session.files.first()?.id);
     let options = ParseOptions { dialect: session.options.dialect, edition_2015: None };
-    let Parse { file: tree, errors } = nyala_syntax::parse_with(file, options);
+    let Parse { file: tree, errors, .. } = nyala_syntax::parse_with(file, options);
     let formatted = errors.is_empty().then(|| nyala_syntax::format(&tree, file));
     session.diagnostics.extend(errors);
     formatted
@@ -80,11 +114,12 @@ pub fn check_all(session: &mut Session) {
 }
 
 fn check_with(session: &mut Session, statics: &Statics<'_>) -> Option<Program> {
-    let trees = parse_packages(session)?;
-    session.timings.enter("check");
-    let packages: Vec<Package<'_>> =
-        session.packages.iter().zip(&trees).map(|(package, trees)| package_of(package, trees)).collect();
-    let checked = nyala_sema::check(&packages);
+    let items = if session.options.whole_prelude { Items::All } else { Items::Needed };
+    let mut checked = check_packages(session, items)?;
+    // Messages suggest similar names of the whole prelude.
+    if items == Items::Needed && checked.diagnostics.iter().any(Diagnostic::is_error) {
+        checked = check_packages(session, Items::All)?;
+    }
     session.diagnostics.extend(checked.diagnostics);
     session.diagnostics.extend(reserved_symbols(&checked.program));
     if !session.has_errors() {
@@ -94,6 +129,14 @@ fn check_with(session: &mut Session, statics: &Statics<'_>) -> Option<Program> {
         session.diagnostics.extend(errors);
     }
     (!session.has_errors()).then_some(checked.program)
+}
+
+fn check_packages(session: &mut Session, items: Items) -> Option<Checked> {
+    let trees = parse_packages(session, items)?;
+    session.timings.enter("check");
+    let packages: Vec<Package<'_>> =
+        session.packages.iter().zip(&trees).map(|(package, trees)| package_of(package, trees)).collect();
+    Some(nyala_sema::check(&packages))
 }
 
 /// A package for the checker.

@@ -29,6 +29,8 @@ pub struct Options {
     pub dialect: Option<Dialect>,
     /// The prelude that is part of the program.
     pub prelude: Prelude,
+    /// Whether all items of the prelude are checked, also those that the program does not need.
+    pub whole_prelude: bool,
     /// Folders that are libraries, or hold libraries as folders.
     pub libraries: Vec<PathBuf>,
     /// The meaning of operators.

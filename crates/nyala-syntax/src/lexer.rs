@@ -13,6 +13,8 @@
 
 mod literal;
 
+use std::ops::Range;
+
 use nyala_span::{Name, SourceFile, Span};
 
 use crate::ast::{Comment, LitKind};
@@ -40,12 +42,23 @@ pub(crate) struct Lexed {
 
 /// Splits `file` into tokens.
 pub(crate) fn lex(file: &SourceFile) -> Lexed {
+    lex_pieces(file, &[file.local(file.span())])
+}
+
+/// Splits some pieces of `file` into tokens. No token crosses the end of a piece.
+pub(crate) fn lex_pieces(file: &SourceFile, pieces: &[Range<usize>]) -> Lexed {
     // Typical code has a token every four bytes.
-    let tokens = Vec::with_capacity(file.text.len() / 4 + 1);
+    let n_bytes: usize = pieces.iter().map(Range::len).sum();
+    let tokens = Vec::with_capacity(n_bytes / 4 + 1);
     let out = Lexed { tokens, lits: vec![], comments: vec![], errors: vec![], cut_short: false };
-    let mut lexer = Lexer { text: &file.text, bytes: file.text.as_bytes(), base: file.base, pos: 0, out };
-    lexer.run();
-    lexer.report_control_chars();
+    let mut lexer = Lexer { text: "", bytes: &[], base: file.base, pos: 0, out };
+    for piece in pieces {
+        lexer.text = &file.text[..piece.end];
+        lexer.bytes = lexer.text.as_bytes();
+        lexer.pos = piece.start;
+        lexer.run();
+        lexer.report_control_chars(piece.start);
+    }
     let end = lexer.span(lexer.pos, lexer.pos);
     lexer.out.tokens.push(Token { kind: TokenKind::Eof, span: end });
     lexer.out
@@ -247,14 +260,15 @@ impl Lexer<'_> {
         self.out.comments.push(Comment { span, is_block: true });
     }
 
-    /// Reports characters that hide the meaning of the text, also in comments and
+    /// Reports characters of the text from `start` on that hide its meaning, also in comments and
     /// strings, where they can make code look like a comment.
-    fn report_control_chars(&mut self) {
-        if self.text.is_ascii() && !self.bytes.contains(&0) {
+    fn report_control_chars(&mut self, start: usize) {
+        let text = &self.text[start..];
+        if text.is_ascii() && !text.as_bytes().contains(&0) {
             return;
         }
-        for (at, ch) in self.text.char_indices().filter(|&(_, ch)| is_invisible(ch)).take(MAX_ERRORS) {
-            let at = self.span(at, at + ch.len_utf8());
+        for (at, ch) in text.char_indices().filter(|&(_, ch)| is_invisible(ch)).take(MAX_ERRORS) {
+            let at = self.span(start + at, start + at + ch.len_utf8());
             self.out.errors.push(LexError::ControlChar { at, code_point: ch as u32 }.into());
         }
     }

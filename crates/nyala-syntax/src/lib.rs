@@ -3,7 +3,7 @@
 //! Read in this order: [`ast`] is the output; `token` and `lexer` split the
 //! text into tokens; `delims` pairs brackets; `parser` builds the tree; `print`
 //! formats it (`nyala fmt`); [`docs`] finds documentation
-//! comments; [`classes`] says how tokens are coloured; [`dump()`] shows the structure of a tree to tests.
+//! comments; [`mod@outline`] lists items by name; [`classes`] says how tokens are coloured; [`dump()`] shows the structure of a tree to tests.
 //!
 //! Parsing never fails: it returns a tree and a list of errors, so that
 //! editors can work with incomplete text. Nothing here knows types.
@@ -27,10 +27,11 @@ pub mod docs;
 mod dump;
 mod errors;
 mod lexer;
+pub mod outline;
 mod parser;
 mod print;
 mod token;
 
 pub use dump::dump;
-pub use parser::{Parse, ParseOptions, declared_edition, parse, parse_with};
+pub use parser::{Parse, ParseOptions, declared_edition, parse, parse_pieces, parse_with};
 pub use print::format;

@@ -26,12 +26,15 @@ mod patterns;
 mod primary;
 mod types;
 
+use std::ops::Range;
+
 use nyala_span::{Diagnostic, Name, SourceFile, Span};
+use rustc_hash::FxHashSet;
 
 use crate::ast::{Comment, Dialect, File, Ident, LitKind, MAX_DEPTH, StrLit};
 use crate::delims::{self, Pairs};
 use crate::errors::{LexError, MAX_ERRORS, SyntaxError};
-use crate::lexer::{Lexed, lex};
+use crate::lexer::{Lexed, lex_pieces};
 use crate::token::{Token, TokenKind, Words};
 use dialect::Evidence;
 
@@ -42,6 +45,8 @@ pub struct Parse {
     pub file: File,
     /// The errors, in source order.
     pub errors: Vec<Diagnostic>,
+    /// All names in the text, and all strings that may be link names.
+    pub names: FxHashSet<Name>,
 }
 
 /// Options of the parser.
@@ -65,8 +70,13 @@ pub fn parse(file: &SourceFile) -> Parse {
 /// at the end of the file. So the text is first parsed as Impala. If it is Artic and
 /// contains such a construct, it is parsed again.
 pub fn parse_with(file: &SourceFile, options: ParseOptions) -> Parse {
-    let (parse, reading) = parse_as(file, options.dialect.unwrap_or(Dialect::Impala), options);
-    if reading.is_settled() { parse } else { parse_as(file, Dialect::Artic, options).0 }
+    parse_pieces(file, &[file.local(file.span())], options)
+}
+
+/// Parses some pieces of `file`, in order, as if the file had no other text. Each piece consists of whole tokens.
+pub fn parse_pieces(file: &SourceFile, pieces: &[Range<usize>], options: ParseOptions) -> Parse {
+    let (parse, reading) = parse_as(file, pieces, options.dialect.unwrap_or(Dialect::Impala), options);
+    if reading.is_settled() { parse } else { parse_as(file, pieces, Dialect::Artic, options).0 }
 }
 
 /// The result of the first pass.
@@ -89,8 +99,13 @@ pub fn declared_edition(file: &SourceFile) -> Option<(&str, Span)> {
     Some((name, file.line_span(1)))
 }
 
-fn parse_as(file: &SourceFile, assumed: Dialect, options: ParseOptions) -> (Parse, Reading) {
-    let Lexed { mut tokens, lits, comments, mut errors, cut_short } = lex(file);
+fn parse_as(
+    file: &SourceFile,
+    pieces: &[Range<usize>],
+    assumed: Dialect,
+    options: ParseOptions,
+) -> (Parse, Reading) {
+    let Lexed { mut tokens, lits, comments, mut errors, cut_short } = lex_pieces(file, pieces);
     let (pairs, pair_errors) = delims::pair(&mut tokens, file, cut_short);
     let end_is_blamed = cut_short || !pair_errors.is_empty();
     errors.extend(pair_errors);
@@ -107,8 +122,26 @@ fn parse_as(file: &SourceFile, assumed: Dialect, options: ParseOptions) -> (Pars
     let parse = Parse {
         file: File { items, dialect: found, edition_2015: parser.edition_2015, comments, span: file.span() },
         errors: diagnostics(parser.errors),
+        names: names(&parser.tokens, &parser.lits),
     };
     (parse, reading)
+}
+
+/// The longest string that is taken for a link name, in bytes.
+const MAX_LINK_NAME: usize = 64;
+
+fn names(tokens: &[Token], lits: &[LitKind]) -> FxHashSet<Name> {
+    let names = tokens.iter().filter_map(|token| match token.kind {
+        TokenKind::Ident(name) => Some(name),
+        TokenKind::Str(index) => match &lits[index as usize] {
+            LitKind::Str(text) if text.bytes.len() <= MAX_LINK_NAME && !text.bytes.contains(&b' ') => {
+                str::from_utf8(&text.bytes).ok().map(Name::new)
+            }
+            _ => None,
+        },
+        _ => None,
+    });
+    names.collect()
 }
 
 fn diagnostics(errors: Vec<SyntaxError>) -> Vec<Diagnostic> {
