@@ -15,6 +15,7 @@ mod process;
 mod programs;
 mod simd;
 mod threads;
+mod tune;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -62,6 +63,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "image", run: image::run, case: None },
     Bench { name: "simd", run: simd::run, case: None },
     Bench { name: "threads", run: threads::run, case: None },
+    Bench { name: "tune", run: tune::run, case: None },
 ];
 
 /// One figure.
@@ -144,7 +146,7 @@ fn print(bench: &str, rows: &[Row], as_json: bool) {
 mod tests {
     use std::path::Path;
 
-    use nyala_driver::{Options, Report, Session, pipeline};
+    use nyala_driver::{Options, Report, Session, TargetChoice, pipeline};
 
     use super::{pe, simd};
     use crate::files::{self, TextFile};
@@ -153,7 +155,9 @@ mod tests {
     #[test]
     fn programs_of_benchmarks_have_no_errors() {
         let files = files::with_extension("bench", "impala").expect("the folder is there");
-        let is_program = |file: &&TextFile| !file.path.ends_with("support.impala");
+        // The package of `tune` is checked as a whole.
+        let is_program =
+            |file: &&TextFile| !file.path.ends_with("support.impala") && !file.path.starts_with("bench/tune");
         let mut n_programs = 0;
         for program in files.iter().filter(is_program) {
             let folder = program.path.parent().expect("it is in a folder");
@@ -181,5 +185,10 @@ mod tests {
             n_programs += 1;
         }
         assert!(n_programs > 0, "nothing is measured");
+        let mut session = Session::new(Options::default());
+        session.load_package(&files::repository().join("bench/tune"), &TargetChoice::Library);
+        pipeline::check_all(&mut session);
+        let report = Report::new(session.diagnostics.clone());
+        assert!(report.is_empty(), "{}", report.human(&session.sources, false));
     }
 }

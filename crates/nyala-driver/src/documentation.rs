@@ -10,8 +10,9 @@ use nyala_syntax::ast;
 use nyala_syntax::docs::Example;
 
 use crate::errors::failed_example;
+use crate::examples::{self, Documented};
+use crate::pipeline;
 use crate::session::Session;
-use crate::{Prelude, examples, pipeline};
 
 /// How long an example runs at most.
 const MAX_STEPS: u64 = 20_000_000;
@@ -30,12 +31,13 @@ pub enum Subject {
 
 /// A page about the subject. Reports examples that fail; returns nothing if the files have syntax errors.
 pub fn page(session: &mut Session, subject: Subject, title: &str) -> Option<String> {
+    let unread = session.clone();
     let trees = pipeline::parse(session)?;
     let document = document(session, subject, title, &trees);
-    let library = library(session, &trees);
+    let documented = Documented::new(&unread, session, &trees);
     let (mut outcomes, mut failures) = (Outcomes::new(), vec![]);
     for (source, example) in document.examples().filter(|(_, example)| examples::is_impala(example)) {
-        let outcome = run(&library, source, &example);
+        let outcome = run(&documented, source, &example);
         if let Outcome::Failure(message) = &outcome {
             failures.push(failed_example(example.open.span, message));
         }
@@ -67,23 +69,11 @@ fn document<'a>(
 
 // ---- Examples ------------------------------------------------------------------
 
-/// The program's own files, for examples to use. A `main` is removed: an example may have one.
-fn library(session: &Session, trees: &[(FileId, ast::File)]) -> Session {
-    let mut library = Session::new(session.options.clone());
-    if let Some(edition) = session.edition() {
-        library.options.prelude = Prelude::Edition(edition);
-    }
-    for (id, tree) in trees.iter().filter(|(id, _)| !session.is_foreign(*id)) {
-        let source = session.sources.file(*id);
-        library.add_text(source.name.clone(), examples::without_main(source, tree));
-    }
-    library
-}
-
 /// Runs an example.
-fn run(library: &Session, source: &SourceFile, example: &Example<'_, '_>) -> Outcome {
-    let mut session = library.clone();
-    session.add_text(source.name.clone(), examples::program(source, example, "main"));
+fn run(documented: &Documented, source: &SourceFile, example: &Example<'_, '_>) -> Outcome {
+    let Some((mut session, _)) = documented.program(source, example, "main") else {
+        return Outcome::Failure("there is too much source text".into());
+    };
     let mut output = vec![];
     if let Some(world) = pipeline::emit_for_interp(&mut session)
         && !example.tags.contains(&"no_run")

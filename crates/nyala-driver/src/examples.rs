@@ -1,8 +1,56 @@
 //! Examples in documentation comments, as programs: what `nyala test` and `nyala doc` compile.
+//!
+//! An example of loose files is one more file of the program, and sees all its names. An example of a package is a
+//! program that uses the package: it sees what others see, and needs no path for the names of the root module.
 
-use nyala_span::SourceFile;
+use nyala_span::{FileId, SourceFile};
 use nyala_syntax::ast::{self, ItemKind};
 use nyala_syntax::docs::Example;
+
+use crate::edition::Prelude;
+use crate::session::Session;
+
+/// The files that examples belong to.
+pub struct Documented {
+    /// All that an example needs, but the example.
+    session: Session,
+}
+
+impl Documented {
+    /// The files of `parsed`, which was `unread` before; `trees` are all that it has parsed.
+    pub fn new(unread: &Session, parsed: &Session, trees: &[(FileId, ast::File)]) -> Documented {
+        if unread.chosen.is_some() {
+            return Documented { session: unread.clone() };
+        }
+        let mut session = Session::new(unread.options.clone());
+        if let Some(edition) = parsed.edition() {
+            session.options.prelude = Prelude::Edition(edition);
+        }
+        for (id, tree) in trees.iter().filter(|(id, _)| !parsed.is_foreign(*id)) {
+            let source = parsed.sources.file(*id);
+            session.add_text(source.name.clone(), without_main(source, tree));
+        }
+        Documented { session }
+    }
+
+    /// The program of an example, and its file. Without a `main` the example is the body of a function called `body`.
+    pub fn program(
+        &self,
+        source: &SourceFile,
+        example: &Example<'_, '_>,
+        body: &str,
+    ) -> Option<(Session, FileId)> {
+        let mut session = self.session.clone();
+        let text = text(source, example, body);
+        if session.chosen.is_some() {
+            session.example = session.add_source(source.name.clone(), text);
+        } else {
+            session.add_text(source.name.clone(), text);
+        }
+        let (file, _) = session.sources.files().last()?;
+        Some((session, file))
+    }
+}
 
 /// Whether an example is a program; code of other languages has a tag of its own.
 pub fn is_impala(example: &Example<'_, '_>) -> bool {
@@ -19,7 +67,7 @@ pub fn has_main(example: &Example<'_, '_>) -> bool {
 
 /// The text of an example, each line and column where it stands in its file. Without a `main` it is the body of a
 /// function called `body`.
-pub fn program(source: &SourceFile, example: &Example<'_, '_>, body: &str) -> String {
+fn text(source: &SourceFile, example: &Example<'_, '_>, body: &str) -> String {
     let (open, close) = match has_main(example) {
         true => (String::new(), ""),
         false => (format!("fn {body}() -> () {{"), "}"),
@@ -35,7 +83,7 @@ pub fn program(source: &SourceFile, example: &Example<'_, '_>, body: &str) -> St
 }
 
 /// The text of a file with blanks in place of its `main`: an example may have one of its own.
-pub fn without_main(source: &SourceFile, tree: &ast::File) -> String {
+fn without_main(source: &SourceFile, tree: &ast::File) -> String {
     let mut text = source.text.clone();
     for item in &tree.items {
         let ItemKind::Fn(function) = &item.kind else { continue };

@@ -15,6 +15,7 @@
 //! * [`documentation`]: pages about programs and the prelude;
 //! * [`examples`]: examples in documentation comments, as programs;
 //! * [`edition`]: the editions of the prelude;
+//! * [`tuning`]: the values of parameters that `nyala tune` found;
 //! * [`packages`]: the program and its libraries; `modules` and `uses` find files and libraries;
 //! * [`embedded`]: texts built into the compiler;
 //! * [`errors`]: errors of files, linking and embedding.
@@ -54,6 +55,7 @@ mod prelude;
 pub mod render;
 pub mod session;
 pub mod timings;
+pub mod tuning;
 mod uses;
 pub mod vectorization;
 

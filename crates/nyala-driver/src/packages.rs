@@ -10,7 +10,9 @@ use nyala_package::errors::PackageError;
 use nyala_package::lock::Lock;
 use nyala_package::resolve::{LibraryPath, own_name, read};
 use nyala_package::targets::ProgramKind;
-use nyala_package::{Folder, Graph, LOCK, Package, PackageIdx, Program, Resolver, Source, Targets, Text};
+use nyala_package::{
+    Folder, Graph, LOCK, Package, PackageIdx, Program, Resolver, Source, TUNED, Targets, Text,
+};
 use nyala_sema::package::{Dependency, Role};
 use nyala_span::{Diagnostic, Name, SourceFile, Span};
 
@@ -47,6 +49,8 @@ pub(crate) struct LoadedPackage {
     pub exports: Option<Vec<(Name, Span)>>,
     pub role: Role,
     pub warn_shadowing: bool,
+    /// The file with tuned values, which need not be there.
+    pub tuned: Option<PathBuf>,
     /// If it is a prelude: the items of each file.
     pub prelude_files: Vec<&'static PreludeFile>,
 }
@@ -93,6 +97,15 @@ impl Session {
             Folder::Disk(folder) => Some(folder.join("build").join(chosen.name())),
             Folder::Embedded { .. } => None,
         }
+    }
+
+    /// Whether the program is a part of the package of this name without all that the package consists of.
+    pub(crate) fn is_part_of_package(&self, name: &str) -> bool {
+        self.chosen.as_ref().is_some_and(|Chosen { graph, root, program }| {
+            let own = graph[*root].targets.own_programs();
+            let is_inside = program.as_ref().is_some_and(|program| program.kind == ProgramKind::Inside);
+            graph[*root].name == name && own.len() > usize::from(is_inside)
+        })
     }
 
     /// What is made from the package in `folder`, and all source files that it consists of.
@@ -163,7 +176,17 @@ impl Session {
     fn load_chosen(&mut self, Chosen { graph, root, program }: &Chosen) -> Option<Vec<LoadedPackage>> {
         let outside = program.as_ref().filter(|program| program.kind != ProgramKind::Inside);
         let inside = program.as_ref().filter(|program| program.kind == ProgramKind::Inside);
-        let outside = outside.map(|program| self.load_outside(&graph[*root], *root, program));
+        let outside = match self.example {
+            Some(id) => {
+                let files = vec![Read { id, source: None, modules: None }];
+                Some(self.load_user(&graph[*root], *root, files, Some(Span::NONE)))
+            }
+            None => outside.map(|program| {
+                let files = self.read_all([program.main.clone()]);
+                self.warn_of_uses_in_package(&files);
+                self.load_user(&graph[*root], *root, files, None)
+            }),
+        };
         let mut packages: Vec<Option<LoadedPackage>> = vec![None; graph.len()];
         // The user's files first, so that what is reported about them comes first.
         for (index, package) in graph.iter().enumerate().rev() {
@@ -211,16 +234,22 @@ impl Session {
             role,
             warn_shadowing: is_root,
             prelude_files: vec![],
+            tuned: tuned_file(package),
         }
     }
 
-    /// A program outside of a package's module, which uses the package like any other.
-    fn load_outside(&mut self, package: &Package, root: PackageIdx, program: &Program) -> LoadedPackage {
-        let files = self.read_all([program.main.clone()]);
-        self.warn_of_uses_in_package(&files);
+    /// A program outside of a package's module, which uses the package like any other. With `glob` it knows all visible
+    /// names of the package without a path.
+    fn load_user(
+        &mut self,
+        package: &Package,
+        root: PackageIdx,
+        files: Vec<Read>,
+        glob: Option<Span>,
+    ) -> LoadedPackage {
         let mut dependencies = dependencies(package);
-        if !package.targets.library.is_empty() {
-            dependencies.push(Dependency { name: Name::new(&package.name), package: root, glob: None });
+        if !package.targets.library.is_empty() || glob.is_some() {
+            dependencies.push(Dependency { name: Name::new(&package.name), package: root, glob });
         }
         let written = package.manifest.as_ref().and_then(|manifest| manifest.edition.as_ref());
         let edition = self.edition_of(&files, written.map(|it| (it.value.as_str(), it.span)), true);
@@ -234,12 +263,17 @@ impl Session {
             role: Role::Program,
             warn_shadowing: true,
             prelude_files: vec![],
+            tuned: tuned_file(package),
         }
     }
 
     /// A program of loose files and the libraries that it names.
     fn load_loose(&mut self) -> Option<Vec<LoadedPackage>> {
         let files = self.files.clone();
+        let tuned = files.last().and_then(|file| match file.source.as_ref()?.text().ok()? {
+            Text::Disk(path) => Some(path.with_extension(LOOSE_TUNED)),
+            Text::Embedded(_) => None,
+        });
         let edition = self.edition_of(&files, None, true);
         let libraries = self.library_path();
         self.warn_of_misplaced_uses(&files, &libraries);
@@ -279,6 +313,7 @@ impl Session {
             role: Role::Program,
             warn_shadowing: edition == Some(Edition::Default),
             prelude_files: vec![],
+            tuned,
         };
         let mut packages: Vec<LoadedPackage> = vec![];
         for package in &graph {
@@ -321,6 +356,7 @@ impl Session {
             role: Role::Foreign,
             warn_shadowing: false,
             prelude_files,
+            tuned: None,
         }
     }
 
@@ -426,6 +462,16 @@ fn chosen_program(package: &Package, target: &TargetChoice) -> Result<Option<Pro
             },
             programs: package.targets.programs.iter().map(|program| program.path.clone()).collect(),
         }),
+    }
+}
+
+/// What the name of the file with tuned values of a loose file ends with.
+const LOOSE_TUNED: &str = "tune";
+
+fn tuned_file(package: &Package) -> Option<PathBuf> {
+    match &package.folder {
+        Folder::Disk(folder) => Some(folder.join(TUNED)),
+        Folder::Embedded { .. } => None,
     }
 }
 

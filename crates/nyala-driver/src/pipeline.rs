@@ -7,7 +7,7 @@
 use nyala_interface::Interface;
 use nyala_interp::Io;
 use nyala_ir::{Cont, World};
-use nyala_lower::{Entry, Input, LowerOptions, Statics};
+use nyala_lower::{Entry, LowerOptions, Statics};
 use nyala_opt::outline::{Outlined, Platform};
 use nyala_opt::partial_eval::Explanation;
 use nyala_opt::vectorize::SiteFacts;
@@ -25,6 +25,7 @@ use crate::errors::reserved_symbol;
 use crate::packages::LoadedPackage;
 use crate::prelude;
 use crate::session::Session;
+use crate::tuning;
 
 /// Parses all files of the program, of libraries and of the prelude.
 pub fn parse(session: &mut Session) -> Option<Vec<(FileId, ast::File)>> {
@@ -35,7 +36,7 @@ pub fn parse(session: &mut Session) -> Option<Vec<(FileId, ast::File)>> {
 }
 
 /// The syntax trees of a package, with the modules that the files belong to.
-type Trees = Vec<(ast::File, Option<Span>)>;
+pub(crate) type Trees = Vec<(ast::File, Option<Span>)>;
 
 /// Which items of the prelude are part of a program.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -69,8 +70,9 @@ fn parse_packages(session: &mut Session, items: Items) -> Option<Vec<Trees>> {
     }
     let names = (items == Items::Needed).then_some(&names);
     let preludes = preludes.iter().map(|package| parse_prelude(&session.sources, package, names));
-    let trees = preludes.collect::<Vec<_>>().into_iter().chain(trees).collect();
+    let mut trees: Vec<Trees> = preludes.collect::<Vec<_>>().into_iter().chain(trees).collect();
     session.diagnostics.extend(errors);
+    tuning::choose(session, &mut trees);
     (!session.has_errors()).then_some(trees)
 }
 
@@ -200,12 +202,12 @@ fn lower(session: &mut Session, program: &Program, statics: &Statics<'_>) -> Opt
     }
 }
 
-/// Lowers the functions that `select` names, each exported for a tool that calls it. Also returns the arguments that
-/// each of them generates.
+/// Lowers the functions that `select` names, each exported for a tool that calls it. Also returns what the tool
+/// knows about each of them.
 pub fn emit_entries(
     session: &mut Session,
     select: impl FnOnce(&Program) -> Vec<Entry>,
-) -> Option<(World, Vec<Vec<Input>>)> {
+) -> Option<(World, Vec<nyala_lower::Interface>)> {
     let budget = Budget::new(session.options.statics);
     let run = |world: &World, function: Cont| budget.run(world, function);
     let statics = Statics::new(&run);
@@ -216,7 +218,7 @@ pub fn emit_entries(
     match nyala_lower::lower_entries(&program, &session.sources, &options, &statics, &entries) {
         Ok(lowered) => {
             session.diagnostics.extend(lowered.warnings);
-            Some((lowered.world, lowered.inputs))
+            Some((lowered.world, lowered.entries))
         }
         Err(errors) => {
             session.diagnostics.extend(errors);

@@ -17,6 +17,7 @@ use crate::errors::FileError;
 use crate::modules::Read as ReadFile;
 use crate::packages::{Chosen, LoadedPackage};
 use crate::timings::Timings;
+use crate::tuning::{Parameter, Tuning};
 
 /// The maximum size of a source file. Larger ones are reported, so that a device
 /// file or a wrong path does not fill the memory.
@@ -48,6 +49,10 @@ pub struct Options {
     /// The target GPUs, in the terms of their vendors. A vendor without entry gets the default of
     /// [`device`](crate::device).
     pub gpu_arch: Vec<String>,
+    /// The values of parameters.
+    pub tuning: Tuning,
+    /// The processor whose tuned values are used; by default this one.
+    pub cpu: Option<String>,
 }
 
 /// One compilation.
@@ -66,10 +71,14 @@ pub struct Session {
     pub diagnostics: Vec<Diagnostic>,
     /// The times of the phases so far.
     pub timings: Timings,
+    /// The parameters of the program and its packages, once it is parsed.
+    pub(crate) parameters: Option<Vec<Parameter>>,
     /// The files of a program that is not a package.
     pub(crate) files: Vec<ReadFile>,
     /// The target of a package that is the program.
     pub(crate) chosen: Option<Chosen>,
+    /// An example in the documentation of that package, which is the program instead.
+    pub(crate) example: Option<FileId>,
     /// All packages, once a pipeline has started; the program last.
     pub(crate) packages: Vec<LoadedPackage>,
 }
@@ -82,8 +91,10 @@ impl Session {
             sources: SourceMap::default(),
             diagnostics: vec![],
             timings: Timings::new("read"),
+            parameters: None,
             files: vec![],
             chosen: None,
+            example: None,
             packages: vec![],
         }
     }

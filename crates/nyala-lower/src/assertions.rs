@@ -32,16 +32,17 @@ const FAILED: &str = "nyala_assertion_failed";
 const MAX_SHOWN_ELEMENTS: u64 = 16;
 
 /// So many parts of a value are shown.
-const MAX_SHOWN_PARTS: usize = 64;
+pub(crate) const MAX_SHOWN_PARTS: usize = 64;
 
 /// The source of an assertion is part of its message up to so many bytes.
 const MAX_SOURCE: usize = 80;
 
 /// A message under construction.
-struct Message {
-    template: String,
+#[derive(Default)]
+pub(crate) struct Message {
+    pub(crate) template: String,
     /// The values of the placeholders, as 64 bits each.
-    values: Vec<Def>,
+    pub(crate) values: Vec<Def>,
 }
 
 impl Assertion {
@@ -237,7 +238,7 @@ impl<'p> Lowerer<'p> {
     }
 
     /// Appends a value: up to `most` values in all. Recurses on the nesting of types, which declarations bound.
-    fn show(&mut self, value: Def, most: usize, message: &mut Message) {
+    pub(crate) fn show(&mut self, value: Def, most: usize, message: &mut Message) {
         let ty = self.world.ty(value);
         if message.values.len() >= most {
             message.template += "..";
@@ -318,14 +319,20 @@ impl<'p> Lowerer<'p> {
         message.values.push(bits);
     }
 
+    /// A slot with the values of a message.
+    pub(crate) fn values_slot(&mut self, message: &Message) -> Def {
+        let u64 = self.world.types.prim(Prim::U64);
+        let ty = self.world.types.array(u64, message.values.len() as u64);
+        let all = self.world.aggregate(ty, &message.values);
+        self.slot(ty, Some(all))
+    }
+
     /// Ends the program with a message.
     fn end_program(&mut self, span: Span, message: Message) {
         let place = self.text(&self.sources.describe(span));
         let template = self.text(&message.template);
-        let [mem, u64] = [self.world.types.mem(), self.world.types.prim(Prim::U64)];
-        let ty = self.world.types.array(u64, message.values.len() as u64);
-        let all = self.world.aggregate(ty, &message.values);
-        let slot = self.slot(ty, Some(all));
+        let mem = self.world.types.mem();
+        let slot = self.values_slot(&message);
         let [text, values, ret] =
             [self.pointer_to(Prim::U8), self.pointer_to(Prim::U64), self.world.types.cn(&[mem])];
         let failed = self.runtime_function(FAILED, &[mem, text, text, values, ret]);

@@ -2,12 +2,14 @@
 //!
 //! The exported function makes the arguments: the number of lanes as a constant, the device by a call, and all
 //! others part by part from numbers that the runtime gives, one call of `nyala_generate` for each. The tool knows how
-//! many these are, and of which types, so it decides which values the test sees.
+//! many these are, and of which types, so it decides which values the test sees. The result of a benchmark goes to the
+//! tool as a list of numbers, as many as a message shows.
 
 use nyala_ir::{CmpOp, Def, Linkage, Mark, Prim, Ty, TyKind};
 use nyala_sema::tree::FnId;
 use nyala_span::{Name, Span};
 
+use crate::assertions::{MAX_SHOWN_PARTS, Message};
 use crate::errors::LowerError;
 use crate::frame::Frame;
 use crate::instance::InstanceId;
@@ -37,18 +39,30 @@ pub struct Input {
     pub template: String,
 }
 
+/// What the tool knows about an entry.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Interface {
+    /// The arguments that are generated.
+    pub inputs: Vec<Input>,
+    /// How the result is shown: a template of `nyala_message` for the values that the tool gets.
+    pub result: String,
+}
+
 /// The function of the runtime that gives the next generated number.
 const GENERATE: &str = "nyala_generate";
 
 /// The function of the runtime that uses a value in a way that the optimizer does not see.
 const BLACK_BOX: &str = "nyala_black_box";
 
+/// The function of the runtime that passes the values of a result on to the tool.
+const RESULT: &str = "nyala_result";
+
 /// An argument has at most so many generated parts: each is a call of its own.
 const MAX_PARTS: usize = 4096;
 
 impl Lowerer<'_> {
-    /// Makes the function that a tool calls; returns the arguments that it generates.
-    pub(crate) fn entry(&mut self, entry: &Entry) -> Vec<Input> {
+    /// Makes the function that a tool calls.
+    pub(crate) fn entry(&mut self, entry: &Entry) -> Interface {
         let function = &self.program.fns[entry.function];
         self.at(function.span);
         let mem = self.world.types.mem();
@@ -85,9 +99,33 @@ impl Lowerer<'_> {
         self.jump(callee, &args);
         self.enter(next);
         let results = self.world.cont(next).params[1..].to_vec();
-        results.into_iter().for_each(|result| self.keep(result));
+        results.iter().for_each(|&result| self.keep(result));
+        let result = self.report(&results);
         self.jump(ret, &[]);
-        inputs
+        Interface { inputs, result }
+    }
+
+    /// Passes the results on to the tool; returns the template that shows them.
+    fn report(&mut self, results: &[Def]) -> String {
+        let mut message = Message::default();
+        for (index, &result) in results.iter().enumerate() {
+            message.template += if index == 0 { "" } else { ", " };
+            self.show(result, MAX_SHOWN_PARTS, &mut message);
+        }
+        if message.values.is_empty() {
+            return message.template;
+        }
+        let slot = self.values_slot(&message);
+        let (mem, values) = (self.world.types.mem(), self.pointer_to(Prim::U64));
+        let [ret_ty, u64] = [self.world.types.cn(&[mem]), self.world.types.prim(Prim::U64)];
+        let report = self.runtime_function(RESULT, &[mem, values, u64, ret_ty]);
+        let (values, count) =
+            (self.world.bitcast(values, slot), self.world.lit(Prim::U64, message.values.len() as u64));
+        let next = self.new_block("reported", &[]);
+        let next_def = self.world.cont_def(next);
+        self.jump(report, &[values, count, next_def]);
+        self.enter(next);
+        message.template
     }
 
     /// The first device, as a function of the prelude makes it.

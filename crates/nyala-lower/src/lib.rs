@@ -74,7 +74,7 @@ mod statics;
 mod types;
 
 pub use computed::{Constant, Failure, Resource, Run, Statics};
-pub use entries::{Entry, Input};
+pub use entries::{Entry, Input, Interface};
 use nyala_ir::World;
 use nyala_sema::tree::Program;
 use nyala_span::{Diagnostic, SourceMap};
@@ -103,8 +103,8 @@ pub struct Lowered {
     pub world: World,
     /// Warnings.
     pub warnings: Vec<Diagnostic>,
-    /// The arguments that each entry generates.
-    pub inputs: Vec<Vec<Input>>,
+    /// What a tool knows about each entry.
+    pub entries: Vec<Interface>,
 }
 
 /// The graph of a checked program without errors. Messages of the program quote its `sources`.

@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::LowerOptions;
 use crate::Lowered;
 use crate::computed::Statics;
-use crate::entries::{Entry, Input};
+use crate::entries::{Entry, Interface};
 use crate::errors::LowerError;
 use crate::facts::Facts;
 use crate::frame::Frame;
@@ -141,11 +141,11 @@ impl<'p> Lowerer<'p> {
 
     /// Lowers the entries and everything they reach.
     pub(crate) fn run_entries(mut self, entries: &[Entry]) -> Result<Lowered, Vec<Diagnostic>> {
-        let inputs = entries.iter().map(|entry| self.entry(entry)).collect();
-        self.finish(inputs)
+        let entries = entries.iter().map(|entry| self.entry(entry)).collect();
+        self.finish(entries)
     }
 
-    fn finish(mut self, inputs: Vec<Vec<Input>>) -> Result<Lowered, Vec<Diagnostic>> {
+    fn finish(mut self, entries: Vec<Interface>) -> Result<Lowered, Vec<Diagnostic>> {
         self.lower_pending();
         let reports: Vec<Diagnostic> = self.errors.into_iter().map(LowerError::diagnostic).collect();
         if reports.iter().any(Diagnostic::is_error) {
@@ -153,7 +153,7 @@ impl<'p> Lowerer<'p> {
         }
         debug_assert_eq!(nyala_ir::verify::verify(&self.world).map_err(|errors| errors.to_string()), Ok(()));
         self.world.span = Span::NONE;
-        Ok(Lowered { world: self.world, warnings: reports, inputs })
+        Ok(Lowered { world: self.world, warnings: reports, entries })
     }
 
     /// Lowers the pending instances, and those they use.

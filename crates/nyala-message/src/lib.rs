@@ -34,6 +34,16 @@ pub fn count(template: &str) -> usize {
     pieces(template).filter(|piece| !matches!(piece, Piece::Text(_))).count()
 }
 
+/// The kinds of the values that a template takes: names as in the table, and empty for a choice.
+pub fn kinds(template: &str) -> Vec<&str> {
+    let kind = |piece| match piece {
+        Piece::Text(_) => None,
+        Piece::Value(name) => Some(name),
+        Piece::Choice(_) => Some(""),
+    };
+    pieces(template).filter_map(kind).collect()
+}
+
 /// The template with its placeholders replaced. Where a value is missing, the placeholder shows `?`.
 pub fn fill(template: &str, values: &[u64]) -> String {
     let mut values = values.iter().copied();

@@ -6,7 +6,8 @@
 //!
 //! Read in this order: [`manifest`] is what a package says about itself; [`folder`] where its files are;
 //! [`targets`] which files make its library and its programs; [`resolve`] finds its dependencies, with [`git`] and
-//! [`lock`]; [`edit`] makes and changes manifests; [`errors`] says what can be wrong.
+//! [`lock`]; [`edit`] makes and changes manifests; [`tuned`] is what
+//! `nyala tune` writes; [`errors`] says what can be wrong.
 //!
 //! # Invariants
 //!
@@ -23,6 +24,7 @@ pub mod lock;
 pub mod manifest;
 pub mod resolve;
 pub mod targets;
+pub mod tuned;
 
 pub use folder::{EmbeddedPackage, Folder, Source, Text};
 pub use manifest::Manifest;
@@ -34,6 +36,9 @@ pub const MANIFEST: &str = "nyala.toml";
 
 /// The name of a lock file.
 pub const LOCK: &str = "nyala.lock";
+
+/// The name of the file with tuned values.
+pub const TUNED: &str = "nyala.tune";
 
 /// What the names of source files end with.
 pub const EXTENSIONS: [&str; 2] = ["impala", "art"];

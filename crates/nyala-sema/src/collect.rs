@@ -325,6 +325,7 @@ impl<'a> Checker<'a> {
             ty: self.program.types.error(),
             is_mut,
             init: None,
+            candidates: vec![],
             linkage: tree::Linkage::Internal,
         })
     }

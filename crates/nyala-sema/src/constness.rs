@@ -16,7 +16,7 @@ use crate::visit::{self, Root};
 pub fn check(program: &Program) -> Vec<Diagnostic> {
     let mut problems = vec![];
     for item in program.statics.values() {
-        if let Some(init) = &item.init {
+        for init in item.init.iter().chain(&item.candidates) {
             problems.extend(not_constant(program, "the value of the static", item.name, init));
         }
     }

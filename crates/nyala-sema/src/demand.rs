@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 use crate::checker::{Checker, Home, Progress};
 use crate::scope::Def;
 use crate::tree::{FnId, StaticId};
+use crate::tuning;
 
 /// An item whose type is inferred from its body.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -68,9 +69,8 @@ impl<'a> Checker<'a> {
                 self.fns[id].home
             }
             InferredItem::Static(id) => {
-                if let Some(init) = self.statics[id].init {
-                    paths.expr(init);
-                }
+                let info = &self.statics[id];
+                info.init.into_iter().chain(tuning::candidates(info.attrs)).for_each(|expr| paths.expr(expr));
                 self.statics[id].home
             }
         };

@@ -267,6 +267,7 @@ impl<'a> Checker<'a> {
         let (home, ty, attrs) = (info.home, info.ty, info.attrs);
         let name = self.program.statics[id].name;
         self.program.statics[id].linkage = self.static_linkage(attrs, name);
+        self.check_tune(id);
         if let Some(ty) = ty {
             let ty = self.at_item(home, &[], &[], |this| this.convert_sized(ty));
             self.program.statics[id].ty = ty;

@@ -7,8 +7,8 @@
 //!
 //! Read in this order: [`package`] is the input, [`types`] and [`tree`] are the output. `collect` finds the items,
 //! `resolve` and `globs` resolve names, `convert` and `numbers` convert written types, `items` finds the types of items,
-//! `infer` checks bodies, `operators` checks declarations of operators, `linkage` and `symbols` check what the linker sees, `roles` tests and benchmarks. `errors`
-//! lists all errors.
+//! `infer` checks bodies, `operators` checks declarations of operators, `linkage` and `symbols` check what the linker sees, `roles` tests
+//! and benchmarks, `tuning` the parameters of `nyala tune`. `errors` lists all errors.
 //!
 //! ```
 //! use nyala_sema::{check, package::Package};
@@ -47,6 +47,7 @@ mod roles;
 mod scope;
 mod shadowing;
 mod symbols;
+mod tuning;
 
 #[cfg(test)]
 mod testing;

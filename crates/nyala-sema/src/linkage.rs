@@ -34,6 +34,9 @@ impl<'a> Checker<'a> {
         self.program.fns[id].linkage = linkage;
         self.program.fns[id].attrs = self.known_attrs(attrs);
         self.declare_role(id);
+        if let Some(tune) = by_attr("tune") {
+            self.report_tune(tune);
+        }
     }
 
     /// The linkage of a static.
@@ -56,8 +59,8 @@ impl<'a> Checker<'a> {
                     kept.extend(symbol(attr).map(|symbol| (attr.name.name, Some(AttrArg::Name(symbol)))));
                 }
                 "import" => self.check_names_in(attr),
-                // See `declare_role`.
-                "test" | "bench" => {}
+                // See `declare_role` and `tuning`.
+                "test" | "bench" | "tune" => {}
                 // For the warning about names that take the place of others.
                 "shadows" => {}
                 "fast_math" | "must_specialize" => kept.push((attr.name.name, attr_arg(&attr.value))),

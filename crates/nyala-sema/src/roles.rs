@@ -15,7 +15,7 @@ use crate::types::{Prim, Ty, TyKind};
 
 /// How the attributes are written.
 const TEST: &str = "test(lanes = [1, 4, 8], device, fails)";
-const BENCH: &str = "bench(lanes = [1, 4, 8], device, bytes = 1024)";
+const BENCH: &str = "bench(lanes = [1, 4, 8], device, bytes = 1024, tolerance = 0.001)";
 
 /// The numbers of lanes if the attribute has none: one, and the lengths of common vectors.
 const LANES: [u32; 4] = [1, 4, 8, 16];
@@ -29,7 +29,7 @@ impl<'a> Checker<'a> {
         for attr in self.fns[id].attrs {
             let (kind, expected) = match attr.name.name.as_str() {
                 "test" => (RoleKind::Test { fails: false }, TEST),
-                "bench" => (RoleKind::Bench { throughput: None }, BENCH),
+                "bench" => (RoleKind::Bench { throughput: None, tolerance: 0.0 }, BENCH),
                 _ => continue,
             };
             let mut role = Role { kind, lanes: vec![], device: false };
@@ -132,12 +132,13 @@ fn set_argument(role: &mut Role, arg: &ast::Attr) -> Option<()> {
         }
         ("device", AttrValue::None, _) => role.device = true,
         ("fails", AttrValue::None, RoleKind::Test { fails }) => *fails = true,
-        ("bytes", AttrValue::Lit(lit), RoleKind::Bench { throughput }) => {
+        ("bytes", AttrValue::Lit(lit), RoleKind::Bench { throughput, .. }) => {
             *throughput = Some(Throughput::Bytes(integer(lit)?));
         }
-        ("items", AttrValue::Lit(lit), RoleKind::Bench { throughput }) => {
+        ("items", AttrValue::Lit(lit), RoleKind::Bench { throughput, .. }) => {
             *throughput = Some(Throughput::Items(integer(lit)?));
         }
+        ("tolerance", AttrValue::Lit(lit), RoleKind::Bench { tolerance, .. }) => *tolerance = number(lit)?,
         _ => return None,
     }
     Some(())
@@ -145,6 +146,13 @@ fn set_argument(role: &mut Role, arg: &ast::Attr) -> Option<()> {
 
 fn lanes(lit: &ast::Lit) -> Option<u32> {
     integer(lit).filter(|n| (1..=MAX_LANES).contains(n)).map(|n| n as u32)
+}
+
+fn number(lit: &ast::Lit) -> Option<f64> {
+    match &lit.kind {
+        LitKind::Float { digits, .. } => digits.as_str().parse().ok(),
+        _ => integer(lit).map(|value| value as f64),
+    }
 }
 
 fn integer(lit: &ast::Lit) -> Option<u64> {

@@ -210,7 +210,15 @@ impl Build {
     pub(crate) fn static_(&mut self, name: &str, is_mut: bool, init: Expr) -> StaticId {
         let (ty, span) = (init.ty, self.span());
         let (name, linkage) = (Name::new(name), Linkage::Internal);
-        self.program.statics.push(Static { name, span, ty, is_mut, init: Some(init), linkage })
+        self.program.statics.push(Static {
+            name,
+            span,
+            ty,
+            is_mut,
+            init: Some(init),
+            candidates: vec![],
+            linkage,
+        })
     }
 }
 

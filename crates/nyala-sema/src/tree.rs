@@ -151,7 +151,7 @@ pub struct Function {
 ///
 /// The function takes the number of lanes, if there are any, then the device, if it asks for one, and then, if it is a
 /// test, any number of generated arguments.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Role {
     /// As what.
     pub kind: RoleKind,
@@ -162,7 +162,7 @@ pub struct Role {
 }
 
 /// As what a tool calls a function.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum RoleKind {
     /// `#[test]`
     Test {
@@ -173,6 +173,8 @@ pub enum RoleKind {
     Bench {
         /// What a call processes.
         throughput: Option<Throughput>,
+        /// By how much floats of the result may differ if parameters have other values.
+        tolerance: f64,
     },
 }
 
@@ -250,6 +252,8 @@ pub struct Static {
     pub is_mut: bool,
     /// Its initializer; `None` means all zeros. Initializers of statics have no cycles.
     pub init: Option<Expr>,
+    /// The other values that `#[tune(..)]` allows; never part of the program.
+    pub candidates: Vec<Expr>,
     /// How it is linked.
     pub linkage: Linkage,
 }

@@ -159,7 +159,7 @@ pub fn fn_exprs(function: &Function) -> impl Iterator<Item = &Expr> {
 /// All root expressions: of functions, statics and defaults of fields.
 pub fn roots(program: &Program) -> impl Iterator<Item = &Expr> {
     let of_fns = program.fns.values().flat_map(fn_exprs);
-    let of_statics = program.statics.values().filter_map(|item| item.init.as_ref());
+    let of_statics = program.statics.values().flat_map(|item| item.init.iter().chain(&item.candidates));
     of_fns.chain(of_statics).chain(field_defaults(program))
 }
 

@@ -107,7 +107,7 @@ pub enum Vis {
     Priv,
 }
 
-/// One argument of `#[..]`: `export`, `import(cc = "C")`, `name = "f"`.
+/// One argument of `#[..]`: `export`, `import(cc = "C")`, `name = "f"`, `tune(8, 16)`.
 #[derive(Clone, Debug)]
 pub struct Attr {
     /// Its name.
@@ -131,6 +131,8 @@ pub enum AttrValue {
     Array(Vec<Lit>),
     /// `(args)`
     List(Vec<Attr>),
+    /// `(a, b + c)`, the candidates of `tune`
+    Exprs(Vec<Expr>),
 }
 
 /// The kinds of items.

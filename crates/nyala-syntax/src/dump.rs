@@ -182,6 +182,7 @@ impl Dump {
                 AttrValue::Path(path) => dump.path(path),
                 AttrValue::Array(lits) => dump.list("array", lits, Self::lit),
                 AttrValue::List(attrs) => dump.list("list", attrs, Self::attr),
+                AttrValue::Exprs(exprs) => dump.list("exprs", exprs, Self::expr),
             }
         });
     }

@@ -217,6 +217,7 @@ words! {
     texture "texture",
     trait_ "trait",
     typeof_ "typeof",
+    tune "tune",
     underscore "_",
     use_ "use",
     with "with",

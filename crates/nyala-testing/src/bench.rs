@@ -81,27 +81,48 @@ fn work(unit: &Unit, case: &Case, options: &BenchOptions, results: &Scratch) -> 
 }
 
 /// The time of one call in nanoseconds, for each sample, and how many calls a sample is.
-fn sample(mut call: impl FnMut(), time: Duration) -> (Vec<f64>, u64) {
-    let mut batch = |calls: u64| {
+fn sample(call: impl FnMut(), time: Duration) -> (Vec<f64>, u64) {
+    let mut sampler = Sampler::warm(call, time.mul_f64(WARM_UP), (time / SAMPLES).max(MIN_SAMPLE));
+    (sampler.samples(time, MIN_SAMPLES), sampler.calls)
+}
+
+/// Calls a function in samples of many calls.
+pub(crate) struct Sampler<F> {
+    call: F,
+    /// How many calls a sample is.
+    calls: u64,
+}
+
+impl<F: FnMut()> Sampler<F> {
+    /// Calls the function for some time, and finds how many calls take as long as a sample should.
+    pub(crate) fn warm(call: F, time: Duration, sample: Duration) -> Sampler<F> {
+        let mut sampler = Sampler { call, calls: 1 };
         let start = Instant::now();
-        (0..calls).for_each(|_| call());
-        start.elapsed()
-    };
-    let (start, mut calls) = (Instant::now(), 1);
-    let per_call = loop {
-        let taken = batch(calls);
-        if start.elapsed() >= time.mul_f64(WARM_UP) {
-            break taken.as_secs_f64() / calls as f64;
-        }
-        calls = calls.saturating_mul(2);
-    };
-    let sample_time = (time / SAMPLES).max(MIN_SAMPLE).as_secs_f64();
-    let calls = (sample_time / per_call.max(1e-12)).ceil().max(1.0) as u64;
-    let (start, mut samples) = (Instant::now(), vec![]);
-    while samples.len() < MIN_SAMPLES || start.elapsed() < time {
-        samples.push(batch(calls).as_secs_f64() * 1e9 / calls as f64);
+        let per_call = loop {
+            let taken = sampler.batch();
+            if start.elapsed() >= time {
+                break taken.as_secs_f64() / sampler.calls as f64;
+            }
+            sampler.calls = sampler.calls.saturating_mul(2);
+        };
+        sampler.calls = (sample.as_secs_f64() / per_call.max(1e-12)).ceil().max(1.0) as u64;
+        sampler
     }
-    (samples, calls)
+
+    /// The time of one call in nanoseconds, for each sample in a time, and for `at_least` so many.
+    pub(crate) fn samples(&mut self, time: Duration, at_least: usize) -> Vec<f64> {
+        let (start, mut samples) = (Instant::now(), vec![]);
+        while samples.len() < at_least || start.elapsed() < time {
+            samples.push(self.batch().as_secs_f64() * 1e9 / self.calls as f64);
+        }
+        samples
+    }
+
+    fn batch(&mut self) -> Duration {
+        let start = Instant::now();
+        (0..self.calls).for_each(|_| (self.call)());
+        start.elapsed()
+    }
 }
 
 impl Measurement {

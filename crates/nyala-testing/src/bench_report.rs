@@ -113,7 +113,7 @@ pub fn json(case: &Case, measurement: &Measurement, change: Option<Change>) -> S
 }
 
 /// Nanoseconds, in a unit that leaves few digits.
-fn time(nanoseconds: f64) -> String {
+pub(crate) fn time(nanoseconds: f64) -> String {
     let (value, unit) = match nanoseconds {
         n if n < 1e3 => (n, "ns"),
         n if n < 1e6 => (n / 1e3, "µs"),

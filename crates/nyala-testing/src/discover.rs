@@ -1,10 +1,11 @@
 //! Finds tests, benchmarks and examples in a program.
 //!
 //! Tests and benchmarks are functions with an attribute; one that takes a number of lanes or a device is a case for
-//! each of them. Examples are code in documentation comments. Each is a program of its own, together with the files that
-//! it documents.
+//! each of them. Examples are code in documentation comments. Each is a program of its own: see
+//! [`nyala_driver::examples`].
 
-use nyala_driver::{Session, examples, pipeline};
+use nyala_driver::examples::{self, Documented};
+use nyala_driver::{Session, pipeline};
 use nyala_lower::Entry;
 use nyala_sema::tree::{FnId, Program, Role, RoleKind, Throughput};
 use nyala_span::{FileId, Name, SourceFile, Span};
@@ -30,13 +31,15 @@ pub struct Case {
     pub no_run: bool,
     /// What a call processes, for benchmarks.
     pub throughput: Option<Throughput>,
+    /// By how much floats of the result may differ if parameters have other values, for benchmarks.
+    pub tolerance: f64,
 }
 
 /// What is called in a case.
 #[derive(Clone, Copy, Debug)]
 enum Callee {
-    /// A function of the program.
-    Function(FnId),
+    /// The function of the program whose name is here.
+    Function(Span),
     /// The function with this name in this file, which is an example.
     Example(&'static str, FileId),
 }
@@ -99,12 +102,12 @@ pub enum Wanted {
 /// Finds the tests or benchmarks of a checked program, in source order.
 pub fn cases(session: &Session, program: &Program, wanted: Wanted) -> Vec<Case> {
     let mut cases = vec![];
-    for (id, function) in &program.fns {
+    for function in program.fns.values() {
         let is_own = session.sources.file_of(function.span).is_some_and(|file| !session.is_foreign(file));
         let Some(role) = function.role.as_ref().filter(|role| is_own && is_wanted(role, wanted)) else {
             continue;
         };
-        cases.extend(variants(session, id, function.name, function.span, role));
+        cases.extend(variants(session, function.name, function.span, role));
     }
     make_unique(&mut cases);
     cases
@@ -118,10 +121,10 @@ fn is_wanted(role: &Role, wanted: Wanted) -> bool {
 }
 
 /// One case for each number of lanes and each platform.
-fn variants(session: &Session, id: FnId, name: Name, span: Span, role: &Role) -> Vec<Case> {
-    let (fails, throughput) = match role.kind {
-        RoleKind::Test { fails } => (fails, None),
-        RoleKind::Bench { throughput } => (false, throughput),
+fn variants(session: &Session, name: Name, span: Span, role: &Role) -> Vec<Case> {
+    let (fails, throughput, tolerance) = match role.kind {
+        RoleKind::Test { fails } => (fails, None, 0.0),
+        RoleKind::Bench { throughput, tolerance } => (false, throughput, tolerance),
     };
     let lanes: Vec<Option<u32>> = match role.lanes.is_empty() {
         true => vec![None],
@@ -139,8 +142,17 @@ fn variants(session: &Session, id: FnId, name: Name, span: Span, role: &Role) ->
             let name =
                 [Some(name.to_string()), of_lanes, of_platform].into_iter().flatten().collect::<String>();
             let place = session.sources.describe(span);
-            let callee = Callee::Function(id);
-            cases.push(Case { name, place, callee, lanes, platform, fails, no_run: false, throughput });
+            cases.push(Case {
+                name,
+                place,
+                callee: Callee::Function(span),
+                lanes,
+                platform,
+                fails,
+                no_run: false,
+                throughput,
+                tolerance,
+            });
         }
     }
     cases
@@ -157,6 +169,12 @@ fn make_unique(cases: &mut [Case]) {
 }
 
 impl Case {
+    /// The function of a test or benchmark.
+    pub(crate) fn function(&self, program: &Program) -> Option<FnId> {
+        let Callee::Function(span) = self.callee else { return None };
+        program.fns.iter().find(|(_, function)| function.span == span).map(|(id, _)| id)
+    }
+
     /// The function to call in a program, exported under this symbol; none if it is not there.
     pub(crate) fn entry(&self, session: &Session, program: &Program, symbol: &str) -> Option<Entry> {
         let in_file = |span: Span, file| session.sources.file_of(span) == Some(file);
@@ -167,7 +185,7 @@ impl Case {
             found.map(|(id, _)| id)
         };
         let function = match self.callee {
-            Callee::Function(id) => id,
+            Callee::Function(_) => self.function(program)?,
             // The `main` of an example gets no arguments.
             Callee::Example(name, file) => {
                 named(name, &|span| in_file(span, file)).filter(|&id| program.fns[id].params.is_empty())?
@@ -186,25 +204,18 @@ impl Case {
 /// The function that an example without `main` is the body of.
 const BODY: &str = "nyala_example";
 
-/// The examples in the documentation of the program's own files, each as a program with those files.
+/// The examples in the documentation of the program's own files, each as a program of its own.
 pub fn examples(session: &Session) -> Vec<Unit> {
     let mut parsing = session.clone();
     let Some(trees) = pipeline::parse(&mut parsing) else { return vec![] };
-    let own: Vec<(&SourceFile, &ast::File)> = trees
-        .iter()
-        .filter(|(id, _)| !parsing.is_foreign(*id))
-        .map(|(id, tree)| (parsing.sources.file(*id), tree))
-        .collect();
-    let mut library = Session::new(session.options.clone());
-    for (source, tree) in &own {
-        library.add_text(source.name.clone(), examples::without_main(source, tree));
-    }
+    let documented = Documented::new(session, &parsing, &trees);
     let mut units = vec![];
-    for (source, tree) in own {
+    for (id, tree) in trees.iter().filter(|(id, _)| !parsing.is_foreign(*id)) {
+        let source = parsing.sources.file(*id);
         let mut found = vec![docs::file_docs(tree, source)];
         item_docs(tree, source, &tree.items, &mut found);
         for docs in &found {
-            units.extend(docs.examples().iter().filter_map(|example| unit(&library, source, example)));
+            units.extend(docs.examples().iter().filter_map(|example| unit(&documented, source, example)));
         }
     }
     units
@@ -221,19 +232,17 @@ fn item_docs<'a>(tree: &ast::File, source: &'a SourceFile, items: &[Item], found
 }
 
 /// The program of an example; none if it is not to be tried.
-fn unit(session: &Session, source: &SourceFile, example: &Example<'_, '_>) -> Option<Unit> {
+fn unit(documented: &Documented, source: &SourceFile, example: &Example<'_, '_>) -> Option<Unit> {
     let has = |tag: &str| example.tags.contains(&tag);
     if !examples::is_impala(example) {
         return None;
     }
     let name = if examples::has_main(example) { "main" } else { BODY };
-    let mut session = session.clone();
-    session.add_text(source.name.clone(), examples::program(source, example, BODY));
-    let (file, _) = session.sources.files().last()?;
-    let place = session.sources.describe(example.open.span);
-    let line = source.line_col(example.open.span.lo).line;
+    let (session, file) = documented.program(source, example, BODY)?;
+    let at = source.line_col(example.open.span.lo);
+    let place = format!("{}:{}:{}", source.shown_name(), at.line, at.col);
     let case = Case {
-        name: format!("example at {}:{line}", source.shown_name()),
+        name: format!("example at {}:{}", source.shown_name(), at.line),
         place,
         callee: Callee::Example(name, file),
         lanes: None,
@@ -241,6 +250,7 @@ fn unit(session: &Session, source: &SourceFile, example: &Example<'_, '_>) -> Op
         fails: has("fails"),
         no_run: has("no_run"),
         throughput: None,
+        tolerance: 0.0,
     };
     Some(Unit { session, cases: vec![case] })
 }

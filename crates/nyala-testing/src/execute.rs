@@ -12,7 +12,7 @@ use nyala_driver::timings::TimingTable;
 use nyala_driver::{Report, Session, pipeline};
 use nyala_interp::Io;
 use nyala_ir::World;
-use nyala_lower::Input;
+use nyala_lower::Interface;
 
 use crate::discover::{Case, Unit};
 
@@ -48,8 +48,8 @@ pub struct Compiled {
     code: Code,
     session: Session,
     symbols: Vec<String>,
-    /// The arguments that each case generates.
-    pub inputs: Vec<Vec<Input>>,
+    /// What is known about each case: the arguments that it generates, and its result.
+    pub entries: Vec<Interface>,
     leaks: bool,
 }
 
@@ -68,14 +68,14 @@ pub fn compile(
     let mut session = unit.session.clone();
     let code = try_compile(&mut session, cases, mode, options);
     match code {
-        Some((code, symbols, inputs)) if !session.has_errors() => {
-            Ok(Compiled { code, session, symbols, inputs, leaks: options.leaks })
+        Some((code, symbols, entries)) if !session.has_errors() => {
+            Ok(Compiled { code, session, symbols, entries, leaks: options.leaks })
         }
         _ => Err(drawn_errors(&mut session)),
     }
 }
 
-type Ready = (Code, Vec<String>, Vec<Vec<Input>>);
+type Ready = (Code, Vec<String>, Vec<Interface>);
 
 fn try_compile(
     session: &mut Session,
@@ -86,18 +86,18 @@ fn try_compile(
     let symbols: Vec<String> = (0..cases.len()).map(|number| format!("nyala_entry_{number}")).collect();
     session.options.lower.demands = mode == Mode::Interp;
     let finder = session.clone();
-    let (world, inputs) = pipeline::emit_entries(session, |program| {
+    let (world, interfaces) = pipeline::emit_entries(session, |program| {
         let entries = cases.iter().zip(&symbols);
         entries.filter_map(|(case, symbol)| case.entry(&finder, program, symbol)).collect()
     })?;
     let level = match mode {
-        Mode::Interp => return Some((Code::Graph(Box::new(world)), symbols, inputs)),
+        Mode::Interp => return Some((Code::Graph(Box::new(world)), symbols, interfaces)),
         Mode::Native(level) => level,
     };
     let program = pipeline::prepare_graph(session, &world)?;
     let llvm = LlvmOptions { opt_level: level, ..options.native.llvm.clone() };
     let loaded = native::load_entries(session, &program, &NativeOptions { llvm, ..options.native.clone() })?;
-    Some((Code::Native(loaded), symbols, inputs))
+    Some((Code::Native(loaded), symbols, interfaces))
 }
 
 /// The errors of a session, without its warnings.

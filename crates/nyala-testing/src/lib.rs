@@ -1,4 +1,4 @@
-//! Tests and benchmarks of programs: `nyala test` and `nyala bench` as a library.
+//! Tests and benchmarks of programs: `nyala test`, `nyala bench` and `nyala tune` as a library.
 //!
 //! Read in this order:
 //!
@@ -8,7 +8,8 @@
 //! * [`process`]: copies of this process, in which they run;
 //! * [`run`](mod@run): all tests in all modes, in parallel;
 //! * [`report`]: results as text, JSON and XML;
-//! * [`bench`](mod@bench): measurements; [`statistics`]: their meaning; [`bench_report`]: as text and JSON, and saved.
+//! * [`bench`](mod@bench): measurements; [`statistics`]: their meaning; [`bench_report`]: as text and JSON, and saved;
+//! * [`tune`]: the fastest values of parameters.
 //!
 //! # What always holds
 //!
@@ -24,3 +25,4 @@ pub mod property;
 pub mod report;
 pub mod run;
 pub mod statistics;
+pub mod tune;

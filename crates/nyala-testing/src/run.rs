@@ -301,7 +301,8 @@ impl Worker<'_> {
     /// Runs one case, which is this one of those that were compiled together.
     fn supervise(&self, case: usize, number: usize, compiled: &Compiled) -> io::Result<()> {
         let start = Instant::now();
-        let parts: Vec<Prim> = compiled.inputs[number].iter().flat_map(|input| input.parts.clone()).collect();
+        let parts: Vec<Prim> =
+            compiled.entries[number].inputs.iter().flat_map(|input| input.parts.clone()).collect();
         let tapes: Vec<Vec<u64>> = match parts.is_empty() {
             true => vec![vec![]],
             false => (0..self.options.cases).map(|k| property::tape(&parts, self.options.seed, k)).collect(),
@@ -390,7 +391,7 @@ impl Worker<'_> {
         if let Some(error) = problem {
             return Err(error);
         }
-        let arguments = property::shown(&compiled.inputs[number], &tape);
+        let arguments = property::shown(&compiled.entries[number].inputs, &tape);
         let steps = match n_steps {
             0 => String::new(),
             n => format!(", made smaller {n} times"),

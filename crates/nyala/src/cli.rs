@@ -10,11 +10,12 @@ use nyala_driver::compile_time::Limits;
 use nyala_driver::link::Library;
 use nyala_driver::native::{LlvmOptions, NativeOptions};
 use nyala_driver::package::MANIFEST;
+use nyala_driver::tuning::Tuning;
 use nyala_driver::{Dialect, Edition, Options, Prelude, Session, TargetChoice};
 use nyala_opt::partial_eval::{self, Budget, OnLimit};
 
 use crate::commands::{
-    add, bench, build, check, devices, doc, explain, fmt, interp, ir, new, run, stage, test,
+    add, bench, build, check, devices, doc, explain, fmt, interp, ir, new, run, stage, test, tune,
 };
 
 /// The compiler for Impala: high-level libraries, the speed of hand-tuned code.
@@ -40,6 +41,7 @@ pub enum Command {
     Run(run::RunArgs),
     Test(test::TestArgs),
     Bench(bench::BenchArgs),
+    Tune(tune::TuneArgs),
     Build(build::BuildArgs),
     Stage(stage::StageArgs),
     Explain(explain::ExplainArgs),
@@ -282,7 +284,16 @@ impl NativeArgs {
         session.options.gpu_arch = self.gpu_arch.clone();
         session.options.lower.wrapping = self.wrapping;
         session.options.lower.fast_math = self.fast_math;
+        self.set_processor(&mut session.options);
         session
+    }
+
+    /// Chooses the processor whose tuned values are used. A program for several has the values in the source.
+    fn set_processor(&self, options: &mut Options) {
+        options.cpu = self.target_cpu.first().cloned();
+        if self.target_cpu.len() > 1 {
+            options.tuning = Tuning::SOURCE;
+        }
     }
 
     /// The options to compile and link for a target, by default this machine.

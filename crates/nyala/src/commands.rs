@@ -14,6 +14,7 @@ pub mod new;
 pub mod run;
 pub mod stage;
 pub mod test;
+pub mod tune;
 
 use std::process::ExitCode;
 
@@ -31,6 +32,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Run(args) => run::run(args),
         Command::Test(args) => test::run(args),
         Command::Bench(args) => bench::run(args),
+        Command::Tune(args) => tune::run(args),
         Command::Build(args) => build::run(args),
         Command::Stage(args) => stage::run(args),
         Command::Explain(args) => explain::run(args),

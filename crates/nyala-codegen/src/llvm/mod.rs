@@ -172,6 +172,12 @@ impl Llvm {
         Err(LlvmError::Missing { searched })
     }
 
+    /// The name of this machine's processor.
+    pub fn host_cpu(&self) -> String {
+        // SAFETY: it gives a string that the caller owns.
+        unsafe { self.take_message((self.api.LLVMGetHostCPUName)()) }
+    }
+
     /// Whether LLVM itself defines functions with this name, which starts with `llvm.`.
     pub fn has_intrinsic(&self, name: &str) -> bool {
         // SAFETY: the name is that many bytes, which are only read.

@@ -74,7 +74,7 @@ pub(super) fn code(function: RuntimeFn) -> Option<HostFn> {
         RuntimeFn::Atoi => super::libc::atoi,
         RuntimeFn::AssertionFailed => assertion_failed,
         RuntimeFn::Generate => |call| bits((call.state.generate)()),
-        RuntimeFn::BlackBox => |_| nothing(),
+        RuntimeFn::BlackBox | RuntimeFn::BenchResult => |_| nothing(),
         // See `callbacks`.
         RuntimeFn::ParallelFor => return None,
         // Only compiled code calls them.

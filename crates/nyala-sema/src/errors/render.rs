@@ -471,7 +471,7 @@ impl Render<'_> {
             }
             Error::UnknownAttribute { name, span } => {
                 error("E0408", span, format!("unknown attribute `{name}`"))
-                    .with_note("the attributes are `export`, `import`, `intern`, `fast_math`, `test` and `bench`")
+                    .with_note("the attributes are `export`, `import`, `intern`, `fast_math`, `test`, `bench` and `tune`")
                     .with_note(
                         "and for partial evaluation: `must_specialize`, `pe_depth`, `pe_growth`, `pe_specializations`",
                     )

@@ -99,6 +99,9 @@ impl<'a> Checker<'a> {
             self.finish_expr(&mut init, memo);
             self.program.statics[id].init = Some(init);
         }
+        let mut candidates = std::mem::take(&mut self.program.statics[id].candidates);
+        candidates.iter_mut().for_each(|candidate| self.finish_expr(candidate, memo));
+        self.program.statics[id].candidates = candidates;
     }
 
     fn finish_params(&mut self, params: &mut [Param], memo: &mut Zonk) {

@@ -232,5 +232,6 @@ impl<'a> Checker<'a> {
             self.statics[id].progress = Progress::Done;
         }
         self.program.statics[id].init = Some(value);
+        self.check_candidates(id);
     }
 }

@@ -232,7 +232,8 @@ impl Reach {
             if let Some(id) = self.new_fns.pop() {
                 visit::fn_exprs(&program.fns[id]).for_each(|expr| self.add_all_in(expr));
             } else if let Some(id) = self.new_statics.pop() {
-                program.statics[id].init.iter().for_each(|expr| self.add_all_in(expr));
+                let item = &program.statics[id];
+                item.init.iter().chain(&item.candidates).for_each(|expr| self.add_all_in(expr));
             } else {
                 return;
             }

@@ -159,6 +159,7 @@ impl Parser<'_> {
                 self.expect_assign();
                 self.attr_value()
             }
+            TokenKind::LParen if name.name == self.words.tune => AttrValue::Exprs(self.list(Self::expr)),
             TokenKind::LParen if self.enter() => {
                 let args = self.list(Self::attr);
                 self.leave();

@@ -88,6 +88,17 @@ fn only_in_impala_does_hide_take_a_whole_sum() {
 }
 
 #[test]
+fn candidates_to_tune_are_expressions() {
+    check(
+        "#[tune(8, wide(2), Order::Rows)] static s = 1;",
+        expect![[r#"
+        impala
+        (item (attr tune (exprs 8 (call wide 2) Order::Rows)) (static s (init 1)))
+    "#]],
+    );
+}
+
+#[test]
 fn marks_apply_to_the_first_or_the_last_call() {
     check_expr("@@f(x)(y)", expect!["(call (call (mark @@) f x) y)"]);
     check_expr("@f(x)(y)", expect!["(call (mark @) (call f x) y)"]);

@@ -198,6 +198,7 @@ impl Printer<'_> {
                 self.list(BRACKETS, lits, |_| false, Self::lit);
             }
             AttrValue::List(args) => self.list(PARENS, args, |_| false, Self::attr),
+            AttrValue::Exprs(exprs) => self.list(PARENS, exprs, |_| false, Self::expr),
         }
     }
 

@@ -61,7 +61,8 @@ enum FormatArg {
 }
 
 pub fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
-    let session = args.program.session();
+    let mut session = args.program.session();
+    session.options.cpu = args.target_cpu.clone();
     let mut checking = session.clone();
     let Some(program) = pipeline::check(&mut checking) else {
         return Ok(output::show_diagnostics(&mut checking, &args.program.messages)?);

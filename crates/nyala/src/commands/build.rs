@@ -14,6 +14,7 @@ use clap::{Args, ValueEnum};
 use nyala_driver::device::{self, Platform};
 use nyala_driver::interface::{self, Interface};
 use nyala_driver::native::{self, Output, Product};
+use nyala_driver::tuning::Tuning;
 use nyala_driver::{Outlined, Session, pipeline};
 
 use crate::cli::{NativeArgs, ProgramArgs};
@@ -106,6 +107,10 @@ impl Emit {
 pub fn run(mut args: BuildArgs) -> anyhow::Result<ExitCode> {
     args.spare_sources()?;
     let mut session = args.native.session(&args.program);
+    if args.target.is_some() && args.native.target_cpu.is_empty() {
+        // No processor is known whose tuned values would fit.
+        session.options.tuning = Tuning::SOURCE;
+    }
     args.package_output = session.output_name();
     let contents = args.contents(&mut session);
     let status = output::show_diagnostics(&mut session, &args.program.messages)?;

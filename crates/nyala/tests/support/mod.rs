@@ -46,9 +46,11 @@ impl Folder {
         Folder(path)
     }
 
-    /// Writes a file and returns its path as an argument.
+    /// Writes a file, in a folder that may be new, and returns its path as an argument.
     pub fn file(&self, name: &str, text: impl AsRef<[u8]>) -> String {
         let path = self.0.join(name);
+        fs::create_dir_all(path.parent().expect("it is in the folder"))
+            .expect("the temporary folder is writable");
         fs::write(&path, text).expect("the temporary folder is writable");
         path.display().to_string()
     }

@@ -1,0 +1,246 @@
+//! Which combinations are measured.
+//!
+//! If there are few, all of them are. Otherwise some at random, and from the fastest of these one parameter after the
+//! other is changed until no change helps. Either way the fastest ones race again in the end, against the values in the
+//! source: what was fast once by chance is slow then.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use nyala_random::MersenneTwister;
+
+use super::space::Combination;
+
+/// Measures combinations side by side.
+pub trait Track {
+    /// The time of each combination as a part of that of the source; none if it is excluded, or there is no time left.
+    fn race(&mut self, combinations: &[Combination]) -> io::Result<Vec<Option<f64>>>;
+
+    /// The same for the fastest ones, more exactly, and even if there is no time left.
+    fn finals(&mut self, combinations: &[Combination]) -> io::Result<Vec<Option<f64>>>;
+
+    /// The part of the time that is left, from 1 to 0.
+    fn left(&self) -> f64;
+}
+
+/// How combinations are selected.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Plan {
+    /// All of them.
+    All,
+    /// Some at random, then one parameter after the other.
+    Descent,
+}
+
+/// So many combinations are all measured.
+const FEW: u64 = 64;
+
+/// So many combinations race at once: each is a process.
+const AT_ONCE: usize = 8;
+
+/// So many are chosen at random.
+const AT_RANDOM: usize = 24;
+
+/// The part of the time that is kept for changes of single parameters.
+const FOR_DESCENT: f64 = 0.7;
+
+/// So many race again in the end.
+const FINALISTS: usize = 3;
+
+/// A combination is faster than another one if it takes at most this part of its time.
+const FASTER: f64 = 0.99;
+
+impl Plan {
+    /// The plan for parameters with so many values.
+    pub fn of(sizes: &[usize]) -> Plan {
+        if number_of(sizes) <= FEW { Plan::All } else { Plan::Descent }
+    }
+}
+
+/// How many combinations there are.
+pub fn number_of(sizes: &[usize]) -> u64 {
+    sizes.iter().fold(1, |product: u64, &size| product.saturating_mul(size as u64))
+}
+
+/// The fastest combination; that of the source, which is all zeros, if none is faster.
+pub fn search(sizes: &[usize], plan: Plan, seed: u32, track: &mut impl Track) -> io::Result<Combination> {
+    let source = vec![0; sizes.len()];
+    let mut search = Search { track, known: BTreeMap::from([(source.clone(), Some(1.0))]) };
+    match plan {
+        Plan::All => search.measure(&all(sizes))?,
+        Plan::Descent => {
+            for some in random(sizes, seed).chunks(AT_ONCE) {
+                if search.track.left() >= FOR_DESCENT {
+                    search.measure(some)?;
+                }
+            }
+            search.descend(sizes)?;
+        }
+    }
+    let mut finalists = search.fastest();
+    finalists.retain(|combination| *combination != source);
+    finalists.truncate(FINALISTS);
+    let times = search.track.finals(&finalists)?;
+    let timed = finalists.into_iter().zip(times).filter_map(|(combination, time)| Some((combination, time?)));
+    let best = timed.min_by(|(_, a), (_, b)| a.total_cmp(b));
+    Ok(best.filter(|(_, time)| *time <= FASTER).map_or(source, |(combination, _)| combination))
+}
+
+struct Search<'t, T> {
+    track: &'t mut T,
+    /// What was measured; none for what is excluded.
+    known: BTreeMap<Combination, Option<f64>>,
+}
+
+impl<T: Track> Search<'_, T> {
+    /// Measures what is not known.
+    fn measure(&mut self, combinations: &[Combination]) -> io::Result<()> {
+        let is_new = |combination: &&Combination| !self.known.contains_key(*combination);
+        let new: Vec<Combination> = combinations.iter().filter(is_new).cloned().collect();
+        for some in new.chunks(AT_ONCE) {
+            let times = self.track.race(some)?;
+            self.known.extend(some.iter().cloned().zip(times));
+        }
+        Ok(())
+    }
+
+    /// All that was measured, the fastest first.
+    fn fastest(&self) -> Vec<Combination> {
+        let mut timed: Vec<(&Combination, f64)> =
+            self.known.iter().filter_map(|(combination, time)| Some((combination, (*time)?))).collect();
+        timed.sort_by(|(_, a), (_, b)| a.total_cmp(b));
+        timed.into_iter().map(|(combination, _)| combination.clone()).collect()
+    }
+
+    /// Changes one parameter after the other, until none helps.
+    fn descend(&mut self, sizes: &[usize]) -> io::Result<()> {
+        let mut best = self.fastest().swap_remove(0);
+        loop {
+            let before = best.clone();
+            for parameter in 0..sizes.len() {
+                let mut others = vec![];
+                for value in 0..sizes[parameter] {
+                    let mut other = best.clone();
+                    other[parameter] = value;
+                    others.push(other);
+                }
+                self.measure(&others)?;
+                best = self.fastest().swap_remove(0);
+            }
+            if best == before {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// All combinations, in order.
+fn all(sizes: &[usize]) -> Vec<Combination> {
+    let mut combinations = vec![vec![]];
+    for &size in sizes {
+        let longer =
+            |start: &Combination| (0..size).map(|value| [&start[..], &[value]].concat()).collect::<Vec<_>>();
+        combinations = combinations.iter().flat_map(longer).collect();
+    }
+    combinations
+}
+
+/// Some combinations.
+fn random(sizes: &[usize], seed: u32) -> Vec<Combination> {
+    let mut random = MersenneTwister::new(seed);
+    let mut value = |size: &usize| random.next_u32() as usize % size;
+    (0..AT_RANDOM).map(|_| sizes.iter().map(&mut value).collect()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A machine on which the time of a combination is known.
+    struct Model<F> {
+        time: F,
+        measured: Vec<Combination>,
+        left: usize,
+    }
+
+    impl<F: Fn(&[usize]) -> Option<f64>> Track for Model<F> {
+        fn race(&mut self, combinations: &[Combination]) -> io::Result<Vec<Option<f64>>> {
+            let mut times = vec![];
+            for combination in combinations {
+                times.push((self.left > 0).then(|| (self.time)(combination)).flatten());
+                self.left = self.left.saturating_sub(1);
+                self.measured.push(combination.clone());
+            }
+            Ok(times)
+        }
+
+        fn finals(&mut self, combinations: &[Combination]) -> io::Result<Vec<Option<f64>>> {
+            self.left = usize::MAX;
+            self.race(combinations)
+        }
+
+        fn left(&self) -> f64 {
+            1.0
+        }
+    }
+
+    fn found(sizes: &[usize], left: usize, time: impl Fn(&[usize]) -> Option<f64>) -> (Combination, usize) {
+        let mut model = Model { time, measured: vec![], left };
+        let best = search(sizes, Plan::of(sizes), 1, &mut model).expect("models do not fail");
+        (best, model.measured.len())
+    }
+
+    #[test]
+    fn all_of_a_few_combinations_are_measured() {
+        let (best, measured) =
+            found(&[4, 5], usize::MAX, |at| Some(1.0 - 0.1 * (at[0] == 3 && at[1] == 2) as u8 as f64));
+        // All but the source, and the finalists again.
+        assert_eq!((best, measured), (vec![3, 2], 19 + FINALISTS));
+    }
+
+    #[test]
+    fn one_parameter_after_the_other_leads_to_the_fastest_of_many() {
+        let sizes = [8, 8, 8, 8];
+        let (best, measured) = found(&sizes, usize::MAX, |at| {
+            Some(at.iter().map(|&value| (1.0 + (value as f64 - 5.0).abs()) / 6.0).product())
+        });
+        assert_eq!(best, [5, 5, 5, 5]);
+        assert!(measured < 150, "{measured} of 4096");
+    }
+
+    #[test]
+    fn excluded_combinations_are_not_chosen() {
+        let (best, _) = found(&[3, 3], usize::MAX, |at| (at[0] != 2).then_some(0.5 - 0.1 * at[0] as f64));
+        assert_eq!(best[0], 1);
+    }
+
+    #[test]
+    fn the_source_wins_if_nothing_is_measurably_faster() {
+        assert_eq!(found(&[4, 4], usize::MAX, |_| Some(0.995)).0, [0, 0]);
+        assert_eq!(found(&[4, 4], 0, |_| Some(0.5)).0, [0, 0]);
+    }
+
+    #[test]
+    fn luck_does_not_win() {
+        use std::cell::Cell;
+        let calls = Cell::new(0);
+        let (best, _) = found(&[4, 4], usize::MAX, |at| {
+            calls.set(calls.get() + 1);
+            let is_lucky = at == [1, 1] && calls.get() < 16;
+            Some(if is_lucky {
+                0.2
+            } else if at == [2, 2] {
+                0.8
+            } else {
+                1.1
+            })
+        });
+        assert_eq!(best, [2, 2]);
+    }
+
+    #[test]
+    fn the_seed_decides_about_random_combinations() {
+        assert_eq!(random(&[9, 9], 7), random(&[9, 9], 7));
+        assert_ne!(random(&[9, 9], 7), random(&[9, 9], 8));
+    }
+}
