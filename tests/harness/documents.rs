@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use nyala_driver::evaluation::{Answers, Question};
 use nyala_driver::vectorization::Vectorization;
 use nyala_driver::{Options, Report, Session, pipeline};
+use nyala_interp::Io;
 use nyala_ir::text;
 use nyala_tests::{files, snapshot};
 
@@ -117,6 +118,13 @@ fn output_of(command: &str, program: &str) -> String {
     match command {
         "ir" => text::print(&world),
         "ir --stage evaluated" => text::print(&pipeline::evaluate(&mut session, &world)),
+        "interp" => {
+            let io = Io { output: &mut vec![], input: &mut std::io::empty(), nanos: &mut || 0 };
+            pipeline::interp(&mut session, &world, &nyala_interp::Options::default(), io);
+            let report = Report::new(session.diagnostics.clone());
+            let summary = report.summary().map(|line| line + "\n").unwrap_or_default();
+            report.human(&session.sources, false) + &summary
+        }
         "explain" => {
             let (residual, explanation) = pipeline::explain(&mut session, &world);
             let report = Report::new(session.diagnostics.clone()).human(&session.sources, false);

@@ -140,19 +140,19 @@ impl Choices {
         let text = read(Text::Disk(path.clone())).map_err(|error| error.to_string());
         let added = text
             .and_then(|text| session.sources.add(shown.as_str(), text).map_err(|error| error.to_string()));
-        let tuned = added
-            .map_err(|reason| unreadable(&shown, &reason))
-            .and_then(|id| Tuned::parse(session.sources.file(id)));
-        match tuned {
-            Err(warning) => self.warnings.push(warning),
-            Ok(tuned) if tuned.is_empty() => {}
-            Ok(tuned) => {
-                if self.cpu.is_none() {
-                    self.cpu = processor(session);
-                }
-                let values = self.cpu.iter().flat_map(|cpu| tuned.of(cpu)).cloned().collect();
-                self.files.push(File { path, values, is_of_program });
+        let tuned = match added {
+            Ok(id) => Tuned::parse(session.sources.file(id), &mut self.warnings),
+            Err(reason) => {
+                self.warnings.push(unreadable(&shown, &reason));
+                None
             }
+        };
+        if let Some(tuned) = tuned.filter(|tuned| !tuned.is_empty()) {
+            if self.cpu.is_none() {
+                self.cpu = processor(session);
+            }
+            let values = self.cpu.iter().flat_map(|cpu| tuned.of(cpu)).cloned().collect();
+            self.files.push(File { path, values, is_of_program });
         }
     }
 

@@ -42,28 +42,16 @@ const HEAD: &str =
 ";
 
 impl Tuned {
-    /// Reads a file; the error is a warning at the place of what is wrong.
-    pub fn parse(file: &SourceFile) -> Result<Tuned, Diagnostic> {
-        let at = |range: Option<Range<usize>>| match range {
-            Some(range) => Span::new(file.base + range.start as u32, file.base + range.end as u32),
-            None => file.span().start(),
-        };
-        let document = Document::parse(file.text.as_str())
-            .map_err(|error| unusable(at(error.span()), error.message().trim_end()))?;
-        let mut values = vec![];
-        for (cpu, item) in document.as_table().iter() {
-            let table = item.as_table().ok_or_else(|| {
-                unusable(at(item.span()), &format!("`{cpu}` is not a table for a processor"))
-            })?;
-            for (name, item) in table.iter() {
-                let span = at(item.span());
-                let value = item
-                    .as_str()
-                    .ok_or_else(|| unusable(span, &format!("the value of `{name}` is not in quotes")))?;
-                values.push(TunedValue { cpu: cpu.into(), name: name.into(), value: value.into(), span });
-            }
-        }
-        Ok(Tuned { values })
+    /// Reads a file; warns about what is wrong with it.
+    pub fn parse(file: &SourceFile, diagnostics: &mut Vec<Diagnostic>) -> Option<Tuned> {
+        values(file)
+            .map(|values| Tuned { values })
+            .map_err(|(range, reason)| {
+                let at = |offset: usize| file.base + offset as u32;
+                let span = range.map(|range| Span::new(at(range.start), at(range.end)));
+                diagnostics.push(unusable(span.unwrap_or(file.span().start()), &reason));
+            })
+            .ok()
     }
 
     /// The values for a processor.
@@ -106,6 +94,24 @@ pub fn updated(text: Option<&str>, cpu: &str, values: &[(String, Option<String>)
     Ok(format!("{head}{document}"))
 }
 
+/// The values of a file; the error is where and what is wrong.
+fn values(file: &SourceFile) -> Result<Vec<TunedValue>, (Option<Range<usize>>, String)> {
+    let document = Document::parse(file.text.as_str())
+        .map_err(|error| (error.span(), error.message().trim_end().to_owned()))?;
+    let mut values = vec![];
+    for (cpu, item) in document.as_table().iter() {
+        let no_table = || (item.span(), format!("`{cpu}` is not a table for a processor"));
+        for (name, item) in item.as_table().ok_or_else(no_table)?.iter() {
+            let no_text = || (item.span(), format!("the value of `{name}` is not in quotes"));
+            let value = item.as_str().ok_or_else(no_text)?;
+            let range = item.span().unwrap_or_default();
+            let span = Span::new(file.base + range.start as u32, file.base + range.end as u32);
+            values.push(TunedValue { cpu: cpu.into(), name: name.into(), value: value.into(), span });
+        }
+    }
+    Ok(values)
+}
+
 fn unusable(span: Span, reason: &str) -> Diagnostic {
     let reason = reason.replace('\n', ", ");
     let message = format!("the tuned values cannot be read: {}", without_controls(&reason));
@@ -119,14 +125,15 @@ mod tests {
 
     use super::*;
 
-    fn parse(text: &str) -> Result<Tuned, Diagnostic> {
+    fn parse(text: &str) -> (Option<Tuned>, Vec<Diagnostic>) {
         let mut sources = SourceMap::default();
         let id = sources.add("nyala.tune", text).expect("a small text");
-        Tuned::parse(sources.file(id))
+        let mut diagnostics = vec![];
+        (Tuned::parse(sources.file(id), &mut diagnostics), diagnostics)
     }
 
     fn values(text: &str, cpu: &str) -> Vec<(String, String)> {
-        let tuned = parse(text).expect("it is well-formed");
+        let tuned = parse(text).0.expect("it is well-formed");
         tuned.of(cpu).map(|value| (value.name.clone(), value.value.clone())).collect()
     }
 
@@ -156,9 +163,9 @@ mod tests {
     #[test]
     fn broken_files_are_warnings() {
         for text in ["[znver3", "a = 1", "[x]\na = 64"] {
-            let warning = parse(text).expect_err("it is broken");
-            assert!(warning.code.0 == "W0031" && !warning.is_error(), "{text}");
+            let (tuned, warnings) = parse(text);
+            assert!(tuned.is_none() && warnings[0].code.0 == "W0031" && !warnings[0].is_error(), "{text}");
         }
-        assert!(parse("").is_ok_and(|tuned| tuned.is_empty()));
+        assert!(parse("").0.is_some_and(|tuned| tuned.is_empty()));
     }
 }

@@ -53,7 +53,7 @@ fn generate() -> anyhow::Result<[(&'static str, String); 3]> {
         let title = entry.text.lines().next().unwrap_or("").trim_start_matches("# ");
         ensure!(title.starts_with(code), "{}: the first line is not its title", entry.path.display());
         writeln!(index, "- [{title}]({code}.md)")?;
-        writeln!(summary, "  - [{code}](diagnostics/{code}.md)")?;
+        writeln!(summary, "  - [{title}](diagnostics/{code}.md)")?;
     }
     Ok([(INDEX, index), (SUMMARY, summary), (PRELUDE, prelude()?)])
 }

@@ -122,7 +122,11 @@ impl Target {
         )
     }
 
+    /// Writes values. There is no file if all of them are in the source.
     fn write(&mut self, values: &[(String, Option<String>)]) -> anyhow::Result<()> {
+        if self.text.is_none() && values.iter().all(|(_, value)| value.is_none()) {
+            return Ok(());
+        }
         let text = self.updated(values)?;
         output::write_file(&self.path, text.as_bytes(), Mode::Plain)?;
         self.text = Some(text);
@@ -175,7 +179,10 @@ impl TuneArgs {
         for parameter in unmeasured {
             output::print(&format!("no benchmark measures `{}`\n", parameter.name))?;
         }
-        output::print(&format!("the values for {} are in {}\n", target.cpu, target.path.display()))
+        output::print(&match target.text {
+            Some(_) => format!("the values for {} are in {}\n", target.cpu, target.path.display()),
+            None => format!("no values are faster on {} than those in the source\n", target.cpu),
+        })
     }
 
     fn options(&self, budget: Duration) -> TuneOptions {
