@@ -28,6 +28,7 @@ use crate::Span;
 /// | `E07xx` | filters |
 /// | `E08xx` | implicits |
 /// | `E09xx` | found after evaluation |
+/// | `E12xx` | image filters |
 /// | `W0xxx` | warnings |
 /// | `N0xxx` | notes |
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]

@@ -15,7 +15,7 @@ use nyala_driver::{Dialect, Edition, Options, Prelude, Session, TargetChoice};
 use nyala_opt::partial_eval::{self, Budget, OnLimit};
 
 use crate::commands::{
-    add, bench, build, check, devices, doc, explain, fmt, interp, ir, new, run, stage, test, tune,
+    add, bench, build, check, devices, doc, explain, filter, fmt, interp, ir, new, run, stage, test, tune,
 };
 
 /// The compiler for Impala: high-level libraries, the speed of hand-tuned code.
@@ -46,6 +46,7 @@ pub enum Command {
     Stage(stage::StageArgs),
     Explain(explain::ExplainArgs),
     Doc(doc::DocArgs),
+    Filter(filter::FilterArgs),
     Devices(devices::DevicesArgs),
 }
 

@@ -7,6 +7,7 @@ pub mod check;
 pub mod devices;
 pub mod doc;
 pub mod explain;
+pub mod filter;
 pub mod fmt;
 pub mod interp;
 pub mod ir;
@@ -37,6 +38,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Stage(args) => stage::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Doc(args) => doc::run(args),
+        Command::Filter(args) => filter::run(args),
         Command::Devices(args) => devices::run(args),
     }
 }

@@ -1,0 +1,88 @@
+//! Native code of filters, in this process.
+
+use std::ffi::c_void;
+
+use nyala_codegen::llvm::Jit;
+use nyala_driver::native::{self, NativeOptions};
+use nyala_driver::{Session, pipeline};
+use nyala_ir::World;
+
+use crate::picture::Picture;
+use crate::render::{SYMBOL, Target, program};
+use crate::tree::Filter;
+
+/// `render`, as the program exports it: picture, result, fault, threads, width, height, frame.
+type Render = unsafe extern "C" fn(*const f32, *mut f32, *mut i32, i32, i32, i32, i32);
+
+/// A compiled filter.
+pub struct Compiled {
+    render: Render,
+    target: Target,
+    /// Owns the code.
+    _jit: Jit<'static>,
+}
+
+/// A compiled filter met an operation that failed. The interpreter finds it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Faulted;
+
+/// The program of a filter after partial evaluation.
+pub fn residual(session: &mut Session, filter: &Filter, target: &Target) -> World {
+    let world = program(filter, target);
+    pipeline::evaluate(session, &world)
+}
+
+/// Compiles a filter. Errors, which are those of the system, are reported to the session.
+pub fn compile(session: &mut Session, filter: &Filter, target: &Target) -> Option<Compiled> {
+    session.timings.enter("translate");
+    let world = program(filter, target);
+    let outlined = pipeline::prepare_graph(session, &world)?;
+    let jit = native::load(session, &outlined, &NativeOptions::default(), &[])?;
+    let address = jit.lookup(SYMBOL).ok()?;
+    // SAFETY: the program exports a function with this symbol and these types.
+    let render = unsafe { std::mem::transmute::<*const c_void, Render>(address) };
+    Some(Compiled { render, target: *target, _jit: jit })
+}
+
+impl Compiled {
+    /// The target that the code is for.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Computes a frame. `picture` has the size and the margin of the target, with its pixels set; `result` as well, and the
+    /// channels of the filter. 0 threads are as many as there are cores.
+    ///
+    /// # Panics
+    /// If the pictures have other sizes.
+    pub fn apply(
+        &self,
+        picture: &mut Picture,
+        result: &mut Picture,
+        iter: i32,
+        threads: i32,
+    ) -> Result<(), Faulted> {
+        let Target { setup, margin, .. } = self.target;
+        let (width, height) = setup.size;
+        for found in [&*picture, result] {
+            let size = (found.width as i32, found.height as i32);
+            assert_eq!((size, found.margin()), (setup.size, margin), "pictures of the target");
+        }
+        assert_eq!(picture.n_channels as i32, setup.n_channels, "a picture of the target");
+        let mut fault = 0;
+        // SAFETY: all accesses are inside of the pictures with their margins, as their sizes are those of the target;
+        // the fault is one `i32`; and the code is alive.
+        unsafe {
+            (self.render)(
+                picture.first_pixel(),
+                result.first_pixel(),
+                &raw mut fault,
+                threads,
+                width,
+                height,
+                iter,
+            );
+        }
+        if fault == 0 { Ok(()) } else { Err(Faulted) }
+    }
+}

@@ -1,0 +1,200 @@
+//! The program of a filter: the loops over the pixels around the code of one pixel.
+//!
+//! The program exports `render`, which computes all pixels: rows on several threads, and the pixels of a row as SIMD
+//! lanes. It calls `filter`, whose sizes and frame are parameters. With specialization the arguments are literals and a
+//! filter of `filter` says to specialize on them; without it they come from the caller.
+
+use nyala_ir::{ArithFlags, ArithOp, Cont, Def, Intrinsic, Linkage, MathOp, Prim, Ty, World};
+
+use crate::picture::{Boundary, Margin, Picture};
+use crate::ranges::{Base, Inside, Known, Ranges, inside};
+use crate::translate::{Place, Setup, translate};
+use crate::tree::{Filter, Op};
+
+/// The number of SIMD lanes: two registers of AVX2.
+const LANES: i32 = 16;
+
+/// The symbol of the exported function.
+pub const SYMBOL: &str = "render";
+
+/// What a program is made for.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Target {
+    /// The options of the translation.
+    pub setup: Setup,
+    /// The margin of the pictures.
+    pub margin: Margin,
+    /// The largest integer intensity.
+    pub max_value: u16,
+    /// The number of the frame; none if the program is for all frames.
+    pub iter: Option<i32>,
+}
+
+impl Target {
+    /// The target for a picture.
+    pub fn new(filter: &Filter, picture: &Picture, setup: Setup, iter: Option<i32>) -> Target {
+        let known = Known { width: setup.size.0, height: setup.size.1, iter };
+        let margin = margin(filter, setup.rules.boundary, known);
+        Target { setup, margin, max_value: picture.max_value, iter }
+    }
+
+    fn known(&self) -> Known {
+        Known { width: self.setup.size.0, height: self.setup.size.1, iter: self.iter }
+    }
+}
+
+/// The margin that the accesses of a filter need.
+fn margin(filter: &Filter, boundary: Boundary, known: Known) -> Margin {
+    let mut margin = Margin::default();
+    if boundary == Boundary::Error {
+        return margin;
+    }
+    Ranges::new(filter, known).visit(filter, &mut |ranges, expr| {
+        let Op::Image(parts) = &expr.op else { return };
+        let row = inside(ranges.of(&parts[0]), Base::Row, known.height);
+        let col = inside(ranges.of(&parts[1]), Base::Col, known.width);
+        if let Inside::Margin(rows) = row {
+            margin.rows = margin.rows.max(rows as usize);
+        }
+        if let Inside::Margin(cols) = col {
+            margin.cols = margin.cols.max(cols as usize);
+        }
+    });
+    margin
+}
+
+/// The program of a filter.
+pub fn program(filter: &Filter, target: &Target) -> World {
+    let mut world = World::new();
+    let mut builder = Builder { filter, target, world: &mut world };
+    builder.render();
+    world
+}
+
+struct Builder<'a> {
+    filter: &'a Filter,
+    target: &'a Target,
+    world: &'a mut World,
+}
+
+/// The parameters of `filter` that its loops use.
+#[derive(Clone, Copy)]
+struct Params {
+    src: Def,
+    dst: Def,
+    fault: Def,
+    sizes: [Def; 3],
+}
+
+impl Builder<'_> {
+    fn int(&mut self) -> Ty {
+        self.world.types.prim(Prim::I32)
+    }
+
+    fn slice(&mut self, prim: Prim) -> Ty {
+        let elem = self.world.types.prim(prim);
+        let slice = self.world.types.slice(elem);
+        self.world.types.ptr(slice, 0)
+    }
+
+    /// `(mem, picture, result, fault, threads, width, height, iter, ret)`
+    fn signature(&mut self) -> Vec<Ty> {
+        let (mem, int) = (self.world.types.mem(), self.int());
+        let (samples, flag) = (self.slice(Prim::F32), self.slice(Prim::I32));
+        let ret = self.world.types.cn(&[mem]);
+        vec![mem, samples, samples, flag, int, int, int, int, ret]
+    }
+
+    fn render(&mut self) {
+        let signature = self.signature();
+        let render = self.world.new_cont(SYMBOL, &signature);
+        self.world.set_linkage(render, Linkage::Exported(SYMBOL.into()));
+        let filter = self.whole_picture(&signature);
+        let mut args: Vec<Def> = self.world.cont(render).params.to_vec();
+        if self.target.setup.specialize {
+            let known = self.target.known();
+            args[5] = self.world.lit_i32(known.width);
+            args[6] = self.world.lit_i32(known.height);
+            if let Some(iter) = known.iter {
+                args[7] = self.world.lit_i32(iter);
+            }
+            let (yes, no) = (self.world.lit_bool(true), self.world.lit_bool(false));
+            let known_iter = if known.iter.is_some() { yes } else { no };
+            self.world.set_filter(filter, [no, no, no, no, no, yes, yes, known_iter, no]);
+        }
+        let filter = self.world.cont_def(filter);
+        self.world.set_body(render, filter, args);
+    }
+
+    /// The function `filter`: rows on threads.
+    fn whole_picture(&mut self, signature: &[Ty]) -> Cont {
+        let filter = self.world.new_cont("filter", signature);
+        let params = self.world.cont(filter).params.to_vec();
+        let [mem, src, dst, fault, threads, width, height, iter, ret] = params[..] else {
+            unreachable!("it was made with nine")
+        };
+        let params = Params { src, dst, fault, sizes: [width, height, iter] };
+        let (mem_ty, int) = (self.world.types.mem(), self.int());
+        let done = self.world.types.cn(&[mem_ty]);
+        let body = self.world.types.cn(&[mem_ty, int, done]);
+        let parallel =
+            self.world.declare_intrinsic(Intrinsic::Parallel, &[mem_ty, int, int, int, body, done]);
+        let vectorize =
+            self.world.declare_intrinsic(Intrinsic::Vectorize, &[mem_ty, int, int, int, body, done]);
+        let (zero, lanes) = (self.world.lit_i32(0), self.world.lit_i32(LANES));
+        let row_body = self.world.new_cont("row", &[mem_ty, int, done]);
+        let pixel_body = self.world.new_cont("pixel", &[mem_ty, int, done]);
+        let (row_def, pixel_def) = (self.world.cont_def(row_body), self.world.cont_def(pixel_body));
+        self.world.set_body(filter, parallel, [mem, threads, zero, height, row_def, ret]);
+        let (row_mem, row_ret) = (self.world.param(row_body, 0), self.world.param(row_body, 2));
+        self.world.set_body(row_body, vectorize, [row_mem, lanes, zero, width, pixel_def, row_ret]);
+        let (row, col) = (self.world.param(row_body, 1), self.world.param(pixel_body, 1));
+        self.world.set_name(row, "row");
+        self.world.set_name(col, "col");
+        self.pixel(params, pixel_body, row, col);
+        filter
+    }
+
+    /// The body of the loops: the intensities of a pixel, rounded to integers.
+    fn pixel(&mut self, params: Params, body: Cont, row: Def, col: Def) {
+        let strict = ArithFlags::STRICT;
+        let [width, height, _] = params.sizes;
+        let Margin { rows, cols } = self.target.margin;
+        let (rows, cols) = (self.world.lit_i32(2 * rows as i32), self.world.lit_i32(2 * cols as i32));
+        let stride = self.world.arith(ArithOp::Add, strict, width, cols);
+        let all_rows = self.world.arith(ArithOp::Add, strict, height, rows);
+        let plane = self.world.arith(ArithOp::Mul, strict, stride, all_rows);
+        let Params { src: image, fault, sizes, .. } = params;
+        let place = Place { image, fault, pixel: [row, col], sizes, stride, plane };
+        let mem = self.world.param(body, 0);
+        let ret = self.world.param(body, 2);
+        let ranges = Ranges::new(self.filter, self.target.known());
+        let (block, mut mem, values) =
+            translate(self.world, self.filter, self.target.setup, ranges, place, (body, mem));
+        let start = self.world.arith(ArithOp::Mul, strict, row, stride);
+        let first = self.world.arith(ArithOp::Add, strict, start, col);
+        for (channel, value) in values.into_iter().enumerate() {
+            let value = self.quantized(value);
+            let channel = self.world.lit_i32(channel as i32);
+            let before = self.world.arith(ArithOp::Mul, strict, channel, plane);
+            let index = self.world.arith(ArithOp::Add, strict, before, first);
+            let address = self.world.lea(params.dst, index);
+            mem = self.world.store(mem, address, value);
+        }
+        self.world.set_body(block, ret, [mem]);
+    }
+
+    /// The nearest intensity that an integer stands for, as [`Picture::set`] computes it.
+    fn quantized(&mut self, value: Def) -> Def {
+        let max = f32::from(self.target.max_value);
+        let strict = ArithFlags::STRICT;
+        let mut lit = |value: f32| self.world.lit(Prim::F32, u64::from(value.to_bits()));
+        let (zero, one, half, max, scale) = (lit(0.0), lit(1.0), lit(0.5), lit(max), lit(1.0 / max));
+        let value = self.world.math(MathOp::Fmax, strict, &[value, zero]);
+        let value = self.world.math(MathOp::Fmin, strict, &[value, one]);
+        let level = self.world.arith(ArithOp::Mul, strict, value, max);
+        let level = self.world.arith(ArithOp::Add, strict, level, half);
+        let level = self.world.math(MathOp::Floor, strict, &[level]);
+        self.world.arith(ArithOp::Mul, strict, level, scale)
+    }
+}

@@ -1,0 +1,79 @@
+//! The interpreter, compiled filters, and compiled filters after partial evaluation compute the same pictures.
+
+use nyala_driver::{Options, Session};
+use nyala_filter::render::Target;
+use nyala_filter::translate::{Setup, UNROLL_LEAVES};
+use nyala_filter::{Boundary, Filter, Picture, Rules, compile, interp, parse};
+use nyala_span::SourceMap;
+
+const GRADIENT: &str = include_str!("../../../examples/filters/gradient.img");
+const TEMPERATURE: &str = include_str!("../../../examples/filters/temperature.img");
+const WAVE: &str = include_str!("../../../examples/filters/wave.img");
+
+const SIZE: (i32, i32) = (67, 45);
+
+fn filter(text: &str) -> Filter {
+    let mut sources = SourceMap::default();
+    let file = sources.add("test.img", text).expect("a small text");
+    parse(sources.file(file)).unwrap_or_else(|errors| panic!("{errors:?}"))
+}
+
+/// A picture of smooth colours with some noise.
+fn picture(width: usize, height: usize) -> Picture {
+    let value = |index: usize| {
+        let (pixel, channel) = (index / 3, index % 3);
+        let (row, col) = (pixel / width, pixel % width);
+        let noise = (index as u32).wrapping_mul(2_654_435_761) >> 29;
+        ((row * 3 + col * (channel + 1) * 2) as u32 + noise * 5) as u16 % 256
+    };
+    Picture::from_interleaved(width, height, 3, 255, value).expect("it is small")
+}
+
+fn setup(rules: Rules, specialize: bool) -> Setup {
+    Setup { rules, specialize, unroll_leaves: UNROLL_LEAVES, n_channels: 3, size: SIZE }
+}
+
+/// The picture that a compiled filter computes.
+fn compiled(
+    filter: &Filter,
+    picture: &Picture,
+    setup: Setup,
+    iter: i32,
+) -> Result<Picture, compile::Faulted> {
+    let target = Target::new(filter, picture, setup, setup.specialize.then_some(iter));
+    let mut session = Session::new(Options::default());
+    let code = compile(&mut session, filter, &target).unwrap_or_else(|| panic!("{:?}", session.diagnostics));
+    let mut source = picture.clone().with_margin(target.margin);
+    source.fill_margin(setup.rules.boundary);
+    let result = Picture::black(picture.width, picture.height, filter.channels.len(), 255);
+    let mut result = result.expect("it is small").with_margin(target.margin);
+    code.apply(&mut source, &mut result, iter, 1)?;
+    Ok(result)
+}
+
+/// The largest difference of two pictures, in levels.
+fn difference(a: &Picture, b: &Picture) -> u16 {
+    a.interleaved().zip(b.interleaved()).map(|(a, b)| a.abs_diff(b)).max().unwrap_or(0)
+}
+
+fn check(text: &str, boundary: Boundary, iter: i32) {
+    let filter = filter(text);
+    let picture = picture(SIZE.0 as usize, SIZE.1 as usize);
+    let rules = Rules { boundary, ..Rules::default() };
+    let expected = interp::interpret(&filter, &picture, rules, iter).expect("no operation fails");
+    for specialize in [false, true] {
+        let found = compiled(&filter, &picture, setup(rules, specialize), iter).expect("no operation fails");
+        let difference = difference(&expected, &found);
+        // One level where a contracted product is on the other side of a half.
+        assert!(difference <= 1, "{difference} levels, specialize: {specialize}\n{text}");
+    }
+}
+
+#[test]
+fn filters_of_the_paper_agree() {
+    for iter in [0, 7] {
+        check(GRADIENT, Boundary::Clamp, iter);
+        check(TEMPERATURE, Boundary::Mirror, iter);
+        check(WAVE, Boundary::Wrap, iter);
+    }
+}
