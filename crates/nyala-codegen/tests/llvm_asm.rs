@@ -731,6 +731,27 @@ fn vectors_on_the_stack_use_fastcc_without_tail_calls() {
     assert!(text.contains("call fastcc <4 x double> @g("), "{text}");
 }
 
+/// LLVM makes a tail call of a call before a jump to a block that returns.
+#[test]
+fn bytes_on_the_stack_use_fastcc_without_tail_calls() {
+    let params = "a: i64, b: i64, c: i64, d: i64, e: bool, ret: cn(mem, i64)";
+    let program = format!(
+        "export f(mem: mem, {params}):
+             branch(mem, f.e, then, other)
+         then(mem: mem):
+             g(mem, f.d, f.c, f.b, f.a, f.e, join)
+         other(mem: mem):
+             join(mem, 1)
+         join(mem: mem, x: i64):
+             f.ret(mem, x)
+         g(mem: mem, {params}):
+             g.ret(mem, 1)"
+    );
+    let text = written(&program, llvm_asm::Abi::SysV);
+    assert!(text.contains("define internal fastcc i64 @g(i64 %a, i64 %b, i64 %c, i64 %d, i1 %e)"), "{text}");
+    assert!(text.contains("call fastcc i64 @g("), "{text}");
+}
+
 #[test]
 fn vectors_on_the_stack_are_scalars_in_tail_calls() {
     let vectors: Vec<String> = ('a'..='d').map(|name| format!("{name}: simd[f64 * 4]")).collect();

@@ -43,6 +43,10 @@ impl OnStack {
             bytes: outside(INTEGER_REGISTERS, |needed| needed.integers, has_byte),
         }
     }
+
+    pub(super) fn is_any(&self) -> bool {
+        self.vectors.contains(&true) || self.bytes.contains(&true)
+    }
 }
 
 /// How many registers a value takes at most.
