@@ -147,6 +147,26 @@ const KERNEL: &str = "intrinsic reserve_shared(mem: mem, n: i32, ret: cn(mem, &[
              e = store(d.0, lea(f.q, there.i), select(f.c, c.1, d.1))
              f.ret(e)";
 
+/// LLVM's `frem` would be inexact there.
+#[test]
+fn remainders_of_floats_are_functions() {
+    let program = "export f(mem: mem, p: &[1][f32], q: &[1][simd[f16 * 2]], r: &[1][i32], ret: cn(mem)):
+             a = load(mem, lea(p, 0i32))
+             b = store(a.0, lea(p, 0i32), rem(a.1, 3.0))
+             c = load(b, lea(q, 0i32))
+             d = store(c.0, lea(q, 0i32), rem(c.1, c.1))
+             e = load(d, lea(r, 0i32))
+             ret(store(e.0, lea(r, 0i32), rem(e.1, 3)))";
+    for kind in [GpuKind::Nvptx, GpuKind::Amdgpu] {
+        let gpu = Some(Gpu { kind, kernels: &KERNELS, has_libdevice: false, is_fast: false });
+        let options = llvm_asm::Options { gpu, ..llvm_asm::Options::default() };
+        let text = shown(llvm_asm::write(&world(program), &options).map(|module| module.text));
+        assert_eq!(text.matches("= call float @nyala.rem.f32(").count(), 3, "{text}");
+        assert_eq!(text.matches("define internal float @nyala.rem.f32(").count(), 1, "{text}");
+        assert!(text.contains("srem i32") && !text.contains("frem"), "{text}");
+    }
+}
+
 #[test]
 fn nvptx_pointers_have_address_spaces() {
     check(

@@ -10,7 +10,7 @@ use super::vector_math::Kernel;
 use crate::vector_math::has_kernel;
 
 impl FunctionWriter<'_, '_> {
-    pub(crate) fn math(&mut self, def: Def, op: MathOp, flags: ArithFlags, args: &[Def]) -> String {
+    pub(crate) fn math(&mut self, op: MathOp, flags: ArithFlags, args: &[Def]) -> String {
         let prim = self.world.types.lane_prim(self.world.ty(args[0])).unwrap_or(Prim::F64);
         let ty = self.module.ty_of(args[0]);
         let values: Vec<Value> = args.iter().map(|&arg| self.typed(arg)).collect();
@@ -52,10 +52,10 @@ impl FunctionWriter<'_, '_> {
                     self.module.declare(&name, &ty, &[&ty.to_string(), "i1 immarg"], self.flow.span());
                 self.compute(op.name(), format!("call {ty} {symbol}({x}, i1 false)"))
             }
-            MathOp::Pext | MathOp::Pdep => self.lane_by_lane(def, op, flags, args, &values),
+            MathOp::Pext | MathOp::Pdep => self.lane_by_lane(op, flags, args, &values),
             // LLVM has no code for these, or none on devices.
             _ if op.info().llvm.is_none() || self.module.is_in_library(NumberFn::Op(op)) => {
-                self.lane_by_lane(def, op, flags, args, &values)
+                self.lane_by_lane(op, flags, args, &values)
             }
             _ => self.llvm_math(llvm_name(op), flag, &ty, &values),
         }
@@ -87,29 +87,46 @@ impl FunctionWriter<'_, '_> {
     }
 
     /// A function that exists for scalars only.
-    fn lane_by_lane(
-        &mut self,
-        def: Def,
-        op: MathOp,
-        flags: ArithFlags,
-        args: &[Def],
-        values: &[Value],
-    ) -> String {
+    fn lane_by_lane(&mut self, op: MathOp, flags: ArithFlags, args: &[Def], values: &[Value]) -> String {
         let prim = self.world.types.lane_prim(self.world.ty(args[0])).unwrap_or(Prim::F64);
         let TyKind::Simd { lanes, .. } = *self.world.types.kind(self.world.ty(args[0])) else {
             return self.scalar_call(op, prim, flags, values);
         };
-        let (vector, lane) = (self.module.ty_of(def), Scalar::from(prim));
+        self.each_lane(lanes, prim, values, |writer, parts| writer.scalar_call(op, prim, flags, parts))
+    }
+
+    /// Calls `compute` with the parts of vectors for each lane; returns the vector of its results.
+    pub(crate) fn each_lane(
+        &mut self,
+        lanes: u32,
+        prim: Prim,
+        values: &[Value],
+        mut compute: impl FnMut(&mut Self, &[Value]) -> String,
+    ) -> String {
+        let (vector, lane) = (Type::vector(lanes, prim), Scalar::from(prim));
         let mut all = "poison".to_owned();
         for at in 0..lanes {
             let mut part = |value: &Value| {
                 Value::new(lane, self.compute("lane", format!("extractelement {value}, i32 {at}")))
             };
             let parts: Vec<Value> = values.iter().map(&mut part).collect();
-            let part = self.scalar_call(op, prim, flags, &parts);
+            let part = compute(self, &parts);
             all = self.compute("lanes", format!("insertelement {vector} {all}, {lane} {part}, i32 {at}"));
         }
         all
+    }
+
+    /// Computes with half floats as `float`s.
+    pub(crate) fn in_f32(
+        &mut self,
+        values: &[Value],
+        compute: impl FnOnce(&mut Self, &[Value]) -> String,
+    ) -> String {
+        let mut widen =
+            |value: &Value| Value::new(Type::FLOAT, self.compute("wide", format!("fpext {value} to float")));
+        let wide: Vec<Value> = values.iter().map(&mut widen).collect();
+        let result = compute(self, &wide);
+        self.compute("narrow", format!("fptrunc float {result} to half"))
     }
 
     fn scalar_call(&mut self, op: MathOp, prim: Prim, flags: ArithFlags, values: &[Value]) -> String {
@@ -118,12 +135,7 @@ impl FunctionWriter<'_, '_> {
             (MathOp::Pext | MathOp::Pdep, _) => self.gather_bits(op, &ty, values),
             // The C library has no functions for half floats.
             (_, Prim::F16) => {
-                let mut widen = |value: &Value| {
-                    Value::new(Type::FLOAT, self.compute("wide", format!("fpext {value} to float")))
-                };
-                let wide: Vec<Value> = values.iter().map(&mut widen).collect();
-                let result = self.scalar_call(op, Prim::F32, flags, &wide);
-                self.compute("narrow", format!("fptrunc float {result} to half"))
+                self.in_f32(values, |writer, wide| writer.scalar_call(op, Prim::F32, flags, wide))
             }
             _ if self.module.options.gpu.is_some() => {
                 self.library_function(NumberFn::Op(op), prim, flags.fast, values)

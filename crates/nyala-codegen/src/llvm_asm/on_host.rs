@@ -70,7 +70,7 @@ impl FunctionWriter<'_, '_> {
             return None;
         }
         match function {
-            NumberFn::Op(op) => Some(self.math(args[0], op, ArithFlags::STRICT, args)),
+            NumberFn::Op(op) => Some(self.math(op, ArithFlags::STRICT, args)),
             NumberFn::Fmod => {
                 let (x, y) = (self.typed(args[0]), self.value(args[1]));
                 Some(self.compute("fmod", format!("frem {x}, {y}")))

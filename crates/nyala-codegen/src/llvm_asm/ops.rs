@@ -23,7 +23,7 @@ impl FunctionWriter<'_, '_> {
             Node::Cmp { op, lhs, rhs } => self.compare(op, lhs, rhs),
             Node::Math { op, flags, args } => {
                 let args = self.world.list(args);
-                self.math(def, op, flags, args)
+                self.math(op, flags, args)
             }
             Node::Cast(from) => self.cast(def, from),
             Node::Bitcast(from) => self.bitcast(def, from),
@@ -50,6 +50,9 @@ impl FunctionWriter<'_, '_> {
 
     fn arith(&mut self, op: ArithOp, flags: ArithFlags, lhs: Def, rhs: Def) -> String {
         let prim = self.lane(lhs).unwrap_or(Prim::U64);
+        if op == ArithOp::Rem && prim.is_float() && self.module.options.gpu.is_some() {
+            return self.device_remainder(flags, lhs, rhs);
+        }
         let name = arith_instruction(op, prim);
         let flag = match op {
             ArithOp::Div if prim.is_float() && flags.fast => QUOTIENT,

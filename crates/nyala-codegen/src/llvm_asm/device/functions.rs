@@ -5,7 +5,7 @@
 //! those of NVIDIA's library, or kernels of [`crate::vector_math`] that are called. Collective operations are in `warp`.
 
 use nyala_ir::functions::{AtomicFn, DeviceFn, Dim, Domain, GpuSource, NumberFn, WorkItem};
-use nyala_ir::{Def, External, Function, MathOp, Prim, TyKind};
+use nyala_ir::{ArithFlags, Def, External, Function, MathOp, Prim, TyKind};
 
 use super::super::ModuleWriter;
 use super::super::function::FunctionWriter;
@@ -94,7 +94,7 @@ impl FunctionWriter<'_, '_> {
             return Some(self.library_function(function, self.prim(args[0]), is_fast, &values));
         }
         match (function, &values[..]) {
-            (NumberFn::Fmod, [x, y]) => Some(self.compute("fmod", format!("frem {x}, {}", y.text))),
+            (NumberFn::Fmod, _) => Some(self.device_remainder(ArithFlags::STRICT, args[0], args[1])),
             (NumberFn::Op(MathOp::Rsqrt), [x]) => Some(self.reciprocal_root(x)),
             (NumberFn::Op(op), _) if info.gpu == Some(GpuSource::Llvm) => {
                 let name = format!("llvm.{}.{}", llvm_name(op), result.suffix());

@@ -5,11 +5,12 @@
 //! launched with points to global memory.
 //!
 //! Functions call each other with the C calling convention; there are no closures and no
-//! threads. `functions` has the functions that kernels call by name, `warp` collective operations, and
-//! `approximate` functions that the hardware computes.
+//! threads. `functions` has the functions that kernels call by name, `warp` collective operations,
+//! `approximate` functions that the hardware computes, and `remainder` that of floats.
 
 mod approximate;
 mod functions;
+mod remainder;
 mod warp;
 
 use nyala_ir::analysis::Function;
