@@ -29,9 +29,10 @@ use rustc_hash::FxHashMap;
 
 use super::blends::Blends;
 use super::flow::{End, Flow};
+use super::lanewise;
 use super::lifetimes::Lifetimes;
 use super::linearize::Plan;
-use super::shapes::{Shape, Shapes, data_params};
+use super::shapes::{Shape, Shapes, data_params, function_params};
 use super::{Instances, Refusal};
 
 /// A variable of the SIMD function.
@@ -121,11 +122,26 @@ impl<'a> Emitter<'a> {
             lifetimes,
             blends: Blends::default(),
         };
+        emitter.check_types()?;
         emitter.bind_params();
         for &vertex in &task.flow.order {
             emitter.vertex(vertex)?;
         }
         Ok(())
+    }
+
+    /// Refuses values without a vector form that differ between lanes: where edges join, and after loops. Operations are
+    /// checked when they are written.
+    fn check_types(&self) -> Result<(), Refusal> {
+        let (flow, shapes) = (self.task.flow, self.task.shapes);
+        let is_joined =
+            |param: &Def| shapes.of(*param) == Shape::Varying && self.lifetimes.is_read(Var::Value(*param));
+        let params = flow.blocks[1..].iter().flat_map(|&block| data_params(self.world, block));
+        let mut checked = params.filter(is_joined).chain(self.lifetimes.live_out().iter().copied());
+        match checked.find(|&def| !lanewise::is_supported(self.world, value_ty(self.world, def))) {
+            Some(def) => Err(Refusal::varying(self.world, def)),
+            None => Ok(()),
+        }
     }
 
     /// Binds the parameters of the function in its entry block.
@@ -135,7 +151,7 @@ impl<'a> Emitter<'a> {
         let at = 1 + usize::from(task.is_masked);
         let mask = if task.is_masked { params[1] } else { self.full_mask() };
         self.env.insert(Var::Deferred(0), mask);
-        for (old, new) in data_params(self.world, task.flow.blocks[0]).into_iter().zip(&params[at..]) {
+        for (old, new) in function_params(self.world, task.flow.blocks[0]).into_iter().zip(&params[at..]) {
             self.env.insert(Var::Value(old), *new);
         }
         let edge = self.edge_from_here();

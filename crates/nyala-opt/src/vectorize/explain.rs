@@ -18,7 +18,7 @@ use super::linearize::Plan;
 use super::memory;
 use super::prefetch;
 use super::runs;
-use super::shapes::{Shape, Shapes, Wraps, data_params};
+use super::shapes::{Shape, Shapes, Wraps, data_params, function_params};
 use super::wrapping::Path;
 use super::{ActiveLanes, Instance, Refusal};
 
@@ -192,9 +192,16 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    fn params(&self, block: usize) -> Vec<Def> {
+        match block {
+            0 => function_params(self.world, self.flow.blocks[0]),
+            _ => data_params(self.world, self.flow.blocks[block]),
+        }
+    }
+
     fn block(&self, block: usize) -> Vec<Fact> {
         let mut facts = vec![];
-        for param in data_params(self.world, self.flow.blocks[block]) {
+        for param in self.params(block) {
             facts.extend(self.value(param, block));
         }
         for &def in self.flow.schedule.block(block) {
@@ -410,7 +417,6 @@ impl Reader<'_> {
     /// Why a parameter varies, or a varying argument and the block that passes it.
     fn param_cause(&self, param: Def, block: usize) -> Result<Reason, (Def, usize)> {
         let at = self.world.span_of(param);
-        let params = data_params(self.world, self.flow.blocks[block]);
         if block == 0 {
             let what = match self.shapes.of(param) {
                 Shape::Strided { .. } => "it is the lane index",
@@ -418,7 +424,7 @@ impl Reader<'_> {
             };
             return Ok(Reason::new(what, at));
         }
-        let index = params.iter().position(|&one| one == param).unwrap_or(0);
+        let index = self.params(block).iter().position(|&one| one == param).unwrap_or(0);
         for (from, end) in self.flow.ends.iter().enumerate() {
             match end {
                 End::Call { callee, next: Some(next), .. } if *next == block => {

@@ -46,7 +46,7 @@ mod wrapping;
 
 use nyala_ir::analysis::functions::is_return;
 use nyala_ir::analysis::{BlockParams, Functions, References};
-use nyala_ir::{Cont, Intrinsic, Ty, World};
+use nyala_ir::{Cont, Def, Intrinsic, Ty, World};
 use nyala_span::{Diagnostic, Span};
 use rustc_hash::FxHashMap;
 
@@ -54,7 +54,7 @@ use emit::{Emitter, Task};
 pub use explain::{Fact, Form, FunctionFacts, Reason, SiteFacts, Subject};
 use flow::Flow;
 use linearize::Plan;
-use shapes::{Shape, Shapes, data_params};
+use shapes::{Shape, Shapes, function_params};
 use site::{Site, collective_in_body, lanes_of_call};
 use strides::Known;
 
@@ -65,6 +65,15 @@ pub(crate) struct Refusal {
     pub at: Span,
     /// A noun phrase for the user.
     pub why: String,
+}
+
+impl Refusal {
+    /// A value that differs between lanes has no vector form.
+    fn varying(world: &World, def: Def) -> Refusal {
+        let ty = emit::value_ty(world, def);
+        let why = format!("varying values of type `{}`", world.types.display(ty));
+        Refusal { at: world.span_of(def), why }
+    }
 }
 
 /// Replaces all calls of `vectorize` that can be vectorized. Gives a diagnostic for each of the others:
@@ -202,7 +211,7 @@ fn new_head(world: &mut World, instance: &Instance) -> Cont {
         let bool = world.types.bool();
         tys.push(world.types.simd(bool, *lanes));
     }
-    let params = data_params(world, *function);
+    let params = function_params(world, *function);
     let first = tys.len();
     for (&param, known) in params.iter().zip(known) {
         let ty = world.ty(param);

@@ -12,6 +12,7 @@
 mod divergence;
 
 use nyala_ir::analysis::Number;
+use nyala_ir::analysis::functions::is_return;
 use nyala_ir::{Cont, Def, World};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -92,7 +93,7 @@ impl Shapes {
                 shapes.homes.insert(param, vec![block]);
             }
         }
-        for (param, known) in data_params(world, flow.blocks[0]).into_iter().zip(&instance.params) {
+        for (param, known) in function_params(world, flow.blocks[0]).into_iter().zip(&instance.params) {
             shapes.shapes.insert(param, known.shape);
             shapes.numbers.insert(param, known.number.within(world, world.ty(param)));
         }
@@ -184,13 +185,18 @@ fn differing(world: &World, flow: &Flow) -> FxHashSet<(usize, usize)> {
     differing
 }
 
-/// The parameters of a continuation without memory and the return continuation.
-pub(super) fn data_params(world: &World, cont: Cont) -> Vec<Def> {
-    let is_data = |&&param: &&Def| {
-        let ty = world.ty(param);
-        ty != world.types.mem() && world.types.as_cn(ty).is_none()
-    };
-    world.cont(cont).params.iter().filter(is_data).copied().collect()
+/// The parameters of a block without memory. Functions among them are values: only a function has a return
+/// continuation.
+pub(super) fn data_params(world: &World, block: Cont) -> Vec<Def> {
+    let is_data = |&&param: &&Def| world.ty(param) != world.types.mem();
+    world.cont(block).params.iter().filter(is_data).copied().collect()
+}
+
+/// The parameters of a function without memory and the return continuation.
+pub(super) fn function_params(world: &World, entry: Cont) -> Vec<Def> {
+    let mut params = data_params(world, entry);
+    params.pop_if(|last| is_return(&world.types, world.ty(*last)));
+    params
 }
 
 impl Shape {

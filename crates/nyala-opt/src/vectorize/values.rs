@@ -190,9 +190,8 @@ impl Emitter<'_> {
 
     fn varying(&mut self, def: Def, block: usize) -> Result<Def, Refusal> {
         let ty = self.world.ty(def);
-        let refuse = |what: String| Err(Refusal { at: self.world.span_of(def), why: what });
         if !lanewise::is_supported(self.world, ty) {
-            return refuse(format!("varying values of type `{}`", self.world.types.display(ty)));
+            return Err(Refusal::varying(self.world, def));
         }
         let lanes = self.task.lanes;
         match self.world.node(def) {
@@ -260,7 +259,7 @@ impl Emitter<'_> {
             }
             Node::Extract { agg, index } => self.extract(agg, index, block),
             Node::Insert { agg, index, value } => self.insert(agg, index, value, block),
-            _ => refuse("an operation on varying values".into()),
+            _ => Err(Refusal { at: self.world.span_of(def), why: "an operation on varying values".into() }),
         }
     }
 
