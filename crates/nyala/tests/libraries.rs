@@ -56,6 +56,22 @@ int main(void) {
 }
 "#;
 
+/// No function of the library uses its statics.
+const STATICS: &str = r#"
+#[export] static version: i32 = 42;
+#[export] static mut scales: [f32 * 2] = [1.5, 2.5];
+extern fn nothing() -> () {}
+"#;
+
+const HOST_OF_STATICS: &str = r#"
+#include "statics.h"
+
+int main(void) {
+    scales[1] += 1;
+    return version == 42 && scales[0] == 1.5f && scales[1] == 3.5f ? 0 : 1;
+}
+"#;
+
 const RUST_HOST: &str = r#"
 #[repr(C)]
 struct Range { low: f32, high: f32 }
@@ -130,6 +146,19 @@ fn c_programs_link_shared_libraries() {
     compile.args([&source, "-L", &folder.path(""), "-lscale", "-o", &executable]);
     compile.arg(format!("-Wl,-rpath,{}", folder.path("")));
     check(compile, &executable, "scaled\n");
+}
+
+#[test]
+fn exported_statics_are_there_without_uses() {
+    let folder = Folder::new("exported-statics");
+    let (source, library) = (folder.file("statics.impala", STATICS), folder.path("statics"));
+    let mut build = nyala();
+    build.args(["build", "--dialect", "artic", "--emit", "staticlib,header", &source, "-o", &library]);
+    assert_eq!(run_command(&mut build, ""), (Some(0), String::new(), String::new()));
+    let (host, executable) = (folder.file("host.c", HOST_OF_STATICS), folder.path("host"));
+    let mut compile = Command::new("cc");
+    compile.args([&host, &folder.path("libstatics.a"), "-o", &executable]).args(SYSTEM_LIBRARIES);
+    check(compile, &executable, "");
 }
 
 #[test]

@@ -148,6 +148,7 @@ pub fn write(world: &World, options: &Options<'_>) -> Result<Module, Vec<Codegen
         module.functions.push(text);
         module.export(function);
     }
+    module.export_globals();
     module.finish()
 }
 
@@ -370,6 +371,16 @@ impl<'a> ModuleWriter<'a> {
         let (align, space) = (self.align_of(data.ty), self.global_space());
         self.globals += &format!("{name} = {linkage}{space}{kind} {ty} {init}, align {align}\n");
         address
+    }
+
+    /// Writes the exported globals that no function uses. A device exports kernels only.
+    fn export_globals(&mut self) {
+        let is_exported = |linkage: &Linkage| matches!(linkage, Linkage::Exported(_));
+        for (global, _) in self.world.globals().filter(|(_, data)| is_exported(&data.linkage)) {
+            if self.options.gpu.is_none() {
+                self.global(global);
+            }
+        }
     }
 
     /// The contents of a global that the program only declares.
