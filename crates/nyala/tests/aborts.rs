@@ -63,6 +63,31 @@ fn stack_overflow_on_other_threads_shows_the_calls() {
     }
 }
 
+/// The main thread takes part in the loop, but only the others recurse.
+#[test]
+fn stack_overflow_on_a_worker_of_the_pool_shows_the_calls() {
+    let text = format!(
+        "extern \"C\" {{ fn gettid() -> i32; fn usleep(i32) -> i32; }}\n\
+         {DEEP}fn work(main_thread: i32) -> () {{\n    \
+             if gettid() == main_thread {{ usleep(1000); }}\n    \
+             else {{ let mut a = [1, .. 64]; print_i32(deep(2000000000, &mut a)); }}\n\
+         }}\n\
+         fn main() -> i32 {{ let thread = gettid(); for i in parallel(0, 0, 5000) {{ work(thread + 0 * i) }} 0 }}\n"
+    );
+    for (status, _, stderr) in both_ways("deep-worker", &text) {
+        assert_eq!(status, Some(1), "{stderr}");
+        assert!(
+            stderr.starts_with("error: stack overflow in a thread of the runtime: its stack of "),
+            "{stderr}"
+        );
+        assert!(stderr.contains(" MiB is used up\n  in `deep` ("), "{stderr}");
+        assert!(stderr.contains("deep.impala:2)\n  called by `deep` ("), "{stderr}");
+        let last = stderr.lines().last().unwrap_or_default();
+        assert!(last.starts_with("  called by `"), "{stderr}");
+        assert!(!stderr.contains("`main`"), "{stderr}");
+    }
+}
+
 #[test]
 fn a_local_array_larger_than_the_stack_overflows_it() {
     let text = "fn fill(a: &mut [u8], n: i32) -> () { for i in range(0, n) { a(i) = i as u8; } }\n\
