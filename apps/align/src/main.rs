@@ -1,0 +1,97 @@
+//! `nyala-align`: alignments of the sequences in two files, by the library `align`.
+//!
+//! The command line ([`cli`]) names files ([`sequences`]) and a scoring. The app writes a program in Impala for it ([`program`]), compiles
+//! it ([`kernel`]), aligns all pairs ([`pairs`]), and prints results ([`output`], [`picture`]) or the speed ([`bench`]).
+//! Errors on the command line end with status 2, all others with status 1.
+
+mod bench;
+mod cli;
+mod kernel;
+mod output;
+mod pairs;
+mod picture;
+mod program;
+mod sequences;
+
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::process::ExitCode;
+use std::thread;
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+
+use cli::{Args, Color, Device, Format, Mode, Pairs};
+use pairs::Job;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    if let Err(error) = check(&args) {
+        return failed(&error, 2);
+    }
+    match run(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failed(&error, 1),
+    }
+}
+
+fn failed(error: &anyhow::Error, status: u8) -> ExitCode {
+    eprintln!("error: {error:#}");
+    ExitCode::from(status)
+}
+
+/// Rejects combinations of options that have no meaning.
+fn check(args: &Args) -> Result<()> {
+    let needs_path = args.format != Format::Tsv || args.picture.is_some();
+    if args.device != Device::Cpu && (needs_path || args.band.is_some()) {
+        bail!("devices compute scores only: `--format tsv` without `--picture` and `--band`");
+    }
+    if args.band.is_some() && args.free.is_empty() && args.mode == Mode::Local {
+        bail!("local alignments have no band");
+    }
+    args.picture.as_deref().map_or(Ok(()), |picture| picture::Kind::of(picture).map(|_| ()))
+}
+
+fn run(args: &Args) -> Result<()> {
+    let threads = match args.threads {
+        0 => thread::available_parallelism().map_or(1, |n| n.get() as u32),
+        n => n,
+    };
+    let queries = sequences::read(&args.query)?;
+    let subjects = sequences::read(&args.subject)?;
+    if args.pairs == Pairs::Pairwise && queries.len() != subjects.len() {
+        bail!("there are {} queries and {} subjects, which are no pairs", queries.len(), subjects.len());
+    }
+    let job = Job { args, threads, queries: &queries, subjects: &subjects };
+    if args.show_program {
+        print!("{}", job.program());
+        return Ok(());
+    }
+    if args.bench {
+        return bench::measure(&job);
+    }
+    let is_coloured = match args.color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => {
+            args.output.is_none() && io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+        }
+    };
+    let mut out: Box<dyn Write> = match &args.output {
+        Some(path) => {
+            let file = File::create(path).with_context(|| format!("cannot create `{}`", path.display()))?;
+            Box::new(BufWriter::new(file))
+        }
+        None => Box::new(BufWriter::new(io::stdout().lock())),
+    };
+    let written = job.run(&mut out, is_coloured);
+    match written.and_then(|()| Ok(out.flush()?)) {
+        // The reader of a pipe may have seen enough.
+        Err(error) if is_broken_pipe(&error) => Ok(()),
+        written => written,
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}

@@ -1,0 +1,172 @@
+//! Sequences in files: FASTA and FASTQ, also compressed by gzip. Errors name the file and the line.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use flate2::bufread::MultiGzDecoder;
+
+/// A sequence with the letters of its file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sequence {
+    /// The header up to the first space.
+    pub name: String,
+    pub letters: Vec<u8>,
+}
+
+/// The most letters of a sequence: lengths in kernels are of the type `i32`, with room for sums of two.
+const MAX_LETTERS: usize = 500_000_000;
+
+/// All sequences of a file.
+pub fn read(path: &Path) -> Result<Vec<Sequence>> {
+    let file = File::open(path).with_context(|| format!("cannot open `{}`", path.display()))?;
+    let mut file = BufReader::new(file);
+    let start = file.fill_buf().with_context(|| format!("cannot read `{}`", path.display()))?;
+    let is_compressed = start.starts_with(&[0x1f, 0x8b]);
+    let text: Box<dyn Read> =
+        if is_compressed { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };
+    parse(BufReader::new(text), &path.display().to_string())
+}
+
+/// The sequences of a text; `name` is that of its file.
+pub fn parse(text: impl BufRead, name: &str) -> Result<Vec<Sequence>> {
+    let mut lines = Lines { text, name, number: 0, line: vec![] };
+    let mut sequences = vec![];
+    let mut is_first = true;
+    while is_first || !lines.line.is_empty() {
+        if is_first && !lines.next_full()? {
+            bail!("{name}: there is no sequence");
+        }
+        is_first = false;
+        let sequence = match lines.line[0] {
+            b'>' => lines.fasta()?,
+            b'@' => lines.fastq()?,
+            _ => return lines.fail("expected a header, which begins with `>` (FASTA) or `@` (FASTQ)"),
+        };
+        sequences.push(sequence);
+    }
+    Ok(sequences)
+}
+
+struct Lines<'a, Text> {
+    text: Text,
+    name: &'a str,
+    number: usize,
+    /// The current line without its end; empty at the end of the file.
+    line: Vec<u8>,
+}
+
+impl<Text: BufRead> Lines<'_, Text> {
+    /// Reads the next line that is not empty; false at the end of the file.
+    fn next_full(&mut self) -> Result<bool> {
+        while self.next()? {
+            if !self.line.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Reads the next line, without space at its end.
+    fn next(&mut self) -> Result<bool> {
+        self.line.clear();
+        let n = self.text.read_until(b'\n', &mut self.line);
+        let n = n.with_context(|| format!("{}:{}: cannot read", self.name, self.number + 1))?;
+        self.line.truncate(self.line.trim_ascii_end().len());
+        self.number += 1;
+        Ok(n > 0)
+    }
+
+    fn fail<T>(&self, message: &str) -> Result<T> {
+        bail!("{}:{}: {message}", self.name, self.number)
+    }
+
+    /// The name in a header.
+    fn header(&self) -> Result<String> {
+        let header = String::from_utf8_lossy(&self.line[1..]).into_owned();
+        match header.split_whitespace().next() {
+            Some(name) => Ok(name.to_owned()),
+            None => self.fail("the sequence has no name"),
+        }
+    }
+
+    /// A sequence on several lines, up to the next header.
+    fn fasta(&mut self) -> Result<Sequence> {
+        let mut sequence = Sequence { name: self.header()?, letters: vec![] };
+        while self.next_full()? && self.line[0] != b'>' {
+            self.add_letters(&mut sequence)?;
+        }
+        Ok(sequence)
+    }
+
+    /// A sequence on one line, `+`, and a line with as many qualities.
+    fn fastq(&mut self) -> Result<Sequence> {
+        let mut sequence = Sequence { name: self.header()?, letters: vec![] };
+        self.next()?;
+        self.add_letters(&mut sequence)?;
+        if !self.next()? || self.line.first() != Some(&b'+') {
+            return self.fail("expected `+` after the letters");
+        }
+        self.next()?;
+        if self.line.len() != sequence.letters.len() {
+            let (found, wanted) = (self.line.len(), sequence.letters.len());
+            return self.fail(&format!("there are {found} qualities for {wanted} letters"));
+        }
+        self.next_full()?;
+        Ok(sequence)
+    }
+
+    fn add_letters(&self, sequence: &mut Sequence) -> Result<()> {
+        if let Some(&wrong) =
+            self.line.iter().find(|letter| !letter.is_ascii_alphabetic() && **letter != b'*')
+        {
+            return self.fail(&format!("`{}` is not a letter of a sequence", wrong.escape_ascii()));
+        }
+        sequence.letters.extend_from_slice(&self.line);
+        if sequence.letters.len() > MAX_LETTERS {
+            return self.fail(&format!("the sequence has more than {MAX_LETTERS} letters"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<Vec<(String, String)>> {
+        let letters = |sequence: Sequence| (sequence.name, String::from_utf8(sequence.letters).unwrap());
+        Ok(parse(text.as_bytes(), "file")?.into_iter().map(letters).collect())
+    }
+
+    fn error(text: &str) -> String {
+        parsed(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn fasta_has_letters_on_several_lines() {
+        let found = parsed("\n>a first\nAC\n\nGT\r\n>b\n>c\nN\n").unwrap();
+        let wanted = [("a", "ACGT"), ("b", ""), ("c", "N")];
+        assert_eq!(found, wanted.map(|(name, letters)| (name.to_owned(), letters.to_owned())));
+    }
+
+    #[test]
+    fn fastq_has_qualities() {
+        let found = parsed("@a\nACGT\n+\n@@@@\n@b\nA\n+b\nI").unwrap();
+        assert_eq!(found, [("a", "ACGT"), ("b", "A")].map(|(a, b)| (a.to_owned(), b.to_owned())));
+    }
+
+    #[test]
+    fn errors_name_the_line() {
+        assert_eq!(error(""), "file: there is no sequence");
+        assert_eq!(
+            error("ACGT\n"),
+            "file:1: expected a header, which begins with `>` (FASTA) or `@` (FASTQ)"
+        );
+        assert_eq!(error(">a\nAC\nA-C\n"), "file:3: `-` is not a letter of a sequence");
+        assert_eq!(error("> \nA\n"), "file:1: the sequence has no name");
+        assert_eq!(error("@a\nACG\n+\nII\n"), "file:4: there are 2 qualities for 3 letters");
+        assert_eq!(error("@a\nACG\n"), "file:3: expected `+` after the letters");
+    }
+}
