@@ -36,6 +36,7 @@ mod parser;
 pub mod primitive;
 pub mod print;
 pub mod program;
+pub mod staged_c;
 pub mod trace;
 mod types;
 

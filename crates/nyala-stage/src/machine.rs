@@ -114,7 +114,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { steps: 50_000_000, bodies: 4_000_000, memory: 1 << 30 }
+        Limits { steps: 50_000_000, bodies: 1_000_000, memory: 1 << 30 }
     }
 }
 

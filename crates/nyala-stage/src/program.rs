@@ -3,9 +3,9 @@
 use nyala_span::{FileId, SourceFile, SourceMap};
 
 use crate::code::Code;
-use crate::deep;
 use crate::errors::Error;
 use crate::machine::{Limits, Machine, Memory};
+use crate::{deep, staged_c};
 
 /// The two languages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,7 +48,13 @@ impl Program {
                 }
                 parsed.block
             }
-            Language::StagedC => return Err(vec![]),
+            Language::StagedC => {
+                let parsed = staged_c::parse(file);
+                if !parsed.errors.is_empty() {
+                    return Err(parsed.errors);
+                }
+                staged_c::translate(&parsed.items)?
+            }
         };
         let mut memory = Memory::default();
         let code = deep::translate(&block, &mut memory)?;

@@ -102,7 +102,7 @@ impl Parser {
     fn call_or_computation(&mut self) -> Parse<(StepKind, nyala_span::Span)> {
         let first = self.value()?;
         if self.operator().is_some() {
-            let expr = self.binary(0, Some(first))?;
+            let expr = self.computation(0, Some(first))?;
             let end = self.last_span();
             let binder = self.binder()?;
             return Ok((StepKind::Compute { expr, binder }, end));
@@ -136,9 +136,9 @@ impl Parser {
     }
 
     /// Operators of a level and above; `first` is an operand that was read before.
-    fn binary(&mut self, level: usize, first: Option<Value>) -> Parse<Expr> {
+    fn computation(&mut self, level: usize, first: Option<Value>) -> Parse<Expr> {
         let Some(signs) = LEVELS.get(level) else { return self.operand(first) };
-        let mut left = self.binary(level + 1, first)?;
+        let mut left = self.computation(level + 1, first)?;
         let mut n_operators = 0;
         while let Some(primitive) = self.operator().filter(|operator| signs.contains(&&*operator.name())) {
             n_operators += 1;
@@ -146,7 +146,7 @@ impl Parser {
                 return Err(self.unexpected("a shorter computation"));
             }
             self.bump();
-            let right = self.nested(|parser| parser.binary(level + 1, None))?;
+            let right = self.nested(|parser| parser.computation(level + 1, None))?;
             left = Expr::Binary(primitive, Box::new(left), Box::new(right));
         }
         Ok(left)
@@ -157,7 +157,7 @@ impl Parser {
             return Ok(Expr::Value(value));
         }
         if self.eat("(") {
-            let inner = self.nested(|parser| parser.binary(0, None))?;
+            let inner = self.nested(|parser| parser.computation(0, None))?;
             self.expect(")")?;
             return Ok(inner);
         }

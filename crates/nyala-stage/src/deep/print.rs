@@ -21,10 +21,19 @@ fn show_block(block: &Block, indent: usize, out: &mut String) {
         }
         match kind {
             StepKind::Call { callee, args, binder } => {
-                show_value(callee, indent, out);
-                for arg in args {
-                    out.push(' ');
-                    show_value(arg, indent, out);
+                match (callee, &args[..]) {
+                    (Value::Primitive(operator), [left, right]) if operator.is_operator() => {
+                        show_value(left, indent, out);
+                        let _ = write!(out, " {} ", operator.name());
+                        show_value(right, indent, out);
+                    }
+                    _ => {
+                        show_value(callee, indent, out);
+                        for arg in args {
+                            out.push(' ');
+                            show_value(arg, indent, out);
+                        }
+                    }
                 }
                 if let Some(binder) = binder {
                     let _ = write!(out, " {}", show_binder(binder));

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use nyala_ir::{ArithFlags, Prim, eval};
 use nyala_span::Name;
 
-use super::{B, Host, LiveKind, LiveValue, Machine};
-use crate::code::{Closed, Const, Pointer, Stage, Term};
+use super::{B, Host, LiveKind, LiveValue, Machine, Parent};
+use crate::code::{Closed, Const, Pointer, Stage, Term, Ty};
 use crate::errors::{Error, ErrorKind};
 use crate::primitive::{Primitive, scalar_name};
 
@@ -30,7 +30,15 @@ impl Machine {
             self.discard(other);
             return self.continue_with(body, continuations.remove(0), vec![], host);
         }
-        let result = self.evaluate(body, primitive, args, host)?;
+        let is_speculative = !self.is_outermost(body);
+        let operands = if is_speculative { args.clone() } else { vec![] };
+        let result = match self.evaluate(body, primitive, args, host) {
+            Err(error) if is_speculative && error.kind == ErrorKind::Failed => {
+                self.postpone(body, primitive, operands, continuations);
+                return Ok(vec![]);
+            }
+            result => result?,
+        };
         let continuation = continuations.pop().expect("all others have one continuation");
         self.continue_with(body, continuation, result.into_iter().collect(), host)
     }
@@ -45,19 +53,72 @@ impl Machine {
         let Some(continuation) = args.pop() else {
             return Err(self.operand(body, "compiled code needs a continuation"));
         };
+        let missing = Stage::and(
+            args.iter().map(Stage::of_value).filter(|stage| *stage != Stage::Never).collect::<Vec<_>>(),
+        );
+        if !missing.is_active() {
+            // Compiled code needs all of its arguments: the call waits for them.
+            args.push(continuation);
+            args.iter().for_each(|arg| self.note_users(arg, body));
+            let data = self.body_mut(body);
+            data.stage = missing;
+            data.kind = LiveKind::Apply { callee: Term::Const(Const::Native(native)), args };
+            return Ok(vec![]);
+        }
         let mut values = vec![];
         for arg in &args {
             match arg {
                 Term::Const(value) => values.push(*value),
                 // Stages are not passed to compiled code.
                 Term::Always | Term::Never => {}
-                Term::Param(param) => return Err(self.unbound(body, *param, "compiled code needs it")),
                 _ => return Err(self.operand(body, "compiled code takes numbers and pointers only")),
             }
         }
         let result =
             host.call(native, &values, &self.memory).map_err(|message| self.failed(body, &message))?;
-        self.continue_with(body, continuation, result.map(Term::Const).into_iter().collect(), host)
+        let results = self.with_stages(&continuation, result.map(Term::Const));
+        self.continue_with(body, continuation, results, host)
+    }
+
+    /// The arguments of a continuation for a result of compiled code: stages are set.
+    fn with_stages(&self, continuation: &LiveValue, mut result: Option<LiveValue>) -> Vec<LiveValue> {
+        let types: Vec<Option<Ty>> = match continuation {
+            Term::Lambda(lambda) => {
+                self.lambda(*lambda).params.iter().map(|param| self.param(*param).ty.clone()).collect()
+            }
+            Term::Closed(Closed(code)) => {
+                code.lambda(code.root).params.iter().map(|param| code.param(*param).ty.clone()).collect()
+            }
+            _ => return result.into_iter().collect(),
+        };
+        let args = types.into_iter().map(|ty| match ty {
+            Some(Ty::Stage) => Some(Term::Always),
+            _ => result.take(),
+        });
+        args.flatten().collect()
+    }
+
+    /// Whether nothing is around a body, so that the program has reached it.
+    fn is_outermost(&self, body: B) -> bool {
+        self.body(body).parent == Parent::Lambda(self.root)
+    }
+
+    /// Leaves an operation that fails, such as a division by zero, for the call of the function around it: the function may be
+    /// a branch that is not taken.
+    fn postpone(
+        &mut self,
+        body: B,
+        primitive: Primitive,
+        operands: Vec<LiveValue>,
+        continuations: Vec<LiveValue>,
+    ) {
+        let lambda = self.hole_lambda(self.body(body).parent);
+        let stage = self.lambda(lambda).stage;
+        self.note_users(&Term::Param(stage), body);
+        let args = operands.into_iter().chain(continuations).collect();
+        let data = self.body_mut(body);
+        data.stage = Stage::Param(stage);
+        data.kind = LiveKind::Apply { callee: Term::Primitive(primitive), args };
     }
 
     /// Applies a continuation. One that is not bound waits with its arguments.
@@ -196,6 +257,10 @@ impl Machine {
             native @ Term::Const(Const::Native(_)) => return Ok(native),
             _ => return Err(self.operand(body, "`compile` takes a function")),
         };
+        if !self.is_outermost(body) {
+            // The function around it is being specialized, and needs the term.
+            return Ok(Term::Closed(Closed(code)));
+        }
         let native = host.compile(&code, &self.memory).map_err(|message| self.failed(body, &message))?;
         Ok(native.map_or(Term::Closed(Closed(code)), |native| Term::Const(Const::Native(native))))
     }
