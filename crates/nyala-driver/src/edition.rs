@@ -21,8 +21,10 @@ pub enum Prelude {
     AsWritten,
     /// This edition; overrides the files.
     Edition(Edition),
-    /// No prelude.
+    /// No prelude; the rules of the language are those that each file selects.
     Absent,
+    /// No prelude, but the rules of the language of this edition.
+    RulesOnly(Edition),
 }
 
 /// An edition.

@@ -369,7 +369,7 @@ impl Session {
     ) -> Option<Edition> {
         let prelude = if is_program { self.options.prelude } else { Prelude::AsWritten };
         match prelude {
-            Prelude::Absent => return None,
+            Prelude::Absent | Prelude::RulesOnly(_) => return None,
             Prelude::Edition(edition) => return Some(edition),
             Prelude::AsWritten => {}
         }

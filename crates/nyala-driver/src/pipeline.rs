@@ -20,7 +20,7 @@ use nyala_syntax::{Parse, ParseOptions, ast};
 use rustc_hash::FxHashSet;
 
 use crate::compile_time::Budget;
-use crate::edition::Edition;
+use crate::edition::{Edition, Prelude};
 use crate::errors::reserved_symbol;
 use crate::packages::LoadedPackage;
 use crate::prelude;
@@ -55,9 +55,14 @@ fn parse_packages(session: &mut Session, items: Items) -> Option<Vec<Trees>> {
     let (preludes, packages) = session.packages.split_at(n_preludes);
     let (mut trees, mut errors, mut names) = (vec![], vec![], FxHashSet::default());
     for package in packages {
+        let is_own = package.role != Role::Foreign;
+        let rules = match session.options.prelude {
+            Prelude::RulesOnly(edition) if is_own => Some(edition),
+            _ => package.edition,
+        };
         let options = ParseOptions {
-            dialect: session.options.dialect.filter(|_| package.role != Role::Foreign),
-            edition_2015: package.edition.map(|edition| edition == Edition::E2015),
+            dialect: session.options.dialect.filter(|_| is_own),
+            edition_2015: rules.map(|edition| edition == Edition::E2015),
         };
         let mut trees_of_package = vec![];
         for file in &package.files {

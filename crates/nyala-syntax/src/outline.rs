@@ -111,7 +111,7 @@ fn name_of(item: &Item) -> Option<Name> {
         return None;
     }
     match &item.kind {
-        ItemKind::Fn(function) if function.is_extern => None,
+        ItemKind::Fn(function) if function.is_extern || function.operator.is_some() => None,
         ItemKind::Fn(function) => Some(function.name.name),
         ItemKind::Struct(it) => Some(it.name.name),
         ItemKind::Enum(it) => Some(it.name.name),

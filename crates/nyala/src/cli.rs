@@ -141,8 +141,8 @@ pub struct ReadingArgs {
     /// The edition of the prelude [default: that of a first line `// edition: ..`, else impala]
     #[arg(long, value_name = "EDITION")]
     pub edition: Option<EditionArg>,
-    /// Compile without the prelude (loops, memory, printing, math, ..)
-    #[arg(long, conflicts_with = "edition")]
+    /// Compile without the prelude (loops, memory, printing, math, ..); `--edition` selects the rules of the language only
+    #[arg(long)]
     pub no_prelude: bool,
     /// A folder that is a library, or that holds libraries as folders; looked at before those of the environment
     /// variable NYALA_PATH
@@ -406,10 +406,11 @@ impl ReadingArgs {
             DialectArg::Impala => Dialect::Impala,
             DialectArg::Artic => Dialect::Artic,
         });
-        let prelude = match self.edition {
-            _ if self.no_prelude => Prelude::Absent,
-            None => Prelude::AsWritten,
-            Some(edition) => Prelude::Edition(edition.into()),
+        let prelude = match (self.edition, self.no_prelude) {
+            (None, false) => Prelude::AsWritten,
+            (None, true) => Prelude::Absent,
+            (Some(edition), false) => Prelude::Edition(edition.into()),
+            (Some(edition), true) => Prelude::RulesOnly(edition.into()),
         };
         let environment = std::env::var_os("NYALA_PATH").unwrap_or_default();
         let folders = std::env::split_paths(&environment).filter(|folder| !folder.as_os_str().is_empty());

@@ -67,6 +67,9 @@ const MAX_GROWTH: f64 = 11.0;
 /// Shorter times are not compared.
 const MIN_SECONDS: f64 = 0.002;
 
+/// How long a process repeats an evaluation.
+const AGAIN: Duration = Duration::from_millis(20);
+
 /// The number of runs of the bytecode per measurement, and the number of measurements.
 const ROUNDS: u32 = 100_000;
 const TRIES: usize = 5;
@@ -165,10 +168,21 @@ pub fn measure_case(index: usize) -> anyhow::Result<()> {
     let evaluated = evaluated.context("it was evaluated")?;
     ensure!(evaluated.diagnostics.is_empty(), "{:?}", evaluated.diagnostics);
     let peak = peak_mib()?;
+    let seconds = seconds.min(time_again(&world, options));
     ensure!(interpret(&world)? == interpret(&evaluated.world)?, "evaluation changed what it computes");
     let (before, after) = (world.node_count(), evaluated.world.node_count());
     println!("{seconds} {} {after} {peak} {before} {}", evaluated.specialized, peak - before_mib);
     Ok(())
+}
+
+/// The best time of more evaluations, for at most [`AGAIN`] in all: the first one of a process also touches code and memory
+/// for the first time, which takes up to a tenth of a short time.
+fn time_again(world: &World, options: partial_eval::Options) -> f64 {
+    let (begin, mut best) = (Instant::now(), f64::INFINITY);
+    while begin.elapsed() < AGAIN {
+        best = best.min(time(|| drop(nyala_opt::pipeline::evaluate(world, options))));
+    }
+    best
 }
 
 /// The exit status and the output of `main`.

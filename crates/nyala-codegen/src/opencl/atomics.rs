@@ -3,6 +3,7 @@
 //! OpenCL C has functions for integers of 32 bits, and in two extensions for those of 64. Floats are accessed by their
 //! bits. Other operations are loops around a compare-and-exchange, in a helper function each.
 
+use nyala_ir::functions::AtomicFn;
 use nyala_ir::{Def, Intrinsic, Prim};
 
 use super::expr::Expr;
@@ -69,16 +70,50 @@ impl FunctionWriter<'_, '_> {
             }
             (Intrinsic::CmpXchg | Intrinsic::CmpXchgWeak, &[addr, expected, ..], [at, old, new, ..]) => {
                 let place = self.place(addr, at)?;
-                let (ty, prim) = (self.world.ty(expected), place.prim);
-                let function = function_name("cmpxchg", prim);
-                let [old_bits, new_bits] = [old, new].map(|value| to_bits(prim, value));
-                let call = format!("{function}({}, {old_bits}, {new_bits})", place.address);
-                let found = self.compute(ty, "found", from_bits(prim, &call));
-                let same = format!("{} == {old_bits}", to_bits(prim, &found));
+                let found =
+                    self.compute(self.world.ty(expected), "found", compare_exchange(&place, old, new));
+                let same = format!("{} == {}", to_bits(place.prim, &found), to_bits(place.prim, old));
                 Some(vec![found.to_string(), same])
             }
             _ => None,
         }
+    }
+
+    /// Writes a call of an atomic function of OpenCL C; gives its result. Programs may declare it for floats and for 64 bits.
+    pub(super) fn atomic_by_name(&mut self, function: AtomicFn, name: &str, call: &Call) -> Vec<Expr> {
+        let Some(expression) = self.atomic_function(function, &call.args) else {
+            self.reject(format!("this form of `{name}` on OpenCL devices"));
+            return FunctionWriter::no_results(&call.results);
+        };
+        call.results.iter().map(|&ty| self.compute(ty, "result", expression.clone())).collect()
+    }
+
+    fn atomic_function(&mut self, function: AtomicFn, args: &[Def]) -> Option<String> {
+        let values: Vec<Expr> = args.iter().map(|&arg| self.value(arg)).collect();
+        let (&addr, [at, operands @ ..]) = (args.first()?, &values[..]) else { return None };
+        let place = self.place(addr, at)?;
+        let kind = (place.prim.is_float(), place.prim.is_signed());
+        let op = match (function, kind) {
+            (AtomicFn::Exchange, _) => 0,
+            (AtomicFn::Add, _) => 1,
+            (AtomicFn::Sub, _) => 2,
+            (AtomicFn::And, _) => 3,
+            (AtomicFn::Or, _) => 5,
+            (AtomicFn::Xor, _) => 6,
+            (AtomicFn::Max, (true, _)) => 13,
+            (AtomicFn::Min, (true, _)) => 14,
+            (AtomicFn::Max, (false, true)) => 7,
+            (AtomicFn::Min, (false, true)) => 8,
+            (AtomicFn::Max, (false, false)) => 9,
+            (AtomicFn::Min, (false, false)) => 10,
+            (AtomicFn::CompareExchange, _) => {
+                let [old, new] = operands else { return None };
+                return Some(compare_exchange(&place, old, new));
+            }
+            (AtomicFn::Increment | AtomicFn::Decrement, _) => return None,
+        };
+        let [operand] = operands else { return None };
+        self.read_modify_write(op, &place, operand)
     }
 
     /// The number at an address, if it has 32 or 64 bits.
@@ -123,6 +158,13 @@ impl FunctionWriter<'_, '_> {
         self.module.helpers.insert(helper);
         Some(format!("{}({}, {operand})", helper.name(), place.address))
     }
+}
+
+/// Writes `new` if the number at `place` is `old`; gives what was there.
+fn compare_exchange(place: &Place, old: &Expr, new: &Expr) -> String {
+    let [old, new] = [old, new].map(|value| to_bits(place.prim, value));
+    let function = function_name("cmpxchg", place.prim);
+    from_bits(place.prim, &format!("{function}({}, {old}, {new})", place.address))
 }
 
 /// The function for an operation on integers of the size of a number.

@@ -1,5 +1,6 @@
 //! How blocks begin and end: with jumps, branches, returns and calls; and what is called.
 
+use nyala_ir::functions::Targets;
 use nyala_ir::{Cont, Def, External, Function, Intrinsic, Node, Prim, Ty};
 
 use super::expr::{Expr, list};
@@ -195,6 +196,14 @@ impl FunctionWriter<'_, '_> {
 
     /// Calls a function of OpenCL C.
     fn call_external(&mut self, name: &str, call: &Call) -> Vec<Expr> {
+        if let Some(External {
+            function: Function::Atomic(function),
+            targets: Targets { opencl: true, .. },
+            ..
+        }) = External::named(name)
+        {
+            return self.atomic_by_name(function, name, call);
+        }
         let values: Vec<String> = call.args.iter().map(|&arg| self.operand(arg)).collect();
         let is_float =
             |&arg: &Def| self.world.types.as_prim(self.world.ty(arg)).is_none_or(|prim| prim.is_float());

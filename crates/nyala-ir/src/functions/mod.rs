@@ -180,6 +180,13 @@ impl External {
         INDEX.get(&format!("llvm.{overloaded}.*")).copied()
     }
 
+    /// Whether some device has the function of a link name: one of the table, or an instruction of a GPU by its name in
+    /// LLVM.
+    pub fn is_on_devices(name: &str) -> bool {
+        let is_instruction = name.starts_with("llvm.nvvm.") || name.starts_with("llvm.amdgcn.");
+        is_instruction || External::named(name).is_some_and(|external| external.targets.any())
+    }
+
     /// All names with their functions, in any order. A name that ends in `.*` is one of
     /// LLVM's, followed by any type.
     pub fn all() -> impl Iterator<Item = (&'static str, External)> {

@@ -54,7 +54,8 @@ impl Checker<'_> {
             return is_return;
         };
         match &self.world.cont(callee).linkage {
-            Linkage::Imported(name) if !is_on_devices(name.as_str()) => {
+            // Whether the device of this kernel has the function is known when code is generated for it.
+            Linkage::Imported(name) if !External::is_on_devices(name.as_str()) => {
                 self.errors.push(KernelError::HostOnly { at, what: format!("`{name}`") });
             }
             Linkage::Intrinsic(intrinsic) if !intrinsic.declaration().is_for_devices => {
@@ -148,11 +149,6 @@ fn reserved_bytes(world: &World, body: &Body) -> Option<u64> {
 /// Whether a call of a function by itself is a jump to its start.
 fn is_loop(function: &Function, body: &Body) -> bool {
     function.ret.is_none_or(|ret: Def| body.args.contains(&ret))
-}
-
-/// Whether some device has a function of the outside. Those that do not are found out when code is generated for them.
-fn is_on_devices(name: &str) -> bool {
-    External::named(name).is_some_and(|external| external.targets.any())
 }
 
 fn or(span: Span, otherwise: Span) -> Span {
