@@ -3,7 +3,7 @@
 //! Vertices are the blocks of the function, its exit, and a *latch* for each loop: the vertex where the
 //! lanes of one iteration reconverge before the back edge. An edge to a loop header from inside of the
 //! loop goes to the latch instead, so the remaining graph is acyclic. [`Flow::order`] is a topological
-//! order of that graph in which each loop is contiguous, header first and latch last.
+//! order of that graph in which each loop is contiguous, header first and latch last. The exit comes after all calls.
 
 use nyala_ir::analysis::functions::is_return;
 use nyala_ir::analysis::{Cfg, DomTree, Graph, LoopForest, Mode, References, Schedule, Scope};
@@ -186,6 +186,18 @@ impl Flow {
         self.order = order;
     }
 
+    /// Calls on paths that do not reach the exit, each with an edge to it. Lanes that take such a path may end the
+    /// program, so the function must not return before.
+    fn calls_before_the_exit(&self) -> Vec<(usize, usize)> {
+        let edges: Vec<(usize, usize)> = self.dag.edges().collect();
+        let reversed = Graph::new(self.dag.len(), &edges).reversed();
+        let returning: FxHashSet<usize> = reversed.reverse_post_order(self.exit()).into_iter().collect();
+        let is_call = |end: &End| matches!(end, End::Call { .. });
+        let calls =
+            (0..self.exit()).filter(|&block| is_call(&self.ends[block]) && !returning.contains(&block));
+        calls.map(|block| (block, self.exit())).collect()
+    }
+
     /// The order of the vertices directly in a loop, or of the function.
     fn order_of(&self, region: Option<usize>) -> Vec<Item> {
         let represent = |vertex: usize| -> Option<usize> {
@@ -198,9 +210,11 @@ impl Flow {
             }
             region.is_none().then(|| child.map_or(vertex, |inner| self.latch(inner)))
         };
+        let calls = region.is_none().then(|| self.calls_before_the_exit()).into_iter().flatten();
         let edges: Vec<(usize, usize)> = self
             .dag
             .edges()
+            .chain(calls)
             .filter_map(|(from, to)| Some((represent(from)?, represent(to)?)))
             .filter(|(from, to)| from != to)
             .collect();
