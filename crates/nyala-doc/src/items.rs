@@ -14,7 +14,7 @@ use crate::{SourceText, filters};
 
 /// A file with what it documents.
 pub(crate) struct Section<'a> {
-    /// The name of the file without folders and ending.
+    /// The module, or the name of the file without folders and ending.
     pub name: String,
     /// Its anchor.
     pub anchor: String,
@@ -81,14 +81,21 @@ pub(crate) fn groups<'e, 'a>(entries: &'e [Entry<'a>]) -> impl Iterator<Item = &
 
 /// Finds what is documented in a file.
 pub(crate) fn section<'a>(file: SourceText<'a>, names: &mut Names) -> Section<'a> {
-    let SourceText { ast, source } = file;
+    let SourceText { ast, source, module } = file;
     let base = source.name.rsplit(['/', '\\']).next().unwrap_or_default();
-    let name = base.rsplit_once('.').map_or(base, |(stem, _)| stem).to_owned();
+    let stem = base.rsplit_once('.').map_or(base, |(stem, _)| stem);
+    // A module may have several files.
+    let name = match module.rsplit("::").next() {
+        _ if module.is_empty() => stem.to_owned(),
+        Some(last) if last == stem => module.to_owned(),
+        _ => format!("{module} ({stem})"),
+    };
+    let modules = if module.is_empty() { String::new() } else { format!("{module}::") };
     let is_marked = docs::has_docs(ast, source);
     let docs = if is_marked { docs::file_docs(ast, source) } else { docs::plain_file_docs(ast, source) };
     let anchor = names.anchor(&format!("file-{name}"));
     let mut collector = Collector { ast, source, is_marked, names, entries: vec![] };
-    collector.items(&ast.items, "");
+    collector.items(&ast.items, &modules);
     Section { name, anchor, docs, source, entries: collector.entries }
 }
 
@@ -122,6 +129,10 @@ impl<'a> Collector<'a, '_> {
             ItemKind::Alias { name, .. } => ("type", name.name.as_str(), vec![]),
             ItemKind::Static { name, .. } => ("static", name.name.as_str(), vec![]),
             ItemKind::Implicit { .. } => ("implicit", "implicit", vec![]),
+            // Its items are in files of their own. What is said about it is said here.
+            ItemKind::Mod { name, items: None } if !self.docs(item.span).is_empty() => {
+                ("mod", name.name.as_str(), vec![])
+            }
             ItemKind::Mod { items: None, .. } | ItemKind::Use(_) | ItemKind::Error => return,
         };
         let signature = match &item.kind {

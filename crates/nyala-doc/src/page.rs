@@ -4,15 +4,15 @@ use std::fmt::Write as _;
 
 use nyala_syntax::docs::Docs;
 
-use crate::Outcomes;
 use crate::highlight::{Links, code, escape, link};
 use crate::items::{Entry, Section, groups};
 use crate::markdown::Context;
+use crate::{About, Outcomes};
 
 const STYLE: &str = include_str!("page/style.css");
 const SCRIPT: &str = include_str!("page/search.js");
 
-pub(crate) fn page(title: &str, sections: &[Section<'_>], outcomes: &Outcomes) -> String {
+pub(crate) fn page(title: &str, about: &About, sections: &[Section<'_>], outcomes: &Outcomes) -> String {
     let mut links = Links::new();
     for entry in sections.iter().flat_map(|section| &section.entries) {
         let name = entry.path.rsplit("::").next().unwrap_or(&entry.path);
@@ -20,7 +20,7 @@ pub(crate) fn page(title: &str, sections: &[Section<'_>], outcomes: &Outcomes) -
     }
     let context = Context { links: &links, outcomes };
     let mut page = Page { context, out: String::new() };
-    page.write(title, sections);
+    page.write(title, about, sections);
     page.out
 }
 
@@ -30,7 +30,7 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    fn write(&mut self, title: &str, sections: &[Section<'_>]) {
+    fn write(&mut self, title: &str, about: &About, sections: &[Section<'_>]) {
         let title = escape(title);
         self.put(format_args!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
@@ -39,6 +39,12 @@ impl Page<'_> {
         ));
         self.contents(&title, sections);
         self.put(format_args!("<main>\n<h1>{title}</h1>\n"));
+        if !about.description.is_empty() {
+            self.put(format_args!("<p class=\"lead\">{}</p>\n", escape(&about.description)));
+        }
+        if !about.facts.is_empty() {
+            self.put(format_args!("<p class=\"facts\">{}</p>\n", escape(&about.facts.join(" · "))));
+        }
         // The title says enough about one file.
         let has_headings = sections.len() > 1;
         sections.iter().for_each(|section| self.section(section, has_headings));

@@ -11,7 +11,7 @@ fn documents(text: &str, outcomes: &Outcomes) -> (String, String) {
     let mut sources = SourceMap::default();
     let id = sources.add("lib/powers.impala", text).expect("it is small");
     let ast = nyala_syntax::parse(sources.file(id)).file;
-    let document = document("powers", &[SourceText { ast: &ast, source: sources.file(id) }]);
+    let document = document("powers", &[SourceText { ast: &ast, source: sources.file(id), module: "" }]);
     (document.html(outcomes), document.chapter())
 }
 

@@ -5,12 +5,14 @@
 
 use nyala_doc::{Document, Outcome, Outcomes, SourceText};
 use nyala_interp::Io;
+use nyala_sema::package::Role;
 use nyala_span::{Diagnostic, FileId, SourceFile, Span};
 use nyala_syntax::ast;
 use nyala_syntax::docs::Example;
 
 use crate::errors::failed_example;
 use crate::examples::{self, Documented};
+use crate::modules::{ModuleFile, module_paths};
 use crate::pipeline;
 use crate::session::Session;
 
@@ -33,7 +35,8 @@ pub enum Subject {
 pub fn page(session: &mut Session, subject: Subject, title: &str) -> Option<String> {
     let unread = session.clone();
     let trees = pipeline::parse(session)?;
-    let document = document(session, subject, title, &trees);
+    let modules = modules(session, subject, &trees);
+    let document = document(session, subject, title, &trees, &modules);
     let documented = Documented::new(&unread, session, &trees);
     let (mut outcomes, mut failures) = (Outcomes::new(), vec![]);
     for (source, example) in document.examples().filter(|(_, example)| examples::is_impala(example)) {
@@ -51,7 +54,8 @@ pub fn page(session: &mut Session, subject: Subject, title: &str) -> Option<Stri
 /// A chapter of a book about the subject, in Markdown. Examples do not run.
 pub fn chapter(session: &mut Session, subject: Subject, title: &str) -> Option<String> {
     let trees = pipeline::parse(session)?;
-    Some(document(session, subject, title, &trees).chapter())
+    let modules = modules(session, subject, &trees);
+    Some(document(session, subject, title, &trees, &modules).chapter())
 }
 
 fn document<'a>(
@@ -59,12 +63,56 @@ fn document<'a>(
     subject: Subject,
     title: &str,
     trees: &'a [(FileId, ast::File)],
+    modules: &'a [(FileId, String)],
 ) -> Document<'a> {
-    let is_shown = |id: FileId| session.is_foreign(id) == (subject == Subject::Prelude);
-    let shown = trees.iter().filter(|(id, _)| is_shown(*id));
-    let files: Vec<_> =
-        shown.map(|(id, ast)| SourceText { ast, source: session.sources.file(*id) }).collect();
-    nyala_doc::document(title, &files)
+    let files: Vec<_> = modules
+        .iter()
+        .filter_map(|(id, module)| {
+            let (_, ast) = trees.iter().find(|(tree, _)| tree == id)?;
+            Some(SourceText { ast, source: session.sources.file(*id), module })
+        })
+        .collect();
+    let document = nyala_doc::document(title, &files);
+    match session.about_package() {
+        Some(about) if subject == Subject::Program => document.about(about),
+        _ => document,
+    }
+}
+
+/// The files of the subject that are not private, with the paths of their modules.
+fn modules(session: &Session, subject: Subject, trees: &[(FileId, ast::File)]) -> Vec<(FileId, String)> {
+    let mut found = vec![];
+    for package in &session.packages {
+        let is_shown = match subject {
+            Subject::Program => package.role != Role::Foreign,
+            Subject::Prelude => package.is_prelude(),
+        };
+        if !is_shown {
+            continue;
+        }
+        let tree = |file: &ModuleFile| {
+            let (_, tree) = trees.iter().find(|(id, _)| *id == file.id)?;
+            Some((file.id, tree, file.module))
+        };
+        let files: Vec<_> = package.files.iter().filter_map(tree).collect();
+        let paths = module_paths(files.iter().map(|&(_, tree, module)| (tree, module)));
+        let shown = files.into_iter().zip(paths).filter(|(_, path)| !path.is_private);
+        let mut of_package: Vec<(FileId, String)> = shown
+            .map(|((id, ..), path)| {
+                let names: Vec<&str> = path.names.iter().map(|name| name.as_str()).collect();
+                (id, names.join("::"))
+            })
+            .collect();
+        // The file with the name of the package is about all of it.
+        let is_main = |id: FileId| {
+            let name = session.sources.file(id).name.rsplit(['/', '\\']).next().unwrap_or_default();
+            let stem = name.split('.').next().unwrap_or_default();
+            package.name.is_some_and(|package| package.as_str() == stem)
+        };
+        of_package.sort_by_key(|(id, module)| (!module.is_empty(), !is_main(*id)));
+        found.extend(of_package);
+    }
+    found
 }
 
 // ---- Examples ------------------------------------------------------------------

@@ -4,9 +4,11 @@
 //! The modules inside of `m` are in the folder `m` in both cases. A file that is declared as a module is not part of
 //! the module around it, even if that consists of all files of a folder.
 
+use std::collections::BTreeMap;
+
 use nyala_package::{Folder, Source};
 use nyala_span::{Code, Diagnostic, FileId, Name, Span};
-use nyala_syntax::ast::{Item, ItemKind};
+use nyala_syntax::ast::{self, Item, ItemKind, Vis};
 
 use crate::session::Session;
 
@@ -120,6 +122,45 @@ fn declarations_in(items: &[Item], path: &mut Vec<Name>, found: &mut Vec<Declara
                 path.pop();
             }
             _ => {}
+        }
+    }
+}
+
+/// The module that a file belongs to.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub(crate) struct ModulePath {
+    /// Its names, from the root module on, which has none.
+    pub names: Vec<Name>,
+    /// Whether it or a module around it says `priv`.
+    pub is_private: bool,
+}
+
+/// The modules of the files of a package. A file comes after the one that declares its module.
+pub(crate) fn module_paths<'a>(
+    files: impl IntoIterator<Item = (&'a ast::File, Option<Span>)>,
+) -> Vec<ModulePath> {
+    let mut declared: BTreeMap<u32, ModulePath> = BTreeMap::new();
+    let mut paths = vec![];
+    for (file, module) in files {
+        let path = module.and_then(|span| declared.get(&span.lo).cloned()).unwrap_or_default();
+        paths_in(&file.items, &path, &mut declared);
+        paths.push(path);
+    }
+    paths
+}
+
+/// Recurses on modules, whose nesting the parser bounds.
+fn paths_in(items: &[Item], path: &ModulePath, declared: &mut BTreeMap<u32, ModulePath>) {
+    for item in items {
+        let ItemKind::Mod { name, items } = &item.kind else { continue };
+        let mut inner = path.clone();
+        inner.names.push(name.name);
+        inner.is_private |= item.vis == Some(Vis::Priv);
+        match items {
+            Some(items) => paths_in(items, &inner, declared),
+            None => {
+                declared.insert(name.span.lo, inner);
+            }
         }
     }
 }

@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use nyala_doc::About;
 use nyala_package::errors::PackageError;
 use nyala_package::lock::Lock;
 use nyala_package::resolve::{LibraryPath, own_name, read};
@@ -78,11 +79,45 @@ impl Chosen {
 impl Session {
     /// Makes a target of the package in `folder` the program. What is wrong is reported.
     pub fn load_package(&mut self, folder: &Path, target: &TargetChoice) {
-        let Some((graph, root)) = self.resolve_package(folder) else { return };
+        if let Some((graph, root)) = self.resolve_package(folder) {
+            self.choose(graph, root, target);
+        }
+    }
+
+    fn choose(&mut self, graph: Graph, root: PackageIdx, target: &TargetChoice) {
         match chosen_program(&graph[root], target) {
             Ok(program) => self.chosen = Some(Chosen { graph, root, program }),
             Err(error) => self.diagnostics.push(error.into_diagnostic()),
         }
+    }
+
+    /// Makes the library of the package in `folder` the program, or, if it has none, its only program.
+    pub fn load_library(&mut self, folder: &Path) {
+        let Some((graph, root)) = self.resolve_package(folder) else { return };
+        let target = match graph[root].targets.library.is_empty() {
+            true => TargetChoice::Default,
+            false => TargetChoice::Library,
+        };
+        self.choose(graph, root, &target);
+    }
+
+    /// What the package says about itself, if the program is part of one.
+    pub(crate) fn about_package(&self) -> Option<About> {
+        let Chosen { graph, root, .. } = self.chosen.as_ref()?;
+        let package = &graph[*root];
+        let manifest = package.manifest.as_ref()?;
+        let mut facts = vec![format!("Version {}", manifest.version)];
+        facts.extend(manifest.edition.iter().map(|edition| format!("edition {}", edition.value)));
+        if !package.dependencies.is_empty() {
+            let names: Vec<&str> = package.dependencies.iter().map(|(name, _)| name.as_str()).collect();
+            facts.push(format!("uses {}", names.join(", ")));
+        }
+        let exports = manifest.exports.as_ref();
+        Some(About {
+            description: manifest.description.clone().unwrap_or_default(),
+            facts,
+            exports: exports.map(|names| names.iter().map(|name| name.value.clone()).collect()),
+        })
     }
 
     /// What the target of the package is called, if the program is one.
@@ -106,6 +141,18 @@ impl Session {
             let is_inside = program.as_ref().is_some_and(|program| program.kind == ProgramKind::Inside);
             graph[*root].name == name && own.len() > usize::from(is_inside)
         })
+    }
+
+    /// The programs in the folder `tests` of the package, each as a session.
+    pub fn test_programs(&self) -> Vec<Session> {
+        let Some(Chosen { graph, root, .. }) = &self.chosen else { return vec![] };
+        let programs = graph[*root].targets.programs.iter();
+        let tests = programs.filter(|program| program.kind == ProgramKind::Test);
+        let session = |program: &Program| {
+            let chosen = Chosen { graph: graph.clone(), root: *root, program: Some(program.clone()) };
+            Session { chosen: Some(chosen), ..self.clone() }
+        };
+        tests.map(session).collect()
     }
 
     /// What is made from the package in `folder`, and all source files that it consists of.

@@ -160,6 +160,11 @@ impl Session {
         self.packages.last().and_then(|package| package.edition)
     }
 
+    /// Whether a file belongs to the program itself, and not to a package that it uses.
+    pub fn is_of_program(&self, file: FileId) -> bool {
+        self.packages.last().is_some_and(|program| program.files.iter().any(|found| found.id == file))
+    }
+
     /// Whether a file belongs to the prelude or to a library that is not the user's.
     pub fn is_foreign(&self, file: FileId) -> bool {
         let foreign = self.packages.iter().filter(|package| package.role == Role::Foreign);

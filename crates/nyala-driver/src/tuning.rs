@@ -7,7 +7,6 @@
 //! Values come from the file of the program, `nyala.tune`, else from that of the package that a parameter belongs to;
 //! `nyala tune` itself tries others. [`Tuned`] is the format of the file.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use nyala_package::Text;
@@ -16,6 +15,7 @@ use nyala_package::tuned::{Tuned, TunedValue};
 use nyala_span::{Code, Diagnostic, SourceMap, Span, without_controls};
 use nyala_syntax::ast::{Attr, AttrValue, Expr, Item, ItemKind};
 
+use crate::modules::module_paths;
 use crate::native;
 use crate::pipeline::Trees;
 use crate::session::Session;
@@ -55,12 +55,11 @@ pub(crate) fn choose(session: &mut Session, packages: &mut [Trees]) {
     for (index, trees) in packages.iter_mut().enumerate() {
         let package = &session.packages[index];
         let own = choices.own(package.tuned.as_deref());
-        let root: Vec<String> = package.name.iter().map(ToString::to_string).collect();
-        let mut walk =
-            Walk { sources: &session.sources, choices: &mut choices, own, modules: BTreeMap::new(), found };
-        for (file, module) in trees {
-            let path =
-                module.and_then(|span| walk.modules.get(&span.lo).cloned()).unwrap_or_else(|| root.clone());
+        let root = package.name.iter().map(ToString::to_string);
+        let paths = module_paths(trees.iter().map(|(file, module)| (file, *module)));
+        let mut walk = Walk { sources: &session.sources, choices: &mut choices, own, found };
+        for ((file, _), path) in trees.iter_mut().zip(paths) {
+            let path: Vec<String> = root.clone().chain(path.names.iter().map(ToString::to_string)).collect();
             walk.items(&mut file.items, &path);
         }
         found = walk.found;
@@ -222,8 +221,6 @@ struct Walk<'a> {
     sources: &'a SourceMap,
     choices: &'a mut Choices,
     own: Option<usize>,
-    /// The paths of modules with files of their own, by the starts of their declarations.
-    modules: BTreeMap<u32, Vec<String>>,
     found: Vec<Parameter>,
 }
 
@@ -234,9 +231,6 @@ impl Walk<'_> {
             let within = |name: &str| path.iter().cloned().chain([name.to_owned()]).collect::<Vec<_>>();
             match &mut item.kind {
                 ItemKind::Mod { name, items: Some(items) } => self.items(items, &within(name.name.as_str())),
-                ItemKind::Mod { name, items: None } => {
-                    self.modules.insert(name.span.lo, within(name.name.as_str()));
-                }
                 ItemKind::Static { is_mut: false, name, init: Some(init), .. } => {
                     if let Some(candidates) = candidates(&mut item.attrs) {
                         let name = (within(name.name.as_str()).join("::"), name.span);

@@ -103,7 +103,7 @@ pub enum Wanted {
 pub fn cases(session: &Session, program: &Program, wanted: Wanted) -> Vec<Case> {
     let mut cases = vec![];
     for function in program.fns.values() {
-        let is_own = session.sources.file_of(function.span).is_some_and(|file| !session.is_foreign(file));
+        let is_own = session.sources.file_of(function.span).is_some_and(|file| session.is_of_program(file));
         let Some(role) = function.role.as_ref().filter(|role| is_own && is_wanted(role, wanted)) else {
             continue;
         };
@@ -210,7 +210,7 @@ pub fn examples(session: &Session) -> Vec<Unit> {
     let Some(trees) = pipeline::parse(&mut parsing) else { return vec![] };
     let documented = Documented::new(session, &parsing, &trees);
     let mut units = vec![];
-    for (id, tree) in trees.iter().filter(|(id, _)| !parsing.is_foreign(*id)) {
+    for (id, tree) in trees.iter().filter(|(id, _)| parsing.is_of_program(*id)) {
         let source = parsing.sources.file(*id);
         let mut found = vec![docs::file_docs(tree, source)];
         item_docs(tree, source, &tree.items, &mut found);

@@ -392,6 +392,11 @@ impl ProgramArgs {
         session
     }
 
+    /// Whether the program is a package of which no part is chosen.
+    pub fn is_whole_package(&self) -> bool {
+        self.files.is_empty() && self.target.target() == TargetChoice::Default
+    }
+
     /// What the program is called: as its last file, or as the target of its package.
     pub fn name(&self, session: &Session) -> String {
         let last = self.files.last().map(|path| path.display().to_string());

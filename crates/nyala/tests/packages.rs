@@ -240,3 +240,97 @@ fn modules_of_loose_files_are_beside_them() {
     let (status, _, stderr) = run_command(nyala().args(["check", "-"]), "mod m;\nfn main() -> i32 { 0 }\n");
     assert!(status == Some(1) && stderr.contains("E0028"), "{stderr}");
 }
+
+// ---- Tests and documentation ---------------------------------------------------------------
+
+const DOCUMENTED: &str = "//! Numbers.
+
+/// Twice.
+/// ```
+/// print_i32(double(21) + numbers::parts::half(4));
+/// ```
+fn double(x: i32) -> i32 { x + internal(x) }
+fn internal(x: i32) -> i32 { x }
+#[test] fn doubles() -> () { assert_equal(double(2), 4) }
+mod parts;
+priv mod hidden;
+";
+
+const PARTS: &str = "//! Parts of numbers.
+
+/// Half of `x`.
+/// ```
+/// assert_equal(parts::half(8), other::four());
+/// internal(1);
+/// ```
+fn @(?x) half(x: i32) -> i32 { x / 2 }
+";
+
+/// A package with modules, a dependency, a list of exports, and a program that tests it from outside.
+fn documented(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    let manifest = "[package]\nname = \"numbers\"\nversion = \"1.2.3\"\ndescription = \"Numbers & parts\"\n\
+                    exports = [\"double\", \"parts\"]\n[dependencies]\nother = { path = \"../other\" }\n";
+    write(&folder.0, "numbers/nyala.toml", manifest);
+    write(&folder.0, "numbers/src/main.impala", "fn main() -> i32 { double(1) }");
+    write(&folder.0, "numbers/src/numbers.impala", DOCUMENTED);
+    write(&folder.0, "numbers/src/a.impala", "/// Not exported.\nfn unseen() -> i32 { 3 }");
+    write(&folder.0, "numbers/src/parts.impala", PARTS);
+    write(&folder.0, "numbers/src/hidden.impala", "/// Private.\nfn secret() -> i32 { 5 }");
+    write(
+        &folder.0,
+        "numbers/tests/outside.impala",
+        "#[test] fn quarters() -> () { assert_equal(numbers::parts::half(numbers::parts::half(8)), 2) }",
+    );
+    write(&folder.0, "other/nyala.toml", "[package]\nname = \"other\"\nversion = \"0.1.0\"\n");
+    write(
+        &folder.0,
+        "other/src/other.impala",
+        "fn four() -> i32 { 4 }\n#[test] fn not_ours() -> () { assert(false) }",
+    );
+    folder
+}
+
+#[test]
+fn test_runs_the_tests_of_a_package_from_inside_and_outside() {
+    let folder = documented("test-package");
+    let (status, stdout, stderr) =
+        nyala_in(&folder.0.join("numbers"), &["test", "--jobs", "1", "--mode", "interp"]);
+    for line in ["ok      doubles\n", "ok      quarters\n", "ok      example at src/numbers.impala:4\n"] {
+        assert!(stdout.contains(line), "{stdout}{stderr}");
+    }
+    // Examples see what others see.
+    assert!(stdout.contains("FAILED  example at src/parts.impala:4"), "{stdout}");
+    assert!(
+        stdout.contains("error[E0301]: undefined value `internal`")
+            && stdout.contains("src/parts.impala:6:5"),
+        "{stdout}"
+    );
+    assert!(status == Some(1) && !stdout.contains("not_ours"), "{stdout}");
+}
+
+#[test]
+fn doc_documents_what_others_see_of_a_package() {
+    let folder = documented("doc-package");
+    let numbers = folder.0.join("numbers");
+    write(&numbers, "src/parts.impala", &PARTS.replace("/// internal(1);\n", ""));
+    assert_eq!(prints(&numbers.join("src"), &["doc"]), "wrote ../build/doc.html\n");
+    let page = fs::read_to_string(numbers.join("build/doc.html")).expect("it is written");
+    for part in [
+        "<title>numbers</title>",
+        "<p class=\"lead\">Numbers &amp; parts</p>",
+        "Version 1.2.3 · uses other",
+        "<h2>parts</h2>",
+        "id=\"parts::half\"",
+        "Specialized when <code>x</code> is known.",
+        "<samp>44</samp>",
+        "<p>Parts of numbers.</p>",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    for part in ["internal</b>", "unseen", "secret", "This example fails"] {
+        assert!(!page.contains(part), "{part}: {page}");
+    }
+    let (status, _, stderr) = nyala_in(&folder.0, &["doc"]);
+    assert!(status == Some(2) && stderr.contains("no source files are given"), "{stderr}");
+}

@@ -1,31 +1,35 @@
 //! `nyala doc`: a page about a program.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::Args;
-use nyala_driver::Session;
 use nyala_driver::documentation::{self, Subject};
+use nyala_driver::{Session, TargetChoice};
 
-use crate::cli::{MessageArgs, ReadingArgs};
+use crate::cli::{MessageArgs, ReadingArgs, TargetArgs};
 use crate::output::{self, Mode};
 
-/// Write a page that documents source files, or the prelude
+/// Write a page that documents a package, source files, or the prelude
 ///
 /// The page has the declarations with their comments, when functions are specialized, examples with their output, the
 /// source, and a search. It is one file. Examples run in the checked interpreter.
 #[derive(Args)]
 pub struct DocArgs {
-    /// The files to document; `-` is standard input
-    #[arg(required_unless_present = "prelude", value_name = "FILE")]
+    /// The files to document; `-` is standard input [default: the library of the package around the current folder]
+    #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
+    #[command(flatten)]
+    target: TargetArgs,
     /// Document the prelude; `--edition` selects an older one
     #[arg(long, conflicts_with = "files")]
     prelude: bool,
-    /// The page to write; `-` is standard output
-    #[arg(short, long, value_name = "OUT", default_value = "doc.html")]
-    output: PathBuf,
-    /// The title of the page [default: the name of the first file]
+    /// The page to write; `-` is standard output [default: doc.html; for a package, doc.html in its folder `build`]
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<PathBuf>,
+    /// The title of the page [default: the name of the package, or of the first file]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
     #[command(flatten)]
@@ -35,25 +39,56 @@ pub struct DocArgs {
 }
 
 pub fn run(args: DocArgs) -> anyhow::Result<ExitCode> {
-    let mut session = Session::new(args.reading.options());
-    for path in &args.files {
-        session.load(path);
-    }
+    let mut session = args.session();
     let subject = if args.prelude { Subject::Prelude } else { Subject::Program };
-    let page = documentation::page(&mut session, subject, &args.title());
+    let title = args.title(&session);
+    let page = documentation::page(&mut session, subject, &title);
     let status = output::show_diagnostics(&mut session, &args.messages)?;
-    match page {
-        Some(page) if args.output.as_os_str() == "-" => output::print(&page)?,
-        Some(page) => output::write_file(&args.output, page.as_bytes(), Mode::Plain)?,
-        None => {}
+    let Some(page) = page else { return Ok(status) };
+    let path = args.output(&session)?;
+    if path.as_os_str() == "-" {
+        output::print(&page)?;
+        return Ok(status);
+    }
+    output::write_file(&path, page.as_bytes(), Mode::Plain)?;
+    if args.output.is_none() {
+        output::print(&format!("wrote {}\n", path.display()))?;
     }
     Ok(status)
 }
 
 impl DocArgs {
-    fn title(&self) -> String {
-        let file = self.files.first().and_then(|path| path.file_stem());
-        let name = file.map_or("The prelude".into(), |stem| stem.to_string_lossy());
+    fn session(&self) -> Session {
+        let mut session = Session::new(self.reading.options());
+        self.files.iter().for_each(|path| session.load(path));
+        if self.files.is_empty() && !self.prelude {
+            match self.target.target() {
+                TargetChoice::Default => session.load_library(&self.target.folder()),
+                target => session.load_package(&self.target.folder(), &target),
+            }
+        }
+        session
+    }
+
+    fn title(&self, session: &Session) -> String {
+        let file = self.files.first().and_then(|path| path.file_stem()).map(|stem| stem.to_string_lossy());
+        let name = file.or(session.target_name().map(Into::into)).unwrap_or("The prelude".into());
         self.title.clone().unwrap_or_else(|| name.into_owned())
     }
+
+    /// The page to write. The folder `build` of a package may be new.
+    fn output(&self, session: &Session) -> anyhow::Result<PathBuf> {
+        let build = session.output_name().and_then(|path| path.parent().map(Path::to_owned));
+        match (&self.output, build) {
+            (Some(path), _) => Ok(path.clone()),
+            (None, None) => Ok(PAGE.into()),
+            (None, Some(build)) => {
+                fs::create_dir_all(&build).with_context(|| format!("cannot create `{}`", build.display()))?;
+                Ok(build.join(PAGE))
+            }
+        }
+    }
 }
+
+/// The name of the page.
+const PAGE: &str = "doc.html";

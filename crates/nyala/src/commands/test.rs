@@ -82,13 +82,17 @@ enum FormatArg {
 
 pub fn run(args: TestArgs) -> anyhow::Result<ExitCode> {
     let session = args.program.session();
-    let mut checking = session.clone();
-    let program = pipeline::check(&mut checking);
-    let Some(program) = program else {
-        return Ok(output::show_diagnostics(&mut checking, &args.program.messages)?);
-    };
-    let mut units = vec![Unit { cases: discover::cases(&checking, &program, Wanted::Tests), session }];
-    units.extend(discover::examples(&units[0].session));
+    let mut units = vec![];
+    let others = if args.program.is_whole_package() { session.test_programs() } else { vec![] };
+    for session in std::iter::once(session).chain(others) {
+        let mut checking = session.clone();
+        let Some(program) = pipeline::check(&mut checking) else {
+            return Ok(output::show_diagnostics(&mut checking, &args.program.messages)?);
+        };
+        let examples = discover::examples(&session);
+        units.push(Unit { cases: discover::cases(&checking, &program, Wanted::Tests), session });
+        units.extend(examples);
+    }
     for unit in &mut units {
         unit.cases.retain(|case| args.filter.as_ref().is_none_or(|text| case.name.contains(text)));
     }
