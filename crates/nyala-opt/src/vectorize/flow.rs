@@ -251,7 +251,7 @@ impl End {
     }
 }
 
-fn body_span(world: &World, cont: Cont) -> Span {
+pub(super) fn body_span(world: &World, cont: Cont) -> Span {
     world.cont(cont).body.as_ref().map_or(world.cont(cont).span, |body| body.span)
 }
 

@@ -47,13 +47,14 @@ mod wrapping;
 use nyala_ir::analysis::functions::is_return;
 use nyala_ir::analysis::{BlockParams, Functions, References};
 use nyala_ir::{Cont, Def, Intrinsic, Ty, World};
-use nyala_span::{Diagnostic, Span};
-use rustc_hash::FxHashMap;
+use nyala_span::{Diagnostic, Name, Span};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use emit::{Emitter, Task};
 pub use explain::{Fact, Form, FunctionFacts, Reason, SiteFacts, Subject};
 use flow::Flow;
 use linearize::Plan;
+use nested::Nested;
 use shapes::{Shape, Shapes, function_params};
 use site::{Site, collective_in_body, lanes_of_call};
 use strides::Known;
@@ -104,32 +105,81 @@ fn run(world: &mut World, explains: bool) -> (Vec<Diagnostic>, Vec<SiteFacts>) {
 
 fn vectorize_sites(world: &mut World, sites: &[Cont], explains: bool) -> (Vec<Diagnostic>, Vec<SiteFacts>) {
     let functions = Functions::new(world);
-    let nested = nested::replace_by_loops(world, &functions, sites);
-    let functions = if nested.is_empty() { functions } else { Functions::new(world) };
-    let block_params = BlockParams::new(world);
-    let (mut reports, mut all_facts) = (vec![], vec![]);
-    for &cont in sites.iter().filter(|site| !nested.contains(site)) {
-        let span = world.cont(cont).body.as_ref().map_or(Span::NONE, |body| body.span);
-        let mut facts = SiteFacts { at: span, lanes: lanes_of_call(world, cont), ..SiteFacts::default() };
-        let mut instances = Instances { explains, ..Instances::default() };
-        let result = match Site::read(world, &functions, cont) {
+    let Nested { loops: mut inner, groups } = Nested::replace(world, &functions, sites);
+    let mut run = Run {
+        block_params: BlockParams::new(world),
+        explains,
+        groups: vec![],
+        reports: vec![],
+        facts: vec![],
+    };
+    for group in groups {
+        inner.insert(group.cont);
+        // The collective operations of a single lane are replaced at the end.
+        if group.site.lanes == 1 {
+            group.site.write_loop(world);
+            run.groups.push(group.site.cont);
+            continue;
+        }
+        match run.vectorize(world, group.cont, Ok(Some(&group.site)), Some(group.collective)) {
+            true => run.groups.push(group.site.cont),
+            false => group.undo(world),
+        }
+    }
+    let functions = if inner.is_empty() { functions } else { Functions::new(world) };
+    for &cont in sites.iter().filter(|site| !inner.contains(site)) {
+        let site = Site::read(world, &functions, cont);
+        run.vectorize(world, cont, site.as_ref().map(Option::as_ref), None);
+    }
+    (run.reports, run.facts)
+}
+
+/// The vectorization of one call after the other.
+struct Run {
+    block_params: BlockParams,
+    explains: bool,
+    /// The functions that inner calls with collective operations became.
+    groups: Vec<Cont>,
+    reports: Vec<Diagnostic>,
+    facts: Vec<SiteFacts>,
+}
+
+impl Run {
+    /// Vectorizes the call in `cont`, or reports why it is not; whether it is vectorized or left to the back ends.
+    fn vectorize(
+        &mut self,
+        world: &mut World,
+        cont: Cont,
+        site: Result<Option<&Site>, &Refusal>,
+        collective: Option<Name>,
+    ) -> bool {
+        let (span, lanes) = match site {
+            Ok(Some(site)) => (site.span, Some(site.lanes)),
+            _ => (flow::body_span(world, cont), lanes_of_call(world, cont)),
+        };
+        let mut facts = SiteFacts { at: span, lanes, ..SiteFacts::default() };
+        let groups = self.groups.iter().copied().collect();
+        let mut instances = Instances { explains: self.explains, groups, ..Instances::default() };
+        let result = match site {
             Ok(Some(site)) => {
                 facts.has_tail = site.range.is_some();
-                site.write(world, &block_params, &mut instances)
+                site.write(world, &self.block_params, &mut instances)
             }
             Ok(None) => Ok(()),
-            Err(refusal) => Err(refusal),
+            Err(refusal) => Err(refusal.clone()),
         };
+        let is_done = result.is_ok();
         match result {
             Ok(()) => facts.functions = explain::deduplicated(instances.facts),
             Err(refusal) => {
                 facts.refused = Some(Reason::from(&refusal));
-                reports.push(refusal.diagnostic(span, collective_in_body(world, cont)));
+                let collective = collective.or_else(|| collective_in_body(world, cont));
+                self.reports.push(refusal.diagnostic(span, collective));
             }
         }
-        all_facts.push(facts);
+        self.facts.push(facts);
+        is_done
     }
-    (reports, all_facts)
 }
 
 /// Which lanes are active when a SIMD function is called.
@@ -158,6 +208,8 @@ struct Instance {
 struct Instances {
     heads: FxHashMap<Instance, Cont>,
     waiting: Vec<(Instance, Cont)>,
+    /// The functions that inner calls of `vectorize` became. They are SIMD code already.
+    groups: FxHashSet<Cont>,
     /// Whether to report on each function that is written, and the reports.
     explains: bool,
     facts: Vec<FunctionFacts>,
