@@ -237,6 +237,7 @@ pub fn evaluate(session: &mut Session, world: &World) -> World {
     session.timings.enter("evaluate");
     let evaluated = nyala_opt::pipeline::evaluate(world, session.options.evaluation);
     session.diagnostics.extend(evaluated.diagnostics);
+    session.deep_functions = evaluated.deep;
     evaluated.world
 }
 
@@ -287,7 +288,26 @@ pub fn outline(session: &mut Session, world: World) -> Option<Outlined> {
     let sources = &session.sources;
     let is_own = |span| sources.file_of(span).is_some_and(|file| !session.is_foreign(file));
     let outlined = nyala_opt::pipeline::outline(world, Some(sources), is_own);
-    outlined.map_err(|errors| session.diagnostics.extend(errors)).ok()
+    match outlined {
+        Ok(outlined) => Some(outlined),
+        Err(errors) => {
+            let errors = errors.into_iter().map(|error| with_cause(error, &session.deep_functions));
+            session.diagnostics.extend(errors.collect::<Vec<_>>());
+            None
+        }
+    }
+}
+
+/// Adds to an error about an unknown function that a limit of partial evaluation may be its cause.
+fn with_cause(error: Diagnostic, deep: &[Name]) -> Diagnostic {
+    let shown: Vec<String> = deep.iter().take(3).map(|name| format!("`{name}`")).collect();
+    if error.code.0 != "E0941" || shown.is_empty() {
+        return error;
+    }
+    let names = shown.join(", ");
+    error.with_note(format!(
+        "partial evaluation stopped at {names}, which passes ever new functions to itself"
+    ))
 }
 
 /// The stages of the program graph, in order.

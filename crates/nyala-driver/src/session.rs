@@ -8,7 +8,7 @@ use nyala_lower::LowerOptions;
 use nyala_opt::partial_eval::Options as EvaluationOptions;
 use nyala_package::{Folder, Source, Text};
 use nyala_sema::package::Role;
-use nyala_span::{Diagnostic, FileId, SourceMap, Span};
+use nyala_span::{Diagnostic, FileId, Name, SourceMap, Span};
 use nyala_syntax::ast::Dialect;
 
 use crate::compile_time::Limits;
@@ -73,6 +73,8 @@ pub struct Session {
     pub timings: Timings,
     /// The parameters of the program and its packages, once it is parsed.
     pub(crate) parameters: Option<Vec<Parameter>>,
+    /// The functions that pass ever new functions to themselves, so that evaluation stopped there.
+    pub(crate) deep_functions: Vec<Name>,
     /// The files of a program that is not a package.
     pub(crate) files: Vec<ReadFile>,
     /// The target of a package that is the program.
@@ -92,6 +94,7 @@ impl Session {
             diagnostics: vec![],
             timings: Timings::new("read"),
             parameters: None,
+            deep_functions: vec![],
             files: vec![],
             chosen: None,
             example: None,

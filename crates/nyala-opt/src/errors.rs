@@ -32,6 +32,14 @@ impl Refusal {
     }
 }
 
+/// Partial evaluation ended without a fixed point.
+pub(crate) fn too_many_rounds(rounds: usize) -> Diagnostic {
+    let message = format!("partial evaluation was stopped after {rounds} rounds");
+    Diagnostic::warning(Code("W0902"), Span::NONE, message).with_note(
+        "the program is compiled as it is then; what another round would have found out stays unknown",
+    )
+}
+
 /// A local variable is larger than the stack of a thread.
 pub(crate) fn large_local(at: Span, name: Option<Name>, bytes: u64) -> Diagnostic {
     let message = format!("{} is larger than the stack of a thread", variable(name));

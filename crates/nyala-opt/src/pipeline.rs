@@ -7,13 +7,12 @@ use nyala_span::{Diagnostic, SourceMap, Span};
 
 use crate::merge_blocks::Merge;
 use crate::outline::{Outlined, outline_kernels};
-use crate::partial_eval::{Evaluated, Evaluation, Options, remove_annotations};
+use crate::partial_eval::{Evaluated, Evaluation, MAX_ROUNDS, Options, remove_annotations};
 use crate::vectorize::SiteFacts;
 use crate::{convert_closures, eliminate_params, lower_to_cff, merge_blocks, merge_returns, promote_slots};
 
-/// The most rounds of evaluation with a clean-up after each, and the most repetitions of the last clean-up. If the limit is
-/// reached, the program stays as it is then.
-const MAX_RESUMPTIONS: usize = 32;
+/// The most repetitions of the last clean-up. If the limit is reached, some redundant parameters and variables are left.
+const MAX_CLEAN_UPS: usize = 100;
 
 /// Evaluates `world`, with a clean-up after each round: values of promoted variables are known to the next
 /// round.
@@ -37,7 +36,8 @@ fn resume(world: &World, options: Options) -> Evaluated {
     // With `explain`, only the evaluator inlines functions, so that it can record it.
     let what = if options.explain { Merge::Blocks } else { Merge::Inlinable };
     let (mut current, mut is_changed) = evaluation.round(world);
-    for _ in 0..MAX_RESUMPTIONS {
+    let mut n_rounds = 1;
+    loop {
         let cleaned = clean_up(&mut current, what);
         is_changed |= cleaned.is_any();
         // Another round can record the source of a promoted variable, and may remove the reason of a pending report.
@@ -46,15 +46,20 @@ fn resume(world: &World, options: Options) -> Evaluated {
         if !is_changed || !needs_round && evaluation.is_fixed_point(&current) {
             break;
         }
+        if n_rounds == MAX_ROUNDS {
+            evaluation.report_rounds();
+            break;
+        }
         // A round takes time proportional to the program with its dead part.
         current.compact();
         (current, is_changed) = evaluation.round(&current);
+        n_rounds += 1;
     }
     remove_annotations(&mut current);
     check(&current, "remove_annotations");
     current.compact();
     // Without annotations, more nodes may be equal.
-    for _ in 0..MAX_RESUMPTIONS {
+    for _ in 0..MAX_CLEAN_UPS {
         if !clean_up(&mut current, Merge::All).is_any() {
             break;
         }

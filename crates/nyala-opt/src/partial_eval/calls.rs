@@ -9,6 +9,7 @@ use super::engine::{Call, Engine};
 use super::env::Env;
 use super::explain::Outcome;
 use super::instance::{Context, Instance, merge};
+use super::journal::SiteId;
 use super::memo::Form;
 use super::rules::{Rule, is_requested};
 use super::values::Mode;
@@ -138,6 +139,31 @@ impl Engine<'_> {
         Next::Inline(callee, instance, args)
     }
 
+    /// The context of a new specialization. That of a function follows from the call. A block or return continuation goes on
+    /// where it was made: the calls that have returned to it do not lead to the calls in it.
+    fn context_of_copy(
+        &mut self,
+        key: &Instance,
+        call: &Call,
+        is_requested: bool,
+        site: Option<SiteId>,
+    ) -> Context {
+        let current = self.current.context;
+        let is_function = self.old.origin(key.old).is_some();
+        let base = match self.new.as_cont(call.callee).filter(|_| !is_function) {
+            Some(callee) => {
+                self.instances.count_copy(callee);
+                self.instances.context(callee)
+            }
+            None => current,
+        };
+        self.current.context.link = base.link;
+        let link = self.new_link(key.clone(), call);
+        self.current.context.link = current.link;
+        let implicit_depth = base.implicit_depth + u32::from(!is_requested && is_function);
+        Context { implicit_depth, link: link.into(), site: site.or(current.site) }
+    }
+
     /// Whether the current call is the only reference to `callee`. See Note [What is inlined].
     fn is_only_use(&self, callee: Cont, instance: &Instance) -> bool {
         let data = self.old.cont(instance.old);
@@ -150,9 +176,9 @@ impl Engine<'_> {
     /// Fixes the parameters of `instance` that have a rule, if the limits allow it.
     fn specialize(&mut self, instance: &Instance, mut call: Call, rules: &[Option<Rule>]) -> Next {
         let (key, rest) = split(instance, &call.args, rules);
-        let context = self.current.context;
+        let link = self.current.context.link;
         if let Some(form) = self.instances.form(&key) {
-            let is_loop = context.link.is_some() && context.link == self.link_of_form(form);
+            let is_loop = link.is_some() && link == self.link_of_form(form);
             let outcome = if is_loop { Outcome::Looped } else { Outcome::Reused };
             self.record(instance, &call, rules, outcome);
             call.args = rest;
@@ -175,11 +201,7 @@ impl Engine<'_> {
             return self.unfold(key, call, rest, site);
         }
         call.args = rest;
-        let context = Context {
-            implicit_depth: context.implicit_depth + u32::from(!is_requested),
-            link: self.new_link(key.clone(), &call).into(),
-            site: site.or(context.site),
-        };
+        let context = self.context_of_copy(&key, &call, is_requested, site);
         let copy = self.make_cont(key, context);
         if let Some(run) = self.run_at(call.callee) {
             self.resume(copy, run);

@@ -39,6 +39,9 @@ pub(super) struct Link {
 /// How many links of a chain are searched for a cycle.
 const MAX_CYCLE: usize = 64;
 
+/// How many links of a chain are searched for an earlier specialization by the same call.
+const MAX_RECURSION: usize = 4096;
+
 /// All links of a round.
 #[derive(Default)]
 pub(super) struct Chains {
@@ -90,6 +93,13 @@ impl Chains {
     /// Whether the end of the chain specializes `old`.
     pub(super) fn leads_through(&self, last: PackedOption<LinkId>, old: Cont) -> bool {
         self.chain(last).take(MAX_CYCLE).any(|link| self.old_of(link) == old)
+    }
+
+    /// The last specialization of `old` in the chain that the call at `span` has made.
+    pub(super) fn earlier(&self, last: PackedOption<LinkId>, old: Cont, span: Span) -> Option<&Instance> {
+        let recent = self.chain(last).take(MAX_RECURSION).map(|link| &self.links[link]);
+        let mut same = recent.filter(|link| link.instance.old == old && link.span == span);
+        same.next().map(|link| &link.instance)
     }
 
     /// The functions that occur more than once at the end of the chain with `next` behind it; `next` alone if

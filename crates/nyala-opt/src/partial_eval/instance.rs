@@ -79,6 +79,8 @@ pub(super) struct Context {
 pub(super) struct Instances {
     of_conts: SecondaryMap<Cont, Option<Instance>>,
     contexts: SecondaryMap<Cont, Context>,
+    /// For each block or return continuation, how many specializations of it were made.
+    copies: SecondaryMap<Cont, u32>,
     memo: Memo,
 }
 
@@ -91,6 +93,16 @@ impl Instances {
     /// The context that `cont` is evaluated in.
     pub(super) fn context(&self, cont: Cont) -> Context {
         self.contexts[cont]
+    }
+
+    /// Counts a specialization of a block or return continuation.
+    pub(super) fn count_copy(&mut self, callee: Cont) {
+        self.copies[callee] += 1;
+    }
+
+    /// How many specializations of a block or return continuation were made.
+    pub(super) fn n_copies(&self, callee: Cont) -> u32 {
+        self.copies[callee]
     }
 
     /// The form of an instance that exists.

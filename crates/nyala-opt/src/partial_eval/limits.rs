@@ -38,8 +38,11 @@ use super::{Budget, OnLimit};
 // Calls are specialized on function arguments without a request (rules 3 and 4), and this may repeat too: a
 // function that calls its argument twice, with itself as the argument, doubles the program each time. Three bounds hold:
 //
-// 1. Depth: after MAX_IMPLICIT_DEPTH implicit specializations in a row, functions of the cycle are no longer
-//    specialized on functions (`Engine::allows_implicit`).
+// 1. Depth: after MAX_IMPLICIT_DEPTH implicit specializations in a row, a call that has led here before is no longer
+//    specialized on functions (`Engine::allows_implicit`), unless its functions nest less deep than before. A
+//    program has finitely many calls, and nesting does not decrease forever. A block or return continuation goes on where it
+//    was made (`Engine::context_of_copy`), so a sequence of calls, however long, has no depth; a loop that passes ever new
+//    functions to its header ends because at most MAX_IMPLICIT_DEPTH specializations of the header are made.
 // 2. Number: implicit specializations of functions that are already in the chain may be as many as the requested ones plus
 //    the nodes of the program plus 1/IMPLICIT_SHARE of the budget.
 // 3. Stopped functions: if a cycle reaches a limit although all its functions are stopped, they are no longer
@@ -108,6 +111,8 @@ pub(super) struct LimitState {
     n_reports: u64,
     /// How often this round was restarted.
     n_restarts: u32,
+    /// The names of functions that are no longer specialized on functions because of their depth.
+    deep: Vec<Name>,
     /// Whether evaluation is over: only functions with a single use are still inlined.
     is_over: bool,
     /// The size of the program before evaluation.
@@ -129,6 +134,10 @@ impl LimitState {
 
     pub(super) fn end_round(&mut self, counters: Counters) {
         self.specialized += counters.specialized;
+        let mut names: Vec<Name> = self.too_deep.iter().map(|&(_, name)| name).collect();
+        names.sort_by_key(|name| name.as_str());
+        names.retain(|name| !self.deep.contains(name));
+        self.deep.extend(names);
         self.first_order.extend(self.too_deep.drain());
     }
 
@@ -154,6 +163,11 @@ impl LimitState {
 
     pub(super) fn is_over(&self) -> bool {
         self.is_over
+    }
+
+    /// The names of functions that are no longer specialized on functions because of their depth.
+    pub(super) fn deep(&self) -> &[Name] {
+        &self.deep
     }
 
     pub(super) fn specialized(&self) -> u64 {

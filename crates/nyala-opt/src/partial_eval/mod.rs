@@ -62,7 +62,7 @@ mod values;
 mod worklist;
 
 use nyala_ir::World;
-use nyala_span::Diagnostic;
+use nyala_span::{Diagnostic, Name};
 
 use engine::Engine;
 pub use explain::{Explanation, Outcome, ParamAnswer, Reason, Site, Source, Unknown, Variant};
@@ -122,11 +122,13 @@ pub struct Evaluated {
     pub diagnostics: Vec<Diagnostic>,
     /// The number of specializations, in all rounds together.
     pub specialized: u64,
+    /// The functions that pass ever new functions to themselves. They are not specialized on all of them.
+    pub deep: Vec<Name>,
 }
 
-/// The most rounds. Each takes time proportional to the program. If the limit is reached, the program stays as
-/// it is then.
-const MAX_ROUNDS: usize = 32;
+/// The most rounds. Each takes time proportional to the program, and most programs need a few. If the limit is reached, that is
+/// reported, and the program stays as it is then.
+pub(crate) const MAX_ROUNDS: usize = 1000;
 
 /// Evaluates `world`.
 ///
@@ -170,11 +172,17 @@ impl Evaluation {
         let (mut current, mut is_changed) = self.round(world);
         for _ in 1..MAX_ROUNDS {
             if !is_changed || self.is_fixed_point(&current) {
-                break;
+                return current;
             }
             (current, is_changed) = self.round(&current);
         }
+        self.report_rounds();
         current
+    }
+
+    /// Reports that there was no fixed point after the last round.
+    pub(crate) fn report_rounds(&mut self) {
+        self.state.reports.add(crate::errors::too_many_rounds(MAX_ROUNDS));
     }
 
     /// Evaluates `world` once; whether that changed anything. Annotations for the evaluator are kept: a later
@@ -215,7 +223,8 @@ impl Evaluation {
     pub fn finish(self, world: World) -> Evaluated {
         let State { journal, limits, reports } = self.state;
         let explanation = self.options.explain.then(|| journal.explanation(limits.nodes_before(), &world));
-        Evaluated { world, explanation, diagnostics: reports.finish(), specialized: limits.specialized() }
+        let (specialized, deep) = (limits.specialized(), limits.deep().to_vec());
+        Evaluated { world, explanation, diagnostics: reports.finish(), specialized, deep }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Properties of new values that the rules depend on: known, liftable, usable in a filter.
+//! Properties of new values that the rules depend on: known, liftable, usable in a filter, how deep functions nest.
 //!
 //! A property of a value depends on all its parts, and values share parts. So the result for each node
 //! is cached.
@@ -15,6 +15,8 @@ pub(super) struct Properties {
     known: Cache,
     liftable: Cache,
     filterable: Cache,
+    /// One more than the nesting of functions in a node; 0 if it is not computed.
+    nesting: SecondaryMap<Def, u32>,
 }
 
 /// The results for one property.
@@ -58,6 +60,29 @@ impl Engine<'_> {
         });
         self.properties.filterable = cache;
         can_be
+    }
+
+    /// How deep functions nest in `def`: a function counts one more than the functions that it captures or is specialized on.
+    pub(super) fn nesting(&mut self, def: Def) -> u32 {
+        let mut cache = std::mem::take(&mut self.properties.nesting);
+        let mut stack = vec![def];
+        while let Some(&next) = stack.last() {
+            let (before, mut most) = (stack.len(), 0);
+            if cache[next] == 0 && self.new.contains_conts(next) {
+                self.for_each_part(next, |part| match cache[part] {
+                    0 => stack.push(part),
+                    part => most = most.max(part - 1),
+                });
+            }
+            if stack.len() == before {
+                let own = u32::from(self.new.as_cont(next).is_some());
+                cache[next] = cache[next].max(most + own + 1);
+                stack.pop();
+            }
+        }
+        let nesting = cache[def] - 1;
+        self.properties.nesting = cache;
+        nesting
     }
 
     /// Whether `holds` is true for `def` and all its parts: operands, and the captures and fixed

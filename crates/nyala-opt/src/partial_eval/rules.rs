@@ -2,7 +2,7 @@
 //!
 //! See Note [Which parameters are specialized].
 
-use nyala_ir::{Cont, Def, Mark};
+use nyala_ir::{Def, Mark};
 
 use super::engine::{Call, Engine};
 use super::env::Env;
@@ -31,7 +31,7 @@ use super::values::Mode;
 // A limit turns off rules 1 and 2 for stopped functions (see Note [Why evaluation ends]), and rules 3 and 4 for
 // first-order ones (see Note [Why implicit specialization ends]).
 
-/// How many implicit specializations may follow from each other. A recursion that passes ever new functions
+/// How many implicit specializations may follow from each other in a recursion, or be made of one block. A recursion that passes ever new functions
 /// to itself ends here, and keeps them as closures. See Note [Why implicit specialization ends].
 ///
 /// Such a recursion may become as many nested loops. LLVM takes 0.6 s for 32 of them, and more than a minute for 64.
@@ -74,7 +74,7 @@ impl Engine<'_> {
         if self.old.cont(instance.old).body.is_none() {
             return vec![None; call.args.len()];
         }
-        let allows_implicit = self.allows_implicit(instance.old);
+        let allows_implicit = self.allows_implicit(instance, call);
         let mut rules = self.requests(instance, call);
         if allows_implicit {
             for (rule, &arg) in rules.iter_mut().zip(&call.args) {
@@ -130,24 +130,31 @@ impl Engine<'_> {
         }
     }
 
-    /// Whether rules 3 and 4 apply to calls of `old`. See Note [Why implicit specialization ends].
+    /// Whether rules 3 and 4 apply to a call. See Note [Why implicit specialization ends].
     ///
     /// A function that is too deep here stays so in later rounds, which would only continue. In this round,
     /// calls of it with a smaller depth are still specialized.
-    fn allows_implicit(&mut self, old: Cont) -> bool {
-        let key = self.function_key(old);
-        let context = self.current.context;
-        if context.implicit_depth < MAX_IMPLICIT_DEPTH {
+    fn allows_implicit(&mut self, instance: &Instance, call: &Call) -> bool {
+        let key = self.function_key(instance.old);
+        if self.old.origin(instance.old).is_none() {
+            let n_copies = self.new.as_cont(call.callee).map_or(0, |callee| self.instances.n_copies(callee));
+            return n_copies < MAX_IMPLICIT_DEPTH && !self.state.limits.is_first_order(key);
+        }
+        if self.current.context.implicit_depth < MAX_IMPLICIT_DEPTH || !self.repeats(instance, call) {
             return !self.state.limits.is_first_order(key);
         }
-        if self.old.origin(old).is_none() {
-            return false;
-        }
-        let is_in_cycle = self.chains.cycle(context.link, old).contains(&old);
-        if is_in_cycle {
-            self.state.limits.set_too_deep(key);
-        }
-        !is_in_cycle
+        self.state.limits.set_too_deep(key);
+        false
+    }
+
+    /// Whether the same call has led here before, with functions that nested no deeper than now.
+    fn repeats(&mut self, instance: &Instance, call: &Call) -> bool {
+        let link = self.current.context.link;
+        let Some(earlier) = self.chains.earlier(link, instance.old, call.span) else { return false };
+        let before: Vec<Def> = earlier.parts().collect();
+        let now: Vec<Def> = instance.parts().chain(call.args.iter().copied()).collect();
+        let mut nesting = |defs: Vec<Def>| defs.into_iter().map(|def| self.nesting(def)).max();
+        nesting(now) >= nesting(before)
     }
 
     /// Whether a filter is true for the arguments in `env`. What is unknown now counts as unknown.
