@@ -1,5 +1,6 @@
 //! Why a program has no native code.
 
+use nyala_ir::entry::{MAIN_TYPES, NoEntry};
 use nyala_span::{Code, Diagnostic, Span};
 
 use crate::llvm::LlvmError;
@@ -54,10 +55,7 @@ pub enum CodegenError {
         device: &'static str,
     },
     /// The program has no `main` that can be executed.
-    NoMain {
-        /// What is wrong with it.
-        why: String,
-    },
+    NoMain(NoEntry),
     /// A function without a definition.
     Undefined {
         /// A call of it.
@@ -106,8 +104,12 @@ impl CodegenError {
                 Diagnostic::error(Code("E0947"), *at, format!("{device} have no function `{name}`"))
                     .with_label("called in a kernel")
             }
-            CodegenError::NoMain { why } => {
-                Diagnostic::error(Code("E0923"), Span::NONE, format!("the program cannot be run: {why}"))
+            CodegenError::NoMain(NoEntry::Missing) => {
+                let message = "the program cannot be run: there is no exported function `main`";
+                Diagnostic::error(Code("E0923"), Span::NONE, message)
+            }
+            CodegenError::NoMain(NoEntry::Type { at }) => {
+                Diagnostic::error(Code("E0415"), *at, "`main` has a wrong type").with_note(MAIN_TYPES)
             }
             CodegenError::Undefined { at, name } if name.starts_with("llvm.") => {
                 Diagnostic::error(Code("E0927"), *at, format!("LLVM has no intrinsic `{name}`")).with_note(

@@ -12,7 +12,7 @@ use nyala_codegen::llvm::{self, Jit, Llvm, LlvmError};
 pub use nyala_codegen::llvm::{Options as LlvmOptions, Output};
 use nyala_codegen::llvm_asm::{self, Abi, Import, Module};
 use nyala_interface::Interface;
-use nyala_ir::{Intrinsic, Linkage, Prim, TyKind, World};
+use nyala_ir::{Intrinsic, Linkage, World, entry};
 use nyala_opt::outline::Outlined;
 use nyala_runtime::stack::{self, LoadedObject};
 use nyala_runtime::{SYMBOLS, Symbol};
@@ -423,18 +423,7 @@ fn c_arg(arg: &str) -> CString {
     CString::new(&arg[..end]).expect("there is no zero before the first zero")
 }
 
-/// Whether the type of `main` is valid: no parameters, or the number of arguments and the
-/// arguments.
+/// Whether a process can start with `main`.
 fn check_main(world: &World) -> Result<(), Vec<CodegenError>> {
-    let error = |why: &str| Err(vec![CodegenError::NoMain { why: why.into() }]);
-    let is_main = |linkage: &Linkage| matches!(linkage, Linkage::Exported(name) if name.as_str() == "main");
-    let Some((_, main)) = world.conts().find(|(_, data)| is_main(&data.linkage)) else {
-        return error("there is no exported function `main`");
-    };
-    let types = main.params.iter().map(|&param| world.types.kind(world.ty(param)));
-    let data: Vec<&TyKind> = types.filter(|kind| !matches!(kind, TyKind::Mem | TyKind::Cn(_))).collect();
-    match data[..] {
-        [] | [TyKind::Prim(Prim::I32)] | [TyKind::Prim(Prim::I32), TyKind::Ptr { .. }] => Ok(()),
-        _ => error("`main` takes either nothing, or the number of arguments and the arguments"),
-    }
+    entry::main(world).map(drop).map_err(|reason| vec![CodegenError::NoMain(reason)])
 }

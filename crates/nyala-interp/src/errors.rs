@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use nyala_ir::entry::{MAIN_TYPES, NoEntry};
 use nyala_ir::eval::EvalError;
 use nyala_span::diagnostic::plural;
 use nyala_span::{Code, Diagnostic, Span};
@@ -236,10 +237,7 @@ pub enum ErrorKind {
         what: String,
     },
     /// The entry function does not exist or has the wrong parameters.
-    NoEntry {
-        /// The reason.
-        why: String,
-    },
+    NoEntry(NoEntry),
     /// An index outside of an aggregate value.
     IndexRange {
         /// The index.
@@ -314,7 +312,8 @@ impl ErrorKind {
             ErrorKind::BarrierDivergence { .. } => "E0968",
             ErrorKind::OutOfMemory { .. } => "E0969",
             ErrorKind::Unsupported { .. } => "E0970",
-            ErrorKind::NoEntry { .. } => "E0971",
+            ErrorKind::NoEntry(NoEntry::Missing) => "E0971",
+            ErrorKind::NoEntry(NoEntry::Type { .. }) => "E0415",
             ErrorKind::IndexRange { .. } => "E0972",
             ErrorKind::WrongOption { .. } => "E0973",
             ErrorKind::NotAFunction => "E0974",
@@ -390,7 +389,8 @@ impl fmt::Display for ErrorKind {
             }
             ErrorKind::OutOfMemory { size } => write!(f, "cannot allocate {}", plural(*size, "byte")),
             ErrorKind::Unsupported { what } => write!(f, "the interpreter does not support {what}"),
-            ErrorKind::NoEntry { why } => f.write_str(why),
+            ErrorKind::NoEntry(NoEntry::Missing) => f.write_str("there is no exported function `main`"),
+            ErrorKind::NoEntry(NoEntry::Type { .. }) => f.write_str(MAIN_TYPES),
             ErrorKind::IndexRange { index, len } => {
                 write!(f, "index {index} is outside a value of {}", plural(*len as u64, "part"))
             }

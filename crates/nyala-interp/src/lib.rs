@@ -59,7 +59,9 @@ mod work_items;
 
 use std::io::{Read, Write};
 
-use nyala_ir::{Cont, Linkage, TyKind, World};
+pub use nyala_ir::entry::exported;
+use nyala_ir::entry::{self, NoEntry};
+use nyala_ir::{Cont, TyKind, World};
 use nyala_span::Span;
 
 pub use errors::{ErrorKind, InterpError};
@@ -136,16 +138,11 @@ pub enum Ending {
 
 /// Runs the exported `main`; returns the exit status of the program.
 pub fn run_main(world: &World, options: &Options, io: Io<'_>) -> Result<i32, Box<InterpError>> {
-    let Some(main) = exported(world, "main") else {
-        return Err(no_entry("there is no exported function `main`".into()));
-    };
+    let main = entry::main(world).map_err(no_entry)?;
     let params = &world.cont(main).params;
     let n_args = params.iter().filter(|&&param| is_data(world, param)).count();
     let mut machine = Machine::new(world, main, options, io);
-    let args = match n_args {
-        0..=2 => main_args(&mut machine, options).map(|args| args[..n_args].to_vec()),
-        _ => return Err(no_entry(format!("`main` takes {n_args} arguments instead of at most 2"))),
-    };
+    let args = main_args(&mut machine, options).map(|args| args[..n_args].to_vec());
     match finish(&mut machine, main, args, options)?.ending {
         Ending::Exit(status) => Ok(status),
         Ending::Results(results) => match results[..] {
@@ -167,12 +164,6 @@ pub fn call(
 ) -> Result<Run, Box<InterpError>> {
     let mut machine = Machine::new(world, cont, options, io);
     finish(&mut machine, cont, Ok(args.to_vec()), options)
-}
-
-/// The continuation that is exported under a symbol.
-pub fn exported(world: &World, symbol: &str) -> Option<Cont> {
-    let is_it = |linkage: &Linkage| matches!(linkage, Linkage::Exported(name) if name.as_str() == symbol);
-    world.conts().find(|(_, data)| is_it(&data.linkage)).map(|(cont, _)| cont)
 }
 
 fn finish(
@@ -209,7 +200,10 @@ fn is_data(world: &World, param: nyala_ir::Def) -> bool {
     !matches!(world.types.kind(world.ty(param)), TyKind::Mem | TyKind::Cn(_))
 }
 
-fn no_entry(why: String) -> Box<InterpError> {
-    let kind = ErrorKind::NoEntry { why };
-    Box::new(InterpError { kind, span: Span::NONE, calls: vec![], omitted: None, steps: 0 })
+fn no_entry(reason: NoEntry) -> Box<InterpError> {
+    let span = match reason {
+        NoEntry::Missing => Span::NONE,
+        NoEntry::Type { at } => at,
+    };
+    Box::new(InterpError { kind: ErrorKind::NoEntry(reason), span, calls: vec![], omitted: None, steps: 0 })
 }

@@ -44,6 +44,7 @@
 
 pub mod analysis;
 pub mod dot;
+pub mod entry;
 pub mod eval;
 pub mod fold;
 pub mod free;

@@ -67,7 +67,9 @@ impl<'p> Lowerer<'p> {
                 let value = self.value(inner)?;
                 Some(self.world.hide(value))
             }
-            ExprKind::Error => unreachable!("only programs without errors are lowered"),
+            ExprKind::Deferred(_) | ExprKind::Error => {
+                unreachable!("only programs without errors are lowered")
+            }
         }
     }
 

@@ -281,7 +281,7 @@ impl<'p> Lowerer<'p> {
 
     fn pure_local(&mut self, expr: &Expr, local: LocalId) -> Result<Def, NoNode> {
         match self.binding(local) {
-            Some(Binding::Value(value) | Binding::Return(value)) => Ok(value),
+            Some(Binding::Value(value) | Binding::Stored { value, .. } | Binding::Return(value)) => Ok(value),
             _ => Err(NoNode::at(expr.span)),
         }
     }

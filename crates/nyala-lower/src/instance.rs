@@ -66,6 +66,9 @@ pub(crate) enum Binding {
     Var,
     /// In memory, at this address.
     Slot(Def),
+    /// Immutable, with an address that is used: a value and the memory it is stored in. Reads need no memory, so
+    /// the value is known although the address may escape.
+    Stored { value: Def, slot: Def },
     /// A return continuation, with the parts of a tuple as parameters.
     Return(Def),
     /// A jump of a loop that is called by name only.
@@ -297,7 +300,11 @@ impl Lowerer<'_> {
             if !data.name.is_underscore() {
                 self.world.set_name(slot, data.name);
             }
-            self.set_binding(local, Binding::Slot(slot));
+            let binding = match value {
+                Some(value) if !data.is_mut => Binding::Stored { value, slot },
+                _ => Binding::Slot(slot),
+            };
+            self.set_binding(local, binding);
             return;
         }
         let value = value.unwrap_or_else(|| self.world.undef(ty));

@@ -26,6 +26,8 @@ enum Root {
     Ptr(Def),
     /// A value without a place of its own.
     Value(Def),
+    /// A value that never changes, and its address.
+    Stored { value: Def, ptr: Def },
     /// An immutable static with its value, which has an address if need be.
     Static(StaticId, Def),
     /// A constant with its value, which has an address if need be.
@@ -52,6 +54,7 @@ impl<'p> Lowerer<'p> {
             Binding::Value(value) => Root::Value(value),
             Binding::Var => Root::Var(local),
             Binding::Slot(ptr) => Root::Ptr(ptr),
+            Binding::Stored { value, slot } => Root::Stored { value, ptr: slot },
             Binding::Return(ret) => {
                 let ty = self.ty(expr.ty);
                 Root::Value(self.adapt(ret, ty))
@@ -88,8 +91,9 @@ impl<'p> Lowerer<'p> {
 
     /// Part `index` of a place.
     pub(crate) fn part_of(&mut self, mut place: Place, index: Def) -> Place {
-        // An unknown element of a constant is read from memory rather than from a large value.
-        if self.world.as_lit(index).is_none() && self.is_constant_place(&place) {
+        // An unknown element is read from memory, if it is there, rather than from a large value.
+        let is_in_memory = matches!(place.root, Root::Stored { .. }) || self.is_constant_place(&place);
+        if self.world.as_lit(index).is_none() && is_in_memory {
             place = Place { root: Root::Ptr(self.address(&place)), path: vec![] };
         }
         match place.root {
@@ -107,7 +111,7 @@ impl<'p> Lowerer<'p> {
         match place.root {
             Root::Static(..) | Root::Constant(_) => true,
             Root::Value(value) => self.is_constant_data(value),
-            Root::Var(_) | Root::Ptr(_) => false,
+            Root::Var(_) | Root::Ptr(_) | Root::Stored { .. } => false,
         }
     }
 
@@ -129,7 +133,10 @@ impl<'p> Lowerer<'p> {
         match root {
             Root::Var(local) => self.frame.var(local).expect("a variable has a value where it is in scope"),
             Root::Ptr(ptr) => self.load(ptr),
-            Root::Value(value) | Root::Static(_, value) | Root::Constant(value) => value,
+            Root::Value(value)
+            | Root::Stored { value, .. }
+            | Root::Static(_, value)
+            | Root::Constant(value) => value,
         }
     }
 
@@ -155,7 +162,7 @@ impl<'p> Lowerer<'p> {
                 self.store(ptr, value);
             }
             // Checking rejects assignments to these.
-            Root::Value(_) | Root::Static(..) | Root::Constant(_) => {}
+            Root::Value(_) | Root::Stored { .. } | Root::Static(..) | Root::Constant(_) => {}
         }
     }
 
@@ -178,6 +185,7 @@ impl<'p> Lowerer<'p> {
     pub(crate) fn address(&mut self, place: &Place) -> Def {
         match place.root {
             Root::Ptr(ptr) => self.lane_address(ptr, &place.path),
+            Root::Stored { ptr, .. } => self.part_address(ptr, &place.path),
             Root::Static(id, _) => {
                 let ptr = self.static_address(id);
                 self.part_address(ptr, &place.path)

@@ -40,28 +40,34 @@ pub fn check(packages: &[Package<'_>]) -> Checked {
     diagnostics.extend(constness::check(&program));
     // In a program with errors, warnings are often consequences of the errors.
     if !diagnostics.iter().any(Diagnostic::is_error) {
-        let foreign = Foreign::new(packages);
+        let foreign = Files::where_(packages, |package, _| package.role == Role::Foreign);
+        let artic = Files::where_(packages, |_, file| file.dialect == Dialect::Artic);
         let is_foreign = |span: Span| foreign.contains(span);
+        let is_artic = |span: Span| artic.contains(span);
         diagnostics.extend(symbols::check(&program, &is_foreign));
-        diagnostics.extend(warnings::check(&program, &interface, &is_foreign));
+        diagnostics.extend(warnings::check(&program, &interface, &is_foreign, &is_artic));
         diagnostics.extend(shadowing);
     }
     Checked { program, diagnostics }
 }
 
-/// The places of packages that are not reported on.
-struct Foreign {
-    /// The files, sorted.
+/// Some of the files of a program.
+struct Files {
+    /// Their places, sorted.
     files: Vec<Span>,
 }
 
-impl Foreign {
-    fn new(packages: &[Package<'_>]) -> Foreign {
-        let foreign = packages.iter().filter(|package| package.role == Role::Foreign);
-        let mut files: Vec<Span> =
-            foreign.flat_map(|package| package.files.iter().map(|file| file.ast.span)).collect();
+impl Files {
+    /// The files that `is_one` accepts.
+    fn where_(packages: &[Package<'_>], is_one: impl Fn(&Package<'_>, &ast::File) -> bool) -> Files {
+        let mut files = vec![];
+        for package in packages {
+            files.extend(
+                package.files.iter().filter(|file| is_one(package, file.ast)).map(|file| file.ast.span),
+            );
+        }
         files.sort();
-        Foreign { files }
+        Files { files }
     }
 
     fn contains(&self, span: Span) -> bool {

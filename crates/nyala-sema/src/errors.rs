@@ -413,6 +413,11 @@ pub(crate) enum Error {
         span: Span,
         declared: Span,
     },
+    ReturnWithoutResult {
+        name: Name,
+        span: Span,
+        declared: Span,
+    },
     StaticCycle {
         name: Name,
         span: Span,
@@ -421,10 +426,6 @@ pub(crate) enum Error {
     StaticType {
         name: Name,
         span: Span,
-    },
-    MainSignature {
-        span: Span,
-        ty: Ty,
     },
     MainIsStatic {
         span: Span,

@@ -372,8 +372,8 @@ impl<'a> Checker<'a> {
         }
         let of_pattern = param.pat.as_ref().and_then(|pat| self.written_pat_type(pat));
         match of_pattern {
-            Some(ty) => ty,
-            None => {
+            Some(ty) if !self.program.types.info(ty).has_infer => ty,
+            _ => {
                 self.report(Error::ParamType { span: param.span });
                 self.program.types.error()
             }

@@ -9,7 +9,7 @@ use crate::checker::Checker;
 use crate::errors::Error;
 use crate::scope::{Binding, Def};
 use crate::tree::{Abi, AttrArg, FnId, Linkage};
-use crate::types::{Prim, Ty, TyKind};
+use crate::types::Ty;
 
 impl<'a> Checker<'a> {
     /// Finds the linkage and the attributes of a function.
@@ -134,15 +134,10 @@ impl<'a> Checker<'a> {
         if self.program.types.info(ty).has_error {
             return;
         }
-        let is_main = self.program.main == Some(id);
-        if is_main && !self.is_main_type(ty) {
-            self.report(Error::MainSignature { span, ty });
-        }
         let verb = match self.program.fns[id].linkage {
             Linkage::Import { abi: Abi::C, .. } => "imported",
             Linkage::Export(_) => "exported",
-            _ if is_main => "exported",
-            _ => return,
+            _ => return self.check_main(id, ty),
         };
         if !self.program.fns[id].tparams.is_empty() {
             self.report(Error::ForeignGeneric { verb, name, span });
@@ -166,22 +161,14 @@ impl<'a> Checker<'a> {
         params.iter().chain([&ret]).all(|&part| !self.contains_function(part))
     }
 
-    fn is_main_type(&mut self, ty: Ty) -> bool {
-        let types = &mut self.program.types;
-        let (i32, u8, unit) = (types.prim(Prim::I32), types.prim(Prim::U8), types.unit());
-        let shared = ast::PtrKind::Shared;
-        let bytes = types.intern(TyKind::Slice(u8));
-        let string = types.ptr(shared, 0, bytes);
-        let strings = types.intern(TyKind::Slice(string));
-        let argv = types.ptr(shared, 0, strings);
-        let Some((params, ret)) = types.as_fn(ty) else { return false };
-        let args_fit = match *params {
-            [] => true,
-            [argc] => argc == i32,
-            [argc, second] => argc == i32 && second == argv,
-            _ => false,
-        };
-        args_fit && (ret == i32 || ret == unit)
+    /// A `main` that cannot be exported is a function like any other. Only a program that is started needs more:
+    /// see `nyala_ir::entry`.
+    fn check_main(&mut self, id: FnId, ty: Ty) {
+        let is_main = self.program.main == Some(id);
+        let is_exported = self.program.fns[id].tparams.is_empty() && self.is_plain_function(ty);
+        if is_main && !is_exported {
+            self.program.main = None;
+        }
     }
 }
 

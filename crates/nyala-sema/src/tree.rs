@@ -445,6 +445,8 @@ pub enum ExprKind {
     Known(Box<Expr>),
     /// `$e`
     Hide(Box<Expr>),
+    /// An access to a value of unknown type, by its number; only while a body is checked.
+    Deferred(u32),
     /// An expression with an error.
     Error,
 }

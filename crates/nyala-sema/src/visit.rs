@@ -9,7 +9,8 @@
 use nyala_syntax::ast::PtrKind;
 
 use crate::tree::{
-    Call, Cond, Expr, ExprKind, Function, Lambda, LocalId, Param, Pat, PatKind, Program, StaticId, Stmt,
+    Call, Coercion, Cond, Expr, ExprKind, Function, Lambda, LocalId, Param, Pat, PatKind, Program, StaticId,
+    Stmt,
 };
 use crate::types::{Ty, TyKind, Types};
 
@@ -24,6 +25,7 @@ pub fn for_each_child<'a>(expr: &'a Expr, visit: &mut dyn FnMut(&'a Expr)) {
         | ExprKind::Static(_)
         | ExprKind::Fn(..)
         | ExprKind::Constructor(_)
+        | ExprKind::Deferred(_)
         | ExprKind::Error => {}
         ExprKind::Tuple(parts) | ExprKind::Array(parts) => parts.iter().for_each(visit),
         ExprKind::Repeat(inner)
@@ -222,7 +224,11 @@ pub fn root_of(place: &Expr) -> Option<Root> {
 pub fn for_each_written<'a>(types: &Types, expr: &'a Expr, visit: &mut dyn FnMut(&'a Expr)) {
     match &expr.kind {
         ExprKind::Assign { place, .. } | ExprKind::Step { place, .. } => visit(place),
-        ExprKind::AddrOf(place) if is_mut_ptr(types, expr) => visit(place),
+        ExprKind::AddrOf(place) | ExprKind::Coerce { kind: Coercion::AddrOf, expr: place }
+            if is_mut_ptr(types, expr) =>
+        {
+            visit(place);
+        }
         ExprKind::Asm(asm) => asm.outputs.iter().for_each(|(_, place)| visit(place)),
         _ => {}
     }

@@ -496,7 +496,7 @@ pub enum PatKind {
         /// A pattern that the value must match as well.
         sub: Option<Box<Pat>>,
     },
-    /// `p: T`; of an option also `E[T]::A(p)`, and then pattern and type start together.
+    /// `p: T`; also `E[T]::A(p)` and `S[T] { x = p }`, and then pattern and type start together.
     Typed {
         /// The pattern.
         pat: Box<Pat>,

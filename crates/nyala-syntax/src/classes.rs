@@ -24,7 +24,7 @@ pub enum TokenClass {
 
 /// All tokens and comments of a text, in order. White space lies between them.
 pub fn classes(source: &SourceFile) -> Vec<(TokenClass, Span)> {
-    let lexed = lexer::lex(source);
+    let lexed = lexer::lex(source, None);
     let tokens: Vec<&Token> = lexed.tokens.iter().filter(|token| token.span.lo < token.span.hi).collect();
     let class_at = |i: usize| match declares_operator(&tokens, i) {
         true => TokenClass::Keyword,

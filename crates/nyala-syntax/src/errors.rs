@@ -41,6 +41,7 @@ pub(crate) enum SyntaxError {
     MixedFieldInit { at: Span, first: Span, first_with_eq: bool },
     BadExtern { at: Span, found: String },
     MarkWithoutCall { at: Span, text: &'static str },
+    DoubleMark { at: Span },
     StructInCondition { at: Span },
     AssignInCondition { at: Span },
     Traits { at: Span, keyword: String },
@@ -134,6 +135,10 @@ impl SyntaxError {
             }
             SyntaxError::MarkWithoutCall { at, text } => {
                 error("E0120", at, format!("`{text}` must be followed by a call"))
+            }
+            SyntaxError::DoubleMark { at } => {
+                error("E0120", at, "in Artic, `@@` marks a marked call, which is no call")
+                    .with_suggestion(at, "@", "one `@` forces a call")
             }
             SyntaxError::StructInCondition { at } => error("E0121", at, "a struct literal here needs parentheses")
                 .with_note("before a block, `{` opens the block"),

@@ -17,7 +17,7 @@ use std::ops::Range;
 
 use nyala_span::{Name, SourceFile, Span};
 
-use crate::ast::{Comment, LitKind};
+use crate::ast::{Comment, Dialect, LitKind};
 use crate::errors::{LexError, MAX_ERRORS, SyntaxError};
 use crate::token::{Token, TokenKind};
 
@@ -40,18 +40,18 @@ pub(crate) struct Lexed {
     pub cut_short: bool,
 }
 
-/// Splits `file` into tokens.
-pub(crate) fn lex(file: &SourceFile) -> Lexed {
-    lex_pieces(file, &[file.local(file.span())])
+/// Splits `file` into tokens. `declared` is the dialect that is known before the file is read.
+pub(crate) fn lex(file: &SourceFile, declared: Option<Dialect>) -> Lexed {
+    lex_pieces(file, &[file.local(file.span())], declared)
 }
 
 /// Splits some pieces of `file` into tokens. No token crosses the end of a piece.
-pub(crate) fn lex_pieces(file: &SourceFile, pieces: &[Range<usize>]) -> Lexed {
+pub(crate) fn lex_pieces(file: &SourceFile, pieces: &[Range<usize>], declared: Option<Dialect>) -> Lexed {
     // Typical code has a token every four bytes.
     let n_bytes: usize = pieces.iter().map(Range::len).sum();
     let tokens = Vec::with_capacity(n_bytes / 4 + 1);
     let out = Lexed { tokens, lits: vec![], comments: vec![], errors: vec![], cut_short: false };
-    let mut lexer = Lexer { text: "", bytes: &[], base: file.base, pos: 0, out };
+    let mut lexer = Lexer { text: "", bytes: &[], base: file.base, pos: 0, declared, out };
     for piece in pieces {
         lexer.text = &file.text[..piece.end];
         lexer.bytes = lexer.text.as_bytes();
@@ -69,6 +69,7 @@ struct Lexer<'a> {
     bytes: &'a [u8],
     base: u32,
     pos: usize,
+    declared: Option<Dialect>,
     out: Lexed,
 }
 

@@ -76,7 +76,7 @@ fn outline_item(
     block: Option<usize>,
 ) -> OutlineItem {
     let text = source.local(span);
-    let tokens = lex_pieces(source, std::slice::from_ref(&text)).tokens;
+    let tokens = lex_pieces(source, std::slice::from_ref(&text), None).tokens;
     let mentions = tokens.iter().filter_map(|token| match token.kind {
         TokenKind::Ident(name) => Some(name),
         _ => None,

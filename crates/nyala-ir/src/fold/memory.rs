@@ -24,6 +24,10 @@ fn load_back(world: &mut World, mem: Def, ptr: Def) -> Option<Def> {
         match world.node(at) {
             // load(store(m, p, v), p) = v
             Node::Store { ptr: stored, value, .. } if stored == ptr => return Some(value),
+            // load(store(m, p, v), lea(p, i)) = v.i
+            Node::Store { ptr: stored, value, .. } if let Some(part) = part_of(world, stored, value, ptr) => {
+                return Some(part);
+            }
             Node::Store { mem, ptr: stored, .. } if are_distinct(world, stored, ptr) => at = mem,
             Node::Demand { mem, .. } => at = mem,
             // The first part of an operation with results is its memory.
@@ -136,8 +140,28 @@ fn load_constant(world: &mut World, ptr: Def) -> Option<Def> {
             return None;
         }
     };
-    let mut value = init;
-    for index in path.into_iter().rev() {
+    extract_path(world, init, &path, ptr)
+}
+
+/// The part of `value`, which is stored at `stored`, that `ptr` points to, if it is a known one.
+fn part_of(world: &mut World, stored: Def, value: Def, ptr: Def) -> Option<Def> {
+    let mut path = vec![];
+    let mut at = ptr;
+    while at != stored {
+        let Node::Lea { ptr: inner, index } = world.node(at) else { return None };
+        path.push(index);
+        at = inner;
+        if path.len() > LOOK_BACK {
+            return None;
+        }
+    }
+    extract_path(world, value, &path, ptr)
+}
+
+/// The part of `whole` at `path`, whose last index comes first, if `ptr` points to such a value.
+fn extract_path(world: &mut World, whole: Def, path: &[Def], ptr: Def) -> Option<Def> {
+    let mut value = whole;
+    for &index in path.iter().rev() {
         let number = u64::try_from(world.as_int(index)?).ok()?;
         world.types.part(world.ty(value), number)?;
         value = world.extract(value, index);

@@ -327,6 +327,13 @@ fn loads_see_constants_and_earlier_stores() {
     check_stays("load(store(mem, p, x), q).1");
     check("load(load(mem, p).0, p).1", "load(mem, p).1");
     check("load(load(store(mem, p, x), q).0, p).1", "x");
+    let slot = "slot[P](mem)";
+    check(&format!("load(store({slot}.0, {slot}.1, s), lea({slot}.1, 1)).1"), "s.1");
+    check(
+        &format!("load(store(store({slot}.0, {slot}.1, s), lea({slot}.1, 0), x), lea({slot}.1, 1)).1"),
+        "s.1",
+    );
+    check_stays(&format!("load(store({slot}.0, lea({slot}.1, 1), x), {slot}.1).1"));
     check(
         "load(store(slot[i32](mem).0, slot[i32](mem).1, x), var).0",
         "load(store(slot[i32](mem).0, slot[i32](mem).1, x), var).0",

@@ -508,6 +508,10 @@ impl Render<'_> {
                 error("E0412", span, format!("cannot infer the result of the recursive function `{name}`"))
                     .with_secondary(declared, "write its result here: `-> T`")
             }
+            Error::ReturnWithoutResult { name, span, declared } => {
+                error("E0436", span, format!("`{name}` uses `return`, so its result type must be written"))
+                    .with_secondary(declared, "write its result here: `-> T`")
+            }
             Error::StaticCycle { name, span, declared } => {
                 error("E0413", span, format!("static `{name}` depends on itself"))
                     .with_secondary(declared, "declared here")
@@ -515,14 +519,6 @@ impl Render<'_> {
             Error::StaticType { name, span } => {
                 error("E0414", span, format!("static `{name}` has neither type nor value"))
             }
-            Error::MainSignature { span, ty } => error(
-                "E0415",
-                span,
-                format!("`main` cannot be a {}", self.ty(ty)),
-            )
-            .with_note(
-                "`main` takes no parameters, `argc: i32`, or `argc: i32, argv: &[&[u8]]`, and returns `i32` or `()`",
-            ),
             Error::MainIsStatic { span } => error("E0415", span, "`main` cannot be a static")
                 .with_note("`main` is the function that a program starts with"),
             Error::ParamType { span } => {
@@ -567,7 +563,7 @@ impl Render<'_> {
             }
             Error::FilterName { name, span } => {
                 error("E0702", span, format!("a filter cannot depend on `{name}`")).with_note(
-                    "a filter may use the parameters of its function, constants and immutable statics",
+                    "a filter may use parameters that never change, constants and immutable statics",
                 )
             }
             Error::FilterEffect { span } => {

@@ -14,7 +14,7 @@ mod tests;
 use cranelift_entity::SecondaryMap;
 use nyala_span::{Code, Diagnostic, Span};
 
-use crate::tree::{Expr, ExprKind, Lambda, Param, Pat, PatKind, Program, Stmt};
+use crate::tree::{Cond, Expr, ExprKind, Lambda, Param, Pat, PatKind, Program, Stmt};
 use crate::types::{Prim, Ty, TyKind, Types};
 use crate::visit;
 use decide::{Ctor, Decided, MAX_WITNESSES, Matrix, Occurrence, Test, TooComplex, decide};
@@ -37,6 +37,7 @@ enum Problem {
     NotExhaustive { at: Span, missing: Vec<String> },
     NotProven { at: Span },
     Unreachable { at: Span, covered_by: Option<Span> },
+    AlwaysMatches { keyword: &'static str, at: Span },
 }
 
 impl Problem {
@@ -57,6 +58,10 @@ impl Problem {
                 Diagnostic::error(Code("E0502"), at, "cannot prove that this match is exhaustive")
                     .with_label("too many combinations to check")
                     .with_note("add an arm `_ => ..` for all other values")
+            }
+            Problem::AlwaysMatches { keyword, at } => {
+                let message = format!("the pattern of this `{keyword} let` matches every value");
+                Diagnostic::error(Code("E0508"), at, message).with_note("a plain `let` binds the names")
             }
             Problem::Unreachable { at, covered_by } => {
                 let warning = Diagnostic::warning(Code("W0010"), at, "this arm is never reached");
@@ -91,6 +96,8 @@ impl Checker<'_> {
     fn expr(&mut self, expr: &Expr) {
         match &expr.kind {
             ExprKind::Match { scrutinee, arms } => self.match_(scrutinee, arms),
+            ExprKind::If { arms, .. } => arms.iter().for_each(|(cond, _)| self.cond("if", cond)),
+            ExprKind::While { cond, .. } => self.cond("while", cond),
             ExprKind::Lambda(lambda) => self.params(self.owner_of_params(lambda), &lambda.params),
             ExprKind::Block { stmts, .. } => {
                 for stmt in stmts {
@@ -116,6 +123,15 @@ impl Checker<'_> {
     fn params(&mut self, of: &'static str, params: &[Param]) {
         for param in params {
             self.irrefutable(of, &param.pat);
+        }
+    }
+
+    /// A pattern that always matches is no condition.
+    fn cond(&mut self, keyword: &'static str, cond: &Cond) {
+        let Cond::Let(pat, _) = cond else { return };
+        let Some(arms) = Arms::new(self.program, [pat]) else { return };
+        if arms.matrix.is_irrefutable(0) {
+            self.problems.push(Problem::AlwaysMatches { keyword, at: pat.span });
         }
     }
 

@@ -131,7 +131,7 @@ impl<'a> Checker<'a> {
         Expr { kind: ExprKind::Repeat(Box::new(value)), ty, span }
     }
 
-    fn array_type(&mut self, is_simd: bool, elem: Ty, len: Ty, span: Span) -> Ty {
+    pub(super) fn array_type(&mut self, is_simd: bool, elem: Ty, len: Ty, span: Span) -> Ty {
         if !is_simd {
             return self.program.types.intern(TyKind::Array(elem, len));
         }
@@ -194,6 +194,15 @@ impl<'a> Checker<'a> {
         let def = self.resolve_path(path, Namespace::Type).0;
         let given = &self.generic_args(args, &self.tparams_of(def));
         let what = match def {
+            Def::Struct(id) if !matches!(self.structs[id].ast.fields, ast::Fields::Record(_)) => {
+                self.report(Error::NotAType {
+                    name,
+                    what: "tuple-like struct",
+                    wanted: "a struct with named fields",
+                    span,
+                });
+                return None;
+            }
             Def::Struct(id) => {
                 let (ty, args) = self.struct_type(id, given, span, hint);
                 return Some(self.struct_record(id, ty, &args));
@@ -282,6 +291,7 @@ impl<'a> Checker<'a> {
         hint: Option<Ty>,
     ) -> Expr {
         let base = self.infer_expr(base, hint);
+        self.solve_for(base.ty);
         let base = self.auto_deref(base);
         let ty = self.resolve(base.ty);
         match self.program.types.kind(ty).clone() {
@@ -306,6 +316,14 @@ impl<'a> Checker<'a> {
     /// `e.f`, `e.0`
     pub(super) fn field(&mut self, base: &'a ast::Expr, field: &'a FieldName, span: Span) -> Expr {
         let base = self.infer_expr(base, None);
+        if self.is_unknown(base.ty) {
+            return self.defer_field(base, *field, span);
+        }
+        self.field_of(base, field, span)
+    }
+
+    /// Field `field` of a value of known type.
+    pub(super) fn field_of(&mut self, base: Expr, field: &FieldName, span: Span) -> Expr {
         let base = self.auto_deref(base);
         let ty = self.resolve(base.ty);
         let (name, name_span) = match field {
@@ -337,14 +355,6 @@ impl<'a> Checker<'a> {
                 }
             },
             TyKind::Error => self.error_expr(span),
-            TyKind::Infer(_) if !self.is_number(ty) => {
-                self.report(Error::CannotInfer {
-                    what: "the type of this".into(),
-                    span: base.span,
-                    name: None,
-                });
-                self.error_expr(span)
-            }
             _ => {
                 let ty = self.shown(ty);
                 self.report(Error::StructNeeded { ty, span: base.span });

@@ -6,7 +6,7 @@ use nyala_syntax::ast;
 use crate::checker::Checker;
 use crate::collect::{Collected, Target};
 use crate::errors::{Because, Error};
-use crate::tree::{Cond, Expr, ExprKind, FnId, Pat, PatKind, Stmt};
+use crate::tree::{Coercion, Cond, Expr, ExprKind, FnId, Pat, PatKind, Stmt};
 use crate::types::{Ty, TyKind};
 
 /// The common type of arms, as far as it is known.
@@ -119,10 +119,7 @@ impl<'a> Checker<'a> {
         match stmt {
             ast::Stmt::Let { pat, init, .. } => {
                 let (pat, init) = self.let_stmt(pat, init.as_ref());
-                let jump = match &init {
-                    Some(init) if self.is_never(init.ty) => Some(init.span),
-                    _ => None,
-                };
+                let jump = init.as_ref().filter(|init| self.never_returns(init)).map(|init| init.span);
                 into.push(Stmt::Let { pat, init });
                 jump
             }
@@ -140,6 +137,11 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// Whether an expression has no value, also if it stands where one of another type is expected.
+    fn never_returns(&mut self, expr: &Expr) -> bool {
+        matches!(expr.kind, ExprKind::Coerce { kind: Coercion::Never, .. }) || self.is_never(expr.ty)
+    }
+
     fn let_stmt(&mut self, pat: &'a ast::Pat, init: Option<&'a ast::Expr>) -> (Pat, Option<Expr>) {
         let Some(init) = init else {
             let ty = self.uninitialized_type(pat);
@@ -153,6 +155,7 @@ impl<'a> Checker<'a> {
             }
             None => {
                 let init = self.infer_expr(init, None);
+                self.solve_for(init.ty);
                 (self.check_pat(pat, init.ty), Some(init))
             }
         }
@@ -258,6 +261,7 @@ impl<'a> Checker<'a> {
         hint: Option<Ty>,
     ) -> Expr {
         let scrutinee = self.infer_expr(scrutinee, None);
+        self.solve_for(scrutinee.ty);
         let mut state = Arms::new(self.arms_hint(hint));
         let mut pats = Vec::with_capacity(arms.len());
         let mut values = Vec::with_capacity(arms.len());

@@ -42,13 +42,15 @@ impl<'a> Checker<'a> {
     ) -> Expr {
         let is_summon = matches!(&callee.kind, ast::ExprKind::Path(path) if self.is_summon(path));
         let callee = self.infer_expr(callee, None);
+        if self.is_unknown(callee.ty) {
+            return self.defer_call(callee, args, mark, span);
+        }
         let ty = self.resolve(callee.ty);
         match self.program.types.kind(ty).clone() {
             TyKind::Fn { params, ret } => {
                 let callee = Callee { expr: callee, params: params.into_vec(), ret };
                 self.call_fn(callee, args, mark, span, hint)
             }
-            TyKind::Infer(_) if !self.is_number(ty) => self.call_unknown(callee, args, mark, span),
             kind @ (TyKind::Error | TyKind::Never) => {
                 if kind == TyKind::Never {
                     self.report(Error::Unreachable { span, jump: callee.span });
@@ -152,7 +154,7 @@ impl<'a> Checker<'a> {
         None
     }
 
-    fn report_argument_count(&mut self, callee: &Callee, found: usize, span: Span) {
+    pub(super) fn report_argument_count(&mut self, callee: &Callee, found: usize, span: Span) {
         let ty = self.shown(callee.expr.ty);
         let cps = !self.is_never(callee.ret);
         let (expected, callee) = (callee.params.len(), Self::named_fn(&callee.expr));
@@ -160,7 +162,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Whether an extra argument may be the return continuation.
-    fn can_be_continuation(&mut self, ty: Ty) -> bool {
+    pub(super) fn can_be_continuation(&mut self, ty: Ty) -> bool {
         let ty = self.resolve(ty);
         let kind = self.program.types.kind(ty);
         matches!(kind, TyKind::Fn { .. } | TyKind::Error | TyKind::Never)
@@ -207,7 +209,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Whether the only parameter is a tuple of `n` elements.
-    fn packs_arguments(&mut self, callee: &Callee, n: usize) -> bool {
+    pub(super) fn packs_arguments(&mut self, callee: &Callee, n: usize) -> bool {
         let [param] = *callee.params else { return false };
         let param = self.resolve(param);
         let is_tuple = matches!(self.program.types.kind(param), TyKind::Tuple(parts) if parts.len() == n);
@@ -248,7 +250,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn coerce_all(&mut self, values: Vec<Expr>, tys: &[Ty]) -> Vec<Expr> {
+    pub(super) fn coerce_all(&mut self, values: Vec<Expr>, tys: &[Ty]) -> Vec<Expr> {
         let values = values.into_iter().zip(tys);
         values.map(|(value, &ty)| self.coerce(value, ty, Because::Nothing)).collect()
     }
@@ -300,25 +302,6 @@ impl<'a> Checker<'a> {
         let call = Call { callee: callee.expr, args, is_jump, mark, break_local: None, args_first: false };
         let ty = if is_jump { never } else { callee.ret };
         Expr { kind: ExprKind::Call(Box::new(call)), ty, span }
-    }
-
-    /// A call of a callee of unknown type: its type becomes a function of these arguments.
-    fn call_unknown(
-        &mut self,
-        callee: Expr,
-        args: &'a [ast::Expr],
-        mark: Option<MarkKind>,
-        span: Span,
-    ) -> Expr {
-        let args: Vec<Expr> = args.iter().map(|arg| self.infer_expr(arg, None)).collect();
-        let params: Vec<Ty> = args.iter().map(|arg| arg.ty).collect();
-        let ret = self.fresh_general(span);
-        let ty = self.program.types.func(&params, ret);
-        if !self.unify(callee.ty, ty) {
-            self.report(Error::InfiniteType { span: callee.span });
-            return self.error_expr(span);
-        }
-        self.build_call(Callee { expr: callee, params, ret }, args, mark, span)
     }
 
     /// `a(i)`, `t(0)`
@@ -382,7 +365,7 @@ fn is_lambda(expr: &ast::Expr) -> bool {
     }
 }
 
-fn literal_index(expr: &ast::Expr) -> Option<u64> {
+pub(super) fn literal_index(expr: &ast::Expr) -> Option<u64> {
     match &expr.kind {
         ast::ExprKind::Lit(ast::Lit { kind: LitKind::Int { value, .. }, .. }) => *value,
         ast::ExprKind::Paren(inner) => literal_index(inner),

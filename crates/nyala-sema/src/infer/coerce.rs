@@ -93,20 +93,25 @@ impl<'a> Checker<'a> {
             };
             return self.coerce_to_address(*inner, from, to).map(hide).map_err(hide);
         }
-        let TyKind::Ptr { kind: PtrKind::Shared, space, pointee } = *self.program.types.kind(to) else {
+        let TyKind::Ptr { kind, space, pointee } = *self.program.types.kind(to) else {
             return Err(expr);
         };
+        // In Artic, a mutable place is its own `&mut`.
+        let is_mut = kind == PtrKind::Mut && self.is_artic() && self.is_writable(&expr);
+        if kind != PtrKind::Shared && !is_mut {
+            return Err(expr);
+        }
         let own_space = self.space_of(&expr);
         if own_space != space || self.as_var(from).is_some_and(|var| var.kind == VarKind::General) {
             return Err(expr);
         }
         let snapshot = self.snapshot();
-        let Some(changed) = self.retype_pointee(from, pointee, true, 0) else {
+        let Some(changed) = self.retype_pointee(from, pointee, !is_mut, 0) else {
             self.rollback(snapshot);
             return Err(expr);
         };
         self.take_address(&expr);
-        let address = self.program.types.ptr(PtrKind::Shared, space, from);
+        let address = self.program.types.ptr(kind, space, from);
         let expr = wrap(expr, Coercion::AddrOf, address);
         Ok(if changed { wrap(expr, Coercion::Retype, to) } else { expr })
     }

@@ -64,7 +64,9 @@ impl<'a> Checker<'a> {
 
     fn ascribe(&mut self, expr: &'a ast::Expr, ty: &'a ast::TypeExpr) -> Expr {
         let written = self.convert_sized(ty);
-        self.check_expr(expr, written, Because::Written(ty.span))
+        let value = self.infer_expr(expr, Some(written));
+        // A jump has no value, whatever type is written.
+        if self.is_never(value.ty) { value } else { self.coerce(value, written, Because::Written(ty.span)) }
     }
 
     fn type_args(
@@ -154,6 +156,14 @@ impl<'a> Checker<'a> {
         }
         if level < self.body.level {
             self.program.locals[id].is_captured = true;
+        }
+        if let Some(&function) = self.body.inferred_returns.get(&id)
+            && self.as_var(self.body.returns[&id]).is_some()
+        {
+            let function = &self.program.fns[function];
+            let (name, declared) = (function.name, function.span);
+            self.report(Error::ReturnWithoutResult { name, span, declared });
+            return self.error_expr(span);
         }
         let ty = self.program.locals[id].ty;
         Expr { kind: ExprKind::Local(id), ty, span }

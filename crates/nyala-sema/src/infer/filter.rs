@@ -100,13 +100,14 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A filter may use the parameters of its function, but no variables of enclosing code.
+    /// A filter may use the parameters of its function, and those of enclosing functions that never change.
     fn check_filter_local(&mut self, id: LocalId, span: Span) {
-        let name = self.program.locals[id].name;
+        let local = &self.program.locals[id];
+        let name = local.name;
+        let is_outer_param = !local.is_mut && self.body.params.contains(&id);
         let entry = self.body.scopes.lookup(name);
-        let is_param =
-            entry.is_some_and(|entry| entry.def == Def::Local(id) && entry.level == self.body.level);
-        if !is_param {
+        let is_own = entry.is_some_and(|entry| entry.def == Def::Local(id) && entry.level == self.body.level);
+        if !is_own && !is_outer_param {
             self.report(Error::FilterName { name, span });
         }
     }

@@ -13,7 +13,9 @@ use super::unify::Zonk;
 impl<'a> Checker<'a> {
     /// Finishes the current body: these functions and statics, and all nested ones.
     pub(super) fn finish_body(&mut self, fns: &[FnId], statics: &[StaticId]) {
+        self.finish_accesses();
         self.default_vars();
+        self.solve_accesses();
         self.check_deferred();
         self.check_obligations();
         self.report_unknown();
@@ -129,6 +131,10 @@ impl<'a> Checker<'a> {
     }
 
     fn finish_expr(&mut self, expr: &mut Expr, memo: &mut Zonk) {
+        if let ExprKind::Deferred(number) = expr.kind {
+            let solved = self.body.accesses.solved(number).cloned();
+            *expr = solved.unwrap_or(Expr { kind: ExprKind::Error, ..*expr });
+        }
         self.finish_ty(&mut expr.ty, expr.span, memo);
         let ty = expr.ty;
         match &mut expr.kind {

@@ -93,7 +93,7 @@ impl<'a> Checker<'a> {
 
     /// How a generator takes its body, by its type.
     fn generator(&mut self, callee: &Expr, n_args: usize, n_pats: usize) -> Option<Generator> {
-        if self.as_var(callee.ty).is_some() {
+        if self.is_unknown(callee.ty) {
             self.assume_generator(callee, n_args, n_pats);
         }
         let (params, ret) = self.as_fn(callee.ty)?;

@@ -86,6 +86,9 @@ impl<'a> Checker<'a> {
         let ret = self.result_to_check(id);
         let returns = ast.body.is_some() && !self.is_never(ret);
         let return_local = returns.then(|| self.new_return("return", ret, ast.name.span));
+        if let Some(local) = return_local.filter(|_| ast.ret.is_none() && self.is_artic()) {
+            self.body.inferred_returns.insert(local, id);
+        }
         self.body.scopes.enter();
         let (params, filter) = self.fn_params(id);
         if let Some(body) = &ast.body {
@@ -119,7 +122,7 @@ impl<'a> Checker<'a> {
         let mut params = Vec::with_capacity(tys.len());
         for (param, &ty) in ast.params.iter().zip(&tys) {
             let pat = match &param.pat {
-                Some(pat) => self.check_pat(pat, ty),
+                Some(pat) => self.param_pat(pat, ty),
                 None => {
                     self.define_untyped_names(param, ty);
                     self.wild(ty, param.span)

@@ -9,6 +9,7 @@ use crate::tree::{Expr, ExprKind, Lambda, Param};
 use crate::types::Ty;
 
 use super::filter::Filters;
+use super::unify::{Origin, VarKind};
 
 /// The expected type of a lambda.
 struct Expected {
@@ -111,6 +112,17 @@ impl<'a> Checker<'a> {
         Some(self.program.types.tuple(&cont_params))
     }
 
+    /// If the last parameter of a function that never returns has an unknown type, the end of its body
+    /// shows that it is the return continuation: `|x, _| -> ! { .. }`.
+    fn settle_end(&mut self, params: &[Param], ret: Ty, value: Ty) {
+        if let Some(last) = params.last().filter(|_| self.is_never(ret))
+            && self.as_var(last.ty).is_some_and(|var| var.kind == VarKind::General)
+        {
+            let cont = self.program.types.continuation(value);
+            self.unify(last.ty, cont);
+        }
+    }
+
     /// Converts a body's value to the expected type.
     pub(super) fn finish_body_value(
         &mut self,
@@ -125,6 +137,7 @@ impl<'a> Checker<'a> {
             }
             return value;
         }
+        self.settle_end(params, ret, value.ty);
         match self.end_type(params, ret) {
             Some(end) => self.coerce(value, end, because),
             // `constness` checks on the finished tree whether the end is reachable.
@@ -145,7 +158,7 @@ impl<'a> Checker<'a> {
             None => self.unknown_param(param),
         };
         let pat = match &param.pat {
-            Some(pat) => self.check_pat(pat, ty),
+            Some(pat) => self.param_pat(pat, ty),
             None => crate::tree::Pat { kind: crate::tree::PatKind::Wild, ty, span: param.span },
         };
         if param.is_implicit {
@@ -155,7 +168,6 @@ impl<'a> Checker<'a> {
     }
 
     fn unknown_param(&mut self, param: &ast::Param) -> Ty {
-        use super::unify::{Origin, VarKind};
         let origin = match param.pat.as_ref().map(|pat| &pat.kind) {
             Some(ast::PatKind::Bind { name, .. }) => Origin::Local(name.name, name.span),
             _ => Origin::Expr(param.span),

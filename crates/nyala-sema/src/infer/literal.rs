@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 
 use half::f16;
 use nyala_span::{Name, Span};
-use nyala_syntax::ast::{self, LitKind};
+use nyala_syntax::ast::{self, Dialect, LitKind};
 
 use crate::checker::Checker;
 use crate::errors::Error;
@@ -23,6 +23,8 @@ pub(crate) struct PendingLit {
     value: LitValue,
     /// Whether it has a minus sign.
     neg: bool,
+    /// Whether the minus sign wraps if the type is unsigned, as in Artic.
+    wraps: bool,
     span: Span,
 }
 
@@ -47,7 +49,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn string(&mut self, text: &ast::StrLit, span: Span) -> Expr {
+    pub(super) fn string(&mut self, text: &ast::StrLit, span: Span) -> Expr {
         let mut bytes = text.bytes.clone();
         bytes.push(0);
         let u8 = self.program.types.prim(Prim::U8);
@@ -83,11 +85,13 @@ impl<'a> Checker<'a> {
             Some(prim) => self.program.types.prim(prim),
             None => self.fresh(kind, Origin::Expr(span)),
         };
-        Some((self.push_literal(PendingLit { value, neg, span }), ty))
+        let wraps = self.body.home.dialect == Dialect::Artic;
+        Some((self.push_literal(PendingLit { value, neg, wraps, span }), ty))
     }
 
-    fn fixed_literal(&mut self, bits: u64, prim: Prim, span: Span) -> (u64, Ty) {
-        let index = self.push_literal(PendingLit { value: LitValue::Int(bits), neg: false, span });
+    pub(super) fn fixed_literal(&mut self, bits: u64, prim: Prim, span: Span) -> (u64, Ty) {
+        let value = LitValue::Int(bits);
+        let index = self.push_literal(PendingLit { value, neg: false, wraps: false, span });
         (index, self.program.types.prim(prim))
     }
 
@@ -108,6 +112,9 @@ impl<'a> Checker<'a> {
         let TyKind::Prim(prim) = *self.program.types.kind(ty) else { return 0 };
         let bits = match literal.value {
             LitValue::Int(value) if prim.is_float() => int_as_float(value, literal.neg, prim),
+            LitValue::Int(value) if literal.neg && literal.wraps && !prim.is_signed() => {
+                int_bits(value, false, prim).map(|bits| bits.wrapping_neg() & mask(prim))
+            }
             LitValue::Int(value) => int_bits(value, literal.neg, prim),
             LitValue::Float(digits) => float_bits(digits.as_str(), literal.neg, prim),
         };
@@ -123,10 +130,14 @@ impl<'a> Checker<'a> {
     }
 }
 
+/// All bits of an integer.
+fn mask(prim: Prim) -> u64 {
+    u64::MAX >> (64 - prim.bits())
+}
+
 /// The bits of an integer literal with its sign, if it is in range.
 fn int_bits(value: u64, neg: bool, prim: Prim) -> Option<u64> {
-    let width = prim.bits();
-    let mask = u64::MAX >> (64 - width);
+    let (width, mask) = (prim.bits(), mask(prim));
     let max = match (prim.is_signed(), neg) {
         (true, true) => 1 << (width - 1),
         (true, false) => mask >> 1,

@@ -9,6 +9,7 @@
 //! statics are separate bodies, checked on demand if an inferred result is
 //! needed.
 
+mod access;
 mod aggregate;
 mod block;
 mod call;
@@ -29,7 +30,7 @@ mod unify;
 
 use nyala_span::Span;
 use nyala_syntax::ast::Ident;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::checker::{Checker, Home};
 use crate::resolve::is_anonymous;
@@ -37,6 +38,7 @@ use crate::scope::{Def, Scopes};
 use crate::tree::{self, FnId, Local, LocalId, StaticId};
 use crate::types::Ty;
 
+use access::Accesses;
 use implicits::Implicit;
 use literal::PendingLit;
 use operator::Obligation;
@@ -59,10 +61,16 @@ pub(crate) struct Body {
     literals: Vec<PendingLit>,
     /// The result type of each `return`, `break` and `continue`.
     returns: FxHashMap<LocalId, Ty>,
+    /// The `return`s of functions whose result is inferred, with their functions. Artic does not infer it from them.
+    inferred_returns: FxHashMap<LocalId, FnId>,
     /// The converted types in patterns, by span.
     pat_types: FxHashMap<Span, Ty>,
+    /// The parameters of functions and lambdas.
+    params: FxHashSet<LocalId>,
     /// The first local variable of the current pattern.
     pattern_start: usize,
+    /// The accesses to values of unknown type.
+    accesses: Accesses,
     /// Rules that are checked when all types are known.
     obligations: Vec<Obligation>,
     /// The nested functions and statics that are part of this body.
@@ -88,8 +96,11 @@ impl Body {
             vars: Vars::default(),
             literals: vec![],
             returns: FxHashMap::default(),
+            inferred_returns: FxHashMap::default(),
             pat_types: FxHashMap::default(),
+            params: FxHashSet::default(),
             pattern_start: 0,
+            accesses: Accesses::default(),
             obligations: vec![],
             fns: vec![],
             statics: vec![],

@@ -374,6 +374,7 @@ impl<'a> Checker<'a> {
 
     fn deref(&mut self, operand: &'a ast::Expr, span: Span) -> Expr {
         let pointer = self.infer_expr(operand, None);
+        self.solve_for(pointer.ty);
         let ty = self.resolve(pointer.ty);
         match *self.program.types.kind(ty) {
             TyKind::Ptr { pointee, .. } => {

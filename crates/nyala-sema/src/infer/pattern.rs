@@ -10,7 +10,7 @@ use crate::convert::substitution;
 use crate::errors::{Error, Namespace, Operand};
 use crate::scope::Def;
 use crate::tree::{Field, LocalId, Pat, PatKind};
-use crate::types::{EnumId, StructId, Ty, TyKind};
+use crate::types::{EnumId, Prim, StructId, Ty, TyKind};
 
 use super::unify::{Origin, VarKind};
 
@@ -28,6 +28,13 @@ impl<'a> Checker<'a> {
     pub fn check_pat(&mut self, pat: &'a ast::Pat, ty: Ty) -> Pat {
         self.body.pattern_start = self.program.locals.len();
         self.pat(pat, ty)
+    }
+
+    /// The pattern of a parameter.
+    pub(super) fn param_pat(&mut self, pat: &'a ast::Pat, ty: Ty) -> Pat {
+        let pat = self.check_pat(pat, ty);
+        self.body.params.extend(crate::visit::bindings(&pat));
+        pat
     }
 
     fn pat(&mut self, pat: &'a ast::Pat, ty: Ty) -> Pat {
@@ -156,11 +163,10 @@ impl<'a> Checker<'a> {
             self.report(Error::FloatPattern { span });
             return self.error_pat(span);
         }
+        if let LitKind::Str(text) = &lit.kind {
+            return self.string_pat(text, ty, span);
+        }
         let Some((index, lit_ty)) = self.pending_literal(lit, neg, span) else {
-            if let LitKind::Str(_) = lit.kind {
-                let ty = self.shown(ty);
-                self.report(Error::PatternType { ty, span, what: "a string".into() });
-            }
             return self.error_pat(span);
         };
         if !self.expect_pat_type(ty, lit_ty, span) {
@@ -172,6 +178,21 @@ impl<'a> Checker<'a> {
             return self.error_pat(span);
         }
         Pat { kind: PatKind::Lit(index), ty, span }
+    }
+
+    /// A string matches an array of its bytes and the terminating zero.
+    fn string_pat(&mut self, text: &ast::StrLit, ty: Ty, span: Span) -> Pat {
+        let string = self.string(text, span);
+        if !self.expect_pat_type(ty, string.ty, span) {
+            return self.error_pat(span);
+        }
+        let bytes = text.bytes.iter().copied().chain([0]);
+        let byte = |byte: u8| {
+            let (index, ty) = self.fixed_literal(byte.into(), Prim::U8, span);
+            Pat { kind: PatKind::Lit(index), ty, span }
+        };
+        let parts = bytes.map(byte).collect();
+        Pat { kind: PatKind::Parts(parts), ty, span }
     }
 
     fn option_pat(&mut self, path: &'a ast::Path, args: Option<&'a [ast::Pat]>, ty: Ty, span: Span) -> Pat {
@@ -313,7 +334,10 @@ impl<'a> Checker<'a> {
                 self.body.pat_types.insert(ty.span, converted);
                 Some(converted)
             }
-            Ast::Paren(inner) => self.written_pat_type(inner),
+            Ast::Paren(inner) | Ast::Bind { sub: Some(inner), .. } => self.written_pat_type(inner),
+            Ast::Array(parts) => self.written_elem_type(parts, false, pat.span),
+            Ast::Simd(parts) => self.written_elem_type(parts, true, pat.span),
+            Ast::Record { path, .. } | Ast::Option { path, .. } => self.named_pat_type(path),
             Ast::Tuple(parts) if !parts.is_empty() => {
                 let tys: Vec<Option<Ty>> = parts.iter().map(|part| self.written_pat_type(part)).collect();
                 if tys.iter().all(Option::is_none) {
@@ -323,6 +347,24 @@ impl<'a> Checker<'a> {
                 let tys = tys.into_iter();
                 let tys: Vec<Ty> = tys.map(|ty| ty.unwrap_or_else(|| self.fresh_general(span))).collect();
                 Some(self.program.types.tuple(&tys))
+            }
+            _ => None,
+        }
+    }
+
+    /// The type of an array or vector pattern, if the type of an element is written.
+    fn written_elem_type(&mut self, parts: &'a [ast::Pat], is_simd: bool, span: Span) -> Option<Ty> {
+        let written: Vec<Option<Ty>> = parts.iter().map(|part| self.written_pat_type(part)).collect();
+        let elem = written.into_iter().flatten().next()?;
+        let len = self.program.types.number(parts.len() as i128);
+        Some(self.array_type(is_simd, elem, len, span))
+    }
+
+    /// The type of a struct that a pattern names, if it has no parameters.
+    fn named_pat_type(&mut self, path: &'a ast::Path) -> Option<Ty> {
+        match self.resolve_path(path, Namespace::Pattern).0 {
+            Def::Struct(id) if self.program.structs[id].tparams.is_empty() => {
+                Some(self.program.types.intern(TyKind::Struct(id, [].into())))
             }
             _ => None,
         }

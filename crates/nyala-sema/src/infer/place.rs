@@ -8,19 +8,27 @@ use crate::errors::{Error, ImmutablePlace, Write};
 use crate::tree::{Expr, ExprKind};
 use crate::types::TyKind;
 
+use super::access::Accesses;
+
 /// The root of a place.
 enum Root<'e> {
     Local(crate::tree::LocalId),
     Static(crate::tree::StaticId),
     /// The target of a pointer.
     Pointer(&'e Expr),
+    /// An access that is not solved.
+    Deferred(u32),
     /// Not a place.
     Value,
 }
 
-fn root(mut expr: &Expr) -> Root<'_> {
+fn root<'e>(mut expr: &'e Expr, accesses: &'e Accesses) -> Root<'e> {
     loop {
         match &expr.kind {
+            ExprKind::Deferred(number) => match accesses.solved(*number) {
+                Some(solved) => expr = solved,
+                None => return Root::Deferred(*number),
+            },
             ExprKind::Local(id) => return Root::Local(*id),
             ExprKind::Static(id) => return Root::Static(*id),
             ExprKind::Deref(pointer) => return Root::Pointer(pointer),
@@ -37,7 +45,18 @@ impl<'a> Checker<'a> {
             return;
         }
         let span = expr.span;
-        match root(expr) {
+        let accesses = std::mem::take(&mut self.body.accesses);
+        let written = root(expr, &accesses);
+        self.check_writable_root(&written, write, span);
+        let deferred = if let Root::Deferred(number) = written { Some(number) } else { None };
+        self.body.accesses = accesses;
+        if let Some(number) = deferred {
+            self.body.accesses.add_write(number, write);
+        }
+    }
+
+    fn check_writable_root(&mut self, root: &Root, write: Write, span: Span) {
+        match *root {
             // `return`, `break` and `continue` are not declared in the source, so `mut` is no fix.
             Root::Local(id) if self.body.returns.contains_key(&id) => {
                 self.report(Error::NotAPlace { write, span });
@@ -57,7 +76,22 @@ impl<'a> Checker<'a> {
                 }
             }
             Root::Pointer(pointer) => self.check_writable_pointer(pointer, write, span),
+            Root::Deferred(_) => {}
             Root::Value => self.report(Error::NotAPlace { write, span }),
+        }
+    }
+
+    /// Whether `expr` is a place that can be written.
+    pub(super) fn is_writable(&mut self, expr: &Expr) -> bool {
+        match root(expr, &self.body.accesses) {
+            Root::Local(id) => self.program.locals[id].is_mut,
+            Root::Static(id) => self.program.statics[id].is_mut,
+            Root::Pointer(pointer) => {
+                let ty = pointer.ty;
+                let ty = self.resolve(ty);
+                matches!(self.program.types.kind(ty), TyKind::Ptr { kind, .. } if *kind != PtrKind::Shared)
+            }
+            Root::Deferred(_) | Root::Value => false,
         }
     }
 
@@ -71,14 +105,16 @@ impl<'a> Checker<'a> {
 
     /// Records that the address of `expr` is taken.
     pub(super) fn take_address(&mut self, expr: &Expr) {
-        if let Root::Local(id) = root(expr) {
-            self.program.locals[id].address_taken = true;
+        match root(expr, &self.body.accesses) {
+            Root::Local(id) => self.program.locals[id].address_taken = true,
+            Root::Deferred(number) => self.body.accesses.take_address(number),
+            Root::Static(_) | Root::Pointer(_) | Root::Value => {}
         }
     }
 
     /// The address space that `expr` lies in: generic unless it is behind a pointer.
     pub(super) fn space_of(&mut self, expr: &Expr) -> u32 {
-        let Root::Pointer(pointer) = root(expr) else { return 0 };
+        let Root::Pointer(pointer) = root(expr, &self.body.accesses) else { return 0 };
         let ty = self.resolve(pointer.ty);
         match self.program.types.kind(ty) {
             TyKind::Ptr { space, .. } => *space,

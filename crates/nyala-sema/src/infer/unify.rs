@@ -176,11 +176,6 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether `ty` is the unknown type of a literal: a number in any case.
-    pub fn is_number(&mut self, ty: Ty) -> bool {
-        self.as_var(ty).is_some_and(|var| var.kind != VarKind::General)
-    }
-
     /// Starts a snapshot.
     pub fn snapshot(&self) -> Snapshot {
         let vars = &self.body.vars;

@@ -6,8 +6,10 @@
 //! * `usage`: unused items and variables, and unnecessary `mut`;
 //! * `flow`: reads before any write, and compound assignments whose value writes the target;
 //! * `recursion`: filters that cannot stop the recursion they specialize;
-//! * `no_effect`: casts and statements without effect.
+//! * `no_effect`: casts and statements without effect;
+//! * `artic`: what is an error in Artic, and a warning elsewhere.
 
+mod artic;
 mod flow;
 mod no_effect;
 mod recursion;
@@ -26,8 +28,13 @@ pub(crate) fn check(
     program: &Program,
     interface: &Interface,
     is_foreign: &dyn Fn(Span) -> bool,
+    is_artic: &dyn Fn(Span) -> bool,
 ) -> Vec<Diagnostic> {
     let uses = usage::Uses::of(program);
+    let errors = artic::check(program, &uses, &|span| is_artic(span) && !is_foreign(span));
+    if !errors.is_empty() {
+        return errors;
+    }
     let mut warnings = usage::check(program, &uses, interface, is_foreign);
     warnings.extend(flow::check(program, &uses));
     warnings.extend(recursion::check(program, &uses));

@@ -88,6 +88,7 @@ fn node_has_no_effect(kind: &ExprKind) -> bool {
         | ExprKind::Asm(_)
         | ExprKind::Assign { .. }
         | ExprKind::Step { .. }
+        | ExprKind::Deferred(_)
         | ExprKind::Error => false,
     }
 }

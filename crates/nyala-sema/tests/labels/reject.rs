@@ -170,8 +170,6 @@ static s2: i32 = s1;
 //               ^^ error: static `s2` depends on itself
 static s3;
 //     ^^ error: static `s3` has neither type nor value
-fn main(x: f32) -> i32 { 0 }
-// ^^^^ error: `main` cannot be a `fn(f32) -> i32`
 ",
     );
 }

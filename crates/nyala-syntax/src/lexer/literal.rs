@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use nyala_span::{Name, Prim};
 
 use super::{Lexer, MAX_WORD, is_word};
-use crate::ast::{LitKind, StrLit};
+use crate::ast::{Dialect, LitKind, StrLit};
 use crate::errors::{LexError, SyntaxError};
 use crate::token::TokenKind;
 
@@ -190,7 +190,8 @@ impl Lexer<'_> {
         false
     }
 
-    /// `"..."`
+    /// `"..."`. In a file that is declared to be Artic, it may have line breaks: a dialect that is detected would
+    /// depend on where strings end.
     pub(super) fn string(&mut self) {
         let from = self.pos;
         self.pos += 1;
@@ -207,6 +208,10 @@ impl Lexer<'_> {
                     break;
                 }
                 Some(b'\\') => bytes.extend(self.escape().ok()),
+                Some(_) if self.goes_on_after_line() => {
+                    bytes.push(b'\n');
+                    self.pos += 1;
+                }
                 _ => {
                     self.error(LexError::UnterminatedString { at: self.span(from, self.pos) });
                     break;
@@ -215,6 +220,11 @@ impl Lexer<'_> {
         }
         let span = self.span(from, self.pos);
         self.push_lit(LitKind::Str(StrLit { bytes, span }), from);
+    }
+
+    /// Whether the string goes on after the line break here: its end must follow.
+    fn goes_on_after_line(&self) -> bool {
+        self.declared == Some(Dialect::Artic) && self.bytes[self.pos..].contains(&b'"')
     }
 
     /// An escape sequence, from its backslash on.

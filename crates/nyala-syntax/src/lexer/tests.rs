@@ -11,7 +11,7 @@ use crate::token::TokenKind;
 fn check(text: &str, expected: Expect) {
     let mut map = SourceMap::default();
     let id = map.add("test", text).expect("test texts are small");
-    let lexed = lex(map.file(id));
+    let lexed = lex(map.file(id), None);
     let show = |kind: TokenKind| match kind {
         TokenKind::Lit(index) | TokenKind::Str(index) => match &lexed.lits[index as usize] {
             LitKind::Str(string) => format!("\"{}\"", string.bytes.escape_ascii()),
@@ -110,7 +110,7 @@ fn comments_are_kept_and_do_not_nest() {
     let id = map.add("test", "a // b\r\n/* c /* d */ e //").expect("test texts are small");
     let file = map.file(id);
     let comments: Vec<_> =
-        lex(file).comments.iter().map(|comment| &file.text[file.local(comment.span)]).collect();
+        lex(file, None).comments.iter().map(|comment| &file.text[file.local(comment.span)]).collect();
     assert_eq!(comments, ["// b", "/* c /* d */", "//"]);
     check("a /* b", expect!["a end E0004"]);
 }
@@ -128,7 +128,7 @@ fn invisible_characters_are_reported_everywhere() {
 fn too_long_words_are_cut() {
     let mut map = SourceMap::default();
     let id = map.add("test", "x".repeat(MAX_WORD + 1)).expect("test texts are small");
-    let lexed = lex(map.file(id));
+    let lexed = lex(map.file(id), None);
     assert_eq!(lexed.errors.len(), 1);
     let TokenKind::Ident(name) = lexed.tokens[0].kind else { panic!("a name is expected") };
     assert_eq!(name.as_str().len(), MAX_WORD);

@@ -151,7 +151,7 @@ impl Parser<'_> {
         self.casts(expr, height)
     }
 
-    /// `e as T as U`
+    /// `e as T as U`. A call, an index or a field behind the type belongs to the cast: `p as &[T](i)`.
     fn casts(&mut self, mut expr: Expr, mut height: usize) -> (Expr, usize) {
         let lo = expr.span;
         while self.eat(TokenKind::As) {
@@ -161,6 +161,9 @@ impl Parser<'_> {
             }
             height = height.max(type_height) + 1;
             expr = Expr { kind: ExprKind::Cast { expr: Box::new(expr), ty }, span: self.span_from(lo) };
+            if matches!(self.kind(), TokenKind::LParen | TokenKind::Dot) {
+                (expr, height) = self.postfix_from(expr, height, None);
+            }
         }
         (expr, height)
     }
@@ -183,7 +186,10 @@ impl Parser<'_> {
                 self.unary(UnaryOp::Box)
             }
             TokenKind::Dollar => self.hide(),
-            TokenKind::AtAt => self.marked_call(MarkKind::Force, "@@"),
+            TokenKind::AtAt => {
+                self.reject_double_mark();
+                self.marked_call(MarkKind::Force, "@@")
+            }
             TokenKind::At if self.at_marking_word(self.words.run) => self.marked_call(MarkKind::Run, "@run"),
             TokenKind::At if self.at_marking_word(self.words.halt) => {
                 self.marked_call(MarkKind::Halt, "@halt")
@@ -273,6 +279,14 @@ impl Parser<'_> {
     /// call of `run`.)
     fn at_marking_word(&self, word: Name) -> bool {
         self.nth(1) == TokenKind::Ident(word) && matches!(self.nth(2), TokenKind::Ident(_))
+    }
+
+    /// Reports `@@` in Artic, where it is a mark of a mark.
+    fn reject_double_mark(&mut self) {
+        self.dialect_mattered = true;
+        if self.dialect == Dialect::Artic {
+            self.push_error(SyntaxError::DoubleMark { at: self.span() });
+        }
     }
 
     /// `@@f(x)(y)` marks `f(x)`, all other marks the call of its result.

@@ -324,7 +324,11 @@ impl Parser<'_> {
                 self.evidence.artic += 1;
                 self.bump();
                 let body = self.expr();
-                self.expect_semi("body");
+                // Artic's programs of 2019 leave out the `;` before the next item.
+                let is_last = self.at(TokenKind::Eof) || self.at_item(false) && self.at_new_line();
+                if !is_last {
+                    self.expect_semi("body");
+                }
                 Some(FnBody::Expr(body))
             }
             TokenKind::Semi => {
@@ -449,9 +453,46 @@ impl Parser<'_> {
         if self.at(TokenKind::Mut) || self.at_word(self.words.underscore) {
             return true;
         }
+        if self.at_word(self.words.typeof_) && self.nth(1) == TokenKind::LParen {
+            return false;
+        }
         let Some(behind) = self.behind_pat(self.pos) else { return false };
         let is_record = behind > 0 && self.kind_at(behind - 1) == TokenKind::RBrace;
-        is_record || matches!(self.kind_at(behind), TokenKind::Colon | TokenKind::As)
+        is_record
+            || matches!(self.kind_at(behind), TokenKind::Colon | TokenKind::As)
+            || self.is_list_in_brackets(behind)
+            || (self.pos..behind).any(|index| self.is_in_patterns_only(index))
+    }
+
+    /// Whether the brackets that end before `behind` contain a list: the type of an array has one element.
+    fn is_list_in_brackets(&self, behind: usize) -> bool {
+        let mut index = self.pos + usize::from(self.at(TokenKind::Simd));
+        if self.kind_at(index) != TokenKind::LBracket {
+            return false;
+        }
+        index += 1;
+        while index < behind {
+            if self.kind_at(index) == TokenKind::Comma {
+                return true;
+            }
+            index = self.pairs.closer(index).unwrap_or(index) + 1;
+        }
+        false
+    }
+
+    /// Whether the token at `index` of a parameter can be part of a pattern, but not of a type:
+    /// `(a: i32, b: i32)`, `[x, y]`, `Pair(a, b)`.
+    fn is_in_patterns_only(&self, index: usize) -> bool {
+        let (before, words) = (index.checked_sub(1).map(|before| self.kind_at(before)), &self.words);
+        match self.kind_at(index) {
+            TokenKind::Colon | TokenKind::As | TokenKind::LBrace => true,
+            TokenKind::Mut => !matches!(before, Some(TokenKind::And | TokenKind::AndAnd)),
+            TokenKind::LParen => match before {
+                Some(TokenKind::Ident(name)) => ![words.typeof_, words.cn, words.addrspace].contains(&name),
+                _ => false,
+            },
+            _ => false,
+        }
     }
 
     /// A parameter of a lambda: always a pattern.

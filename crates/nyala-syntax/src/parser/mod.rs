@@ -105,7 +105,8 @@ fn parse_as(
     assumed: Dialect,
     options: ParseOptions,
 ) -> (Parse, Reading) {
-    let Lexed { mut tokens, lits, comments, mut errors, cut_short } = lex_pieces(file, pieces);
+    let declared = options.dialect.or_else(|| declared_dialect(file));
+    let Lexed { mut tokens, lits, comments, mut errors, cut_short } = lex_pieces(file, pieces, declared);
     let (pairs, pair_errors) = delims::pair(&mut tokens, file, cut_short);
     let end_is_blamed = cut_short || !pair_errors.is_empty();
     errors.extend(pair_errors);
@@ -117,7 +118,7 @@ fn parse_as(
 
     let items = parser.file_items();
     let named = parser.named_dialect(&comments, items.first().map(|item| item.span));
-    let found = options.dialect.or(named).unwrap_or_else(|| parser.evidence.dialect());
+    let found = options.dialect.or(named).or(declared).unwrap_or_else(|| parser.evidence.dialect());
     let reading = Reading { assumed, found, mattered: parser.dialect_mattered };
     let parse = Parse {
         file: File { items, dialect: found, edition_2015: parser.edition_2015, comments, span: file.span() },
@@ -142,6 +143,16 @@ fn names(tokens: &[Token], lits: &[LitKind]) -> FxHashSet<Name> {
         _ => None,
     });
     names.collect()
+}
+
+/// The dialect that the name or the first line of a file says. The ending `.art` is Artic; others say nothing.
+fn declared_dialect(file: &SourceFile) -> Option<Dialect> {
+    let words = file.line_text(1).strip_prefix("//").map(str::trim);
+    match words.and_then(|words| words.strip_prefix("dialect:")).map(str::trim) {
+        Some("artic") => Some(Dialect::Artic),
+        Some("impala") => Some(Dialect::Impala),
+        _ => file.name.ends_with(".art").then_some(Dialect::Artic),
+    }
 }
 
 fn diagnostics(errors: Vec<SyntaxError>) -> Vec<Diagnostic> {

@@ -9,43 +9,45 @@ impl Parser<'_> {
     /// A pattern, with its type if one is written.
     pub(super) fn typed_pat(&mut self) -> Pat {
         let lo = self.span();
-        let ((pat, of_path), height) = self.measured(|parser| match parser.at_generic_option() {
-            true => parser.generic_option(),
-            false => (parser.pat(), None),
-        });
-        if of_path.is_none() && !self.eat(TokenKind::Colon) {
+        let (pat, height) = self.measured(Self::pat);
+        if !self.eat(TokenKind::Colon) {
             return pat;
         }
         if !self.fits(height + 1) {
             return Pat { kind: PatKind::Error, span: self.span_from(lo) };
         }
         self.deepest = self.deepest.max(self.depth + height + 1);
-        let ty = of_path.unwrap_or_else(|| self.ty());
+        let ty = self.ty();
         Pat { kind: PatKind::Typed { pat: Box::new(pat), ty }, span: self.span_from(lo) }
     }
 
-    /// Whether `E[T]::A` is next.
-    fn at_generic_option(&self) -> bool {
-        if !matches!(self.kind(), TokenKind::Ident(_)) {
-            return false;
+    /// The index of the bracket of `E[T]::A`, `S[T] { .. }` or `S[T](..)`, if such a pattern starts at `index`.
+    fn bracket_of_generic(&self, mut index: usize) -> Option<usize> {
+        if !matches!(self.kind_at(index), TokenKind::Ident(_)) {
+            return None;
         }
-        let mut index = self.pos + 1;
+        index += 1;
         while self.kind_at(index) == TokenKind::ColonColon {
             index += 2;
         }
-        self.kind_at(index) == TokenKind::LBracket
+        let is_generic = self.kind_at(index) == TokenKind::LBracket
             && self.kind_at(index + 1) != TokenKind::RBracket
-            && self.kind_behind_group(index) == TokenKind::ColonColon
+            && matches!(
+                self.kind_behind_group(index),
+                TokenKind::ColonColon | TokenKind::LBrace | TokenKind::LParen
+            );
+        is_generic.then_some(index)
     }
 
-    /// `E[T]::A(p)`, which is another way to write `E::A(p): E[T]`.
-    fn generic_option(&mut self) -> (Pat, Option<TypeExpr>) {
+    /// `E[T]::A(p)` and `S[T] { x = p }`, which are other ways to write `E::A(p): E[T]` and
+    /// `S { x = p }: S[T]`.
+    fn generic_pat(&mut self) -> PatKind {
         let lo = self.span();
         if !self.enter() {
-            return (Pat { kind: PatKind::Error, span: lo.start() }, None);
+            return PatKind::Error;
         }
         let mut path = self.path();
-        let kind = TypeKind::Path { path: path.clone(), args: self.list(Self::ty) };
+        let kind = TypeKind::Path { path: path.clone(), args: self.list(Self::generic_arg) };
         let ty = TypeExpr { kind, span: self.span_from(lo) };
         while self.eat(TokenKind::ColonColon) {
             path.segments.push(self.ident());
@@ -53,7 +55,8 @@ impl Parser<'_> {
         }
         let kind = self.path_pat(path);
         self.leave();
-        (Pat { kind, span: self.span_from(lo) }, Some(ty))
+        let pat = Box::new(Pat { kind, span: self.span_from(lo) });
+        PatKind::Typed { pat, ty }
     }
 
     /// A pattern without a type.
@@ -71,6 +74,7 @@ impl Parser<'_> {
     fn pat_kind(&mut self) -> PatKind {
         match self.kind() {
             TokenKind::Mut => self.bind_pat(),
+            TokenKind::Ident(_) if self.bracket_of_generic(self.pos).is_some() => self.generic_pat(),
             TokenKind::Ident(_) => self.named_pat(),
             TokenKind::LParen => self.tuple_pat(),
             TokenKind::LBracket => PatKind::Array(self.list(Self::typed_pat)),
@@ -213,7 +217,10 @@ impl Parser<'_> {
     pub(super) fn behind_pat(&self, mut index: usize) -> Option<usize> {
         match self.kind_at(index) {
             TokenKind::Ident(_) => {
-                index += 1;
+                index = match self.bracket_of_generic(index) {
+                    Some(bracket) => self.pairs.closer(bracket)? + 1,
+                    None => index + 1,
+                };
                 while self.kind_at(index) == TokenKind::ColonColon
                     && matches!(self.kind_at(index + 1), TokenKind::Ident(_))
                 {

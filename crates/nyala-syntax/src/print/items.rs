@@ -318,7 +318,8 @@ impl Printer<'_> {
             }
             Some(FnBody::Expr(expr)) => {
                 self.initializer(expr);
-                self.sep(";");
+                // It may be left out before the next item.
+                if self.at(";") { self.sep(";") } else { self.word(";") }
             }
             None => self.sep(";"),
         }
