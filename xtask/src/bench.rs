@@ -5,6 +5,7 @@
 //! line.
 
 mod classic;
+mod filter;
 mod front_end;
 mod image;
 mod interp;
@@ -61,6 +62,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "interp", run: interp::run, case: None },
     Bench { name: "classic", run: classic::run, case: None },
     Bench { name: "image", run: image::run, case: None },
+    Bench { name: "filter", run: filter::run, case: None },
     Bench { name: "simd", run: simd::run, case: None },
     Bench { name: "threads", run: threads::run, case: None },
     Bench { name: "tune", run: tune::run, case: None },

@@ -14,6 +14,9 @@ use crate::tree::Filter;
 /// `render`, as the program exports it: picture, result, fault, threads, width, height, frame.
 type Render = unsafe extern "C" fn(*const f32, *mut f32, *mut i32, i32, i32, i32, i32);
 
+/// The pixels of a picture that is not small.
+const SMALL: i64 = 512 * 512;
+
 /// A compiled filter.
 pub struct Compiled {
     render: Render,
@@ -37,11 +40,19 @@ pub fn compile(session: &mut Session, filter: &Filter, target: &Target) -> Optio
     session.timings.enter("translate");
     let world = program(filter, target);
     let outlined = pipeline::prepare_graph(session, &world)?;
-    let jit = native::load(session, &outlined, &NativeOptions::default(), &[])?;
+    let mut options = NativeOptions::default();
+    options.llvm.opt_level = opt_level(target);
+    let jit = native::load(session, &outlined, &options, &[])?;
     let address = jit.lookup(SYMBOL).ok()?;
     // SAFETY: the program exports a function with this symbol and these types.
     let render = unsafe { std::mem::transmute::<*const c_void, Render>(address) };
     Some(Compiled { render, target: *target, _jit: jit })
+}
+
+/// The optimization level of LLVM. For small pictures, compilation takes longer than the run that it makes faster.
+fn opt_level(target: &Target) -> u8 {
+    let (width, height) = target.setup.size;
+    if i64::from(width) * i64::from(height) < SMALL { 1 } else { 2 }
 }
 
 impl Compiled {

@@ -8,9 +8,10 @@
 //! * [`picture`]: planes of intensities;
 //! * [`interp`]: the meaning of filters;
 //! * [`ranges`]: what is known before a filter runs;
-//! * [`translate`], `sums`: the code of a pixel as nodes;
+//! * [`translate`], `accesses`, `sums`: the code of a pixel as nodes;
 //! * [`render`]: the loops over the pixels;
 //! * [`compile`]: native code;
+//! * [`residual`]: residual programs, read back as filters;
 //! * [`renderer`]: the frames of a filter;
 //! * [`files`], [`gif`]: pictures and animations as bytes;
 //! * [`errors`]: errors of filters.
@@ -28,6 +29,7 @@
 //! # Ok::<(), nyala_span::SourceTooLarge>(())
 //! ```
 
+mod accesses;
 pub mod ast;
 pub mod check;
 pub mod compile;
@@ -41,6 +43,7 @@ pub mod picture;
 pub mod ranges;
 pub mod render;
 pub mod renderer;
+pub mod residual;
 mod sums;
 pub mod translate;
 pub mod tree;

@@ -154,7 +154,7 @@ impl Picture {
     }
 
     /// The address of the first pixel of the first channel. Filters also access the margin before it.
-    pub(crate) fn first_pixel(&mut self) -> *mut f32 {
+    pub fn first_pixel(&mut self) -> *mut f32 {
         let start = self.index(0, 0, 0);
         self.samples.as_mut_ptr().wrapping_add(start)
     }

@@ -8,7 +8,7 @@ use nyala_ir::{ArithFlags, ArithOp, Cont, Def, Intrinsic, Linkage, MathOp, Prim,
 
 use crate::picture::{Boundary, Margin, Picture};
 use crate::ranges::{Base, Inside, Known, Ranges, inside};
-use crate::translate::{Place, Setup, translate};
+use crate::translate::{Image, Place, Setup, translate};
 use crate::tree::{Filter, Op};
 
 /// The number of SIMD lanes: two registers of AVX2.
@@ -38,7 +38,7 @@ impl Target {
         Target { setup, margin, max_value: picture.max_value, iter }
     }
 
-    fn known(&self) -> Known {
+    pub(crate) fn known(&self) -> Known {
         Known { width: self.setup.size.0, height: self.setup.size.1, iter: self.iter }
     }
 }
@@ -164,8 +164,9 @@ impl Builder<'_> {
         let stride = self.world.arith(ArithOp::Add, strict, width, cols);
         let all_rows = self.world.arith(ArithOp::Add, strict, height, rows);
         let plane = self.world.arith(ArithOp::Mul, strict, stride, all_rows);
-        let Params { src: image, fault, sizes, .. } = params;
-        let place = Place { image, fault, pixel: [row, col], sizes, stride, plane };
+        let Params { src: first, fault, sizes, .. } = params;
+        let image = Image::Planes { first, fault };
+        let place = Place { image, pixel: [row, col], sizes, stride, plane };
         let mem = self.world.param(body, 0);
         let ret = self.world.param(body, 2);
         let ranges = Ranges::new(self.filter, self.target.known());

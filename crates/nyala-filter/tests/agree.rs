@@ -2,6 +2,7 @@
 
 use nyala_driver::{Options, Session};
 use nyala_filter::render::Target;
+use nyala_filter::residual::residual;
 use nyala_filter::translate::{Setup, UNROLL_LEAVES};
 use nyala_filter::{Boundary, Filter, Picture, Rules, compile, interp, parse};
 use nyala_span::SourceMap;
@@ -76,4 +77,23 @@ fn filters_of_the_paper_agree() {
         check(TEMPERATURE, Boundary::Mirror, iter);
         check(WAVE, Boundary::Wrap, iter);
     }
+}
+
+/// Partial evaluation does not change what a filter computes, and its residual can be interpreted again.
+#[test]
+fn residual_filters_agree() {
+    let mut sizes = vec![];
+    for text in [GRADIENT, TEMPERATURE, WAVE] {
+        let filter = filter(text);
+        let picture = picture(SIZE.0 as usize, SIZE.1 as usize);
+        let rules = Rules::default();
+        let target = Target::new(&filter, &picture, setup(rules, true), Some(5));
+        let residual = residual(&filter, &target).expect("no loop is left");
+        let expected = interp::interpret(&filter, &picture, rules, 5).expect("no operation fails");
+        let found = interp::interpret(&residual, &picture, rules, 5).expect("no operation fails");
+        assert!(difference(&expected, &found) <= 1, "{text}");
+        sizes.push((filter.size(), residual.size()));
+    }
+    // The paper has (80, 226), (163, 613) and (48, 38).
+    assert_eq!(sizes, [(74, 225), (165, 619), (49, 39)]);
 }
