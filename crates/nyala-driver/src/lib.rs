@@ -34,6 +34,7 @@
 //! assert!(Report::new(session.diagnostics).is_empty());
 //! ```
 
+mod annotated;
 mod archive;
 pub mod compile_time;
 pub mod device;

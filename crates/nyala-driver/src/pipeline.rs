@@ -15,7 +15,7 @@ use nyala_runtime::CALLED_BY_COMPILED_CODE;
 use nyala_sema::Checked;
 use nyala_sema::package::{self, Package, Role};
 use nyala_sema::tree::{Linkage, Program};
-use nyala_span::{Diagnostic, FileId, Name, SourceMap, Span};
+use nyala_span::{Code, Diagnostic, FileId, Name, SourceMap, Span};
 use nyala_syntax::{Parse, ParseOptions, ast};
 use rustc_hash::FxHashSet;
 
@@ -236,9 +236,18 @@ pub fn emit_entries(
 pub fn evaluate(session: &mut Session, world: &World) -> World {
     session.timings.enter("evaluate");
     let evaluated = nyala_opt::pipeline::evaluate(world, session.options.evaluation);
+    settle(session, world);
     session.diagnostics.extend(evaluated.diagnostics);
     session.deep_functions = evaluated.deep;
     evaluated.world
+}
+
+/// Removes warnings that evaluation has settled: that the specialization of a function may not end (W0008). It has ended, or a
+/// limit is reported.
+fn settle(session: &mut Session, evaluated: &World) {
+    let is_settled =
+        |it: &Diagnostic| it.code == Code("W0008") && evaluated.origins.declares(it.primary.span);
+    session.diagnostics.retain(|it| !is_settled(it));
 }
 
 /// Runs the partial evaluator, and records its decision at each call.
@@ -246,6 +255,7 @@ pub fn explain(session: &mut Session, world: &World) -> (World, Explanation) {
     session.timings.enter("evaluate");
     let options = nyala_opt::partial_eval::Options { explain: true, ..session.options.evaluation };
     let evaluated = nyala_opt::pipeline::evaluate(world, options);
+    settle(session, world);
     session.diagnostics.extend(evaluated.diagnostics);
     (evaluated.world, evaluated.explanation.unwrap_or_default())
 }

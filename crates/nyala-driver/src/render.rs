@@ -23,7 +23,7 @@ pub const MAX_NOTES: usize = 1000;
 
 /// The diagnostics of a compilation, sorted and limited.
 ///
-/// Errors come first, since warnings may be their consequences. Both are in source order, without duplicates. At most
+/// Errors come first, since warnings may be their consequences. Both are in source order. Those with one code, place and message are told once. At most
 /// [`MAX_ERRORS`] errors, [`MAX_WARNINGS`] warnings and [`MAX_NOTES`] notes are kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Report {
@@ -40,7 +40,10 @@ impl Report {
             let key = |d: &Diagnostic| (!d.is_error(), d.primary.span, d.severity, d.code);
             key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
         });
-        diagnostics.dedup();
+        // Instances of one function differ in other places and notes only.
+        let what =
+            |it: &Diagnostic| (it.primary.span, it.code, it.message.clone(), it.primary.message.clone());
+        diagnostics.dedup_by(|a, b| what(a) == what(b));
         let (mut n_errors, mut n_warnings, mut n_notes) = (0, 0, 0);
         diagnostics.retain(|diagnostic| match diagnostic.severity {
             Severity::Error => within(&mut n_errors, MAX_ERRORS),

@@ -1,5 +1,6 @@
-//! The report of `nyala explain --vectorize`: how each `vectorize` was vectorized, and why, as text or JSON.
+//! The report of `nyala explain --vectorize`: how each `vectorize` was vectorized, and why, as text, as JSON or as a page.
 
+mod html;
 mod json;
 mod text;
 
@@ -11,7 +12,8 @@ use crate::session::Session;
 /// The report, in the order of the source.
 pub struct Vectorization<'a> {
     session: &'a Session,
-    sites: Vec<&'a SiteFacts>,
+    /// The calls, and how many instances each has: those with equal facts are one.
+    sites: Vec<(&'a SiteFacts, usize)>,
     /// Whether facts about the prelude are included.
     with_prelude: bool,
 }
@@ -19,9 +21,20 @@ pub struct Vectorization<'a> {
 impl<'a> Vectorization<'a> {
     /// The report on these calls of `vectorize`.
     pub fn new(session: &'a Session, sites: &'a [SiteFacts], with_prelude: bool) -> Vectorization<'a> {
-        let mut sites: Vec<&SiteFacts> = sites.iter().collect();
-        sites.sort_by_key(|site| site.at.lo);
-        Vectorization { session, sites, with_prelude }
+        let mut merged: Vec<(&SiteFacts, usize)> = vec![];
+        for site in sites {
+            match merged.iter_mut().find(|(other, _)| *other == site) {
+                Some((_, count)) => *count += 1,
+                None => merged.push((site, 1)),
+            }
+        }
+        merged.sort_by_key(|(site, _)| site.at.lo);
+        Vectorization { session, sites: merged, with_prelude }
+    }
+
+    /// As a page with the annotated source.
+    pub fn html(&self) -> String {
+        html::page(self)
     }
 
     /// As text.
@@ -34,8 +47,15 @@ impl<'a> Vectorization<'a> {
         json::object(self).to_string() + "\n"
     }
 
-    fn facts<'f>(&'f self, function: &'f FunctionFacts) -> impl Iterator<Item = &'f Fact> {
-        function.facts.iter().filter(|fact| self.with_prelude || self.is_own(fact.at))
+    /// The facts about a function, equal ones once.
+    fn facts<'f>(&self, function: &'f FunctionFacts) -> Vec<&'f Fact> {
+        let mut facts: Vec<&Fact> = vec![];
+        for fact in function.facts.iter().filter(|fact| self.with_prelude || self.is_own(fact.at)) {
+            if !facts.contains(&fact) {
+                facts.push(fact);
+            }
+        }
+        facts
     }
 
     /// Whether the location is in the program itself, not in the prelude.

@@ -32,6 +32,10 @@ pub struct Origin {
     pub limits: OriginLimits,
     /// Whether it is an error to leave a call of it unspecialized.
     pub must_specialize: bool,
+    /// Whether it is in a package that is not the user's. Variables of the user have better names.
+    pub is_foreign: bool,
+    /// Whether debuggers show a frame for it: it is not merged with its caller, and keeps its parameters.
+    pub keeps_frame: bool,
 }
 
 /// A parameter of an [`Origin`].
@@ -82,6 +86,11 @@ impl Origins {
         self.0.values().filter(move |origin| origin.name.as_str() == name)
     }
 
+    /// Whether a place is in the declaration of a function, before its body.
+    pub fn declares(&self, at: Span) -> bool {
+        self.0.values().any(|origin| origin.span.hi <= at.lo && at.hi <= origin.body.lo)
+    }
+
     fn of(&self, data: &ContData) -> Option<&Origin> {
         self.0.get(&(data.span, data.name))
     }
@@ -91,5 +100,10 @@ impl World {
     /// The source function of `cont`; `None` for a block.
     pub fn origin(&self, cont: Cont) -> Option<&Origin> {
         self.origins.of(self.cont(cont))
+    }
+
+    /// Whether a function stays apart from its callers, for debuggers.
+    pub fn keeps_frame(&self, cont: Cont) -> bool {
+        self.origin(cont).is_some_and(|origin| origin.keeps_frame)
     }
 }

@@ -161,7 +161,13 @@ impl Lowerer<'_> {
 
     /// Names a value after its variable, unless it is a constant.
     pub(crate) fn name_after(&mut self, local: LocalId, value: Def) {
-        self.name_value(self.program.locals[local].name, value);
+        let name = self.program.locals[local].name;
+        self.name_value(name, value);
+        // Operations are computed where their values are used, which may be later than a debugger looks.
+        let is_param = matches!(self.world.node(value), Node::Param { .. });
+        if !is_param && self.world.name(value) == Some(name) {
+            self.tell_debuggers_of(local, value);
+        }
     }
 
     /// Names a value, unless it is a constant or already has a name: `debuggers` handles these.

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use cranelift_entity::entity_impl;
 use nyala_ir::{Cont, Def, Linkage, Ty};
-use nyala_sema::tree::{self, AttrArg, Expr, FnId, Lambda, LocalId, Param};
+use nyala_sema::tree::{self, AttrArg, Expr, FnId, Lambda, LocalId, Param, PatKind};
 use nyala_sema::types as sema;
 use nyala_sema::types::TyParam;
 use nyala_span::{Name, Span};
@@ -363,7 +363,7 @@ impl<'p> Lowerer<'p> {
             Callable { params: &function.params, filter, return_local: function.return_local, body };
         self.at(function.span);
         self.frame = Frame::new(&self.world, instance, cont);
-        self.callable_body(callable, cont);
+        self.callable_body(callable, cont, false);
     }
 
     /// A lambda as a value.
@@ -376,16 +376,22 @@ impl<'p> Lowerer<'p> {
         let callable = Callable { params, filter, return_local: lambda.return_local, body: &lambda.body };
         let frame = Frame::new(&self.world, self.frame.instance, cont);
         let outer = std::mem::replace(&mut self.frame, frame);
-        self.callable_body(callable, cont);
+        self.callable_body(callable, cont, true);
         self.frame = outer;
         self.at(span);
         self.world.cont_def(cont)
     }
 
-    fn callable_body(&mut self, callable: Callable<'p>, cont: Cont) {
+    /// Lowers the body of a function, or of a lambda, which is mostly inlined.
+    fn callable_body(&mut self, callable: Callable<'p>, cont: Cont, is_lambda: bool) {
         let defs = self.world.cont(cont).params[1..].to_vec();
         let (args, ret) = defs.split_at(callable.params.len());
         self.filters(callable.params, callable.filter, args, cont);
+        for (param, &arg) in callable.params.iter().zip(args).filter(|_| is_lambda) {
+            if let PatKind::Bind(local, None) = param.pat.kind {
+                self.tell_debuggers_of(local, arg);
+            }
+        }
         self.callable_code(callable, args, ret.first().copied());
     }
 

@@ -1,7 +1,7 @@
 //! Annotations of functions for the partial evaluator, stored beside the graph.
 
 use nyala_ir::origin::{Origin, OriginLimits, OriginParam};
-use nyala_sema::tree::{AttrArg, Function, Lambda, Param, PatKind};
+use nyala_sema::tree::{AttrArg, Function, Lambda, Param, PatKind, Program};
 use nyala_sema::types::Ty;
 use nyala_span::{Name, Span};
 
@@ -27,6 +27,8 @@ impl Lowerer<'_> {
         };
         let must_specialize =
             function.attrs.iter().any(|(name, arg)| is_on(*name, arg.as_ref(), "must_specialize"));
+        let is_foreign = self.program.is_foreign(function.span);
+        let keeps_frame = self.options.tell_debuggers && is_frame(self.program, function);
         self.world.origins.add(function.span, name, || Origin {
             name: function.name,
             span: function.span,
@@ -36,6 +38,8 @@ impl Lowerer<'_> {
             filter: function.filter.as_ref().map(|filter| filter.span),
             limits,
             must_specialize,
+            is_foreign,
+            keeps_frame,
         });
     }
 
@@ -44,6 +48,7 @@ impl Lowerer<'_> {
         let params = self.origin_params(&lambda.params);
         let arity = self.arity(&lambda.params, lambda.ret);
         let span = self.world.span;
+        let is_foreign = self.program.is_foreign(span);
         self.world.origins.add(span, name, || Origin {
             name,
             span,
@@ -53,6 +58,8 @@ impl Lowerer<'_> {
             filter: lambda.filter.as_ref().map(|filter| filter.span),
             limits: OriginLimits::default(),
             must_specialize: false,
+            is_foreign,
+            keeps_frame: false,
         });
     }
 
@@ -74,4 +81,10 @@ impl Lowerer<'_> {
             })
             .collect()
     }
+}
+
+/// Whether a debugger should show a frame for a function: one of the user that no filter asks to specialize.
+fn is_frame(program: &Program, function: &Function) -> bool {
+    let has_filter = function.filter.is_some() || function.params.iter().any(|param| param.filter.is_some());
+    function.parent.is_none() && !has_filter && !program.is_foreign(function.span)
 }

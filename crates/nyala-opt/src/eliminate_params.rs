@@ -65,7 +65,8 @@ fn candidates(world: &World, mentions: &Mentions) -> EntitySet<Cont> {
         let data = world.cont(cont);
         // The evaluator still has to check its arguments.
         let must_specialize = || world.origin(cont).is_some_and(|origin| origin.must_specialize);
-        if data.linkage == Linkage::Internal && data.body.is_some() && !must_specialize() {
+        let is_changeable = data.linkage == Linkage::Internal && data.body.is_some();
+        if is_changeable && !must_specialize() && !world.keeps_frame(cont) {
             is_candidate.insert(cont);
         }
     }

@@ -61,6 +61,7 @@ pub mod outline;
 pub mod partial_eval;
 pub mod pipeline;
 pub mod promote_slots;
+mod remedy;
 mod rewrite;
 pub mod vectorize;
 

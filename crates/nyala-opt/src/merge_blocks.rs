@@ -55,6 +55,7 @@ fn is_rest(world: &World, mentions: &Mentions, block: Cont, what: Merge) -> bool
     mentions.count(block) == 1
         && data.body.is_some()
         && data.linkage == Linkage::Internal
+        && !world.keeps_frame(block)
         && match what {
             Merge::Blocks => world.origin(block).is_none(),
             Merge::Inlinable => world.origin(block).is_none_or(|origin| !origin.must_specialize),

@@ -9,7 +9,9 @@ use crate::merge_blocks::Merge;
 use crate::outline::{Outlined, outline_kernels};
 use crate::partial_eval::{Evaluated, Evaluation, MAX_ROUNDS, Options, remove_annotations};
 use crate::vectorize::SiteFacts;
-use crate::{convert_closures, eliminate_params, lower_to_cff, merge_blocks, merge_returns, promote_slots};
+use crate::{
+    convert_closures, eliminate_params, lower_to_cff, merge_blocks, merge_returns, promote_slots, remedy,
+};
 
 /// The most repetitions of the last clean-up. If the limit is reached, some redundant parameters and variables are left.
 const MAX_CLEAN_UPS: usize = 100;
@@ -20,7 +22,8 @@ const MAX_CLEAN_UPS: usize = 100;
 /// Before: any verified world. After: as after
 /// [`partial_eval`](crate::partial_eval::partial_eval); all variables that can be values are promoted.
 pub fn evaluate(world: &World, options: Options) -> Evaluated {
-    let evaluated = resume(world, Options { explain: false, ..options });
+    let mut evaluated = resume(world, Options { explain: false, ..options });
+    remedy::try_remedies(world, &mut evaluated);
     if !options.explain {
         return evaluated;
     }
@@ -31,7 +34,7 @@ pub fn evaluate(world: &World, options: Options) -> Evaluated {
 }
 
 /// Evaluates `world`, and resumes evaluation after each clean-up until there is no change.
-fn resume(world: &World, options: Options) -> Evaluated {
+pub(crate) fn resume(world: &World, options: Options) -> Evaluated {
     let mut evaluation = Evaluation::new(world, options);
     // With `explain`, only the evaluator inlines functions, so that it can record it.
     let what = if options.explain { Merge::Blocks } else { Merge::Inlinable };

@@ -32,7 +32,8 @@ pub fn check(packages: &[Package<'_>]) -> Checked {
     checker.check_items();
     let shadowing = checker.shadowing(packages);
     let interface = checker.interface(packages);
-    let Checker { program, mut diagnostics, .. } = checker;
+    let Checker { mut program, mut diagnostics, .. } = checker;
+    program.foreign = Files::where_(packages, |package, _| package.role == Role::Foreign).files;
     // A type that is converted twice is reported once.
     let mut seen = FxHashSet::default();
     diagnostics.retain(|it| seen.insert((it.code, it.primary.span, it.message.clone())));
@@ -40,15 +41,28 @@ pub fn check(packages: &[Package<'_>]) -> Checked {
     diagnostics.extend(constness::check(&program));
     // In a program with errors, warnings are often consequences of the errors.
     if !diagnostics.iter().any(Diagnostic::is_error) {
-        let foreign = Files::where_(packages, |package, _| package.role == Role::Foreign);
         let artic = Files::where_(packages, |_, file| file.dialect == Dialect::Artic);
-        let is_foreign = |span: Span| foreign.contains(span);
+        let is_foreign = |span: Span| program.is_foreign(span);
         let is_artic = |span: Span| artic.contains(span);
+        let shared = shared_files(packages, &program);
+        let is_shared = |span: Span| shared.iter().any(|file| file.contains(span.lo));
         diagnostics.extend(symbols::check(&program, &is_foreign));
-        diagnostics.extend(warnings::check(&program, &interface, &is_foreign, &is_artic));
+        diagnostics.extend(warnings::check(&program, &interface, &is_foreign, &is_artic, &is_shared));
         diagnostics.extend(shadowing);
     }
     Checked { program, diagnostics }
+}
+
+/// The files without an entry point, if a program consists of several loose files: they may be part of other programs too.
+fn shared_files(packages: &[Package<'_>], program: &Program) -> Vec<Span> {
+    let loose = packages.last().filter(|package| package.name.is_none() && package.files.len() > 1);
+    let files = loose.into_iter().flat_map(|package| &package.files).map(|file| file.ast.span);
+    let is_entry = |id: FnId, function: &tree::Function| {
+        program.main == Some(id) || matches!(function.linkage, tree::Linkage::Export(_))
+    };
+    let entries = program.fns.iter().filter(|&(id, function)| is_entry(id, function));
+    let entries: Vec<Span> = entries.map(|(_, function)| function.span).collect();
+    files.filter(|file| !entries.iter().any(|entry| file.contains(entry.lo))).collect()
 }
 
 /// Some of the files of a program.

@@ -102,8 +102,29 @@ pub(crate) struct Operand {
     pub is_tight: bool,
 }
 
-/// What an undefined name was probably meant to be.
+/// What a field of a value without fields was probably meant to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Method {
+    /// A function of this name.
+    Function(Name),
+    /// The length of an array.
+    Length,
+}
+
+/// No declared operator fits these operands.
+#[derive(Clone, Debug)]
+pub(crate) struct NoDeclaredOperator {
+    pub operator: &'static str,
+    pub op_span: Span,
+    pub operands: Vec<Operand>,
+    /// Those that are declared for the type of one operand.
+    pub close: Vec<FnId>,
+    /// Whether the package may declare it.
+    pub can_declare: bool,
+}
+
+/// What an undefined name was probably meant to be.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Hint {
     None,
     /// A name of the parent module.
@@ -112,407 +133,107 @@ pub(crate) enum Hint {
     Dependency(Name),
     /// A similar name.
     Similar(Name),
+    /// Names that begin like this one: `print_i32` for `print`.
+    Prefix(Vec<Name>),
+    /// The last name of the path, which is known without a path.
+    Alone(Name),
 }
 
 /// An error in a program.
 #[derive(Clone, Debug)]
 pub(crate) enum Error {
     // Types of expressions.
-    CannotInfer {
-        what: String,
-        span: Span,
-        name: Option<Name>,
-    },
-    CannotInferNumber {
-        name: Name,
-        span: Span,
-    },
-    LengthMismatch {
-        expected: Ty,
-        found: Ty,
-        span: Span,
-    },
-    ArgumentCount {
-        expected: usize,
-        cps: bool,
-        found: usize,
-        span: Span,
-        callee: Option<FnId>,
-        ty: Ty,
-    },
-    Mismatch {
-        expected: Ty,
-        found: Operand,
-        because: Because,
-        semicolon: Option<Span>,
-    },
-    NotCallable {
-        ty: Ty,
-        span: Span,
-    },
-    IndexType {
-        ty: Ty,
-        span: Span,
-    },
-    IndexCount {
-        found: usize,
-        span: Span,
-    },
-    TupleIndex {
-        ty: Ty,
-        span: Span,
-    },
-    MissingFields {
-        of: Name,
-        names: Vec<Name>,
-        span: Span,
-    },
-    NoSuchField {
-        ty: Ty,
-        name: Name,
-        span: Span,
-        similar: Option<Name>,
-    },
-    FieldTwice {
-        name: Name,
-        span: Span,
-        first: Span,
-    },
-    NoOperator {
-        op: &'static str,
-        ty: Ty,
-        span: Span,
-        op_span: Span,
-        is_late: bool,
-    },
-    OperandTypes {
-        op: &'static str,
-        op_span: Span,
-        lhs: Operand,
-        rhs: Operand,
-    },
-    /// No declared operator fits; `close` are those for the type of one operand.
-    NoDeclaredOperator {
-        operator: &'static str,
-        op_span: Span,
-        operands: Vec<Operand>,
-        close: Vec<FnId>,
-        can_declare: bool,
-    },
-    AmbiguousOperator {
-        operator: &'static str,
-        op_span: Span,
-        fitting: Vec<FnId>,
-    },
-    BadCast {
-        from: Ty,
-        to: Ty,
-        span: Span,
-    },
-    NotAPointer {
-        ty: Ty,
-        span: Span,
-    },
-    Generator {
-        ty: Ty,
-        n_args: usize,
-        span: Span,
-        artic: bool,
-    },
-    BodyParams {
-        expected: usize,
-        found: usize,
-        span: Span,
-        ty: Ty,
-    },
-    AsmOperand {
-        ty: Ty,
-        span: Span,
-    },
-    Unreachable {
-        span: Span,
-        jump: Span,
-    },
-    LiteralRange {
-        text: String,
-        ty: Ty,
-        span: Span,
-    },
-    InfiniteType {
-        span: Span,
-    },
-    TypeTooLarge {
-        span: Span,
-    },
-    TypeArgCount {
-        what: String,
-        expected: usize,
-        found: usize,
-        span: Span,
-    },
-    NotGeneric {
-        span: Span,
-    },
-    StructNeeded {
-        ty: Ty,
-        span: Span,
-    },
-    NoPayload {
-        name: Name,
-        span: Span,
-    },
+    CannotInfer { what: String, span: Span, name: Option<Name> },
+    CannotInferNumber { name: Name, span: Span },
+    LengthMismatch { expected: Ty, found: Ty, span: Span },
+    ArgumentCount { expected: usize, cps: bool, found: usize, span: Span, callee: Option<FnId>, ty: Ty },
+    Mismatch { expected: Ty, found: Operand, because: Because, semicolon: Option<Span> },
+    NotCallable { ty: Ty, span: Span },
+    IndexType { ty: Ty, span: Span },
+    IndexCount { found: usize, span: Span },
+    TupleIndex { ty: Ty, span: Span },
+    MissingFields { of: Name, names: Vec<Name>, span: Span },
+    NoSuchField { ty: Ty, name: Name, span: Span, similar: Option<Name> },
+    FieldTwice { name: Name, span: Span, first: Span },
+    NoOperator { op: &'static str, ty: Ty, span: Span, op_span: Span, is_late: bool },
+    OperandTypes { op: &'static str, op_span: Span, lhs: Operand, rhs: Operand },
+    NoDeclaredOperator(NoDeclaredOperator),
+    AmbiguousOperator { operator: &'static str, op_span: Span, fitting: Vec<FnId> },
+    BadCast { from: Ty, to: Ty, span: Span },
+    NotAPointer { ty: Ty, span: Span },
+    Generator { ty: Ty, n_args: usize, span: Span, artic: bool },
+    BodyParams { expected: usize, found: usize, span: Span, ty: Ty },
+    AsmOperand { ty: Ty, span: Span },
+    Unreachable { span: Span, jump: Span },
+    LiteralRange { text: String, ty: Ty, span: Span },
+    InfiniteType { span: Span },
+    TypeTooLarge { span: Span },
+    TypeArgCount { what: String, expected: usize, found: usize, span: Span },
+    NotGeneric { span: Span },
+    StructNeeded { ty: Ty, span: Span, method: Option<Method> },
+    NoPayload { name: Name, span: Span },
     // Names.
-    Undefined {
-        name: Name,
-        span: Span,
-        hint: Hint,
-        namespace: Namespace,
-    },
-    Private {
-        name: Name,
-        span: Span,
-        declared: Span,
-        package: Option<Name>,
-    },
-    AmbiguousGlob {
-        name: Name,
-        span: Span,
-        places: [Span; 2],
-    },
-    UnknownExport {
-        name: Name,
-        span: Span,
-        package: Option<Name>,
-    },
-    NoModuleFile {
-        name: Name,
-        span: Span,
-    },
-    Redefinition {
-        name: Name,
-        span: Span,
-        first: Span,
-        of_another_kind: bool,
-    },
-    NoSuchMember {
-        of: Name,
-        name: Name,
-        span: Span,
-        what: &'static str,
-        similar: Option<Name>,
-    },
-    NotAModule {
-        name: Name,
-        span: Span,
-    },
-    SuperAtRoot {
-        span: Span,
-    },
-    AnonymousUse {
-        name: Name,
-        span: Span,
-    },
-    NotAValue {
-        name: Name,
-        what: &'static str,
-        span: Span,
-    },
-    NotAType {
-        name: Name,
-        what: &'static str,
-        wanted: &'static str,
-        span: Span,
-    },
-    CyclicUse {
-        span: Span,
-    },
-    OuterGeneric {
-        param: TyParam,
-        span: Span,
-    },
-    OuterLocal {
-        name: Name,
-        span: Span,
-    },
+    Undefined { name: Name, span: Span, hint: Hint, namespace: Namespace },
+    Private { name: Name, span: Span, declared: Span, package: Option<Name> },
+    AmbiguousGlob { name: Name, span: Span, places: [Span; 2] },
+    UnknownExport { name: Name, span: Span, package: Option<Name> },
+    NoModuleFile { name: Name, span: Span },
+    Redefinition { name: Name, span: Span, first: Span, of_another_kind: bool },
+    NoSuchMember { of: Name, name: Name, span: Span, what: &'static str, similar: Option<Name> },
+    NotAModule { name: Name, span: Span },
+    SuperAtRoot { span: Span },
+    AnonymousUse { name: Name, span: Span },
+    NotAValue { name: Name, what: &'static str, span: Span },
+    NotAType { name: Name, what: &'static str, wanted: &'static str, span: Span },
+    CyclicUse { span: Span },
+    OuterGeneric { param: TyParam, span: Span },
+    OuterLocal { name: Name, span: Span },
     // Items.
-    InfiniteSize {
-        name: Name,
-        span: Span,
-    },
-    CyclicAlias {
-        name: Name,
-        span: Span,
-    },
-    Unsized {
-        ty: Ty,
-        span: Span,
-    },
-    SimdElement {
-        ty: Ty,
-        span: Span,
-    },
-    ArrayLength {
-        span: Span,
-        why: &'static str,
-    },
-    NumberNeeded {
-        span: Span,
-    },
-    TypeNeeded {
-        span: Span,
-    },
-    NumberParamType {
-        name: Name,
-        span: Span,
-    },
-    NumberRange {
-        number: Ty,
-        name: Name,
-        prim: Prim,
-        span: Span,
-    },
-    UnknownAbi {
-        abi: String,
-        span: Span,
-    },
-    LinkName {
-        span: Span,
-        why: &'static str,
-    },
-    BadAttribute {
-        span: Span,
-        expected: &'static str,
-    },
-    UnknownAttribute {
-        name: Name,
-        span: Span,
-    },
-    RoleType {
-        attribute: &'static str,
-        name: Name,
-        span: Span,
-        why: String,
-    },
-    ForeignGeneric {
-        verb: &'static str,
-        name: Name,
-        span: Span,
-    },
-    ExportNested {
-        name: Name,
-        span: Span,
-    },
-    ForeignHigherOrder {
-        verb: &'static str,
-        name: Name,
-        span: Span,
-        ty: Ty,
-    },
-    RecursiveResult {
-        name: Name,
-        span: Span,
-        declared: Span,
-    },
-    ReturnWithoutResult {
-        name: Name,
-        span: Span,
-        declared: Span,
-    },
-    StaticCycle {
-        name: Name,
-        span: Span,
-        declared: Span,
-    },
-    StaticType {
-        name: Name,
-        span: Span,
-    },
-    MainIsStatic {
-        span: Span,
-    },
-    ParamType {
-        span: Span,
-    },
-    MissingResult {
-        span: Span,
-    },
-    EmptyEnum {
-        name: Name,
-        span: Span,
-    },
-    MalformedOperator {
-        span: Span,
-        why: String,
-    },
-    ForeignOperator {
-        span: Span,
-        operands: Vec<(Ty, Span)>,
-        is_call: bool,
-    },
-    OperatorOverlap {
-        operator: &'static str,
-        span: Span,
-        first: Span,
-    },
-    AddrSpace {
-        span: Span,
-    },
+    InfiniteSize { name: Name, span: Span },
+    CyclicAlias { name: Name, span: Span },
+    Unsized { ty: Ty, span: Span },
+    SimdElement { ty: Ty, span: Span },
+    ArrayLength { span: Span, why: &'static str },
+    NumberNeeded { span: Span },
+    TypeNeeded { span: Span },
+    NumberParamType { name: Name, span: Span },
+    NumberRange { number: Ty, name: Name, prim: Prim, span: Span },
+    UnknownAbi { abi: String, span: Span },
+    LinkName { span: Span, why: &'static str },
+    BadAttribute { span: Span, expected: &'static str },
+    UnknownAttribute { name: Name, span: Span },
+    RoleType { attribute: &'static str, name: Name, span: Span, why: String },
+    ForeignGeneric { verb: &'static str, name: Name, span: Span },
+    ExportNested { name: Name, span: Span },
+    ForeignHigherOrder { verb: &'static str, name: Name, span: Span, ty: Ty },
+    RecursiveResult { name: Name, span: Span, declared: Span },
+    ReturnWithoutResult { name: Name, span: Span, declared: Span },
+    StaticCycle { name: Name, span: Span, declared: Span },
+    StaticType { name: Name, span: Span },
+    MainIsStatic { span: Span },
+    ParamType { span: Span },
+    MissingResult { span: Span },
+    EmptyEnum { name: Name, span: Span },
+    MalformedOperator { span: Span, why: String },
+    ForeignOperator { span: Span, operands: Vec<(Ty, Span)>, is_call: bool },
+    OperatorOverlap { operator: &'static str, span: Span, first: Span },
+    AddrSpace { span: Span },
     // Patterns.
-    BoundTwice {
-        name: Name,
-        span: Span,
-        first: Span,
-    },
-    OptionArity {
-        name: Name,
-        expected: usize,
-        found: usize,
-        span: Span,
-    },
-    PatternType {
-        ty: Ty,
-        span: Span,
-        what: String,
-    },
-    FloatPattern {
-        span: Span,
-    },
-    MissingFieldPatterns {
-        of: Name,
-        names: Vec<Name>,
-        span: Span,
-    },
+    BoundTwice { name: Name, span: Span, first: Span },
+    OptionArity { name: Name, expected: usize, found: usize, span: Span },
+    PatternType { ty: Ty, span: Span, what: String },
+    FloatPattern { span: Span },
+    MissingFieldPatterns { of: Name, names: Vec<Name>, span: Span },
     // Mutability.
-    Immutable {
-        write: Write,
-        place: ImmutablePlace,
-        span: Span,
-    },
-    NotAPlace {
-        write: Write,
-        span: Span,
-    },
+    Immutable { write: Write, place: ImmutablePlace, span: Span },
+    NotAPlace { write: Write, span: Span },
     // Filters.
-    FilterName {
-        name: Name,
-        span: Span,
-    },
-    FilterEffect {
-        span: Span,
-    },
+    FilterName { name: Name, span: Span },
+    FilterEffect { span: Span },
     // Implicits.
-    NoImplicit {
-        ty: Ty,
-        span: Span,
-    },
-    AmbiguousImplicit {
-        ty: Ty,
-        span: Span,
-        candidates: Vec<Span>,
-    },
-    ImplicitNotLast {
-        span: Span,
-    },
+    NoImplicit { ty: Ty, span: Span },
+    AmbiguousImplicit { ty: Ty, span: Span, candidates: Vec<Span> },
+    ImplicitNotLast { span: Span },
 }
 
 impl Error {

@@ -104,10 +104,23 @@ impl<'a> Checker<'a> {
                     }
                     // Only the first name of a path can be undefined; a later one is a missing member.
                     let wanted = if path.segments.len() > 1 { Namespace::Module } else { namespace };
-                    self.report(error.in_namespace(wanted));
+                    let error = self.hint_at_end(error.in_namespace(wanted), path);
+                    self.report(error);
                     return (Def::Error, 0);
                 }
             }
+        }
+    }
+
+    /// The error about an undefined module with a better hint, if the path ends in a name that needs no path: `std::min`.
+    fn hint_at_end(&mut self, error: Error, path: &Path) -> Error {
+        match (error, path.segments.last()) {
+            (Error::Undefined { name, span, hint: Hint::None | Hint::Similar(_), namespace }, Some(last))
+                if path.segments.len() > 1 && self.lookup(last.name).is_some() =>
+            {
+                Error::Undefined { name, span, hint: Hint::Alone(last.name), namespace }
+            }
+            (error, _) => error,
         }
     }
 
@@ -340,9 +353,24 @@ impl<'a> Checker<'a> {
         } else {
             let is_cheap = self.diagnostics.len() < MAX_SUGGESTIONS;
             let similar = is_cheap.then(|| most_similar(ident.name, self.names_in_scope(module))).flatten();
-            similar.map_or(Hint::None, Hint::Similar)
+            match similar {
+                Some(similar) => Hint::Similar(similar),
+                None if is_cheap => self.names_like(ident.name, module),
+                None => Hint::None,
+            }
         };
         Error::Undefined { name: ident.name, span: ident.span, hint, namespace: Namespace::Any }
+    }
+
+    /// Functions for single types, if `name` is what they have in common. All words for printing are one.
+    fn names_like(&self, name: Name, module: ModuleId) -> Hint {
+        let is_printing = name.as_str().starts_with("print") || name.as_str() == "puts";
+        let prefix = if is_printing { "print_".to_owned() } else { format!("{name}_") };
+        let mut names: Vec<Name> =
+            self.names_in_scope(module).filter(|name| name.as_str().starts_with(&prefix)).collect();
+        names.sort_by_key(|name| name.as_str());
+        names.dedup();
+        if names.len() > 1 { Hint::Prefix(names) } else { Hint::None }
     }
 
     /// All names that could stand for something here; in no order.

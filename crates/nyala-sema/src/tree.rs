@@ -56,6 +56,16 @@ pub struct Program {
     pub main: Option<FnId>,
     /// The declared operators, by symbol and number of operands.
     pub operators: FxHashMap<(Operator, usize), Vec<FnId>>,
+    /// The files of packages that are not the user's, such as the prelude; sorted.
+    pub foreign: Vec<Span>,
+}
+
+impl Program {
+    /// Whether a place is in a package that is not the user's.
+    pub fn is_foreign(&self, span: Span) -> bool {
+        let after = self.foreign.partition_point(|file| file.lo <= span.lo);
+        after.checked_sub(1).is_some_and(|file| self.foreign[file].contains(span.lo))
+    }
 }
 
 /// A struct.

@@ -134,6 +134,35 @@ fn gdb_shows_constants_and_copies() {
 }
 
 #[test]
+fn gdb_shows_loop_variables_and_a_frame_for_each_function() {
+    let text = "fn smooth(n: i32, x: &[f32], y: &mut [f32]) -> () {
+    for i in range(0, n) {
+        let v = x(i) + 1f;
+        let w = 2f * v;
+        y(i) = w;
+    }
+}
+fn main() -> i32 {
+    let x = ~[8: f32];
+    let y = ~[8: f32];
+    for k in range(0, 8) { x(k) = k as f32; }
+    smooth(8, x, y);
+    for column, row in range_2d(0, 2, 0, 2) {
+        y(row) = column as f32;
+    }
+    0
+}
+";
+    let executable = build_program("loops", "-O0", text);
+    // The second round: all values are those of this round.
+    let commands = ["break shown.impala:5", "run", "continue", "info locals", "print i", "backtrace"];
+    let expected = ["i = 1", "v = 2", "w = 4", "$1 = 1", "#0  smooth (n=8, ", "#1 ", " main ("];
+    gdb(&executable, &commands, &expected);
+    let commands = ["break shown.impala:14", "run", "continue", "continue", "print column", "print row"];
+    gdb(&executable, &commands, &["$1 = 0", "$2 = 1"]);
+}
+
+#[test]
 fn gdb_steps_over_calls() {
     let commands = ["break shown.impala:8", "run", "next", "next", "next"];
     let expected = ["\n9\t    count = 7;", "\n10\t    show(count);", "\n11\t    count = argc;"];

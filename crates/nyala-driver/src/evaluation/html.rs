@@ -1,14 +1,14 @@
 //! The report as a page: the annotated source, the growth of the code,
-//! and the residual program. One file, without scripts and external resources.
+//! and the residual program.
 
 use std::fmt::Write as _;
 
 use nyala_opt::partial_eval::{Reason, Unknown};
 use nyala_span::{FileId, SourceFile, Span};
 
-use super::{Answers, CallAnswer, Group, Verdict, call_text, describe_reason, plural};
+use crate::annotated::{anchor, capitalized, escape, head, highlight, inline_code};
 
-const STYLE: &str = include_str!("style.css");
+use super::{Answers, CallAnswer, Group, Verdict, call_text, describe_reason, plural};
 
 /// The maximum number of functions in the chart.
 const MAX_BARS: usize = 20;
@@ -30,14 +30,10 @@ impl<'a> Page<'a> {
         let is_shown = |id: &FileId| !session.is_foreign(*id) || self.has_calls(*id);
         let files: Vec<FileId> = session.sources.files().map(|(id, _)| id).filter(is_shown).collect();
         let names: Vec<&str> = files.iter().map(|&id| session.sources.file(id).name.as_str()).collect();
-        let title = escape(&format!("Partial evaluation of {}", names.join(", ")));
-        self.put(format_args!(
-            "<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
-             <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n\
-             <style>\n{STYLE}</style>\n<main>\n<h1>{title}</h1>\n"
-        ));
-        self.out +=
-            "<p class=\"lead\">What was decided at each call, and why. Open an answer for its reasons.</p>\n";
+        self.out += &head(
+            &format!("Partial evaluation of {}", names.join(", ")),
+            "What was decided at each call, and why. Open an answer for its reasons.",
+        );
         self.totals();
         for id in files {
             self.source(id);
@@ -215,10 +211,6 @@ fn class(verdict: Verdict) -> &'static str {
     }
 }
 
-fn anchor(file: FileId, line: u32) -> String {
-    format!("f{}l{line}", file.0)
-}
-
 /// A part of a line that is a call.
 struct Mark {
     start: usize,
@@ -236,83 +228,4 @@ fn marks(file: &SourceFile, line_start: usize, calls: &[&CallAnswer<'_>]) -> Vec
         Some(Mark { start, end: start + length, verdict: call.verdict() })
     };
     calls.iter().filter_map(mark).collect()
-}
-
-/// Highlights keywords, literals and comments; `in_comment` is whether a comment is open.
-fn highlight(text: &str, in_comment: &mut bool, out: &mut String) {
-    let mut rest = text;
-    while !rest.is_empty() {
-        let (class, length) = if *in_comment || rest.starts_with("/*") {
-            let end = rest.find("*/").map(|end| end + 2);
-            *in_comment = end.is_none();
-            ("c", end.unwrap_or(rest.len()))
-        } else {
-            token(rest)
-        };
-        let (token, after) = rest.split_at(length);
-        match class {
-            "" => *out += &escape(token),
-            class => *out += &format!("<i class=\"{class}\">{}</i>", escape(token)),
-        }
-        rest = after;
-    }
-}
-
-/// The class and the length of the first token of a text that is not empty.
-fn token(text: &str) -> (&'static str, usize) {
-    let first = text.chars().next().unwrap_or(' ');
-    let while_word = || text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
-    if text.starts_with("//") {
-        ("c", text.len())
-    } else if first == '"' {
-        let mut is_escaped = false;
-        let closes = |c: char| {
-            let closes = c == '"' && !is_escaped;
-            is_escaped = c == '\\' && !is_escaped;
-            closes
-        };
-        ("s", text[1..].find(closes).map_or(text.len(), |end| end + 2))
-    } else if first.is_ascii_digit() {
-        ("n", while_word())
-    } else if first.is_alphabetic() || first == '_' {
-        let length = while_word();
-        (if KEYWORDS.contains(&&text[..length]) { "k" } else { "" }, length)
-    } else {
-        ("", first.len_utf8())
-    }
-}
-
-const KEYWORDS: [&str; 23] = [
-    "as", "asm", "else", "enum", "extern", "false", "fn", "for", "if", "implicit", "in", "let", "match",
-    "mod", "mut", "return", "static", "struct", "true", "type", "use", "while", "with",
-];
-
-fn capitalized(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
-}
-
-/// Text with `code` in backquotes, as HTML.
-fn inline_code(text: &str) -> String {
-    let parts = text.split('`').enumerate();
-    parts
-        .map(|(i, part)| match i % 2 {
-            0 => escape(part),
-            _ => format!("<code>{}</code>", escape(part)),
-        })
-        .collect()
-}
-
-fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '"' => out += "&quot;",
-            c => out.push(c),
-        }
-    }
-    out
 }

@@ -11,15 +11,17 @@ use crate::render::json::place;
 const VERSION: u32 = 2;
 
 pub(super) fn object(report: &Vectorization<'_>) -> Value {
-    let loops: Vec<Value> = report.sites.iter().map(|site| site_object(report, site)).collect();
+    let loops: Vec<Value> =
+        report.sites.iter().map(|&(site, count)| site_object(report, site, count)).collect();
     json!({ "version": VERSION, "loops": loops })
 }
 
-fn site_object(report: &Vectorization<'_>, site: &SiteFacts) -> Value {
+fn site_object(report: &Vectorization<'_>, site: &SiteFacts, count: usize) -> Value {
     let functions: Vec<Value> =
         site.functions.iter().map(|function| function_object(report, function)).collect();
     json!({
         "place": place_or_null(report, site.at),
+        "instances": count,
         "lanes": site.lanes,
         "vectorized": site.refused.is_none(),
         "refused": reason_or_null(report, site.refused.as_ref()),
@@ -33,7 +35,7 @@ fn function_object(report: &Vectorization<'_>, function: &FunctionFacts) -> Valu
         "name": function.name.as_str(),
         "place": place_or_null(report, function.at),
         "masked": function.is_masked,
-        "facts": report.facts(function).map(|fact| fact_object(report, fact)).collect::<Vec<_>>(),
+        "facts": report.facts(function).into_iter().map(|fact| fact_object(report, fact)).collect::<Vec<_>>(),
     })
 }
 

@@ -12,8 +12,8 @@ const MAX_TEXT: usize = 40;
 
 pub(super) fn write(report: &Vectorization<'_>) -> String {
     let mut out = String::new();
-    for site in &report.sites {
-        write_site(&mut out, report, site);
+    for &(site, count) in &report.sites {
+        write_site(&mut out, report, site, count);
     }
     if report.sites.is_empty() {
         out += "no `vectorize` is reachable from `main` and `extern` functions\n";
@@ -21,20 +21,9 @@ pub(super) fn write(report: &Vectorization<'_>) -> String {
     out
 }
 
-fn write_site(out: &mut String, report: &Vectorization<'_>, site: &SiteFacts) {
+fn write_site(out: &mut String, report: &Vectorization<'_>, site: &SiteFacts, count: usize) {
     let at = report.session.sources.describe(site.at);
-    let lanes = match site.lanes {
-        Some(1) => "1 lane".to_owned(),
-        Some(lanes) => format!("{lanes} lanes"),
-        None => "unknown number of lanes".to_owned(),
-    };
-    match &site.refused {
-        None if site.lanes == Some(1) => line(out, 0, format_args!("{at}: {lanes}: an ordinary loop")),
-        None => line(out, 0, format_args!("{at}: {lanes}")),
-        Some(why) => {
-            line(out, 0, format_args!("{at}: not vectorized because of {}", reason(report, site.at, why)));
-        }
-    }
+    line(out, 0, format_args!("{at}: {}", describe_site(report, site, count)));
     for function in &site.functions {
         write_function(out, report, site.at, function);
     }
@@ -42,6 +31,21 @@ fn write_site(out: &mut String, report: &Vectorization<'_>, site: &SiteFacts) {
         line(out, 1, format_args!("the last group may be partial: it is masked"));
     }
     out.push('\n');
+}
+
+/// The outcome for a call of `vectorize` with this number of instances.
+pub(super) fn describe_site(report: &Vectorization<'_>, site: &SiteFacts, count: usize) -> String {
+    let lanes = match site.lanes {
+        Some(1) => "1 lane".to_owned(),
+        Some(lanes) => format!("{lanes} lanes"),
+        None => "unknown number of lanes".to_owned(),
+    };
+    let outcome = match &site.refused {
+        None if site.lanes == Some(1) => format!("{lanes}: an ordinary loop"),
+        None => lanes,
+        Some(why) => format!("not vectorized because of {}", reason(report, site.at, why)),
+    };
+    if count == 1 { outcome } else { format!("{outcome}, in {count} instances") }
 }
 
 fn write_function(out: &mut String, report: &Vectorization<'_>, site: Span, function: &FunctionFacts) {
@@ -56,21 +60,22 @@ fn write_function(out: &mut String, report: &Vectorization<'_>, site: Span, func
 fn write_fact(out: &mut String, report: &Vectorization<'_>, site: Span, fact: &Fact) {
     let at = place(report, site, fact.at);
     line(out, 2, format_args!("{at}: {}: {}", subject(report, fact), describe(fact)));
-    if let Some(why) = &fact.because {
-        line(out, 3, format_args!("because {}", reason(report, site, why)));
-    }
-    if let Some(why) = &fact.mask {
-        line(out, 3, format_args!("masked because {}", reason(report, site, why)));
-    }
-    if fact.may_wrap {
-        line(out, 3, format_args!("unless an index wraps between lanes, which is tested before the access"));
-    }
-    if fact.is_guarded {
-        line(out, 3, format_args!("skipped if no lane is active"));
+    for note in notes(report, site, fact) {
+        line(out, 3, format_args!("{note}"));
     }
 }
 
-fn subject(report: &Vectorization<'_>, fact: &Fact) -> String {
+/// Why a subject has its form, and what else is to say about it.
+pub(super) fn notes(report: &Vectorization<'_>, site: Span, fact: &Fact) -> Vec<String> {
+    let because = fact.because.as_ref().map(|why| format!("because {}", reason(report, site, why)));
+    let mask = fact.mask.as_ref().map(|why| format!("masked because {}", reason(report, site, why)));
+    let wraps = "unless an index wraps between lanes, which is tested before the access";
+    let may_wrap = fact.may_wrap.then(|| wraps.to_owned());
+    let guarded = fact.is_guarded.then(|| "skipped if no lane is active".to_owned());
+    [because, mask, may_wrap, guarded].into_iter().flatten().collect()
+}
+
+pub(super) fn subject(report: &Vectorization<'_>, fact: &Fact) -> String {
     let text = report.session.sources.text(fact.at);
     let is_short = text.len() <= MAX_TEXT && !text.contains('\n');
     let shown = if is_short { format!(" `{text}`") } else { String::new() };
@@ -84,7 +89,7 @@ fn subject(report: &Vectorization<'_>, fact: &Fact) -> String {
     }
 }
 
-fn describe(fact: &Fact) -> String {
+pub(super) fn describe(fact: &Fact) -> String {
     match (fact.subject, fact.form) {
         (Subject::Branch, Form::Uniform) => "uniform: stays a branch".into(),
         (Subject::Branch, _) => "divergent: both sides are executed under masks".into(),

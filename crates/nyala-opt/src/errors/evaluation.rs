@@ -5,6 +5,7 @@ use nyala_span::{Code, Diagnostic, Name, Span};
 use crate::partial_eval::{IMPLICIT_SHARE, Limit, ParamAnswer, RUN_SHARE, Reason, Request, Unknown};
 
 /// A limit was reached.
+#[derive(Clone)]
 pub(crate) struct LimitReached {
     pub limit: Limit,
     /// Whether compilation ends with this.
@@ -26,6 +27,12 @@ pub(crate) struct LimitReached {
     pub n_calls: usize,
     /// The functions of the cycle, in the order of their calls.
     pub cycle: Vec<Name>,
+    /// The function, by place and name.
+    pub key: (Span, Name),
+    /// Its named parameters that are known and the same in all calls of the cycle.
+    pub steady: Vec<Name>,
+    /// How to write the function so that it is specialized on these only; set if that was tried, and evaluation ends.
+    pub remedy: Option<String>,
 }
 
 impl LimitReached {
@@ -143,6 +150,10 @@ impl LimitReached {
                 format!("end {function} by a known condition, or put `@halt` in front of a call of it")
             }
             (Request::Filter, None) => format!("{function} gets ever new functions; pass data instead"),
+            (Request::Filter, Some(_)) if let Some(remedy) = &self.remedy => {
+                let names: Vec<String> = self.steady.iter().map(|name| format!("`{name}`")).collect();
+                format!("specialize {function} on {} only, and evaluation ends: `{remedy}`", names.join(", "))
+            }
             (Request::Filter, Some(_)) => {
                 let changing = self
                     .first_number()

@@ -169,6 +169,7 @@ impl Engine<'_> {
         let data = self.old.cont(instance.old);
         data.body.is_some()
             && data.linkage == Linkage::Internal
+            && !self.old.keeps_frame(instance.old)
             && self.plan.uses(instance.old) <= 1 + self.untaken.count(callee, instance.old)
             && self.refs.count(self.new.cont_def(callee)) == 1
     }

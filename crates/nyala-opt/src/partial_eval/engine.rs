@@ -228,6 +228,7 @@ impl<'a> Engine<'a> {
                 Next::Emit(emitted) => return emitted,
             };
             self.bind(&instance, &args, env);
+            self.name_args(instance.old, &args);
             self.hold(&instance, &args, &mut held);
             self.release(claimed);
             call = self.body_call(instance.old, env);

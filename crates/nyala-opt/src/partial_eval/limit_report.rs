@@ -27,7 +27,12 @@ pub(super) struct Step {
 
 impl Engine<'_> {
     /// The report about a cycle of calls that `last` would continue.
-    pub(super) fn limit_reached(&self, limit: Limit, last: Step, cycle: &FxHashSet<Cont>) -> LimitReached {
+    pub(super) fn limit_reached(
+        &mut self,
+        limit: Limit,
+        last: Step,
+        cycle: &FxHashSet<Cont>,
+    ) -> LimitReached {
         let mut chain: Vec<LinkId> = self.current_chain().collect();
         let mut last = last;
         // A call that leaves the cycle is not the cause: the one before it is.
@@ -41,8 +46,11 @@ impl Engine<'_> {
         let same = chain[..length].iter().copied().filter(|&link| self.chains.old_of(link) == last.old);
         let same: Vec<LinkId> = same.collect();
         let first_calls = same.iter().rev().take(SHOWN_CALLS).map(|&link| self.step(link).fixed);
-        let calls = first_calls.chain([last.fixed.clone()]).map(|fixed| self.shown_values(&fixed)).collect();
+        let calls: Vec<_> =
+            first_calls.chain([last.fixed.clone()]).map(|fixed| self.shown_values(&fixed)).collect();
         let names = chain[..length].iter().rev().take(SHOWN_CALLS + 1).map(|&link| self.chains.old_of(link));
+        let names: Vec<Cont> = names.collect();
+        let steady = self.steady(&same, &last);
         let data = self.old.cont(last.old);
         let name = |param: &Def| self.old.name(*param).map_or_else(|| "_".into(), |name| name.to_string());
         LimitReached {
@@ -57,8 +65,26 @@ impl Engine<'_> {
             params: data.params.iter().map(name).collect(),
             calls,
             n_calls: same.len() + 1,
-            cycle: names.map(|old| self.name_of(old)).collect(),
+            cycle: names.into_iter().map(|old| self.name_of(old)).collect(),
+            key: self.function_key(last.old),
+            steady,
+            remedy: None,
         }
+    }
+
+    /// The named parameters that are known, and the same in all these calls of a function.
+    fn steady(&mut self, calls: &[LinkId], last: &Step) -> Vec<Name> {
+        let old = self.old;
+        let mut steady = vec![];
+        for (index, &param) in old.cont(last.old).params.iter().enumerate() {
+            let is_data = self.new.types.order(old.ty(param)) == 0 && old.ty(param) != old.types.mem();
+            let Some(value) = last.fixed[index].expand().filter(|_| is_data) else { continue };
+            let is_same = |&link: &LinkId| self.step(link).fixed[index].expand() == Some(value);
+            if calls.iter().all(is_same) && self.is_known(value) {
+                steady.extend(old.name(param));
+            }
+        }
+        steady
     }
 
     fn current_chain(&self) -> impl Iterator<Item = LinkId> + '_ {

@@ -342,7 +342,7 @@ impl Engine<'_> {
         }
         let last = Step { old: instance.old, fixed: fixed.into(), span, request: rules::request(rules) };
         let report = self.limit_reached(limit, last, &cycle);
-        self.state.reports.add(report.diagnostic());
+        self.state.reports.add_limit(report);
         let begin = self.first_unfolding(&cycle);
         if !is_requested && cycle.iter().all(|&old| self.has_no_filter(old)) {
             self.keep_closures(&cycle);

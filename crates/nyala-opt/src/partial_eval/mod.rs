@@ -72,6 +72,7 @@ pub(crate) use limits::{IMPLICIT_SHARE, Limit, RUN_SHARE, Request};
 pub(crate) use remove_annotations::remove_annotations;
 use reports::Reports;
 
+use crate::errors::LimitReached;
 use crate::merge_blocks::{Merge, merge_blocks};
 
 /// How evaluation is done.
@@ -120,6 +121,8 @@ pub struct Evaluated {
     pub explanation: Option<Explanation>,
     /// The diagnostics for the user.
     pub diagnostics: Vec<Diagnostic>,
+    /// The limits that were reached, with the numbers of their diagnostics.
+    pub(crate) limits: Vec<(usize, LimitReached)>,
     /// The number of specializations, in all rounds together.
     pub specialized: u64,
     /// The functions that pass ever new functions to themselves. They are not specialized on all of them.
@@ -224,7 +227,8 @@ impl Evaluation {
         let State { journal, limits, reports } = self.state;
         let explanation = self.options.explain.then(|| journal.explanation(limits.nodes_before(), &world));
         let (specialized, deep) = (limits.specialized(), limits.deep().to_vec());
-        Evaluated { world, explanation, diagnostics: reports.finish(), specialized, deep }
+        let (diagnostics, limits) = reports.finish();
+        Evaluated { world, explanation, diagnostics, limits, specialized, deep }
     }
 }
 

@@ -6,6 +6,8 @@
 use nyala_span::{Diagnostic, Span};
 use rustc_hash::FxHashSet;
 
+use crate::errors::LimitReached;
+
 /// The diagnostics of all rounds.
 #[derive(Default)]
 pub(super) struct Reports {
@@ -13,6 +15,8 @@ pub(super) struct Reports {
     certain: Vec<Diagnostic>,
     /// Of the current round: a later round may remove the reason.
     pending: Vec<Diagnostic>,
+    /// The limits that were reached, with the numbers of their diagnostics in `certain`.
+    limits: Vec<(usize, LimitReached)>,
     /// The messages that are reported once for each place.
     reported: FxHashSet<(Span, String)>,
 }
@@ -31,6 +35,11 @@ impl Reports {
         self.certain.push(diagnostic);
     }
 
+    pub(super) fn add_limit(&mut self, limit: LimitReached) {
+        self.certain.push(limit.diagnostic());
+        self.limits.push((self.certain.len() - 1, limit));
+    }
+
     pub(super) fn add_pending(&mut self, diagnostic: Diagnostic) {
         self.pending.push(diagnostic);
     }
@@ -44,9 +53,9 @@ impl Reports {
         !self.pending.is_empty()
     }
 
-    /// All diagnostics, after the last round.
-    pub(super) fn finish(mut self) -> Vec<Diagnostic> {
+    /// All diagnostics, after the last round, and the limits among them.
+    pub(super) fn finish(mut self) -> (Vec<Diagnostic>, Vec<(usize, LimitReached)>) {
         self.certain.extend(self.pending);
-        self.certain
+        (self.certain, self.limits)
     }
 }

@@ -122,7 +122,8 @@ impl Engine<'_> {
 
     /// Rule 4: adds the continuations among the arguments, except the return continuation of a non-tail recursion.
     fn add_continuations(&mut self, instance: &Instance, call: &Call, rules: &mut [Option<Rule>]) {
-        let keeps_return = self.plan.is_non_tail_recursive(instance.old);
+        let old = instance.old;
+        let keeps_return = self.plan.is_non_tail_recursive(old) || self.old.keeps_frame(old);
         let last = call.args.len().wrapping_sub(1);
         for (i, (rule, &arg)) in rules.iter_mut().zip(&call.args).enumerate() {
             let is_specialized = self.is_continuation(arg) && !(keeps_return && i == last);

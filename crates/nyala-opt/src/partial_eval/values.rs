@@ -154,6 +154,29 @@ impl Engine<'_> {
         }
     }
 
+    /// Names arguments after the user's parameters, if they are variables of a library: the counter of a loop is called
+    /// as the user calls it.
+    pub(super) fn name_args(&mut self, callee: Cont, args: &[Def]) {
+        let old = self.old;
+        for (&param, &arg) in old.cont(callee).params.iter().zip(args) {
+            let (Some(name), Node::Param { cont, .. }) = (old.name(param), self.new.node(arg)) else {
+                continue;
+            };
+            let is_better = self.is_variable_of_library(cont, arg)
+                && old.origin(callee).is_some_and(|origin| !origin.is_foreign);
+            if is_better {
+                self.new.set_name(arg, name);
+            }
+        }
+    }
+
+    /// Whether a parameter of a function of a library still has the name that the library gave it.
+    fn is_variable_of_library(&self, cont: Cont, param: Def) -> bool {
+        let origin = self.new.origin(cont).filter(|origin| origin.is_foreign);
+        let name = self.new.name(param);
+        name.is_some() && origin.is_some_and(|origin| origin.params.iter().any(|param| param.name == name))
+    }
+
     /// The instance of `cont` with these values for its captures.
     fn cont(&mut self, cont: Cont, captured: &[Def]) -> Def {
         let old = self.old;

@@ -23,7 +23,7 @@ use super::wrapping::Path;
 use super::{ActiveLanes, Instance, Refusal};
 
 /// The report on a call of `vectorize`.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct SiteFacts {
     /// The call.
     pub at: Span,
@@ -38,7 +38,7 @@ pub struct SiteFacts {
 }
 
 /// The report on a SIMD version of a function.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FunctionFacts {
     /// The function.
     pub name: Name,

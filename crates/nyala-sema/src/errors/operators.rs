@@ -1,9 +1,9 @@
-//! Errors of declared operators as diagnostics.
+//! Errors of operators as diagnostics.
 
 use nyala_span::Diagnostic;
 
 use super::render::{Render, error};
-use super::{Error, Operand};
+use super::{Error, NoDeclaredOperator, Operand};
 use crate::tree::FnId;
 use crate::types::TyKind;
 
@@ -13,11 +13,38 @@ const MAX_LISTED: usize = 4;
 impl Render<'_> {
     pub(super) fn operator(&self, error_: Error) -> Result<Diagnostic, Error> {
         Ok(match error_ {
-            Error::NoDeclaredOperator { operator, op_span, operands, close, can_declare } => {
+            Error::NoDeclaredOperator(error) => {
+                let NoDeclaredOperator { operator, op_span, operands, close, can_declare } = error;
                 let report = self.no_operator(operator, &operands, op_span);
                 let report = self.with_operators(report, &close);
                 match can_declare {
                     true => report.with_note(self.declaration(operator, &operands)),
+                    false => report,
+                }
+            }
+            Error::OperandTypes { op, op_span, lhs, rhs } => {
+                let (lhs_ty, rhs_ty) = (self.ty(lhs.ty), self.ty(rhs.ty));
+                let message = format!("`{op}` needs operands of one type, found {lhs_ty} and {rhs_ty}");
+                let diagnostic = error("E0212", op_span, message)
+                    .with_secondary(lhs.span, format!("this is {lhs_ty}"))
+                    .with_secondary(rhs.span, format!("this is {rhs_ty}"));
+                // The count of a shift follows what is shifted; otherwise nothing should be lost.
+                let is_shift = matches!(op, "<<" | ">>");
+                if !is_shift && self.rank(lhs.ty) < self.rank(rhs.ty) {
+                    self.suggest_cast(diagnostic, lhs, rhs.ty)
+                } else {
+                    self.suggest_cast(diagnostic, rhs, lhs.ty)
+                }
+            }
+            Error::NoOperator { op, ty, span, op_span, is_late } => {
+                let report = error("E0211", op_span, format!("`{op}` is not defined for {}", self.ty(ty)))
+                    .with_secondary(span, format!("this is {}", self.ty(ty)));
+                let can_be_declared =
+                    matches!(self.program.types.kind(ty), TyKind::Struct(..) | TyKind::Enum(..));
+                match is_late && can_be_declared {
+                    true => report.with_note(
+                        "a declared operator needs the types of its operands here: write the type of one",
+                    ),
                     false => report,
                 }
             }

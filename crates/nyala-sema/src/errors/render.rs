@@ -2,7 +2,7 @@
 
 use nyala_span::{Code, Diagnostic, Name, Span};
 
-use super::{Because, Error, Hint, ImmutablePlace, Operand, Write};
+use super::{Because, Error, Hint, ImmutablePlace, Method, Operand, Write};
 use crate::tree::{FnId, Param, PatKind, Program};
 use crate::types::{Ty, TyKind};
 
@@ -94,20 +94,6 @@ impl Render<'_> {
                 match semicolon {
                     Some(at) => diagnostic.with_secondary(at, "without `;` this would be the value"),
                     None => diagnostic,
-                }
-            }
-            Error::OperandTypes { op, op_span, lhs, rhs } => {
-                let (lhs_ty, rhs_ty) = (self.ty(lhs.ty), self.ty(rhs.ty));
-                let message = format!("`{op}` needs operands of one type, found {lhs_ty} and {rhs_ty}");
-                let diagnostic = error("E0212", op_span, message)
-                    .with_secondary(lhs.span, format!("this is {lhs_ty}"))
-                    .with_secondary(rhs.span, format!("this is {rhs_ty}"));
-                // The count of a shift follows what is shifted; otherwise nothing should be lost.
-                let is_shift = matches!(op, "<<" | ">>");
-                if !is_shift && self.rank(lhs.ty) < self.rank(rhs.ty) {
-                    self.suggest_cast(diagnostic, lhs, rhs.ty)
-                } else {
-                    self.suggest_cast(diagnostic, rhs, lhs.ty)
                 }
             }
             Error::Generator { ty, n_args, span, artic } => {
@@ -215,14 +201,14 @@ impl Render<'_> {
     }
 
     /// How much a number can hold: more of it loses less.
-    fn rank(&self, ty: Ty) -> Option<(bool, u32)> {
+    pub(super) fn rank(&self, ty: Ty) -> Option<(bool, u32)> {
         match self.program.types.kind(ty) {
             TyKind::Prim(prim) => Some((prim.is_float(), prim.bits())),
             _ => None,
         }
     }
 
-    fn suggest_cast(&self, diagnostic: Diagnostic, from: Operand, to: Ty) -> Diagnostic {
+    pub(super) fn suggest_cast(&self, diagnostic: Diagnostic, from: Operand, to: Ty) -> Diagnostic {
         if !self.is_number(from.ty) || !self.is_number(to) || from.ty == to {
             return diagnostic;
         }
@@ -275,28 +261,27 @@ impl Render<'_> {
                 let diagnostic = error("E0208", span, format!("{} has no field `{name}`", self.ty(ty)));
                 with_similar(diagnostic, span, similar)
             }
-            Error::StructNeeded { ty, span } => {
+            Error::StructNeeded { ty, span, method } => {
                 let diagnostic = error("E0209", span, format!("{} has no fields", self.ty(ty)));
-                match self.program.types.kind(ty) {
-                    TyKind::Ptr { .. } => diagnostic.with_note("field access dereferences one pointer only"),
+                match (self.program.types.kind(ty), method) {
+                    (_, Some(Method::Function(name))) => {
+                        diagnostic.with_note(format!("there are no methods; call the function: `{name}(..)`"))
+                    }
+                    (TyKind::Array(..), Some(Method::Length)) => {
+                        diagnostic.with_note("the length of an array is part of its type")
+                    }
+                    (_, Some(Method::Length)) => {
+                        diagnostic.with_note("it has no length; pass the length as a parameter")
+                    }
+                    (TyKind::Ptr { .. }, None) => {
+                        diagnostic.with_note("field access dereferences one pointer only")
+                    }
                     _ => diagnostic,
                 }
             }
             Error::FieldTwice { name, span, first } => {
                 error("E0210", span, format!("field `{name}` is given twice"))
                     .with_secondary(first, "first given here")
-            }
-            Error::NoOperator { op, ty, span, op_span, is_late } => {
-                let report = error("E0211", op_span, format!("`{op}` is not defined for {}", self.ty(ty)))
-                    .with_secondary(span, format!("this is {}", self.ty(ty)));
-                let can_be_declared =
-                    matches!(self.program.types.kind(ty), TyKind::Struct(..) | TyKind::Enum(..));
-                match is_late && can_be_declared {
-                    true => report.with_note(
-                        "a declared operator needs the types of its operands here: write the type of one",
-                    ),
-                    false => report,
-                }
             }
             Error::BadCast { from, to, span } => {
                 error("E0213", span, format!("{} cannot be cast to {}", self.ty(from), self.ty(to)))
@@ -357,6 +342,10 @@ impl Render<'_> {
                         format!("{package}::"),
                         format!("use the name of the package `{package}`"),
                     ),
+                    Hint::Prefix(names) => {
+                        diagnostic.with_note(format!("there are {} for single types", name_list(&names)))
+                    }
+                    Hint::Alone(name) => diagnostic.with_note(format!("`{name}` is known without a path")),
                 }
             }
             Error::Private { name, span, declared, package } => {

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::checker::Checker;
 use crate::convert::substitution;
-use crate::errors::{Because, Error, Namespace};
+use crate::errors::{Because, Error, Method, Namespace};
 use crate::resolve::most_similar;
 use crate::scope::Def;
 use crate::tree::{Expr, ExprKind, Field};
@@ -217,7 +217,7 @@ impl<'a> Checker<'a> {
                     TyKind::Struct(id, args) => return Some(self.struct_record(id, ty, &args)),
                     TyKind::Error => return None,
                     _ => {
-                        self.report(Error::StructNeeded { ty, span });
+                        self.report(Error::StructNeeded { ty, span, method: None });
                         return None;
                     }
                 }
@@ -303,7 +303,7 @@ impl<'a> Checker<'a> {
             kind => {
                 if kind != TyKind::Error {
                     let ty = self.shown(ty);
-                    self.report(Error::StructNeeded { ty, span: base.span });
+                    self.report(Error::StructNeeded { ty, span: base.span, method: None });
                 }
                 for init in inits {
                     self.infer_expr(&init.value, None);
@@ -356,11 +356,20 @@ impl<'a> Checker<'a> {
             },
             TyKind::Error => self.error_expr(span),
             _ => {
-                let ty = self.shown(ty);
-                self.report(Error::StructNeeded { ty, span: base.span });
+                let (ty, method) = (self.shown(ty), self.method(ty, name));
+                self.report(Error::StructNeeded { ty, span: base.span, method });
                 self.error_expr(span)
             }
         }
+    }
+
+    /// What `name` is after a value of a type without fields, in languages with methods.
+    fn method(&mut self, ty: Ty, name: Name) -> Option<Method> {
+        let is_array = matches!(self.program.types.kind(ty), TyKind::Array(..) | TyKind::Slice(_));
+        if is_array && matches!(name.as_str(), "len" | "length" | "size") {
+            return Some(Method::Length);
+        }
+        matches!(self.lookup(name), Some(Def::Fn(_))).then_some(Method::Function(name))
     }
 
     pub(super) fn field_type(&mut self, id: StructId, args: &[Ty], index: u32) -> Ty {

@@ -15,7 +15,7 @@ use nyala_syntax::ast::{self, BinaryOp, MarkKind, Operator};
 
 use crate::checker::Checker;
 use crate::convert::substitution;
-use crate::errors::{Because, Error, Operand};
+use crate::errors::{Because, Error, NoDeclaredOperator, Operand};
 use crate::tree::{Call, Expr, ExprKind, FnId, OperatorFn};
 use crate::types::{Ty, TyKind};
 
@@ -127,7 +127,13 @@ impl<'a> Checker<'a> {
             params.into_iter().any(|param| operands.iter().any(|operand| head(operand.ty) == Some(param)))
         };
         let close = declared.into_iter().filter(is_close).collect();
-        self.report(Error::NoDeclaredOperator { operator: symbol, op_span, operands, close, can_declare });
+        self.report(Error::NoDeclaredOperator(NoDeclaredOperator {
+            operator: symbol,
+            op_span,
+            operands,
+            close,
+            can_declare,
+        }));
     }
 
     /// `-e`, `!e` of a struct or enum.

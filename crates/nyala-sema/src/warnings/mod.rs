@@ -23,12 +23,14 @@ use nyala_span::{Code, Diagnostic, Name, Span};
 use crate::shadowing::Interface;
 use crate::tree::Program;
 
-/// Looks for probable mistakes in a program without errors. Packages that others wrote are not reported.
+/// Looks for probable mistakes in a program without errors. Packages that others wrote are not reported, nor unused functions
+/// of files that other programs share.
 pub(crate) fn check(
     program: &Program,
     interface: &Interface,
     is_foreign: &dyn Fn(Span) -> bool,
     is_artic: &dyn Fn(Span) -> bool,
+    is_shared: &dyn Fn(Span) -> bool,
 ) -> Vec<Diagnostic> {
     let uses = usage::Uses::of(program);
     let errors = artic::check(program, &uses, &|span| is_artic(span) && !is_foreign(span));
@@ -36,6 +38,9 @@ pub(crate) fn check(
         return errors;
     }
     let mut warnings = usage::check(program, &uses, interface, is_foreign);
+    // Another program may use the function.
+    let is_of_others = |it: &Warning| matches!(it, Warning::UnusedFunction { at, .. } if is_shared(*at));
+    warnings.retain(|warning| !is_of_others(warning));
     warnings.extend(flow::check(program, &uses));
     warnings.extend(recursion::check(program, &uses));
     warnings.extend(no_effect::check(program));
@@ -62,7 +67,7 @@ enum Warning {
     SameTypeCast { ty: String, at: Span },
     NoEffect { at: Span, lacks_call: bool },
     Uninitialized { name: Name, declared: Span, at: Span },
-    EndlessFilter { function: Name, parameter: Name, declared: Span, call: Span },
+    EndlessFilter { function: Name, parameter: Name, declared: Span, call: Span, remedy: Option<String> },
     WritesOwnPlace { place: Span, write: Span, load_first: bool },
 }
 
@@ -117,13 +122,15 @@ impl Warning {
                 Diagnostic::warning(Code("W0007"), at, message)
                     .with_secondary(declared, "declared without a value here")
             }
-            Warning::EndlessFilter { function, parameter, declared, call } => {
+            Warning::EndlessFilter { function, parameter, declared, call, remedy } => {
                 let message = format!(
                     "the filter of `{function}` does not depend on `{parameter}`, which its recursion changes"
                 );
-                let note = format!(
-                    "if `{parameter}` is unknown, specialization may not terminate; `@(?{parameter})` specializes only if it is known"
-                );
+                let advice = match remedy {
+                    Some(remedy) => format!("`{remedy}` specializes on what stays the same"),
+                    None => format!("`@(?{parameter})` specializes only if it is known"),
+                };
+                let note = format!("if `{parameter}` is unknown, specialization may not terminate; {advice}");
                 Diagnostic::warning(Code("W0008"), declared, message)
                     .with_label("specialized even if it is unknown")
                     .with_secondary(call, "changed here")

@@ -81,7 +81,35 @@ fn check_fn(program: &Program, function: &Function, changes: &[Change]) -> Optio
         parameter: parameter.name,
         declared: parameter.span,
         call: endless.at,
+        remedy: remedy(program, function, &changed, function.params[endless.param].filter.as_ref()),
     })
+}
+
+/// The function with filters for those parameters that its filter mentions: the recursion does not change them. None if the
+/// filter mentions no parameter.
+fn remedy(
+    program: &Program,
+    function: &Function,
+    changed: &EntitySet<LocalId>,
+    filter: Option<&Expr>,
+) -> Option<String> {
+    let mut mentioned = EntitySet::new();
+    visit::walk(filter?, |expr| {
+        if let ExprKind::Local(local) = expr.kind {
+            mentioned.insert(local);
+        }
+    });
+    let mut is_any = false;
+    let params = function.params.iter().map(|param| match param.pat.kind {
+        PatKind::Bind(local, _) => {
+            let is_steady = mentioned.contains(local) && !changed.contains(local);
+            is_any |= is_steady;
+            format!("{}{}", if is_steady { "@" } else { "" }, program.locals[local].name)
+        }
+        _ => "_".into(),
+    });
+    let params: Vec<String> = params.collect();
+    is_any.then(|| format!("{}({})", function.name, params.join(", ")))
 }
 
 fn is_never(filter: &Expr) -> bool {

@@ -12,7 +12,7 @@ use crate::tree::{Cond, Expr, ExprKind, Linkage, LocalId, Stmt};
 fn check_main(b: &mut Build, stmts: Vec<Stmt>, value: Option<Expr>) -> Vec<String> {
     let body = b.block(stmts, value);
     b.main(body);
-    summary(&check(&b.program, &Interface::default(), &|_| false, &|_| false))
+    summary(&check(&b.program, &Interface::default(), &|_| false, &|_| false, &|_| false))
 }
 
 fn while_(b: &mut Build, body: Expr) -> Expr {
@@ -91,13 +91,13 @@ fn functions_that_no_entry_point_reaches_are_unused() {
     b.program.fns[lonely].body = Some(call_itself);
     b.import("puts", b.i32);
     assert_eq!(
-        summary(&check(&b.program, &Interface::default(), &|_| false, &|_| false)),
+        summary(&check(&b.program, &Interface::default(), &|_| false, &|_| false, &|_| false)),
         NOTHING,
         "a program without entry points is a library"
     );
     assert_eq!(check_main(&mut b, vec![], None), ["W0003: function `lonely` is never used"]);
     assert_eq!(
-        summary(&check(&b.program, &Interface::default(), &|_| true, &|_| false)),
+        summary(&check(&b.program, &Interface::default(), &|_| true, &|_| false, &|_| false)),
         NOTHING,
         "functions of the prelude may be unused"
     );

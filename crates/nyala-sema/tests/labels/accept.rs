@@ -372,3 +372,19 @@ fn long_chains_of_items_do_not_recurse() {
     source += &format!("fn f{n}() = 1; static s{n} = 2; type A{n} = i32; fn u{n}() -> A0 {{ u0() }}\n");
     check_labels(&source);
 }
+
+/// The codes for a program of two loose files.
+fn codes_of_files(texts: [&str; 2]) -> Vec<String> {
+    let mut sources = nyala_span::SourceMap::default();
+    let ids = texts.map(|text| sources.add("test", text).expect("tests are small"));
+    let trees = ids.map(|id| nyala_syntax::parse(sources.file(id)).file);
+    let checked = nyala_sema::check(&[nyala_sema::package::Package::program(&trees)]);
+    checked.diagnostics.iter().map(|it| it.code.to_string()).collect()
+}
+
+#[test]
+fn unused_functions_of_files_that_other_programs_share_are_not_reported() {
+    let shared = "fn half(x: i32) -> i32 { x / 2 } fn third(x: i32) -> i32 { x / 3 }";
+    assert_eq!(codes_of_files(["fn main() -> i32 { half(3) }", shared]), [""; 0]);
+    assert_eq!(codes_of_files(["fn main() -> i32 { half(3) } fn unused() -> () {}", shared]), ["W0003"]);
+}

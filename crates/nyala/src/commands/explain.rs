@@ -67,14 +67,14 @@ pub fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn explain_vectorize(args: &ExplainArgs, mut session: Session) -> anyhow::Result<ExitCode> {
-    anyhow::ensure!(!matches!(args.format, Format::Html), "`--vectorize` has no HTML format");
     let facts = pipeline::explain_vectorization(&mut session);
     let status = output::show_diagnostics(&mut session, &args.program.messages)?;
     if let Some(facts) = facts {
         let answers = Vectorization::new(&session, &facts, args.prelude);
         output::print(&match args.format {
+            Format::Text => answers.text(),
             Format::Json => answers.json(),
-            _ => answers.text(),
+            Format::Html => answers.html(),
         })?;
     }
     Ok(status)
