@@ -180,9 +180,11 @@ fn a_pipe_without_a_reader_ends_the_process() {
         Command::new(exe),
     ];
     for mut command in commands {
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("cargo has built it");
-        drop(child.stdout.take());
+        // The reader is gone before the process starts: short output would fit into the pipe.
+        let (reader, writer) = std::io::pipe().expect("there are file descriptors");
+        drop(reader);
+        command.stdin(Stdio::null()).stdout(writer).stderr(Stdio::piped());
+        let child = command.spawn().expect("cargo has built it");
         let output = child.wait_with_output().expect("it ends");
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!((output.status.signal(), stderr.as_ref()), (Some(SIGPIPE), ""), "{command:?}");
