@@ -10,6 +10,9 @@
 ; class is looked up, and LLVM reads past the end of a table.
 ;
 ; A node that is delayed by a call sequence cannot be helped by a copy. The loop should look for one that can.
+;
+; The same happens if the call is followed by a jump to a block that only returns: CodeGenPrepare copies the return, and then the
+; call is a tail call.
 
 define tailcc i64 @caller(i32 %n, double %x) {
   %bit = and i32 %n, 1
