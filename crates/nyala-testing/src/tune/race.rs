@@ -69,6 +69,8 @@ pub struct Racer<'a> {
     start: Instant,
     source: Contender,
     records: Vec<Record>,
+    /// How long the last race took.
+    last_race: Duration,
     is_out_of_time: bool,
     progress: &'a mut dyn FnMut(Progress),
 }
@@ -88,7 +90,17 @@ impl<'a> Racer<'a> {
         }
         let times = Times { ratio: 1.0, nanoseconds: vec![f64::NAN; group.cases.len()] };
         let records = vec![Record { combination: group.source(), outcome: Ok(times) }];
-        Ok(Ok(Racer { unit, group, options, start, source, records, is_out_of_time: false, progress }))
+        Ok(Ok(Racer {
+            unit,
+            group,
+            options,
+            start,
+            source,
+            records,
+            last_race: Duration::ZERO,
+            is_out_of_time: false,
+            progress,
+        }))
     }
 
     /// All that was measured, and whether there was not enough time.
@@ -196,11 +208,15 @@ impl<'a> Racer<'a> {
 
 impl Track for Racer<'_> {
     fn race(&mut self, combinations: &[Combination]) -> io::Result<Vec<Option<f64>>> {
-        if self.time_left().is_zero() {
+        // Another race takes as long as the last one, and the finals about half of that.
+        if self.time_left() <= self.last_race.mul_f64(1.5) {
             self.is_out_of_time = true;
             return Ok(vec![None; combinations.len()]);
         }
-        self.race_in(combinations, &STAGES)
+        let start = Instant::now();
+        let times = self.race_in(combinations, &STAGES);
+        self.last_race = start.elapsed();
+        times
     }
 
     fn finals(&mut self, combinations: &[Combination]) -> io::Result<Vec<Option<f64>>> {

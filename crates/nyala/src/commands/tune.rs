@@ -147,8 +147,10 @@ impl TuneArgs {
         let budget = Duration::try_from_secs_f64(self.budget).unwrap_or(Duration::MAX);
         for (index, group) in groups.iter().enumerate() {
             let left = budget.saturating_sub(start.elapsed()) / (groups.len() - index) as u32;
+            // Even if others took longer than planned, a group gets some time.
+            let share = left.max(budget / (2 * groups.len() as u32));
             let mut shown = Shown::new();
-            let found = tune(unit, group, &self.options(left), &mut |progress| shown.show(group, progress));
+            let found = tune(unit, group, &self.options(share), &mut |progress| shown.show(group, progress));
             shown.end();
             match found? {
                 Ok(found) => {
