@@ -4,6 +4,7 @@
 #   ./run.sh tests      every program prints the expected output, on CUDA and on OpenCL (about 30 s)
 #   ./run.sh sanitizer  the programs for CUDA under each tool of compute-sanitizer (about 50 s)
 #   ./run.sh bench      kernels against CUDA C++, which nvcc compiles here (about 60 s)
+#   ./run.sh align      alignment of long sequences against CUDA C++ (about 30 s)
 #   ./run.sh images     filters of pictures against CUDA C++ (about 30 s)
 #   ./run.sh filters    all filters of pictures against the host, on CUDA and on OpenCL, up to 4096 x 4096 pixels
 #
@@ -87,6 +88,33 @@ both() {
     done
 }
 
+# Compares results/ours with results/theirs: lines with a name, microseconds, bytes and a value.
+compare() {
+    # The better one of two runs counts. The copy rate is that of the driver's copies.
+    awk '
+        function better(all, name, time) { return !(name in all) || time < all[name] }
+        FILENAME == "results/ours" { if (!($1 in ours)) order[++n] = $1; if (better(ours, $1, $2)) ours[$1] = $2; value[$1] = $4; bytes[$1] = $3; next }
+        { if (better(theirs, $1, $2)) theirs[$1] = $2; expected[$1] = $4; if ($1 == "copy") moved = $3 }
+        END {
+            printf "%-12s %12s %12s %8s %8s %8s  %s\n", "kernel", "ours us", "CUDA us", "ratio", "GB/s", "of copy", "result"
+            if ("copy" in theirs) rate = moved / theirs["copy"]
+            for (i = 1; i <= n; ++i) {
+                name = order[i]
+                gb = bytes[name] ? sprintf("%.0f", bytes[name] / ours[name] / 1000) : "-"
+                share = bytes[name] && rate ? sprintf("%.1f%%", 100 * bytes[name] / ours[name] / rate) : "-"
+                if (name in theirs) {
+                    difference = value[name] - expected[name]
+                    scale = expected[name] < 0 ? -expected[name] : expected[name]
+                    same = difference * difference <= 1e-8 * scale * scale ? "same" : "DIFFERS: " value[name] " " expected[name]
+                    printf "%-12s %12.2f %12.2f %8.3f %8s %8s  %s\n", name, ours[name], theirs[name], theirs[name] / ours[name], gb, share, same
+                } else printf "%-12s %12.2f %12s %8s %8s %8s  %s\n", name, ours[name], "-", "-", gb, share, value[name]
+            }
+            if (rate) printf "%-12s %12s %12.2f %8s %8.0f\n", "copy", "-", theirs["copy"], "-", rate / 1000
+        }' results/ours results/theirs | tee results/table
+    echo "bench: $SECONDS s"
+    grep -q . results/ours && ! grep -q DIFFERS results/table
+}
+
 case $mode in
     tests)
         {
@@ -102,29 +130,11 @@ case $mode in
         ;;
     bench)
         both kernels peers
-        # The better one of two runs counts. The copy rate is that of the driver's copies.
-        awk '
-            function better(all, name, time) { return !(name in all) || time < all[name] }
-            FILENAME == "results/ours" { if (!($1 in ours)) order[++n] = $1; if (better(ours, $1, $2)) ours[$1] = $2; value[$1] = $4; bytes[$1] = $3; next }
-            { if (better(theirs, $1, $2)) theirs[$1] = $2; expected[$1] = $4; if ($1 == "copy") moved = $3 }
-            END {
-                printf "%-12s %12s %12s %8s %8s %8s  %s\n", "kernel", "ours us", "CUDA us", "ratio", "GB/s", "of copy", "result"
-                if ("copy" in theirs) rate = moved / theirs["copy"]
-                for (i = 1; i <= n; ++i) {
-                    name = order[i]
-                    gb = bytes[name] ? sprintf("%.0f", bytes[name] / ours[name] / 1000) : "-"
-                    share = bytes[name] && rate ? sprintf("%.1f%%", 100 * bytes[name] / ours[name] / rate) : "-"
-                    if (name in theirs) {
-                        difference = value[name] - expected[name]
-                        scale = expected[name] < 0 ? -expected[name] : expected[name]
-                        same = difference * difference <= 1e-8 * scale * scale ? "same" : "DIFFERS: " value[name] " " expected[name]
-                        printf "%-12s %12.2f %12.2f %8.3f %8s %8s  %s\n", name, ours[name], theirs[name], theirs[name] / ours[name], gb, share, same
-                    } else printf "%-12s %12.2f %12s %8s %8s %8s  %s\n", name, ours[name], "-", "-", gb, share, value[name]
-                }
-                if (rate) printf "%-12s %12s %12.2f %8s %8.0f\n", "copy", "-", theirs["copy"], "-", rate / 1000
-            }' results/ours results/theirs | tee results/table
-        echo "bench: $SECONDS s"
-        grep -q . results/ours && ! grep -q DIFFERS results/table
+        compare
+        ;;
+    align)
+        both align align
+        compare
         ;;
     images)
         both images images -use_fast_math

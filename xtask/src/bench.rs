@@ -4,6 +4,7 @@
 //! returns [`Row`]s; they are printed as a table, or with `--json` as one object per
 //! line.
 
+mod align;
 mod classic;
 mod filter;
 mod front_end;
@@ -63,6 +64,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "classic", run: classic::run, case: None },
     Bench { name: "image", run: image::run, case: None },
     Bench { name: "filter", run: filter::run, case: None },
+    Bench { name: "align", run: align::run, case: None },
     Bench { name: "simd", run: simd::run, case: None },
     Bench { name: "threads", run: threads::run, case: None },
     Bench { name: "tune", run: tune::run, case: None },

@@ -69,7 +69,10 @@ pub fn run(args: &DeviceBundleArgs) -> anyhow::Result<()> {
     }
     with_ordinary_tests(&nyala, args, &bundle)?;
     with_libdevice(&nyala, args, &bundle)?;
-    build(&nyala, args, &[Path::new("bench/gpu/kernels.impala")], &bundle.join("bench/kernels"))?;
+    for name in ["kernels", "align"] {
+        let source = Path::new("bench/gpu").join(name).with_extension("impala");
+        build(&nyala, args, &[&source], &bundle.join("bench").join(name))?;
+    }
     // Many pixels at once are many specializations. The peer is compiled with fast mathematics too.
     let options = ["--fast-math", "--pe-specializations", "5000000"];
     let images = Path::new("bench/gpu/images.impala");
@@ -82,8 +85,12 @@ pub fn run(args: &DeviceBundleArgs) -> anyhow::Result<()> {
         build_with(&nyala, args, &options[1..], Path::new("off"), &sources, &program)?;
     }
     fs::write(bundle.join("expected/filters"), format!("{N_FILTERS}\n"))?;
-    for (from, to) in [("peers.cu", "bench/peers.cu"), ("images.cu", "bench/images.cu"), ("run.sh", "run.sh")]
-    {
+    for (from, to) in [
+        ("peers.cu", "bench/peers.cu"),
+        ("align.cu", "bench/align.cu"),
+        ("images.cu", "bench/images.cu"),
+        ("run.sh", "run.sh"),
+    ] {
         fs::copy(files::repository().join("bench/gpu").join(from), bundle.join(to))?;
     }
     let archive = pack(&bundle)?;

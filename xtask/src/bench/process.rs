@@ -76,8 +76,18 @@ fn children_seconds() -> f64 {
 /// The processor time of this thread.
 pub fn thread_seconds() -> f64 {
     const THREAD_CPUTIME: i32 = 3;
+    clock_seconds(THREAD_CPUTIME)
+}
+
+/// The processor time of all threads of this process.
+pub fn process_seconds() -> f64 {
+    const PROCESS_CPUTIME: i32 = 2;
+    clock_seconds(PROCESS_CPUTIME)
+}
+
+fn clock_seconds(clock: i32) -> f64 {
     let mut time = [0i64; 2];
     // SAFETY: the system's struct has seconds and nanoseconds on 64-bit machines.
-    unsafe { clock_gettime(THREAD_CPUTIME, &mut time) };
+    unsafe { clock_gettime(clock, &mut time) };
     time[0] as f64 + time[1] as f64 * 1e-9
 }
