@@ -16,6 +16,7 @@ mod peer;
 mod process;
 mod programs;
 mod simd;
+mod staging;
 mod threads;
 mod tune;
 
@@ -66,6 +67,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "filter", run: filter::run, case: None },
     Bench { name: "align", run: align::run, case: None },
     Bench { name: "simd", run: simd::run, case: None },
+    Bench { name: "staging", run: staging::run, case: None },
     Bench { name: "threads", run: threads::run, case: None },
     Bench { name: "tune", run: tune::run, case: None },
 ];

@@ -10,6 +10,7 @@ mod calls;
 mod filters;
 mod mutants;
 mod simd;
+mod stage;
 mod supervise;
 mod whole;
 mod worker;
@@ -67,6 +68,16 @@ static FUZZERS: &[Fuzzer] = &[
         name: "filters",
         about: "Programs under random filters: evaluation does not change what they compute",
         load: filters::load,
+    },
+    Fuzzer {
+        name: "stage-texts",
+        about: "Mutated programs of DeepCPS and Staged-C: parsers, translation and the machine",
+        load: stage::texts,
+    },
+    Fuzzer {
+        name: "stage",
+        about: "Generated staged programs: against the same without annotations, and as native code",
+        load: || Ok(Box::new(stage::programs)),
     },
 ];
 

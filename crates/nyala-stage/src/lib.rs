@@ -22,11 +22,12 @@
 //! * [`deep`]: DeepCPS; [`staged_c`]: Staged-C; `lex` and `parser`: what both share;
 //! * [`print`](mod@print): the calculus as text; [`html`]: its steps as a page;
 //! * `types` and [`lower`]: residual programs as graphs; [`native`]: and as machine code;
-//! * [`program`]: all of it for a file; [`errors`]: what can be wrong.
+//! * [`program`]: all of it for a file; [`errors`]: what can be wrong; [`generate`]: random programs for tests.
 
 pub mod code;
 pub mod deep;
 pub mod errors;
+pub mod generate;
 pub mod html;
 mod lex;
 pub mod lower;

@@ -23,6 +23,7 @@ use rustc_hash::FxHashMap;
 use crate::code::{Base, BodyId, BodyKind, Closed, Code, Const, LambdaId, ParamId, Pointer, Term, Ty, Value};
 use crate::errors::{Error, ErrorKind};
 use crate::machine::Memory;
+use crate::primitive::Primitive;
 use crate::types::Inference;
 
 /// A function that is specialized while the compiled program runs.
@@ -67,12 +68,22 @@ pub struct Context<'a> {
     pub in_process: bool,
     /// The number of the first site.
     pub first_site: usize,
+    /// Whether floats may be treated as real numbers.
+    pub fast_math: bool,
 }
 
 /// The residual program as a graph with the function `main`.
 pub fn lower_program(code: &Code, context: Context<'_>) -> Result<Lowered, Vec<Error>> {
     let mut lowerer = Lowerer::new(code, context)?;
     lowerer.main(code);
+    lowerer.finish()
+}
+
+/// A library as a graph: the residual program is `exit [f, g]`, and its functions are exported under these names, with the
+/// types that C has for them.
+pub fn lower_library(code: &Code, exports: &[Name], context: Context<'_>) -> Result<Lowered, Vec<Error>> {
+    let mut lowerer = Lowerer::new(code, context)?;
+    lowerer.library(code, exports);
     lowerer.finish()
 }
 
@@ -179,6 +190,29 @@ impl<'a> Lowerer<'a> {
         self.types = Inference::of(&code);
         let root = code.lambda(code.root).body;
         self.body(&code, root, Place { cont: main, mem });
+    }
+
+    /// Exports the functions of a library.
+    fn library(&mut self, code: &Code, exports: &[Name]) {
+        let code = Rc::new(code.clone());
+        // The types are those of this copy.
+        self.types = Inference::of(&code);
+        let body = code.body(code.lambda(code.root).body);
+        let functions = match &body.kind {
+            BodyKind::Apply { callee: Term::Primitive(Primitive::Exit), args } => match &args[..] {
+                [Term::Tuple(functions)] => functions,
+                _ => return self.error(body.span, "the program does not end with a list of functions"),
+            },
+            _ => return self.error(body.span, "the program is not a library: it has instructions that wait"),
+        };
+        for (name, function) in exports.iter().zip(functions) {
+            let Ty::Fn(_) = self.value_ty(&code, function, body.span) else { continue };
+            let def = self.value(&code, function, body.span);
+            let export = self.world.new_cont_of(*name, self.world.ty(def));
+            self.world.set_linkage(export, Linkage::Exported(*name));
+            let params = self.world.cont(export).params.clone();
+            self.world.set_body(export, def, params);
+        }
     }
 
     /// The graph's type of a type.

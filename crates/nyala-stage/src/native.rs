@@ -14,13 +14,13 @@ use nyala_driver::native::{self, HostFunction, NativeOptions, Output, Product};
 use nyala_driver::{Options, Outlined, Report, Session, pipeline};
 use nyala_interface::Interface;
 use nyala_ir::World;
-use nyala_span::{Code as DiagnosticCode, Diagnostic, SourceMap, Span};
+use nyala_span::{Code as DiagnosticCode, Diagnostic, Name, SourceMap, Span};
 use rustc_hash::FxHashMap;
 
 use crate::code::{Base, Code, Const, Pointer, Term, Ty};
 use crate::errors::Error;
 use crate::lower::calls::{CALL, COMPILE, signature};
-use crate::lower::{Context, ENTRY, Lowered, Site, SiteValue, lower_function, lower_program};
+use crate::lower::{Context, ENTRY, Lowered, Site, SiteValue, lower_function, lower_library, lower_program};
 use crate::machine::{Host, Limits, Machine, Memory, Outcome};
 
 /// Compiled code of a closed function.
@@ -38,18 +38,20 @@ type EntryFn = unsafe extern "C" fn(*const u64, *mut u64);
 pub struct Compiler {
     options: NativeOptions,
     sources: SourceMap,
+    /// Whether floats may be treated as real numbers.
+    pub fast_math: bool,
     code: Vec<Jit<'static>>,
 }
 
 impl Compiler {
     /// A compiler with these options.
     pub fn new(options: NativeOptions, sources: SourceMap) -> Compiler {
-        Compiler { options, sources, code: vec![] }
+        Compiler { options, sources, fast_math: false, code: vec![] }
     }
 
     /// Compiles a closed function.
     pub fn compile(&mut self, code: &Rc<Code>, memory: &Memory) -> Result<Function, Vec<Diagnostic>> {
-        let context = Context { memory, in_process: true, first_site: 0 };
+        let context = Context { memory, in_process: true, first_site: 0, fast_math: self.fast_math };
         let (lowered, ty) = lower_function(code, context).map_err(|errors| diagnostics(&errors))?;
         if let Some(site) = lowered.sites.first() {
             let message = "a function that is compiled has a `compile` inside that is not active yet";
@@ -130,44 +132,65 @@ pub fn prepare(session: &mut Session, world: World) -> Option<Outlined> {
     pipeline::outline(session, world)
 }
 
-/// Lowers the residual program for another process; reports errors to the session.
-pub fn lower_for_file(session: &mut Session, code: &Code, memory: &Memory) -> Option<World> {
-    let context = Context { memory, in_process: false, first_site: 0 };
-    match lower_program(code, context) {
-        Ok(Lowered { world, .. }) => Some(world),
-        Err(errors) => {
-            session.diagnostics.extend(diagnostics(&errors));
-            None
-        }
+/// A residual program: what is compiled.
+#[derive(Clone, Copy)]
+pub struct Residual<'a> {
+    /// Its code.
+    pub code: &'a Code,
+    /// The objects that it refers to.
+    pub memory: &'a Memory,
+    /// The functions that it exports, if it is a library.
+    pub exports: &'a [Name],
+    /// Whether floats may be treated as real numbers.
+    pub fast_math: bool,
+}
+
+impl Residual<'_> {
+    /// Lowers it; reports errors to the session.
+    fn lower(self, session: &mut Session) -> Option<Lowered> {
+        let Residual { memory, fast_math, .. } = self;
+        let context = Context { memory, in_process: false, first_site: 0, fast_math };
+        let lowered = match self.exports.is_empty() {
+            true => lower_program(self.code, context),
+            false => lower_library(self.code, self.exports, context),
+        };
+        lowered.map_err(|errors| session.diagnostics.extend(diagnostics(&errors))).ok()
     }
 }
 
-/// Compiles the residual program to the contents of a file.
-pub fn compile_file(
-    session: &mut Session,
-    code: &Code,
-    memory: &Memory,
-    options: &NativeOptions,
-    output: Output,
-) -> Option<Vec<u8>> {
-    let world = lower_for_file(session, code, memory)?;
-    let outlined = prepare(session, world)?;
-    native::compile(session, &outlined, &options.llvm, output)
+/// Lowers the residual program to its graph.
+pub fn graph(session: &mut Session, residual: Residual<'_>) -> Option<World> {
+    residual.lower(session).map(|lowered| lowered.world)
 }
 
-/// Compiles and links the residual program to the contents of an executable.
-pub fn link(session: &mut Session, code: &Code, memory: &Memory, options: &NativeOptions) -> Option<Vec<u8>> {
-    let context = Context { memory, in_process: false, first_site: 0 };
-    let lowered =
-        lower_program(code, context).map_err(|errors| session.diagnostics.extend(diagnostics(&errors)));
-    let Lowered { world, sites } = lowered.ok()?;
+/// Lowers the residual program for another process, which has no compiler.
+fn lower_for_file(session: &mut Session, residual: Residual<'_>) -> Option<World> {
+    let Lowered { world, sites } = residual.lower(session)?;
     if let Some(site) = sites.first() {
-        let message = "an executable cannot specialize while it runs, since it does not contain the compiler";
+        let message = "a file cannot specialize while it runs, since it does not contain the compiler";
         let error = Diagnostic::error(DiagnosticCode("E1020"), site.span, message)
             .with_note("`nyala stage --run` executes the program in the process of the compiler");
         session.diagnostics.push(error);
         return None;
     }
+    Some(world)
+}
+
+/// Compiles the residual program to the contents of a file.
+pub fn compile_file(
+    session: &mut Session,
+    residual: Residual<'_>,
+    options: &NativeOptions,
+    output: Output,
+) -> Option<Vec<u8>> {
+    let world = lower_for_file(session, residual)?;
+    let outlined = prepare(session, world)?;
+    native::compile(session, &outlined, &options.llvm, output)
+}
+
+/// Compiles and links the residual program to the contents of an executable.
+pub fn link(session: &mut Session, residual: Residual<'_>, options: &NativeOptions) -> Option<Vec<u8>> {
+    let world = lower_for_file(session, residual)?;
     let outlined = prepare(session, world)?;
     native::link(session, outlined, &Interface::default(), options, Product::Executable)
 }
@@ -175,16 +198,12 @@ pub fn link(session: &mut Session, code: &Code, memory: &Memory, options: &Nativ
 /// Compiles the residual program and executes it in this process; returns its exit status.
 pub fn run(
     session: &mut Session,
-    code: &Code,
-    memory: &Memory,
+    residual: Residual<'_>,
     options: &NativeOptions,
     limits: Limits,
     args: &[String],
 ) -> Option<i32> {
-    let context = Context { memory, in_process: false, first_site: 0 };
-    let lowered =
-        lower_program(code, context).map_err(|errors| session.diagnostics.extend(diagnostics(&errors)));
-    let Lowered { world, sites } = lowered.ok()?;
+    let Lowered { world, sites } = residual.lower(session)?;
     let outlined = prepare(session, world)?;
     let host = [(COMPILE, compile_site as *const () as usize), (CALL, call_code as *const () as usize)];
     let host = if sites.is_empty() { &[][..] } else { &host[..] };
@@ -202,12 +221,13 @@ pub fn run(
             return None;
         }
     };
-    let compiler = Compiler::new(options.clone(), session.sources.clone());
+    let mut compiler = Compiler::new(options.clone(), session.sources.clone());
+    compiler.fast_math = residual.fast_math;
     let numbers = args.iter().skip(1).map(|arg| arg.parse().unwrap_or(0)).collect();
     RUNNING.set(Some(Running {
         compiler,
         sites,
-        memory: memory.clone(),
+        memory: residual.memory.clone(),
         limits,
         args: numbers,
         compiled: FxHashMap::default(),

@@ -1,6 +1,6 @@
 //! A program of either language, from its file to its result.
 
-use nyala_span::{FileId, SourceFile, SourceMap};
+use nyala_span::{FileId, Name, SourceFile, SourceMap};
 
 use crate::code::Code;
 use crate::errors::Error;
@@ -35,11 +35,14 @@ pub struct Program {
     pub code: Code,
     /// Its constant arrays.
     pub memory: Memory,
+    /// The functions that a library exports; a program that runs has none.
+    pub exports: Vec<Name>,
 }
 
 impl Program {
     /// Reads a program.
     pub fn read(language: Language, file: &SourceFile) -> Result<Program, Vec<Error>> {
+        let mut exports = vec![];
         let block = match language {
             Language::Deep => {
                 let parsed = deep::parse(file);
@@ -53,12 +56,13 @@ impl Program {
                 if !parsed.errors.is_empty() {
                     return Err(parsed.errors);
                 }
+                exports = staged_c::exports(&parsed.items);
                 staged_c::translate(&parsed.items)?
             }
         };
         let mut memory = Memory::default();
         let code = deep::translate(&block, &mut memory)?;
-        Ok(Program { block, code, memory })
+        Ok(Program { block, code, memory, exports })
     }
 
     /// A machine with the program.

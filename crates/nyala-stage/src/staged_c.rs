@@ -6,10 +6,12 @@ mod aliases;
 mod control;
 mod expr;
 mod parse;
+mod special;
 mod translate;
+mod visit;
 
 use nyala_ir::Prim;
-use nyala_span::Span;
+use nyala_span::{Name, Span};
 
 use crate::deep::{Ident, StageExpr};
 use crate::primitive::Primitive;
@@ -49,11 +51,34 @@ pub enum Item {
     Function(Function),
     /// A specialization.
     Special(Special),
+    /// `float* table = f(256);`: a variable that is computed when the program is staged. It is not assigned again.
+    Global(Ty, Ident, Expr),
+}
+
+/// The names of all definitions of a library, in order; none if the program has a `main`.
+pub fn exports(items: &[Item]) -> Vec<Name> {
+    let heads = items.iter().filter_map(Item::head);
+    if heads.clone().any(|head| head.ident.name.as_str() == "main") {
+        return vec![];
+    }
+    heads.filter(|head| !head.is_static).map(|head| head.ident.name).collect()
+}
+
+impl Item {
+    /// The head of a function.
+    pub fn head(&self) -> Option<&Head> {
+        match self {
+            Item::Function(Function { head, .. }) | Item::Special(Special { head, .. }) => Some(head),
+            Item::Global(..) => None,
+        }
+    }
 }
 
 /// The head of a function or specialization: `float f(int x)`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Head {
+    /// `static`: a library does not export it.
+    pub is_static: bool,
     /// The type of the result.
     pub result: Ty,
     /// The name.

@@ -15,6 +15,7 @@ pub fn line(event: &StepEvent, sources: &SourceMap) -> String {
     } else if !callee.is_empty() {
         let _ = write!(text, " {callee}");
     }
+    text.truncate(text.trim_end().len());
     if *rebuilt > 0 {
         let _ = write!(text, ", rebuild {rebuilt}");
     }

@@ -78,11 +78,12 @@ impl Lowerer<'_> {
         span: Span,
     ) -> (Option<Def>, Place) {
         let args: Vec<Def> = operands.iter().map(|operand| self.value(code, operand, span)).collect();
+        let flags = ArithFlags { wrap: false, fast: self.context.fast_math };
         let world = &mut self.world;
         let result = match primitive {
-            Primitive::Arith(op) => world.arith(op, ArithFlags::STRICT, args[0], args[1]),
+            Primitive::Arith(op) => world.arith(op, flags, args[0], args[1]),
             Primitive::Cmp(op) => world.cmp(op, args[0], args[1]),
-            Primitive::Math(op) => world.math(op, ArithFlags::STRICT, &args),
+            Primitive::Math(op) => world.math(op, flags, &args),
             Primitive::Convert(to) => {
                 let to = world.types.prim(to);
                 world.cast(to, args[0])

@@ -9,7 +9,8 @@
 use nyala_ir::Prim;
 use nyala_span::{Name, Span};
 
-use super::translate::{Body, Open, and, deep_ty, known, visit_stmts};
+use super::translate::{Body, Open, and, deep_ty, known};
+use super::visit::visit_stmts;
 use super::{Expr, Stmt, StmtKind, Target, Ty};
 use crate::code;
 use crate::deep::{self, Binder, Block, Ident, Lambda, StageExpr, Step, StepKind, Value};

@@ -3,7 +3,8 @@
 use nyala_ir::{ArithOp, Prim, eval};
 use nyala_span::Span;
 
-use super::translate::{Body, Signature, and, known, visit_expr};
+use super::translate::{Body, Signature, and, known};
+use super::visit::visit_expr;
 use super::{Expr, ExprKind, Ty};
 use crate::code::{self, Const};
 use crate::deep::{self, Binder, StageExpr, StepKind, Value};

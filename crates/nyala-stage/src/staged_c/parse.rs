@@ -46,6 +46,14 @@ fn operator(sign: &str) -> Option<Primitive> {
 
 impl Parser {
     fn item(&mut self) -> Parse<Item> {
+        let after_type = if self.is_at(1, "*") { 2 } else { 1 };
+        if self.is_c_type() && self.is_at(after_type + 1, "=") {
+            let (ty, ident) = (self.c_type()?, self.ident()?);
+            self.expect("=")?;
+            let value = self.expr()?;
+            self.expect(";")?;
+            return Ok(Item::Global(ty, ident, value));
+        }
         let head = self.head()?;
         if self.is("=") {
             return self.special(head).map(Item::Special);
@@ -57,6 +65,7 @@ impl Parser {
 
     /// `float f(int x, float* p)`
     fn head(&mut self) -> Parse<Head> {
+        let is_static = self.eat_word("static");
         let result = self.c_type()?;
         let ident = self.ident()?;
         self.expect("(")?;
@@ -69,7 +78,7 @@ impl Parser {
             }
         }
         self.expect(")")?;
-        Ok(Head { result, ident, params })
+        Ok(Head { is_static, result, ident, params })
     }
 
     /// `= generic<a, b>;`

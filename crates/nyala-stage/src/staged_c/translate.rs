@@ -19,7 +19,8 @@ use nyala_span::{Name, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::aliases::Aliases;
-use super::{Expr, ExprKind, Function, Head, Item, STAR, Special, Stmt, StmtKind, Target, Ty};
+use super::visit::visit_stmts;
+use super::{Expr, ExprKind, Function, Head, Item, STAR, Stmt, StmtKind, Target, Ty};
 use crate::code;
 use crate::deep::{self, Binder, Block, Ident, Lambda, StageExpr, Step, StepKind, Value};
 use crate::errors::{Error, ErrorKind};
@@ -28,25 +29,26 @@ use crate::primitive::Primitive;
 /// The most control statements in a row: each one nests the rest of the program.
 const MAX_CONTROL: usize = 300;
 
-/// Translates a program. Its `main` runs when the program does; its result is the exit status.
+/// Translates a program. Its `main` runs when the program does; its result is the exit status. A program without `main` is
+/// a library: its result is the list of its functions.
 pub fn translate(items: &[Item]) -> Result<Block, Vec<Error>> {
-    let names = items.iter().map(|item| match item {
-        Item::Function(Function { head, .. }) | Item::Special(Special { head, .. }) => head.ident.name,
-    });
-    let mut program = Program { functions: vec![], names: names.collect(), n_names: 0, errors: vec![] };
+    let names = items.iter().filter_map(Item::head).map(|head| head.ident.name);
+    let mut program = Program { names: names.collect(), ..Program::default() };
     let mut steps = vec![];
     for item in items {
         match item {
             Item::Function(function) => steps.push(program.function(function)),
-            Item::Special(special) => {
-                let mut body = Body::new(&mut program, Aliases::default(), Ty::Void);
-                body.stage = StageExpr::Always;
-                body.special(special);
-                steps.append(&mut body.steps);
+            Item::Special(special) => program.outside(&mut steps, |body| body.special(special)),
+            Item::Global(ty, ident, value) => {
+                program.outside(&mut steps, |body| body.declare(*ty, *ident, Some(value)));
             }
         }
     }
-    program.main(&mut steps);
+    if program.signature(Name::new("main")).is_some() {
+        program.main(&mut steps);
+    } else {
+        program.library(&super::exports(items), &mut steps);
+    }
     if program.errors.is_empty() { Ok(Block(steps)) } else { Err(program.errors) }
 }
 
@@ -63,8 +65,13 @@ pub(super) struct Signature {
     pub writes: Vec<bool>,
 }
 
+#[derive(Default)]
 pub(super) struct Program {
     pub functions: Vec<Signature>,
+    /// The variables outside of functions.
+    globals: Vec<Variable>,
+    /// The stage of the last definition that is not a function.
+    stage: Option<StageExpr>,
     /// The names of all definitions, which other names must differ from.
     names: FxHashSet<Name>,
     n_names: u32,
@@ -84,6 +91,21 @@ impl Program {
 
     pub fn error(&mut self, kind: ErrorKind, span: Span, message: impl Into<String>) {
         self.errors.push(Error::new(kind, span, message));
+    }
+
+    /// Translates a definition outside of functions, after the ones before.
+    fn outside(&mut self, steps: &mut Vec<Step>, definition: impl FnOnce(&mut Body<'_>)) {
+        let stage = self.stage.take().unwrap_or(StageExpr::Always);
+        let mut body = Body::new(self, Aliases::default(), Ty::Void);
+        body.stage = stage;
+        definition(&mut body);
+        if let Some(open) = body.open.first() {
+            let message = "a definition outside of functions has no branches";
+            body.program.errors.push(Error::new(ErrorKind::Syntax, open.span, message));
+        }
+        let (stage, globals) = (body.stage.clone(), body.variables.clone());
+        steps.append(&mut body.steps);
+        (self.stage, self.globals) = (Some(stage), globals);
     }
 
     fn function(&mut self, function: &Function) -> Step {
@@ -149,6 +171,16 @@ impl Program {
         written
     }
 
+    /// `@run: exit [f, g]`
+    fn library(&mut self, exports: &[Name], steps: &mut Vec<Step>) {
+        let functions = exports.iter().filter_map(|name| self.signature(*name));
+        let functions = functions.map(|function| Value::Name(function.name)).collect();
+        let run = StageExpr::Name(Ident { name: Name::new(deep::RUN), span: Span::NONE });
+        let callee = Value::Primitive(Primitive::Exit);
+        let kind = StepKind::Call { callee, args: vec![Value::Tuple(functions)], binder: None };
+        steps.push(Step { stage: Some(run), kind, span: Span::NONE });
+    }
+
     /// `@run: main always (status) quit status`
     fn main(&mut self, steps: &mut Vec<Step>) {
         let Some(main) = self.signature(Name::new("main")).cloned() else {
@@ -182,61 +214,6 @@ impl Program {
             kind: StepKind::Call { callee: quit, args: vec![value], binder: None },
             span,
         });
-    }
-}
-
-/// Calls `stmt` with each statement and `expr` with each expression.
-pub(super) fn visit_stmts(stmts: &[Stmt], stmt: &mut dyn FnMut(&Stmt), expr: &mut dyn FnMut(&Expr)) {
-    for each in stmts {
-        stmt(each);
-        match &each.kind {
-            StmtKind::Declare(_, _, value) | StmtKind::Return(value) => {
-                value.iter().for_each(|value| visit_expr(value, expr));
-            }
-            StmtKind::Assign(target, _, value) => {
-                if let Target::Element(pointer, index) = target {
-                    visit_expr(pointer, expr);
-                    visit_expr(index, expr);
-                }
-                visit_expr(value, expr);
-            }
-            StmtKind::Call(value) => visit_expr(value, expr),
-            StmtKind::If(condition, then, other) => {
-                visit_expr(condition, expr);
-                visit_stmts(then, stmt, expr);
-                visit_stmts(other, stmt, expr);
-            }
-            StmtKind::Loop { init, condition, step, body } => {
-                condition.iter().for_each(|condition| visit_expr(condition, expr));
-                [init, step, body].into_iter().for_each(|stmts| visit_stmts(stmts, stmt, expr));
-            }
-            StmtKind::Block(stmts) => visit_stmts(stmts, stmt, expr),
-            StmtKind::Special(special) => special.args.iter().for_each(|arg| visit_expr(arg, expr)),
-        }
-    }
-}
-
-/// Calls `each` with an expression and all of its parts.
-pub(super) fn visit_expr(expr: &Expr, each: &mut dyn FnMut(&Expr)) {
-    each(expr);
-    match &expr.kind {
-        ExprKind::Negate(inner)
-        | ExprKind::Not(inner)
-        | ExprKind::Cast(_, inner)
-        | ExprKind::Staged(_, inner) => {
-            visit_expr(inner, each);
-        }
-        ExprKind::Binary(_, left, right) | ExprKind::Index(left, right) => {
-            visit_expr(left, each);
-            visit_expr(right, each);
-        }
-        ExprKind::Choose(condition, then, other) => {
-            [condition, then, other].into_iter().for_each(|part| visit_expr(part, each));
-        }
-        ExprKind::Call(_, parts) | ExprKind::Array(parts) => {
-            parts.iter().for_each(|part| visit_expr(part, each))
-        }
-        ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Bool(_) | ExprKind::Name(_) | ExprKind::Star => {}
     }
 }
 
@@ -289,13 +266,13 @@ pub(super) struct Open {
 }
 
 impl<'a> Body<'a> {
-    fn new(program: &'a mut Program, aliases: Aliases, result: Ty) -> Body<'a> {
-        let ret = program.fresh("ret");
+    pub fn new(program: &'a mut Program, aliases: Aliases, result: Ty) -> Body<'a> {
+        let (ret, variables) = (program.fresh("ret"), program.globals.clone());
         Body {
             program,
             aliases,
             result,
-            variables: vec![],
+            variables,
             chains: FxHashMap::default(),
             written: vec![],
             returned_chains: vec![],
@@ -314,7 +291,7 @@ impl<'a> Body<'a> {
     }
 
     /// Declares the parameters of a function; returns them as DeepCPS has them.
-    fn enter(&mut self, head: &Head, writes: &[bool]) -> Binder {
+    pub fn enter(&mut self, head: &Head, writes: &[bool]) -> Binder {
         let call = self.fresh(&format!("{}_call", head.ident.name));
         let control = self.fresh(&format!("{}_control", head.ident.name));
         (self.stage, self.control) = (StageExpr::Name(call), StageExpr::Name(control));
@@ -445,6 +422,13 @@ impl<'a> Body<'a> {
                     let message = format!("unknown variable `{}`", ident.name);
                     return self.program.error(ErrorKind::UnknownName, ident.span, message);
                 };
+                if self.program.globals.iter().any(|global| global.name == ident.name)
+                    && self.variables.iter().filter(|found| found.name == ident.name).count() == 1
+                {
+                    let message =
+                        format!("`{}` is defined outside of functions, and is not assigned", ident.name);
+                    return self.program.error(ErrorKind::Type, ident.span, message);
+                }
                 let value = match (operator, variable.ty) {
                     (None, Ty::Stage) => self.stage_value(value),
                     (None, ty) => self.expr_of(value, ty),
@@ -484,7 +468,7 @@ impl<'a> Body<'a> {
     }
 
     /// Calls the return continuation.
-    fn leave(&mut self, value: Option<Value>, stage: StageExpr, span: Span) {
+    pub fn leave(&mut self, value: Option<Value>, stage: StageExpr, span: Span) {
         let chains: Vec<StageExpr> =
             self.returned_chains.iter().map(|class| self.chains[class].clone()).collect();
         let mut args: Vec<Value> = value.into_iter().collect();
@@ -539,77 +523,6 @@ impl<'a> Body<'a> {
         }
         steps
     }
-
-    /// `compile` of a function that calls the generic one. It is in scope from now on.
-    fn special(&mut self, special: &Special) {
-        let Special { head, generic, args } = special;
-        let Some(function) = self.program.signature(generic.name).cloned() else {
-            let message = format!("unknown function `{}`", generic.name);
-            return self.program.error(ErrorKind::UnknownName, generic.span, message);
-        };
-        if function.result != head.result {
-            let message = format!("`{}` and `{}` return different types", head.ident.name, generic.name);
-            self.program.error(ErrorKind::Type, head.ident.span, message);
-        }
-        let writes: Vec<bool> = head
-            .params
-            .iter()
-            .map(|param| {
-                let is_param = |arg: &&Expr| matches!(&arg.kind, ExprKind::Name(ident) if ident.name == param.ident.name);
-                args.iter().zip(&function.writes).any(|(arg, writes)| *writes && is_param(&arg))
-            })
-            .collect();
-        let needed = needed_variables(args, head, &self.variables);
-        let stages = [self.stage.clone(), StageExpr::Name(function.name)];
-        let stage = and(stages.into_iter().chain(needed.iter().map(known)).collect::<Vec<_>>());
-        let params = self.variables.clone();
-        let outer_names = self.stage_names.clone();
-        let mut inner = Body::new(self.program, Aliases::of(&head.params, &[]), head.result);
-        inner.variables.clone_from(&params);
-        inner.stage_names = outer_names;
-        let binder = inner.enter(head, &writes);
-        let call = inner.stage.clone();
-        inner.stage = stage.clone();
-        let n_outer = params.len();
-        // The generic function is inlined with the stage of the special one: it is not a call.
-        let values = inner.call_with_stage(&function, args, call.clone(), head.ident.span);
-        let done = inner.stage.clone();
-        let end = and([done, call].into_iter().chain(values.iter().map(known)).collect::<Vec<_>>());
-        inner.leave(values.into_iter().next(), end, head.ident.span);
-        inner.variables.truncate(n_outer);
-        let body = Block(inner.close());
-        let lambda = Value::Lambda(Box::new(Lambda { binder, body }));
-        let name = Ident { span: head.ident.span, ..self.fresh(head.ident.name.as_str()) };
-        let after = self.fresh("defined");
-        let param = deep::Param { ident: name, ty: None };
-        let binder = Binder { params: vec![param], stage: Some(after), span: head.ident.span };
-        let callee = Value::Primitive(Primitive::Compile);
-        self.push(
-            stage,
-            StepKind::Call { callee, args: vec![lambda], binder: Some(binder) },
-            head.ident.span,
-        );
-        let params = head.params.iter().map(|param| param.ty).collect();
-        let (source, result) = (head.ident.name, head.result);
-        self.program.functions.push(Signature { source, name, result, params, writes });
-        self.stage = StageExpr::Name(after);
-    }
-}
-
-/// The values of outer variables that the arguments of a specialization use.
-fn needed_variables(args: &[Expr], head: &Head, variables: &[Variable]) -> Vec<Value> {
-    let mut needed = vec![];
-    for arg in args {
-        visit_expr(arg, &mut |expr| {
-            let ExprKind::Name(ident) = &expr.kind else { return };
-            if head.params.iter().any(|param| param.ident.name == ident.name) {
-                return;
-            }
-            let variable = variables.iter().rev().find(|variable| variable.name == ident.name);
-            needed.extend(variable.map(|variable| variable.value.clone()));
-        });
-    }
-    needed
 }
 
 /// The stage at which a value is known.

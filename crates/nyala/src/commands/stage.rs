@@ -12,7 +12,7 @@ use nyala_span::SourceMap;
 use nyala_stage::code::{Code, Const, Term};
 use nyala_stage::html::Page;
 use nyala_stage::machine::{Host, Limits, Machine, Memory, Outcome, StepEvent};
-use nyala_stage::native::{self, Compiler};
+use nyala_stage::native::{self, Compiler, Residual};
 use nyala_stage::program::{Language, Program};
 use nyala_stage::{Error, deep, print, trace};
 
@@ -57,6 +57,9 @@ pub struct StageArgs {
     /// Optimization level of native code: 0 to 3
     #[arg(short = 'O', value_name = "LEVEL", default_value_t = 3, value_parser = value_parser!(u8).range(0..=3))]
     opt_level: u8,
+    /// Floats of native code may be treated as real numbers: reordered, for example
+    #[arg(long)]
+    fast_math: bool,
     #[command(flatten)]
     messages: MessageArgs,
     /// Arguments for the program
@@ -152,7 +155,11 @@ fn stage(args: &StageArgs, session: &mut Session) -> Result<Option<i32>, Failure
             Ok(Some(0))
         }
         Some(Outcome::Waiting) => Ok(None),
-        None => args.compile(session, &machine.snapshot().0, &machine.memory),
+        None => {
+            let (code, _) = machine.snapshot();
+            let (exports, fast_math) = (&program.exports[..], args.fast_math);
+            args.compile(session, Residual { code: &code, memory: &machine.memory, exports, fast_math })
+        }
     }
 }
 
@@ -196,22 +203,23 @@ impl StageArgs {
     }
 
     /// Runs or writes the residual program.
-    fn compile(&self, session: &mut Session, code: &Code, memory: &Memory) -> Result<Option<i32>, Failure> {
+    fn compile(&self, session: &mut Session, residual: Residual<'_>) -> Result<Option<i32>, Failure> {
         let options = self.native_options();
         let Some(emit) = self.emit else {
             let name = self.file.display().to_string();
             let args: Vec<String> = std::iter::once(name).chain(self.args.iter().cloned()).collect();
-            let status = native::run(session, code, memory, &options, self.limits(), &args);
+            let status = native::run(session, residual, &options, self.limits(), &args);
             return status.map(Some).ok_or(Failure::Program);
         };
         let contents = match emit {
-            Emit::Residual => return self.write_text(&print::print(code)),
-            Emit::Ir => native::lower_for_file(session, code, memory)
-                .map(|world| nyala_ir::text::print(&world).into_bytes()),
-            Emit::Llvm => native::compile_file(session, code, memory, &options, Output::Llvm),
-            Emit::Asm => native::compile_file(session, code, memory, &options, Output::Assembly),
-            Emit::Obj => native::compile_file(session, code, memory, &options, Output::Object),
-            Emit::Exe => native::link(session, code, memory, &options),
+            Emit::Residual => return self.write_text(&print::print(residual.code)),
+            Emit::Ir => {
+                native::graph(session, residual).map(|world| nyala_ir::text::print(&world).into_bytes())
+            }
+            Emit::Llvm => native::compile_file(session, residual, &options, Output::Llvm),
+            Emit::Asm => native::compile_file(session, residual, &options, Output::Assembly),
+            Emit::Obj => native::compile_file(session, residual, &options, Output::Object),
+            Emit::Exe => native::link(session, residual, &options),
             Emit::Deep | Emit::Calculus => unreachable!("they are written before evaluation"),
         };
         let contents = contents.ok_or(Failure::Program)?;
