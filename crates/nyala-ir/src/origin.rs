@@ -91,6 +91,11 @@ impl Origins {
         self.0.values().any(|origin| origin.span.hi <= at.lo && at.hi <= origin.body.lo)
     }
 
+    /// Whether a place is in the body of a function that is not the user's.
+    pub fn is_foreign(&self, at: Span) -> bool {
+        self.0.values().any(|origin| origin.is_foreign && origin.body.contains(at.lo))
+    }
+
     fn of(&self, data: &ContData) -> Option<&Origin> {
         self.0.get(&(data.span, data.name))
     }

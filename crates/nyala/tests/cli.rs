@@ -212,6 +212,17 @@ fn explain_prints_text_json_or_html() {
 }
 
 #[test]
+fn vectorization_is_explained_on_a_page() {
+    let program = "extern fn add(n: i32, x: &mut [f32]) -> () { for i in vectorize_range(8, 0, n) { x(i) = x(i) + 1f; } }";
+    let (status, page, stderr) = run(&["explain", "--vectorize", "-", "--format", "html"], program);
+    assert_eq!((status, stderr.as_str()), (Some(0), ""));
+    assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</main>\n"), "{page}");
+    for text in ["8 lanes", "contiguous: one vector access", "loops with SIMD code"] {
+        assert!(page.contains(text), "no `{text}` in:\n{page}");
+    }
+}
+
+#[test]
 fn reaching_a_limit_warns_or_stops() {
     let program = "fn @f(n: i32) -> i32 { f(n + 1) }\nextern fn forever() -> i32 { f(0) }\n";
     let (status, graph, stderr) = run(&["ir", "-", "--stage", "evaluated", "--pe-depth", "10"], program);

@@ -159,4 +159,6 @@ fn the_profile_lists_each_kernel() {
     let run = run(&folder("profile"), "launches.impala", &[("NYALA_PROFILE", "1")]);
     let row = "       10      2.500     0.2500     0.2500  main_kernel (";
     assert!(run.stderr().contains(row), "{}", run.stderr());
+    // The launch is in the prelude; the program asks for it here, at the end of a loop's body.
+    assert!(run.stderr().contains("tests/gpu/launches.impala:12:9)"), "{}", run.stderr());
 }

@@ -9,12 +9,12 @@ use std::cell::OnceCell;
 
 use cranelift_entity::packed_option::PackedOption;
 use nyala_ir::analysis::functions::return_param;
-use nyala_ir::{Cont, Def, Node, World};
+use nyala_ir::{Cont, Def, Intrinsic, Node, World};
 use nyala_span::Span;
 use rustc_hash::FxHashMap;
 
 use super::chains::{Link, LinkId};
-use super::engine::Engine;
+use super::engine::{Call, Engine};
 
 /// How many return continuations are followed.
 const MAX_FRAMES: usize = 64;
@@ -56,6 +56,17 @@ impl Engine<'_> {
         }
         calls.dedup();
         calls
+    }
+
+    /// The place of a call. A launch or a loop of lanes or threads in a library is where the user's code calls the library.
+    pub(super) fn place_of(&self, call: &Call) -> Span {
+        let takes_body = |it: Intrinsic| it.declaration().takes_body;
+        let origins = &self.old.origins;
+        if !self.new.as_intrinsic(call.callee).is_some_and(takes_body) || !origins.is_foreign(call.span) {
+            return call.span;
+        }
+        let calls = call.args.last().map(|&ret| self.active_calls(ret, self.current.context.link));
+        calls.into_iter().flatten().find(|&at| !origins.is_foreign(at)).unwrap_or(call.span)
     }
 
     /// The call that returns to `cont`, and the return continuation of the function around the call.

@@ -272,8 +272,8 @@ impl<'a> Engine<'a> {
         self.enqueue(call.callee);
         call.args.iter().for_each(|&arg| self.enqueue(arg));
         let callee = call.mark.map_or(call.callee, |mark| self.new.mark(mark, call.callee));
-        let body = Body { callee, args: call.args, span: call.span };
-        self.new.replace_body(target, Some(body));
+        let span = self.place_of(&call);
+        self.new.replace_body(target, Some(Body { callee, args: call.args, span }));
     }
 
     /// Counts nodes for the current site and the current specialization.
