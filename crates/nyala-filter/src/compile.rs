@@ -5,10 +5,10 @@ use std::ffi::c_void;
 use nyala_codegen::llvm::Jit;
 use nyala_driver::native::{self, NativeOptions};
 use nyala_driver::{Session, pipeline};
-use nyala_ir::World;
+use nyala_runtime::memory::{anydsl_alloc, anydsl_copy, anydsl_release};
 
 use crate::picture::Picture;
-use crate::render::{SYMBOL, Target, program};
+use crate::render::{Device, SYMBOL, Target, program};
 use crate::tree::Filter;
 
 /// `render`, as the program exports it: picture, result, fault, threads, width, height, frame.
@@ -28,12 +28,6 @@ pub struct Compiled {
 /// A compiled filter met an operation that failed. The interpreter finds it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Faulted;
-
-/// The program of a filter after partial evaluation.
-pub fn residual(session: &mut Session, filter: &Filter, target: &Target) -> World {
-    let world = program(filter, target);
-    pipeline::evaluate(session, &world)
-}
 
 /// Compiles a filter. Errors, which are those of the system, are reported to the session.
 pub fn compile(session: &mut Session, filter: &Filter, target: &Target) -> Option<Compiled> {
@@ -81,19 +75,68 @@ impl Compiled {
         }
         assert_eq!(picture.n_channels as i32, setup.n_channels, "a picture of the target");
         let mut fault = 0;
-        // SAFETY: all accesses are inside of the pictures with their margins, as their sizes are those of the target;
-        // the fault is one `i32`; and the code is alive.
-        unsafe {
-            (self.render)(
-                picture.first_pixel(),
-                result.first_pixel(),
-                &raw mut fault,
-                threads,
-                width,
-                height,
-                iter,
-            );
+        if self.target.device == Device::Cpu {
+            let (from, to) = (picture.first_pixel(), result.first_pixel());
+            // SAFETY: all accesses are inside of the pictures with their margins, as their sizes are those of the target;
+            // the fault is one `i32`; and the code is alive.
+            unsafe { (self.render)(from, to, &raw mut fault, threads, width, height, iter) };
+        } else {
+            let device = self.target.device.number();
+            let from = OnDevice::new(device, picture.samples_mut());
+            let to = OnDevice::new(device, result.samples_mut());
+            let flag = OnDevice::new(device, std::slice::from_mut(&mut fault));
+            // SAFETY: as above, with copies in the device's memory. Copies wait for the kernel.
+            unsafe {
+                (self.render)(from.address(), to.address(), flag.address(), threads, width, height, iter)
+            };
+            to.copy_to(result.samples_mut());
+            flag.copy_to(std::slice::from_mut(&mut fault));
         }
         if fault == 0 { Ok(()) } else { Err(Faulted) }
+    }
+}
+
+impl Device {
+    /// Its number for the runtime: the platform, and the first device of it.
+    fn number(self) -> i32 {
+        match self {
+            Device::Cpu => 0,
+            Device::Cuda => 1,
+            Device::OpenCl => 2,
+        }
+    }
+}
+
+/// A copy of data in the memory of a device. The runtime ends the process if the device fails.
+struct OnDevice {
+    device: i32,
+    block: *mut c_void,
+}
+
+impl OnDevice {
+    fn new<T: Copy>(device: i32, data: &[T]) -> OnDevice {
+        let size = size_of_val(data) as i64;
+        let block = anydsl_alloc(device, size);
+        // SAFETY: the block was just allocated with this size.
+        unsafe { anydsl_copy(0, data.as_ptr().cast(), 0, device, block, 0, size) };
+        OnDevice { device, block }
+    }
+
+    fn address<T>(&self) -> *mut T {
+        self.block.cast()
+    }
+
+    /// Copies the data back.
+    fn copy_to<T: Copy>(&self, data: &mut [T]) {
+        let size = size_of_val(data) as i64;
+        // SAFETY: the block has the size of the data that it was made of, which has the same length.
+        unsafe { anydsl_copy(self.device, self.block, 0, 0, data.as_mut_ptr().cast(), 0, size) };
+    }
+}
+
+impl Drop for OnDevice {
+    fn drop(&mut self) {
+        // SAFETY: it came from the same device and is used no more.
+        unsafe { anydsl_release(self.device, self.block) };
     }
 }

@@ -9,7 +9,7 @@
 //! * [`interp`]: the meaning of filters;
 //! * [`ranges`]: what is known before a filter runs;
 //! * [`translate`], `accesses`, `sums`: the code of a pixel as nodes;
-//! * [`render`]: the loops over the pixels;
+//! * [`render`], `kernel`: the loops over the pixels, on processors and on devices;
 //! * [`compile`]: native code;
 //! * [`residual`]: residual programs, read back as filters;
 //! * [`renderer`]: the frames of a filter;
@@ -37,6 +37,7 @@ pub mod errors;
 pub mod files;
 pub mod gif;
 pub mod interp;
+mod kernel;
 pub mod lexer;
 pub mod parser;
 pub mod picture;
@@ -53,6 +54,7 @@ use nyala_span::{Diagnostic, SourceFile};
 pub use compile::{Compiled, compile};
 pub use interp::Rules;
 pub use picture::{Boundary, Picture};
+pub use render::Device;
 pub use renderer::{Engine, RenderOptions, Renderer};
 pub use tree::Filter;
 

@@ -159,6 +159,11 @@ impl Picture {
         self.samples.as_mut_ptr().wrapping_add(start)
     }
 
+    /// All intensities, with the margin.
+    pub(crate) fn samples_mut(&mut self) -> &mut [f32] {
+        &mut self.samples
+    }
+
     /// The same picture with a margin of at least this width. The pixels of the margin are not set.
     pub fn with_margin(self, margin: Margin) -> Picture {
         if self.margin.rows >= margin.rows && self.margin.cols >= margin.cols {

@@ -2,7 +2,7 @@
 //!
 //! The program exports `render`, which computes all pixels: rows on several threads, and the pixels of a row as SIMD
 //! lanes. It calls `filter`, whose sizes and frame are parameters. With specialization the arguments are literals and a
-//! filter of `filter` says to specialize on them; without it they come from the caller.
+//! filter of `filter` says to specialize on them; without it they come from the caller. `kernel` has the loops for devices.
 
 use nyala_ir::{ArithFlags, ArithOp, Cont, Def, Intrinsic, Linkage, MathOp, Prim, Ty, World};
 
@@ -17,6 +17,18 @@ const LANES: i32 = 16;
 /// The symbol of the exported function.
 pub const SYMBOL: &str = "render";
 
+/// Where pixels are computed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Device {
+    /// The processor.
+    #[default]
+    Cpu,
+    /// The first device of OpenCL.
+    OpenCl,
+    /// The first GPU of CUDA.
+    Cuda,
+}
+
 /// What a program is made for.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Target {
@@ -28,6 +40,8 @@ pub struct Target {
     pub max_value: u16,
     /// The number of the frame; none if the program is for all frames.
     pub iter: Option<i32>,
+    /// Where pixels are computed.
+    pub device: Device,
 }
 
 impl Target {
@@ -35,7 +49,19 @@ impl Target {
     pub fn new(filter: &Filter, picture: &Picture, setup: Setup, iter: Option<i32>) -> Target {
         let known = Known { width: setup.size.0, height: setup.size.1, iter };
         let margin = margin(filter, setup.rules.boundary, known);
-        Target { setup, margin, max_value: picture.max_value, iter }
+        Target { setup, margin, max_value: picture.max_value, iter, device: Device::Cpu }
+    }
+
+    /// The same target on another device.
+    #[must_use]
+    pub fn on(self, device: Device) -> Target {
+        Target { device, ..self }
+    }
+
+    /// The index of the first pixel in a picture with its margin.
+    pub(crate) fn first_pixel(&self) -> usize {
+        let Margin { rows, cols } = self.margin;
+        rows * (self.setup.size.0 as usize + 2 * cols) + cols
     }
 
     pub(crate) fn known(&self) -> Known {
@@ -71,19 +97,19 @@ pub fn program(filter: &Filter, target: &Target) -> World {
     world
 }
 
-struct Builder<'a> {
+pub(crate) struct Builder<'a> {
     filter: &'a Filter,
-    target: &'a Target,
-    world: &'a mut World,
+    pub(crate) target: &'a Target,
+    pub(crate) world: &'a mut World,
 }
 
 /// The parameters of `filter` that its loops use.
 #[derive(Clone, Copy)]
-struct Params {
-    src: Def,
-    dst: Def,
-    fault: Def,
-    sizes: [Def; 3],
+pub(crate) struct Params {
+    pub(crate) src: Def,
+    pub(crate) dst: Def,
+    pub(crate) fault: Def,
+    pub(crate) sizes: [Def; 3],
 }
 
 impl Builder<'_> {
@@ -134,6 +160,10 @@ impl Builder<'_> {
             unreachable!("it was made with nine")
         };
         let params = Params { src, dst, fault, sizes: [width, height, iter] };
+        if self.target.device != Device::Cpu {
+            self.launch(filter, mem, ret, params);
+            return filter;
+        }
         let (mem_ty, int) = (self.world.types.mem(), self.int());
         let done = self.world.types.cn(&[mem_ty]);
         let body = self.world.types.cn(&[mem_ty, int, done]);
@@ -151,12 +181,13 @@ impl Builder<'_> {
         let (row, col) = (self.world.param(row_body, 1), self.world.param(pixel_body, 1));
         self.world.set_name(row, "row");
         self.world.set_name(col, "col");
-        self.pixel(params, pixel_body, row, col);
+        let (mem, ret) = (self.world.param(pixel_body, 0), self.world.param(pixel_body, 2));
+        self.pixel(params, (pixel_body, mem), ret, row, col);
         filter
     }
 
-    /// The body of the loops: the intensities of a pixel, rounded to integers.
-    fn pixel(&mut self, params: Params, body: Cont, row: Def, col: Def) {
+    /// The body of the loops, from a block on: the intensities of a pixel, rounded to integers.
+    pub(crate) fn pixel(&mut self, params: Params, start: (Cont, Def), ret: Def, row: Def, col: Def) {
         let strict = ArithFlags::STRICT;
         let [width, height, _] = params.sizes;
         let Margin { rows, cols } = self.target.margin;
@@ -167,11 +198,9 @@ impl Builder<'_> {
         let Params { src: first, fault, sizes, .. } = params;
         let image = Image::Planes { first, fault };
         let place = Place { image, pixel: [row, col], sizes, stride, plane };
-        let mem = self.world.param(body, 0);
-        let ret = self.world.param(body, 2);
         let ranges = Ranges::new(self.filter, self.target.known());
         let (block, mut mem, values) =
-            translate(self.world, self.filter, self.target.setup, ranges, place, (body, mem));
+            translate(self.world, self.filter, self.target.setup, ranges, place, start);
         let start = self.world.arith(ArithOp::Mul, strict, row, stride);
         let first = self.world.arith(ArithOp::Add, strict, start, col);
         for (channel, value) in values.into_iter().enumerate() {

@@ -9,7 +9,7 @@ use crate::compile::{Compiled, Faulted, compile};
 use crate::errors::Fault;
 use crate::interp::{Rules, interpret};
 use crate::picture::Picture;
-use crate::render::Target;
+use crate::render::{Device, Target};
 use crate::translate::{Setup, UNROLL_LEAVES};
 use crate::tree::Filter;
 
@@ -37,6 +37,8 @@ pub struct RenderOptions {
     pub threads: i32,
     /// The most leaves of an unrolled sum.
     pub unroll_leaves: usize,
+    /// Where native code runs.
+    pub device: Device,
 }
 
 impl Default for RenderOptions {
@@ -47,6 +49,7 @@ impl Default for RenderOptions {
             iterate: false,
             threads: 0,
             unroll_leaves: UNROLL_LEAVES,
+            device: Device::Cpu,
         }
     }
 }
@@ -153,6 +156,7 @@ impl Renderer {
             size: (picture.width as i32, picture.height as i32),
         };
         let target = Target::new(&self.filter, picture, setup, is_for_frame.then_some(iter));
+        let target = target.on(self.options.device);
         let mut session = Session::new(Options::default());
         let compiled = compile(&mut session, &self.filter, &target);
         self.times.compile += start.elapsed();

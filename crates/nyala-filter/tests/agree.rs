@@ -4,7 +4,9 @@ use nyala_driver::{Options, Session};
 use nyala_filter::render::Target;
 use nyala_filter::residual::residual;
 use nyala_filter::translate::{Setup, UNROLL_LEAVES};
-use nyala_filter::{Boundary, Filter, Picture, Rules, compile, interp, parse};
+use nyala_filter::{
+    Boundary, Device, Engine, Filter, Picture, RenderOptions, Renderer, Rules, compile, interp, parse,
+};
 use nyala_span::SourceMap;
 
 const GRADIENT: &str = include_str!("../../../examples/filters/gradient.img");
@@ -96,4 +98,23 @@ fn residual_filters_agree() {
     }
     // The paper has (80, 226), (163, 613) and (48, 38).
     assert_eq!(sizes, [(74, 225), (165, 619), (49, 39)]);
+}
+
+/// Needs a device of OpenCL, such as PoCL; it is skipped without one.
+#[test]
+fn kernels_agree() {
+    if !nyala_driver::device::list().contains("OpenCL\n") {
+        eprintln!("skipped: there is no device of OpenCL");
+        return;
+    }
+    for text in [GRADIENT, TEMPERATURE, WAVE, "[ if col > 3 then 1 / (col - 70) else 0 ]"] {
+        let filter = filter(text);
+        let picture = picture(SIZE.0 as usize, SIZE.1 as usize);
+        let render = |engine, device| {
+            let options = RenderOptions { engine, device, ..RenderOptions::default() };
+            Renderer::new(filter.clone(), picture.clone(), options).frame(5).expect("no operation fails")
+        };
+        let expected = render(Engine::Interpret, Device::Cpu);
+        assert!(difference(&expected, &render(Engine::Specialize, Device::OpenCl)) <= 1, "{text}");
+    }
 }

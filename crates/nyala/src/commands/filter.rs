@@ -14,7 +14,7 @@ use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum, value_parser};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use nyala_driver::{Options, Session};
-use nyala_filter::{Boundary, Engine, Filter, Picture, RenderOptions, Renderer, Rules, files, gif};
+use nyala_filter::{Boundary, Device, Engine, Filter, Picture, RenderOptions, Renderer, Rules, files, gif};
 
 use crate::cli::MessageArgs;
 use crate::output::{self, Mode, NewFile, PROGRAM_ERRORS};
@@ -70,6 +70,9 @@ struct RenderingArgs {
     /// How pixels are computed
     #[arg(long, value_enum, value_name = "ENGINE", default_value = "specialize")]
     engine: EngineArg,
+    /// Where native code runs
+    #[arg(long, value_enum, value_name = "DEVICE", default_value = "cpu")]
+    device: DeviceArg,
     /// The number of threads; 0 is one per core
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = value_parser!(i32).range(0..=1024))]
     threads: i32,
@@ -94,6 +97,16 @@ enum BoundaryArg {
     Mirror,
     /// An error that names the pixel
     Error,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DeviceArg {
+    /// The processor
+    Cpu,
+    /// The first device of OpenCL
+    Opencl,
+    /// The first GPU of CUDA
+    Cuda,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -160,7 +173,12 @@ fn render(args: &FilterArgs, output: &Path, format: Format) -> anyhow::Result<Ex
 
 impl FilterArgs {
     fn options(&self) -> RenderOptions {
-        let RenderingArgs { boundary, engine, threads, max_terms, unroll, .. } = self.rendering;
+        let RenderingArgs { boundary, engine, device, threads, max_terms, unroll, .. } = self.rendering;
+        let device = match device {
+            DeviceArg::Cpu => Device::Cpu,
+            DeviceArg::Opencl => Device::OpenCl,
+            DeviceArg::Cuda => Device::Cuda,
+        };
         let boundary = match boundary {
             BoundaryArg::Clamp => Boundary::Clamp,
             BoundaryArg::Wrap => Boundary::Wrap,
@@ -173,7 +191,7 @@ impl FilterArgs {
             EngineArg::Specialize => Engine::Specialize,
         };
         let rules = Rules { boundary, max_terms };
-        RenderOptions { engine, rules, iterate: self.iterate, threads, unroll_leaves: unroll }
+        RenderOptions { engine, rules, iterate: self.iterate, threads, unroll_leaves: unroll, device }
     }
 }
 
