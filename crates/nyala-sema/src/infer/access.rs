@@ -100,6 +100,7 @@ impl<'a> Checker<'a> {
     }
 
     fn defer_access(&mut self, base: Expr, form: Form, span: Span) -> Expr {
+        self.watch(base.ty);
         let ty = self.fresh_general(span);
         let accesses = &mut self.body.accesses;
         let number = accesses.slots.len() as u32;
@@ -123,21 +124,18 @@ impl<'a> Checker<'a> {
     /// Solves the accesses whose types are known by now; whether there were any.
     pub(super) fn solve_accesses(&mut self) -> bool {
         let mut is_any = false;
-        loop {
-            let pending = std::mem::take(&mut self.body.accesses.pending);
-            let n_pending = pending.len();
-            for number in pending {
+        while self.is_woken() {
+            for number in std::mem::take(&mut self.body.accesses.pending) {
                 match self.base_of(number) {
                     Some(ty) if self.as_var(ty).is_some() => self.body.accesses.pending.push(number),
-                    _ => self.solve_access(number),
+                    _ => {
+                        self.solve_access(number);
+                        is_any = true;
+                    }
                 }
             }
-            // Solving makes none that is new.
-            if self.body.accesses.pending.len() == n_pending {
-                return is_any;
-            }
-            is_any = true;
         }
+        is_any
     }
 
     /// Solves all accesses at the end of a body. What is called and stays unknown is a function. A field of an
@@ -242,6 +240,10 @@ impl<'a> Checker<'a> {
                 }
             },
             TyKind::Error => self.error_expr(span),
+            TyKind::Struct(..) | TyKind::Enum(..) if self.has_call_operator(&base, args.len()) => {
+                let all = [base].into_iter().chain(args).collect();
+                self.overloaded_call(all, mark, span)
+            }
             _ => {
                 let ty = self.shown(whole);
                 self.report(Error::NotCallable { ty, span: base.span });

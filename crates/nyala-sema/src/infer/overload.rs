@@ -171,7 +171,13 @@ impl<'a> Checker<'a> {
         let id = match *self.fitting(Operator::Call, n, &[base.ty]) {
             [only] => only,
             [] => return self.not_callable(&base, args, span),
-            _ => return self.overloaded_call(base, args, mark, span),
+            _ => {
+                let mut all = vec![base];
+                for arg in args {
+                    all.push(self.infer_expr(arg, None));
+                }
+                return self.overloaded_call(all, mark, span);
+            }
         };
         let expr = self.fn_expr(id, &[], base.span);
         let Some((params, ret)) = self.as_fn(expr.ty) else { return self.error_expr(span) };
@@ -183,18 +189,13 @@ impl<'a> Checker<'a> {
         self.build_call(Callee { expr, params, ret }, all, mark, span)
     }
 
-    /// `v(i)` where the arguments select the operator.
-    fn overloaded_call(
-        &mut self,
-        base: Expr,
-        args: &'a [ast::Expr],
-        mark: Option<MarkKind>,
-        span: Span,
-    ) -> Expr {
-        let mut all = vec![base];
-        for arg in args {
-            all.push(self.infer_expr(arg, None));
-        }
+    /// Whether an operator `()` is declared for `base` with so many arguments.
+    pub(super) fn has_call_operator(&mut self, base: &Expr, n_args: usize) -> bool {
+        !self.fitting(Operator::Call, 1 + n_args, &[base.ty]).is_empty()
+    }
+
+    /// `v(i)` where the operands, the value and the arguments, select the operator.
+    pub(super) fn overloaded_call(&mut self, all: Vec<Expr>, mark: Option<MarkKind>, span: Span) -> Expr {
         if all.iter().any(|arg| arg.ty == self.program.types.error()) {
             return self.error_expr(span);
         }

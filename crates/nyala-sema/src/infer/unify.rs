@@ -52,6 +52,8 @@ pub(crate) struct Var {
     is_result: bool,
     /// Whether it is the result of a call that never returns; falls back to `!`.
     diverges: bool,
+    /// Whether an access waits for it.
+    is_watched: bool,
 }
 
 /// The variables of one body.
@@ -66,6 +68,8 @@ pub(crate) struct Vars {
     deferred: Vec<Deferred>,
     /// The expression whose type is being found.
     blame: Span,
+    /// Whether a variable that an access waits for was bound.
+    is_woken: bool,
 }
 
 /// Two numbers that must be equal, and the expression that requires it.
@@ -86,7 +90,14 @@ impl<'a> Checker<'a> {
     /// A new variable.
     pub fn fresh(&mut self, kind: VarKind, origin: Origin) -> Ty {
         let var = TyVar::from_u32(self.body.vars.vars.len() as u32);
-        self.body.vars.vars.push(Var { bound: None, kind, origin, is_result: false, diverges: false });
+        self.body.vars.vars.push(Var {
+            bound: None,
+            kind,
+            origin,
+            is_result: false,
+            diverges: false,
+            is_watched: false,
+        });
         self.program.types.intern(TyKind::Infer(var))
     }
 
@@ -100,6 +111,16 @@ impl<'a> Checker<'a> {
     /// Marks a result as that of a call that never returns.
     pub fn mark_diverging(&mut self, ty: Ty) {
         self.update_var(ty, |var| var.diverges = true);
+    }
+
+    /// An access waits for the type.
+    pub fn watch(&mut self, ty: Ty) {
+        self.update_var(ty, |var| var.is_watched = true);
+    }
+
+    /// Whether a type that an access waits for may be known by now, since this was asked last.
+    pub fn is_woken(&mut self) -> bool {
+        std::mem::take(&mut self.body.vars.is_woken)
     }
 
     fn update_var(&mut self, ty: Ty, change: impl FnOnce(&mut Var)) {
@@ -329,6 +350,7 @@ impl<'a> Checker<'a> {
             origin: to.origin,
             is_result: from.is_result || to.is_result,
             diverges: from.diverges && to.diverges,
+            is_watched: from.is_watched || to.is_watched,
         };
         let target = self.program.types.intern(TyKind::Infer(w));
         self.set_var(w, joined);
@@ -358,6 +380,7 @@ impl<'a> Checker<'a> {
             return false;
         }
         self.set_var(var, Var { bound: Some(ty), ..state });
+        self.body.vars.is_woken |= state.is_watched;
         true
     }
 
@@ -502,6 +525,7 @@ impl<'a> Checker<'a> {
             };
             if var.bound.is_none() {
                 self.body.vars.vars[index].bound = Some(fallback);
+                self.body.vars.is_woken |= var.is_watched;
             }
         }
     }
