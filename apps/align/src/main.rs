@@ -1,7 +1,7 @@
 //! `nyala-align`: alignments of the sequences in two files, by the library `align`.
 //!
 //! The command line ([`cli`]) names files ([`sequences`]) and a scoring. The app writes a program in Impala for it ([`program`]), compiles
-//! it ([`kernel`]), aligns all pairs ([`pairs`]), and prints results ([`output`], [`picture`]) or the speed ([`bench`]).
+//! it ([`kernel`]), aligns all pairs ([`pairs`]), and prints results ([`output`], [`picture`]) or the speed ([`mod@bench`]).
 //! Errors on the command line end with status 2, all others with status 1.
 
 mod bench;

@@ -10,7 +10,7 @@
 //! * [`ranges`]: what is known before a filter runs;
 //! * [`translate`], `accesses`, `sums`: the code of a pixel as nodes;
 //! * [`render`], `kernel`: the loops over the pixels, on processors and on devices;
-//! * [`compile`]: native code;
+//! * [`mod@compile`]: native code;
 //! * [`residual`]: residual programs, read back as filters;
 //! * [`renderer`]: the frames of a filter;
 //! * [`files`], [`gif`]: pictures and animations as bytes;
