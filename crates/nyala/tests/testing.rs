@@ -172,7 +172,7 @@ fn memory_that_is_not_released_is_a_failure() {
             error[E0957]: a heap allocation of 100 bytes was never freed
              --> <prelude>/default/buffers.impala:4:20
               |
-            4 |     Buffer { data: runtime_alloc(dev, size as i64), size: size, device: dev }
+            4 |     Buffer { data: runtime_alloc(dev, size as i64), size: size as i64, device: dev }
               |                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ allocated here
 
             0 passed, 1 failed
