@@ -1,5 +1,6 @@
 //! Errors that are found during lowering.
 
+use nyala_sema::types::CASTS;
 use nyala_span::{Code, Diagnostic, Name, Span};
 
 use crate::computed::Resource;
@@ -15,6 +16,8 @@ pub(crate) enum LowerError {
     BadNumber { what: String, why: String, at: Span, calls: Vec<(String, Span)> },
     /// An instance uses an operator that its type does not have.
     NoOperator { symbol: &'static str, ty: String, param: String, at: Span, calls: Vec<(String, Span)> },
+    /// An instance casts between types that cannot be converted.
+    NoCast { from: String, to: String, at: Span, calls: Vec<(String, Span)> },
     /// A nested function is used before a captured variable has a value.
     UsedTooEarly { function: Name, variable: Name, at: Span, bound_at: Span },
     /// The initializer of a static is not constant.
@@ -68,6 +71,10 @@ impl LowerError {
                 let report = Diagnostic::error(Code("E0490"), at, message)
                     .with_label(format!("`{param}` is `{ty}` here"));
                 with_calls(report, calls)
+            }
+            LowerError::NoCast { from, to, at, calls } => {
+                let message = format!("`{from}` cannot be cast to `{to}`");
+                with_calls(Diagnostic::error(Code("E0213"), at, message).with_note(CASTS), calls)
             }
             LowerError::UsedTooEarly { function, variable, at, bound_at } => {
                 let message = format!("`{function}` is used before `{variable}` has a value");

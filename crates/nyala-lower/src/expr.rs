@@ -53,9 +53,9 @@ impl<'p> Lowerer<'p> {
             ExprKind::Assign { .. } => self.assign(expr),
             ExprKind::Step { .. } => self.step(expr),
             ExprKind::Cast(inner) => {
-                let (value, ty) = (self.value(inner)?, self.ty(expr.ty));
+                let value = self.value(inner)?;
                 self.at(expr.span);
-                let cast = self.world.cast(ty, value);
+                let cast = self.cast(expr, inner, value);
                 Some(self.demanded(cast))
             }
             ExprKind::Coerce { kind, expr: inner } => self.coerce(expr, *kind, inner),

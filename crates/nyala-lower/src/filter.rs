@@ -132,8 +132,8 @@ impl<'p> Lowerer<'p> {
     fn pure_rest(&mut self, expr: &'p Expr) -> Result<Def, NoNode> {
         match &expr.kind {
             ExprKind::Cast(inner) => {
-                let (value, ty) = (self.pure(inner)?, self.ty(expr.ty));
-                Ok(self.world.cast(ty, value))
+                let value = self.pure(inner)?;
+                Ok(self.cast(expr, inner, value))
             }
             ExprKind::Coerce { kind: Coercion::Retype, expr: inner } => {
                 let (value, ty) = (self.pure(inner)?, self.ty(expr.ty));

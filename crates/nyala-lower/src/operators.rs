@@ -1,11 +1,11 @@
-//! Operators that programs declare, and operators of type parameters.
+//! Operators that programs declare, and operators and casts of type parameters.
 //!
 //! Checking has selected the function of a declared operator, unless the operands have a type parameter as their type. What
 //! that type is, only an instance tells; here the operator is the built-in one or one that is declared for operands of this
 //! type. An instance whose type has none is reported.
 
 use nyala_ir::{Def, Prim};
-use nyala_sema::tree::{ExprKind, FnId, OperatorFn};
+use nyala_sema::tree::{Expr, ExprKind, FnId, OperatorFn};
 use nyala_sema::types as sema;
 use nyala_span::Span;
 use nyala_syntax::ast::{BinaryOp, Operator};
@@ -159,6 +159,26 @@ impl<'p> Lowerer<'p> {
             }
         }
         None
+    }
+
+    /// `value as T`, where `expr` is the whole expression and `inner` the one of `value`.
+    pub(crate) fn cast(&mut self, expr: &Expr, inner: &Expr, value: Def) -> Def {
+        let (from, to) = (self.close_ty(inner.ty), self.close_ty(expr.ty));
+        if self.types.can_cast(from, to) {
+            let ty = self.closed_ty(to);
+            return self.world.cast(ty, value);
+        }
+        self.report_cast(from, to, expr.span);
+        self.undefined(to)
+    }
+
+    fn report_cast(&mut self, from: sema::Ty, to: sema::Ty, at: Span) {
+        let (from, to) = (self.types.display(from).to_string(), self.types.display(to).to_string());
+        let is_known = |error: &LowerError| matches!(error, LowerError::NoCast { at: other, from: of, to: into, .. } if *other == at && *of == from && *into == to);
+        if !self.errors.iter().any(is_known) {
+            let calls = self.generic_calls();
+            self.errors.push(LowerError::NoCast { from, to, at, calls });
+        }
     }
 
     fn report_operator(&mut self, operation: Operation<'p>, ty: sema::Ty) {

@@ -17,6 +17,7 @@
 //! So equal types have equal [`Ty`], messages show the form that users write, and an
 //! unknown result type can still become a tuple.
 
+mod casts;
 mod matching;
 mod number;
 
@@ -24,6 +25,7 @@ use std::cell::Cell;
 use std::collections::hash_map::Entry;
 use std::fmt;
 
+pub use casts::CASTS;
 use cranelift_entity::{PrimaryMap, entity_impl};
 pub use number::{MAX_ARRAY_LEN, MAX_LANES, NumberOp, fits};
 use nyala_span::Name;

@@ -4,7 +4,7 @@ use nyala_span::{Code, Diagnostic, Name, Span};
 
 use super::{Because, Error, Hint, ImmutablePlace, Method, Operand, Write};
 use crate::tree::{FnId, Param, PatKind, Program};
-use crate::types::{Ty, TyKind};
+use crate::types::{CASTS, Ty, TyKind};
 
 /// What the user sees of an error.
 pub(super) fn render(error: Error, program: &Program) -> Diagnostic {
@@ -285,9 +285,7 @@ impl Render<'_> {
             }
             Error::BadCast { from, to, span } => {
                 error("E0213", span, format!("{} cannot be cast to {}", self.ty(from), self.ty(to)))
-                    .with_note(
-                        "casts convert between numbers, `bool`, and pointers; `bitcast` keeps the bits",
-                    )
+                    .with_note(CASTS)
             }
             Error::NotAPointer { ty, span } => {
                 error("E0214", span, format!("{} is not a pointer", self.ty(ty)))

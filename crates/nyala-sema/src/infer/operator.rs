@@ -283,23 +283,8 @@ impl<'a> Checker<'a> {
 
     fn check_cast(&mut self, from: Ty, to: Ty, span: Span) {
         let (from, to) = (self.shown(from), self.shown(to));
-        if !self.can_cast(from, to) {
+        if !self.program.types.can_cast(from, to) {
             self.report(Error::BadCast { from, to, span });
-        }
-    }
-
-    fn can_cast(&self, from: Ty, to: Ty) -> bool {
-        let types = &self.program.types;
-        let is_int = |prim: &Prim| prim.is_int();
-        match (types.kind(from), types.kind(to)) {
-            _ if from == to => true,
-            (TyKind::Error | TyKind::Infer(_), _) | (_, TyKind::Error | TyKind::Infer(_)) => true,
-            (TyKind::Prim(_), TyKind::Prim(_)) | (TyKind::Ptr { .. }, TyKind::Ptr { .. }) => true,
-            (TyKind::Ptr { .. }, TyKind::Prim(prim)) | (TyKind::Prim(prim), TyKind::Ptr { .. }) => {
-                is_int(prim)
-            }
-            (TyKind::Simd(a, n), TyKind::Simd(b, m)) => n == m && self.can_cast(*a, *b),
-            _ => false,
         }
     }
 
