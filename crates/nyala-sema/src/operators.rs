@@ -159,7 +159,8 @@ impl<'a> Checker<'a> {
     fn overlap(&mut self, a: FnId, b: FnId) -> bool {
         let home = self.fns[a].home;
         self.in_own_body(Body::new(home), |this| {
-            let (a, b) = (this.operand_types(a), this.operand_types(b));
+            let span = this.program.fns[a].span;
+            let (a, b) = (this.operand_types(a, span), this.operand_types(b, span));
             a.into_iter().zip(b).all(|(a, b)| this.unify(a, b))
         })
     }

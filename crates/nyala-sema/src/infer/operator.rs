@@ -78,8 +78,7 @@ impl<'a> Checker<'a> {
         (lhs, lhs_span): (Ty, Span),
         link: &'a ast::ChainLink,
     ) -> (Expr, Ty, Option<Box<OperatorFn>>) {
-        let hint = self.right_hint(link.op, lhs);
-        let mut rhs = self.infer_expr(&link.rhs, hint);
+        let mut rhs = self.right_operand(link.op, link.op_span, lhs, &link.rhs);
         if self.is_nominal(lhs) || self.is_nominal(rhs.ty) {
             let lhs = Operand { ty: lhs, span: lhs_span, is_tight: is_first && is_tight(head) };
             return self.declared_link(lhs, rhs, link);
@@ -422,8 +421,10 @@ impl<'a> Checker<'a> {
         let place = self.infer_expr(place, None);
         self.check_writable(&place, Write::Assign);
         let ty = self.sized(place.ty, place.span);
-        let hint = op.map_or(Some(ty), |op| self.right_hint(op, ty));
-        let value = self.infer_expr(value, hint);
+        let value = match op {
+            Some(op) => self.right_operand(op, op_span, ty, value),
+            None => self.infer_expr(value, Some(ty)),
+        };
         let (value, by) = match op {
             Some(op) if self.is_nominal(ty) || self.is_nominal(value.ty) => {
                 let by = self.declared_assign(op, op_span, &place, &value, span);

@@ -32,10 +32,10 @@ impl<'a> Checker<'a> {
         matches!(self.program.types.kind(ty), TyKind::Struct(..) | TyKind::Enum(..))
     }
 
-    /// The types of an operator's operands, with inference variables for its type parameters.
-    pub fn operand_types(&mut self, id: FnId) -> Vec<Ty> {
+    /// The types of an operator's operands, with inference variables for its type parameters. `span` is the use.
+    pub fn operand_types(&mut self, id: FnId, span: Span) -> Vec<Ty> {
         let tparams = self.program.fns[id].tparams.clone();
-        let args = self.instantiate(&tparams, &[], &"", self.program.fns[id].span);
+        let args = self.instantiate(&tparams, &[], &"", span);
         let with = substitution(&tparams, &args);
         let params = self.fns[id].params.clone();
         params.into_iter().map(|ty| self.program.types.substitute(ty, &with)).collect()
@@ -49,24 +49,28 @@ impl<'a> Checker<'a> {
 
     fn fits(&mut self, id: FnId, first: &[Ty]) -> bool {
         self.probe(|this| {
-            let params = this.operand_types(id);
+            let params = this.operand_types(id, Span::NONE);
             first.iter().zip(params).all(|(&operand, param)| this.unify(operand, param))
         })
     }
 
-    /// The expected type of the right operand.
-    pub(super) fn right_hint(&mut self, op: BinaryOp, lhs: Ty) -> Option<Ty> {
+    /// Infers the right operand of `op`; the left one has the type `lhs`.
+    pub(super) fn right_operand(&mut self, op: BinaryOp, op_span: Span, lhs: Ty, rhs: &'a ast::Expr) -> Expr {
         if !self.is_nominal(lhs) {
-            return Some(lhs);
+            return self.infer_expr(rhs, Some(lhs));
         }
         match *self.fitting(Operator::Binary(op), 2, &[lhs]) {
-            [] => Some(lhs),
+            [] => self.infer_expr(rhs, Some(lhs)),
             [only] => {
-                let params = self.operand_types(only);
+                let params = self.operand_types(only, op_span);
                 self.unify(lhs, params[0]);
-                Some(params[1])
+                let rhs = self.infer_expr(rhs, Some(params[1]));
+                // Type parameters that only the right operand has are known by now. If the types do not fit, no operator
+                // is selected, which is reported.
+                self.try_unify(rhs.ty, params[1]);
+                rhs
             }
-            _ => None,
+            _ => self.infer_expr(rhs, None),
         }
     }
 
