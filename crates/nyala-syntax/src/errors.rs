@@ -54,6 +54,7 @@ pub(crate) enum SyntaxError {
     JumpWithoutCall { jump: Span, value: Span, name: &'static str, text: String },
     Ternary { at: Span },
     SquareIndex { at: Span, inside: String },
+    Macro { at: Span, name: String },
     BadOperator { at: Span, text: &'static str, of: Option<&'static str> },
 }
 
@@ -171,6 +172,17 @@ impl SyntaxError {
                 .with_note("use `if c { a } else { b }`, which has a value"),
             SyntaxError::SquareIndex { at, inside } => error("E0131", at, "an index is written in parentheses")
                 .with_suggestion(at, format!("({inside})"), "write parentheses"),
+            SyntaxError::Macro { at, name } => {
+                let report = error("E0134", at, "there are no macros");
+                match name.as_str() {
+                    "print" | "println" | "eprintln" | "format" => report
+                        .with_note("a function prints one value: `print_string`, `print_char`, `print_i32`, `print_f32`, .."),
+                    "assert" => report.with_suggestion(at, "assert", "call the function"),
+                    "assert_eq" => report.with_suggestion(at, "assert_equal", "call the function"),
+                    "vec" => report.with_note("`[1, 2, 3]` is an array; `alloc_cpu` allocates memory"),
+                    _ => report,
+                }
+            }
             SyntaxError::BadOperator { at, text, of } => {
                 let report = error("E0133", at, format!("`{text}` cannot be declared"))
                     .with_note("operators that can be: `+ - * / % & | ^ << >> == != < <= > >= !` and `()`");

@@ -349,6 +349,7 @@ impl Parser<'_> {
             | TokenKind::PlusPlus
             | TokenKind::MinusMinus => true,
             TokenKind::Colon => !self.no_ascription,
+            TokenKind::Not => self.at_macro(expr),
             TokenKind::LBrace => names_struct(expr) && self.at_struct_literal(),
             _ => false,
         }
@@ -359,6 +360,7 @@ impl Parser<'_> {
             TokenKind::LParen => self.call(expr, mark.take()),
             TokenKind::LBracket if self.at_square_index() => self.square_index(),
             TokenKind::LBracket => self.type_args(expr),
+            TokenKind::Not => self.macro_call(&expr),
             TokenKind::LBrace => self.struct_literal(expr),
             TokenKind::Dot => self.field(expr),
             TokenKind::Colon => {
@@ -412,6 +414,23 @@ impl Parser<'_> {
         let inside = Span::new(at.lo + 1, at.hi - 1);
         let inside = self.file.text[self.file.local(inside)].to_owned();
         self.push_error(SyntaxError::SquareIndex { at, inside });
+        ExprKind::Error
+    }
+
+    /// Whether this is a macro of another language: `name!(..)` or `name![..]`.
+    fn at_macro(&self, expr: &Expr) -> bool {
+        let is_name = matches!(&expr.kind, ExprKind::Path(path) if path.segments.len() == 1);
+        is_name
+            && expr.span.hi == self.span().lo
+            && matches!(self.nth(1), TokenKind::LParen | TokenKind::LBracket)
+    }
+
+    /// Reports and skips a macro.
+    fn macro_call(&mut self, name: &Expr) -> ExprKind {
+        let at = name.span.to(self.bump().span);
+        self.skip_token_or_group();
+        let name = self.file.text[self.file.local(name.span)].to_owned();
+        self.push_error(SyntaxError::Macro { at, name });
         ExprKind::Error
     }
 
