@@ -1,6 +1,6 @@
 //! Documentation comments as HTML: the part of Markdown that comments use.
 //!
-//! Paragraphs, headings, lists of one level, fenced code, `code`, *emphasis*, **strong** and links. All else is text, and
+//! Paragraphs, headings, lists of one level, tables, fenced code, `code`, *emphasis*, **strong** and links. All else is text, and
 //! HTML in comments is text too. Links lead to web pages, mail addresses and anchors; other addresses are shown as text.
 
 use nyala_syntax::docs::{DocLine, Docs, Example};
@@ -63,9 +63,18 @@ impl Context<'_> {
 
     fn blocks(&self, lines: &[DocLine<'_>], out: &mut String) {
         let mut block = Block::None;
-        for line in lines {
+        let mut lines = lines.iter().peekable();
+        while let Some(line) = lines.next() {
             let text = line.text.trim();
-            if text.is_empty() {
+            if is_row(text) && lines.next_if(|next| is_rule(next.text.trim())).is_some() {
+                block.end(self, out);
+                *out += "<table>\n";
+                self.row(text, "th", out);
+                while let Some(row) = lines.next_if(|next| is_row(next.text.trim())) {
+                    self.row(row.text.trim(), "td", out);
+                }
+                *out += "</table>\n";
+            } else if text.is_empty() {
                 block.end(self, out);
             } else if let Some((level, title)) = heading(text) {
                 block.end(self, out);
@@ -79,6 +88,15 @@ impl Context<'_> {
         block.end(self, out);
     }
 
+    /// A row of a table.
+    fn row(&self, line: &str, tag: &str, out: &mut String) {
+        *out += "<tr>";
+        for cell in cells(line) {
+            *out += &format!("<{tag}>{}</{tag}>", self.inline(cell.trim()));
+        }
+        *out += "</tr>\n";
+    }
+
     /// Text with marks as HTML.
     pub fn inline(&self, text: &str) -> String {
         let mut out = String::new();
@@ -88,10 +106,17 @@ impl Context<'_> {
 
     fn spans(&self, text: &str, nesting: usize, out: &mut String) {
         let mut rest = text;
-        while let Some(at) = rest.find(['`', '*', '[', '\\']) {
+        let mut in_word = false;
+        while let Some(at) = rest.find(['`', '*', '_', '[', '\\']) {
             *out += &escape(&rest[..at]);
+            in_word = rest[..at].chars().next_back().map_or(in_word, char::is_alphanumeric);
             rest = &rest[at..];
-            let used = self.span(rest, nesting, out);
+            // An underscore in a name is part of it.
+            let used = match in_word && rest.starts_with('_') {
+                true => self.plain(rest, out),
+                false => self.span(rest, nesting, out),
+            };
+            in_word = rest[..used].ends_with('_') && in_word;
             rest = &rest[used..];
         }
         *out += &escape(rest);
@@ -101,7 +126,7 @@ impl Context<'_> {
     fn span(&self, text: &str, nesting: usize, out: &mut String) -> usize {
         let marked = match text.as_bytes()[0] {
             b'`' => self.code(text, out),
-            b'*' if nesting > 0 => self.emphasis(text, nesting, out),
+            b'*' | b'_' if nesting > 0 => self.emphasis(text, nesting, out),
             b'[' if nesting > 0 => self.link(text, nesting, out),
             b'\\' if text[1..].starts_with(|next: char| next.is_ascii_punctuation()) => {
                 *out += &escape(&text[1..2]);
@@ -109,12 +134,14 @@ impl Context<'_> {
             }
             _ => None,
         };
-        marked.unwrap_or_else(|| {
-            // A run of marks is text as a whole.
-            let length = text.len() - text.trim_start_matches(&text[..1]).len();
-            *out += &escape(&text[..length]);
-            length
-        })
+        marked.unwrap_or_else(|| self.plain(text, out))
+    }
+
+    /// The run of equal marks at the start of `text` as text; gives its length.
+    fn plain(&self, text: &str, out: &mut String) -> usize {
+        let length = text.len() - text.trim_start_matches(&text[..1]).len();
+        *out += &escape(&text[..length]);
+        length
     }
 
     fn code(&self, text: &str, out: &mut String) -> Option<usize> {
@@ -130,9 +157,15 @@ impl Context<'_> {
     }
 
     fn emphasis(&self, text: &str, nesting: usize, out: &mut String) -> Option<usize> {
-        let (mark, tag) = if text.starts_with("**") { ("**", "strong") } else { ("*", "em") };
+        let (mark, tag) = match text.as_bytes() {
+            [first, second, ..] if first == second => (&text[..2], "strong"),
+            _ => (&text[..1], "em"),
+        };
         let inside = &text[mark.len()..];
-        let length = window(inside).find(mark)?;
+        let ends_word = |at: &usize| {
+            !mark.starts_with('_') || !inside[at + mark.len()..].starts_with(char::is_alphanumeric)
+        };
+        let length = window(inside).match_indices(mark).map(|(at, _)| at).find(ends_word)?;
         let words = &inside[..length];
         if words.is_empty() || words.starts_with(char::is_whitespace) || words.ends_with(char::is_whitespace)
         {
@@ -213,6 +246,35 @@ fn heading(line: &str) -> Option<(usize, &str)> {
     ((1..=6).contains(&level) && title.starts_with(' ')).then(|| ((level + 3).min(6), title.trim()))
 }
 
+/// Whether a line is a row of a table.
+fn is_row(line: &str) -> bool {
+    line.len() > 1 && line.starts_with('|') && line.ends_with('|')
+}
+
+/// Whether a line is the one below the head of a table.
+fn is_rule(line: &str) -> bool {
+    is_row(line) && line.contains('-') && line.chars().all(|letter| matches!(letter, '|' | '-' | ':' | ' '))
+}
+
+/// The cells of a row. `\|` is part of a cell, and so is `|` in code.
+fn cells(row: &str) -> Vec<&str> {
+    let inside = &row[1..row.len() - 1];
+    let (mut cells, mut start, mut in_code, mut is_escaped) = (vec![], 0, false, false);
+    for (at, letter) in inside.char_indices() {
+        match letter {
+            '`' => in_code = !in_code,
+            '|' if !in_code && !is_escaped => {
+                cells.push(&inside[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+        is_escaped = letter == '\\' && !is_escaped;
+    }
+    cells.push(&inside[start..]);
+    cells
+}
+
 /// Whether a list is numbered, and the text of its item.
 fn list_item(line: &str) -> Option<(bool, &str)> {
     if let Some(item) = line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")) {
@@ -263,6 +325,23 @@ mod tests {
     }
 
     #[test]
+    fn underscores_mark_words_and_are_part_of_names() {
+        assert_eq!(html("_a b_ __c__"), "<p><em>a b</em> <strong>c</strong></p>\n");
+        assert_eq!(html("range_2d and print_i32_x, __init"), "<p>range_2d and print_i32_x, __init</p>\n");
+        assert_eq!(html("a `b`_c d_"), "<p>a <code>b</code><em>c d</em></p>\n");
+    }
+
+    #[test]
+    fn tables() {
+        assert_eq!(
+            html("Sizes:\n| a | b |\n|---|--:|\n| `x|y` | *2* |\nEnd"),
+            "<p>Sizes:</p>\n<table>\n<tr><th>a</th><th>b</th></tr>\n\
+             <tr><td><code>x|y</code></td><td><em>2</em></td></tr>\n</table>\n<p>End</p>\n"
+        );
+        assert_eq!(html("|a|\n|b|"), "<p>|a|\n|b|</p>\n");
+    }
+
+    #[test]
     fn html_and_addresses_that_run_code_are_text() {
         assert_eq!(html("<script>x</script>"), "<p>&lt;script&gt;x&lt;/script&gt;</p>\n");
         assert_eq!(html("[x](javascript:y)"), "<p>[x](javascript:y)</p>\n");
@@ -280,9 +359,13 @@ mod tests {
 
     #[test]
     fn unclosed_marks_are_text() {
-        for text in ["`", "``a`", "*", "**a*", "[a](", "\\", "[[[[[[[[", "* * *", "```"] {
+        for text in [
+            "`", "``a`", "*", "**a*", "[a](", "\\", "[[[[[[[[", "* * *", "```", "_", "__a_", "|", "||\n|-|",
+            "|`|\n|-|",
+        ] {
             assert!(html(text).len() < 100, "{text}");
         }
         assert!(html(&"[*`".repeat(20_000)).len() < 200_000);
+        assert!(html(&" _a".repeat(20_000)).len() < 200_000);
     }
 }
