@@ -7,6 +7,7 @@ use std::io;
 use std::path::PathBuf;
 
 use nyala_interface::Signature;
+use nyala_package::Program;
 use nyala_span::{Code, Diagnostic, SourceTooLarge, Span, without_controls};
 
 use crate::session::MAX_SOURCE_BYTES;
@@ -108,8 +109,8 @@ pub(crate) struct NoSuchProgram {
     pub package: String,
     /// The name that was asked for, if there was one.
     pub program: Option<String>,
-    /// The paths of all programs.
-    pub programs: Vec<String>,
+    /// All programs.
+    pub programs: Vec<Program>,
 }
 
 impl NoSuchProgram {
@@ -122,14 +123,20 @@ impl NoSuchProgram {
             None => format!("the package `{package}` has several programs"),
         };
         let report = Diagnostic::error(Code("E0038"), Span::NONE, message);
-        let programs: Vec<String> = programs.iter().map(|path| format!("`{path}`")).collect();
         match programs.is_empty() {
-            true => report.with_note("`src/main.impala` is the program of a package"),
-            false => {
-                report.with_note(format!("`--program NAME` chooses one; there are {}", programs.join(", ")))
-            }
+            true => report.with_note(PROGRAM_OF_PACKAGE),
+            false => report.with_note(choose_program(&programs)),
         }
     }
+}
+
+/// A note for packages without programs.
+pub(crate) const PROGRAM_OF_PACKAGE: &str = "`src/main.impala` is the program of a package";
+
+/// A note for packages with programs.
+pub(crate) fn choose_program(programs: &[Program]) -> String {
+    let paths: Vec<String> = programs.iter().map(|program| format!("`{}`", program.path)).collect();
+    format!("`--program NAME` chooses a program; there are {}", paths.join(", "))
 }
 
 /// Why an object file was not linked.

@@ -12,7 +12,8 @@ use nyala_codegen::llvm::{self, Jit, Llvm, LlvmError};
 pub use nyala_codegen::llvm::{Options as LlvmOptions, Output};
 use nyala_codegen::llvm_asm::{self, Abi, Import, Module};
 use nyala_interface::Interface;
-use nyala_ir::{Intrinsic, Linkage, World, entry};
+use nyala_ir::entry::{self, NoEntry};
+use nyala_ir::{Intrinsic, Linkage, World};
 use nyala_opt::outline::Outlined;
 use nyala_runtime::stack::{self, LoadedObject};
 use nyala_runtime::{SYMBOLS, Symbol};
@@ -250,7 +251,7 @@ fn try_run(
     options: &NativeOptions,
     args: &[String],
 ) -> Result<i32, Vec<Diagnostic>> {
-    check_main(bundle.host).map_err(diagnostics)?;
+    check_main(session, bundle.host)?;
     let (jit, object, functions) = try_load(session, bundle, options, &[]).map_err(diagnostics)?;
     let main = jit.lookup("main").map_err(|error| diagnostics(one(error)))?;
     if options.perf_map {
@@ -292,7 +293,12 @@ fn try_link(
     let exports: Vec<&str> = interface.symbols().collect();
     let is_executable = product == Product::Executable;
     if is_executable {
-        check_main(bundle.host).map_err(diagnostics)?;
+        check_main(session, bundle.host).map_err(|mut errors| {
+            let libraries = "`--emit shared` and `--emit staticlib` make libraries for other languages";
+            let missing = errors.iter_mut().filter(|error| error.code == Code("E0923"));
+            missing.for_each(|error| error.notes.push(libraries.into()));
+            errors
+        })?;
     } else if exports.is_empty() {
         return Err(vec![LinkError::NoExports.to_diagnostic()]);
     }
@@ -424,6 +430,10 @@ fn c_arg(arg: &str) -> CString {
 }
 
 /// Whether a process can start with `main`.
-fn check_main(world: &World) -> Result<(), Vec<CodegenError>> {
-    entry::main(world).map(drop).map_err(|reason| vec![CodegenError::NoMain(reason)])
+fn check_main(session: &Session, world: &World) -> Result<(), Vec<Diagnostic>> {
+    entry::main(world).map(drop).map_err(|reason| {
+        let is_missing = matches!(reason, NoEntry::Missing);
+        let report = CodegenError::NoMain(reason).to_diagnostic();
+        vec![if is_missing { session.with_programs(report) } else { report }]
+    })
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use nyala_doc::About;
 use nyala_package::errors::PackageError;
 use nyala_package::lock::Lock;
+use nyala_package::manifest::Origin;
 use nyala_package::resolve::{LibraryPath, own_name, read};
 use nyala_package::targets::ProgramKind;
 use nyala_package::{
@@ -19,7 +20,7 @@ use nyala_span::{Diagnostic, Name, SourceFile, Span};
 
 use crate::edition::{Edition, Prelude};
 use crate::embedded;
-use crate::errors::{EditionError, NoSuchProgram};
+use crate::errors::{EditionError, NoSuchProgram, PROGRAM_OF_PACKAGE, choose_program};
 use crate::modules::{ModuleFile, Read};
 use crate::prelude::PreludeFile;
 use crate::session::Session;
@@ -134,6 +135,17 @@ impl Session {
         }
     }
 
+    /// Adds the programs of the package to a report that the program has no `main`, if the program is a library.
+    pub(crate) fn with_programs(&self, report: Diagnostic) -> Diagnostic {
+        let Some(Chosen { graph, root, program: None }) = &self.chosen else { return report };
+        let Package { name, targets, .. } = &graph[*root];
+        let report = report.with_note(format!("this is the library of the package `{name}`"));
+        match targets.programs.is_empty() {
+            true => report.with_note(PROGRAM_OF_PACKAGE),
+            false => report.with_note(choose_program(&targets.programs)),
+        }
+    }
+
     /// Whether the program is a part of the package of this name without all that the package consists of.
     pub(crate) fn is_part_of_package(&self, name: &str) -> bool {
         self.chosen.as_ref().is_some_and(|Chosen { graph, root, program }| {
@@ -161,17 +173,46 @@ impl Session {
         graph.into_iter().nth(root).map(|package| package.targets)
     }
 
+    /// The git dependencies of the package in `folder`: their names and repositories.
+    pub fn git_dependencies(&mut self, folder: &Path) -> Option<Vec<(String, String)>> {
+        let (graph, root) = self.resolve_package(folder)?;
+        let dependencies = graph[root].manifest.iter().flat_map(|manifest| &manifest.dependencies);
+        let of_git = dependencies.filter_map(|dependency| match &dependency.origin {
+            Origin::Git(git) => Some((dependency.name.value.clone(), git.url.value.clone())),
+            _ => None,
+        });
+        Some(of_git.collect())
+    }
+
+    /// Looks up what the revisions of git dependencies are now, those of the package in `folder` and those of its
+    /// dependencies: all, or only those of some repositories. Gives the lock files before and after.
+    pub fn update_lock(&mut self, folder: &Path, only: Option<&[String]>) -> Option<(Lock, Lock)> {
+        let before = self.read_lock(&folder.join(LOCK))?;
+        let mut kept = before.clone();
+        match only {
+            Some(repositories) => repositories.iter().for_each(|git| kept.remove(git)),
+            None => kept = Lock::default(),
+        }
+        self.resolve_with(folder, &kept)?;
+        let after = self.read_lock(&folder.join(LOCK))?;
+        Some((before, after))
+    }
+
     fn resolve_package(&mut self, folder: &Path) -> Option<(Graph, PackageIdx)> {
-        let lock_path = folder.join(LOCK);
-        let lock = self.read_lock(&lock_path)?;
+        let lock = self.read_lock(&folder.join(LOCK))?;
+        self.resolve_with(folder, &lock)
+    }
+
+    /// All packages that the package in `folder` needs. The lock file is written if the commits differ from `lock`.
+    fn resolve_with(&mut self, folder: &Path, lock: &Lock) -> Option<(Graph, PackageIdx)> {
         let libraries = self.library_path();
         let mut resolver = Resolver::new(&mut self.sources, &mut self.diagnostics, &libraries, lock.clone());
         let root = resolver.package(&Folder::Disk(folder.to_owned()));
         let used = resolver.used.clone();
         let graph = resolver.into_graph();
         let root = root?;
-        if !used.is_empty() && used != lock {
-            self.write_lock(&lock_path, &used);
+        if !used.is_empty() && used != *lock {
+            self.write_lock(&folder.join(LOCK), &used);
         }
         Some((graph, root))
     }
@@ -507,7 +548,7 @@ fn chosen_program(package: &Package, target: &TargetChoice) -> Result<Option<Pro
                 TargetChoice::Program(name) => Some(name.clone()),
                 _ => None,
             },
-            programs: package.targets.programs.iter().map(|program| program.path.clone()).collect(),
+            programs: package.targets.programs.clone(),
         }),
     }
 }

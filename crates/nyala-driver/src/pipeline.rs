@@ -5,7 +5,8 @@
 //! reports to the session, and returns nothing if the program has errors.
 
 use nyala_interface::Interface;
-use nyala_interp::Io;
+use nyala_interp::{ErrorKind, Io};
+use nyala_ir::entry::NoEntry;
 use nyala_ir::{Cont, World};
 use nyala_lower::{Entry, LowerOptions, Statics};
 use nyala_opt::outline::{Outlined, Platform};
@@ -450,7 +451,9 @@ pub fn interp(
     match nyala_interp::run_main(world, &options, io) {
         Ok(status) => Some(status),
         Err(error) => {
-            session.diagnostics.push(error.to_diagnostic());
+            let report = error.to_diagnostic();
+            let is_missing = matches!(error.kind, ErrorKind::NoEntry(NoEntry::Missing));
+            session.diagnostics.push(if is_missing { session.with_programs(report) } else { report });
             None
         }
     }

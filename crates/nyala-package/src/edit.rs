@@ -1,4 +1,4 @@
-//! New packages, and dependencies added to manifests. Comments and order of a manifest stay as they are.
+//! New packages, and dependencies that are added to manifests and removed from them. Comments and order of a manifest stay as they are.
 
 use toml_edit::{DocumentMut, InlineTable, Item, Table, Value};
 
@@ -47,10 +47,19 @@ const MAIN: &str = "fn main() -> i32 {
 }
 ";
 
-const LIBRARY: &str = "// x to the power of n. Where n is known, no loop is left.
+const LIBRARY: &str = "//! Powers of numbers.
+
+/// `x` to the power of `n`. Where `n` is known, no call is left.
+///
+/// ```
+/// print_f32(power(2.0, 10));
+/// ```
 fn @(?n) power(x: f32, n: i32) -> f32 {
     if n == 0 { 1.0 } else { x * power(x, n - 1) }
 }
+
+#[test]
+fn squares_are_products(x: i16) -> () { assert_equal(power(x as f32, 2), x as f32 * x as f32) }
 ";
 
 const EXAMPLE: &str = "use NAME::power;
@@ -70,6 +79,15 @@ pub fn add_dependency(manifest: &str, name: &str, origin: &NewOrigin) -> Result<
     let table = item.as_table_like_mut().ok_or("`dependencies` is not a table")?;
     table.insert(name, Item::Value(value(origin)));
     Ok(document.to_string())
+}
+
+/// Removes a dependency from the text of a manifest; whether it was there. The error is one of TOML.
+pub fn remove_dependency(manifest: &str, name: &str) -> Result<Option<String>, String> {
+    let mut document: DocumentMut =
+        manifest.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
+    let table = document.get_mut("dependencies").and_then(Item::as_table_like_mut);
+    let removed = table.and_then(|table| table.remove(name));
+    Ok(removed.map(|_| document.to_string()))
 }
 
 fn value(origin: &NewOrigin) -> Value {
@@ -122,5 +140,15 @@ mod tests {
         assert_eq!(text, "[package]\nname = \"a\"\n\n[dependencies]\nc = \"*\"\n");
         assert!(add_dependency("dependencies = 1", "c", &NewOrigin::Library).is_err());
         assert!(add_dependency("[", "c", &NewOrigin::Library).is_err());
+    }
+
+    #[test]
+    fn removing_keeps_the_rest() {
+        let manifest = "[dependencies]\n# Fast.\na = \"*\"\n# Good.\nb = \"*\" # very\n";
+        let removed = remove_dependency(manifest, "a").expect("it is TOML");
+        assert_eq!(removed.as_deref(), Some("[dependencies]\n# Good.\nb = \"*\" # very\n"));
+        assert_eq!(remove_dependency(manifest, "c"), Ok(None));
+        assert_eq!(remove_dependency("", "c"), Ok(None));
+        assert!(remove_dependency("[", "c").is_err());
     }
 }

@@ -2,6 +2,8 @@
 
 use nyala_span::{Code, Diagnostic, Span, without_controls};
 
+use crate::manifest::NAME_RULE;
+
 /// What is wrong with a manifest by itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ManifestError {
@@ -84,8 +86,7 @@ impl ManifestError {
             }
             ManifestError::BadName { span, name } => {
                 let name = without_controls(&name);
-                error("E0032", span, format!("`{name}` cannot be the name of a package"))
-                    .with_note("a name consists of ASCII letters, digits and `_`, begins with a letter, and is no keyword")
+                error("E0032", span, format!("`{name}` cannot be the name of a package")).with_note(NAME_RULE)
             }
             ManifestError::OnlyForGit { span, key } => {
                 error("E0032", span, format!("`{key}` belongs to a dependency with `git`"))

@@ -93,7 +93,7 @@ impl Folder {
     pub fn sources(&self) -> Vec<Source> {
         let mut names: Vec<String> = match self {
             Folder::Disk(folder) => {
-                let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+                let entries = fs::read_dir(non_empty(folder)).into_iter().flatten().flatten();
                 let files = entries.filter(|entry| entry.path().is_file());
                 files.filter_map(|entry| entry.file_name().into_string().ok()).collect()
             }
@@ -110,7 +110,7 @@ impl Folder {
     /// Whether it is there.
     pub fn exists(&self) -> bool {
         match self {
-            Folder::Disk(folder) => folder.is_dir(),
+            Folder::Disk(folder) => non_empty(folder).is_dir(),
             Folder::Embedded { package, path } => {
                 package.files.iter().any(|(file, _)| file.starts_with(path.as_str()))
             }
@@ -120,8 +120,7 @@ impl Folder {
     /// What messages call it.
     pub fn shown(&self) -> String {
         match self {
-            Folder::Disk(folder) if folder.as_os_str().is_empty() => ".".into(),
-            Folder::Disk(folder) => folder.display().to_string(),
+            Folder::Disk(folder) => non_empty(folder).display().to_string(),
             Folder::Embedded { package, path } => {
                 format!("<{}>/{}", package.name, path).trim_end_matches('/').into()
             }
@@ -133,7 +132,8 @@ impl Folder {
         match self {
             Folder::Disk(folder) => {
                 let name = folder.file_name().map(ToOwned::to_owned);
-                let name = name.or_else(|| fs::canonicalize(folder).ok()?.file_name().map(ToOwned::to_owned));
+                let name = name
+                    .or_else(|| fs::canonicalize(non_empty(folder)).ok()?.file_name().map(ToOwned::to_owned));
                 name.and_then(|name| name.into_string().ok())
             }
             Folder::Embedded { package, .. } => Some(package.name.into()),
@@ -144,8 +144,7 @@ impl Folder {
     pub(crate) fn identity(&self) -> Folder {
         match self {
             Folder::Disk(folder) => {
-                let path = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-                Folder::Disk(fs::canonicalize(path).unwrap_or_else(|_| folder.clone()))
+                Folder::Disk(fs::canonicalize(non_empty(folder)).unwrap_or_else(|_| folder.clone()))
             }
             embedded => embedded.clone(),
         }
@@ -181,6 +180,11 @@ impl Source {
 
 fn stem_before<'a>(name: &'a str, extension: &str) -> Option<&'a str> {
     name.strip_suffix(extension)?.strip_suffix('.').filter(|stem| !stem.is_empty())
+}
+
+/// The path for the system, which does not take the empty one for the current folder.
+fn non_empty(path: &Path) -> &Path {
+    if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
 
 /// The path without `.` and without `..` behind a name, so that messages are short.

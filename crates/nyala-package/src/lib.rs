@@ -31,6 +31,10 @@ pub use manifest::Manifest;
 pub use resolve::{Graph, Package, PackageIdx, Resolver};
 pub use targets::{Program, Targets};
 
+use std::ops::Range;
+
+use nyala_span::{SourceFile, Span};
+
 /// The name of a manifest.
 pub const MANIFEST: &str = "nyala.toml";
 
@@ -42,3 +46,9 @@ pub const TUNED: &str = "nyala.tune";
 
 /// What the names of source files end with.
 pub const EXTENSIONS: [&str; 2] = ["impala", "art"];
+
+/// The place of a range of bytes that the parser of TOML names.
+pub(crate) fn span_in(file: &SourceFile, range: Range<usize>) -> Span {
+    let place = |offset: usize| file.base + offset.min(file.text.len()) as u32;
+    Span::new(place(range.start), place(range.end.max(range.start)))
+}

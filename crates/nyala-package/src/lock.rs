@@ -4,11 +4,13 @@
 //! commits everywhere, until its manifest asks for another revision or the file is deleted.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use nyala_span::{Diagnostic, SourceFile};
 use toml_edit::{Document, Table};
 
 use crate::errors::PackageError;
+use crate::span_in;
 
 /// The commits of git dependencies, sorted.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -29,14 +31,14 @@ const HEAD: &str = "# Written by nyala: the commits of git dependencies. Keep it
 impl Lock {
     /// Reads a lock file; reports what is wrong with it.
     pub fn parse(file: &SourceFile, diagnostics: &mut Vec<Diagnostic>) -> Option<Lock> {
-        let entries = entries(&file.text);
-        entries
-            .map(|entries| Lock { entries })
-            .map_err(|reason| {
-                let error = PackageError::Lock { span: file.span().start(), reason };
-                diagnostics.push(error.into_diagnostic());
-            })
-            .ok()
+        match entries(&file.text) {
+            Ok(entries) => Some(Lock { entries }),
+            Err(Malformed { at, reason }) => {
+                let span = at.map_or(file.span().start(), |range| span_in(file, range));
+                diagnostics.push(PackageError::Lock { span, reason }.into_diagnostic());
+                None
+            }
+        }
     }
 
     /// The commit of a revision, if it is locked.
@@ -51,6 +53,19 @@ impl Lock {
         self.entries.retain(|old| (&old.git, &old.rev) != (&entry.git, &entry.rev));
         self.entries.push(entry);
         self.entries.sort();
+    }
+
+    /// Forgets the commits of a repository.
+    pub fn remove(&mut self, git: &str) {
+        self.entries.retain(|entry| entry.git != git);
+    }
+
+    /// The revisions whose commits differ from those of an older lock file: repository, revision, old and new commit.
+    pub fn changes<'a>(&'a self, old: &'a Lock) -> Vec<(&'a str, &'a str, Option<&'a str>, &'a str)> {
+        let changes = self.entries.iter().map(|Entry { git, rev, commit }| {
+            (git.as_str(), rev.as_str(), old.commit(git, rev), commit.as_str())
+        });
+        changes.filter(|&(_, _, old, new)| old != Some(new)).collect()
     }
 
     /// Whether nothing is locked.
@@ -71,11 +86,22 @@ impl Lock {
     }
 }
 
-fn entries(text: &str) -> Result<Vec<Entry>, String> {
-    let document = Document::parse(text).map_err(|error| error.message().trim_end().replace('\n', ", "))?;
+/// What is wrong with a lock file, and where.
+struct Malformed {
+    at: Option<Range<usize>>,
+    reason: String,
+}
+
+fn entries(text: &str) -> Result<Vec<Entry>, Malformed> {
+    let document = Document::parse(text).map_err(|error| Malformed {
+        at: error.span(),
+        reason: error.message().trim_end().replace('\n', ", "),
+    })?;
     let Some(item) = document.as_table().get("package") else { return Ok(vec![]) };
-    let tables = item.as_array_of_tables().ok_or("`package` is not a list of tables")?;
-    tables.iter().map(entry).collect()
+    let tables = item.as_array_of_tables();
+    let tables = tables
+        .ok_or_else(|| Malformed { at: item.span(), reason: "`package` is not a list of tables".into() })?;
+    tables.iter().map(|table| entry(table).map_err(|reason| Malformed { at: table.span(), reason })).collect()
 }
 
 fn entry(table: &Table) -> Result<Entry, String> {
@@ -119,6 +145,11 @@ mod tests {
         assert_eq!(read.as_ref(), Some(&lock));
         assert_eq!(lock.commit("https://example.org/b", "main"), Some("c".repeat(40).as_str()));
         assert_eq!(lock.commit("https://example.org/b", "v1"), None);
+        let mut other = lock.clone();
+        other.remove("https://example.org/b");
+        assert_eq!(other.changes(&lock), []);
+        let new = "c".repeat(40);
+        assert_eq!(lock.changes(&other), [("https://example.org/b", "main", None, new.as_str())]);
     }
 
     #[test]
@@ -132,6 +163,8 @@ mod tests {
             let (lock, diagnostics) = parse(text);
             assert!(lock.is_none() && diagnostics[0].code.0 == "E0037", "{text}");
         }
+        let (_, diagnostics) = parse("[[package]]\ngit = \"a\"\nnonsense\n");
+        assert!(diagnostics[0].primary.span.lo > 20, "it is at its line");
         assert!(parse("").0.is_some_and(|lock| lock.is_empty()));
     }
 }

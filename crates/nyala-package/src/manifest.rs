@@ -163,20 +163,29 @@ fn numbers(text: &str) -> Option<Vec<u32>> {
     text.split('.').map(number).collect()
 }
 
+/// What names of packages look like, for messages.
+pub const NAME_RULE: &str = "a name consists of ASCII letters, digits and `_`, begins with a letter, and is no keyword, type or `main`";
+
 /// Whether a package may be called so: its name begins paths in source files.
 pub fn is_package_name(name: &str) -> bool {
-    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    let begins = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic());
-    begins && name.len() <= MAX_NAME && name.bytes().all(is_word) && !RESERVED.contains(&name)
+    is_program_name(name) && !RESERVED.contains(&name)
 }
 
-/// The longest name of a package, in bytes.
+/// Whether a program may be called so.
+pub fn is_program_name(name: &str) -> bool {
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let begins = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic());
+    begins && name.len() <= MAX_NAME && name.bytes().all(is_word)
+}
+
+/// The longest name of a package or program, in bytes.
 const MAX_NAME: usize = 64;
 
-/// Names that mean something else at the start of a path, and keywords of both dialects.
+/// Names that mean something else at the start of a path: keywords of both dialects, types, and `main`.
 const RESERVED: &[&str] = &[
-    "as", "asm", "else", "enum", "false", "fn", "for", "if", "in", "let", "match", "mod", "mut", "package",
-    "simd", "static", "struct", "super", "true", "type", "while",
+    "as", "asm", "bool", "else", "enum", "f16", "f32", "f64", "false", "fn", "for", "i16", "i32", "i64",
+    "i8", "if", "in", "let", "main", "match", "mod", "mut", "package", "simd", "static", "struct", "super",
+    "true", "type", "u16", "u32", "u64", "u8", "while",
 ];
 
 #[cfg(test)]
@@ -199,7 +208,7 @@ mod tests {
     #[test]
     fn package_names_begin_paths() {
         assert!(is_package_name("fft") && is_package_name("fft_2"));
-        for bad in ["", "2fft", "my-fft", "_x", "super", "package", "fn", "ä"] {
+        for bad in ["", "2fft", "my-fft", "_x", "super", "package", "fn", "i32", "main", "ä"] {
             assert!(!is_package_name(bad), "{bad}");
         }
     }

@@ -16,6 +16,8 @@ use std::ops::Range;
 use nyala_span::{Code, Diagnostic, SourceFile, Span, without_controls};
 use toml_edit::{Document, DocumentMut, Item, Table, Value};
 
+use crate::span_in;
+
 /// The values of one file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Tuned {
@@ -47,9 +49,8 @@ impl Tuned {
         values(file)
             .map(|values| Tuned { values })
             .map_err(|(range, reason)| {
-                let at = |offset: usize| file.base + offset as u32;
-                let span = range.map(|range| Span::new(at(range.start), at(range.end)));
-                diagnostics.push(unusable(span.unwrap_or(file.span().start()), &reason));
+                let span = range.map_or(file.span().start(), |range| span_in(file, range));
+                diagnostics.push(unusable(span, &reason));
             })
             .ok()
     }
@@ -104,8 +105,7 @@ fn values(file: &SourceFile) -> Result<Vec<TunedValue>, (Option<Range<usize>>, S
         for (name, item) in item.as_table().ok_or_else(no_table)?.iter() {
             let no_text = || (item.span(), format!("the value of `{name}` is not in quotes"));
             let value = item.as_str().ok_or_else(no_text)?;
-            let range = item.span().unwrap_or_default();
-            let span = Span::new(file.base + range.start as u32, file.base + range.end as u32);
+            let span = span_in(file, item.span().unwrap_or_default());
             values.push(TunedValue { cpu: cpu.into(), name: name.into(), value: value.into(), span });
         }
     }

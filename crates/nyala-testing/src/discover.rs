@@ -4,6 +4,8 @@
 //! each of them. Examples are code in documentation comments. Each is a program of its own: see
 //! [`nyala_driver::examples`].
 
+use std::collections::BTreeMap;
+
 use nyala_driver::examples::{self, Documented};
 use nyala_driver::{Session, pipeline};
 use nyala_lower::Entry;
@@ -15,7 +17,7 @@ use nyala_syntax::docs::{self, Docs, Example};
 /// Something to be called: a test, an example or a benchmark, with all that is known before.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Its name, unique among the cases.
+    /// Its name; see [`make_unique`].
     pub name: String,
     /// Where it is, as `file:line:column`.
     pub place: String,
@@ -109,7 +111,6 @@ pub fn cases(session: &Session, program: &Program, wanted: Wanted) -> Vec<Case> 
         };
         cases.extend(variants(session, function.name, function.span, role));
     }
-    make_unique(&mut cases);
     cases
 }
 
@@ -158,13 +159,13 @@ fn variants(session: &Session, name: Name, span: Span, role: &Role) -> Vec<Case>
     cases
 }
 
-/// Adds the place to names that several cases have.
-fn make_unique(cases: &mut [Case]) {
-    let names: Vec<String> = cases.iter().map(|case| case.name.clone()).collect();
-    for case in cases {
-        if names.iter().filter(|name| **name == case.name).count() > 1 {
-            case.name = format!("{} ({})", case.name, case.place);
-        }
+/// Adds the place to names that several cases of a run have.
+pub fn make_unique<'a>(cases: impl IntoIterator<Item = &'a mut Case>) {
+    let mut cases: Vec<&mut Case> = cases.into_iter().collect();
+    let mut count: BTreeMap<String, usize> = BTreeMap::new();
+    cases.iter().for_each(|case| *count.entry(case.name.clone()).or_default() += 1);
+    for case in cases.iter_mut().filter(|case| count[&case.name] > 1) {
+        case.name = format!("{} ({})", case.name, case.place);
     }
 }
 
@@ -212,27 +213,49 @@ pub fn examples(session: &Session) -> Vec<Unit> {
     let mut units = vec![];
     for (id, tree) in trees.iter().filter(|(id, _)| parsing.is_of_program(*id)) {
         let source = parsing.sources.file(*id);
-        let mut found = vec![docs::file_docs(tree, source)];
+        let mut found = vec![(None, docs::file_docs(tree, source))];
         item_docs(tree, source, &tree.items, &mut found);
-        for docs in &found {
-            units.extend(docs.examples().iter().filter_map(|example| unit(&documented, source, example)));
+        for (item, docs) in &found {
+            let examples = docs.examples();
+            units.extend(examples.iter().filter_map(|example| unit(&documented, source, *item, example)));
         }
     }
     units
 }
 
-/// The documentation of items, those of modules included.
-fn item_docs<'a>(tree: &ast::File, source: &'a SourceFile, items: &[Item], found: &mut Vec<Docs<'a>>) {
+/// The documentation of items, with their names, those of modules included.
+fn item_docs<'a>(
+    tree: &ast::File,
+    source: &'a SourceFile,
+    items: &[Item],
+    found: &mut Vec<(Option<Name>, Docs<'a>)>,
+) {
     for item in items {
-        found.push(docs::docs_before(tree, source, item.span));
+        found.push((name_of(item), docs::docs_before(tree, source, item.span)));
         if let ItemKind::Mod { items, .. } = &item.kind {
             item_docs(tree, source, items.as_deref().unwrap_or_default(), found);
         }
     }
 }
 
-/// The program of an example; none if it is not to be tried.
-fn unit(documented: &Documented, source: &SourceFile, example: &Example<'_, '_>) -> Option<Unit> {
+fn name_of(item: &Item) -> Option<Name> {
+    let name = match &item.kind {
+        ItemKind::Fn(function) => &function.name,
+        ItemKind::Struct(item) => &item.name,
+        ItemKind::Enum(item) => &item.name,
+        ItemKind::Alias { name, .. } | ItemKind::Static { name, .. } | ItemKind::Mod { name, .. } => name,
+        _ => return None,
+    };
+    Some(name.name)
+}
+
+/// The program of an example of an item or a file; none if it is not to be tried.
+fn unit(
+    documented: &Documented,
+    source: &SourceFile,
+    item: Option<Name>,
+    example: &Example<'_, '_>,
+) -> Option<Unit> {
     let has = |tag: &str| example.tags.contains(&tag);
     if !examples::is_impala(example) {
         return None;
@@ -241,8 +264,9 @@ fn unit(documented: &Documented, source: &SourceFile, example: &Example<'_, '_>)
     let (session, file) = documented.program(source, example, BODY)?;
     let at = source.line_col(example.open.span.lo);
     let place = format!("{}:{}:{}", source.shown_name(), at.line, at.col);
+    let of_item = item.map(|item| format!(" of {item}")).unwrap_or_default();
     let case = Case {
-        name: format!("example at {}:{}", source.shown_name(), at.line),
+        name: format!("example{of_item} at {}:{}", source.shown_name(), at.line),
         place,
         callee: Callee::Example(name, file),
         lanes: None,

@@ -11,11 +11,12 @@ use nyala_driver::link::Library;
 use nyala_driver::native::{LlvmOptions, NativeOptions};
 use nyala_driver::package::MANIFEST;
 use nyala_driver::tuning::Tuning;
-use nyala_driver::{Dialect, Edition, Options, Prelude, Session, TargetChoice};
+use nyala_driver::{Dialect, Edition, Options, Prelude, Session, TargetChoice, without_controls};
 use nyala_opt::partial_eval::{self, Budget, OnLimit};
 
 use crate::commands::{
-    add, bench, build, check, devices, doc, explain, filter, fmt, interp, ir, new, run, stage, test, tune,
+    add, bench, build, check, devices, doc, explain, filter, fmt, interp, ir, new, remove, run, stage, test,
+    tune, update,
 };
 
 /// The compiler for Impala: high-level libraries, the speed of hand-tuned code.
@@ -34,6 +35,8 @@ pub struct Cli {
 pub enum Command {
     New(new::NewArgs),
     Add(add::AddArgs),
+    Remove(remove::RemoveArgs),
+    Update(update::UpdateArgs),
     Check(check::CheckArgs),
     Fmt(fmt::FmtArgs),
     Ir(ir::IrArgs),
@@ -390,6 +393,19 @@ impl ProgramArgs {
             false => self.files.iter().for_each(|path| session.load(path)),
         }
         session
+    }
+
+    /// As [`ProgramArgs::session`], for a command whose `--filter` chooses among functions of the program. Ends the process
+    /// with a message about usage if an argument looks like the name of such a function.
+    pub fn session_of_cases(&self) -> Session {
+        let is_name =
+            |path: &&PathBuf| path.extension().is_none() && path.as_os_str() != "-" && !path.exists();
+        if let Some(name) = self.files.iter().find(is_name) {
+            let name = without_controls(&name.display().to_string()).into_owned();
+            let message = format!("there is no file `{name}`; `--filter {name}` chooses by name");
+            Cli::command().error(ErrorKind::InvalidValue, message).exit();
+        }
+        self.session()
     }
 
     /// Whether the program is a package of which no part is chosen.

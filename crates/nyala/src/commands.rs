@@ -12,10 +12,12 @@ pub mod fmt;
 pub mod interp;
 pub mod ir;
 pub mod new;
+pub mod remove;
 pub mod run;
 pub mod stage;
 pub mod test;
 pub mod tune;
+pub mod update;
 
 use std::process::ExitCode;
 
@@ -26,6 +28,8 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::New(args) => new::run(args),
         Command::Add(args) => add::run(args),
+        Command::Remove(args) => remove::run(args),
+        Command::Update(args) => update::run(args),
         Command::Check(args) => check::run(args),
         Command::Fmt(args) => fmt::run(args),
         Command::Ir(args) => ir::run(args),

@@ -49,7 +49,13 @@ fn a_new_package_runs_from_every_folder_in_it() {
     assert_eq!(prints(&hello.join("src"), &["build", "--emit", "obj"]), "");
     assert!(hello.join("build/hello.o").is_file());
     let (status, _, stderr) = nyala_in(&folder.0, &["new", "hello"]);
-    assert!(status != Some(0) && stderr.contains("exists already"), "{stderr}");
+    assert!(status != Some(0) && stderr.contains("`hello/nyala.toml` exists already"), "{stderr}");
+    let (status, _, stderr) = nyala_in(&folder.0, &["new", "main"]);
+    assert!(status != Some(0) && stderr.contains("cannot be the name"), "{stderr}");
+    let here = folder.0.join("here");
+    fs::create_dir(&here).expect("the temporary folder is writable");
+    prints(&here, &["new", "."]);
+    assert_eq!(prints(&here, &["interp"]), "Hello!\n");
     let (status, _, stderr) = nyala_in(&folder.0, &["new", "my-hello"]);
     assert!(status != Some(0) && stderr.contains("cannot be the name"), "{stderr}");
 }
@@ -72,6 +78,11 @@ fn a_library_has_examples_and_dependents() {
     assert_eq!(prints(&powers, &["check"]), "");
     assert_eq!(prints(&powers, &["interp", "--program", "hello"]), "1024\n");
     assert_eq!(prints(&powers, &["interp", "--program", "examples/hello"]), "1024\n");
+    assert!(prints(&powers, &["test", "--mode", "interp"]).contains("2 passed"));
+    let (status, _, stderr) = nyala_in(&powers, &["run"]);
+    assert!(status == Some(1) && stderr.contains("E0923") && stderr.contains("`examples/hello`"), "{stderr}");
+    let (status, _, stderr) = nyala_in(&powers, &["add", "powers", "--path", "."]);
+    assert!(status == Some(1) && stderr.contains("E0034"), "{stderr}");
     let (status, _, stderr) = nyala_in(&powers, &["run", "--program", "none"]);
     assert!(status == Some(1) && stderr.contains("E0038") && stderr.contains("`examples/hello`"), "{stderr}");
 
@@ -89,6 +100,10 @@ fn a_library_has_examples_and_dependents() {
         "use powers::power;\nfn main() -> i32 { power(3.0f, 3) as i32 + stencil::region(1, 0, 0, 0).xa }\n",
     );
     assert_eq!(nyala_in(&app, &["run"]), (Some(28), String::new(), String::new()));
+    assert_eq!(prints(&app, &["remove", "stencil"]), "");
+    assert!(!manifest().contains("stencil") && manifest().contains("powers"), "{}", manifest());
+    let (status, _, stderr) = nyala_in(&app, &["remove", "stencil"]);
+    assert!(status == Some(1) && stderr.contains("no dependency `stencil`"), "{stderr}");
 }
 
 #[test]
@@ -178,6 +193,15 @@ fn a_git_dependency_is_locked_and_cached() {
     assert!(lock().contains(&second), "{}", lock());
     fs::remove_dir_all(&cache).expect("it was made");
     assert_eq!(status(), Some(2));
+    // An update looks it up, too.
+    let third = commit_value(&values, 3);
+    let updated = nyala_with_cache(&app, &cache, &["update", "values"]);
+    let shown = format!("{url} main: {} -> {}\n", &second[..10], &third[..10]);
+    assert_eq!(updated, (Some(0), shown, String::new()));
+    assert_eq!(status(), Some(3));
+    assert_eq!(nyala_with_cache(&app, &cache, &["update"]), (Some(0), String::new(), String::new()));
+    let (unknown, _, stderr) = nyala_with_cache(&app, &cache, &["update", "other"]);
+    assert!(unknown == Some(1) && stderr.contains("no git dependency `other`"), "{stderr}");
 
     let (status, _, stderr) =
         nyala_with_cache(&app, &cache, &["add", "values", "--git", &url, "--rev", "v9"]);
@@ -296,11 +320,13 @@ fn test_runs_the_tests_of_a_package_from_inside_and_outside() {
     let folder = documented("test-package");
     let (status, stdout, stderr) =
         nyala_in(&folder.0.join("numbers"), &["test", "--jobs", "1", "--mode", "interp"]);
-    for line in ["ok      doubles\n", "ok      quarters\n", "ok      example at src/numbers.impala:4\n"] {
+    for line in
+        ["ok      doubles\n", "ok      quarters\n", "ok      example of double at src/numbers.impala:4\n"]
+    {
         assert!(stdout.contains(line), "{stdout}{stderr}");
     }
     // Examples see what others see.
-    assert!(stdout.contains("FAILED  example at src/parts.impala:4"), "{stdout}");
+    assert!(stdout.contains("FAILED  example of half at src/parts.impala:4"), "{stdout}");
     assert!(
         stdout.contains("error[E0301]: undefined value `internal`")
             && stdout.contains("src/parts.impala:6:5"),
@@ -331,6 +357,9 @@ fn doc_documents_what_others_see_of_a_package() {
     for part in ["internal</b>", "unseen", "secret", "This example fails"] {
         assert!(!page.contains(part), "{part}: {page}");
     }
+    let opened =
+        run_command(nyala().args(["doc", "--open"]).current_dir(&numbers).env("BROWSER", "echo"), "");
+    assert!(opened.0 == Some(0) && opened.1.ends_with("/numbers/build/doc.html\n"), "{opened:?}");
     let (status, _, stderr) = nyala_in(&folder.0, &["doc"]);
     assert!(status == Some(2) && stderr.contains("no source files are given"), "{stderr}");
 }

@@ -278,12 +278,12 @@ mod inner {
         expect![[r#"
             5 tests in interp
             ok      example at library.impala:3
-            FAILED  example at library.impala:9 (in interp)
-            ok      example at library.impala:17
-            ok      example at library.impala:25
-            FAILED  example at library.impala:33 (in interp)
+            FAILED  example of square at library.impala:9 (in interp)
+            ok      example of square at library.impala:17
+            ok      example of square at library.impala:25
+            FAILED  example of f at library.impala:33 (in interp)
 
-            ---- example at library.impala:9 (interp) at library.impala:9:1: it failed
+            ---- example of square at library.impala:9 (interp) at library.impala:9:1: it failed
             error[E0985]: assertion failed: `assert_equal(square(twice(2)), 17)`
               --> library.impala:12:9
                |
@@ -294,7 +294,7 @@ mod inner {
                = note: right: 17
                = note: in `main`
 
-            ---- example at library.impala:33 (interp) at library.impala:33:5: it does not compile
+            ---- example of f at library.impala:33 (interp) at library.impala:33:5: it does not compile
             error[E0301]: undefined value `undefined`
               --> library.impala:34:9
                |

@@ -7,8 +7,12 @@ use nyala_span::similar::most_similar;
 use nyala_span::{Diagnostic, SourceFile, Span};
 use toml_edit::{Array, Document, Item, TableLike, Value};
 
-use super::{At, Dependency, GitOrigin, Manifest, Origin, Requirement, Target, Version, is_package_name};
+use super::{
+    At, Dependency, GitOrigin, Manifest, Origin, Requirement, Target, Version, is_package_name,
+    is_program_name,
+};
 use crate::errors::ManifestError;
+use crate::span_in;
 
 /// Reads a manifest.
 pub(super) fn manifest(file: &SourceFile, diagnostics: &mut Vec<Diagnostic>) -> Option<Manifest> {
@@ -100,6 +104,7 @@ impl Reader<'_> {
         let what = "a version, `{ path = \"..\" }` or `{ git = \"..\", rev = \"..\" }`";
         let Some(table) = item.as_table_like() else { return self.bad_value(span, what) };
         let table = Table { table, span };
+        let n_errors = self.diagnostics.len();
         self.only_keys(table, "a dependency", &["path", "git", "rev", "folder"]);
         let (path, git) = (self.string(table, "path"), self.string(table, "git"));
         match (path, git) {
@@ -114,6 +119,8 @@ impl Reader<'_> {
                 }
             }
             (None, Some(url)) => self.git(table, url).map(Origin::Git),
+            // A misspelt key was probably meant to be the missing one.
+            (None, None) if self.diagnostics.len() > n_errors => None,
             _ => self.bad_value(span, what),
         }
     }
@@ -180,7 +187,7 @@ impl Reader<'_> {
                 let (name, main) = (self.required_string(table, "name"), self.required_string(table, "main"));
                 let (name, main) = (name?, main?);
                 self.path_inside(&main)?;
-                match is_package_name(&name.value) {
+                match is_program_name(&name.value) {
                     true => Some(Target::Program { name, main }),
                     false => self.error(ManifestError::BadName { span: name.span, name: name.value }),
                 }
@@ -251,13 +258,7 @@ impl Reader<'_> {
     // ---- Places ---------------------------------------------------------------------
 
     fn span(&self, range: Option<Range<usize>>) -> Span {
-        match range {
-            Some(range) => {
-                let place = |offset: usize| self.file.base + offset.min(self.file.text.len()) as u32;
-                Span::new(place(range.start), place(range.end.max(range.start)))
-            }
-            None => Span::NONE,
-        }
+        range.map_or(Span::NONE, |range| span_in(self.file, range))
     }
 
     fn key_span(&self, table: Table<'_>, key: &str) -> Span {

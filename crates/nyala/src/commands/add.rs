@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use clap::Args;
 use nyala_driver::package::MANIFEST;
 use nyala_driver::package::edit::{self, NewOrigin};
-use nyala_driver::package::manifest::is_package_name;
+use nyala_driver::package::manifest::{NAME_RULE, is_package_name};
 use nyala_driver::{Session, TargetChoice};
 
 use crate::cli::{MessageArgs, ReadingArgs, package_folder};
@@ -41,7 +41,11 @@ pub struct AddArgs {
 }
 
 pub fn run(args: AddArgs) -> anyhow::Result<ExitCode> {
-    anyhow::ensure!(is_package_name(&args.name), "`{}` cannot be the name of a package", args.name);
+    anyhow::ensure!(
+        is_package_name(&args.name),
+        "`{}` cannot be the name of a package: {NAME_RULE}",
+        args.name
+    );
     let folder = package_folder(args.package.as_deref());
     let manifest = folder.join(MANIFEST);
     let before =

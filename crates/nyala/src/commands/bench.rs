@@ -61,13 +61,14 @@ enum FormatArg {
 }
 
 pub fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
-    let mut session = args.program.session();
+    let mut session = args.program.session_of_cases();
     session.options.cpu = args.target_cpu.clone();
     let mut checking = session.clone();
     let Some(program) = pipeline::check(&mut checking) else {
         return Ok(output::show_diagnostics(&mut checking, &args.program.messages)?);
     };
     let mut cases = discover::cases(&checking, &program, Wanted::Benchmarks);
+    discover::make_unique(&mut cases);
     cases.retain(|case| args.filter.as_ref().is_none_or(|text| case.name.contains(text)));
     if args.list {
         output::print(&cases.iter().map(|case| case.name.clone() + "\n").collect::<String>())?;

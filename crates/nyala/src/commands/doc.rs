@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::Context as _;
 use clap::Args;
@@ -29,6 +29,9 @@ pub struct DocArgs {
     /// The page to write; `-` is standard output [default: doc.html; for a package, doc.html in its folder `build`]
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
+    /// Show the page in the browser, which the environment variable BROWSER may name
+    #[arg(long)]
+    open: bool,
     /// The title of the page [default: the name of the package, or of the first file]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
@@ -47,6 +50,7 @@ pub fn run(args: DocArgs) -> anyhow::Result<ExitCode> {
     let Some(page) = page else { return Ok(status) };
     let path = args.output(&session)?;
     if path.as_os_str() == "-" {
+        anyhow::ensure!(!args.open, "`--open` needs a file, and not standard output");
         output::print(&page)?;
         return Ok(status);
     }
@@ -54,7 +58,21 @@ pub fn run(args: DocArgs) -> anyhow::Result<ExitCode> {
     if args.output.is_none() {
         output::print(&format!("wrote {}\n", path.display()))?;
     }
+    if args.open {
+        show_in_browser(&path)?;
+    }
     Ok(status)
+}
+
+/// Opens a page as the desktop does, and waits until it is handed over.
+fn show_in_browser(page: &Path) -> anyhow::Result<()> {
+    let page = fs::canonicalize(page).with_context(|| format!("cannot find `{}`", page.display()))?;
+    let opener = std::env::var_os("BROWSER").filter(|browser| !browser.is_empty());
+    let opener = opener.unwrap_or_else(|| if cfg!(target_os = "macos") { "open" } else { "xdg-open" }.into());
+    let status = Command::new(&opener).arg(&page).stdin(Stdio::null()).status();
+    let status = status.with_context(|| format!("cannot start `{}`", opener.display()))?;
+    anyhow::ensure!(status.success(), "`{}` ended with {status}", opener.display());
+    Ok(())
 }
 
 impl DocArgs {

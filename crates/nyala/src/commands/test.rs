@@ -81,7 +81,7 @@ enum FormatArg {
 }
 
 pub fn run(args: TestArgs) -> anyhow::Result<ExitCode> {
-    let session = args.program.session();
+    let session = args.program.session_of_cases();
     let mut units = vec![];
     let others = if args.program.is_whole_package() { session.test_programs() } else { vec![] };
     for session in std::iter::once(session).chain(others) {
@@ -93,6 +93,7 @@ pub fn run(args: TestArgs) -> anyhow::Result<ExitCode> {
         units.push(Unit { cases: discover::cases(&checking, &program, Wanted::Tests), session });
         units.extend(examples);
     }
+    discover::make_unique(units.iter_mut().flat_map(|unit| &mut unit.cases));
     for unit in &mut units {
         unit.cases.retain(|case| args.filter.as_ref().is_none_or(|text| case.name.contains(text)));
     }

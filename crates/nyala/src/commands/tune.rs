@@ -64,12 +64,13 @@ enum FormatArg {
 }
 
 pub fn run(args: TuneArgs) -> anyhow::Result<ExitCode> {
-    let session = args.program.session();
+    let session = args.program.session_of_cases();
     let mut checking = session.clone();
     let Some(program) = pipeline::check(&mut checking) else {
         return Ok(output::show_diagnostics(&mut checking, &args.program.messages)?);
     };
     let mut cases = discover::cases(&checking, &program, Wanted::Benchmarks);
+    discover::make_unique(&mut cases);
     cases.retain(|case| case.platform.is_none());
     cases.retain(|case| args.filter.as_ref().is_none_or(|text| case.name.contains(text)));
     let (groups, unmeasured) = groups(&program, tuning::parameters(&checking), &cases);
