@@ -1,5 +1,7 @@
 //! The program in Impala for a scoring, a mode and a device. It uses the library `align`.
 
+use nyala_driver::embed::vector_bits;
+
 use crate::cli::{Args, Device, Free, Letters, Matrix, Mode};
 
 /// The name of the function of the host that kernels call with the number of cells that they have computed.
@@ -33,14 +35,15 @@ pub fn write(args: &Args, threads: u32, work: Work) -> String {
 use align::*;
 extern \"C\" {{ fn {DONE}(i64) -> (); }}
 
-fn @target() -> Target {{ reporting(@|cells| {DONE}(cells), on_threads({threads}, avx2())) }}
+fn @target() -> Target {{ reporting(@|cells| {DONE}(cells), on_threads({threads}, vectors_of({}))) }}
 fn @scoring() -> Scoring {{ {scoring} }}
 fn @mode() -> Mode {{ {mode} }}
 
 extern fn encode(letters: &mut [u8], n: i32) -> () {{
     for i in range(0, n) {{ letters(i) = {code}(letters(i)); }}
 }}
-{function}"
+{function}",
+        vector_bits()
     )
 }
 

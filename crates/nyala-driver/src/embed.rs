@@ -48,6 +48,17 @@ use crate::session::{Options, Session};
 use crate::{STACK_BYTES, pipeline};
 use signature::{CFunction, fits};
 
+/// The width of the widest vectors of this machine, in bits: programs may choose their number of lanes by it.
+pub fn vector_bits() -> u32 {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx512bw") {
+        return 512;
+    } else if is_x86_feature_detected!("avx2") {
+        return 256;
+    }
+    128
+}
+
 /// A program and its options.
 #[derive(Clone, Debug, Default)]
 pub struct Compiler {

@@ -11,7 +11,7 @@ mod peers;
 use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
-use nyala_driver::embed::{Compiler, Function};
+use nyala_driver::embed::{Compiler, Function, vector_bits};
 
 use super::process::process_seconds;
 use super::{Peer, Row};
@@ -139,12 +139,13 @@ fn compile(
 use align::*;
 extern fn sum(n: i32, queries: &[u8], query_starts: &[i32], subjects: &[u8], subject_starts: &[i32], memory: &mut [i32]) -> i64 {{
     let batch = Batch {{ n_pairs: n, queries: queries, query_starts: query_starts, subjects: subjects, subject_starts: subject_starts }};
-    let (target, mode, scoring) = (on_threads({threads}, avx2()), {mode}, {scoring});
+    let (target, mode, scoring) = (on_threads({threads}, vectors_of({})), {mode}, {scoring});
     let mut sum = 0i64;
     {body};
     sum
 }}
-"
+",
+        vector_bits()
     );
     let module = Compiler::new().text("bench.impala", text).compile()?;
     // SAFETY: `sum_of` passes valid arguments.
