@@ -5,23 +5,12 @@ use nyala_driver::embed::Compiler;
 
 const PROGRAM: &str = include_str!("library.impala");
 
-/// Pairs per combination of mode and scoring.
-const N_PAIRS: i32 = 200;
-
-const MODES: [&str; 6] = [
-    "global()",
-    "semi_global()",
-    "local()",
-    "free_ends(true, false, false, false)",
-    "free_ends(false, true, true, false)",
-    "free_ends(false, false, false, true)",
-];
-
-/// Linear and affine gaps; scores of 8 bits, at the edges of 8 and 16 bits, and beyond; matrices.
-const SCORINGS: [(&str, i32); 8] = [
+/// Linear and affine gaps; scores of 8 bits, at the edges of 8 and 16 bits, and beyond; matrices. The alphabet of each: the last letter of 16 codes is N.
+const SCORINGS: [(&str, i32); 9] = [
     ("matching(2, -1, linear(1))", 4),
     ("matching(2, -1, affine(2, 1))", 4),
     ("ambiguous(5, -4, affine(10, 1))", 16),
+    ("matching(127, -100, affine(20, 7))", 2),
     ("matching(251, -200, linear(2))", 3),
     ("matching(252, -200, linear(2))", 3),
     ("matching(65000, -32768, affine(30, 200))", 2),
@@ -29,31 +18,35 @@ const SCORINGS: [(&str, i32); 8] = [
     ("blosum62(affine(10, 1))", 24),
 ];
 
-/// All modes with affine gaps, and all scorings with one of the modes.
-fn cases() -> Vec<(&'static str, (&'static str, i32))> {
-    let modes = MODES.iter().map(|&mode| (mode, SCORINGS[1]));
-    let scorings = MODES.iter().cycle().zip(SCORINGS).map(|(&mode, scoring)| (mode, scoring));
-    modes.chain(scorings).collect()
-}
+/// All combinations of free ends.
+const FREE_ENDS: i32 = 16;
 
-/// Runs `check` for each case, all in one program, and returns what was wrong.
-fn wrong(check: &str) -> Vec<String> {
-    let function = |(i, (mode, (scoring, alphabet))): (usize, &(&str, (&str, i32)))| {
+/// Runs `check` for some of the scorings, local ones and those with all combinations of free ends, all in one program. Each has this number of pairs. Returns what was
+/// wrong.
+fn wrong(check: &str, scorings: &[(&str, i32)], is_local: &[bool], n_pairs: i32) -> Vec<String> {
+    let mut cases = vec![];
+    for &(scoring, alphabet) in scorings {
+        cases.extend(is_local.iter().map(|&is_local| (scoring, alphabet, is_local)));
+    }
+    let function = |(i, (scoring, alphabet, is_local)): (usize, &(&str, i32, bool))| {
         format!(
-            "extern fn case_{i}(n: i32, seed: u32) -> i32 {{ {check}({mode}, {scoring}, {alphabet}, n, seed) }}\n"
+            "extern fn case_{i}(free: i32, n: i32, seed: u32) -> i32 {{ {check}(mode_of({is_local}, free), {scoring}, {alphabet}, n, seed) }}\n"
         )
     };
-    let cases = cases();
     let functions: String = cases.iter().enumerate().map(function).collect();
     let module = Compiler::new().text("library.impala", format!("{PROGRAM}{functions}")).compile().unwrap();
     let mut found = vec![];
-    for (i, (mode, (scoring, _))) in cases.iter().enumerate() {
+    for (i, (scoring, _, is_local)) in cases.iter().enumerate() {
         // SAFETY: the functions use no memory but their own.
         let case =
-            unsafe { module.function::<extern "C" fn(i32, u32) -> i32>(&format!("case_{i}")) }.unwrap();
-        let n_wrong = case(N_PAIRS, 7 + i as u32);
-        if n_wrong > 0 {
-            found.push(format!("{n_wrong} of {N_PAIRS}: {mode}, {scoring}"));
+            unsafe { module.function::<extern "C" fn(i32, i32, u32) -> i32>(&format!("case_{i}")) }.unwrap();
+        let modes = if *is_local { 1 } else { FREE_ENDS };
+        for free in 0..modes {
+            let n = n_pairs / modes;
+            let n_wrong = case(free, n, 7 + 100 * i as u32 + free as u32);
+            if n_wrong > 0 {
+                found.push(format!("{n_wrong} of {n}: {scoring}, local: {is_local}, free ends: {free:04b}"));
+            }
         }
     }
     found
@@ -61,10 +54,20 @@ fn wrong(check: &str) -> Vec<String> {
 
 #[test]
 fn scores_and_paths_of_pairs() {
-    assert_eq!(wrong("check"), [""; 0]);
+    assert_eq!(wrong("check", &SCORINGS, &[true, false], 160), [""; 0]);
+}
+
+#[test]
+fn paths_through_many_blocks() {
+    assert_eq!(wrong("check_stripes", &SCORINGS[1..2], &[true, false], 800), [""; 0]);
 }
 
 #[test]
 fn scores_of_batches() {
-    assert_eq!(wrong("check_batches"), [""; 0]);
+    assert_eq!(wrong("check_batches", &SCORINGS, &[true, false], 320), [""; 0]);
+}
+
+#[test]
+fn bands_and_extensions() {
+    assert_eq!(wrong("check_bands", &SCORINGS[..3], &[false], 480), [""; 0]);
 }
