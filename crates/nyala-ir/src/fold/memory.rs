@@ -4,6 +4,8 @@
 //! back along it sees exactly the operations that come before. Looking back stops
 //! after [`LOOK_BACK`] of them, at calls, and at writes that may concern the same place.
 
+use smallvec::SmallVec;
+
 use crate::analysis::schedule::can_fail;
 use crate::node::{Def, Linkage, Node};
 use crate::types::{Ty, TyKind};
@@ -83,6 +85,9 @@ pub(crate) fn lea(world: &mut World, ptr: Def, index: Def) -> Option<Def> {
     (is_known && to_space == from_space).then(|| world.lea(array, index))
 }
 
+/// The indices of a pointer into a variable. It is built for every load, so short ones are not allocated.
+type Path = SmallVec<[Def; 4]>;
+
 /// Whether two pointers certainly point to different places: into different
 /// variables, or to different parts of one.
 fn are_distinct(world: &World, a: Def, b: Def) -> bool {
@@ -114,7 +119,7 @@ fn variable(world: &World, mut ptr: Def) -> Option<Def> {
 
 /// The value at a known place in an immutable global with a known value.
 fn load_constant(world: &mut World, ptr: Def) -> Option<Def> {
-    let mut path = vec![];
+    let mut path = Path::new();
     let mut at = ptr;
     let init = loop {
         match world.node(at) {
@@ -145,7 +150,7 @@ fn load_constant(world: &mut World, ptr: Def) -> Option<Def> {
 
 /// The part of `value`, which is stored at `stored`, that `ptr` points to, if it is a known one.
 fn part_of(world: &mut World, stored: Def, value: Def, ptr: Def) -> Option<Def> {
-    let mut path = vec![];
+    let mut path = Path::new();
     let mut at = ptr;
     while at != stored {
         let Node::Lea { ptr: inner, index } = world.node(at) else { return None };
