@@ -1,7 +1,7 @@
 //! `cargo xtask sanitize`: the runtime's tests of threads under ThreadSanitizer and Miri.
 //!
-//! * ThreadSanitizer runs them natively, with an instrumented standard library, on several numbers of threads. It
-//!   reports data races.
+//! * ThreadSanitizer runs them natively, with an instrumented standard library, on several numbers of threads, and the tests of
+//!   the embedding API. It reports data races.
 //! * Miri interprets the smaller ones under many schedules. It reports data races, deadlocks, misuse of memory,
 //!   and errors that occur only in memory models weaker than that of x86.
 //!
@@ -42,6 +42,7 @@ pub fn run(args: &SanitizeArgs) -> anyhow::Result<()> {
     check_toolchain()?;
     if is_wanted(Tool::Tsan) {
         THREADS.iter().try_for_each(|n_threads| thread_sanitizer(n_threads))?;
+        embedding()?;
     }
     if is_wanted(Tool::Miri) {
         miri(args.seeds)?;
@@ -65,22 +66,27 @@ fn check_toolchain() -> anyhow::Result<()> {
 
 /// Runs all tests of threads; a report makes them fail.
 fn thread_sanitizer(n_threads: &str) -> anyhow::Result<()> {
-    let target = format!("{ARCH}-unknown-linux-gnu");
+    let runtime = ["--package", "nyala-runtime", "--lib"];
+    let of_threads = ["--", "threads::", "flow_graphs::", "devices::cache::"];
+    finish(
+        &format!("ThreadSanitizer, {n_threads} threads"),
+        instrumented_tests().args(runtime).args(of_threads).env("NYALA_THREADS", n_threads),
+    )
+}
+
+/// Runs the tests of the embedding API. LLVM and the code that it generates are not instrumented.
+fn embedding() -> anyhow::Result<()> {
+    let embedding = ["--package", "nyala-driver", "--test", "embed"];
+    finish("ThreadSanitizer, embedding", instrumented_tests().args(embedding))
+}
+
+/// `cargo test` with ThreadSanitizer, for the standard library too.
+fn instrumented_tests() -> Command {
     let mut command = cargo_nightly("target/sanitize/tsan");
-    command.args([
-        "test",
-        "--quiet",
-        "-Zbuild-std",
-        "--package",
-        "nyala-runtime",
-        "--lib",
-        "--target",
-        &target,
-    ]);
-    command.args(["--", "threads::", "flow_graphs::", "devices::cache::"]);
+    let target = format!("{ARCH}-unknown-linux-gnu");
+    command.args(["test", "--quiet", "-Zbuild-std", "--target", &target]);
     command.env("RUSTFLAGS", "-Zsanitizer=thread").env("TSAN_OPTIONS", "halt_on_error=1");
-    command.env("NYALA_THREADS", n_threads);
-    finish(&format!("ThreadSanitizer, {n_threads} threads"), &mut command)
+    command
 }
 
 /// Runs the tests that are small enough for an interpreter, each under many schedules.
@@ -95,6 +101,7 @@ fn miri(seeds: u32) -> anyhow::Result<()> {
         "--lib",
         "--",
         "threads::protocol",
+        "threads::short_loops",
     ]);
     // The pool's threads never end. With isolation, time is virtual, so that runs are reproducible.
     command.env("MIRIFLAGS", format!("-Zmiri-ignore-leaks -Zmiri-many-seeds=0..{seeds}"));
