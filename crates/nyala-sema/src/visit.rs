@@ -170,6 +170,28 @@ pub fn field_defaults(program: &Program) -> impl Iterator<Item = &Expr> {
     program.structs.values().flat_map(|item| &item.fields).filter_map(|field| field.default.as_ref())
 }
 
+/// Calls `visit` on the patterns that `expr` itself matches: of `let`, `if let`, `while let` and `match`. Those of parameters are
+/// not among them.
+pub fn for_each_pattern<'a>(expr: &'a Expr, mut visit: impl FnMut(&'a Pat)) {
+    let of_cond = |cond: &'a Cond| match cond {
+        Cond::Let(pat, _) => Some(pat),
+        Cond::Expr(_) => None,
+    };
+    match &expr.kind {
+        ExprKind::Block { stmts, .. } => {
+            for stmt in stmts {
+                if let Stmt::Let { pat, .. } = stmt {
+                    visit(pat);
+                }
+            }
+        }
+        ExprKind::Match { arms, .. } => arms.iter().for_each(|(pat, _)| visit(pat)),
+        ExprKind::If { arms, .. } => arms.iter().filter_map(|(cond, _)| of_cond(cond)).for_each(visit),
+        ExprKind::While { cond, .. } => of_cond(cond).into_iter().for_each(visit),
+        _ => {}
+    }
+}
+
 /// The variables that a pattern binds, in source order.
 pub fn bindings(pat: &Pat) -> Vec<LocalId> {
     let mut found = vec![];

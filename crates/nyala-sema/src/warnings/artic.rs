@@ -4,7 +4,7 @@
 use nyala_span::{Code, Diagnostic, Span};
 
 use super::usage::Uses;
-use crate::tree::{Cond, Expr, ExprKind, Param, Pat, PatKind, Program, Stmt};
+use crate::tree::{Expr, ExprKind, Param, Pat, PatKind, Program};
 use crate::visit;
 
 /// The errors in the files that `is_artic` accepts.
@@ -34,23 +34,7 @@ impl Rules<'_> {
                 self.errors.push(Diagnostic::error(Code("E0229"), expr.span, message));
             }
             ExprKind::Lambda(lambda) => self.params(&lambda.params),
-            ExprKind::Block { stmts, .. } => {
-                for stmt in stmts {
-                    if let Stmt::Let { pat, .. } = stmt {
-                        self.pat(pat);
-                    }
-                }
-            }
-            ExprKind::Match { arms, .. } => arms.iter().for_each(|(pat, _)| self.pat(pat)),
-            ExprKind::If { arms, .. } => arms.iter().for_each(|(cond, _)| self.cond(cond)),
-            ExprKind::While { cond, .. } => self.cond(cond),
-            _ => {}
-        }
-    }
-
-    fn cond(&mut self, cond: &Cond) {
-        if let Cond::Let(pat, _) = cond {
-            self.pat(pat);
+            _ => visit::for_each_pattern(expr, |pat| self.pat(pat)),
         }
     }
 

@@ -5,9 +5,7 @@ use nyala_span::Span;
 
 use super::Warning;
 use crate::shadowing::Interface;
-use crate::tree::{
-    Cond, Expr, ExprKind, FnId, Function, Linkage, LocalId, Param, Pat, Program, StaticId, Stmt,
-};
+use crate::tree::{Expr, ExprKind, FnId, Function, Linkage, LocalId, Param, Pat, Program, StaticId};
 use crate::types::Ty;
 use crate::visit::{self, Root};
 
@@ -110,23 +108,7 @@ impl Variables<'_> {
     fn expr(&mut self, expr: &Expr) {
         match &expr.kind {
             ExprKind::Lambda(lambda) => self.params(&lambda.params, false),
-            ExprKind::Block { stmts, .. } => {
-                for stmt in stmts {
-                    if let Stmt::Let { pat, .. } = stmt {
-                        self.pat(pat);
-                    }
-                }
-            }
-            ExprKind::Match { arms, .. } => arms.iter().for_each(|(pat, _)| self.pat(pat)),
-            ExprKind::If { arms, .. } => arms.iter().for_each(|(cond, _)| self.cond(cond)),
-            ExprKind::While { cond, .. } => self.cond(cond),
-            _ => {}
-        }
-    }
-
-    fn cond(&mut self, cond: &Cond) {
-        if let Cond::Let(pat, _) = cond {
-            self.pat(pat);
+            _ => visit::for_each_pattern(expr, |pat| self.pat(pat)),
         }
     }
 
@@ -194,10 +176,10 @@ fn unused_fns(program: &Program, interface: &Interface, is_foreign: &dyn Fn(Span
     reach.close(program);
 
     let is_unused = |&(id, function): &(FnId, &Function)| {
-        let is_declared_in_vain = function.parent.is_none_or(|parent| reach.fns.contains(parent));
+        let is_parent_used = function.parent.is_none_or(|parent| reach.fns.contains(parent));
         function.body.is_some()
             && !reach.fns.contains(id)
-            && is_declared_in_vain
+            && is_parent_used
             && !function.name.as_str().starts_with('_')
     };
     let unused = program.fns.iter().filter(is_unused);
