@@ -25,6 +25,6 @@ pub mod expectations;
 pub mod files;
 pub mod generate;
 pub mod mutate;
-pub mod random;
+pub use nyala_test_support::random;
 
 pub use nyala_test_support::snapshot;

@@ -6,17 +6,7 @@ use nyala_ir::analysis::references::{for_each_node, is_operation};
 use nyala_ir::analysis::schedule::can_fail;
 use nyala_ir::analysis::{Cfg, DomTree, Mode, Nesting, Schedule, Scope};
 use nyala_ir::{ArithFlags, ArithOp, Cont, Def, Linkage, Node, Prim, World};
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % limit as u64) as usize
-    }
-}
+use nyala_test_support::random::Random;
 
 /// Continuations nested at random; each hands some that it can see, and
 /// operations on the parameters that it can see, to the outside. Types of calls
@@ -111,7 +101,7 @@ fn reachable(world: &World, from: Cont) -> BTreeSet<Cont> {
 }
 
 fn for_random_programs(mut check: impl FnMut(&World, &[Cont])) {
-    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let mut random = Random::new(1, 0);
     for _ in 0..400 {
         let (world, conts) = random_program(&mut random);
         check(&world, &conts);

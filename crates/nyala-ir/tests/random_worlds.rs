@@ -6,29 +6,11 @@ use nyala_ir::{
     ArithFlags, ArithOp, AsmData, CmpOp, Cont, Def, FieldData, Linkage, Mark, MathOp, Node, OptionData, Prim,
     Ty, TyKind, World, text,
 };
-
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 >> 8
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        self.next() as usize % end
-    }
-
-    fn pick<T: Copy>(&mut self, items: &[T]) -> T {
-        items[self.below(items.len())]
-    }
-}
+use nyala_test_support::random::Random;
 
 /// Builds a world of about `n_ops` operations, well typed but otherwise without sense.
 fn random_world(seed: u64, n_ops: usize, folding: bool) -> World {
-    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut random = Random::new(seed, 0);
     let mut world = World::new();
     world.set_folding(folding);
     let tys = random_types(&mut world, &mut random);
@@ -41,7 +23,7 @@ fn random_world(seed: u64, n_ops: usize, folding: bool) -> World {
     }
     let constants: Vec<Def> = tys.iter().filter_map(|&ty| constant(&mut world, &mut random, ty)).collect();
     for &value in &constants {
-        let (name, is_mut) = (random.pick(&["g", "mem", "true", "add"]), random.below(2) == 0);
+        let (name, is_mut) = (*random.pick(&["g", "mem", "true", "add"]), random.below(2) == 0);
         values.push(world.new_global(name, world.ty(value), is_mut, Some(value)));
     }
     for &cont in &conts {
@@ -56,13 +38,13 @@ fn random_types(world: &mut World, random: &mut Random) -> Vec<Ty> {
     let (choice, choice_ty) = world.types.declare_enum("mem".into());
     tys.extend([pair_ty, choice_ty]);
     for _ in 0..8 {
-        let (a, b) = (random.pick(&tys), random.pick(&tys));
+        let (a, b) = (*random.pick(&tys), *random.pick(&tys));
         tys.push(match random.below(5) {
             0 => world.types.ptr(a, random.below(2) as u32),
             1 => world.types.array(a, 1 + random.below(3) as u64),
             2 => world.types.tuple(&[a, b]),
             3 => {
-                let lane = world.types.prim(random.pick(&Prim::ALL));
+                let lane = world.types.prim(*random.pick(&Prim::ALL));
                 world.types.simd(lane, 4)
             }
             _ => world.types.cn(&[a, b]),
@@ -71,10 +53,10 @@ fn random_types(world: &mut World, random: &mut Random) -> Vec<Ty> {
     let scalars = &Prim::ALL.map(|prim| world.types.prim(prim));
     let field = |name: &str, ty| FieldData { name: name.into(), ty };
     world.types.structs[pair].fields =
-        vec![field("a", random.pick(scalars)), field("true", random.pick(scalars))];
+        vec![field("a", *random.pick(scalars)), field("true", *random.pick(scalars))];
     let unit = world.types.unit();
     let option = |name: &str, payload| OptionData { name: name.into(), payload };
-    world.types.enums[choice].options = vec![option("None", unit), option("Some", random.pick(scalars))];
+    world.types.enums[choice].options = vec![option("None", unit), option("Some", *random.pick(scalars))];
     tys
 }
 
@@ -83,13 +65,13 @@ fn random_conts(world: &mut World, random: &mut Random, tys: &[Ty]) -> Vec<Cont>
     let mut conts = vec![];
     for _ in 0..2 + random.below(6) {
         let mut params = vec![world.types.mem()];
-        params.extend((0..random.below(5)).map(|_| random.pick(tys)));
-        let cont = world.new_cont(random.pick(&names), &params);
+        params.extend((0..random.below(5)).map(|_| *random.pick(tys)));
+        let cont = world.new_cont(*random.pick(&names), &params);
         if random.below(3) == 0 {
-            world.set_linkage(cont, Linkage::Exported(random.pick(&names).into()));
+            world.set_linkage(cont, Linkage::Exported((*random.pick(&names)).into()));
         }
         if random.below(2) == 0 {
-            world.set_name(world.param(cont, 0), random.pick(&names));
+            world.set_name(world.param(cont, 0), *random.pick(&names));
         }
         conts.push(cont);
     }
@@ -98,7 +80,7 @@ fn random_conts(world: &mut World, random: &mut Random, tys: &[Ty]) -> Vec<Cont>
 
 fn constant(world: &mut World, random: &mut Random, ty: Ty) -> Option<Def> {
     match *world.types.kind(ty) {
-        TyKind::Prim(prim) => Some(world.lit(prim, random.next() << random.below(40))),
+        TyKind::Prim(prim) => Some(world.lit(prim, random.bits() << random.below(40))),
         TyKind::Ptr { .. } => Some(world.null(ty)),
         _ => Some(world.undef(ty)),
     }
@@ -110,12 +92,12 @@ fn value_of(world: &mut World, random: &mut Random, ty: Ty, values: &[Def]) -> O
     if fitting.is_empty() || random.below(4) == 0 {
         constant(world, random, ty)
     } else {
-        Some(random.pick(&fitting))
+        Some(*random.pick(&fitting))
     }
 }
 
 fn random_op(world: &mut World, random: &mut Random, tys: &[Ty], values: &[Def]) -> Option<Def> {
-    let ty = random.pick(tys);
+    let ty = *random.pick(tys);
     let (a, b) = (value_of(world, random, ty, values)?, value_of(world, random, ty, values)?);
     let flags = ArithFlags { wrap: random.below(4) == 0, fast: random.below(4) == 0 };
     let prim = world.types.lane_prim(ty);
@@ -126,23 +108,23 @@ fn random_op(world: &mut World, random: &mut Random, tys: &[Ty], values: &[Def])
                 prim if prim.is_float() => &ArithOp::ALL[..5],
                 _ => &ArithOp::ALL,
             };
-            world.arith(random.pick(ops), flags, a, b)
+            world.arith(*random.pick(ops), flags, a, b)
         }),
-        2 => prim.map(|_| world.cmp(random.pick(&CmpOp::ALL), a, b)),
+        2 => prim.map(|_| world.cmp(*random.pick(&CmpOp::ALL), a, b)),
         3 => {
             let bool = world.types.bool();
             let cond = value_of(world, random, bool, values)?;
             Some(world.select(cond, a, b))
         }
         4 => {
-            let op = random.pick(MathOp::ALL);
+            let op = *random.pick(MathOp::ALL);
             let is_for_bits =
                 matches!(op, MathOp::Popcount | MathOp::Clz | MathOp::Ctz | MathOp::Pext | MathOp::Pdep);
             prim.filter(|prim| if is_for_bits { prim.is_int() } else { prim.is_float() })
                 .map(|_| world.math(op, flags, &[a, b, a][..op.arity()]))
         }
         5 => {
-            let to = world.types.prim(random.pick(&Prim::ALL));
+            let to = world.types.prim(*random.pick(&Prim::ALL));
             world.types.as_prim(ty).map(|_| world.cast(to, a))
         }
         6 => Some(world.tuple(&[a, b])),
@@ -179,7 +161,7 @@ fn random_op(world: &mut World, random: &mut Random, tys: &[Ty], values: &[Def])
             _ => None,
         },
         12 => {
-            let of = random.pick(tys);
+            let of = *random.pick(tys);
             let is_sized = !matches!(world.types.kind(of), TyKind::Cn(_));
             prim.filter(|prim| prim.is_int() && is_sized && world.types.as_prim(ty).is_some()).map(|_| {
                 match random.below(2) {
@@ -193,7 +175,7 @@ fn random_op(world: &mut World, random: &mut Random, tys: &[Ty], values: &[Def])
             let others = Prim::ALL.iter().filter(|other| Some(other.bits()) == prim.map(Prim::bits));
             let others: Vec<Prim> = others.copied().collect();
             world.types.as_prim(ty)?;
-            let to = world.types.prim(random.pick(&others));
+            let to = world.types.prim(*random.pick(&others));
             Some(world.bitcast(to, a))
         }
         15 => {
@@ -234,7 +216,7 @@ fn random_body(world: &mut World, random: &mut Random, cont: Cont, conts: &[Cont
         return;
     }
     let mut mem = world.param(cont, 0);
-    let target = random.pick(conts);
+    let target = *random.pick(conts);
     let mut args = vec![];
     for param in world.cont(target).params.clone() {
         let ty = world.ty(param);
@@ -252,7 +234,7 @@ fn random_body(world: &mut World, random: &mut Random, cont: Cont, conts: &[Cont
     }
     args[0] = random_effects(world, random, mem, values);
     let callee = world.cont_def(target);
-    let callee = if random.below(4) == 0 { world.mark(random.pick(&Mark::ALL), callee) } else { callee };
+    let callee = if random.below(4) == 0 { world.mark(*random.pick(&Mark::ALL), callee) } else { callee };
     world.set_body(cont, callee, args);
     random_jump(world, random, cont, conts, values);
     if random.below(2) == 0 {
@@ -301,14 +283,14 @@ fn random_jump(world: &mut World, random: &mut Random, cont: Cont, conts: &[Cont
         0 if blocks.len() > 1 => {
             let bool = world.types.bool();
             let cond = value_of(world, random, bool, values).expect("bool has literals");
-            let (then, other) = (random.pick(&blocks), random.pick(&blocks));
+            let (then, other) = (*random.pick(&blocks), *random.pick(&blocks));
             world.set_branch(cont, mem, cond, then, other);
         }
         1 if blocks.len() > 1 => {
             let i32 = world.types.prim(Prim::I32);
             let value = value_of(world, random, i32, values).expect("numbers have literals");
-            let cases: Vec<(Def, Def)> = (0..3).map(|i| (world.lit_i32(i), random.pick(&blocks))).collect();
-            world.set_switch(cont, mem, value, random.pick(&blocks), &cases);
+            let cases: Vec<(Def, Def)> = (0..3).map(|i| (world.lit_i32(i), *random.pick(&blocks))).collect();
+            world.set_switch(cont, mem, value, *random.pick(&blocks), &cases);
         }
         2 => world.set_unreachable(cont, mem),
         _ => {}
@@ -402,7 +384,7 @@ fn folded_nodes_do_not_fold_again() {
 #[test]
 fn broken_text_never_panics() {
     for seed in 0..ROUNDS {
-        let mut random = Random(seed * 77 + 1);
+        let mut random = Random::new(seed, 1);
         let mut bytes = text::print(&random_world(seed, 20, false)).into_bytes();
         for _ in 0..1 + random.below(4) {
             if bytes.is_empty() {
@@ -410,7 +392,7 @@ fn broken_text_never_panics() {
             }
             let at = random.below(bytes.len());
             match random.below(3) {
-                0 => bytes[at] = random.pick(b"()[]{},.:=@&*`\"\\-0x1e "),
+                0 => bytes[at] = *random.pick(b"()[]{},.:=@&*`\"\\-0x1e "),
                 1 => drop(bytes.remove(at)),
                 _ => bytes.truncate(at),
             }

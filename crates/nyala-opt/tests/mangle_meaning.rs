@@ -7,17 +7,7 @@ use nyala_interp::{Ending, ErrorKind, Io, Options, Run, Value};
 use nyala_ir::analysis::Scope;
 use nyala_ir::{ArithFlags, ArithOp, Body, CmpOp, Cont, Def, Linkage, Prim, Ty, World, text, verify};
 use nyala_opt::mangle;
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % limit as u64) as usize
-    }
-}
+use nyala_test_support::random::Random;
 
 // ---- Random programs ----------------------------------------------------------
 
@@ -201,7 +191,7 @@ fn run(world: &World, cont: Cont, numbers: &[i32]) -> Option<u64> {
 // ---- Properties -----------------------------------------------------------------
 
 fn for_random_programs(mut check: impl FnMut(&mut Random, Program)) {
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = Random::new(1, 0);
     for _ in 0..300 {
         let program = random_program(&mut random);
         verify(&program.world).expect("random programs are well-formed");

@@ -4,6 +4,8 @@
 
 use std::panic;
 
+use nyala_test_support::random::Random;
+
 mod common;
 
 /// The number of mutants; the environment variable `MUTANTS` overrides it.
@@ -11,26 +13,6 @@ const CASES: u64 = 20_000;
 
 fn n_cases() -> u64 {
     std::env::var("MUTANTS").ok().and_then(|n| n.parse().ok()).unwrap_or(CASES)
-}
-
-/// Marsaglia's xorshift.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
-
-    fn pick<'a, T: ?Sized>(&mut self, choices: &[&'a T]) -> &'a T {
-        choices[self.below(choices.len())]
-    }
 }
 
 /// Texts whose insertion breaks or changes a program.
@@ -194,7 +176,7 @@ fn flip_byte(random: &mut Random, text: String) -> String {
 #[test]
 fn mutants_never_panic_and_format_well() {
     let snippets = snippets();
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = Random::new(1, 0);
     let mut n_formatted = 0;
     for case in 0..n_cases() {
         let text = mutant(&mut random, &snippets);

@@ -5,6 +5,7 @@ use crate::eval::{self, EvalError};
 use crate::node::{ArithFlags, ArithOp, CmpOp, Def, MathOp, Node};
 use crate::types::{Prim, Ty};
 use crate::world::World;
+use nyala_test_support::random::Random;
 
 /// An expression, apart from any world.
 #[derive(Clone, Debug)]
@@ -304,18 +305,14 @@ fn chains_of_casts_over_every_three_types() {
 
 // ---- Random expressions ------------------------------------------------------------
 
-struct Random(u64);
+/// Random values and expressions.
+struct Expressions {
+    random: Random,
+}
 
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
+impl Expressions {
     fn below(&mut self, limit: u64) -> u64 {
-        (self.next() >> 16) % limit
+        self.random.below(limit as usize) as u64
     }
 
     /// A value that is likely to be special.
@@ -324,7 +321,7 @@ impl Random {
             0 => self.below(4),
             1 => self.below(4).wrapping_neg(),
             2 => 1 << self.below(u64::from(prim.bits())),
-            _ => self.next(),
+            _ => self.random.bits(),
         };
         if prim.is_float() && self.below(2) == 0 {
             let values = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
@@ -402,7 +399,7 @@ impl Random {
     }
 
     /// Makes expressions and compares what they fold to with what they mean.
-    fn check_expressions(&mut self, prim: Prim, bench: &mut Bench) {
+    fn check(&mut self, prim: Prim, bench: &mut Bench) {
         for round in 0..2_000 {
             let result = if round % 4 == 0 { Prim::Bool } else { prim };
             let expr = self.expr(prim, result, 4);
@@ -422,17 +419,17 @@ impl Random {
 
 #[test]
 fn random_expressions_keep_their_values() {
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut expressions = Expressions { random: Random::new(1, 0) };
     for prim in Prim::ALL {
-        random.check_expressions(prim, &mut Bench::new(&[prim, prim, Prim::Bool]));
+        expressions.check(prim, &mut Bench::new(&[prim, prim, Prim::Bool]));
     }
 }
 
 #[test]
 fn random_simd_expressions_keep_their_values() {
-    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let mut expressions = Expressions { random: Random::new(2, 0) };
     for prim in Prim::ALL {
-        random.check_expressions(prim, &mut Bench::with_types(&[prim, prim, Prim::Bool], true));
+        expressions.check(prim, &mut Bench::with_types(&[prim, prim, Prim::Bool], true));
     }
 }
 
@@ -441,28 +438,28 @@ fn random_simd_expressions_keep_their_values() {
 #[test]
 fn random_aggregates_keep_their_parts() {
     const PARTS: usize = 4;
-    let mut random = Random(0x1234_5678_9abc_def1);
+    let mut random = Random::new(3, 0);
     for _ in 0..3_000 {
         let mut world = World::new();
         let (i32, bool) = (world.types.prim(Prim::I32), world.types.bool());
         let ty = world.types.array(i32, PARTS as u64);
         let cont = world.new_cont("f", &[i32, i32, bool]);
         let params = world.cont(cont).params.clone();
-        let inputs = [random.below(PARTS as u64), random.below(PARTS as u64), random.below(2)];
+        let inputs = [PARTS, PARTS, 2].map(|end| random.below(end) as u64);
         // Arrays with the values that they should have.
         let mut arrays: Vec<(Def, [u64; PARTS])> = vec![];
         for _ in 0..12 {
             let index = match random.below(3) {
-                2 => random.below(PARTS as u64),
-                param => inputs[param as usize],
+                2 => random.below(PARTS) as u64,
+                param => inputs[param],
             };
             let index_def = match random.below(2) {
                 0 if index == inputs[0] => params[0],
                 0 if index == inputs[1] => params[1],
                 _ => world.lit_i32(index as i32),
             };
-            let element = random.below(100);
-            let any = |random: &mut Random| random.below(arrays.len() as u64) as usize;
+            let element = random.below(100) as u64;
+            let any = |random: &mut Random| random.below(arrays.len());
             let made = match random.below(4) {
                 0 | 1 if !arrays.is_empty() => {
                     let (array, mut values) = arrays[any(&mut random)];
@@ -476,7 +473,7 @@ fn random_aggregates_keep_their_parts() {
                     (world.select(params[2], a, b), values)
                 }
                 _ => {
-                    let values = std::array::from_fn(|_| random.below(100));
+                    let values = std::array::from_fn(|_| random.below(100) as u64);
                     let parts = values.map(|value: u64| world.lit_i32(value as i32));
                     (world.aggregate(ty, &parts), values)
                 }
