@@ -85,7 +85,7 @@ fn a_page_has_declarations_filters_comments_output_and_source() {
 }
 
 #[test]
-fn a_chapter_has_the_same_in_markdown() {
+fn a_chapter_has_the_contents_of_the_page_in_markdown() {
     expect![[r#"
         <!-- Generated from the sources; do not edit. -->
 

@@ -102,12 +102,12 @@ impl EditionError {
     }
 }
 
-/// A package does not have the program that is asked for, or more than one.
+/// A package does not have the requested program, or the request fits several.
 #[derive(Debug)]
 pub(crate) struct NoSuchProgram {
     /// The package.
     pub package: String,
-    /// The name that was asked for, if there was one.
+    /// The requested name, if there was one.
     pub program: Option<String>,
     /// All programs.
     pub programs: Vec<Program>,

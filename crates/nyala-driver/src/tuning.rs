@@ -75,7 +75,7 @@ pub fn parameters(session: &Session) -> &[Parameter] {
     session.parameters.as_deref().unwrap_or_default()
 }
 
-/// The processor whose tuned values a program gets: the one that was asked for, else this one. None without LLVM,
+/// The processor whose tuned values a program gets: the requested one, else this one. None without LLVM,
 /// which knows its name.
 pub fn processor(session: &mut Session) -> Option<String> {
     match &session.options.cpu {

@@ -1,7 +1,7 @@
 //! Filters that end an evaluation that reached a limit, found by trying them.
 //!
-//! A function that is specialized again and again mostly has a filter that is right for some parameters, and should not hold for
-//! those that the recursion changes. So the program is evaluated again, in a small budget, with a filter for the
+//! An endless specialization mostly has this reason: the filter is right for some parameters, and should not hold for those that the
+//! recursion changes. So the program is evaluated again, in a small budget, with a filter for the
 //! parameters that stay the same. If the function reaches no limit then, the report says how to write it.
 
 use nyala_ir::{Cont, Def, World};

@@ -87,7 +87,7 @@ fn any_text_is_read_or_reported() {
 }
 
 #[test]
-fn a_manifest_keeps_all_it_says() {
+fn a_manifest_is_read_completely() {
     let text = "[package]\nname = \"fft\"\nversion = \"1.2.3\"\ndescription = \"d\"\n[dependencies]\na.path = \"../a\"\nb = \"1.2\"\n[dependencies.c]\ngit = \"u\"\nrev = \"r\"\nfolder = \"x/y\"\n";
     let mut sources = SourceMap::default();
     let id = sources.add("nyala.toml", text).expect("a small text");

@@ -16,7 +16,7 @@ use crate::process::{Ended, Scratch, spawn};
 /// How benchmarks are measured.
 #[derive(Clone, Debug)]
 pub struct BenchOptions {
-    /// How much they are optimised.
+    /// How much they are optimized.
     pub opt_level: u8,
     /// How long each is measured, after warming up.
     pub time: Duration,

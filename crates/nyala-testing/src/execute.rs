@@ -21,7 +21,7 @@ use crate::discover::{Case, Unit};
 pub enum Mode {
     /// In the checked interpreter.
     Interp,
-    /// As native code, optimised this much.
+    /// As native code, optimized this much.
     Native(u8),
 }
 
@@ -37,7 +37,7 @@ impl fmt::Display for Mode {
 /// How programs are compiled and run.
 #[derive(Clone, Debug, Default)]
 pub struct ExecuteOptions {
-    /// How native code is made; the mode says how much it is optimised.
+    /// How native code is made; the mode says how much it is optimized.
     pub native: NativeOptions,
     /// Whether memory that is never released is a failure, in the interpreter.
     pub leaks: bool,

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_told_if_it_is_no_chance() {
+    fn only_significant_changes_are_reported() {
         assert_eq!(compare(&samples(100.0), &samples(110.0)).verdict, Verdict::Slower);
         assert_eq!(compare(&samples(100.0), &samples(90.0)).verdict, Verdict::Faster);
         assert_eq!(compare(&samples(100.0), &samples(100.0)).verdict, Verdict::Same);

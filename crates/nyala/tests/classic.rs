@@ -38,8 +38,7 @@ fn no_closure_and_no_generator_is_left() {
         let functions = Functions::new(&world);
         assert!(functions.obstacles(&world).is_empty(), "{program} has closures");
         let is_cn = |param: &&nyala_ir::Def| matches!(world.types.kind(world.ty(**param)), TyKind::Cn(_));
-        // A function that is given functions has another parameter of that kind than the
-        // place to return to.
+        // Besides the return continuation, a parameter of that type is a function.
         for function in functions.all() {
             let data = world.cont(function.entry);
             let given = data.params.iter().filter(is_cn).count();

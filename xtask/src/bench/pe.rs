@@ -84,15 +84,15 @@ pub fn run(quick: bool) -> anyhow::Result<Vec<Row>> {
             rows.push(Row { case, unit, ours, peer: None, checked: true });
         };
         row("time", "ms", best(0) * 1e3);
-        row("specialised", "calls/s", best(1) / best(0));
+        row("specialized", "calls/s", best(1) / best(0));
         row("residual", "nodes", best(2));
         row("growth", "nodes/node", best(2) / best(4));
         row("peak memory", "MiB", best(3));
         row("memory of evaluation", "MiB", best(5));
         measured.push(Measured { case, seconds: best(0), mib: best(5) });
     }
-    let specialised = rows.iter_mut().rfind(|row| row.case.starts_with("unroll") && row.unit == "calls/s");
-    specialised.context("unrolling is measured")?.peer = goal(MIN_CALLS);
+    let specialized = rows.iter_mut().rfind(|row| row.case.starts_with("unroll") && row.unit == "calls/s");
+    specialized.context("unrolling is measured")?.peer = goal(MIN_CALLS);
     rows.extend(growth_with_size(&measured));
     rows.push(futamura(10_000)?);
     Ok(rows)
@@ -249,7 +249,7 @@ fn futamura(size: u32) -> anyhow::Result<Row> {
     std::fs::write(&by_hand, written_by_hand(&bytecode(size)))?;
     let interpreter = files::repository().join("bench/pe/bytecode.impala");
     let mut best = [f64::INFINITY; 2];
-    let executables = ["specialised", "by_hand"].map(|name| folder.join(name));
+    let executables = ["specialized", "by_hand"].map(|name| folder.join(name));
     for (program, executable) in [&interpreter, &by_hand].into_iter().zip(&executables) {
         let build = ["build", "-O2", "--message-format", "json", "-o"];
         succeed(Command::new(&nyala).args(build).arg(executable).args([&shared, program]))?;

@@ -49,7 +49,7 @@ macro_rules! api {
         impl Api {
             /// Loads the library and finds all functions, or says which one is missing.
             pub(super) fn load(path: &Path) -> Result<(Api, Processors, Version), LoadError> {
-                // SAFETY: LLVM's initialisers only set up its own tables. It is never
+                // SAFETY: LLVM's initializers only set up its own tables. It is never
                 // unloaded, so the functions stay where they are.
                 let library: &'static Library = Box::leak(Box::new(unsafe { Library::new(path) }?));
                 // Other versions may lack functions, or declare them differently.

@@ -1,4 +1,4 @@
-//! Loops that LLVM vectorises under assumptions.
+//! Loops that LLVM vectorizes under assumptions.
 //!
 //! LLVM's loop vectorizer may assume that an index does not wrap around, and tests that before the loop. LLVM 20 to 22
 //! apply the test of a wide index to a narrow one: `p(4 * i + (k & 3)) = 1` in a loop over `k` becomes one contiguous store of
@@ -15,8 +15,8 @@ use super::Llvm;
 use super::api::Ref;
 use super::faults::Fault;
 
-/// The prefix of the labels of such tests.
-const QUESTION: &[u8] = b"vector.scevcheck";
+/// The prefix of the labels of tests of assumptions.
+const TEST_LABEL: &[u8] = b"vector.scevcheck";
 
 /// LLVM does not vectorize functions with this attribute. Their vectors stay.
 const NO_NEW_VECTORS: &CStr = c"noimplicitfloat";
@@ -31,23 +31,23 @@ const OF_FUNCTION: c_uint = c_uint::MAX;
 pub(super) unsafe fn may_be_wrong(llvm: &Llvm, module: Ref) -> bool {
     // SAFETY: the caller's promise; blocks belong to their function, and names to their block.
     Fault::NarrowIndices.matters_to(llvm)
-        && unsafe { functions(llvm, module) }.any(|function| unsafe { asks(llvm, function) })
+        && unsafe { functions(llvm, module) }.any(|function| unsafe { tests_assumption(llvm, function) })
 }
 
 /// Whether the vectorizer tests an assumption in a function where a narrow number is part of an index.
 ///
 /// # Safety
 /// The function is alive and no other code uses it.
-unsafe fn asks(llvm: &Llvm, function: Ref) -> bool {
+unsafe fn tests_assumption(llvm: &Llvm, function: Ref) -> bool {
     let api = &llvm.api;
-    let (mut has_question, mut has_narrow) = (false, false);
+    let (mut has_test, mut has_narrow) = (false, false);
     // SAFETY: the caller's promise; blocks belong to their function, and names and instructions to their block.
     unsafe {
         let mut block = (api.LLVMGetFirstBasicBlock)(function);
         while !block.is_null() {
             let mut len = 0;
             let name = (api.LLVMGetValueName2)((api.LLVMBasicBlockAsValue)(block), &mut len);
-            has_question |= slice::from_raw_parts(name.cast::<u8>(), len).starts_with(QUESTION);
+            has_test |= slice::from_raw_parts(name.cast::<u8>(), len).starts_with(TEST_LABEL);
             let mut instruction = (api.LLVMGetFirstInstruction)(block);
             while !instruction.is_null() && !has_narrow {
                 has_narrow = (api.LLVMGetInstructionOpcode)(instruction) == GEP && {
@@ -59,7 +59,7 @@ unsafe fn asks(llvm: &Llvm, function: Ref) -> bool {
             block = (api.LLVMGetNextBasicBlock)(block);
         }
     }
-    has_question && has_narrow
+    has_test && has_narrow
 }
 
 /// `LLVMOpcode`s of integer operations.

@@ -45,7 +45,7 @@ pub enum Output {
     Object,
     /// Assembly of the target.
     Assembly,
-    /// LLVM assembly, optimised.
+    /// LLVM assembly, optimized.
     Llvm,
 }
 
@@ -145,7 +145,7 @@ impl<'a> Machine<'a> {
                 return Err(LlvmError::Target(llvm.take_message(message)));
             }
         }
-        // Without optimisation, LLVM uses another instruction selector for AArch64. In it, functions with `tailcc` do
+        // Without optimization, LLVM uses another instruction selector for AArch64. In it, functions with `tailcc` do
         // not remove their arguments from the stack.
         let is_aarch64 = triple.starts_with("aarch64") || triple.starts_with("arm64");
         let least = u8::from(is_aarch64 && Fault::UnoptimizedTailcc.matters_to(llvm));

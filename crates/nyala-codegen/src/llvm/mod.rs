@@ -4,7 +4,7 @@
 //!
 //! * [`find`]: the search for it;
 //! * `api`: the functions of it that are used;
-//! * [`compile`](mod@compile): LLVM assembly to an object file, assembly, or optimised
+//! * [`compile`](mod@compile): LLVM assembly to an object file, assembly, or optimized
 //!   LLVM assembly;
 //! * `versions`: code for several processors in one object file;
 //! * `masks`: avoids long masks in SIMD code;

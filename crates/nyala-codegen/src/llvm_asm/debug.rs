@@ -4,7 +4,7 @@
 //! and described later, so types may refer to each other and nothing recurses on them.
 //!
 //! A variable of the source has many values in the program graph: parameters of blocks, results of operations. All
-//! values of one name and type in a function are stored to one variable, for debuggers only. Without optimisation
+//! values of one name and type in a function are stored to one variable, for debuggers only. Without optimization
 //! it can always be inspected; otherwise LLVM removes it and tracks the values.
 
 use nyala_ir::analysis::Function;

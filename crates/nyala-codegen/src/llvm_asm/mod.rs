@@ -419,7 +419,7 @@ impl<'a> ModuleWriter<'a> {
 
     /// Whether parameters of a type must not be stored as they are.
     ///
-    /// Note [Parameters in pieces]: LLVM passes an aggregate or a vector as its scalars. Without optimisation, when
+    /// Note [Parameters in pieces]: LLVM passes an aggregate or a vector as its scalars. Without optimization, when
     /// such a parameter is stored to a variable of the same size, and the first scalar is passed on the stack, it
     /// uses the stack slot of that scalar as the variable. It compares the sizes to see that the other scalars are elsewhere;
     /// on RISC-V the slot has eight bytes for scalars of any size, so two numbers of four bytes seem to be both in
@@ -468,7 +468,7 @@ impl<'a> ModuleWriter<'a> {
     }
 }
 
-/// An instruction that copies a parameter; every optimisation level but 0 removes it. See Note [Parameters in pieces].
+/// An instruction that copies a parameter; every optimization level but 0 removes it. See Note [Parameters in pieces].
 pub(crate) fn whole_param(ty: &Type, name: &str) -> String {
     format!("select i1 true, {ty} {name}, {ty} poison")
 }

@@ -21,7 +21,7 @@ impl FunctionWriter<'_, '_> {
         result: &Type,
     ) -> Option<String> {
         match External::named(name)?.function {
-            Function::WorkItem(question, _) => Some(question.alone().to_string()),
+            Function::WorkItem(query, _) => Some(query.alone().to_string()),
             Function::Collective(Collective::Barrier | Collective::WarpBarrier) => Some(String::new()),
             // They are intrinsics of LLVM on the host too.
             _ if name.starts_with("llvm.") => None,

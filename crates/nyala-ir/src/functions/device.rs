@@ -197,13 +197,13 @@ const fn row(
     Row { name, function, targets, signature: Signature { params, result } }
 }
 
-const fn place(name: &'static str, question: WorkItem, targets: Targets) -> Row {
-    row(name, Function::WorkItem(question, None), targets, &[], Shape::I32)
+const fn place(name: &'static str, query: WorkItem, targets: Targets) -> Row {
+    row(name, Function::WorkItem(query, None), targets, &[], Shape::I32)
 }
 
 /// With the dimension as an argument.
-const fn place_in(name: &'static str, question: WorkItem) -> Row {
-    row(name, Function::WorkItem(question, None), Targets::OPENCL, &[Shape::I32], Shape::I32)
+const fn place_in(name: &'static str, query: WorkItem) -> Row {
+    row(name, Function::WorkItem(query, None), Targets::OPENCL, &[Shape::I32], Shape::I32)
 }
 
 const fn atomic(name: &'static str, function: AtomicFn, targets: Targets) -> Row {

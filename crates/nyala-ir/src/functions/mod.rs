@@ -281,13 +281,13 @@ fn list_number(function: NumberFn, all: &mut Vec<(String, External)>) {
 fn list_device(row: &device::Row, all: &mut Vec<(String, External)>) {
     let (family, signature) = (family_of(row.name), Some(row.signature));
     let external = External { family, signature, ..External::plain(row.function, row.targets) };
-    let Function::WorkItem(question, _) = row.function else {
+    let Function::WorkItem(query, _) = row.function else {
         return all.push((row.name.to_owned(), external));
     };
     match row.name.strip_suffix('?') {
         None => all.push((row.name.to_owned(), external)),
         Some(start) => all.extend(Dim::ALL.map(|dim| {
-            let function = Function::WorkItem(question, Some(dim));
+            let function = Function::WorkItem(query, Some(dim));
             (format!("{start}{}", dim.name()), External { function, ..external })
         })),
     }

@@ -75,7 +75,7 @@ fn functions_of_numbers_have_names_in_each_family() {
 
 #[test]
 fn names_have_the_dimension_of_a_thread() {
-    let place = |question, dim| Some(Function::WorkItem(question, dim));
+    let place = |query, dim| Some(Function::WorkItem(query, dim));
     let function = |name| External::named(name).map(|external| external.function);
     assert_eq!(function("get_local_id"), place(WorkItem::LocalId, None));
     assert_eq!(function("blockIdx_z"), place(WorkItem::GroupId, Some(Dim::Z)));

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn luck_does_not_win() {
+    fn a_combination_with_a_lucky_sample_is_measured_again() {
         use std::cell::Cell;
         let calls = Cell::new(0);
         let (best, _) = found(&[4, 4], usize::MAX, |at| {

@@ -28,7 +28,7 @@ pub struct BenchArgs {
     /// List the benchmarks instead of measuring them
     #[arg(long)]
     list: bool,
-    /// How much to optimise: 0 to 3
+    /// How much to optimize: 0 to 3
     #[arg(short = 'O', value_name = "LEVEL", default_value_t = 3, value_parser = value_parser!(u8).range(0..=3))]
     opt_level: u8,
     /// The processor to make code for, as LLVM names it [default: this one]

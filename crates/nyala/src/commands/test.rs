@@ -57,7 +57,7 @@ pub struct TestArgs {
 enum ModeArg {
     /// In the checked interpreter
     Interp,
-    /// As native code without optimisation
+    /// As native code without optimization
     #[value(name = "O0")]
     O0,
     #[value(name = "O1")]

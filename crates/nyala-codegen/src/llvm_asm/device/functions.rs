@@ -30,7 +30,7 @@ impl FunctionWriter<'_, '_> {
         }
         match external.function {
             Function::Number(function) => self.number_on_device(external.written, function, args, result),
-            Function::WorkItem(question, dim) => self.place_in_grid(question, dim?),
+            Function::WorkItem(query, dim) => self.place_in_grid(query, dim?),
             Function::Atomic(function) => self.atomic_by_name(function, args),
             Function::Collective(function) => self.collective(function, args, result),
             Function::Device(function) => self.memory_or_text(function, args),
@@ -132,8 +132,8 @@ impl FunctionWriter<'_, '_> {
         self.compute("rsqrt", format!("fdiv {ty} 1.0, {root}"))
     }
 
-    fn place_in_grid(&mut self, question: WorkItem, dim: Dim) -> Option<String> {
-        let register = match question {
+    fn place_in_grid(&mut self, query: WorkItem, dim: Dim) -> Option<String> {
+        let register = match query {
             WorkItem::LocalId => "tid",
             WorkItem::GroupId => "ctaid",
             WorkItem::LocalSize => "ntid",
