@@ -68,8 +68,8 @@ fn fast_math_uses_the_special_function_units() {
             entry:
               %v0 = fcmp olt double %x, 0xC08FF80000000000
               %v1 = select i1 %v0, double 0xC08FF80000000000, double %x
-              %v2 = fcmp olt double 0x4090000000000000, %v1
-              %v3 = select i1 %v2, double 0x4090000000000000, double %v1
+              %v2 = fcmp olt double %v1, 0x4090000000000000
+              %v3 = select i1 %v2, double %v1, double 0x4090000000000000
               %v4 = fadd double %v3, 0x4338000000000000
               %v5 = fsub double %v4, 0x4338000000000000
               %v6 = bitcast double %v4 to i64

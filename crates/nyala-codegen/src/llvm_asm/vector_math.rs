@@ -350,7 +350,9 @@ impl Machine for Writer {
             Op::IntShl => binary("shl", &int),
             Op::IntShr => binary("ashr", &int),
             Op::IntShrZero => binary("lshr", &int),
+            Op::IntMax => self.intrinsic("smax", &int, &int, &args),
             Op::IntEqual => binary("icmp eq", &int),
+            Op::IntLess => binary("icmp slt", &int),
             Op::Widen => convert("fpext", &float, &self.kernel.ty(Prim::F64)),
             Op::Narrow => convert("fptrunc", &float, &self.kernel.ty(Prim::F32)),
         }

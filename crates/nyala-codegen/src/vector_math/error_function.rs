@@ -1,35 +1,10 @@
-//! The error function: a polynomial for small numbers, and `1 - e^(-x^2) q(x)` for others. What is
+//! The error function: `x + x p(x^2)` for small numbers, and `1 - e^(-x^2) q(x)` for others. What is
 //! left to 1, for large numbers: `e^(-x^2) p(t) / x`, where `t` grows with `x` from -1 to 1
 //! (after Shepherd and Laframboise).
 
 use super::exponential::{exp, scaled_exp};
 use super::pair::Pair;
 use super::value::Float;
-
-/// `erf x / x` as a function of `x^2`, for `|x| <= 1`.
-const SMALL_SINGLE: &[f64] = &[
-    1.1283791065216064,
-    -0.3761262595653534,
-    0.1128358468413353,
-    -0.02685379795730114,
-    0.005188303999602795,
-    -0.0008009989396668971,
-    7.853188435547054e-5,
-];
-const SMALL_DOUBLE: &[f64] = &[
-    std::f64::consts::FRAC_2_SQRT_PI,
-    -0.37612638903183515,
-    0.11283791670944125,
-    -0.026866170643104013,
-    0.0052239776060662045,
-    -0.0008548325927079249,
-    0.00012055293515623983,
-    -1.4924711202884333e-5,
-    1.6447118739793555e-6,
-    -1.6206219856072707e-7,
-    1.3710589305751199e-8,
-    -7.778761325243769e-10,
-];
 
 /// `(1 - erf x) e^(x^2)` for `1 <= x <= 4`, and for `1 <= x <= 6`.
 const LARGE_SINGLE: &[f64] = &[
@@ -64,6 +39,17 @@ const LARGE_DOUBLE: &[f64] = &[
     1.6089343725845756e-9,
     -6.363581868819952e-11,
     1.1912853327075048e-12,
+];
+
+/// `erf x / x - 1` as a function of `1 - x^2`, for `|x| <= 1`. Near 1, where `1 - erf x` is small, it has a small error.
+const BELOW_1_SINGLE: &[f64] = &[
+    -0.15729920566082,
+    0.21379661560058594,
+    0.05657137930393219,
+    0.012544303201138973,
+    0.002351710107177496,
+    0.00033934079692699015,
+    7.501678919652477e-5,
 ];
 
 /// `erf x / x - 1` as a function of `x^2`, for `|x| <= 1`.
@@ -135,7 +121,8 @@ const FAR_DOUBLE: &[f64] = &[
 ];
 
 pub(super) fn erf<'m>(x: Float<'m>) -> Float<'m> {
-    let small = x * (x * x).polynomial(x.by_type(SMALL_SINGLE, SMALL_DOUBLE));
+    let rest = (x * x).polynomial(x.by_type(NEAR_SINGLE, NEAR_DOUBLE));
+    let small = x.mul_add(rest, x);
     // From here on it is 1.
     let size = x.abs().at_most(x.by_type(4.0, 6.0));
     let rest = exp(-(size * size)) * size.polynomial(x.by_type(LARGE_SINGLE, LARGE_DOUBLE));
@@ -145,16 +132,26 @@ pub(super) fn erf<'m>(x: Float<'m>) -> Float<'m> {
 
 /// `1 - erf x`.
 pub(super) fn erfc<'m>(x: Float<'m>) -> Float<'m> {
-    // 1 - x is exact where the result is small.
-    let rest = (x * x).polynomial(x.by_type(NEAR_SINGLE, NEAR_DOUBLE));
-    let near = (x.constant(1.0) - x) - x * rest;
+    let rest = match x.by_type(true, false) {
+        true => x.mul_add(-x, 1.0).polynomial(BELOW_1_SINGLE),
+        false => (x * x).polynomial(NEAR_DOUBLE),
+    };
+    let linear = Pair::sum(x.constant(1.0), -x);
+    let near = linear.high - (x * rest - linear.low);
     // From here on it is 0.
     let size = x.abs().at_most(x.by_type(11.0, 28.0));
     let centre = x.by_type(CENTRE_SINGLE, CENTRE_DOUBLE);
     let t = (size - centre) / (size + centre);
-    let factor = t.polynomial(x.by_type(FAR_SINGLE, FAR_DOUBLE)) / size;
+    let (first, others) = x.by_type(FAR_SINGLE, FAR_DOUBLE).split_first().expect("it is not empty");
+    // `product / size` with what both lose by rounding.
+    let product = Pair::sum(t.constant(*first), t * t.polynomial(others));
+    let quotient = product.high / size;
+    let back = Pair::product(quotient, size);
+    let lost = ((product.high - back.high) - back.low + product.low) / size;
+    let factor = Pair { high: quotient, low: lost };
     let square = Pair::product(size, size);
     let far = scaled_exp(Pair { high: -square.high, low: -square.low }, factor);
     let far = x.less(0.0).select(far.constant(2.0) - far, far);
-    x.abs().less(1.0).select(near, far)
+    // NaN is near.
+    x.constant(x.by_type(1.0 - 2f64.powi(-24), 1.0 - 2f64.powi(-53))).less(x.abs()).select(far, near)
 }

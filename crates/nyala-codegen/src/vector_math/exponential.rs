@@ -41,7 +41,7 @@ const EXP_DOUBLE: &[f64] = &[
 ];
 
 /// `(2^r - 1) / r` for `|r| <= 1 / 2`.
-const EXP2_SINGLE: &[f64] = &[
+pub(super) const EXP2_SINGLE: &[f64] = &[
     0.6931471824645996,
     0.24022647738456726,
     0.055503323674201965,
@@ -63,6 +63,17 @@ pub(super) const EXP2_DOUBLE: &[f64] = &[
     4.4356729212024074e-10,
 ];
 
+/// `(tanh x - x) / x^3` as a function of `x^2`, for `|x| <= 1`.
+const TANH_SINGLE: &[f64] = &[
+    -0.33333295583724976,
+    0.13332344591617584,
+    -0.05387979745864868,
+    0.02148664928972721,
+    -0.007946102879941463,
+    0.0023013660684227943,
+    -0.000358453398803249,
+];
+
 /// `(sinh x - x) / x^3` as a function of `x^2`, for `|x| <= 1`.
 const SINH_SINGLE: &[f64] =
     &[0.1666666716337204, 0.008333350531756878, 0.00019836064893752337, 2.8174456474516774e-6];
@@ -81,33 +92,34 @@ pub(super) fn exp<'m>(x: Float<'m>) -> Float<'m> {
     // the number of the lowest exponent, which is that of 0.
     let (low, high) = match x.is_relaxed() {
         true => x.by_type((-88.0, 88.9), (-709.4, 709.9)),
-        false => x.by_type((-105.0, 89.5), (-746.0, 710.5)),
+        false => x.by_type((-105.0, 88.9), (-746.0, 709.9)),
     };
-    let x = x.at_least(low).at_most(high);
-    let (power, n) = exp_parts(x);
-    scale(power, n)
+    let (r, n) = reduced(x.at_least(low).below(high));
+    scale(exp_minus_1(r) + 1.0, n, x)
 }
 
-/// `e^(x.high + x.low) * factor`, also where the power alone would be below the normal numbers; `x` is negative.
-pub(super) fn scaled_exp<'m>(x: Pair<'m>, factor: Float<'m>) -> Float<'m> {
+/// `e^(x.high + x.low) * (factor.high + factor.low)`, also where the power alone would be below the normal numbers; `x` is negative.
+pub(super) fn scaled_exp<'m>(x: Pair<'m>, factor: Pair<'m>) -> Float<'m> {
     let low = match x.high.is_relaxed() {
         true => x.high.by_type(-88.0, -709.4),
         false => x.high.by_type(-120.0, -800.0),
     };
     let is_small = x.high.less(low);
     let high = x.high.at_least(low);
-    let (r, n) = reduced(high);
-    let power = exp_minus_1(r + is_small.select(0.0, x.low));
-    scale(power.mul_add(factor, factor), n)
+    let n = Exponent::nearest(high * LOG2_E);
+    let [first, second] = high.by_type(LN_2_SINGLE, LN_2_DOUBLE);
+    let rest = n.value.mul_add(-second, is_small.select(0.0, x.low));
+    let power = exp_minus_1(n.value.mul_add(-first, high) + rest);
+    scale(power.mul_add(factor.high, factor.low) + factor.high, n, x.high)
 }
 
 /// `e^x - 1`.
 pub(super) fn expm1<'m>(x: Float<'m>) -> Float<'m> {
     // Below the limits it is -1, above infinite.
     let (low, high) = x.by_type((-20.0, 88.9), (-40.0, 709.9));
-    let (r, bits) = reduced(x.at_least(low).at_most(high));
+    let (r, n) = reduced(x.at_least(low).at_most(high));
     // Half of the result, as 2^n may be infinite.
-    let (power, half) = (exp_minus_1(r), power_of_2(bits - bits.constant(1)));
+    let (power, half) = (exp_minus_1(r), power_of_2(n.bits - n.bits.constant(1)));
     let result = power.mul_add(half, half - 0.5) * 2.0;
     // Where `n` is 0, no digit is lost, and -0 stays what it is.
     let is_near = x.abs().less(std::f64::consts::LN_2 / 2.0);
@@ -119,26 +131,20 @@ pub(super) fn exp10<'m>(x: Float<'m>) -> Float<'m> {
         true => x.by_type((-38.2, 38.6), (-308.0, 308.3)),
         false => x.by_type((-46.0, 38.6), (-325.0, 308.3)),
     };
-    let limited = x.at_least(low).at_most(high);
-    let (n, bits) = (limited * std::f64::consts::LOG2_10).nearest();
+    let limited = x.at_least(low).below(high);
+    let n = Exponent::nearest(limited * std::f64::consts::LOG2_10);
     let [high, low] = x.by_type(LOG10_2_SINGLE, LOG10_2_DOUBLE);
-    let r = n.mul_add(-low, n.mul_add(-high, limited));
+    let r = n.value.mul_add(-low, n.value.mul_add(-high, limited));
     let rest = r * x.by_type(LN_10_REST_SINGLE, LN_10_REST_DOUBLE);
     let r = r.mul_add(LN_10, rest);
-    scale(exp_minus_1(r) + 1.0, bits)
+    scale(exp_minus_1(r) + 1.0, n, x)
 }
 
-/// `e^r` and, in the low bits, `n`.
-fn exp_parts<'m>(x: Float<'m>) -> (Float<'m>, Int<'m>) {
-    let (r, n) = reduced(x);
-    (exp_minus_1(r) + 1.0, n)
-}
-
-/// `r` and, in the low bits, `n`.
-fn reduced<'m>(x: Float<'m>) -> (Float<'m>, Int<'m>) {
-    let (n, bits) = (x * LOG2_E).nearest();
+/// `r` and `n`.
+fn reduced<'m>(x: Float<'m>) -> (Float<'m>, Exponent<'m>) {
+    let n = Exponent::nearest(x * LOG2_E);
     let [high, low] = x.by_type(LN_2_SINGLE, LN_2_DOUBLE);
-    (n.mul_add(-low, n.mul_add(-high, x)), bits)
+    (n.value.mul_add(-low, n.value.mul_add(-high, x)), n)
 }
 
 /// `e^r - 1` for `|r| <= ln 2 / 2`.
@@ -150,13 +156,13 @@ fn exp_minus_1<'m>(r: Float<'m>) -> Float<'m> {
 pub(super) fn exp2<'m>(x: Float<'m>) -> Float<'m> {
     let (low, high) = match x.is_relaxed() {
         true => x.by_type((-127.0, 128.0), (-1023.0, 1024.0)),
-        false => x.by_type((-151.0, 129.0), (-1080.0, 1025.0)),
+        false => x.by_type((-151.0, 128.0), (-1080.0, 1024.0)),
     };
-    let x = x.at_least(low).at_most(high);
-    let (n, bits) = x.nearest();
-    let r = x - n;
+    let limited = x.at_least(low).below(high);
+    let n = Exponent::nearest(limited);
+    let r = limited - n.value;
     let power = r.polynomial(x.by_type(EXP2_SINGLE, EXP2_DOUBLE)).mul_add(r, 1.0);
-    scale(power, bits)
+    scale(power, n, x)
 }
 
 pub(super) fn sinh<'m>(x: Float<'m>) -> Float<'m> {
@@ -171,8 +177,7 @@ pub(super) fn cosh<'m>(x: Float<'m>) -> Float<'m> {
 }
 
 pub(super) fn tanh<'m>(x: Float<'m>) -> Float<'m> {
-    let sinh = small_sinh(x);
-    let small = sinh / sinh.mul_add(sinh, 1.0).sqrt();
+    let small = x.by_type(small_tanh_single as fn(Float<'m>) -> Float<'m>, small_tanh_double)(x);
     // From here on it is 1.
     let size = x.abs().at_most(x.by_type(10.0, 20.0));
     let large = size.constant(1.0) - size.constant(1.0) / (half_exp(size * 2.0) + 0.5);
@@ -180,6 +185,18 @@ pub(super) fn tanh<'m>(x: Float<'m>) -> Float<'m> {
 }
 
 /// For `|x| <= 1`; elsewhere anything.
+fn small_tanh_single<'m>(x: Float<'m>) -> Float<'m> {
+    let square = x * x;
+    (square * x).mul_add(square.polynomial(TANH_SINGLE), x).abs().flip(x.sign())
+}
+
+/// Likewise. By the hyperbolic sine, which has a shorter polynomial.
+fn small_tanh_double<'m>(x: Float<'m>) -> Float<'m> {
+    let sinh = small_sinh(x);
+    sinh / sinh.mul_add(sinh, 1.0).sqrt()
+}
+
+/// Likewise.
 fn small_sinh<'m>(x: Float<'m>) -> Float<'m> {
     let square = x * x;
     let tail = square.polynomial(x.by_type(SINH_SINGLE, SINH_DOUBLE));
@@ -191,21 +208,45 @@ fn small_sinh<'m>(x: Float<'m>) -> Float<'m> {
 /// `e^x / 2` for positive `x`, also where `e^x` is infinite and this is not.
 fn half_exp<'m>(x: Float<'m>) -> Float<'m> {
     let x = x.at_most(x.by_type(100.0, 800.0));
-    let (power, bits) = exp_parts(x);
-    let n = sign_extended(bits) - bits.constant(1);
+    let (r, n) = reduced(x);
+    let n = sign_extended(n.bits) - n.bits.constant(1);
     let half = n >> 1;
-    power * power_of_2(half) * power_of_2(n - half)
+    (exp_minus_1(r) + 1.0) * power_of_2(half) * power_of_2(n - half)
 }
 
-/// `x * 2^n`, where `n` is in the low bits, and may be too large or small for an exponent
-/// unless relaxed: then in two steps, of which the second one rounds.
-pub(super) fn scale<'m>(x: Float<'m>, bits: Int<'m>) -> Float<'m> {
-    if x.is_relaxed() {
-        return x * power_of_2(bits);
+/// An integer: as a float and, in the low bits, as an integer.
+#[derive(Clone, Copy)]
+pub(super) struct Exponent<'m> {
+    pub value: Float<'m>,
+    bits: Int<'m>,
+}
+
+impl<'m> Exponent<'m> {
+    /// The nearest one to a number below 2^20.
+    pub fn nearest(x: Float<'m>) -> Exponent<'m> {
+        let (value, bits) = x.nearest();
+        Exponent { value, bits }
     }
-    let n = sign_extended(bits);
-    let half = n >> 1;
-    x * power_of_2(half) * power_of_2(n - half)
+}
+
+/// `x * 2^n` for a positive `x`; unless relaxed, `n` may be too large or small for an exponent. It is infinite if it is too
+/// large for a float, and NaN if the `argument` is.
+///
+/// No operation gives a number below the normal ones: processors may need a hundred cycles for it. The digits of
+/// such a result are those of an integer, its multiple of the smallest number.
+pub(super) fn scale<'m>(x: Float<'m>, n: Exponent<'m>, argument: Float<'m>) -> Float<'m> {
+    if x.is_relaxed() {
+        return x * power_of_2(n.bits);
+    }
+    let (digits, lowest) = x.by_type((23, 149), (52, 1074));
+    let usual = x.bits() + (n.bits << digits);
+    let multiple = (usual + x.int(lowest << digits)).as_float();
+    // The last place of this number is 1.
+    let unit = (1_u64 << digits) as f64;
+    let small = (multiple + unit).bits() - x.constant(unit).bits();
+    let is_finite = usual.less(x.constant(f64::INFINITY).bits());
+    // Of a normal number, `small` has an exponent that is less, or is negative.
+    is_finite.select(usual.max(small).as_float(), argument + f64::INFINITY)
 }
 
 /// The integer in the low 16 bits.

@@ -4,13 +4,14 @@ use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 
 use super::value::{Float, Mask};
 
-/// `(asin x - x) / x^3` as a function of `x^2`, for `|x| <= 1/2`.
+/// `(asin x - x) / x^3` as a function of `x^2`, for `|x| <= 9/16` and `|x| <= 1/2`.
 const ASIN_SINGLE: &[f64] = &[
-    0.16666753590106964,
-    0.07495232671499252,
-    0.04547834396362305,
-    0.02414098009467125,
-    0.04223056137561798,
+    0.16666631400585175,
+    0.0750211775302887,
+    0.04422960802912712,
+    0.034026093780994415,
+    0.0067001269198954105,
+    0.04752839729189873,
 ];
 const ASIN_DOUBLE: &[f64] = &[
     0.16666666666665375,
@@ -27,13 +28,13 @@ const ASIN_DOUBLE: &[f64] = &[
     0.0319818564202554,
 ];
 
-/// `(atan t - t) / t^3` as a function of `t^2`, for `|t| <= tan(pi/8)`.
+/// `(atan t - t) / t^3` as a function of `t^2`, for `|t| <= 1/2` and `|t| <= tan(pi/8)`.
 const ATAN_SINGLE: &[f64] = &[
-    -0.33333316445350647,
-    0.1999848335981369,
-    -0.14243721961975098,
-    0.10595003515481949,
-    -0.06080792844295502,
+    -0.3333323299884796,
+    0.1999421864748001,
+    -0.14174900949001312,
+    0.10159427672624588,
+    -0.05131524056196213,
 ];
 const ATAN_DOUBLE: &[f64] = &[
     -0.333333333333332,
@@ -65,10 +66,10 @@ pub(super) fn acos<'m>(x: Float<'m>) -> Float<'m> {
     is_small.select(small, large)
 }
 
-/// For positive arguments below 1/2 the arc sine, and for larger ones the half of the arc
+/// For small positive arguments the arc sine, and for larger ones the half of the arc
 /// cosine, which is the arc sine of the root of `(1 - x) / 2`.
 fn small_asin<'m>(x: Float<'m>) -> (Mask<'m>, Float<'m>) {
-    let is_small = x.less(0.5);
+    let is_small = x.less(x.by_type(0.5625, 0.5));
     let half = (x.constant(1.0) - x) * 0.5;
     let z = is_small.select(x * x, half);
     let s = is_small.select(x, half.sqrt());
@@ -115,14 +116,15 @@ fn any_angle<'m>(small: Float<'m>, large: Float<'m>) -> Float<'m> {
 /// The angle whose tangent is `small / large`, both positive. In the upper half of the range
 /// it is the distance from half a right angle.
 fn angle_below_half_right<'m>(small: Float<'m>, large: Float<'m>) -> Float<'m> {
-    let is_upper = (large * TAN_PI_8).less(small);
+    // From 1/2 on, the difference of the two is exact.
+    let is_upper = (large * large.by_type(0.5, TAN_PI_8)).less(small);
     let above = is_upper.select(small - large, small);
     let below = is_upper.select(small + large, large);
     let t = above / below;
     let z = t * t;
     let tail = z.polynomial(t.by_type(ATAN_SINGLE, ATAN_DOUBLE));
     let angle = (t * z).mul_add(tail, t);
-    is_upper.select(angle + FRAC_PI_4, angle)
+    is_upper.select(-minus(-FRAC_PI_4, angle), angle)
 }
 
 /// `constant - x`, where the constant has more bits than a float.

@@ -1,5 +1,8 @@
 //! Logarithms: `x = m 2^e` with `m` between 2/3 and 4/3, and a polynomial for `log m`.
 
+use std::f64::consts::{LOG2_E, LOG10_E};
+
+use super::pair::Pair;
 use super::value::{Float, Int};
 
 /// The bits of 2/3.
@@ -46,15 +49,19 @@ pub(super) fn log<'m>(x: Float<'m>) -> Float<'m> {
 
 pub(super) fn log2<'m>(x: Float<'m>) -> Float<'m> {
     let (e, f) = split(x);
-    let log = f + log_tail(f);
-    special(x, log.mul_add(std::f64::consts::LOG2_E, e))
+    // f log2 e = f + f (log2 e - 1): the second term is smaller, and so is its error.
+    let rest = f.mul_add(LOG2_E - 1.0, log_tail(f) * LOG2_E);
+    special(x, e + (f + rest))
 }
 
 pub(super) fn log10<'m>(x: Float<'m>) -> Float<'m> {
     let (e, f) = split(x);
     let [high, low] = x.by_type(LOG10_2_SINGLE, LOG10_2_DOUBLE);
-    let log = (f + log_tail(f)) * std::f64::consts::LOG10_E;
-    special(x, e.mul_add(high, e.mul_add(low, log)))
+    // f log10 e = f (7/16) + f (log10 e - 7/16), likewise; 7/16 has few bits.
+    let rest = f.mul_add(LOG10_E - 0.4375, log_tail(f) * LOG10_E);
+    let front = (f.bits() & f.int(f.by_type(!0xff, !0xff))).as_float();
+    let rest = (f - front).mul_add(0.4375, rest);
+    special(x, e.mul_add(high, front.mul_add(0.4375, e.mul_add(low, rest))))
 }
 
 /// `ln(1 + x)`. Far from 0, what `1 + x` loses by rounding is added, divided by it.
@@ -75,14 +82,14 @@ pub(super) fn asinh<'m>(x: Float<'m>) -> Float<'m> {
     let size = x.abs();
     let root = size.mul_add(size, 1.0).sqrt();
     // x + sqrt(x^2 + 1) - 1
-    let small = size * size / (root + 1.0) + size;
+    let small = Pair::sum(size, size * size / (root + 1.0));
     log1p_or_doubled(size, small).flip(x.sign())
 }
 
 pub(super) fn acosh<'m>(x: Float<'m>) -> Float<'m> {
     let t = x - 1.0;
     // x + sqrt(x^2 - 1) - 1
-    let small = t + (t * (t + 2.0)).sqrt();
+    let small = Pair::sum(t.mul_add(t, t + t).sqrt(), t);
     let result = log1p_or_doubled(x, small);
     x.less(1.0).select(f64::NAN, result)
 }
@@ -94,10 +101,10 @@ pub(super) fn atanh<'m>(x: Float<'m>) -> Float<'m> {
 }
 
 /// `ln(1 + small)`, which for a large `x` is `ln(2x)`.
-fn log1p_or_doubled<'m>(x: Float<'m>, small: Float<'m>) -> Float<'m> {
+fn log1p_or_doubled<'m>(x: Float<'m>, small: Pair<'m>) -> Float<'m> {
     let is_large = !x.less(x.by_type(2f64.powi(14), 2f64.powi(30)));
-    let log = log1p(is_large.select(x - 1.0, small));
-    is_large.select(log + std::f64::consts::LN_2, log)
+    let log = log1p(is_large.select(x - 1.0, small.high));
+    is_large.select(log + std::f64::consts::LN_2, log + small.low / (small.high + 1.0))
 }
 
 /// `e` and `m - 1` of a positive number.

@@ -35,6 +35,15 @@ impl<'m> Pair<'m> {
         Pair { high, low }
     }
 
+    /// `numerator / self`, rounded about once.
+    pub fn divides(self, numerator: f64) -> Float<'m> {
+        let quotient = self.high.constant(numerator) / self.high;
+        let product = Pair::product(quotient, self.high);
+        let rest = (product.high - numerator) + product.low;
+        let error = quotient.mul_add(self.low, rest);
+        quotient.mul_add(error * (-1.0 / numerator), quotient)
+    }
+
     pub fn times(self, other: Pair<'m>) -> Pair<'m> {
         let product = Pair::product(self.high, other.high);
         let low = product.low + (self.high * other.low + self.low * other.high);

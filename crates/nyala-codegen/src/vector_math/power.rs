@@ -1,9 +1,9 @@
 //! Powers: `|x|^y = 2^(y log2 |x|)`, and then what a negative `x` makes of it.
 //!
-//! The product needs some ten digits more than the result has. Those of `f32` are computed as
-//! `f64`, and those of `f64` as pairs of numbers ([`Pair`]).
+//! The product needs some ten digits more than the result has. It is a pair of numbers ([`Pair`]). Processors without
+//! fused operations compute that of `f32` as `f64`, which takes them less time; GPUs may have few units for `f64`.
 
-use super::exponential::{EXP2_DOUBLE, power_of_2, scale};
+use super::exponential::{EXP2_DOUBLE, EXP2_SINGLE, Exponent, power_of_2, scale};
 use super::logarithm::{mantissa, normal_mantissa};
 use super::pair::Pair;
 use super::value::{Float, Mask};
@@ -37,11 +37,15 @@ const EXP2: &[f64] = &[
 ];
 
 /// log2 e and 2/3 in two parts.
-const LOG2_E: [f64; 2] = [std::f64::consts::LOG2_E, 2.0355273740931033e-17];
-const TWO_THIRDS: [f64; 2] = [0.6666666666666666, 3.700743415417188e-17];
+const LOG2_E_SINGLE: [f64; 2] = [1.4426950216293335, 1.925963033500011e-8];
+const LOG2_E_DOUBLE: [f64; 2] = [std::f64::consts::LOG2_E, 2.0355273740931033e-17];
+const TWO_THIRDS_SINGLE: [f64; 2] = [0.6666666865348816, -1.9868215517249155e-8];
+const TWO_THIRDS_DOUBLE: [f64; 2] = [0.6666666666666666, 3.700743415417188e-17];
 
 /// `(ln((1 + s) / (1 - s)) / s - 2 - 2/3 s^2) / s^4` as a function of `s^2`, for `|s| <= 1/5`.
-const LOG_TAIL: &[f64] = &[
+const LOG_TAIL_SINGLE: &[f64] =
+    &[0.4000000059604645, 0.2857169806957245, 0.2218908965587616, 0.19480209052562714];
+const LOG_TAIL_DOUBLE: &[f64] = &[
     0.39999999999999714,
     0.28571428571582613,
     0.2222222219030394,
@@ -53,13 +57,13 @@ const LOG_TAIL: &[f64] = &[
 ];
 
 pub(super) fn pow<'m>(x: Float<'m>, y: Float<'m>) -> Float<'m> {
-    match x.by_type(true, false) {
-        true => power(x.widen(), y.widen(), power_of_single).narrow(),
-        false => power(x, y, power_of_double),
+    match x.by_type(true, false) && !x.is_fused() {
+        true => power(x.widen(), y.widen(), power_of_widened).narrow(),
+        false => power(x, y, power_of_pair),
     }
 }
 
-/// The power of `f64`s, given that of those that are positive and finite.
+/// The power, given that of numbers that are positive and finite.
 fn power<'m>(x: Float<'m>, y: Float<'m>, positive: fn(Float<'m>, Float<'m>) -> Float<'m>) -> Float<'m> {
     let size = x.abs();
     let power = positive(size, y);
@@ -71,8 +75,8 @@ fn power<'m>(x: Float<'m>, y: Float<'m>, positive: fn(Float<'m>, Float<'m>) -> F
     y.equals(0.0).select(1.0, power)
 }
 
-/// `x^y` for positive and finite numbers that are also `f32`, to some more digits than these have.
-fn power_of_single<'m>(x: Float<'m>, y: Float<'m>) -> Float<'m> {
+/// `x^y` for positive and finite `f64`s that are also `f32`s, to some more digits than these have.
+fn power_of_widened<'m>(x: Float<'m>, y: Float<'m>) -> Float<'m> {
     let (e, m) = normal_mantissa(x);
     let f = m - 1.0;
     let log = f.polynomial(LOG2).mul_add(f, e.to_float());
@@ -84,17 +88,20 @@ fn power_of_single<'m>(x: Float<'m>, y: Float<'m>) -> Float<'m> {
 }
 
 /// `x^y` for positive and finite numbers.
-fn power_of_double<'m>(x: Float<'m>, y: Float<'m>) -> Float<'m> {
+fn power_of_pair<'m>(x: Float<'m>, y: Float<'m>) -> Float<'m> {
     let log = log2(x);
     let product = Pair::product(y, log.high);
-    // Beyond these limits there is no `f64`.
-    let (low, high) = if x.is_relaxed() { (-1023.0, 1024.0) } else { (-1100.0, 1100.0) };
-    let is_large = !product.high.abs().less(1100.0);
+    // Beyond these limits there are no numbers.
+    let (low, high) = match x.is_relaxed() {
+        true => x.by_type((-127.0, 128.0), (-1023.0, 1024.0)),
+        false => x.by_type((-160.0, 128.3), (-1100.0, 1024.3)),
+    };
+    let is_large = !product.high.abs().less(x.by_type(160.0, 1100.0));
     let rest = is_large.select(0.0, y.mul_add(log.low, product.low));
-    let exponent = product.high.at_least(low).at_most(high);
-    let (n, bits) = exponent.nearest();
-    let r = (exponent - n) + rest;
-    scale(r.polynomial(EXP2_DOUBLE).mul_add(r, 1.0), bits)
+    let exponent = product.high.at_least(low).below(high);
+    let n = Exponent::nearest(exponent);
+    let r = (exponent - n.value) + rest;
+    scale(r.polynomial(x.by_type(EXP2_SINGLE, EXP2_DOUBLE)).mul_add(r, 1.0), n, product.high)
 }
 
 /// The binary logarithm of a positive number, from that of `(1 + s) / (1 - s)`.
@@ -107,11 +114,11 @@ fn log2<'m>(x: Float<'m>) -> Pair<'m> {
     let s = Pair { high: s, low: ((f - back.high) - back.low - s * sum.low) / sum.high };
     let square = s.times(s);
     let cube = square.times(s);
-    let second = cube.times(Pair::constant(s.high, TWO_THIRDS));
-    let tail = cube.high * square.high * square.high.polynomial(LOG_TAIL);
+    let second = cube.times(Pair::constant(s.high, x.by_type(TWO_THIRDS_SINGLE, TWO_THIRDS_DOUBLE)));
+    let tail = cube.high * square.high * square.high.polynomial(x.by_type(LOG_TAIL_SINGLE, LOG_TAIL_DOUBLE));
     let log = Pair::sum(s.high * 2.0, second.high);
     let log = Pair { low: log.low + (s.low * 2.0 + second.low + tail), ..log };
-    let log = log.times(Pair::constant(s.high, LOG2_E));
+    let log = log.times(Pair::constant(s.high, x.by_type(LOG2_E_SINGLE, LOG2_E_DOUBLE)));
     let whole = Pair::sum(e, log.high);
     Pair { low: whole.low + log.low, ..whole }
 }
@@ -141,10 +148,10 @@ fn with_sign<'m>(x: Float<'m>, y: Float<'m>, power: Float<'m>) -> Float<'m> {
     has_none.select(f64::NAN, power)
 }
 
-/// Whether a positive `f64` is an integer.
+/// Whether a positive number is an integer.
 fn is_integer<'m>(x: Float<'m>) -> Mask<'m> {
     // From here on there are no others. To add it leaves no bits behind the point.
-    let large = 2f64.powi(52);
+    let large = x.by_type(2f64.powi(23), 2f64.powi(52));
     let is_large = x.constant(large - 0.5).less(x);
     is_large | (x + large - large).equals(x)
 }

@@ -5,7 +5,8 @@
 
 use super::exponential::power_of_2;
 use super::logarithm::mantissa;
-use super::value::{Float, Mask};
+use super::pair::Pair;
+use super::value::{Float, Int, Mask};
 
 /// The cube root of `m`, for `2/3 <= m <= 4/3`.
 const CBRT: &[f64] = &[
@@ -20,6 +21,22 @@ const CBRT: &[f64] = &[
 const CBRT_2: f64 = 1.259_921_049_894_873_2;
 
 pub(super) fn cbrt<'m>(x: Float<'m>) -> Float<'m> {
+    root_with(x, |root| root.high, |q| q)
+}
+
+/// `1 / cbrt x`.
+pub(super) fn rcbrt<'m>(x: Float<'m>) -> Float<'m> {
+    let root = root_with(x, |root| root.divides(1.0), |q| q.constant(0) - q);
+    let is_special = x.equals(0.0) | !x.abs().less(f64::INFINITY);
+    is_special.select(x.constant(1.0) / x, root)
+}
+
+/// `finish` of the cube root of the mantissa, times 2 to the power of what `exponent` makes of its exponent.
+fn root_with<'m>(
+    x: Float<'m>,
+    finish: impl FnOnce(Pair<'m>) -> Float<'m>,
+    exponent: impl FnOnce(Int<'m>) -> Int<'m>,
+) -> Float<'m> {
     let size = x.abs();
     let (e, m) = mantissa(size);
     let (q, q_bits) = (e * (1.0 / 3.0)).nearest();
@@ -30,32 +47,29 @@ pub(super) fn cbrt<'m>(x: Float<'m>) -> Float<'m> {
     let number = is_more.select(m * 2.0, is_less.select(m * 0.5, m));
     let cube = guess * guess * guess;
     let step = guess * (cube - number) / (cube * 2.0 + number);
-    let root = ((guess - step) * power_of_2(q_bits)).flip(x.sign());
+    let root = finish(Pair::sum(guess, -step));
+    let root = (root * power_of_2(exponent(q_bits))).flip(x.sign());
     let is_its_own = x.equals(0.0) | !size.less(f64::INFINITY);
     is_its_own.select(x, root)
-}
-
-/// `1 / cbrt x`.
-pub(super) fn rcbrt<'m>(x: Float<'m>) -> Float<'m> {
-    x.constant(1.0) / cbrt(x)
 }
 
 /// `sqrt(x^2 + y^2)`. An infinite side makes it infinite even if the other one is NaN.
 pub(super) fn hypot<'m>(x: Float<'m>, y: Float<'m>) -> Float<'m> {
     let scaled = Scaled::new(x, y);
-    scaled.is_infinite.select(f64::INFINITY, scaled.length * scaled.back)
+    scaled.is_infinite.select(f64::INFINITY, scaled.square.sqrt() * scaled.back)
 }
 
 /// `1 / hypot(x, y)`, also where the length is infinite and this is not 0.
 pub(super) fn rhypot<'m>(x: Float<'m>, y: Float<'m>) -> Float<'m> {
     let scaled = Scaled::new(x, y);
-    scaled.is_infinite.select(0.0, scaled.length.constant(1.0) / scaled.length * scaled.factor)
+    let reciprocal = (x.constant(1.0) / scaled.square).sqrt();
+    scaled.is_infinite.select(0.0, reciprocal * scaled.factor)
 }
 
 /// The length of a vector that is scaled so that the squares of its components are in range.
 struct Scaled<'m> {
-    /// The length of the scaled vector.
-    length: Float<'m>,
+    /// The square of the length of the scaled vector.
+    square: Float<'m>,
     /// The power of two that the vector is scaled with, and its reciprocal.
     factor: Float<'m>,
     back: Float<'m>,
@@ -79,8 +93,8 @@ impl<'m> Scaled<'m> {
         };
         let factor = choose(down, up);
         let (x, y) = (x * factor, y * factor);
-        let length = x.mul_add(x, y * y).sqrt();
-        Scaled { length, factor, back: choose(-down, -up), is_infinite }
+        let square = x.mul_add(x, y * y);
+        Scaled { square, factor, back: choose(-down, -up), is_infinite }
     }
 }
 

@@ -104,7 +104,9 @@ macro_rules! arithmetic {
                 Op::IntShrZero => u64::from(args[0] >> args[1]),
                 Op::IntShl => int(n(0) << n(1)),
                 Op::IntShr => int(n(0) >> n(1)),
+                Op::IntMax => int(n(0).max(n(1))),
                 Op::IntEqual => u64::from(n(0) == n(1)),
+                Op::IntLess => u64::from(n(0) < n(1)),
                 Op::Widen => f64::from(x(0) as f32).to_bits(),
                 Op::Narrow => u64::from((x(0) as f32).to_bits()),
             }

@@ -29,6 +29,17 @@ const SIN_DOUBLE: &[f64] = &[
     1.5896504946811505e-10,
 ];
 
+/// `(tan r - r) / r^3` as a function of `r^2`, for `|r| <= pi/4`.
+const TAN_SINGLE: &[f64] = &[
+    0.33333349227905273,
+    0.13332657516002655,
+    0.05406054109334946,
+    0.021278876811265945,
+    0.01084461435675621,
+    7.810284296283498e-5,
+    0.004382049664855003,
+];
+
 /// `(cos r - 1 + r^2 / 2) / r^4` as a function of `r^2`, for `|r| <= pi/4`.
 const COS_SINGLE: &[f64] = &[0.04166664555668831, -0.001388736185617745, 2.4437729734927416e-5];
 const COS_DOUBLE: &[f64] = &[
@@ -80,7 +91,25 @@ pub(super) fn cos<'m>(x: Float<'m>) -> Float<'m> {
 }
 
 pub(super) fn tan<'m>(x: Float<'m>) -> Float<'m> {
-    Angle::near(x).tangent(x).rarely(is_large(x), MathOp::Tan, &[x])
+    let tangent = x.by_type(near_tan_single as fn(Float<'m>) -> Float<'m>, near_tan_double)(x);
+    tangent.rarely(is_large(x), MathOp::Tan, &[x])
+}
+
+fn near_tan_double<'m>(x: Float<'m>) -> Float<'m> {
+    Angle::near(x).tangent(x)
+}
+
+/// By a polynomial with its rounding error: that of a quotient of sine and cosine would be larger.
+fn near_tan_single<'m>(x: Float<'m>) -> Float<'m> {
+    let size = x.abs();
+    let (n, bits) = (size * std::f64::consts::FRAC_2_PI).nearest();
+    let Pair { high: r, low: lost } = reduced(HALF_PI_SINGLE, size, n);
+    let z = r * r;
+    let tail = (z * r).mul_add(z.polynomial(TAN_SINGLE), lost.mul_add(z, lost));
+    let tan = Pair::sum(r, tail);
+    // The tangent of the angle and a right angle is -1 / tan.
+    let is_odd = (bits & bits.constant(1)).equals(1);
+    is_odd.select(tan.divides(-1.0), tan.high).flip(x.sign())
 }
 
 pub(super) fn far_sin<'m>(x: Float<'m>) -> Float<'m> {
@@ -139,16 +168,12 @@ impl<'m> Angle<'m> {
 
     /// The sine and cosine of `r`, from `x` and `n`.
     fn near_single(x: Float<'m>, n: Float<'m>) -> (Float<'m>, Float<'m>) {
-        sin_cos_single(HALF_PI_SINGLE.iter().fold(x, |r, part| n.mul_add(-part, r)))
+        sin_cos_single(reduced(HALF_PI_SINGLE, x, n))
     }
 
     fn near_double(x: Float<'m>, n: Float<'m>) -> (Float<'m>, Float<'m>) {
-        let near = n.mul_add(-HALF_PI_DOUBLE[0], x);
-        let second = n * HALF_PI_DOUBLE[1];
-        let r = near - second;
-        let lost = (near - r) - second;
-        let lost = HALF_PI_DOUBLE[2..].iter().fold(lost, |lost, part| n.mul_add(-part, lost));
-        sin_cos_double(Pair::sum(r, lost))
+        let r = reduced(HALF_PI_DOUBLE, x, n);
+        sin_cos_double(Pair::sum(r.high, r.low))
     }
 
     /// The angle `|x|` for an `f64` that [is large](is_large) and finite; for others anything.
@@ -203,7 +228,8 @@ impl<'m> Angle<'m> {
     /// The sine and cosine of `pi r`.
     fn turn_single(r: Float<'m>) -> (Float<'m>, Float<'m>) {
         const PI: f64 = std::f64::consts::PI;
-        sin_cos_single(r.mul_add(PI, r * (PI - PI as f32 as f64)))
+        let product = Pair::product(r, r.constant(PI));
+        sin_cos_single(Pair { low: r.mul_add(PI - PI as f32 as f64, product.low), ..product })
     }
 
     fn turn_double(r: Float<'m>) -> (Float<'m>, Float<'m>) {
@@ -236,9 +262,20 @@ impl<'m> Angle<'m> {
     }
 }
 
-fn sin_cos_single<'m>(r: Float<'m>) -> (Float<'m>, Float<'m>) {
+/// `r = x - n pi/2`, given pi/2 in parts.
+fn reduced<'m>(half_pi: &[f64], x: Float<'m>, n: Float<'m>) -> Pair<'m> {
+    let near = n.mul_add(-half_pi[0], x);
+    let second = n * half_pi[1];
+    let r = near - second;
+    let lost = (near - r) - second;
+    let lost = half_pi[2..].iter().fold(lost, |lost, part| n.mul_add(-part, lost));
+    Pair { high: r, low: lost }
+}
+
+fn sin_cos_single<'m>(r: Pair<'m>) -> (Float<'m>, Float<'m>) {
+    let Pair { high: r, low: lost } = r;
     let z = r * r;
-    let sin = (z * r).mul_add(z.polynomial(SIN_SINGLE), r);
+    let sin = (z * r).mul_add(z.polynomial(SIN_SINGLE), lost) + r;
     let cos = (z * z).mul_add(z.polynomial(COS_SINGLE), z.mul_add(-0.5, 1.0));
     (sin, cos)
 }

@@ -83,7 +83,11 @@ pub(crate) enum Op {
     IntShr,
     /// With zeros.
     IntShrZero,
+    /// Of signed integers.
+    IntMax,
     IntEqual,
+    /// Of signed integers.
+    IntLess,
     /// From `f32` to `f64` and back.
     Widen,
     Narrow,
@@ -188,6 +192,12 @@ impl<'m> Float<'m> {
         limit.less(self).select(limit, self)
     }
 
+    /// The smaller one; NaN becomes the limit.
+    pub fn below(self, limit: f64) -> Float<'m> {
+        let limit = self.constant(limit);
+        self.less(limit).select(self, limit)
+    }
+
     /// The larger one; NaN stays NaN.
     pub fn at_least(self, limit: f64) -> Float<'m> {
         let limit = self.constant(limit);
@@ -282,14 +292,26 @@ impl<'m> Int<'m> {
         self.compute(Op::IntShrZero, &[self.value, count.value])
     }
 
+    /// The larger one, as signed integers.
+    pub fn max(self, other: Int<'m>) -> Int<'m> {
+        self.compute(Op::IntMax, &[self.value, other.value])
+    }
+
     /// The word of a table at this index; only for `f64`, one lane at a time.
     pub fn lookup(self, table: &'static Table) -> Int<'m> {
         Int { value: self.machine.lookup(table, self.value), ..self }
     }
 
     pub fn equals(self, number: i64) -> Mask<'m> {
-        let number = self.constant(number);
-        let value = self.machine.compute(Op::IntEqual, self.prim, &[self.value, number.value]);
+        self.compare(Op::IntEqual, self.constant(number))
+    }
+
+    pub fn less(self, other: Int<'m>) -> Mask<'m> {
+        self.compare(Op::IntLess, other)
+    }
+
+    fn compare(self, op: Op, other: Int<'m>) -> Mask<'m> {
+        let value = self.machine.compute(op, self.prim, &[self.value, other.value]);
         Mask { machine: self.machine, prim: self.prim, value }
     }
 }
