@@ -231,9 +231,13 @@ impl FunctionWriter<'_, '_> {
         let ints = Type::vector(n, Scalar::Int(bits));
         let value = self.compute("ints", format!("{to} {ty} {value} to {ints}"));
         let mask = self.value(mask);
-        let moved = match n * bits <= REGISTER_BITS {
+        let part_bits = match self.module.options.compresses_256 && bits >= 32 {
+            true => 256,
+            false => REGISTER_BITS,
+        };
+        let moved = match n * bits <= part_bits {
             true => self.compress_register(&ints, &value, n, &mask),
-            false => self.compress_parts(bits, &value, n, &mask),
+            false => self.compress_parts(part_bits, bits, &value, n, &mask),
         };
         self.compute("compress", format!("{back} {ints} {moved} to {ty}"))
     }
@@ -248,8 +252,8 @@ impl FunctionWriter<'_, '_> {
 
     /// Compresses parts that fit into a register, and stores them one behind the other. LLVM would do the same, but with
     /// aligned stores to addresses that are not aligned.
-    fn compress_parts(&mut self, bits: u32, value: &str, n: u32, mask: &str) -> String {
-        let (size, bytes) = (REGISTER_BITS / bits, bits / 8);
+    fn compress_parts(&mut self, part_bits: u32, bits: u32, value: &str, n: u32, mask: &str) -> String {
+        let (size, bytes) = (part_bits / bits, bits / 8);
         let int = Scalar::Int(bits);
         let ty = Type::vector(n, int);
         let room = Type::array(u64::from(n + size), &int.into());

@@ -129,6 +129,8 @@ pub struct Options<'a> {
     pub is_executable: bool,
     /// The contents of globals that the program only declares, by symbol.
     pub contents: &'a [(&'a str, &'a [u8])],
+    /// Whether the processor has an instruction that compresses 256 bits of elements with 32 or 64 bits (AVX-512VL).
+    pub compresses_256: bool,
 }
 
 /// The program as LLVM assembly, or what is not supported.
