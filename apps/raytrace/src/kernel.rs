@@ -1,0 +1,121 @@
+//! The program of the app, compiled when it runs: the scene as a hierarchy, and passes that add a sample to each pixel.
+
+use anyhow::{Result, bail};
+use nyala_driver::embed::{Compiler, Function, Module};
+
+use crate::cli::Mode;
+use crate::scene::Scene;
+use crate::view::{Camera, Light};
+
+type Build = unsafe extern "C" fn(i32, *const f32, *const i32, *const f32, *const f32, *mut f32) -> i64;
+type Render = unsafe extern "C" fn(i32, i32, i32, *const f32, *const f32, *mut f32, *mut f32);
+type Release = extern "C" fn();
+
+/// The program, as text.
+pub fn program(threads: u32) -> String {
+    format!("{}\nfn @n_threads() -> i32 {{ {threads} }}\n", include_str!("render.impala"))
+}
+
+/// A scene on the side of compiled code. The program refers to the scene's memory.
+pub struct Kernel<'a> {
+    render: Function<Render>,
+    release: Function<Release>,
+    _scene: &'a Scene,
+    /// The corners of the box around the scene.
+    pub bounds: [[f32; 3]; 2],
+    /// The memory of the hierarchy.
+    pub bytes: i64,
+}
+
+/// The sums of samples of a picture, and the memory of a pass.
+pub struct Sums {
+    pub width: u32,
+    pub height: u32,
+    pub n_samples: u32,
+    sums: Vec<f32>,
+    memory: Vec<f32>,
+}
+
+/// The numbers of a path in memory: two rays, and two colors.
+const NUMBERS_OF_PATH: usize = 22;
+
+impl Sums {
+    pub fn new(width: u32, height: u32) -> Sums {
+        let (w, h) = (width as usize, height as usize);
+        let n_numbers = w.div_ceil(8) * h.div_ceil(8) * 64;
+        Sums {
+            width,
+            height,
+            n_samples: 0,
+            sums: vec![0.0; 3 * w * h],
+            memory: vec![0.0; NUMBERS_OF_PATH * n_numbers],
+        }
+    }
+
+    pub fn clear(&mut self) {
+        self.sums.fill(0.0);
+        self.n_samples = 0;
+    }
+
+    /// The averages as bytes of red, green and blue, with the gamma of screens.
+    pub fn pixels(&self) -> Vec<u8> {
+        let scale = 1.0 / self.n_samples.max(1) as f32;
+        self.sums
+            .iter()
+            .map(|sum| ((sum * scale).clamp(0.0, 1.0).powf(1.0 / 2.2) * 255.0 + 0.5) as u8)
+            .collect()
+    }
+}
+
+impl<'a> Kernel<'a> {
+    pub fn compile(scene: &'a Scene, mode: Mode, threads: u32) -> Result<Kernel<'a>> {
+        let module: Module = Compiler::new().text("render.impala", program(threads)).compile()?;
+        let name = match mode {
+            Mode::Primary => "render_primary",
+            Mode::Ao => "render_occlusion",
+            Mode::Path => "render_paths",
+        };
+        if scene.triangles.len() > i32::MAX as usize / 64 {
+            bail!("the scene has too many triangles");
+        }
+        let mut bounds = [[0.0f32; 3]; 2];
+        // SAFETY: the scene outlives the kernel, and has a color and an emission for each triangle. `render` below passes valid arguments.
+        unsafe {
+            let build: Function<Build> = module.function("build")?;
+            let bytes = build(
+                scene.triangles.len() as i32,
+                scene.vertices.as_ptr().cast(),
+                scene.triangles.as_ptr().cast(),
+                scene.colors.as_ptr().cast(),
+                scene.emissions.as_ptr().cast(),
+                bounds.as_mut_ptr().cast(),
+            );
+            let (render, release) = (module.function(name)?, module.function("release_scene")?);
+            Ok(Kernel { render, release, _scene: scene, bounds, bytes })
+        }
+    }
+
+    /// Adds a sample to each pixel.
+    pub fn render(&self, camera: &Camera, light: &Light, sums: &mut Sums) {
+        let (camera, light) = (camera.numbers(sums.width, sums.height), light.numbers());
+        // SAFETY: there are three sums for each pixel, and memory for a path for each number of a pixel.
+        unsafe {
+            (self.render)(
+                sums.width as i32,
+                sums.height as i32,
+                sums.n_samples as i32,
+                camera.as_ptr().cast(),
+                light.as_ptr(),
+                sums.sums.as_mut_ptr(),
+                sums.memory.as_mut_ptr(),
+            );
+        }
+        sums.n_samples += 1;
+    }
+}
+
+impl Drop for Kernel<'_> {
+    fn drop(&mut self) {
+        (self.release)();
+    }
+}

@@ -1,0 +1,81 @@
+//! OBJ: corners, polygons, and materials with the colors `Kd` and `Ke`.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+
+use super::{Material, Scene};
+
+pub fn read(bytes: &[u8], folder: &Path) -> Result<Scene> {
+    let text = String::from_utf8_lossy(bytes);
+    let mut scene = Scene::default();
+    let mut materials = HashMap::new();
+    let mut material = Material::default();
+    for (i, line) in text.lines().enumerate() {
+        let mut words = line.split_ascii_whitespace();
+        let rest: Vec<&str> = match words.next() {
+            Some("v" | "f" | "usemtl" | "mtllib") => words.collect(),
+            _ => continue,
+        };
+        let place = || format!("line {}: `{line}`", i + 1);
+        match line.split_ascii_whitespace().next() {
+            Some("v") => scene.vertices.push(vector(&rest).with_context(place)?),
+            Some("f") => {
+                let n = scene.vertices.len();
+                let corners = rest.iter().map(|word| corner(word, n)).collect::<Result<Vec<_>>>();
+                let corners = corners.with_context(place)?;
+                ensure!(corners.len() >= 3, "{}: a face has at least three corners", place());
+                scene.push_polygon(&corners, material);
+            }
+            Some("usemtl") => {
+                material = rest.first().and_then(|name| materials.get(*name)).copied().unwrap_or_default();
+            }
+            _ => {
+                // Scenes come without their materials as well.
+                let file = rest.first().and_then(|name| fs::read(folder.join(name)).ok());
+                materials.extend(file.map(|bytes| read_materials(&bytes)).unwrap_or_default());
+            }
+        }
+    }
+    Ok(scene)
+}
+
+fn vector(words: &[&str]) -> Result<[f32; 3]> {
+    ensure!(words.len() >= 3, "expected three numbers");
+    let number = |word: &str| word.parse::<f32>().with_context(|| format!("`{word}` is not a number"));
+    Ok([number(words[0])?, number(words[1])?, number(words[2])?])
+}
+
+/// The index of a corner such as `7/1/2`; those below zero count from the last one.
+fn corner(word: &str, n: usize) -> Result<i32> {
+    let first = word.split('/').next().unwrap_or_default();
+    let number: i64 = first.parse().with_context(|| format!("`{word}` is not a corner"))?;
+    let index = if number < 0 { n as i64 + number } else { number - 1 };
+    i32::try_from(index).with_context(|| format!("there is no corner `{word}`"))
+}
+
+fn read_materials(bytes: &[u8]) -> HashMap<String, Material> {
+    let mut all = HashMap::new();
+    let mut name = String::new();
+    for line in String::from_utf8_lossy(bytes).lines() {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let color = || vector(&words[1..]).ok();
+        match words.first() {
+            Some(&"newmtl") => name = words.get(1).copied().unwrap_or_default().to_owned(),
+            Some(&"Kd") => {
+                if let Some(color) = color() {
+                    all.entry(name.clone()).or_insert_with(Material::default).color = color;
+                }
+            }
+            Some(&"Ke") => {
+                if let Some(color) = color() {
+                    all.entry(name.clone()).or_insert_with(Material::default).emission = color;
+                }
+            }
+            _ => {}
+        }
+    }
+    all
+}

@@ -1,0 +1,198 @@
+//! Runs the app on small scenes, and looks at its pictures.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// An empty folder per test.
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn app(folder: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_nyala-raytrace")).current_dir(folder).args(args).output().unwrap()
+}
+
+/// Renders a scene with 32 x 24 pixels, and returns its red, green and blue numbers.
+fn picture(folder: &Path, scene: &str, args: &[&str]) -> Vec<[u8; 3]> {
+    let common = [scene, "--size", "32x24", "--samples", "4", "--eye", "0,0,4", "--threads", "2"];
+    let result = app(folder, &[&common[..], args].concat());
+    assert!(result.status.success(), "{}", String::from_utf8_lossy(&result.stderr));
+    let image = image::open(folder.join("out.png")).unwrap().into_rgb8();
+    assert_eq!(image.dimensions(), (32, 24));
+    image.pixels().map(|pixel| pixel.0).collect()
+}
+
+const CORNERS: [[f32; 3]; 4] = [[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [1.0, 1.0, 0.0], [-1.0, 1.0, 0.0]];
+
+/// A red square as OBJ.
+fn write_obj(folder: &Path) {
+    let corners: String = CORNERS.iter().map(|[x, y, z]| format!("v {x} {y} {z}\n")).collect();
+    fs::write(
+        folder.join("a.obj"),
+        format!("mtllib a.mtl\n{corners}vn 0 0 1\nusemtl red\nf 1//1 2//1 3//1 -1//1\n"),
+    )
+    .unwrap();
+    fs::write(folder.join("a.mtl"), "newmtl red\nKd 0.9 0.1 0.1\n").unwrap();
+}
+
+/// The same as PLY, in one of its formats.
+fn ply(format: &str) -> Vec<u8> {
+    let header = "element vertex 4\nproperty float x\nproperty float y\nproperty float z\nproperty uchar red\nproperty uchar green\n\
+                  property uchar blue\nelement face 1\nproperty list uchar int vertex_indices\nend_header\n";
+    let mut bytes = format!("ply\nformat {format} 1.0\n{header}").into_bytes();
+    let is_big = format.contains("big");
+    for [x, y, z] in CORNERS {
+        if format == "ascii" {
+            bytes.extend(format!("{x} {y} {z} 230 26 26\n").bytes());
+        } else {
+            for number in [x, y, z] {
+                bytes.extend(if is_big { number.to_be_bytes() } else { number.to_le_bytes() });
+            }
+            bytes.extend([230, 26, 26]);
+        }
+    }
+    if format == "ascii" {
+        bytes.extend(b"4 0 1 2 3\n");
+    } else {
+        bytes.push(4);
+        for corner in 0..4i32 {
+            bytes.extend(if is_big { corner.to_be_bytes() } else { corner.to_le_bytes() });
+        }
+    }
+    bytes
+}
+
+/// Half as large as glTF, with a node that doubles it, and the bytes of its buffer.
+fn gltf(uri: &str) -> (String, Vec<u8>) {
+    let mut bytes: Vec<u8> =
+        CORNERS.iter().flatten().flat_map(|number| (0.5 * number).to_le_bytes()).collect();
+    bytes.extend([0u16, 1, 2, 0, 2, 3].iter().flat_map(|corner| corner.to_le_bytes()));
+    let text = format!(
+        r#"{{"asset": {{"version": "2.0"}}, "scene": 0, "scenes": [{{"nodes": [0]}}],
+        "nodes": [{{"children": [1], "scale": [2, 2, 2]}}, {{"mesh": 0}}],
+        "meshes": [{{"primitives": [{{"attributes": {{"POSITION": 0}}, "indices": 1, "material": 0}}]}}],
+        "materials": [{{"pbrMetallicRoughness": {{"baseColorFactor": [0.9, 0.1, 0.1, 1]}}}}],
+        "accessors": [{{"bufferView": 0, "componentType": 5126, "count": 4, "type": "VEC3"}},
+                      {{"bufferView": 1, "componentType": 5123, "count": 6, "type": "SCALAR"}}],
+        "bufferViews": [{{"buffer": 0, "byteOffset": 0, "byteLength": 48}}, {{"buffer": 0, "byteOffset": 48, "byteLength": 12}}],
+        "buffers": [{{"byteLength": 60{uri}}}]}}"#
+    );
+    (text, bytes)
+}
+
+fn glb() -> Vec<u8> {
+    let (mut text, bytes) = gltf("");
+    while !text.len().is_multiple_of(4) {
+        text.push(' ');
+    }
+    let mut file = b"glTF\x02\0\0\0".to_vec();
+    file.extend(((12 + 8 + text.len() + 8 + bytes.len()) as u32).to_le_bytes());
+    file.extend((text.len() as u32).to_le_bytes());
+    file.extend(b"JSON");
+    file.extend(text.bytes());
+    file.extend((bytes.len() as u32).to_le_bytes());
+    file.extend(b"BIN\0");
+    file.extend(bytes);
+    file
+}
+
+/// The square is red, and covers about (2 / 3.3)^2 of the middle of the picture.
+fn assert_red_square(pixels: &[[u8; 3]]) {
+    let is_red = |[r, g, b]: [u8; 3]| r > 150 && g < 150 && b < 150;
+    let n_red = pixels.iter().filter(|&&pixel| is_red(pixel)).count();
+    assert!(is_red(pixels[12 * 32 + 16]) && !is_red(pixels[0]), "{:?}", (pixels[12 * 32 + 16], pixels[0]));
+    assert!((180..=240).contains(&n_red), "{n_red} red pixels");
+}
+
+#[test]
+fn all_formats_give_the_same_picture() {
+    let folder = folder("formats");
+    write_obj(&folder);
+    let expected = picture(&folder, "a.obj", &[]);
+    assert_red_square(&expected);
+    for format in ["ascii", "binary_little_endian", "binary_big_endian"] {
+        fs::write(folder.join("a.ply"), ply(format)).unwrap();
+        assert_red_square(&picture(&folder, "a.ply", &[]));
+    }
+    fs::write(folder.join("a.glb"), glb()).unwrap();
+    assert_eq!(picture(&folder, "a.glb", &[]), expected);
+    let (text, bytes) = gltf(r#", "uri": "a.bin""#);
+    fs::write(folder.join("a.gltf"), text).unwrap();
+    fs::write(folder.join("a.bin"), bytes).unwrap();
+    assert_eq!(picture(&folder, "a.gltf", &[]), expected);
+}
+
+#[test]
+fn occlusion_and_paths_see_the_light() {
+    let folder = folder("light");
+    // A floor below a roof that covers its left half.
+    let text = "v -2 0 -2\nv 2 0 -2\nv 2 0 2\nv -2 0 2\nf 1 2 3 4\nv -2 0.5 -2\nv 0 0.5 -2\nv 0 0.5 2\nv -2 0.5 2\nf 5 6 7 8\n";
+    fs::write(folder.join("a.obj"), text).unwrap();
+    for mode in ["ao", "path"] {
+        let args = [
+            "--mode",
+            mode,
+            "--eye",
+            "0,0.25,6",
+            "--look-at",
+            "0,0,0",
+            "--fov",
+            "30",
+            "--distance",
+            "3",
+            "--sun",
+            "0,1,0",
+        ];
+        let common = ["a.obj", "--size", "64x64", "--samples", "32", "--threads", "1"];
+        let result = app(&folder, &[&common[..], &args].concat());
+        assert!(result.status.success(), "{}", String::from_utf8_lossy(&result.stderr));
+        let image = image::open(folder.join("out.png")).unwrap().into_rgb8();
+        let mean = |columns: std::ops::Range<u32>| {
+            let sum: u32 = columns.clone().map(|x| u32::from(image.get_pixel(x, 33).0[1])).sum();
+            sum / columns.len() as u32
+        };
+        let (dark, bright) = (mean(12..24), mean(40..52));
+        assert!(bright > 200 && dark + 60 < bright, "{mode}: {dark} under the roof, {bright} beside it");
+    }
+}
+
+#[test]
+fn errors_name_the_file_and_the_place() {
+    let folder = folder("errors");
+    fs::write(folder.join("a.obj"), "v 0 0 0\nf 1 2 3\n").unwrap();
+    fs::write(folder.join("b.obj"), "v 0 zero 0\n").unwrap();
+    fs::write(
+        folder.join("c.ply"),
+        "ply\nformat ascii 1.0\nelement vertex 2\nproperty float x\nend_header\n1",
+    )
+    .unwrap();
+    fs::write(folder.join("d.glb"), b"glTF\x02\0\0\0\xff\xff\xff\xff\xff\xff\xff\xffJSON").unwrap();
+    fs::write(folder.join("e.gltf"), r#"{"scenes": [{"nodes": [0]}], "nodes": [{"children": [0]}]}"#)
+        .unwrap();
+    for (file, part) in [
+        ("a.obj", "triangle 0 has the corners [0, 1, 2], and there are 1 corners"),
+        ("b.obj", "line 1: `v 0 zero 0`: `zero` is not a number"),
+        ("c.ply", "vertex 1: the data ends early"),
+        ("d.glb", "a chunk ends behind the file"),
+        ("e.gltf", "nodes are nested too deeply"),
+        ("f.stl", "cannot read `f.stl`"),
+    ] {
+        let result = app(&folder, &[file]);
+        let message = String::from_utf8_lossy(&result.stderr).into_owned();
+        assert_eq!(result.status.code(), Some(1), "{message}");
+        assert!(message.contains(part) && message.contains(file), "{message}");
+    }
+    assert_eq!(app(&folder, &["a.obj", "--size", "0x5"]).status.code(), Some(2));
+}
+
+#[test]
+fn an_empty_scene_is_the_background() {
+    let folder = folder("empty");
+    fs::write(folder.join("a.obj"), "v 0 0 0\n").unwrap();
+    let pixels = picture(&folder, "a.obj", &[]);
+    assert!(pixels.iter().all(|pixel| *pixel == pixels[0]), "{pixels:?}");
+}
