@@ -209,16 +209,16 @@ fn lower(session: &mut Session, program: &Program, statics: &Statics<'_>) -> Opt
 }
 
 /// Lowers the functions that `select` names, each exported for a tool that calls it. Also returns what the tool
-/// knows about each of them.
+/// knows about each of them, in the same order.
 pub fn emit_entries(
     session: &mut Session,
-    select: impl FnOnce(&Program) -> Vec<Entry>,
+    select: impl FnOnce(&Program) -> Result<Vec<Entry>, Box<Diagnostic>>,
 ) -> Option<(World, Vec<nyala_lower::Interface>)> {
     let budget = Budget::new(session.options.statics);
     let run = |world: &World, function: Cont| budget.run(world, function);
     let statics = Statics::new(&run);
     let program = check_with(session, &statics)?;
-    let entries = select(&program);
+    let entries = select(&program).map_err(|error| session.diagnostics.push(*error)).ok()?;
     session.timings.enter("lower");
     let options = lower_options(session);
     match nyala_lower::lower_entries(&program, &session.sources, &options, &statics, &entries) {

@@ -10,7 +10,7 @@ use nyala_driver::examples::{self, Documented};
 use nyala_driver::{Session, pipeline};
 use nyala_lower::Entry;
 use nyala_sema::tree::{FnId, Program, Role, RoleKind, Throughput};
-use nyala_span::{FileId, Name, SourceFile, Span};
+use nyala_span::{Code, Diagnostic, FileId, Name, SourceFile, Span};
 use nyala_syntax::ast::{self, Item, ItemKind};
 use nyala_syntax::docs::{self, Docs, Example};
 
@@ -176,8 +176,13 @@ impl Case {
         program.fns.iter().find(|(_, function)| function.span == span).map(|(id, _)| id)
     }
 
-    /// The function to call in a program, exported under this symbol; none if it is not there.
-    pub(crate) fn entry(&self, session: &Session, program: &Program, symbol: &str) -> Option<Entry> {
+    /// The function to call in a program, exported under this symbol; the error is why there is none.
+    pub(crate) fn entry(
+        &self,
+        session: &Session,
+        program: &Program,
+        symbol: &str,
+    ) -> Result<Entry, Box<Diagnostic>> {
         let in_file = |span: Span, file| session.sources.file_of(span) == Some(file);
         let named = |name: &str, is_it: &dyn Fn(Span) -> bool| {
             let found = program.fns.iter().find(|(_, function)| {
@@ -185,18 +190,26 @@ impl Case {
             });
             found.map(|(id, _)| id)
         };
+        let absent = |what: &str| {
+            let message = format!("`{}` cannot be called: {what}", self.name);
+            Box::new(Diagnostic::error(Code("E0465"), Span::NONE, message))
+        };
         let function = match self.callee {
-            Callee::Function(_) => self.function(program)?,
+            Callee::Function(_) => self.function(program),
             // The `main` of an example gets no arguments.
             Callee::Example(name, file) => {
-                named(name, &|span| in_file(span, file)).filter(|&id| program.fns[id].params.is_empty())?
+                named(name, &|span| in_file(span, file)).filter(|&id| program.fns[id].params.is_empty())
             }
         };
-        let device = match self.platform {
-            Some(platform) => Some(named(platform.accelerator(), &|_| true)?),
+        let function = function.ok_or_else(|| absent("there is no function `main` without parameters"))?;
+        let device = match self.platform.map(Platform::accelerator) {
+            Some(name) => {
+                let accelerator = named(name, &|_| true);
+                Some(accelerator.ok_or_else(|| absent(&format!("there is no function `{name}`")))?)
+            }
             None => None,
         };
-        Some(Entry { function, symbol: Name::new(symbol), lanes: self.lanes, device })
+        Ok(Entry { function, symbol: Name::new(symbol), lanes: self.lanes, device })
     }
 }
 

@@ -85,10 +85,12 @@ fn try_compile(
 ) -> Option<Ready> {
     let symbols: Vec<String> = (0..cases.len()).map(|number| format!("nyala_entry_{number}")).collect();
     session.options.lower.demands = mode == Mode::Interp;
+    // The program itself need not mention the functions that make devices.
+    session.options.whole_prelude |= cases.iter().any(|case| case.platform.is_some());
     let finder = session.clone();
     let (world, interfaces) = pipeline::emit_entries(session, |program| {
         let entries = cases.iter().zip(&symbols);
-        entries.filter_map(|(case, symbol)| case.entry(&finder, program, symbol)).collect()
+        entries.map(|(case, symbol)| case.entry(&finder, program, symbol)).collect()
     })?;
     let level = match mode {
         Mode::Interp => return Some((Code::Graph(Box::new(world)), symbols, interfaces)),
@@ -171,7 +173,7 @@ impl Compiled {
     }
 
     fn absent(&self) -> bool {
-        eprintln!("error: there is no function `main` without parameters");
+        eprintln!("error: the function is not in the compiled program");
         false
     }
 

@@ -231,6 +231,77 @@ fn tests_run_for_each_number_of_lanes() {
     );
 }
 
+/// The program mentions no function that makes a device. Its other tests are not disturbed.
+#[test]
+fn tests_for_devices_run_for_each_platform() {
+    let text = "
+#[test(device)] fn numbers(device: Accelerator) -> () {
+    let buffer = device.alloc(64);
+    let numbers = bitcast[&mut[1][i32]](buffer.data);
+    for item in device.exec((16, 1, 1), (16, 1, 1)) { numbers(item.gidx()) = item.gidx(); }
+    device.sync();
+    let copy = alloc_cpu(64);
+    runtime_copy(buffer.device, buffer.data, 0, 0, copy.data, 0, 64);
+    for i in range(0, 16) { assert_equal(bitcast[&[i32]](copy.data)(i), i) }
+    release(copy);
+    release(buffer);
+}
+#[test] fn small(n: u8) -> () { assert(n < 200u8) }
+";
+    check(
+        text,
+        &["--mode", "interp"],
+        1,
+        expect![[r#"
+        3 tests in interp
+        ok      numbers/cuda
+        ok      numbers/opencl
+        FAILED  small (in interp)
+
+        ---- small (interp) at library.impala:13:12: it failed
+        error[E0985]: assertion failed: `assert(n < 200u8)`
+          --> library.impala:13:33
+           |
+        13 | #[test] fn small(n: u8) -> () { assert(n < 200u8) }
+           |                                 ^^^^^^^^^^^^^^^^^
+           |
+           = note: in `small`
+
+        arguments: n = 200
+        (case 7 of seed 1, made smaller 5 times)
+
+        2 passed, 1 failed
+    "#]],
+    );
+}
+
+/// An example whose `main` cannot be called fails alone.
+#[test]
+fn an_example_whose_main_takes_arguments_is_an_error() {
+    let text = "
+/// ```
+/// fn main(n: i32) -> i32 { n }
+/// ```
+fn one() -> i32 { 1 }
+#[test] fn right() -> () { assert_equal(one(), 1) }
+";
+    check(
+        text,
+        &["--mode", "interp"],
+        1,
+        expect![[r#"
+        2 tests in interp
+        ok      right
+        FAILED  example of one at library.impala:2 (in interp)
+
+        ---- example of one at library.impala:2 (interp) at library.impala:2:1: it does not compile
+        error[E0465]: `example of one at library.impala:2` cannot be called: there is no function `main` without parameters
+
+        1 passed, 1 failed
+    "#]],
+    );
+}
+
 #[test]
 fn examples_in_documentation_are_tests() {
     let text = r#"//! Squares.
