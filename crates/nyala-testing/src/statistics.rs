@@ -28,6 +28,14 @@ impl Summary {
     }
 }
 
+/// The time of undisturbed samples: only few are smaller. Whatever else the machine does makes samples longer, and may hit
+/// most of them.
+pub fn undisturbed(samples: &[f64]) -> f64 {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    quantile(&sorted, 0.05)
+}
+
 /// Between samples, linearly.
 fn quantile(sorted: &[f64], part: f64) -> f64 {
     let at = part * (sorted.len().saturating_sub(1)) as f64;

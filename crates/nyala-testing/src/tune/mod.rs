@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 
 use crate::discover::Unit;
 use crate::execute::ExecuteOptions;
-use race::{Racer, Record};
+use race::{Racer, Record, Times};
 use search::{Plan, search};
 use space::{Combination, Group};
 
@@ -97,6 +97,12 @@ impl Found {
     /// What was measured for a combination.
     pub fn record(&self, combination: &Combination) -> Option<&Record> {
         self.records.iter().find(|record| record.combination == *combination)
+    }
+
+    /// Times as a part of those of the source.
+    pub fn part_of_source(&self, times: &Times) -> f64 {
+        let source = self.records.first().and_then(|record| record.outcome.as_ref().ok());
+        times.mean() / source.map_or(f64::NAN, Times::mean)
     }
 
     /// The combinations whose results differ from that of the source.

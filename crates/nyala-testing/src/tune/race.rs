@@ -1,8 +1,12 @@
 //! Measures combinations side by side.
 //!
 //! All contenders of a race take turns, and the source takes part in each race. So whatever else the machine does hits
-//! all of them, and only ratios within one race count. After each stage the slower half leaves, and the others are measured
-//! for longer. Of the samples of a contender the lower quartile counts: disturbances only make samples longer.
+//! all of them. After each stage the slower half leaves, and the others are measured for longer. Of the samples of a
+//! contender the [`undisturbed`] ones count.
+//!
+//! Contenders of different races are compared by their times. If parts of the source's time in the same race were compared,
+//! one race in which the source was disturbed would make all its contenders fast. In the finals, which decide, the parts
+//! count: the machine may have become faster or slower since the first race.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -12,7 +16,7 @@ use super::search::{Track, number_of};
 use super::space::{Combination, Group};
 use super::{Progress, TuneOptions};
 use crate::discover::Unit;
-use crate::statistics::Summary;
+use crate::statistics::undisturbed;
 
 /// What is known about a combination.
 #[derive(Clone, PartialEq, Debug)]
@@ -23,13 +27,21 @@ pub struct Record {
     pub outcome: Result<Times, Excluded>,
 }
 
-/// What was measured in a race.
+/// Nanoseconds for a call of each benchmark.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Times {
-    /// The time as a part of that of the source: the geometric mean over all benchmarks.
-    pub ratio: f64,
-    /// Nanoseconds for a call of each benchmark.
-    pub nanoseconds: Vec<f64>,
+pub struct Times(pub Vec<f64>);
+
+impl Times {
+    /// One number for all benchmarks: their geometric mean.
+    pub fn mean(&self) -> f64 {
+        let sum: f64 = self.0.iter().map(|time| time.ln()).sum();
+        (sum / self.0.len() as f64).exp()
+    }
+
+    /// The smaller times of two measurements.
+    fn min(&self, other: &Times) -> Times {
+        Times(self.0.iter().zip(&other.0).map(|(a, b)| a.min(*b)).collect())
+    }
 }
 
 /// Why a combination is excluded.
@@ -53,7 +65,7 @@ const STAGES: [(usize, Duration); 3] =
     [(3, Duration::from_millis(15)), (3, Duration::from_millis(30)), (4, Duration::from_millis(60))];
 
 /// The rounds of the finals.
-const FINALS: (usize, Duration) = (10, Duration::from_millis(50));
+const FINALS: (usize, Duration) = (10, Duration::from_millis(80));
 
 /// How long the values in the source may take to compile, and a call of a benchmark.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -68,6 +80,7 @@ pub struct Racer<'a> {
     options: &'a TuneOptions,
     start: Instant,
     source: Contender,
+    /// What was measured; the source first.
     records: Vec<Record>,
     /// How long the last race took.
     last_race: Duration,
@@ -88,8 +101,8 @@ impl<'a> Racer<'a> {
         if let Err(reason) = source.wait(PATIENCE)? {
             return Ok(Err(reason));
         }
-        let times = Times { ratio: 1.0, nanoseconds: vec![f64::NAN; group.cases.len()] };
-        let records = vec![Record { combination: group.source(), outcome: Ok(times) }];
+        let unknown = Times(vec![f64::INFINITY; group.cases.len()]);
+        let records = vec![Record { combination: group.source(), outcome: Ok(unknown) }];
         Ok(Ok(Racer {
             unit,
             group,
@@ -112,14 +125,19 @@ impl<'a> Racer<'a> {
         self.options.budget.saturating_sub(self.start.elapsed())
     }
 
-    fn race_in(
+    /// Measures combinations in stages, and records their times. Gives those of the last stage, and the source.
+    fn run_stages(
         &mut self,
         combinations: &[Combination],
         stages: &[(usize, Duration)],
-    ) -> io::Result<Vec<Option<f64>>> {
+    ) -> io::Result<(Vec<Runner>, Runner)> {
         let mut runners = self.ready(combinations)?;
         let mut of_source = Runner::new(0, self.group.cases.len());
-        for &(rounds, time) in stages {
+        for (stage, &(rounds, time)) in stages.iter().enumerate() {
+            if stage > 0 {
+                runners.truncate(runners.len().div_ceil(2));
+                runners.retain(|(_, runner)| runner.failure.is_none());
+            }
             for round in 0..rounds {
                 self.measure_source(&mut of_source, time)?;
                 let n = runners.len().max(1);
@@ -128,21 +146,14 @@ impl<'a> Racer<'a> {
                     runner.measure(contender, time, self.options.budget + GRACE)?;
                 }
             }
-            runners.sort_by(|(_, a), (_, b)| a.ratio(&of_source).total_cmp(&b.ratio(&of_source)));
+            runners.sort_by(|(_, a), (_, b)| a.mean().total_cmp(&b.mean()));
             for (_, runner) in &runners {
-                self.record(combinations[runner.number].clone(), runner.outcome(&of_source));
+                self.record(combinations[runner.number].clone(), runner.outcome());
             }
-            self.records[0].outcome = Ok(Times { ratio: 1.0, nanoseconds: of_source.times() });
-            runners.truncate(runners.len().div_ceil(2));
-            runners.retain(|(_, runner)| runner.failure.is_none());
+            self.record(self.group.source(), of_source.outcome());
         }
-        let time = |combination: &Combination| {
-            let record = self.records.iter().find(|record| record.combination == *combination)?;
-            record.outcome.as_ref().ok().map(|times| times.ratio)
-        };
-        let times = combinations.iter().map(time).collect();
         self.tell();
-        Ok(times)
+        Ok((runners.into_iter().map(|(_, runner)| runner).collect(), of_source))
     }
 
     fn measure_source(&mut self, runner: &mut Runner, time: Duration) -> io::Result<()> {
@@ -193,14 +204,19 @@ impl<'a> Racer<'a> {
 
     fn record(&mut self, combination: Combination, outcome: Result<Times, Excluded>) {
         match self.records.iter_mut().find(|record| record.combination == combination) {
-            Some(record) => record.outcome = outcome,
+            Some(record) => {
+                record.outcome = match (&record.outcome, outcome) {
+                    (Ok(old), Ok(new)) => Ok(new.min(old)),
+                    (_, outcome) => outcome,
+                }
+            }
             None => self.records.push(Record { combination, outcome }),
         }
     }
 
     fn tell(&mut self) {
-        let times = self.records.iter().filter_map(|record| Some(record.outcome.as_ref().ok()?.ratio));
-        let best = times.fold(1.0, f64::min);
+        let times = self.records.iter().filter_map(|record| Some(record.outcome.as_ref().ok()?.mean()));
+        let best = times.fold(f64::INFINITY, f64::min) / self.source();
         let (done, all) = (self.records.len(), number_of(&self.group.sizes()));
         (self.progress)(Progress { done, all, best, time: self.start.elapsed() });
     }
@@ -214,13 +230,26 @@ impl Track for Racer<'_> {
             return Ok(vec![None; combinations.len()]);
         }
         let start = Instant::now();
-        let times = self.race_in(combinations, &STAGES);
+        self.run_stages(combinations, &STAGES)?;
         self.last_race = start.elapsed();
-        times
+        let time = |combination: &Combination| {
+            let record = self.records.iter().find(|record| record.combination == *combination)?;
+            record.outcome.as_ref().ok().map(Times::mean)
+        };
+        Ok(combinations.iter().map(time).collect())
+    }
+
+    fn source(&self) -> f64 {
+        self.records[0].outcome.as_ref().map_or(f64::INFINITY, Times::mean)
     }
 
     fn finals(&mut self, combinations: &[Combination]) -> io::Result<Vec<Option<f64>>> {
-        self.race_in(combinations, &[FINALS])
+        let (runners, of_source) = self.run_stages(combinations, &[FINALS])?;
+        let mut times = vec![None; combinations.len()];
+        for runner in runners.iter().filter(|runner| runner.failure.is_none()) {
+            times[runner.number] = Some(runner.mean() / of_source.mean());
+        }
+        Ok(times)
     }
 
     fn left(&self) -> f64 {
@@ -255,24 +284,15 @@ impl Runner {
         Ok(())
     }
 
-    fn times(&self) -> Vec<f64> {
-        self.samples.iter().map(|samples| Summary::of(samples).lower_quartile).collect()
+    /// The mean of its times; what fails is slower than all others.
+    fn mean(&self) -> f64 {
+        self.outcome().map_or(f64::INFINITY, |times| times.mean())
     }
 
-    /// The time as a part of that of the source; what fails is slower than all others.
-    fn ratio(&self, source: &Runner) -> f64 {
-        if self.failure.is_some() {
-            return f64::INFINITY;
-        }
-        let ratios =
-            self.times().into_iter().zip(source.times()).map(|(time, of_source)| (time / of_source).ln());
-        (ratios.sum::<f64>() / self.samples.len() as f64).exp()
-    }
-
-    fn outcome(&self, source: &Runner) -> Result<Times, Excluded> {
+    fn outcome(&self) -> Result<Times, Excluded> {
         match &self.failure {
             Some(reason) => Err(Excluded::Fails(reason.clone())),
-            None => Ok(Times { ratio: self.ratio(source), nanoseconds: self.times() }),
+            None => Ok(Times(self.samples.iter().map(|samples| undisturbed(samples)).collect())),
         }
     }
 }

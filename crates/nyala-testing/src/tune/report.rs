@@ -5,7 +5,7 @@ use std::time::Duration;
 use nyala_driver::tuning::Parameter;
 use serde_json::{Map, Value, json};
 
-use super::race::{Excluded, Record};
+use super::race::{Excluded, Record, Times};
 use super::search::{Plan, number_of};
 use super::space::{Combination, Group};
 use super::{Found, Progress};
@@ -90,8 +90,8 @@ fn headline(group: &Group) -> Vec<String> {
 fn row(found: &Found, record: &Record) -> Vec<String> {
     let mut row = value_texts(&found.group, &record.combination);
     if let Ok(times) = &record.outcome {
-        row.extend(times.nanoseconds.iter().map(|&nanoseconds| time(nanoseconds)));
-        row.push(format!("{:.1} %", times.ratio * 100.0));
+        row.extend(times.0.iter().map(|&nanoseconds| time(nanoseconds)));
+        row.push(format!("{:.1} %", found.part_of_source(times) * 100.0));
     }
     let marks = [
         (record.combination == found.chosen, "chosen"),
@@ -107,9 +107,9 @@ fn value_texts(group: &Group, combination: &Combination) -> Vec<String> {
 
 /// The fastest records, the chosen one and that of the source.
 fn shown(found: &Found) -> Vec<&Record> {
-    let ratio = |record: &Record| record.outcome.as_ref().map_or(f64::INFINITY, |times| times.ratio);
+    let mean = |record: &Record| record.outcome.as_ref().map_or(f64::INFINITY, Times::mean);
     let mut records: Vec<&Record> = found.records.iter().filter(|record| record.outcome.is_ok()).collect();
-    records.sort_by(|a, b| ratio(a).total_cmp(&ratio(b)));
+    records.sort_by(|a, b| mean(a).total_cmp(&mean(b)));
     let is_special =
         |record: &Record| record.combination == found.chosen || record.combination == found.group.source();
     let n_others = records.iter().filter(|record| !is_special(record)).count();
@@ -153,10 +153,10 @@ pub fn json(found: &Found) -> String {
     };
     let record = |record: &Record| match &record.outcome {
         Ok(times) => {
-            let cases = found.group.cases.iter().zip(&times.nanoseconds);
+            let cases = found.group.cases.iter().zip(&times.0);
             let cases: Map<String, Value> =
                 cases.map(|(case, time)| (case.name.clone(), json!(time))).collect();
-            json!({ "values": values(&record.combination), "ratio": times.ratio, "ns": cases })
+            json!({ "values": values(&record.combination), "ratio": found.part_of_source(times), "ns": cases })
         }
         Err(Excluded::Wrong(reason)) => json!({ "values": values(&record.combination), "wrong": reason }),
         Err(Excluded::Fails(reason)) => json!({ "values": values(&record.combination), "fails": reason }),
