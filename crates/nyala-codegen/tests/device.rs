@@ -41,6 +41,97 @@ fn check_opencl(program: &str, expected: Expect) {
     expected.assert_eq(&shown(opencl::write(&world(program), &KERNELS)));
 }
 
+/// The number of iterations is known and small for the first loop, unknown for the second, and large for the third.
+#[test]
+fn short_loops_are_unrolled() {
+    let program = "export f(mem: mem, p: &[1][i32], n: i32, c: i32, ret: cn(mem)):
+             first(mem, 31i32)
+         first(mem: mem, i: i32):
+             branch(mem, ge(i, 0i32), more, begin)
+         more(mem: mem):
+             first(store(mem, lea(f.p, first.i), first.i), add(first.i, -1i32))
+         begin(mem: mem):
+             second(mem, 0i32)
+         second(mem: mem, j: i32):
+             branch(mem, lt(j, f.n), again, between)
+         again(mem: mem):
+             second(store(mem, lea(f.p, second.j), second.j), add(second.j, 1i32))
+         between(mem: mem):
+             third(mem, 0i32)
+         third(mem: mem, k: i32):
+             branch(mem, lt(k, 5000i32), long, done)
+         long(mem: mem):
+             third(store(mem, lea(f.p, third.k), third.k), add(third.k, 1i32))
+         done(mem: mem):
+             f.ret(mem)";
+    check(
+        GpuKind::Nvptx,
+        program,
+        expect![[r#"
+        define internal void @f.1(ptr addrspace(1) %p, i32 %n, i32 %c) #0 {
+        entry:
+          br label %first
+
+        first:
+          %i = phi i32 [ 31, %entry ], [ %add, %more ]
+          %ge = icmp sge i32 %i, 0
+          br i1 %ge, label %more, label %begin
+
+        more:
+          %index = sext i32 %i to i64
+          %at = getelementptr inbounds i32, ptr addrspace(1) %p, i64 %index
+          store i32 %i, ptr addrspace(1) %at, align 4
+          %add = add nsw i32 %i, -1
+          br label %first, !llvm.loop !1000001
+
+        begin:
+          br label %second
+
+        second:
+          %j = phi i32 [ 0, %begin ], [ %add.1, %again ]
+          %lt = icmp slt i32 %j, %n
+          br i1 %lt, label %again, label %between
+
+        again:
+          %index.1 = sext i32 %j to i64
+          %at.1 = getelementptr inbounds i32, ptr addrspace(1) %p, i64 %index.1
+          store i32 %j, ptr addrspace(1) %at.1, align 4
+          %add.1 = add nsw i32 %j, 1
+          br label %second
+
+        between:
+          br label %third
+
+        third:
+          %k = phi i32 [ 0, %between ], [ %add.2, %long ]
+          %lt.1 = icmp slt i32 %k, 5000
+          br i1 %lt.1, label %long, label %done
+
+        long:
+          %index.2 = sext i32 %k to i64
+          %at.2 = getelementptr inbounds i32, ptr addrspace(1) %p, i64 %index.2
+          store i32 %k, ptr addrspace(1) %at.2, align 4
+          %add.2 = add nsw i32 %k, 1
+          br label %third
+
+        done:
+          ret void
+        }
+
+        define ptx_kernel void @f(ptr addrspace(1) noalias %0, i32 %1, i32 %2) #0 "nvvm.reqntid"="64,1,1" {
+        start:
+          call void @f.1(ptr addrspace(1) %0, i32 %1, i32 %2)
+          ret void
+        }
+
+        attributes #0 = { nounwind }
+
+        !1000000 = !{!"llvm.loop.unroll.full"}
+        !1000001 = distinct !{!1000001, !1000000}
+    "#]],
+    );
+}
+
 /// Of `f32` only: there are no units for `f64`, whose functions are written once and called.
 #[test]
 fn fast_math_uses_the_special_function_units() {

@@ -42,7 +42,8 @@ impl<'w> Printer<'w> for FunctionWriter<'_, 'w> {
 
     fn jump(&mut self, block: usize, values: &[String]) {
         let label = self.pass(block, values);
-        self.line(format!("br label %{label}"));
+        let unrolling = self.unrolling(block);
+        self.line(format!("br label %{label}{unrolling}"));
     }
 
     fn branch(&mut self, cond: Def, then: Def, other: Def) {

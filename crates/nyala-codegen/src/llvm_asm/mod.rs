@@ -186,6 +186,8 @@ pub(crate) struct ModuleWriter<'a> {
     /// Functions that are callers or callees of tail calls, once they are needed.
     in_tail_calls: OnceCell<FxHashSet<Cont>>,
     debug: Option<DebugInfo<'a>>,
+    /// How many loops of kernels are unrolled.
+    n_unrolled_loops: usize,
     /// Wrappers that C calls, by symbol, and the functions that they wrap.
     wrappers: Vec<(String, Cont)>,
     errors: Vec<CodegenError>,
@@ -225,6 +227,7 @@ impl<'a> ModuleWriter<'a> {
             facts: if options.gpu.is_none() { Facts::of(world, functions) } else { Facts::default() },
             debug: debug
                 .map(|(sources, directory)| DebugInfo::new(world, sources, directory, options.gpu.is_some())),
+            n_unrolled_loops: 0,
             wrappers: vec![],
             errors: vec![],
         }
@@ -244,6 +247,7 @@ impl<'a> ModuleWriter<'a> {
         let host = if self.options.gpu.is_none() { HOST_ATTRIBUTES } else { "" };
         sections.push(format!("attributes #0 = {{ nounwind{host}{frame} }}\n"));
         sections.extend(self.debug.map(DebugInfo::finish));
+        sections.push(device::loop_metadata(self.n_unrolled_loops));
         sections.retain(|section| !section.is_empty());
         let (imports, intrinsics) = (self.imports, self.intrinsics);
         Ok(Module { text: sections.join("\n"), imports, intrinsics, function_list })

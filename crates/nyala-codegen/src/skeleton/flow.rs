@@ -76,9 +76,19 @@ impl<'w> Flow<'w> {
         block > 0 && self.cfg.graph().preds(block).count() == 1
     }
 
+    /// The blocks that control reaches a block from.
+    pub(super) fn preds(&self, block: usize) -> impl Iterator<Item = usize> + '_ {
+        self.cfg.graph().preds(block)
+    }
+
+    /// Whether every path to `block` goes through `dominator`.
+    pub(super) fn dominates(&self, dominator: usize, block: usize) -> bool {
+        self.doms.dominates(dominator, block)
+    }
+
     /// How many edges to a block are back edges.
     pub(crate) fn n_back_edges(&self, block: usize) -> usize {
-        self.cfg.graph().preds(block).filter(|&pred| self.doms.dominates(block, pred)).count()
+        self.preds(block).filter(|&pred| self.dominates(block, pred)).count()
     }
 
     /// Whether control can come back to a block.

@@ -20,6 +20,7 @@ pub(crate) mod moves;
 pub(crate) mod names;
 pub(crate) mod phis;
 pub(crate) mod program;
+pub(crate) mod trips;
 pub(crate) mod values;
 
 #[cfg(test)]

@@ -18,8 +18,9 @@ use nyala_ir::analysis::references::for_each_node;
 use nyala_ir::{ArithOp, Body, Cont, Def, Defs, Intrinsic, Node, World};
 use rustc_hash::FxHashMap;
 
-/// The largest number of operations of a condition that is always computed.
-const MAX_OPERATIONS: usize = 12;
+/// The largest number of operations of a condition that is always computed. A test of three coordinates against the
+/// borders of a grid has about 20.
+const MAX_OPERATIONS: usize = 32;
 
 /// The longest chain of empty blocks that is followed; it may be a cycle.
 const MAX_JUMPS: usize = 8;

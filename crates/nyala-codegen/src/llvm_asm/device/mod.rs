@@ -6,10 +6,11 @@
 //!
 //! Functions call each other with the C calling convention; there are no closures and no
 //! threads. `functions` has the functions that kernels call by name, `warp` collective operations,
-//! `approximate` functions that the hardware computes, and `remainder` that of floats.
+//! `approximate` functions that the hardware computes, `remainder` that of floats, and `loops` the loops that are unrolled.
 
 mod approximate;
 mod functions;
+mod loops;
 mod remainder;
 mod warp;
 
@@ -31,6 +32,8 @@ pub(crate) const GLOBAL: u32 = 1;
 const SHARED: u32 = 3;
 /// Metadata that says that memory does not change while a kernel runs.
 pub(crate) const INVARIANT: &str = "!{}";
+
+pub(super) use loops::metadata as loop_metadata;
 
 /// A GPU as the target of a program.
 #[derive(Clone, Copy, Debug)]
