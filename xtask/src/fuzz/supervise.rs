@@ -18,6 +18,9 @@ use super::worker::{Message, current_path, finding_path};
 /// The time limit of an execution or its compilation.
 const HANG: Duration = Duration::from_secs(60);
 
+/// On a busy machine, a process that got less than half of a processor is given this many times longer.
+const MAX_WAITS: u32 = 20;
+
 /// A worker is replaced after this number of cases: its memory grows, for example by interned names.
 const CASES_PER_WORKER: u64 = 2_000;
 
@@ -125,10 +128,20 @@ impl<'a> Worker<'a> {
 
     /// Counts the cases of the worker until it ends, hangs, or the time is over; returns its last case.
     fn watch(&mut self, deadline: Instant, totals: &mut Totals) -> anyhow::Result<u64> {
+        let (mut n_waits, mut used_before) = (0, None);
         let failure = loop {
             match self.lines.recv_timeout(HANG) {
-                Ok(line) => self.note(&line, totals),
-                Err(RecvTimeoutError::Timeout) => break Some(format!("took longer than {HANG:?}")),
+                Ok(line) => {
+                    (n_waits, used_before) = (0, self.processor_time());
+                    self.note(&line, totals);
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    n_waits += 1;
+                    let used = self.processor_time().zip(used_before).map(|(now, before)| now - before);
+                    if used.is_none_or(|used| used > HANG / 2) || n_waits == MAX_WAITS {
+                        break Some(format!("took longer than {:?}", n_waits * HANG));
+                    }
+                }
                 Err(RecvTimeoutError::Disconnected) => {
                     let status = self.process.wait()?;
                     break (!status.success()).then(|| format!("the process ended with {status}"));
@@ -152,6 +165,15 @@ impl<'a> Worker<'a> {
         }
         let _ = std::fs::remove_file(current);
         Ok(self.case)
+    }
+
+    /// The processor time of the process until now, as Linux counts it: in hundredths of a second.
+    fn processor_time(&self) -> Option<Duration> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id())).ok()?;
+        // The name of the program, the second field, ends with the last parenthesis. Fields 14 and 15 are user and system time.
+        let (_, fields) = stat.rsplit_once(')')?;
+        let ticks = fields.split_whitespace().skip(11).take(2).map(|field| field.parse::<u64>().ok());
+        Some(Duration::from_millis(10 * ticks.sum::<Option<u64>>()?))
     }
 
     fn note(&mut self, line: &str, totals: &mut Totals) {
