@@ -1,0 +1,87 @@
+//! The program, compiled when the app runs, as functions of states.
+
+use std::cell::RefCell;
+
+use anyhow::Result;
+use nyala_driver::embed::{Compiler, Function, Module};
+
+use crate::problem::Problem;
+use crate::program::PROGRESS;
+
+type Start = unsafe extern "C" fn(i32, *mut f64);
+type Solve = unsafe extern "C" fn(i32, *mut f64);
+type TakeSteps = unsafe extern "C" fn(i32, f64, i32, *mut f64, *mut f64);
+
+/// The values of all points, x first.
+pub type State = Vec<f64>;
+
+pub struct Kernel {
+    n: i32,
+    n_points: usize,
+    start: Function<Start>,
+    solve: Function<Solve>,
+    take_steps: Function<TakeSteps>,
+}
+
+/// What the solver does after a cycle.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Wish {
+    End = 0,
+    GoOn = 1,
+}
+
+type Progress<'a> = dyn FnMut(u32, f64) -> Wish + 'a;
+
+thread_local! {
+    /// The function that hears of cycles, while [`Kernel::solve`] runs.
+    static HEARS: RefCell<Option<Box<Progress<'static>>>> = const { RefCell::new(None) };
+}
+
+extern "C" fn progress(cycle: i32, norm: f64) -> i32 {
+    HEARS.with_borrow_mut(|hears| match hears {
+        Some(hears) => hears(cycle.unsigned_abs(), norm) as i32,
+        None => Wish::End as i32,
+    })
+}
+
+impl Kernel {
+    pub fn compile(problem: &Problem, text: &str) -> Result<Kernel> {
+        let compiler = Compiler::new().text("problem.impala", text);
+        let module: Module =
+            compiler.define(PROGRESS, progress as extern "C" fn(i32, f64) -> i32).compile()?;
+        // SAFETY: the methods below pass states of all points.
+        unsafe {
+            Ok(Kernel {
+                n: problem.n as i32,
+                n_points: problem.n_points(),
+                start: module.function("fill_with_start")?,
+                solve: module.function("solve_problem")?,
+                take_steps: module.function("take_steps")?,
+            })
+        }
+    }
+
+    /// The state that the problem starts with.
+    pub fn start(&self) -> State {
+        let mut state = vec![0.0; self.n_points];
+        // SAFETY: the state has all points.
+        unsafe { (self.start)(self.n, state.as_mut_ptr()) };
+        state
+    }
+
+    /// Executes cycles from a state until `hears` ends them. It gets the number of cycles and the norm of the residual.
+    pub fn solve(&self, state: &mut State, hears: impl FnMut(u32, f64) -> Wish + 'static) {
+        assert_eq!(state.len(), self.n_points);
+        HEARS.set(Some(Box::new(hears)));
+        // SAFETY: the state has all points.
+        unsafe { (self.solve)(self.n, state.as_mut_ptr()) };
+        HEARS.set(None);
+    }
+
+    /// Advances the last two states by time steps.
+    pub fn take_steps(&self, step: f64, n_steps: u32, now: &mut State, before: &mut State) {
+        assert!(now.len() == self.n_points && before.len() == self.n_points);
+        // SAFETY: both states have all points.
+        unsafe { (self.take_steps)(self.n, step, n_steps as i32, now.as_mut_ptr(), before.as_mut_ptr()) };
+    }
+}

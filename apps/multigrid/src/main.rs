@@ -1,0 +1,49 @@
+//! `nyala-multigrid`: solves the problem of a file, by the library `multigrid`.
+//!
+//! A file describes an equation ([`problem`]). The app writes a program in Impala for it ([`program`]), compiles it ([`kernel`]), and
+//! runs it ([`solve`], [`evolve`]) from the start or from a checkpoint ([`checkpoint`]). It plots the convergence ([`plot`]) and writes
+//! pictures, animations and data for other programs ([`output`]). Errors on the command line end with status 2, all others with status 1.
+
+mod checkpoint;
+mod cli;
+mod evolve;
+mod kernel;
+mod output;
+mod plot;
+mod problem;
+mod program;
+mod solve;
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+
+use cli::Args;
+use problem::{Equation, Problem};
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match run(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<()> {
+    let name = args.problem.display();
+    let text = std::fs::read_to_string(&args.problem).with_context(|| format!("cannot read `{name}`"))?;
+    let problem = Problem::read(&text).with_context(|| format!("in `{name}`"))?;
+    let program = program::write(&problem, args.threads());
+    if args.show_program {
+        print!("{program}");
+        return Ok(());
+    }
+    match problem.equation {
+        Equation::Poisson => solve::run(args, &problem, &program),
+        Equation::Heat | Equation::Wave => evolve::run(args, &problem, &program),
+    }
+}

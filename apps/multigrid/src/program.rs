@@ -1,0 +1,87 @@
+//! The program in Impala for a problem: its functions and parts, and [`KERNELS`], which are the same for all problems.
+
+use std::fmt::Write;
+
+use crate::problem::{Boundary, Cycle, Equation, Precision, Problem, Smoother};
+
+const KERNELS: &str = include_str!("kernels.impala");
+
+/// The host function that hears of each cycle.
+pub const PROGRESS: &str = "multigrid_progress";
+
+pub fn write(problem: &Problem, threads: u32) -> String {
+    let number = match problem.precision {
+        Precision::F32 => "f32",
+        Precision::F64 => "f64",
+    };
+    let mut text = format!("// uses: multigrid\nuse multigrid::*;\n\ntype Number = {number};\n");
+    for (name, body) in [
+        ("source", Some(&problem.source)),
+        ("start", Some(&problem.start)),
+        ("coefficient", problem.coefficient.as_ref()),
+    ] {
+        if let Some(body) = body {
+            let _ = write!(text, "fn @{name}(x: f64, y: f64, z: f64) -> f64 {{\n    {body}\n}}\n");
+        }
+    }
+    for (name, value) in parts(problem, threads) {
+        let _ = writeln!(text, "fn @{name} {{ {value} }}");
+    }
+    text + KERNELS
+}
+
+/// The functions of the program that differ between problems.
+fn parts(problem: &Problem, threads: u32) -> Vec<(&'static str, String)> {
+    let dims = problem.dims;
+    let operators = match problem.coefficient {
+        Some(_) => {
+            format!("diffusion({dims}, @|x, y, z| coefficient(x as f64, y as f64, z as f64) as Number)")
+        }
+        None => format!("poisson({dims})"),
+    };
+    let [x, y, z] = problem.boundaries.map(boundary);
+    let sweeps = problem.solver.sweeps;
+    let smoother = match problem.solver.smoother {
+        Smoother::Jacobi => format!("jacobi({sweeps}, 0.8 as Number)"),
+        Smoother::RedBlack => format!("red_black({sweeps})"),
+        Smoother::Chebyshev => format!("chebyshev({sweeps}, 0.5 as Number, 2.0 as Number)"),
+    };
+    let cycle = match problem.solver.cycle {
+        Cycle::V => "v_cycle()",
+        Cycle::W => "w_cycle()",
+        Cycle::F => "f_cycle()",
+    };
+    let step = match problem.equation {
+        Equation::Wave => "wave",
+        _ => "heat",
+    };
+    let lanes = match problem.precision {
+        Precision::F32 => 16,
+        Precision::F64 => 8,
+    };
+    let has_given = problem.boundaries[..dims as usize].contains(&Boundary::Dirichlet);
+    let target = match threads {
+        1 => format!("vectors({lanes})"),
+        // Tiles of slices, some for each thread, but not too small: neighbours overlap.
+        n => format!("on_threads({n}, with_tiles(64, {}, vectors({lanes})))", (problem.n / (2 * n)).max(16)),
+    };
+    vec![
+        ("n_dims() -> i32", dims.to_string()),
+        ("n_levels() -> i32", problem.solver.levels.to_string()),
+        ("operators() -> Operators[Number]", operators),
+        ("boundaries() -> Boundaries", format!("Boundaries {{ x: {x}(), y: {y}(), z: {z}() }}")),
+        ("has_given_values() -> bool", has_given.to_string()),
+        ("smoother() -> Smoother[Number]", smoother),
+        ("cycle() -> Cycle", cycle.to_owned()),
+        ("time_step(dt: f64) -> TimeStep[Number]", format!("{step}(dt as Number)")),
+        ("target() -> Target", target),
+    ]
+}
+
+fn boundary(boundary: Boundary) -> &'static str {
+    match boundary {
+        Boundary::Dirichlet => "dirichlet",
+        Boundary::Neumann => "neumann",
+        Boundary::Periodic => "periodic",
+    }
+}
