@@ -16,7 +16,7 @@
 //! * [`examples`]: examples in documentation comments, as programs;
 //! * [`edition`]: the editions of the prelude;
 //! * [`tuning`]: the values of parameters that `nyala tune` found;
-//! * [`packages`]: the program and its libraries; `modules` and `uses` find files and libraries;
+//! * [`packages`]: the program as part of a package; `loading` reads the files of all packages, which `modules` and `uses` find;
 //! * [`embedded`]: texts built into the compiler;
 //! * [`errors`]: errors of files, linking and embedding.
 //!
@@ -47,6 +47,7 @@ pub mod evaluation;
 pub mod examples;
 mod libdevice;
 pub mod link;
+mod loading;
 mod modules;
 pub mod native;
 pub mod packages;

@@ -23,7 +23,7 @@ use rustc_hash::FxHashSet;
 use crate::compile_time::Budget;
 use crate::edition::{Edition, Prelude};
 use crate::errors::reserved_symbol;
-use crate::packages::LoadedPackage;
+use crate::loading::LoadedPackage;
 use crate::prelude;
 use crate::session::Session;
 use crate::tuning;

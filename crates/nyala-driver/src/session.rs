@@ -14,8 +14,9 @@ use nyala_syntax::ast::Dialect;
 use crate::compile_time::Limits;
 use crate::edition::{Edition, Prelude};
 use crate::errors::FileError;
+use crate::loading::LoadedPackage;
 use crate::modules::Read as ReadFile;
-use crate::packages::{Chosen, LoadedPackage};
+use crate::packages::Chosen;
 use crate::timings::Timings;
 use crate::tuning::{Parameter, Tuning};
 
@@ -170,8 +171,22 @@ impl Session {
 
     /// Whether a file belongs to the prelude or to a library that is not the user's.
     pub fn is_foreign(&self, file: FileId) -> bool {
-        let foreign = self.packages.iter().filter(|package| package.role == Role::Foreign);
-        foreign.flat_map(|package| &package.files).any(|found| found.id == file)
+        self.package_of(file).is_some_and(|package| package.role == Role::Foreign)
+    }
+
+    /// Whether a source file is the user's; manifests and the like are not source files.
+    pub(crate) fn is_own(&self, file: FileId) -> bool {
+        self.package_of(file).is_some_and(|package| package.role != Role::Foreign)
+    }
+
+    fn package_of(&self, file: FileId) -> Option<&LoadedPackage> {
+        self.packages.iter().find(|package| package.files.iter().any(|found| found.id == file))
+    }
+
+    /// What a page about these files is called: as the target of a package, or as the files.
+    pub(crate) fn title_of(&self, files: &[FileId]) -> String {
+        let names: Vec<&str> = files.iter().map(|&id| self.sources.file(id).name.as_str()).collect();
+        self.target_name().map_or_else(|| names.join(", "), str::to_owned)
     }
 
     /// The files that were read from disk, manifests too.

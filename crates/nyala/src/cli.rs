@@ -89,6 +89,11 @@ impl TargetArgs {
         package_folder(self.package.as_deref())
     }
 
+    /// The folder of the package, if there is one.
+    pub fn opt_folder(&self) -> Option<PathBuf> {
+        self.package.clone().or_else(package_around)
+    }
+
     /// The part of the package.
     pub fn target(&self) -> TargetChoice {
         match &self.program {

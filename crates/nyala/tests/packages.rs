@@ -81,6 +81,11 @@ fn a_library_has_examples_and_dependents() {
     assert!(prints(&powers, &["test", "--mode", "interp"]).contains("2 passed"));
     let (status, _, stderr) = nyala_in(&powers, &["run"]);
     assert!(status == Some(1) && stderr.contains("E0923") && stderr.contains("`examples/hello`"), "{stderr}");
+    let page = prints(&powers, &["explain", "--program", "hello", "--format", "html"]);
+    assert!(
+        page.contains("<title>Partial evaluation of hello</title>") && !page.contains("nyala.toml"),
+        "{page}"
+    );
     let (status, _, stderr) = nyala_in(&powers, &["add", "powers", "--path", "."]);
     assert!(status == Some(1) && stderr.contains("E0034"), "{stderr}");
     let (status, _, stderr) = nyala_in(&powers, &["run", "--program", "none"]);
@@ -360,6 +365,12 @@ fn doc_documents_what_others_see_of_a_package() {
     let opened =
         run_command(nyala().args(["doc", "--open"]).current_dir(&numbers).env("BROWSER", "echo"), "");
     assert!(opened.0 == Some(0) && opened.1.ends_with("/numbers/build/doc.html\n"), "{opened:?}");
+    assert_eq!(prints(&numbers, &["doc", "--of", "other"]), "wrote build/other.html\n");
+    let page = fs::read_to_string(numbers.join("build/other.html")).expect("it is written");
+    assert!(page.contains("<title>other</title>") && page.contains("id=\"four\""), "{page}");
+    assert_eq!(prints(&folder.0, &["doc", "--of", "stencil"]), "wrote stencil.html\n");
+    let (status, _, stderr) = nyala_in(&folder.0, &["doc", "--of", "stencl"]);
+    assert!(status == Some(1) && stderr.contains("`stencil` has a similar name"), "{stderr}");
     let (status, _, stderr) = nyala_in(&folder.0, &["doc"]);
     assert!(status == Some(2) && stderr.contains("no source files are given"), "{stderr}");
 }

@@ -27,11 +27,10 @@ struct Page<'a> {
 impl<'a> Page<'a> {
     fn write(&mut self) {
         let session = self.answers.session;
-        let is_shown = |id: &FileId| !session.is_foreign(*id) || self.has_calls(*id);
+        let is_shown = |id: &FileId| session.is_own(*id) || self.has_calls(*id);
         let files: Vec<FileId> = session.sources.files().map(|(id, _)| id).filter(is_shown).collect();
-        let names: Vec<&str> = files.iter().map(|&id| session.sources.file(id).name.as_str()).collect();
         self.out += &head(
-            &format!("Partial evaluation of {}", names.join(", ")),
+            &format!("Partial evaluation of {}", session.title_of(&files)),
             "What was decided at each call, and why. Open an answer for its reasons.",
         );
         self.totals();

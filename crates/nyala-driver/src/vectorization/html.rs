@@ -35,10 +35,9 @@ impl Page<'_> {
     fn write(&mut self) {
         let sources = &self.report.session.sources;
         let notes = self.notes();
-        let is_shown = |id: &FileId| !self.report.session.is_foreign(*id) || notes.contains_key(id);
+        let is_shown = |id: &FileId| self.report.session.is_own(*id) || notes.contains_key(id);
         let files: Vec<FileId> = sources.files().map(|(id, _)| id).filter(is_shown).collect();
-        let names: Vec<&str> = files.iter().map(|&id| sources.file(id).name.as_str()).collect();
-        let title = format!("Vectorization of {}", names.join(", "));
+        let title = format!("Vectorization of {}", self.report.session.title_of(&files));
         self.out +=
             &head(&title, "How each loop of lanes became SIMD code, and why. Open a note for its reasons.");
         self.totals();

@@ -26,6 +26,9 @@ pub struct DocArgs {
     /// Document the prelude; `--edition` selects an older one
     #[arg(long, conflicts_with = "files")]
     prelude: bool,
+    /// Document a dependency of the package around the current folder, or a library of the library path
+    #[arg(long, value_name = "LIBRARY", conflicts_with_all = ["files", "prelude", "program", "lib"])]
+    of: Option<String>,
     /// The page to write; `-` is standard output [default: doc.html; for a package, doc.html in its folder `build`]
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
@@ -78,6 +81,10 @@ fn show_in_browser(page: &Path) -> anyhow::Result<()> {
 impl DocArgs {
     fn session(&self) -> Session {
         let mut session = Session::new(self.reading.options());
+        if let Some(library) = &self.of {
+            session.load_named_library(self.target.opt_folder().as_deref(), library);
+            return session;
+        }
         self.files.iter().for_each(|path| session.load(path));
         if self.files.is_empty() && !self.prelude {
             match self.target.target() {
@@ -96,13 +103,21 @@ impl DocArgs {
 
     /// The page to write. The folder `build` of a package may be new.
     fn output(&self, session: &Session) -> anyhow::Result<PathBuf> {
-        let build = session.output_name().and_then(|path| path.parent().map(Path::to_owned));
+        // The page about another package is the user's file.
+        let (build, page) = match &self.of {
+            Some(library) => {
+                (self.target.opt_folder().map(|folder| folder.join("build")), format!("{library}.html"))
+            }
+            None => {
+                (session.output_name().and_then(|path| path.parent().map(Path::to_owned)), PAGE.to_owned())
+            }
+        };
         match (&self.output, build) {
             (Some(path), _) => Ok(path.clone()),
-            (None, None) => Ok(PAGE.into()),
+            (None, None) => Ok(page.into()),
             (None, Some(build)) => {
                 fs::create_dir_all(&build).with_context(|| format!("cannot create `{}`", build.display()))?;
-                Ok(build.join(PAGE))
+                Ok(build.join(page))
             }
         }
     }
