@@ -1,25 +1,8 @@
 // The kernels of `kernels.impala` in CUDA C++: `nvcc -O3 -arch=native -o peers peers.cu -ldl`.
 
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <vector>
-#include <cuda_runtime.h>
 #include <dlfcn.h>
+#include "measure.cuh"
 
-#define CHECK(call)                                                                             \
-    do {                                                                                        \
-        cudaError_t error = (call);                                                             \
-        if (error != cudaSuccess) {                                                             \
-            fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(error));                      \
-            exit(1);                                                                            \
-        }                                                                                       \
-    } while (0)
-
-__global__ void fill(float* data, int n) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    data[i] = (i % 1024) / 1024.0f;
-}
 // Four numbers at a time.
 __device__ const float4* quads(const float* numbers) { return (const float4*)numbers; }
 __device__ float4* quads(float* numbers) { return (float4*)numbers; }
@@ -171,40 +154,6 @@ __global__ void matmul(const float* __restrict__ xs, const float* __restrict__ y
         for (int j = 0; j < 4; ++j) zs[(row + 4 * ty + i) * size + column + 4 * tx + j] = sums[4 * i + j];
 }
 __global__ void empty() {}
-
-// As in `kernels.impala`.
-constexpr int SETS = 3, ROUNDS = 15;
-
-static float* floats(int n) {
-    float* data;
-    if (cudaMalloc(&data, size_t(SETS) * n * 4) != cudaSuccess) exit(1);
-    fill<<<SETS * n / 256, 256>>>(data, SETS * n);
-    return data;
-}
-
-template <typename Body>
-static void measure(const char* name, int launches, double bytes, const void* result, int at, Body body) {
-    std::vector<float> times;
-    for (int round = -2; round < ROUNDS; ++round) {
-        cudaEvent_t start, stop;
-        CHECK(cudaEventCreate(&start));
-        CHECK(cudaEventCreate(&stop));
-        CHECK(cudaEventRecord(start));
-        for (int k = 0; k < launches; ++k) body(k % SETS);
-        CHECK(cudaEventRecord(stop));
-        CHECK(cudaEventSynchronize(stop));
-        float time;
-        CHECK(cudaEventElapsedTime(&time, start, stop));
-        if (round >= 0) times.push_back(time * 1000 / launches);
-        CHECK(cudaEventDestroy(start));
-        CHECK(cudaEventDestroy(stop));
-    }
-    std::sort(times.begin(), times.end());
-    float value;
-    CHECK(cudaMemcpy(&value, (const float*)result + at, 4, cudaMemcpyDeviceToHost));
-    printf("%s %g %g %g\n", name, times[ROUNDS / 2], bytes, value);
-    fflush(stdout);
-}
 
 // The driver's launch function, the peer of our launches; `<<<>>>` does more.
 typedef int (*Launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**);

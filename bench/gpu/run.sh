@@ -4,6 +4,7 @@
 #   ./run.sh tests      every program prints the expected output, on CUDA and on OpenCL (about 30 s)
 #   ./run.sh sanitizer  the programs for CUDA under each tool of compute-sanitizer (about 50 s)
 #   ./run.sh bench      kernels against CUDA C++, which nvcc compiles here (about 60 s)
+#   ./run.sh plain      a dozen kernels as they are written first, against CUDA C++ (about 60 s)
 #   ./run.sh align      alignment of long sequences against CUDA C++ (about 30 s)
 #   ./run.sh images     filters of pictures against CUDA C++ (about 30 s)
 #   ./run.sh filters    all filters of pictures against the host, on CUDA and on OpenCL, up to 4096 x 4096 pixels
@@ -132,6 +133,10 @@ case $mode in
         both kernels peers
         compare
         ;;
+    plain)
+        both plain plain
+        compare
+        ;;
     align)
         both align align
         compare
@@ -189,7 +194,7 @@ case $mode in
         [ $bad = 0 ]
         ;;
     *)
-        sed -n '2,11p' "$0"
+        sed -n '2,12p' "$0"
         exit 98
         ;;
 esac

@@ -69,9 +69,11 @@ pub fn run(args: &DeviceBundleArgs) -> anyhow::Result<()> {
     }
     with_ordinary_tests(&nyala, args, &bundle)?;
     with_libdevice(&nyala, args, &bundle)?;
-    for name in ["kernels", "align"] {
+    let measure = Path::new("bench/gpu/measure.impala");
+    for (name, others) in [("kernels", &[measure][..]), ("plain", &[measure]), ("align", &[])] {
         let source = Path::new("bench/gpu").join(name).with_extension("impala");
-        build(&nyala, args, &[&source], &bundle.join("bench").join(name))?;
+        let sources: Vec<&Path> = [&*source].into_iter().chain(others.iter().copied()).collect();
+        build(&nyala, args, &sources, &bundle.join("bench").join(name))?;
     }
     // Many pixels at once are many specializations. The peer is compiled with fast mathematics too.
     let options = ["--fast-math", "--pe-specializations", "5000000"];
@@ -86,7 +88,9 @@ pub fn run(args: &DeviceBundleArgs) -> anyhow::Result<()> {
     }
     fs::write(bundle.join("expected/filters"), format!("{N_FILTERS}\n"))?;
     for (from, to) in [
+        ("measure.cuh", "bench/measure.cuh"),
         ("peers.cu", "bench/peers.cu"),
+        ("plain.cu", "bench/plain.cu"),
         ("align.cu", "bench/align.cu"),
         ("images.cu", "bench/images.cu"),
         ("run.sh", "run.sh"),
@@ -96,7 +100,7 @@ pub fn run(args: &DeviceBundleArgs) -> anyhow::Result<()> {
     let archive = pack(&bundle)?;
     println!("{}, and as one file {}", bundle.display(), archive.display());
     println!(
-        "`./run.sh tests`, `./run.sh filters` and `./run.sh sanitizer` test a GPU, `./run.sh bench` and `./run.sh images` measure it"
+        "`./run.sh tests`, `./run.sh filters` and `./run.sh sanitizer` test a GPU, `./run.sh bench`, `./run.sh plain` and `./run.sh images` measure it"
     );
     Ok(())
 }

@@ -10,6 +10,8 @@
 //!   have `printf`.
 //! * Those under `errors` end with a message that has the texts of all their lines `// error:`.
 //! * PTX of some programs is compared with stored files; `BLESS=1` rewrites them.
+//! * Programs under `tests/published` are in the style of those that were published with each edition. They run on the CPU, too, with one
+//!   lane and with several. Their folders have files `on/PLATFORM.impala`, and `platform.impala` if they bring their own prelude.
 //!
 //! Tests that cannot run on this machine are ignored, with a message.
 
@@ -43,10 +45,13 @@ fn main() -> ExitCode {
     };
     trials.push(trial.with_kind("libdevice").with_ignored_flag(!has_libdevice));
     trials.push(Trial::test("vector_add", kernels_have_line_numbers).with_kind("lines"));
-    for path in files::with_extension(&folder, "impala") {
-        if path.starts_with(folder.join("on")) {
+    let published = files::with_extension(&files::repository().join("tests/published"), "impala");
+    for path in files::with_extension(&folder, "impala").into_iter().chain(published) {
+        let is_part = path.components().any(|part| part.as_os_str() == "on");
+        if is_part || path.ends_with("platform.impala") {
             continue;
         }
+        let is_published = !path.starts_with(&folder);
         let name = files::display_name(&path);
         let mut add =
             |kind: &str, is_possible: bool, test: fn(&Path, Option<&Path>) -> Result<(), Failed>| {
@@ -63,6 +68,10 @@ fn main() -> ExitCode {
             continue;
         }
         let prints = path.ends_with("printf.impala");
+        if is_published {
+            add("cpu", true, |path, _| on_device(path, "cpu"));
+            add("avx", true, |path, _| on_device(path, "avx"));
+        }
         add("interpreter", !prints, |path, _| interpreted(path));
         add("ptx", true, |path, _| ptx(path).map(drop));
         add("ptxas", ptxas.is_some(), assembled);
@@ -73,7 +82,7 @@ fn main() -> ExitCode {
         }
         add("opencl source", true, |path, _| opencl_source(path));
         add("opencl", has_opencl, |path, _| on_device(path, "opencl"));
-        add("amdgcn", !prints, |path, _| amdgcn(path));
+        add("amdgcn", !prints && !is_published, |path, _| amdgcn(path));
     }
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -110,10 +119,17 @@ fn installed(file: &str) -> Option<PathBuf> {
     tools.map(|tools| tools.join(file)).find(|file| file.exists())
 }
 
-/// The files of a program for a platform.
-fn sources(path: &Path, platform: &str) -> [PathBuf; 3] {
-    let on = files::repository().join("tests/gpu/on");
-    [path.to_owned(), on.join("support.impala"), on.join(format!("{platform}.impala"))]
+/// The arguments for a program on a platform: its files, and an option if it brings its own prelude.
+fn sources(path: &Path, platform: &str) -> Vec<PathBuf> {
+    let beside = path.with_file_name("on");
+    let on = if beside.is_dir() { beside } else { files::repository().join("tests/gpu/on") };
+    let mut arguments = vec![path.to_owned(), on.join(format!("{platform}.impala"))];
+    arguments.extend(Some(on.join("support.impala")).filter(|support| support.exists()));
+    let prelude = path.with_file_name("platform.impala");
+    if prelude.exists() {
+        arguments.extend([prelude, "--no-prelude".into()]);
+    }
+    arguments
 }
 
 fn succeeded(output: Output) -> Result<Output, Failed> {
