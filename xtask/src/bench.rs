@@ -11,6 +11,7 @@ mod front_end;
 mod image;
 mod interp;
 mod ir;
+mod multigrid;
 mod pe;
 mod peer;
 mod process;
@@ -66,6 +67,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "image", run: image::run, case: None },
     Bench { name: "filter", run: filter::run, case: None },
     Bench { name: "align", run: align::run, case: None },
+    Bench { name: "multigrid", run: multigrid::run, case: None },
     Bench { name: "simd", run: simd::run, case: None },
     Bench { name: "staging", run: staging::run, case: None },
     Bench { name: "threads", run: threads::run, case: None },
