@@ -11,10 +11,10 @@ use clap::{Parser, ValueEnum};
 #[derive(Parser, Debug)]
 #[command(name = "nyala-align", version)]
 pub struct Args {
-    /// The queries
+    /// The queries; `-` is standard input
     pub query: PathBuf,
 
-    /// The subjects
+    /// The subjects; `-` is standard input
     pub subject: PathBuf,
 
     /// Which queries are aligned with which subjects

@@ -13,6 +13,7 @@ mod picture;
 mod program;
 mod sequences;
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
@@ -23,6 +24,7 @@ use clap::Parser;
 
 use cli::{Args, Color, Device, Format, Mode, Pairs};
 use pairs::Job;
+use sequences::Sequence;
 
 fn main() -> ExitCode {
     let args = Args::parse();
@@ -46,6 +48,9 @@ fn check(args: &Args) -> Result<()> {
     if args.device != Device::Cpu && (needs_path || args.band.is_some()) {
         bail!("devices compute scores only: `--format tsv` without `--picture` and `--band`");
     }
+    if args.query.as_os_str() == "-" && args.subject.as_os_str() == "-" {
+        bail!("queries and subjects cannot both come from standard input");
+    }
     if args.band.is_some() && args.free.is_empty() && args.mode == Mode::Local {
         bail!("local alignments have no band");
     }
@@ -57,8 +62,11 @@ fn run(args: &Args) -> Result<()> {
         0 => thread::available_parallelism().map_or(1, |n| n.get() as u32),
         n => n,
     };
-    let queries = sequences::read(&args.query)?;
-    let subjects = sequences::read(&args.subject)?;
+    let queries = sequences::read(&args.query, args.letters)?;
+    let subjects = sequences::read(&args.subject, args.letters)?;
+    if args.format == Format::Sam {
+        require_distinct_names(args, &subjects)?;
+    }
     if args.pairs == Pairs::Pairwise && queries.len() != subjects.len() {
         bail!("there are {} queries and {} subjects, which are no pairs", queries.len(), subjects.len());
     }
@@ -90,6 +98,20 @@ fn run(args: &Args) -> Result<()> {
         Err(error) if is_broken_pipe(&error) => Ok(()),
         written => written,
     }
+}
+
+/// Alignments in SAM name their subject.
+fn require_distinct_names(args: &Args, subjects: &[Sequence]) -> Result<()> {
+    let mut lines = HashMap::new();
+    for Sequence { name, line, .. } in subjects {
+        if let Some(first) = lines.insert(name, *line) {
+            let file = args.subject.display();
+            bail!(
+                "{file}:{line}: `{name}` is the name of the subject on line {first}, too, which SAM does not allow"
+            );
+        }
+    }
+    Ok(())
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

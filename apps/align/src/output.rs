@@ -43,15 +43,16 @@ pub fn sam(out: &mut dyn Write, pair: Pair, found: &Alignment) -> Result<()> {
     let (before, after) = (clip(found.query.start), clip(pair.query.letters.len() - found.query.end));
     let path = text_of_path(pair, found);
     let letters = String::from_utf8_lossy(&pair.query.letters);
+    let qualities = String::from_utf8_lossy(&pair.query.qualities);
+    let (letters, qualities) = (or_star(&letters), or_star(&qualities));
     let (query, subject, score) = (&pair.query.name, &pair.subject.name, found.score);
     if found.path.is_empty() {
-        return writeln!(out, "{query}\t4\t*\t0\t0\t*\t*\t0\t0\t{}\t*", or_star(&letters));
+        return writeln!(out, "{query}\t4\t*\t0\t0\t*\t*\t0\t0\t{letters}\t{qualities}");
     }
     let start = found.subject.start + 1;
     writeln!(
         out,
-        "{query}\t0\t{subject}\t{start}\t255\t{before}{path}{after}\t*\t0\t0\t{}\t*\tAS:i:{score}",
-        or_star(&letters)
+        "{query}\t0\t{subject}\t{start}\t255\t{before}{path}{after}\t*\t0\t0\t{letters}\t{qualities}\tAS:i:{score}"
     )
 }
 

@@ -1,11 +1,13 @@
 //! Sequences in files: FASTA and FASTQ, also compressed by gzip. Errors name the file and the line.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use flate2::bufread::MultiGzDecoder;
+
+use crate::cli::Letters;
 
 /// A sequence with the letters of its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,25 +15,36 @@ pub struct Sequence {
     /// The header up to the first space.
     pub name: String,
     pub letters: Vec<u8>,
+    /// One for each letter in FASTQ, none in FASTA.
+    pub qualities: Vec<u8>,
+    /// The line of the header.
+    pub line: usize,
 }
 
 /// The most letters of a sequence: lengths in kernels are of the type `i32`, with room for sums of two.
 const MAX_LETTERS: usize = 500_000_000;
 
-/// All sequences of a file.
-pub fn read(path: &Path) -> Result<Vec<Sequence>> {
-    let file = File::open(path).with_context(|| format!("cannot open `{}`", path.display()))?;
+/// Letters of nucleotides and the ambiguity codes of IUPAC.
+const NUCLEOTIDES: &[u8] = b"ACGTUMRWSYKVHDBN";
+
+/// All sequences of a file; `-` is standard input.
+pub fn read(path: &Path, letters: Letters) -> Result<Vec<Sequence>> {
+    let file: Box<dyn Read> = if path == Path::new("-") {
+        Box::new(io::stdin())
+    } else {
+        Box::new(File::open(path).with_context(|| format!("cannot open `{}`", path.display()))?)
+    };
     let mut file = BufReader::new(file);
     let start = file.fill_buf().with_context(|| format!("cannot read `{}`", path.display()))?;
     let is_compressed = start.starts_with(&[0x1f, 0x8b]);
     let text: Box<dyn Read> =
         if is_compressed { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };
-    parse(BufReader::new(text), &path.display().to_string())
+    parse(BufReader::new(text), &path.display().to_string(), letters)
 }
 
 /// The sequences of a text; `name` is that of its file.
-pub fn parse(text: impl BufRead, name: &str) -> Result<Vec<Sequence>> {
-    let mut lines = Lines { text, name, number: 0, line: vec![] };
+pub fn parse(text: impl BufRead, name: &str, letters: Letters) -> Result<Vec<Sequence>> {
+    let mut lines = Lines { text, name, letters, number: 0, line: vec![] };
     let mut sequences = vec![];
     let mut is_first = true;
     while is_first || !lines.line.is_empty() {
@@ -52,6 +65,7 @@ pub fn parse(text: impl BufRead, name: &str) -> Result<Vec<Sequence>> {
 struct Lines<'a, Text> {
     text: Text,
     name: &'a str,
+    letters: Letters,
     number: usize,
     /// The current line without its end; empty at the end of the file.
     line: Vec<u8>,
@@ -75,6 +89,9 @@ impl<Text: BufRead> Lines<'_, Text> {
         let n = n.with_context(|| format!("{}:{}: cannot read", self.name, self.number + 1))?;
         self.line.truncate(self.line.trim_ascii_end().len());
         self.number += 1;
+        if self.line.contains(&b'\r') {
+            return self.fail("there is a carriage return inside the line; lines end with a line feed");
+        }
         Ok(n > 0)
     }
 
@@ -82,18 +99,18 @@ impl<Text: BufRead> Lines<'_, Text> {
         bail!("{}:{}: {message}", self.name, self.number)
     }
 
-    /// The name in a header.
-    fn header(&self) -> Result<String> {
+    /// A sequence without letters, by its header.
+    fn header(&self) -> Result<Sequence> {
         let header = String::from_utf8_lossy(&self.line[1..]).into_owned();
-        match header.split_whitespace().next() {
-            Some(name) => Ok(name.to_owned()),
-            None => self.fail("the sequence has no name"),
-        }
+        let Some(name) = header.split_whitespace().next() else {
+            return self.fail("the sequence has no name");
+        };
+        Ok(Sequence { name: name.to_owned(), letters: vec![], qualities: vec![], line: self.number })
     }
 
     /// A sequence on several lines, up to the next header.
     fn fasta(&mut self) -> Result<Sequence> {
-        let mut sequence = Sequence { name: self.header()?, letters: vec![] };
+        let mut sequence = self.header()?;
         while self.next_full()? && self.line[0] != b'>' {
             self.add_letters(&mut sequence)?;
         }
@@ -102,7 +119,7 @@ impl<Text: BufRead> Lines<'_, Text> {
 
     /// A sequence on one line, `+`, and a line with as many qualities.
     fn fastq(&mut self) -> Result<Sequence> {
-        let mut sequence = Sequence { name: self.header()?, letters: vec![] };
+        let mut sequence = self.header()?;
         self.next()?;
         self.add_letters(&mut sequence)?;
         if !self.next()? || self.line.first() != Some(&b'+') {
@@ -113,6 +130,7 @@ impl<Text: BufRead> Lines<'_, Text> {
             let (found, wanted) = (self.line.len(), sequence.letters.len());
             return self.fail(&format!("there are {found} qualities for {wanted} letters"));
         }
+        sequence.qualities.clone_from(&self.line);
         self.next_full()?;
         Ok(sequence)
     }
@@ -122,6 +140,13 @@ impl<Text: BufRead> Lines<'_, Text> {
             self.line.iter().find(|letter| !letter.is_ascii_alphabetic() && **letter != b'*')
         {
             return self.fail(&format!("`{}` is not a letter of a sequence", wrong.escape_ascii()));
+        }
+        let is_nucleotide = |letter: &&u8| NUCLEOTIDES.contains(&letter.to_ascii_uppercase());
+        if self.letters == Letters::Dna
+            && let Some(&wrong) = self.line.iter().find(|letter| !is_nucleotide(letter))
+        {
+            let wrong = char::from(wrong);
+            return self.fail(&format!("`{wrong}` is not a nucleotide; `--letters protein` is for proteins"));
         }
         sequence.letters.extend_from_slice(&self.line);
         if sequence.letters.len() > MAX_LETTERS {
@@ -137,7 +162,7 @@ mod tests {
 
     fn parsed(text: &str) -> Result<Vec<(String, String)>> {
         let letters = |sequence: Sequence| (sequence.name, String::from_utf8(sequence.letters).unwrap());
-        Ok(parse(text.as_bytes(), "file")?.into_iter().map(letters).collect())
+        Ok(parse(text.as_bytes(), "file", Letters::Dna)?.into_iter().map(letters).collect())
     }
 
     fn error(text: &str) -> String {
@@ -165,6 +190,14 @@ mod tests {
             "file:1: expected a header, which begins with `>` (FASTA) or `@` (FASTQ)"
         );
         assert_eq!(error(">a\nAC\nA-C\n"), "file:3: `-` is not a letter of a sequence");
+        assert_eq!(
+            error(">a\nACE\n"),
+            "file:2: `E` is not a nucleotide; `--letters protein` is for proteins"
+        );
+        assert_eq!(
+            error(">a\nAC\rGT\n"),
+            "file:2: there is a carriage return inside the line; lines end with a line feed"
+        );
         assert_eq!(error("> \nA\n"), "file:1: the sequence has no name");
         assert_eq!(error("@a\nACG\n+\nII\n"), "file:4: there are 2 qualities for 3 letters");
         assert_eq!(error("@a\nACG\n"), "file:3: expected `+` after the letters");

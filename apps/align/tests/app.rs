@@ -135,6 +135,35 @@ fn errors_name_file_line_and_option() {
 }
 
 #[test]
+fn sam_has_qualities_and_distinct_subjects() {
+    let folder = with_files("sam");
+    let sam = output(&folder, &["s.fq.gz", "q.fa", "--mode", "semi-global", "--format", "sam"]);
+    assert!(sam.contains("\tACGTACTTAG\tIIIIIIIIII\tAS:i:"), "{sam}");
+    fs::write(folder.join("twice.fa"), ">a\nACGT\n>a\nACGA\n").unwrap();
+    let (status, message) = failure(&folder, &["q.fa", "twice.fa", "--format", "sam"]);
+    assert_eq!(status, 1);
+    assert!(message.starts_with("error: twice.fa:3: `a` is the name of the subject on line 1"), "{message}");
+}
+
+#[test]
+fn truncated_and_binary_files_are_errors() {
+    let folder = with_files("truncated");
+    let whole = fs::read(folder.join("s.fq.gz")).unwrap();
+    for length in [2, 12, whole.len() / 2, whole.len() - 1] {
+        fs::write(folder.join("part.fq.gz"), &whole[..length]).unwrap();
+        let (status, message) = failure(&folder, &["part.fq.gz", "q.fa"]);
+        assert_eq!(status, 1);
+        assert!(message.starts_with("error: part.fq.gz:"), "{message}");
+    }
+    for (text, line) in [(&b""[..], ""), (b"\0\x01\xff", "1:"), (b">a\nAC\0T\n", "2:")] {
+        fs::write(folder.join("binary.fa"), text).unwrap();
+        let (status, message) = failure(&folder, &["q.fa", "binary.fa"]);
+        assert_eq!(status, 1);
+        assert!(message.starts_with(&format!("error: binary.fa:{line}")), "{message}");
+    }
+}
+
+#[test]
 fn speed_is_printed() {
     let folder = with_files("speed");
     let text = output(&folder, &["q.fa", "s.fq.gz", "--bench"]);
