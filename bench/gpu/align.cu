@@ -37,14 +37,15 @@ __global__ void diagonal(int n, int m, int number, int first_stripe, Edges edges
         int other = inside ? subject[j + column] : 0;
 #pragma unroll
         for (int k = 0; k < ROWS; ++k) {
-            int down = top + top_gap, right = left[k] + gap[k];
-            int score = max(max((letter[k] == other ? SAME : DIFFERENT) + 2 * FIRST, down), right);
+            int down = HAS_GAPS ? top_gap : top, right = HAS_GAPS ? gap[k] : left[k];
+            int others = max((letter[k] == other ? SAME : DIFFERENT) + 2 * FIRST, right), score = max(others, down);
             bool is_there = is_whole || (inside && lane * ROWS + k >= missing);
             int next_top = score - left[k], next_left = score - top;
+            int next_top_gap = max(others, down + OPEN) - left[k], next_gap = max(score, right + OPEN) - top;
             if (is_there) {
                 left[k] = next_left;
                 top = next_top;
-                if (HAS_GAPS) top_gap = max(down - (score - OPEN), 0), gap[k] = max(right - (score - OPEN), 0);
+                if (HAS_GAPS) top_gap = next_top_gap, gap[k] = next_gap;
             }
         }
         below = top;
@@ -87,7 +88,7 @@ int score(const std::vector<unsigned char> &query, const std::vector<unsigned ch
         return edge;
     };
     std::vector<int> left = start(n);
-    Edges edges{on_device(start(m)), on_device(std::vector<int>(m)), on_device(left), on_device(std::vector<int>(n))};
+    Edges edges{on_device(start(m)), on_device(start(m)), on_device(left), on_device(left)};
     unsigned char *q = on_device(query), *s = on_device(subject);
     int n_stripes = (n + HEIGHT - 1) / HEIGHT, n_tiles = (m + WIDTH - 1) / WIDTH;
     for (int number = 0; number < n_stripes + n_tiles - 1; ++number) {

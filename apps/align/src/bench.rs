@@ -20,15 +20,22 @@ pub fn measure(job: &Job) -> Result<()> {
     let pairs = job.pairs();
     let codes: Vec<_> = pairs.iter().map(|&(i, j)| (&queries[i], &subjects[j])).collect();
     let sum_of_scores = || -> Result<i64> {
-        if job.work() == Work::Batch {
-            return Ok(kernel.scores(&codes)?.into_iter().map(i64::from).sum());
-        }
         let mut sum = 0;
-        for (query, subject) in &codes {
-            sum += i64::from(match job.work() {
-                Work::Path => kernel.align(query, subject)?.score,
-                _ => kernel.score(query, subject)?,
-            });
+        match job.work() {
+            Work::Batch => sum = kernel.scores(&codes)?.into_iter().map(i64::from).sum(),
+            Work::PathBatch => {
+                sum = kernel.align_all(&codes)?.iter().map(|found| i64::from(found.score)).sum();
+            }
+            Work::Score => {
+                for (query, subject) in &codes {
+                    sum += i64::from(kernel.score(query, subject)?);
+                }
+            }
+            Work::Path => {
+                for (query, subject) in &codes {
+                    sum += i64::from(kernel.align(query, subject)?.score);
+                }
+            }
         }
         Ok(sum)
     };

@@ -13,6 +13,7 @@ type Encode = unsafe extern "C" fn(*mut u8, i32);
 type ScorePair = unsafe extern "C" fn(*const u8, i32, *const u8, i32) -> i32;
 type ScoreBatch = unsafe extern "C" fn(i32, *const u8, *const i32, *const u8, *const i32, *mut i32);
 type AlignPair = unsafe extern "C" fn(*const u8, i32, *const u8, i32, *mut i32, *mut i32);
+type AlignBatch = unsafe extern "C" fn(i32, *const u8, *const i32, *const u8, *const i32, *mut i32, *mut i32);
 
 /// The number of cells that kernels have computed.
 pub static N_DONE: AtomicU64 = AtomicU64::new(0);
@@ -31,6 +32,7 @@ enum Compiled {
     Score(Function<ScorePair>),
     Batch(Function<ScoreBatch>),
     Path(Function<AlignPair>),
+    PathBatch(Function<AlignBatch>),
 }
 
 /// The letters of a sequence as kernels need them.
@@ -67,6 +69,7 @@ impl Kernel {
                 Work::Score => Compiled::Score(module.function("score_pair")?),
                 Work::Batch => Compiled::Batch(module.function("score_batch")?),
                 Work::Path => Compiled::Path(module.function("align_pair")?),
+                Work::PathBatch => Compiled::PathBatch(module.function("align_batch_of")?),
             };
             Ok(Kernel { encode: module.function("encode")?, work })
         }
@@ -127,17 +130,51 @@ impl Kernel {
                 found.as_mut_ptr(),
             );
         }
-        let [score, query_from, query_to, subject_from, subject_to, n_runs] = found;
+        Ok(Alignment::of(found, &runs))
+    }
+
+    /// The best alignments of pairs.
+    pub fn align_all(&self, pairs: &[(&Codes, &Codes)]) -> Result<Vec<Alignment>> {
+        let Compiled::PathBatch(align) = &self.work else {
+            bail!("the kernel was not compiled for batches of paths")
+        };
+        let queries = Joined::of(pairs.iter().map(|pair| pair.0))?;
+        let subjects = Joined::of(pairs.iter().map(|pair| pair.1))?;
+        let mut runs = vec![0; queries.letters.len() + subjects.letters.len() + 1];
+        let mut found = vec![[0; 6]; pairs.len()];
+        // SAFETY: there is one more start than there are sequences, six numbers for each alignment, and a run for each letter.
+        unsafe {
+            align(
+                pairs.len() as i32,
+                queries.letters.as_ptr(),
+                queries.starts.as_ptr(),
+                subjects.letters.as_ptr(),
+                subjects.starts.as_ptr(),
+                found.as_flattened_mut().as_mut_ptr(),
+                runs.as_mut_ptr(),
+            );
+        }
+        let first_run = |i: usize| (queries.starts[i] + subjects.starts[i]) as usize;
+        Ok(found.iter().enumerate().map(|(i, &found)| Alignment::of(found, &runs[first_run(i)..])).collect())
+    }
+}
+
+impl Alignment {
+    /// From the numbers of an alignment in Impala, and its runs.
+    fn of(
+        [score, query_from, query_to, subject_from, subject_to, n_runs]: [i32; 6],
+        runs: &[i32],
+    ) -> Alignment {
         let step = |&run: &i32| {
             let step = [Step::Pair, Step::Query, Step::Subject][run as usize & 3];
             (step, run as usize >> 2)
         };
-        Ok(Alignment {
+        Alignment {
             score,
             query: query_from as usize..query_to as usize,
             subject: subject_from as usize..subject_to as usize,
             path: runs[..n_runs as usize].iter().map(step).collect(),
-        })
+        }
     }
 }
 

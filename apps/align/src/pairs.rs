@@ -35,12 +35,13 @@ impl<'a> Job<'a> {
     pub fn work(&self) -> Work {
         let is_short = |all: &[Sequence]| all.iter().all(|sequence| sequence.letters.len() <= SHORT);
         let on_cpu = self.args.device == Device::Cpu && self.args.band.is_none();
-        if self.args.format != Format::Tsv || self.args.picture.is_some() {
-            Work::Path
-        } else if on_cpu && is_short(self.queries) && is_short(self.subjects) {
-            Work::Batch
-        } else {
-            Work::Score
+        let is_batch = on_cpu && is_short(self.queries) && is_short(self.subjects);
+        let has_path = self.args.format != Format::Tsv || self.args.picture.is_some();
+        match (has_path, is_batch) {
+            (false, false) => Work::Score,
+            (false, true) => Work::Batch,
+            (true, false) => Work::Path,
+            (true, true) => Work::PathBatch,
         }
     }
 
@@ -85,7 +86,7 @@ impl<'a> Job<'a> {
         }
         let work = self.work();
         with_progress(self.n_cells(&pairs), || {
-            let size = if work == Work::Batch { BATCH } else { 1 };
+            let size = if work.is_batch() { BATCH } else { 1 };
             for (n, some) in pairs.chunks(size).enumerate() {
                 let codes: Vec<_> = some.iter().map(|&(i, j)| (&queries[i], &subjects[j])).collect();
                 match work {
@@ -102,6 +103,11 @@ impl<'a> Job<'a> {
                         let (query, subject) = codes[0];
                         let found = kernel.align(query, subject)?;
                         self.print(out, self.pair(some[0]), &found, n == 0, is_coloured)?;
+                    }
+                    Work::PathBatch => {
+                        for (k, found) in kernel.align_all(&codes)?.iter().enumerate() {
+                            self.print(out, self.pair(some[k]), found, n == 0 && k == 0, is_coloured)?;
+                        }
                     }
                 }
             }

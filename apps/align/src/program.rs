@@ -16,6 +16,15 @@ pub enum Work {
     Batch,
     /// The score and the path of one pair.
     Path,
+    /// The scores and the paths of many short pairs.
+    PathBatch,
+}
+
+impl Work {
+    /// Whether many pairs are computed at once.
+    pub fn is_batch(self) -> bool {
+        matches!(self, Work::Batch | Work::PathBatch)
+    }
 }
 
 /// The program: its exported functions are those of [`crate::kernel`].
@@ -29,6 +38,7 @@ pub fn write(args: &Args, threads: u32, work: Work) -> String {
         Work::Score => SCORE.replace("EXPRESSION", &score_of_pair(args)),
         Work::Batch => BATCH.to_owned(),
         Work::Path => PATH.replace("EXPRESSION", &path_of_pair(args)),
+        Work::PathBatch => PATH_BATCH.to_owned(),
     };
     format!(
         "// uses: align
@@ -72,6 +82,16 @@ extern fn align_pair(query: &[u8], n: i32, subject: &[u8], m: i32, runs: &mut [i
     found(3) = it.subject_from;
     found(4) = it.subject_to;
     found(5) = it.n_runs;
+}
+";
+
+const PATH_BATCH: &str = "
+extern fn align_batch_of(n_pairs: i32, queries: &[u8], query_starts: &[i32], subjects: &[u8], subject_starts: &[i32],
+                         found: &mut [i32], runs: &mut [i32]) -> () {
+    let batch = Batch {
+        n_pairs: n_pairs, queries: queries, query_starts: query_starts, subjects: subjects, subject_starts: subject_starts
+    };
+    align_batch(target(), mode(), scoring(), batch, bitcast[&mut [Alignment]](found), runs)
 }
 ";
 

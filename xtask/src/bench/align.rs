@@ -63,7 +63,7 @@ pub fn run(quick: bool) -> anyhow::Result<Vec<Row>> {
 }
 
 /// Our function: the sum of the scores of all pairs, on a number of threads.
-type Sum = unsafe extern "C" fn(i32, *const u8, *const i32, *const u8, *const i32, *mut i32) -> i64;
+type Sum = unsafe extern "C" fn(i32, *const u8, *const i32, *const u8, *const i32, *mut i32, *mut i32) -> i64;
 
 /// One case on all sides.
 #[expect(clippy::too_many_arguments, reason = "the parts of a case")]
@@ -130,14 +130,20 @@ fn compile(
         (false, false) => {
             "sum = score(target, mode, scoring, query_of(batch, 0), subject_of(batch, 0)) as i64"
         }
-        (true, _) => {
-            "for i in range(0, n) { sum += align(target, mode, scoring, query_of(batch, i), subject_of(batch, i), memory).score as i64 }"
+        (true, true) => {
+            "let alignments = bitcast[&mut [Alignment]](found);
+            align_batch(target, mode, scoring, batch, alignments, memory);
+            for i in range(0, n) { sum += alignments(i).score as i64 }"
+        }
+        (true, false) => {
+            "sum = align(target, mode, scoring, query_of(batch, 0), subject_of(batch, 0), memory).score as i64"
         }
     };
     let text = format!(
         "// uses: align
 use align::*;
-extern fn sum(n: i32, queries: &[u8], query_starts: &[i32], subjects: &[u8], subject_starts: &[i32], memory: &mut [i32]) -> i64 {{
+extern fn sum(n: i32, queries: &[u8], query_starts: &[i32], subjects: &[u8], subject_starts: &[i32], memory: &mut [i32],
+              found: &mut [i32]) -> i64 {{
     let batch = Batch {{ n_pairs: n, queries: queries, query_starts: query_starts, subjects: subjects, subject_starts: subject_starts }};
     let (target, mode, scoring) = (on_threads({threads}, vectors_of({})), {mode}, {scoring});
     let mut sum = 0i64;
@@ -154,7 +160,9 @@ extern fn sum(n: i32, queries: &[u8], query_starts: &[i32], subjects: &[u8], sub
 
 fn sum_of(ours: &Function<Sum>, pairs: &Pairs) -> i64 {
     let mut memory = vec![0; pairs.queries.len() + pairs.subjects.len() + 1];
-    // SAFETY: there is a start for each pair and one more, and memory for a score per pair and for a path.
+    let mut alignments = vec![0; 6 * pairs.len()];
+    // SAFETY: there is a start for each pair and one more, memory for a score per pair and for paths, and six numbers per
+    // alignment.
     unsafe {
         ours(
             pairs.len() as i32,
@@ -163,6 +171,7 @@ fn sum_of(ours: &Function<Sum>, pairs: &Pairs) -> i64 {
             pairs.subjects.as_ptr(),
             pairs.subject_starts.as_ptr(),
             memory.as_mut_ptr(),
+            alignments.as_mut_ptr(),
         )
     }
 }
