@@ -1,12 +1,14 @@
 //! What is documented: the items of files, with their signatures and comments.
 //!
 //! Signatures are declarations without bodies and comments, in the layout of the formatter. Tests, benchmarks, `main`,
-//! imports and private items are left out.
+//! imports that are not `pub` and private items are left out.
 
 use std::collections::BTreeMap;
 
 use nyala_span::{SourceFile, SourceMap, Span};
-use nyala_syntax::ast::{self, Fields, FnBody, FnItem, Ident, Item, ItemKind, OptionDef, Vis};
+use nyala_syntax::ast::{
+    self, Fields, FnBody, FnItem, Ident, Item, ItemKind, OptionDef, UseKind, UseTree, Vis,
+};
 use nyala_syntax::docs::{self, Docs};
 use nyala_syntax::{ParseOptions, format, parse_with};
 
@@ -133,6 +135,9 @@ impl<'a> Collector<'a, '_> {
             ItemKind::Mod { name, items: None } if !self.docs(item.span).is_empty() => {
                 ("mod", name.name.as_str(), vec![])
             }
+            ItemKind::Use(tree) if item.vis == Some(Vis::Pub) => {
+                return self.exported_use(item.span, tree, "", modules);
+            }
             ItemKind::Mod { items: None, .. } | ItemKind::Use(_) | ItemKind::Error => return,
         };
         let signature = match &item.kind {
@@ -143,6 +148,27 @@ impl<'a> Collector<'a, '_> {
             _ => self.signature(item.span, ""),
         };
         let entry = self.entry(kind, &format!("{modules}{name}"), item.span, signature, members);
+        self.entries.push(entry);
+    }
+
+    /// Each name that a `pub use` makes part of the module. `outer` is the path around `tree`.
+    fn exported_use(&mut self, span: Span, tree: &UseTree, outer: &str, modules: &str) {
+        let path: Vec<&str> = tree.path.segments.iter().map(|name| name.name.as_str()).collect();
+        let path = format!("{outer}{}", path.join("::"));
+        let (name, signature) = match &tree.kind {
+            UseKind::List(trees) => {
+                let outer = format!("{path}::");
+                return trees.iter().for_each(|tree| self.exported_use(span, tree, &outer, modules));
+            }
+            UseKind::Glob => (format!("{path}::*"), format!("pub use {path}::*")),
+            UseKind::Name { rename: Some(name) } => {
+                (name.name.to_string(), format!("pub use {path} as {}", name.name))
+            }
+            UseKind::Name { rename: None } => {
+                (path.rsplit("::").next().unwrap_or(&path).to_owned(), format!("pub use {path}"))
+            }
+        };
+        let entry = self.entry("use", &format!("{modules}{name}"), span, signature, vec![]);
         self.entries.push(entry);
     }
 

@@ -194,3 +194,24 @@ fn large_and_deep_texts_give_a_page() {
         documents(&text, &Outcomes::new());
     }
 }
+
+#[test]
+fn names_that_pub_use_exports_are_documented() {
+    let text = "mod m { fn f() -> i32 { 1 } fn g() -> i32 { 2 } }
+use m::f as own;
+/// Twice.
+pub use m::{ f, g as h };
+pub use m::*;
+";
+    let (page, _) = documents(text, &Outcomes::new());
+    for part in [
+        "data-name=\"f\"",
+        "data-name=\"h\"",
+        "data-name=\"m::*\"",
+        "<a href=\"#m::g\">g</a>",
+        "<p>Twice.</p>",
+    ] {
+        assert!(body(&page).contains(part), "{part}: {}", body(&page));
+    }
+    assert!(!body(&page).contains("own"));
+}

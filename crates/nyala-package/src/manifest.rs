@@ -58,6 +58,8 @@ pub struct Dependency {
     pub name: At<String>,
     /// Where it comes from.
     pub origin: Origin,
+    /// The versions that are accepted.
+    pub requirement: Requirement,
 }
 
 /// Where a dependency comes from.
@@ -68,7 +70,7 @@ pub enum Origin {
     /// A commit of a git repository.
     Git(GitOrigin),
     /// The library path.
-    Library(Requirement),
+    Library,
 }
 
 /// A commit of a git repository.

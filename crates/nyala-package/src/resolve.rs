@@ -14,7 +14,7 @@ use crate::errors::{ManifestError, PackageError};
 use crate::folder::{EmbeddedPackage, Folder, Source, Text};
 use crate::git::Cache;
 use crate::lock::Lock;
-use crate::manifest::{GitOrigin, Manifest, Origin, Requirement, is_package_name};
+use crate::manifest::{Dependency, GitOrigin, Manifest, Origin, Requirement, is_package_name};
 use crate::targets::Targets;
 
 /// The packages of a program, each behind those it depends on.
@@ -123,39 +123,38 @@ impl<'a> Resolver<'a> {
         self.at(folder, asker)
     }
 
-    /// The library of this name.
-    pub fn library(&mut self, name: &str, span: Span) -> Option<PackageIdx> {
-        self.named(name, &Requirement::default(), span)
-    }
-
     /// The library in a folder, with or without a manifest.
     pub fn library_at(&mut self, folder: &Folder, span: Span) -> Option<PackageIdx> {
         let package = self.at(folder, Asker { span, checkout: None })?;
         self.check_library(package, span)
     }
 
-    fn named(&mut self, name: &str, requirement: &Requirement, span: Span) -> Option<PackageIdx> {
+    /// The library of this name.
+    pub fn library(&mut self, name: &str, span: Span) -> Option<PackageIdx> {
         let Some(folder) = self.libraries.find(name) else {
             let known = self.libraries.names();
             let similar = most_similar(name, known.iter().map(String::as_str)).map(str::to_owned);
             let list: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
-            let notes = vec![
-                format!("the libraries are {}", list.join(", ")),
+            let list = format!("the libraries are {}", list.join(", "));
+            let mut notes: Vec<String> = similar.is_none().then_some(list).into_iter().collect();
+            notes.push(
                 "`--library DIR` and the environment variable NYALA_PATH name folders with others".into(),
-            ];
+            );
             let what = format!("unknown library `{name}`");
             return self.error(PackageError::NotFound { span, what, notes, similar });
         };
-        let package = self.library_at(&folder, span)?;
-        let version = self.graph[package].manifest.as_ref().map(|manifest| manifest.version);
-        match version {
-            Some(version) if !requirement.accepts(version) => self.error(PackageError::OtherVersion {
-                span,
-                name: name.into(),
-                found: version.to_string(),
-                wanted: requirement.to_string(),
-            }),
-            _ => Some(package),
+        self.library_at(&folder, span)
+    }
+
+    /// A folder without a manifest has no version, and is accepted.
+    fn check_version(&mut self, package: PackageIdx, requirement: &Requirement, span: Span) -> Option<()> {
+        let Package { name, manifest, .. } = &self.graph[package];
+        match manifest.as_ref().map(|manifest| manifest.version) {
+            Some(version) if !requirement.accepts(version) => {
+                let (name, found, wanted) = (name.clone(), version.to_string(), requirement.to_string());
+                self.error(PackageError::OtherVersion { span, name, found, wanted })
+            }
+            _ => Some(()),
         }
     }
 
@@ -204,7 +203,7 @@ impl<'a> Resolver<'a> {
         let mut is_complete = true;
         for dependency in manifest.iter().flat_map(|manifest| &manifest.dependencies) {
             let asker = Asker { span: dependency.name.span, checkout: asker.checkout };
-            match self.origin(folder, &dependency.name.value, &dependency.origin, asker) {
+            match self.dependency(folder, dependency, asker) {
                 Some(package) => dependencies.push((dependency.name.value.clone(), package)),
                 None => is_complete = false,
             }
@@ -259,14 +258,13 @@ impl<'a> Resolver<'a> {
         self.error(PackageError::TwoPackages { span, name: name.into(), folders })
     }
 
-    fn origin(
+    fn dependency(
         &mut self,
         folder: &Folder,
-        name: &str,
-        origin: &Origin,
+        dependency: &Dependency,
         asker: Asker<'_>,
     ) -> Option<PackageIdx> {
-        match origin {
+        let package = match &dependency.origin {
             Origin::Path(path) => {
                 let target = folder.join(&path.value);
                 let asker = Asker { span: path.span, ..asker };
@@ -275,8 +273,10 @@ impl<'a> Resolver<'a> {
                 self.check_library(package, asker.span)
             }
             Origin::Git(origin) => self.git(folder, origin),
-            Origin::Library(requirement) => self.named(name, requirement, asker.span),
-        }
+            Origin::Library => self.library(&dependency.name.value, asker.span),
+        }?;
+        self.check_version(package, &dependency.requirement, asker.span)?;
+        Some(package)
     }
 
     /// A path in a commit leads to the same commit: what is around its checkout differs between machines.

@@ -103,6 +103,7 @@ fn a_filter_selects_tests() {
             0 tests in interp, O0, O3
 
             0 passed, 0 failed
+            note: no test has `nothing` in its name
         "#]],
     );
 }

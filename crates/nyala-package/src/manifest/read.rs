@@ -88,26 +88,30 @@ impl Reader<'_> {
                 continue;
             }
             let name = At { value: name.into(), span };
-            if let Some(origin) = self.origin(item, span) {
-                dependencies.push(Dependency { name, origin });
+            if let Some((origin, requirement)) = self.origin(item, span) {
+                dependencies.push(Dependency { name, origin, requirement });
             }
         }
         dependencies
     }
 
-    fn origin(&mut self, item: &Item, key: Span) -> Option<Origin> {
+    fn origin(&mut self, item: &Item, key: Span) -> Option<(Origin, Requirement)> {
         let span = self.item_span(item, key);
         if let Some(text) = item.as_str() {
-            let requirement = Requirement::parse(text).map(Origin::Library);
-            return requirement.or_else(|| self.bad_value(span, "\"*\", or the first numbers of a version"));
+            let requirement = self.requirement(At { value: text.into(), span })?;
+            return Some((Origin::Library, requirement));
         }
         let what = "a version, `{ path = \"..\" }` or `{ git = \"..\", rev = \"..\" }`";
         let Some(table) = item.as_table_like() else { return self.bad_value(span, what) };
         let table = Table { table, span };
         let n_errors = self.diagnostics.len();
-        self.only_keys(table, "a dependency", &["path", "git", "rev", "folder"]);
+        self.only_keys(table, "a dependency", &["path", "git", "rev", "folder", "version"]);
         let (path, git) = (self.string(table, "path"), self.string(table, "git"));
-        match (path, git) {
+        let requirement = match self.string(table, "version") {
+            Some(text) => self.requirement(text)?,
+            None => Requirement::default(),
+        };
+        let origin = match (path, git) {
             (Some(path), None) => {
                 let others = ["rev", "folder"].into_iter().find(|key| table.table.contains_key(key));
                 match others {
@@ -122,7 +126,13 @@ impl Reader<'_> {
             // A misspelt key was probably meant to be the missing one.
             (None, None) if self.diagnostics.len() > n_errors => None,
             _ => self.bad_value(span, what),
-        }
+        };
+        Some((origin?, requirement))
+    }
+
+    fn requirement(&mut self, text: At<String>) -> Option<Requirement> {
+        let requirement = Requirement::parse(&text.value);
+        requirement.or_else(|| self.bad_value(text.span, "\"*\", or the first numbers of a version"))
     }
 
     fn git(&mut self, table: Table<'_>, url: At<String>) -> Option<GitOrigin> {

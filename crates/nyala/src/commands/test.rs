@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use nyala_driver::pipeline;
+use nyala_driver::{pipeline, without_controls};
 use nyala_testing::discover::{self, Unit, Wanted};
 use nyala_testing::execute::{ExecuteOptions, Mode};
 use nyala_testing::report::{Format, Reporter};
@@ -98,6 +98,9 @@ pub fn run(args: TestArgs) -> anyhow::Result<ExitCode> {
         unit.cases.retain(|case| args.filter.as_ref().is_none_or(|text| case.name.contains(text)));
     }
     units.retain(|unit| !unit.cases.is_empty());
+    if let Some(text) = args.filter.as_ref().filter(|_| units.is_empty()) {
+        eprintln!("note: no test has `{}` in its name", without_controls(text));
+    }
     if args.list {
         let names = units.iter().flat_map(|unit| &unit.cases).map(|case| case.name.clone() + "\n");
         output::print(&names.collect::<String>())?;
