@@ -109,7 +109,7 @@ pub const FILTERS: &[Filter] = &[
         about: "the median of a square; removes specks",
         on: On::Channels,
         params: &[whole("radius", 1, 1, 3, "the number of pixels to each side")],
-        code: |v| format!("stencil(median({}))", int(v[0])),
+        code: |v| format!("applied(median({}))", int(v[0])),
     },
     Filter {
         name: "bilateral",
@@ -120,7 +120,7 @@ pub const FILTERS: &[Filter] = &[
             number("space", 2.0, 0.2, 10.0, "the distance of close pixels"),
             number("range", 0.1, 0.005, 1.0, "what is alike"),
         ],
-        code: |v| format!("stencil(bilateral({}, {}, {}))", int(v[0]), float(v[1]), float(v[2])),
+        code: |v| format!("applied(bilateral({}, {}, {}))", int(v[0]), float(v[1]), float(v[2])),
     },
     Filter {
         name: "grid",

@@ -75,7 +75,7 @@ impl Plan {
             Boundary::Constant => format!("constant({:?}f)", self.outside),
         };
         let (accelerator, stage) = match self.device {
-            Device::Cpu => ("", "Stage"),
+            Device::Cpu => ("", "Stencil"),
             Device::Opencl => {
                 ("fn @accelerator() -> Accelerator { opencl_accelerator(0) }\n", "DeviceSchedule")
             }

@@ -20,6 +20,9 @@ const HOST: &[(&str, &str)] = &[
     ("par", "par(threads, 64, rows(4, 16, op))"),
 ];
 
+/// The schedule of the library.
+const CHOSEN: &str = "if threads == 0 { op } else { par(threads, 64, op) }";
+
 /// Names of schedules for the accelerator `acc`.
 const DEVICE: &[(&str, &str)] = &[
     ("pixel", "tile_gpu(acc, 32, 4, at_once(1, 1, op))"),
@@ -30,10 +33,10 @@ fn names(device: Device) -> &'static [(&'static str, &'static str)] {
     if device == Device::Cpu { HOST } else { DEVICE }
 }
 
-/// The default schedule: all threads, and tiles that keep the result of the first of two passes.
+/// The default schedule: the one that the library chooses, on all threads or on this number of them.
 pub fn default(device: Device) -> Schedule {
     let (one_pass, two_passes) = match device {
-        Device::Cpu => (HOST[4].1, "in_two_passes(threads, 512, 64, 16, first, second)"),
+        Device::Cpu => (CHOSEN, "schedule(compose(first, second))"),
         Device::Opencl | Device::Cuda => (DEVICE[0].1, "tile_gpu_at(acc, 32, 8, 1, 1, first, second)"),
     };
     Schedule { one_pass: one_pass.to_owned(), two_passes: two_passes.to_owned() }
@@ -52,8 +55,8 @@ pub fn parse(text: &str, device: Device) -> Result<Schedule, UnknownSchedule> {
     };
     let two_passes = match device {
         // Both passes have this schedule.
-        Device::Cpu => "fuse(temp[f32](), schedule(first), second, @|op| schedule(op))",
-        Device::Opencl | Device::Cuda => "schedule(compose(first, second))",
+        Device::Cpu => "fuse(temp[f32](), schedule(first), schedule(second))",
+        Device::Opencl | Device::Cuda => "schedule(inlined(first, second))",
     };
     Ok(Schedule { one_pass: one_pass.to_owned(), two_passes: two_passes.to_owned() })
 }

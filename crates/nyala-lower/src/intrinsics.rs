@@ -240,6 +240,7 @@ impl<'p> Lowerer<'p> {
                 self.world.undef(result)
             }),
             ValueOp::Known => self.world.known(args[0]),
+            ValueOp::Checked => self.world.lit_bool(self.options.demands),
             ValueOp::Streaming => self.world.streaming(args[0]),
         }
     }
@@ -274,9 +275,12 @@ impl<'p> Lowerer<'p> {
             ValueOp::Insert => Node::Insert { agg: args[0], index: args[1], value: args[2] },
             ValueOp::Streaming => Node::Streaming(args[0]),
             // All types.
-            ValueOp::SizeOf | ValueOp::AlignOf | ValueOp::Undef | ValueOp::Zeroed | ValueOp::Known => {
-                return Ok(());
-            }
+            ValueOp::SizeOf
+            | ValueOp::AlignOf
+            | ValueOp::Undef
+            | ValueOp::Zeroed
+            | ValueOp::Known
+            | ValueOp::Checked => return Ok(()),
         };
         verify::check_node(world, node, result)
     }
@@ -314,6 +318,7 @@ impl<'p> Lowerer<'p> {
             }
             ValueOp::Undef | ValueOp::Zeroed => params.is_empty() && ret != self.types.never(),
             ValueOp::Known => params.len() == 1 && prim(ret) == Some(sema::Prim::Bool),
+            ValueOp::Checked => params.is_empty() && prim(ret) == Some(sema::Prim::Bool),
             ValueOp::Streaming => params == [ret],
         }
     }

@@ -148,6 +148,24 @@ fn checks_change_nothing_for_correct_programs() {
 }
 
 #[test]
+fn checks_compare_reads_with_declared_footprints() {
+    let program = "// uses: stencil
+    fn main(argc: i32) -> () {
+        let (a, b) = (~[60: f32], ~[60: f32]);
+        for i in range(0, 60) { a(i) = 0f; }
+        let op: Stencil[f32, f32] = within(footprint(1, 0, 0, 0), @|f| @|x, y| f(x - 2 * argc, y));
+        compute(image(a, 20, 3, 20), image(b, 20, 3, 20), clamp(), seq(op))
+    }";
+    let [plain, checked] = [&["-O2"][..], &["-O2", "--checked"]].map(|args| run(args, program));
+    assert_eq!((plain.status.code(), plain.stdout), (Some(0), vec![]));
+    let message = "stencil: an operator reads outside of the footprint that is declared for it\n";
+    assert_eq!(
+        (checked.status.code(), String::from_utf8_lossy(&checked.stdout).as_ref()),
+        (Some(1), message)
+    );
+}
+
+#[test]
 fn relaxed_functions_of_vectors_agree_with_those_of_scalars() {
     let path = files::repository().join("tests/run/simd/mathematical_functions.impala");
     let program = std::fs::read_to_string(path).expect("the program is there");

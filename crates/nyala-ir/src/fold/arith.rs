@@ -225,8 +225,36 @@ impl Arith {
                 _ => None,
             };
         }
-        self.int_against(world, self.lhs, self.rhs, true)
+        self.distance(world)
+            .or_else(|| self.int_against(world, self.lhs, self.rhs, true))
             .or_else(|| self.int_against(world, self.rhs, self.lhs, false))
+    }
+
+    /// (x ± c1) - (x ± c2) = ±c1 - ±c2, for any number of constants. Strict too: where the sums are in range, so is their
+    /// difference, and a sum that is not fails by itself.
+    fn distance(&self, world: &mut World) -> Option<Def> {
+        if self.op != ArithOp::Sub {
+            return None;
+        }
+        let ((left, from), (right, to)) = (self.base(world, self.lhs), self.base(world, self.rhs));
+        let distance = from - to;
+        let bits = self.prim.canonical(distance as u64);
+        let fits = self.wraps() || i128::from(self.prim.sign_extend(bits)) == distance;
+        if left == right && fits { self.make(world, bits) } else { None }
+    }
+
+    /// `x` and `c`, where `def` is `x + c` and `x` is not such a sum again.
+    fn base(&self, world: &World, mut def: Def) -> (Def, i128) {
+        let mut offset = 0;
+        while let Some((op @ (ArithOp::Add | ArithOp::Sub), flags, x, rhs)) = as_arith(world, def)
+            && let Some(c) = constant(world, rhs)
+            && flags == self.flags
+        {
+            let c = i128::from(self.prim.sign_extend(c));
+            offset += if op == ArithOp::Sub { -c } else { c };
+            def = x;
+        }
+        (def, offset)
     }
 
     /// Rules for `a` and an operation `nested`; `nested` is on the right if `right`.

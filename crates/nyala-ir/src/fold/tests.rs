@@ -91,6 +91,10 @@ fn integers() {
     check("shl(shl(u, 2), 3)", "shl(u, 5)");
     check("shl[wrap](shl[wrap](x, 2), 3)", "shl[wrap](x, 5)");
     check_stays("shl(shl(x, 2), 3)");
+    check("sub(add(x, 3), x)", "3");
+    check("sub(x, add(x, 3))", "-3");
+    check("sub(add(sub(x, 1), 3), add(x, 4))", "-2");
+    check_stays("sub(add(x, 3), y)");
 }
 
 #[test]

@@ -207,6 +207,8 @@ value_ops! {
     Zeroed "zeroed" ["zeroed[T]() -> T"];
     /// Whether the partial evaluator knows a value.
     Known "pe_known" ["pe_known[T](T) -> bool"];
+    /// Whether the program reports errors at run time: `--checked`, or the interpreter.
+    Checked "pe_checked" ["pe_checked() -> bool"];
     /// A pointer through which stores go past the caches.
     Streaming "streaming" ["streaming[T](&mut T) -> &mut T"];
 }
