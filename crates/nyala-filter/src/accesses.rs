@@ -5,7 +5,7 @@ use nyala_ir::{ArithFlags, ArithOp, CmpOp, Def, Prim};
 use crate::picture::Boundary;
 use crate::ranges::{Base, Inside, inside};
 use crate::translate::{Image, Translator, Value};
-use crate::tree::{Expr, Matrix, Var};
+use crate::tree::{BinaryOp, Expr, Matrix, Op, Var};
 
 impl Translator<'_> {
     pub(crate) fn entries_ty(&mut self) -> nyala_ir::Ty {
@@ -74,13 +74,37 @@ impl Translator<'_> {
         }
         self.fault_if(outside);
         let [row, col, channel] = at.map(|(index, _)| index);
-        let plane = self.world.arith(ArithOp::Mul, ArithFlags::STRICT, channel, self.place.plane);
-        let start = self.world.arith(ArithOp::Mul, ArithFlags::STRICT, row, self.place.stride);
+        let i64 = self.world.types.prim(Prim::I64);
+        let [channel, plane, stride] =
+            [channel, self.place.plane, self.place.stride].map(|def| self.world.cast(i64, def));
+        let plane = self.world.arith(ArithOp::Mul, ArithFlags::STRICT, channel, plane);
+        let start = self.world.arith(ArithOp::Mul, ArithFlags::STRICT, row, stride);
         let start = self.world.arith(ArithOp::Add, ArithFlags::STRICT, plane, start);
         let index = self.world.arith(ArithOp::Add, ArithFlags::STRICT, start, col);
-        let zero = self.world.lit_i32(0);
+        let zero = self.world.lit_i64(0);
         let index = self.world.select(outside, zero, index);
         self.load(first, index)
+    }
+
+    /// An `Int` in 64 bits. Where its range is known, so are its parts computed: then addresses of neighbouring pixels differ by constants,
+    /// also in SIMD code, whose lanes may be inactive and so may overflow in 32 bits.
+    fn wide(&mut self, expr: &Expr) -> Def {
+        let i64 = self.world.types.prim(Prim::I64);
+        let op = match &expr.op {
+            Op::Binary(BinaryOp::Add, _) => Some(ArithOp::Add),
+            Op::Binary(BinaryOp::Sub, _) => Some(ArithOp::Sub),
+            _ => None,
+        };
+        match (op, &expr.op) {
+            (Some(op), Op::Binary(_, operands)) if self.ranges.of(expr).is_some() => {
+                let [lhs, rhs] = operands.each_ref().map(|operand| self.wide(operand));
+                self.world.arith(op, ArithFlags::STRICT, lhs, rhs)
+            }
+            _ => {
+                let value = self.scalar(expr);
+                self.world.cast(i64, value)
+            }
+        }
     }
 
     fn sample(&mut self, function: Def, parts: &[Expr; 3]) -> Def {
@@ -92,23 +116,22 @@ impl Translator<'_> {
         self.enter(next)[0]
     }
 
-    /// A row or a column of the picture, and whether it is outside.
+    /// A row or a column of the picture in 64 bits, and whether it is outside.
     fn coordinate(&mut self, expr: &Expr, base: Base, size: i32, size_def: Def) -> (Def, Def) {
-        let inside = inside(self.ranges.of(expr), base, size);
-        let index = self.scalar(expr);
         let no = self.world.lit_bool(false);
         let boundary = self.setup.rules.boundary;
-        match inside {
-            Inside::Picture => (index, no),
-            Inside::Margin(_) if boundary != Boundary::Error => (index, no),
-            _ => match boundary {
-                Boundary::Error => {
-                    let is_outside = self.is_outside(index, size_def);
-                    (index, is_outside)
-                }
-                boundary => (self.mapped(boundary, index, size_def), no),
-            },
+        match inside(self.ranges.of(expr), base, size) {
+            Inside::Picture => return (self.wide(expr), no),
+            Inside::Margin(_) if boundary != Boundary::Error => return (self.wide(expr), no),
+            _ => {}
         }
+        let index = self.scalar(expr);
+        let (index, is_outside) = match boundary {
+            Boundary::Error => (index, self.is_outside(index, size_def)),
+            boundary => (self.mapped(boundary, index, size_def), no),
+        };
+        let i64 = self.world.types.prim(Prim::I64);
+        (self.world.cast(i64, index), is_outside)
     }
 
     /// The index inside that stands for any index, as [`Boundary::map`] computes it.

@@ -8,14 +8,14 @@ use nyala_driver::{Session, pipeline};
 use nyala_runtime::memory::{anydsl_alloc, anydsl_copy, anydsl_release};
 
 use crate::picture::Picture;
-use crate::render::{Device, SYMBOL, Target, program};
+use crate::render::{Device, SMALL, SYMBOL, Target, program};
 use crate::tree::Filter;
 
 /// `render`, as the program exports it: picture, result, fault, threads, width, height, frame.
 type Render = unsafe extern "C" fn(*const f32, *mut f32, *mut i32, i32, i32, i32, i32);
 
-/// The pixels of a picture that is not small.
-const SMALL: i64 = 512 * 512;
+/// The optimization levels of LLVM for pictures with fewer pixels than this.
+const LEVELS: [(i64, u8); 2] = [(SMALL, 0), (4 * SMALL, 1)];
 
 /// A compiled filter.
 pub struct Compiled {
@@ -43,10 +43,10 @@ pub fn compile(session: &mut Session, filter: &Filter, target: &Target) -> Optio
     Some(Compiled { render, target: *target, _jit: jit })
 }
 
-/// The optimization level of LLVM. For small pictures, compilation takes longer than the run that it makes faster.
 fn opt_level(target: &Target) -> u8 {
     let (width, height) = target.setup.size;
-    if i64::from(width) * i64::from(height) < SMALL { 1 } else { 2 }
+    let n_pixels = i64::from(width) * i64::from(height);
+    LEVELS.iter().find(|(limit, _)| n_pixels < *limit).map_or(2, |(_, level)| *level)
 }
 
 impl Compiled {

@@ -4,15 +4,21 @@
 //! lanes. It calls `filter`, whose sizes and frame are parameters. With specialization the arguments are literals and a
 //! filter of `filter` says to specialize on them; without it they come from the caller. `kernel` has the loops for devices.
 
+use std::ops::Range;
+
 use nyala_ir::{ArithFlags, ArithOp, Cont, Def, Intrinsic, Linkage, MathOp, Prim, Ty, World};
 
 use crate::picture::{Boundary, Margin, Picture};
 use crate::ranges::{Base, Inside, Known, Ranges, inside};
+use crate::sums::unrolled_leaves;
 use crate::translate::{Image, Place, Setup, translate};
-use crate::tree::{Filter, Op};
+use crate::tree::{Expr, Filter, Op};
 
 /// The number of SIMD lanes: two registers of AVX2.
 const LANES: i32 = 16;
+
+/// Fewer pixels than this are a small picture: compilation takes longer than the run that it makes faster.
+pub(crate) const SMALL: i64 = 256 * 256;
 
 /// The symbol of the exported function.
 pub const SYMBOL: &str = "render";
@@ -98,7 +104,7 @@ pub fn program(filter: &Filter, target: &Target) -> World {
 }
 
 pub(crate) struct Builder<'a> {
-    filter: &'a Filter,
+    pub(crate) filter: &'a Filter,
     pub(crate) target: &'a Target,
     pub(crate) world: &'a mut World,
 }
@@ -173,21 +179,57 @@ impl Builder<'_> {
             self.world.declare_intrinsic(Intrinsic::Vectorize, &[mem_ty, int, int, int, body, done]);
         let (zero, lanes) = (self.world.lit_i32(0), self.world.lit_i32(LANES));
         let row_body = self.world.new_cont("row", &[mem_ty, int, done]);
-        let pixel_body = self.world.new_cont("pixel", &[mem_ty, int, done]);
-        let (row_def, pixel_def) = (self.world.cont_def(row_body), self.world.cont_def(pixel_body));
+        let row_def = self.world.cont_def(row_body);
         self.world.set_body(filter, parallel, [mem, threads, zero, height, row_def, ret]);
-        let (row_mem, row_ret) = (self.world.param(row_body, 0), self.world.param(row_body, 2));
-        self.world.set_body(row_body, vectorize, [row_mem, lanes, zero, width, pixel_def, row_ret]);
-        let (row, col) = (self.world.param(row_body, 1), self.world.param(pixel_body, 1));
+        let (row, row_ret) = (self.world.param(row_body, 1), self.world.param(row_body, 2));
         self.world.set_name(row, "row");
-        self.world.set_name(col, "col");
-        let (mem, ret) = (self.world.param(pixel_body, 0), self.world.param(pixel_body, 2));
-        self.pixel(params, (pixel_body, mem), ret, row, col);
+        let groups = self.channel_groups();
+        let mut before = row_body;
+        for (index, group) in groups.iter().enumerate() {
+            let pixel_body = self.world.new_cont("pixel", &[mem_ty, int, done]);
+            let (pixel_def, col) = (self.world.cont_def(pixel_body), self.world.param(pixel_body, 1));
+            self.world.set_name(col, "col");
+            let next = self.world.new_cont("channel", &[mem_ty]);
+            let is_last = index + 1 == groups.len();
+            let after = if is_last { row_ret } else { self.world.cont_def(next) };
+            let mem = self.world.param(before, 0);
+            self.world.set_body(before, vectorize, [mem, lanes, zero, width, pixel_def, after]);
+            let (mem, ret) = (self.world.param(pixel_body, 0), self.world.param(pixel_body, 2));
+            self.pixel(group.clone(), params, (pixel_body, mem), ret, row, col);
+            before = next;
+        }
         filter
     }
 
-    /// The body of the loops, from a block on: the intensities of a pixel, rounded to integers.
-    pub(crate) fn pixel(&mut self, params: Params, start: (Cont, Def), ret: Def, row: Def, col: Def) {
+    /// The channels that one loop computes. A loop for each accesses fewer rows at a time, which matters if the picture is not in a cache.
+    /// But it computes common definitions again, so these have to be small.
+    fn channel_groups(&self) -> Vec<Range<usize>> {
+        let n_channels = self.filter.channels.len();
+        let group = if self.has_small_definitions() { 1 } else { n_channels };
+        (0..n_channels).step_by(group).map(|first| first..first + group).collect()
+    }
+
+    /// Whether the picture is not small, and the common definitions of the channels are smaller than the channels.
+    fn has_small_definitions(&self) -> bool {
+        let Filter { lets, channels, .. } = self.filter;
+        let (width, height) = self.target.setup.size;
+        let mut ranges = Ranges::new(self.filter, self.target.known());
+        let mut leaves = |expr: &Expr| unrolled_leaves(expr, self.target.setup.unroll_leaves, &mut ranges);
+        let common: usize = lets.iter().map(|(_, value)| leaves(value)).sum();
+        let own: usize = channels.iter().map(leaves).sum();
+        i64::from(width) * i64::from(height) >= SMALL && common <= own
+    }
+
+    /// The body of a loop, from a block on: the intensities of some channels of a pixel, rounded to integers.
+    pub(crate) fn pixel(
+        &mut self,
+        group: Range<usize>,
+        params: Params,
+        start: (Cont, Def),
+        ret: Def,
+        row: Def,
+        col: Def,
+    ) {
         let strict = ArithFlags::STRICT;
         let [width, height, _] = params.sizes;
         let Margin { rows, cols } = self.target.margin;
@@ -199,11 +241,12 @@ impl Builder<'_> {
         let image = Image::Planes { first, fault };
         let place = Place { image, pixel: [row, col], sizes, stride, plane };
         let ranges = Ranges::new(self.filter, self.target.known());
+        let filter = Filter { channels: self.filter.channels[group.clone()].to_vec(), ..self.filter.clone() };
         let (block, mut mem, values) =
-            translate(self.world, self.filter, self.target.setup, ranges, place, start);
+            translate(self.world, &filter, self.target.setup, ranges, place, start);
         let start = self.world.arith(ArithOp::Mul, strict, row, stride);
         let first = self.world.arith(ArithOp::Add, strict, start, col);
-        for (channel, value) in values.into_iter().enumerate() {
+        for (channel, value) in group.zip(values) {
             let value = self.quantized(value);
             let channel = self.world.lit_i32(channel as i32);
             let before = self.world.arith(ArithOp::Mul, strict, channel, plane);

@@ -11,7 +11,7 @@
 //!
 //! Without specialization a sum is one loop.
 
-use nyala_ir::{ArithFlags, ArithOp, CmpOp, Def, Prim};
+use nyala_ir::{ArithFlags, ArithOp, CmpOp, Cont, Def, Prim};
 
 use crate::ranges::Ranges;
 use crate::translate::Translator;
@@ -169,10 +169,17 @@ impl Translator<'_> {
         let start = self.zero(sum.ty);
         let ty = self.world.ty(start);
         let (term, i32) = (self.term_function(sum, ty), self.world.types.prim(Prim::I32));
+        let zero = self.world.lit_i32(0);
+        if self.world.as_lit(sum.n).is_some_and(|n| n < block as u64) {
+            // Nothing but the tail is left of the blocks, so nothing else is emitted: the evaluator has less to do.
+            let tail = self.new_block("tail", &[i32, ty]);
+            let tail_def = self.world.cont_def(tail);
+            self.jump(tail_def, &[zero, start]);
+            return self.tail(sum, term, tail);
+        }
         let step = self.new_block("step", &[i32, ty]);
         let prefix = self.new_block("prefix", &[i32, ty]);
         let (step_def, prefix_def) = (self.world.cont_def(step), self.world.cont_def(prefix));
-        let zero = self.world.lit_i32(0);
         self.jump(step_def, &[zero, start]);
 
         // All known so far: add the next term. Otherwise the rest.
@@ -241,11 +248,16 @@ impl Translator<'_> {
         self.jump(tail_def, &[start, so_far]);
         self.enter(one);
         self.block(sum, block, term, (first, so_far), blocks_def);
+        self.tail(sum, term, tail);
+    }
 
+    /// The terms from the parameter of `tail` on, one by one.
+    fn tail(&mut self, sum: &Sum<'_>, term: Def, tail: Cont) {
         let params = self.enter(tail);
         let [index, so_far] = params[..] else { unreachable!("it was made with two") };
         self.unfold_if_known(tail, &[index, sum.n]);
-        self.one_term(sum, term, index, so_far, tail_def);
+        let tail = self.world.cont_def(tail);
+        self.one_term(sum, term, index, so_far, tail);
     }
 
     /// The terms of a block, unfolded; then the next block.
@@ -278,7 +290,7 @@ fn block_size(term: &Expr, most: usize, ranges: &mut Ranges) -> usize {
 }
 
 /// The leaves of an expression whose sums are unrolled.
-fn unrolled_leaves(expr: &Expr, most: usize, ranges: &mut Ranges) -> usize {
+pub(crate) fn unrolled_leaves(expr: &Expr, most: usize, ranges: &mut Ranges) -> usize {
     if let Op::Let(var, parts) = &expr.op {
         let value = unrolled_leaves(&parts[0], most, ranges);
         let range = ranges.of(&parts[0]);

@@ -324,6 +324,7 @@ impl Translator<'_> {
             (BinaryOp::Div | BinaryOp::Mod, Ty::Int) => self.quotient(op, lhs, rhs),
             (BinaryOp::Add, Ty::Float) => self.add(lhs, rhs),
             (BinaryOp::Mul, Ty::Float) => self.mul(lhs, rhs),
+            (BinaryOp::Div, Ty::Float) => self.div(lhs, rhs),
             (BinaryOp::Eq | BinaryOp::Ne, Ty::Bool) => {
                 let differ = self.world.arith(ArithOp::Xor, ArithFlags::STRICT, lhs, rhs);
                 if op == BinaryOp::Ne { differ } else { self.unary(UnaryOp::Not, Ty::Bool, differ) }
@@ -395,6 +396,28 @@ impl Translator<'_> {
         let product = self.world.arith(ArithOp::Mul, ArithFlags::STRICT, lhs, rhs);
         let product = self.if_known_zero(lhs, zero, product);
         self.if_known_zero(rhs, zero, product)
+    }
+
+    /// The quotient of two `Float`s. A division by a constant is a product with its inverse, if that is finite.
+    fn div(&mut self, lhs: Def, rhs: Def) -> Def {
+        let quotient = self.world.arith(ArithOp::Div, ArithFlags::STRICT, lhs, rhs);
+        if !self.setup.specialize {
+            return quotient;
+        }
+        let (one, zero, infinity) = (self.float(1.0), self.float(0.0), self.float(f32::INFINITY));
+        let inverse = self.world.arith(ArithOp::Div, ArithFlags::STRICT, one, rhs);
+        let size = self.math(MathOp::Fabs, &[inverse]);
+        let product = self.world.arith(ArithOp::Mul, ArithFlags::STRICT, lhs, inverse);
+        let conditions = [
+            self.world.known(rhs),
+            self.world.cmp(CmpOp::Gt, size, zero),
+            self.world.cmp(CmpOp::Lt, size, infinity),
+        ];
+        let holds = conditions
+            .into_iter()
+            .reduce(|all, one| self.world.arith(ArithOp::And, ArithFlags::STRICT, all, one))
+            .expect("there are three");
+        self.world.select(holds, product, quotient)
     }
 
     /// The quotient or the remainder of two `Int`s. A division by -1 overflows for the least `Int`, so it is emitted as a

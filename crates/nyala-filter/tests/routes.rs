@@ -1,6 +1,6 @@
 //! Three routes from a filter to its residual program: through this crate, embedded in Impala, and by an interpreter in Impala
 //! whose program is a known string. Our evaluator leaves the same program of all three, up to the order of operands that
-//! commute.
+//! commute, and the width of indices.
 
 use expect_test::expect;
 use nyala_driver::{Options, Report, Session, pipeline};
@@ -38,6 +38,8 @@ fn expression(world: &World, def: Def) -> String {
             }
             format!("({} {} {})", operands[0], op.sign(), operands[1])
         }
+        // Indices may have 32 or 64 bits.
+        Node::Cast(value) => expression(world, value),
         Node::Lea { ptr, index } => format!("{}[{}]", expression(world, ptr), expression(world, index)),
         Node::Extract { agg, .. } => match world.node(agg) {
             Node::Load { ptr, .. } => expression(world, ptr),
@@ -108,7 +110,7 @@ fn blur_is_the_same_by_all_routes() {
     let embedded = in_impala(
         "let m = [0f, 1f, 0f, 1f, 4f, 1f, 0f, 1f, 0f];
          let s = sum(0, 2, @|i| sum(0, 2, @|j| m(i * 3 + j)));
-         sum(-1, 1, @|i| sum(-1, 1, @|j| times(image(row + i, col + j, 0), m((i + 1) * 3 + j + 1)))) / s",
+         over(sum(-1, 1, @|i| sum(-1, 1, @|j| times(image(row + i, col + j, 0), m((i + 1) * 3 + j + 1)))), s)",
     );
     assert_eq!(translated, embedded);
     assert_eq!(translated, by_interpretation(text));
