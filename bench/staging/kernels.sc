@@ -36,17 +36,17 @@ void convolve(float* in, int from, int to, float* K, int range, float* out) {
 
 void conv_staged(float* in, int from, int to, float* out) = convolve<in, from, to, {-1.0, -2.0, 0.0, 2.0, 1.0}, 2, out>;
 
-// With mirror boundary. `side` says which checks a region of the data needs; staged, each region has its own loop.
-static void mirrored(float* in, int from, int to, int size, int side, float* K, int range, float* out) {
+// With mirror boundary. `side` says which check a region of the data needs: that for its start, its end, or none.
+static void region(float* in, int from, int to, int size, int side, float* K, int range, float* out) {
+  @in & from & to:
   for (int x = from; x < to; ++x) {
     float v = 0;
-    @K & range:
+    @K & range & side:
     for (int j = -range; j <= range; ++j) {
       float kv = K[range + j];
-      @* & side:
       int i = x + j;
-      if (side <= 0) i = i < 0 ? -1 - i : i;
-      if (side >= 0) i = i >= size ? 2 * size - 1 - i : i;
+      if (side < 0) i = i < 0 ? -1 - i : i;
+      if (side > 0) i = i >= size ? 2 * size - 1 - i : i;
       @* & in:
       v += in[i] * kv;
     }
@@ -54,17 +54,31 @@ static void mirrored(float* in, int from, int to, int size, int side, float* K, 
   }
 }
 
-void convolve_mirror(float* in, int size, float* K, int range, float* out) {
-  mirrored(in, 0, size, size, 0, K, range, out);
-}
-
+// Loop peeling: each region has its own loop, with the checks that it needs.
 static void peeled(float* in, int size, float* K, int range, float* out) {
-  mirrored(in, 0, range, size, -1, K, range, out);
-  convolve(in, range, size - range, K, range, out);
-  mirrored(in, size - range, size, size, 1, K, range, out);
+  @K & range:
+  region(in, 0, range, size, -1, K, range, out);
+  @K & range:
+  region(in, range, size - range, size, 0, K, range, out);
+  @K & range:
+  region(in, size - range, size, size, 1, K, range, out);
 }
 
 void conv_mirror_staged(float* in, int size, float* out) = peeled<in, size, {-1.0, -2.0, 0.0, 2.0, 1.0}, 2, out>;
+
+// Without staging: both checks for all data.
+void convolve_mirror(float* in, int size, float* K, int range, float* out) {
+  for (int x = 0; x < size; ++x) {
+    float v = 0;
+    for (int j = -range; j <= range; ++j) {
+      int i = x + j;
+      i = i < 0 ? -1 - i : i;
+      i = i >= size ? 2 * size - 1 - i : i;
+      v += in[i] * K[range + j];
+    }
+    out[x] = v;
+  }
+}
 
 // ---- Fast Fourier transform: `size` floats, interleaved, in bit-reversed order ----
 

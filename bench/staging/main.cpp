@@ -1,29 +1,34 @@
 // Table 1: our functions against C++, plain and with templates, and FFTW where its library is given.
 //
-// One loop calls all versions, which are compiled separately, in turn; the best of several rounds counts. Each row is checked
-// against a reference in double precision. Output: `case version milliseconds ok`, one per line.
+// One loop calls all versions, which are compiled separately, in turn. The best of many short rounds counts, by processor time, so
+// that other processes on the machine matter little. Each row is checked against a reference in double precision. Output:
+// `case version milliseconds ok`, one per line.
 // usage: main QUICK [FFTW_LIBRARY]
 
 #include "kernels.h"
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <functional>
+#include <time.h>
 #include <vector>
 
 typedef std::vector<float> Floats;
 struct Version { const char* name; std::function<void()> call; };
 
+// The processor time of this process, in milliseconds.
 static double now() {
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return time.tv_sec * 1e3 + time.tv_nsec * 1e-6;
 }
 
-// Measures all versions in turn. `prepare` runs before each measurement and is not timed; `is_right` checks after it.
-static void measure(const char* name, int rounds, const std::vector<Version>& versions, std::function<void()> prepare, std::function<bool()> is_right) {
+// Measures all versions in turn, and prints the best times multiplied by `scale`. `prepare` runs before each measurement and is not
+// timed; `is_right` checks after it.
+static void measure(const char* name, int rounds, double scale, const std::vector<Version>& versions, std::function<void()> prepare, std::function<bool()> is_right) {
     std::vector<double> best(versions.size(), 1e30);
     std::vector<bool> ok(versions.size(), true);
     for (int round = 0; round < rounds; ++round)
@@ -34,7 +39,7 @@ static void measure(const char* name, int rounds, const std::vector<Version>& ve
             best[v] = std::min(best[v], now() - start);
             ok[v] = ok[v] && is_right();
         }
-    for (size_t v = 0; v < versions.size(); ++v) printf("%s %s %.6f %d\n", name, versions[v].name, best[v], (int)ok[v]);
+    for (size_t v = 0; v < versions.size(); ++v) printf("%s %s %.6f %d\n", name, versions[v].name, best[v] * scale, (int)ok[v]);
     fflush(stdout);
 }
 
@@ -47,12 +52,17 @@ static bool near(const Floats& found, const std::vector<double>& expected, doubl
     return error <= tolerance * scale;
 }
 
-static void power(int rounds, int calls) {
+// The calls of one round, and of the paper's table.
+static const int POWER_CALLS = 500000, CONVOLUTION_CALLS = 1000;
+static const double POWER_TABLE = 1e8, CONVOLUTION_TABLE = 1e6;
+
+static void power(int rounds) {
+    const int calls = POWER_CALLS;
     volatile float base = 1.0001f;
     volatile int exponent = 72;
     volatile float sink = 0;
     double expected = std::pow((double)1.0001f, 72);
-    measure("power", rounds, {
+    measure("power", rounds, POWER_TABLE / calls, {
         {"plain", [&] { for (int i = 0; i < calls; ++i) sink = cpp_power(base, exponent); }},
         {"template", [&] { for (int i = 0; i < calls; ++i) sink = cpp_power72(base); }},
         {"unstaged", [&] { for (int i = 0; i < calls; ++i) sink = power(base, exponent); }},
@@ -62,8 +72,8 @@ static void power(int rounds, int calls) {
 
 static int mirror(int i, int n) { return i < 0 ? -1 - i : i >= n ? 2 * n - 1 - i : i; }
 
-static void convolution(int rounds, int calls) {
-    const int n = 1024;
+static void convolution(int rounds) {
+    const int n = 1024, calls = CONVOLUTION_CALLS;
     Floats in(n), out(n), kernel = {-1, -2, 0, 2, 1};
     for (int i = 0; i < n; ++i) in[i] = (float)((i * 7919) % 1000) / 1000;
     std::vector<double> expected(n);
@@ -72,13 +82,13 @@ static void convolution(int rounds, int calls) {
     volatile int size = n, range = 2;
     auto often = [&](std::function<void()> call) { return [=] { for (int i = 0; i < calls; ++i) call(); }; };
     auto clear = [&] { std::fill(out.begin(), out.end(), 0.f); };
-    measure("convolution", rounds, {
+    measure("convolution", rounds, CONVOLUTION_TABLE / calls, {
         {"plain", often([&] { cpp_convolve(in.data(), range, size - range, kernel.data(), range, out.data()); })},
         {"template", often([&] { cpp_conv(in.data(), 2, size - 2, out.data()); })},
         {"unstaged", often([&] { convolve(in.data(), range, size - range, kernel.data(), range, out.data()); })},
         {"staged", often([&] { conv_staged(in.data(), 2, size - 2, out.data()); })},
     }, clear, [&] { return near(out, expected, 1e-5, 2); });
-    measure("convolution-mirror", rounds, {
+    measure("convolution-mirror", rounds, CONVOLUTION_TABLE / calls, {
         {"plain", often([&] { cpp_convolve_mirror(in.data(), size, kernel.data(), range, out.data()); })},
         {"template", often([&] { cpp_conv_mirror(in.data(), size, out.data()); })},
         {"unstaged", often([&] { convolve_mirror(in.data(), size, kernel.data(), range, out.data()); })},
@@ -125,7 +135,7 @@ static void fft(int rounds) {
     reverse_bits(reversed);
     expected = transform(reversed);
     volatile int size = 2 * n;
-    measure("fft-2^24", rounds, {
+    measure("fft-2^24", rounds, 1, {
         {"plain", [&] { cpp_fft(data.data(), size); }},
         {"template", [&] { cpp_fft24(data.data()); }},
         {"unstaged", [&] { fft_plain(data.data(), size); }},
@@ -163,7 +173,7 @@ static void fft_tables(const char* name, int log, int rounds, int calls, void (*
         for (int c = 0; c < calls; ++c) ours(re.data(), im.data(), work.data(), out.data());
     }}};
     if (plan) versions.push_back({"fftw", [&] { is_ours = false; for (int c = 0; c < calls; ++c) fftw->execute(plan); }});
-    measure(name, rounds, versions, [&] { std::fill(out.begin(), out.end(), 0.f); }, [&] {
+    measure(name, rounds, 1.0 / calls, versions, [&] { std::fill(out.begin(), out.end(), 0.f); }, [&] {
         Floats found = out;
         if (is_ours) for (int i = 0; i < n; ++i) { found[2 * i] = out[i]; found[2 * i + 1] = out[n + i]; }
         return near(found, expected, 1e-5, 0);
@@ -172,11 +182,11 @@ static void fft_tables(const char* name, int log, int rounds, int calls, void (*
 
 int main(int argc, char** argv) {
     bool quick = argc > 1 && strcmp(argv[1], "quick") == 0;
-    power(3, quick ? 5000000 : 100000000);
-    convolution(quick ? 5 : 3, quick ? 10000 : 100000);
-    if (!quick) fft(3);
+    power(quick ? 10 : 100);
+    convolution(quick ? 10 : 100);
+    if (!quick) fft(5);
     Fftw fftw;
     bool has_fftw = load(argc > 2 ? argv[2] : nullptr, fftw);
-    fft_tables("fft-2^10", 10, quick ? 20 : 60, 1000, fft_1k, has_fftw ? &fftw : nullptr);
-    fft_tables("fft-2^16", 16, quick ? 10 : 30, 10, fft_64k, has_fftw ? &fftw : nullptr);
+    fft_tables("fft-2^10", 10, quick ? 20 : 200, 1000, fft_1k, has_fftw ? &fftw : nullptr);
+    fft_tables("fft-2^16", 16, quick ? 10 : 100, 10, fft_64k, has_fftw ? &fftw : nullptr);
 }
