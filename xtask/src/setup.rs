@@ -1,8 +1,9 @@
-//! `cargo xtask setup`: installs what tests of kernels need besides a Rust toolchain, as far as possible.
+//! `cargo xtask setup`: installs what tests need besides a Rust toolchain, as far as possible.
 //!
 //! * An OpenCL driver that runs on the CPU: PoCL, by the system's package manager (`apt-get`).
 //! * `ptxas` and NVIDIA's mathematical functions: by pip, into an environment of Python below `target`,
 //!   where the tests look for them.
+//! * NumPy, in the same way.
 //!
 //! Nothing is installed twice. A failure is reported, but is not an error: tests that need the tool
 //! report themselves as skipped.
@@ -18,6 +19,7 @@ const OPENCL: [&str; 2] = ["pocl-opencl-icd", "ocl-icd-libopencl1"];
 pub fn run() -> anyhow::Result<()> {
     print_result("an OpenCL driver", opencl());
     print_result("ptxas", ptxas());
+    print_result("NumPy", numpy());
     Ok(())
 }
 
@@ -70,6 +72,12 @@ fn ptxas() -> Result<String, String> {
     python::environment("cuda", &["nvidia-cuda-nvcc-cu12"], find)
         .map(|python| format!("is beside {}", python.display()))
         .ok_or_else(|| "the package `nvidia-cuda-nvcc-cu12` cannot be installed by pip".into())
+}
+
+fn numpy() -> Result<String, String> {
+    python::environment("numpy", &["numpy"], "import numpy")
+        .map(|python| format!("is for {}", python.display()))
+        .ok_or_else(|| "the package `numpy` cannot be installed by pip".into())
 }
 
 /// NVIDIA's mathematical functions, if they were installed.

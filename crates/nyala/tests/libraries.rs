@@ -3,9 +3,11 @@
 
 mod support;
 
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 
-use support::{Folder, nyala, run_command};
+use support::{Folder, nyala, run, run_command};
 
 const SCALE: &str = r#"
 struct Range { low: f32, high: f32 }
@@ -191,6 +193,35 @@ fn python_programs_load_shared_libraries() {
     let mut python = Command::new("python3");
     python.args([folder.file("host.py", PYTHON_HOST), folder.path("libscale.so")]);
     assert_eq!(run_command(&mut python, ""), (Some(0), "scaled\n".into(), String::new()));
+}
+
+/// The program of the book that calls a library with NumPy's arrays.
+#[test]
+fn numpy_programs_of_the_book_call_shared_libraries() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    // As `cargo xtask setup` installs it.
+    let of_setup = repository.join("target/bench/numpy/bin/python");
+    let has_numpy = |python: &&Path| {
+        Command::new(python).args(["-c", "import numpy"]).output().is_ok_and(|output| output.status.success())
+    };
+    let Some(python) = [of_setup.as_path(), Path::new("python3")].into_iter().find(has_numpy) else {
+        eprintln!("skipped: there is no NumPy");
+        return;
+    };
+    let chapter = fs::read_to_string(repository.join("docs/src/hosts.md")).expect("it is in the repository");
+    let section = chapter.split("\n## Libraries for C, C++, Rust and Python\n").nth(1).expect("it is there");
+    let code = |language: &str| {
+        let start = section.split(&format!("\n```{language}\n")).nth(1).expect("it has such code");
+        start.split("\n```").next().expect("it ends").to_owned()
+    };
+    let folder = Folder::new("shared-numpy");
+    let source = folder.file("scale.impala", code("impala"));
+    let built = run(&["build", "--emit", "shared", "-O3", &source, "-o", &folder.path("libscale.so")], "");
+    assert_eq!(built, (Some(0), String::new(), String::new()));
+    folder.file("host.py", code("python") + "\nprint(data[3], data.sum())\n");
+    let mut host = Command::new(python);
+    let printed = run_command(host.arg("host.py").current_dir(&folder.0), "");
+    assert_eq!(printed, (Some(0), "6.0 999000.0\n".into(), String::new()));
 }
 
 #[test]
