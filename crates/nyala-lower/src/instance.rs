@@ -319,7 +319,8 @@ impl Lowerer<'_> {
     /// The maximum number of parts of a mutable variable as a value. See Note [Which arrays are memory].
     fn max_leaves(&self, local: LocalId) -> u64 {
         match (self.facts.is_searched(local), self.facts.is_carried(local)) {
-            (true, _) => MAX_SEARCHED,
+            (true, true) => MAX_SEARCHED_IN_LOOP,
+            (true, false) => MAX_SEARCHED,
             (false, true) => MAX_CARRIED,
             (false, false) => MAX_VALUE,
         }
@@ -332,12 +333,15 @@ impl Lowerer<'_> {
 //
 // * More than MAX_SEARCHED if an element of unknown index is used. Like an address-taken variable:
 //   as a value, each such assignment would copy all of it.
+// * More than MAX_SEARCHED_IN_LOOP if, besides, different values of it reach a join, as for the stack of a traversal: each
+//   iteration would copy all of it, and with lanes select among all elements.
 // * More than MAX_CARRIED if different values of it reach a join. LLVM is slow at that: an array of 512 parts that
 //   one loop carries takes it 0.2 seconds, one of 4,000 parts two minutes.
 // * More than MAX_VALUE in any case, for the same reason: a value of a million parts takes minutes.
 //
 // If indices become known, the evaluator turns slots into values again.
 const MAX_SEARCHED: u64 = 64;
+const MAX_SEARCHED_IN_LOOP: u64 = 4;
 const MAX_CARRIED: u64 = 512;
 const MAX_VALUE: u64 = 4096;
 
