@@ -69,6 +69,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "align", run: align::run, case: None },
     Bench { name: "multigrid", run: multigrid::run, case: None },
     Bench { name: "simd", run: simd::run, case: None },
+    Bench { name: "simd-first-try", run: simd::run_first_try, case: None },
     Bench { name: "staging", run: staging::run, case: None },
     Bench { name: "threads", run: threads::run, case: None },
     Bench { name: "tune", run: tune::run, case: None },

@@ -108,7 +108,6 @@ fn write(
 ) -> Result<Module, Vec<CodegenError>> {
     session.timings.enter("write LLVM assembly");
     let abi = Abi::of_target(options.target.as_deref());
-    let compresses_256 = is_for_this_machine(options) && has_avx512vl();
     let checked = session.options.checked;
     let directory = directory_for_debuggers(session);
     let directory = directory.as_ref().map(|directory| directory.to_string_lossy());
@@ -121,24 +120,8 @@ fn write(
         gpu: None,
         is_executable,
         contents: &contents,
-        compresses_256,
     };
     llvm_asm::write(bundle.host, &options)
-}
-
-/// Whether all features of this machine's processor may be used.
-fn is_for_this_machine(options: &llvm::Options) -> bool {
-    options.target.is_none() && options.cpu.is_none() && options.versions.is_empty()
-}
-
-#[cfg(target_arch = "x86_64")]
-fn has_avx512vl() -> bool {
-    is_x86_feature_detected!("avx512vl")
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn has_avx512vl() -> bool {
-    false
 }
 
 /// The program as LLVM assembly, and the loaded LLVM.

@@ -36,6 +36,11 @@ pub(crate) enum CollectiveOp {
     /// Whether the value equals that of a given lane.
     Match,
     Reduce(Reduction, Prim),
+    /// Combines the values up to each lane; without its own if the last is false.
+    Scan(Reduction, Prim, bool),
+    /// Stores and loads of adjacent values of this size in bytes.
+    Pack(u64),
+    Unpack(u64),
     /// A shuffle of a warp.
     Shuffle(Shuffle),
     /// The lanes that have the same value.
@@ -135,6 +140,12 @@ impl Machine<'_, '_> {
             LaneFunction::Reduce(reduction) => {
                 CollectiveOp::Reduce(reduction, prim(first).filter(|&prim| reduction.is_for(prim))?)
             }
+            LaneFunction::Scan(reduction) | LaneFunction::ScanBefore(reduction) => {
+                let prim = prim(first).filter(|&prim| reduction.is_for(prim))?;
+                CollectiveOp::Scan(reduction, prim, matches!(function, LaneFunction::Scan(_)))
+            }
+            LaneFunction::Pack => CollectiveOp::Pack(size()?),
+            LaneFunction::Unpack => CollectiveOp::Unpack(size()?),
             LaneFunction::Mask | LaneFunction::LaneId | LaneFunction::NumLanes | LaneFunction::Align => {
                 return None;
             }
@@ -200,6 +211,12 @@ impl Machine<'_, '_> {
             CollectiveOp::Reduce(reduction, prim) => {
                 reduce(reduction, prim, width, participants).map(|value| same(value, participants))
             }
+            CollectiveOp::Scan(reduction, prim, is_inclusive) => {
+                scan(reduction, prim, is_inclusive, width, participants)
+            }
+            CollectiveOp::Pack(size) | CollectiveOp::Unpack(size) => {
+                self.packed_access(op, size, participants)
+            }
             CollectiveOp::Load(size) | CollectiveOp::Store(size) => {
                 self.lane_access(op, size, width, participants)
             }
@@ -249,6 +266,42 @@ impl Machine<'_, '_> {
             });
         }
         Ok(results)
+    }
+}
+
+impl Machine<'_, '_> {
+    /// `rv_pack` and `rv_unpack`: the lanes for which the condition holds access one scalar behind the other.
+    fn packed_access(
+        &mut self,
+        op: CollectiveOp,
+        size: u64,
+        participants: &[Participant],
+    ) -> Checked<Vec<Results>> {
+        let mut addr = addr_arg(participants.first().and_then(|first| first.args.first()))?;
+        let mut results = vec![];
+        let mut n_accesses = 0;
+        for participant in participants {
+            let Participant { task, args, .. } = participant;
+            let own = args.get(1).cloned().unwrap_or_default();
+            let mut result = own.clone();
+            if condition(participant, 2)? {
+                self.memory.races.switch_to(*task);
+                match (op, own) {
+                    (CollectiveOp::Pack(_), Value::Bits(value)) => {
+                        self.memory.store_scalar(addr, size, value)?
+                    }
+                    (CollectiveOp::Pack(_), _) => return malformed("`rv_pack` of an undefined value"),
+                    _ => result = Value::Bits(self.memory.load_scalar(addr, size)?),
+                }
+                addr = addr.wrapping_add(size);
+                n_accesses += 1;
+            }
+            results.push(smallvec![result]);
+        }
+        Ok(match op {
+            CollectiveOp::Pack(_) => same(Value::Bits(n_accesses), participants),
+            _ => results,
+        })
     }
 }
 
@@ -307,6 +360,28 @@ fn reduce(reduction: Reduction, prim: Prim, width: u32, participants: &[Particip
         Ok(bits) => Ok(Value::Bits(bits)),
         Err(_) => malformed(format!("`{}` of `{}`", reduction.name(), prim.name())),
     }
+}
+
+/// The values of all participants up to each of them; other lanes have the neutral element.
+fn scan(
+    reduction: Reduction,
+    prim: Prim,
+    is_inclusive: bool,
+    width: u32,
+    participants: &[Participant],
+) -> Checked<Vec<Results>> {
+    let mut lanes = vec![reduction.neutral(prim); width as usize];
+    for Participant { lane, args, .. } in participants {
+        let undefined = || ErrorKind::UndefinedUse { what: "a value that lanes combine" };
+        lanes[*lane as usize] = args[0].as_bits().ok_or_else(undefined)?;
+    }
+    let Ok(mut scanned) = reduction.eval_scan(prim, &lanes) else {
+        return malformed(format!("`{}` of `{}`", reduction.name(), prim.name()));
+    };
+    if !is_inclusive {
+        scanned.insert(0, reduction.neutral(prim));
+    }
+    Ok(participants.iter().map(|it| smallvec![Value::Bits(scanned[it.lane as usize])]).collect())
 }
 
 /// The mask with a bit for each of these lanes.

@@ -137,6 +137,11 @@ impl Saved {
 }
 
 impl RegionKind {
+    /// Whether groups run one after the other, in the order of their numbers.
+    fn is_ordered(self) -> bool {
+        matches!(self, RegionKind::Loop { .. } | RegionKind::Lanes { .. })
+    }
+
     fn n_groups(self) -> u64 {
         let len = |lower: i64, upper: i64| upper.saturating_sub(lower).max(0) as u64;
         match self {
@@ -302,7 +307,7 @@ impl Machine<'_, '_> {
         let seed = self.host.seed;
         let Some(region) = self.regions.last_mut() else { return malformed("no region runs") };
         let group = match region.kind {
-            RegionKind::Loop { .. } => region.next_group,
+            kind if kind.is_ordered() => region.next_group,
             kind => shuffled(region.next_group, kind.n_groups(), seed),
         };
         region.next_group += 1;
@@ -310,8 +315,8 @@ impl Machine<'_, '_> {
         for addr in region.shared.drain().map(|(_, addr)| addr) {
             self.memory.free_shared(addr);
         }
-        if let RegionKind::Loop { .. } = region.kind {
-            // Iterations are ordered, as if each were a region.
+        if region.kind.is_ordered() {
+            // Groups are ordered, as if each were a region.
             self.n_regions += 1;
             region.id = self.n_regions;
         }

@@ -80,6 +80,12 @@ pub(crate) fn lane_op(op: LaneOp, args: &[Value]) -> Checked<Value> {
             let lanes = (0..mask.len()).map(|lane| part(first, kept.next().unwrap_or(lane)));
             Ok(Value::agg(lanes.collect()))
         }
+        (LaneOp::Expand, [mask]) => {
+            let mut front = 0..;
+            let source = |(lane, is_set): (usize, bool)| if is_set { front.next() } else { Some(lane) };
+            let sources = truth_values(mask)?.into_iter().enumerate().map(source);
+            Ok(Value::agg(sources.map(|from| part(first, from.unwrap_or_default())).collect()))
+        }
         _ => malformed(format!("`{}` of other operands", op.name())),
     }
 }

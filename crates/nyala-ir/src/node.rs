@@ -427,12 +427,15 @@ pub enum LaneOp {
     /// The lanes of the first where the second, `simd[bool * n]`, is true, moved to the
     /// front in order. The other lanes keep their value.
     Compress,
+    /// The first lanes of the first, moved in order to where the second, `simd[bool * n]`, is true.
+    /// The other lanes keep their value.
+    Expand,
 }
 
 impl LaneOp {
     /// All of them.
-    pub const ALL: [LaneOp; 5] =
-        [LaneOp::Any, LaneOp::All, LaneOp::Ballot, LaneOp::Permute, LaneOp::Compress];
+    pub const ALL: [LaneOp; 6] =
+        [LaneOp::Any, LaneOp::All, LaneOp::Ballot, LaneOp::Permute, LaneOp::Compress, LaneOp::Expand];
 
     /// Its name in the text form.
     pub fn name(self) -> &'static str {
@@ -442,6 +445,7 @@ impl LaneOp {
             LaneOp::Ballot => "ballot",
             LaneOp::Permute => "permute",
             LaneOp::Compress => "compress",
+            LaneOp::Expand => "expand",
         }
     }
 
@@ -449,7 +453,7 @@ impl LaneOp {
     pub fn arity(self) -> usize {
         match self {
             LaneOp::Any | LaneOp::All | LaneOp::Ballot => 1,
-            LaneOp::Permute | LaneOp::Compress => 2,
+            LaneOp::Permute | LaneOp::Compress | LaneOp::Expand => 2,
         }
     }
 }

@@ -53,6 +53,19 @@ impl Reduction {
         }
     }
 
+    /// The names of its inclusive and of its exclusive scan.
+    pub fn scan_names(self) -> (&'static str, &'static str) {
+        match self {
+            Reduction::Add => ("scan_add", "scan_before_add"),
+            Reduction::Mul => ("scan_mul", "scan_before_mul"),
+            Reduction::Min => ("scan_min", "scan_before_min"),
+            Reduction::Max => ("scan_max", "scan_before_max"),
+            Reduction::And => ("scan_and", "scan_before_and"),
+            Reduction::Or => ("scan_or", "scan_before_or"),
+            Reduction::Xor => ("scan_xor", "scan_before_xor"),
+        }
+    }
+
     /// The one of this name.
     pub fn from_name(name: &str) -> Option<Reduction> {
         Reduction::ALL.into_iter().find(|reduction| reduction.name() == name)
@@ -95,6 +108,20 @@ impl Reduction {
             lanes.truncate(half);
         }
         lanes.first().copied().ok_or(EvalError::Unsupported)
+    }
+
+    /// The inclusive scan of the values of lanes: each with all before it, in the order of [`World::scan`].
+    pub fn eval_scan(self, prim: Prim, lanes: &[u64]) -> Result<Vec<u64>, EvalError> {
+        let mut lanes = lanes.to_vec();
+        let mut distance = 1;
+        while distance < lanes.len() {
+            let combined =
+                lanes.iter().zip(&lanes[distance..]).map(|(&before, &lane)| self.combine(prim, before, lane));
+            let combined: Vec<u64> = combined.collect::<Result<_, _>>()?;
+            lanes[distance..].copy_from_slice(&combined);
+            distance *= 2;
+        }
+        Ok(lanes)
     }
 
     fn combine(self, prim: Prim, a: u64, b: u64) -> Result<u64, EvalError> {
@@ -146,6 +173,36 @@ impl World {
             left = half;
         }
         self.extract_at(lanes, 0)
+    }
+
+    /// The inclusive scan of the lanes of a simd value, in a logarithmic number of steps. The type must be one that the
+    /// reduction [is for](Reduction::is_for).
+    pub fn scan(&mut self, reduction: Reduction, mut lanes: Def) -> Def {
+        let ty = self.ty(lanes);
+        let TyKind::Simd { lanes: n, .. } = *self.types.kind(ty) else { return lanes };
+        let prim = self.types.lane_prim(ty).expect("lanes that are combined are numbers");
+        let mut distance = 1;
+        while distance < n {
+            let before = self.shifted(reduction, lanes, distance);
+            lanes = self.combined(reduction, prim, before, lanes);
+            distance *= 2;
+        }
+        lanes
+    }
+
+    /// The lanes of a simd value moved up by some lanes; the first ones get the neutral element.
+    pub fn shifted(&mut self, reduction: Reduction, lanes: Def, by: u32) -> Def {
+        let ty = self.ty(lanes);
+        let TyKind::Simd { lanes: n, .. } = *self.types.kind(ty) else { return lanes };
+        let prim = self.types.lane_prim(ty).expect("lanes that are combined are numbers");
+        let order: Vec<Def> = (0..n).map(|lane| self.lit_i32(((lane + n - by) % n) as i32)).collect();
+        let order = self.simd_of(Prim::I32, &order);
+        let moved = self.lanes(LaneOp::Permute, &[lanes, order]);
+        let has_one: Vec<Def> = (0..n).map(|lane| self.lit_bool(lane >= by)).collect();
+        let has_one = self.simd_of(Prim::Bool, &has_one);
+        let neutral = self.lit(prim, reduction.neutral(prim));
+        let neutral = self.splat(neutral, n);
+        self.select(has_one, moved, neutral)
     }
 
     fn simd_of(&mut self, prim: Prim, lanes: &[Def]) -> Def {

@@ -53,7 +53,9 @@ impl SimdOp {
             SimdOp::Lanes(LaneOp::Any | LaneOp::All) => &["(simd[bool * N]) -> bool"],
             SimdOp::Lanes(LaneOp::Ballot) => &["(simd[bool * N]) -> u64"],
             SimdOp::Lanes(LaneOp::Permute) => &["(simd[T * N], simd[i32 * N]) -> simd[T * N]"],
-            SimdOp::Lanes(LaneOp::Compress) => &["(simd[T * N], simd[bool * N]) -> simd[T * N]"],
+            SimdOp::Lanes(LaneOp::Compress | LaneOp::Expand) => {
+                &["(simd[T * N], simd[bool * N]) -> simd[T * N]"]
+            }
             SimdOp::Reduce(_) => &["(simd[T * N]) -> T"],
         }
     }
@@ -184,6 +186,8 @@ fn lane_function_shapes(function: LaneFunction) -> &'static [&'static str] {
         LaneFunction::Load => &["(&T, i32) -> T"],
         LaneFunction::Store => &["(&mut T, i32, T) -> ()"],
         LaneFunction::Align => &["(&i8, i32) -> &i8"],
-        LaneFunction::Reduce(_) => &["(T) -> T"],
+        LaneFunction::Pack => &["(&mut T, T, bool) -> i32"],
+        LaneFunction::Unpack => &["(&T, T, bool) -> T"],
+        LaneFunction::Reduce(_) | LaneFunction::Scan(_) | LaneFunction::ScanBefore(_) => &["(T) -> T"],
     }
 }

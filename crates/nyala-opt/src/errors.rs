@@ -185,5 +185,12 @@ pub(crate) fn jump_out(jump: Span, site: Span, name: &str) -> Diagnostic {
             report.with_label("jumps out of the loop").with_secondary(site, format!("the loop: {reason}"))
         }
     };
-    report.with_note("`continue` ends one instance; a shared variable can tell the others to do the same")
+    let report = report
+        .with_note("`continue` ends one instance; a shared variable can tell the others to do the same");
+    match name {
+        "vectorize" => report.with_note(
+            "`vectorize_until` stops after the lanes that agree to, and `vectorize_find` finds the first index",
+        ),
+        _ => report,
+    }
 }

@@ -39,8 +39,15 @@ impl Compiler {
 
     /// A command without files.
     pub fn command(&self) -> Command {
+        let mut command = self.bare();
+        command.args(OPTIONS);
+        command
+    }
+
+    /// A command without files and without options.
+    pub fn bare(&self) -> Command {
         let mut command = Command::new(&self.program);
-        command.args(self.args).args(OPTIONS);
+        command.args(self.args);
         command
     }
 }

@@ -6,6 +6,7 @@ use std::ptr::null_mut;
 
 use super::api::Ref;
 use super::faults::Fault;
+use super::lane_moves::{self, Instructions};
 use super::{Llvm, LlvmError, assumptions, c_string, masks, single_lanes, versions};
 
 /// The target and the optimization level.
@@ -167,6 +168,15 @@ impl<'a> Machine<'a> {
         }
         Ok(Machine { llvm, machine, triple, cpu, features })
     }
+
+    /// The instructions that move lanes.
+    fn instructions(&self) -> Instructions {
+        Instructions::of(&self.triple, |text| {
+            let module = Module::parse(self.llvm, text).ok()?;
+            module.set_target(module.module, self);
+            String::from_utf8(module.emit(self, Output::Assembly).ok()?).ok()
+        })
+    }
 }
 
 /// LLVM's name for a target, and the features that all of its processors have. In Rust's names for RISC-V they are part of the
@@ -231,7 +241,10 @@ unsafe extern "C" fn gather(info: Ref, reports: *mut c_void) {
 impl<'a> Module<'a> {
     /// The module for a machine, with its library.
     fn new(machine: &Machine<'a>, text: &str, options: &Options) -> Result<Module<'a>, LlvmError> {
-        let module = Module::parse(machine.llvm, text)?;
+        let module = match lane_moves::are_in(text) {
+            true => Module::parse(machine.llvm, &lane_moves::defined(text, machine.instructions()))?,
+            false => Module::parse(machine.llvm, text)?,
+        };
         if let Some(library) = &options.library {
             module.link(library, machine)?;
         }

@@ -8,6 +8,7 @@
 //!   LLVM assembly;
 //! * `versions`: code for several processors in one object file;
 //! * `masks`: avoids long masks in SIMD code;
+//! * `lane_moves`, `lane_registers`: moves of values between lanes, by the machine's instructions;
 //! * [`faults`]: the versions that can be used, and what is wrong with them; `single_lanes` and `assumptions`
 //!   work around some of that;
 //! * [`jit`]: loads an object file into this process;
@@ -25,6 +26,8 @@ pub mod faults;
 pub mod find;
 pub mod functions;
 pub mod jit;
+pub(crate) mod lane_moves;
+mod lane_registers;
 mod masks;
 mod processors;
 mod single_lanes;

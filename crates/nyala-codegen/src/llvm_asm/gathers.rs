@@ -4,7 +4,8 @@
 //! twice the width. That takes half the time, as a gather takes time for each lane.
 //!
 //! Gathers with a small stride, such as those of a field of an array of structs, become contiguous loads of all
-//! elements in between, for all fields at once, and a shuffle for each (`spread`). `scatters` does the same for stores.
+//! elements in between, for all fields at once, and a shuffle for each (`spread`). So do gathers of all lanes at known distances from
+//! each other, such as `p(lane / 4 * 4 + k)`. `scatters` does the same for stores.
 
 use std::collections::hash_map::Entry;
 
@@ -30,8 +31,11 @@ pub(crate) struct Gathers {
 struct Group {
     /// The address of the first lane of the first gather.
     at: Def,
-    /// In elements.
+    shared: Vec<(Def, i64)>,
+    /// In elements; 0 if the lanes have no stride.
     stride: i64,
+    /// The distance of each lane from the first in elements.
+    lanes: Vec<i64>,
     mask: Def,
     /// The gathers, and their distance from the first one in elements.
     members: Vec<(Def, i64)>,
@@ -44,12 +48,33 @@ impl Group {
         let mut offsets: Vec<i64> = self.members.iter().map(|&(_, away)| away).collect();
         offsets.sort_unstable();
         offsets.dedup();
-        Spread { at: self.at, stride: self.stride, mask: self.mask, offsets }
+        let (shared, lanes) = (self.shared.clone(), self.lanes.clone());
+        Spread { at: self.at, shared, stride: self.stride, lanes, mask: self.mask, offsets }
+    }
+
+    /// Whether contiguous loads are cheaper than gathers.
+    fn pays(&self, world: &World) -> bool {
+        let is_dense = self.stride.abs() <= SMALL || 2 * self.members.len() as i64 >= self.stride.abs();
+        is_dense && (is_full(world, self.mask) || self.spread().pays_masked())
+    }
+
+    /// The largest distance between elements, if there are gathers at this distance from the first one.
+    fn span(&self, away: i64) -> i64 {
+        let distances = || self.members.iter().map(|&(_, other)| other).chain([away]);
+        let of_members = distances().max().unwrap_or(0) - distances().min().unwrap_or(0);
+        let of_lanes = self.lanes.iter().max().unwrap_or(&0) - self.lanes.iter().min().unwrap_or(&0);
+        of_members + of_lanes
     }
 }
 
 /// The largest stride, in elements, for which contiguous loads are cheaper than a gather.
-const SMALL: i64 = 4;
+pub(super) const SMALL: i64 = 4;
+
+/// The same, if at least half of the elements in between are loaded.
+const SMALL_AND_DENSE: i64 = 8;
+
+/// The largest span of elements at known distances, as a multiple of the lanes.
+const MAX_SPAN: i64 = 2;
 
 /// The largest number of elements of one access.
 const MAX_SPREAD: i64 = 256;
@@ -67,8 +92,8 @@ impl Gathers {
                 Node::LoadLanes { ptr, mask, .. } => {
                     let Some(ty) = world.types.part(world.ty(def), 1) else { continue };
                     let Some((place, bytes)) = Place::of(world, ty, ptr, mask) else { continue };
-                    if let Some(stride) = place.small_stride(world) {
-                        gathers.join(world, &mut spread, (def, ptr), (place, bytes), stride);
+                    if let Some((stride, lanes)) = place.known_lanes(world) {
+                        gathers.join(world, &mut spread, (def, ptr), (place, bytes), (stride, lanes));
                         continue;
                     }
                     if place.elem_size(world) != WORD {
@@ -95,18 +120,39 @@ impl Gathers {
                 _ => {}
             }
         }
-        gathers.groups.retain(|_, group| is_full(world, group.mask) || group.spread().pays_masked());
+        let given_up: Vec<Group> = {
+            let groups = std::mem::take(&mut gathers.groups);
+            let (kept, others): (Vec<_>, Vec<_>) = groups.into_iter().partition(|(_, it)| it.pays(world));
+            gathers.groups = kept.into_iter().collect();
+            others.into_iter().map(|(_, group)| group).collect()
+        };
+        given_up.iter().for_each(|group| gathers.pair(world, group));
         gathers
     }
 
-    /// Adds a gather with a small stride to others of the same place.
+    /// Pairs gathers of adjacent words that are not loaded together with others.
+    fn pair(&mut self, world: &World, group: &Group) {
+        let mut waiting: FxHashMap<i64, Def> = FxHashMap::default();
+        for &(load, away) in &group.members {
+            let ty = world.types.part(world.ty(load), 1).and_then(|ty| world.types.elem(ty));
+            if ty.is_none_or(|elem| layout(&world.types, elem).size as i64 != WORD) {
+                return;
+            }
+            match waiting.remove(&(away - 1)) {
+                Some(first) => drop(self.follower.insert(first, load)),
+                None => drop(waiting.insert(away, load)),
+            }
+        }
+    }
+
+    /// Adds a gather of lanes at known distances to others of the same place.
     fn join(
         &mut self,
         world: &World,
         spread: &mut FxHashMap<Place, (Def, i64)>,
         (load, ptr): (Def, Def),
         (place, bytes): (Place, i64),
-        stride: i64,
+        (stride, lanes): (i64, Vec<i64>),
     ) {
         let size = place.elem_size(world);
         let known = spread.get(&place).copied();
@@ -114,17 +160,21 @@ impl Gathers {
             && let Some(group) = self.groups.get_mut(&first)
         {
             let away = (bytes - first_bytes) / size;
-            let is_near = (bytes - first_bytes) % size == 0 && away.abs() < stride.abs();
-            let spans = group.members.iter().map(|&(_, other)| (away - other).abs()).max();
-            let is_written = group.written.iter().any(|&other| (away - other) % stride == 0);
-            if is_near && !is_written && spans.is_some_and(|span| span < stride.abs()) {
+            let is_element = (bytes - first_bytes) % size == 0;
+            let is_near = match stride {
+                0 => group.span(away) < MAX_SPAN * lanes.len() as i64,
+                _ => group.members.iter().all(|&(_, other)| (away - other).abs() < stride.abs()),
+            };
+            let is_written = stride != 0 && group.written.iter().any(|&other| (away - other) % stride == 0);
+            if is_element && is_near && !is_written {
                 group.members.push((load, away));
                 return;
             }
         }
         let Some(at) = first_address(world, ptr) else { return };
-        self.groups
-            .insert(load, Group { at, stride, mask: place.mask, members: vec![(load, 0)], written: vec![] });
+        let shared = place.shared_with_size(world, ptr);
+        let (members, written, mask) = (vec![(load, 0)], vec![], place.mask);
+        self.groups.insert(load, Group { at, shared, stride, lanes, mask, members, written });
         spread.insert(place, (load, bytes));
     }
 
@@ -139,7 +189,7 @@ impl Gathers {
     ) -> bool {
         let (Some((at, bytes)), Some(group)) = (written, self.groups.get_mut(&first)) else { return false };
         let (away, size) = (bytes - first_bytes, place.elem_size(world));
-        let is_same = at == place && away % size == 0;
+        let is_same = at == place && away % size == 0 && group.stride != 0;
         if is_same {
             group.written.push(away / size);
         }
@@ -219,20 +269,53 @@ impl Place {
         world.types.elem(self.ty).map_or(0, |elem| layout(&world.types, elem).size as i64)
     }
 
-    /// The stride in elements, if it is constant and small.
-    pub(super) fn small_stride(&self, world: &World) -> Option<i64> {
-        let Node::Aggregate(lanes) = world.node(self.index) else { return None };
-        let lanes: Option<Vec<i64>> = world.list(lanes).iter().map(|&lane| world.as_int(lane)).collect();
-        let lanes = lanes.filter(|_| self.shared.is_empty())?;
+    /// The distance of each lane from lane 0, if it is known and small, and the stride if there is one.
+    fn known_lanes(&self, world: &World) -> Option<(i64, Vec<i64>)> {
+        if let Some(stride) = self.small_stride(world, SMALL_AND_DENSE) {
+            let n_lanes = i64::from(world.types.lanes(self.ty)?);
+            return Some((stride, (0..n_lanes).map(|lane| lane * stride).collect()));
+        }
+        let size = self.elem_size(world);
+        let lanes = literals(world, self.index)?;
+        let elements = |&lane: &i64| {
+            let bytes = lane.checked_mul(self.size)?;
+            bytes.checked_div(size).filter(|element| element * size == bytes)
+        };
+        let lanes: Vec<i64> = lanes.iter().map(elements).collect::<Option<_>>()?;
+        let span = lanes.iter().max()? - lanes.iter().min()?;
+        let is_bool = world.types.elem(self.ty) == Some(world.types.bool());
+        let is_small = (1..MAX_SPAN * lanes.len() as i64).contains(&span);
+        (is_small && !is_bool && is_full(world, self.mask)).then_some((0, lanes))
+    }
+
+    /// The uniform summands of the index of an address that `first_address` leaves out, with the size of its elements.
+    fn shared_with_size(&self, world: &World, ptr: Def) -> Vec<(Def, i64)> {
+        let mut at = ptr;
+        while let Node::Bitcast(inner) = world.node(at) {
+            at = inner;
+        }
+        let Node::Lea { index, .. } = world.node(at) else { return vec![] };
+        shared_part(world, index).map_or(vec![], |(_, all)| vec![(all, self.size)])
+    }
+
+    /// The stride in elements, if it is constant and at most `most`.
+    pub(super) fn small_stride(&self, world: &World, most: i64) -> Option<i64> {
+        let lanes = literals(world, self.index).filter(|_| self.shared.is_empty())?;
         let step = lanes.get(1)?.checked_mul(self.size)?;
         let size = self.elem_size(world);
         let is_even = (0..).zip(&lanes).all(|(lane, &index)| Some(index) == lanes[1].checked_mul(lane));
         let stride = step.checked_div(size).filter(|stride| stride * size == step && is_even)?;
         let is_bool = world.types.elem(self.ty) == Some(world.types.bool());
         let n_lanes = lanes.len() as i64;
-        let is_small = (2..=SMALL).contains(&stride.abs()) && stride.abs() * n_lanes <= MAX_SPREAD;
+        let is_small = (2..=most).contains(&stride.abs()) && stride.abs() * n_lanes <= MAX_SPREAD;
         (is_small && !is_bool && lanes[0] == 0).then_some(stride)
     }
+}
+
+/// The literals in the lanes of an index.
+fn literals(world: &World, index: Def) -> Option<Vec<i64>> {
+    let Node::Aggregate(lanes) = world.node(index) else { return None };
+    world.list(lanes).iter().map(|&lane| world.as_int(lane)).collect()
 }
 
 /// A scalar address as a base, summands with the size of their elements, and a constant offset in bytes.

@@ -12,13 +12,11 @@ use nyala_ir::{Def, LaneOp, Node, Prim, Ty};
 use super::function::FunctionWriter;
 use super::gathers::is_full;
 use super::value::{Scalar, Type, Value, list};
+use crate::llvm::lane_moves;
 
 /// The smallest and the largest size in bytes of a streaming store. Larger vectors are stored in parts.
 const MIN_STREAMED: u64 = 16;
 const MAX_STREAMED: u64 = 64;
-
-/// The least size of vector registers in bits.
-const REGISTER_BITS: u32 = 128;
 
 /// An access to memory by lanes.
 struct Access {
@@ -214,12 +212,13 @@ impl FunctionWriter<'_, '_> {
                 }
             }
             LaneOp::Permute => self.permute(def, args[0], args[1]),
-            LaneOp::Compress => self.compress(args[0], args[1]),
+            LaneOp::Compress | LaneOp::Expand => self.move_lanes(op.name(), args[0], args[1]),
         }
     }
 
-    /// Moves the lanes that a mask selects to the front. Addresses and `bool` are moved as integers.
-    fn compress(&mut self, lanes: Def, mask: Def) -> String {
+    /// A move between lanes that is defined for the machine: see the module `llvm::lane_moves`. Floats, addresses and `bool` are
+    /// moved as integers.
+    fn move_lanes(&mut self, function: &str, lanes: Def, second: Def) -> String {
         let (value, ty) = (self.value(lanes), self.module.ty_of(lanes));
         let n = self.world.types.lanes(self.world.ty(lanes)).unwrap_or(1);
         let elem = self.world.types.elem(self.world.ty(lanes)).unwrap_or(self.world.ty(lanes));
@@ -230,62 +229,11 @@ impl FunctionWriter<'_, '_> {
         };
         let ints = Type::vector(n, Scalar::Int(bits));
         let value = self.compute("ints", format!("{to} {ty} {value} to {ints}"));
-        let mask = self.value(mask);
-        let part_bits = match self.module.options.compresses_256 && bits >= 32 {
-            true => 256,
-            false => REGISTER_BITS,
-        };
-        let moved = match n * bits <= part_bits {
-            true => self.compress_register(&ints, &value, n, &mask),
-            false => self.compress_parts(part_bits, bits, &value, n, &mask),
-        };
-        self.compute("compress", format!("{back} {ints} {moved} to {ty}"))
-    }
-
-    fn compress_register(&mut self, ty: &Type, value: &str, n: u32, mask: &str) -> String {
-        let name = format!("llvm.experimental.vector.compress.{}", ty.suffix());
-        let lanes = Value::new(ty.clone(), value);
-        let args = [lanes.clone(), Value::new(Type::vector(n, Prim::Bool), mask), lanes];
-        let symbol = self.module.declare_for(&name, ty, &args, self.flow.span());
-        self.compute("front", format!("call {ty} {symbol}({})", list(&args)))
-    }
-
-    /// Compresses parts that fit into a register, and stores them one behind the other. LLVM would do the same, but with
-    /// aligned stores to addresses that are not aligned.
-    fn compress_parts(&mut self, part_bits: u32, bits: u32, value: &str, n: u32, mask: &str) -> String {
-        let (size, bytes) = (part_bits / bits, bits / 8);
-        let int = Scalar::Int(bits);
-        let ty = Type::vector(n, int);
-        let room = Type::array(u64::from(n + size), &int.into());
-        let place = self.local("front", &room, u64::from(bytes));
-        let mut end = "0".to_owned();
-        for first in (0..n).step_by(size as usize) {
-            let size = size.min(n - first);
-            let order: Vec<String> = (first..first + size).map(|lane| format!("i32 {lane}")).collect();
-            let order = format!("<{size} x i32> <{}>", order.join(", "));
-            let part_ty = Type::vector(size, int);
-            let part = self.compute("part", format!("shufflevector {ty} {value}, {ty} poison, {order}"));
-            let kept =
-                self.compute("kept", format!("shufflevector <{n} x i1> {mask}, <{n} x i1> poison, {order}"));
-            let part = self.compress_register(&part_ty, &part, size, &kept);
-            let at = self.compute("at", format!("getelementptr {int}, ptr {place}, i64 {end}"));
-            self.line(format!("store {part_ty} {part}, ptr {at}, align {bytes}"));
-            let kept = self.compute("bits", format!("bitcast <{size} x i1> {kept} to i{size}"));
-            let kept = self.compute("bits", format!("zext i{size} {kept} to i64"));
-            let symbol = self.module.declare("llvm.ctpop.i64", "i64", &["i64"], self.flow.span());
-            let count = self.compute("count", format!("call i64 {symbol}(i64 {kept})"));
-            end = self.compute("end", format!("add i64 {end}, {count}"));
-        }
-        let front = self.compute("front", format!("load {ty}, ptr {place}, align {bytes}"));
-        let numbers: Vec<String> = (0..n).map(|lane| format!("i64 {lane}")).collect();
-        let first = self.compute("first", format!("insertelement <{n} x i64> poison, i64 {end}, i32 0"));
-        let ends = self.compute(
-            "ends",
-            format!("shufflevector <{n} x i64> {first}, <{n} x i64> poison, <{n} x i32> zeroinitializer"),
-        );
-        let is_front =
-            self.compute("is_front", format!("icmp ult <{n} x i64> <{}>, {ends}", numbers.join(", ")));
-        self.compute("moved", format!("select <{n} x i1> {is_front}, {ty} {front}, {ty} {value}"))
+        let args = [Value::new(ints.clone(), value), self.typed(second)];
+        let name = format!("{}{function}.v{n}i{bits}", lane_moves::PREFIX);
+        let symbol = self.module.declare_for(&name, &ints, &args, self.flow.span());
+        let moved = self.compute(function, format!("call {ints} {symbol}({})", list(&args)));
+        self.compute(function, format!("{back} {ints} {moved} to {ty}"))
     }
 
     /// A reduction of `bool` lanes with this operation; `wanted` is the name of the result.
@@ -302,17 +250,7 @@ impl FunctionWriter<'_, '_> {
             let order = self.typed(order);
             return self.compute("permute", format!("shufflevector {typed}, {ty} poison, {order}"));
         }
-        let n_lanes = self.world.types.lanes(self.world.ty(def)).unwrap_or(0);
-        let order = self.typed(order);
-        let elem = self.world.types.elem(self.world.ty(def)).unwrap_or(self.world.ty(def));
-        let elem = self.module.ty(elem);
-        let mut all = "poison".to_owned();
-        for at in 0..n_lanes {
-            let from = self.compute("from", format!("extractelement {order}, i32 {at}"));
-            let lane = self.compute("lane", format!("extractelement {typed}, i32 {from}"));
-            all = self.compute("lanes", format!("insertelement {ty} {all}, {elem} {lane}, i32 {at}"));
-        }
-        all
+        self.move_lanes("permute", lanes, order)
     }
 
     /// A broadcast of a value to all lanes.

@@ -129,8 +129,6 @@ pub struct Options<'a> {
     pub is_executable: bool,
     /// The contents of globals that the program only declares, by symbol.
     pub contents: &'a [(&'a str, &'a [u8])],
-    /// Whether the processor has an instruction that compresses 256 bits of elements with 32 or 64 bits (AVX-512VL).
-    pub compresses_256: bool,
 }
 
 /// The program as LLVM assembly, or what is not supported.
@@ -460,9 +458,12 @@ impl<'a> ModuleWriter<'a> {
             let line = format!("declare {of_result}{result} {text}({params}) {function}");
             self.declarations += line.trim_end();
             self.declarations.push('\n');
-            let is_llvm = name.starts_with("llvm.");
-            let list = if is_llvm { &mut self.intrinsics } else { &mut self.imports };
-            list.push(Import { name: name.to_owned(), span });
+            // Moves between lanes are defined when the machine is known.
+            if !name.starts_with(crate::llvm::lane_moves::PREFIX) {
+                let is_llvm = name.starts_with("llvm.");
+                let list = if is_llvm { &mut self.intrinsics } else { &mut self.imports };
+                list.push(Import { name: name.to_owned(), span });
+            }
         }
         text
     }

@@ -12,7 +12,7 @@ use nyala_ir::{Def, Node, World};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::function::FunctionWriter;
-use super::gathers::{Place, first_address, is_full};
+use super::gathers::{Place, SMALL, first_address, is_full};
 use super::spread::Spread;
 
 /// Scatters of one block that are combined.
@@ -31,6 +31,7 @@ struct Group {
     bytes: i64,
     /// In elements.
     stride: i64,
+    n_lanes: u32,
     mask: Def,
     /// In the order of execution.
     stores: Vec<Def>,
@@ -47,10 +48,11 @@ impl Group {
         ptr: Def,
         value: Def,
     ) -> Option<(Place, Group)> {
-        let stride = place.small_stride(world)?;
+        let stride = place.small_stride(world, SMALL)?;
         let at = first_address(world, ptr)?;
         let (mask, values) = (place.mask, BTreeMap::from([(0, value)]));
-        let group = Group { at, bytes, stride, mask, stores: vec![store], values };
+        let n_lanes = world.types.lanes(world.ty(value))?;
+        let group = Group { at, bytes, stride, n_lanes, mask, stores: vec![store], values };
         Some((place, group))
     }
 
@@ -71,7 +73,9 @@ impl Group {
     fn spread(&self) -> Spread {
         Spread {
             at: self.at,
+            shared: vec![],
             stride: self.stride,
+            lanes: (0..i64::from(self.n_lanes)).map(|lane| lane * self.stride).collect(),
             mask: self.mask,
             offsets: self.values.keys().copied().collect(),
         }

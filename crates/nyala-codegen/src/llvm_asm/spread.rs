@@ -1,4 +1,4 @@
-//! Accesses to memory with a small stride, as one contiguous access and shuffles.
+//! Accesses to memory with a small stride, or at known distances, as one contiguous access and shuffles.
 //!
 //! `gathers` and `scatters` find accesses that are combined; here they are written. All elements from the first to the
 //! last are accessed at once. If some lanes are inactive, or some elements in between must not be written, the access is
@@ -15,8 +15,12 @@ use super::value::{Scalar, Type, Value};
 pub(super) struct Spread {
     /// The address of the first lane of the first access.
     pub(super) at: Def,
-    /// In elements.
+    /// Uniform numbers to add to the address, each with the size of its elements in bytes.
+    pub(super) shared: Vec<(Def, i64)>,
+    /// In elements; 0 if the lanes have no stride.
     pub(super) stride: i64,
+    /// The distance of each lane from the first in elements.
+    pub(super) lanes: Vec<i64>,
     pub(super) mask: Def,
     /// The distances of the accesses from the first one in elements, each once.
     pub(super) offsets: Vec<i64>,
@@ -34,12 +38,12 @@ impl Spread {
     fn elements(&self, n_lanes: i64) -> Elements {
         let least = self.offsets.iter().min().copied().unwrap_or(0);
         let most = self.offsets.iter().max().copied().unwrap_or(0);
-        let reach = self.stride * (n_lanes - 1);
-        let begin = least + reach.min(0);
-        let mut owners = vec![None; (most + reach.max(0) - begin + 1) as usize];
+        let (first, last) = (self.lanes.iter().min().copied(), self.lanes.iter().max().copied());
+        let begin = least + first.unwrap_or(0);
+        let mut owners = vec![None; (most + last.unwrap_or(0) - begin + 1) as usize];
         for (number, offset) in self.offsets.iter().enumerate() {
-            for lane in 0..n_lanes {
-                owners[(offset + lane * self.stride - begin) as usize] = Some((number, lane));
+            for (lane, distance) in (0..n_lanes).zip(&self.lanes) {
+                owners[(offset + distance - begin) as usize] = Some((number, lane));
             }
         }
         Elements { behind: -begin, owners }
@@ -114,7 +118,7 @@ impl FunctionWriter<'_, '_> {
             }
         };
         let pick = |writer: &mut Self, offset: &i64| {
-            let at = |lane: i64| loaded.position(offset + elements.behind + lane * spread.stride);
+            let at = |lane: i64| loaded.position(offset + elements.behind + spread.lanes[lane as usize]);
             let order: Vec<String> = (0..n_lanes).map(|lane| format!("i32 {}", at(lane))).collect();
             let order = format!("<{n_lanes} x i32> <{}>", order.join(", "));
             let Loaded { ty, parts: [first, second], .. } = &loaded;
@@ -191,7 +195,17 @@ impl FunctionWriter<'_, '_> {
 
     /// Where the elements begin.
     fn start(&mut self, spread: &Spread, elements: &Elements, elem: Scalar) -> Value {
-        let at = self.typed(spread.at);
+        let mut at = self.typed(spread.at);
+        for &(number, size) in &spread.shared {
+            let value = self.typed(number);
+            let wide = match value.ty {
+                Type::I64 => value.text,
+                _ => self.compute("wide", format!("sext {value} to i64")),
+            };
+            let bytes = self.compute("bytes", format!("mul i64 {wide}, {size}"));
+            let next = self.compute("at", format!("getelementptr i8, {at}, i64 {bytes}"));
+            at = Value::new(at.ty.clone(), next);
+        }
         let start = self.compute("start", format!("getelementptr {elem}, {at}, i64 {}", -elements.behind));
         Value::new(at.ty, start)
     }

@@ -30,8 +30,8 @@ pub(crate) fn lanes(world: &mut World, op: LaneOp, args: &[Def]) -> Option<Def> 
             let moved: Vec<Def> = order.iter().map(|&from| world.lit(prim, lanes[from as usize])).collect();
             Some(world.aggregate(world.ty(args[0]), &moved))
         }
-        // compress of all lanes changes nothing
-        LaneOp::Compress => {
+        // compress and expand of all lanes, or of none, change nothing
+        LaneOp::Compress | LaneOp::Expand => {
             let mask = literals(world, args[1])?;
             (!mask.contains(&0) || !mask.contains(&1)).then_some(args[0])
         }

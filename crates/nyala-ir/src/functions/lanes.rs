@@ -10,6 +10,10 @@ macro_rules! lane_functions {
             $($(#[$meta])* $function,)*
             /// One value from those of all participating lanes.
             Reduce(Reduction),
+            /// One value from those of the participating lanes up to this one.
+            Scan(Reduction),
+            /// The same without this one; the first has the neutral element.
+            ScanBefore(Reduction),
         }
 
         impl LaneFunction {
@@ -17,7 +21,14 @@ macro_rules! lane_functions {
             pub fn from_name(name: &str) -> Option<LaneFunction> {
                 Some(match name.strip_prefix("rv_")? {
                     $($name => LaneFunction::$function,)*
-                    name => LaneFunction::Reduce(Reduction::from_name(name)?),
+                    name => {
+                        let named = |of: fn(Reduction) -> LaneFunction| {
+                            Reduction::ALL.into_iter().map(of).find(|function| function.name() == name)
+                        };
+                        named(LaneFunction::Reduce)
+                            .or_else(|| named(LaneFunction::Scan))
+                            .or_else(|| named(LaneFunction::ScanBefore))?
+                    }
                 })
             }
 
@@ -26,6 +37,8 @@ macro_rules! lane_functions {
                 match self {
                     $(LaneFunction::$function => $name,)*
                     LaneFunction::Reduce(reduction) => reduction.name(),
+                    LaneFunction::Scan(reduction) => reduction.scan_names().0,
+                    LaneFunction::ScanBefore(reduction) => reduction.scan_names().1,
                 }
             }
 
@@ -33,7 +46,7 @@ macro_rules! lane_functions {
             pub fn arity(self) -> usize {
                 match self {
                     $(LaneFunction::$function => $arity,)*
-                    LaneFunction::Reduce(_) => 1,
+                    LaneFunction::Reduce(_) | LaneFunction::Scan(_) | LaneFunction::ScanBefore(_) => 1,
                 }
             }
         }
@@ -69,6 +82,10 @@ lane_functions! {
     Load "load" 2,
     /// Writes through the pointer of a lane.
     Store "store" 3,
+    /// Writes the values for which a condition holds one behind the other, from a pointer on; how many there are.
+    Pack "pack" 3,
+    /// Where a condition holds, reads one value behind the other, from a pointer on; elsewhere keeps a value.
+    Unpack "unpack" 3,
     /// A pointer, which is aligned.
     Align "align" 2,
 }

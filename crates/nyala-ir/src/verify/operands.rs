@@ -397,7 +397,7 @@ impl Checker<'_> {
             LaneOp::Any | LaneOp::All => self.mask(args[0]).and_then(|_| self.gives(types.bool())),
             LaneOp::Ballot if self.mask(args[0])? > 64 => Err("there are more than 64 lanes".into()),
             LaneOp::Ballot => self.gives(types.prim(Prim::U64)),
-            LaneOp::Permute | LaneOp::Compress => {
+            LaneOp::Permute | LaneOp::Compress | LaneOp::Expand => {
                 let lane = if op == LaneOp::Permute { types.prim(Prim::I32) } else { types.bool() };
                 let second = self.world.ty(args[1]);
                 let fits = self.lanes(first).is_some() && self.lanes(first) == self.lanes(second);

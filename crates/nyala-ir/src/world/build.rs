@@ -364,7 +364,7 @@ impl World {
         let ty = match op {
             LaneOp::Any | LaneOp::All => self.types.bool(),
             LaneOp::Ballot => self.types.prim(Prim::U64),
-            LaneOp::Permute | LaneOp::Compress => self.ty(args[0]),
+            LaneOp::Permute | LaneOp::Compress | LaneOp::Expand => self.ty(args[0]),
         };
         match self.when_folding(|world| fold::lanes::lanes(world, op, args)) {
             Some(folded) => folded,

@@ -7,7 +7,7 @@
 
 use nyala_ir::analysis::Number;
 use nyala_ir::analysis::functions::is_return;
-use nyala_ir::{ArithFlags, ArithOp, CmpOp, Cont, Def, LaneOp, MathOp, Prim, Ty, World};
+use nyala_ir::{ArithFlags, ArithOp, CmpOp, Cont, Def, Prim, Ty, World};
 
 use super::emit::{Emitter, Rep};
 use super::flow::Flow;
@@ -188,8 +188,7 @@ impl Emitter<'_> {
                 .collect()
         };
         if next.is_none() {
-            let votes = self.world.lanes(LaneOp::Ballot, &[self.mask]);
-            let first = self.world.math(MathOp::Ctz, ArithFlags::STRICT, &[votes]);
+            let first = self.first_active();
             let mut values = vec![self.mem];
             values.extend(of_lane(self.world, first));
             self.world.set_body(self.cont, function, values);

@@ -5,6 +5,7 @@ use nyala_ir::{ArithOp, Def, MathOp, Node, World};
 
 use super::flow::{End, Flow};
 use super::lanewise;
+use super::one_lane;
 use super::shapes::{Shape, Shapes, data_params};
 
 /// The cost of a block above which a guard pays off.
@@ -20,8 +21,14 @@ pub(super) fn needs_guard(world: &World, flow: &Flow, shapes: &Shapes, block: us
         || flow.loop_of_header(block).is_some()
         || passes_scalars_to_join(world, flow, shapes, block)
         || ops.iter().any(|&def| needs_active_lane(world, flow, shapes, def, block))
+        || one_lane::of_block(world, flow, shapes, block).is_some()
+            && ops.iter().any(|&def| is_access(world, def))
         || uses_uniform_enum(world, flow, shapes, block)
         || ops.iter().map(|&def| cost(world, flow, shapes, def, block)).sum::<u32>() > EXPENSIVE
+}
+
+fn is_access(world: &World, def: Def) -> bool {
+    matches!(world.node(def), Node::Load { .. } | Node::Store { .. })
 }
 
 /// Whether the block passes a scalar to a block parameter that gets other values on other edges.

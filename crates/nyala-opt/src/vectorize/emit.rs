@@ -82,6 +82,8 @@ pub(super) struct Task<'a> {
     /// one, the data, and the return continuation.
     pub head: Cont,
     pub is_masked: bool,
+    /// Whether the lanes of the mask are consecutive, from lane 0 on.
+    pub is_prefix: bool,
 }
 
 pub(super) struct Emitter<'a> {
@@ -93,6 +95,8 @@ pub(super) struct Emitter<'a> {
     env: Env,
     /// The mask of the current block.
     pub mask: Def,
+    /// The only lane that executes the current block, if that is known.
+    pub only_lane: Option<Def>,
     incoming: Vec<Vec<Incoming>>,
     /// The headers of loops that are written, with the variables that are their parameters.
     headers: FxHashMap<usize, (Cont, Vec<Var>)>,
@@ -116,6 +120,7 @@ impl<'a> Emitter<'a> {
             task,
             cont: task.head,
             mem,
+            only_lane: None,
             env: Env::new(),
             incoming: (0..task.flow.dag.len()).map(|_| vec![]).collect(),
             headers: FxHashMap::default(),
@@ -152,10 +157,19 @@ impl<'a> Emitter<'a> {
         let mask = if task.is_masked { params[1] } else { self.full_mask() };
         self.env.insert(Var::Deferred(0), mask);
         for (old, new) in function_params(self.world, task.flow.blocks[0]).into_iter().zip(&params[at..]) {
-            self.env.insert(Var::Value(old), *new);
+            let value = self.lane_zero(old).unwrap_or(*new);
+            self.env.insert(Var::Value(old), value);
         }
         let edge = self.edge_from_here();
         self.incoming[0].push(edge);
+    }
+
+    /// The value of lane 0 of a strided parameter, if it is known to be 0: the index of a single group.
+    fn lane_zero(&mut self, param: Def) -> Option<Def> {
+        let prim = self.world.types.as_prim(self.world.ty(param)).filter(|prim| prim.is_int())?;
+        let is_strided = matches!(self.task.shapes.of(param), Shape::Strided { .. });
+        let is_zero = self.task.shapes.number(self.world, param).twos >= prim.bits();
+        (is_strided && is_zero).then(|| self.world.lit(prim, 0))
     }
 
     fn edge_from_here(&self) -> Incoming {
@@ -213,6 +227,12 @@ impl<'a> Emitter<'a> {
         self.mask == full
     }
 
+    /// Whether the active lanes are known to be consecutive, from lane 0 on.
+    pub fn is_prefix(&mut self) -> bool {
+        let of_function = self.task.is_prefix.then(|| self.world.param(self.task.head, 1));
+        self.is_full() || Some(self.mask) == of_function
+    }
+
     pub fn full_mask(&mut self) -> Def {
         let yes = self.world.lit_bool(true);
         self.world.splat(yes, self.task.lanes)
@@ -225,6 +245,7 @@ impl<'a> Emitter<'a> {
 
     fn block(&mut self, vertex: usize) -> Result<(), Refusal> {
         let task = self.task;
+        self.only_lane = self.only_lane_of(vertex);
         for &def in task.flow.schedule.block(vertex) {
             self.world.span = self.world.span_of(def);
             self.operation(def, vertex)?;

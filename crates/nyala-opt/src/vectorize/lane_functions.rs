@@ -12,6 +12,7 @@ use nyala_ir::{
 use super::Refusal;
 use super::emit::{Emitter, Rep};
 use super::lanewise;
+use super::memory::MAX_BALLOT;
 use super::shapes::{Shape, Wraps};
 
 /// The collective operation of a continuation.
@@ -26,7 +27,7 @@ pub(super) fn lane_function(world: &World, cont: Cont) -> Option<LaneFunction> {
 pub(super) fn result_shape(function: LaneFunction, args: &[Shape]) -> Shape {
     use LaneFunction::*;
     match (function, args) {
-        (Any | All | Ballot | NumLanes | Reduce(_), _) => Shape::Uniform,
+        (Any | All | Ballot | NumLanes | Reduce(_) | Pack, _) => Shape::Uniform,
         (Extract | Load, [_, Shape::Uniform]) => Shape::Uniform,
         (LaneId, _) => Shape::strided(1, Wraps::Never),
         (Align, [pointer, _]) => *pointer,
@@ -71,6 +72,18 @@ fn single_lane_results(
             taken.get(1).map_or(vote, |&ty| world.cast(ty, vote))
         }
         (Insert, &[_, _, new]) => new,
+        (ScanBefore(reduction), &[value]) => match world.types.as_prim(world.ty(value)) {
+            Some(prim) => world.lit(prim, reduction.neutral(prim)),
+            None => value,
+        },
+        (Pack, &[ptr, value, kept]) => {
+            let (mem, i32) = (pack_single(world, mem, ptr, value, kept), world.types.prim(Prim::I32));
+            return vec![mem, world.cast(i32, kept)];
+        }
+        (Unpack, &[ptr, value, kept]) => {
+            let (mem, own) = unpack_single(world, mem, ptr, value, kept);
+            return vec![mem, own];
+        }
         (Load, &[ptr, lane]) => {
             let at = element(world, ptr, lane);
             let (mem, value) = world.load(mem, at);
@@ -84,6 +97,27 @@ fn single_lane_results(
         _ => return vec![mem],
     };
     vec![mem, result]
+}
+
+/// A store if the condition holds: of a vector with an inactive lane behind the only one.
+fn pack_single(world: &mut World, mem: Def, ptr: Def, value: Def, kept: Def) -> Def {
+    let (value, mask) = (world.splat(value, 2), first_of_two(world, kept));
+    world.store_lanes(mem, ptr, mask, value)
+}
+
+/// The mask of the first of two lanes, if a condition holds.
+fn first_of_two(world: &mut World, kept: Def) -> Def {
+    let (bool, no) = (world.types.bool(), world.lit_bool(false));
+    let ty = world.types.simd(bool, 2);
+    world.aggregate(ty, &[kept, no])
+}
+
+/// A load if the condition holds, and else a value.
+fn unpack_single(world: &mut World, mem: Def, ptr: Def, value: Def, kept: Def) -> (Def, Def) {
+    let mask = first_of_two(world, kept);
+    let (mem, loaded) = world.load_lanes(mem, ptr, mask);
+    let loaded = world.extract_at(loaded, 0);
+    (mem, world.select(kept, loaded, value))
 }
 
 /// The address of an element of the array that begins at `ptr`.
@@ -118,6 +152,24 @@ impl Emitter<'_> {
                 Some(ty) => self.reduce_lanes(reduction, value, ty),
                 None => None,
             },
+            (Scan(reduction), &[value]) => match ty {
+                Some(ty) => self.scan_lanes(reduction, value, ty),
+                None => None,
+            },
+            (ScanBefore(reduction), &[value]) => match ty {
+                Some(ty) => self
+                    .scan_lanes(reduction, value, ty)
+                    .map(|all| Rep::varying(self.world.shifted(reduction, all.def, 1))),
+                None => None,
+            },
+            (Pack, &[ptr, value, kept]) => {
+                let ty = self.declared_ty(callee, 1);
+                lanewise::is_scalar(self.world, ty).then(|| self.pack(ptr, value, kept, ty))
+            }
+            (Unpack, &[ptr, value, kept]) => {
+                let ty = self.declared_ty(callee, 1);
+                lanewise::is_scalar(self.world, ty).then(|| self.unpack(ptr, value, kept, ty))
+            }
             (Match, &[value, lane]) => {
                 let ty = self.declared_ty(callee, 0);
                 lanewise::is_scalar(self.world, ty).then(|| self.matches(value, lane, ty))
@@ -156,7 +208,7 @@ impl Emitter<'_> {
         Rep::uniform(match function {
             LaneFunction::Any => self.world.lanes(LaneOp::Any, &[votes]),
             _ => {
-                let bits = self.world.lanes(LaneOp::Ballot, &[votes]);
+                let bits = self.ballot(votes);
                 self.world.cast(ty, bits)
             }
         })
@@ -171,6 +223,92 @@ impl Emitter<'_> {
         let neutral = self.world.splat(neutral, self.task.lanes);
         let lanes = self.world.select(self.mask, lanes, neutral);
         Some(Rep::uniform(self.world.reduce(reduction, lanes)))
+    }
+
+    /// An inclusive scan over the active lanes, if it is defined for the type.
+    fn scan_lanes(&mut self, reduction: Reduction, value: Rep, ty: Ty) -> Option<Rep> {
+        let lanes = self.lanes_of(value, ty);
+        let prim = self.world.types.as_prim(ty).filter(|&prim| reduction.is_for(prim))?;
+        let neutral = self.world.lit(prim, reduction.neutral(prim));
+        let neutral = self.world.splat(neutral, self.task.lanes);
+        let lanes = self.world.select(self.mask, lanes, neutral);
+        Some(Rep::varying(self.world.scan(reduction, lanes)))
+    }
+
+    /// Stores the kept values one behind the other; how many there are.
+    fn pack(&mut self, ptr: Rep, value: Rep, kept: Rep, ty: Ty) -> Rep {
+        let (value, kept) = (self.lanes_of(value, ty), self.votes(kept));
+        let (at, n_kept) = (self.first_pointer(ptr), self.number_of(kept));
+        let front = self.world.lanes(LaneOp::Compress, &[value, kept]);
+        let mask = self.first_lanes(n_kept);
+        self.mem = self.world.store_lanes(self.mem, at, mask, front);
+        Rep::uniform(n_kept)
+    }
+
+    /// Loads adjacent values into the kept lanes; the others keep theirs.
+    fn unpack(&mut self, ptr: Rep, value: Rep, kept: Rep, ty: Ty) -> Rep {
+        let (value, kept) = (self.lanes_of(value, ty), self.votes(kept));
+        let (at, n_kept) = (self.first_pointer(ptr), self.number_of(kept));
+        let mask = self.first_lanes(n_kept);
+        let (mem, front) = self.world.load_lanes(self.mem, at, mask);
+        self.mem = mem;
+        let moved = self.world.lanes(LaneOp::Expand, &[front, kept]);
+        Rep::varying(self.world.select(kept, moved, value))
+    }
+
+    /// The pointer of the first active lane.
+    fn first_pointer(&mut self, ptr: Rep) -> Def {
+        if ptr.shape == Shape::Uniform {
+            return ptr.def;
+        }
+        let ty = self.world.ty(ptr.def);
+        let lanes = self.lanes_of(ptr, ty);
+        let first = self.first_active();
+        self.world.extract(lanes, first)
+    }
+
+    /// The number of the first active lane.
+    pub fn first_active(&mut self) -> Def {
+        if self.task.lanes <= MAX_BALLOT {
+            let votes = self.world.lanes(LaneOp::Ballot, &[self.mask]);
+            return self.world.math(MathOp::Ctz, ArithFlags::STRICT, &[votes]);
+        }
+        let own = lanewise::steps(self.world, Prim::I32, 1, self.task.lanes);
+        let last = self.world.lit_i32(self.task.lanes as i32 - 1);
+        let last = self.world.splat(last, self.task.lanes);
+        let active = self.world.select(self.mask, own, last);
+        self.world.reduce(Reduction::Min, active)
+    }
+
+    /// How many lanes of a mask are set, as `i32`.
+    fn number_of(&mut self, mask: Def) -> Def {
+        let i32 = self.world.types.prim(Prim::I32);
+        let mut count = self.world.lit_i32(0);
+        for first in (0..self.task.lanes).step_by(MAX_BALLOT as usize) {
+            let n = MAX_BALLOT.min(self.task.lanes - first);
+            let part = if n == self.task.lanes { mask } else { self.group_of(mask, first, n) };
+            let votes = self.world.lanes(LaneOp::Ballot, &[part]);
+            let votes = self.count(votes);
+            let votes = self.world.cast(i32, votes);
+            count = self.world.arith(ArithOp::Add, ArithFlags::WRAP, count, votes);
+        }
+        count
+    }
+
+    /// The lanes of a mask as bits; of more than 64 lanes, the first 64.
+    fn ballot(&mut self, votes: Def) -> Def {
+        let votes = match self.task.lanes > MAX_BALLOT {
+            true => self.group_of(votes, 0, MAX_BALLOT),
+            false => votes,
+        };
+        self.world.lanes(LaneOp::Ballot, &[votes])
+    }
+
+    /// The mask of the first `n` lanes.
+    fn first_lanes(&mut self, n: Def) -> Def {
+        let n = self.world.splat(n, self.task.lanes);
+        let own = lanewise::steps(self.world, Prim::I32, 1, self.task.lanes);
+        self.world.cmp(CmpOp::Lt, own, n)
     }
 
     /// Whether each lane has the same value as a lane.
@@ -275,65 +413,65 @@ impl Emitter<'_> {
         }
     }
 
-    /// The index of the lane that is `by` lanes further, modulo the number of lanes.
+    /// The index of the lane that is `by` lanes further, modulo the number of lanes. One distance for all lanes is
+    /// computed once.
     fn rotation(&mut self, by: Rep) -> Def {
         let n = self.world.lit_i32(self.task.lanes as i32);
-        let n = self.world.splat(n, self.task.lanes);
-        let by = self.numbers(by);
+        let by = match by.shape {
+            Shape::Uniform => by.def,
+            _ => self.numbers(by),
+        };
+        let is_lanes = self.world.types.is_simd(self.world.ty(by));
+        let limit = if is_lanes { self.world.splat(n, self.task.lanes) } else { n };
+        // In front of the first lane, by less than all lanes, is behind it.
+        let by = self.world.arith(ArithOp::Rem, ArithFlags::STRICT, by, limit);
+        let by = self.world.arith(ArithOp::Add, ArithFlags::WRAP, by, limit);
+        let by = self.world.arith(ArithOp::Rem, ArithFlags::STRICT, by, limit);
+        let by = if is_lanes { by } else { self.world.splat(by, self.task.lanes) };
         let own = lanewise::steps(self.world, Prim::I32, 1, self.task.lanes);
-        let by = self.world.arith(ArithOp::Rem, ArithFlags::STRICT, by, n);
         let from = self.world.arith(ArithOp::Add, ArithFlags::WRAP, own, by);
-        let from = self.world.arith(ArithOp::Add, ArithFlags::WRAP, from, n);
-        self.world.arith(ArithOp::Rem, ArithFlags::STRICT, from, n)
+        let n = self.world.splat(n, self.task.lanes);
+        let wrapped = self.world.arith(ArithOp::Sub, ArithFlags::WRAP, from, n);
+        let is_inside = self.world.cmp(CmpOp::Lt, from, n);
+        self.world.select(is_inside, from, wrapped)
     }
 
     /// Moves the kept values to the first active lanes.
     fn compact(&mut self, value: Rep, kept: Rep, ty: Ty) -> Rep {
         let (value, kept) = (self.lanes_of(value, ty), self.votes(kept));
         let front = self.compressed(ty, value, kept);
-        if self.is_full() {
+        if self.is_prefix() {
             return Rep::varying(front);
         }
         // Each active lane takes the kept value of its rank among the active lanes.
-        let rank = self.ranks(self.mask);
-        let n_kept = self.world.lanes(LaneOp::Ballot, &[kept]);
-        let n_kept = self.count(n_kept);
-        let i32 = self.world.types.prim(Prim::I32);
-        let n_kept = self.world.cast(i32, n_kept);
-        let n_kept = self.world.splat(n_kept, self.task.lanes);
-        let gets_kept = self.world.cmp(CmpOp::Lt, rank, n_kept);
-        let moved = self.permuted(ty, front, rank);
+        let moved = self.expanded(ty, front, self.mask);
+        let n_kept = self.number_of(kept);
+        let is_kept = self.first_lanes(n_kept);
+        let gets_kept = self.world.lanes(LaneOp::Expand, &[is_kept, self.mask]);
         Rep::varying(lanewise::select(self.world, ty, self.task.lanes, gets_kept, moved, value))
     }
 
     /// The kept lanes take the values of the first active lanes, in order.
     fn expand(&mut self, value: Rep, kept: Rep, ty: Ty) -> Rep {
         let (value, kept) = (self.lanes_of(value, ty), self.votes(kept));
+        if self.is_prefix() {
+            return Rep::varying(self.expanded(ty, value, kept));
+        }
         let front = self.compressed(ty, value, self.mask);
-        let rank = self.ranks(kept);
-        let moved = self.permuted(ty, front, rank);
+        let moved = self.expanded(ty, front, kept);
         Rep::varying(lanewise::select(self.world, ty, self.task.lanes, kept, moved, value))
+    }
+
+    fn expanded(&mut self, ty: Ty, lanes: Def, kept: Def) -> Def {
+        lanewise::map(self.world, ty, self.task.lanes, &[lanes], &mut |world, _, lanes| {
+            world.lanes(LaneOp::Expand, &[lanes[0], kept])
+        })
     }
 
     fn compressed(&mut self, ty: Ty, lanes: Def, kept: Def) -> Def {
         lanewise::map(self.world, ty, self.task.lanes, &[lanes], &mut |world, _, lanes| {
             world.lanes(LaneOp::Compress, &[lanes[0], kept])
         })
-    }
-
-    /// The number of lanes of `mask` before each lane, as `i32`.
-    fn ranks(&mut self, mask: Def) -> Def {
-        let n = self.task.lanes;
-        let set = self.world.lanes(LaneOp::Ballot, &[mask]);
-        let set = self.world.splat(set, n);
-        let before: Vec<Def> = (0..n).map(|lane| self.world.lit(Prim::U64, (1 << lane) - 1)).collect();
-        let before_ty = self.world.ty(set);
-        let before = self.world.aggregate(before_ty, &before);
-        let before = self.world.arith(ArithOp::And, ArithFlags::STRICT, set, before);
-        let rank = self.count(before);
-        let i32 = self.world.types.prim(Prim::I32);
-        let order_ty = self.world.types.simd(i32, n);
-        self.world.cast(order_ty, rank)
     }
 
     fn count(&mut self, bits: Def) -> Def {

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::emit::{Task, Var};
 use super::flow::End;
 use super::shapes::data_params;
-use super::{addresses, runs, wrapping};
+use super::{addresses, one_lane, runs, wrapping};
 
 /// The live ranges of variables.
 pub(super) struct Lifetimes {
@@ -63,6 +63,8 @@ impl Lifetimes {
             let run = runs::operands(world, task.flow, task.shapes, def, block);
             path.into_iter().chain(run).for_each(|operand| self.read(task, operand, block));
         }
+        let lane = one_lane::operands(world, task.flow, task.shapes, task.plan, block);
+        lane.into_iter().for_each(|operand| self.read(task, operand, block));
         match &task.flow.ends[block] {
             // An argument is read if the parameter is.
             End::Jump { target, .. } if *target < task.flow.exit() => {}

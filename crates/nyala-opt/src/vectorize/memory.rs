@@ -6,13 +6,18 @@
 //! its type.
 
 use nyala_ir::layout::enum_layout;
-use nyala_ir::{ArithFlags, ArithOp, CmpOp, Def, EnumId, LaneOp, MathOp, Node, Prim, Ty, TyKind, World};
+use nyala_ir::{
+    ArithFlags, ArithOp, CmpOp, Def, EnumId, LaneOp, MathOp, Node, Prim, Reduction, Ty, TyKind, World,
+};
 
 use super::Refusal;
 use super::emit::{Emitter, Rep, Var, value_ty};
 use super::lanewise;
 use super::runs;
 use super::shapes::{Shape, Wraps};
+
+/// The largest number of lanes that a ballot has.
+pub(super) const MAX_BALLOT: u32 = 64;
 
 /// The largest number of scalars of an aggregate that is accessed with varying addresses.
 const MAX_SCALARS: usize = 64;
@@ -37,8 +42,10 @@ impl Emitter<'_> {
                     _ => {
                         self.check_access(def, ty)?;
                         match self.groups(ptr, ty, block) {
-                            Some(lanes) => self.load_run(ptr, ty, lanes, block),
-                            None => self.load_varying(at, ptr, ty, block),
+                            Some(lanes) if !self.is_at_known_offsets(at) => {
+                                self.load_run(ptr, ty, lanes, block)
+                            }
+                            _ => self.load_varying(at, ptr, ty, block),
                         }
                     }
                 };
@@ -76,6 +83,29 @@ impl Emitter<'_> {
             _ => return self.refuse(def, "inline assembly"),
         }
         Ok(())
+    }
+
+    /// Whether the distances between all lanes' addresses are known and small. Back ends load all elements at once, and
+    /// shuffle them.
+    fn is_at_known_offsets(&mut self, at: Rep) -> bool {
+        let Node::Lea { ptr, index } = self.world.node(at.def) else { return false };
+        let own = match self.world.node(index) {
+            Node::Arith { op: ArithOp::Add, lhs, rhs, .. } => [lhs, rhs],
+            _ => [index; 2],
+        };
+        let is_scalar = !self.world.types.is_simd(self.world.ty(ptr));
+        is_scalar && self.is_full() && own.into_iter().any(|own| self.are_small_literals(own))
+    }
+
+    /// Whether lanes are different literals that are less than twice the number of lanes apart.
+    fn are_small_literals(&self, lanes: Def) -> bool {
+        let Node::Aggregate(parts) = self.world.node(lanes) else { return false };
+        let numbers: Option<Vec<i64>> =
+            self.world.list(parts).iter().map(|&part| self.world.as_int(part)).collect();
+        let Some(numbers) = numbers else { return false };
+        let (least, most) = (numbers.iter().min().copied(), numbers.iter().max().copied());
+        let span = most.unwrap_or(0) - least.unwrap_or(0);
+        (1..2 * i64::from(self.task.lanes)).contains(&span)
     }
 
     /// The number of lanes of groups that access contiguous values of type `ty`.
@@ -277,6 +307,11 @@ impl Emitter<'_> {
     }
 
     fn load_scalars(&mut self, at: Rep, ty: Ty) -> Def {
+        if let Some(at) = self.only_address(at, ty) {
+            let (mem, value) = self.world.load(self.mem, at);
+            self.mem = mem;
+            return self.world.splat(value, self.task.lanes);
+        }
         let (ptr, is_reversed) = self.pointers(at, ty);
         let mask = if is_reversed { self.reversed(self.mask) } else { self.mask };
         let (mem, value) = self.world.load_lanes(self.mem, ptr, mask);
@@ -285,12 +320,35 @@ impl Emitter<'_> {
     }
 
     fn store_scalars(&mut self, at: Rep, ty: Ty, value: Def) {
+        if let (Some(at), Some(lane)) = (self.only_address(at, ty), self.only_lane) {
+            let value = self.world.extract(value, lane);
+            self.mem = self.world.store(self.mem, at, value);
+            return;
+        }
         let (ptr, is_reversed) = self.pointers(at, ty);
         let (mut mask, mut value) = (self.mask, value);
         if is_reversed {
             (mask, value) = (self.reversed(mask), self.reversed(value));
         }
         self.mem = self.world.store_lanes(self.mem, ptr, mask, value);
+    }
+
+    /// The address of the only active lane.
+    fn only_address(&mut self, at: Rep, ty: Ty) -> Option<Def> {
+        let lane = self.only_lane?;
+        let ptr_ty = self.pointer_to(at, ty);
+        Some(match at.shape {
+            Shape::Uniform => at.def,
+            Shape::Strided { stride, .. } => {
+                let stride = self.world.lit_i64(stride);
+                let bytes = self.world.arith(ArithOp::Mul, ArithFlags::WRAP, lane, stride);
+                self.bytes_from(at.def, ptr_ty, bytes)
+            }
+            Shape::Varying => {
+                let lanes = self.lanes_of(at, ptr_ty);
+                self.world.extract(lanes, lane)
+            }
+        })
     }
 
     /// The addresses of the lanes' scalars of type `ty`: one address if they are contiguous, and
@@ -330,8 +388,12 @@ impl Emitter<'_> {
             return value.def;
         }
         let lanes = self.lanes_of(value, ty);
-        let last = if self.is_full() {
+        let last = if let Some(lane) = self.only_lane {
+            lane
+        } else if self.is_full() {
             self.world.lit_i64(i64::from(self.task.lanes) - 1)
+        } else if self.task.lanes > MAX_BALLOT {
+            self.number_of_last()
         } else {
             let votes = self.world.lanes(LaneOp::Ballot, &[self.mask]);
             let above = self.world.math(MathOp::Clz, ArithFlags::STRICT, &[votes]);
@@ -339,6 +401,17 @@ impl Emitter<'_> {
             self.world.arith(ArithOp::Sub, ArithFlags::STRICT, top, above)
         };
         lanewise::lane(self.world, ty, lanes, last)
+    }
+}
+
+impl Emitter<'_> {
+    /// The number of the last active lane of more lanes than a ballot has.
+    fn number_of_last(&mut self) -> Def {
+        let own = lanewise::steps(self.world, Prim::I32, 1, self.task.lanes);
+        let none = self.world.lit_i32(0);
+        let none = self.world.splat(none, self.task.lanes);
+        let active = self.world.select(self.mask, own, none);
+        self.world.reduce(Reduction::Max, active)
     }
 }
 

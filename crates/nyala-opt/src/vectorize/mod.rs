@@ -9,6 +9,7 @@
 //! * `flow`: the control-flow graph of a function, in the order in which it is linearized;
 //! * `shapes`: which values are uniform, strided or varying, and where control flow diverges;
 //!   `strides`: the shape of arithmetic; `private`: variables whose address does not escape;
+//! * `one_lane`: blocks that one lane executes;
 //! * `hoist`: moves common computations above divergent branches;
 //! * `linearize`: replaces divergent control flow by straight-line code under masks; `cost`: which
 //!   blocks are skipped if no lane is active;
@@ -35,6 +36,7 @@ mod lifetimes;
 mod linearize;
 mod memory;
 mod nested;
+mod one_lane;
 mod prefetch;
 mod private;
 mod runs;
@@ -246,6 +248,7 @@ impl Instances {
                 lanes: instance.lanes,
                 head,
                 is_masked: instance.active != ActiveLanes::All,
+                is_prefix: instance.active == ActiveLanes::Prefix,
             };
             Emitter::run(world, self, &task)?;
         }

@@ -206,7 +206,7 @@ impl Emitter<'_> {
     }
 
     /// Some consecutive lanes of a simd value.
-    fn group_of(&mut self, all: Def, first: u32, lanes: u32) -> Def {
+    pub(super) fn group_of(&mut self, all: Def, first: u32, lanes: u32) -> Def {
         let parts: Vec<Def> = (first..first + lanes).map(|lane| self.world.extract_at(all, lane)).collect();
         let elem = self.world.types.elem(self.world.ty(all)).expect("a simd value has lanes of a type");
         let ty = self.world.types.simd(elem, lanes);

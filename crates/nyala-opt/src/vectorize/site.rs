@@ -9,8 +9,11 @@ use super::shapes::{Shape, Wraps};
 use super::strides::Known;
 use super::{ActiveLanes, Instance, Instances, Refusal};
 
-/// The largest number of lanes; a ballot has 64 bits.
-const MAX_LANES: i64 = 64;
+/// The largest number of lanes. A ballot has the first 64.
+const MAX_LANES: i64 = 256;
+
+/// Up to so many lanes, the mask of the last group comes from a comparison of 32-bit numbers.
+const WIDE_LANES: u32 = 16;
 
 /// A call of `vectorize`.
 pub(super) struct Site {
@@ -52,7 +55,7 @@ impl Site {
         };
         let lanes = match world.as_int(lanes) {
             Some(lanes @ 1..=MAX_LANES) => lanes as u32,
-            Some(_) => return refuse("a number of lanes outside of 1 to 64"),
+            Some(_) => return refuse("a number of lanes outside of 1 to 256"),
             None => return refuse("an unknown number of lanes"),
         };
         let Some(entry) = world.as_cont(body).filter(|&body| world.cont(body).body.is_some()) else {
@@ -151,12 +154,26 @@ impl Site {
         let zero = world.lit_i64(0);
         let is_partial = world.cmp(CmpOp::Gt, remaining, zero);
         world.set_branch(tail_check, mem_of(world, tail_check), is_partial, partial_def, done_def);
-        let numbers = lanewise::steps(world, Prim::I64, 1, self.lanes);
-        let limit = world.splat(remaining, self.lanes);
-        let mask = world.cmp(CmpOp::Lt, numbers, limit);
+        let mask = self.first_lanes(world, remaining);
         let args = self.arguments(mem_of(world, partial), Some(mask), first, self.next);
         world.set_body(partial, world.cont_def(tail), args);
         world.set_body(done, self.next, [mem_of(world, done)]);
+    }
+}
+
+impl Site {
+    /// The mask of the first `remaining` lanes, which are less than all. Narrow numbers need one comparison of one register.
+    fn first_lanes(&self, world: &mut World, remaining: Def) -> Def {
+        let prim = match self.lanes {
+            ..=WIDE_LANES => Prim::I32,
+            ..=255 => Prim::U8,
+            _ => Prim::U16,
+        };
+        let numbers = lanewise::steps(world, prim, 1, self.lanes);
+        let ty = world.types.prim(prim);
+        let limit = world.cast(ty, remaining);
+        let limit = world.splat(limit, self.lanes);
+        world.cmp(CmpOp::Lt, numbers, limit)
     }
 }
 

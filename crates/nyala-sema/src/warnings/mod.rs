@@ -6,11 +6,13 @@
 //! * `usage`: unused items and variables, and unnecessary `mut`;
 //! * `flow`: reads before any write, and compound assignments whose value writes the target;
 //! * `recursion`: filters that cannot stop the recursion they specialize;
+//! * `lanes`: updates that lanes of `vectorize` lose;
 //! * `no_effect`: casts and statements without effect;
 //! * `artic`: what is an error in Artic, and a warning elsewhere.
 
 mod artic;
 mod flow;
+mod lanes;
 mod no_effect;
 mod recursion;
 mod usage;
@@ -43,6 +45,7 @@ pub(crate) fn check(
     warnings.retain(|warning| !is_of_others(warning));
     warnings.extend(flow::check(program, &uses));
     warnings.extend(recursion::check(program, &uses));
+    warnings.extend(lanes::check(program));
     warnings.extend(no_effect::check(program));
     warnings.retain(|warning| !warning.place().is_none() && !is_foreign(warning.place()));
     warnings.sort_by_key(Warning::place);
@@ -69,6 +72,7 @@ enum Warning {
     Uninitialized { name: Name, declared: Span, at: Span },
     EndlessFilter { function: Name, parameter: Name, declared: Span, call: Span, remedy: Option<String> },
     WritesOwnPlace { place: Span, write: Span, load_first: bool },
+    LostUpdate { name: Name, generator: Name, at: Span },
 }
 
 impl Warning {
@@ -82,6 +86,7 @@ impl Warning {
             | Warning::UnusedMut { at, .. }
             | Warning::SameTypeCast { at, .. }
             | Warning::NoEffect { at, .. }
+            | Warning::LostUpdate { at, .. }
             | Warning::Uninitialized { at, .. } => at,
             Warning::EndlessFilter { declared, .. } => declared,
             Warning::WritesOwnPlace { write, .. } => write,
@@ -135,6 +140,15 @@ impl Warning {
                     .with_label("specialized even if it is unknown")
                     .with_secondary(call, "changed here")
                     .with_note(note)
+            }
+            Warning::LostUpdate { name, generator, at } => {
+                let message = format!("lanes of `{generator}` overwrite each other's update of `{name}`");
+                Diagnostic::warning(Code("W0014"), at, message)
+                    .with_label("of the new values, that of one lane stays")
+                    .with_note(
+                        "`vectorize_reduce` combines the values of all lanes; so does `lanes_sum`, whose result \
+                         `with scalar() { .. }` adds once",
+                    )
             }
             Warning::WritesOwnPlace { place, write, load_first } => {
                 let when = if load_first { "before" } else { "after" };
