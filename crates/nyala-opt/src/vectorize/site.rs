@@ -164,10 +164,10 @@ impl Site {
 impl Site {
     /// The mask of the first `remaining` lanes, which are less than all. Narrow numbers need one comparison of one register.
     fn first_lanes(&self, world: &mut World, remaining: Def) -> Def {
-        let prim = match self.lanes {
-            ..=WIDE_LANES => Prim::I32,
-            ..=255 => Prim::U8,
-            _ => Prim::U16,
+        let prim = match u8::try_from(self.lanes) {
+            _ if self.lanes <= WIDE_LANES => Prim::I32,
+            Ok(_) => Prim::U8,
+            Err(_) => Prim::U16,
         };
         let numbers = lanewise::steps(world, prim, 1, self.lanes);
         let ty = world.types.prim(prim);
