@@ -16,6 +16,7 @@ mod pe;
 mod peer;
 mod process;
 mod programs;
+mod ray;
 mod simd;
 mod staging;
 mod threads;
@@ -68,6 +69,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "filter", run: filter::run, case: None },
     Bench { name: "align", run: align::run, case: None },
     Bench { name: "multigrid", run: multigrid::run, case: None },
+    Bench { name: "ray", run: ray::run, case: None },
     Bench { name: "simd", run: simd::run, case: None },
     Bench { name: "simd-first-try", run: simd::run_first_try, case: None },
     Bench { name: "staging", run: staging::run, case: None },
