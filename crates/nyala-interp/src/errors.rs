@@ -446,14 +446,22 @@ impl InterpError {
             {
                 diagnostic.notes.push(format!("... {count} more calls ..."));
             }
-            diagnostic.notes.push(format!("in `{}`", frame.function));
+            let name = shown_name(&frame.function);
+            diagnostic.notes.push(format!("in {name}"));
             if let Some(call) = frame.call.filter(|call| !call.is_none()) {
-                let label =
-                    nyala_span::Label { span: call, message: format!("`{}` is called here", frame.function) };
+                let label = nyala_span::Label { span: call, message: format!("{name} is called here") };
                 diagnostic.secondary.push(label);
             }
         }
         diagnostic
+    }
+}
+
+/// A function in a message. Lowering calls functions without a name `lambda`.
+fn shown_name(function: &str) -> String {
+    match function {
+        "lambda" => "an anonymous function".into(),
+        name => format!("`{name}`"),
     }
 }
 
