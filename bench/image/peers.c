@@ -1,0 +1,189 @@
+// The pipelines in C, as a good programmer writes them without intrinsics: separable filters in two passes over bands of rows that stay in
+// a cache, loops that compilers vectorize, and OpenMP for bands. Compiled with -O3 -march=native -ffast-math.
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int at_most(int a, int b) { return a < b ? a : b; }
+static int clamped(int i, int n) { return i < 0 ? 0 : i >= n ? n - 1 : i; }
+static uint8_t byte_of(float v) { return (uint8_t)((v < 0 ? 0 : v > 255 ? 255 : v) + 0.5f); }
+
+#define BAND 32
+
+// A separable filter of FROM to TO: rows of sums of columns, with the edges repeated, and then sums along the row.
+#define SEPARABLE(NAME, FROM, TO, CHANNELS, RADIUS, LOAD, FINISH)                                                                   \
+    void NAME(const FROM *restrict a, TO *restrict b, int w, int h, const float *restrict k) {                                      \
+        const int n = w * CHANNELS, pad = RADIUS * CHANNELS;                                                                        \
+        _Pragma("omp parallel for schedule(dynamic)") for (int band = 0; band < (h + BAND - 1) / BAND; band++) {                    \
+            float *restrict row = malloc(sizeof(float) * (n + 2 * pad));                                                            \
+            for (int y = band * BAND; y < at_most((band + 1) * BAND, h); y++) {                                                     \
+                const FROM *restrict from[2 * RADIUS + 1];                                                                          \
+                for (int j = 0; j <= 2 * RADIUS; j++) from[j] = a + (size_t)clamped(y + j - RADIUS, h) * n;                         \
+                for (int x = 0; x < n; x++) {                                                                                       \
+                    float sum = 0;                                                                                                  \
+                    for (int j = 0; j <= 2 * RADIUS; j++) sum += k[j] * LOAD(from[j][x]);                                           \
+                    row[pad + x] = sum;                                                                                             \
+                }                                                                                                                   \
+                for (int i = 0; i < pad; i++) {                                                                                     \
+                    row[i] = row[pad + i % CHANNELS];                                                                               \
+                    row[pad + n + i] = row[pad + n - CHANNELS + i % CHANNELS];                                                      \
+                }                                                                                                                   \
+                TO *restrict to = b + (size_t)y * n;                                                                                \
+                const FROM *restrict here = a + (size_t)y * n;                                                                      \
+                for (int x = 0; x < n; x++) {                                                                                       \
+                    float sum = 0;                                                                                                  \
+                    for (int j = 0; j <= 2 * RADIUS; j++) sum += k[j] * row[x + j * CHANNELS];                                      \
+                    to[x] = FINISH(sum, here[x]);                                                                                   \
+                }                                                                                                                   \
+            }                                                                                                                       \
+            free(row);                                                                                                              \
+        }                                                                                                                           \
+    }
+
+#define AS_FLOAT(v) ((float)(v))
+#define PLAIN(s, v) (s)
+#define BYTE(s, v) byte_of(s)
+#define SHORT(s, v) ((uint16_t)((s) + 0.5f))
+#define SHARP_BYTE(s, v) byte_of((v) + 1.5f * ((v) - (s)))
+#define SHARP(s, v) ((v) + 1.5f * ((v) - (s)))
+SEPARABLE(c_gauss3_f32, float, float, 1, 1, AS_FLOAT, PLAIN)
+SEPARABLE(c_gauss5_f32, float, float, 1, 2, AS_FLOAT, PLAIN)
+SEPARABLE(c_gauss15_f32, float, float, 1, 7, AS_FLOAT, PLAIN)
+SEPARABLE(c_gauss31_f32, float, float, 1, 15, AS_FLOAT, PLAIN)
+SEPARABLE(c_gauss63_f32, float, float, 1, 31, AS_FLOAT, PLAIN)
+SEPARABLE(c_box15_f32, float, float, 1, 7, AS_FLOAT, PLAIN)
+SEPARABLE(c_box3_u8, uint8_t, uint8_t, 1, 1, AS_FLOAT, BYTE)
+SEPARABLE(c_gauss7_u8, uint8_t, uint8_t, 1, 3, AS_FLOAT, BYTE)
+SEPARABLE(c_gauss5_u16, uint16_t, uint16_t, 1, 2, AS_FLOAT, SHORT)
+SEPARABLE(c_gauss5_rgb, uint8_t, uint8_t, 3, 2, AS_FLOAT, BYTE)
+SEPARABLE(c_sharpen_u8, uint8_t, uint8_t, 1, 2, AS_FLOAT, SHARP_BYTE)
+SEPARABLE(c_unsharp7_f32, float, float, 1, 3, AS_FLOAT, SHARP)
+
+// A filter of a window: rows with repeated edges are copied first, one for each row of the window.
+#define WINDOW(NAME, FROM, TO, RADIUS, VALUE)                                                                                       \
+    void NAME(const FROM *restrict a, TO *restrict b, int w, int h, const float *restrict k) {                                      \
+        const int stride = w + 2 * RADIUS, n = 2 * RADIUS + 1;                                                                      \
+        _Pragma("omp parallel for schedule(dynamic)") for (int band = 0; band < (h + BAND - 1) / BAND; band++) {                    \
+            FROM *restrict rows = malloc(sizeof(FROM) * (size_t)stride * (BAND + 2 * RADIUS));                                      \
+            for (int y = 0; y < BAND + 2 * RADIUS; y++) {                                                                           \
+                const FROM *from = a + (size_t)clamped(band * BAND + y - RADIUS, h) * w;                                            \
+                FROM *to = rows + (size_t)y * stride;                                                                               \
+                for (int i = 0; i < RADIUS; i++) to[i] = from[0], to[RADIUS + w + i] = from[w - 1];                                 \
+                memcpy(to + RADIUS, from, sizeof(FROM) * w);                                                                        \
+            }                                                                                                                       \
+            for (int y = band * BAND; y < at_most((band + 1) * BAND, h); y++) {                                                     \
+                const FROM *restrict f = rows + (size_t)(y - band * BAND) * stride;                                                 \
+                TO *restrict to = b + (size_t)y * w;                                                                                \
+                for (int x = 0; x < w; x++) { VALUE; }                                                                              \
+            }                                                                                                                       \
+            free(rows);                                                                                                             \
+        }                                                                                                                           \
+    }
+
+#define F(i, j) f[x + (i) + (j) * stride]
+WINDOW(c_box3_i32, int32_t, int32_t, 1,
+       to[x] = ((F(0, 0) + F(1, 0) + F(2, 0)) / 3 + (F(0, 1) + F(1, 1) + F(2, 1)) / 3 + (F(0, 2) + F(1, 2) + F(2, 2)) / 3) / 3)
+WINDOW(c_laplace_f32, float, float, 1, to[x] = F(1, 0) + F(0, 1) + F(2, 1) + F(1, 2) - 4 * F(1, 1))
+WINDOW(c_sobel_f32, float, float, 1,
+       float gx = 0.25f * (F(2, 0) - F(0, 0) + F(2, 2) - F(0, 2)) + 0.5f * (F(2, 1) - F(0, 1));
+       float gy = 0.25f * (F(0, 2) - F(0, 0) + F(2, 2) - F(2, 0)) + 0.5f * (F(1, 2) - F(1, 0)); to[x] = sqrtf(gx * gx + gy * gy))
+#define CONVOLVE float sum = 0; for (int j = 0; j < n; j++) for (int i = 0; i < n; i++) sum += k[j * n + i] * F(i, j); to[x] = sum
+WINDOW(c_conv5_f32, float, float, 2, CONVOLVE)
+WINDOW(c_conv9_f32, float, float, 4, CONVOLVE)
+#define SMALLER(a, b) ((a) < (b) ? (a) : (b))
+#define LARGER(a, b) ((a) > (b) ? (a) : (b))
+WINDOW(c_erode3_u8, uint8_t, uint8_t, 1, uint8_t m = 255; for (int j = 0; j < n; j++) for (int i = 0; i < n; i++) m = SMALLER(m, F(i, j)); to[x] = m)
+WINDOW(c_erode5_u16, uint16_t, uint16_t, 2, uint16_t m = 65535; for (int j = 0; j < n; j++) for (int i = 0; i < n; i++) m = SMALLER(m, F(i, j)); to[x] = m)
+#define SORT(p, q) { uint8_t s = SMALLER(p, q), t = LARGER(p, q); p = s; q = t; }
+WINDOW(c_median3_u8, uint8_t, uint8_t, 1,
+       uint8_t p0 = F(0, 0); uint8_t p1 = F(1, 0); uint8_t p2 = F(2, 0); uint8_t p3 = F(0, 1); uint8_t p4 = F(1, 1); uint8_t p5 = F(2, 1);
+       uint8_t p6 = F(0, 2); uint8_t p7 = F(1, 2); uint8_t p8 = F(2, 2);
+       SORT(p1, p2) SORT(p4, p5) SORT(p7, p8) SORT(p0, p1) SORT(p3, p4) SORT(p6, p7) SORT(p1, p2) SORT(p4, p5) SORT(p7, p8)
+       SORT(p0, p3) SORT(p5, p8) SORT(p4, p7) SORT(p3, p6) SORT(p1, p4) SORT(p2, p5) SORT(p4, p7) SORT(p4, p2) SORT(p6, p4) SORT(p4, p2)
+       to[x] = p4)
+WINDOW(c_bilateral5_f32, float, float, 2,
+       float c = F(2, 2); float sum = 0; float weights = 0;
+       for (int j = 0; j < n; j++) for (int i = 0; i < n; i++) {
+           float d = F(i, j) - c; float e = expf(k[j * n + i] - 12.5f * d * d); sum += e * F(i, j); weights += e; } to[x] = sum / weights)
+WINDOW(c_harris_f32, float, float, 2,
+       float xx = 0; float xy = 0; float yy = 0;
+       for (int j = 1; j < 4; j++) for (int i = 1; i < 4; i++) {
+           float p = (F(i + 1, j - 1) - F(i - 1, j - 1) + 2 * (F(i + 1, j) - F(i - 1, j)) + F(i + 1, j + 1) - F(i - 1, j + 1)) / 12;
+           float q = (F(i - 1, j + 1) - F(i - 1, j - 1) + 2 * (F(i, j + 1) - F(i, j - 1)) + F(i + 1, j + 1) - F(i + 1, j - 1)) / 12;
+           xx += p * p; xy += p * q; yy += q * q; }
+       to[x] = xx * yy - xy * xy - 0.04f * (xx + yy) * (xx + yy))
+
+void c_gray_rgb(const uint8_t *restrict a, uint8_t *restrict b, int w, int h, const float *k) {
+#pragma omp parallel for
+    for (int y = 0; y < h; y++)
+        for (int x = 0; x < w; x++) {
+            const uint8_t *p = a + 3 * ((size_t)y * w + x);
+            b[(size_t)y * w + x] = (uint8_t)((p[0] * 4899u + p[1] * 9617u + p[2] * 1868u + 8192u) >> 14);
+        }
+}
+
+void c_half_u8(const uint8_t *restrict a, uint8_t *restrict b, int w, int h, const float *k) {
+#pragma omp parallel for
+    for (int y = 0; y < h / 2; y++) {
+        const uint8_t *p = a + (size_t)2 * y * w, *q = p + w;
+        for (int x = 0; x < w / 2; x++) b[(size_t)y * (w / 2) + x] = (uint8_t)((p[2 * x] + p[2 * x + 1] + q[2 * x] + q[2 * x + 1] + 2) >> 2);
+    }
+}
+
+void c_integral_u8(const uint8_t *restrict a, int32_t *restrict b, int w, int h, const float *k) {
+    for (int y = 0; y < h; y++) {
+        int32_t sum = 0, *to = b + (size_t)y * w;
+        for (int x = 0; x < w; x++) {
+            sum += a[(size_t)y * w + x];
+            to[x] = sum + (y ? to[x - w] : 0);
+        }
+    }
+}
+
+void c_sum_f32(const float *restrict a, double *restrict b, int w, int h, const float *k) {
+    double total = 0;
+#pragma omp parallel for reduction(+ : total)
+    for (int y = 0; y < h; y++) {
+        double sum = 0;
+        for (int x = 0; x < w; x++) sum += a[(size_t)y * w + x];
+        total += sum;
+    }
+    b[0] = total;
+}
+
+void c_histogram_u8(const uint8_t *restrict a, int32_t *restrict b, int w, int h, const float *k) {
+    memset(b, 0, 1024);
+#pragma omp parallel
+    {
+        int32_t t[4][256] = {{0}};
+#pragma omp for
+        for (int y = 0; y < h; y++) {
+            const uint8_t *p = a + (size_t)y * w;
+            int x = 0;
+            for (; x + 4 <= w; x += 4) t[0][p[x]]++, t[1][p[x + 1]]++, t[2][p[x + 2]]++, t[3][p[x + 3]]++;
+            for (; x < w; x++) t[0][p[x]]++;
+        }
+#pragma omp critical
+        for (int i = 0; i < 256; i++) b[i] += t[0][i] + t[1][i] + t[2][i] + t[3][i];
+    }
+}
+
+// The sensor's rows are red and green, green and blue.
+void c_camera_u16(const uint16_t *restrict a, uint8_t *restrict b, int w, int h, const float *k) {
+#pragma omp parallel for
+    for (int y = 0; y < h; y++) {
+        const uint16_t *p = a + (size_t)(y ? y - 1 : 1) * w, *q = a + (size_t)y * w, *r = a + (size_t)(y + 1 < h ? y + 1 : h - 2) * w;
+        for (int x = 0; x < w; x++) {
+            const int l = x ? x - 1 : 1, m = x + 1 < w ? x + 1 : w - 2;
+            float here = q[x], beside = 0.5f * (q[l] + q[m]), above = 0.5f * (p[x] + r[x]);
+            float cross = 0.25f * (q[l] + q[m] + p[x] + r[x]), corners = 0.25f * (p[l] + p[m] + r[l] + r[m]);
+            float red = y % 2 ? (x % 2 ? corners : above) : (x % 2 ? beside : here);
+            float green = x % 2 == y % 2 ? cross : here;
+            float blue = y % 2 ? (x % 2 ? here : beside) : (x % 2 ? above : corners);
+            const float c[3] = {red * (2 / 65535.f), green * (1 / 65535.f), blue * (1.5f / 65535.f)};
+            for (int i = 0; i < 3; i++) b[3 * ((size_t)y * w + x) + i] = byte_of(255 * sqrtf(c[i] > 1 ? 1 : c[i]));
+        }
+    }
+}
