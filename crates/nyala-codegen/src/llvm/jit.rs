@@ -5,6 +5,8 @@ use std::path::Path;
 use std::ptr::{null, null_mut};
 use std::sync::mpsc::{self, Sender};
 
+use libloading::os::unix;
+
 use super::api::{Api, Lookup, Ref, SearchIn, SymbolAddress};
 use super::{Llvm, LlvmError, c_string};
 
@@ -55,6 +57,9 @@ impl<'a> Jit<'a> {
 
     /// Registers code that is added from now on with debuggers.
     pub fn tell_debuggers(&self) -> Result<(), LlvmError> {
+        if self.llvm.version.major < 22 {
+            make_visible(&self.llvm.path)?;
+        }
         // SAFETY: the JIT is alive, and the error is ours.
         let told = unsafe { self.llvm.check((self.llvm.api.LLVMOrcLLJITEnableDebugSupport)(self.jit)) };
         told.map_err(LlvmError::Link)
@@ -149,6 +154,18 @@ impl<'a> Jit<'a> {
     pub fn keep(&mut self) {
         self.is_kept = true;
     }
+}
+
+/// Makes the symbols of a loaded LLVM visible in the whole process.
+///
+/// LLVM 20 and 21 look up their function for debuggers there, but the library was loaded without that. Its symbols have
+/// versions, so they do not replace those of another LLVM.
+fn make_visible(path: &Path) -> Result<(), LlvmError> {
+    // SAFETY: the library is loaded already, so no initializer runs.
+    let library = unsafe { unix::Library::open(Some(path), unix::RTLD_NOW | unix::RTLD_GLOBAL) };
+    // LLVM is never unloaded.
+    std::mem::forget(library.map_err(|error| LlvmError::Link(error.to_string()))?);
+    Ok(())
 }
 
 /// The result of a lookup.
