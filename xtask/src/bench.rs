@@ -166,19 +166,25 @@ mod tests {
     #[test]
     fn programs_of_benchmarks_have_no_errors() {
         let files = files::with_extension("bench", "impala").expect("the folder is there");
-        // The package of `tune` is checked as a whole.
-        let is_program =
-            |file: &&TextFile| !file.path.ends_with("support.impala") && !file.path.starts_with("bench/tune");
+        // Packages are checked as a whole, or with the program that uses them.
+        let is_of_a_package = |file: &TextFile| {
+            file.path.ancestors().any(|folder| files::repository().join(folder).join("nyala.toml").exists())
+        };
+        let is_support = |file: &TextFile| {
+            ["support.impala", "measure.impala"].iter().any(|name| file.path.ends_with(name))
+        };
+        let is_program = |file: &&TextFile| !is_support(file) && !is_of_a_package(file);
         let mut n_programs = 0;
         for program in files.iter().filter(is_program) {
             let folder = program.path.parent().expect("it is in a folder");
-            let is_part = |file: &&TextFile| match folder.ends_with("simd") {
-                true => file.path.starts_with(folder),
+            let is_part = |file: &&TextFile| match folder.starts_with("bench/simd") {
+                true => file.path.parent() == Some(folder),
                 false => file.path == program.path || file.path == folder.join("support.impala"),
             };
             let mut session = Session::new(Options::default());
             for file in files.iter().filter(is_part) {
-                session.add_text(file.path.display().to_string(), file.text.clone());
+                // By its path, so that it finds its packages.
+                session.load(&files::repository().join(&file.path));
             }
             let name = program.path.file_stem().expect("it ends in `.impala`").to_string_lossy();
             match (folder.file_name().and_then(|folder| folder.to_str()), &*name) {
@@ -188,6 +194,9 @@ mod tests {
                     .map(|part| Path::new("tests/gpu/on").join(part).with_extension("impala"))
                     .iter()
                     .for_each(|part| session.load(&files::repository().join(part))),
+                (Some("gpu"), "kernels" | "plain") => {
+                    session.load(&files::repository().join("bench/gpu/measure.impala"));
+                }
                 _ => {}
             }
             let has_errors = pipeline::emit(&mut session).is_none();
