@@ -159,9 +159,14 @@ impl Writer<'_> {
         self.line("for k in range(0, 128) { floats(k) = k as f32; colors(k) = (k * 3) as u8; }");
         self.line("for k in range(0, 64) { doubles(k) = (k & 15) as f64; }");
         self.line("let shared = inp(7);");
+        self.line("let counts = ~[8: i32];");
+        self.line("for k in range(0, 8) { counts(k) = 0; }");
         self.line(&format!("for i in {header} {{"));
         self.indent += 1;
         self.names = vec![("i".into(), false), ("shared".into(), false)];
+        if self.chance(2) {
+            self.collectives();
+        }
         self.statements(0, true);
         let result = self.expr(2);
         self.line(&format!("own(i) = {result};"));
@@ -174,6 +179,7 @@ impl Writer<'_> {
         self.line("for k in range(0, 256) { sum = sum * 31u + bytes(k) as uint; }");
         self.line("for k in range(0, 128) { sum = sum * 31u + floats(k) as uint + 3u * colors(k) as uint; }");
         self.line("for k in range(0, 64) { sum = sum * 31u + doubles(k) as uint; }");
+        self.line("for k in range(0, 8) { sum = sum * 31u + counts(k) as uint; }");
         self.line(&format!(
             "{each} sum = sum * 31u + blocks(k).a(l) as uint + blocks(k).b(l) as uint; }} }}"
         ));
@@ -189,6 +195,33 @@ impl Writer<'_> {
         self.line("(sum >> 1u) as i32");
         self.indent -= 1;
         self.line("}");
+    }
+
+    /// Collective operations of all lanes of a group, accesses of one lane at a time, and loads at distances that may be known.
+    fn collectives(&mut self) {
+        for _ in 0..1 + self.random.below(3) {
+            let (name, value, cond) = (self.new_name(), self.expr(2), self.cond(1));
+            let (step, near) = (1 + self.random.below(4), self.random.below(4));
+            let (group, distance) = (1 << self.random.below(4), self.random.below(7) as i32 - 3);
+            let result = match self.random.below(9) {
+                0 => format!("lanes_inclusive_sum({value}) & 255"),
+                1 => format!("lanes_exclusive_sum({value}) & 255"),
+                2 => format!("lanes_inclusive_max({value})"),
+                3 => format!("lanes_compress({value}, {cond})"),
+                4 => format!("lanes_expand({value}, {cond})"),
+                5 => format!("lanes_shift({value}, {distance}, 9)"),
+                6 => format!("saturating_add({value} as u8, {step}u8 * 40u8) as i32"),
+                7 => format!(
+                    "inp(i / {group} * {step} + i % {group} + {near}) + 0 * inp(i / {group} * {step} + {near})"
+                ),
+                _ => {
+                    self.line(&format!("for _ in for_each_active() {{ counts(({value}) & 7) += {step}; }}"));
+                    "lanes_sum(1)".to_owned()
+                }
+            };
+            self.line(&format!("let {name} = {result};"));
+            self.names.push((name, false));
+        }
     }
 
     fn function(&mut self, number: usize) {
