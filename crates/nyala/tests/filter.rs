@@ -79,6 +79,64 @@ fn get(address: &str, path: &str) -> Vec<u8> {
     answer
 }
 
+/// Waits until a file has this picture.
+fn expect_values(path: &str, expected: &[u16]) {
+    let start = std::time::Instant::now();
+    loop {
+        let found = fs::read(path).ok().and_then(|bytes| files::decode(&bytes).ok());
+        let found = found.map(|picture| picture.interleaved().collect::<Vec<u16>>());
+        if found.as_deref() == Some(expected) {
+            return;
+        }
+        assert!(start.elapsed().as_secs() < 60, "{found:?}");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn watch_renders_again_after_each_change() {
+    let folder = Folder::new("filter-watch");
+    let (filter, input) = (folder.file("f.img", "[ 3 channels: 1.0 ]"), picture(&folder));
+    let out = folder.path("out.png");
+    let mut watcher = Command::new(env!("CARGO_BIN_EXE_nyala"))
+        .args(["filter", &filter, &input, "-o", &out, "--watch"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("nyala runs");
+    expect_values(&out, &[255; 9 * 7 * 3]);
+    // An error is shown, and the next version is rendered.
+    for (text, expected) in [("[ 3 channels: ]", 255), ("[ 3 channels: 0.2 ]", 51)] {
+        fs::write(&filter, text).expect("the folder is writable");
+        expect_values(&out, &[expected; 9 * 7 * 3]);
+    }
+    watcher.kill().and_then(|()| watcher.wait()).expect("it runs");
+}
+
+#[test]
+fn the_page_is_for_this_machine_only() {
+    let folder = Folder::new("filter-host");
+    let (filter, input) = (folder.file("fade.img", FADE.as_bytes()), picture(&folder));
+    let mut server = Command::new(env!("CARGO_BIN_EXE_nyala"))
+        .args(["filter", &filter, &input, "--show", "--no-open"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("nyala runs");
+    let mut url = String::new();
+    BufReader::new(server.stdout.take().expect("it is a pipe")).read_line(&mut url).expect("it prints");
+    let address = url.trim().trim_start_matches("http://").trim_end_matches('/').to_owned();
+    for (host, status) in
+        [("localhost:1", "200"), ("127.0.0.1.example.org", "403"), ("localhost.example.org", "403")]
+    {
+        let mut stream = TcpStream::connect(&address).expect("the server listens");
+        write!(stream, "GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").expect("the server reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("the server answers");
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{host}: {answer}");
+    }
+    server.kill().and_then(|()| server.wait()).expect("it runs");
+}
+
 #[test]
 fn the_page_follows_the_file() {
     let folder = Folder::new("filter-show");

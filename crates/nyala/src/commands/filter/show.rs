@@ -90,7 +90,8 @@ impl Server {
             }
         }
         // Pages of other hosts cannot read the answers through a name that points here.
-        if !host.starts_with("127.0.0.1") && !host.starts_with("localhost") {
+        let name = host.split(':').next().unwrap_or_default();
+        if name != "127.0.0.1" && !name.eq_ignore_ascii_case("localhost") {
             return respond(&stream, "403 Forbidden", "text/plain", b"only for this machine\n");
         }
         self.refresh();
