@@ -13,7 +13,7 @@ pub(crate) enum NumericOp {
     Min,
     Max,
     Abs,
-    /// The sum or difference; the nearest number of the type if it is none.
+    /// The sum or difference, clamped to the range of the type.
     SaturatingAdd,
     SaturatingSub,
 }

@@ -176,7 +176,7 @@ impl Case {
         program.fns.iter().find(|(_, function)| function.span == span).map(|(id, _)| id)
     }
 
-    /// The function to call in a program, exported under this symbol; the error is why there is none.
+    /// The function to call in a program, exported under this symbol. An error says why a test has no such function.
     pub(crate) fn entry(
         &self,
         session: &Session,
