@@ -24,10 +24,15 @@ const VARIABLES: [(&str, Var); 5] = [
 /// The names of channels.
 const CHANNELS: [(&str, i32); 5] = [("red", 0), ("green", 1), ("blue", 2), ("alpha", 3), ("gray", 0)];
 
+/// The names of the first slots.
+pub(crate) fn initial_names() -> Vec<String> {
+    VARIABLES.map(|(name, _)| name.to_owned()).into()
+}
+
 /// Checks a filter.
 pub fn check(filter: &ast::Filter) -> Result<Filter, Vec<FilterError>> {
-    let mut checker = Checker { scope: vec![], names: vec![], errors: vec![], uses_iter: false };
-    checker.names.extend(VARIABLES.map(|(name, _)| name.to_owned()));
+    let names = initial_names();
+    let mut checker = Checker { scope: vec![], names, errors: vec![], uses_iter: false };
     let lets: Vec<Option<(Var, Expr)>> = filter
         .lets
         .iter()

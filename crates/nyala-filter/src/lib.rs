@@ -11,7 +11,7 @@
 //! * [`translate`], `accesses`, `sums`: the code of a pixel as nodes;
 //! * [`render`], `kernel`: the loops over the pixels, on processors and on devices;
 //! * [`mod@compile`]: native code;
-//! * [`residual`]: residual programs, read back as filters;
+//! * [`residual`], `print`: residual programs, read back as filters, and as text;
 //! * [`renderer`]: the frames of a filter;
 //! * [`files`], [`gif`]: pictures and animations as bytes;
 //! * [`errors`]: errors of filters.
@@ -41,6 +41,7 @@ mod kernel;
 pub mod lexer;
 pub mod parser;
 pub mod picture;
+mod print;
 pub mod ranges;
 pub mod render;
 pub mod renderer;

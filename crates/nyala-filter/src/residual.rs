@@ -12,6 +12,7 @@ use std::rc::Rc;
 use nyala_ir::{ArithOp, CmpOp, Cont, Def, Intrinsic, Linkage, MathOp, Node, Prim, World};
 use nyala_span::Span;
 
+use crate::check::initial_names;
 use crate::ranges::Ranges;
 use crate::render::Target;
 use crate::translate::{Image, Place, translate};
@@ -25,24 +26,24 @@ const MIN_SHARED: usize = 8;
 
 /// The filter after partial evaluation, if it can be read back.
 pub fn residual(filter: &Filter, target: &Target) -> Option<Filter> {
-    let world = pixel_program(filter, target);
-    let world = nyala_opt::pipeline::evaluate(&world, nyala_opt::partial_eval::Options::default()).world;
+    let world = code_of_pixel(filter, target);
+    read_back(&nyala_opt::pipeline::evaluate(&world, nyala_opt::partial_eval::Options::default()).world)
+}
+
+/// Reads an evaluated program back as a filter. It exports a function of row and column, whose results are the intensities, and
+/// imports one of row, column and channel, which is the picture.
+pub fn read_back(world: &World) -> Option<Filter> {
     let (pixel, data) = world.conts().find(|(_, data)| matches!(data.linkage, Linkage::Exported(_)))?;
-    let mut reader = Reader {
-        world: &world,
-        values: HashMap::new(),
-        uses: uses(&world),
-        lets: vec![],
-        ret: *data.params.last()?,
-        left: MAX_SIZE,
-    };
-    for (index, var) in [(1, Var::ROW), (2, Var::COL)] {
-        reader.values.insert(data.params[index], Rc::new(leaf(Op::Var(var), Ty::Int)));
+    let &[_, row, col, ret] = &data.params[..] else { return None };
+    let mut reader =
+        Reader { world, values: HashMap::new(), uses: uses(world), lets: vec![], ret, left: MAX_SIZE };
+    for (param, var) in [(row, Var::ROW), (col, Var::COL)] {
+        reader.values.insert(param, Rc::new(leaf(Op::Var(var), Ty::Int)));
     }
     let channels = reader.block(pixel, None)?;
     let channels = channels.iter().map(|channel| (**channel).clone()).collect();
     let lets = reader.lets;
-    let mut names = filter.names[..Var::FIRST.0 as usize].to_vec();
+    let mut names = initial_names();
     names.extend((0..lets.len()).map(|number| format!("v{number}")));
     Some(Filter { n_slots: names.len() as u32, names, lets, channels, uses_iter: false })
 }
@@ -61,55 +62,29 @@ fn uses(world: &World) -> HashMap<Def, u32> {
     uses
 }
 
-/// A program that exports the code of a pixel for a picture in memory: `pixel(pixels, row, col)` gives the intensities. The
-/// operations of the filter must not fail.
+/// A program that exports the code of a pixel, a function of row and column. The picture is an imported function. The operations of the
+/// filter must not fail.
 pub fn code_of_pixel(filter: &Filter, target: &Target) -> World {
-    let mut world = World::new();
-    let (float, int) = (world.types.prim(Prim::F32), world.types.prim(Prim::I32));
-    let (floats, ints) = (world.types.slice(float), world.types.slice(int));
-    let (pixels, fault) = (world.types.ptr(floats, 0), world.types.ptr(ints, 0));
-    let fault = world.undef(fault);
-    pixel_function(world, filter, target, &[pixels], |_, params| Image::Planes { first: params[0], fault })
-}
-
-/// The same with accesses as calls of a function `image`.
-fn pixel_program(filter: &Filter, target: &Target) -> World {
     let mut world = World::new();
     let (mem, int, float) = (world.types.mem(), world.types.prim(Prim::I32), world.types.prim(Prim::F32));
     let sampled = world.types.cn(&[mem, float]);
     let image = world.new_cont("image", &[mem, int, int, int, sampled]);
     world.set_linkage(image, Linkage::Imported("image".into()));
-    pixel_function(world, filter, target, &[], |world, _| Image::Function(world.cont_def(image)))
-}
-
-/// Adds the function `pixel`, with these parameters before row and column.
-fn pixel_function(
-    mut world: World,
-    filter: &Filter,
-    target: &Target,
-    params: &[nyala_ir::Ty],
-    image: impl FnOnce(&World, &[Def]) -> Image,
-) -> World {
-    let (mem, int, float) = (world.types.mem(), world.types.prim(Prim::I32), world.types.prim(Prim::F32));
     let results: Vec<nyala_ir::Ty> = std::iter::once(mem).chain(vec![float; filter.channels.len()]).collect();
     let ret = world.types.cn(&results);
-    let types = [&[mem], params, &[int, int, ret]].concat();
-    let pixel = world.new_cont("pixel", &types);
+    let pixel = world.new_cont("pixel", &[mem, int, int, ret]);
     world.set_linkage(pixel, Linkage::Exported("pixel".into()));
-    let all = world.cont(pixel).params.to_vec();
-    let [mem, own @ .., row, col, ret] = &all[..] else { unreachable!("it was made with four or more") };
-    let names = own.iter().zip(["pixels"]).chain([(row, "row"), (col, "col")]);
-    names.for_each(|(&param, name)| world.set_name(param, name));
+    let [mem, row, col, ret] = world.cont(pixel).params[..] else { unreachable!("it was made with four") };
     let known = target.known();
     let sizes = [known.width, known.height, known.iter.unwrap_or(0)].map(|size| world.lit_i32(size));
-    let stride = known.width + 2 * target.margin.cols as i32;
-    let plane = stride * (known.height + 2 * target.margin.rows as i32);
-    let (stride, plane) = (world.lit_i32(stride), world.lit_i32(plane));
-    let place = Place { image: image(&world, own), pixel: [*row, *col], sizes, stride, plane };
+    // Only planes in memory have distances.
+    let none = world.lit_i32(0);
+    let image = Image::Function(world.cont_def(image));
+    let place = Place { image, pixel: [row, col], sizes, stride: none, plane: none };
     let ranges = Ranges::new(filter, known);
-    let (block, mem, values) = translate(&mut world, filter, target.setup, ranges, place, (pixel, *mem));
+    let (block, mem, values) = translate(&mut world, filter, target.setup, ranges, place, (pixel, mem));
     let args: Vec<Def> = std::iter::once(mem).chain(values).collect();
-    world.set_body(block, *ret, args);
+    world.set_body(block, ret, args);
     world
 }
 
