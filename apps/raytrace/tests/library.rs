@@ -9,7 +9,7 @@ const PROGRAM: &str = include_str!("library.impala");
 const N_RAYS: i32 = 60;
 
 /// Arity, width of blocks, whether tests are robust, and a loop.
-const CASES: [(i32, i32, bool, &str); 9] = [
+const CASES: [(i32, i32, bool, &str); 13] = [
     (8, 8, false, "cpu_traverse_single(vectorize_avx2(), rays, bvh, any, n, 0)"),
     (8, 8, true, "cpu_traverse_single(on_threads(2, vectorize_avx2()), rays, bvh, any, n, 0)"),
     (4, 4, true, "cpu_traverse_single(by_distance(vectorize_sse()), rays, bvh, any, n, 0)"),
@@ -19,6 +19,15 @@ const CASES: [(i32, i32, bool, &str); 9] = [
     (4, 8, true, "cpu_traverse_packet(vectorize_avx2(), packets(), 8, rays, bvh, any, n, 0)"),
     (8, 8, true, "cpu_traverse_hybrid(vectorize_avx512(), rays, bvh, any, n, 0)"),
     (2, 1, true, "cpu_traverse_hybrid(vectorize_sse(), rays, bvh, any, n, 0)"),
+    (8, 8, false, "cpu_traverse_stream(vectorize_avx512(), streams(), rays, bvh, any, n, 0)"),
+    (8, 4, true, "cpu_traverse_stream(on_threads(2, vectorize_avx2()), streams(), rays, bvh, any, n, 0)"),
+    (
+        4,
+        8,
+        true,
+        "cpu_traverse_stream(vectorize_avx512(), StreamMode { dense_rays: 4 }, rays, bvh, any, n, 0)",
+    ),
+    (2, 1, true, "cpu_traverse_stream(vectorize_sse(), StreamMode { dense_rays: 1 }, rays, bvh, any, n, 0)"),
 ];
 
 #[test]

@@ -17,13 +17,15 @@ use peers::Side;
 use scenes::{Hit, Ray, Scene};
 
 /// The loops, by name.
-const LOOPS: [(&str, &str); 6] = [
+const LOOPS: [(&str, &str); 8] = [
     ("single rays", "cpu_traverse_single(T, rays, bvh(), ANY, n, 0)"),
     ("single rays, by distance", "cpu_traverse_single(by_distance(T), rays, bvh(), ANY, n, 0)"),
     ("coherent packets of 16", "cpu_traverse_packet(T, coherent_packets(), 16, rays, bvh(), ANY, n, 0)"),
     ("hybrid packets of 16", "cpu_traverse_hybrid(T, rays, bvh(), ANY, n, 0)"),
     ("hybrid packets of 32", "cpu_traverse_packet(T, hybrid_packets(6), 32, rays, bvh(), ANY, n, 0)"),
     ("coherent packets of 32", "cpu_traverse_packet(T, coherent_packets(), 32, rays, bvh(), ANY, n, 0)"),
+    ("streams", "cpu_traverse_stream(T, streams(), rays, bvh(), ANY, n, 0)"),
+    ("coherent streams", "cpu_traverse_stream(T, coherent_streams(), rays, bvh(), ANY, n, 0)"),
 ];
 
 /// Children of a node, and triangles of a block.
