@@ -7,6 +7,7 @@
 #   ./run.sh plain      a dozen kernels as they are written first, against CUDA C++ (about 60 s)
 #   ./run.sh align      alignment of long sequences against CUDA C++ (about 30 s)
 #   ./run.sh images     filters of pictures against CUDA C++ (about 30 s)
+#   ./run.sh rays       traversal of diffuse rays against CUDA C++ and against the host (about 60 s)
 #   ./run.sh filters    all filters of pictures against the host, on CUDA and on OpenCL, up to 4096 x 4096 pixels
 #
 # A program may run for LIMIT seconds, all of them together for TOTAL seconds. Results are written
@@ -175,6 +176,10 @@ case $mode in
         echo "images: $SECONDS s"
         grep -q . results/ours && ! grep -q DIFFERS results/images
         ;;
+    rays)
+        # One program measures both sides with the same rays.
+        timeout -k 2 60 nvcc -O3 -arch=native -o results/rays bench/rays.cu bench/librays.so -Xlinker -rpath,"$PWD/bench" -ldl && timeout -k 2 "${LIMIT:-115}" results/rays
+        ;;
     filters)
         # Each program reports each filter; arguments go to the programs.
         shift
@@ -194,7 +199,7 @@ case $mode in
         [ $bad = 0 ]
         ;;
     *)
-        sed -n '2,12p' "$0"
+        sed -n '2,13p' "$0"
         exit 98
         ;;
 esac

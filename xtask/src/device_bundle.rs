@@ -86,6 +86,10 @@ pub fn run(args: &DeviceBundleArgs) -> anyhow::Result<()> {
         let program = bundle.join("filters").join(platform);
         build_with(&nyala, args, &options[1..], Path::new("off"), &sources, &program)?;
     }
+    // A library: the program in CUDA C++ measures both sides, also the host with its widest vectors.
+    let options = ["--emit", "shared", "--target-cpu", "x86-64-v3,x86-64-v4"];
+    let rays = Path::new("bench/gpu/rays.impala");
+    build_with(&nyala, args, &options, Path::new("off"), &[rays], &bundle.join("bench/librays.so"))?;
     fs::write(bundle.join("expected/filters"), format!("{N_FILTERS}\n"))?;
     for (from, to) in [
         ("measure.cuh", "bench/measure.cuh"),
@@ -93,6 +97,7 @@ pub fn run(args: &DeviceBundleArgs) -> anyhow::Result<()> {
         ("plain.cu", "bench/plain.cu"),
         ("align.cu", "bench/align.cu"),
         ("images.cu", "bench/images.cu"),
+        ("rays.cu", "bench/rays.cu"),
         ("run.sh", "run.sh"),
     ] {
         fs::copy(files::repository().join("bench/gpu").join(from), bundle.join(to))?;
@@ -100,7 +105,7 @@ pub fn run(args: &DeviceBundleArgs) -> anyhow::Result<()> {
     let archive = pack(&bundle)?;
     println!("{}, and as one file {}", bundle.display(), archive.display());
     println!(
-        "`./run.sh tests`, `./run.sh filters` and `./run.sh sanitizer` test a GPU, `./run.sh bench`, `./run.sh plain` and `./run.sh images` measure it"
+        "`./run.sh tests`, `./run.sh filters` and `./run.sh sanitizer` test a GPU, `./run.sh bench`, `./run.sh plain`, `./run.sh images` and `./run.sh rays` measure it"
     );
     Ok(())
 }
@@ -174,7 +179,8 @@ fn build_with(
 ) -> anyhow::Result<()> {
     let built = Command::new(nyala)
         .env("NYALA_LIBDEVICE", libdevice)
-        .args(["build", "-O3", "--target-cpu", CPU, "--gpu-arch", &args.gpu_arch])
+        .args(["build", "-O3", "--gpu-arch", &args.gpu_arch])
+        .args(if options.contains(&"--target-cpu") { &[][..] } else { &["--target-cpu", CPU] })
         .args(options)
         .arg("-o")
         .arg(output)
