@@ -4,7 +4,7 @@
 //! files ([`files`]), the expectations at the top of a program
 //! ([`expectations`]), comparing with a stored text ([`snapshot`]), changing
 //! programs at [`random`] ([`mutate`]), generating programs ([`generate`]) and comparing their executions
-//! ([`differential`], [`equivalence`]), and measuring time ([`clock`]).
+//! ([`differential`], [`equivalence`]), measuring time ([`clock`]), and starting programs as several processes ([`mpi`]).
 //!
 //! * `check/accept`: programs without errors; `// warn: W0001` at the top names
 //!   each expected kind of warning, and the warnings are in a file beside it
@@ -24,6 +24,7 @@ pub mod equivalence;
 pub mod expectations;
 pub mod files;
 pub mod generate;
+pub mod mpi;
 pub mod mutate;
 pub use nyala_test_support::random;
 

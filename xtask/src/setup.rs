@@ -1,6 +1,7 @@
 //! `cargo xtask setup`: installs what tests need besides a Rust toolchain, as far as possible.
 //!
 //! * An OpenCL driver that runs on the CPU: PoCL, by the system's package manager (`apt-get`).
+//! * Open MPI, in the same way, for programs of several processes.
 //! * `ptxas` and NVIDIA's mathematical functions: by pip, into an environment of Python below `target`,
 //!   where the tests look for them.
 //! * NumPy, in the same way.
@@ -16,8 +17,12 @@ use crate::{files, python};
 /// The packages with an OpenCL driver for the CPU, and the loader of drivers.
 const OPENCL: [&str; 2] = ["pocl-opencl-icd", "ocl-icd-libopencl1"];
 
+/// The packages with Open MPI, and its compiler driver, which says what programs are linked with.
+const MPI: [&str; 2] = ["openmpi-bin", "libopenmpi-dev"];
+
 pub fn run() -> anyhow::Result<()> {
     print_result("an OpenCL driver", opencl());
+    print_result("Open MPI", mpi());
     print_result("ptxas", ptxas());
     print_result("NumPy", numpy());
     Ok(())
@@ -32,7 +37,19 @@ fn print_result(what: &str, found: Result<String, String>) {
 }
 
 fn opencl() -> Result<String, String> {
-    if has_opencl_driver() {
+    install(&OPENCL, has_opencl_driver)
+}
+
+fn mpi() -> Result<String, String> {
+    install(&MPI, || {
+        succeeds(Command::new("mpirun").arg("--version"))
+            && succeeds(Command::new("mpicc").arg("--showme:link"))
+    })
+}
+
+/// Installs packages of the system, unless they are there.
+fn install(packages: &[&str], is_there: impl Fn() -> bool) -> Result<String, String> {
+    if is_there() {
         return Ok("is there".into());
     }
     if !cfg!(target_os = "linux") {
@@ -47,12 +64,12 @@ fn opencl() -> Result<String, String> {
         succeeds(command.args(args).env("DEBIAN_FRONTEND", "noninteractive"))
     };
     let install: Vec<&str> =
-        ["install", "--yes", "--no-install-recommends"].into_iter().chain(OPENCL).collect();
+        ["install", "--yes", "--no-install-recommends"].iter().chain(packages).copied().collect();
     // The lists of packages may be old or missing.
     let is_done = apt(&install) || (apt(&["update"]) && apt(&install));
-    match is_done && has_opencl_driver() {
-        true => Ok(format!("installed {}", OPENCL.join(", "))),
-        false => Err(format!("`apt-get install {}` fails", OPENCL.join(" "))),
+    match is_done && is_there() {
+        true => Ok(format!("installed {}", packages.join(", "))),
+        false => Err(format!("`apt-get install {}` fails", packages.join(" "))),
     }
 }
 

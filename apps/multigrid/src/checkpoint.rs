@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::kernel::State;
 use crate::problem::Problem;
-use crate::program;
+use crate::program::{self, Processors};
 
 const MAGIC: &[u8; 8] = b"nyalamg1";
 
@@ -59,7 +59,7 @@ fn parse(bytes: &[u8], problem: &Problem) -> Result<Checkpoint> {
 
 /// FNV-1a of the program for one thread and of the numbers that are not in it: the same on all machines.
 fn fingerprint(problem: &Problem) -> u64 {
-    let text = format!("{} {} {}", program::write(problem, 1), problem.n, problem.time.step);
+    let text = format!("{} {} {}", program::write(problem, Processors::ONE), problem.n, problem.time.step);
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }

@@ -5,6 +5,8 @@ use std::thread;
 
 use clap::Parser;
 
+use crate::program::Processors;
+
 /// Solves Poisson, heat and wave problems
 #[derive(Parser)]
 #[command(name = "nyala-multigrid", version)]
@@ -28,9 +30,13 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub checkpoint: Option<PathBuf>,
 
-    /// The number of threads; 0 are all cores
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    pub threads: u32,
+    /// The number of threads; 0 are all cores [default: 0, with `--mpi` 1]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<u32>,
+
+    /// Work as one of several processes of Open MPI, which `mpirun` starts. All of them read the same files, the first one writes
+    #[arg(long)]
+    pub mpi: bool,
 
     /// Print the program in Impala and exit
     #[arg(long)]
@@ -38,10 +44,11 @@ pub struct Args {
 }
 
 impl Args {
-    pub fn threads(&self) -> u32 {
-        match self.threads {
+    pub fn processors(&self) -> Processors {
+        let threads = match self.threads.unwrap_or(u32::from(self.mpi)) {
             0 => thread::available_parallelism().map_or(1, |n| n.get() as u32),
             n => n,
-        }
+        };
+        Processors { threads, mpi: self.mpi }
     }
 }

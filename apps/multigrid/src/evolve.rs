@@ -11,7 +11,7 @@ use crate::problem::Problem;
 
 pub fn run(args: &Args, problem: &Problem, program: &str) -> Result<()> {
     output::check(args, problem)?;
-    let kernel = Kernel::compile(problem, program)?;
+    let kernel = Kernel::compile(problem, program, args.mpi)?;
     let stored = match &args.checkpoint {
         Some(path) => Checkpoint::read(path, problem)?,
         None => None,
@@ -22,16 +22,21 @@ pub fn run(args: &Args, problem: &Problem, program: &str) -> Result<()> {
         // A wave starts at rest.
         None => (0, vec![kernel.start(), kernel.start()]),
     };
-    if n_steps > 0 {
+    if n_steps > 0 && kernel.is_first() {
         println!("going on after {n_steps} steps");
     }
-    let bar = ProgressBar::new(u64::from(problem.time.steps));
+    let bar = match kernel.is_first() {
+        true => ProgressBar::new(u64::from(problem.time.steps)),
+        false => ProgressBar::hidden(),
+    };
     bar.set_style(
         ProgressStyle::with_template("{bar:40} {pos}/{len} steps, {eta} left").expect("it is a template"),
     );
     let mut animation = Animation::new(args, problem)?;
     let [now, before] = &mut states[..] else { bail!("there must be two states") };
-    animation.add(n_steps, now)?;
+    if kernel.is_first() {
+        animation.add(n_steps, now)?;
+    }
     while n_steps < problem.time.steps {
         let n = problem.time.steps_per_frame.min(problem.time.steps - n_steps);
         kernel.take_steps(problem.time.step, n, now, before);
@@ -40,14 +45,20 @@ pub fn run(args: &Args, problem: &Problem, program: &str) -> Result<()> {
         if now.iter().any(|value| !value.is_finite()) {
             bail!("the values grow without bound after {n_steps} steps: choose a smaller `time.step`");
         }
-        animation.add(n_steps, now)?;
-        if let Some(path) = &args.checkpoint {
-            Checkpoint { n_steps, states: vec![now.clone(), before.clone()] }.write(path, problem)?;
+        if kernel.is_first() {
+            animation.add(n_steps, now)?;
+            if let Some(path) = &args.checkpoint {
+                Checkpoint { n_steps, states: vec![now.clone(), before.clone()] }.write(path, problem)?;
+            }
         }
     }
     bar.finish_and_clear();
-    let (least, most) = output::range(now);
-    println!("{n_steps} steps of {:.3e}; values from {least:.6} to {most:.6}", problem.time.step);
-    animation.finish()?;
-    output::write_vtk(args, problem, now)
+    if kernel.is_first() {
+        let (least, most) = output::range(now);
+        println!("{n_steps} steps of {:.3e}; values from {least:.6} to {most:.6}", problem.time.step);
+        animation.finish()?;
+        output::write_vtk(args, problem, now)?;
+    }
+    kernel.end();
+    Ok(())
 }

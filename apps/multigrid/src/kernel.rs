@@ -1,15 +1,19 @@
 //! The program, compiled when the app runs, as functions of states.
 
 use std::cell::RefCell;
+use std::ffi::OsStr;
 
 use anyhow::Result;
 use nyala_driver::embed::{Compiler, Function, Module};
+use nyala_driver::link::Library;
 
 use crate::problem::Problem;
 use crate::program::PROGRESS;
 
 type Start = unsafe extern "C" fn(i32, *mut f64);
 type Solve = unsafe extern "C" fn(i32, *mut f64);
+type Begin = unsafe extern "C" fn() -> i32;
+type End = unsafe extern "C" fn();
 type TakeSteps = unsafe extern "C" fn(i32, f64, i32, *mut f64, *mut f64);
 
 /// The values of all points, x first.
@@ -21,6 +25,8 @@ pub struct Kernel {
     start: Function<Start>,
     solve: Function<Solve>,
     take_steps: Function<TakeSteps>,
+    end: Function<End>,
+    rank: i32,
 }
 
 /// What the solver does after a cycle.
@@ -45,8 +51,12 @@ extern "C" fn progress(cycle: i32, norm: f64) -> i32 {
 }
 
 impl Kernel {
-    pub fn compile(problem: &Problem, text: &str) -> Result<Kernel> {
-        let compiler = Compiler::new().text("problem.impala", text);
+    /// With `mpi`, the process becomes one of several.
+    pub fn compile(problem: &Problem, text: &str, mpi: bool) -> Result<Kernel> {
+        let mut compiler = Compiler::new().text("problem.impala", text);
+        if mpi {
+            compiler = compiler.link(Library::new(OsStr::new("mpi")));
+        }
         let module: Module =
             compiler.define(PROGRESS, progress as extern "C" fn(i32, f64) -> i32).compile()?;
         // SAFETY: the methods below pass states of all points.
@@ -57,8 +67,21 @@ impl Kernel {
                 start: module.function("fill_with_start")?,
                 solve: module.function("solve_problem")?,
                 take_steps: module.function("take_steps")?,
+                end: module.function("end")?,
+                rank: module.function::<Begin>("begin")?(),
             })
         }
+    }
+
+    /// Ends the work with other processes. Without it, after an error, `mpirun` ends them.
+    pub fn end(self) {
+        // SAFETY: the function has no arguments.
+        unsafe { (self.end)() };
+    }
+
+    /// Whether this process is the only one, or the first of several. It has all values of states, and writes the results.
+    pub fn is_first(&self) -> bool {
+        self.rank == 0
     }
 
     /// The state that the problem starts with.

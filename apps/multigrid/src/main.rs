@@ -37,7 +37,7 @@ fn run(args: &Args) -> Result<()> {
     let name = args.problem.display();
     let text = std::fs::read_to_string(&args.problem).with_context(|| format!("cannot read `{name}`"))?;
     let problem = Problem::read(&text).with_context(|| format!("in `{name}`"))?;
-    let program = program::write(&problem, args.threads());
+    let program = program::write(&problem, args.processors());
     if args.show_program {
         print!("{program}");
         return Ok(());

@@ -9,7 +9,20 @@ const KERNELS: &str = include_str!("kernels.impala");
 /// The host function that hears of each cycle.
 pub const PROGRESS: &str = "multigrid_progress";
 
-pub fn write(problem: &Problem, threads: u32) -> String {
+/// Who executes the program.
+#[derive(Clone, Copy)]
+pub struct Processors {
+    /// The threads of each process.
+    pub threads: u32,
+    /// Whether the process is one of several of MPI.
+    pub mpi: bool,
+}
+
+impl Processors {
+    pub const ONE: Processors = Processors { threads: 1, mpi: false };
+}
+
+pub fn write(problem: &Problem, processors: Processors) -> String {
     let number = match problem.precision {
         Precision::F32 => "f32",
         Precision::F64 => "f64",
@@ -24,14 +37,14 @@ pub fn write(problem: &Problem, threads: u32) -> String {
             let _ = write!(text, "fn @{name}(x: f64, y: f64, z: f64) -> f64 {{\n    {body}\n}}\n");
         }
     }
-    for (name, value) in parts(problem, threads) {
+    for (name, value) in parts(problem, processors) {
         let _ = writeln!(text, "fn @{name} {{ {value} }}");
     }
     text + KERNELS
 }
 
 /// The functions of the program that differ between problems.
-fn parts(problem: &Problem, threads: u32) -> Vec<(&'static str, String)> {
+fn parts(problem: &Problem, processors: Processors) -> Vec<(&'static str, String)> {
     let dims = problem.dims;
     let operators = match problem.coefficient {
         Some(_) => {
@@ -60,10 +73,20 @@ fn parts(problem: &Problem, threads: u32) -> Vec<(&'static str, String)> {
         Precision::F64 => 8,
     };
     let has_given = problem.boundaries[..dims as usize].contains(&Boundary::Dirichlet);
-    let target = match threads {
+    let target = match processors.threads {
         1 => format!("vectors({lanes})"),
         // Tiles of slices, some for each thread, but not too small: neighbours overlap.
         n => format!("on_threads({n}, with_tiles(64, {}, vectors({lanes})))", (problem.n / (2 * n)).max(16)),
+    };
+    // Passes read as many slices of other ranks as they have steps, with two more for the residual and its restriction.
+    let steps = if let Smoother::RedBlack = problem.solver.smoother { 2 * sweeps } else { sweeps };
+    let (target, begin, end) = match processors.mpi {
+        true => (
+            format!("with_mpi({}, {target}, body)", (steps + 2).max(4)),
+            "begin_mpi(); mpi_rank()",
+            "end_mpi()",
+        ),
+        false => (format!("body({target})"), "0", "()"),
     };
     vec![
         ("n_dims() -> i32", dims.to_string()),
@@ -74,7 +97,9 @@ fn parts(problem: &Problem, threads: u32) -> Vec<(&'static str, String)> {
         ("smoother() -> Smoother[Number]", smoother),
         ("cycle() -> Cycle", cycle.to_owned()),
         ("time_step(dt: f64) -> TimeStep[Number]", format!("{step}(dt as Number)")),
-        ("target() -> Target", target),
+        ("with_target(body: fn(Target) -> ()) -> ()", target),
+        ("begin_ranks() -> i32", begin.to_owned()),
+        ("end_ranks() -> ()", end.to_owned()),
     ]
 }
 

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
@@ -18,13 +18,13 @@ const CYCLES_PER_CHECKPOINT: u32 = 5;
 
 pub fn run(args: &Args, problem: &Problem, program: &str) -> Result<()> {
     output::check(args, problem)?;
-    let kernel = Kernel::compile(problem, program)?;
+    let kernel = Kernel::compile(problem, program, args.mpi)?;
     let stored = match &args.checkpoint {
         Some(path) => Checkpoint::read(path, problem)?,
         None => None,
     };
     let mut n_cycles = stored.as_ref().map_or(0, |stored| stored.n_steps);
-    if n_cycles > 0 {
+    if n_cycles > 0 && kernel.is_first() {
         println!("going on after {n_cycles} cycles");
     }
     let first = kernel.start();
@@ -55,19 +55,26 @@ pub fn run(args: &Args, problem: &Problem, program: &str) -> Result<()> {
         if !norm.is_finite() {
             bail!("the solution diverges: after {cycle} cycles the residual is not a number");
         }
-        if let Some(path) = &args.checkpoint {
+        if let (Some(path), true) = (&args.checkpoint, kernel.is_first()) {
             Checkpoint { n_steps: n_cycles, states: vec![state.clone()] }.write(path, problem)?;
         }
         if norms.is_small(norm, tolerance) || n_cycles >= limit {
             break;
         }
     }
-    let norms = norms.borrow();
+    if kernel.is_first() {
+        show(&norms.borrow(), problem, begin.elapsed());
+        output::write_result(args, problem, &state)?;
+    }
+    kernel.end();
+    Ok(())
+}
+
+fn show(norms: &Norms, problem: &Problem, time: Duration) {
     print!("{}", plot::convergence(&norms.all));
     let &(cycle, norm) = norms.all.last().expect("the start has a norm");
     let verdict = if norms.is_small(norm, problem.solver.tolerance) { "solved" } else { "not solved" };
-    println!("{verdict} after {cycle} cycles in {:.2} s", begin.elapsed().as_secs_f64());
-    output::write_result(args, problem, &state)
+    println!("{verdict} after {cycle} cycles in {:.2} s", time.as_secs_f64());
 }
 
 /// The norms after cycles, and the one at the start of the problem.
