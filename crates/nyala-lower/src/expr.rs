@@ -407,6 +407,12 @@ impl<'p> Lowerer<'p> {
                 let ty = self.ty(expr.ty);
                 Some(self.adapt(value, ty))
             }
+            Coercion::Broadcast => {
+                let value = self.value(inner)?;
+                self.at(expr.span);
+                let ty = self.ty(expr.ty);
+                Some(self.splat(ty, value))
+            }
             Coercion::Never => {
                 self.effect(inner)?;
                 // Happens only if checking assumed that a call never returns.

@@ -13,7 +13,7 @@ use crate::package::{Package, Role};
 use crate::scope::{AliasId, Def, ModuleId, Modules, PackageId, Packages, UseId, Visibility};
 use crate::tree::{self, Abi, FnId, Program, StaticId};
 use crate::types::{EnumId, StructId, Ty, TyParam};
-use crate::{constness, exhaustive, symbols, warnings};
+use crate::{constness, exhaustive, simd_mode, symbols, warnings};
 
 /// The result of checking.
 pub struct Checked {
@@ -32,7 +32,7 @@ pub fn check(packages: &[Package<'_>]) -> Checked {
     checker.check_items();
     let shadowing = checker.shadowing(packages);
     let interface = checker.interface(packages);
-    let Checker { mut program, mut diagnostics, .. } = checker;
+    let Checker { mut program, mut diagnostics, has_vector_control, .. } = checker;
     program.foreign = Files::where_(packages, |package, _| package.role == Role::Foreign).files;
     // A type that is converted twice is reported once.
     let mut seen = FxHashSet::default();
@@ -49,6 +49,9 @@ pub fn check(packages: &[Package<'_>]) -> Checked {
         diagnostics.extend(symbols::check(&program, &is_foreign));
         diagnostics.extend(warnings::check(&program, &interface, &is_foreign, &is_artic, &is_shared));
         diagnostics.extend(shadowing);
+        if has_vector_control {
+            diagnostics.extend(simd_mode::lower(&mut program));
+        }
     }
     Checked { program, diagnostics }
 }
@@ -113,6 +116,8 @@ pub(crate) struct Checker<'a> {
     pub body: Body,
     /// The number of expressions being checked, over the current body and all suspended ones.
     pub depth: usize,
+    /// Whether a condition is a vector.
+    pub has_vector_control: bool,
 }
 
 /// The position of an item.
@@ -228,6 +233,7 @@ impl<'a> Checker<'a> {
                 in_block: false,
             }),
             depth: 0,
+            has_vector_control: false,
         }
     }
 

@@ -7,7 +7,7 @@
 //!
 //! Read in this order: [`package`] is the input, [`types`] and [`tree`] are the output. `collect` finds the items,
 //! `resolve` and `globs` resolve names, `convert` and `numbers` convert written types, `items` finds the types of items,
-//! `infer` checks bodies, `operators` checks declarations of operators, `linkage` and `symbols` check what the linker sees, `roles` tests
+//! `infer` checks bodies, `simd_mode` replaces control flow that depends on vectors, `operators` checks declarations of operators, `linkage` and `symbols` check what the linker sees, `roles` tests
 //! and benchmarks, `tuning` the parameters of `nyala tune`. `errors` lists all errors.
 //!
 //! ```
@@ -46,6 +46,7 @@ mod resolve;
 mod roles;
 mod scope;
 mod shadowing;
+mod simd_mode;
 mod symbols;
 mod tuning;
 

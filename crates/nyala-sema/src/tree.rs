@@ -485,6 +485,8 @@ pub enum Coercion {
     Retype,
     /// From `!` to any type.
     Never,
+    /// A scalar in each lane of a vector.
+    Broadcast,
 }
 
 /// One operator of a chain.

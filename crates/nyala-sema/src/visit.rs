@@ -120,6 +120,99 @@ fn control_children<'a>(expr: &'a Expr, visit: &mut dyn FnMut(&'a Expr)) {
     }
 }
 
+/// As [`for_each_child`], to change the children.
+pub fn for_each_child_mut(expr: &mut Expr, visit: &mut dyn FnMut(&mut Expr)) {
+    match &mut expr.kind {
+        ExprKind::Lit(_)
+        | ExprKind::Str(_)
+        | ExprKind::Number(_)
+        | ExprKind::Local(_)
+        | ExprKind::Static(_)
+        | ExprKind::Fn(..)
+        | ExprKind::Constructor(_)
+        | ExprKind::Deferred(_)
+        | ExprKind::Error => {}
+        ExprKind::Tuple(parts) | ExprKind::Array(parts) => parts.iter_mut().for_each(visit),
+        ExprKind::Repeat(inner)
+        | ExprKind::Box(inner)
+        | ExprKind::HeapArray { len: inner, .. }
+        | ExprKind::Field { base: inner, .. }
+        | ExprKind::Deref(inner)
+        | ExprKind::AddrOf(inner)
+        | ExprKind::Neg(inner)
+        | ExprKind::Not(inner)
+        | ExprKind::Cast(inner)
+        | ExprKind::Coerce { expr: inner, .. }
+        | ExprKind::Step { place: inner, .. }
+        | ExprKind::Known(inner)
+        | ExprKind::Hide(inner) => visit(inner),
+        ExprKind::Struct { base, fields } => {
+            base.iter_mut().for_each(|base| visit(base));
+            fields.iter_mut().for_each(|(_, value)| visit(value));
+        }
+        ExprKind::Variant { fields, .. } => fields.iter_mut().for_each(|(_, value)| visit(value)),
+        ExprKind::Index { base, index } => {
+            visit(base);
+            visit(index);
+        }
+        ExprKind::Chain { first, rest } => {
+            visit(first);
+            for link in rest {
+                visit(&mut link.rhs);
+                link.by.iter_mut().for_each(|by| visit(&mut by.callee));
+            }
+        }
+        ExprKind::Assign { place, value, by, .. } => {
+            visit(place);
+            visit(value);
+            by.iter_mut().for_each(|by| visit(&mut by.callee));
+        }
+        ExprKind::Call(call) => {
+            visit(&mut call.callee);
+            call.args.iter_mut().for_each(visit);
+        }
+        ExprKind::Lambda(lambda) => {
+            let filters = lambda.params.iter_mut().filter_map(|param| param.filter.as_mut());
+            lambda.filter.iter_mut().chain(filters).for_each(&mut *visit);
+            visit(&mut lambda.body);
+        }
+        ExprKind::Asm(asm) => {
+            asm.outputs.iter_mut().chain(&mut asm.inputs).for_each(|(_, operand)| visit(operand));
+        }
+        ExprKind::Block { stmts, value } => {
+            for stmt in stmts {
+                match stmt {
+                    Stmt::Let { init, .. } => init.iter_mut().for_each(&mut *visit),
+                    Stmt::Expr(expr) => visit(expr),
+                    Stmt::Fn(_) => {}
+                }
+            }
+            value.iter_mut().for_each(|value| visit(value));
+        }
+        ExprKind::If { arms, other } => {
+            for (cond, value) in arms {
+                visit(cond_expr_mut(cond));
+                visit(value);
+            }
+            other.iter_mut().for_each(|other| visit(other));
+        }
+        ExprKind::Match { scrutinee, arms } => {
+            visit(scrutinee);
+            arms.iter_mut().for_each(|(_, value)| visit(value));
+        }
+        ExprKind::While { cond, body, .. } => {
+            visit(cond_expr_mut(cond));
+            visit(body);
+        }
+    }
+}
+
+fn cond_expr_mut(cond: &mut Cond) -> &mut Expr {
+    match cond {
+        Cond::Expr(expr) | Cond::Let(_, expr) => expr,
+    }
+}
+
 /// The expression of a condition.
 pub fn cond_expr(cond: &Cond) -> &Expr {
     match cond {

@@ -390,6 +390,9 @@ impl Reader<'_> {
                     Err(next) => Some(next),
                 },
                 Node::Load { .. } => return Reason::new("each lane loads it from its own address", at),
+                Node::Extract { agg, .. } if self.is_element_of_lanes(agg, block) => {
+                    return Reason::new("each lane has its own element of a vector", at);
+                }
                 Node::Slot { .. } => return Reason::new("each lane has its own variable", at),
                 _ => self.varying_operand(def, block).map(|operand| (operand, block)),
             };
@@ -399,6 +402,12 @@ impl Reader<'_> {
             }
         }
         Reason::new("it varies in each iteration", self.world.span_of(def))
+    }
+
+    /// Whether lanes take elements of this simd value of the program.
+    fn is_element_of_lanes(&self, agg: Def, block: usize) -> bool {
+        let is_uniform = self.shapes.at(self.flow, agg, block) == Shape::Uniform;
+        is_uniform && self.world.types.is_simd(self.world.ty(agg))
     }
 
     fn varying_operand(&self, def: Def, block: usize) -> Option<Def> {

@@ -318,8 +318,11 @@ impl Emitter<'_> {
 
     fn extract(&mut self, agg: Def, index: Def, block: usize) -> Result<Def, Refusal> {
         let ty = self.world.ty(agg);
-        let all = self.lanes(agg, block);
         let at = self.rep(index, block);
+        if let Some(elements) = self.own_elements(agg, at, block) {
+            return Ok(elements);
+        }
+        let all = self.lanes(agg, block);
         if at.shape == Shape::Uniform {
             return Ok(match self.world.as_lit(at.def) {
                 Some(number) => lanewise::part(self.world, ty, all, number as usize),
@@ -334,6 +337,15 @@ impl Emitter<'_> {
             found = lanewise::select(self.world, part_ty, self.task.lanes, hit, part, found);
         }
         Ok(found)
+    }
+
+    /// The elements of a uniform simd value of the program of which each lane takes its own.
+    fn own_elements(&mut self, agg: Def, at: Rep, block: usize) -> Option<Def> {
+        let is_lane_index =
+            matches!(at.shape, Shape::Strided { stride: 1, .. }) && self.world.as_lit(at.def) == Some(0);
+        let rep = self.rep(agg, block);
+        let lanes = self.world.types.lanes(self.world.ty(agg));
+        (is_lane_index && rep.shape == Shape::Uniform && lanes == Some(self.task.lanes)).then_some(rep.def)
     }
 
     fn insert(&mut self, agg: Def, index: Def, value: Def, block: usize) -> Result<Def, Refusal> {

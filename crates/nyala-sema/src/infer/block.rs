@@ -9,6 +9,8 @@ use crate::errors::{Because, Error};
 use crate::tree::{Coercion, Cond, Expr, ExprKind, FnId, Pat, PatKind, Stmt};
 use crate::types::{Ty, TyKind};
 
+use super::unify::VarKind;
+
 /// The common type of arms, as far as it is known.
 struct Arms {
     /// The type that every arm is converted to.
@@ -230,6 +232,9 @@ impl<'a> Checker<'a> {
             state.all_never = false;
         }
         let (mut ty, mut values) = self.join_arms(&state, values);
+        if let Some(mask) = self.vectorial(&conds) {
+            (ty, values) = self.vectorial_arms(mask, ty, values);
+        }
         // An arm with a value and no `else` is reported once, at the arm.
         if else_block.is_none() && values.iter().any(|value| matches!(value.kind, ExprKind::Error)) {
             ty = self.program.types.error();
@@ -241,15 +246,33 @@ impl<'a> Checker<'a> {
 
     fn cond(&mut self, cond: &'a ast::Cond) -> Cond {
         match cond {
-            ast::Cond::Expr(expr) => {
-                let bool = self.program.types.bool();
-                Cond::Expr(self.check_expr(expr, bool, Because::Condition))
-            }
+            ast::Cond::Expr(expr) => Cond::Expr(self.condition(expr, Because::Condition)),
             ast::Cond::Let(pat, expr) => {
                 let value = self.infer_expr(expr, None);
                 Cond::Let(self.check_pat(pat, value.ty), value)
             }
         }
+    }
+
+    /// The type of the first condition that is a vector.
+    fn vectorial(&mut self, conds: &[Cond]) -> Option<Ty> {
+        conds.iter().find_map(|cond| match cond {
+            Cond::Expr(cond) => self.mask_type(cond.ty),
+            Cond::Let(..) => None,
+        })
+    }
+
+    /// Arms that lanes select: a scalar value becomes a vector.
+    fn vectorial_arms(&mut self, mask: Ty, ty: Ty, values: Vec<Expr>) -> (Ty, Vec<Expr>) {
+        let TyKind::Simd(_, lanes) = *self.program.types.kind(mask) else { return (ty, values) };
+        let resolved = self.resolve(ty);
+        let is_number = self.as_var(resolved).is_some_and(|var| var.kind != VarKind::General);
+        if !is_number && !matches!(self.program.types.kind(resolved), TyKind::Prim(_) | TyKind::Ptr { .. }) {
+            return (ty, values);
+        }
+        let vector = self.program.types.intern(TyKind::Simd(resolved, lanes));
+        let values = values.into_iter().map(|value| self.coerce(value, vector, Because::Nothing)).collect();
+        (vector, values)
     }
 
     /// `match e { p => a, .. }`

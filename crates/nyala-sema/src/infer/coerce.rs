@@ -2,7 +2,7 @@
 //!
 //! A value is converted to its address if a `&T` is expected. Pointers lose `mut`,
 //! ownership or the length of an array. Functions and tuples are converted part by
-//! part. Numbers are never converted.
+//! part. A scalar is broadcast if a vector of its type is expected. Numbers are never converted.
 
 use nyala_syntax::ast::{self, PtrKind};
 
@@ -57,12 +57,28 @@ impl<'a> Checker<'a> {
             return self.coerce_tuple(expr, to);
         }
         self.blame(expr.span);
+        if self.broadcasts(to, from) {
+            let TyKind::Simd(lane, _) = *self.program.types.kind(to) else { unreachable!("it was asked") };
+            let scalar = self.try_coerce(expr, lane)?;
+            return Ok(wrap(scalar, Coercion::Broadcast, to));
+        }
         let snapshot = self.snapshot();
         if let Some(changed) = self.retype(from, to, 0) {
             return Ok(if changed { wrap(expr, Coercion::Retype, to) } else { expr });
         }
         self.rollback(snapshot);
         self.coerce_to_address(expr, from, to)
+    }
+
+    /// Whether `from` is a scalar that a vector of type `to` can have in each lane.
+    pub(super) fn broadcasts(&mut self, to: Ty, from: Ty) -> bool {
+        let (to, from) = (self.resolve(to), self.resolve(from));
+        let TyKind::Simd(lane, _) = *self.program.types.kind(to) else { return false };
+        let is_scalar = match self.program.types.kind(from) {
+            TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Param(_) => true,
+            _ => self.as_var(from).is_some_and(|var| matches!(var.kind, VarKind::Num | VarKind::Float)),
+        };
+        is_scalar && self.probe(|this| this.retype(from, lane, 0).is_some())
     }
 
     fn coerce_tuple(&mut self, expr: Expr, to: Ty) -> Result<Expr, Expr> {

@@ -57,12 +57,15 @@ impl<'a> Checker<'a> {
         Expr { kind: ExprKind::Str(bytes), ty, span }
     }
 
-    /// Binds a literal's variable to the hint, or to its target if the hint is a pointer.
+    /// Binds a literal's variable to the hint, to its target if the hint is a pointer, or to its lane if it is a vector.
     fn adopt_hint(&mut self, ty: Ty, hint: Option<Ty>) {
         let Some(hint) = hint else { return };
         let mut hint = self.resolve(hint);
         if let TyKind::Ptr { pointee, .. } = *self.program.types.kind(hint) {
             hint = self.resolve(pointee);
+        }
+        if let TyKind::Simd(lane, _) = *self.program.types.kind(hint) {
+            hint = self.resolve(lane);
         }
         if matches!(self.program.types.kind(hint), TyKind::Prim(_)) && self.as_var(ty).is_some() {
             self.try_unify(ty, hint);

@@ -43,25 +43,15 @@ impl<'a> Checker<'a> {
         rest: &'a [ast::ChainLink],
         hint: Option<Ty>,
     ) -> Expr {
-        let is_logical = matches!(rest[0].op, BinaryOp::AndAnd | BinaryOp::OrOr);
-        let bool = self.program.types.bool();
-        let hint = match rest[0].op {
-            _ if is_logical => Some(bool),
-            op if is_comparison(op) => None,
-            _ => hint,
-        };
-        let mut head = self.infer_expr(first, hint);
-        if is_logical {
-            head = self.coerce(head, bool, Because::Nothing);
+        if matches!(rest[0].op, BinaryOp::AndAnd | BinaryOp::OrOr) {
+            return self.logical_chain(first, rest);
         }
+        let hint = if is_comparison(rest[0].op) { None } else { hint };
+        let mut head = self.infer_expr(first, hint);
         let mut so_far = (head.ty, head.span);
         let mut links = Vec::with_capacity(rest.len());
         for link in rest {
-            let (rhs, ty, by) = if is_logical {
-                (self.check_expr(&link.rhs, bool, Because::Nothing), bool, None)
-            } else {
-                self.link(&mut head, links.is_empty(), so_far, link)
-            };
+            let (rhs, ty, by) = self.link(&mut head, &mut links, so_far, link);
             let span = so_far.1.to(rhs.span);
             so_far = (ty, span);
             links.push(ChainLink { op: link.op, rhs, ty, span, by });
@@ -70,19 +60,84 @@ impl<'a> Checker<'a> {
         Expr { kind: ExprKind::Chain { first: Box::new(head), rest: links }, ty, span }
     }
 
+    /// `a && b`, `a || b`: of vectors, if one operand is a vector.
+    fn logical_chain(&mut self, first: &'a ast::Expr, rest: &'a [ast::ChainLink]) -> Expr {
+        let mut mask = None;
+        let mut operands = vec![];
+        for operand in std::iter::once(first).chain(rest.iter().map(|link| &link.rhs)) {
+            let operand = self.condition(operand, Because::Nothing);
+            mask = mask.or(self.mask_type(operand.ty));
+            operands.push(operand);
+        }
+        let ty = mask.unwrap_or(self.program.types.bool());
+        let mut operands = operands.into_iter().map(|operand| self.coerce(operand, ty, Because::Nothing));
+        let first = operands.next().expect("a chain has operands");
+        let operands: Vec<Expr> = operands.collect();
+        let (start, ops) = (first.span, rest.iter().map(|link| link.op));
+        let link = |(op, rhs): (BinaryOp, Expr)| {
+            let span = start.to(rhs.span);
+            ChainLink { op, rhs, ty, span, by: None }
+        };
+        let rest: Vec<ChainLink> = ops.zip(operands).map(link).collect();
+        let span = rest.last().map_or(start, |last| last.span);
+        Expr { kind: ExprKind::Chain { first: Box::new(first), rest }, ty, span }
+    }
+
+    /// A `bool`, or a vector of them.
+    pub(super) fn condition(&mut self, expr: &'a ast::Expr, because: Because) -> Expr {
+        let bool = self.program.types.bool();
+        let cond = self.infer_expr(expr, Some(bool));
+        if self.mask_type(cond.ty).is_some() {
+            self.has_vector_control = true;
+            return cond;
+        }
+        self.coerce(cond, bool, because)
+    }
+
+    /// `ty`, if it is a vector of `bool`.
+    pub(super) fn mask_type(&mut self, ty: Ty) -> Option<Ty> {
+        let ty = self.resolve(ty);
+        let TyKind::Simd(lane, _) = *self.program.types.kind(ty) else { return None };
+        (self.resolve(lane) == self.program.types.bool()).then_some(ty)
+    }
+
     /// The right operand and the type of one operator, and its function if it is declared.
     fn link(
         &mut self,
         head: &mut Expr,
-        is_first: bool,
+        links: &mut Vec<ChainLink>,
         (lhs, lhs_span): (Ty, Span),
         link: &'a ast::ChainLink,
     ) -> (Expr, Ty, Option<Box<OperatorFn>>) {
+        let is_first = links.is_empty();
         let mut rhs = self.right_operand(link.op, link.op_span, lhs, &link.rhs);
         if self.is_nominal(lhs) || self.is_nominal(rhs.ty) {
             let lhs = Operand { ty: lhs, span: lhs_span, is_tight: is_first && is_tight(head) };
             return self.declared_link(lhs, rhs, link);
         }
+        if self.broadcasts(lhs, rhs.ty) {
+            rhs = self.coerce(rhs, lhs, Because::Nothing);
+        } else if self.broadcasts(rhs.ty, lhs) {
+            let mut first = std::mem::replace(head, nothing(&rhs));
+            if !is_first {
+                let kind = ExprKind::Chain { first: Box::new(first), rest: std::mem::take(links) };
+                first = Expr { kind, ty: lhs, span: lhs_span };
+            }
+            *head = self.coerce(first, rhs.ty, Because::Nothing);
+            return self.link_of(head, true, (head.ty, lhs_span), rhs, link);
+        }
+        self.link_of(head, is_first, (lhs, lhs_span), rhs, link)
+    }
+
+    /// As [`Checker::link`], with both operands; a scalar was broadcast.
+    fn link_of(
+        &mut self,
+        head: &mut Expr,
+        is_first: bool,
+        (lhs, lhs_span): (Ty, Span),
+        mut rhs: Expr,
+        link: &'a ast::ChainLink,
+    ) -> (Expr, Ty, Option<Box<OperatorFn>>) {
         let operand = self.operand_type(head, is_first, (lhs, lhs_span), &mut rhs, link);
         let Some(operand) = operand else { return (rhs, self.program.types.error(), None) };
         let operands = operands_of(link.op);

@@ -1,0 +1,138 @@
+//! SIMD mode: code whose control flow depends on vectors becomes code for one lane.
+//!
+//! A condition of type `simd[bool * n]` makes an expression *vectorial*: each lane takes its own path. This pass, which runs on
+//! the checked tree, turns such an expression into the call of `vectorize` that means the same. So the rest of the compiler
+//! knows nothing of SIMD mode, and all that holds for the lanes of `vectorize` holds in it. For a vector `v` with 4 lanes,
+//!
+//! ```text
+//! if v < 0f { v = -v; }
+//! ```
+//!
+//! becomes, with names that no program has,
+//!
+//! ```text
+//! let (in = v, mut out = v);
+//! vectorize(4, |lane| { let mut v' = in(lane); if v' < 0f { v' = -v'; } out(lane) = v'; });
+//! v = out;
+//! ```
+//!
+//! * `regions` finds these expressions. One grows until it contains all targets of its jumps: with a `break`, it is the loop,
+//!   with a `return`, the body of the function.
+//! * `region` replaces one; `variables` says what happens to the variables from outside.
+//! * `lane` rewrites the code inside: a vector of the lanes' length is the value of one lane there (`types`). What is behind a
+//!   pointer stays a vector, of which a lane accesses its element (`places`).
+//! * `calls`: a function is rewritten as a whole, once for all calls in SIMD mode.
+//!
+//! # Invariants
+//!
+//! * In a region, all values that contain vectors have the same number of lanes.
+//! * Regions are not nested.
+//! * Scalars from outside are shared by all lanes.
+
+mod build;
+mod calls;
+mod errors;
+mod lane;
+mod places;
+mod region;
+mod regions;
+mod types;
+mod variables;
+
+use nyala_span::Diagnostic;
+use nyala_syntax::ast::BinaryOp;
+use rustc_hash::FxHashMap;
+
+use crate::tree::{Expr, ExprKind, FnId, Program};
+use crate::types::{StructId, Ty, TyKind};
+use crate::visit;
+
+use regions::Regions;
+
+/// Replaces all vectorial control flow of a program without errors.
+pub(crate) fn lower(program: &mut Program) -> Vec<Diagnostic> {
+    let mut mode = SimdMode::new(program);
+    let fns: Vec<FnId> = mode.program.fns.keys().collect();
+    for id in fns {
+        let Some(mut body) = mode.program.fns[id].body.take() else { continue };
+        let function = &mode.program.fns[id];
+        let (returns, ret) = (function.return_local, function.ret);
+        let regions = Regions::find(mode.program, &body, returns, ret);
+        if regions.has_vectors {
+            mode.originals.insert(id, body.clone());
+            mode.body(&mut body, &regions);
+        }
+        mode.program.fns[id].body = Some(body);
+    }
+    let statics: Vec<_> = mode.program.statics.keys().collect();
+    for id in statics {
+        let Some(mut init) = mode.program.statics[id].init.take() else { continue };
+        let regions = Regions::find(mode.program, &init, None, init.ty);
+        mode.body(&mut init, &regions);
+        mode.program.statics[id].init = Some(init);
+    }
+    mode.errors
+}
+
+/// The state of the pass.
+struct SimdMode<'p> {
+    program: &'p mut Program,
+    /// The types of one lane, by type.
+    lane_types: FxHashMap<Ty, Ty>,
+    /// The bodies of functions before their regions were replaced.
+    originals: FxHashMap<FnId, Expr>,
+    /// The structs of one lane, of structs with vectors.
+    lane_structs: FxHashMap<StructId, StructId>,
+    /// The functions of one lane; `None` after an error.
+    lane_fns: FxHashMap<FnId, Option<FnId>>,
+    /// Whether functions are written for lanes.
+    for_lanes: FxHashMap<FnId, bool>,
+    /// The declared intrinsics.
+    intrinsics: FxHashMap<&'static str, FnId>,
+    errors: Vec<Diagnostic>,
+}
+
+impl<'p> SimdMode<'p> {
+    fn new(program: &'p mut Program) -> SimdMode<'p> {
+        SimdMode {
+            program,
+            lane_types: FxHashMap::default(),
+            originals: FxHashMap::default(),
+            lane_structs: FxHashMap::default(),
+            lane_fns: FxHashMap::default(),
+            for_lanes: FxHashMap::default(),
+            intrinsics: FxHashMap::default(),
+            errors: vec![],
+        }
+    }
+
+    /// Replaces the regions of a body.
+    fn body(&mut self, body: &mut Expr, regions: &Regions) {
+        self.errors.extend(regions.errors.iter().cloned());
+        if regions.has_vectors {
+            self.enter(body, regions);
+        }
+    }
+
+    /// Replaces the regions in scalar code.
+    fn enter(&mut self, expr: &mut Expr, regions: &Regions) {
+        if let Some(region) = regions.at(expr) {
+            let root = std::mem::replace(expr, self.unit(expr.span));
+            *expr = self.region(root, &region);
+            return;
+        }
+        // Without effects, both sides can be computed.
+        if let ExprKind::Chain { rest, .. } = &mut expr.kind
+            && matches!(self.program.types.kind(expr.ty), TyKind::Simd(..))
+        {
+            for link in rest {
+                link.op = match link.op {
+                    BinaryOp::AndAnd => BinaryOp::And,
+                    BinaryOp::OrOr => BinaryOp::Or,
+                    op => op,
+                };
+            }
+        }
+        visit::for_each_child_mut(expr, &mut |child| self.enter(child, regions));
+    }
+}
