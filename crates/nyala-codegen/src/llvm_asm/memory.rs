@@ -5,11 +5,14 @@
 //! allocates its own.
 
 use nyala_ir::layout::{Layout, layout};
-use nyala_ir::{Def, Node, Prim, Ty};
+use nyala_ir::{ArithOp, Def, Node, Prim, Ty};
 
 use super::function::FunctionWriter;
 use super::gathers::shared_part;
 use super::value::{Type, Value};
+
+/// How deep sums are followed into their summands.
+const MAX_DEPTH: u32 = 6;
 
 impl FunctionWriter<'_, '_> {
     /// Whether `def` is an operation with an effect, whose first part is memory.
@@ -243,6 +246,24 @@ impl FunctionWriter<'_, '_> {
 
     /// An index, extended to 64 bits by the signedness of its type.
     pub(crate) fn index(&mut self, index: Def) -> String {
+        // GPUs add 64 bits in two steps.
+        let depth = if self.module.options.gpu.is_some() { 0 } else { MAX_DEPTH };
+        self.wide_sum(index, depth)
+    }
+
+    /// An index, extended to 64 bits. A sum that does not overflow is the sum of its extended summands: so LLVM keeps the
+    /// invariant ones of a loop in an address, instead of extending each index again.
+    fn wide_sum(&mut self, index: Def, depth: u32) -> String {
+        if depth > 0
+            && let Node::Arith { op: op @ (ArithOp::Add | ArithOp::Sub), flags, lhs, rhs } =
+                self.world.node(index)
+            && self.world.types.as_prim(self.world.ty(index)) == Some(Prim::I32)
+            && !flags.wrap
+            && !self.is_checked(index)
+        {
+            let [lhs, rhs] = [lhs, rhs].map(|summand| self.wide_sum(summand, depth - 1));
+            return self.compute("index", format!("{} nsw i64 {lhs}, {rhs}", op.name()));
+        }
         let value = self.value(index);
         let prim = self.world.types.lane_prim(self.world.ty(index)).unwrap_or(Prim::I64);
         let is_literal = self.world.as_lit(index).is_some() && prim.is_signed();

@@ -124,31 +124,32 @@ impl Site {
         [mem].into_iter().chain(mask).chain(own).chain([next]).collect()
     }
 
-    /// A loop over groups of lanes; the last group may be partial. The counter has 64 bits, so the loop
-    /// also ends at the largest `i32`.
+    /// A loop over groups of lanes; the last group may be partial. What remains is counted with 64 bits, so the loop also ends at the
+    /// largest `i32`; the counter is not increased beyond the upper bound, so it does not wrap.
     fn groups(&self, world: &mut World, (lower, upper): (Def, Def), full: Cont, tail: Cont) {
         let (mem, i64) = (world.types.mem(), world.types.prim(Prim::I64));
         let i32 = world.types.prim(Prim::I32);
-        let group = world.new_cont("group", &[mem, i64]);
+        let group = world.new_cont("group", &[mem, i32]);
         let [full_group, next_group, tail_check, partial, done] =
             ["full", "next", "tail", "partial", "done"].map(|name| world.new_cont(name, &[mem]));
         let defs =
             [group, full_group, next_group, tail_check, partial, done].map(|cont| world.cont_def(cont));
         let [group_def, full_group_def, next_group_def, tail_check_def, partial_def, done_def] = defs;
-        let (lower, upper) = (world.cast(i64, lower), world.cast(i64, upper));
+        let upper = world.cast(i64, upper);
         world.set_body(self.cont, group_def, [self.mem, lower]);
 
-        let at = world.param(group, 1);
+        let first = world.param(group, 1);
+        let at = world.cast(i64, first);
         let lanes = world.lit_i64(i64::from(self.lanes));
         let remaining = world.arith(ArithOp::Sub, ArithFlags::WRAP, upper, at);
-        let first = world.cast(i32, at);
         let is_full = world.cmp(CmpOp::Ge, remaining, lanes);
         world.set_branch(group, world.param(group, 0), is_full, full_group_def, tail_check_def);
 
         let mem_of = |world: &World, cont: Cont| world.param(cont, 0);
         let args = self.arguments(mem_of(world, full_group), None, first, next_group_def);
         world.set_body(full_group, world.cont_def(full), args);
-        let following = world.arith(ArithOp::Add, ArithFlags::WRAP, at, lanes);
+        let step = world.lit_i32(self.lanes as i32);
+        let following = world.arith(ArithOp::Add, ArithFlags::STRICT, first, step);
         world.set_body(next_group, group_def, [mem_of(world, next_group), following]);
 
         let zero = world.lit_i64(0);
