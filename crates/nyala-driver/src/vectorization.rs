@@ -93,6 +93,7 @@ fn form(fact: &Fact) -> &'static str {
             _ => "varying",
         },
         Form::Simd => "simd",
+        Form::LookedUp(_) => "looked-up",
         Form::PerLane => "per-lane",
         Form::PerCacheLine => "per-cache-line",
         Form::Collective => "collective",

@@ -1,9 +1,10 @@
-//! Moves of values between lanes, by the instructions that the machine has.
+//! Moves of values between lanes and lookups in small tables, by the instructions that the machine has.
 //!
 //! LLVM assembly of a program is the same for all processors, and LLVM moves lanes by indices that are only known at run time
 //! one by one, or through memory. So the program declares `nyala.permute`, `nyala.compress` and `nyala.expand` for each type of
 //! vector that it needs, and this module defines them for a machine: by `vperm*`, `vpcompress*` and `vpexpand*` of AVX-512, by
-//! table shuffles of AVX2 and NEON, or lane by lane. The functions are inlined.
+//! table shuffles of AVX2 and NEON, or lane by lane. The functions are inlined. `nyala.look_up` reads elements of a table in memory:
+//! where the table fits into some registers, it is loaded and permuted, and otherwise the elements are gathered.
 //!
 //! LLVM is asked which instructions there are ([`Instructions::of`]): it compiles operations that it has instructions for.
 //!
@@ -98,7 +99,8 @@ pub(super) fn defined<'a>(text: &'a str, instructions: Instructions) -> Cow<'a, 
     let mut writer = Writer::new(instructions);
     for line in text.split_inclusive('\n') {
         match declared(line) {
-            Some((symbol, function, lanes)) => writer.define(symbol, function, lanes),
+            Some(Declared { symbol, function, lanes, table: None }) => writer.define(symbol, function, lanes),
+            Some(Declared { symbol, lanes, table: Some(n), .. }) => writer.define_look_up(symbol, lanes, n),
             None => program += line,
         }
     }
@@ -107,13 +109,24 @@ pub(super) fn defined<'a>(text: &'a str, instructions: Instructions) -> Cow<'a, 
     Cow::Owned(program)
 }
 
-/// The move that a line declares: its symbol, what it does, and the vectors it is for.
-fn declared(line: &str) -> Option<(&str, &str, Lanes)> {
+/// A move that is declared: its symbol, what it does, and the vectors it is for.
+struct Declared<'a> {
+    symbol: &'a str,
+    function: &'a str,
+    lanes: Lanes,
+    /// For lookups, the length of the table.
+    table: Option<u32>,
+}
+
+/// The move that a line declares.
+fn declared(line: &str) -> Option<Declared<'_>> {
     let (_, symbol) = line.strip_prefix("declare ")?.split_once('@')?;
     let symbol = symbol.split('(').next()?;
     let (function, ty) = symbol.trim_matches('"').strip_prefix(PREFIX)?.split_once('.')?;
+    let (ty, table) = ty.split_once('.').map_or((ty, None), |(ty, table)| (ty, Some(table)));
     let (n, bits) = ty.strip_prefix('v')?.split_once('i')?;
-    Some((symbol, function, Lanes { n: n.parse().ok()?, bits: bits.parse().ok()? }))
+    let table = table.map(str::parse).transpose().ok()?;
+    Some(Declared { symbol, function, lanes: Lanes { n: n.parse().ok()?, bits: bits.parse().ok()? }, table })
 }
 
 #[cfg(test)]
@@ -170,6 +183,46 @@ mod tests {
             let code = code(target, cpu, function, ty, second);
             assert!(code.contains(wanted), "{function} {ty}: {code}");
         }
+    }
+
+    /// The instructions of a function that looks bytes or words up in a table, for a processor.
+    fn look_up(cpu: &str, ty: &str, table: u32) -> String {
+        let (n, elem) = ty.trim_start_matches('v').split_once('i').expect("it is a type of vectors");
+        let (lanes, name) = (format!("<{n} x i{elem}>"), format!("nyala.lanes.look_up.{ty}.{table}"));
+        let text = format!(
+            "define {lanes} @f(ptr %t, <{n} x i8> %x) {{\n\
+               %i = zext <{n} x i8> %x to <{n} x i32>\n\
+               %r = call {lanes} @{name}(ptr %t, <{n} x i32> %i, <{n} x i1> splat (i1 true))\n\
+               ret {lanes} %r\n\
+             }}\n\
+             declare {lanes} @{name}(ptr, <{n} x i32>, <{n} x i1>)\n"
+        );
+        let options = Options { target: Some(LINUX.into()), cpu: Some(cpu.into()), ..Options::default() };
+        let llvm = Llvm::get().expect("a Rust toolchain has LLVM");
+        let code = compile(llvm, &text, &options, Output::Assembly, |_| {}).expect("it is well formed");
+        String::from_utf8(code).expect("assembly is text")
+    }
+
+    #[test]
+    fn tables_in_some_registers_are_permuted() {
+        for (cpu, ty, table, wanted) in [
+            ("znver4", "v64i8", 256, "vperm"),
+            ("znver4", "v64i8", 16, "vperm"),
+            ("znver4", "v32i16", 256, "vperm"),
+            ("znver4", "v16i32", 64, "vperm"),
+            ("x86-64-v3", "v32i8", 256, "vpshufb"),
+            ("x86-64-v3", "v8i32", 16, "vperm"),
+        ] {
+            let code = look_up(cpu, ty, table);
+            assert!(code.contains(wanted), "{cpu} {ty} {table}: {code}");
+            assert!(!code.contains("gather") && !code.contains("pinsr"), "{cpu} {ty} {table}: {code}");
+        }
+    }
+
+    #[test]
+    fn elements_of_large_tables_are_gathered() {
+        assert!(look_up("znver4", "v16i32", 4096).contains("vpgatherdd"));
+        assert!(look_up("x86-64", "v16i8", 256).contains("mov"));
     }
 
     #[test]

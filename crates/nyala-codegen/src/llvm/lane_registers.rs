@@ -42,6 +42,9 @@ struct Permutation {
     pair: Option<&'static str>,
 }
 
+/// The most registers that the table of a lookup is loaded into.
+const MAX_TABLE: u32 = 16;
+
 /// Orders that move the set lanes of a mask of 8 lanes to the front, one byte for each lane.
 const FRONTS: &str = "nyala.fronts";
 
@@ -73,6 +76,37 @@ impl Writer {
             "permute" => self.permute(lanes, "%v", "%s"),
             "compress" => self.compress(lanes, "%v", "%s"),
             _ => self.expand(lanes, "%v", "%s"),
+        };
+        writeln!(self.text, "  ret {ty} {result}\n}}").expect("strings take all text");
+    }
+
+    /// Defines a lookup of `lanes` in a table of `n` elements. The table is only read if a lane is active.
+    pub(super) fn define_look_up(&mut self, symbol: &str, lanes: Lanes, n: u32) {
+        let (ty, table, mask) = (lanes.ty(), Lanes { n, ..lanes }, lanes.mask());
+        let (order, align) = (format!("<{} x i32>", lanes.n), lanes.bits / 8);
+        let params = format!("ptr %v, {order} %s, {mask} %m");
+        let head = format!("define internal {ty} @{symbol}({params}) alwaysinline nounwind {{");
+        writeln!(self.text, "{head}\nentry:").expect("strings take all text");
+        let permutation = self.permutation(lanes.bits);
+        let fits = |by: &Permutation| n.div_ceil(by.lanes.n) <= MAX_TABLE;
+        let result = match permutation.filter(fits) {
+            Some(permutation) => {
+                let name = format!("llvm.vector.reduce.or.v{}i1", lanes.n);
+                let any = self.call(&name, "i1", &[(&mask, "%m")]);
+                let branch = format!("  br i1 {any}, label %some, label %done\nsome:");
+                writeln!(self.text, "{branch}").expect("strings take all text");
+                let all = self.value(&format!("load {}, ptr %v, align {align}", table.ty()));
+                let found = self.permute_registers(&permutation, table, &all, lanes.n, "%s");
+                writeln!(self.text, "  br label %done\ndone:").expect("strings take all text");
+                self.value(&format!("phi {ty} [ poison, %entry ], [ {found}, %some ]"))
+            }
+            None => {
+                let ptrs = format!("<{} x ptr>", lanes.n);
+                let at = self.value(&format!("getelementptr i{}, ptr %v, {order} %s", lanes.bits));
+                let name = format!("llvm.masked.gather.{}.v{}p0", lanes.suffix(), lanes.n);
+                let align = align.to_string();
+                self.call(&name, &ty, &[(&ptrs, &at), ("i32", &align), (&mask, "%m"), (&ty, "poison")])
+            }
         };
         writeln!(self.text, "  ret {ty} {result}\n}}").expect("strings take all text");
     }
@@ -169,7 +203,7 @@ impl Writer {
     /// Each lane of `value` as `order`, a vector of `i32`, says.
     fn permute(&mut self, lanes: Lanes, value: &str, order: &str) -> String {
         if let Some(permutation) = self.permutation(lanes.bits) {
-            return self.permute_registers(&permutation, lanes, value, order);
+            return self.permute_registers(&permutation, lanes, value, lanes.n, order);
         }
         let can_halve = self.instructions.avx2 || self.instructions.neon;
         if can_halve && lanes.bits > 8 {
@@ -204,23 +238,26 @@ impl Writer {
         Some(Permutation { lanes: Lanes { n: register / bits, bits }, name, pair })
     }
 
+    /// `n` lanes of the vector `value`, as `order` says.
     fn permute_registers(
         &mut self,
         permutation: &Permutation,
         lanes: Lanes,
         value: &str,
+        n: u32,
         order: &str,
     ) -> String {
         let register = permutation.lanes;
-        let n_registers = lanes.n.div_ceil(register.n);
-        let order = self.resize(Lanes { bits: 32, ..lanes }, order, lanes.bits);
-        let parts = |writer: &mut Writer, value: &str| -> Vec<String> {
-            (0..n_registers).map(|at| writer.slice(lanes, value, at * register.n, register.n)).collect()
+        let orders = Lanes { n, ..lanes };
+        let order = self.resize(Lanes { bits: 32, ..orders }, order, lanes.bits);
+        let parts = |writer: &mut Writer, lanes: Lanes, value: &str| -> Vec<String> {
+            let firsts = (0..lanes.n).step_by(register.n as usize);
+            firsts.map(|first| writer.slice(lanes, value, first, register.n)).collect()
         };
-        let (sources, orders) = (parts(self, value), parts(self, &order));
+        let (sources, orders) = (parts(self, lanes, value), parts(self, orders, &order));
         let results: Vec<String> =
             orders.iter().map(|order| self.permuted(permutation, &sources, order)).collect();
-        self.concat(register, &results, lanes.n)
+        self.concat(register, &results, n)
     }
 
     /// One register, from all of `sources`.

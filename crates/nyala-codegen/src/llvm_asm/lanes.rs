@@ -7,6 +7,7 @@
 //! tests it. The test is of the summands of the address that are not known to be aligned: they are invariant in loops over
 //! rows of vectors, so LLVM moves the test out of such a loop.
 
+use nyala_ir::analysis::Table;
 use nyala_ir::{Def, LaneOp, Node, Prim, Ty};
 
 use super::function::FunctionWriter;
@@ -42,6 +43,9 @@ impl FunctionWriter<'_, '_> {
             return Some(value);
         }
         let ty = self.world.types.part(self.world.ty(def), 1)?;
+        if let Some(value) = self.look_up(ty, ptr, mask) {
+            return Some(value);
+        }
         let access = self.access(ty, ptr, mask);
         if let Some(follower) = self.accesses.gathers.follower.remove(&def) {
             return Some(self.gather_pairs(access, follower));
@@ -52,6 +56,32 @@ impl FunctionWriter<'_, '_> {
         }
         let bools = self.module.ty(ty);
         Some(self.compute("load", format!("trunc {} {value} to {bools}", access.ty())))
+    }
+
+    /// Writes a gather from a small array of known length. If a lane is active, all of the array may be read: see
+    /// `llvm::lane_moves`.
+    fn look_up(&mut self, ty: Ty, ptr: Def, mask: Def) -> Option<String> {
+        let table = Table::of(self.world, ptr)?;
+        let types = &self.world.types;
+        let is_plain = types.is_simd(self.world.ty(table.index)) && types.elem(ty)? == types.prim(table.elem);
+        let is_host = self.module.options.gpu.is_none() && !self.module.options.checked;
+        if !(is_plain && is_host) {
+            return None;
+        }
+        let of_index = types.lane_prim(self.world.ty(table.index))?;
+        let (n, bits) = (types.lanes(ty)?, table.elem.bits());
+        let (order, ints) = (Type::vector(n, Scalar::Int(32)), Type::vector(n, Scalar::Int(bits)));
+        let extend = if of_index.is_signed() { "sext" } else { "zext" };
+        let mut at = self.typed(table.index);
+        if of_index.bits() < 32 {
+            at = Value::new(order.clone(), self.compute("index", format!("{extend} {at} to {order}")));
+        }
+        let args = [self.typed(table.array), at, self.typed(mask)];
+        let name = format!("{}look_up.v{n}i{bits}.{}", lane_moves::PREFIX, table.len);
+        let symbol = self.module.declare_for(&name, &ints, &args, self.flow.span());
+        let found = self.compute("found", format!("call {ints} {symbol}({})", list(&args)));
+        let to = self.module.ty(ty);
+        Some(self.compute("found", format!("bitcast {ints} {found} to {to}")))
     }
 
     fn masked_load(&mut self, access: &Access) -> String {

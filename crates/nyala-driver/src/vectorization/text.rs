@@ -101,6 +101,11 @@ pub(super) fn describe(fact: &Fact) -> String {
         (Subject::Load | Subject::Store, Form::Reversed) => {
             "contiguous in reverse order: one vector access".into()
         }
+        (Subject::Load, Form::LookedUp(n)) => {
+            format!("varying addresses in an array of {n} elements: it is loaded into registers and permuted")
+        }
+        (Subject::Load, Form::PerLane) => "varying addresses: one load per lane".into(),
+        (Subject::Store, Form::PerLane) => "varying addresses: one store per lane".into(),
         (Subject::Load, Form::Strided(stride)) => format!("strided by {stride} bytes: gather"),
         (Subject::Store, Form::Strided(stride)) => format!("strided by {stride} bytes: scatter"),
         (Subject::Load | Subject::Store, Form::Shuffled(stride)) => {
@@ -120,6 +125,7 @@ pub(super) fn describe(fact: &Fact) -> String {
         }
         (_, Form::Varying) => "varying: a vector".into(),
         (_, Form::Simd) => "calls the SIMD version".into(),
+        (_, Form::LookedUp(n)) => format!("an element of an array of {n}"),
         (_, Form::PerLane) => "one call per active lane".into(),
         (_, Form::PerCacheLine) => "one prefetch per cache line".into(),
         (_, Form::Collective) => "collective operation".into(),

@@ -14,6 +14,7 @@
 //! * [`mod@cfg`]: control flow within a scope;
 //! * [`dominance`]: dominators and post-dominators;
 //! * [`loops`]: which continuations form loops;
+//! * [`tables`]: small arrays that lanes read;
 //! * [`schedule`]: where to compute the operations of a scope.
 
 pub mod addresses;
@@ -28,6 +29,7 @@ pub mod references;
 pub mod schedule;
 pub mod scope;
 pub mod styles;
+pub mod tables;
 
 pub use addresses::{AddressUse, address_uses};
 pub use block_params::BlockParams;
@@ -41,3 +43,4 @@ pub use references::References;
 pub use schedule::{Mode, Schedule};
 pub use scope::{Nesting, Scope};
 pub use styles::Styles;
+pub use tables::Table;

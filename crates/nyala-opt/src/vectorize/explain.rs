@@ -5,6 +5,7 @@
 //! function, before it is written. For a varying value it finds the origin: a gather, the lane index,
 //! or a divergent branch.
 
+use nyala_ir::analysis::Table;
 use nyala_ir::analysis::schedule::has_effect;
 use nyala_ir::{Def, LaneFunction, Linkage, Node};
 use nyala_ir::{Ty, World};
@@ -105,7 +106,9 @@ pub enum Form {
     Varying,
     /// A call of a SIMD version.
     Simd,
-    /// A call for one active lane after the other.
+    /// A load from an array of this many elements, which is loaded into registers.
+    LookedUp(u64),
+    /// A call or an access for one active lane after the other.
     PerLane,
     /// A prefetch for each cache line.
     PerCacheLine,
@@ -266,9 +269,26 @@ impl Reader<'_> {
             Some(lanes) => Form::Grouped(lanes),
             None => self.form_of_access(shape, ptr, mask.is_none()),
         };
-        let because = (form == Form::Varying).then(|| self.cause(ptr, block));
+        let is_varying = form == Form::Varying;
+        let is_spread = matches!(form, Form::Varying | Form::Strided(_));
+        let form = match Table::of(self.world, ptr).filter(|table| self.is_in_registers(table, block)) {
+            Some(table) if is_spread && subject == Subject::Load => Form::LookedUp(table.len),
+            _ if is_spread && pointee.is_some_and(|ty| self.is_narrow(ty)) => Form::PerLane,
+            _ => form,
+        };
+        let because = is_varying.then(|| self.cause(ptr, block));
         let fact = self.fact(self.world.span_of(def), subject, form);
         Some(Fact { mask, because, may_wrap: path.is_some(), is_guarded: self.is_guarded(block), ..fact })
+    }
+
+    /// Whether lanes look up elements of one array.
+    fn is_in_registers(&self, table: &Table, block: usize) -> bool {
+        self.shapes.at(self.flow, table.array, block) == Shape::Uniform
+    }
+
+    /// Whether no machine gathers or scatters values of a type.
+    fn is_narrow(&self, ty: Ty) -> bool {
+        self.world.types.as_prim(ty).is_some_and(|prim| prim.bits() < 32)
     }
 
     /// The form of an access. Contiguous structs are accessed field by field.
