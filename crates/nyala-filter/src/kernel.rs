@@ -65,7 +65,7 @@ impl Builder<'_> {
             ..params
         };
         let pixel_mem = self.world.param(pixel, 0);
-        self.pixel(0..self.filter.channels.len(), params, (pixel, pixel_mem), ret, row, col);
+        self.pixel(params, (pixel, pixel_mem), ret, row, col);
     }
 
     /// The address of the first pixel of a picture in the device's memory, which begins with the margin.

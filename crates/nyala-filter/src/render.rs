@@ -6,19 +6,22 @@
 
 use std::ops::Range;
 
-use nyala_ir::{ArithFlags, ArithOp, Cont, Def, Intrinsic, Linkage, MathOp, Prim, Ty, World};
+use nyala_ir::{ArithFlags, ArithOp, CmpOp, Cont, Def, Intrinsic, Linkage, MathOp, Prim, Ty, World};
 
 use crate::picture::{Boundary, Margin, Picture};
 use crate::ranges::{Base, Inside, Known, Ranges, inside};
 use crate::sums::unrolled_leaves;
 use crate::translate::{Image, Place, Setup, translate};
-use crate::tree::{Expr, Filter, Op};
+use crate::tree::{Expr, Filter, Op, Var};
 
 /// The number of SIMD lanes: two registers of AVX2.
 const LANES: i32 = 16;
 
 /// Fewer pixels than this are a small picture: compilation takes longer than the run that it makes faster.
 pub(crate) const SMALL: i64 = 256 * 256;
+
+/// Filters with an expression of as many leaves compute one row at a time.
+const MAX_SHARING: usize = 512;
 
 /// The symbol of the exported function.
 pub const SYMBOL: &str = "render";
@@ -180,8 +183,11 @@ impl Builder<'_> {
         let (zero, lanes) = (self.world.lit_i32(0), self.world.lit_i32(LANES));
         let row_body = self.world.new_cont("row", &[mem_ty, int, done]);
         let row_def = self.world.cont_def(row_body);
-        self.world.set_body(filter, parallel, [mem, threads, zero, height, row_def, ret]);
-        let (row, row_ret) = (self.world.param(row_body, 1), self.world.param(row_body, 2));
+        let at_once = self.rows_at_once();
+        let n_blocks = self.blocks_of_rows(height, at_once);
+        self.world.set_body(filter, parallel, [mem, threads, zero, n_blocks, row_def, ret]);
+        let (block, row_ret) = (self.world.param(row_body, 1), self.world.param(row_body, 2));
+        let row = self.first_row(block, height, at_once);
         self.world.set_name(row, "row");
         let groups = self.channel_groups();
         let mut before = row_body;
@@ -195,10 +201,45 @@ impl Builder<'_> {
             let mem = self.world.param(before, 0);
             self.world.set_body(before, vectorize, [mem, lanes, zero, width, pixel_def, after]);
             let (mem, ret) = (self.world.param(pixel_body, 0), self.world.param(pixel_body, 2));
-            self.pixel(group.clone(), params, (pixel_body, mem), ret, row, col);
+            self.pixels(group.clone(), params, (pixel_body, mem), ret, (row, at_once), col);
             before = next;
         }
         filter
+    }
+
+    /// How many rows a loop computes: two share the pixels that both access. That needs accesses to other rows, and code without loops,
+    /// which is not long.
+    fn rows_at_once(&self) -> i32 {
+        let Setup { size, specialize, .. } = self.target.setup;
+        let mut ranges = Ranges::new(self.filter, self.target.known());
+        let mut leaves = |expr: &Expr| unrolled_leaves(expr, MAX_SHARING, &mut ranges);
+        let is_short = self.filter.exprs().map(&mut leaves).all(|leaves| leaves < MAX_SHARING);
+        let shares = specialize && self.target.margin.rows > 0 && size.1 > 1;
+        if shares && is_short && !self.is_small() { 2 } else { 1 }
+    }
+
+    /// How many blocks of rows the picture has.
+    fn blocks_of_rows(&mut self, height: Def, at_once: i32) -> Def {
+        let (more, at_once) = (self.world.lit_i32(at_once - 1), self.world.lit_i32(at_once));
+        let rows = self.world.arith(ArithOp::Add, ArithFlags::STRICT, height, more);
+        self.world.arith(ArithOp::Div, ArithFlags::STRICT, rows, at_once)
+    }
+
+    /// The first row of a block. The last block may begin in the one before: the same pixels are computed twice.
+    fn first_row(&mut self, block: Def, height: Def, at_once: i32) -> Def {
+        if at_once == 1 {
+            return block;
+        }
+        let at_once = self.world.lit_i32(at_once);
+        let row = self.world.arith(ArithOp::Mul, ArithFlags::STRICT, block, at_once);
+        let last = self.world.arith(ArithOp::Sub, ArithFlags::STRICT, height, at_once);
+        let is_inside = self.world.cmp(CmpOp::Lt, row, last);
+        self.world.select(is_inside, row, last)
+    }
+
+    fn is_small(&self) -> bool {
+        let (width, height) = self.target.setup.size;
+        i64::from(width) * i64::from(height) < SMALL
     }
 
     /// The channels that one loop computes. A loop for each accesses fewer rows at a time, which matters if the picture is not in a cache.
@@ -209,26 +250,66 @@ impl Builder<'_> {
         (0..n_channels).step_by(group).map(|first| first..first + group).collect()
     }
 
-    /// Whether the picture is not small, and the common definitions of the channels are smaller than the channels.
+    /// Whether the picture is not small, and the common definitions of a pixel are smaller than its channels. Definitions that are the same
+    /// in a whole row are computed outside of the loops.
     fn has_small_definitions(&self) -> bool {
         let Filter { lets, channels, .. } = self.filter;
-        let (width, height) = self.target.setup.size;
         let mut ranges = Ranges::new(self.filter, self.target.known());
         let mut leaves = |expr: &Expr| unrolled_leaves(expr, self.target.setup.unroll_leaves, &mut ranges);
-        let common: usize = lets.iter().map(|(_, value)| leaves(value)).sum();
+        let (mut of_pixel, mut common) = (vec![Var::COL], 0);
+        for (var, value) in lets {
+            let is_of_pixel = value.any(&|part| match &part.op {
+                Op::Image(_) | Op::Sum(..) => true,
+                Op::Var(var) => of_pixel.contains(var),
+                _ => false,
+            });
+            let size = leaves(value);
+            if is_of_pixel {
+                of_pixel.push(*var);
+                common += size;
+            }
+        }
         let own: usize = channels.iter().map(leaves).sum();
-        i64::from(width) * i64::from(height) >= SMALL && common <= own
+        !self.is_small() && common <= own
     }
 
-    /// The body of a loop, from a block on: the intensities of some channels of a pixel, rounded to integers.
-    pub(crate) fn pixel(
+    /// The body of a loop over the columns, from a block on: some channels of the pixels of one or more rows. All of them are computed before
+    /// the first one is stored, so that they share accesses.
+    fn pixels(
         &mut self,
         group: Range<usize>,
         params: Params,
         start: (Cont, Def),
         ret: Def,
-        row: Def,
+        (first, n_rows): (Def, i32),
         col: Def,
+    ) {
+        let (mut at, mut stores) = (start, vec![]);
+        for index in 0..n_rows {
+            let index = self.world.lit_i32(index);
+            let row = self.world.arith(ArithOp::Add, ArithFlags::STRICT, first, index);
+            self.intensities(group.clone(), params, &mut at, [row, col], &mut stores);
+        }
+        let (block, mut mem) = at;
+        for (address, value) in stores {
+            mem = self.world.store(mem, address, value);
+        }
+        self.world.set_body(block, ret, [mem]);
+    }
+
+    /// The body of a work item: the channels of a pixel.
+    pub(crate) fn pixel(&mut self, params: Params, start: (Cont, Def), ret: Def, row: Def, col: Def) {
+        self.pixels(0..self.filter.channels.len(), params, start, ret, (row, 1), col);
+    }
+
+    /// The intensities of some channels of a pixel, rounded to integers, with the addresses that they are stored to.
+    fn intensities(
+        &mut self,
+        group: Range<usize>,
+        params: Params,
+        at: &mut (Cont, Def),
+        pixel: [Def; 2],
+        stores: &mut Vec<(Def, Def)>,
     ) {
         let strict = ArithFlags::STRICT;
         let [width, height, _] = params.sizes;
@@ -238,12 +319,12 @@ impl Builder<'_> {
         let all_rows = self.world.arith(ArithOp::Add, strict, height, rows);
         let plane = self.world.arith(ArithOp::Mul, strict, stride, all_rows);
         let Params { src: first, fault, sizes, .. } = params;
-        let image = Image::Planes { first, fault };
-        let place = Place { image, pixel: [row, col], sizes, stride, plane };
+        let place = Place { image: Image::Planes { first, fault }, pixel, sizes, stride, plane };
         let ranges = Ranges::new(self.filter, self.target.known());
         let filter = Filter { channels: self.filter.channels[group.clone()].to_vec(), ..self.filter.clone() };
-        let (block, mut mem, values) =
-            translate(self.world, &filter, self.target.setup, ranges, place, start);
+        let (block, mem, values) = translate(self.world, &filter, self.target.setup, ranges, place, *at);
+        *at = (block, mem);
+        let [row, col] = pixel;
         let start = self.world.arith(ArithOp::Mul, strict, row, stride);
         let first = self.world.arith(ArithOp::Add, strict, start, col);
         for (channel, value) in group.zip(values) {
@@ -251,10 +332,8 @@ impl Builder<'_> {
             let channel = self.world.lit_i32(channel as i32);
             let before = self.world.arith(ArithOp::Mul, strict, channel, plane);
             let index = self.world.arith(ArithOp::Add, strict, before, first);
-            let address = self.world.lea(params.dst, index);
-            mem = self.world.store(mem, address, value);
+            stores.push((self.world.lea(params.dst, index), value));
         }
-        self.world.set_body(block, ret, [mem]);
     }
 
     /// The nearest intensity that an integer stands for, as [`Picture::set`] computes it.

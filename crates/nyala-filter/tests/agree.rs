@@ -32,8 +32,8 @@ fn picture(width: usize, height: usize) -> Picture {
     Picture::from_interleaved(width, height, 3, 255, value).expect("it is small")
 }
 
-fn setup(rules: Rules, specialize: bool) -> Setup {
-    Setup { rules, specialize, unroll_leaves: UNROLL_LEAVES, n_channels: 3, size: SIZE }
+fn setup(rules: Rules, specialize: bool, size: (i32, i32)) -> Setup {
+    Setup { rules, specialize, unroll_leaves: UNROLL_LEAVES, n_channels: 3, size }
 }
 
 /// The picture that a compiled filter computes.
@@ -60,12 +60,17 @@ fn difference(a: &Picture, b: &Picture) -> u16 {
 }
 
 fn check(text: &str, boundary: Boundary, iter: i32) {
+    check_size(text, boundary, iter, SIZE);
+}
+
+fn check_size(text: &str, boundary: Boundary, iter: i32, size: (i32, i32)) {
     let filter = filter(text);
-    let picture = picture(SIZE.0 as usize, SIZE.1 as usize);
+    let picture = picture(size.0 as usize, size.1 as usize);
     let rules = Rules { boundary, ..Rules::default() };
     let expected = interp::interpret(&filter, &picture, rules, iter).expect("no operation fails");
     for specialize in [false, true] {
-        let found = compiled(&filter, &picture, setup(rules, specialize), iter).expect("no operation fails");
+        let found =
+            compiled(&filter, &picture, setup(rules, specialize, size), iter).expect("no operation fails");
         let difference = difference(&expected, &found);
         // One level where a contracted product is on the other side of a half.
         assert!(difference <= 1, "{difference} levels, specialize: {specialize}\n{text}");
@@ -81,6 +86,23 @@ fn filters_of_the_paper_agree() {
     }
 }
 
+/// Pictures that are not small have a loop for each channel, and loops that compute two rows. Their number is odd, or one.
+#[test]
+fn large_pictures_agree() {
+    for text in [GRADIENT, TEMPERATURE, WAVE] {
+        check_size(text, Boundary::Mirror, 3, (265, 249));
+    }
+    check_size(GRADIENT, Boundary::Clamp, 0, (70_000, 1));
+    check_size(GRADIENT, Boundary::Wrap, 0, (35_001, 2));
+    // An error in one of two rows, and a common definition that depends on the picture.
+    check_size(
+        "let g = image(row + 1, col, 0) in [ g / 2; if row = 248 then 1 / (row - 247) else g; g ]",
+        Boundary::Wrap,
+        0,
+        (265, 249),
+    );
+}
+
 /// Partial evaluation does not change what a filter computes, and its residual can be interpreted again.
 #[test]
 fn residual_filters_agree() {
@@ -89,7 +111,7 @@ fn residual_filters_agree() {
         let filter = filter(text);
         let picture = picture(SIZE.0 as usize, SIZE.1 as usize);
         let rules = Rules::default();
-        let target = Target::new(&filter, &picture, setup(rules, true), Some(5));
+        let target = Target::new(&filter, &picture, setup(rules, true, SIZE), Some(5));
         let residual = residual(&filter, &target).expect("no loop is left");
         let expected = interp::interpret(&filter, &picture, rules, 5).expect("no operation fails");
         let found = interp::interpret(&residual, &picture, rules, 5).expect("no operation fails");
