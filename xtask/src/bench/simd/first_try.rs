@@ -143,18 +143,22 @@ const KERNELS: &[Kernel] = &[
 /// The room in bytes for an element of an input or output: the largest, and more behind for arrays of structs.
 const ROOM: usize = 16;
 
-/// Numbers at an address that is aligned like the processor's largest registers, for any type.
-struct Buffer(Vec<[u64; 8]>);
+/// Numbers of any type. The first one is at the begin of a cache line, which is as wide as the processor's largest registers.
+struct Buffer {
+    bytes: Vec<u8>,
+    begin: usize,
+}
 
 impl Buffer {
     fn new(n_bytes: usize) -> Buffer {
-        Buffer(vec![[0; 8]; n_bytes.div_ceil(64) + 1])
+        const LINE: usize = 64;
+        let bytes = vec![0; n_bytes.next_multiple_of(LINE) + 2 * LINE];
+        let begin = bytes.as_ptr().align_offset(LINE);
+        Buffer { bytes, begin }
     }
 
     fn bytes(&mut self) -> &mut [u8] {
-        let len = size_of_val(&*self.0);
-        // SAFETY: integers are bytes, and the length is that of the buffer.
-        unsafe { std::slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), len) }
+        &mut self.bytes[self.begin..]
     }
 }
 
@@ -209,7 +213,7 @@ impl Data {
                 let sparse =
                     Sparse { bounds: bounds.as_ptr(), columns: columns.as_ptr(), values: values.as_ptr() };
                 // SAFETY: the buffer is longer than the struct, and aligned.
-                unsafe { buffer.0.as_mut_ptr().cast::<Sparse>().write(sparse) };
+                unsafe { buffer.bytes().as_mut_ptr().cast::<Sparse>().write(sparse) };
             }
         }
         Data { buffer, _parts: parts }
@@ -326,55 +330,68 @@ impl Builder<'_> {
     }
 }
 
-/// Measures a kernel on all sides, alternately. The fastest C is the peer.
+/// A version of a kernel: the name of its side, its results, its best time, and how often one measurement repeats it.
+struct Version<'a> {
+    side: &'a str,
+    function: Function,
+    results: Vec<f64>,
+    best: f64,
+    repeats: usize,
+}
+
+/// Measures a kernel on all sides, alternately. The fastest C is the peer. All versions write to the same place: addresses that
+/// differ by a multiple of a page cost time.
 fn measure(kernel: &Kernel, sides: &[Side], n: usize, label: &str, quick: bool) -> anyhow::Result<Row> {
     let mut random = Random::new(7, 0);
     let mut inputs = kernel.inputs.map(|input| Data::new(input, n, &mut random));
     let (count, n_results) = (kernel.sizes)(n);
+    let mut output = Buffer::new(n * ROOM);
+    let [x, y] = inputs.each_mut().map(|input| input.buffer.bytes().as_ptr());
+    // SAFETY: inputs and output have room for what the kernel reads and writes.
+    let call = |function: Function, output: &mut Buffer| unsafe {
+        function(count as i32, x, y, output.bytes().as_mut_ptr());
+    };
     let mut versions = vec![];
     for side in sides {
         for function in side.versions(kernel) {
-            versions.push((&side.name, function, Buffer::new(n * ROOM), f64::INFINITY, 1_usize));
+            output.bytes().fill(0);
+            call(function, &mut output);
+            let results = results(kernel, output.bytes(), n_results);
+            versions.push(Version { side: &side.name, function, results, best: f64::INFINITY, repeats: 1 });
         }
     }
-    let [x, y] = inputs.each_mut().map(|input| input.buffer.bytes().as_ptr());
     for round in 0..=if quick { QUICK_ROUNDS } else { ROUNDS } {
-        for (_, function, output, best, repeats) in &mut versions {
-            let out = output.bytes().as_mut_ptr();
+        for version in &mut versions {
             loop {
                 let before = thread_seconds();
-                for _ in 0..*repeats {
-                    // SAFETY: inputs and output have room for what the kernel reads and writes.
-                    unsafe { function(count as i32, x, y, out) };
+                for _ in 0..version.repeats {
+                    call(version.function, &mut output);
                 }
                 let seconds = thread_seconds() - before;
                 if round > 0 || seconds >= LEAST_TIME {
-                    *best = best.min(seconds / *repeats as f64);
+                    version.best = version.best.min(seconds / version.repeats as f64);
                     break;
                 }
-                *repeats *= 2;
+                version.repeats *= 2;
             }
         }
     }
-    let (first, others) = versions.split_first_mut().context("no version of a kernel")?;
-    let expected: Vec<f64> = results(kernel, first.2.bytes(), n_results);
+    let (first, others) = versions.split_first().context("no version of a kernel")?;
     let mut peer = Peer { name: String::new(), value: f64::INFINITY };
-    for (name, _, output, best, _) in others {
-        let found = results(kernel, output.bytes(), n_results);
-        let differing =
-            expected.iter().zip(&found).position(|(&ours, &theirs)| !is_alike(kernel, ours, theirs));
-        if let Some(at) = differing {
-            let (ours, theirs) = (expected[at], found[at]);
+    for other in others {
+        let mut pairs = first.results.iter().zip(&other.results);
+        if let Some(at) = pairs.position(|(&ours, &theirs)| !is_alike(kernel, ours, theirs)) {
+            let (ours, theirs, name) = (first.results[at], other.results[at], other.side);
             anyhow::bail!("{}: result {at} is {ours}, and {theirs} by {name}", kernel.name);
         }
-        if *best * 1e6 < peer.value {
-            peer = Peer { name: name.to_string(), value: *best * 1e6 };
+        if other.best * 1e6 < peer.value {
+            peer = Peer { name: other.side.to_owned(), value: other.best * 1e6 };
         }
     }
     Ok(Row {
         case: format!("{} {label}", kernel.name),
         unit: "us",
-        ours: first.3 * 1e6,
+        ours: first.best * 1e6,
         peer: Some(peer),
         checked: true,
     })
