@@ -7,7 +7,7 @@ use std::ptr::null_mut;
 use super::api::Ref;
 use super::faults::Fault;
 use super::lane_moves::{self, Instructions};
-use super::{Llvm, LlvmError, assumptions, c_string, masks, single_lanes, versions};
+use super::{Llvm, LlvmError, accumulators, assumptions, c_string, masks, single_lanes, versions};
 
 /// The target and the optimization level.
 #[derive(Clone, Debug)]
@@ -77,7 +77,7 @@ pub(super) fn optimized<'a>(
     options: &Options,
     mut prepare: impl FnMut(&Module<'a>, &Machine<'a>),
 ) -> Result<(Machine<'a>, Module<'a>), LlvmError> {
-    let machine = Machine::new(llvm, options, masks::stay_in_parts(text))?;
+    let machine = Machine::new(llvm, options)?;
     let mut module = Module::new(&machine, text, options)?;
     prepare(&module, &machine);
     module.optimize(&machine, options.opt_level)?;
@@ -90,10 +90,17 @@ pub(super) fn optimized<'a>(
             module.optimize(&machine, options.opt_level)?;
             forbidden.allow_again(llvm, module.module);
         }
+        if options.opt_level > 1 && accumulators::introduce(llvm, module.context, module.module) {
+            module.run_passes(&machine, accumulators::PASSES_AFTER)?;
+        }
     }
     if machine.triple.starts_with("x86_64") && Fault::SingleLaneStores.matters_to(llvm) {
         // SAFETY: it is the module's context, and the module is ours.
         unsafe { single_lanes::store_as_scalars(llvm, module.context, module.module) };
+    }
+    if machine.triple.starts_with("x86_64") {
+        // SAFETY: the module is ours.
+        unsafe { masks::keep_short(llvm, &machine, &module) };
     }
     Ok((machine, module))
 }
@@ -108,8 +115,7 @@ pub(super) struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    /// The machine of `options`; `masks_in_parts` if SIMD code is faster without long masks.
-    fn new(llvm: &'a Llvm, options: &Options, masks_in_parts: bool) -> Result<Machine<'a>, LlvmError> {
+    fn new(llvm: &'a Llvm, options: &Options) -> Result<Machine<'a>, LlvmError> {
         let api = &llvm.api;
         // SAFETY: these three give strings that the caller owns.
         let host = unsafe {
@@ -129,10 +135,6 @@ impl<'a> Machine<'a> {
             }
             _ if is_host => (host_cpu, host_features),
             _ => (String::new(), baseline.to_owned()),
-        };
-        let features = match masks_in_parts && triple.starts_with("x86_64") {
-            true => format!("{features},{}", masks::NO_LONG_MASKS).trim_start_matches(',').to_owned(),
-            false => features,
         };
         if options.cpu.is_some() && !cpu.is_empty() && !llvm.processors.has(&triple, &cpu) {
             return Err(LlvmError::Processor { name: cpu, target: triple });
@@ -358,7 +360,11 @@ impl<'a> Module<'a> {
     }
 
     fn optimize(&self, machine: &Machine<'_>, level: u8) -> Result<(), LlvmError> {
-        let (api, passes) = (&self.llvm.api, c_string(&format!("default<O{}>", level.min(3))));
+        self.run_passes(machine, &format!("default<O{}>", level.min(3)))
+    }
+
+    fn run_passes(&self, machine: &Machine<'_>, passes: &str) -> Result<(), LlvmError> {
+        let (api, passes) = (&self.llvm.api, c_string(passes));
         // SAFETY: all objects are alive, and the options are disposed of once.
         unsafe {
             let options = (api.LLVMCreatePassBuilderOptions)();

@@ -7,6 +7,7 @@
 //! * [`compile`](mod@compile): LLVM assembly to an object file, assembly, or optimized
 //!   LLVM assembly;
 //! * `versions`: code for several processors in one object file;
+//! * `accumulators`: sums of lanes that a loop adds up;
 //! * `masks`: avoids long masks in SIMD code;
 //! * `lane_moves`, `lane_registers`: moves of values between lanes, by the machine's instructions;
 //! * [`faults`]: the versions that can be used, and what is wrong with them; `single_lanes` and `assumptions`
@@ -18,6 +19,7 @@
 //!
 //! A compilation uses a context of its own, so several may run at once.
 
+mod accumulators;
 mod api;
 mod assumptions;
 pub mod compile;

@@ -89,6 +89,21 @@ fn check(llvm: &Llvm, options: &Options) -> Result<(), LlvmError> {
     Ok(())
 }
 
+/// Gives a function an attribute, or another value of it.
+///
+/// # Safety
+/// The function is of the module, and no other thread uses it.
+pub(super) unsafe fn set_attribute(llvm: &Llvm, module: &Module<'_>, function: Ref, key: &str, value: &str) {
+    let api = &llvm.api;
+    let (key_len, len) = (key.len() as u32, value.len() as u32);
+    // SAFETY: the caller's promise; both strings are copied.
+    unsafe {
+        let (key, value) = (key.as_ptr().cast(), value.as_ptr().cast());
+        let attribute = (api.LLVMCreateStringAttribute)(module.context, key, key_len, value, len);
+        (api.LLVMAddAttributeAtIndex)(function, FUNCTION, attribute);
+    }
+}
+
 /// The symbol of a version of an exported function.
 fn symbol(name: &str, index: usize) -> String {
     format!("{name}.version.{index}")
@@ -98,7 +113,7 @@ fn symbol(name: &str, index: usize) -> String {
 ///
 /// # Safety
 /// It belongs to a module that is alive, and no other thread uses it.
-unsafe fn name_of(llvm: &Llvm, value: Ref) -> String {
+pub(super) unsafe fn name_of(llvm: &Llvm, value: Ref) -> String {
     let mut len = 0;
     // SAFETY: the caller's promise; the name has so many bytes.
     unsafe {
@@ -121,15 +136,7 @@ unsafe fn prepare(llvm: &Llvm, module: &Module<'_>, machine: &Machine<'_>, index
                 continue;
             }
             for (key, value) in attributes {
-                let (key_len, len) = (key.len() as u32, value.len() as u32);
-                let attribute = (api.LLVMCreateStringAttribute)(
-                    module.context,
-                    key.as_ptr().cast(),
-                    key_len,
-                    value.as_ptr().cast(),
-                    len,
-                );
-                (api.LLVMAddAttributeAtIndex)(function, FUNCTION, attribute);
+                set_attribute(llvm, module, function, key, value);
             }
             if (api.LLVMGetLinkage)(function) == EXTERNAL {
                 let name = symbol(&name_of(llvm, function), index);

@@ -1,5 +1,6 @@
 //! Sines and their like: `x = n pi/2 + r`, polynomials for the sine and cosine of `r`, and
-//! `n mod 4` says which of the two is meant and with which sign.
+//! `n mod 4` says which of the two is meant and with which sign. For sines and cosines of `f64`s there is one longer
+//! polynomial: `x = n pi + r`, where the `n` of a cosine ends in a half.
 //!
 //! For numbers of usual size `n` and `r` follow from a product with `2/pi`. For very large `f64`s the *far*
 //! kernels take only those digits of `2/pi` that matter, after Payne and Hanek.
@@ -14,6 +15,10 @@ const HALF_PI_SINGLE: &[f64] = &[1.570770263671875, 2.6063062250614166e-5, 6.077
 const HALF_PI_DOUBLE: &[f64] =
     &[1.5707963267341256, 6.077100506303966e-11, 2.0222662487111665e-21, 8.4784276603689e-32];
 
+/// Pi in such parts.
+const PI_DOUBLE: [f64; 4] =
+    [2.0 * HALF_PI_DOUBLE[0], 2.0 * HALF_PI_DOUBLE[1], 2.0 * HALF_PI_DOUBLE[2], 2.0 * HALF_PI_DOUBLE[3]];
+
 /// Up to here `n` is small enough for that.
 const LARGEST_SINGLE: f64 = 400.0;
 const LARGEST_DOUBLE: f64 = 1.0e6;
@@ -27,6 +32,18 @@ const SIN_DOUBLE: &[f64] = &[
     2.7557313662056454e-6,
     -2.5050753264459136e-8,
     1.5896504946811505e-10,
+];
+
+/// The same for `|r| <= pi/2`.
+const HALF_WAVE_DOUBLE: &[f64] = &[
+    -0.16666666666666666,
+    0.008333333333333207,
+    -0.0001984126984121248,
+    2.7557319211569347e-6,
+    -2.5052106904384356e-8,
+    1.6058940998393188e-10,
+    -7.643019202825244e-13,
+    2.7214169237207742e-15,
 ];
 
 /// `(tan r - r) / r^3` as a function of `r^2`, for `|r| <= pi/4`.
@@ -83,11 +100,40 @@ static TWO_OVER_PI: Table = Table {
 };
 
 pub(super) fn sin<'m>(x: Float<'m>) -> Float<'m> {
-    Angle::near(x).sine(x).rarely(is_large(x), MathOp::Sin, &[x])
+    let sine = x.by_type(near_sin_single as fn(Float<'m>) -> Float<'m>, near_sin_double)(x);
+    sine.rarely(is_large(x), MathOp::Sin, &[x])
+}
+
+fn near_sin_single<'m>(x: Float<'m>) -> Float<'m> {
+    Angle::near(x).sine(x)
+}
+
+fn near_sin_double<'m>(x: Float<'m>) -> Float<'m> {
+    let size = x.abs();
+    let (n, bits) = (size * std::f64::consts::FRAC_1_PI).nearest();
+    sine_behind(size, n).flip((bits << 63) ^ x.sign())
 }
 
 pub(super) fn cos<'m>(x: Float<'m>) -> Float<'m> {
-    Angle::near(x).cosine().rarely(is_large(x), MathOp::Cos, &[x])
+    let cosine = x.by_type(near_cos_single as fn(Float<'m>) -> Float<'m>, near_cos_double)(x);
+    cosine.rarely(is_large(x), MathOp::Cos, &[x])
+}
+
+fn near_cos_single<'m>(x: Float<'m>) -> Float<'m> {
+    Angle::near(x).cosine()
+}
+
+fn near_cos_double<'m>(x: Float<'m>) -> Float<'m> {
+    let size = x.abs();
+    let (n, bits) = size.mul_add(std::f64::consts::FRAC_1_PI, 0.5).nearest();
+    sine_behind(size, n - 0.5).flip(bits << 63)
+}
+
+/// `sin(x - n pi)`, given the `n` for which `|x - n pi| <= pi/2`.
+fn sine_behind<'m>(x: Float<'m>, n: Float<'m>) -> Float<'m> {
+    let r = PI_DOUBLE.iter().fold(x, |r, &part| n.mul_add(-part, r));
+    let z = r * r;
+    (z * r).mul_add(z.polynomial(HALF_WAVE_DOUBLE), r)
 }
 
 pub(super) fn tan<'m>(x: Float<'m>) -> Float<'m> {
