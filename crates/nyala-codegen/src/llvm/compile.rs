@@ -7,7 +7,9 @@ use std::ptr::null_mut;
 use super::api::Ref;
 use super::faults::Fault;
 use super::lane_moves::{self, Instructions};
-use super::{Llvm, LlvmError, accumulators, assumptions, c_string, masks, single_lanes, versions};
+use super::{
+    Llvm, LlvmError, accumulators, assumptions, c_string, masked_bytes, masks, single_lanes, versions,
+};
 
 /// The target and the optimization level.
 #[derive(Clone, Debug)]
@@ -99,6 +101,7 @@ pub(super) fn optimized<'a>(
         unsafe { single_lanes::store_as_scalars(llvm, module.context, module.module) };
     }
     if machine.triple.starts_with("x86_64") {
+        masked_bytes::replace(llvm, &machine, &module)?;
         // SAFETY: the module is ours.
         unsafe { masks::keep_short(llvm, &machine, &module) };
     }
@@ -172,7 +175,7 @@ impl<'a> Machine<'a> {
     }
 
     /// The instructions that move lanes.
-    fn instructions(&self) -> Instructions {
+    pub(super) fn instructions(&self) -> Instructions {
         Instructions::of(&self.triple, |text| {
             let module = Module::parse(self.llvm, text).ok()?;
             module.set_target(module.module, self);
@@ -363,7 +366,7 @@ impl<'a> Module<'a> {
         self.run_passes(machine, &format!("default<O{}>", level.min(3)))
     }
 
-    fn run_passes(&self, machine: &Machine<'_>, passes: &str) -> Result<(), LlvmError> {
+    pub(super) fn run_passes(&self, machine: &Machine<'_>, passes: &str) -> Result<(), LlvmError> {
         let (api, passes) = (&self.llvm.api, c_string(passes));
         // SAFETY: all objects are alive, and the options are disposed of once.
         unsafe {

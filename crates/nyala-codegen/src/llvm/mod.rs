@@ -8,7 +8,7 @@
 //!   LLVM assembly;
 //! * `versions`: code for several processors in one object file;
 //! * `accumulators`: sums of lanes that a loop adds up;
-//! * `masks`: avoids long masks in SIMD code;
+//! * `masked_bytes`, `masks`: masked accesses to bytes, and long masks, for processors that are bad at them;
 //! * `lane_moves`, `lane_registers`: moves of values between lanes, by the machine's instructions;
 //! * [`faults`]: the versions that can be used, and what is wrong with them; `single_lanes` and `assumptions`
 //!   work around some of that;
@@ -30,6 +30,7 @@ pub mod functions;
 pub mod jit;
 pub(crate) mod lane_moves;
 mod lane_registers;
+mod masked_bytes;
 mod masks;
 mod processors;
 mod single_lanes;

@@ -14,7 +14,8 @@
 //! * `linearize`: replaces divergent control flow by straight-line code under masks; `cost`: which
 //!   blocks are skipped if no lane is active;
 //! * `emit`: writes the SIMD function; `lifetimes`: liveness of its variables; `values`, `addresses`,
-//!   `memory`, `lane_memory`, `calls`, `prefetch` and `lane_functions`: its operations; `wrapping`:
+//!   `memory`, `lane_memory`, `calls`, `prefetch` and `lane_functions`: its operations; `narrow`: bytes that
+//!   are computed with 16 bits; `wrapping`:
 //!   accesses that are contiguous unless an index wraps; `runs`: accesses that are contiguous in groups
 //!   of lanes;
 //! * `lanewise`: aggregates of simd values; `blends`: selects at join points;
@@ -35,6 +36,7 @@ mod lanewise;
 mod lifetimes;
 mod linearize;
 mod memory;
+mod narrow;
 mod nested;
 mod one_lane;
 mod prefetch;

@@ -223,6 +223,9 @@ impl Emitter<'_> {
                 }
                 let to = self.world.types.elem(ty).unwrap_or(ty);
                 let to = self.world.types.simd(to, lanes);
+                if let Some(narrow) = self.narrowed(value, ty, block) {
+                    return Ok(self.world.cast(to, narrow));
+                }
                 Ok(self.each(from, &[operand], |world, args| world.cast(to, args[0])))
             }
             Node::Bitcast(value) => {

@@ -1,0 +1,295 @@
+//! Masked accesses to bytes and numbers of 16 bits, for processors that have no instructions for them.
+//!
+//! AVX2 has masked loads and stores of 32 and 64 bits only. LLVM turns others into one branch for each lane. So they are
+//! replaced by calls of functions that this module writes:
+//!
+//! * A load reads the whole vector if it lies in one page of memory with an active lane, and selects. An access to a page is
+//!   allowed everywhere in it. LLVM must not know that bytes behind the end of a variable are read, so the address is hidden.
+//! * Otherwise, and for stores, a mask of the first lanes is a copy of so many bytes, from or to the stack. Any other mask
+//!   takes a step for each of its active lanes.
+//!
+//! That comes after LLVM's optimizations, which know the intrinsics.
+
+use std::ffi::{c_int, c_uint};
+use std::fmt::Write as _;
+
+use super::api::Ref;
+use super::compile::{Machine, Module};
+use super::versions::{name_of, set_attribute};
+use super::{Llvm, LlvmError};
+
+/// The smallest size of a page of any x86-64 system.
+const PAGE: u32 = 4096;
+
+/// LLVM's passes that inline the functions.
+const PASSES_AFTER: &str = "always-inline,function(simplifycfg)";
+
+/// The prefix of the functions that are written.
+const PREFIX: &str = "nyala.masked.";
+
+/// `LLVMInternalLinkage`.
+const INTERNAL: c_int = 8;
+
+/// An intrinsic that is replaced.
+#[derive(Clone, Copy)]
+struct Access {
+    is_load: bool,
+    n_lanes: u32,
+    bits: u32,
+}
+
+impl Access {
+    /// The access of an intrinsic, such as `llvm.masked.load.v32i8.p0`.
+    fn of_intrinsic(name: &str) -> Option<Access> {
+        let name = name.strip_prefix("llvm.masked.")?;
+        let (kind, ty) = name.split_once('.')?;
+        let (n_lanes, bits) = ty.strip_suffix(".p0")?.strip_prefix('v')?.split_once('i')?;
+        let (n_lanes, bits) = (n_lanes.parse().ok()?, bits.parse().ok()?);
+        let is_known = matches!(kind, "load" | "store") && matches!(bits, 8 | 16) && n_lanes > 1;
+        is_known.then_some(Access { is_load: kind == "load", n_lanes, bits })
+    }
+
+    fn kind(self) -> &'static str {
+        if self.is_load { "load" } else { "store" }
+    }
+
+    /// The function that replaces it.
+    fn symbol(self) -> String {
+        format!("{PREFIX}{}.v{}i{}", self.kind(), self.n_lanes, self.bits)
+    }
+
+    /// Writes the function.
+    fn define(self, text: &mut String) {
+        let Access { n_lanes: n, bits, .. } = self;
+        let (lane, step, symbol) = (format!("i{bits}"), bits / 8, self.symbol());
+        let (ty, mask, int) = (format!("<{n} x {lane}>"), format!("<{n} x i1>"), format!("i{n}"));
+        let last = PAGE - n * step;
+        // Each copies the active lanes between memory and the stack.
+        let (from, to) = if self.is_load { ("%p", "%place") } else { ("%place", "%p") };
+        let copy = format!(
+            "  %next = add {int} %bits, 1
+  %others = and {int} %next, %bits
+  %is_front = icmp eq {int} %others, 0
+  br i1 %is_front, label %front, label %any
+front:
+  %inverse = xor {int} %bits, -1
+  %count = call {int} @llvm.cttz.{int}({int} %inverse, i1 false)
+  %n = {count}
+  %bytes = mul i64 %n, {step}
+  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {from}, i64 %bytes, i1 false)
+  br label %copied
+any:
+  %left = phi {int} [ %bits, %entry ], [ %rest, %any ]
+  %at = call {int} @llvm.cttz.{int}({int} %left, i1 true)
+  %lane = {at}
+  %source = getelementptr {lane}, ptr {from}, i64 %lane
+  %target = getelementptr {lane}, ptr {to}, i64 %lane
+  %value = load {lane}, ptr %source, align {step}
+  store {lane} %value, ptr %target, align {step}
+  %less = add {int} %left, -1
+  %rest = and {int} %left, %less
+  %is_done = icmp eq {int} %rest, 0
+  br i1 %is_done, label %copied, label %any
+copied:",
+            count = index(n, "%count"),
+            at = index(n, "%at"),
+        );
+        let function = match self.is_load {
+            true => format!(
+                "define {ty} @{symbol}(ptr %p, {mask} %m, {ty} %other) alwaysinline nounwind {{
+  %address = ptrtoint ptr %p to i64
+  %begin = and i64 %address, {offset}
+  %is_in_page = icmp ule i64 %begin, {last}
+  %bits = bitcast {mask} %m to {int}
+  %is_some = icmp ne {int} %bits, 0
+  %is_fast = and i1 %is_in_page, %is_some
+  br i1 %is_fast, label %fast, label %slow
+fast:
+  %hidden = call ptr asm \"\", \"=r,0\"(ptr %p)
+  %all = load {ty}, ptr %hidden, align {step}
+  br label %done
+slow:
+  %active = call {ty} @{symbol}.slow(ptr %p, {int} %bits)
+  br label %done
+done:
+  %value = phi {ty} [ %all, %fast ], [ %active, %slow ]
+  %result = select {mask} %m, {ty} %value, {ty} %other
+  ret {ty} %result
+}}
+define internal {ty} @{symbol}.slow(ptr %p, {int} %bits) noinline cold nounwind {{
+entry:
+  %place = alloca {ty}, align 64
+  store {ty} zeroinitializer, ptr %place, align 64
+{copy}
+  %result = load {ty}, ptr %place, align 64
+  ret {ty} %result
+}}",
+                offset = PAGE - 1,
+            ),
+            false => format!(
+                "define void @{symbol}({ty} %v, ptr %p, {mask} %m) alwaysinline nounwind {{
+  %bits = bitcast {mask} %m to {int}
+  call void @{symbol}.lanes({ty} %v, ptr %p, {int} %bits)
+  ret void
+}}
+define internal void @{symbol}.lanes({ty} %v, ptr %p, {int} %bits) noinline nounwind {{
+entry:
+  %place = alloca {ty}, align 64
+  store {ty} %v, ptr %place, align 64
+{copy}
+  ret void
+}}"
+            ),
+        };
+        writeln!(text, "{function}").expect("strings take all text");
+        for declaration in [
+            format!("declare {int} @llvm.cttz.{int}({int}, i1 immarg)\n"),
+            "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1 immarg)\n".to_owned(),
+        ] {
+            if !text.contains(&declaration) {
+                *text += &declaration;
+            }
+        }
+    }
+}
+
+/// A number of `bits` bits as an index.
+fn index(bits: u32, number: &str) -> String {
+    match bits {
+        64 => format!("add i64 {number}, 0"),
+        65.. => format!("trunc i{bits} {number} to i64"),
+        _ => format!("zext i{bits} {number} to i64"),
+    }
+}
+
+/// Replaces the accesses of an optimized module, whose masks are not constant.
+pub(super) fn replace(llvm: &Llvm, machine: &Machine<'_>, module: &Module<'_>) -> Result<(), LlvmError> {
+    let api = &llvm.api;
+    // SAFETY: the module is alive and no other code uses it; calls are listed before they are replaced. Only intrinsics
+    // with the right name are called with these operands.
+    unsafe {
+        let intrinsics = module.functions().into_iter();
+        let intrinsics = intrinsics.filter_map(|it| Some((it, Access::of_intrinsic(&name_of(llvm, it))?)));
+        let calls = intrinsics.map(|(it, access)| (access, calls(llvm, it)));
+        let calls: Vec<(Access, Vec<Ref>)> = calls.filter(|(_, calls)| !calls.is_empty()).collect();
+        if calls.is_empty() || machine.instructions().avx512_words {
+            return Ok(());
+        }
+        let mut text = String::new();
+        calls.iter().for_each(|(access, _)| access.define(&mut text));
+        module.link_text(text.as_bytes())?;
+        let functions = module.functions().into_iter();
+        let functions: Vec<Ref> = functions.filter(|&it| name_of(llvm, it).starts_with(PREFIX)).collect();
+        for &function in &functions {
+            // Functions for several processors are inlined into those for the same one.
+            set_attribute(llvm, module, function, "target-cpu", &machine.cpu);
+            set_attribute(llvm, module, function, "target-features", &machine.features);
+            (api.LLVMSetLinkage)(function, INTERNAL);
+        }
+        let builder = (api.LLVMCreateBuilderInContext)(module.context);
+        for (access, calls) in calls {
+            let function = functions.iter().find(|&&it| name_of(llvm, it) == access.symbol());
+            let function = *function.expect("the function was linked");
+            calls.into_iter().for_each(|call| replace_call(llvm, builder, access, call, function));
+        }
+        (api.LLVMDisposeBuilder)(builder);
+    }
+    module.run_passes(machine, PASSES_AFTER)
+}
+
+/// The calls of an intrinsic whose mask is not constant.
+///
+/// # Safety
+/// The intrinsic is a masked load or store of a module that no other code uses.
+unsafe fn calls(llvm: &Llvm, intrinsic: Ref) -> Vec<Ref> {
+    let api = &llvm.api;
+    let mut calls = vec![];
+    // SAFETY: the caller's promise; there are only calls of intrinsics.
+    unsafe {
+        let mut next = (api.LLVMGetFirstUse)(intrinsic);
+        while !next.is_null() {
+            let call = (api.LLVMGetUser)(next);
+            let mask = (api.LLVMGetOperand)(call, mask_index(llvm, call));
+            if (api.LLVMIsConstant)(mask) == 0 {
+                calls.push(call);
+            }
+            next = (api.LLVMGetNextUse)(next);
+        }
+    }
+    calls
+}
+
+/// The operands are address, in older versions an alignment, mask, other lanes; or value, address, alignment, mask.
+///
+/// # Safety
+/// It is a call of a masked load or store.
+unsafe fn mask_index(llvm: &Llvm, call: Ref) -> c_uint {
+    let api = &llvm.api;
+    // SAFETY: the caller's promise.
+    unsafe {
+        let is_load = name_of(llvm, (api.LLVMGetCalledValue)(call)).starts_with("llvm.masked.load");
+        (api.LLVMGetNumArgOperands)(call) - if is_load { 2 } else { 1 }
+    }
+}
+
+/// Replaces a call.
+///
+/// # Safety
+/// It is a call of the access, the function that of the access, and both of one module.
+unsafe fn replace_call(llvm: &Llvm, builder: Ref, access: Access, call: Ref, function: Ref) {
+    let api = &llvm.api;
+    // SAFETY: the caller's promise.
+    unsafe {
+        let operand = |index: c_uint| (api.LLVMGetOperand)(call, index);
+        let mask = mask_index(llvm, call);
+        let mut args = match access.is_load {
+            true => [operand(0), operand(mask), operand(mask + 1)],
+            false => [operand(0), operand(1), operand(mask)],
+        };
+        (api.LLVMPositionBuilderBefore)(builder, call);
+        let ty = (api.LLVMGlobalGetValueType)(function);
+        let new = (api.LLVMBuildCall2)(builder, ty, function, args.as_mut_ptr(), 3, c"".as_ptr());
+        if access.is_load {
+            (api.LLVMReplaceAllUsesWith)(call, new);
+        }
+        (api.LLVMInstructionEraseFromParent)(call);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::llvm::{Llvm, Options, Output, compile};
+
+    /// Assembly of a function that loads and stores bytes under a mask, for a processor.
+    fn assembly(cpu: &str) -> String {
+        let text = "define void @f(ptr %p, ptr %q, <32 x i8> %x) {
+               %m = icmp slt <32 x i8> %x, zeroinitializer
+               %v = call <32 x i8> @llvm.masked.load.v32i8.p0(ptr %p, i32 1, <32 x i1> %m, <32 x i8> %x)
+               call void @llvm.masked.store.v32i8.p0(<32 x i8> %v, ptr %q, i32 1, <32 x i1> %m)
+               ret void
+             }
+             declare <32 x i8> @llvm.masked.load.v32i8.p0(ptr, i32, <32 x i1>, <32 x i8>)
+             declare void @llvm.masked.store.v32i8.p0(<32 x i8>, ptr, i32, <32 x i1>)";
+        let options = Options {
+            target: Some("x86_64-unknown-linux-gnu".into()),
+            cpu: Some(cpu.into()),
+            ..Options::default()
+        };
+        let llvm = Llvm::get().expect("a Rust toolchain has LLVM");
+        let code = compile(llvm, text, &options, Output::Assembly, |_| {}).expect("it is well formed");
+        String::from_utf8(code).expect("assembly is text")
+    }
+
+    #[test]
+    fn bytes_are_not_accessed_one_by_one() {
+        let code = assembly("x86-64-v3");
+        assert!(code.contains("tzcnt") && code.contains("memcpy"), "{code}");
+        assert!(!code.contains("vpinsrb") && !code.contains("vpextrb"), "{code}");
+    }
+
+    #[test]
+    fn processors_with_such_instructions_use_them() {
+        let code = assembly("x86-64-v4");
+        assert!(code.contains("vmovdqu8") && !code.contains("memcpy"), "{code}");
+    }
+}
