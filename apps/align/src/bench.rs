@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use crate::pairs::Job;
-use crate::program::Work;
 
 /// The duration of a measurement.
 const TIME: Duration = Duration::from_secs(2);
@@ -20,24 +19,12 @@ pub fn measure(job: &Job) -> Result<()> {
     let pairs = job.pairs();
     let codes: Vec<_> = pairs.iter().map(|&(i, j)| (&queries[i], &subjects[j])).collect();
     let sum_of_scores = || -> Result<i64> {
-        let mut sum = 0;
-        match job.work() {
-            Work::Batch => sum = kernel.scores(&codes)?.into_iter().map(i64::from).sum(),
-            Work::PathBatch => {
-                sum = kernel.align_all(&codes)?.iter().map(|found| i64::from(found.score)).sum();
-            }
-            Work::Score => {
-                for (query, subject) in &codes {
-                    sum += i64::from(kernel.score(query, subject)?);
-                }
-            }
-            Work::Path => {
-                for (query, subject) in &codes {
-                    sum += i64::from(kernel.align(query, subject)?.score);
-                }
-            }
-        }
-        Ok(sum)
+        let scores = if job.work().has_path() {
+            job.alignments(&kernel, &codes)?.into_iter().map(|found| found.score).collect()
+        } else {
+            job.scores(&kernel, &codes)?
+        };
+        Ok(scores.into_iter().map(i64::from).sum())
     };
     let (mut best, mut n, mut sum, start) = (Duration::MAX, 0, 0, Instant::now());
     while n == 0 || start.elapsed() < TIME {

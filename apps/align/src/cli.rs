@@ -33,6 +33,10 @@ pub struct Args {
     #[arg(long, value_enum, default_value = "dna")]
     pub letters: Letters,
 
+    /// The strands of queries; of both, the one with the better score is printed
+    #[arg(long, value_enum, default_value = "forward")]
+    pub strand: Strands,
+
     /// The score of equal letters of DNA
     #[arg(long, value_name = "SCORE", default_value_t = 2, value_parser = clap::value_parser!(i32).range(0..=10_000))]
     pub same: i32,
@@ -122,6 +126,14 @@ pub enum Letters {
     Dna,
     /// Amino acids
     Protein,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Strands {
+    /// As they are in the file
+    Forward,
+    /// Their reverse complements too
+    Both,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]

@@ -16,13 +16,14 @@ mod sequences;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::thread;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 
-use cli::{Args, Color, Device, Format, Mode, Pairs};
+use cli::{Args, Color, Device, Format, Letters, Mode, Pairs, Strands};
 use pairs::Job;
 use sequences::Sequence;
 
@@ -51,6 +52,9 @@ fn check(args: &Args) -> Result<()> {
     if args.query.as_os_str() == "-" && args.subject.as_os_str() == "-" {
         bail!("queries and subjects cannot both come from standard input");
     }
+    if args.strand == Strands::Both && args.letters == Letters::Protein {
+        bail!("proteins have no strands");
+    }
     if args.band.is_some() && args.free.is_empty() && args.mode == Mode::Local {
         bail!("local alignments have no band");
     }
@@ -62,13 +66,19 @@ fn run(args: &Args) -> Result<()> {
         0 => thread::available_parallelism().map_or(1, |n| n.get() as u32),
         n => n,
     };
-    let queries = sequences::read(&args.query, args.letters)?;
+    let mut queries = sequences::read(&args.query, args.letters)?;
     let subjects = sequences::read(&args.subject, args.letters)?;
     if args.format == Format::Sam {
         require_distinct_names(args, &subjects)?;
+        require_names(&args.query, &queries, output::is_query_name)?;
+        require_names(&args.subject, &subjects, output::is_subject_name)?;
     }
     if args.pairs == Pairs::Pairwise && queries.len() != subjects.len() {
         bail!("there are {} queries and {} subjects, which are no pairs", queries.len(), subjects.len());
+    }
+    if args.strand == Strands::Both {
+        let others: Vec<_> = queries.iter().map(Sequence::reverse_complement).collect();
+        queries.extend(others);
     }
     let job = Job { args, threads, queries: &queries, subjects: &subjects };
     if args.show_program {
@@ -112,6 +122,15 @@ fn require_distinct_names(args: &Args, subjects: &[Sequence]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn require_names(file: &Path, all: &[Sequence], is_allowed: fn(&str) -> bool) -> Result<()> {
+    match all.iter().find(|sequence| !is_allowed(&sequence.name)) {
+        Some(Sequence { name, line, .. }) => {
+            bail!("{}:{line}: SAM does not allow the name `{name}`", file.display())
+        }
+        None => Ok(()),
+    }
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

@@ -6,27 +6,36 @@ use crate::kernel::{Alignment, Step};
 use crate::sequences::Sequence;
 
 /// A pair with its names and letters.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Pair<'a> {
     pub query: &'a Sequence,
     pub subject: &'a Sequence,
 }
 
-pub fn score(out: &mut dyn Write, pair: Pair, score: i32) -> Result<()> {
-    writeln!(out, "{}\t{}\t{score}", pair.query.name, pair.subject.name)
+impl Pair<'_> {
+    /// The strand of the query.
+    fn strand(self) -> char {
+        if self.query.is_reversed { '-' } else { '+' }
+    }
 }
 
-/// Name of the query, its range, name of the subject, its range, score, path.
-pub fn cigar(out: &mut dyn Write, pair: Pair, found: &Alignment) -> Result<()> {
-    let Alignment { score, query, subject, .. } = found;
-    let path = text_of_path(pair, found);
+pub fn score(out: &mut dyn Write, pair: Pair, score: i32, has_strand: bool) -> Result<()> {
+    write!(out, "{}\t{}\t{score}", pair.query.name, pair.subject.name)?;
+    if has_strand { writeln!(out, "\t{}", pair.strand()) } else { writeln!(out) }
+}
+
+/// Name of the query, its range, name of the subject, its range, score, path, and the strand if both were tried.
+pub fn cigar(out: &mut dyn Write, pair: Pair, found: &Alignment, has_strand: bool) -> Result<()> {
+    let Alignment { score, subject, .. } = found;
+    let path = text_of_path(&steps(pair, found));
+    let query = pair.query.range_in_file(&found.query);
     let (query_name, subject_name) = (&pair.query.name, &pair.subject.name);
-    let (from, to) = (query.start, query.end);
-    writeln!(
+    write!(
         out,
-        "{query_name}\t{from}\t{to}\t{subject_name}\t{}\t{}\t{score}\t{path}",
-        subject.start, subject.end
-    )
+        "{query_name}\t{}\t{}\t{subject_name}\t{}\t{}\t{score}\t{path}",
+        query.start, query.end, subject.start, subject.end
+    )?;
+    if has_strand { writeln!(out, "\t{}", pair.strand()) } else { writeln!(out) }
 }
 
 /// The lines of SAM before the first alignment.
@@ -38,22 +47,56 @@ pub fn sam_header(out: &mut dyn Write, subjects: &[Sequence]) -> Result<()> {
     writeln!(out, "@PG\tID:nyala-align\tPN:nyala-align\tVN:{}", env!("CARGO_PKG_VERSION"))
 }
 
-pub fn sam(out: &mut dyn Write, pair: Pair, found: &Alignment) -> Result<()> {
+/// The alignments of one query: the best one is primary, the others are secondary ones. A query without any is unmapped.
+pub fn sam(out: &mut dyn Write, all: &[(Pair, Alignment)]) -> Result<()> {
+    let aligned: Vec<_> = all.iter().filter(|(_, found)| !found.path.is_empty()).collect();
+    // Of equal scores, the first one.
+    let best = (0..aligned.len()).rev().max_by_key(|&i| aligned[i].1.score);
+    for (i, (pair, found)) in aligned.iter().enumerate() {
+        sam_line(out, *pair, found, best == Some(i))?;
+    }
+    if let (None, Some((pair, _))) = (best, all.first()) {
+        let (query, (letters, qualities)) = (&pair.query.name, text_of_query(*pair));
+        writeln!(out, "{query}\t4\t*\t0\t0\t*\t*\t0\t0\t{letters}\t{qualities}")?;
+    }
+    Ok(())
+}
+
+fn sam_line(out: &mut dyn Write, pair: Pair, found: &Alignment, is_primary: bool) -> Result<()> {
     let clip = |n: usize| if n == 0 { String::new() } else { format!("{n}S") };
     let (before, after) = (clip(found.query.start), clip(pair.query.letters.len() - found.query.end));
-    let path = text_of_path(pair, found);
-    let letters = String::from_utf8_lossy(&pair.query.letters);
-    let qualities = String::from_utf8_lossy(&pair.query.qualities);
-    let (letters, qualities) = (or_star(&letters), or_star(&qualities));
+    let steps = steps(pair, found);
+    let (path, distance) = (text_of_path(&steps), distance(&steps));
+    let flags = if pair.query.is_reversed { 16 } else { 0 } + if is_primary { 0 } else { 256 };
+    // The letters are in the primary line.
+    let (letters, qualities) = if is_primary { text_of_query(pair) } else { ("*".into(), "*".into()) };
     let (query, subject, score) = (&pair.query.name, &pair.subject.name, found.score);
-    if found.path.is_empty() {
-        return writeln!(out, "{query}\t4\t*\t0\t0\t*\t*\t0\t0\t{letters}\t{qualities}");
-    }
     let start = found.subject.start + 1;
     writeln!(
         out,
-        "{query}\t0\t{subject}\t{start}\t255\t{before}{path}{after}\t*\t0\t0\t{letters}\t{qualities}\tAS:i:{score}"
+        "{query}\t{flags}\t{subject}\t{start}\t255\t{before}{path}{after}\t*\t0\t0\t{letters}\t{qualities}\tAS:i:{score}\tNM:i:{distance}"
     )
+}
+
+fn text_of_query(pair: Pair) -> (String, String) {
+    let text = |all: &[u8]| or_star(&String::from_utf8_lossy(all)).to_owned();
+    (text(&pair.query.letters), text(&pair.query.qualities))
+}
+
+/// The number of letters that differ or are in gaps.
+fn distance(steps: &[(char, usize)]) -> usize {
+    steps.iter().filter(|run| run.0 != '=').map(|run| run.1).sum()
+}
+
+/// Whether SAM allows the name for a query.
+pub fn is_query_name(name: &str) -> bool {
+    name.len() <= 254 && name.bytes().all(|letter| letter.is_ascii_graphic() && letter != b'@')
+}
+
+/// Whether SAM allows the name for a subject.
+pub fn is_subject_name(name: &str) -> bool {
+    let is_allowed = |letter: u8| letter.is_ascii_graphic() && !b"\\,\"`'()[]{}<>".contains(&letter);
+    name.bytes().all(is_allowed) && !name.starts_with(['*', '='])
 }
 
 fn or_star(text: &str) -> &str {
@@ -62,27 +105,30 @@ fn or_star(text: &str) -> &str {
 
 pub fn paf(out: &mut dyn Write, pair: Pair, found: &Alignment) -> Result<()> {
     let steps = steps(pair, found);
-    let count = |wanted| steps.iter().filter(|run| run.0 == wanted).map(|run| run.1).sum::<usize>();
-    let (n_equal, n_all) = (count('='), steps.iter().map(|run| run.1).sum::<usize>());
-    let Alignment { query, subject, score, .. } = found;
+    let n_all = steps.iter().map(|run| run.1).sum::<usize>();
+    let n_equal = n_all - distance(&steps);
+    let Alignment { subject, score, .. } = found;
+    let query = pair.query.range_in_file(&found.query);
     writeln!(
         out,
-        "{}\t{}\t{}\t{}\t+\t{}\t{}\t{}\t{}\t{n_equal}\t{n_all}\t255\tAS:i:{score}\tcg:Z:{}",
+        "{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{n_equal}\t{n_all}\t255\tAS:i:{score}\tNM:i:{}\tcg:Z:{}",
         pair.query.name,
         pair.query.letters.len(),
         query.start,
         query.end,
+        pair.strand(),
         pair.subject.name,
         pair.subject.letters.len(),
         subject.start,
         subject.end,
-        text_of_path(pair, found)
+        distance(&steps),
+        text_of_path(&steps)
     )
 }
 
-/// A path in the format CIGAR, with `=` and `X` for equal and different letters; `*` if it is empty.
-fn text_of_path(pair: Pair, found: &Alignment) -> String {
-    let text: String = steps(pair, found).iter().map(|(step, n)| format!("{n}{step}")).collect();
+/// Steps in the format CIGAR, with `=` and `X` for equal and different letters; `*` if there are none.
+fn text_of_path(steps: &[(char, usize)]) -> String {
+    let text: String = steps.iter().map(|(step, n)| format!("{n}{step}")).collect();
     or_star(&text).to_owned()
 }
 
@@ -127,7 +173,8 @@ const COLUMNS: usize = 60;
 pub fn human(out: &mut dyn Write, pair: Pair, found: &Alignment, is_coloured: bool) -> Result<()> {
     let steps = steps(pair, found);
     let (query, subject) = (&found.query, &found.subject);
-    writeln!(out, "{} {}-{}", pair.query.name, query.start + query.len().min(1), query.end)?;
+    let strand = if pair.query.is_reversed { " reverse complement" } else { "" };
+    writeln!(out, "{} {}-{}{strand}", pair.query.name, query.start + query.len().min(1), query.end)?;
     writeln!(out, "{} {}-{}", pair.subject.name, subject.start + subject.len().min(1), subject.end)?;
     let count =
         |wanted: &[char]| steps.iter().filter(|run| wanted.contains(&run.0)).map(|run| run.1).sum::<usize>();

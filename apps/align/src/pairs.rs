@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Result;
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
-use crate::cli::{Args, Device, Format, Pairs};
+use crate::cli::{Args, Device, Format, Pairs, Strands};
 use crate::kernel::{Alignment, Codes, Kernel, N_DONE};
 use crate::output::{self, Pair};
 use crate::picture;
@@ -27,6 +27,7 @@ const FEW_CELLS: u64 = 2_000_000_000;
 pub struct Job<'a> {
     pub args: &'a Args,
     pub threads: u32,
+    /// Of both strands, first all of one strand, then all of the other one.
     pub queries: &'a [Sequence],
     pub subjects: &'a [Sequence],
 }
@@ -53,13 +54,22 @@ impl<'a> Job<'a> {
         Kernel::compile(self.args, self.threads, self.work())
     }
 
-    /// The indices of the query and the subject of each pair.
+    fn n_strands(&self) -> usize {
+        match self.args.strand {
+            Strands::Forward => 1,
+            Strands::Both => 2,
+        }
+    }
+
+    /// The indices of the query and the subject of each pair; both strands are adjacent.
     pub fn pairs(&self) -> Vec<(usize, usize)> {
+        let n = self.queries.len() / self.n_strands();
+        let strands = |(i, j)| (0..self.n_strands()).map(move |strand| (i + strand * n, j));
         match self.args.pairs {
-            Pairs::Pairwise => (0..self.queries.len()).map(|i| (i, i)).collect(),
+            Pairs::Pairwise => (0..n).flat_map(|i| strands((i, i))).collect(),
             Pairs::All => {
                 let subjects = 0..self.subjects.len();
-                (0..self.queries.len()).flat_map(|i| subjects.clone().map(move |j| (i, j))).collect()
+                (0..n).flat_map(|i| subjects.clone().flat_map(move |j| strands((i, j)))).collect()
             }
         }
     }
@@ -84,55 +94,92 @@ impl<'a> Job<'a> {
         if self.args.format == Format::Sam {
             output::sam_header(out, self.subjects)?;
         }
-        let work = self.work();
+        let has_path = self.work().has_path();
+        let mut printer = Printer { job: self, is_coloured, is_first: true, group: vec![] };
         with_progress(self.n_cells(&pairs), || {
-            let size = if work.is_batch() { BATCH } else { 1 };
-            for (n, some) in pairs.chunks(size).enumerate() {
+            let n_strands = self.n_strands();
+            let size = if self.work().is_batch() { BATCH } else { n_strands };
+            for some in pairs.chunks(size) {
                 let codes: Vec<_> = some.iter().map(|&(i, j)| (&queries[i], &subjects[j])).collect();
-                match work {
-                    Work::Batch => {
-                        for (&pair, score) in some.iter().zip(kernel.scores(&codes)?) {
-                            output::score(out, self.pair(pair), score)?;
-                        }
+                if has_path {
+                    let found = self.alignments(&kernel, &codes)?;
+                    for (strands, found) in some.chunks(n_strands).zip(found.chunks(n_strands)) {
+                        let best = best(found.iter().map(|found| found.score));
+                        printer.print(out, self.pair(strands[best]), &found[best])?;
                     }
-                    Work::Score => {
-                        let (query, subject) = codes[0];
-                        output::score(out, self.pair(some[0]), kernel.score(query, subject)?)?;
-                    }
-                    Work::Path => {
-                        let (query, subject) = codes[0];
-                        let found = kernel.align(query, subject)?;
-                        self.print(out, self.pair(some[0]), &found, n == 0, is_coloured)?;
-                    }
-                    Work::PathBatch => {
-                        for (k, found) in kernel.align_all(&codes)?.iter().enumerate() {
-                            self.print(out, self.pair(some[k]), found, n == 0 && k == 0, is_coloured)?;
-                        }
+                } else {
+                    let scores = self.scores(&kernel, &codes)?;
+                    for (strands, scores) in some.chunks(n_strands).zip(scores.chunks(n_strands)) {
+                        let best = best(scores.iter().copied());
+                        output::score(out, self.pair(strands[best]), scores[best], n_strands > 1)?;
                     }
                 }
             }
-            Ok(())
+            printer.finish(out)
         })
     }
 
-    fn print(
-        &self,
-        out: &mut dyn Write,
-        pair: Pair,
-        found: &Alignment,
-        is_first: bool,
-        is_coloured: bool,
-    ) -> Result<()> {
-        if let (Some(path), true) = (&self.args.picture, is_first) {
+    /// The scores of pairs.
+    pub fn scores(&self, kernel: &Kernel, pairs: &[(&Codes, &Codes)]) -> Result<Vec<i32>> {
+        if self.work().is_batch() {
+            kernel.scores(pairs)
+        } else {
+            pairs.iter().map(|(query, subject)| kernel.score(query, subject)).collect()
+        }
+    }
+
+    /// The best alignments of pairs.
+    pub fn alignments(&self, kernel: &Kernel, pairs: &[(&Codes, &Codes)]) -> Result<Vec<Alignment>> {
+        if self.work().is_batch() {
+            kernel.align_all(pairs)
+        } else {
+            pairs.iter().map(|(query, subject)| kernel.align(query, subject)).collect()
+        }
+    }
+}
+
+/// The index of the best score, the first one if there are several.
+fn best(scores: impl DoubleEndedIterator<Item = i32> + ExactSizeIterator) -> usize {
+    scores.enumerate().rev().max_by_key(|&(_, score)| score).map_or(0, |(i, _)| i)
+}
+
+/// Prints alignments.
+struct Printer<'a> {
+    job: &'a Job<'a>,
+    is_coloured: bool,
+    is_first: bool,
+    /// The alignments of the current query, for SAM.
+    group: Vec<(Pair<'a>, Alignment)>,
+}
+
+impl<'a> Printer<'a> {
+    fn print(&mut self, out: &mut dyn Write, pair: Pair<'a>, found: &Alignment) -> Result<()> {
+        let args = self.job.args;
+        if let (Some(path), true) = (&args.picture, self.is_first) {
             picture::write(path, pair, found)?;
         }
-        match self.args.format {
-            Format::Tsv => output::score(out, pair, found.score)?,
-            Format::Cigar => output::cigar(out, pair, found)?,
-            Format::Sam => output::sam(out, pair, found)?,
+        self.is_first = false;
+        let has_strand = args.strand == Strands::Both;
+        match args.format {
+            Format::Tsv => output::score(out, pair, found.score, has_strand)?,
+            Format::Cigar => output::cigar(out, pair, found, has_strand)?,
             Format::Paf => output::paf(out, pair, found)?,
-            Format::Human => output::human(out, pair, found, is_coloured)?,
+            Format::Human => output::human(out, pair, found, self.is_coloured)?,
+            Format::Sam => {
+                // Each query has a line of its own.
+                if self.group.first().is_some_and(|(first, _)| first.query.line != pair.query.line) {
+                    self.finish(out)?;
+                }
+                self.group.push((pair, found.clone()));
+            }
         }
+        Ok(())
+    }
+
+    /// Prints what waits for other alignments of the same query.
+    fn finish(&mut self, out: &mut dyn Write) -> Result<()> {
+        output::sam(out, &self.group)?;
+        self.group.clear();
         Ok(())
     }
 }

@@ -21,6 +21,11 @@ pub enum Work {
 }
 
 impl Work {
+    /// Whether it has paths.
+    pub fn has_path(self) -> bool {
+        matches!(self, Work::Path | Work::PathBatch)
+    }
+
     /// Whether many pairs are computed at once.
     pub fn is_batch(self) -> bool {
         matches!(self, Work::Batch | Work::PathBatch)

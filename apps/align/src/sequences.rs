@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
+use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -19,6 +20,40 @@ pub struct Sequence {
     pub qualities: Vec<u8>,
     /// The line of the header.
     pub line: usize,
+    /// Whether this is the reverse complement of the sequence in the file.
+    pub is_reversed: bool,
+}
+
+impl Sequence {
+    /// The other strand of DNA.
+    pub fn reverse_complement(&self) -> Sequence {
+        Sequence {
+            name: self.name.clone(),
+            letters: self.letters.iter().rev().map(|&letter| complement(letter)).collect(),
+            qualities: self.qualities.iter().rev().copied().collect(),
+            line: self.line,
+            is_reversed: !self.is_reversed,
+        }
+    }
+
+    /// A range of its letters, as a range of those in the file.
+    pub fn range_in_file(&self, range: &Range<usize>) -> Range<usize> {
+        let n = self.letters.len();
+        if self.is_reversed { n - range.end..n - range.start } else { range.clone() }
+    }
+}
+
+/// The nucleotide on the other strand; an ambiguity code stands for those of its nucleotides.
+fn complement(letter: u8) -> u8 {
+    const PAIRS: [[u8; 2]; 6] = [*b"AT", *b"CG", *b"MK", *b"RY", *b"VB", *b"HD"];
+    let upper = match letter.to_ascii_uppercase() {
+        b'U' => b'A',
+        upper => PAIRS
+            .iter()
+            .find_map(|&[a, b]| if upper == a { Some(b) } else { (upper == b).then_some(a) })
+            .unwrap_or(upper),
+    };
+    if letter.is_ascii_lowercase() { upper.to_ascii_lowercase() } else { upper }
 }
 
 /// The most letters of a sequence: lengths in kernels are of the type `i32`, with room for sums of two.
@@ -105,7 +140,13 @@ impl<Text: BufRead> Lines<'_, Text> {
         let Some(name) = header.split_whitespace().next() else {
             return self.fail("the sequence has no name");
         };
-        Ok(Sequence { name: name.to_owned(), letters: vec![], qualities: vec![], line: self.number })
+        Ok(Sequence {
+            name: name.to_owned(),
+            letters: vec![],
+            qualities: vec![],
+            line: self.number,
+            is_reversed: false,
+        })
     }
 
     /// A sequence on several lines, up to the next header.
@@ -129,6 +170,9 @@ impl<Text: BufRead> Lines<'_, Text> {
         if self.line.len() != sequence.letters.len() {
             let (found, wanted) = (self.line.len(), sequence.letters.len());
             return self.fail(&format!("there are {found} qualities for {wanted} letters"));
+        }
+        if let Some(wrong) = self.line.iter().find(|quality| !quality.is_ascii_graphic()) {
+            return self.fail(&format!("`{}` is not a quality", wrong.escape_ascii()));
         }
         sequence.qualities.clone_from(&self.line);
         self.next_full()?;
@@ -183,6 +227,16 @@ mod tests {
     }
 
     #[test]
+    fn the_other_strand_has_complements_in_reverse_order() {
+        let sequence =
+            &parse(&b"@a\nACGTUmrwsykvhdbN\n+\nABCDEFGHIJKLMNOP\n"[..], "file", Letters::Dna).unwrap()[0];
+        let other = sequence.reverse_complement();
+        assert_eq!(other.letters.escape_ascii().to_string(), "NvhdbmrswykAACGT");
+        assert_eq!(other.qualities.escape_ascii().to_string(), "PONMLKJIHGFEDCBA");
+        assert_eq!(other.range_in_file(&(1..3)), 13..15);
+    }
+
+    #[test]
     fn errors_name_the_line() {
         assert_eq!(error(""), "file: there is no sequence");
         assert_eq!(
@@ -200,6 +254,7 @@ mod tests {
         );
         assert_eq!(error("> \nA\n"), "file:1: the sequence has no name");
         assert_eq!(error("@a\nACG\n+\nII\n"), "file:4: there are 2 qualities for 3 letters");
+        assert_eq!(error("@a\nACG\n+\nI\x07I\n"), "file:4: `\\x07` is not a quality");
         assert_eq!(error("@a\nACG\n"), "file:3: expected `+` after the letters");
     }
 }

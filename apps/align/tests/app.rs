@@ -65,9 +65,12 @@ fn paths_have_the_formats_of_other_tools() {
     assert_eq!(run("cigar"), "q1\t0\t11\ts1\t0\t10\t17\t6=1I4=\nq2\t0\t8\ts2\t2\t10\t16\t5=1X2=\n");
     let sam = run("sam");
     assert!(sam.contains("@SQ\tSN:s2\tLN:12\n"), "{sam}");
-    assert!(sam.ends_with("q2\t0\ts2\t3\t255\t5=1X2=\t*\t0\t0\tacgtTGCA\t*\tAS:i:16\n"), "{sam}");
+    assert!(sam.ends_with("q2\t0\ts2\t3\t255\t5=1X2=\t*\t0\t0\tacgtTGCA\t*\tAS:i:16\tNM:i:1\n"), "{sam}");
     let paf = run("paf");
-    assert!(paf.ends_with("q2\t8\t0\t8\t+\ts2\t12\t2\t10\t7\t8\t255\tAS:i:16\tcg:Z:5=1X2=\n"), "{paf}");
+    assert!(
+        paf.ends_with("q2\t8\t0\t8\t+\ts2\t12\t2\t10\t7\t8\t255\tAS:i:16\tNM:i:1\tcg:Z:5=1X2=\n"),
+        "{paf}"
+    );
 }
 
 #[test]
@@ -143,6 +146,52 @@ fn sam_has_qualities_and_distinct_subjects() {
     let (status, message) = failure(&folder, &["q.fa", "twice.fa", "--format", "sam"]);
     assert_eq!(status, 1);
     assert!(message.starts_with("error: twice.fa:3: `a` is the name of the subject on line 1"), "{message}");
+}
+
+#[test]
+fn the_better_strand_is_printed() {
+    let folder = folder("strands");
+    fs::write(folder.join("q.fq"), "@q\nAATGCCGTTT\n+\nABCDEFGHIJ\n@p\nCACGGCAT\n+\nIIIIIIII\n").unwrap();
+    fs::write(folder.join("s.fa"), ">s\nGGGACGGCATTACG\n").unwrap();
+    let run = |format| {
+        let args = ["q.fq", "s.fa", "--strand", "both", "--mode", "local", "--format", format];
+        output(&folder, &args)
+    };
+    assert_eq!(run("tsv"), "q\ts\t16\t-\np\ts\t14\t+\n");
+    assert_eq!(run("cigar"), "q\t0\t8\ts\t3\t11\t16\t8=\t-\np\t1\t8\ts\t3\t10\t14\t7=\t+\n");
+    assert!(run("paf").starts_with("q\t10\t0\t8\t-\ts\t14\t3\t11\t8\t8\t255\tAS:i:16\tNM:i:0\tcg:Z:8=\n"));
+    let sam = run("sam");
+    assert!(
+        sam.contains("q\t16\ts\t4\t255\t2S8=\t*\t0\t0\tAAACGGCATT\tJIHGFEDCBA\tAS:i:16\tNM:i:0\n"),
+        "{sam}"
+    );
+    assert!(run("human").contains("q 3-10 reverse complement\n"));
+    let (status, message) = failure(&folder, &["q.fq", "s.fa", "--strand", "both", "--letters", "protein"]);
+    assert_eq!((status, message.as_str()), (2, "error: proteins have no strands\n"));
+}
+
+#[test]
+fn one_alignment_of_a_query_is_primary() {
+    let folder = folder("primary");
+    fs::write(folder.join("q.fa"), ">q\nACGTACGT\n>none\nNNNN\n").unwrap();
+    fs::write(folder.join("s.fa"), ">a\nACGTTCGT\n>b\nACGTACGT\n>c\nACGTACGT\n").unwrap();
+    let sam = output(&folder, &["q.fa", "s.fa", "--mode", "local", "--different=-3", "--format", "sam"]);
+    let lines: Vec<&str> = sam.lines().filter(|line| line.starts_with('q')).collect();
+    assert_eq!(
+        lines,
+        [
+            "q\t256\ta\t1\t255\t4=1X3=\t*\t0\t0\t*\t*\tAS:i:11\tNM:i:1",
+            "q\t0\tb\t1\t255\t8=\t*\t0\t0\tACGTACGT\t*\tAS:i:16\tNM:i:0",
+            "q\t256\tc\t1\t255\t8=\t*\t0\t0\t*\t*\tAS:i:16\tNM:i:0",
+        ]
+    );
+    fs::write(folder.join("empty.fa"), ">none\n").unwrap();
+    let sam = output(&folder, &["empty.fa", "s.fa", "--mode", "local", "--format", "sam"]);
+    assert!(sam.ends_with("none\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\n"), "{sam}");
+    assert_eq!(sam.lines().filter(|line| line.starts_with("none")).count(), 1);
+    fs::write(folder.join("odd.fa"), ">a(1)\nACGT\n").unwrap();
+    let (status, message) = failure(&folder, &["q.fa", "odd.fa", "--format", "sam"]);
+    assert_eq!((status, message.as_str()), (1, "error: odd.fa:1: SAM does not allow the name `a(1)`\n"));
 }
 
 #[test]

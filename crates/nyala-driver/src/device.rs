@@ -143,7 +143,9 @@ fn ptx_version(arch: &str) -> u32 {
     let number: String = arch.chars().filter(char::is_ascii_digit).collect();
     match number.parse() {
         Ok(100..) => 86,
-        Ok(89..) => 78,
+        // With instructions for pairs of 16-bit integers.
+        Ok(90..) => 80,
+        Ok(89) => 78,
         _ => 74,
     }
 }

@@ -99,7 +99,7 @@ impl FunctionWriter<'_, '_> {
         let compared = format!("{} {} {}", self.operand(lhs), op.sign(), self.operand(rhs));
         match self.lanes(lhs) {
             // Lanes of a comparison are 0 or -1.
-            Some(lanes) => format!("convert_uchar{lanes}(({compared}) & 1)"),
+            Some(lanes) => format!("(convert_uchar{lanes}({compared}) & (uchar)1)"),
             None => compared,
         }
     }
@@ -224,7 +224,7 @@ impl FunctionWriter<'_, '_> {
         let (value, ty) = (self.operand(from), self.module.type_of(def));
         match (self.lanes(def), self.prim(def)) {
             (Some(lanes), _) if self.world.types.lane_prim(self.world.ty(def)) == Some(Prim::Bool) => {
-                format!("convert_uchar{lanes}(({value} != 0) & 1)")
+                format!("(convert_uchar{lanes}({value} != 0) & (uchar)1)")
             }
             (Some(_), _) => format!("convert_{ty}({value})"),
             (_, Some(Prim::Bool)) => format!("{value} != 0"),
