@@ -1,18 +1,22 @@
-//! Multigrid: a V-cycle of the library against one in C by hand, fused passes against separate ones, and several sweeps in one pass.
+//! Multigrid: a V-cycle of the library against one in C by hand, a whole solve against hypre if it is installed, fused passes against separate
+//! ones, and several sweeps in one pass. Each component has its share of the rate of a copy.
 //!
 //! Times are those of the processor, on one thread. The cycles of all start at 0; their solutions are compared.
 
-use anyhow::{Context as _, ensure};
+use std::process::Command;
+
+use anyhow::{Context as _, bail, ensure};
 use libloading::Library;
 use nyala_driver::embed::{Compiler as Nyala, Module};
 
 use super::peer::Compiler;
-use super::process::succeed;
+use super::process::{run_measured, succeed};
 use super::{Peer, Row};
 use crate::files;
 
 type Cycles = unsafe extern "C" fn(i32, i32, *const f32, *mut f32) -> f64;
 type PeerCycles = unsafe extern "C" fn(i32, i32, i32, *const f32, *mut f32) -> f64;
+type Solve = unsafe extern "C" fn(i32, f64, *mut f64) -> f64;
 type Components = unsafe extern "C" fn(i32, i32, *mut f64);
 
 /// The levels that `bench/multigrid/kernels.impala` has code for.
@@ -24,6 +28,7 @@ pub fn run(quick: bool) -> anyhow::Result<Vec<Row>> {
     let compiler = Compiler::find()?;
     let library = peer(&compiler)?;
     let mut rows = cycles(&module, &library, &compiler.name, (n, n_runs))?;
+    rows.push(whole_solve(&module, n)?);
     rows.extend(components(&module, (n, n_runs))?);
     Ok(rows)
 }
@@ -75,22 +80,83 @@ fn cycles(
     Ok(vec![row("fused", fused_time), row("separate", separate_time)])
 }
 
-fn components(module: &Module, (n, n_runs): (i32, i32)) -> anyhow::Result<Vec<Row>> {
-    let mut times = [0.0f64; 5];
-    // SAFETY: the function writes five times.
-    unsafe { module.function::<Components>("components")?(n, n_runs, times.as_mut_ptr()) };
-    let [apart, together, sweeps, one_pass, copy] = times.map(|time| time * 1e3);
-    let row = |case: &str, ours: f64, peer: Option<(&str, f64)>| Row {
-        case: case.to_owned(),
+/// A solve of the equation until the residual is `TOLERANCE` of that at the start.
+fn whole_solve(module: &Module, n: i32) -> anyhow::Result<Row> {
+    const TOLERANCE: f64 = 1e-8;
+    let mut values = [0.0f64; 3];
+    // SAFETY: the function writes three values.
+    let time = unsafe { module.function::<Solve>("whole_solve")?(n, TOLERANCE, values.as_mut_ptr()) };
+    let peer = match hypre(n, TOLERANCE) {
+        Ok(found) => {
+            for (ours, theirs) in values.iter().zip(&found.solution) {
+                let difference = (ours - theirs).abs();
+                ensure!(difference <= 1e-5 * theirs.abs(), "the solutions are {ours} and {theirs}");
+            }
+            Some(Peer { name: format!("hypre PFMG, {} cycles", found.cycles), value: found.seconds * 1e3 })
+        }
+        Err(why) => {
+            eprintln!("MISSING: hypre (`apt-get install libhypre-dev`): {why:#}");
+            None
+        }
+    };
+    Ok(Row {
+        case: format!("solve to {TOLERANCE:e}, {n} x {n}, f64, {} cycles", values[2]),
         unit: "ms",
+        ours: time * 1e3,
+        checked: peer.is_some(),
+        peer,
+    })
+}
+
+/// The fastest solve by hypre, and its solution at two points.
+struct Hypre {
+    seconds: f64,
+    cycles: f64,
+    solution: [f64; 2],
+}
+
+fn hypre(n: i32, tolerance: f64) -> anyhow::Result<Hypre> {
+    let program = files::repository().join("target/bench/multigrid/hypre");
+    let mut compiler = Command::new("mpicc");
+    compiler.args(["-O3", "-march=native", "-I/usr/include/hypre", "-o"]).arg(&program);
+    succeed(compiler.arg(files::repository().join("bench/multigrid/hypre.c")).args(["-lHYPRE", "-lm"]))?;
+    let mut command = Command::new(&program);
+    // Red-black Gauss-Seidel is its fastest smoother here.
+    command.args([&n.to_string(), &tolerance.to_string(), "3"]);
+    command.envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
+    let output = String::from_utf8(run_measured(&mut command, None)?.output)?;
+    let numbers: Result<Vec<f64>, _> = output.split_whitespace().map(str::parse).collect();
+    let [seconds, cycles, u, v] = numbers?[..] else { bail!("hypre prints `{output}`") };
+    ensure!(cycles > 0.0, "it does not converge");
+    Ok(Hypre { seconds, cycles, solution: [u, v] })
+}
+
+fn components(module: &Module, (n, n_runs): (i32, i32)) -> anyhow::Result<Vec<Row>> {
+    let mut times = [0.0f64; 7];
+    // SAFETY: the function writes seven times.
+    unsafe { module.function::<Components>("components")?(n, n_runs, times.as_mut_ptr()) };
+    let [apart, together, sweeps, one_pass, copy, down, up] = times.map(|time| time * 1e3);
+    let row = |case: &str, unit: &'static str, ours: f64, peer: Option<(&str, f64)>| Row {
+        case: case.to_owned(),
+        unit,
         ours,
         peer: peer.map(|(name, value)| Peer { name: name.to_owned(), value }),
         // `tests/run/multigrid` compares the numbers.
         checked: true,
     };
+    // The values per point that a component reads or writes at least, and its share of the rate of a copy.
+    let share = |case: &str, time: f64, values: f64| {
+        row(&format!("{case}: share of memory bandwidth"), "%", 100.0 * values / time / (2.0 / copy), None)
+    };
     Ok(vec![
-        row("residual and restriction, fused", together, Some(("separate passes", apart))),
-        row("four sweeps in one pass", one_pass, Some(("a pass for each sweep", sweeps))),
-        row("copy", copy, None),
+        row("residual and restriction, fused", "ms", together, Some(("separate passes", apart))),
+        row("four sweeps in one pass", "ms", one_pass, Some(("a pass for each sweep", sweeps))),
+        row("copy", "ms", copy, None),
+        share("residual and restriction, separate", apart, 4.25),
+        share("residual and restriction, fused", together, 2.25),
+        share("a pass for each sweep", sweeps, 12.0),
+        share("four sweeps in one pass", one_pass, 3.0),
+        share("way down, fused", down, 3.25),
+        share("way up, fused", up, 3.25),
     ])
 }
