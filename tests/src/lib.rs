@@ -3,7 +3,7 @@
 //! This crate has the shared parts of the tests in `harness/`: finding source
 //! files ([`files`]), the expectations at the top of a program
 //! ([`expectations`]), comparing with a stored text ([`snapshot`]), changing
-//! programs at [`random`] ([`mutate`]), generating programs ([`generate`]) and comparing their executions
+//! programs at [`random`] ([`mutate`]), generating programs ([`generate`], [`vectorial`]) and comparing their executions
 //! ([`differential`], [`equivalence`]), measuring time ([`clock`]), and starting programs as several processes ([`mpi`]).
 //!
 //! * `check/accept`: programs without errors; `// warn: W0001` at the top names
@@ -26,6 +26,7 @@ pub mod files;
 pub mod generate;
 pub mod mpi;
 pub mod mutate;
+pub mod vectorial;
 pub use nyala_test_support::random;
 
 pub use nyala_test_support::snapshot;

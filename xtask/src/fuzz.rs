@@ -12,6 +12,7 @@ mod mutants;
 mod simd;
 mod stage;
 mod supervise;
+mod vectors;
 mod whole;
 mod worker;
 
@@ -58,6 +59,11 @@ static FUZZERS: &[Fuzzer] = &[
         name: "simd",
         about: "Generated bodies for `vectorize`: SIMD code against the interpreter",
         load: || Ok(Box::new(simd::run)),
+    },
+    Fuzzer {
+        name: "vectors",
+        about: "Generated functions on vectors: each lane computes what the same function on scalars computes",
+        load: || Ok(Box::new(vectors::run)),
     },
     Fuzzer {
         name: "calls",

@@ -4,7 +4,7 @@
 //! no operators: reductions, permutations of lanes, and accesses to
 //! memory through a pointer for each lane.
 
-use nyala_ir::{Def, LaneFunction, LaneOp, Linkage, Node, Reduction, Ty, TyKind, World, verify};
+use nyala_ir::{Def, LaneFunction, LaneOp, Linkage, Node, Prim, Reduction, Ty, TyKind, World, verify};
 use nyala_sema::tree::Function;
 use nyala_span::Name;
 
@@ -16,6 +16,8 @@ use crate::lowerer::Lowerer;
 pub(crate) enum SimdOp {
     /// The same value in each lane.
     Splat,
+    /// The index of each lane.
+    Seq,
     Lanes(LaneOp),
     Reduce(Reduction),
 }
@@ -26,6 +28,7 @@ impl SimdOp {
         let lane_op = || LaneOp::ALL.into_iter().find(|op| op.name() == name);
         match name {
             "splat" => Some(SimdOp::Splat),
+            "seq" => Some(SimdOp::Seq),
             _ => lane_op().map(SimdOp::Lanes).or_else(|| Reduction::from_name(name).map(SimdOp::Reduce)),
         }
     }
@@ -34,6 +37,7 @@ impl SimdOp {
     pub(crate) fn name(self) -> &'static str {
         match self {
             SimdOp::Splat => "splat",
+            SimdOp::Seq => "seq",
             SimdOp::Lanes(op) => op.name(),
             SimdOp::Reduce(reduction) => reduction.name(),
         }
@@ -41,6 +45,7 @@ impl SimdOp {
 
     pub(crate) fn arity(self) -> usize {
         match self {
+            SimdOp::Seq => 0,
             SimdOp::Splat | SimdOp::Reduce(_) => 1,
             SimdOp::Lanes(op) => op.arity(),
         }
@@ -50,6 +55,7 @@ impl SimdOp {
     pub(crate) fn shapes(self) -> &'static [&'static str] {
         match self {
             SimdOp::Splat => &["(T) -> simd[T * N]"],
+            SimdOp::Seq => &["() -> simd[T * N]"],
             SimdOp::Lanes(LaneOp::Any | LaneOp::All) => &["(simd[bool * N]) -> bool"],
             SimdOp::Lanes(LaneOp::Ballot) => &["(simd[bool * N]) -> u64"],
             SimdOp::Lanes(LaneOp::Permute) => &["(simd[T * N], simd[i32 * N]) -> simd[T * N]"],
@@ -63,9 +69,16 @@ impl SimdOp {
     /// Whether it has this `result` for these arguments.
     pub(crate) fn check(self, world: &World, args: &[Def], result: Ty) -> Result<(), String> {
         let types = &world.types;
-        let first = world.ty(args[0]);
+        let Some(&first) = args.first() else {
+            let is_number = types.lane_prim(result).is_some_and(|prim| prim != Prim::Bool);
+            let shown = types.display(result);
+            let is_right = types.is_simd(result) && is_number;
+            return if is_right { Ok(()) } else { Err(format!("`{shown}` is no vector of numbers")) };
+        };
+        let first = world.ty(first);
         let is_right = match self {
             SimdOp::Lanes(op) => return verify::check_lanes(world, op, args, result),
+            SimdOp::Seq => false,
             SimdOp::Splat => matches!(*types.kind(result), TyKind::Simd { elem, .. } if elem == first),
             SimdOp::Reduce(reduction) => {
                 let prim = types.lane_prim(first).filter(|&prim| reduction.is_for(prim));
@@ -84,6 +97,13 @@ impl SimdOp {
     pub(crate) fn build(self, world: &mut World, args: &[Def], result: Ty) -> Def {
         match self {
             SimdOp::Splat => world.splat(args[0], world.types.lanes(result).unwrap_or(1)),
+            SimdOp::Seq => {
+                let lanes = world.types.lanes(result).unwrap_or(1);
+                let elem = world.types.elem(result).unwrap_or(result);
+                let numbers: Vec<Def> = (0..lanes).map(|lane| world.lit_u32(lane)).collect();
+                let numbers: Vec<Def> = numbers.into_iter().map(|number| world.cast(elem, number)).collect();
+                world.aggregate(result, &numbers)
+            }
             SimdOp::Lanes(op) => world.lanes(op, args),
             SimdOp::Reduce(reduction) => world.reduce(reduction, args[0]),
         }

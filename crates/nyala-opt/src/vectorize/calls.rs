@@ -113,7 +113,8 @@ impl Emitter<'_> {
             values.push(if shape == Shape::Varying { self.lanes_of(arg, ty) } else { arg.def });
         }
         let results = self.lane_results(callee)?;
-        let instance = Instance { function: callee, lanes: self.task.lanes, params, active };
+        let elements = vec![None; params.len()];
+        let instance = Instance { function: callee, lanes: self.task.lanes, params, elements, active };
         let head = self.instances.head(self.world, instance);
         let function = self.world.cont_def(head);
         if next.is_none() {

@@ -204,6 +204,8 @@ struct Instance {
     lanes: u32,
     /// The shape and the range of each data parameter.
     params: Vec<Known>,
+    /// The stride between the elements of each data parameter that is a simd value of the program, if it is known.
+    elements: Vec<Option<i64>>,
     active: ActiveLanes,
 }
 
@@ -261,7 +263,7 @@ impl Instances {
 /// The entry of a SIMD function. Its parameters: memory, the mask if there is one, data, the return
 /// continuation.
 fn new_head(world: &mut World, instance: &Instance) -> Cont {
-    let Instance { function, lanes, params: known, active } = instance;
+    let Instance { function, lanes, params: known, active, .. } = instance;
     let data = world.cont(*function).clone();
     let mut tys = vec![world.types.mem()];
     if *active != ActiveLanes::All {

@@ -18,6 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::flow::{End, Flow};
 use super::private;
+use super::strides::{self, Known};
 use super::{ActiveLanes, Instance};
 
 /// How a value differs between active lanes.
@@ -54,6 +55,8 @@ pub(super) struct Shapes {
     /// Ranges of the active lanes' integers and addresses, and powers of two that divide those of lane
     /// 0.
     numbers: FxHashMap<Def, Number>,
+    /// The strides between elements of parameters that are simd values of the program.
+    elements: FxHashMap<Def, i64>,
     n_lanes: u32,
     /// Addresses in private variables: uniform if their indices are.
     private: FxHashSet<Def>,
@@ -77,6 +80,7 @@ impl Shapes {
         let mut shapes = Shapes {
             shapes: FxHashMap::default(),
             numbers: FxHashMap::default(),
+            elements: FxHashMap::default(),
             n_lanes: instance.lanes,
             private: private::addresses(world, flow),
             homes: FxHashMap::default(),
@@ -93,7 +97,10 @@ impl Shapes {
                 shapes.homes.insert(param, vec![block]);
             }
         }
-        for (param, known) in function_params(world, flow.blocks[0]).into_iter().zip(&instance.params) {
+        let params = function_params(world, flow.blocks[0]);
+        let elements = params.iter().zip(&instance.elements);
+        shapes.elements.extend(elements.filter_map(|(&param, &stride)| Some((param, stride?))));
+        for (param, known) in params.into_iter().zip(&instance.params) {
             shapes.shapes.insert(param, known.shape);
             shapes.numbers.insert(param, known.number.within(world, world.ty(param)));
         }
@@ -121,6 +128,17 @@ impl Shapes {
             Some(&number) => number,
             None => Number::of_expression(world, def),
         }
+    }
+
+    /// The shape of the elements of a uniform simd value, of which each lane takes its own.
+    fn of_elements(&self, world: &World, agg: Def, index: Known) -> Option<Shape> {
+        let is_lane_index =
+            matches!(index.shape, Shape::Strided { stride: 1, .. }) && index.number.twos >= i32::BITS;
+        if !is_lane_index || world.types.lanes(world.ty(agg)) != Some(self.n_lanes) {
+            return None;
+        }
+        let stride = strides::of_elements(world, agg, &|param| self.elements.get(&param).copied())?;
+        Some(Shape::strided(stride, Wraps::Never))
     }
 
     /// The shape of `def` for uses in `block`.

@@ -6,7 +6,7 @@ use nyala_span::{Name, Span};
 
 use super::lanewise;
 use super::shapes::{Shape, Wraps};
-use super::strides::Known;
+use super::strides::{self, Known};
 use super::{ActiveLanes, Instance, Instances, Refusal};
 
 /// The largest number of lanes. A ballot has the first 64.
@@ -105,7 +105,10 @@ impl Site {
             Known { shape: Shape::strided(1, Wraps::Never), number: self.number(world, block_params) };
         let shared = |&arg: &Def| Known { shape: Shape::Uniform, number: block_params.number(world, arg) };
         let params = self.args.iter().map(|arg| arg.as_ref().map_or(number, shared)).collect();
-        instances.head(world, Instance { function: self.function, lanes: self.lanes, params, active })
+        let stride = |arg: &Option<Def>| strides::of_elements(world, (*arg)?, &|_| None);
+        let elements = self.args.iter().map(stride).collect();
+        let (function, lanes) = (self.function, self.lanes);
+        instances.head(world, Instance { function, lanes, params, elements, active })
     }
 
     /// The range of the index. Each group of lanes begins at the lower bound plus a multiple of the

@@ -9,7 +9,7 @@
 use std::cmp::Ordering;
 
 use nyala_ir::analysis::Number;
-use nyala_ir::{ArithFlags, ArithOp, Prim, Ty, World};
+use nyala_ir::{ArithFlags, ArithOp, Def, Node, Prim, Ty, World};
 
 use super::shapes::{Shape, Wraps};
 
@@ -161,6 +161,60 @@ fn is_visible(world: &World, index_ty: Ty, wraps: Wraps) -> bool {
         Some(prim) if prim.bits() == 64 => false,
         Some(Prim::I32) => wraps == Wraps::Anywhere,
         _ => wraps != Wraps::Never,
+    }
+}
+
+/// The stride between the elements of a simd value: 0 if they are equal. `known` has that of parameters.
+pub(super) fn of_elements(world: &World, def: Def, known: &dyn Fn(Def) -> Option<i64>) -> Option<i64> {
+    elements(world, def, known, MAX_DEPTH)
+}
+
+/// The depth of the expressions whose elements are analyzed.
+const MAX_DEPTH: u32 = 16;
+
+fn elements(world: &World, def: Def, known: &dyn Fn(Def) -> Option<i64>, depth: u32) -> Option<i64> {
+    let depth = depth.checked_sub(1)?;
+    let of = |def: Def| elements(world, def, known, depth);
+    let is_int = |def: Def| world.types.lane_prim(world.ty(def)).filter(|prim| prim.is_int());
+    match world.node(def) {
+        Node::Param { .. } => known(def),
+        Node::Aggregate(parts) if world.types.is_simd(world.ty(def)) => {
+            let parts = world.list(parts);
+            if parts.windows(2).all(|pair| pair[0] == pair[1]) {
+                return Some(0);
+            }
+            is_int(def)?;
+            let numbers: Option<Vec<i64>> = parts.iter().map(|&part| world.as_int(part)).collect();
+            let numbers = numbers?;
+            let stride = numbers[1].checked_sub(numbers[0])?;
+            numbers.windows(2).all(|pair| pair[1].checked_sub(pair[0]) == Some(stride)).then_some(stride)
+        }
+        // Numbers that wrap have another distance.
+        Node::Arith { op, flags, lhs, rhs } => match (op, of(lhs)?, of(rhs)?) {
+            (_, 0, 0) => Some(0),
+            _ if flags.wrap || !is_int(def)?.is_signed() => None,
+            (ArithOp::Add, a, b) => a.checked_add(b),
+            (ArithOp::Sub, a, b) => a.checked_sub(b),
+            (ArithOp::Mul, a, 0) => a.checked_mul(common_number(world, rhs)?),
+            (ArithOp::Mul, 0, b) => b.checked_mul(common_number(world, lhs)?),
+            _ => None,
+        },
+        Node::Cast(value) => match of(value)? {
+            0 => Some(0),
+            stride => {
+                let (from, to) = (is_int(value)?, is_int(def)?);
+                (from.is_signed() && to.is_signed() && from.bits() <= to.bits()).then_some(stride)
+            }
+        },
+        _ => None,
+    }
+}
+
+/// The number that all elements of a simd value are.
+fn common_number(world: &World, def: Def) -> Option<i64> {
+    match world.node(def) {
+        Node::Aggregate(parts) => world.list(parts).first().and_then(|&part| world.as_int(part)),
+        _ => None,
     }
 }
 

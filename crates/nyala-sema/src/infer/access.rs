@@ -223,9 +223,8 @@ impl<'a> Checker<'a> {
         let ty = self.resolve(base.ty);
         match self.program.types.kind(ty).clone() {
             TyKind::Array(elem, _) | TyKind::Slice(elem) | TyKind::Simd(elem, _) if args.len() == 1 => {
-                let index = Box::new(args.remove(0));
-                self.body.obligations.push(Obligation::Index { ty: index.ty, span: index.span });
-                Expr { kind: ExprKind::Index { base: Box::new(base), index }, ty: elem, span }
+                let index = args.remove(0);
+                self.indexed(base, elem, index, span)
             }
             TyKind::Array(..) | TyKind::Slice(_) | TyKind::Simd(..) => {
                 self.report(Error::IndexCount { found: args.len(), span });
@@ -249,6 +248,38 @@ impl<'a> Checker<'a> {
                 self.report(Error::NotCallable { ty, span: base.span });
                 self.error_expr(span)
             }
+        }
+    }
+
+    /// `base(index)` for an array or vector with such elements. In each lane of a vector of indices, it is another element.
+    pub(super) fn indexed(&mut self, base: Expr, elem: Ty, index: Expr, span: Span) -> Expr {
+        let (index_ty, base_ty) = (self.resolve(index.ty), self.resolve(base.ty));
+        let is_array = !matches!(self.program.types.kind(base_ty), TyKind::Simd(..));
+        let ty = match *self.program.types.kind(index_ty) {
+            TyKind::Simd(lane, lanes) if is_array => {
+                self.body.obligations.push(Obligation::Index { ty: lane, span: index.span });
+                self.in_lanes(elem, lanes, span)
+            }
+            _ => {
+                self.body.obligations.push(Obligation::Index { ty: index_ty, span: index.span });
+                elem
+            }
+        };
+        Expr { kind: ExprKind::Index { base: Box::new(base), index: Box::new(index) }, ty, span }
+    }
+
+    /// The type of what each lane reads from a place of its own, of type `elem`: of a vector, its own element.
+    pub(super) fn in_lanes(&mut self, elem: Ty, lanes: Ty, span: Span) -> Ty {
+        self.has_vector_control = true;
+        let resolved = self.resolve(elem);
+        if let TyKind::Simd(_, own) = *self.program.types.kind(resolved)
+            && self.try_unify(own, lanes)
+        {
+            return resolved;
+        }
+        match self.lane(resolved, span) {
+            Some(lane) => self.program.types.intern(TyKind::Simd(lane, lanes)),
+            None => self.program.types.error(),
         }
     }
 

@@ -8,6 +8,7 @@ use crate::collect::{Collected, Target};
 use crate::errors::{Because, Error};
 use crate::tree::{Coercion, Cond, Expr, ExprKind, FnId, Pat, PatKind, Stmt};
 use crate::types::{Ty, TyKind};
+use crate::visit;
 
 use super::unify::VarKind;
 
@@ -285,19 +286,47 @@ impl<'a> Checker<'a> {
     ) -> Expr {
         let scrutinee = self.infer_expr(scrutinee, None);
         self.solve_for(scrutinee.ty);
+        let vector = self.vector_of_match(scrutinee.ty, arms);
         let mut state = Arms::new(self.arms_hint(hint));
         let mut pats = Vec::with_capacity(arms.len());
         let mut values = Vec::with_capacity(arms.len());
         for arm in arms {
             self.body.scopes.enter();
-            pats.push(self.check_pat(&arm.pat, scrutinee.ty));
+            pats.push(match vector {
+                Some((lane, lanes)) => self.lane_pat(&arm.pat, lane, lanes),
+                None => self.check_pat(&arm.pat, scrutinee.ty),
+            });
             let value = self.infer_expr(&arm.value, state.ty.or(hint));
             values.push(self.arm(value, &mut state));
             self.body.scopes.exit();
         }
-        let (ty, values) = self.join_arms(&state, values);
+        let (mut ty, mut values) = self.join_arms(&state, values);
+        if vector.is_some() {
+            (ty, values) = self.vectorial_arms(scrutinee.ty, ty, values);
+        }
         let arms = pats.into_iter().zip(values).collect();
         Expr { kind: ExprKind::Match { scrutinee: Box::new(scrutinee), arms }, ty, span }
+    }
+
+    /// The lane and the length of a matched vector, unless a pattern is that of all elements.
+    fn vector_of_match(&mut self, ty: Ty, arms: &[ast::MatchArm]) -> Option<(Ty, Ty)> {
+        let ty = self.resolve(ty);
+        let TyKind::Simd(lane, lanes) = *self.program.types.kind(ty) else { return None };
+        if arms.iter().any(|arm| matches!(arm.pat.kind, ast::PatKind::Simd(_))) {
+            return None;
+        }
+        self.has_vector_control = true;
+        Some((lane, lanes))
+    }
+
+    /// A pattern for the value of each lane. What it binds is a vector.
+    fn lane_pat(&mut self, pat: &'a ast::Pat, lane: Ty, lanes: Ty) -> Pat {
+        let pat = self.check_pat(pat, lane);
+        for local in visit::bindings(&pat) {
+            let ty = self.program.locals[local].ty;
+            self.program.locals[local].ty = self.program.types.intern(TyKind::Simd(ty, lanes));
+        }
+        pat
     }
 
     /// `while c { .. }`

@@ -317,8 +317,8 @@ impl<'a> Checker<'a> {
                     self.report(Error::IndexCount { found: args.len(), span });
                     return self.error_expr(span);
                 };
-                let index = Box::new(self.index(index));
-                Expr { kind: ExprKind::Index { base: Box::new(base), index }, ty: elem, span }
+                let index = self.infer_expr(index, None);
+                self.indexed(base, elem, index, span)
             }
             TyKind::Tuple(parts) if !parts.is_empty() => match args {
                 [arg] => match literal_index(arg) {

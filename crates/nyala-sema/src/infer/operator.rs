@@ -419,6 +419,16 @@ impl<'a> Checker<'a> {
             TyKind::Ptr { pointee, .. } => {
                 Expr { kind: ExprKind::Deref(Box::new(pointer)), ty: pointee, span }
             }
+            TyKind::Simd(lane, lanes) => match *self.program.types.kind(lane) {
+                TyKind::Ptr { pointee, .. } => {
+                    let ty = self.in_lanes(pointee, lanes, span);
+                    Expr { kind: ExprKind::Deref(Box::new(pointer)), ty, span }
+                }
+                _ => {
+                    self.report(Error::NotAPointer { ty, span: pointer.span });
+                    self.error_expr(span)
+                }
+            },
             TyKind::Error => self.error_expr(span),
             _ => {
                 let ty = self.shown(ty);

@@ -96,7 +96,10 @@ impl<'a> Checker<'a> {
     }
 
     fn check_writable_pointer(&mut self, pointer: &Expr, write: Write, span: Span) {
-        let ty = self.resolve(pointer.ty);
+        let mut ty = self.resolve(pointer.ty);
+        if let TyKind::Simd(lane, _) = *self.program.types.kind(ty) {
+            ty = self.resolve(lane);
+        }
         if let TyKind::Ptr { kind: PtrKind::Shared, .. } = self.program.types.kind(ty) {
             let ty = self.shown(ty);
             self.report(Error::Immutable { write, place: ImmutablePlace::Pointer(pointer.span, ty), span });

@@ -53,6 +53,11 @@ impl SimdMode<'_> {
         let value = args.first().map_or(ty, |first| first.ty);
         let (symbol, params, ret): (_, &[Option<Ty>], _) = match symbol {
             "simd_splat" => return args.into_iter().next(),
+            "simd_seq" => {
+                let declared = Intrinsic { symbol: "rv_lane_id", params: &[], ret: i32 };
+                let index = Box::new(self.call_intrinsic(&declared, vec![], ty, span));
+                return Some(Expr { kind: ExprKind::Cast(index), ty, span });
+            }
             "simd_any" => ("rv_any", &[bool], bool),
             "simd_all" => ("rv_all", &[bool], bool),
             "simd_ballot" => ("rv_ballot", &[bool], u64),

@@ -289,13 +289,37 @@ impl SimdMode<'_> {
                 if matches!(self.program.types.kind(base.ty), TyKind::Simd(..)) {
                     return self.unsupported("the element of a vector is changed", expr.span, lanes);
                 }
+                let is_own = matches!(self.program.types.kind(index.ty), TyKind::Simd(..));
                 self.place(base, lanes);
                 self.value(index, lanes);
+                if is_own {
+                    let of = match *self.program.types.kind(base.ty) {
+                        TyKind::Array(elem, _) | TyKind::Slice(elem) => elem,
+                        _ => expr.ty,
+                    };
+                    return self.own_place(expr, of, lanes);
+                }
             }
-            ExprKind::Deref(pointer) => self.value(pointer, lanes),
+            ExprKind::Deref(pointer) => {
+                self.value(pointer, lanes);
+                let of = match *self.program.types.kind(pointer.ty) {
+                    TyKind::Ptr { pointee, .. } => pointee,
+                    _ => expr.ty,
+                };
+                return self.own_place(expr, of, lanes);
+            }
             _ => return self.value(expr, lanes),
         }
         expr.ty = self.lane_ty(expr.ty);
+    }
+
+    /// A place that each lane has found by itself: of a vector, its element.
+    fn own_place(&mut self, expr: &mut Expr, ty: Ty, lanes: &Lanes) {
+        expr.ty = ty;
+        if let TyKind::Simd(elem, _) = *self.program.types.kind(ty) {
+            let place = std::mem::replace(expr, self.unit(expr.span));
+            *expr = self.element_in_memory(place, elem, lanes);
+        }
     }
 
     /// The pointers and indices of a place in shared memory.

@@ -7,7 +7,7 @@ use nyala_span::{Diagnostic, Span};
 use nyala_syntax::ast::BinaryOp;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::tree::{Coercion, Cond, Expr, ExprKind, LocalId, Program};
+use crate::tree::{Coercion, Cond, Expr, ExprKind, LocalId, Pat, Program};
 use crate::types::{Ty, TyKind};
 use crate::visit;
 
@@ -133,10 +133,35 @@ impl Finder<'_> {
                 self.found.has_vectors |= demand.is_some();
                 demand.filter(|_| !rest.iter().all(|link| is_simple(&link.rhs)))
             }
+            ExprKind::Match { scrutinee, arms } => {
+                // A pattern of all elements is one of the vector.
+                let is_of_lane = |pat: &Pat| !matches!(self.program.types.kind(pat.ty), TyKind::Simd(..));
+                self.lanes_of(scrutinee).filter(|_| arms.iter().all(|(pat, _)| is_of_lane(pat)))
+            }
+            ExprKind::Assign { place, .. }
+            | ExprKind::Step { place, .. }
+            | ExprKind::AddrOf(place)
+            | ExprKind::Coerce { kind: Coercion::AddrOf, expr: place } => self.gather(place),
+            ExprKind::Field { .. } | ExprKind::Index { .. } | ExprKind::Deref(_) => self.gather(expr),
             _ => None,
         };
         self.found.has_vectors |= demand.is_some();
         demand
+    }
+
+    /// The vector of indices or pointers by which lanes access places of their own.
+    fn gather(&self, mut place: &Expr) -> Option<Demand> {
+        loop {
+            place = match &place.kind {
+                ExprKind::Field { base, .. } => base,
+                ExprKind::Index { base, index } => match self.lanes_of(index) {
+                    Some(demand) => return Some(demand),
+                    None => base,
+                },
+                ExprKind::Deref(pointer) => return self.lanes_of(pointer),
+                _ => return None,
+            }
+        }
     }
 
     fn lanes_of(&self, value: &Expr) -> Option<Demand> {

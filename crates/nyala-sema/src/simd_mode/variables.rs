@@ -2,14 +2,14 @@
 //!
 //! A variable that the region may write is copied in and out: inside there is one for each lane. Of a scalar, the value of lane 0
 //! stays, which is that of all lanes unless they diverge. Two kinds of variables exist once for all lanes: those whose address is
-//! taken, and scalars that are written in the body of a generator for lanes, such as `scalar`: a single lane executes it.
+//! taken, and those without vectors that have arrays, or are written in the body of a generator for lanes, such as `scalar`: a single lane executes it.
 
 use rustc_hash::FxHashSet;
 
 use nyala_span::Span;
 
 use crate::tree::{Expr, ExprKind, LocalId, Stmt};
-use crate::types::TyKind;
+use crate::types::{Ty, TyKind};
 use crate::visit::{self, Root};
 
 use super::SimdMode;
@@ -51,7 +51,8 @@ impl SimdMode<'_> {
         let (name, ty, is_mut, address_taken) = (local.name, local.ty, local.is_mut, local.address_taken);
         let is_vector = self.has_vectors(ty);
         let is_function = matches!(self.program.types.kind(ty), TyKind::Fn { .. });
-        let is_one_for_all = is_function || address_taken || !is_vector && used.is_written_by_one;
+        let is_one_for_all =
+            is_function || address_taken || !is_vector && (used.is_written_by_one || self.has_arrays(ty));
         if is_function || is_vector && address_taken {
             lanes.outside.insert(used.local);
         }
@@ -88,6 +89,17 @@ impl SimdMode<'_> {
             self.assign_lane(place, value, lanes, &mut all.last);
             let (place, value) = (self.local(used.local, span), self.local(output, span));
             all.after.push(self.assign(place, value));
+        }
+    }
+
+    fn has_arrays(&self, ty: Ty) -> bool {
+        match self.program.types.kind(ty) {
+            TyKind::Array(..) => true,
+            TyKind::Tuple(parts) => parts.iter().any(|&part| self.has_arrays(part)),
+            TyKind::Struct(id, _) => {
+                self.program.structs[*id].fields.iter().any(|field| self.has_arrays(field.ty))
+            }
+            _ => false,
         }
     }
 

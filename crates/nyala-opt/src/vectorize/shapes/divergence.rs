@@ -142,6 +142,14 @@ impl Analysis<'_> {
             },
             Node::Alloc { .. } => Shape::Varying,
             Node::Extract { agg, .. } if has_effect(world, agg) => self.known(agg, block)?,
+            Node::Extract { agg, index } if self.known(agg, block) == Some(Shape::Uniform) => {
+                let index = known(index)?;
+                match self.shapes.of_elements(world, agg, index) {
+                    Some(shape) => shape,
+                    None if index.shape == Shape::Uniform => Shape::Uniform,
+                    None => Shape::Varying,
+                }
+            }
             Node::Hide(value) | Node::Streaming(value) => self.known(value, block)?,
             Node::Arith { op, flags, lhs, rhs } => {
                 let (a, b) = (known(lhs)?, known(rhs)?);
