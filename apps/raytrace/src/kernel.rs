@@ -8,6 +8,7 @@ use crate::scene::Scene;
 use crate::view::{Camera, Light};
 
 type Build = unsafe extern "C" fn(i32, *const f32, *const i32, *const f32, *const f32, *mut f32) -> i64;
+type SetTextures = unsafe extern "C" fn(*const i32, *const f32, *const i32, *const u8);
 type Render = unsafe extern "C" fn(i32, i32, i32, *const f32, *const f32, *mut f32, *mut f32);
 type Release = extern "C" fn();
 
@@ -79,7 +80,7 @@ impl<'a> Kernel<'a> {
             bail!("the scene has too many triangles");
         }
         let mut bounds = [[0.0f32; 3]; 2];
-        // SAFETY: the scene outlives the kernel, and has a color and an emission for each triangle. `render` below passes valid arguments.
+        // SAFETY: the scene outlives the kernel, and has a color, an emission and a texture for each triangle. `render` below passes valid arguments.
         unsafe {
             let build: Function<Build> = module.function("build")?;
             let bytes = build(
@@ -89,6 +90,13 @@ impl<'a> Kernel<'a> {
                 scene.colors.as_ptr().cast(),
                 scene.emissions.as_ptr().cast(),
                 bounds.as_mut_ptr().cast(),
+            );
+            let set_textures: Function<SetTextures> = module.function("set_textures")?;
+            set_textures(
+                scene.texture_numbers.as_ptr(),
+                scene.texture_places.as_ptr().cast(),
+                scene.textures.places.as_ptr().cast(),
+                scene.textures.pixels.as_ptr().cast(),
             );
             let (render, release) = (module.function(name)?, module.function("release_scene")?);
             Ok(Kernel { render, release, _scene: scene, bounds, bytes })

@@ -43,6 +43,9 @@ fn run(args: &Args) -> Result<()> {
         return Ok(());
     }
     let scene = Scene::read(&args.scene)?;
+    for warning in &scene.textures.warnings {
+        eprintln!("warning: {warning}");
+    }
     if args.bench {
         return bench::measure(args, &scene, threads);
     }

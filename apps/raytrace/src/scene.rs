@@ -5,19 +5,27 @@
 mod gltf;
 mod obj;
 mod ply;
+mod textures;
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// A mesh, with a color and an emitted color for each triangle.
+pub use textures::Textures;
+
+/// A mesh, with a color, an emitted color, and a texture for each triangle.
 #[derive(Clone, Debug, Default)]
 pub struct Scene {
     pub vertices: Vec<[f32; 3]>,
     pub triangles: Vec<[i32; 3]>,
     pub colors: Vec<[f32; 3]>,
     pub emissions: Vec<[f32; 3]>,
+    /// The number of a texture, or -1.
+    pub texture_numbers: Vec<i32>,
+    /// The places of the corners in the texture, from its lower left corner.
+    pub texture_places: Vec<[[f32; 2]; 3]>,
+    pub textures: Textures,
 }
 
 /// How a surface looks: the part of light that it scatters, and the light that it emits.
@@ -25,11 +33,13 @@ pub struct Scene {
 pub struct Material {
     pub color: [f32; 3],
     pub emission: [f32; 3],
+    /// The number of a texture, whose color is multiplied.
+    pub texture: Option<i32>,
 }
 
 impl Default for Material {
     fn default() -> Material {
-        Material { color: [0.7; 3], emission: [0.0; 3] }
+        Material { color: [0.7; 3], emission: [0.0; 3], texture: None }
     }
 }
 
@@ -52,17 +62,22 @@ impl Scene {
         Ok(scene)
     }
 
-    /// Adds a triangle with these corners.
-    fn push(&mut self, corners: [i32; 3], material: Material) {
+    /// Adds a triangle with these corners, and their places in its texture.
+    fn push(&mut self, corners: [i32; 3], places: [[f32; 2]; 3], material: Material) {
         self.triangles.push(corners);
         self.colors.push(material.color);
         self.emissions.push(material.emission);
+        self.texture_numbers.push(material.texture.unwrap_or(-1));
+        // Where a texture is repeated so often, its pixels cannot be seen.
+        let is_near = |x: f32| x.abs() < 1e6;
+        self.texture_places.push(places.map(|place| place.map(|x| if is_near(x) { x } else { 0.0 })));
     }
 
     /// Adds a polygon as a fan of triangles.
-    fn push_polygon(&mut self, corners: &[i32], material: Material) {
+    fn push_polygon(&mut self, corners: &[(i32, [f32; 2])], material: Material) {
         for pair in corners.get(1..).unwrap_or_default().windows(2) {
-            self.push([corners[0], pair[0], pair[1]], material);
+            let [a, b, c] = [corners[0], pair[0], pair[1]];
+            self.push([a.0, b.0, c.0], [a.1, b.1, c.1], material);
         }
     }
 

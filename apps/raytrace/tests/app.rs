@@ -196,3 +196,59 @@ fn an_empty_scene_is_the_background() {
     let pixels = picture(&folder, "a.obj", &[]);
     assert!(pixels.iter().all(|pixel| *pixel == pixels[0]), "{pixels:?}");
 }
+
+/// A square with a texture of four colors: `x`, `y`, the color that is expected there.
+const PARTS: [(usize, usize, [bool; 3]); 4] = [
+    (12, 8, [true, false, false]),
+    (20, 8, [false, true, false]),
+    (12, 16, [false, false, true]),
+    (20, 16, [true, true, true]),
+];
+
+#[test]
+fn textures_lie_on_surfaces_as_in_the_file() {
+    let folder = folder("textures");
+    let color = |x: u32, y: u32| match (x < 8, y < 8) {
+        (true, true) => image::Rgb([255u8, 0, 0]),
+        (false, true) => image::Rgb([0, 255, 0]),
+        (true, false) => image::Rgb([0, 0, 255]),
+        (false, false) => image::Rgb([255, 255, 255]),
+    };
+    image::RgbImage::from_fn(16, 16, color).save(folder.join("four.png")).unwrap();
+    let corners: String = CORNERS.iter().map(|[x, y, z]| format!("v {x} {y} {z}\n")).collect();
+    let places = "vt 0 0\nvt 1 0\nvt 1 1\nvt 0 1\n";
+    let text = format!("mtllib a.mtl\n{corners}{places}usemtl four\nf 1/1 2/2 3/3 4/-1\n");
+    fs::write(folder.join("a.obj"), text).unwrap();
+    fs::write(folder.join("a.mtl"), "newmtl four\nKd 1 1 1\nmap_Kd -clamp off four.png\n").unwrap();
+    let pixels = picture(&folder, "a.obj", &[]);
+    for (x, y, expected) in PARTS {
+        assert_eq!(pixels[32 * y + x].map(|part| part > 100), expected, "{x} {y}: {:?}", pixels[32 * y + x]);
+    }
+    // In glTF, rows are counted from above.
+    let (text, mut bytes) = gltf(r#", "uri": "a.bin""#);
+    bytes.extend([0f32, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0].iter().flat_map(|number| number.to_le_bytes()));
+    let material = r#""baseColorFactor": [1, 1, 1, 1], "baseColorTexture": {"index": 0}"#;
+    let text = text
+        .replace(r#""POSITION": 0"#, r#""POSITION": 0, "TEXCOORD_0": 2"#)
+        .replace(r#""baseColorFactor": [0.9, 0.1, 0.1, 1]"#, material)
+        .replace(
+            r#""type": "SCALAR"}"#,
+            r#""type": "SCALAR"}, {"bufferView": 2, "componentType": 5126, "count": 4, "type": "VEC2"}"#,
+        )
+        .replace(
+            r#""byteLength": 12}"#,
+            r#""byteLength": 12}, {"buffer": 0, "byteOffset": 60, "byteLength": 32}"#,
+        )
+        .replace(
+            r#""scene": 0,"#,
+            r#""scene": 0, "textures": [{"source": 0}], "images": [{"uri": "four.png"}],"#,
+        );
+    fs::write(folder.join("a.gltf"), text).unwrap();
+    fs::write(folder.join("a.bin"), bytes).unwrap();
+    assert_eq!(picture(&folder, "a.gltf", &[]), pixels);
+    // A picture that is missing is a warning.
+    fs::remove_file(folder.join("four.png")).unwrap();
+    let result = app(&folder, &["a.obj", "--size", "8x8", "--samples", "1"]);
+    let message = String::from_utf8_lossy(&result.stderr).into_owned();
+    assert!(result.status.success() && message.contains("the texture `four.png` is not used"), "{message}");
+}

@@ -1,4 +1,4 @@
-//! glTF 2.0, as JSON or as GLB: the triangles of all nodes of the scene, with base colors and emitted colors of their materials.
+//! glTF 2.0, as JSON or as GLB: the triangles of all nodes of the scene, with base colors, textures and emitted colors of their materials.
 
 use std::fs;
 use std::path::Path;
@@ -45,7 +45,7 @@ fn read(json: &[u8], own: Option<Vec<u8>>, folder: &Path) -> Result<Scene> {
         None => own.take().context("a buffer without data"),
     });
     let mut reader =
-        Reader { buffers: buffers.collect::<Result<_>>()?, json: &json, scene: Scene::default() };
+        Reader { buffers: buffers.collect::<Result<_>>()?, json: &json, folder, scene: Scene::default() };
     let scene = &json["scenes"][index(&json["scene"]).unwrap_or(0)];
     for node in list(&scene["nodes"]) {
         reader.node(index(node).context("a node is a number")?, &IDENTITY, 0)?;
@@ -92,6 +92,7 @@ fn base64(text: &str) -> Result<Vec<u8>> {
 
 struct Reader<'a> {
     json: &'a Value,
+    folder: &'a Path,
     buffers: Vec<Vec<u8>>,
     scene: Scene,
 }
@@ -129,24 +130,58 @@ impl Reader<'_> {
             None => (0..(points.len() / 3) as i32).collect(),
         };
         let material = self.material(&primitive["material"]);
+        let places = match index(&primitive["attributes"]["TEXCOORD_0"]) {
+            Some(places) => self.texture_places(places)?,
+            None => vec![],
+        };
+        // Rows of textures are counted from above here.
+        let place = |corner: i32| {
+            let place =
+                usize::try_from(corner).ok().and_then(|corner| places.get(2 * corner..2 * corner + 2));
+            place.map_or([0.0; 2], |place| [place[0], 1.0 - place[1]])
+        };
         for corners in corners.chunks_exact(3) {
             let corner = |i: usize| first.checked_add(corners[i]).unwrap_or(-1);
-            self.scene.push([corner(0), corner(1), corner(2)], material);
+            self.scene.push([0, 1, 2].map(corner), [0, 1, 2].map(|i| place(corners[i])), material);
         }
         Ok(())
     }
 
-    fn material(&self, number: &Value) -> Material {
+    fn material(&mut self, number: &Value) -> Material {
         let Some(number) = index(number) else { return Material::default() };
         let material = &self.json["materials"][number];
         let color = |value: &Value, default: [f32; 3]| match list(value) {
             [r, g, b, ..] => [r, g, b].map(|number| number.as_f64().unwrap_or(0.0) as f32),
             _ => default,
         };
+        let pbr = &material["pbrMetallicRoughness"];
         Material {
-            color: color(&material["pbrMetallicRoughness"]["baseColorFactor"], [1.0; 3]),
+            color: color(&pbr["baseColorFactor"], [1.0; 3]),
             emission: color(&material["emissiveFactor"], [0.0; 3]),
+            texture: index(&pbr["baseColorTexture"]["index"]).and_then(|number| self.texture(number)),
         }
+    }
+
+    /// The number of a texture of the scene.
+    fn texture(&mut self, number: usize) -> Option<i32> {
+        let image = index(&self.json["textures"][number]["source"])?;
+        let source = &self.json["images"][image];
+        let (json, buffers, folder) = (self.json, &self.buffers, self.folder);
+        let bytes = || match source["uri"].as_str() {
+            Some(uri) => load(uri, folder),
+            None => Ok(bytes_of_view(json, buffers, &source["bufferView"])?.to_vec()),
+        };
+        self.scene.textures.number(&format!("image {image}"), bytes)
+    }
+
+    /// Places in textures; whole numbers are parts of the largest one.
+    fn texture_places(&self, accessor: usize) -> Result<Vec<f32>> {
+        let scale = match self.json["accessors"][accessor]["componentType"].as_u64() {
+            Some(5121) => 255.0,
+            Some(5123) => 65535.0,
+            _ => 1.0,
+        };
+        Ok(self.numbers(accessor, 2)?.iter().map(|x| (x / scale) as f32).collect())
     }
 
     /// All numbers of an accessor with `n` components.
@@ -182,6 +217,14 @@ impl Reader<'_> {
         }
         Ok(numbers)
     }
+}
+
+fn bytes_of_view<'a>(json: &Value, buffers: &'a [Vec<u8>], view: &Value) -> Result<&'a [u8]> {
+    let view = &json["bufferViews"][index(view).context("an image without data")?];
+    let buffer = index(&view["buffer"]).and_then(|buffer| buffers.get(buffer));
+    let first = index(&view["byteOffset"]).unwrap_or(0);
+    let end = first.saturating_add(index(&view["byteLength"]).unwrap_or(0));
+    buffer.and_then(|buffer| buffer.get(first..end)).context("an image ends behind its buffer")
 }
 
 fn product(a: &Matrix, b: &Matrix) -> Matrix {

@@ -1,4 +1,4 @@
-//! OBJ: corners, polygons, and materials with the colors `Kd` and `Ke`.
+//! OBJ: corners, polygons, and materials with the colors `Kd` and `Ke` and the texture `map_Kd`.
 
 use std::collections::HashMap;
 use std::fs;
@@ -6,25 +6,30 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Material, Scene};
+use super::{Material, Scene, Textures};
 
 pub fn read(bytes: &[u8], folder: &Path) -> Result<Scene> {
     let text = String::from_utf8_lossy(bytes);
     let mut scene = Scene::default();
     let mut materials = HashMap::new();
     let mut material = Material::default();
+    let mut places = vec![];
     for (i, line) in text.lines().enumerate() {
         let mut words = line.split_ascii_whitespace();
         let rest: Vec<&str> = match words.next() {
-            Some("v" | "f" | "usemtl" | "mtllib") => words.collect(),
+            Some("v" | "vt" | "f" | "usemtl" | "mtllib") => words.collect(),
             _ => continue,
         };
         let place = || format!("line {}: `{line}`", i + 1);
         match line.split_ascii_whitespace().next() {
             Some("v") => scene.vertices.push(vector(&rest).with_context(place)?),
+            Some("vt") => places.push(texture_place(&rest).with_context(place)?),
             Some("f") => {
                 let n = scene.vertices.len();
-                let corners = rest.iter().map(|word| corner(word, n)).collect::<Result<Vec<_>>>();
+                let corners = rest
+                    .iter()
+                    .map(|word| Ok((corner(word, n)?, place_of_corner(word, &places)?)))
+                    .collect::<Result<Vec<_>>>();
                 let corners = corners.with_context(place)?;
                 ensure!(corners.len() >= 3, "{}: a face has at least three corners", place());
                 scene.push_polygon(&corners, material);
@@ -35,11 +40,29 @@ pub fn read(bytes: &[u8], folder: &Path) -> Result<Scene> {
             _ => {
                 // Scenes come without their materials as well.
                 let file = rest.first().and_then(|name| fs::read(folder.join(name)).ok());
-                materials.extend(file.map(|bytes| read_materials(&bytes)).unwrap_or_default());
+                materials.extend(
+                    file.map(|bytes| read_materials(&bytes, folder, &mut scene.textures)).unwrap_or_default(),
+                );
             }
         }
     }
     Ok(scene)
+}
+
+fn texture_place(words: &[&str]) -> Result<[f32; 2]> {
+    let number = |i: usize| {
+        words.get(i).map_or(Ok(0.0), |word| word.parse().with_context(|| format!("`{word}` is not a number")))
+    };
+    Ok([number(0)?, number(1)?])
+}
+
+/// The place in a texture of a corner such as `7/1/2`.
+fn place_of_corner(word: &str, places: &[[f32; 2]]) -> Result<[f32; 2]> {
+    let second = word.split('/').nth(1).filter(|number| !number.is_empty());
+    let Some(number) = second else { return Ok([0.0; 2]) };
+    let index = usize::try_from(index_of(number, word, places.len())?).ok();
+    let place = index.and_then(|index| places.get(index));
+    place.copied().with_context(|| format!("there is no place in a texture for `{word}`"))
 }
 
 fn vector(words: &[&str]) -> Result<[f32; 3]> {
@@ -50,13 +73,17 @@ fn vector(words: &[&str]) -> Result<[f32; 3]> {
 
 /// The index of a corner such as `7/1/2`; those below zero count from the last one.
 fn corner(word: &str, n: usize) -> Result<i32> {
-    let first = word.split('/').next().unwrap_or_default();
-    let number: i64 = first.parse().with_context(|| format!("`{word}` is not a corner"))?;
+    index_of(word.split('/').next().unwrap_or_default(), word, n)
+}
+
+/// An index from zero; `n` is how many there are.
+fn index_of(number: &str, word: &str, n: usize) -> Result<i32> {
+    let number: i64 = number.parse().with_context(|| format!("`{word}` is not a corner"))?;
     let index = if number < 0 { n as i64 + number } else { number - 1 };
     i32::try_from(index).with_context(|| format!("there is no corner `{word}`"))
 }
 
-fn read_materials(bytes: &[u8]) -> HashMap<String, Material> {
+fn read_materials(bytes: &[u8], folder: &Path, textures: &mut Textures) -> HashMap<String, Material> {
     let mut all = HashMap::new();
     let mut name = String::new();
     for line in String::from_utf8_lossy(bytes).lines() {
@@ -72,6 +99,12 @@ fn read_materials(bytes: &[u8]) -> HashMap<String, Material> {
             Some(&"Ke") => {
                 if let Some(color) = color() {
                     all.entry(name.clone()).or_insert_with(Material::default).emission = color;
+                }
+            }
+            // Options come first.
+            Some(&"map_Kd") => {
+                if let Some(texture) = words.last().and_then(|file| textures.of_file(folder, file)) {
+                    all.entry(name.clone()).or_insert_with(Material::default).texture = Some(texture);
                 }
             }
             _ => {}

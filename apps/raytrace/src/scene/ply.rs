@@ -60,6 +60,7 @@ pub fn read(bytes: &[u8]) -> Result<Scene> {
                         let first = corners.first().and_then(|&corner| colors.get(corner as usize).copied());
                         let mut material = Material::default();
                         material.color = first.flatten().unwrap_or(material.color);
+                        let corners: Vec<_> = corners.iter().map(|&corner| (corner, [0.0; 2])).collect();
                         scene.push_polygon(&corners, material);
                     }
                     _ => {}
