@@ -28,13 +28,24 @@ impl FilterError {
         let error = |code, at: &Span, message: String| Diagnostic::error(Code(code), *at, message);
         match self {
             FilterError::Character { at, text } => {
-                error("E1200", at, format!("the character `{}` starts no token", text.escape_debug()))
+                let shown: String = text.chars().flat_map(visible).collect();
+                let error = error("E1200", at, format!("the character `{shown}` starts no token"));
+                match text.as_str() {
+                    "." => error.with_note("a number begins with a digit, as in `0.5`"),
+                    "!" => error.with_note("`not` negates, and `<>` compares for inequality"),
+                    _ => error,
+                }
             }
-            FilterError::Expected { at, what, found: Some(found) } => {
-                error("E1201", at, format!("expected {what}, found `{found}`"))
-            }
-            FilterError::Expected { at, what, found: None } => {
-                error("E1201", at, format!("expected {what}, but the filter ends here"))
+            FilterError::Expected { at, what, found } => {
+                let found = found.as_deref();
+                let error = match found {
+                    Some(found) => error("E1201", at, format!("expected {what}, found `{found}`")),
+                    None => error("E1201", at, format!("expected {what}, but the filter ends here")),
+                };
+                match expectation(what, found) {
+                    Some(note) => error.with_note(note),
+                    None => error,
+                }
             }
             FilterError::NumberTooLarge { at, ty } => {
                 error("E1202", at, format!("this number is too large for the type `{ty}`"))
@@ -81,6 +92,28 @@ impl FilterError {
             }
         }
     }
+}
+
+/// What people who expect another language should know.
+fn expectation(what: &str, found: Option<&str>) -> Option<&'static str> {
+    match (what, found) {
+        ("`[`", Some("/")) => Some("`#` starts a comment"),
+        ("`[`", _) => {
+            Some("a filter ends with its channels, as in `[ 3 channels: image(row, col, current) ]`")
+        }
+        ("`]`", Some(",")) => Some("`;` separates channels"),
+        ("`]`", Some(";")) => Some("`[ n channels: .. ]` has one expression for all channels"),
+        ("an expression", Some("=")) => Some("`=` compares, there is no `==`"),
+        ("`else`", _) => Some("an `if` has a value, so it needs both branches"),
+        _ => None,
+    }
+}
+
+/// A character as it is shown in a message.
+fn visible(letter: char) -> impl Iterator<Item = char> {
+    let (escaped, plain) =
+        if letter.is_control() { (Some(letter.escape_debug()), None) } else { (None, Some(letter)) };
+    escaped.into_iter().flatten().chain(plain)
 }
 
 /// An operation that failed when the filter ran.

@@ -99,9 +99,10 @@ impl<'a> Parser<'a> {
     }
 
     fn channels(&mut self) -> Result<Channels> {
-        if self.peek().kind == Kind::Int && self.tokens[self.at + 1].text == "channels" {
+        // No other word may follow a number.
+        if self.peek().kind == Kind::Int && self.tokens[self.at + 1].kind == Kind::Word {
             let (count, at) = (self.int()?, self.tokens[self.at - 1].span);
-            self.next();
+            self.expect("channels")?;
             self.expect(":")?;
             let count = u32::try_from(count).unwrap_or(0);
             if count == 0 || count > MAX_CHANNELS {

@@ -10,6 +10,7 @@ use crate::errors::Fault;
 use crate::interp::{Rules, interpret};
 use crate::picture::Picture;
 use crate::render::{Device, Target};
+use crate::residual::residual;
 use crate::translate::{Setup, UNROLL_LEAVES};
 use crate::tree::Filter;
 
@@ -130,6 +131,11 @@ impl Renderer {
         }
     }
 
+    /// What partial evaluation leaves of the filter for a frame; none if a loop is left, which a filter cannot say.
+    pub fn residual(&self, iter: i32) -> Option<Filter> {
+        residual(&self.filter, &self.target(&self.picture, Some(iter)))
+    }
+
     fn interpret(&mut self, picture: &Picture, iter: i32) -> Result<Picture, Vec<Diagnostic>> {
         let start = Instant::now();
         let result = interpret(&self.filter, picture, self.options.rules, iter);
@@ -148,19 +154,23 @@ impl Renderer {
             return Ok(compiled);
         }
         let start = Instant::now();
-        let setup = Setup {
-            rules: self.options.rules,
-            specialize,
-            unroll_leaves: self.options.unroll_leaves,
-            n_channels: picture.n_channels as i32,
-            size: (picture.width as i32, picture.height as i32),
-        };
-        let target = Target::new(&self.filter, picture, setup, is_for_frame.then_some(iter));
-        let target = target.on(self.options.device);
+        let target = self.target(picture, is_for_frame.then_some(iter));
         let mut session = Session::new(Options::default());
         let compiled = compile(&mut session, &self.filter, &target);
         self.times.compile += start.elapsed();
         self.times.n_compiled += 1;
         compiled.ok_or(session.diagnostics)
+    }
+
+    /// What code for a picture is made for; with a frame if the code is for it only.
+    fn target(&self, picture: &Picture, iter: Option<i32>) -> Target {
+        let setup = Setup {
+            rules: self.options.rules,
+            specialize: self.options.engine == Engine::Specialize,
+            unroll_leaves: self.options.unroll_leaves,
+            n_channels: picture.n_channels as i32,
+            size: (picture.width as i32, picture.height as i32),
+        };
+        Target::new(&self.filter, picture, setup, iter).on(self.options.device)
     }
 }

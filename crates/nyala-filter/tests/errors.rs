@@ -4,8 +4,12 @@ use expect_test::{Expect, expect};
 use nyala_filter::{Boundary, Engine, Picture, RenderOptions, Renderer, Rules, parse};
 use nyala_span::{Diagnostic, SourceMap};
 
-/// Renders a filter on a small picture with each engine: all report the same.
 fn check(text: &str, expected: Expect) {
+    expected.assert_eq(&messages(text));
+}
+
+/// Renders a filter on a small picture with each engine: all report the same.
+fn messages(text: &str) -> String {
     let rules = Rules { boundary: Boundary::Error, max_terms: 1000 };
     let mut found: Vec<String> = vec![];
     for engine in [Engine::Interpret, Engine::Compile, Engine::Specialize] {
@@ -29,9 +33,9 @@ fn check(text: &str, expected: Expect) {
         };
         found.push(diagnostics.iter().map(line).collect());
     }
-    expected.assert_eq(&found[0]);
     assert_eq!(found[0], found[1]);
     assert_eq!(found[0], found[2]);
+    found.swap_remove(0)
 }
 
 #[test]
@@ -69,8 +73,9 @@ fn syntax() {
     check(
         "",
         expect![[r#"
-        E1201 f.img:1:1: expected `[`, but the filter ends here
-    "#]],
+            E1201 f.img:1:1: expected `[`, but the filter ends here
+              a filter ends with its channels, as in `[ 3 channels: image(row, col, current) ]`
+        "#]],
     );
     check(
         "[ 99999999999 ]",
@@ -104,6 +109,46 @@ fn syntax() {
           the limit is 256 levels; a `let` shortens an expression
     "#]],
     );
+}
+
+/// Mistakes of people who know other languages.
+#[test]
+fn notes() {
+    let texts = [
+        "image(row, col, red)",
+        "// negative",
+        "[ .5 ]",
+        "[ if row == 1 then 1 else 2 ]",
+        "[ if row != 1 then 1 else 2 ]",
+        "[ 0.5, 0.5 ]",
+        "[ 3 channels: 1; 2 ]",
+        "[ 3 chanels: 1 ]",
+        "[ if row > 3 then 1 ]",
+        "[ \"a\" ]",
+        "[ \u{7} ]",
+    ];
+    expect![[r#"
+        E1201 f.img:1:1: expected `[`, found `image`
+          a filter ends with its channels, as in `[ 3 channels: image(row, col, current) ]`
+        E1201 f.img:1:1: expected `[`, found `/`
+          `#` starts a comment
+        E1200 f.img:1:3: the character `.` starts no token
+          a number begins with a digit, as in `0.5`
+        E1201 f.img:1:11: expected an expression, found `=`
+          `=` compares, there is no `==`
+        E1200 f.img:1:10: the character `!` starts no token
+          `not` negates, and `<>` compares for inequality
+        E1201 f.img:1:6: expected `]`, found `,`
+          `;` separates channels
+        E1201 f.img:1:16: expected `]`, found `;`
+          `[ n channels: .. ]` has one expression for all channels
+        E1201 f.img:1:5: expected `channels`, found `chanels`
+        E1201 f.img:1:21: expected `else`, found `]`
+          an `if` has a value, so it needs both branches
+        E1200 f.img:1:3: the character `"` starts no token
+        E1200 f.img:1:3: the character `\u{7}` starts no token
+    "#]]
+    .assert_eq(&texts.map(messages).concat());
 }
 
 #[test]

@@ -70,6 +70,19 @@ fn errors_name_their_place() {
     assert!(status == Some(1) && stderr.contains("is no picture that can be read"), "{stderr}");
 }
 
+#[test]
+fn the_residual_is_a_filter() {
+    let folder = Folder::new("filter-residual");
+    let text = "let m = [ 0 1 | 2 0 ] in [ sum i from 0 to 1 of sum j from 0 to 1 of m[i, j] * image(row + i, col + j, 0); row / width ]";
+    let (filter, input) = (folder.file("sum.img", text), picture(&folder));
+    let (status, stdout, stderr) = run(&["filter", &filter, &input, "--residual"], "");
+    let expected = "# 24 nodes before evaluation, 19 after it\n[ image(row, col + 1, 0) + image(row + 1, col, 0) * 2.0;\n  row / 9 ]\n";
+    assert_eq!((status, stdout.as_str(), stderr.as_str()), (Some(0), expected, ""));
+    let loops = folder.file("loop.img", "[ sum i from 0 to col of i ]");
+    let (status, _, stderr) = run(&["filter", &loops, &input, "--residual"], "");
+    assert!(status == Some(1) && stderr.contains("which cannot be shown as a filter"), "{stderr}");
+}
+
 /// The answer of the server to a request.
 fn get(address: &str, path: &str) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).expect("the server listens");

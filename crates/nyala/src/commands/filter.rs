@@ -32,7 +32,7 @@ pub struct FilterArgs {
     #[arg(value_name = "PICTURE")]
     picture: PathBuf,
     /// The file to write: .png, .apng or .gif. Several frames as .png are a sequence of files with numbers
-    #[arg(short, long, value_name = "OUT", required_unless_present = "show")]
+    #[arg(short, long, value_name = "OUT", required_unless_present_any = ["show", "residual"])]
     output: Option<PathBuf>,
     /// The number of frames; `iter` is 0 for the first one
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(i32).range(1..=100_000))]
@@ -49,6 +49,9 @@ pub struct FilterArgs {
     /// Show source, picture and frames on a page of this machine
     #[arg(long)]
     show: bool,
+    /// Print what partial evaluation leaves of the filter for this picture and the first frame, and do not apply it
+    #[arg(long, conflicts_with_all = ["show", "watch", "output", "engine"])]
+    residual: bool,
     /// The port of the page; 0 takes a free one
     #[arg(long, value_name = "PORT", default_value_t = 0, requires = "show")]
     port: u16,
@@ -126,6 +129,9 @@ pub fn run(args: FilterArgs) -> anyhow::Result<ExitCode> {
         show::serve(show::Shown { filter, picture, options, n_frames }, args.port, !args.no_open)?;
         return Ok(ExitCode::SUCCESS);
     }
+    if args.residual {
+        return show_residual(&args);
+    }
     let output = args.output.clone().unwrap_or_default();
     let format = Format::of(&output, args.frames)?;
     if !args.watch {
@@ -147,6 +153,21 @@ pub fn run(args: FilterArgs) -> anyhow::Result<ExitCode> {
             thread::sleep(WATCH_INTERVAL);
         }
     }
+}
+
+/// Prints the filter after partial evaluation, with the sizes of the syntax trees.
+fn show_residual(args: &FilterArgs) -> anyhow::Result<ExitCode> {
+    let mut session = Session::new(Options::default());
+    let Some(filter) = load(&mut session, &args.filter) else {
+        return Ok(output::show_diagnostics(&mut session, &args.messages)?);
+    };
+    let renderer = Renderer::new(filter, read_picture(&args.picture)?, args.options());
+    let Some(residual) = renderer.residual(0) else {
+        bail!("a loop or an unknown index of a matrix is left, which cannot be shown as a filter");
+    };
+    let (before, after) = (renderer.filter().size(), residual.size());
+    output::print(&format!("# {before} nodes before evaluation, {after} after it\n{residual}\n"))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// How often `--watch` looks at the filter's file.
