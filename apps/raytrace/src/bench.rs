@@ -20,7 +20,7 @@ pub fn measure(args: &Args, scene: &Scene, threads: u32) -> Result<()> {
         (Mode::Path, "paths, with dead rays", 1 + 2 * args.bounces),
     ] {
         let start = Instant::now();
-        let kernel = Kernel::compile(scene, mode, threads)?;
+        let kernel = Kernel::compile(scene, mode, threads, args.device.as_ref())?;
         let ready = start.elapsed();
         let (camera, light) = view::from_args(args, kernel.bounds)?;
         let mut sums = Sums::new(args.size.0, args.size.1);

@@ -74,6 +74,10 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1024))]
     pub threads: u32,
 
+    /// Trace rays on a device, such as cuda:0 or opencl:0
+    #[arg(long, value_name = "PLATFORM:N", value_parser = device)]
+    pub device: Option<Device>,
+
     /// Measure, and print millions of rays per second for each kind of ray
     #[arg(long)]
     pub bench: bool,
@@ -95,6 +99,21 @@ pub enum Mode {
     Ao,
     /// Diffuse path tracing
     Path,
+}
+
+/// A device of a platform, `cuda` or `opencl`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Device {
+    pub platform: &'static str,
+    pub number: u8,
+}
+
+fn device(text: &str) -> Result<Device> {
+    let (platform, number) = text.split_once(':').unwrap_or((text, "0"));
+    let platform = ["cuda", "opencl"].into_iter().find(|known| *known == platform);
+    let platform = platform.with_context(|| format!("`{text}` is no device such as cuda:0 or opencl:0"))?;
+    let number = number.parse().with_context(|| format!("`{number}` is not the number of a device"))?;
+    Ok(Device { platform, number })
 }
 
 fn size(text: &str) -> Result<(u32, u32)> {

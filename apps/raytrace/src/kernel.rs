@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use nyala_driver::embed::{Compiler, Function, Module};
 
-use crate::cli::Mode;
+use crate::cli::{Device, Mode};
 use crate::scene::Scene;
 use crate::view::{Camera, Light};
 
@@ -13,8 +13,15 @@ type Render = unsafe extern "C" fn(i32, i32, i32, *const f32, *const f32, *mut f
 type Release = extern "C" fn();
 
 /// The program, as text.
-pub fn program(threads: u32) -> String {
-    format!("{}\nfn @n_threads() -> i32 {{ {threads} }}\n", include_str!("render.impala"))
+pub fn program(threads: u32, device: Option<&Device>) -> String {
+    let place = match device {
+        None => include_str!("on_host.impala").to_owned(),
+        Some(Device { platform, number }) => {
+            let gpu = format!("\nfn @gpu() -> Gpu {{ {platform}_gpu({number}) }}\n");
+            include_str!("on_device.impala").to_owned() + &gpu
+        }
+    };
+    format!("{}\n{place}\nfn @n_threads() -> i32 {{ {threads} }}\n", include_str!("render.impala"))
 }
 
 /// A scene on the side of compiled code. The program refers to the scene's memory.
@@ -69,8 +76,13 @@ impl Sums {
 }
 
 impl<'a> Kernel<'a> {
-    pub fn compile(scene: &'a Scene, mode: Mode, threads: u32) -> Result<Kernel<'a>> {
-        let module: Module = Compiler::new().text("render.impala", program(threads)).compile()?;
+    pub fn compile(
+        scene: &'a Scene,
+        mode: Mode,
+        threads: u32,
+        device: Option<&Device>,
+    ) -> Result<Kernel<'a>> {
+        let module: Module = Compiler::new().text("render.impala", program(threads, device)).compile()?;
         let name = match mode {
             Mode::Primary => "render_primary",
             Mode::Ao => "render_occlusion",

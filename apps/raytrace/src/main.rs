@@ -39,7 +39,7 @@ fn run(args: &Args) -> Result<()> {
         n => n,
     };
     if args.show_program {
-        print!("{}", kernel::program(threads));
+        print!("{}", kernel::program(threads, args.device.as_ref()));
         return Ok(());
     }
     let scene = Scene::read(&args.scene)?;
@@ -49,7 +49,7 @@ fn run(args: &Args) -> Result<()> {
     if args.bench {
         return bench::measure(args, &scene, threads);
     }
-    let kernel = Kernel::compile(&scene, args.mode, threads)?;
+    let kernel = Kernel::compile(&scene, args.mode, threads, args.device.as_ref())?;
     let (camera, light) = view::from_args(args, kernel.bounds)?;
     let mut sums = Sums::new(args.size.0, args.size.1);
     if let Some(port) = args.serve {

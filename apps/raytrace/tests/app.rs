@@ -252,3 +252,19 @@ fn textures_lie_on_surfaces_as_in_the_file() {
     let message = String::from_utf8_lossy(&result.stderr).into_owned();
     assert!(result.status.success() && message.contains("the texture `four.png` is not used"), "{message}");
 }
+
+#[test]
+fn a_device_traces_the_same_rays() {
+    let folder = folder("device");
+    write_obj(&folder);
+    assert_eq!(app(&folder, &["a.obj", "--device", "abacus:0"]).status.code(), Some(2));
+    let args = ["a.obj", "--device", "opencl:0", "--size", "8x8", "--samples", "1"];
+    let errors = String::from_utf8_lossy(&app(&folder, &args).stderr).into_owned();
+    if errors.contains("there is no driver") || errors.contains("there are no devices") {
+        return;
+    }
+    for mode in ["primary", "ao"] {
+        let on_host = picture(&folder, "a.obj", &["--mode", mode]);
+        assert_eq!(picture(&folder, "a.obj", &["--mode", mode, "--device", "opencl"]), on_host, "{mode}");
+    }
+}
