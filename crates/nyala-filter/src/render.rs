@@ -225,7 +225,8 @@ impl Builder<'_> {
         self.world.arith(ArithOp::Div, ArithFlags::STRICT, rows, at_once)
     }
 
-    /// The first row of a block. The last block may begin in the one before: the same pixels are computed twice.
+    /// The first row of a block. The last block may begin in the one before: its first row is computed twice, and both threads store the
+    /// same values.
     fn first_row(&mut self, block: Def, height: Def, at_once: i32) -> Def {
         if at_once == 1 {
             return block;
