@@ -26,6 +26,7 @@ from halide_peers import HALIDE  # noqa: E402
 SIZES = ((4096, 4096), (1000, 1000), (640, 480))
 EDGE = cv2.BORDER_REPLICATE
 U8, U16, I32, F32, F64 = np.uint8, np.uint16, np.int32, np.float32, np.float64
+ROOTS = (255 * np.sqrt(np.arange(256) / 255) + 0.5).astype(U8)
 TURN = np.array([[0.9, 0.2, 3], [-0.2, 0.9, 40]], F32)
 
 
@@ -116,6 +117,14 @@ CASES = {
     "integral_u8": (U8, I32, 1, 1, None, (lambda a: cv2.integral(a, sdepth=cv2.CV_32S)[1:, 1:],), 0),
     "sum_f32": (F32, F64, 1, 1, None, (lambda a: np.array([cv2.sumElems(a)[0]]),), 1),
     "histogram_u8": (U8, I32, 1, 1, None, (lambda a: cv2.calcHist([a], [0], None, [256], [0, 256]).ravel(),), 0),
+    "tone_u8": (U8, U8, 1, 1, None, (lambda a: cv2.LUT(a, ROOTS),), 1),
+    "pyramid_u8": (U8, U8, 1, 1, None, (cv2.pyrDown,), 1),
+    "median3_rgb": (U8, U8, 3, 3, None, (lambda a: cv2.medianBlur(a, 3),), 0),
+    "erode5_rgb": (U8, U8, 3, 3, None, (lambda a: cv2.erode(a, square(5), borderType=EDGE),), 0),
+    "box15_rgb": (U8, U8, 3, 3, None, (lambda a: cv2.blur(a, (15, 15), borderType=EDGE),), 1),
+    "angle_f32": (F32, F32, 1, 1, None, (), 1e-4),
+    "luma_rgb": (F32, F32, 3, 3, None, (lambda a: cv2.cvtColor(a, cv2.COLOR_RGB2YCrCb),), 1e-3),
+    "quick5_f32": (F32, F32, 1, 1, near(2, 1.5), (), 1e-4),
     "equalize_bytes": (U8, U8, 1, 1, None, (cv2.equalizeHist,), 1),
 }
 # OpenCV interpolates with 5 bits of a position; its bilinear results differ by more where neighbours do.
@@ -154,7 +163,7 @@ def result(name, kind, channels, width, height):
         return np.zeros(1, kind)
     if name == "histogram_u8":
         return np.zeros(256, kind)
-    numerator, denominator = {"half_u8": (1, 2), "bilinear_u8": (7, 10), "bicubic_f32": (3, 2)}.get(name, (1, 1))
+    numerator, denominator = {"half_u8": (1, 2), "pyramid_u8": (1, 2), "bilinear_u8": (7, 10), "bicubic_f32": (3, 2)}.get(name, (1, 1))
     return empty(kind, width * numerator // denominator, height * numerator // denominator, channels)
 
 
@@ -191,8 +200,8 @@ def calls(name, library, peers, width, height, source):
 def differs(name, found, expected):
     limit = CASES[name][6]
     distance = np.abs(found.astype(F64) - expected.astype(F64))
-    if name == "camera_u16":
-        return (distance > limit).mean() > 0.001  # rounding of roots
+    if name in ("camera_u16", "angle_f32"):
+        return (distance > limit).mean() > 0.001  # rounding of roots; angles of no gradient, and on both sides of half a turn
     scale = max(1.0, np.abs(expected).max()) if found.dtype.kind == "f" else 1.0
     return distance.max() > limit * scale
 

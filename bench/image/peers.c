@@ -89,6 +89,9 @@ WINDOW(c_laplace_f32, float, float, 1, to[x] = F(1, 0) + F(0, 1) + F(2, 1) + F(1
 WINDOW(c_sobel_f32, float, float, 1,
        float gx = 0.25f * (F(2, 0) - F(0, 0) + F(2, 2) - F(0, 2)) + 0.5f * (F(2, 1) - F(0, 1));
        float gy = 0.25f * (F(0, 2) - F(0, 0) + F(2, 2) - F(2, 0)) + 0.5f * (F(1, 2) - F(1, 0)); to[x] = sqrtf(gx * gx + gy * gy))
+WINDOW(c_angle_f32, float, float, 1,
+       float gx = 0.25f * (F(2, 0) - F(0, 0) + F(2, 2) - F(0, 2)) + 0.5f * (F(2, 1) - F(0, 1));
+       float gy = 0.25f * (F(0, 2) - F(0, 0) + F(2, 2) - F(2, 0)) + 0.5f * (F(1, 2) - F(1, 0)); to[x] = atan2f(gy, gx))
 #define CONVOLVE float sum = 0; for (int j = 0; j < n; j++) for (int i = 0; i < n; i++) sum += k[j * n + i] * F(i, j); to[x] = sum
 WINDOW(c_conv5_f32, float, float, 2, CONVOLVE)
 WINDOW(c_conv9_f32, float, float, 4, CONVOLVE)
@@ -103,10 +106,16 @@ WINDOW(c_median3_u8, uint8_t, uint8_t, 1,
        SORT(p1, p2) SORT(p4, p5) SORT(p7, p8) SORT(p0, p1) SORT(p3, p4) SORT(p6, p7) SORT(p1, p2) SORT(p4, p5) SORT(p7, p8)
        SORT(p0, p3) SORT(p5, p8) SORT(p4, p7) SORT(p3, p6) SORT(p1, p4) SORT(p2, p5) SORT(p4, p7) SORT(p4, p2) SORT(p6, p4) SORT(p4, p2)
        to[x] = p4)
-WINDOW(c_bilateral5_f32, float, float, 2,
-       float c = F(2, 2); float sum = 0; float weights = 0;
-       for (int j = 0; j < n; j++) for (int i = 0; i < n; i++) {
-           float d = F(i, j) - c; float e = expf(k[j * n + i] - 12.5f * d * d); sum += e * F(i, j); weights += e; } to[x] = sum / weights)
+#define BILATERAL                                                                                                                   \
+    float c = F(2, 2), sum = 0, weights = 0;                                                                                        \
+    for (int j = 0; j < n; j++)                                                                                                     \
+        for (int i = 0; i < n; i++) {                                                                                               \
+            float d = F(i, j) - c, e = expf(k[j * n + i] - 12.5f * d * d);                                                          \
+            sum += e * F(i, j), weights += e;                                                                                       \
+        }                                                                                                                           \
+    to[x] = sum / weights
+WINDOW(c_bilateral5_f32, float, float, 2, BILATERAL)
+WINDOW(c_quick5_f32, float, float, 2, BILATERAL)
 WINDOW(c_harris_f32, float, float, 2,
        float xx = 0; float xy = 0; float yy = 0;
        for (int j = 1; j < 4; j++) for (int i = 1; i < 4; i++) {

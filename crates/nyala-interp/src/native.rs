@@ -198,7 +198,7 @@ impl Machine<'_, '_> {
             },
             Intrinsic::Unreachable => Err(Box::new(ErrorKind::Unreachable)),
             Intrinsic::Switch => self.bad_arguments(intrinsic, args),
-            Intrinsic::Fence | Intrinsic::PeInfo | Intrinsic::PeAssert => {
+            Intrinsic::Fence | Intrinsic::PeInfo | Intrinsic::PeAssert | Intrinsic::PeExpect => {
                 self.deliver_as(cont, ret, Results::new())
             }
             Intrinsic::Atomic

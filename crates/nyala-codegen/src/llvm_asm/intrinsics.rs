@@ -29,7 +29,7 @@ impl FunctionWriter<'_, '_> {
             | Intrinsic::ExecuteGraph => self.flow_graph(intrinsic, call),
             Intrinsic::ReserveShared if self.module.options.gpu.is_some() => self.reserve_shared(call),
             // They had their effect at compile time.
-            Intrinsic::PeInfo | Intrinsic::PeAssert => vec![],
+            Intrinsic::PeInfo | Intrinsic::PeAssert | Intrinsic::PeExpect => vec![],
             // Of another shape than the verifier accepts.
             Intrinsic::Branch | Intrinsic::Switch | Intrinsic::Unreachable => {
                 self.line("unreachable");

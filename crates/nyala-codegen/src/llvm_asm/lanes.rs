@@ -71,10 +71,14 @@ impl FunctionWriter<'_, '_> {
         let of_index = types.lane_prim(self.world.ty(table.index))?;
         let (n, bits) = (types.lanes(ty)?, table.elem.bits());
         let (order, ints) = (Type::vector(n, Scalar::Int(32)), Type::vector(n, Scalar::Int(bits)));
-        let extend = if of_index.is_signed() { "sext" } else { "zext" };
         let mut at = self.typed(table.index);
-        if of_index.bits() < 32 {
-            at = Value::new(order.clone(), self.compute("index", format!("{extend} {at} to {order}")));
+        if of_index.bits() != 32 {
+            let convert = match of_index {
+                _ if of_index.bits() == 64 => "trunc",
+                _ if of_index.is_signed() => "sext",
+                _ => "zext",
+            };
+            at = Value::new(order.clone(), self.compute("index", format!("{convert} {at} to {order}")));
         }
         let args = [self.typed(table.array), at, self.typed(mask)];
         let name = format!("{}look_up.v{n}i{bits}.{}", lane_moves::PREFIX, table.len);

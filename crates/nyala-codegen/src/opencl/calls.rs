@@ -149,7 +149,7 @@ impl FunctionWriter<'_, '_> {
                     None
                 }
             },
-            Intrinsic::PeInfo | Intrinsic::PeAssert => Some(vec![]),
+            Intrinsic::PeInfo | Intrinsic::PeAssert | Intrinsic::PeExpect => Some(vec![]),
             Intrinsic::Fence => {
                 self.line("mem_fence(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);");
                 Some(vec![])

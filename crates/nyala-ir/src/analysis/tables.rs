@@ -10,7 +10,7 @@ const MAX_SIZE: u64 = 1024;
 pub struct Table {
     /// The address of the array.
     pub array: Def,
-    /// The index, at most 32 bits wide; of lanes, a vector.
+    /// The index; of lanes, a vector.
     pub index: Def,
     /// Its elements, which are numbers.
     pub elem: Prim,
@@ -26,7 +26,6 @@ impl Table {
         let TyKind::Array { elem, len } = *world.types.kind(pointee) else { return None };
         let elem = world.types.as_prim(elem).filter(|&prim| prim != Prim::Bool)?;
         let is_small = len.checked_mul(u64::from(elem.bits() / 8))? <= MAX_SIZE;
-        let is_narrow = world.types.lane_prim(world.ty(index))?.bits() <= 32;
-        (space == 0 && is_small && is_narrow).then_some(Table { array, index, elem, len })
+        (space == 0 && is_small).then_some(Table { array, index, elem, len })
     }
 }

@@ -157,6 +157,8 @@ intrinsics! {
     PeInfo "pe_info" [2], PLAIN, DEVICES, ["pe_info[T](message: &[u8], value: T) -> ()"];
     /// An error at compile time if a condition is known not to hold.
     PeAssert "pe_assert" [2], PLAIN, DEVICES, ["pe_assert(condition: bool, message: &[u8]) -> ()"];
+    /// A warning at compile time if a condition is known not to hold.
+    PeExpect "pe_expect" [2], PLAIN, DEVICES, ["pe_expect(condition: bool, message: &[u8]) -> ()"];
 }
 
 macro_rules! value_ops {

@@ -1,6 +1,6 @@
 //! The diagnostics of the partial evaluator.
 
-use nyala_span::{Code, Diagnostic, Name, Span};
+use nyala_span::{Code, Diagnostic, Name, Severity, Span};
 
 use crate::partial_eval::{IMPLICIT_SHARE, Limit, ParamAnswer, RUN_SHARE, Reason, Request, Unknown};
 
@@ -271,9 +271,11 @@ impl Info {
     }
 }
 
-/// A `pe_assert` whose condition is false, or requires an unknown value to be known.
+/// A `pe_assert` or `pe_expect` whose condition is false, or requires an unknown value to be known.
 pub(crate) struct AssertionFails {
     pub at: Span,
+    /// An error or a warning.
+    pub severity: Severity,
     pub message: String,
     /// The unknown value.
     pub unknown: Option<Unknown>,
@@ -286,7 +288,10 @@ impl AssertionFails {
     pub fn diagnostic(self) -> Diagnostic {
         /// How many calls are shown.
         const SHOWN_CALLS: usize = 4;
-        let report = Diagnostic::error(Code("E0913"), self.at, self.message);
+        let report = match self.severity {
+            Severity::Error => Diagnostic::error(Code("E0913"), self.at, self.message),
+            _ => Diagnostic::warning(Code("W0015"), self.at, self.message),
+        };
         let report = match &self.unknown {
             None => report.with_label("this condition is false"),
             Some(unknown) => with_source(report.with_label("this condition needs a known value"), unknown),

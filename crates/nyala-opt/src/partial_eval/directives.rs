@@ -1,6 +1,7 @@
-//! Directives of the program: `pe_info`, `pe_assert` and `#[must_specialize]`.
+//! Directives of the program: `pe_info`, `pe_assert`, `pe_expect` and `#[must_specialize]`.
 
 use nyala_ir::{ArithOp, Cont, Def, Defs, Intrinsic, Node};
+use nyala_span::Severity;
 
 use super::engine::{Call, Engine};
 use super::explain::{ParamAnswer, Reason, Source, Unknown};
@@ -33,14 +34,19 @@ impl Engine<'_> {
     }
 
     /// Continues behind a `pe_assert` whose condition is known. A false condition is an error. So is a condition
-    /// that requires an unknown value to be known. Any other assertion is removed at the end.
+    /// that requires an unknown value to be known. Any other assertion is removed at the end. The same of a `pe_expect`, which is a
+    /// warning, and never needs a known value.
     pub(super) fn check_assertion(&mut self, call: &mut Call) {
-        let is_assertion = self.new.as_intrinsic(call.callee) == Some(Intrinsic::PeAssert);
-        let (true, &[mem, condition, message, ret]) = (is_assertion, call.args.as_slice()) else { return };
+        let severity = match self.new.as_intrinsic(call.callee) {
+            Some(Intrinsic::PeAssert) => Severity::Error,
+            Some(Intrinsic::PeExpect) => Severity::Warning,
+            _ => return,
+        };
+        let &[mem, condition, message, ret] = call.args.as_slice() else { return };
         let holds = self.new.as_lit(condition);
-        let unknown = match holds {
-            Some(_) => None,
-            None => self.required(condition, MAX_CONDITION_DEPTH).and_then(|value| self.unknown(value)),
+        let unknown = match (holds, severity) {
+            (Some(_), _) | (_, Severity::Warning) => None,
+            _ => self.required(condition, MAX_CONDITION_DEPTH).and_then(|value| self.unknown(value)),
         };
         let text = show::string(&self.new, message).unwrap_or_else(|| "a condition does not hold".into());
         let fails = holds == Some(0) || unknown.is_some();
@@ -48,7 +54,8 @@ impl Engine<'_> {
             let mut calls = self.active_calls(ret, self.current.context.link);
             calls.retain(|&active| active != call.span);
             let is_pending = unknown.is_some();
-            let report = AssertionFails { at: call.span, message: text, unknown, calls }.diagnostic();
+            let report =
+                AssertionFails { at: call.span, severity, message: text, unknown, calls }.diagnostic();
             match is_pending {
                 true => self.state.reports.add_pending(report),
                 false => self.state.reports.add(report),

@@ -31,7 +31,9 @@ pub(super) fn is_fixed_point(world: &World, limits: &LimitState) -> bool {
 /// Whether `body` is an assertion whose condition is known.
 fn is_decided(world: &World, body: &Body) -> bool {
     match (world.as_intrinsic(body.callee), body.args.as_slice()) {
-        (Some(Intrinsic::PeAssert), &[_, condition, ..]) => world.as_lit(condition).is_some(),
+        (Some(Intrinsic::PeAssert | Intrinsic::PeExpect), &[_, condition, ..]) => {
+            world.as_lit(condition).is_some()
+        }
         _ => false,
     }
 }

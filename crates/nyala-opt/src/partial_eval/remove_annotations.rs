@@ -1,6 +1,6 @@
 //! The last step of evaluation: removes annotations for the evaluator, in place.
 //!
-//! `?e` becomes `false`, `$e` becomes `e`. Marks, filters, and remaining calls of `pe_info` and `pe_assert` are removed.
+//! `?e` becomes `false`, `$e` becomes `e`. Marks, filters, and remaining calls of `pe_info`, `pe_assert` and `pe_expect` are removed.
 
 use nyala_ir::{Body, Cont, Def, Defs, Intrinsic, Node, World};
 
@@ -9,7 +9,7 @@ use crate::rewrite::Rewriter;
 
 /// Removes annotations for the evaluator.
 ///
-/// Before: any verified world. After: no `known`, no `hide`, no mark, no filter, no `pe_info`, no `pe_assert`.
+/// Before: any verified world. After: no `known`, no `hide`, no mark, no filter, no `pe_info`, no `pe_assert`, no `pe_expect`.
 pub(crate) fn remove_annotations(world: &mut World) {
     let conts = Mentions::new(world).conts;
     for &cont in &conts {
@@ -34,11 +34,13 @@ pub(crate) fn remove_annotations(world: &mut World) {
     }
 }
 
-/// The memory token and the return continuation of a `pe_info` or `pe_assert`.
+/// The memory token and the return continuation of a `pe_info`, `pe_assert` or `pe_expect`.
 fn pe_call(world: &World, cont: Cont) -> Option<(Def, Def)> {
     let body = world.cont(cont).body.as_ref()?;
     match (world.as_intrinsic(body.callee), body.args.as_slice()) {
-        (Some(Intrinsic::PeInfo | Intrinsic::PeAssert), &[mem, _, _, ret]) => Some((mem, ret)),
+        (Some(Intrinsic::PeInfo | Intrinsic::PeAssert | Intrinsic::PeExpect), &[mem, _, _, ret]) => {
+            Some((mem, ret))
+        }
         _ => None,
     }
 }
