@@ -5,6 +5,7 @@
 //! time of each counts. Sides:
 //!
 //! * ours with a number of lanes for each kernel, and with one lane;
+//! * ours with vectors as types (`vectors.impala`), for the kernels that it has;
 //! * C, scalar: without vectorization by the compiler;
 //! * C, vectorized by the compiler, 512 bits wide where the machine has them;
 //! * ISPC, where there is an `ispc` on the path, or the environment variable `ISPC` names one.
@@ -31,6 +32,9 @@ use kernels::{Inputs, KERNELS, Kernel};
 /// The number of runs of each kernel on each side.
 const ROUNDS: usize = 9;
 const QUICK_ROUNDS: usize = 3;
+
+/// The name of our side with vectors as types.
+const VECTORS: &str = "vectors";
 
 /// All kernels.
 pub fn run(quick: bool) -> anyhow::Result<Vec<Row>> {
@@ -82,9 +86,15 @@ impl Builder {
             self.shared("scalar C", &["-ffast-math", "-fno-vectorize", "-fno-slp-vectorize"], &c)?,
             self.shared("C", &["-ffast-math", "-mprefer-vector-width=512"], &c)?,
             self.impala("one lane", |_| 1)?,
+            self.vectors()?,
         ];
         sides.extend(self.ispc()?);
         Ok(sides)
+    }
+
+    /// Our kernels with vectors as types.
+    fn vectors(&self) -> anyhow::Result<Side> {
+        self.library(VECTORS, &[files::repository().join("bench/simd/vectors.impala")])
     }
 
     /// Our kernels, with these numbers of lanes.
@@ -92,10 +102,17 @@ impl Builder {
         let choice = self.folder.join(format!("{name}.impala"));
         std::fs::write(&choice, numbers_of_lanes(lanes))
             .with_context(|| format!("cannot write {}", choice.display()))?;
+        let mut all = sources();
+        all.push(choice);
+        self.library(name, &all)
+    }
+
+    /// A library of these files of Impala.
+    fn library(&self, name: &str, sources: &[PathBuf]) -> anyhow::Result<Side> {
         let object = self.folder.join(format!("{name}.o"));
         let mut command = Command::new(&self.nyala);
         command.args(["build", "-O3", "--fast-math", "--emit", "obj", "-o"]).arg(&object);
-        succeed(command.args(sources()).arg(choice))?;
+        succeed(command.args(sources))?;
         self.shared(name, &[], &object)
     }
 
@@ -151,15 +168,17 @@ fn sources() -> Vec<PathBuf> {
 fn measure(kernel: &Kernel, inputs: &Inputs, sides: &[Side], rounds: usize) -> anyhow::Result<Vec<Row>> {
     let mut outputs = vec![vec![0u32; kernel.n_results]; sides.len()];
     let mut best = vec![f64::INFINITY; sides.len()];
+    let has_kernel = |side: &Side| side.name != VECTORS || kernel.has_vectors;
     for _ in 0..rounds {
-        for ((side, output), best) in sides.iter().zip(&mut outputs).zip(&mut best) {
+        let measured = sides.iter().zip(&mut outputs).zip(&mut best);
+        for ((side, output), best) in measured.filter(|((side, _), _)| has_kernel(side)) {
             let before = thread_seconds();
             (kernel.run)(&side.library, inputs, output)?;
             *best = best.min(thread_seconds() - before);
         }
     }
     let mut rows = vec![];
-    for (other, side) in sides.iter().enumerate().skip(1) {
+    for (other, side) in sides.iter().enumerate().skip(1).filter(|(_, side)| has_kernel(side)) {
         let share = kernel.differing(&outputs[0], &outputs[other]);
         let name = kernel.name;
         ensure!(

@@ -87,10 +87,8 @@ impl SimdMode<'_> {
                 *args = self.lane_tys(args);
             }
             ExprKind::Local(local) => {
-                let is_jump =
-                    self.program.types.as_fn(ty).is_some_and(|(_, ret)| ret == self.program.types.never());
-                let is_from_outside = lanes.outside.contains(local);
-                if is_from_outside && !is_jump {
+                // Jumps are inside of the region, but a continuation may be a parameter.
+                if lanes.outside.contains(local) {
                     return self.report(errors::scalar_call(None, span, lanes.entered), lanes);
                 }
                 *local = lanes.twins.get(local).copied().unwrap_or(*local);

@@ -19,7 +19,7 @@ impl SimdMode<'_> {
         let lane = self.new_local(Name::new("lane"), i32, false, span);
         let mut lanes = Lanes::new(Some(region.lanes), region.entered, Index::Variable(lane));
         lanes.is_lambda = region.returns.is_some();
-        let variables = self.variables(&root, &mut lanes);
+        let variables = self.variables(&root, region.returns.map(|(local, _)| local), &mut lanes);
         // After an error, the program is not lowered.
         if !self.is_result(result, span, region.entered) {
             return root;

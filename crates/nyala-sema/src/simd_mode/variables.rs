@@ -38,9 +38,15 @@ struct Used {
 
 impl SimdMode<'_> {
     /// Declares the variables of lanes for those that `root` uses.
-    pub(super) fn variables(&mut self, root: &Expr, lanes: &mut Lanes) -> Variables {
+    pub(super) fn variables(
+        &mut self,
+        root: &Expr,
+        returns: Option<LocalId>,
+        lanes: &mut Lanes,
+    ) -> Variables {
         let mut all = Variables::default();
-        for used in self.used(root) {
+        let used = self.used(root).into_iter().filter(|used| Some(used.local) != returns);
+        for used in used {
             self.variable(&used, root.span, lanes, &mut all);
         }
         all
