@@ -1,7 +1,7 @@
 //! `cargo xtask device-bundle`: a folder of executables with kernels, and an archive of it, for machines that have
 //! only a GPU and its driver.
 //!
-//! The programs are those of `tests/gpu`, each for every platform of
+//! The programs are those of `tests/gpu` and `tests/published`, each for every platform of
 //! executables, and those of `tests/run` that need a device. The script `bench/gpu/run.sh` runs them, compares their output, and
 //! measures the kernels of `bench/gpu`, against CUDA C++ if there is a compiler for it.
 
@@ -67,6 +67,7 @@ pub fn run(args: &DeviceBundleArgs) -> anyhow::Result<()> {
             build(&nyala, args, &sources, &folder.join(name).with_extension(platform))?;
         }
     }
+    with_published(&nyala, args, &bundle)?;
     with_ordinary_tests(&nyala, args, &bundle)?;
     with_libdevice(&nyala, args, &bundle)?;
     let measure = Path::new("bench/gpu/measure.impala");
@@ -107,6 +108,31 @@ pub fn run(args: &DeviceBundleArgs) -> anyhow::Result<()> {
     println!(
         "`./run.sh tests`, `./run.sh filters` and `./run.sh sanitizer` test a GPU, `./run.sh bench`, `./run.sh plain`, `./run.sh images` and `./run.sh rays` measure it"
     );
+    Ok(())
+}
+
+/// The programs in the style of each edition, which choose their device by a file, too. Some bring their own prelude.
+fn with_published(nyala: &Path, args: &DeviceBundleArgs, bundle: &Path) -> anyhow::Result<()> {
+    for program in files::with_extension("tests/published", "impala")? {
+        let on = program.path.with_file_name("on");
+        if program.path.ends_with("platform.impala") || !on.join("cuda.impala").exists() {
+            continue;
+        }
+        let edition = program.path.parent().and_then(Path::file_name).context("an edition has a folder")?;
+        let name = program.path.file_stem().context("a source file has a name")?;
+        let name = format!("{}_{}", edition.to_string_lossy(), name.to_string_lossy());
+        fs::write(bundle.join("expected").join(&name), marked(&program.text, "// out: "))?;
+        let prelude = program.path.with_file_name("platform.impala");
+        let brings_prelude = files::repository().join(&prelude).exists();
+        let options: &[&str] = if brings_prelude { &["--no-prelude"] } else { &[] };
+        for platform in PLATFORMS {
+            let device = on.join(format!("{platform}.impala"));
+            let mut sources = vec![&*program.path, &*device];
+            sources.extend(brings_prelude.then_some(&*prelude));
+            let output = bundle.join("tests").join(&name).with_extension(platform);
+            build_with(nyala, args, options, Path::new("off"), &sources, &output)?;
+        }
+    }
     Ok(())
 }
 
