@@ -133,6 +133,7 @@ fn output_of(command: &str, program: &str) -> String {
         "explain --vectorize" => {
             let world = pipeline::evaluate(&mut session, &world);
             let world = pipeline::control_flow_form(&mut session, world);
+            session.options.cpu = Some("x86-64-v3".into());
             let facts = pipeline::explain_vectorize(&mut session, world);
             Vectorization::new(&session, &facts, false).text()
         }

@@ -174,6 +174,7 @@ fn vectorize(path: &Path) -> Result<(), Failed> {
     let world = pipeline::emit(&mut session).ok_or_else(|| rendered(&session))?;
     let evaluated = pipeline::evaluate(&mut session, &world);
     let world = pipeline::control_flow_form(&mut session, evaluated);
+    session.options.cpu = Some("x86-64-v3".into());
     let facts = pipeline::explain_vectorize(&mut session, world);
     let answers = Vectorization::new(&session, &facts, false);
     let object: serde_json::Value = serde_json::from_str(&answers.json())?;

@@ -48,6 +48,7 @@ pub mod examples;
 mod libdevice;
 pub mod link;
 mod loading;
+mod machine;
 mod modules;
 pub mod native;
 pub mod packages;

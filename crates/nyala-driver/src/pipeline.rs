@@ -11,7 +11,7 @@ use nyala_ir::{Cont, World};
 use nyala_lower::{Entry, LowerOptions, Statics};
 use nyala_opt::outline::{Outlined, Platform};
 use nyala_opt::partial_eval::Explanation;
-use nyala_opt::vectorize::SiteFacts;
+use nyala_opt::vectorize::{Options as VectorizeOptions, SiteFacts};
 use nyala_runtime::CALLED_BY_COMPILED_CODE;
 use nyala_sema::Checked;
 use nyala_sema::package::{self, Package, Role};
@@ -24,6 +24,7 @@ use crate::compile_time::Budget;
 use crate::edition::{Edition, Prelude};
 use crate::errors::reserved_symbol;
 use crate::loading::LoadedPackage;
+use crate::machine;
 use crate::prelude;
 use crate::session::Session;
 use crate::tuning;
@@ -281,16 +282,25 @@ pub fn control_flow_form(session: &mut Session, mut world: World) -> World {
 /// possible.
 pub fn vectorize(session: &mut Session, mut world: World) -> World {
     session.timings.enter("vectorize");
-    session.diagnostics.extend(nyala_opt::pipeline::vectorize(&mut world));
+    let reports = nyala_opt::pipeline::vectorize(&mut world, &vectorize_options(session));
+    session.diagnostics.extend(reports);
     world
 }
 
 /// As [`vectorize`], and records the decisions for each call.
 pub fn explain_vectorize(session: &mut Session, mut world: World) -> Vec<SiteFacts> {
     session.timings.enter("vectorize");
-    let (reports, facts) = nyala_opt::pipeline::explain_vectorize(&mut world);
+    let (reports, facts) = nyala_opt::pipeline::explain_vectorize(&mut world, &vectorize_options(session));
     session.diagnostics.extend(reports);
     facts
+}
+
+fn vectorize_options(session: &Session) -> VectorizeOptions {
+    let own = session.sources.files().filter(|&(id, _)| !session.is_foreign(id));
+    VectorizeOptions {
+        machine: machine::of_processor(session.options.cpu.as_deref()),
+        own_files: own.map(|(_, file)| file.span()).collect(),
+    }
 }
 
 /// Outlines the kernels of a vectorized program as separate programs.

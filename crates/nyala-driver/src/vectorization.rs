@@ -88,8 +88,8 @@ fn form(fact: &Fact) -> &'static str {
         Form::Shuffled(_) => "shuffled",
         Form::Grouped(_) => "grouped",
         Form::Varying => match fact.subject {
-            Subject::Load => "gather",
-            Subject::Store => "scatter",
+            Subject::Load => "gathered",
+            Subject::Store => "scattered",
             _ => "varying",
         },
         Form::Simd => "simd",

@@ -7,7 +7,7 @@ use nyala_ir::Intrinsic;
 use nyala_span::{Code, Diagnostic, Name, Span};
 
 use crate::closures_left::Why;
-use crate::vectorize::Refusal;
+use crate::vectorize::{CauseKind, Estimate, Refusal};
 pub(crate) use evaluation::{AssertionFails, Info, LimitReached, NotSpecialized, recursive_run};
 
 impl Refusal {
@@ -29,6 +29,50 @@ impl Refusal {
                 format!("`{name}` is a collective operation, so the lanes cannot run one after the other")
             }
         })
+    }
+}
+
+impl Estimate {
+    /// The SIMD code is expected to lose.
+    pub(crate) fn diagnostic(&self, site: Span) -> Diagnostic {
+        let report =
+            Diagnostic::warning(Code("W0911"), site, "this `vectorize` is expected to be slower than a loop")
+                .with_label(format!(
+                    "for each lane about {} simple instructions, {} in a scalar loop",
+                    tenths(self.simd),
+                    tenths(self.scalar)
+                ));
+        self.causes.iter().fold(report, |report, cause| {
+            let what = format!("{} % of that: {}", cause.percent, cause.kind.description());
+            match cause.at.is_none() || cause.at == site {
+                true => report.with_note(what),
+                false => report.with_secondary(cause.at, what),
+            }
+        })
+    }
+}
+
+impl CauseKind {
+    /// A phrase for the user.
+    pub fn description(self) -> &'static str {
+        match self {
+            CauseKind::Gather => "gathered from varying addresses",
+            CauseKind::Scatter => "scattered to varying addresses",
+            CauseKind::MaskedAccess => {
+                "accessed by one lane after the other, as the machine has no masks for it"
+            }
+            CauseKind::PerLane => "called by one lane after the other",
+            CauseKind::Divergence => "masks and selects where lanes diverge",
+            CauseKind::Latency => "iterations that wait for the one before",
+        }
+    }
+}
+
+/// A number in tenths as people write it: without a fraction if it is large.
+pub fn tenths(number: u64) -> String {
+    match number {
+        0..200 => format!("{}.{}", number / 10, number % 10),
+        _ => format!("{}", (number + 5) / 10),
     }
 }
 

@@ -68,6 +68,7 @@ pub mod vectorize;
 pub use closures_left::closures_left;
 pub use convert_closures::convert_closures;
 pub use eliminate_params::eliminate_params;
+pub use errors::tenths;
 pub use jumps_out::jumps_out;
 pub use large_locals::large_locals;
 pub use lower_to_cff::lower_to_cff;

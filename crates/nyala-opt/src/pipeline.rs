@@ -8,7 +8,7 @@ use nyala_span::{Diagnostic, SourceMap, Span};
 use crate::merge_blocks::Merge;
 use crate::outline::{Outlined, outline_kernels};
 use crate::partial_eval::{Evaluated, Evaluation, MAX_ROUNDS, Options, remove_annotations};
-use crate::vectorize::SiteFacts;
+use crate::vectorize::{Options as VectorizeOptions, SiteFacts};
 use crate::{
     convert_closures, eliminate_params, lower_to_cff, merge_blocks, merge_returns, promote_slots, remedy,
 };
@@ -112,16 +112,16 @@ pub fn control_flow_form(world: &mut World) {
     check(world, "convert_closures");
 }
 
-/// SIMD code for `vectorize`, where that is possible; warnings where it is not.
-pub fn vectorize(world: &mut World) -> Vec<Diagnostic> {
-    let warnings = crate::vectorize::vectorize(world);
+/// SIMD code for `vectorize`, where that is possible; warnings where it is not, or is expected to lose on this machine.
+pub fn vectorize(world: &mut World, options: &VectorizeOptions) -> Vec<Diagnostic> {
+    let warnings = crate::vectorize::vectorize(world, options);
     check(world, "vectorize");
     warnings
 }
 
 /// As [`vectorize`], with a record of each call.
-pub fn explain_vectorize(world: &mut World) -> (Vec<Diagnostic>, Vec<SiteFacts>) {
-    let result = crate::vectorize::explained(world);
+pub fn explain_vectorize(world: &mut World, options: &VectorizeOptions) -> (Vec<Diagnostic>, Vec<SiteFacts>) {
+    let result = crate::vectorize::explained(world, options);
     check(world, "vectorize");
     result
 }

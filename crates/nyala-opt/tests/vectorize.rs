@@ -7,7 +7,7 @@ mod execution;
 
 use std::process::ExitCode;
 
-use nyala_opt::vectorize;
+use nyala_opt::vectorize::{Machine, Options, vectorize};
 use nyala_span::Diagnostic;
 use nyala_test_support::ir_files::{self, Failed, TestFile, verified_text};
 
@@ -19,7 +19,7 @@ fn render(file: &TestFile) -> Result<String, Failed> {
     file.require_summary()?;
     let mut world = file.verified_world()?;
     world.set_folding(true);
-    let diagnostics = vectorize(&mut world);
+    let diagnostics = vectorize(&mut world, &Options { machine: Machine::AVX2, own_files: vec![] });
     let printed = verified_text(&world)?;
     match &file.args[..] {
         [] => execution::check_same_outcome(&file.world()?, &world)?,

@@ -313,3 +313,55 @@ fn rejected_body_with_a_collective_is_an_error() {
     assert_eq!(status, Some(1));
     assert!(errors.contains("error[E0912]") && errors.contains("because of inline assembly"), "{errors}");
 }
+
+/// Kernels in which SIMD code wins, and in which it loses: each lane walks a tree, or a table of its own.
+const WINS: [&str; 6] = [
+    "for i in vectorize_range(8, 0, n) { y(i) = x(i) * 2f + y(i); }",
+    "for i in vectorize_range(8, 0, n) { if x(i) > 0f { y(i) = exp(x(i)) } else { y(i) = 1f } }",
+    "for i in vectorize_range(8, 0, n) { let v = x(i); y(i) = x(k(i)) * v * v + 3f * v - v * v * v; }",
+    "for i in vectorize_range(8, 0, n) {
+        let cx = i as f32 * 0.01f; let mut a = 0f; let mut b = 0f; let mut c = 0;
+        while c < 64 && a * a + b * b < 4f { let t = a * a - b * b + cx; b = 2f * a * b + 0.3f; a = t; c++; }
+        y(i) = c as f32; }",
+    "for i in vectorize_range(8, 0, n) { y(i) = x(3 * i) + x(3 * i + 1) + x(3 * i + 2); }",
+    "for i in vectorize_range(8, 0, n) { let mut s = 0f; for j in range(0, n) { s += x(j) * y(i); } y(i) = s; }",
+];
+const LOSES: [&str; 4] = [
+    "for i in vectorize_range(4, 0, n) {
+        let mut stack: [i32 * 32]; let mut depth = 1; stack(0) = 1; let mut s = 0;
+        while depth > 0 {
+            depth--; let at = stack(depth);
+            if at < n {
+                if x(at) > y(i) { stack(depth) = 2 * at; depth++; }
+                if x(at) < 2f * y(i) { stack(depth) = 2 * at + 1; depth++; }
+            } else { s += at; }
+        }
+        y(i) = s as f32; }",
+    "for i in vectorize_range(4, 0, n) { let mut at = i; for _ in range(0, 20) { at = k(at); } y(i) = at as f32; }",
+    "for i in vectorize_range(8, 0, n) {
+        let mut s = 0f; for j in range(k(i), k(i + 1)) { s += x(j) * y(k(j)); } y(i) = s; }",
+    "for i in vectorize_range(8, 0, n) { let mut j = 0; while j < 32 && k(i + j) != 5 { j++; } y(i) = j as f32; }",
+];
+
+/// The warnings about a kernel for a processor.
+fn estimated(kernel: &str, cpu: &str) -> String {
+    let program = format!("extern fn f(n: i32, k: &[i32], x: &[f32], y: &mut [f32]) -> () {{ {kernel} }}");
+    support::run(&["explain", "--vectorize", "--target-cpu", cpu, "-"], &program).2
+}
+
+#[test]
+fn warning_tells_where_simd_code_is_expected_to_lose() {
+    for cpu in ["x86-64-v3", "x86-64-v4"] {
+        for kernel in WINS {
+            let warnings = estimated(kernel, cpu);
+            assert!(!warnings.contains("W0911"), "{cpu}: {kernel}: {warnings}");
+        }
+        for kernel in LOSES {
+            let warnings = estimated(kernel, cpu);
+            assert!(
+                warnings.contains("warning[W0911]") && warnings.contains("% of that"),
+                "{cpu}: {kernel}: {warnings}"
+            );
+        }
+    }
+}

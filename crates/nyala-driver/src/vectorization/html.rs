@@ -9,7 +9,7 @@ use nyala_span::{FileId, Span};
 use crate::annotated::{anchor, capitalized, escape, head, highlight, inline_code};
 
 use super::Vectorization;
-use super::text::{describe, describe_site, notes, subject};
+use super::text::{describe, describe_cause, describe_estimate, describe_site, notes, subject};
 
 pub(super) fn page(report: &Vectorization<'_>) -> String {
     let mut page = Page { report, out: String::new() };
@@ -76,12 +76,15 @@ impl Page<'_> {
 
     fn site_note(&self, site: &SiteFacts, count: usize) -> Note {
         let tail = site.has_tail.then(|| "the last group may be partial: it is masked".to_owned());
+        let estimate = site.estimate.as_ref().map(describe_estimate);
+        let causes = site.estimate.iter().flat_map(|estimate| &estimate.causes);
+        let causes = causes.map(|cause| describe_cause(self.report, site.at, cause));
         Note {
             class: if site.refused.is_some() { "denied" } else { "specialized" },
             what: if site.refused.is_some() { "scalar" } else { "lanes" }.to_owned(),
             code: "vectorize".to_owned(),
             gist: describe_site(self.report, site, count),
-            reasons: tail.into_iter().collect(),
+            reasons: estimate.into_iter().chain(causes).chain(tail).collect(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The report as one JSON object; the book's chapter on SIMD lists its fields.
 
-use nyala_opt::vectorize::{Fact, Form, FunctionFacts, Reason, SiteFacts, Subject};
+use nyala_opt::vectorize::{Cause, Estimate, Fact, Form, FunctionFacts, Reason, SiteFacts, Subject};
 use nyala_span::Span;
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::{Vectorization, form, kind};
 use crate::render::json::place;
 
 /// Changes when the meaning of a field does.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 pub(super) fn object(report: &Vectorization<'_>) -> Value {
     let loops: Vec<Value> =
@@ -26,7 +26,24 @@ fn site_object(report: &Vectorization<'_>, site: &SiteFacts, count: usize) -> Va
         "vectorized": site.refused.is_none(),
         "refused": reason_or_null(report, site.refused.as_ref()),
         "masked_tail": site.has_tail,
+        "estimate": site.estimate.as_ref().map(|estimate| estimate_object(report, estimate)),
         "functions": functions,
+    })
+}
+
+/// Costs in simple instructions for each lane.
+fn estimate_object(report: &Vectorization<'_>, estimate: &Estimate) -> Value {
+    let cause = |cause: &Cause| {
+        json!({
+            "percent": cause.percent,
+            "text": cause.kind.description(),
+            "place": place_or_null(report, cause.at),
+        })
+    };
+    json!({
+        "simd": estimate.simd as f64 / 10.0,
+        "scalar": estimate.scalar as f64 / 10.0,
+        "causes": estimate.causes.iter().map(cause).collect::<Vec<_>>(),
     })
 }
 

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use nyala_opt::vectorize::{Fact, Form, FunctionFacts, Reason, SiteFacts, Subject};
+use nyala_opt::tenths;
+use nyala_opt::vectorize::{Cause, Estimate, Fact, Form, FunctionFacts, Reason, SiteFacts, Subject};
 use nyala_span::Span;
 
 use super::Vectorization;
@@ -24,6 +25,12 @@ pub(super) fn write(report: &Vectorization<'_>) -> String {
 fn write_site(out: &mut String, report: &Vectorization<'_>, site: &SiteFacts, count: usize) {
     let at = report.session.sources.describe(site.at);
     line(out, 0, format_args!("{at}: {}", describe_site(report, site, count)));
+    if let Some(estimate) = &site.estimate {
+        line(out, 1, format_args!("{}", describe_estimate(estimate)));
+        for cause in &estimate.causes {
+            line(out, 2, format_args!("{}", describe_cause(report, site.at, cause)));
+        }
+    }
     for function in &site.functions {
         write_function(out, report, site.at, function);
     }
@@ -31,6 +38,23 @@ fn write_site(out: &mut String, report: &Vectorization<'_>, site: &SiteFacts, co
         line(out, 1, format_args!("the last group may be partial: it is masked"));
     }
     out.push('\n');
+}
+
+/// The estimated cost of a lane.
+pub(super) fn describe_estimate(estimate: &Estimate) -> String {
+    let (simd, scalar) = (tenths(estimate.simd), tenths(estimate.scalar));
+    let outcome = match (estimate.scalar, estimate.simd) {
+        (_, _) if estimate.loses() => ": slower".to_owned(),
+        (0, _) | (_, 0) => String::new(),
+        (scalar, simd) => format!(": {:.1} times faster", scalar as f64 / simd as f64),
+    };
+    format!("for each lane about {simd} simple instructions, {scalar} in a scalar loop{outcome}")
+}
+
+/// A large part of the cost.
+pub(super) fn describe_cause(report: &Vectorization<'_>, site: Span, cause: &Cause) -> String {
+    let at = place(report, site, cause.at);
+    format!("{} % of that: {} ({at})", cause.percent, cause.kind.description())
 }
 
 /// The outcome for a call of `vectorize` with this number of instances.
@@ -106,16 +130,16 @@ pub(super) fn describe(fact: &Fact) -> String {
         }
         (Subject::Load, Form::PerLane) => "varying addresses: one load per lane".into(),
         (Subject::Store, Form::PerLane) => "varying addresses: one store per lane".into(),
-        (Subject::Load, Form::Strided(stride)) => format!("strided by {stride} bytes: gather"),
-        (Subject::Store, Form::Strided(stride)) => format!("strided by {stride} bytes: scatter"),
+        (Subject::Load, Form::Strided(stride)) => format!("strided by {stride} bytes: gathered"),
+        (Subject::Store, Form::Strided(stride)) => format!("strided by {stride} bytes: scattered"),
         (Subject::Load | Subject::Store, Form::Shuffled(stride)) => {
             format!("strided by {stride} bytes: vector accesses and shuffles")
         }
         (_, Form::Grouped(lanes)) => {
             format!("contiguous in groups of {lanes} lanes: one vector access each")
         }
-        (Subject::Load, _) => "varying addresses: gather".into(),
-        (Subject::Store, _) => "varying addresses: scatter".into(),
+        (Subject::Load, _) => "varying addresses: gathered".into(),
+        (Subject::Store, _) => "varying addresses: scattered".into(),
         (Subject::Call(_), Form::Uniform) => "one call for all lanes".into(),
         (_, Form::Uniform) => "uniform: stays scalar".into(),
         (_, Form::Contiguous) => "contiguous: one scalar for all lanes".into(),

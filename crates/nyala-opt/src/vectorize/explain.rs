@@ -5,22 +5,19 @@
 //! function, before it is written. For a varying value it finds the origin: a gather, the lane index,
 //! or a divergent branch.
 
-use nyala_ir::analysis::Table;
+use nyala_ir::World;
 use nyala_ir::analysis::schedule::has_effect;
 use nyala_ir::{Def, LaneFunction, Linkage, Node};
-use nyala_ir::{Ty, World};
 use nyala_span::{Name, Span};
 use rustc_hash::FxHashSet;
 
 use super::calls;
+use super::estimate::Estimate;
 use super::flow::{End, Flow};
-use super::lanewise;
+use super::forms::{Access, Form};
 use super::linearize::Plan;
-use super::memory;
 use super::prefetch;
-use super::runs;
-use super::shapes::{Shape, Shapes, Wraps, data_params, function_params};
-use super::wrapping::Path;
+use super::shapes::{Shape, Shapes, data_params, function_params};
 use super::{ActiveLanes, Instance, Refusal};
 
 /// The report on a call of `vectorize`.
@@ -32,6 +29,8 @@ pub struct SiteFacts {
     pub lanes: Option<u32>,
     /// Why it is not vectorized.
     pub refused: Option<Reason>,
+    /// The estimated cost, unless it is not vectorized or scalar code cannot do the same.
+    pub estimate: Option<Estimate>,
     /// Whether the last group may be partial, and is masked.
     pub has_tail: bool,
     /// The SIMD functions: the body first, then its callees.
@@ -87,35 +86,6 @@ pub enum Subject {
     Call(Name),
 }
 
-/// A vector form.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Form {
-    /// The same in all lanes; of a branch or loop, not divergent.
-    Uniform,
-    /// Stride 1; of an access, one vector.
-    Contiguous,
-    /// Stride -1; of an access, one vector in reverse order.
-    Reversed,
-    /// A constant stride; in bytes for pointers and accesses.
-    Strided(i64),
-    /// An access with a small stride, in bytes: vectors of everything in between, and shuffles.
-    Shuffled(i64),
-    /// An access that is contiguous in groups of this many lanes.
-    Grouped(u32),
-    /// Varying; of an access, a gather or scatter; of a branch or loop, divergent.
-    Varying,
-    /// A call of a SIMD version.
-    Simd,
-    /// A load from an array of this many elements, which is loaded into registers.
-    LookedUp(u64),
-    /// A call or an access for one active lane after the other.
-    PerLane,
-    /// A prefetch for each cache line.
-    PerCacheLine,
-    /// A collective operation.
-    Collective,
-}
-
 /// Why something is as it is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reason {
@@ -134,19 +104,6 @@ impl Reason {
 impl From<&Refusal> for Reason {
     fn from(refusal: &Refusal) -> Reason {
         Reason::new(&refusal.why, refusal.at)
-    }
-}
-
-/// The largest stride, in scalars, of accesses that native code turns into vectors and shuffles; with a
-/// mask, at most half of the accessed scalars may be unused. Adjacent accesses may share vectors, which
-/// is not considered here.
-const MAX_SHUFFLED: i64 = 4;
-
-/// The size of the smallest scalar of a type.
-fn smallest_scalar(world: &World, ty: Ty) -> Option<i64> {
-    match lanewise::is_scalar(world, ty) {
-        true => Some(world.layout(ty).size as i64),
-        false => lanewise::parts(world, ty).into_iter().filter_map(|part| smallest_scalar(world, part)).min(),
     }
 }
 
@@ -227,25 +184,10 @@ impl Reader<'_> {
         if ty == self.world.types.mem() || has_effect(self.world, def) {
             return None;
         }
-        let form = self.form(self.shapes.of(def), ty);
+        let form = Form::of_value(self.world, self.shapes.of(def), ty);
         let because = (form == Form::Varying).then(|| self.cause(def, block));
         let at = self.world.span_of(def);
         Some(Fact { because, ..self.fact(at, Subject::Value(name), form) })
-    }
-
-    /// The form of a value of type `ty`.
-    fn form(&self, shape: Shape, ty: Ty) -> Form {
-        let unit = match self.world.types.as_ptr(ty) {
-            Some((pointee, _)) => self.world.layout(pointee).size as i64,
-            None => 1,
-        };
-        match shape {
-            Shape::Uniform => Form::Uniform,
-            Shape::Strided { stride, .. } if stride == unit => Form::Contiguous,
-            Shape::Strided { stride, .. } if stride == -unit => Form::Reversed,
-            Shape::Strided { stride, .. } => Form::Strided(stride),
-            Shape::Varying => Form::Varying,
-        }
     }
 
     fn access(&self, def: Def, block: usize) -> Option<Fact> {
@@ -254,67 +196,16 @@ impl Reader<'_> {
             Node::Store { ptr, .. } => (Subject::Store, ptr),
             _ => return None,
         };
-        let shape = self.shapes.at(self.flow, ptr, block);
-        let path = match shape {
-            Shape::Varying => Path::new(self.world, self.flow, self.shapes, ptr, block),
-            _ => None,
-        };
-        let shape = path.as_ref().map_or(shape, |path| Shape::strided(path.stride, Wraps::Never));
-        let mask = if shape == Shape::Uniform { None } else { self.mask(block) };
-        let pointee = self.world.types.as_ptr(self.world.ty(ptr)).map(|(pointee, _)| pointee);
-        let groups = pointee.and_then(|ty| {
-            runs::of_access(self.world, (self.flow, self.shapes), (ptr, ty), block, mask.is_none())
-        });
-        let form = match groups {
-            Some(lanes) => Form::Grouped(lanes),
-            None => self.form_of_access(shape, ptr, mask.is_none()),
-        };
-        let is_varying = form == Form::Varying;
-        let is_spread = matches!(form, Form::Varying | Form::Strided(_));
-        let form = match Table::of(self.world, ptr).filter(|table| self.is_in_registers(table, block)) {
-            Some(table) if is_spread && subject == Subject::Load => Form::LookedUp(table.len),
-            _ if is_spread && pointee.is_some_and(|ty| self.is_narrow(ty)) => Form::PerLane,
-            _ => form,
-        };
-        let because = is_varying.then(|| self.cause(ptr, block));
-        let fact = self.fact(self.world.span_of(def), subject, form);
-        Some(Fact { mask, because, may_wrap: path.is_some(), is_guarded: self.is_guarded(block), ..fact })
-    }
-
-    /// Whether lanes look up elements of one array.
-    fn is_in_registers(&self, table: &Table, block: usize) -> bool {
-        self.shapes.at(self.flow, table.array, block) == Shape::Uniform
-    }
-
-    /// Whether no machine gathers or scatters values of a type.
-    fn is_narrow(&self, ty: Ty) -> bool {
-        self.world.types.as_prim(ty).is_some_and(|prim| prim.bits() < 32)
-    }
-
-    /// The form of an access. Contiguous structs are accessed field by field.
-    fn form_of_access(&self, shape: Shape, ptr: Def, is_full: bool) -> Form {
-        let Shape::Strided { stride, .. } = shape else { return self.form(shape, self.world.ty(ptr)) };
-        let pointee = self.world.types.as_ptr(self.world.ty(ptr)).map(|(pointee, _)| pointee);
-        let Some(smallest) = pointee.and_then(|ty| smallest_scalar(self.world, ty)) else {
-            return Form::Strided(stride);
-        };
-        let n_scalars = pointee.map_or(1, |ty| memory::n_scalars(self.world, ty)) as i64;
-        match stride.checked_div(smallest) {
-            Some(1) => Form::Contiguous,
-            Some(-1) => Form::Reversed,
-            Some(steps)
-                if (2..=MAX_SHUFFLED).contains(&steps.abs())
-                    && stride % smallest == 0
-                    && (is_full || 2 * n_scalars >= steps.abs()) =>
-            {
-                Form::Shuffled(stride)
-            }
-            _ => Form::Strided(stride),
-        }
+        let mask = self.mask(block);
+        let access = Access::new(self.world, self.flow, self.shapes, (def, ptr), block, mask.is_none())?;
+        let mask = mask.filter(|_| access.form != Form::Uniform);
+        let because = access.is_varying.then(|| self.cause(ptr, block));
+        let fact = self.fact(self.world.span_of(def), subject, access.form);
+        Some(Fact { mask, because, may_wrap: access.may_wrap, is_guarded: self.is_guarded(block), ..fact })
     }
 
     fn end(&self, block: usize) -> Option<Fact> {
-        let at = self.flow.spans[block];
+        let at = self.flow.places[block];
         let (subject, on) = match &self.flow.ends[block] {
             End::Branch { cond: on, .. } | End::Switch { value: on, .. } => (Subject::Branch, *on),
             End::Call { callee, .. } => {
@@ -364,8 +255,8 @@ impl Reader<'_> {
         };
         let because = self.flow.vertices_of(inner).iter().copied().find(exits).filter(|_| is_divergent);
         let because = because
-            .map(|vertex| Reason::new("lanes exit in different iterations here", self.flow.spans[vertex]));
-        Some(Fact { because, ..self.fact(self.flow.spans[block], Subject::Loop, form) })
+            .map(|vertex| Reason::new("lanes exit in different iterations here", self.flow.places[vertex]));
+        Some(Fact { because, ..self.fact(self.flow.places[block], Subject::Loop, form) })
     }
 
     fn is_guarded(&self, block: usize) -> bool {
@@ -377,11 +268,11 @@ impl Reader<'_> {
     /// Why only some lanes are active in a block; none if all are.
     fn mask(&self, block: usize) -> Option<Reason> {
         if let Some(branch) = self.divergent_branch(block) {
-            return Some(Reason::new("lanes diverge here", self.flow.spans[branch]));
+            return Some(Reason::new("lanes diverge here", self.flow.places[branch]));
         }
         let around = self.flow.loops_around(block).find(|&around| self.shapes.divergent_loops[around]);
         if let Some(around) = around {
-            let header = self.flow.spans[self.flow.header(around)];
+            let header = self.flow.places[self.flow.header(around)];
             return Some(Reason::new("lanes exit this loop in different iterations", header));
         }
         let entry = self.world.cont(self.flow.blocks[0]).span;
@@ -400,7 +291,7 @@ impl Reader<'_> {
         while seen.insert(def) {
             let at = self.world.span_of(def);
             if let Some(exited) = self.shapes.exited_loop(self.flow, def, block) {
-                let header = self.flow.spans[self.flow.header(exited)];
+                let header = self.flow.places[self.flow.header(exited)];
                 return Reason::new("lanes exit this loop in different iterations", header);
             }
             block = self.shapes.home(self.flow, def, block).unwrap_or(block);
@@ -459,7 +350,7 @@ impl Reader<'_> {
                 End::Call { callee, next: Some(next), .. } if *next == block => {
                     let name = self.world.cont(*callee).name;
                     let what = format!("`{name}` returns a different value in each lane");
-                    return Ok(Reason::new(&what, self.flow.spans[from]));
+                    return Ok(Reason::new(&what, self.flow.places[from]));
                 }
                 End::Jump { target, args } if *target == block => {
                     let arg = args[index];
@@ -472,7 +363,7 @@ impl Reader<'_> {
         }
         let branch = std::iter::successors(self.flow.doms.idom(block), |&at| self.flow.doms.idom(at))
             .find(|&above| self.shapes.diverges(self.flow, above));
-        let at = branch.map_or(at, |branch| self.flow.spans[branch]);
+        let at = branch.map_or(at, |branch| self.flow.places[branch]);
         Ok(Reason::new("it depends on a divergent branch here", at))
     }
 }

@@ -9,9 +9,9 @@ use nyala_ir::analysis::functions::is_return;
 use nyala_ir::analysis::{Cfg, DomTree, Graph, LoopForest, Mode, References, Schedule, Scope};
 use nyala_ir::{Cont, Def, Intrinsic, Node, World};
 use nyala_span::Span;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Refusal;
+use super::{Options, Refusal};
 
 /// The terminator of a block.
 #[derive(Clone, Debug)]
@@ -40,6 +40,8 @@ pub(super) struct Flow {
     pub ends: Vec<End>,
     /// The source location of each block's terminator.
     pub spans: Vec<Span>,
+    /// The same for reports: in code of the user, if there is some in the loop around.
+    pub places: Vec<Span>,
     pub schedule: Schedule,
     pub doms: DomTree,
     /// Post-dominators of the graph, in which a latch leads to the exits of its loop.
@@ -63,7 +65,7 @@ impl Flow {
         let ret = params.last().copied().filter(|&last| is_return(&world.types, world.ty(last)));
         let reader = EndReader { world, cfg: &cfg, ret };
         let ends = cfg.conts().iter().map(|&cont| reader.end(cont)).collect::<Result<Vec<_>, _>>()?;
-        let spans = cfg.conts().iter().map(|&cont| body_span(world, cont)).collect();
+        let spans: Vec<Span> = cfg.conts().iter().map(|&cont| body_span(world, cont)).collect();
         let n_blocks = cfg.exit();
         let edges: Vec<(usize, usize)> = ends
             .iter()
@@ -83,6 +85,7 @@ impl Flow {
         let mut flow = Flow {
             blocks: cfg.conts().to_vec(),
             ends,
+            places: spans.clone(),
             spans,
             schedule: Schedule::new(world, &cfg, Mode::Smart),
             doms,
@@ -95,6 +98,29 @@ impl Flow {
         };
         flow.find_order();
         Ok(flow)
+    }
+
+    /// Moves the places of blocks to the first code of the user in their innermost loop.
+    pub fn place_in_own_code(&mut self, world: &World, options: &Options) {
+        let mut firsts: FxHashMap<Option<usize>, Option<Span>> = FxHashMap::default();
+        for block in 0..self.exit() {
+            if options.is_own(self.spans[block]) {
+                continue;
+            }
+            let around = self.innermost(block);
+            let first = *firsts.entry(around).or_insert_with(|| {
+                let inside =
+                    (0..self.exit()).filter(|&other| around.is_none_or(|own| self.is_in(other, own)));
+                let spans = inside.flat_map(|other| {
+                    let ops = self.schedule.block(other).iter().map(|&def| world.span_of(def));
+                    ops.chain([self.spans[other]])
+                });
+                spans
+                    .filter(|&span| !span.is_none() && options.is_own(span))
+                    .min_by_key(|span| (span.lo, span.hi))
+            });
+            self.places[block] = first.unwrap_or(self.spans[block]);
+        }
     }
 
     /// The exit of the function.

@@ -20,15 +20,18 @@
 //!   of lanes;
 //! * `lanewise`: aggregates of simd values; `blends`: selects at join points;
 //! * `site`: reads and replaces a call of `vectorize`; `nested`: calls of `vectorize` inside SIMD code;
-//! * `explain`: the report of `nyala explain --vectorize`.
+//! * `explain`: the report of `nyala explain --vectorize`; `forms`: the vector forms that it names; `estimate`: what the
+//!   SIMD code costs beside the scalar loop.
 
 mod addresses;
 mod blends;
 mod calls;
 mod cost;
 mod emit;
+mod estimate;
 mod explain;
 mod flow;
+mod forms;
 mod hoist;
 mod lane_functions;
 mod lane_memory;
@@ -55,8 +58,11 @@ use nyala_span::{Diagnostic, Name, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use emit::{Emitter, Task};
-pub use explain::{Fact, Form, FunctionFacts, Reason, SiteFacts, Subject};
+use estimate::Counts;
+pub use estimate::{Cause, CauseKind, Estimate, Machine, Masks};
+pub use explain::{Fact, FunctionFacts, Reason, SiteFacts, Subject};
 use flow::Flow;
+pub use forms::Form;
 use linearize::Plan;
 use nested::Nested;
 use shapes::{Shape, Shapes, function_params};
@@ -81,37 +87,59 @@ impl Refusal {
     }
 }
 
+/// What the reports of the vectorizer depend on. The code does not.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The machine whose costs are estimated.
+    pub machine: Machine,
+    /// The files of the user, in which reports say where something is; if there are none, all code is the user's.
+    pub own_files: Vec<Span>,
+}
+
+impl Options {
+    fn is_own(&self, span: Span) -> bool {
+        self.own_files.is_empty() || self.own_files.iter().any(|file| (file.lo..=file.hi).contains(&span.lo))
+    }
+}
+
 /// Replaces all calls of `vectorize` that can be vectorized. Gives a diagnostic for each of the others:
 /// a warning, or an error if the body has collective operations, whose lanes cannot run one after the
 /// other.
 ///
 /// Before and after: control-flow form.
-pub fn vectorize(world: &mut World) -> Vec<Diagnostic> {
-    run(world, false).0
+pub fn vectorize(world: &mut World, options: &Options) -> Vec<Diagnostic> {
+    run(world, options, false).0
 }
 
 /// As [`vectorize`], with a report for each call.
-pub fn explained(world: &mut World) -> (Vec<Diagnostic>, Vec<SiteFacts>) {
-    run(world, true)
+pub fn explained(world: &mut World, options: &Options) -> (Vec<Diagnostic>, Vec<SiteFacts>) {
+    run(world, options, true)
 }
 
-fn run(world: &mut World, explains: bool) -> (Vec<Diagnostic>, Vec<SiteFacts>) {
+fn run(world: &mut World, options: &Options, explains: bool) -> (Vec<Diagnostic>, Vec<SiteFacts>) {
     let conts: Vec<Cont> = References::of_program(world).conts(world).collect();
     let is_site = |&cont: &Cont| {
         let body = world.cont(cont).body.as_ref();
         body.is_some_and(|body| world.as_intrinsic(body.callee) == Some(Intrinsic::Vectorize))
     };
     let sites: Vec<Cont> = conts.into_iter().filter(is_site).collect();
-    let result = if sites.is_empty() { (vec![], vec![]) } else { vectorize_sites(world, &sites, explains) };
+    let result =
+        if sites.is_empty() { (vec![], vec![]) } else { vectorize_sites(world, &sites, options, explains) };
     lane_functions::replace_in_single_lane(world);
     result
 }
 
-fn vectorize_sites(world: &mut World, sites: &[Cont], explains: bool) -> (Vec<Diagnostic>, Vec<SiteFacts>) {
+fn vectorize_sites(
+    world: &mut World,
+    sites: &[Cont],
+    options: &Options,
+    explains: bool,
+) -> (Vec<Diagnostic>, Vec<SiteFacts>) {
     let functions = Functions::new(world);
     let Nested { loops: mut inner, groups } = Nested::replace(world, &functions, sites);
     let mut run = Run {
         block_params: BlockParams::new(world),
+        options: options.clone(),
         explains,
         groups: vec![],
         reports: vec![],
@@ -141,6 +169,7 @@ fn vectorize_sites(world: &mut World, sites: &[Cont], explains: bool) -> (Vec<Di
 /// The vectorization of one call after the other.
 struct Run {
     block_params: BlockParams,
+    options: Options,
     explains: bool,
     /// The functions that inner calls with collective operations became.
     groups: Vec<Cont>,
@@ -163,7 +192,7 @@ impl Run {
         };
         let mut facts = SiteFacts { at: span, lanes, ..SiteFacts::default() };
         let groups = self.groups.iter().copied().collect();
-        let mut instances = Instances { explains: self.explains, groups, ..Instances::default() };
+        let mut instances = Instances::new(self.options.clone(), self.explains, groups);
         let result = match site {
             Ok(Some(site)) => {
                 facts.has_tail = site.range.is_some();
@@ -174,7 +203,16 @@ impl Run {
         };
         let is_done = result.is_ok();
         match result {
-            Ok(()) => facts.functions = explain::deduplicated(instances.facts),
+            Ok(()) => {
+                facts.functions = explain::deduplicated(instances.facts);
+                facts.estimate = site
+                    .ok()
+                    .flatten()
+                    .and_then(|site| estimate::estimate(&instances.counts, site.function, site.lanes));
+                let is_own = self.options.is_own(span);
+                let losing = facts.estimate.as_ref().filter(|estimate| is_own && estimate.loses());
+                self.reports.extend(losing.map(|estimate| estimate.diagnostic(span)));
+            }
             Err(refusal) => {
                 facts.refused = Some(Reason::from(&refusal));
                 let collective = collective.or_else(|| collective_in_body(world, cont));
@@ -210,7 +248,6 @@ struct Instance {
 }
 
 /// The SIMD versions of functions that are needed.
-#[derive(Default)]
 struct Instances {
     heads: FxHashMap<Instance, Cont>,
     waiting: Vec<(Instance, Cont)>,
@@ -219,9 +256,24 @@ struct Instances {
     /// Whether to report on each function that is written, and the reports.
     explains: bool,
     facts: Vec<FunctionFacts>,
+    options: Options,
+    /// The counts of each function that is written.
+    counts: Vec<Counts>,
 }
 
 impl Instances {
+    fn new(options: Options, explains: bool, groups: FxHashSet<Cont>) -> Instances {
+        Instances {
+            heads: FxHashMap::default(),
+            waiting: vec![],
+            groups,
+            explains,
+            facts: vec![],
+            options,
+            counts: vec![],
+        }
+    }
+
     /// The entry of the SIMD function, whose body may not be written yet.
     fn head(&mut self, world: &mut World, instance: Instance) -> Cont {
         if let Some(&head) = self.heads.get(&instance) {
@@ -237,6 +289,7 @@ impl Instances {
     fn write(&mut self, world: &mut World) -> Result<(), Refusal> {
         while let Some((instance, head)) = self.waiting.pop() {
             let mut flow = Flow::new(world, instance.function)?;
+            flow.place_in_own_code(world, &self.options);
             let mut shapes = Shapes::new(world, &flow, &instance);
             if hoist::hoist(world, &mut flow, &shapes) {
                 shapes = Shapes::new(world, &flow, &instance);
@@ -244,6 +297,10 @@ impl Instances {
             let plan = Plan::new(world, &flow, &shapes);
             if self.explains {
                 self.facts.extend(explain::facts(world, &flow, &shapes, &plan, &instance));
+            }
+            if instance.active != ActiveLanes::Prefix {
+                let id = (instance.function, instance.active);
+                self.counts.push(estimate::count(world, &flow, &shapes, &plan, id, self.options.machine));
             }
             let task = Task {
                 flow: &flow,

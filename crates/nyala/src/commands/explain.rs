@@ -31,6 +31,9 @@ pub struct ExplainArgs {
     /// branches, and the reasons
     #[arg(long, conflicts_with = "function")]
     vectorize: bool,
+    /// The processor whose costs `--vectorize` estimates, as LLVM names it [default: this one]
+    #[arg(long, value_name = "CPU")]
+    target_cpu: Option<String>,
     #[command(flatten)]
     evaluation: EvaluationArgs,
 }
@@ -49,6 +52,7 @@ enum Format {
 pub fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
     let mut session = args.program.session();
     session.options.evaluation = args.evaluation.options();
+    session.options.cpu = args.target_cpu.clone();
     if args.vectorize {
         return explain_vectorize(&args, session);
     }
