@@ -5,7 +5,7 @@
 //! * [`random`]: random numbers that are the same in every run;
 //! * [`snapshot`]: comparison with a stored text, which `BLESS=1` rewrites.
 //!
-//! Crates use this as a development dependency. It depends on `nyala-ir` only, so the
+//! Crates use this as a development dependency. Of our crates it depends on `nyala-ir` only, so the
 //! tests of every later crate can use it.
 
 pub mod browser;
