@@ -71,3 +71,8 @@ fn scores_of_batches() {
 fn bands_and_extensions() {
     assert_eq!(wrong("check_bands", &SCORINGS[..3], &[false], 480), [""; 0]);
 }
+
+#[test]
+fn scores_of_similar_sequences() {
+    assert_eq!(wrong("check_near", &SCORINGS, &[true], 60), [""; 0]);
+}
