@@ -2,78 +2,104 @@
 
 use std::fmt;
 
-use crate::filters::{FILTERS, Filter, Param};
+use crate::filters::{FILTERS, On, Param};
+use crate::own::OwnFilter;
 
-/// A filter and the values of all its parameters.
+/// A filter with the values of all its parameters.
+#[derive(Clone, PartialEq, Debug)]
 pub struct Step {
-    pub filter: &'static Filter,
-    pub values: Vec<f64>,
+    pub on: On,
+    /// The filter in Impala.
+    pub code: String,
 }
 
 /// An error in a chain.
 #[derive(PartialEq, Debug)]
 pub enum ChainError {
     NoFilter,
-    UnknownFilter { name: String, near: Option<&'static str> },
-    UnknownParam { filter: &'static str, name: String, known: Vec<&'static str> },
-    NotAssigned { filter: &'static str, text: String },
-    NotANumber { filter: &'static str, name: &'static str, text: String, is_whole: bool },
-    OutOfRange { filter: &'static str, name: &'static str, value: f64, min: f64, max: f64 },
-    Twice { filter: &'static str, name: &'static str },
+    UnknownFilter { name: String, near: Option<String> },
+    UnknownParam { filter: String, name: String, known: Vec<String> },
+    NotAssigned { filter: String, text: String },
+    NotANumber { filter: String, name: String, text: String, is_whole: bool },
+    OutOfRange { filter: String, name: String, value: f64, min: f64, max: f64 },
+    Twice { filter: String, name: String },
+    Missing { filter: String, name: String },
 }
 
-/// Reads filters that are separated by commas.
-pub fn parse(text: &str) -> Result<Vec<Step>, ChainError> {
-    text.split(',').map(|part| step(part.trim())).collect()
+/// Reads filters that are separated by commas: those of the app, and those of the user.
+pub fn parse(text: &str, own: &[OwnFilter]) -> Result<Vec<Step>, ChainError> {
+    text.split(',').map(|part| step(part.trim(), own)).collect()
 }
 
-fn step(text: &str) -> Result<Step, ChainError> {
+fn step(text: &str, own: &[OwnFilter]) -> Result<Step, ChainError> {
     let mut parts = text.split(':').map(str::trim);
     let name = parts.next().unwrap_or_default();
     if name.is_empty() {
         return Err(ChainError::NoFilter);
     }
-    let found = FILTERS.iter().find(|filter| filter.name == name);
-    let filter =
-        found.ok_or_else(|| ChainError::UnknownFilter { name: name.to_owned(), near: near(name) })?;
-    let mut values: Vec<Option<f64>> = vec![None; filter.params.len()];
-    for assignment in parts {
-        let (index, value) = assigned(filter, assignment)?;
+    // A filter of the user replaces one of the app.
+    if let Some(filter) = own.iter().find(|filter| filter.name == name) {
+        let values = values(name, &filter.params(), parts)?;
+        return Ok(Step { on: On::Channels, code: filter.code(&values) });
+    }
+    match FILTERS.iter().find(|filter| filter.name == name) {
+        Some(filter) => {
+            let values = values(name, filter.params, parts)?;
+            Ok(Step { on: filter.on, code: (filter.code)(&values) })
+        }
+        None => Err(ChainError::UnknownFilter { name: name.to_owned(), near: near(name, own) }),
+    }
+}
+
+/// The values of the parameters of a filter.
+fn values<'t>(
+    filter: &str,
+    params: &[Param],
+    assignments: impl Iterator<Item = &'t str>,
+) -> Result<Vec<f64>, ChainError> {
+    let mut values: Vec<Option<f64>> = vec![None; params.len()];
+    for assignment in assignments {
+        let (index, value) = assigned(filter, params, assignment)?;
         if values[index].replace(value).is_some() {
-            return Err(ChainError::Twice { filter: filter.name, name: filter.params[index].name });
+            let name = params[index].name.to_owned();
+            return Err(ChainError::Twice { filter: filter.to_owned(), name });
         }
     }
-    let values = values.iter().zip(filter.params).map(|(value, param)| value.unwrap_or(param.default));
-    Ok(Step { filter, values: values.collect() })
+    let missing =
+        |param: &Param| ChainError::Missing { filter: filter.to_owned(), name: param.name.to_owned() };
+    let value = |(value, param): (Option<f64>, &Param)| value.or(param.default).ok_or_else(|| missing(param));
+    values.into_iter().zip(params).map(value).collect()
 }
 
 /// Reads `name=value`: the number of the parameter, and its value.
-fn assigned(filter: &'static Filter, text: &str) -> Result<(usize, f64), ChainError> {
+fn assigned(filter: &str, params: &[Param], text: &str) -> Result<(usize, f64), ChainError> {
+    let filter = filter.to_owned();
     let Some((name, value)) = text.split_once('=') else {
-        return Err(ChainError::NotAssigned { filter: filter.name, text: text.to_owned() });
+        return Err(ChainError::NotAssigned { filter, text: text.to_owned() });
     };
     let (name, value) = (name.trim(), value.trim());
-    let Some(index) = filter.params.iter().position(|param| param.name == name) else {
-        let known = filter.params.iter().map(|param| param.name).collect();
-        return Err(ChainError::UnknownParam { filter: filter.name, name: name.to_owned(), known });
+    let Some(index) = params.iter().position(|param| param.name == name) else {
+        let known = params.iter().map(|param| param.name.to_owned()).collect();
+        return Err(ChainError::UnknownParam { filter, name: name.to_owned(), known });
     };
-    let Param { name, min, max, is_whole, .. } = filter.params[index];
+    let Param { min, max, is_whole, .. } = params[index];
+    let name = name.to_owned();
     let number = value.parse::<f64>().ok().filter(|number| number.is_finite());
     match number.filter(|number| !is_whole || number.fract() == 0.0) {
-        None => Err(ChainError::NotANumber { filter: filter.name, name, text: value.to_owned(), is_whole }),
+        None => Err(ChainError::NotANumber { filter, name, text: value.to_owned(), is_whole }),
         Some(value) if value < min || value > max => {
-            Err(ChainError::OutOfRange { filter: filter.name, name, value, min, max })
+            Err(ChainError::OutOfRange { filter, name, value, min, max })
         }
         Some(value) => Ok((index, value)),
     }
 }
 
 /// The filter with the most similar name.
-fn near(name: &str) -> Option<&'static str> {
-    let candidates = FILTERS.iter().map(|filter| (distance(name, filter.name), filter.name));
-    let (distance, nearest) = candidates.min()?;
+fn near(name: &str, own: &[OwnFilter]) -> Option<String> {
+    let names = FILTERS.iter().map(|filter| filter.name).chain(own.iter().map(|filter| &*filter.name));
+    let (distance, nearest) = names.map(|candidate| (distance(name, candidate), candidate)).min()?;
     let starts_alike = name.len() > 2 && (nearest.starts_with(name) || name.starts_with(nearest));
-    (starts_alike || distance <= nearest.len() / 3 + 1).then_some(nearest)
+    (starts_alike || distance <= nearest.len() / 3 + 1).then(|| nearest.to_owned())
 }
 
 /// The edit distance of two words: insertions, deletions and changes of letters.
@@ -118,6 +144,9 @@ impl fmt::Display for ChainError {
             ChainError::OutOfRange { filter, name, value, min, max } => {
                 write!(f, "`{name}` of `{filter}` must be between {min} and {max}, not {value}")
             }
+            ChainError::Missing { filter, name } => {
+                write!(f, "`{filter}` needs a value of `{name}`: write `{filter}:{name}=..`")
+            }
             ChainError::Twice { filter, name } => write!(f, "`{name}` of `{filter}` is given twice"),
         }
     }
@@ -130,14 +159,14 @@ mod tests {
     use super::*;
 
     fn message(text: &str) -> String {
-        parse(text).err().map(|error| error.to_string()).unwrap_or_default()
+        parse(text, &[]).err().map(|error| error.to_string()).unwrap_or_default()
     }
 
     #[test]
     fn parameters_have_given_or_default_values() {
-        let steps = parse("gauss:sigma=2, unsharp : sigma = 0.5").unwrap();
-        assert_eq!(steps[0].values, [2.0]);
-        assert_eq!(steps[1].values, [1.0, 0.5]);
+        let steps = parse("box:radius=2, unsharp : sigma = 0.5", &[]).unwrap();
+        assert_eq!(steps[0].code, "soft(2, @|_i| 0.2f)");
+        assert_eq!(steps[1].code, "sharp(1.0f, soft(2, bell_weights(2, 0.5f)))");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
-/// Filters pictures: PNG, JPEG and TIFF, of 8 and 16 bits, gray or in colour.
+/// Filters pictures: PNG, JPEG, TIFF and WebP, of 8 and 16 bits, gray or in colour.
 ///
 /// Filters are written in Impala, and compiled for the chain, the schedule and the format of the picture.
 #[derive(Parser, Debug)]
@@ -14,17 +14,21 @@ pub struct Args {
     #[arg(required_unless_present = "list")]
     pub filter: Option<String>,
 
-    /// A picture, or a folder of pictures
+    /// Pictures, and folders of pictures
     #[arg(required_unless_present = "list")]
-    pub input: Option<PathBuf>,
+    pub inputs: Vec<PathBuf>,
 
-    /// The output file; its extension sets the format. For a folder of pictures, a folder
+    /// The output file; its extension sets the format. For several pictures, a folder
     #[arg(short, long, required_unless_present_any = ["list", "bench", "show_program"])]
     pub output: Option<PathBuf>,
 
     /// Another filter, applied to the result of those before; may be repeated
     #[arg(long, value_name = "FILTER")]
     pub then: Vec<String>,
+
+    /// Filters of your own: an Impala file or the folder of a package, with functions whose result is a `Stencil[f32, f32]`; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub filters: Vec<PathBuf>,
 
     /// The boundary mode: the value of pixels outside of the picture
     #[arg(long, value_enum, default_value = "mirror")]
@@ -54,6 +58,10 @@ pub struct Args {
     /// Compute several times, and print the speed
     #[arg(long)]
     pub bench: bool,
+
+    /// Print how long each picture takes: to read, compile, filter and write
+    #[arg(long)]
+    pub time: bool,
 
     /// Print the program in Impala, and exit
     #[arg(long)]

@@ -14,14 +14,15 @@ pub enum On {
 }
 
 /// A parameter.
-#[derive(Debug)]
-pub struct Param {
-    pub name: &'static str,
-    pub default: f64,
+#[derive(Clone, Debug)]
+pub struct Param<'a> {
+    pub name: &'a str,
+    /// The value if none is given.
+    pub default: Option<f64>,
     pub min: f64,
     pub max: f64,
     pub is_whole: bool,
-    pub about: &'static str,
+    pub about: &'a str,
 }
 
 /// A filter with its name for users.
@@ -29,20 +30,20 @@ pub struct Filter {
     pub name: &'static str,
     pub about: &'static str,
     pub on: On,
-    pub params: &'static [Param],
+    pub params: &'static [Param<'static>],
     /// The filter in Impala for these values of the parameters.
     pub code: fn(&[f64]) -> String,
 }
 
-const fn number(name: &'static str, default: f64, min: f64, max: f64, about: &'static str) -> Param {
-    Param { name, default, min, max, is_whole: false, about }
+const fn number(name: &'static str, default: f64, min: f64, max: f64, about: &'static str) -> Param<'static> {
+    Param { name, default: Some(default), min, max, is_whole: false, about }
 }
 
-const fn whole(name: &'static str, default: i32, min: i32, max: i32, about: &'static str) -> Param {
-    Param { name, default: default as f64, min: min as f64, max: max as f64, is_whole: true, about }
+const fn whole(name: &'static str, default: i32, min: i32, max: i32, about: &'static str) -> Param<'static> {
+    Param { name, default: Some(default as f64), min: min as f64, max: max as f64, is_whole: true, about }
 }
 
-const SIGMA: Param = number("sigma", 1.5, 0.2, 10.0, "how wide the bell is, in pixels");
+const SIGMA: Param<'static> = number("sigma", 1.5, 0.2, 10.0, "how wide the bell is, in pixels");
 
 pub const FILTERS: &[Filter] = &[
     Filter {
@@ -179,11 +180,11 @@ fn gauss(sigma: f64) -> String {
 }
 
 /// A literal of the type `f32`.
-fn float(value: f64) -> String {
+pub fn float(value: f64) -> String {
     format!("{:?}f", value as f32)
 }
 
 /// A literal of the type `i32`.
-fn int(value: f64) -> String {
+pub fn int(value: f64) -> String {
     format!("{}", value as i32)
 }

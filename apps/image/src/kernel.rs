@@ -1,7 +1,8 @@
 //! Programs as functions of pictures.
 //!
 //! Programs are compiled when the app runs: the code is specialized to the chain of filters, the schedule, the boundary
-//! mode and the format of the picture. Compilation takes a fraction of a second, once per format.
+//! mode and the format of the picture. Compilation takes a fraction of a second, once per format;
+//! the machine code is kept on disk.
 
 use std::collections::HashMap;
 
@@ -111,8 +112,8 @@ impl Filtering {
 
 fn compile(plan: &Plan, format: Format) -> Result<Kernel> {
     let sources = plan.sources(format).into_iter();
-    let module =
-        sources.fold(Compiler::new(), |compiler, (name, text)| compiler.text(name, text)).compile()?;
+    let compiler = sources.fold(Compiler::new().cached(), |compiler, (name, text)| compiler.text(name, text));
+    let module = plan.own.files.iter().fold(compiler, Compiler::file).compile()?;
     // SAFETY: the only caller passes valid arguments; see `Filtering::apply_to`.
     let run = unsafe {
         match (format.is_wide, plan.result(format).is_wide) {

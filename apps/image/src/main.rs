@@ -1,21 +1,23 @@
 //! `nyala-image`: filters for pictures, from the library `stencil`.
 //!
 //! The command line ([`cli`]) names filters ([`filters`], [`chain`]) and their schedule ([`schedule`]). The app writes a program in
-//! Impala for them ([`program`]), compiles it ([`kernel`]), and applies it to a picture ([`picture`]) or a folder of pictures
-//! ([`folder`]). Errors on the command line end with status 2, all others with status 1, and
+//! Impala for them ([`program`]), which may use filters of the user ([`own`]), compiles it ([`kernel`]), and applies it to pictures ([`picture`]), also to many at
+//! once ([`many`]). Errors on the command line end with status 2, all others with status 1, and
 //! no file is partly written.
 
 mod bench;
 mod chain;
 mod cli;
 mod filters;
-mod folder;
 mod kernel;
+mod many;
+mod own;
 mod picture;
 mod program;
 mod schedule;
 
 use std::process::ExitCode;
+use std::sync::Mutex;
 
 use anyhow::{Context, Result, anyhow};
 use clap::Parser;
@@ -23,16 +25,21 @@ use clap::Parser;
 use cli::Args;
 use filters::{FILTERS, On, Param};
 use kernel::Filtering;
+use own::Own;
 use picture::{Kind, Picture};
 use program::Plan;
 
 fn main() -> ExitCode {
     let args = Args::parse();
+    let own = match Own::read(&args.filters) {
+        Ok(own) => own,
+        Err(error) => return failed(&error, 2),
+    };
     if args.list {
-        list();
+        list(&own);
         return ExitCode::SUCCESS;
     }
-    let plan = match plan(&args) {
+    let plan = match plan(&args, own) {
         Ok(plan) => plan,
         Err(error) => return failed(&error, 2),
     };
@@ -48,12 +55,12 @@ fn failed(error: &anyhow::Error, status: u8) -> ExitCode {
 }
 
 /// The plan from the command line.
-fn plan(args: &Args) -> Result<Plan> {
+fn plan(args: &Args, own: Own) -> Result<Plan> {
     let mut steps = vec![];
     for text in args.filter.iter().chain(&args.then) {
-        steps.extend(chain::parse(text)?);
+        steps.extend(chain::parse(text, &own.filters)?);
     }
-    if let Some(output) = args.output.as_ref().filter(|_| !is_folder(args)) {
+    if let Some(output) = args.output.as_ref().filter(|_| !has_several(args)) {
         Kind::of(output)?;
     }
     if !(0.0..=1.0).contains(&args.outside) {
@@ -65,15 +72,16 @@ fn plan(args: &Args) -> Result<Plan> {
         None => schedule::default(device),
     };
     let (boundary, outside, threads, bits) = (args.boundary, args.outside, args.threads, args.bits);
-    Ok(Plan { steps, boundary, outside, schedule, device, threads, bits })
+    Ok(Plan { steps, boundary, outside, schedule, device, threads, bits, own })
 }
 
-fn is_folder(args: &Args) -> bool {
-    args.input.as_ref().is_some_and(|input| input.is_dir())
+/// Whether results go to a folder.
+fn has_several(args: &Args) -> bool {
+    args.inputs.len() > 1 || args.inputs.iter().any(|input| input.is_dir())
 }
 
 fn run(args: &Args, plan: Plan) -> Result<()> {
-    let input = args.input.as_deref().context("there is no picture")?;
+    let input = args.inputs.first().context("there is no picture")?;
     if args.show_program {
         print!("{}", plan.chain(Picture::read(input)?.format()));
         return Ok(());
@@ -84,14 +92,28 @@ fn run(args: &Args, plan: Plan) -> Result<()> {
             let result = bench::measure(&mut filtering, input)?;
             output.as_ref().map_or(Ok(()), |output| result.write(output))
         }
-        (Some(output), false) if is_folder(args) => folder::filter(&mut filtering, input, output),
-        (Some(output), false) => folder::filter_one(&mut filtering, input, output),
+        (Some(output), false) if has_several(args) => {
+            many::filter(filtering, &args.inputs, output, args.time)
+        }
+        (Some(output), false) => {
+            let times = many::filter_one(&Mutex::new(filtering), input, output)?;
+            if args.time {
+                eprintln!("{}: {times}", input.display());
+            }
+            Ok(())
+        }
         (None, false) => Err(anyhow!("`--output` is missing")),
     }
 }
 
 /// Prints all filters with their parameters.
-fn list() {
+fn list(own: &Own) {
+    for filter in &own.filters {
+        println!("{:<16} {}", filter.name, filter.about);
+        for Param { name, is_whole, .. } in filter.params() {
+            println!("    {name}={}", if is_whole { "an integer" } else { "a number" });
+        }
+    }
     for filter in FILTERS {
         let on = match filter.on {
             On::Channels => "each colour",
@@ -100,6 +122,7 @@ fn list() {
         };
         println!("{:<16} {} ({on})", filter.name, filter.about);
         for Param { name, default, min, max, about, .. } in filter.params {
+            let default = default.map_or_else(String::new, |default| default.to_string());
             println!("    {name}={default:<8} {about}, {min} to {max}");
         }
     }

@@ -1,4 +1,4 @@
-//! Pictures in files: PNG, JPEG and TIFF.
+//! Pictures in files: PNG, JPEG, TIFF and WebP.
 
 use std::fs;
 use std::io::Cursor;
@@ -43,7 +43,9 @@ impl Picture {
         let kind = image::guess_format(&contents)
             .ok()
             .filter(|kind| KINDS.iter().any(|known| known.format == *kind));
-        let Some(kind) = kind else { bail!("`{name}` is not a picture: the formats are PNG, JPEG and TIFF") };
+        let Some(kind) = kind else {
+            bail!("`{name}` is not a picture: the formats are PNG, JPEG, TIFF and WebP")
+        };
         match image::load_from_memory_with_format(&contents, kind) {
             Ok(decoded) => Picture::of(decoded).with_context(|| format!("`{name}`")),
             // The error contains its cause.
@@ -127,6 +129,8 @@ const KINDS: &[Kind] = &[
     Kind { format: ImageFormat::Png, endings: &["png"] },
     Kind { format: ImageFormat::Jpeg, endings: &["jpg", "jpeg"] },
     Kind { format: ImageFormat::Tiff, endings: &["tif", "tiff"] },
+    // Without loss.
+    Kind { format: ImageFormat::WebP, endings: &["webp"] },
 ];
 
 impl Kind {
@@ -136,7 +140,7 @@ impl Kind {
         let found =
             KINDS.iter().find(|kind| ending.as_deref().is_some_and(|ending| kind.endings.contains(&ending)));
         let Some(kind) = found else {
-            bail!("`{}` must end in .png, .jpg or .tiff", path.display());
+            bail!("`{}` must end in .png, .jpg, .tiff or .webp", path.display());
         };
         Ok(kind)
     }
@@ -145,13 +149,16 @@ impl Kind {
     pub fn accepts(&self, format: Format) -> Result<()> {
         match self.format {
             ImageFormat::Jpeg if format.has_alpha => {
-                bail!("JPEG does not support transparency; PNG and TIFF do")
+                bail!("JPEG does not support transparency; PNG, TIFF and WebP do")
             }
             ImageFormat::Jpeg if format.is_wide => {
                 bail!("JPEG has 8 bits per channel: use `--bits 8`, or write PNG or TIFF")
             }
+            ImageFormat::WebP if format.is_wide => {
+                bail!("WebP has 8 bits per channel: use `--bits 8`, or write PNG or TIFF")
+            }
             ImageFormat::Tiff if format.has_alpha && format.colours == 1 => {
-                bail!("TIFF does not support gray with transparency here; PNG does")
+                bail!("TIFF does not support gray with transparency here; PNG and WebP do")
             }
             _ => Ok(()),
         }

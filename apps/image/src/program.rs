@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use crate::chain::Step;
 use crate::cli::{Bits, Boundary, Device};
 use crate::filters::On;
+use crate::own::Own;
 use crate::schedule::Schedule;
 
 /// The sources that all programs share: a name for diagnostics, and the text.
@@ -49,12 +50,13 @@ pub struct Plan {
     pub device: Device,
     pub threads: i32,
     pub bits: Option<Bits>,
+    pub own: Own,
 }
 
 impl Plan {
     /// The format of the result for pictures of this format.
     pub fn result(&self, from: Format) -> Format {
-        let is_gray = self.steps.iter().any(|step| step.filter.on == On::Gray);
+        let is_gray = self.steps.iter().any(|step| step.on == On::Gray);
         let is_wide = self.bits.map_or(from.is_wide, |bits| bits == Bits::Sixteen);
         Format { colours: if is_gray { 1 } else { from.colours }, is_wide, ..from }
     }
@@ -89,9 +91,10 @@ impl Plan {
         let Schedule { one_pass, two_passes } = &self.schedule;
         let (body, to) = (self.body(from), self.result(from));
         let (from_pixel, to_pixel) = (from.pixel(), to.pixel());
+        let uses = self.own.uses();
         let (n_from, n_to, n) = (from.channels(), to.channels(), from.colours);
         format!(
-            "// uses: stencil
+            "// uses: {uses}
 fn @boundary() -> Boundary[f32] {{ {boundary} }}
 fn @row_loop() -> Loop {{ threads({threads}) }}
 {accelerator}fn @schedule(op: Stencil[f32, f32]) -> {stage}[f32, f32] {{
@@ -124,8 +127,8 @@ extern fn run(source: &mut [{from_pixel}], result: &mut [{to_pixel}], memory: &m
         let (mut source, mut out) = ("a", "b");
         line(format!("for c in range(0, {n}) {{ copy_plane({}, a(c)) }}", from.channel("from", "c")));
         for step in &self.steps {
-            let filter = (step.filter.code)(&step.values);
-            match step.filter.on {
+            let filter = &step.code;
+            match step.on {
                 On::Gray => {
                     line(format!("to_gray({n}, {source}, {out})"));
                     (source, out, n) = (out, source, 1);

@@ -329,7 +329,7 @@ fn errors_are_reported_and_leave_no_file() {
     check(&["gaus", input, "-o", output], 2, "there is no filter `gaus`; did you mean `gauss`?");
     check(&["gauss:sigma=99", input, "-o", output], 2, "between 0.2 and 10");
     check(&["gauss", input], 2, "--output");
-    check(&["gauss", input, "-o", "out.gif"], 2, "must end in .png, .jpg or .tiff");
+    check(&["gauss", input, "-o", "out.gif"], 2, "must end in .png, .jpg, .tiff or .webp");
     check(&["gauss", input, "-o", output, "--schedule", "fast"], 2, "there is no schedule `fast`");
     check(&["gauss", input, "-o", output, "--boundary", "wall"], 2, "invalid value 'wall'");
     check(&["box", input, "-o", output, "--boundary", "constant", "--outside", "7"], 2, "between 0 and 1");
@@ -368,4 +368,129 @@ fn bench_list_and_show_program_print_text() {
     let list = text(&["--list"]);
     assert!(list.contains("local-laplacian") && list.contains("sigma=1.5"), "{list}");
     assert!(text(&["sobel", path(&input), "--show-program"]).contains("gradient_size()"));
+}
+
+/// An Impala file with two filters and a helper.
+const OWN: &str = "// uses: stencil
+// Darker by a factor,
+// and by a number of levels.
+fn @darker(factor: f32, levels: i32) -> Stencil[f32, f32] {
+    stencil(@|f| { let scaled: Field[f32] = @|x, y| f(x, y) * factor - shift(levels); scaled })
+}
+fn @shift(levels: i32) -> f32 { levels as f32 / 255f }
+// The pixel to the right.
+fn @moved() -> Stencil[f32, f32] { stencil(@|f| { let moved: Field[f32] = @|x, y| f(x + 1, y); moved }) }
+";
+
+#[test]
+fn filters_of_the_user_come_from_files_and_packages() {
+    let folder = folder("own");
+    let (source, own, out) = (folder.join("in.png"), folder.join("own.impala"), folder.join("out.png"));
+    let picture = colours(40, 30);
+    picture.save(&source).unwrap();
+    fs::write(&own, OWN).unwrap();
+    let check = |filters: &str, place: &Path| {
+        let result = filter(filters, &source, &out, &["--filters", path(place)]).into_rgb8();
+        for (x, y, found) in result.enumerate_pixels() {
+            let before = picture.get_pixel((x + 1).min(39), y);
+            for c in 0..3 {
+                let wanted = (f32::from(before[c]) * 0.5 - 10.0).max(0.0);
+                assert!((f32::from(found[c]) - wanted).abs() <= 1.0, "{x} {y}: {found:?}, not {wanted}");
+            }
+        }
+    };
+    check("moved,darker:levels=10:factor=0.5", &own);
+    let package = folder.join("package");
+    fs::create_dir_all(package.join("src")).unwrap();
+    fs::write(
+        package.join("nyala.toml"),
+        "[package]\nname = \"mine\"\nversion = \"0.1.0\"\n\n[dependencies]\nstencil = \"*\"\n",
+    )
+    .unwrap();
+    fs::write(
+        package.join("src/lib.impala"),
+        format!("use stencil::*;\n{}", OWN.replace("fn @", "pub fn @")),
+    )
+    .unwrap();
+    check("moved,darker:levels=10:factor=0.5", &package);
+    let list = app(&["--list", "--filters", path(&own)]);
+    let list = String::from_utf8(list.stdout).unwrap();
+    assert!(list.starts_with("darker           Darker by a factor, and by a number of levels.\n    factor=a number\n    levels=an integer\n"), "{list}");
+    let run = |filters| failure(&[filters, path(&source), "-o", path(&out), "--filters", path(&own)]);
+    assert_eq!(
+        run("darker:factor=1"),
+        (2, "error: `darker` needs a value of `levels`: write `darker:levels=..`\n".to_owned())
+    );
+    assert!(run("move").1.contains("did you mean `moved`?"));
+    fs::write(&own, OWN.replace("factor -", "factr -")).unwrap();
+    let (status, message) = run("moved");
+    assert_eq!(status, 1);
+    assert!(message.contains("own.impala:5:") && message.contains("`factr`"), "{message}");
+    fs::write(&own, "fn f() -> () {}").unwrap();
+    assert!(run("f").1.contains("has no filter: a function with the result `Stencil[f32, f32]`"));
+}
+
+#[test]
+fn several_pictures_go_to_a_folder() {
+    let folder = folder("several");
+    let paths = ["a.png", "b.webp", "c.tiff", "d.jpg"].map(|name| folder.join(name));
+    for (i, path) in paths.iter().enumerate() {
+        colours(20 + i as u32, 10).save(path).unwrap();
+    }
+    let out = folder.join("out");
+    let mut args = vec!["gauss"];
+    args.extend(paths.iter().map(|file| path(file)));
+    let result = app(&[&args[..], &["-o", path(&out), "--time"]].concat());
+    let times = String::from_utf8(result.stderr).unwrap();
+    assert!(result.status.success(), "{times}");
+    assert_eq!(names(&out), ["a.png", "b.webp", "c.tiff", "d.jpg"]);
+    for (i, path) in paths.iter().enumerate() {
+        assert_eq!(image::open(out.join(path.file_name().unwrap())).unwrap().width(), 20 + i as u32);
+        let line = times.lines().find(|line| line.starts_with(path.to_str().unwrap())).unwrap();
+        assert!(["read", "compile", "filter", "write"].iter().all(|part| line.contains(part)), "{line}");
+    }
+    let (status, message) = failure(&["gauss", path(&paths[0]), path(&paths[0]), "-o", path(&out)]);
+    assert_eq!(status, 1);
+    assert!(message.contains("have the same name for the result"), "{message}");
+}
+
+#[test]
+fn webp_keeps_every_pixel_and_has_eight_bits() {
+    let folder = folder("webp");
+    let (source, out) = (folder.join("in.png"), folder.join("out.webp"));
+    let picture = ImageBuffer::from_fn(33, 17, |x, y| image::Rgba([x as u8, y as u8, 7, 100 + x as u8]));
+    picture.save(&source).unwrap();
+    filter("median", &source, &out, &[]);
+    filter("median", &source, &folder.join("out.png"), &[]);
+    let read = |name: &str| image::open(folder.join(name)).unwrap().into_rgba8();
+    assert_eq!(read("out.webp"), read("out.png"));
+    let (status, message) = failure(&["gauss", path(&source), "-o", path(&out), "--bits", "16"]);
+    assert_eq!(status, 1);
+    assert!(message.contains("WebP has 8 bits per channel"), "{message}");
+}
+
+#[test]
+fn compiled_programs_are_kept_on_disk() {
+    let folder = folder("cache");
+    let (source, out, cache) = (folder.join("in.png"), folder.join("out.png"), folder.join("cache"));
+    colours(20, 20).save(&source).unwrap();
+    let run = |filter: &str, cache: &Path| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_nyala-image"));
+        let output =
+            command.args([filter, path(&source), "-o", path(&out)]).env("NYALA_CACHE", cache).output();
+        assert!(output.unwrap().status.success());
+        fs::read(&out).unwrap()
+    };
+    let first = run("gauss", &cache);
+    assert_eq!(names(&cache).len(), 1);
+    assert_eq!(run("gauss", &cache), first);
+    assert_eq!(names(&cache).len(), 1);
+    // Damaged entries are not used.
+    let entry = cache.join(&names(&cache)[0]);
+    let half = fs::read(&entry).unwrap();
+    fs::write(&entry, &half[..half.len() / 2]).unwrap();
+    assert_eq!(run("gauss", &cache), first);
+    run("box", &cache);
+    assert_eq!(names(&cache).len(), 2);
+    assert_eq!(run("gauss", Path::new("off")), first);
 }

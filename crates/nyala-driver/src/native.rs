@@ -2,8 +2,10 @@
 
 use std::env;
 use std::ffi::{CString, c_char, c_int, c_void};
+use std::fs;
 use std::io;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use nyala_codegen::CodegenError;
 pub use nyala_codegen::llvm::fatal::set_hook as set_fatal_hook;
@@ -15,6 +17,7 @@ use nyala_interface::Interface;
 use nyala_ir::entry::{self, NoEntry};
 use nyala_ir::{Intrinsic, Linkage, World};
 use nyala_opt::outline::Outlined;
+use nyala_runtime::devices::cache;
 use nyala_runtime::stack::{self, LoadedObject};
 use nyala_runtime::{SYMBOLS, Symbol};
 use nyala_span::{Code, Diagnostic, Name, Span};
@@ -36,6 +39,8 @@ pub struct NativeOptions {
     pub link: Vec<Library>,
     /// Whether `nyala run` writes a perf map.
     pub perf_map: bool,
+    /// Whether the machine code of programs in memory is kept on disk, in the folder of [`nyala_runtime::devices::cache`].
+    pub is_cached: bool,
 }
 
 /// Compiles the program and runs its `main` with these arguments, the program's
@@ -195,13 +200,38 @@ fn try_load(
     }
     // The linker would report missing functions without a position.
     all_defined(&module.imports, |name| jit.lookup(name).is_ok())?;
-    let timings = &mut session.timings;
-    let object =
-        llvm::compile(llvm, &module.text, &options.llvm, Output::Object, |phase| timings.enter(phase));
-    let object = object.map_err(one)?;
-    timings.enter("link");
+    let object = machine_code(session, llvm, &module.text, options).map_err(one)?;
+    session.timings.enter("link");
     jit.add_object(&object).map_err(one)?;
     Ok((jit, object, module.function_list))
+}
+
+/// The object file of LLVM assembly, from the cache if it is there.
+fn machine_code(
+    session: &mut Session,
+    llvm: &Llvm,
+    text: &str,
+    options: &NativeOptions,
+) -> Result<Vec<u8>, LlvmError> {
+    let key = options.is_cached.then(|| {
+        let target = format!("{} {:?} {:?} {:?}", llvm.host_cpu(), llvm.version, options.llvm, this_build());
+        cache::Key::new(&target, text.as_bytes())
+    });
+    if let Some(object) = key.as_ref().and_then(cache::read) {
+        return Ok(object);
+    }
+    let timings = &mut session.timings;
+    let object = llvm::compile(llvm, text, &options.llvm, Output::Object, |phase| timings.enter(phase))?;
+    if let Some(key) = key {
+        cache::write(&key, &object);
+    }
+    Ok(object)
+}
+
+/// The size and the time of the file of this program: another build may compile in another way.
+fn this_build() -> Option<(u64, SystemTime)> {
+    let data = env::current_exe().and_then(fs::metadata).ok()?;
+    Some((data.len(), data.modified().ok()?))
 }
 
 /// A program in memory, of which a tool calls single functions.

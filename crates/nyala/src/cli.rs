@@ -317,6 +317,7 @@ impl NativeArgs {
             },
             link: self.link.iter().map(|name| Library::new(name)).collect(),
             perf_map: false,
+            is_cached: false,
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Compiled kernels on disk, so that a program starts faster the next time.
+//! Compiled kernels and programs on disk, so that they start faster the next time.
 //!
-//! The name of an entry is a hash of its input: the device with its driver, the code, and the version of this
-//! library. An entry starts with a checksum; an entry with a wrong checksum is ignored. Entries are
+//! The name of an entry is a hash of its input: the device with its driver or the processor with its compiler, the code, and the
+//! version of this library. An entry starts with a checksum; an entry with a wrong checksum is ignored. Entries are
 //! written under a temporary name and renamed, so that no reader sees a part of one. A failure is not an error:
-//! kernels are compiled again.
+//! the code is compiled again.
 //!
 //! The environment variable `NYALA_CACHE` sets the folder, or turns the cache `off`. The default is `nyala` in the
 //! user's folder for caches.
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The input of an entry.
 #[derive(Debug)]
-pub(super) struct Key {
+pub struct Key {
     name: String,
 }
 
@@ -24,8 +24,8 @@ pub(super) struct Key {
 const MAGIC: &[u8; 8] = b"nyala001";
 
 impl Key {
-    /// For code that is compiled for a target: a device and its driver.
-    pub(super) fn new(target: &str, code: &[u8]) -> Key {
+    /// For code that is compiled for a target: a device and its driver, or a processor and its compiler.
+    pub fn new(target: &str, code: &[u8]) -> Key {
         let version = env!("CARGO_PKG_VERSION");
         let target = hash(format!("{version} {target}").as_bytes());
         Key { name: format!("{target:032x}-{:032x}.bin", hash(code)) }
@@ -33,12 +33,12 @@ impl Key {
 }
 
 /// The entry for a key, if there is a valid one.
-pub(super) fn read(key: &Key) -> Option<Vec<u8>> {
+pub fn read(key: &Key) -> Option<Vec<u8>> {
     read_from(&folder()?, key)
 }
 
 /// Writes an entry.
-pub(super) fn write(key: &Key, binary: &[u8]) {
+pub fn write(key: &Key, binary: &[u8]) {
     if let Some(folder) = folder() {
         write_to(&folder, key, binary);
     }
