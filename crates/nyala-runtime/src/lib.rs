@@ -3,6 +3,7 @@
 //! Read in this order:
 //!
 //! * [`memory`]: allocation, release, copies, on the host and on devices;
+//! * `guard`: guard pages behind allocations;
 //! * [`devices`]: GPUs and other devices, and the kernels they run;
 //! * [`environments`]: memory for the environments of closures;
 //! * [`threads`]: parallel loops and tasks;
@@ -31,6 +32,7 @@ pub mod checks;
 pub mod devices;
 pub mod environments;
 pub mod flow_graphs;
+mod guard;
 pub mod helpers;
 pub mod lanes;
 pub mod memory;

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicPtr;
 use std::sync::{Mutex, PoisonError};
 
 use crate::devices::{self, Device, MemoryKind, with_device};
-use crate::fail;
+use crate::{fail, guard};
 
 /// The alignment of memory from `anydsl_alloc`.
 const ALIGN: usize = 64;
@@ -37,10 +37,15 @@ fn allocate(size: usize, align: usize) -> *mut c_void {
     }
     let align = align.max(align_of::<Header>());
     let offset = size_of::<Header>().next_multiple_of(align);
-    let layout = offset.checked_add(size).and_then(|total| Layout::from_size_align(total, align).ok());
+    // The end is aligned, too, for guard pages.
+    let total = size.checked_next_multiple_of(align).and_then(|size| offset.checked_add(size));
+    let layout = total.and_then(|total| Layout::from_size_align(total, align).ok());
     let Some(layout) = layout else { fail(format_args!("cannot allocate {size} bytes aligned to {align}")) };
-    // SAFETY: the layout contains the header, so it is not empty.
-    let start = unsafe { alloc(layout) };
+    let start = match guard::is_on() {
+        true => guard::allocate(layout.size()),
+        // SAFETY: the layout contains the header, so it is not empty.
+        false => unsafe { alloc(layout) },
+    };
     if start.is_null() {
         fail(format_args!("out of memory: cannot allocate {size} bytes"));
     }
@@ -82,7 +87,11 @@ unsafe fn release(block: *mut c_void) {
     // SAFETY: `allocate` wrote the header there, with the layout of the allocation.
     unsafe {
         let header = block.cast::<Header>().sub(1).read();
-        dealloc(block.cast::<u8>().sub(header.offset), header.layout);
+        let start = block.cast::<u8>().sub(header.offset);
+        match guard::is_on() {
+            true => guard::release(start, header.layout.size()),
+            false => dealloc(start, header.layout),
+        }
     }
 }
 

@@ -161,6 +161,7 @@ impl Writer<'_> {
         self.line("let shared = inp(7);");
         self.line("let counts = ~[8: i32];");
         self.line("for k in range(0, 8) { counts(k) = 0; }");
+        self.line("let total: &mut i32 = ~0;");
         self.line(&format!("for i in {header} {{"));
         self.indent += 1;
         self.names = vec![("i".into(), false), ("shared".into(), false)];
@@ -180,6 +181,7 @@ impl Writer<'_> {
         self.line("for k in range(0, 128) { sum = sum * 31u + floats(k) as uint + 3u * colors(k) as uint; }");
         self.line("for k in range(0, 64) { sum = sum * 31u + doubles(k) as uint; }");
         self.line("for k in range(0, 8) { sum = sum * 31u + counts(k) as uint; }");
+        self.line("sum = sum * 31u + *total as uint;");
         self.line(&format!(
             "{each} sum = sum * 31u + blocks(k).a(l) as uint + blocks(k).b(l) as uint; }} }}"
         ));
@@ -203,7 +205,7 @@ impl Writer<'_> {
             let (name, value, cond) = (self.new_name(), self.expr(2), self.cond(1));
             let (step, near) = (1 + self.random.below(4), self.random.below(4));
             let (group, distance) = (1 << self.random.below(4), self.random.below(7) as i32 - 3);
-            let result = match self.random.below(9) {
+            let result = match self.random.below(11) {
                 0 => format!("lanes_inclusive_sum({value}) & 255"),
                 1 => format!("lanes_exclusive_sum({value}) & 255"),
                 2 => format!("lanes_inclusive_max({value})"),
@@ -211,7 +213,22 @@ impl Writer<'_> {
                 4 => format!("lanes_expand({value}, {cond})"),
                 5 => format!("lanes_shift({value}, {distance}, 9)"),
                 6 => format!("saturating_add({value} as u8, {step}u8 * 40u8) as i32"),
-                7 => format!(
+                7 => {
+                    self.line(&format!(
+                        "let {name}_sum = lanes_sum({value}); with scalar() {{ *total += {name}_sum; }}"
+                    ));
+                    format!("{name}_sum & 255")
+                }
+                8 => {
+                    // Bytes that are computed with 16 bits, and some that are not.
+                    let (factor, operation) =
+                        (*self.random.pick(&[3, 77, 255, 300]), *self.random.pick(&["/ 255", ">> 3", "- 9"]));
+                    let (channels, pixel) = (self.channels, self.pixel);
+                    let [a, b] =
+                        [0, channels - 1].map(|at| format!("colors({pixel} * {channels} + {at}) as i32"));
+                    format!("(((({a}) * {factor} + ({b}) + {step}) {operation}) as u8 as i32)")
+                }
+                9 => format!(
                     "inp(i / {group} * {step} + i % {group} + {near}) + 0 * inp(i / {group} * {step} + {near})"
                 ),
                 _ => {

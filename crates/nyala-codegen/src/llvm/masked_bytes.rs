@@ -97,13 +97,15 @@ copied:",
         let function = match self.is_load {
             true => format!(
                 "define {ty} @{symbol}(ptr %p, {mask} %m, {ty} %other) alwaysinline nounwind {{
+entry:
+  %bits = bitcast {mask} %m to {int}
+  %is_none = icmp eq {int} %bits, 0
+  br i1 %is_none, label %done, label %some
+some:
   %address = ptrtoint ptr %p to i64
   %begin = and i64 %address, {offset}
   %is_in_page = icmp ule i64 %begin, {last}
-  %bits = bitcast {mask} %m to {int}
-  %is_some = icmp ne {int} %bits, 0
-  %is_fast = and i1 %is_in_page, %is_some
-  br i1 %is_fast, label %fast, label %slow
+  br i1 %is_in_page, label %fast, label %slow
 fast:
   %hidden = call ptr asm \"\", \"=r,0\"(ptr %p)
   %all = load {ty}, ptr %hidden, align {step}
@@ -112,7 +114,7 @@ slow:
   %active = call {ty} @{symbol}.slow(ptr %p, {int} %bits)
   br label %done
 done:
-  %value = phi {ty} [ %all, %fast ], [ %active, %slow ]
+  %value = phi {ty} [ zeroinitializer, %entry ], [ %all, %fast ], [ %active, %slow ]
   %result = select {mask} %m, {ty} %value, {ty} %other
   ret {ty} %result
 }}

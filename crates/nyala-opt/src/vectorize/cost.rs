@@ -5,6 +5,7 @@ use nyala_ir::{ArithOp, Def, MathOp, Node, World};
 
 use super::flow::{End, Flow};
 use super::lanewise;
+use super::linearize::Plan;
 use super::one_lane;
 use super::shapes::{Shape, Shapes, data_params};
 
@@ -12,7 +13,7 @@ use super::shapes::{Shape, Shapes, data_params};
 const EXPENSIVE: u32 = 16;
 
 /// Whether the block must not run without an active lane, or is so expensive that a guard pays off.
-pub(super) fn needs_guard(world: &World, flow: &Flow, shapes: &Shapes, block: usize) -> bool {
+pub(super) fn needs_guard(world: &World, flow: &Flow, shapes: &Shapes, plan: &Plan, block: usize) -> bool {
     let end = &flow.ends[block];
     let decides = end.has_several_targets() && !shapes.diverges(flow, block);
     let ops = flow.schedule.block(block);
@@ -21,7 +22,7 @@ pub(super) fn needs_guard(world: &World, flow: &Flow, shapes: &Shapes, block: us
         || flow.loop_of_header(block).is_some()
         || passes_scalars_to_join(world, flow, shapes, block)
         || ops.iter().any(|&def| needs_active_lane(world, flow, shapes, def, block))
-        || one_lane::of_block(world, flow, shapes, block).is_some()
+        || one_lane::of_lanes(world, flow, shapes, plan, block).is_some()
             && ops.iter().any(|&def| is_access(world, def))
         || uses_uniform_enum(world, flow, shapes, block)
         || ops.iter().map(|&def| cost(world, flow, shapes, def, block)).sum::<u32>() > EXPENSIVE

@@ -145,7 +145,7 @@ impl Planner<'_> {
             self.deferred[vertex].is_empty() || (inherits && !self.is_deferred[vertex]);
         if is_block
             && !self.has_active_lane[vertex]
-            && cost::needs_guard(self.world, self.flow, self.shapes, vertex)
+            && cost::needs_guard(self.world, self.flow, self.shapes, &self.plan, vertex)
         {
             let deferred = self.deferred[vertex].clone();
             self.plan.skip[vertex] = self.continue_at_first(&deferred);

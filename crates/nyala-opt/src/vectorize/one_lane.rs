@@ -38,7 +38,13 @@ pub(super) fn of_block(world: &World, flow: &Flow, shapes: &Shapes, block: usize
 }
 
 /// The comparison behind which one lane executes a block, or an earlier one with the same lanes.
-fn of_lanes(world: &World, flow: &Flow, shapes: &Shapes, plan: &Plan, mut block: usize) -> Option<OneLane> {
+pub(super) fn of_lanes(
+    world: &World,
+    flow: &Flow,
+    shapes: &Shapes,
+    plan: &Plan,
+    mut block: usize,
+) -> Option<OneLane> {
     loop {
         if let Some(found) = of_block(world, flow, shapes, block) {
             return Some(found);
