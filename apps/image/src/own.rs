@@ -151,10 +151,11 @@ fn filter_of(function: &FnItem, file: &SourceFile, about: String, prefix: &str) 
     Some(OwnFilter { about, path: format!("{prefix}{name}"), name, params })
 }
 
-/// The comment lines at the end of a text.
+/// The comment lines at the end of a text, without the one that names the libraries of the file.
 fn comment_at_end(text: &str) -> String {
     let comment = |line: &'_ str| {
-        line.trim().strip_prefix("//").map(|text| text.trim_start_matches('/').trim().to_owned())
+        let text = line.trim().strip_prefix("//")?.trim_start_matches('/').trim();
+        (!text.starts_with("uses:")).then(|| text.to_owned())
     };
     let mut lines: Vec<String> =
         text.trim_end_matches([' ', '\t']).lines().rev().map_while(comment).collect();

@@ -42,6 +42,13 @@ struct Permutation {
     pair: Option<&'static str>,
 }
 
+/// Indices of elements, as a vector.
+#[derive(Clone)]
+struct Order {
+    value: String,
+    lanes: Lanes,
+}
+
 /// The most registers that the table of a lookup is loaded into.
 const MAX_TABLE: u32 = 16;
 
@@ -248,20 +255,39 @@ impl Writer {
         order: &str,
     ) -> String {
         let register = permutation.lanes;
-        let orders = Lanes { n, ..lanes };
-        let order = self.resize(Lanes { bits: 32, ..orders }, order, lanes.bits);
         let parts = |writer: &mut Writer, lanes: Lanes, value: &str| -> Vec<String> {
             let firsts = (0..lanes.n).step_by(register.n as usize);
             firsts.map(|first| writer.slice(lanes, value, first, register.n)).collect()
         };
-        let (sources, orders) = (parts(self, lanes, value), parts(self, orders, &order));
-        let results: Vec<String> =
-            orders.iter().map(|order| self.permuted(permutation, &sources, order)).collect();
+        let sources = parts(self, lanes, value);
+        let orders = |writer: &mut Writer, bits: u32| -> Vec<Order> {
+            let order = writer.resize(Lanes { n, bits: 32 }, order, bits);
+            let values = parts(writer, Lanes { n, bits }, &order);
+            values.into_iter().map(|value| Order { value, lanes: Lanes { bits, ..register } }).collect()
+        };
+        let within = orders(self, register.bits);
+        // Bytes cannot number more than 256 elements, so wider indices select between registers.
+        let among = match lanes.bits == 8 && lanes.n > 256 {
+            true => orders(self, 16),
+            false => within.clone(),
+        };
+        let results: Vec<String> = within
+            .iter()
+            .zip(&among)
+            .map(|(within, among)| self.permuted(permutation, &sources, &within.value, among))
+            .collect();
         self.concat(register, &results, n)
     }
 
-    /// One register, from all of `sources`.
-    fn permuted(&mut self, permutation: &Permutation, sources: &[String], order: &str) -> String {
+    /// One register, from all of `sources`: elements are permuted by `order`, whose bits the instruction needs, and registers are
+    /// selected by `among`.
+    fn permuted(
+        &mut self,
+        permutation: &Permutation,
+        sources: &[String],
+        order: &str,
+        among: &Order,
+    ) -> String {
         let register = permutation.lanes;
         let ty = register.ty();
         let (mut width, mut candidates) = (register.n, vec![]);
@@ -287,8 +313,9 @@ impl Writer {
         }
         // Each bit of the index selects between neighbours.
         while candidates.len() > 1 {
-            let bit = self.value(&format!("and {ty} {order}, splat (i{} {width})", register.bits));
-            let is_upper = self.value(&format!("icmp ne {ty} {bit}, zeroinitializer"));
+            let (index, bits) = (among.lanes.ty(), among.lanes.bits);
+            let bit = self.value(&format!("and {index} {}, splat (i{bits} {width})", among.value));
+            let is_upper = self.value(&format!("icmp ne {index} {bit}, zeroinitializer"));
             let mask = register.mask();
             let select = |writer: &mut Writer, pair: &[String]| match pair {
                 [low, high] => writer.value(&format!("select {mask} {is_upper}, {ty} {high}, {ty} {low}")),
