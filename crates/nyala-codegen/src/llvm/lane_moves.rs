@@ -208,6 +208,7 @@ mod tests {
         for (cpu, ty, table, wanted) in [
             ("znver4", "v64i8", 256, "vperm"),
             ("znver4", "v64i8", 16, "vperm"),
+            ("znver4", "v64i8", 576, "vperm"),
             ("znver4", "v32i16", 256, "vperm"),
             ("znver4", "v16i32", 64, "vperm"),
             ("x86-64-v3", "v32i8", 256, "vpshufb"),
