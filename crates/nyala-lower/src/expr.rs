@@ -13,6 +13,7 @@ use crate::errors::LowerError;
 use crate::lowerer::Lowerer;
 use crate::operators::Operation;
 use crate::place::Place;
+use crate::vectors;
 
 impl<'p> Lowerer<'p> {
     /// The value of an expression; `None` if it never produces one.
@@ -37,7 +38,8 @@ impl<'p> Lowerer<'p> {
             | ExprKind::Field { .. }
             | ExprKind::Index { .. }
             | ExprKind::Deref(_) => self.read_place(expr),
-            ExprKind::Tuple(parts) | ExprKind::Array(parts) => self.parts(expr, parts),
+            ExprKind::Tuple(parts) => self.parts(expr, parts),
+            ExprKind::Array(parts) => self.elements(expr, parts),
             ExprKind::Repeat(elem) => self.repeat(expr, elem),
             ExprKind::Struct { .. } | ExprKind::Variant { .. } => self.nominal_value(expr),
             ExprKind::HeapArray { .. } | ExprKind::Box(_) => self.heap(expr),
@@ -99,6 +101,33 @@ impl<'p> Lowerer<'p> {
         let u8 = self.world.types.prim(Prim::U8);
         let ty = self.world.types.array(u8, bytes.len() as u64);
         self.world.aggregate(ty, &bytes)
+    }
+
+    /// The elements of an array or vector.
+    fn elements(&mut self, expr: &'p Expr, elems: &'p [Expr]) -> Option<Def> {
+        let mut defs = Vec::with_capacity(elems.len());
+        for elem in elems {
+            defs.push(self.value(elem)?);
+        }
+        self.at(expr.span);
+        self.check_lanes(expr, elems);
+        let ty = self.ty(expr.ty);
+        let is_array =
+            defs.first().is_none_or(|&first| self.world.types.elem(ty) == Some(self.world.ty(first)));
+        Some(match is_array {
+            true => self.world.aggregate(ty, &defs),
+            false => vectors::join(&mut self.world, ty, &defs),
+        })
+    }
+
+    /// Reports a vector whose lanes are vectors in an instance.
+    fn check_lanes(&mut self, expr: &Expr, elems: &[Expr]) {
+        if let (sema::TyKind::Simd(..), Some(first)) = (self.types.kind(expr.ty), elems.first()) {
+            let lane = self.close_ty(first.ty);
+            if matches!(self.types.kind(lane), sema::TyKind::Simd(..)) {
+                self.lane(expr.ty, lane);
+            }
+        }
     }
 
     fn parts(&mut self, expr: &'p Expr, parts: &'p [Expr]) -> Option<Def> {
@@ -411,7 +440,7 @@ impl<'p> Lowerer<'p> {
                 let value = self.value(inner)?;
                 self.at(expr.span);
                 let ty = self.ty(expr.ty);
-                Some(self.splat(ty, value))
+                Some(vectors::broadcast(&mut self.world, ty, value))
             }
             Coercion::Never => {
                 self.effect(inner)?;

@@ -72,6 +72,7 @@ mod skeleton;
 mod ssa;
 mod statics;
 mod types;
+mod vectors;
 
 pub use computed::{Constant, Failure, Resource, Run, Statics};
 pub use entries::{Entry, Input, Interface};

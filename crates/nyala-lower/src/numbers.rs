@@ -60,7 +60,7 @@ impl Lowerer<'_> {
             return lane;
         }
         let what = format!("lane `{}` of `{}`", self.types.display(lane), self.types.display(of));
-        self.report_number(what, "lanes are numbers, `bool` or pointers".into(), self.world.span);
+        self.report_number(what, "lanes are no vectors".into(), self.world.span);
         self.types.prim(Prim::I32)
     }
 

@@ -16,6 +16,7 @@ use nyala_syntax::ast::BinaryOp;
 use rustc_hash::FxHashMap;
 
 use crate::lowerer::Lowerer;
+use crate::vectors;
 
 /// The result of compiling a match.
 pub(crate) struct Decision {
@@ -311,6 +312,12 @@ impl<'p> Lowerer<'p> {
                     todo.extend(inner.as_deref().map(|inner| (value, inner)));
                 }
                 PatKind::Lit(_) | PatKind::Variant(..) => row.tests.push((value, pat)),
+                PatKind::Parts(parts) if self.is_vector_of_parts(pat, value) => {
+                    for (i, part) in parts.iter().enumerate().rev() {
+                        let (index, ty) = (self.world.lit_u32(i as u32), self.ty(part.ty));
+                        todo.push((vectors::lane(&mut self.world, value, index, ty), part));
+                    }
+                }
                 // The stack is processed last to first, so tests are in order from left to right.
                 PatKind::Parts(parts) if self.is_aggregate(value) => {
                     for (i, part) in parts.iter().enumerate().rev() {
@@ -344,6 +351,13 @@ impl<'p> Lowerer<'p> {
             let field = if n_fields == 1 { payload } else { self.world.extract_at(payload, *index) };
             self.add_tests(row, field, part);
         }
+    }
+
+    /// Whether the parts of a pattern are the lanes of a vector that consists of other parts.
+    fn is_vector_of_parts(&self, pat: &Pat, value: Def) -> bool {
+        let is_vector = matches!(self.types.kind(pat.ty), nyala_sema::types::TyKind::Simd(..));
+        is_vector
+            && !matches!(self.world.types.kind(self.world.ty(value)), TyKind::Simd { .. } | TyKind::Prim(_))
     }
 
     /// Whether a value has parts; a simd value of one lane has not.

@@ -6,6 +6,7 @@ use nyala_sema::types as sema;
 
 use crate::instance::Binding;
 use crate::lowerer::Lowerer;
+use crate::vectors;
 
 /// A place, with the indices of the part that is meant.
 ///
@@ -15,6 +16,8 @@ use crate::lowerer::Lowerer;
 pub(crate) struct Place {
     root: Root,
     path: Vec<Def>,
+    /// The index of a lane of the vector that is there, and the type of the lane.
+    lane: Option<(Def, Ty)>,
 }
 
 /// What a place is part of.
@@ -46,7 +49,7 @@ impl<'p> Lowerer<'p> {
             ExprKind::Index { base, index } => return self.index_place(expr, base, index),
             _ => Root::Value(self.value(expr)?),
         };
-        Some(Place { root, path: vec![] })
+        Some(Place { root, path: vec![], lane: None })
     }
 
     fn local_root(&mut self, expr: &Expr, local: LocalId) -> Root {
@@ -81,24 +84,59 @@ impl<'p> Lowerer<'p> {
         let place = self.place(base)?;
         let index = self.value(index)?;
         self.at(expr.span);
-        let base_ty = self.close_ty(base.ty);
-        match self.types.kind(base_ty) {
+        // The vector of a parameter may be the array or tuple of vectors in an instance.
+        let &sema::TyKind::Simd(_, lanes) = self.types.kind(base.ty) else {
+            return Some(self.part_of(place, index));
+        };
+        let lanes = self.close_ty(lanes);
+        let (vector, elem) = (self.ty(base.ty), self.ty(expr.ty));
+        Some(match self.world.types.kind(vector) {
             // One lane is the lane itself.
-            &sema::TyKind::Simd(_, lanes) if self.types.as_number(lanes) == Some(1) => Some(place),
-            _ => Some(self.part_of(place, index)),
+            _ if self.types.as_number(lanes) == Some(1) || vector == elem => place,
+            TyKind::Simd { .. } => self.part_of(place, index),
+            _ => Place { lane: Some((index, elem)), ..place },
+        })
+    }
+
+    /// Part `index` of a lane of a vector of structs: the lane of that part.
+    fn part_of_lane(&mut self, place: Place, (lane, ty): (Def, Ty), index: Def) -> Place {
+        let number = self.world.as_lit(index).unwrap_or(0);
+        let ty = self.world.types.part(ty, number).expect("a part of a struct, tuple or array");
+        let vector = self.part_of(Place { lane: None, ..place }, index);
+        match self.place_ty(&vector) == ty {
+            true => vector,
+            false => Place { lane: Some((lane, ty)), ..vector },
         }
+    }
+
+    /// The type of what a place is, without the lane.
+    fn place_ty(&mut self, place: &Place) -> Ty {
+        let root = match place.root {
+            Root::Ptr(ptr) => self.world.types.as_ptr(self.world.ty(ptr)).expect("an address is a pointer").0,
+            root => {
+                let value = self.read_root(root);
+                self.world.ty(value)
+            }
+        };
+        place.path.iter().fold(root, |ty, &index| {
+            let number = self.world.as_lit(index).unwrap_or(0);
+            self.world.types.part(ty, number).expect("a path leads to parts")
+        })
     }
 
     /// Part `index` of a place.
     pub(crate) fn part_of(&mut self, mut place: Place, index: Def) -> Place {
+        if let Some(lane) = place.lane {
+            return self.part_of_lane(place, lane, index);
+        }
         // An unknown element is read from memory, if it is there, rather than from a large value.
         let is_in_memory = matches!(place.root, Root::Stored { .. }) || self.is_constant_place(&place);
         if self.world.as_lit(index).is_none() && is_in_memory {
-            place = Place { root: Root::Ptr(self.address(&place)), path: vec![] };
+            place = Place { root: Root::Ptr(self.address(&place)), path: vec![], lane: None };
         }
         match place.root {
             Root::Ptr(ptr) if place.path.is_empty() && !self.points_to_simd(ptr) => {
-                Place { root: Root::Ptr(self.world.lea(ptr, index)), path: vec![] }
+                Place { root: Root::Ptr(self.world.lea(ptr, index)), path: vec![], lane: None }
             }
             _ => {
                 place.path.push(index);
@@ -122,11 +160,21 @@ impl<'p> Lowerer<'p> {
 
     /// The value at a place.
     pub(crate) fn read(&mut self, place: &Place) -> Def {
+        if let (Root::Ptr(ptr), Some((lane, ty)), []) = (place.root, place.lane, &place.path[..]) {
+            return self.load_lane(ptr, lane, ty);
+        }
         let root = self.read_root(place.root);
-        place.path.iter().fold(root, |value, &index| {
+        let value = place.path.iter().fold(root, |value, &index| {
             let part = self.world.extract(value, index);
             self.demanded(part)
-        })
+        });
+        match place.lane {
+            Some((lane, ty)) => {
+                let lane = vectors::lane(&mut self.world, value, lane, ty);
+                self.demanded(lane)
+            }
+            None => value,
+        }
     }
 
     fn read_root(&mut self, root: Root) -> Def {
@@ -142,6 +190,9 @@ impl<'p> Lowerer<'p> {
 
     /// Assigns to a place.
     pub(crate) fn write(&mut self, place: &Place, value: Def) {
+        if let Some((lane, _)) = place.lane {
+            return self.write_lane(place, lane, value);
+        }
         let value = match &place.path[..] {
             [] => value,
             path => {
@@ -166,6 +217,60 @@ impl<'p> Lowerer<'p> {
         }
     }
 
+    /// Assigns to a lane of a vector. In memory, only that lane is written: other lanes may be written at the same time.
+    fn write_lane(&mut self, place: &Place, lane: Def, value: Def) {
+        let vector = Place { lane: None, ..place.clone() };
+        match vector.root {
+            Root::Ptr(ptr) if vector.path.is_empty() => self.store_lane(ptr, lane, value),
+            _ => {
+                let old = self.read(&vector);
+                let new = vectors::with_lane(&mut self.world, old, lane, value);
+                let new = self.demanded(new);
+                self.write(&vector, new);
+            }
+        }
+    }
+
+    /// Loads a lane of the vector at `ptr`, part by part.
+    fn load_lane(&mut self, ptr: Def, lane: Def, ty: Ty) -> Def {
+        let types = &self.world.types;
+        let (vector, _) = types.as_ptr(self.world.ty(ptr)).expect("an address is a pointer");
+        if vector == ty {
+            return self.load(ptr);
+        }
+        if !vectors::has_parts(&self.world, ty) {
+            let address = self.lane_address(ptr, &[lane]);
+            return self.load(address);
+        }
+        let mut parts = vec![];
+        for part in 0..types.part_count(ty).unwrap_or(0) {
+            let ty = self.world.types.part(ty, part).expect("a part within the count");
+            let index = self.world.lit_u32(part as u32);
+            let address = self.world.lea(ptr, index);
+            parts.push(self.load_lane(address, lane, ty));
+        }
+        self.world.aggregate(ty, &parts)
+    }
+
+    /// Stores a lane of the vector at `ptr`, part by part.
+    fn store_lane(&mut self, ptr: Def, lane: Def, value: Def) {
+        let types = &self.world.types;
+        let (vector, _) = types.as_ptr(self.world.ty(ptr)).expect("an address is a pointer");
+        let ty = self.world.ty(value);
+        if vector == ty {
+            return self.store(ptr, value);
+        }
+        if !vectors::has_parts(&self.world, ty) {
+            let address = self.lane_address(ptr, &[lane]);
+            return self.store(address, value);
+        }
+        for part in 0..types.part_count(ty).unwrap_or(0) as u32 {
+            let index = self.world.lit_u32(part);
+            let (address, value) = (self.world.lea(ptr, index), self.world.extract(value, index));
+            self.store_lane(address, lane, value);
+        }
+    }
+
     /// `whole` with the part at `path` replaced.
     fn with_part(&mut self, whole: Def, path: &[Def], part: Def) -> Def {
         let mut around = vec![whole];
@@ -183,6 +288,9 @@ impl<'p> Lowerer<'p> {
     /// The address of a place; a value is stored for it first, and a constant one
     /// becomes a global.
     pub(crate) fn address(&mut self, place: &Place) -> Def {
+        if let Some((lane, ty)) = place.lane {
+            return self.address_of_lane(place, lane, ty);
+        }
         match place.root {
             Root::Ptr(ptr) => self.lane_address(ptr, &place.path),
             Root::Stored { ptr, .. } => self.part_address(ptr, &place.path),
@@ -203,6 +311,17 @@ impl<'p> Lowerer<'p> {
                 self.slot(ty, Some(value))
             }
         }
+    }
+
+    /// The address of a lane; that of a struct, whose parts are apart, is the address of a copy.
+    fn address_of_lane(&mut self, place: &Place, lane: Def, ty: Ty) -> Def {
+        let vector = Place { lane: None, ..place.clone() };
+        if vectors::has_parts(&self.world, ty) {
+            let value = self.read(place);
+            return self.slot(ty, Some(value));
+        }
+        let address = self.address(&vector);
+        self.lane_address(address, &[lane])
     }
 
     fn part_address(&mut self, ptr: Def, path: &[Def]) -> Def {

@@ -95,10 +95,8 @@ impl Lowerer<'_> {
                 self.world.types.slice(elem)
             }
             sema::TyKind::Simd(elem, lanes) => {
-                let lane = self.lane(ty, elem);
-                let elem = self.lower_ty(lane);
                 let lanes = self.length(ty, lanes, 1..=sema::MAX_LANES);
-                self.world.types.simd(elem, lanes as u32)
+                self.lower_vector(ty, elem, lanes)
             }
             sema::TyKind::Ptr { space, pointee, .. } => {
                 let pointee = self.lower_ty(pointee);
@@ -117,6 +115,32 @@ impl Lowerer<'_> {
             | sema::TyKind::Arith(..)
             | sema::TyKind::Infer(_) => {
                 unreachable!("a program without errors has known types where types are expected")
+            }
+        }
+    }
+
+    /// `ty`, a vector of `elem`; see `vectors`.
+    fn lower_vector(&mut self, ty: sema::Ty, elem: sema::Ty, lanes: u64) -> Ty {
+        match *self.types.kind(elem) {
+            sema::TyKind::Struct(id, _) => {
+                // What is wrong with the struct is reported there.
+                let lane = self.lower_ty(elem);
+                if lanes == 1 {
+                    return lane;
+                }
+                let name = self.instance_name(ty, self.program.structs[id].name);
+                let vector = self.world.types.declare_struct(name).1;
+                self.lowered_types.unfilled.push((ty, vector));
+                vector
+            }
+            sema::TyKind::Enum(..) | sema::TyKind::Fn { .. } => {
+                let elem = self.lower_ty(elem);
+                if lanes == 1 { elem } else { self.world.types.array(elem, lanes) }
+            }
+            _ => {
+                let lane = self.lane(ty, elem);
+                let elem = self.lower_ty(lane);
+                self.world.types.simd(elem, lanes as u32)
             }
         }
     }
@@ -245,6 +269,20 @@ impl Lowerer<'_> {
                     .fields
                     .iter()
                     .map(|field| FieldData { name: field.name, ty: self.field_ty(field.ty, &subst) });
+                let fields = fields.collect();
+                self.world.types.structs[target].fields = fields;
+            }
+            (sema::TyKind::Simd(elem, lanes), TyKind::Struct(target)) => {
+                let sema::TyKind::Struct(id, args) = self.types.kind(elem).clone() else {
+                    unreachable!("only vectors of structs are structs")
+                };
+                let item = &self.program.structs[id];
+                let subst = bind(&item.tparams, &args);
+                let fields = item.fields.iter().map(|field| {
+                    let ty = self.types.substitute(field.ty, &subst);
+                    let ty = if field.is_uniform { ty } else { self.types.vector(ty, lanes) };
+                    FieldData { name: field.name, ty: self.lower_ty(ty) }
+                });
                 let fields = fields.collect();
                 self.world.types.structs[target].fields = fields;
             }

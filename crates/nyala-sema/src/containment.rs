@@ -134,7 +134,7 @@ impl<'a> Checker<'a> {
             TyKind::Tuple(parts) => {
                 parts.iter().fold(1, |size: u32, &part| size.saturating_add(self.value_size(part, facts)))
             }
-            TyKind::Array(elem, _) => self.value_size(*elem, facts),
+            TyKind::Array(elem, _) | TyKind::Simd(elem, _) => self.value_size(*elem, facts),
             TyKind::Struct(id, _) => facts.size.get(&Nominal::Struct(*id)).copied().unwrap_or(1),
             TyKind::Enum(id, _) => facts.size.get(&Nominal::Enum(*id)).copied().unwrap_or(1),
             _ => 1,
@@ -186,7 +186,7 @@ impl<'a> Checker<'a> {
             visit(kind);
             match kind {
                 TyKind::Tuple(parts) => stack.extend(parts.iter().rev()),
-                TyKind::Array(elem, _) => stack.push(*elem),
+                TyKind::Array(elem, _) | TyKind::Simd(elem, _) => stack.push(*elem),
                 TyKind::Struct(id, args) => {
                     let tparams = &self.program.structs[*id].tparams;
                     let held = facts.held.get(&Nominal::Struct(*id));
@@ -212,7 +212,7 @@ impl<'a> Checker<'a> {
             match self.program.types.kind(ty) {
                 TyKind::Fn { .. } => return true,
                 TyKind::Tuple(parts) => stack.extend(parts),
-                TyKind::Array(elem, _) => stack.push(*elem),
+                TyKind::Array(elem, _) | TyKind::Simd(elem, _) => stack.push(*elem),
                 TyKind::Struct(id, args) => {
                     stack.extend(args);
                     stack.extend(self.field_types(Nominal::Struct(*id)));

@@ -120,7 +120,7 @@ impl<'a> Checker<'a> {
         let lane = self.convert(elem);
         let lanes = self.lanes(len);
         match (self.lane(lane, elem.span), lanes) {
-            (Some(lane), Some(lanes)) => self.program.types.intern(TyKind::Simd(lane, lanes)),
+            (Some(lane), Some(lanes)) => self.program.types.vector(lane, lanes),
             _ => self.program.types.error(),
         }
     }
@@ -130,7 +130,15 @@ impl<'a> Checker<'a> {
         let resolved = self.resolve(ty);
         match self.program.types.kind(resolved) {
             // What a type parameter stands for is checked in each instance.
-            TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Infer(_) | TyKind::Param(_) => Some(resolved),
+            TyKind::Prim(_)
+            | TyKind::Ptr { .. }
+            | TyKind::Struct(..)
+            | TyKind::Enum(..)
+            | TyKind::Fn { .. }
+            | TyKind::Infer(_)
+            | TyKind::Param(_) => Some(resolved),
+            TyKind::Tuple(parts) if !parts.is_empty() => Some(resolved),
+            TyKind::Array(..) => Some(resolved),
             TyKind::Error => None,
             _ => {
                 let ty = self.shown(resolved);

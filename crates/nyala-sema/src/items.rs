@@ -134,6 +134,7 @@ impl<'a> Checker<'a> {
                     span: ty.span,
                     ty: self.convert_sized(ty),
                     default: None,
+                    is_uniform: false,
                 };
                 tys.iter().enumerate().map(field).collect()
             }
@@ -143,6 +144,7 @@ impl<'a> Checker<'a> {
                     span: def.name.span,
                     ty: self.convert_sized(&def.ty),
                     default: None,
+                    is_uniform: def.is_uniform,
                 };
                 defs.iter().map(field).collect()
             }

@@ -122,6 +122,7 @@ impl<'a> Checker<'a> {
         let home = match *self.program.types.kind(ty) {
             TyKind::Struct(id, _) => self.structs[id].home,
             TyKind::Enum(id, _) => self.enums[id].home,
+            TyKind::Simd(elem, _) => return self.package_of(elem),
             _ => return None,
         };
         Some(self.modules[home.module].package)

@@ -39,6 +39,7 @@ impl Build {
             span: Span::NONE,
             ty: *ty,
             default: None,
+            is_uniform: false,
         };
         tys.iter().enumerate().map(|(i, ty)| field(i, ty)).collect()
     }

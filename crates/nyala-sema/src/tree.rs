@@ -94,6 +94,8 @@ pub struct Field {
     pub ty: Ty,
     /// Its default: the value if a literal omits the field.
     pub default: Option<Expr>,
+    /// Whether it is one value for all elements of a vector of structs.
+    pub is_uniform: bool,
 }
 
 /// An enum.

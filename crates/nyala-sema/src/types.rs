@@ -74,7 +74,7 @@ pub enum TyKind {
     Array(Ty, Ty),
     /// `[T]`
     Slice(Ty),
-    /// `simd[T * n]`; the lanes are a number.
+    /// `simd[T * n]`; the lanes are a number. Of a struct, the fields are vectors. See [`Types::vector`].
     Simd(Ty, Ty),
     /// `&T`, `&mut[1] T`, `~T`
     Ptr {
@@ -240,6 +240,27 @@ impl Types {
         }
     }
 
+    /// `simd[elem * lanes]`: of numbers, pointers, structs, enums and functions, a vector. That of a tuple or an array is the tuple or
+    /// array of vectors, and vectors in it stay as they are.
+    pub fn vector(&mut self, elem: Ty, lanes: Ty) -> Ty {
+        match self.kind(elem).clone() {
+            TyKind::Tuple(parts) => {
+                let parts: Vec<Ty> = parts.iter().map(|&part| self.vector(part, lanes)).collect();
+                self.tuple(&parts)
+            }
+            TyKind::Array(elem, len) => {
+                let elem = self.vector(elem, lanes);
+                self.intern(TyKind::Array(elem, len))
+            }
+            TyKind::Slice(elem) => {
+                let elem = self.vector(elem, lanes);
+                self.intern(TyKind::Slice(elem))
+            }
+            TyKind::Simd(..) | TyKind::Error | TyKind::Never => elem,
+            _ => self.intern(TyKind::Simd(elem, lanes)),
+        }
+    }
+
     /// A pointer.
     pub fn ptr(&mut self, kind: PtrKind, space: u32, pointee: Ty) -> Ty {
         self.intern(TyKind::Ptr { kind, space, pointee })
@@ -340,7 +361,7 @@ impl Types {
             TyKind::Simd(elem, lanes) => {
                 let elem = self.substitute_memo(elem, with);
                 let lanes = self.substitute_memo(lanes, with);
-                self.intern(TyKind::Simd(elem, lanes))
+                self.vector(elem, lanes)
             }
             TyKind::Arith(op, a, b) => {
                 let a = self.substitute_memo(a, with);

@@ -350,7 +350,11 @@ pub fn for_each_written<'a>(types: &Types, expr: &'a Expr, visit: &mut dyn FnMut
 }
 
 fn is_mut_ptr(types: &Types, expr: &Expr) -> bool {
-    matches!(types.kind(expr.ty), TyKind::Ptr { kind: PtrKind::Mut, .. })
+    let ty = match *types.kind(expr.ty) {
+        TyKind::Simd(pointer, _) => pointer,
+        _ => expr.ty,
+    };
+    matches!(types.kind(ty), TyKind::Ptr { kind: PtrKind::Mut, .. })
 }
 
 /// The parameter that the end of a body calls with its value: the last one, if

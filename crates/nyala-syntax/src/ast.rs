@@ -350,6 +350,8 @@ pub enum Fields {
 pub struct FieldDef {
     /// Its name.
     pub name: Ident,
+    /// Whether it is `uniform`: one value for all elements of a vector of structs.
+    pub is_uniform: bool,
     /// Its type.
     pub ty: TypeExpr,
     /// Its default: the value if a literal omits the field.

@@ -198,6 +198,7 @@ impl Dump {
     fn field_def(&mut self, field: &FieldDef) {
         self.node("field", |dump| {
             dump.ident(&field.name);
+            dump.flag(field.is_uniform, "uniform");
             dump.ty(&field.ty);
             dump.opt("default", field.default.as_ref(), Self::expr);
         });

@@ -219,6 +219,7 @@ words! {
     typeof_ "typeof",
     tune "tune",
     underscore "_",
+    uniform "uniform",
     use_ "use",
     with "with",
 }

@@ -432,7 +432,7 @@ impl Render<'_> {
             }
             Error::SimdElement { ty, span } => {
                 error("E0404", span, format!("{} cannot be the element type of a vector", self.ty(ty)))
-                    .with_note("the elements of a vector are numbers, `bool`, or pointers")
+                    .with_note("the elements of a vector are values of any type but `()`, `!`, vectors and slices")
             }
             Error::ArrayLength { span, why } => error("E0405", span, why),
             Error::NumberNeeded { span } => error("E0440", span, "expected a number, found a type")

@@ -27,6 +27,9 @@ impl Printer<'_> {
             TyKind::Struct(id, _) => self.record(at, &program.structs[*id]),
             TyKind::Tuple(_) => self.sequence(at, place, "(", ")"),
             TyKind::Array(..) => self.sequence(at, place, "[", "]"),
+            TyKind::Simd(elem, _) if let TyKind::Struct(id, _) = program.types.kind(*elem) => {
+                self.record(at, &program.structs[*id])
+            }
             TyKind::Simd(..) => self.sequence(at, place, "simd[", "]"),
             _ => "_".into(),
         }

@@ -277,9 +277,52 @@ impl<'a> Checker<'a> {
         {
             return resolved;
         }
+        // The elements of a slice are accessed, not the slice.
+        if let TyKind::Slice(_) = self.program.types.kind(resolved) {
+            return self.program.types.vector(resolved, lanes);
+        }
         match self.lane(resolved, span) {
-            Some(lane) => self.program.types.intern(TyKind::Simd(lane, lanes)),
+            Some(lane) => self.program.types.vector(lane, lanes),
             None => self.program.types.error(),
+        }
+    }
+
+    /// Of a place that each lane has for itself, the type there and the number of lanes.
+    pub(super) fn own_place(&mut self, place: &Expr) -> Option<(Ty, Ty)> {
+        match &place.kind {
+            ExprKind::Deref(pointer) => {
+                let ty = self.resolve(pointer.ty);
+                let TyKind::Simd(pointer, lanes) = *self.program.types.kind(ty) else { return None };
+                let pointer = self.resolve(pointer);
+                let TyKind::Ptr { pointee, .. } = *self.program.types.kind(pointer) else { return None };
+                Some((pointee, lanes))
+            }
+            ExprKind::Field { base, index } => {
+                let (ty, lanes) = self.own_place(base)?;
+                let ty = self.resolve(ty);
+                match self.program.types.kind(ty).clone() {
+                    TyKind::Struct(id, args) => Some((self.field_type(id, &args, *index), lanes)),
+                    TyKind::Tuple(parts) => Some((parts[*index as usize], lanes)),
+                    _ => None,
+                }
+            }
+            ExprKind::Index { base, index } => {
+                let own = self.own_place(base);
+                let index = self.resolve(index.ty);
+                let of_index = match *self.program.types.kind(index) {
+                    TyKind::Simd(_, lanes) => Some(lanes),
+                    _ => None,
+                };
+                let array = own.map_or(base.ty, |(ty, _)| ty);
+                let array = self.resolve(array);
+                match *self.program.types.kind(array) {
+                    TyKind::Array(elem, _) | TyKind::Slice(elem) => {
+                        Some((elem, own.map(|(_, lanes)| lanes).or(of_index)?))
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
         }
     }
 

@@ -9,7 +9,7 @@ use crate::convert::substitution;
 use crate::errors::{Because, Error, Method, Namespace};
 use crate::resolve::most_similar;
 use crate::scope::Def;
-use crate::tree::{Expr, ExprKind, Field};
+use crate::tree::{Coercion, Expr, ExprKind, Field};
 use crate::types::{StructId, Ty, TyKind, TyParam};
 
 use super::operator::Obligation;
@@ -22,6 +22,8 @@ struct Record {
     option: Option<u32>,
     fields: Vec<RecordField>,
     with: FxHashMap<TyParam, Ty>,
+    /// Of a vector of structs, the length.
+    lanes: Option<Ty>,
 }
 
 /// A field of a [`Record`].
@@ -30,6 +32,7 @@ struct RecordField {
     span: Span,
     ty: Ty,
     has_default: bool,
+    is_uniform: bool,
 }
 
 fn record_fields(fields: &[Field]) -> Vec<RecordField> {
@@ -38,6 +41,7 @@ fn record_fields(fields: &[Field]) -> Vec<RecordField> {
         span: field.span,
         ty: field.ty,
         has_default: field.default.is_some(),
+        is_uniform: field.is_uniform,
     };
     fields.iter().map(field).collect()
 }
@@ -128,7 +132,12 @@ impl<'a> Checker<'a> {
             Some(len) => self.array_type(is_simd, elem, len, span),
             None => self.program.types.error(),
         };
-        Expr { kind: ExprKind::Repeat(Box::new(value)), ty, span }
+        let is_scalar = matches!(self.program.types.kind(elem), TyKind::Prim(_) | TyKind::Ptr { .. });
+        let kind = match is_simd && !is_scalar {
+            true => ExprKind::Coerce { kind: Coercion::Broadcast, expr: Box::new(value) },
+            false => ExprKind::Repeat(Box::new(value)),
+        };
+        Expr { kind, ty, span }
     }
 
     pub(super) fn array_type(&mut self, is_simd: bool, elem: Ty, len: Ty, span: Span) -> Ty {
@@ -137,7 +146,7 @@ impl<'a> Checker<'a> {
         }
         let Some(lane) = self.lane(elem, span) else { return self.program.types.error() };
         match self.check_lanes(len, span) {
-            Some(lanes) => self.program.types.intern(TyKind::Simd(lane, lanes)),
+            Some(lanes) => self.program.types.vector(lane, lanes),
             None => self.program.types.error(),
         }
     }
@@ -166,13 +175,21 @@ impl<'a> Checker<'a> {
         span: Span,
         hint: Option<Ty>,
     ) -> Expr {
-        let Some(record) = self.record(path, args, hint) else {
+        let lanes = self.lanes_of_structs(hint);
+        let hint = match lanes {
+            Some((elem, _)) => Some(elem),
+            None => hint,
+        };
+        let Some(mut record) = self.record(path, args, hint) else {
             for init in inits {
                 self.infer_expr(&init.value, None);
             }
             return self.error_expr(span);
         };
-        let fields = self.field_inits(&record, inits);
+        if let Some((_, lanes)) = lanes.filter(|_| record.option.is_none()) {
+            self.make_vector(&mut record, lanes);
+        }
+        let fields = self.field_inits(&mut record, inits);
         // A misspelled field explains a missing one: one report is enough.
         let all_known = fields.len() == inits.len();
         let missing = self.missing_fields(&record, &fields);
@@ -228,7 +245,8 @@ impl<'a> Checker<'a> {
                 let info = self.program.enums[of].options.get(option as usize)?;
                 if info.is_record || info.fields.is_empty() {
                     let fields = record_fields(&info.fields);
-                    return Some(Record { ty, name, option: Some(option), fields, with });
+                    let option = Some(option);
+                    return Some(Record { ty, name, option, fields, with, lanes: None });
                 }
                 "option without named fields"
             }
@@ -242,10 +260,63 @@ impl<'a> Checker<'a> {
     fn struct_record(&mut self, id: StructId, ty: Ty, args: &[Ty]) -> Record {
         let it = &self.program.structs[id];
         let with = substitution(&it.tparams, args);
-        Record { ty, name: it.name, option: None, fields: record_fields(&it.fields), with }
+        Record { ty, name: it.name, option: None, fields: record_fields(&it.fields), with, lanes: None }
     }
 
-    fn field_inits(&mut self, record: &Record, inits: &'a [FieldInit]) -> Vec<(u32, Expr)> {
+    /// The struct and the length, if `ty` is a vector of structs.
+    fn lanes_of_structs(&mut self, ty: Option<Ty>) -> Option<(Ty, Ty)> {
+        let ty = self.resolve(ty?);
+        let TyKind::Simd(elem, lanes) = *self.program.types.kind(ty) else { return None };
+        self.as_struct(elem).map(|_| (elem, lanes))
+    }
+
+    fn make_vector(&mut self, record: &mut Record, lanes: Ty) {
+        record.lanes = Some(lanes);
+        record.ty = self.program.types.vector(record.ty, lanes);
+    }
+
+    /// The type of a field in a literal.
+    fn init_type(&mut self, record: &Record, field: &RecordField) -> Ty {
+        let ty = self.program.types.substitute(field.ty, &record.with);
+        match record.lanes {
+            Some(lanes) if !field.is_uniform => self.program.types.vector(ty, lanes),
+            _ => ty,
+        }
+    }
+
+    /// Makes a literal one of a vector of structs, if a field that is no vector gets one.
+    fn vector_of_inits(&mut self, record: &mut Record, typed: &[(u32, Expr)]) {
+        if record.lanes.is_some() || record.option.is_some() {
+            return;
+        }
+        for (number, value) in typed {
+            let field = &record.fields[*number as usize];
+            let (ty, is_uniform) = (field.ty, field.is_uniform);
+            let ty = self.program.types.substitute(ty, &record.with);
+            let (own, given) = (self.resolve(ty), self.resolve(value.ty));
+            let is_scalar = !matches!(self.program.types.kind(own), TyKind::Infer(_));
+            if let Some(lanes) = self.lanes_in(given)
+                && is_scalar
+                && !is_uniform
+                && self.lanes_in(own).is_none()
+            {
+                return self.make_vector(record, lanes);
+            }
+        }
+    }
+
+    /// The length of the first vector in a value.
+    pub(super) fn lanes_in(&mut self, ty: Ty) -> Option<Ty> {
+        let ty = self.resolve(ty);
+        match self.program.types.kind(ty).clone() {
+            TyKind::Simd(_, lanes) => Some(lanes),
+            TyKind::Tuple(parts) => parts.iter().find_map(|&part| self.lanes_in(part)),
+            TyKind::Array(elem, _) => self.lanes_in(elem),
+            _ => None,
+        }
+    }
+
+    fn field_inits(&mut self, record: &mut Record, inits: &'a [FieldInit]) -> Vec<(u32, Expr)> {
         let numbers: FxHashMap<Name, u32> =
             record.fields.iter().enumerate().map(|(i, field)| (field.name, i as u32)).collect();
         let mut given: FxHashMap<Name, Span> = FxHashMap::default();
@@ -259,15 +330,20 @@ impl<'a> Checker<'a> {
                 self.infer_expr(&init.value, None);
                 continue;
             };
-            let field = &record.fields[number as usize];
-            let ty = self.program.types.substitute(field.ty, &record.with);
-            let value = self.check_expr(&init.value, ty, Because::Field(field.span));
+            let ty = self.init_type(record, &record.fields[number as usize]);
+            let value = self.infer_expr(&init.value, Some(ty));
             match given.insert(name, span) {
                 Some(first) => self.report(Error::FieldTwice { name, span, first }),
                 None => typed.push((number, value)),
             }
         }
-        typed
+        self.vector_of_inits(record, &typed);
+        let coerced = typed.into_iter().map(|(number, value)| {
+            let field = &record.fields[number as usize];
+            let (ty, because) = (self.init_type(record, field), Because::Field(field.span));
+            (number, self.coerce(value, ty, because))
+        });
+        coerced.collect()
     }
 
     /// The omitted fields without default. Defaults are inserted when the body is finished,
@@ -294,11 +370,18 @@ impl<'a> Checker<'a> {
         self.solve_for(base.ty);
         let base = self.auto_deref(base);
         let ty = self.resolve(base.ty);
-        match self.program.types.kind(ty).clone() {
+        let (structs, lanes) =
+            self.lanes_of_structs(Some(ty)).map_or((ty, None), |(elem, n)| (elem, Some(n)));
+        let structs = self.resolve(structs);
+        match self.program.types.kind(structs).clone() {
             TyKind::Struct(id, args) => {
-                let record = self.struct_record(id, ty, &args);
-                let fields = self.field_inits(&record, inits);
-                Expr { kind: ExprKind::Struct { base: Some(Box::new(base)), fields }, ty, span }
+                let mut record = self.struct_record(id, structs, &args);
+                if let Some(lanes) = lanes {
+                    self.make_vector(&mut record, lanes);
+                }
+                let fields = self.field_inits(&mut record, inits);
+                let base = self.coerce(base, record.ty, Because::Nothing);
+                Expr { kind: ExprKind::Struct { base: Some(Box::new(base)), fields }, ty: record.ty, span }
             }
             kind => {
                 if kind != TyKind::Error {
@@ -331,19 +414,10 @@ impl<'a> Checker<'a> {
             FieldName::Index { index, span } => (Name::new(&index.to_string()), *span),
         };
         match self.program.types.kind(ty).clone() {
-            TyKind::Struct(id, args) => match self.structs[id].fields.get(&name) {
-                Some(&index) => {
-                    let field_ty = self.field_type(id, &args, index);
-                    Expr { kind: ExprKind::Field { base: Box::new(base), index }, ty: field_ty, span }
-                }
-                None => {
-                    let fields = &self.program.structs[id].fields;
-                    let similar = most_similar(name, fields.iter().map(|field| field.name));
-                    let ty = self.shown(ty);
-                    self.report(Error::NoSuchField { ty, name, span: name_span, similar });
-                    self.error_expr(span)
-                }
-            },
+            TyKind::Struct(id, args) => self.struct_field(base, (id, &args, None), name, (span, name_span)),
+            TyKind::Simd(elem, lanes) if let Some((id, args)) = self.as_struct(elem) => {
+                self.struct_field(base, (id, &args, Some(lanes)), name, (span, name_span))
+            }
             TyKind::Tuple(parts) => match field {
                 FieldName::Index { index, .. } => {
                     self.tuple_part(base, &parts, u64::from(*index), span, name_span)
@@ -361,6 +435,37 @@ impl<'a> Checker<'a> {
                 self.error_expr(span)
             }
         }
+    }
+
+    /// The struct that `ty` is known to be, with its arguments.
+    pub(super) fn as_struct(&mut self, ty: Ty) -> Option<(StructId, Box<[Ty]>)> {
+        let ty = self.resolve(ty);
+        match self.program.types.kind(ty) {
+            TyKind::Struct(id, args) => Some((*id, args.clone())),
+            _ => None,
+        }
+    }
+
+    /// The field `name` of a struct, or of a vector of so many structs.
+    fn struct_field(
+        &mut self,
+        base: Expr,
+        (id, args, lanes): (StructId, &[Ty], Option<Ty>),
+        name: Name,
+        (span, name_span): (Span, Span),
+    ) -> Expr {
+        let Some(&index) = self.structs[id].fields.get(&name) else {
+            let fields = &self.program.structs[id].fields;
+            let similar = most_similar(name, fields.iter().map(|field| field.name));
+            let ty = self.shown(base.ty);
+            self.report(Error::NoSuchField { ty, name, span: name_span, similar });
+            return self.error_expr(span);
+        };
+        let mut ty = self.field_type(id, args, index);
+        if let Some(lanes) = lanes.filter(|_| !self.program.structs[id].fields[index as usize].is_uniform) {
+            ty = self.program.types.vector(ty, lanes);
+        }
+        Expr { kind: ExprKind::Field { base: Box::new(base), index }, ty, span }
     }
 
     /// What `name` is after a value of a type without fields, in languages with methods.
@@ -407,6 +512,12 @@ impl<'a> Checker<'a> {
             TyKind::Ptr { pointee, .. } => {
                 let span = base.span;
                 Expr { kind: ExprKind::Deref(Box::new(base)), ty: pointee, span }
+            }
+            TyKind::Simd(elem, lanes) => {
+                let elem = self.resolve(elem);
+                let TyKind::Ptr { pointee, .. } = *self.program.types.kind(elem) else { return base };
+                let (ty, span) = (self.in_lanes(pointee, lanes, base.span), base.span);
+                Expr { kind: ExprKind::Deref(Box::new(base)), ty, span }
             }
             _ => base,
         }

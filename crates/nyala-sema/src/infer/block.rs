@@ -268,10 +268,18 @@ impl<'a> Checker<'a> {
         let TyKind::Simd(_, lanes) = *self.program.types.kind(mask) else { return (ty, values) };
         let resolved = self.resolve(ty);
         let is_number = self.as_var(resolved).is_some_and(|var| var.kind != VarKind::General);
-        if !is_number && !matches!(self.program.types.kind(resolved), TyKind::Prim(_) | TyKind::Ptr { .. }) {
+        let is_selected = is_number
+            || match self.program.types.kind(resolved) {
+                TyKind::Infer(_) | TyKind::Never | TyKind::Error | TyKind::Fn { .. } => false,
+                _ => resolved != self.program.types.unit(),
+            };
+        if !is_selected {
             return (ty, values);
         }
-        let vector = self.program.types.intern(TyKind::Simd(resolved, lanes));
+        let vector = self.program.types.vector(resolved, lanes);
+        if vector == resolved {
+            return (ty, values);
+        }
         let values = values.into_iter().map(|value| self.coerce(value, vector, Because::Nothing)).collect();
         (vector, values)
     }
@@ -324,7 +332,7 @@ impl<'a> Checker<'a> {
         let pat = self.check_pat(pat, lane);
         for local in visit::bindings(&pat) {
             let ty = self.program.locals[local].ty;
-            self.program.locals[local].ty = self.program.types.intern(TyKind::Simd(ty, lanes));
+            self.program.locals[local].ty = self.program.types.vector(ty, lanes);
         }
         pat
     }

@@ -51,6 +51,9 @@ impl<'a> Checker<'a> {
                 let callee = Callee { expr: callee, params: params.into_vec(), ret };
                 self.call_fn(callee, args, mark, span, hint)
             }
+            TyKind::Simd(elem, lanes) if let Some((params, ret)) = self.as_fn(elem) => {
+                self.call_vector(callee, (params, ret), lanes, args, span)
+            }
             kind @ (TyKind::Error | TyKind::Never) => {
                 if kind == TyKind::Never {
                     self.report(Error::Unreachable { span, jump: callee.span });
@@ -63,6 +66,26 @@ impl<'a> Checker<'a> {
             }
             _ => self.index_expr(callee, args, mark, span),
         }
+    }
+
+    /// A call of a vector of functions: each lane calls its own.
+    fn call_vector(
+        &mut self,
+        expr: Expr,
+        (params, ret): (Vec<Ty>, Ty),
+        lanes: Ty,
+        args: &'a [ast::Expr],
+        span: Span,
+    ) -> Expr {
+        self.has_vector_control = true;
+        let params = params.into_iter().map(|param| self.program.types.vector(param, lanes)).collect();
+        let callee = Callee { expr, params, ret: self.program.types.vector(ret, lanes) };
+        if args.len() != callee.params.len() {
+            self.report_argument_count(&callee, args.len(), span);
+            return self.error_expr(span);
+        }
+        let args = self.check_args(&callee, args);
+        self.build_call(callee, args, None, span)
     }
 
     /// The function that an expression names, for messages.
@@ -94,6 +117,11 @@ impl<'a> Checker<'a> {
         if args.len() == callee.params.len() {
             self.prefer(callee.ret, hint);
         }
+        if matches!(callee.expr.kind, ExprKind::Constructor(Constructor::Struct(_)))
+            && args.len() == callee.params.len()
+        {
+            return self.construct(callee, args, mark, span, hint);
+        }
         let never = self.program.types.never();
         let Some(args) = self.arguments(&callee, args, span) else {
             // Assume the result type: the argument count is the likely mistake.
@@ -101,6 +129,41 @@ impl<'a> Checker<'a> {
             self.body.has_errors = true;
             return Expr { kind: ExprKind::Error, ty, span };
         };
+        self.build_call(callee, args, mark, span)
+    }
+
+    /// `S(a, b)`: a vector of structs, if one is expected, or if a field that is no vector gets one.
+    fn construct(
+        &mut self,
+        mut callee: Callee,
+        args: &'a [ast::Expr],
+        mark: Option<MarkKind>,
+        span: Span,
+        hint: Option<Ty>,
+    ) -> Expr {
+        let mut lanes = match hint.map(|hint| self.resolve(hint)) {
+            Some(hint) => match *self.program.types.kind(hint) {
+                TyKind::Simd(elem, lanes) => self.try_unify(elem, callee.ret).then_some(lanes),
+                _ => None,
+            },
+            None => None,
+        };
+        let args: Vec<Expr> =
+            args.iter().zip(&callee.params).map(|(arg, &param)| self.infer_expr(arg, Some(param))).collect();
+        for (arg, &param) in args.iter().zip(&callee.params) {
+            let param = self.resolve(param);
+            let is_known = !matches!(self.program.types.kind(param), TyKind::Infer(_));
+            if lanes.is_none() && is_known && self.lanes_in(param).is_none() {
+                lanes = self.lanes_in(arg.ty);
+            }
+        }
+        if let Some(lanes) = lanes {
+            for param in &mut callee.params {
+                *param = self.program.types.vector(*param, lanes);
+            }
+            callee.ret = self.program.types.vector(callee.ret, lanes);
+        }
+        let args = self.coerce_all(args, &callee.params);
         self.build_call(callee, args, mark, span)
     }
 

@@ -58,8 +58,11 @@ impl<'a> Checker<'a> {
         }
         self.blame(expr.span);
         if self.broadcasts(to, from) {
-            let TyKind::Simd(lane, _) = *self.program.types.kind(to) else { unreachable!("it was asked") };
-            let scalar = self.try_coerce(expr, lane)?;
+            let scalar = match *self.program.types.kind(to) {
+                TyKind::Simd(lane, _) => self.try_coerce(expr, lane)?,
+                // The types of its parts are known.
+                _ => expr,
+            };
             return Ok(wrap(scalar, Coercion::Broadcast, to));
         }
         let snapshot = self.snapshot();
@@ -73,12 +76,36 @@ impl<'a> Checker<'a> {
     /// Whether `from` is a scalar that a vector of type `to` can have in each lane.
     pub(super) fn broadcasts(&mut self, to: Ty, from: Ty) -> bool {
         let (to, from) = (self.resolve(to), self.resolve(from));
-        let TyKind::Simd(lane, _) = *self.program.types.kind(to) else { return false };
+        let lane = match (self.program.types.kind(to).clone(), self.program.types.kind(from).clone()) {
+            (TyKind::Simd(lane, _), _) => lane,
+            (TyKind::Tuple(to), TyKind::Tuple(from)) => return self.broadcasts_members(&to, &from),
+            (TyKind::Array(to, n), TyKind::Array(from, m)) => {
+                return n == m && self.broadcasts_members(&[to], &[from]);
+            }
+            _ => return false,
+        };
         let is_scalar = match self.program.types.kind(from) {
-            TyKind::Prim(_) | TyKind::Ptr { .. } | TyKind::Param(_) => true,
+            TyKind::Prim(_)
+            | TyKind::Ptr { .. }
+            | TyKind::Struct(..)
+            | TyKind::Enum(..)
+            | TyKind::Fn { .. }
+            | TyKind::Param(_) => true,
             _ => self.as_var(from).is_some_and(|var| matches!(var.kind, VarKind::Num | VarKind::Float)),
         };
         is_scalar && self.probe(|this| this.retype(from, lane, 0).is_some())
+    }
+
+    /// Whether members are equal, or broadcast, and at least one is.
+    fn broadcasts_members(&mut self, to: &[Ty], from: &[Ty]) -> bool {
+        let mut is_any = false;
+        let mut fits = |(&to, &from): (&Ty, &Ty)| {
+            let broadcasts = self.broadcasts(to, from);
+            is_any |= broadcasts;
+            broadcasts || self.resolve(to) == self.resolve(from)
+        };
+        let fit = to.len() == from.len() && to.iter().zip(from).all(&mut fits);
+        fit && is_any
     }
 
     fn coerce_tuple(&mut self, expr: Expr, to: Ty) -> Result<Expr, Expr> {

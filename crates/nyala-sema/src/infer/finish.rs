@@ -5,7 +5,9 @@ use nyala_span::Span;
 use crate::checker::Checker;
 use crate::convert::substitution;
 use crate::errors::Error;
-use crate::tree::{Cond, Expr, ExprKind, FnId, Lambda, LocalId, Param, Pat, PatKind, StaticId, Stmt};
+use crate::tree::{
+    Coercion, Cond, Expr, ExprKind, FnId, Lambda, LocalId, Param, Pat, PatKind, StaticId, Stmt,
+};
 use crate::types::{Ty, TyKind};
 
 use super::unify::Zonk;
@@ -183,7 +185,11 @@ impl<'a> Checker<'a> {
 
     /// Adds the defaults of fields that a literal omits.
     fn fill_defaults(&mut self, ty: Ty, fields: &mut Vec<(u32, Expr)>) {
-        let TyKind::Struct(id, args) = self.program.types.kind(ty).clone() else { return };
+        let (elem, lanes) = match *self.program.types.kind(ty) {
+            TyKind::Simd(elem, lanes) => (elem, Some(lanes)),
+            _ => (ty, None),
+        };
+        let TyKind::Struct(id, args) = self.program.types.kind(elem).clone() else { return };
         let it = &self.program.structs[id];
         if fields.len() == it.fields.len() {
             return;
@@ -198,6 +204,11 @@ impl<'a> Checker<'a> {
             if let (false, Some(mut default)) = (is_given, default) {
                 if !with.is_empty() {
                     self.finish_expr(&mut default, &mut Zonk::again(with.clone()));
+                }
+                if let Some(lanes) = lanes.filter(|_| !self.program.structs[id].fields[number].is_uniform) {
+                    let (ty, span) = (self.program.types.vector(default.ty, lanes), default.span);
+                    let kind = ExprKind::Coerce { kind: Coercion::Broadcast, expr: Box::new(default) };
+                    default = Expr { kind, ty, span };
                 }
                 fields.push((number as u32, default));
             }

@@ -111,7 +111,8 @@ impl<'a> Checker<'a> {
     ) -> (Expr, Ty, Option<Box<OperatorFn>>) {
         let is_first = links.is_empty();
         let mut rhs = self.right_operand(link.op, link.op_span, lhs, &link.rhs);
-        if self.is_nominal(lhs) || self.is_nominal(rhs.ty) {
+        let is_nominal = self.is_nominal(lhs) || self.is_nominal(rhs.ty);
+        if is_nominal && self.has_fitting(link.op, &[lhs, rhs.ty]) {
             let lhs = Operand { ty: lhs, span: lhs_span, is_tight: is_first && is_tight(head) };
             return self.declared_link(lhs, rhs, link);
         }
@@ -138,6 +139,10 @@ impl<'a> Checker<'a> {
         mut rhs: Expr,
         link: &'a ast::ChainLink,
     ) -> (Expr, Ty, Option<Box<OperatorFn>>) {
+        if self.is_nominal(lhs) || self.is_nominal(rhs.ty) {
+            let lhs = Operand { ty: lhs, span: lhs_span, is_tight: is_first && is_tight(head) };
+            return self.declared_link(lhs, rhs, link);
+        }
         let operand = self.operand_type(head, is_first, (lhs, lhs_span), &mut rhs, link);
         let Some(operand) = operand else { return (rhs, self.program.types.error(), None) };
         let operands = operands_of(link.op);
@@ -450,7 +455,13 @@ impl<'a> Checker<'a> {
         self.take_address(&value);
         let space = self.space_of(&value);
         let kind = if is_mut { PtrKind::Mut } else { PtrKind::Shared };
-        let ty = self.program.types.ptr(kind, space, value.ty);
+        let ty = match self.own_place(&value) {
+            Some((target, lanes)) => {
+                let ty = self.program.types.ptr(kind, space, target);
+                self.program.types.vector(ty, lanes)
+            }
+            None => self.program.types.ptr(kind, space, value.ty),
+        };
         Expr { kind: ExprKind::AddrOf(Box::new(value)), ty, span }
     }
 

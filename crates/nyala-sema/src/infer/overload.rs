@@ -26,9 +26,12 @@ use super::coerce::is_tight;
 pub(super) type Selected = (Box<OperatorFn>, Ty);
 
 impl<'a> Checker<'a> {
-    /// Whether `ty` is known to be a struct or enum, for which operators can be declared.
+    /// Whether `ty` is known to be a struct, an enum or a vector of them, for which operators can be declared.
     pub(super) fn is_nominal(&mut self, ty: Ty) -> bool {
-        let ty = self.resolve(ty);
+        let mut ty = self.resolve(ty);
+        if let TyKind::Simd(elem, _) = *self.program.types.kind(ty) {
+            ty = self.resolve(elem);
+        }
         matches!(self.program.types.kind(ty), TyKind::Struct(..) | TyKind::Enum(..))
     }
 
@@ -45,6 +48,11 @@ impl<'a> Checker<'a> {
     fn fitting(&mut self, operator: Operator, n: usize, first: &[Ty]) -> Vec<FnId> {
         let declared = self.program.operators.get(&(operator, n)).cloned().unwrap_or_default();
         declared.into_iter().filter(|&id| self.fits(id, first)).collect()
+    }
+
+    /// Whether a declared operator fits both operands.
+    pub(super) fn has_fitting(&mut self, op: BinaryOp, operands: &[Ty]) -> bool {
+        !self.fitting(Operator::Binary(op), 2, operands).is_empty()
     }
 
     fn fits(&mut self, id: FnId, first: &[Ty]) -> bool {

@@ -208,6 +208,7 @@ impl<'a> Checker<'a> {
     }
 
     fn fill_shape(&mut self, shape: Shape, args: &'a [ast::Pat], ty: Ty, span: Span) -> Pat {
+        let shape = self.shape_in(shape, ty);
         let fits = self.expect_pat_type(ty, shape.ty, span);
         if fits && shape.fields.len() != args.len() {
             let (expected, found) = (shape.fields.len(), args.len());
@@ -259,6 +260,26 @@ impl<'a> Checker<'a> {
         Shape { ty, name, option: Some(option), fields }
     }
 
+    /// The shape of a pattern for a value of type `ty`: of a vector of structs, vectors.
+    fn shape_in(&mut self, mut shape: Shape, ty: Ty) -> Shape {
+        let ty = self.resolve(ty);
+        let (TyKind::Simd(elem, lanes), TyKind::Struct(id, _)) =
+            (self.program.types.kind(ty).clone(), self.program.types.kind(shape.ty).clone())
+        else {
+            return shape;
+        };
+        if !self.try_unify(elem, shape.ty) {
+            return shape;
+        }
+        shape.ty = self.program.types.vector(shape.ty, lanes);
+        for (field, (_, ty)) in self.program.structs[id].fields.iter().zip(&mut shape.fields) {
+            if !field.is_uniform {
+                *ty = self.program.types.vector(*ty, lanes);
+            }
+        }
+        shape
+    }
+
     fn struct_shape(&mut self, id: StructId, span: Span) -> Shape {
         let (ty, args) = self.struct_type(id, &[], span, None);
         let it = &self.program.structs[id];
@@ -283,6 +304,7 @@ impl<'a> Checker<'a> {
             }
             return self.error_pat(span);
         };
+        let shape = self.shape_in(shape, ty);
         let fits = self.expect_pat_type(ty, shape.ty, span);
         let numbers: FxHashMap<_, _> =
             shape.fields.iter().enumerate().map(|(i, &(name, _))| (name, i)).collect();

@@ -157,6 +157,10 @@ impl<'a> Checker<'a> {
                 let (a, b) = (self.resolve(a), self.resolve(b));
                 self.program.types.arith(op, a, b)
             }
+            &TyKind::Simd(elem, lanes) => {
+                let elem = self.resolve(elem);
+                self.program.types.vector(elem, lanes)
+            }
             _ => ty,
         }
     }
@@ -300,12 +304,36 @@ impl<'a> Checker<'a> {
             (TyKind::Array(x, n), TyKind::Array(y, m)) => self.unify_all(&[n, x], &[m, y], depth),
             (TyKind::Slice(x), TyKind::Slice(y)) => self.unify_at(x, y, depth),
             (TyKind::Simd(x, n), TyKind::Simd(y, m)) => self.unify_all(&[n, x], &[m, y], depth),
+            // A vector of an unknown type may be one by members.
+            (TyKind::Simd(x, n), kind) | (kind, TyKind::Simd(x, n)) => self.unify_members(x, n, &kind, depth),
             (
                 TyKind::Ptr { kind: k, space: s, pointee: x },
                 TyKind::Ptr { kind: l, space: t, pointee: y },
             ) => k == l && s == t && self.unify_at(x, y, depth),
             (TyKind::Fn { params: x, ret: r }, TyKind::Fn { params: y, ret: s }) => {
                 self.unify_fns((&x, r), (&y, s), depth)
+            }
+            _ => false,
+        }
+    }
+
+    /// Makes the vector of `elem`, which is unknown, a tuple or an array of vectors.
+    fn unify_members(&mut self, elem: Ty, lanes: Ty, members: &TyKind, depth: u16) -> bool {
+        let TyKind::Infer(var) = *self.program.types.kind(elem) else { return false };
+        let span = self.body.vars.blame;
+        match members {
+            TyKind::Tuple(parts) if !parts.is_empty() => {
+                let elems: Vec<Ty> = parts.iter().map(|_| self.fresh_general(span)).collect();
+                let tuple = self.program.types.tuple(&elems);
+                let vectors: Vec<Ty> =
+                    elems.into_iter().map(|elem| self.program.types.vector(elem, lanes)).collect();
+                self.bind(var, tuple) && self.unify_all(&vectors, parts, depth)
+            }
+            &TyKind::Array(part, len) => {
+                let elem = self.fresh_general(span);
+                let array = self.program.types.intern(TyKind::Array(elem, len));
+                let vector = self.program.types.vector(elem, lanes);
+                self.bind(var, array) && self.unify_at(vector, part, depth)
             }
             _ => false,
         }
@@ -485,7 +513,7 @@ impl<'a> Checker<'a> {
             TyKind::Simd(elem, lanes) => {
                 let elem = self.zonk_with(elem, memo, depth);
                 let lanes = self.zonk_with(lanes, memo, depth);
-                self.program.types.intern(TyKind::Simd(elem, lanes))
+                self.program.types.vector(elem, lanes)
             }
             TyKind::Arith(op, a, b) => {
                 let a = self.zonk_with(a, memo, depth);

@@ -4,9 +4,9 @@
 //! for lanes: they take a function, which is the code of the lanes, or have collective operations. So a scalar function is never
 //! called by accident. Intrinsics compute the same for one lane as for a vector.
 
-use nyala_span::Span;
+use nyala_span::{Name, Span};
 
-use crate::tree::{Abi, Call, Expr, ExprKind, FnId, Linkage, Stmt};
+use crate::tree::{Abi, Call, Expr, ExprKind, FnId, Function, Linkage, Stmt};
 use crate::types::{Prim, Ty, TyKind};
 use crate::visit;
 
@@ -101,13 +101,16 @@ impl SimdMode<'_> {
 
     /// The function that lanes call for one with this type; `None` after an error.
     fn function_for_lanes(&mut self, id: FnId, ty: Ty, span: Span, lanes: &mut Lanes) -> Option<FnId> {
+        if self.program.fns[id].parent.is_some() {
+            return Some(self.nested_function(id, span, lanes));
+        }
         let function = &self.program.fns[id];
         let (name, is_generic) = (function.name, !function.tparams.is_empty());
         let is_for_vectors = self.has_vectors(ty);
         let is_possible = match (&function.linkage, is_for_vectors) {
             (Linkage::Import { abi: Abi::Intrinsic | Abi::Device, .. }, false) => true,
             (Linkage::Import { abi, .. }, _) => is_generic && *abi == Abi::Intrinsic,
-            (_, true) => match self.lane_function(id, span) {
+            (_, true) => match self.lane_function(id) {
                 Some(function) => return Some(function),
                 None => {
                     // The error is in the function.
@@ -154,7 +157,7 @@ impl SimdMode<'_> {
     }
 
     /// The function rewritten for one lane.
-    fn lane_function(&mut self, id: FnId, span: Span) -> Option<FnId> {
+    fn lane_function(&mut self, id: FnId) -> Option<FnId> {
         if let Some(&known) = self.lane_fns.get(&id) {
             return known;
         }
@@ -162,34 +165,42 @@ impl SimdMode<'_> {
         if let Some(original) = self.originals.get(&id) {
             function.body = Some(original.clone());
         }
-        let body = function.body.as_ref()?;
-        let mut has_functions = function.parent.is_some();
-        visit::walk(body, |expr| {
-            if let ExprKind::Block { stmts, .. } = &expr.kind {
-                has_functions |= stmts.iter().any(|stmt| matches!(stmt, Stmt::Fn(_)));
-            }
-        });
-        if has_functions {
-            self.errors.push(errors::unsupported("a call of a nested function", span, function.span));
-            self.lane_fns.insert(id, None);
-            return None;
-        }
+        function.body.as_ref()?;
         let mut lengths = vec![];
         self.lengths(function.ty, &mut lengths);
         let mut lanes = Lanes::new(lengths.first().copied(), function.span, Index::Function);
         // It may call itself.
         let own = self.program.fns.push(function.clone());
         self.lane_fns.insert(id, Some(own));
+        lanes.function = Some(own);
         self.check_ty(function.ty, function.span, &mut lanes);
         self.params(&mut function.params, &mut lanes);
         function.return_local.iter_mut().for_each(|local| self.declare(local, &mut lanes));
         function.filter.iter_mut().for_each(|filter| self.value(filter, &mut lanes));
         function.body.iter_mut().for_each(|body| self.value(body, &mut lanes));
         function.ret = self.lane_ty(function.ret);
+        if !lanes.first.is_empty() {
+            self.end_together(&mut function, lanes.first);
+        }
         function.ty = self.lane_ty(function.ty);
         function.linkage = Linkage::Internal;
         function.role = None;
         self.program.fns[own] = function;
         Some(own)
+    }
+
+    /// Lets no lane leave a function before the others: they use a variable of the first one.
+    fn end_together(&mut self, function: &mut Function, mut stmts: Vec<Stmt>) {
+        let (Some(body), Some(returns)) = (function.body.take(), function.return_local) else { return };
+        let (span, bool) = (body.span, self.program.types.bool());
+        let copy = self.program.locals[returns].clone();
+        function.return_local = Some(self.program.locals.push(copy));
+        let value = self.with_return(body, returns, function.ret);
+        let result = self.new_local(Name::new("result"), function.ret, false, span);
+        let declared = Intrinsic { symbol: "rv_all", params: &[Some(bool)], ret: Some(bool) };
+        let all = self.true_(span);
+        let together = self.call_intrinsic(&declared, vec![all], bool, span);
+        stmts.extend([self.let_(result, Some(value)), Stmt::Expr(together)]);
+        function.body = Some(self.block(stmts, Some(self.local(result, span)), span));
     }
 }

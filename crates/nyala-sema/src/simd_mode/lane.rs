@@ -3,7 +3,7 @@
 use nyala_span::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::tree::{Coercion, Expr, ExprKind, Lambda, LocalId, Param, Pat, PatKind, Stmt};
+use crate::tree::{Coercion, Expr, ExprKind, FnId, Lambda, Local, LocalId, Param, Pat, PatKind, Stmt};
 use crate::types::{Ty, TyKind};
 use crate::visit;
 
@@ -26,6 +26,18 @@ pub(super) struct Lanes {
     pub(super) is_copy: bool,
     /// Whether the code becomes a lambda in that of the lane.
     pub(super) is_lambda: bool,
+    /// Pointers to variables that exist once for all lanes.
+    pub(super) pointers: FxHashMap<LocalId, LocalId>,
+    /// The copies of nested functions.
+    pub(super) nested: FxHashMap<FnId, FnId>,
+    /// The function that is rewritten.
+    pub(super) function: Option<FnId>,
+    /// Declarations of variables that exist once for all lanes, before the code of the lanes.
+    pub(super) shared: Vec<Stmt>,
+    /// Declarations at the beginning of each lane.
+    pub(super) first: Vec<Stmt>,
+    /// Whether the code is that of a nested function, which may run several times at once.
+    pub(super) is_nested: bool,
     /// Whether an error was reported.
     has_errors: bool,
 }
@@ -40,8 +52,22 @@ pub(super) enum Index {
 impl Lanes {
     pub(super) fn new(lanes: Option<Ty>, entered: Span, index: Index) -> Lanes {
         let is_copy = matches!(index, Index::Function);
-        let (twins, outside) = (FxHashMap::default(), FxHashSet::default());
-        Lanes { lanes, entered, index, twins, outside, is_copy, is_lambda: false, has_errors: false }
+        Lanes {
+            lanes,
+            entered,
+            index,
+            twins: FxHashMap::default(),
+            outside: FxHashSet::default(),
+            is_copy,
+            is_lambda: false,
+            pointers: FxHashMap::default(),
+            nested: FxHashMap::default(),
+            function: None,
+            shared: vec![],
+            first: vec![],
+            is_nested: false,
+            has_errors: false,
+        }
     }
 }
 
@@ -52,34 +78,36 @@ impl SimdMode<'_> {
         if lanes.has_errors {
             return;
         }
+        let is_vector_literal = self.is_vector_literal(expr);
         match &mut expr.kind {
             ExprKind::Local(_)
             | ExprKind::Static(_)
             | ExprKind::Field { .. }
             | ExprKind::Index { .. }
             | ExprKind::Deref(_) => return self.read(expr, lanes),
-            ExprKind::Array(_) | ExprKind::Repeat(_)
-                if matches!(self.program.types.kind(expr.ty), TyKind::Simd(..)) =>
-            {
+            ExprKind::Array(_) | ExprKind::Repeat(_) if is_vector_literal => {
                 return self.vector(expr, lanes);
             }
             ExprKind::Coerce { kind: Coercion::Broadcast, expr: inner } => {
                 self.value(inner, lanes);
-                let (ty, span) = (self.lane_ty(expr.ty), expr.span);
-                let inner = std::mem::replace(&mut **inner, self.unit(span));
-                *expr = Expr { ty, ..inner };
+                let span = expr.span;
+                *expr = std::mem::replace(&mut **inner, self.unit(span));
                 return;
             }
             ExprKind::AddrOf(place) | ExprKind::Coerce { kind: Coercion::AddrOf, expr: place } => {
                 self.address(place, lanes);
             }
+            ExprKind::Struct { base, fields } => {
+                base.iter_mut().for_each(|base| self.value(base, lanes));
+                fields.iter_mut().for_each(|(_, value)| self.value(value, lanes));
+            }
             ExprKind::Assign { .. } => return self.write(expr, lanes),
-            ExprKind::Step { place, .. } => self.place(place, lanes),
+            ExprKind::Step { place, .. } => self.scalar_place(place, lanes),
             ExprKind::Lambda(lambda) => self.lambda(lambda, lanes),
             ExprKind::Call(_) => return self.call_in_lanes(expr, lanes),
             ExprKind::Fn(..) => self.callee(expr, lanes),
             ExprKind::Block { stmts, value } => {
-                stmts.iter_mut().for_each(|stmt| self.statement(stmt, lanes));
+                self.statements(stmts, lanes);
                 value.iter_mut().for_each(|value| self.value(value, lanes));
             }
             ExprKind::Match { scrutinee, arms } => {
@@ -129,18 +157,81 @@ impl SimdMode<'_> {
         }
     }
 
-    fn statement(&mut self, stmt: &mut Stmt, lanes: &mut Lanes) {
+    /// The statements of a block; one may become several.
+    fn statements(&mut self, stmts: &mut Vec<Stmt>, lanes: &mut Lanes) {
+        for mut stmt in std::mem::take(stmts) {
+            if let Stmt::Let { pat, init } = &mut stmt
+                && let Some(local) = self.shared_variable(pat)
+                && !lanes.is_nested
+            {
+                init.iter_mut().for_each(|init| self.value(init, lanes));
+                stmts.extend(self.initialize(local, init.take(), lanes));
+                continue;
+            }
+            self.statement(&mut stmt, lanes);
+            stmts.push(stmt);
+        }
+    }
+
+    pub(super) fn statement(&mut self, stmt: &mut Stmt, lanes: &mut Lanes) {
         match stmt {
             Stmt::Let { pat, init } => {
                 init.iter_mut().for_each(|init| self.value(init, lanes));
                 self.pattern(pat, lanes);
             }
             Stmt::Expr(expr) => self.value(expr, lanes),
-            Stmt::Fn(id) => {
-                let span = self.program.fns[*id].span;
-                self.unsupported("a nested function", span, lanes);
-            }
+            // It is copied where it is used.
+            Stmt::Fn(_) => {}
         }
+    }
+
+    /// A variable with vectors whose address is taken: it exists once for all lanes, so that their elements are adjacent.
+    fn shared_variable(&self, pat: &Pat) -> Option<LocalId> {
+        let PatKind::Bind(local, None) = pat.kind else { return None };
+        let ty = self.program.locals[local].ty;
+        let is_addressed = self.program.locals[local].address_taken;
+        (is_addressed && self.has_vectors(ty) && self.has_writable_parts(ty)).then_some(local)
+    }
+
+    /// Each lane initializes its part of a shared variable.
+    fn initialize(&mut self, local: LocalId, init: Option<Expr>, lanes: &mut Lanes) -> Vec<Stmt> {
+        let span = self.program.locals[local].span;
+        let ty = self.program.locals[local].ty;
+        self.check_ty(ty, span, lanes);
+        if lanes.is_copy {
+            self.place_of_first_lane(local, lanes);
+        } else {
+            lanes.outside.insert(local);
+            self.program.locals[local].is_captured = true;
+            self.program.locals[local].is_mut = true;
+            lanes.shared.push(self.let_(local, None));
+        }
+        let mut stmts = vec![];
+        if let Some(init) = init {
+            let mut place = self.local(local, span);
+            self.stored(&mut place, lanes);
+            self.assign_lane(place, init, lanes, &mut stmts);
+        }
+        stmts
+    }
+
+    /// In a function for lanes, each of them has a variable for the vectors of all lanes; that of the first active lane is used. Its
+    /// address is what the others get.
+    fn place_of_first_lane(&mut self, local: LocalId, lanes: &mut Lanes) {
+        let (name, span) = (self.program.locals[local].name, self.program.locals[local].span);
+        let copy = Local { address_taken: true, is_mut: true, ..self.program.locals[local].clone() };
+        let own = self.program.locals.push(copy);
+        let i32 = self.i32();
+        let declared = Intrinsic { symbol: "rv_min", params: &[None], ret: None };
+        let index = self.lane_index(lanes, span);
+        let first = self.call_intrinsic(&declared, vec![index], i32, span);
+        let address = self.address_of(self.local(own, span), true);
+        let ty = address.ty;
+        let common = self.element_of_lane(address, first, span);
+        let pointer = self.new_local(name, ty, false, span);
+        self.program.locals[pointer].is_captured = true;
+        lanes.pointers.insert(local, pointer);
+        lanes.first.extend([self.let_(own, None), self.let_(pointer, Some(common))]);
     }
 
     /// A lambda: its own code is executed by the lanes that call it.
@@ -210,8 +301,6 @@ impl SimdMode<'_> {
             self.report(error, lanes);
         } else if lanes.lanes.is_none() {
             self.unsupported("a vector of another length", span, lanes);
-        } else if !self.has_lane_form(ty) {
-            self.unsupported("an enum with vectors", span, lanes);
         }
     }
 
@@ -226,149 +315,16 @@ impl SimdMode<'_> {
         }
     }
 
-    // ---- Places ------------------------------------------------------------------------
-
-    /// Whether a place is in memory that is no variable of the lanes.
-    fn is_shared(&self, place: &Expr, lanes: &Lanes) -> bool {
-        let is_vector = |expr: &Expr| matches!(self.program.types.kind(expr.ty), TyKind::Simd(..));
-        match &place.kind {
-            ExprKind::Local(local) => lanes.outside.contains(local),
-            ExprKind::Static(_) => true,
-            ExprKind::Deref(pointer) => !is_vector(pointer),
-            ExprKind::Field { base, .. } => self.is_shared(base, lanes),
-            ExprKind::Index { base, index } => !is_vector(index) && self.is_shared(base, lanes),
-            _ => false,
-        }
-    }
-
-    /// Reads a place.
-    fn read(&mut self, expr: &mut Expr, lanes: &mut Lanes) {
-        if self.is_shared(expr, lanes) {
-            self.shared_place(expr, lanes);
-            if !self.has_vectors(expr.ty) {
-                return;
+    /// Whether an array literal is one of a vector: its elements are not those of its type.
+    fn is_vector_literal(&self, expr: &Expr) -> bool {
+        match (&expr.kind, self.program.types.kind(expr.ty)) {
+            (ExprKind::Array(elems), TyKind::Array(elem, _)) => {
+                let is_vector = |part: &Expr| self.has_vectors(*elem) && !self.has_vectors(part.ty);
+                elems.first().is_some_and(is_vector)
             }
-            if !self.has_parts(expr.ty) {
-                return self.unsupported("this vector from outside", expr.span, lanes);
-            }
-            let place = std::mem::replace(expr, self.unit(expr.span));
-            *expr = self.lane_of(place, lanes);
-            return;
+            (_, TyKind::Array(..)) => false,
+            _ => true,
         }
-        if let ExprKind::Index { base, index } = &mut expr.kind
-            && matches!(self.program.types.kind(base.ty), TyKind::Simd(..))
-        {
-            self.value(base, lanes);
-            self.value(index, lanes);
-            let unit = self.unit(expr.span);
-            let base = std::mem::replace(&mut **base, unit.clone());
-            let index = self.as_i32(std::mem::replace(&mut **index, unit));
-            let (i32, value) = (self.i32(), base.ty);
-            let declared = Intrinsic { symbol: "rv_extract", params: &[None, Some(i32)], ret: None };
-            *expr = self.call_intrinsic(&declared, vec![base, index], value, expr.span);
-            return;
-        }
-        self.place(expr, lanes);
-    }
-
-    /// A place of the lane. That of a vector in memory is its element.
-    fn place(&mut self, expr: &mut Expr, lanes: &mut Lanes) {
-        self.check_ty(expr.ty, expr.span, lanes);
-        if self.is_shared(expr, lanes) {
-            self.shared_place(expr, lanes);
-            if let TyKind::Simd(elem, _) = *self.program.types.kind(expr.ty) {
-                let place = std::mem::replace(expr, self.unit(expr.span));
-                *expr = self.element_in_memory(place, elem, lanes);
-            }
-            return;
-        }
-        match &mut expr.kind {
-            ExprKind::Local(local) => *local = lanes.twins.get(local).copied().unwrap_or(*local),
-            ExprKind::Field { base, .. } => self.place(base, lanes),
-            ExprKind::Index { base, index } => {
-                if matches!(self.program.types.kind(base.ty), TyKind::Simd(..)) {
-                    return self.unsupported("the element of a vector is changed", expr.span, lanes);
-                }
-                let is_own = matches!(self.program.types.kind(index.ty), TyKind::Simd(..));
-                self.place(base, lanes);
-                self.value(index, lanes);
-                if is_own {
-                    let of = match *self.program.types.kind(base.ty) {
-                        TyKind::Array(elem, _) | TyKind::Slice(elem) => elem,
-                        _ => expr.ty,
-                    };
-                    return self.own_place(expr, of, lanes);
-                }
-            }
-            ExprKind::Deref(pointer) => {
-                self.value(pointer, lanes);
-                let of = match *self.program.types.kind(pointer.ty) {
-                    TyKind::Ptr { pointee, .. } => pointee,
-                    _ => expr.ty,
-                };
-                return self.own_place(expr, of, lanes);
-            }
-            _ => return self.value(expr, lanes),
-        }
-        expr.ty = self.lane_ty(expr.ty);
-    }
-
-    /// A place that each lane has found by itself: of a vector, its element.
-    fn own_place(&mut self, expr: &mut Expr, ty: Ty, lanes: &Lanes) {
-        expr.ty = ty;
-        if let TyKind::Simd(elem, _) = *self.program.types.kind(ty) {
-            let place = std::mem::replace(expr, self.unit(expr.span));
-            *expr = self.element_in_memory(place, elem, lanes);
-        }
-    }
-
-    /// The pointers and indices of a place in shared memory.
-    fn shared_place(&mut self, expr: &mut Expr, lanes: &mut Lanes) {
-        match &mut expr.kind {
-            ExprKind::Deref(pointer) => self.value(pointer, lanes),
-            ExprKind::Field { base, .. } => self.shared_place(base, lanes),
-            ExprKind::Index { base, index } => {
-                self.shared_place(base, lanes);
-                self.value(index, lanes);
-            }
-            _ => {}
-        }
-    }
-
-    /// `p = e`, `p += e`
-    fn write(&mut self, expr: &mut Expr, lanes: &mut Lanes) {
-        let ExprKind::Assign { op, place, value, by, .. } = &mut expr.kind else { return };
-        let is_whole = self.is_shared(place, lanes)
-            && self.has_vectors(place.ty)
-            && !matches!(self.program.types.kind(place.ty), TyKind::Simd(..));
-        self.value(value, lanes);
-        by.iter_mut().for_each(|by| self.callee(&mut by.callee, lanes));
-        if !is_whole {
-            return self.place(place, lanes);
-        }
-        if op.is_some() || !self.has_parts(place.ty) {
-            return self.unsupported("an assignment to a part of memory with vectors", expr.span, lanes);
-        }
-        self.check_ty(place.ty, place.span, lanes);
-        self.shared_place(place, lanes);
-        let unit = self.unit(expr.span);
-        let place = std::mem::replace(&mut **place, unit.clone());
-        let value = std::mem::replace(&mut **value, unit);
-        let mut stmts = vec![];
-        self.assign_lane(place, value, lanes, &mut stmts);
-        *expr = self.block(stmts, None, expr.span);
-    }
-
-    /// A place whose address is taken.
-    fn address(&mut self, place: &mut Expr, lanes: &mut Lanes) {
-        if self.is_shared(place, lanes) {
-            self.check_ty(place.ty, place.span, lanes);
-            return self.shared_place(place, lanes);
-        }
-        if self.has_vectors(place.ty) {
-            return self.unsupported("the address of a vector is taken", place.span, lanes);
-        }
-        self.place(place, lanes);
     }
 
     /// `simd[a, b]`: the element of this lane.

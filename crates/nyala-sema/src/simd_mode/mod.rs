@@ -20,8 +20,9 @@
 //!   with a `return`, the body of the function.
 //! * `region` replaces one; `variables` says what happens to the variables from outside.
 //! * `lane` rewrites the code inside: a vector of the lanes' length is the value of one lane there (`types`). What is behind a
-//!   pointer stays a vector, of which a lane accesses its element (`places`).
-//! * `calls`: a function is rewritten as a whole, once for all calls in SIMD mode.
+//!   pointer stays a vector (`places`), of which a lane accesses its part (`parts`).
+//! * `calls`: a function is rewritten as a whole, once for all calls in SIMD mode. Lambdas and nested functions from outside
+//!   are rewritten for each region that uses them (`functions`), whose variables they see.
 //!
 //! # Invariants
 //!
@@ -32,7 +33,9 @@
 mod build;
 mod calls;
 mod errors;
+mod functions;
 mod lane;
+mod parts;
 mod places;
 mod region;
 mod regions;
@@ -43,8 +46,8 @@ use nyala_span::Diagnostic;
 use nyala_syntax::ast::BinaryOp;
 use rustc_hash::FxHashMap;
 
-use crate::tree::{Expr, ExprKind, FnId, Program};
-use crate::types::{StructId, Ty, TyKind};
+use crate::tree::{Expr, ExprKind, FnId, LocalId, Program};
+use crate::types::{EnumId, StructId, Ty, TyKind};
 use crate::visit;
 
 use regions::Regions;
@@ -81,8 +84,12 @@ struct SimdMode<'p> {
     lane_types: FxHashMap<Ty, Ty>,
     /// The bodies of functions before their regions were replaced.
     originals: FxHashMap<FnId, Expr>,
+    /// The lambdas that variables of the current body are bound to.
+    lambdas: FxHashMap<LocalId, Expr>,
     /// The structs of one lane, of structs with vectors.
     lane_structs: FxHashMap<StructId, StructId>,
+    /// The enums of one lane, of enums with vectors.
+    lane_enums: FxHashMap<EnumId, EnumId>,
     /// The functions of one lane; `None` after an error.
     lane_fns: FxHashMap<FnId, Option<FnId>>,
     /// Whether functions are written for lanes.
@@ -98,7 +105,9 @@ impl<'p> SimdMode<'p> {
             program,
             lane_types: FxHashMap::default(),
             originals: FxHashMap::default(),
+            lambdas: FxHashMap::default(),
             lane_structs: FxHashMap::default(),
+            lane_enums: FxHashMap::default(),
             lane_fns: FxHashMap::default(),
             for_lanes: FxHashMap::default(),
             intrinsics: FxHashMap::default(),
@@ -110,6 +119,7 @@ impl<'p> SimdMode<'p> {
     fn body(&mut self, body: &mut Expr, regions: &Regions) {
         self.errors.extend(regions.errors.iter().cloned());
         if regions.has_vectors {
+            self.lambdas = self.bound_lambdas(body);
             self.enter(body, regions);
         }
     }

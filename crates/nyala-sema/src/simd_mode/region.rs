@@ -13,23 +13,33 @@ use super::regions::Region;
 
 impl SimdMode<'_> {
     /// The expression that executes `root` for each lane.
-    pub(super) fn region(&mut self, mut root: Expr, region: &Region) -> Expr {
+    pub(super) fn region(&mut self, root: Expr, region: &Region) -> Expr {
         let (span, i32, unit) = (root.span, self.i32(), self.program.types.unit());
         let result = region.returns.map_or(root.ty, |(_, ret)| ret);
         let lane = self.new_local(Name::new("lane"), i32, false, span);
         let mut lanes = Lanes::new(Some(region.lanes), region.entered, Index::Variable(lane));
         lanes.is_lambda = region.returns.is_some();
-        let variables = self.variables(&root, region.returns.map(|(local, _)| local), &mut lanes);
+        let mut lambdas = self.lambdas_from_outside(&root);
+        let whole = self.block(lambdas.clone(), Some(root), span);
+        let variables = self.variables(&whole, region.returns.map(|(local, _)| local), &mut lanes);
+        let ExprKind::Block { value: Some(root), .. } = whole.kind else { unreachable!("it was just made") };
+        let mut root = *root;
         // After an error, the program is not lowered.
         if !self.is_result(result, span, region.entered) {
             return root;
         }
+        lanes.is_copy = true;
+        lambdas.iter_mut().for_each(|lambda| self.statement(lambda, &mut lanes));
+        lanes.is_copy = false;
         self.value(&mut root, &mut lanes);
         if let Some((returns, ret)) = region.returns {
             root = self.with_return(root, returns, ret);
         }
 
         let (mut stmts, mut body) = (variables.before, variables.first);
+        stmts.append(&mut lanes.shared);
+        body.append(&mut lanes.first);
+        body.append(&mut lambdas);
         let mut value = None;
         if result == unit {
             body.push(Stmt::Expr(root));
@@ -51,7 +61,7 @@ impl SimdMode<'_> {
 
     /// Whether lanes can have results of this type.
     fn is_result(&mut self, ty: Ty, span: Span, entered: Span) -> bool {
-        if ty == self.program.types.unit() || (self.has_vectors(ty) && self.has_parts(ty)) {
+        if ty == self.program.types.unit() || (self.has_vectors(ty) && self.has_writable_parts(ty)) {
             return true;
         }
         self.errors.push(errors::scalar_result(&self.program.types, ty, span, entered));
@@ -59,7 +69,7 @@ impl SimdMode<'_> {
     }
 
     /// A body that ends the lane with `return`: a lambda that is called at once.
-    fn with_return(&mut self, body: Expr, returns: LocalId, ret: Ty) -> Expr {
+    pub(super) fn with_return(&mut self, body: Expr, returns: LocalId, ret: Ty) -> Expr {
         let (span, ret) = (body.span, self.lane_ty(ret));
         let filter = Some(self.true_(span));
         let ty = self.program.types.func(&[], ret);

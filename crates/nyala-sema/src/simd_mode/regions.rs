@@ -79,7 +79,7 @@ impl Finder<'_> {
         let own = self.own_demand(expr);
         let is_root = match &expr.kind {
             ExprKind::While { .. } => true,
-            ExprKind::Call(call) => call.break_local.is_some(),
+            ExprKind::Call(call) => call.break_local.is_some() || own.is_some(),
             _ => own.is_some(),
         };
         let demand = demand.or(own)?;
@@ -138,6 +138,7 @@ impl Finder<'_> {
                 let is_of_lane = |pat: &Pat| !matches!(self.program.types.kind(pat.ty), TyKind::Simd(..));
                 self.lanes_of(scrutinee).filter(|_| arms.iter().all(|(pat, _)| is_of_lane(pat)))
             }
+            ExprKind::Call(call) => self.lanes_of(&call.callee),
             ExprKind::Assign { place, .. }
             | ExprKind::Step { place, .. }
             | ExprKind::AddrOf(place)

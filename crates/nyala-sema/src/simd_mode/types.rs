@@ -1,10 +1,10 @@
 //! Types in SIMD mode: the type of one lane's part of a value.
 //!
-//! A vector becomes its element, a tuple, array, function or struct what its parts become. A struct with vectors as fields
-//! becomes another struct. A pointer stays, and so does what it points to.
+//! A vector becomes its element, a tuple, array, function, struct or enum what its parts become. A struct or an enum with vectors as
+//! fields becomes another one. A pointer stays, and so does what it points to.
 
 use crate::tree::Field;
-use crate::types::{StructId, Ty, TyKind};
+use crate::types::{EnumId, StructId, Ty, TyKind, TyParam};
 
 use super::SimdMode;
 
@@ -20,51 +20,47 @@ impl SimdMode<'_> {
     pub(super) fn lengths(&self, ty: Ty, into: &mut Vec<Ty>) {
         let types = &self.program.types;
         match types.kind(ty) {
-            TyKind::Simd(_, lanes) if !into.contains(lanes) => into.push(*lanes),
+            TyKind::Simd(elem, lanes) => {
+                into.extend((!into.contains(lanes)).then_some(*lanes));
+                self.lengths(*elem, into);
+            }
             TyKind::Tuple(parts) => parts.iter().for_each(|&part| self.lengths(part, into)),
             TyKind::Array(elem, _) => self.lengths(*elem, into),
             TyKind::Fn { params, ret } => {
                 params.iter().chain([ret]).for_each(|&part| self.lengths(part, into));
             }
             TyKind::Struct(id, args) => {
-                args.iter().for_each(|&arg| self.lengths(arg, into));
-                // A field may have the length of a parameter.
                 let item = &self.program.structs[*id];
-                for field in &item.fields {
-                    let before = into.len();
-                    self.lengths(field.ty, into);
-                    for length in &mut into[before..] {
-                        let argument = item.tparams.iter().zip(args).find(
-                            |(param, _)| matches!(types.kind(*length), TyKind::Param(it) if it == *param),
-                        );
-                        *length = argument.map_or(*length, |(_, &arg)| arg);
-                    }
-                }
-                into.sort_unstable();
-                into.dedup();
+                self.lengths_of_fields(item.fields.iter(), &item.tparams, args, into);
             }
             TyKind::Enum(id, args) => {
-                args.iter().for_each(|&arg| self.lengths(arg, into));
-                let options = &self.program.enums[*id].options;
-                options
-                    .iter()
-                    .flat_map(|option| &option.fields)
-                    .for_each(|field| self.lengths(field.ty, into));
+                let item = &self.program.enums[*id];
+                let fields = item.options.iter().flat_map(|option| &option.fields);
+                self.lengths_of_fields(fields, &item.tparams, args, into);
             }
             _ => {}
         }
     }
 
-    /// Whether the parts of a value have a form for one lane.
-    pub(super) fn has_lane_form(&self, ty: Ty) -> bool {
-        match self.program.types.kind(ty) {
-            TyKind::Enum(..) => !self.has_vectors(ty),
-            TyKind::Tuple(parts) => parts.iter().all(|&part| self.has_lane_form(part)),
-            TyKind::Array(elem, _) => self.has_lane_form(*elem),
-            TyKind::Struct(id, _) => {
-                self.program.structs[*id].fields.iter().all(|field| self.has_lane_form(field.ty))
+    /// The lengths in the fields of a struct or enum with these arguments.
+    fn lengths_of_fields<'f>(
+        &self,
+        fields: impl Iterator<Item = &'f Field>,
+        tparams: &[TyParam],
+        args: &[Ty],
+        into: &mut Vec<Ty>,
+    ) {
+        args.iter().for_each(|&arg| self.lengths(arg, into));
+        for field in fields {
+            let mut own = vec![];
+            self.lengths(field.ty, &mut own);
+            // A field may have the length of a parameter.
+            for length in own {
+                let is_param = |param: &TyParam| matches!(self.program.types.kind(length), TyKind::Param(it) if it == param);
+                let argument = tparams.iter().zip(args).find(|(param, _)| is_param(param));
+                let length = argument.map_or(length, |(_, &arg)| arg);
+                into.extend((!into.contains(&length)).then_some(length));
             }
-            _ => true,
         }
     }
 
@@ -83,7 +79,8 @@ impl SimdMode<'_> {
 
     fn new_lane_ty(&mut self, ty: Ty) -> Ty {
         match self.program.types.kind(ty).clone() {
-            TyKind::Simd(elem, _) => elem,
+            // Its fields may have been vectors before.
+            TyKind::Simd(elem, _) => self.lane_ty(elem),
             TyKind::Tuple(parts) => {
                 let parts = self.lane_tys(&parts);
                 self.program.types.tuple(&parts)
@@ -99,6 +96,10 @@ impl SimdMode<'_> {
             TyKind::Struct(id, args) => {
                 let (id, args) = (self.lane_struct(id), self.lane_tys(&args));
                 self.program.types.intern(TyKind::Struct(id, args.into()))
+            }
+            TyKind::Enum(id, args) => {
+                let (id, args) = (self.lane_enum(id), self.lane_tys(&args));
+                self.program.types.intern(TyKind::Enum(id, args.into()))
             }
             _ => ty,
         }
@@ -126,6 +127,26 @@ impl SimdMode<'_> {
             }
         };
         self.lane_structs.insert(id, lane);
+        lane
+    }
+
+    /// The enum of one lane's parts: the same, unless a field is declared as a vector.
+    fn lane_enum(&mut self, id: EnumId) -> EnumId {
+        if let Some(&known) = self.lane_enums.get(&id) {
+            return known;
+        }
+        let mut item = self.program.enums[id].clone();
+        let mut fields = item.options.iter().flat_map(|option| &option.fields);
+        let lane = match fields.any(|field| self.has_vectors(field.ty)) {
+            false => id,
+            true => {
+                let fields = item.options.iter_mut().flat_map(|option| &mut option.fields);
+                fields.for_each(|field| field.ty = self.lane_ty(field.ty));
+                self.program.types.enum_names.push(item.name);
+                self.program.enums.push(item)
+            }
+        };
+        self.lane_enums.insert(id, lane);
         lane
     }
 }

@@ -66,6 +66,9 @@ impl SimdMode<'_> {
             self.program.locals[used.local].is_captured = true;
             return;
         }
+        if used.is_written && is_vector && !self.has_writable_parts(ty) {
+            return self.unsupported("an assignment to an enum with vectors from outside", span, lanes);
+        }
         let input = match is_mut {
             false => used.local,
             true => {
@@ -111,10 +114,19 @@ impl SimdMode<'_> {
 
     /// The variables from outside, in the order of their declarations.
     fn used(&mut self, root: &Expr) -> Vec<Used> {
-        let of_one_lane = self.code_of_one_lane(root);
+        let nested: Vec<_> = self.nested_functions(root);
+        let mut roots = vec![root.clone()];
         let (mut used, mut own) = (vec![], FxHashSet::default());
+        for id in nested {
+            let function = &self.program.fns[id];
+            own.extend(function.params.iter().flat_map(|param| visit::bindings(&param.pat)));
+            own.extend(function.return_local);
+            roots.extend(self.original_body(id).cloned());
+        }
+        let mut of_one_lane = FxHashSet::default();
+        roots.iter().for_each(|root| of_one_lane.extend(self.code_of_one_lane(root)));
         let (mut written, mut written_by_one) = (FxHashSet::default(), FxHashSet::default());
-        visit::walk(root, |expr| {
+        let mut visit_one = |expr: &Expr| {
             own.extend(own_jumps(expr));
             visit::for_each_pattern(expr, |pat| own.extend(visit::bindings(pat)));
             let is_of_one_lane = of_one_lane.contains(&std::ptr::from_ref(expr));
@@ -133,7 +145,8 @@ impl SimdMode<'_> {
                 ExprKind::Local(local) => used.push(*local),
                 _ => {}
             }
-        });
+        };
+        roots.iter().for_each(|root| visit::walk(root, &mut visit_one));
         used.retain(|local| !own.contains(local));
         used.sort_unstable();
         used.dedup();

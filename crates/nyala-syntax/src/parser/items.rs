@@ -528,9 +528,23 @@ impl Parser<'_> {
     fn field_def(&mut self, with_default: bool) -> FieldDef {
         let name = self.ident();
         self.expect(TokenKind::Colon);
+        let is_uniform = with_default && self.opt_uniform();
         let ty = self.ty();
         let default = (with_default && self.eat(TokenKind::Assign)).then(|| self.expr());
-        FieldDef { name, ty, default }
+        FieldDef { name, is_uniform, ty, default }
+    }
+
+    /// `uniform` in front of a type; alone, it is the name of one.
+    fn opt_uniform(&mut self) -> bool {
+        let ends_type = matches!(
+            self.nth(1),
+            TokenKind::Comma | TokenKind::RBrace | TokenKind::Assign | TokenKind::ColonColon | TokenKind::Eof
+        );
+        let is_uniform = self.kind() == TokenKind::Ident(self.words.uniform) && !ends_type;
+        if is_uniform {
+            self.bump();
+        }
+        is_uniform
     }
 
     fn enum_item(&mut self) -> ItemKind {

@@ -283,7 +283,12 @@ impl Printer<'_> {
 
     fn field_def(&mut self, field: &FieldDef) {
         self.ident(&field.name);
-        self.type_annotation(&field.ty);
+        self.tok(":");
+        self.space();
+        if field.is_uniform {
+            self.keyword("uniform");
+        }
+        self.ty(&field.ty);
         if let Some(default) = &field.default {
             self.initializer(default);
         }
