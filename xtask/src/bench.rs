@@ -190,7 +190,7 @@ mod tests {
             match (folder.file_name().and_then(|folder| folder.to_str()), &*name) {
                 (Some("pe"), _) => session.add_text("size.impala", pe::parameters(&name, 10)),
                 (Some("simd"), _) => session.add_text("lanes.impala", simd::numbers_of_lanes(|_| 8)),
-                (Some("gpu"), "filters") => ["support", "cuda"]
+                (Some("gpu"), "filters") | (Some("multigrid"), "device") => ["support", "cuda"]
                     .map(|part| Path::new("tests/gpu/on").join(part).with_extension("impala"))
                     .iter()
                     .for_each(|part| session.load(&files::repository().join(part))),
