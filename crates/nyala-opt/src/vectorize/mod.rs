@@ -195,7 +195,7 @@ impl Run {
         let mut instances = Instances::new(self.options.clone(), self.explains, groups);
         let result = match site {
             Ok(Some(site)) => {
-                facts.has_tail = site.range.is_some();
+                facts.has_tail = site.has_tail(world, &self.block_params);
                 site.write(world, &self.block_params, &mut instances)
             }
             Ok(None) => Ok(()),

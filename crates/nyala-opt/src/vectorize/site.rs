@@ -1,7 +1,7 @@
 //! Calls of `vectorize`: reading them, and the loop over groups of lanes that replaces them.
 
 use nyala_ir::analysis::{BlockParams, Functions, Number, References};
-use nyala_ir::{ArithFlags, ArithOp, Body, CmpOp, Cont, Def, LaneFunction, Linkage, Prim, World};
+use nyala_ir::{ArithFlags, ArithOp, Body, CmpOp, Cont, Def, LaneFunction, Linkage, Node, Prim, World};
 use nyala_span::{Name, Span};
 
 use super::lanewise;
@@ -80,18 +80,44 @@ impl Site {
         instances: &mut Instances,
     ) -> Result<(), Refusal> {
         let full = self.instance(world, block_params, instances, ActiveLanes::All);
-        let tail = self.range.map(|_| self.instance(world, block_params, instances, ActiveLanes::Prefix));
+        let has_tail = self.has_tail(world, block_params);
+        let tail = has_tail.then(|| self.instance(world, block_params, instances, ActiveLanes::Prefix));
         instances.write(world)?;
         world.span = self.span;
-        match (self.range, tail) {
-            (Some(range), Some(tail)) => self.groups(world, range, full, tail),
-            _ => {
-                let zero = world.lit_i32(0);
-                let args = self.arguments(self.mem, None, zero, self.next);
+        let count = self.count(world, block_params);
+        let is_single = [count.min, count.max] == [i128::from(self.lanes); 2];
+        match self.range.filter(|_| !is_single) {
+            Some(range) => self.groups(world, range, full, tail),
+            None => {
+                let first = self.range.map_or_else(|| world.lit_i32(0), |(lower, _)| lower);
+                let args = self.arguments(self.mem, None, first, self.next);
                 world.set_body(self.cont, world.cont_def(full), args);
             }
         }
         Ok(())
+    }
+
+    /// Whether the last group may be partial.
+    pub(super) fn has_tail(&self, world: &World, block_params: &BlockParams) -> bool {
+        let Number { twos, min, max } = self.count(world, block_params);
+        let is_multiple = match min == max {
+            true => min % i128::from(self.lanes) == 0,
+            false => self.lanes.is_power_of_two() && twos >= self.lanes.trailing_zeros(),
+        };
+        !is_multiple
+    }
+
+    /// How many indices there are: the difference of the bounds, which is no count if it is negative.
+    fn count(&self, world: &World, block_params: &BlockParams) -> Number {
+        let Some((lower, upper)) = self.range else { return Number::exactly(self.lanes.into()) };
+        if let Node::Arith { op: ArithOp::Add, flags, lhs, rhs } = world.node(upper)
+            && !flags.wrap
+            && (lhs == lower || rhs == lower)
+        {
+            return block_params.number(world, if lhs == lower { rhs } else { lhs });
+        }
+        let [lower, upper] = [lower, upper].map(|bound| block_params.number(world, bound));
+        Number::exact(ArithOp::Sub, upper, lower).unwrap_or(Number::ANY)
     }
 
     fn instance(
@@ -127,17 +153,17 @@ impl Site {
         [mem].into_iter().chain(mask).chain(own).chain([next]).collect()
     }
 
-    /// A loop over groups of lanes; the last group may be partial. What remains is counted with 64 bits, so the loop also ends at the
+    /// A loop over groups of lanes; with `tail`, the last group may be partial. What remains is counted with 64 bits, so the loop also ends at the
     /// largest `i32`; the counter is not increased beyond the upper bound, so it does not wrap.
-    fn groups(&self, world: &mut World, (lower, upper): (Def, Def), full: Cont, tail: Cont) {
+    fn groups(&self, world: &mut World, (lower, upper): (Def, Def), full: Cont, tail: Option<Cont>) {
         let (mem, i64) = (world.types.mem(), world.types.prim(Prim::I64));
         let i32 = world.types.prim(Prim::I32);
         let group = world.new_cont("group", &[mem, i32]);
-        let [full_group, next_group, tail_check, partial, done] =
-            ["full", "next", "tail", "partial", "done"].map(|name| world.new_cont(name, &[mem]));
-        let defs =
-            [group, full_group, next_group, tail_check, partial, done].map(|cont| world.cont_def(cont));
-        let [group_def, full_group_def, next_group_def, tail_check_def, partial_def, done_def] = defs;
+        let [full_group, next_group, done] =
+            ["full", "next", "done"].map(|name| world.new_cont(name, &[mem]));
+        let rest = tail.map_or(done, |_| world.new_cont("tail", &[mem]));
+        let defs = [group, full_group, next_group, rest].map(|cont| world.cont_def(cont));
+        let [group_def, full_group_def, next_group_def, rest_def] = defs;
         let upper = world.cast(i64, upper);
         world.set_body(self.cont, group_def, [self.mem, lower]);
 
@@ -146,7 +172,7 @@ impl Site {
         let lanes = world.lit_i64(i64::from(self.lanes));
         let remaining = world.arith(ArithOp::Sub, ArithFlags::WRAP, upper, at);
         let is_full = world.cmp(CmpOp::Ge, remaining, lanes);
-        world.set_branch(group, world.param(group, 0), is_full, full_group_def, tail_check_def);
+        world.set_branch(group, world.param(group, 0), is_full, full_group_def, rest_def);
 
         let mem_of = |world: &World, cont: Cont| world.param(cont, 0);
         let args = self.arguments(mem_of(world, full_group), None, first, next_group_def);
@@ -155,12 +181,16 @@ impl Site {
         let following = world.arith(ArithOp::Add, ArithFlags::STRICT, first, step);
         world.set_body(next_group, group_def, [mem_of(world, next_group), following]);
 
-        let zero = world.lit_i64(0);
-        let is_partial = world.cmp(CmpOp::Gt, remaining, zero);
-        world.set_branch(tail_check, mem_of(world, tail_check), is_partial, partial_def, done_def);
-        let mask = self.first_lanes(world, remaining);
-        let args = self.arguments(mem_of(world, partial), Some(mask), first, self.next);
-        world.set_body(partial, world.cont_def(tail), args);
+        if let Some(tail) = tail {
+            let partial = world.new_cont("partial", &[mem]);
+            let [partial_def, done_def] = [partial, done].map(|cont| world.cont_def(cont));
+            let zero = world.lit_i64(0);
+            let is_partial = world.cmp(CmpOp::Gt, remaining, zero);
+            world.set_branch(rest, mem_of(world, rest), is_partial, partial_def, done_def);
+            let mask = self.first_lanes(world, remaining);
+            let args = self.arguments(mem_of(world, partial), Some(mask), first, self.next);
+            world.set_body(partial, world.cont_def(tail), args);
+        }
         world.set_body(done, self.next, [mem_of(world, done)]);
     }
 }
