@@ -1,5 +1,6 @@
 //! Pictures as the bytes of files: PNG in and out, and animations as animated PNG or GIF (`gif`).
 
+use std::borrow::Borrow;
 use std::io::Cursor;
 
 use png::{BitDepth, ColorType, Decoder, Encoder, Limits, Transformations};
@@ -32,16 +33,25 @@ pub fn decode(bytes: &[u8]) -> Result<Picture, String> {
 
 /// A PNG file.
 pub fn encode(picture: &Picture) -> Result<Vec<u8>, String> {
-    animated(std::slice::from_ref(picture), None)
+    encoded(std::iter::once(picture), None)
 }
 
-/// An animated PNG file. All frames have one size and format; each is shown for `delay` milliseconds.
-pub fn animation(frames: &[Picture], delay: u16) -> Result<Vec<u8>, String> {
-    animated(frames, Some(delay))
+/// An animated PNG file of this number of frames, each encoded as it comes. All have one size and format; each is shown for `delay`
+/// milliseconds.
+pub fn animation(
+    n_frames: u32,
+    frames: impl Iterator<Item = Picture>,
+    delay: u16,
+) -> Result<Vec<u8>, String> {
+    encoded(frames, Some((n_frames, delay)))
 }
 
-fn animated(frames: &[Picture], delay: Option<u16>) -> Result<Vec<u8>, String> {
-    let Some(first) = frames.first() else { return Err("an animation has at least one frame".into()) };
+fn encoded(
+    frames: impl Iterator<Item = impl Borrow<Picture>>,
+    animated: Option<(u32, u16)>,
+) -> Result<Vec<u8>, String> {
+    let mut frames = frames.peekable();
+    let first = frames.peek().ok_or("an animation has at least one frame")?.borrow();
     let mut bytes = vec![];
     let mut encoder = Encoder::new(&mut bytes, first.width as u32, first.height as u32);
     encoder.set_color(match first.n_channels {
@@ -53,15 +63,16 @@ fn animated(frames: &[Picture], delay: Option<u16>) -> Result<Vec<u8>, String> {
     let is_wide = first.max_value == u16::MAX;
     encoder.set_depth(if is_wide { BitDepth::Sixteen } else { BitDepth::Eight });
     let result = (|| {
-        if let Some(delay) = delay {
-            encoder.set_animated(frames.len() as u32, 0)?;
+        if let Some((n_frames, delay)) = animated {
+            encoder.set_animated(n_frames, 0)?;
             encoder.set_frame_delay(delay, 1000)?;
         }
         let mut writer = encoder.write_header()?;
         for frame in frames {
+            let values = frame.borrow().interleaved();
             let data: Vec<u8> = match is_wide {
-                true => frame.interleaved().flat_map(u16::to_be_bytes).collect(),
-                false => frame.interleaved().map(|value| value as u8).collect(),
+                true => values.flat_map(u16::to_be_bytes).collect(),
+                false => values.map(|value| value as u8).collect(),
             };
             writer.write_image_data(&data)?;
         }

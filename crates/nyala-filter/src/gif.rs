@@ -11,9 +11,10 @@ const COLOURS: usize = 256;
 /// Colours are counted with this many bits of each channel.
 const BITS: u32 = 5;
 
-/// A GIF file. All frames have one size; each is shown for `delay` milliseconds. Alpha is ignored.
-pub fn animation(frames: &[Picture], delay: u16) -> Result<Vec<u8>, String> {
-    let Some(first) = frames.first() else { return Err("an animation has at least one frame".into()) };
+/// A GIF file of frames, each encoded as it comes. All have one size; each is shown for `delay` milliseconds. Alpha is ignored.
+pub fn animation(frames: impl Iterator<Item = Picture>, delay: u16) -> Result<Vec<u8>, String> {
+    let mut frames = frames.peekable();
+    let first = frames.peek().ok_or("an animation has at least one frame")?;
     let side = |size: usize| u16::try_from(size).map_err(|_| "a GIF file has at most 65535 rows and columns");
     let (width, height) = (side(first.width)?, side(first.height)?);
     let mut bytes = b"GIF89a".to_vec();
@@ -28,7 +29,7 @@ pub fn animation(frames: &[Picture], delay: u16) -> Result<Vec<u8>, String> {
         bytes.extend((delay / 10).max(2).to_le_bytes());
         bytes.extend([0, 0, 0x2c, 0, 0, 0, 0]);
         bytes.extend([width.to_le_bytes(), height.to_le_bytes()].concat());
-        let pixels = pixels(frame);
+        let pixels = pixels(&frame);
         let (palette, nearest) = palette(&pixels);
         // A palette of its own with 2^8 colours; codes start with 8 bits.
         bytes.push(0x87);

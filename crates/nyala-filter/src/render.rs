@@ -193,13 +193,21 @@ impl Builder<'_> {
         let mut before = row_body;
         for (index, group) in groups.iter().enumerate() {
             let pixel_body = self.world.new_cont("pixel", &[mem_ty, int, done]);
-            let (pixel_def, col) = (self.world.cont_def(pixel_body), self.world.param(pixel_body, 1));
-            self.world.set_name(col, "col");
+            let (pixel_def, lane) = (self.world.cont_def(pixel_body), self.world.param(pixel_body, 1));
             let next = self.world.new_cont("channel", &[mem_ty]);
             let is_last = index + 1 == groups.len();
             let after = if is_last { row_ret } else { self.world.cont_def(next) };
             let mem = self.world.param(before, 0);
-            self.world.set_body(before, vectorize, [mem, lanes, zero, width, pixel_def, after]);
+            let col = if self.has_whole_groups() {
+                let (group, first, next) = self.groups_of_columns((before, mem), width, after);
+                let mem = self.world.param(group, 0);
+                self.world.set_body(group, vectorize, [mem, lanes, zero, lanes, pixel_def, next]);
+                self.world.arith(ArithOp::Add, ArithFlags::STRICT, first, lane)
+            } else {
+                self.world.set_body(before, vectorize, [mem, lanes, zero, width, pixel_def, after]);
+                lane
+            };
+            self.world.set_name(col, "col");
             let (mem, ret) = (self.world.param(pixel_body, 0), self.world.param(pixel_body, 2));
             self.pixels(group.clone(), params, (pixel_body, mem), ret, (row, at_once), col);
             before = next;
@@ -236,6 +244,34 @@ impl Builder<'_> {
         let last = self.world.arith(ArithOp::Sub, ArithFlags::STRICT, height, at_once);
         let is_inside = self.world.cmp(CmpOp::Lt, row, last);
         self.world.select(is_inside, row, last)
+    }
+
+    /// Whether rows of a small picture are cut into whole groups of lanes, which is less code than a group with a mask besides.
+    fn has_whole_groups(&self) -> bool {
+        self.target.setup.specialize && self.is_small() && self.target.setup.size.0 >= LANES
+    }
+
+    /// A loop over the groups of columns of a row: the block for a group, its first column, and what it continues with. The last group may begin in
+    /// the one before: both store the same values.
+    fn groups_of_columns(&mut self, (before, mem): (Cont, Def), width: Def, after: Def) -> (Cont, Def, Def) {
+        let (mem_ty, int, strict) = (self.world.types.mem(), self.int(), ArithFlags::STRICT);
+        let (zero, one, lanes) = (self.world.lit_i32(0), self.world.lit_i32(1), self.world.lit_i32(LANES));
+        let columns = self.world.new_cont("columns", &[mem_ty, int]);
+        let [group, next, end] = ["group", "next", "end"].map(|name| self.world.new_cont(name, &[mem_ty]));
+        let [columns_def, group_def, next_def, end_def] =
+            [columns, group, next, end].map(|cont| self.world.cont_def(cont));
+        self.world.set_body(before, columns_def, [mem, zero]);
+        let number = self.world.param(columns, 1);
+        let start = self.world.arith(ArithOp::Mul, strict, number, lanes);
+        let is_inside = self.world.cmp(CmpOp::Lt, start, width);
+        self.world.set_branch(columns, self.world.param(columns, 0), is_inside, group_def, end_def);
+        let following = self.world.arith(ArithOp::Add, strict, number, one);
+        self.world.set_body(next, columns_def, [self.world.param(next, 0), following]);
+        self.world.set_body(end, after, [self.world.param(end, 0)]);
+        let last = self.world.arith(ArithOp::Sub, strict, width, lanes);
+        let is_before_last = self.world.cmp(CmpOp::Lt, start, last);
+        let first = self.world.select(is_before_last, start, last);
+        (group, first, next_def)
     }
 
     fn is_small(&self) -> bool {

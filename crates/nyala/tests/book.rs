@@ -1,7 +1,7 @@
-//! The chapter "Write a library" does what it says: its files are written to an empty folder, its commands run there, and
-//! they print what the chapter shows.
+//! The chapters "Write a library" and "A language in an afternoon" do what they say: their files are written to an empty folder,
+//! their commands run there, and they print what the chapter shows.
 //!
-//! It is the way of a library from an empty folder to its users: two packages outside of the repository, of which one
+//! The first is the way of a library from an empty folder to its users: two packages outside of the repository, of which one
 //! depends on the other, built, tested, tuned, documented, and used from C, Rust and Python.
 
 mod support;
@@ -20,11 +20,10 @@ enum Step {
     Command { line: String, printed: String },
 }
 
-#[test]
-fn the_chapter_write_a_library_does_what_it_says() {
-    let chapter = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/library.md");
-    let chapter = std::fs::read_to_string(chapter).expect("it is in the repository");
-    let folder = Folder::new("write-a-library");
+/// Writes the files of a chapter to a folder and runs its commands there; how many commands ran.
+fn follow(chapter: &str, folder: &Folder) -> usize {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src").join(chapter);
+    let chapter = std::fs::read_to_string(path).expect("it is in the repository");
     let mut current = folder.0.clone();
     let mut n_commands = 0;
     for step in steps(&chapter) {
@@ -35,6 +34,26 @@ fn the_chapter_write_a_library_does_what_it_says() {
             }
         }
     }
+    n_commands
+}
+
+#[test]
+fn the_chapter_a_language_in_an_afternoon_does_what_it_says() {
+    let folder = Folder::new("language-in-an-afternoon");
+    assert_eq!(follow("afternoon.md", &folder), 3);
+    // The string leaves the same program as the functions.
+    let graph = |file: &str| {
+        let mut command = nyala();
+        command.args(["ir", "--stage", "evaluated", file]).current_dir(&folder.0).env_remove("NYALA_PATH");
+        run_command(&mut command, "").1
+    };
+    assert_eq!(graph("edges.impala"), graph("string.impala"));
+}
+
+#[test]
+fn the_chapter_write_a_library_does_what_it_says() {
+    let folder = Folder::new("write-a-library");
+    let n_commands = follow("library.md", &folder);
     assert!(n_commands > 10, "only {n_commands} commands ran");
     let page = std::fs::read_to_string(folder.path("fir/build/doc.html")).expect("`nyala doc` wrote it");
     for part in ["uses weights", "Specialized at every call.", "<samp>4</samp>", "id=\"convolve\""] {

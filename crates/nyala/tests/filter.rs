@@ -53,6 +53,14 @@ fn frames_are_animations_or_numbered_files() {
     assert!(gif.starts_with(b"GIF89a") && gif.ends_with(b";"));
     let apng = fs::read(write("fade.apng")).expect("it was written");
     assert_eq!(apng.windows(4).filter(|window| window == b"fcTL").count(), 3);
+    // A fault of a later frame is reported, and no file is written.
+    let late = folder.file("late.img", "[ 3 channels: 1 / (iter - 2) ]");
+    for name in ["late.png", "late.gif", "late.apng"] {
+        let out = folder.path(name);
+        let (status, _, stderr) = run(&["filter", &late, &input, "-o", &out, "--frames", "5"], "");
+        assert!(status == Some(1) && stderr.contains("error[E1211]: division by zero"), "{stderr}");
+        assert!(fs::metadata(&out).is_err() && fs::metadata(folder.path("late-0000.png")).is_err());
+    }
     let (status, _, stderr) = run(&["filter", &filter, &input, "-o", "fade.bmp"], "");
     assert_eq!((status, stderr.as_str()), (Some(1), "error: `fade.bmp` must end in .png, .apng or .gif\n"));
 }

@@ -230,7 +230,9 @@ fn sweep(filter: &Filter, quick: bool) -> anyhow::Result<Vec<Row>> {
     for &side in sides {
         let picture = picture((side, side));
         let mut expected = None;
-        let interpreter = millis(|| {
+        // As often as compilation, where that does not take long.
+        let n = if side <= 200 { COMPILATIONS } else { 1 };
+        let interpreter = best(n, || {
             expected = interpret(filter, &picture, Rules::default(), FRAME).ok();
             Ok(())
         })?;

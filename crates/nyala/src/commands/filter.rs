@@ -5,6 +5,7 @@ mod show;
 use std::fmt;
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread;
@@ -15,9 +16,10 @@ use clap::{Args, ValueEnum, value_parser};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use nyala_driver::{Options, Session};
 use nyala_filter::{Boundary, Device, Engine, Filter, Picture, RenderOptions, Renderer, Rules, files, gif};
+use nyala_span::Diagnostic;
 
 use crate::cli::MessageArgs;
-use crate::output::{self, Mode, NewFile, PROGRAM_ERRORS};
+use crate::output::{self, Mode, NewFile};
 
 /// Apply an image filter to a picture
 ///
@@ -181,11 +183,14 @@ fn render(args: &FilterArgs, output: &Path, format: Format) -> anyhow::Result<Ex
     };
     let picture = read_picture(&args.picture)?;
     let mut renderer = Renderer::new(filter, picture, args.options());
-    let Some(frames) = render_all(&mut renderer, &mut session, args.frames) else {
-        output::show_diagnostics(&mut session, &args.messages)?;
-        return Ok(ExitCode::from(PROGRAM_ERRORS));
-    };
-    write(output, args.delay, format, &frames)?;
+    let mut frames = Frames::new(&mut renderer, args.frames);
+    let encoded = encode(&mut frames, args.delay, format);
+    frames.bar.finish_and_clear();
+    session.diagnostics.append(&mut frames.errors);
+    if session.has_errors() {
+        return Ok(output::show_diagnostics(&mut session, &args.messages)?);
+    }
+    write(output, format, &encoded.map_err(anyhow::Error::msg)?)?;
     if args.rendering.time {
         show_times(&renderer);
     }
@@ -257,24 +262,40 @@ fn read_picture(path: &Path) -> anyhow::Result<Picture> {
     files::decode(&bytes).map_err(|error| anyhow::anyhow!("`{name}` is no picture that can be read: {error}"))
 }
 
-/// Renders all frames, with a progress bar if there are several.
-fn render_all(renderer: &mut Renderer, session: &mut Session, n_frames: i32) -> Option<Vec<Picture>> {
-    let bar = if n_frames > 1 { ProgressBar::new(n_frames as u64) } else { ProgressBar::hidden() };
-    bar.set_style(style());
-    let mut frames = vec![];
-    for iter in 0..n_frames {
-        match renderer.frame(iter) {
-            Ok(frame) => frames.push(frame),
-            Err(diagnostics) => {
-                bar.finish_and_clear();
-                session.diagnostics.extend(diagnostics);
-                return None;
+/// The frames of a filter, rendered one after the other, with a progress bar if there are several. They end at the first fault.
+struct Frames<'a> {
+    renderer: &'a mut Renderer,
+    numbers: Range<i32>,
+    bar: ProgressBar,
+    errors: Vec<Diagnostic>,
+}
+
+impl Frames<'_> {
+    fn new(renderer: &mut Renderer, n_frames: i32) -> Frames<'_> {
+        let bar = if n_frames > 1 { ProgressBar::new(n_frames as u64) } else { ProgressBar::hidden() };
+        bar.set_style(style());
+        Frames { renderer, numbers: 0..n_frames, bar, errors: vec![] }
+    }
+}
+
+impl Iterator for Frames<'_> {
+    type Item = Picture;
+
+    fn next(&mut self) -> Option<Picture> {
+        if !self.errors.is_empty() {
+            return None;
+        }
+        match self.renderer.frame(self.numbers.next()?) {
+            Ok(frame) => {
+                self.bar.inc(1);
+                Some(frame)
+            }
+            Err(errors) => {
+                self.errors = errors;
+                None
             }
         }
-        bar.inc(1);
     }
-    bar.finish_and_clear();
-    Some(frames)
 }
 
 fn style() -> ProgressStyle {
@@ -286,29 +307,24 @@ fn style() -> ProgressStyle {
     style.expect("the template is valid").with_key("rate", rate)
 }
 
-fn write(path: &Path, delay: u16, format: Format, frames: &[Picture]) -> anyhow::Result<()> {
-    let bytes = match format {
-        Format::Png => files::encode(&frames[0]),
-        Format::Apng => files::animation(frames, delay),
-        Format::Gif => gif::animation(frames, delay),
-        Format::Sequence => return write_sequence(path, frames),
-    };
-    output::write_file(path, &bytes.map_err(anyhow::Error::msg)?, Mode::Plain)
+/// The files of the output. No more than one frame is in memory, besides the files.
+fn encode(frames: &mut Frames<'_>, delay: u16, format: Format) -> Result<Vec<Vec<u8>>, String> {
+    match format {
+        Format::Png | Format::Sequence => frames.map(|frame| files::encode(&frame)).collect(),
+        Format::Apng => Ok(vec![files::animation(frames.numbers.len() as u32, frames, delay)?]),
+        Format::Gif => Ok(vec![gif::animation(frames, delay)?]),
+    }
 }
 
-/// Writes `name-0000.png`, `name-0001.png`, ..
-fn write_sequence(path: &Path, frames: &[Picture]) -> anyhow::Result<()> {
+/// Writes the files of the output: a sequence is `name-0000.png`, `name-0001.png`, ..
+fn write(path: &Path, format: Format, contents: &[Vec<u8>]) -> anyhow::Result<()> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let contents = frames.iter().map(|frame| files::encode(frame).map_err(anyhow::Error::msg));
-    let contents = contents.collect::<anyhow::Result<Vec<Vec<u8>>>>()?;
-    let files: Vec<NewFile<'_>> = contents
-        .iter()
-        .enumerate()
-        .map(|(number, contents)| {
-            let path = path.with_file_name(format!("{stem}-{number:04}.png"));
-            NewFile { path, contents, mode: Mode::Plain }
-        })
-        .collect();
+    let numbered = |number| match format {
+        Format::Sequence => path.with_file_name(format!("{stem}-{number:04}.png")),
+        _ => path.to_owned(),
+    };
+    let file = |(number, contents)| NewFile { path: numbered(number), contents, mode: Mode::Plain };
+    let files: Vec<NewFile<'_>> = contents.iter().map(Vec::as_slice).enumerate().map(file).collect();
     output::write_files(&files)
 }
 
