@@ -205,6 +205,9 @@ impl Emitter<'_> {
                 Ok(self.each(ty, &[a, b], |world, args| world.arith(op, flags, args[0], args[1])))
             }
             Node::Cmp { op, lhs, rhs } => {
+                if let Some(narrow) = self.narrow_comparison(op, lhs, rhs, block) {
+                    return Ok(narrow);
+                }
                 let of = self.world.ty(lhs);
                 let args = [self.lanes(lhs, block), self.lanes(rhs, block)];
                 Ok(self.each(of, &args, |world, args| world.cmp(op, args[0], args[1])))
