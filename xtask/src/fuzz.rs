@@ -6,6 +6,7 @@
 //! One process per core runs the cases ([`worker`]). [`supervise`] replaces a process that crashes
 //! or hangs. A finding is printed, and its program is stored under `target/fuzz`.
 
+mod align;
 mod calls;
 mod filters;
 mod mutants;
@@ -84,6 +85,11 @@ static FUZZERS: &[Fuzzer] = &[
         name: "stage",
         about: "Generated staged programs: against the same without annotations, and as native code",
         load: || Ok(Box::new(stage::programs)),
+    },
+    Fuzzer {
+        name: "align",
+        about: "The library `align` on random pairs: scores and paths against the recurrence of textbooks",
+        load: align::load,
     },
 ];
 
