@@ -31,6 +31,7 @@ impl<'p> Lowerer<'p> {
             ExprKind::Str(text) => Some(self.string(text)),
             ExprKind::Number(number) => Some(self.number(*number, expr.ty)),
             ExprKind::Fn(id, args) => Some(self.fn_value(*id, args, expr.span)),
+            ExprKind::FnParam(local, args) => Some(self.fn_param_value(*local, args, expr.span)),
             ExprKind::Constructor(constructor) => Some(self.constructor(expr.ty, *constructor)),
             ExprKind::Lambda(lambda) => Some(self.lambda(lambda)),
             ExprKind::Local(_)
@@ -442,6 +443,7 @@ impl<'p> Lowerer<'p> {
                 let ty = self.ty(expr.ty);
                 Some(vectors::broadcast(&mut self.world, ty, value))
             }
+            Coercion::Generic => Some(self.world.unit()),
             Coercion::Never => {
                 self.effect(inner)?;
                 // Happens only if checking assumed that a call never returns.

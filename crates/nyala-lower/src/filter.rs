@@ -94,6 +94,7 @@ impl<'p> Lowerer<'p> {
             ExprKind::Str(text) => Ok(self.string(text)),
             ExprKind::Number(number) => Ok(self.number(*number, expr.ty)),
             ExprKind::Fn(id, args) => Ok(self.fn_value(*id, args, expr.span)),
+            ExprKind::FnParam(local, args) => Ok(self.fn_param_value(*local, args, expr.span)),
             ExprKind::Local(local) => self.pure_local(expr, *local),
             ExprKind::Static(id) => self.static_value(*id).ok_or(NoNode::at(expr.span)),
             ExprKind::Field { base, index } => {

@@ -108,15 +108,58 @@ impl Instance {
 impl<'p> Lowerer<'p> {
     /// A function as a value, with its own type arguments.
     pub(crate) fn fn_value(&mut self, id: FnId, args: &[sema::Ty], at: Span) -> Def {
-        let args: Vec<sema::Ty> = args.iter().map(|&arg| self.close_ty(arg)).collect();
-        let parent = self.program.fns[id].parent.map(|parent| {
+        let args = self.close_type_args(args, at);
+        let parent = self.parent_instance(id);
+        self.fn_instance(id, args, parent, at)
+    }
+
+    /// A parameter that is a generic function as a value, with type arguments for that function.
+    pub(crate) fn fn_param_value(&mut self, local: LocalId, args: &[sema::Ty], at: Span) -> Def {
+        let ty = self.program.locals[local].ty;
+        let sema::TyKind::Param(param) = *self.types.kind(ty) else {
+            unreachable!("it stands for a function")
+        };
+        let (passed, args) = (self.close_ty(ty), self.close_type_args(args, at));
+        let passed = self.types.applied(param, passed, &args).expect("it is known what is passed");
+        let sema::FnRef::Fn(id) = passed.function else { unreachable!("all instances are closed") };
+        let parent = passed.instance.map(InstanceId::from_u32);
+        self.fn_instance(id, passed.args.into_vec(), parent, at)
+    }
+
+    /// The type arguments of an instance. What stands for a nested function refers to the instance of the enclosing one.
+    fn close_type_args(&mut self, args: &[sema::Ty], at: Span) -> Vec<sema::Ty> {
+        args.iter().map(|&arg| self.close_type_arg(arg, at)).collect()
+    }
+
+    fn close_type_arg(&mut self, arg: sema::Ty, at: Span) -> sema::Ty {
+        let closed = self.close_ty(arg);
+        let sema::TyKind::Generic(generic) = self.types.kind(closed).clone() else { return closed };
+        match (generic.function, generic.instance) {
+            (sema::FnRef::Fn(id), None) if self.program.fns[id].parent.is_some() => {
+                self.check_captures(id, at);
+                let instance = self.parent_instance(id).map(|parent| parent.as_u32());
+                self.types.intern(sema::TyKind::Generic(sema::GenericFn { instance, ..generic }))
+            }
+            _ => closed,
+        }
+    }
+
+    /// The current instance of the function that encloses `id`.
+    fn parent_instance(&self, id: FnId) -> Option<InstanceId> {
+        self.program.fns[id].parent.map(|parent| {
             self.instance_around(parent).expect("a nested function is visible only inside the one around it")
-        });
+        })
+    }
+
+    /// An instance of a function as a value.
+    fn fn_instance(&mut self, id: FnId, args: Vec<sema::Ty>, parent: Option<InstanceId>, at: Span) -> Def {
         let key = InstanceKey { function: id, args, parent };
         if let Some(&def) = self.fn_values.get(&key) {
             return def;
         }
-        if parent.is_some() {
+        let is_around = parent.is_some_and(|parent| self.instances_around().any(|around| around == parent));
+        // Of a function that was passed, this was checked where it was passed.
+        if is_around {
             self.check_captures(id, at);
         }
         let is_sane = key.args.is_empty() || self.count_instance(id, &key.args, at);
@@ -418,7 +461,7 @@ impl<'p> Lowerer<'p> {
     /// value, if control stays in that block.
     pub(crate) fn expand(&mut self, id: FnId, type_args: &[sema::Ty], args: &[Def]) -> Option<Def> {
         let function = &self.program.fns[id];
-        let type_args: Vec<sema::Ty> = type_args.iter().map(|&arg| self.close_ty(arg)).collect();
+        let type_args = self.close_type_args(type_args, function.span);
         let subst = Rc::new(bind(&function.tparams, &type_args));
         let block = self.frame.block;
         let function_at = Some((id, block));

@@ -64,6 +64,7 @@ fn must_be_computed(init: &Expr) -> bool {
             ExprKind::Lit(_)
                 | ExprKind::Str(_)
                 | ExprKind::Fn(..)
+                | ExprKind::FnParam(..)
                 | ExprKind::Constructor(_)
                 | ExprKind::Static(_)
                 | ExprKind::Lambda(_)

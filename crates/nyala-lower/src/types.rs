@@ -80,6 +80,8 @@ impl Lowerer<'_> {
         match self.types.kind(ty).clone() {
             // A value of type `!` never exists.
             sema::TyKind::Never => self.world.types.unit(),
+            // The instance of the function that gets it knows all about it.
+            sema::TyKind::Generic(_) => self.world.types.unit(),
             sema::TyKind::Prim(prim) => self.world.types.prim(prim),
             sema::TyKind::Tuple(parts) => {
                 let parts = self.lower_tys(&parts);
@@ -228,6 +230,7 @@ impl Lowerer<'_> {
         let parts: Vec<sema::Ty> = match self.types.kind(ty) {
             sema::TyKind::Tuple(parts) => parts.to_vec(),
             sema::TyKind::Struct(_, args) | sema::TyKind::Enum(_, args) => args.to_vec(),
+            sema::TyKind::Generic(generic) => generic.args.to_vec(),
             sema::TyKind::Fn { params, ret } => params.iter().copied().chain([*ret]).collect(),
             sema::TyKind::Array(part, _)
             | sema::TyKind::Slice(part)

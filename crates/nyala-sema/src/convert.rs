@@ -44,18 +44,11 @@ impl<'a> Checker<'a> {
             }
             TypeKind::Simd { elem, len } => self.convert_simd(elem, len),
             TypeKind::Ptr { kind, space, pointee } => self.convert_ptr(*kind, *space, pointee),
-            TypeKind::Fn { params, ret } => {
-                let params = self.convert_sized_all(params);
-                let ret = match ret {
-                    Some(ret) => self.convert_ret(ret),
-                    None if self.body.home.edition_2015 => self.program.types.never(),
-                    None => {
-                        self.report(Error::MissingResult { span: ty.span.end() });
-                        self.program.types.error()
-                    }
-                };
-                self.program.types.func(&params, ret)
+            TypeKind::Fn { tparams, .. } if !tparams.is_empty() => {
+                self.report(Error::GenericFnType { span: ty.span });
+                self.program.types.error()
             }
+            TypeKind::Fn { params, ret, .. } => self.convert_fn(params, ret.as_deref(), ty.span),
             TypeKind::Cn(params) => {
                 let params = self.convert_sized_all(params);
                 let never = self.program.types.never();
@@ -72,6 +65,20 @@ impl<'a> Checker<'a> {
             }
         };
         self.bounded(converted, ty.span)
+    }
+
+    /// `fn(A) -> R`
+    pub fn convert_fn(&mut self, params: &'a [TypeExpr], ret: Option<&'a Ret>, span: Span) -> Ty {
+        let params = self.convert_sized_all(params);
+        let ret = match ret {
+            Some(ret) => self.convert_ret(ret),
+            None if self.body.home.edition_2015 => self.program.types.never(),
+            None => {
+                self.report(Error::MissingResult { span: span.end() });
+                self.program.types.error()
+            }
+        };
+        self.program.types.func(&params, ret)
     }
 
     /// The result type after `->`.
@@ -194,6 +201,10 @@ impl<'a> Checker<'a> {
             Def::Enum(id) | Def::Option(id, _) => self.program.enums[id].tparams.clone(),
             Def::Alias(id) => self.aliases[id].tparams.clone(),
             Def::Fn(id) => self.program.fns[id].tparams.clone(),
+            Def::Local(id) => {
+                let signature = self.program.types.signature(self.program.locals[id].ty);
+                signature.map_or(vec![], |signature| signature.tparams.clone())
+            }
             _ => vec![],
         }
     }

@@ -213,6 +213,8 @@ pub(crate) enum Error {
     MainIsStatic { span: Span },
     ParamType { span: Span },
     MissingResult { span: Span },
+    GenericFnType { span: Span },
+    GenericArgument { expected: Ty, found: Ty, params: Vec<Name>, span: Span },
     EmptyEnum { name: Name, span: Span },
     MalformedOperator { span: Span, why: String },
     ForeignOperator { span: Span, operands: Vec<(Ty, Span)>, is_call: bool },

@@ -307,7 +307,7 @@ impl<'a> Checker<'a> {
 
     fn declare_signature(&mut self, id: FnId) {
         let ast = self.fns[id].ast;
-        let params = self.param_types(ast);
+        let params = self.param_types(id);
         self.fns[id].n_implicit = ast.params.iter().rev().take_while(|param| param.is_implicit).count();
         let n_explicit = ast.params.len() - self.fns[id].n_implicit;
         if let Some(early) = ast.params[..n_explicit].iter().position(|param| param.is_implicit) {
@@ -343,7 +343,8 @@ impl<'a> Checker<'a> {
 
     /// The types of a function's parameters. A later `typeof` in the signature may refer to a
     /// parameter.
-    fn param_types(&mut self, ast: &'a ast::FnItem) -> Vec<Ty> {
+    fn param_types(&mut self, id: FnId) -> Vec<Ty> {
+        let ast = self.fns[id].ast;
         let ret = match &ast.ret {
             Some(ast::Ret::Type(ty)) => Some(ty),
             _ => None,
@@ -354,7 +355,10 @@ impl<'a> Checker<'a> {
         }
         let mut types = vec![];
         for param in &ast.params {
-            let ty = self.param_type(param, ast.body.is_some());
+            let ty = match self.generic_fn_param(id, param) {
+                Some(generic) => generic,
+                None => self.param_type(param, ast.body.is_some()),
+            };
             if let Some(pat) = param.pat.as_ref().filter(|_| has_typeof) {
                 self.check_pat(pat, ty);
             }
@@ -470,7 +474,7 @@ fn for_each_type<'a>(ty: &'a ast::TypeExpr, visit: &mut dyn FnMut(&'a ast::TypeE
         Paren(inner) | Slice(inner) => for_each_type(inner, visit),
         Array { elem, .. } | Simd { elem, .. } => for_each_type(elem, visit),
         Ptr { pointee, .. } => for_each_type(pointee, visit),
-        Fn { params, ret } => {
+        Fn { params, ret, .. } => {
             params.iter().for_each(|param| for_each_type(param, visit));
             if let Some(ret) = ret
                 && let ast::Ret::Type(ret) = &**ret

@@ -318,6 +318,8 @@ pub enum ExprKind {
     Static(StaticId),
     /// A function as a value, with its own arguments, types and numbers.
     Fn(FnId, Vec<Ty>),
+    /// A parameter that takes a generic function, with arguments for that one.
+    FnParam(LocalId, Vec<Ty>),
     /// An option with payload, or a tuple-like struct, as a function.
     Constructor(Constructor),
 
@@ -489,6 +491,8 @@ pub enum Coercion {
     Never,
     /// A scalar in each lane of a vector.
     Broadcast,
+    /// A function to what stands for it in the type of a parameter that takes a generic function. Its value is empty.
+    Generic,
 }
 
 /// One operator of a chain.

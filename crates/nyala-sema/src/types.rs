@@ -18,6 +18,7 @@
 //! unknown result type can still become a tuple.
 
 mod casts;
+mod generic_fn;
 mod matching;
 mod number;
 
@@ -27,6 +28,7 @@ use std::fmt;
 
 pub use casts::CASTS;
 use cranelift_entity::{PrimaryMap, entity_impl};
+pub use generic_fn::{FnRef, GenericFn, Signature};
 pub use number::{MAX_ARRAY_LEN, MAX_LANES, NumberOp, fits};
 use nyala_span::Name;
 pub use nyala_span::Prim;
@@ -98,6 +100,8 @@ pub enum TyKind {
     Enum(EnumId, Box<[Ty]>),
     /// A type or integer parameter.
     Param(TyParam),
+    /// A generic function as the argument for a parameter of type `fn[A](A) -> A`; see [`Signature`].
+    Generic(GenericFn),
     /// A number.
     Number(i128),
     /// A number that depends on parameters; see [`Types::arith`].
@@ -151,6 +155,8 @@ pub struct Types {
     pub enum_names: PrimaryMap<EnumId, Name>,
     /// The parameters of generic items.
     pub params: PrimaryMap<TyParam, ParamData>,
+    /// The type parameters that stand for a generic function.
+    signatures: FxHashMap<TyParam, Signature>,
 }
 
 impl Default for Types {
@@ -169,6 +175,7 @@ impl Types {
             struct_names: PrimaryMap::new(),
             enum_names: PrimaryMap::new(),
             params: PrimaryMap::new(),
+            signatures: FxHashMap::default(),
         };
         // The order that `error`, `never`, `unit` and `prim` rely on.
         types.intern(TyKind::Error);
@@ -385,6 +392,17 @@ impl Types {
                 let args = self.substitute_all(&args, with);
                 self.intern(TyKind::Enum(id, args.into()))
             }
+            TyKind::Generic(GenericFn { function, args, instance }) => {
+                let args = self.substitute_all(&args, with);
+                let passed = match function {
+                    FnRef::Param(param) => {
+                        with.with.get(&param).and_then(|&ty| self.applied(param, ty, &args))
+                    }
+                    FnRef::Fn(_) => None,
+                };
+                let same = GenericFn { function, args: args.into(), instance };
+                self.intern(TyKind::Generic(passed.unwrap_or(same)))
+            }
         }
     }
 
@@ -409,7 +427,10 @@ fn info_of(kind: &TyKind, infos: &PrimaryMap<Ty, TyInfo>) -> TyInfo {
         depth: 0,
         size: 1,
         has_infer: matches!(kind, TyKind::Infer(_)),
-        has_param: matches!(kind, TyKind::Param(_)),
+        has_param: matches!(
+            kind,
+            TyKind::Param(_) | TyKind::Generic(GenericFn { function: FnRef::Param(_), .. })
+        ),
         has_error: matches!(kind, TyKind::Error),
     };
     let mut add = |part: Ty| {
@@ -427,7 +448,10 @@ fn info_of(kind: &TyKind, infos: &PrimaryMap<Ty, TyInfo>) -> TyInfo {
         | TyKind::Param(_)
         | TyKind::Number(_)
         | TyKind::Infer(_) => {}
-        TyKind::Tuple(parts) | TyKind::Struct(_, parts) | TyKind::Enum(_, parts) => {
+        TyKind::Tuple(parts)
+        | TyKind::Struct(_, parts)
+        | TyKind::Enum(_, parts)
+        | TyKind::Generic(GenericFn { args: parts, .. }) => {
             parts.iter().copied().for_each(add);
         }
         TyKind::Array(a, b) | TyKind::Simd(a, b) | TyKind::Arith(_, a, b) => {
@@ -553,6 +577,7 @@ impl TyDisplay<'_> {
             TyKind::Struct(id, args) => self.applied(f, self.types.struct_names[*id], args),
             TyKind::Enum(id, args) => self.applied(f, self.types.enum_names[*id], args),
             TyKind::Param(param) => write!(f, "{}", self.types.params[*param].name),
+            TyKind::Generic(_) => f.write_str("{generic function}"),
             TyKind::Number(value) => write!(f, "{value}"),
             TyKind::Arith(op, a, b) => self.arith(f, *op, *a, *b),
             TyKind::Infer(_) => f.write_str("_"),

@@ -24,6 +24,7 @@ pub fn for_each_child<'a>(expr: &'a Expr, visit: &mut dyn FnMut(&'a Expr)) {
         | ExprKind::Local(_)
         | ExprKind::Static(_)
         | ExprKind::Fn(..)
+        | ExprKind::FnParam(..)
         | ExprKind::Constructor(_)
         | ExprKind::Deferred(_)
         | ExprKind::Error => {}
@@ -129,6 +130,7 @@ pub fn for_each_child_mut(expr: &mut Expr, visit: &mut dyn FnMut(&mut Expr)) {
         | ExprKind::Local(_)
         | ExprKind::Static(_)
         | ExprKind::Fn(..)
+        | ExprKind::FnParam(..)
         | ExprKind::Constructor(_)
         | ExprKind::Deferred(_)
         | ExprKind::Error => {}

@@ -437,8 +437,10 @@ pub enum TypeKind {
         /// The type of the target.
         pointee: Box<TypeExpr>,
     },
-    /// `fn(A) -> R`; without arrow a continuation of the 2015 edition.
+    /// `fn(A) -> R`, `fn[A](A) -> A`; without arrow a continuation of the 2015 edition.
     Fn {
+        /// The type and integer parameters of a generic one.
+        tparams: Vec<GenericParam>,
         /// The parameters.
         params: Vec<TypeExpr>,
         /// The result, if an arrow is written.

@@ -276,7 +276,8 @@ impl Dump {
                 dump.opt("space", space.as_ref(), |dump, space| dump.word(&format!("{:?}", space.number)));
                 dump.ty(pointee);
             }),
-            TypeKind::Fn { params, ret } => self.node("fn", |dump| {
+            TypeKind::Fn { tparams, params, ret } => self.node("fn", |dump| {
+                dump.generic_params(tparams);
                 dump.list("params", params, Self::ty);
                 dump.opt("ret", ret.as_deref(), Self::ret);
             }),

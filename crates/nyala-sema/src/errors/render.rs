@@ -511,6 +511,17 @@ impl Render<'_> {
             Error::ParamType { span } => {
                 error("E0416", span, "this parameter needs a type").with_label("write `name: T`")
             }
+            Error::GenericFnType { span } => {
+                error("E0428", span, "only a parameter of a function can have the type of a generic function")
+                    .with_note("a generic function is no value: each use of it may have other types")
+            }
+            Error::GenericArgument { expected, found, ref params, span } => {
+                let params: Vec<&str> = params.iter().map(|name| name.as_str()).collect();
+                let expected = self.ty(expected).replacen("fn", &format!("fn[{}]", params.join(", ")), 1);
+                error("E0230", span, format!("expected a generic function, {expected}"))
+                    .with_label(format!("this is {}", self.ty(found)))
+                    .with_note("pass the name of a generic function")
+            }
             Error::MissingResult { span } => error("E0419", span, "missing result type")
                 .with_note("write `-> T`, or `-> !` for a continuation"),
             Error::EmptyEnum { name, span } => error("E0420", span, format!("enum `{name}` has no option")),

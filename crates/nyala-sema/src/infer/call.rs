@@ -239,7 +239,10 @@ impl<'a> Checker<'a> {
         let because = |i| named.map_or(Because::Nothing, |id| Because::Param(id, i));
         let mut typed: Vec<Option<Expr>> = vec![];
         for (i, arg) in args.iter().enumerate() {
-            typed.push((!is_lambda(arg)).then(|| self.check_expr(arg, callee.params[i], because(i))));
+            typed.push(match self.signature_of_param(&callee.expr, i) {
+                Some(signature) => Some(self.generic_argument(arg, &signature, callee.params[i])),
+                None => (!is_lambda(arg)).then(|| self.check_expr(arg, callee.params[i], because(i))),
+            });
         }
         let mut done = Vec::with_capacity(args.len());
         for (i, (slot, arg)) in typed.into_iter().zip(args).enumerate() {

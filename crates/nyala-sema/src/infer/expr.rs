@@ -105,7 +105,8 @@ impl<'a> Checker<'a> {
         }
         let (def, level) = self.resolve_path(path, Namespace::Value);
         let name = path.segments.last().expect("a path has at least one segment").name;
-        if matches!(def, Def::Local(_) | Def::Static(_)) && !args.is_empty() {
+        let is_generic = !self.tparams_of(def).is_empty();
+        if matches!(def, Def::Local(_) | Def::Static(_)) && !args.is_empty() && !is_generic {
             // Probably an index, so the brackets may not contain a type.
             self.report(Error::NotGeneric { span });
             return self.error_expr(span);
@@ -116,6 +117,10 @@ impl<'a> Checker<'a> {
         }
         let given = self.generic_args(args, &self.tparams_of(def));
         let what = match def {
+            Def::Local(id) if is_generic && level >= self.body.local_floor => {
+                let generic = self.generic_param_expr(id, &given, span);
+                return generic.expect("it has a signature");
+            }
             Def::Local(id) => return self.local_expr(id, level, span),
             Def::Fn(id) => return self.fn_expr(id, &given, span),
             Def::Static(id) => {
@@ -187,9 +192,13 @@ impl<'a> Checker<'a> {
         what: &dyn std::fmt::Display,
         span: Span,
     ) -> Vec<Ty> {
-        if given.len() > tparams.len() {
-            self.type_arg_count(what.to_string(), tparams.len(), given.len(), span);
+        // What stands for a generic function comes last, and is never written.
+        let is_written = |param: &&TyParam| !self.program.types.is_generic_fn(**param);
+        let n_written = tparams.iter().take_while(is_written).count();
+        if given.len() > n_written {
+            self.type_arg_count(what.to_string(), n_written, given.len(), span);
         }
+        let given = &given[..given.len().min(n_written)];
         let missing = tparams.iter().skip(given.len());
         let fresh: Vec<Ty> = missing
             .map(|&param| {
@@ -201,7 +210,7 @@ impl<'a> Checker<'a> {
                 self.fresh(kind, Origin::TypeArg(name, span))
             })
             .collect();
-        given.iter().copied().take(tparams.len()).chain(fresh).collect()
+        given.iter().copied().chain(fresh).collect()
     }
 
     /// An enum with type arguments that are given, expected, or unknown.

@@ -148,7 +148,9 @@ impl<'a> Checker<'a> {
                     expr.ty = self.program.locals[*id].ty;
                 }
             }
-            ExprKind::Fn(_, args) => args.iter_mut().for_each(|arg| self.finish_ty(arg, expr.span, memo)),
+            ExprKind::Fn(_, args) | ExprKind::FnParam(_, args) => {
+                args.iter_mut().for_each(|arg| self.finish_ty(arg, expr.span, memo))
+            }
             ExprKind::HeapArray { len, elem } => {
                 self.finish_expr(len, memo);
                 self.finish_ty(elem, expr.span, memo);

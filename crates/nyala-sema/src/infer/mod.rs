@@ -19,6 +19,7 @@ mod filter;
 mod finish;
 mod for_loop;
 mod function;
+mod generic_fn;
 mod implicits;
 mod lambda;
 mod literal;

@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::checker::Checker;
 use crate::convert::{MAX_TYPE_DEPTH, MAX_TYPE_SIZE};
 use crate::errors::Error;
-use crate::types::{Prim, Ty, TyKind, TyParam, TyVar};
+use crate::types::{GenericFn, Prim, Ty, TyKind, TyParam, TyVar};
 
 /// The maximum number of pairs of types that one unification compares.
 const MAX_STEPS: usize = 100_000;
@@ -301,6 +301,9 @@ impl<'a> Checker<'a> {
             (TyKind::Tuple(x), TyKind::Tuple(y)) => self.unify_all(&x, &y, depth),
             (TyKind::Struct(s, x), TyKind::Struct(t, y)) => s == t && self.unify_all(&x, &y, depth),
             (TyKind::Enum(s, x), TyKind::Enum(t, y)) => s == t && self.unify_all(&x, &y, depth),
+            (TyKind::Generic(f), TyKind::Generic(g)) => {
+                f.function == g.function && self.unify_all(&f.args, &g.args, depth)
+            }
             (TyKind::Array(x, n), TyKind::Array(y, m)) => self.unify_all(&[n, x], &[m, y], depth),
             (TyKind::Slice(x), TyKind::Slice(y)) => self.unify_at(x, y, depth),
             (TyKind::Simd(x, n), TyKind::Simd(y, m)) => self.unify_all(&[n, x], &[m, y], depth),
@@ -501,6 +504,10 @@ impl<'a> Checker<'a> {
                 let args = self.zonk_all(&args, memo, depth);
                 self.program.types.intern(TyKind::Enum(id, args.into()))
             }
+            TyKind::Generic(generic) => {
+                let args = self.zonk_all(&generic.args, memo, depth);
+                self.program.types.intern(TyKind::Generic(GenericFn { args: args.into(), ..generic }))
+            }
             TyKind::Array(elem, len) => {
                 let elem = self.zonk_with(elem, memo, depth);
                 let len = self.zonk_with(len, memo, depth);
@@ -629,7 +636,10 @@ impl Zonk {
 
 fn parts(kind: &TyKind, into: &mut Vec<Ty>) {
     match kind {
-        TyKind::Tuple(parts) | TyKind::Struct(_, parts) | TyKind::Enum(_, parts) => into.extend(parts),
+        TyKind::Tuple(parts)
+        | TyKind::Struct(_, parts)
+        | TyKind::Enum(_, parts)
+        | TyKind::Generic(GenericFn { args: parts, .. }) => into.extend(parts),
         TyKind::Array(a, b) | TyKind::Simd(a, b) | TyKind::Arith(_, a, b) => into.extend([*a, *b]),
         TyKind::Slice(part) => into.push(*part),
         TyKind::Ptr { pointee, .. } => into.push(*pointee),

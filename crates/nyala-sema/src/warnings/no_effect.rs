@@ -60,6 +60,7 @@ fn node_has_no_effect(kind: &ExprKind) -> bool {
         | ExprKind::Local(_)
         | ExprKind::Static(_)
         | ExprKind::Fn(..)
+        | ExprKind::FnParam(..)
         | ExprKind::Constructor(_)
         | ExprKind::Tuple(_)
         | ExprKind::Array(_)

@@ -58,7 +58,11 @@ fn as_call_of(id: FnId, expr: &Expr) -> Option<&Call> {
 fn is_changed(param: LocalId, arg: &Expr, uses: &Uses) -> bool {
     match &arg.kind {
         ExprKind::Local(local) if *local == param => uses.is_written(param),
-        ExprKind::Lit(_) | ExprKind::Str(_) | ExprKind::Fn(..) | ExprKind::Static(_) => false,
+        ExprKind::Lit(_)
+        | ExprKind::Str(_)
+        | ExprKind::Fn(..)
+        | ExprKind::FnParam(..)
+        | ExprKind::Static(_) => false,
         ExprKind::Neg(inner) => is_changed(param, inner, uses),
         ExprKind::Coerce { expr, .. } => is_changed(param, expr, uses),
         _ => true,

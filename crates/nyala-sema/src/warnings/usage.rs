@@ -35,7 +35,7 @@ impl Uses {
 
     fn expr(&mut self, program: &Program, expr: &Expr) {
         match &expr.kind {
-            ExprKind::Local(local) => self.named[*local] += 1,
+            ExprKind::Local(local) | ExprKind::FnParam(local, _) => self.named[*local] += 1,
             ExprKind::Assign { place, .. } => {
                 if let ExprKind::Local(local) = place.kind {
                     self.assigned[local] += 1;

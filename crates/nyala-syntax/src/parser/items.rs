@@ -367,7 +367,7 @@ impl Parser<'_> {
         self.blamed = self.pos;
     }
 
-    fn opt_tparams(&mut self) -> Vec<GenericParam> {
+    pub(super) fn opt_tparams(&mut self) -> Vec<GenericParam> {
         match self.kind() {
             TokenKind::LBracket => self.list(Self::generic_param),
             TokenKind::Lt => {

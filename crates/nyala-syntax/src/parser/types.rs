@@ -236,6 +236,7 @@ impl Parser<'_> {
 
     fn fn_type(&mut self) -> TypeKind {
         self.bump();
+        let tparams = self.opt_tparams();
         if !self.at(TokenKind::LParen) {
             self.expect(TokenKind::LParen);
             return TypeKind::Error;
@@ -252,7 +253,7 @@ impl Parser<'_> {
         } else {
             self.opt_ret().map(Box::new)
         };
-        TypeKind::Fn { params, ret }
+        TypeKind::Fn { tparams, params, ret }
     }
 
     /// `-> T`, `-> !`

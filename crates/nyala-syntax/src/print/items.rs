@@ -219,7 +219,7 @@ impl Printer<'_> {
         self.opt_tparams(tparams);
     }
 
-    fn opt_tparams(&mut self, tparams: &[GenericParam]) {
+    pub(super) fn opt_tparams(&mut self, tparams: &[GenericParam]) {
         if !tparams.is_empty() || self.at("[") {
             self.list(BRACKETS, tparams, |_| false, Self::generic_param);
         }

@@ -19,8 +19,9 @@ impl Printer<'_> {
                 self.array_type(elem, Some(len));
             }
             TypeKind::Ptr { kind, space, pointee } => self.pointer(*kind, space.as_ref(), pointee),
-            TypeKind::Fn { params, ret } => {
+            TypeKind::Fn { tparams, params, ret } => {
                 self.tok("fn");
+                self.opt_tparams(tparams);
                 self.types(params);
                 self.opt_ret(ret.as_deref());
             }
