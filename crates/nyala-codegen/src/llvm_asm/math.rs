@@ -20,7 +20,10 @@ impl FunctionWriter<'_, '_> {
             && has_kernel(NumberFn::Op(op), prim)
         {
             let (function, lanes) = (NumberFn::Op(op), Some(lanes));
-            return self.kernel(Kernel { function, prim, lanes, is_relaxed: flags.fast }, &values);
+            return self.kernel(
+                Kernel { function, prim, lanes, is_relaxed: flags.fast, is_widened: false },
+                &values,
+            );
         }
         if flags.fast && ty == Type::FLOAT {
             let values: Vec<&str> = values.iter().map(|value| value.text.as_str()).collect();

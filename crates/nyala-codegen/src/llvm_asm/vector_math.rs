@@ -27,6 +27,8 @@ pub(crate) struct Kernel {
     /// The number of lanes, if it is not for scalars.
     pub lanes: Option<u32>,
     pub is_relaxed: bool,
+    /// Its arguments are `f64`s that were widened from `f32`.
+    pub is_widened: bool,
 }
 
 /// What is written of a kernel.
@@ -98,12 +100,16 @@ impl Kernel {
     /// Its symbol.
     fn symbol(self) -> String {
         let strictness = if self.is_relaxed { ".relaxed" } else { "" };
-        format!("@nyala.{}.{}{strictness}", self.function.info().name, self.float().suffix())
+        format!("@nyala.{}.{}{strictness}{}", self.function.info().name, self.float().suffix(), self.origin())
     }
 
     /// The symbol of what does the same without haste.
     fn slow_symbol(self) -> String {
-        format!("@nyala.{}.{}.slow", self.function.info().name, self.float().suffix())
+        format!("@nyala.{}.{}.slow{}", self.function.info().name, self.float().suffix(), self.origin())
+    }
+
+    fn origin(self) -> &'static str {
+        if self.is_widened { ".widened" } else { "" }
     }
 
     /// Its definition.
@@ -119,10 +125,10 @@ impl Kernel {
     fn write_slow(self, op: MathOp, is_on_gpu: bool) -> (String, Needs) {
         match (self.prim, self.lanes) {
             (Prim::F32, _) => self.write_wide(),
-            (_, Some(lanes)) => self.write_lane_by_lane(op, lanes),
-            (_, None) => {
-                self.define(&self.slow_symbol(), "noinline cold ", is_on_gpu, |args| far_kernel(op, args[0]))
-            }
+            (_, Some(lanes)) if !self.is_widened => self.write_lane_by_lane(op, lanes),
+            _ => self.define(&self.slow_symbol(), "noinline cold ", is_on_gpu, |args| {
+                far_kernel(op, args[0], self.is_widened)
+            }),
         }
     }
 
@@ -152,7 +158,7 @@ impl Kernel {
 
     /// By the kernel for `f64`.
     fn write_wide(self) -> (String, Needs) {
-        let wide = Kernel { prim: Prim::F64, is_relaxed: false, ..self };
+        let wide = Kernel { prim: Prim::F64, is_relaxed: false, is_widened: true, ..self };
         let (narrow, double) = (self.float(), wide.float());
         let (mut lines, mut args) = (String::new(), vec![]);
         for name in self.params() {
@@ -272,6 +278,16 @@ impl Writer {
 }
 
 impl Writer {
+    /// Words at these addresses.
+    fn gather(&self, words: &Type, pointers: &Type, at: &str) -> Value {
+        let mask = self.kernel.ty(Prim::Bool);
+        let name = format!("llvm.masked.gather.{}.{}", words.suffix(), pointers.suffix());
+        let params = vec![pointers.clone(), Type::I32, mask.clone(), words.clone()];
+        self.state.borrow_mut().needs.intrinsics.push((name.clone(), words.clone(), params));
+        let all = self.splat(Prim::Bool, "true");
+        self.assign(&format!("call {words} @{name}({pointers} {at}, i32 8, {mask} {all}, {words} poison)"))
+    }
+
     /// By a product with twice the digits.
     fn mul_high(&self, prim: Prim, a: &str, b: &str) -> Value {
         let (bits, wide) = (prim.bits(), Scalar::Int(2 * prim.bits()));
@@ -359,13 +375,17 @@ impl Machine for Writer {
     }
 
     fn lookup(&self, table: &'static Table, index: Value) -> Value {
-        assert!(self.kernel.lanes.is_none(), "tables are for kernels that run one lane at a time");
         self.state.borrow_mut().needs.tables.push(table);
         let space = if self.is_on_gpu { GLOBAL } else { 0 };
-        let (pointer, index) = (Scalar::Ptr(space), self.text(index));
-        let at = self
-            .assign(&format!("getelementptr inbounds i64, {pointer} {}, i64 {index}", table_symbol(table)));
-        self.assign(&format!("load i64, {pointer} {}, align 8, !invariant.load {INVARIANT}", self.text(at)))
+        let (pointer, word, index) = (Scalar::Ptr(space), bits_type(Prim::F64), self.text(index));
+        let words = self.kernel.ty(word);
+        let table = table_symbol(table);
+        let at = self.assign(&format!("getelementptr inbounds i64, {pointer} {table}, {words} {index}"));
+        let at = self.text(at);
+        match self.kernel.lanes {
+            None => self.assign(&format!("load i64, {pointer} {at}, align 8, !invariant.load {INVARIANT}")),
+            Some(_) => self.gather(&words, &self.kernel.ty(pointer), &at),
+        }
     }
 
     fn rarely(&self, rare: Value, usual: Value, op: MathOp, prim: Prim, args: &[Value]) -> Value {

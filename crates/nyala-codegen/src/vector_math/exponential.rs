@@ -87,15 +87,38 @@ const SINH_DOUBLE: &[f64] = &[
     7.759323363877279e-13,
 ];
 
+/// Where a function of `f32` or `f64` is 0, and the least number for which it is infinite.
+struct Range {
+    zero: f64,
+    infinite: f64,
+}
+
 pub(super) fn exp<'m>(x: Float<'m>) -> Float<'m> {
-    // Beyond the limits is where everything is 0 or infinite. Relaxed, 0 is given where `n` is
-    // the number of the lowest exponent, which is that of 0.
-    let (low, high) = match x.is_relaxed() {
-        true => x.by_type((-88.0, 88.9), (-709.4, 709.9)),
-        false => x.by_type((-105.0, 88.9), (-746.0, 709.9)),
+    let range = match x.is_relaxed() {
+        true => x.by_type(Range { zero: -88.0, infinite: 88.9 }, Range { zero: -709.4, infinite: 709.9 }),
+        false => x.by_type(
+            Range { zero: -105.0, infinite: 88.72283935546875 },
+            Range { zero: -746.0, infinite: 709.7827128933841 },
+        ),
     };
-    let (r, n) = reduced(x.at_least(low).below(high));
-    scale(exp_minus_1(r) + 1.0, n, x)
+    let (r, n) = reduced(limited(x, &range));
+    scaled_in(&range, exp_of_rest(r), n, x)
+}
+
+/// `x` where the function is 0 or more. Relaxed, 0 is given where `n` is the number of the lowest exponent, which is that of
+/// 0. Beyond the upper limit it need not be right, unless relaxed.
+fn limited<'m>(x: Float<'m>, range: &Range) -> Float<'m> {
+    let limited = x.at_least(range.zero);
+    if x.is_relaxed() { limited.below(range.infinite) } else { limited }
+}
+
+/// `power * 2^n`, and infinite where the range ends. The results just before are so far from infinite that they cannot be rounded to
+/// more.
+fn scaled_in<'m>(range: &Range, power: Float<'m>, n: Exponent<'m>, argument: Float<'m>) -> Float<'m> {
+    if power.is_relaxed() {
+        return power * power_of_2(n.bits);
+    }
+    argument.less(range.infinite).select(scaled(power, n).as_float(), argument + f64::INFINITY)
 }
 
 /// `e^(x.high + x.low) * (factor.high + factor.low)`, also where the power alone would be below the normal numbers; `x` is negative.
@@ -127,24 +150,33 @@ pub(super) fn expm1<'m>(x: Float<'m>) -> Float<'m> {
 }
 
 pub(super) fn exp10<'m>(x: Float<'m>) -> Float<'m> {
-    let (low, high) = match x.is_relaxed() {
-        true => x.by_type((-38.2, 38.6), (-308.0, 308.3)),
-        false => x.by_type((-46.0, 38.6), (-325.0, 308.3)),
+    let range = match x.is_relaxed() {
+        true => x.by_type(Range { zero: -38.2, infinite: 38.6 }, Range { zero: -308.0, infinite: 308.3 }),
+        false => x.by_type(
+            Range { zero: -46.0, infinite: 38.53184127807617 },
+            Range { zero: -325.0, infinite: 308.25471555991675 },
+        ),
     };
-    let limited = x.at_least(low).below(high);
-    let n = Exponent::nearest(limited * std::f64::consts::LOG2_10);
+    let limited = limited(x, &range);
+    let n = Exponent::nearest_product(limited, std::f64::consts::LOG2_10);
     let [high, low] = x.by_type(LOG10_2_SINGLE, LOG10_2_DOUBLE);
     let r = n.value.mul_add(-low, n.value.mul_add(-high, limited));
     let rest = r * x.by_type(LN_10_REST_SINGLE, LN_10_REST_DOUBLE);
     let r = r.mul_add(LN_10, rest);
-    scale(exp_minus_1(r) + 1.0, n, x)
+    scaled_in(&range, exp_minus_1(r) + 1.0, n, x)
 }
 
 /// `r` and `n`.
 fn reduced<'m>(x: Float<'m>) -> (Float<'m>, Exponent<'m>) {
-    let n = Exponent::nearest(x * LOG2_E);
+    let n = Exponent::nearest_product(x, LOG2_E);
     let [high, low] = x.by_type(LN_2_SINGLE, LN_2_DOUBLE);
     (n.value.mul_add(-low, n.value.mul_add(-high, x)), n)
+}
+
+/// `e^r` for `|r| <= ln 2 / 2`.
+fn exp_of_rest<'m>(r: Float<'m>) -> Float<'m> {
+    let tail = r.polynomial(r.by_type(EXP_SINGLE, EXP_DOUBLE));
+    tail.mul_add(r, 1.0).mul_add(r, 1.0)
 }
 
 /// `e^r - 1` for `|r| <= ln 2 / 2`.
@@ -154,15 +186,17 @@ fn exp_minus_1<'m>(r: Float<'m>) -> Float<'m> {
 }
 
 pub(super) fn exp2<'m>(x: Float<'m>) -> Float<'m> {
-    let (low, high) = match x.is_relaxed() {
-        true => x.by_type((-127.0, 128.0), (-1023.0, 1024.0)),
-        false => x.by_type((-151.0, 128.0), (-1080.0, 1024.0)),
+    let range = match x.is_relaxed() {
+        true => x.by_type(Range { zero: -127.0, infinite: 128.0 }, Range { zero: -1023.0, infinite: 1024.0 }),
+        false => {
+            x.by_type(Range { zero: -151.0, infinite: 128.0 }, Range { zero: -1080.0, infinite: 1024.0 })
+        }
     };
-    let limited = x.at_least(low).below(high);
+    let limited = limited(x, &range);
     let n = Exponent::nearest(limited);
     let r = limited - n.value;
     let power = r.polynomial(x.by_type(EXP2_SINGLE, EXP2_DOUBLE)).mul_add(r, 1.0);
-    scale(power, n, x)
+    scaled_in(&range, power, n, x)
 }
 
 pub(super) fn sinh<'m>(x: Float<'m>) -> Float<'m> {
@@ -227,26 +261,38 @@ impl<'m> Exponent<'m> {
         let (value, bits) = x.nearest();
         Exponent { value, bits }
     }
+
+    /// The nearest one to a product, or, rarely, the next.
+    fn nearest_product(x: Float<'m>, factor: f64) -> Exponent<'m> {
+        let (value, bits) = x.nearest_product(factor);
+        Exponent { value, bits }
+    }
 }
 
 /// `x * 2^n` for a positive `x`; unless relaxed, `n` may be too large or small for an exponent. It is infinite if it is too
 /// large for a float, and NaN if the `argument` is.
-///
-/// No operation gives a number below the normal ones: processors may need a hundred cycles for it. The digits of
-/// such a result are those of an integer, its multiple of the smallest number.
 pub(super) fn scale<'m>(x: Float<'m>, n: Exponent<'m>, argument: Float<'m>) -> Float<'m> {
     if x.is_relaxed() {
         return x * power_of_2(n.bits);
     }
+    let result = scaled(x, n);
+    let is_finite = result.less(x.constant(f64::INFINITY).bits());
+    is_finite.select(result.as_float(), argument + f64::INFINITY)
+}
+
+/// The bits of `x * 2^n`; more than those of an infinite number if it is too large.
+///
+/// No operation gives a number below the normal ones: processors may need a hundred cycles for it. The digits of
+/// such a result are those of an integer, its multiple of the smallest number.
+fn scaled<'m>(x: Float<'m>, n: Exponent<'m>) -> Int<'m> {
     let (digits, lowest) = x.by_type((23, 149), (52, 1074));
     let usual = x.bits() + (n.bits << digits);
     let multiple = (usual + x.int(lowest << digits)).as_float();
     // The last place of this number is 1.
     let unit = (1_u64 << digits) as f64;
     let small = (multiple + unit).bits() - x.constant(unit).bits();
-    let is_finite = usual.less(x.constant(f64::INFINITY).bits());
     // Of a normal number, `small` has an exponent that is less, or is negative.
-    is_finite.select(usual.max(small).as_float(), argument + f64::INFINITY)
+    usual.max(small)
 }
 
 /// The integer in the low 16 bits.

@@ -52,17 +52,22 @@ pub(crate) fn kernel<'m>(function: NumberFn, args: &[Float<'m>]) -> Float<'m> {
     }
 }
 
-/// What a function gives for an `f64` for which its kernel [fails](Float::rarely); for others anything.
+/// What a function gives for an `f64` for which its kernel [fails](Float::rarely); for others anything. Of an argument that
+/// was widened from `f32`, fewer digits are enough.
 ///
 /// # Panics
 /// If its kernel never fails.
-pub(crate) fn far_kernel<'m>(op: MathOp, x: Float<'m>) -> Float<'m> {
-    match op {
-        MathOp::Sin => trigonometric::far_sin(x),
-        MathOp::Cos => trigonometric::far_cos(x),
-        MathOp::Tan => trigonometric::far_tan(x),
-        _ => unreachable!("kernels of other functions take all arguments"),
-    }
+pub(crate) fn far_kernel<'m>(op: MathOp, x: Float<'m>, is_widened: bool) -> Float<'m> {
+    let angle = if is_widened { trigonometric::Angle::far_single(x) } else { trigonometric::Angle::far(x) };
+    trigonometric::unless_infinite(
+        x,
+        match op {
+            MathOp::Sin => angle.sine(x),
+            MathOp::Cos => angle.cosine(),
+            MathOp::Tan => angle.tangent(x),
+            _ => unreachable!("kernels of other functions take all arguments"),
+        },
+    )
 }
 
 enum Kernel<'m> {

@@ -10,6 +10,14 @@ pub(super) struct Scalar {
     pub is_relaxed: bool,
     /// Whether products and sums are rounded once.
     pub fusion: Fusion,
+    /// Whether arguments were widened from `f32`.
+    pub is_widened: bool,
+}
+
+impl Scalar {
+    pub fn new(is_relaxed: bool, fusion: Fusion) -> Scalar {
+        Scalar { is_relaxed, fusion, is_widened: false }
+    }
 }
 
 /// How products and sums are rounded.
@@ -63,9 +71,12 @@ impl Machine for Scalar {
             (_, Prim::F32) => {
                 let wide: Vec<u64> =
                     args.iter().map(|&bits| f64::from(f32::from_bits(bits as u32)).to_bits()).collect();
-                u64::from((f64::from_bits(run(self, NumberFn::Op(op), Prim::F64, &wide)) as f32).to_bits())
+                let widened = Scalar { is_widened: true, ..*self };
+                u64::from(
+                    (f64::from_bits(run(&widened, NumberFn::Op(op), Prim::F64, &wide)) as f32).to_bits(),
+                )
             }
-            _ => super::far_kernel(op, Float::new(self, prim, Value(args[0]))).value().0,
+            _ => super::far_kernel(op, Float::new(self, prim, Value(args[0])), self.is_widened).value().0,
         })
     }
 }

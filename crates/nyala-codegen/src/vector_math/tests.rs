@@ -55,7 +55,7 @@ fn kernels_are_exact() {
     for (function, prim) in kernels() {
         let all = arguments(function, prim);
         for fusion in [Fusion::Never, Fusion::Usual, Fusion::Always] {
-            check(&Scalar { is_relaxed: false, fusion }, function, prim, &all);
+            check(&Scalar::new(false, fusion), function, prim, &all);
         }
     }
 }
@@ -67,7 +67,7 @@ fn relaxed_kernels_are_exact_for_normal_numbers() {
         all.retain(|args| {
             args.iter().all(|&x| is_normal(prim, x)) && is_normal(prim, reference(function, prim, args))
         });
-        check(&Scalar { is_relaxed: true, fusion: Fusion::Usual }, function, prim, &all);
+        check(&Scalar::new(true, Fusion::Usual), function, prim, &all);
     }
 }
 
@@ -109,7 +109,7 @@ fn erfc_has_the_digits_of_a_longer_computation() {
     ];
     for (x, expected) in values {
         for fusion in [Fusion::Never, Fusion::Usual, Fusion::Always] {
-            let machine = Scalar { is_relaxed: false, fusion };
+            let machine = Scalar::new(false, fusion);
             let got = run(&machine, NumberFn::Op(MathOp::Erfc), Prim::F64, &[f64::to_bits(x)]);
             let error = error(Prim::F64, f64::from_bits(got), expected);
             assert!(error <= 3.0, "{error} at {x}");
@@ -122,7 +122,7 @@ fn erfc_has_the_digits_of_a_longer_computation() {
 fn the_nearest_number_to_a_zero_of_the_cosine_has_all_digits() {
     let x = 6_381_956_970_095_103.0 * 2f64.powi(797);
     for fusion in [Fusion::Never, Fusion::Usual, Fusion::Always] {
-        let machine = Scalar { is_relaxed: false, fusion };
+        let machine = Scalar::new(false, fusion);
         let cosine = run(&machine, NumberFn::Op(MathOp::Cos), Prim::F64, &[x.to_bits()]);
         assert!(error(Prim::F64, f64::from_bits(cosine), -4.687_165_924_254_628e-19) <= 1.0);
     }
@@ -136,14 +136,49 @@ fn sines_of_large_numbers_are_exact() {
     let all: Vec<Vec<f64>> = multiples.chain(powers).map(|x| vec![x]).collect();
     for op in [MathOp::Sin, MathOp::Cos, MathOp::Tan] {
         for fusion in [Fusion::Never, Fusion::Usual, Fusion::Always] {
-            check(&Scalar { is_relaxed: false, fusion }, NumberFn::Op(op), Prim::F64, &all);
+            check(&Scalar::new(false, fusion), NumberFn::Op(op), Prim::F64, &all);
         }
+    }
+}
+
+/// The last number with a finite result, and the first without.
+#[test]
+fn exponentials_end_where_results_are_infinite() {
+    let last: [(MathOp, Prim, f64); 4] = [
+        (MathOp::Exp, Prim::F32, 88.72283172607422),
+        (MathOp::Exp, Prim::F64, 709.782712893384),
+        (MathOp::Exp2, Prim::F32, 127.99999237060547),
+        (MathOp::Exp2, Prim::F64, 1023.9999999999999),
+    ];
+    for (op, prim, x) in last {
+        let next = match prim {
+            Prim::F32 => f64::from((x as f32).next_up()),
+            _ => x.next_up(),
+        };
+        for fusion in [Fusion::Never, Fusion::Usual, Fusion::Always] {
+            check(&Scalar::new(false, fusion), NumberFn::Op(op), prim, &[vec![x], vec![next]]);
+        }
+        assert!(next > x && reference(NumberFn::Op(op), prim, &[x]) < f64::INFINITY);
+    }
+}
+
+/// Every exponent of a large `f32`, and neighbours of multiples of pi/2.
+#[test]
+fn sines_of_large_single_numbers_are_exact() {
+    let multiples = (0..20_000).map(|i| (1e3 + f64::from(i) * 977.0).round() * std::f64::consts::FRAC_PI_2);
+    let powers = (8..128).flat_map(|exponent| [1.0, 1.25, 1.8].map(|m| m * 2f64.powi(exponent)));
+    // The nearest one to a multiple of pi/2.
+    let nearest = 16_367_173.0 * 2f64.powi(72);
+    let all = multiples.chain(powers).chain([nearest]);
+    let all: Vec<Vec<f64>> = all.map(|x| vec![f64::from(x as f32)]).collect();
+    for op in [MathOp::Sin, MathOp::Cos, MathOp::Tan] {
+        check(&Scalar::new(false, Fusion::Never), NumberFn::Op(op), Prim::F32, &all);
     }
 }
 
 #[test]
 fn relaxed_powers_of_zero_and_small_exponentials() {
-    let machine = Scalar { is_relaxed: true, fusion: Fusion::Usual };
+    let machine = Scalar::new(true, Fusion::Usual);
     let bits = |x: f32| u64::from(x.to_bits());
     let value = |op, args: &[f32]| {
         f32::from_bits(run(
@@ -211,7 +246,7 @@ fn small_exponentials_are_computed_with_normal_numbers() {
         for i in 0..2_000 {
             // The smallest arguments have results of 0, those near a quarter of the range normal ones.
             let x = lowest * (1.0 - f64::from(i) / 8_000.0);
-            let machine = Scalar { is_relaxed: false, fusion: Fusion::Never };
+            let machine = Scalar::new(false, Fusion::Never);
             let machine = Watched { machine, saw_subnormal: Cell::new(false) };
             let x = Float::new(&machine, prim, Value(eval::float_from_value(prim, x)));
             kernel(NumberFn::Op(op), &[x]);

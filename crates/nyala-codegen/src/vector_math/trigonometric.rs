@@ -2,7 +2,7 @@
 //! `n mod 4` says which of the two is meant and with which sign. For sines and cosines of `f64`s there is one longer
 //! polynomial: `x = n pi + r`, where the `n` of a cosine ends in a half.
 //!
-//! For numbers of usual size `n` and `r` follow from a product with `2/pi`. For very large `f64`s the *far*
+//! For numbers of usual size `n` and `r` follow from a product with `2/pi`. For very large ones the *far*
 //! kernels take only those digits of `2/pi` that matter, after Payne and Hanek.
 
 use nyala_ir::MathOp;
@@ -158,18 +158,6 @@ fn near_tan_single<'m>(x: Float<'m>) -> Float<'m> {
     is_odd.select(tan.divides(-1.0), tan.high).flip(x.sign())
 }
 
-pub(super) fn far_sin<'m>(x: Float<'m>) -> Float<'m> {
-    unless_infinite(x, Angle::far(x).sine(x))
-}
-
-pub(super) fn far_cos<'m>(x: Float<'m>) -> Float<'m> {
-    unless_infinite(x, Angle::far(x).cosine())
-}
-
-pub(super) fn far_tan<'m>(x: Float<'m>) -> Float<'m> {
-    unless_infinite(x, Angle::far(x).tangent(x))
-}
-
 /// `sin(pi x)`. Of an integer it is 0 with the sign of the integer.
 pub(super) fn sinpi<'m>(x: Float<'m>) -> Float<'m> {
     let sine = Angle::half_turns(x).sine(x);
@@ -189,12 +177,12 @@ fn is_large<'m>(x: Float<'m>) -> Mask<'m> {
 }
 
 /// `value`, and NaN for an infinite `x` and for NaN.
-fn unless_infinite<'m>(x: Float<'m>, value: Float<'m>) -> Float<'m> {
+pub(super) fn unless_infinite<'m>(x: Float<'m>, value: Float<'m>) -> Float<'m> {
     x.abs().less(f64::INFINITY).select(value, x.constant(f64::NAN))
 }
 
 /// What is known of the absolute value of an angle.
-struct Angle<'m> {
+pub(super) struct Angle<'m> {
     /// The sine and cosine of `r`.
     sin: Float<'m>,
     cos: Float<'m>,
@@ -226,17 +214,13 @@ impl<'m> Angle<'m> {
     ///
     /// `|x| = m 2^e` with an integer `m`. Of `m 2^e 2/pi` multiples of 4 do not matter, so that 192 digits of
     /// 2/pi do, which begin at digit `e - 2`.
-    fn far(x: Float<'m>) -> Angle<'m> {
+    pub fn far(x: Float<'m>) -> Angle<'m> {
         let bits = x.abs().at_least(LARGEST_DOUBLE).bits();
         let int = |number: i64| x.int(number);
         let m = (bits & int((1 << 52) - 1)) | int(1 << 52);
         // Counted from the zeros in front.
         let first = (bits >> 52) - int(1075 - 62);
-        let (word, shift) = (first >> 6, first & int(63));
-        let [a, b, c] = [0, 1, 2].map(|at| {
-            let [high, low] = [at, at + 1].map(|at| (word + int(at)).lookup(&TWO_OVER_PI));
-            high.shl(shift) | low.shr_zero(int(1)).shr_zero(int(63) - shift)
-        });
+        let [a, b, c] = digits_from(first);
         // The product's words but for the lowest.
         let (low, carried) = (m * b, m.mul_high(c));
         let middle = low + carried;
@@ -254,6 +238,23 @@ impl<'m> Angle<'m> {
         let r = fraction.times(Pair::constant(x, [std::f64::consts::FRAC_PI_2, HALF_PI_REST]));
         let (sin, cos) = sin_cos_double(Pair::sum(r.high, r.low));
         Angle { sin: sin.flip(sign & int(i64::MIN)), cos, n }
+    }
+
+    /// The angle `|x|` for an `f32` that [is large](is_large) for an `f64`, and finite; for others anything.
+    ///
+    /// As above, but `m` has 24 bits, so 96 digits of 2/pi do. No `f32` is so near to a multiple of a right angle that the 62 that
+    /// remain behind the point are too few.
+    pub fn far_single(x: Float<'m>) -> Angle<'m> {
+        let bits = x.abs().at_least(LARGEST_DOUBLE).bits();
+        let int = |number: i64| x.int(number);
+        let m = (bits.shr_zero(int(29)) & int((1 << 23) - 1)) | int(1 << 23);
+        let [a, b] = digits_from((bits >> 52) - int(1023 + 24 - 63));
+        // Two digits in front of the point, and 62 behind it. The product's word but one and a half.
+        let product = m * a + (m * b.shr_zero(int(32))).shr_zero(int(32));
+        let n = (product + int(1 << 61)).shr_zero(int(62));
+        let r = (product - (n << 62)).to_float() * (std::f64::consts::FRAC_PI_2 * 2f64.powi(-62));
+        let (sin, cos) = sin_cos_double(Pair { high: r, low: x.constant(0.0) });
+        Angle { sin, cos, n }
     }
 
     /// The angle `pi |x|`.
@@ -283,16 +284,16 @@ impl<'m> Angle<'m> {
         sin_cos_double(Pair { low: r.mul_add(2.0 * HALF_PI_REST, product.low), ..product })
     }
 
-    fn sine(&self, x: Float<'m>) -> Float<'m> {
+    pub fn sine(&self, x: Float<'m>) -> Float<'m> {
         self.is_odd().select(self.cos, self.sin).flip(self.sign_of_half(self.n) ^ x.sign())
     }
 
-    fn cosine(&self) -> Float<'m> {
+    pub fn cosine(&self) -> Float<'m> {
         let following = self.n + self.n.constant(1);
         self.is_odd().select(self.sin, self.cos).flip(self.sign_of_half(following))
     }
 
-    fn tangent(&self, x: Float<'m>) -> Float<'m> {
+    pub fn tangent(&self, x: Float<'m>) -> Float<'m> {
         let is_odd = self.is_odd();
         let ratio = is_odd.select(-self.cos, self.sin) / is_odd.select(self.sin, self.cos);
         ratio.flip(x.sign())
@@ -306,6 +307,16 @@ impl<'m> Angle<'m> {
     fn sign_of_half(&self, quarter: Int<'m>) -> Int<'m> {
         (quarter & quarter.constant(2)) << self.sin.by_type(30, 62)
     }
+}
+
+/// Words with the digits of 2/pi from one of them on, counted from the zeros in front.
+fn digits_from<'m, const N: usize>(first: Int<'m>) -> [Int<'m>; N] {
+    let int = |number: i64| first.constant(number);
+    let (word, shift) = (first >> 6, first & int(63));
+    std::array::from_fn(|at| {
+        let [high, low] = [at, at + 1].map(|at| (word + int(at as i64)).lookup(&TWO_OVER_PI));
+        high.shl(shift) | low.shr_zero(int(1)).shr_zero(int(63) - shift)
+    })
 }
 
 /// `r = x - n pi/2`, given pi/2 in parts.

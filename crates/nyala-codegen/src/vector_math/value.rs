@@ -21,7 +21,7 @@ pub(crate) trait Machine {
     /// An operation; `prim` is the type of floats.
     fn compute(&self, op: Op, prim: Prim, args: &[Value]) -> Value;
 
-    /// Words of a table, by index. Kernels that use it run one lane at a time.
+    /// Words of a table, by index.
     fn lookup(&self, table: &'static Table, index: Value) -> Value;
 
     /// `usual`, but in lanes that are `rare` what `op` gives by a method that takes longer:
@@ -233,9 +233,21 @@ impl<'m> Float<'m> {
     /// Rounded to the nearest integer, as a float and, in the low bits, as an integer;
     /// `self` must be below 2^20. Adding a large number leaves no bits behind the point.
     pub fn nearest(self) -> (Float<'m>, Int<'m>) {
-        let large = self.by_type(12_582_912.0, 6_755_399_441_055_744.0);
+        let large = self.large();
         let sum = self + large;
         (sum - large, sum.bits())
+    }
+
+    /// A product rounded so. The product itself may be rounded before.
+    pub fn nearest_product(self, factor: f64) -> (Float<'m>, Int<'m>) {
+        let large = self.large();
+        let sum = self.mul_add(factor, large);
+        (sum - large, sum.bits())
+    }
+
+    /// A number whose last place is 1, also if something below 2^20 is added.
+    fn large(self) -> f64 {
+        self.by_type(12_582_912.0, 6_755_399_441_055_744.0)
     }
 
     /// `self` as `f64`, which it must not be yet.
@@ -297,7 +309,7 @@ impl<'m> Int<'m> {
         self.compute(Op::IntMax, &[self.value, other.value])
     }
 
-    /// The word of a table at this index; only for `f64`, one lane at a time.
+    /// The word of a table at this index; only for `f64`.
     pub fn lookup(self, table: &'static Table) -> Int<'m> {
         Int { value: self.machine.lookup(table, self.value), ..self }
     }
