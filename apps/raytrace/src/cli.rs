@@ -63,10 +63,10 @@ pub struct Args {
     pub sky: [f32; 3],
 
     /// How far ambient occlusion looks [default: a tenth of the scene's diagonal]
-    #[arg(long, value_name = "DISTANCE")]
+    #[arg(long, value_name = "DISTANCE", value_parser = distance)]
     pub distance: Option<f32>,
 
-    /// A JSON file with `eye`, `look_at`, `up`, `fov`, `sun`, `sun_color` and `sky`, each optional; it overrides flags
+    /// A JSON file with `eye`, `look_at`, `up`, `fov`, `sun`, `sun_color`, `sky`, `distance`, `samples` and `bounces`, each optional; it overrides flags
     #[arg(long, value_name = "FILE")]
     pub view: Option<PathBuf>,
 
@@ -130,6 +130,13 @@ fn vector(text: &str) -> Result<[f32; 3]> {
     let numbers: Vec<f32> =
         text.split(',').filter_map(|part| part.trim().parse().ok()).filter(|x: &f32| x.is_finite()).collect();
     numbers.try_into().ok().with_context(|| format!("`{text}` is not three numbers such as 1,0.5,2"))
+}
+
+fn distance(text: &str) -> Result<f32> {
+    match text.parse() {
+        Ok(distance) if (0.0..=f32::MAX).contains(&distance) => Ok(distance),
+        _ => bail!("a distance is a number that is not below zero"),
+    }
 }
 
 fn degrees(text: &str) -> Result<f32> {

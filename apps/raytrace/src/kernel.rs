@@ -82,7 +82,8 @@ impl<'a> Kernel<'a> {
         threads: u32,
         device: Option<&Device>,
     ) -> Result<Kernel<'a>> {
-        let module: Module = Compiler::new().text("render.impala", program(threads, device)).compile()?;
+        let module: Module =
+            Compiler::new().cached().text("render.impala", program(threads, device)).compile()?;
         let name = match mode {
             Mode::Primary => "render_primary",
             Mode::Ao => "render_occlusion",

@@ -24,7 +24,8 @@ use kernel::{Kernel, Sums};
 use scene::Scene;
 
 fn main() -> ExitCode {
-    match run(&Args::parse()) {
+    let mut args = Args::parse();
+    match view::read_file(&mut args).and_then(|()| run(&args)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
@@ -43,7 +44,7 @@ fn run(args: &Args) -> Result<()> {
         return Ok(());
     }
     let scene = Scene::read(&args.scene)?;
-    for warning in &scene.textures.warnings {
+    for warning in scene.warnings.iter().chain(&scene.textures.warnings) {
         eprintln!("warning: {warning}");
     }
     if args.bench {

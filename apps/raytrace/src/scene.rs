@@ -5,6 +5,7 @@
 mod gltf;
 mod obj;
 mod ply;
+mod polygons;
 mod textures;
 
 use std::fs;
@@ -26,6 +27,8 @@ pub struct Scene {
     /// The places of the corners in the texture, from its lower left corner.
     pub texture_places: Vec<[[f32; 2]; 3]>,
     pub textures: Textures,
+    /// What was not read, and why; those of textures are there.
+    pub warnings: Vec<String>,
 }
 
 /// How a surface looks: the part of light that it scatters, and the light that it emits.
@@ -65,18 +68,24 @@ impl Scene {
     /// Adds a triangle with these corners, and their places in its texture.
     fn push(&mut self, corners: [i32; 3], places: [[f32; 2]; 3], material: Material) {
         self.triangles.push(corners);
-        self.colors.push(material.color);
-        self.emissions.push(material.emission);
+        // A surface scatters no more light than it receives.
+        let within = |part: f32, most: f32| if part > 0.0 { part.min(most) } else { 0.0 };
+        self.colors.push(material.color.map(|part| within(part, 1.0)));
+        self.emissions.push(material.emission.map(|part| within(part, f32::MAX)));
         self.texture_numbers.push(material.texture.unwrap_or(-1));
         // Where a texture is repeated so often, its pixels cannot be seen.
         let is_near = |x: f32| x.abs() < 1e6;
         self.texture_places.push(places.map(|place| place.map(|x| if is_near(x) { x } else { 0.0 })));
     }
 
-    /// Adds a polygon as a fan of triangles.
+    /// Adds a polygon.
     fn push_polygon(&mut self, corners: &[(i32, [f32; 2])], material: Material) {
-        for pair in corners.get(1..).unwrap_or_default().windows(2) {
-            let [a, b, c] = [corners[0], pair[0], pair[1]];
+        // A corner that is not there is an error later.
+        let point = |corner: i32| usize::try_from(corner).ok().and_then(|corner| self.vertices.get(corner));
+        let points: Vec<_> =
+            corners.iter().map(|corner| point(corner.0).copied().unwrap_or_default()).collect();
+        for triangle in polygons::triangles_of(&points) {
+            let [a, b, c] = triangle.map(|i| corners[i]);
             self.push([a.0, b.0, c.0], [a.1, b.1, c.1], material);
         }
     }

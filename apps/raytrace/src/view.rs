@@ -1,6 +1,7 @@
 //! Camera and light, from flags, a file, or the size of the scene.
 
 use std::fs;
+use std::ops::RangeInclusive;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -55,6 +56,44 @@ fn unit(a: Vector) -> Vector {
     scaled(1.0 / length(a).max(f32::MIN_POSITIVE), a)
 }
 
+/// Replaces flags by what the file of `--view` says.
+pub fn read_file(args: &mut Args) -> Result<()> {
+    let Some(path) = args.view.clone() else { return Ok(()) };
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
+    let file = serde_json::from_str(&text).with_context(|| format!("`{}` is not JSON", path.display()))?;
+    let Value::Object(entries) = file else { bail!("`{}` is not an object", path.display()) };
+    for (name, value) in &entries {
+        match name.as_str() {
+            "eye" => args.eye = Some(vector(name, value)?),
+            "look_at" => args.look_at = Some(vector(name, value)?),
+            "up" => args.up = vector(name, value)?,
+            "fov" => args.fov = number(name, value, 0.1..=179.0)? as f32,
+            "sun" => args.sun = vector(name, value)?,
+            "sun_color" => args.sun_color = vector(name, value)?,
+            "sky" => args.sky = vector(name, value)?,
+            "distance" => args.distance = Some(number(name, value, 0.0..=f64::from(f32::MAX))? as f32),
+            "samples" => args.samples = number(name, value, 1.0..=1e6)? as u32,
+            "bounces" => args.bounces = number(name, value, 1.0..=64.0)? as u32,
+            _ => bail!("`{}` has the unknown name `{name}`", path.display()),
+        }
+    }
+    Ok(())
+}
+
+fn vector(name: &str, value: &Value) -> Result<Vector> {
+    let numbers: Option<Vec<f32>> =
+        value.as_array().and_then(|all| all.iter().map(|x| x.as_f64().map(|x| x as f32)).collect());
+    let vector = numbers.and_then(|numbers| numbers.try_into().ok());
+    let vector = vector.filter(|vector: &Vector| vector.iter().all(|x| x.is_finite()));
+    vector.with_context(|| format!("`{name}` must be three numbers, not {value}"))
+}
+
+fn number(name: &str, value: &Value, range: RangeInclusive<f64>) -> Result<f64> {
+    let number = value.as_f64().filter(|number| range.contains(number));
+    let (low, high) = (range.start(), range.end());
+    number.with_context(|| format!("`{name}` must be between {low} and {high}, not {value}"))
+}
+
 /// Camera and light for a scene with these corners.
 pub fn from_args(args: &Args, [low, high]: [Vector; 2]) -> Result<(Camera, Light)> {
     let is_empty = low[0] > high[0];
@@ -62,40 +101,20 @@ pub fn from_args(args: &Args, [low, high]: [Vector; 2]) -> Result<(Camera, Light
         true => ([0.0; 3], 1.0),
         false => (scaled(0.5, sum(low, high)), length(difference(high, low)).max(1e-6)),
     };
-    let file = args.view.as_ref().map(|path| -> Result<Value> {
-        let text = fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
-        serde_json::from_str(&text).with_context(|| format!("`{}` is not JSON", path.display()))
-    });
-    let file = file.transpose()?.unwrap_or(Value::Null);
-    let vector = |name: &str, given: Option<Vector>| match &file[name] {
-        Value::Null => Ok(given),
-        Value::Array(numbers) if numbers.len() == 3 && numbers.iter().all(Value::is_number) => {
-            Ok(Some([0, 1, 2].map(|i| numbers[i].as_f64().unwrap_or(0.0) as f32)))
-        }
-        other => bail!("`{name}` must be three numbers, not {other}"),
-    };
-    let fov = match &file["fov"] {
-        Value::Null => args.fov,
-        other => match other.as_f64() {
-            Some(fov) if fov > 0.1 && fov < 179.0 => fov as f32,
-            _ => bail!("`fov` must be between 0.1 and 179, not {other}"),
-        },
-    };
-    let look_at = vector("look_at", args.look_at)?.unwrap_or(center);
-    let away = 0.55 * diagonal / (0.5 * fov.to_radians()).tan();
-    let eye = vector("eye", args.eye)?.unwrap_or(sum(look_at, scaled(away, unit([0.4, 0.35, 1.0]))));
-    let up = vector("up", Some(args.up))?.unwrap_or(args.up);
-    let camera = Camera { eye, look_at, up, fov };
-    if length(difference(look_at, eye)) == 0.0 || length(cross(difference(look_at, eye), up)) == 0.0 {
+    let look_at = args.look_at.unwrap_or(center);
+    let away = 0.55 * diagonal / (0.5 * args.fov.to_radians()).tan();
+    let eye = args.eye.unwrap_or(sum(look_at, scaled(away, unit([0.4, 0.35, 1.0]))));
+    let camera = Camera { eye, look_at, up: args.up, fov: args.fov };
+    let forward = difference(look_at, eye);
+    if length(forward) == 0.0 || length(cross(forward, args.up)) == 0.0 {
         bail!("the camera must look in a direction other than up");
     }
-    let sun = vector("sun", Some(args.sun))?.unwrap_or(args.sun);
     let light = Light {
         distance: args.distance.unwrap_or(0.1 * diagonal),
         bounces: args.bounces,
-        sun: unit(sun),
-        sun_color: vector("sun_color", Some(args.sun_color))?.unwrap_or(args.sun_color),
-        sky: vector("sky", Some(args.sky))?.unwrap_or(args.sky),
+        sun: unit(args.sun),
+        sun_color: args.sun_color,
+        sky: args.sky,
     };
     Ok((camera, light))
 }

@@ -126,6 +126,144 @@ fn all_formats_give_the_same_picture() {
     assert_eq!(picture(&folder, "a.gltf", &[]), expected);
 }
 
+/// The square of `gltf`, after a text in it is replaced by others; its buffer has some more bytes.
+fn changed_gltf(changes: &[(&str, &str)], more: &[u8]) -> (String, Vec<u8>) {
+    let (mut text, mut bytes) = gltf(r#", "uri": "a%20b.bin""#);
+    for (old, new) in changes {
+        assert!(text.contains(old), "{old}");
+        text = text.replace(old, new);
+    }
+    bytes.extend(more);
+    (text, bytes)
+}
+
+#[test]
+fn gltf_with_strips_sparse_accessors_and_normalized_numbers_gives_the_same_picture() {
+    let folder = folder("gltf");
+    write_obj(&folder);
+    let expected = picture(&folder, "a.obj", &[]);
+    let floats =
+        |numbers: &[f32]| numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>();
+    let corners =
+        |numbers: &[u16]| numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>();
+    let triangles = r#""count": 6, "type": "SCALAR""#;
+    let four = r#""count": 4, "type": "SCALAR""#;
+    let view =
+        |at: u32| format!(r#"48, "byteLength": 12}}, {{"buffer": 0, "byteOffset": {at}, "byteLength": 99}}"#);
+    let view = view(60);
+    let mode = |mode: &str| format!(r#""mode": {mode}, "material": 0"#);
+    // Two corners of a square without a buffer view are at other places.
+    let sparse = r#"{"componentType": 5126, "count": 4, "type": "VEC3", "sparse": {"count": 4,
+        "indices": {"bufferView": 2, "componentType": 5121},
+        "values": {"bufferView": 0}}}"#;
+    let normalized =
+        r#"{"bufferView": 2, "componentType": 5120, "normalized": true, "count": 4, "type": "VEC3"}"#;
+    let positions = r#"{"bufferView": 0, "componentType": 5126, "count": 4, "type": "VEC3"}"#;
+    let bytes: Vec<u8> = CORNERS.iter().flatten().map(|number| (127.0 * number) as i8 as u8).collect();
+    for (name, changes, more) in [
+        (
+            "strip",
+            vec![
+                (r#""material": 0"#, mode("5")),
+                (triangles, four.into()),
+                (r#""bufferView": 1"#, r#""bufferView": 2"#.into()),
+                (r#"48, "byteLength": 12}"#, view.clone()),
+            ],
+            corners(&[0, 1, 3, 2]),
+        ),
+        (
+            "fan",
+            vec![
+                (r#""material": 0"#, mode("6")),
+                (triangles, four.into()),
+                (r#""bufferView": 1"#, r#""bufferView": 2"#.into()),
+                (r#"48, "byteLength": 12}"#, view.clone()),
+            ],
+            corners(&[1, 2, 3, 0]),
+        ),
+        (
+            "sparse",
+            vec![(positions, sparse.into()), (r#"48, "byteLength": 12}"#, view.clone())],
+            vec![0, 1, 2, 3],
+        ),
+        (
+            "normalized",
+            vec![
+                (positions, normalized.into()),
+                (r#"48, "byteLength": 12}"#, view.clone()),
+                (r#""scale": [2, 2, 2]"#, r#""scale": [1, 1, 1]"#.into()),
+            ],
+            bytes,
+        ),
+        ("no scenes", vec![(r#""scene": 0, "scenes": [{"nodes": [0]}],"#, String::new())], floats(&[])),
+    ] {
+        let changes: Vec<(&str, &str)> = changes.iter().map(|(old, new)| (*old, new.as_str())).collect();
+        let (text, bytes) = changed_gltf(&changes, &more);
+        fs::write(folder.join("a.gltf"), text).unwrap();
+        fs::write(folder.join("a b.bin"), bytes).unwrap();
+        assert_eq!(picture(&folder, "a.gltf", &[]), expected, "{name}");
+    }
+}
+
+#[test]
+fn names_of_materials_and_files_may_have_spaces() {
+    let folder = folder("spaces");
+    write_obj(&folder);
+    let expected = picture(&folder, "a.obj", &[]);
+    let text = fs::read_to_string(folder.join("a.obj")).unwrap();
+    let text = text.replace("a.mtl", "two words.mtl").replace("usemtl red", "usemtl bright red");
+    fs::write(folder.join("a.obj"), text).unwrap();
+    fs::write(folder.join("two words.mtl"), "newmtl bright red\nKd 0.9 0.1 0.1\n").unwrap();
+    assert_eq!(picture(&folder, "a.obj", &[]), expected);
+    fs::remove_file(folder.join("two words.mtl")).unwrap();
+    let result = app(&folder, &["a.obj", "--size", "8x8", "--samples", "1"]);
+    let message = String::from_utf8_lossy(&result.stderr).into_owned();
+    assert!(result.status.success() && message.contains("the materials `two` are not used"), "{message}");
+}
+
+#[test]
+fn a_file_may_have_camera_light_and_samples() {
+    let folder = folder("view");
+    write_obj(&folder);
+    let expected = picture(&folder, "a.obj", &["--fov", "60"]);
+    let view = r#"{"eye": [0, 0, 4], "fov": 60, "samples": 4}"#;
+    fs::write(folder.join("v.json"), view).unwrap();
+    assert_eq!(picture(&folder, "a.obj", &["--fov", "30", "--view", "v.json"]), expected);
+    for (view, part) in [
+        (r#"{"fov": 0}"#, "`fov` must be between 0.1 and 179, not 0"),
+        (r#"{"eye": [1, 2]}"#, "`eye` must be three numbers, not [1,2]"),
+        (r#"{"eyes": 3}"#, "unknown name `eyes`"),
+        ("[", "`v.json` is not JSON"),
+    ] {
+        fs::write(folder.join("v.json"), view).unwrap();
+        let result = app(&folder, &["a.obj", "--view", "v.json"]);
+        let message = String::from_utf8_lossy(&result.stderr).into_owned();
+        assert!(result.status.code() == Some(1) && message.contains(part), "{message}");
+    }
+}
+
+/// In a closed box whose walls emit 0.25 and scatter half of the light, each of 4 bounces adds half as much as the one before it. No ray gets lost.
+#[test]
+fn a_closed_box_has_the_light_that_its_walls_emit() {
+    let folder = folder("furnace");
+    let corners: String = (0..8).map(|i| format!("v {} {} {}\n", i & 1, i >> 1 & 1, i >> 2)).collect();
+    let faces = "f 1 2 4 3\nf 5 6 8 7\nf 1 2 6 5\nf 3 4 8 7\nf 1 3 7 5\nf 2 4 8 6\n";
+    fs::write(folder.join("a.obj"), format!("mtllib a.mtl\n{corners}usemtl a\n{faces}")).unwrap();
+    fs::write(folder.join("a.mtl"), "newmtl a\nKd 0.5 0.5 0.5\nKe 0.25 0.25 0.25\n").unwrap();
+    let args = ["--mode", "path", "--bounces", "4", "--eye", "0.5,0.4,0.3", "--look-at", "0.6,0.5,0.9"];
+    let common = ["a.obj", "--size", "64x48", "--samples", "16", "--fov", "90"];
+    let result = app(&folder, &[&common[..], &args].concat());
+    assert!(result.status.success(), "{}", String::from_utf8_lossy(&result.stderr));
+    let expected = (0.25f32 * (2.0 - 0.0625)).powf(1.0 / 2.2) * 255.0;
+    let image = image::open(folder.join("out.png")).unwrap().into_rgb8();
+    for pixel in image.pixels() {
+        assert!(
+            pixel.0.iter().all(|&part| (f32::from(part) - expected).abs() <= 1.0),
+            "{pixel:?}, not {expected}"
+        );
+    }
+}
+
 #[test]
 fn occlusion_and_paths_see_the_light() {
     let folder = folder("light");
@@ -173,12 +311,20 @@ fn errors_name_the_file_and_the_place() {
     fs::write(folder.join("d.glb"), b"glTF\x02\0\0\0\xff\xff\xff\xff\xff\xff\xff\xffJSON").unwrap();
     fs::write(folder.join("e.gltf"), r#"{"scenes": [{"nodes": [0]}], "nodes": [{"children": [0]}]}"#)
         .unwrap();
+    let nodes = r#"{"scenes": [{"nodes": [0]}], "nodes": [{"children": [1, 1]}, {"children": []}]}"#;
+    fs::write(folder.join("g.gltf"), nodes).unwrap();
+    fs::write(folder.join("h.gltf"), r#"{"extensionsRequired": ["KHR_draco_mesh_compression"]}"#).unwrap();
+    let endless = "ply\nformat ascii 1.0\nelement vertex 99999999999999\nend_header\n";
+    fs::write(folder.join("i.ply"), endless).unwrap();
     for (file, part) in [
+        ("g.gltf", "node 1 is below two nodes"),
+        ("h.gltf", "the scene needs the extension KHR_draco_mesh_compression"),
+        ("i.ply", "`vertex` has no properties"),
         ("a.obj", "triangle 0 has the corners [0, 1, 2], and there are 1 corners"),
         ("b.obj", "line 1: `v 0 zero 0`: `zero` is not a number"),
         ("c.ply", "vertex 1: the data ends early"),
         ("d.glb", "a chunk ends behind the file"),
-        ("e.gltf", "nodes are nested too deeply"),
+        ("e.gltf", "node 0 is below two nodes, or below itself"),
         ("f.stl", "cannot read `f.stl`"),
     ] {
         let result = app(&folder, &[file]);

@@ -1,5 +1,6 @@
 //! glTF 2.0, as JSON or as GLB: the triangles of all nodes of the scene, with base colors, textures and emitted colors of their materials.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
@@ -10,6 +11,14 @@ use super::{Material, Scene, bytes_at};
 
 /// Nodes below nodes, at most; deeper ones are a cycle.
 const MAX_DEPTH: u32 = 64;
+
+/// What an accessor has without a buffer view, at most.
+const MOST_ZEROS: usize = 1 << 26;
+
+/// Kinds of primitives.
+const TRIANGLES: u64 = 4;
+const STRIP: u64 = 5;
+const FAN: u64 = 6;
 
 /// A matrix with three rows and four columns.
 type Matrix = [[f32; 4]; 3];
@@ -39,18 +48,41 @@ pub fn read_json(bytes: &[u8], folder: &Path) -> Result<Scene> {
 
 fn read(json: &[u8], own: Option<Vec<u8>>, folder: &Path) -> Result<Scene> {
     let json: Value = serde_json::from_slice(json).context("the description is not JSON")?;
+    for extension in list(&json["extensionsRequired"]).iter().filter_map(Value::as_str) {
+        ensure!(!extension.ends_with("_compression"), "the scene needs the extension {extension}");
+    }
     let mut own = own;
     let buffers = list(&json["buffers"]).iter().map(|buffer| match buffer["uri"].as_str() {
         Some(uri) => load(uri, folder),
         None => own.take().context("a buffer without data"),
     });
-    let mut reader =
-        Reader { buffers: buffers.collect::<Result<_>>()?, json: &json, folder, scene: Scene::default() };
-    let scene = &json["scenes"][index(&json["scene"]).unwrap_or(0)];
-    for node in list(&scene["nodes"]) {
-        reader.node(index(node).context("a node is a number")?, &IDENTITY, 0)?;
+    let n_nodes = list(&json["nodes"]).len();
+    let mut reader = Reader {
+        buffers: buffers.collect::<Result<_>>()?,
+        json: &json,
+        folder,
+        scene: Scene::default(),
+        is_visited: vec![false; n_nodes],
+    };
+    for node in roots(&json)? {
+        reader.node(node, &IDENTITY, 0)?;
     }
     Ok(reader.scene)
+}
+
+/// The nodes of the scene; without scenes, all nodes that are not below others.
+fn roots(json: &Value) -> Result<Vec<usize>> {
+    let numbers = |values: &Value| -> Result<Vec<usize>> {
+        list(values).iter().map(|node| index(node).context("a node is a number")).collect()
+    };
+    if !list(&json["scenes"]).is_empty() {
+        return numbers(&json["scenes"][index(&json["scene"]).unwrap_or(0)]["nodes"]);
+    }
+    let nodes = list(&json["nodes"]);
+    let children: Vec<Vec<usize>> =
+        nodes.iter().map(|node| numbers(&node["children"])).collect::<Result<_>>()?;
+    let below: HashSet<usize> = children.into_iter().flatten().collect();
+    Ok((0..nodes.len()).filter(|node| !below.contains(node)).collect())
 }
 
 fn list(value: &Value) -> &[Value] {
@@ -65,8 +97,27 @@ fn index(value: &Value) -> Option<usize> {
 fn load(uri: &str, folder: &Path) -> Result<Vec<u8>> {
     match uri.split_once(";base64,") {
         Some((_, text)) => base64(text),
-        None => fs::read(folder.join(uri)).with_context(|| format!("cannot read `{uri}`")),
+        None => fs::read(folder.join(decoded(uri))).with_context(|| format!("cannot read `{uri}`")),
     }
+}
+
+/// The name of a file, where `%20` stands for a space.
+fn decoded(uri: &str) -> String {
+    let (mut name, mut rest) = (vec![], uri.as_bytes());
+    while let [first, tail @ ..] = rest {
+        let code = tail.get(..2).and_then(|digits| str::from_utf8(digits).ok());
+        match code.and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(|_| *first == b'%') {
+            Some(byte) => {
+                name.push(byte);
+                rest = &tail[2..];
+            }
+            None => {
+                name.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&name).into_owned()
 }
 
 fn base64(text: &str) -> Result<Vec<u8>> {
@@ -95,11 +146,16 @@ struct Reader<'a> {
     folder: &'a Path,
     buffers: Vec<Vec<u8>>,
     scene: Scene,
+    /// A node has at most one place in a scene, so that there are no more places than nodes.
+    is_visited: Vec<bool>,
 }
 
 impl Reader<'_> {
     fn node(&mut self, number: usize, above: &Matrix, depth: u32) -> Result<()> {
         ensure!(depth < MAX_DEPTH, "nodes are nested too deeply");
+        let is_visited =
+            self.is_visited.get_mut(number).with_context(|| format!("there is no node {number}"))?;
+        ensure!(!std::mem::replace(is_visited, true), "node {number} is below two nodes, or below itself");
         let node = &self.json["nodes"][number];
         let matrix = product(above, &matrix_of(node));
         if let Some(mesh) = index(&node["mesh"]) {
@@ -114,8 +170,9 @@ impl Reader<'_> {
     }
 
     fn primitive(&mut self, primitive: &Value, matrix: &Matrix) -> Result<()> {
-        // Only triangles; points and lines have no area.
-        if primitive["mode"].as_u64().unwrap_or(4) != 4 {
+        // Points and lines have no area.
+        let mode = primitive["mode"].as_u64().unwrap_or(TRIANGLES);
+        if !(TRIANGLES..=FAN).contains(&mode) {
             return Ok(());
         }
         let positions = index(&primitive["attributes"]["POSITION"]).context("a mesh without positions")?;
@@ -131,7 +188,7 @@ impl Reader<'_> {
         };
         let material = self.material(&primitive["material"]);
         let places = match index(&primitive["attributes"]["TEXCOORD_0"]) {
-            Some(places) => self.texture_places(places)?,
+            Some(places) => self.numbers(places, 2)?.iter().map(|&x| x as f32).collect(),
             None => vec![],
         };
         // Rows of textures are counted from above here.
@@ -140,9 +197,12 @@ impl Reader<'_> {
                 usize::try_from(corner).ok().and_then(|corner| places.get(2 * corner..2 * corner + 2));
             place.map_or([0.0; 2], |place| [place[0], 1.0 - place[1]])
         };
-        for corners in corners.chunks_exact(3) {
-            let corner = |i: usize| first.checked_add(corners[i]).unwrap_or(-1);
-            self.scene.push([0, 1, 2].map(corner), [0, 1, 2].map(|i| place(corners[i])), material);
+        for corners in triangles(mode, &corners) {
+            self.scene.push(
+                corners.map(|corner| first.checked_add(corner).unwrap_or(-1)),
+                corners.map(place),
+                material,
+            );
         }
         Ok(())
     }
@@ -174,48 +234,114 @@ impl Reader<'_> {
         self.scene.textures.number(&format!("image {image}"), bytes)
     }
 
-    /// Places in textures; whole numbers are parts of the largest one.
-    fn texture_places(&self, accessor: usize) -> Result<Vec<f32>> {
-        let scale = match self.json["accessors"][accessor]["componentType"].as_u64() {
-            Some(5121) => 255.0,
-            Some(5123) => 65535.0,
-            _ => 1.0,
-        };
-        Ok(self.numbers(accessor, 2)?.iter().map(|x| (x / scale) as f32).collect())
-    }
-
     /// All numbers of an accessor with `n` components.
     fn numbers(&self, accessor: usize, n: usize) -> Result<Vec<f64>> {
         let accessor = &self.json["accessors"][accessor];
         let count = index(&accessor["count"]).context("an accessor without a count")?;
-        let view = index(&accessor["bufferView"]).context("an accessor without a buffer view")?;
+        let kind = Kind::of(&accessor["componentType"])?;
+        let mut numbers = match &accessor["bufferView"] {
+            Value::Null => {
+                ensure!(count <= MOST_ZEROS, "an accessor of {count} elements without a buffer view");
+                vec![0.0; count * n]
+            }
+            _ => self.numbers_at(accessor, kind, count, n)?,
+        };
+        let sparse = &accessor["sparse"];
+        if let Some(count) = index(&sparse["count"]) {
+            let (indices, values) = (&sparse["indices"], &sparse["values"]);
+            let indices = self.numbers_at(indices, Kind::of(&indices["componentType"])?, count, 1)?;
+            let values = self.numbers_at(values, kind, count, n)?;
+            for (&index, value) in indices.iter().zip(values.chunks_exact(n)) {
+                let first = index as usize * n;
+                let part = numbers.get_mut(first..first + n);
+                part.context("a sparse accessor replaces an element behind its end")?.copy_from_slice(value);
+            }
+        }
+        if accessor["normalized"] == true {
+            numbers.iter_mut().for_each(|number| *number = (*number / kind.largest()).max(-1.0));
+        }
+        Ok(numbers)
+    }
+
+    /// `count` times `n` numbers of the buffer view that `place` names.
+    fn numbers_at(&self, place: &Value, kind: Kind, count: usize, n: usize) -> Result<Vec<f64>> {
+        let view = index(&place["bufferView"]).context("an accessor without a buffer view")?;
         let view = &self.json["bufferViews"][view];
         let buffer = index(&view["buffer"]).and_then(|buffer| self.buffers.get(buffer));
         let buffer = buffer.context("a buffer view without a buffer")?;
-        let ty = accessor["componentType"].as_u64().unwrap_or(0);
-        let size = match ty {
-            5120 | 5121 => 1,
-            5122 | 5123 => 2,
-            5125 | 5126 => 4,
-            _ => bail!("unknown type {ty} of numbers"),
-        };
         let offset = |value: &Value| index(value).unwrap_or(0);
-        let first = offset(&view["byteOffset"]).saturating_add(offset(&accessor["byteOffset"]));
+        let first = offset(&view["byteOffset"]).saturating_add(offset(&place["byteOffset"]));
+        let size = kind.size();
         let stride = index(&view["byteStride"]).unwrap_or(n * size);
         ensure!(count.saturating_mul(size) <= buffer.len(), "an accessor is longer than its buffer");
-        let mut numbers = Vec::with_capacity(count * n);
-        for i in 0..count * n {
-            let at = first.saturating_add((i / n).saturating_mul(stride)).saturating_add(i % n * size);
-            numbers.push(match ty {
-                5120 => f64::from(i8::from_le_bytes(bytes_at(buffer, at)?)),
-                5121 => f64::from(u8::from_le_bytes(bytes_at(buffer, at)?)),
-                5122 => f64::from(i16::from_le_bytes(bytes_at(buffer, at)?)),
-                5123 => f64::from(u16::from_le_bytes(bytes_at(buffer, at)?)),
-                5125 => f64::from(u32::from_le_bytes(bytes_at(buffer, at)?)),
-                _ => f64::from(f32::from_le_bytes(bytes_at(buffer, at)?)),
-            });
+        let at = |i: usize| first.saturating_add((i / n).saturating_mul(stride)).saturating_add(i % n * size);
+        (0..count * n).map(|i| kind.number(buffer, at(i))).collect()
+    }
+}
+
+/// The type of the numbers of an accessor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    I8,
+    U8,
+    I16,
+    U16,
+    U32,
+    F32,
+}
+
+impl Kind {
+    fn of(value: &Value) -> Result<Kind> {
+        Ok(match value.as_u64() {
+            Some(5120) => Kind::I8,
+            Some(5121) => Kind::U8,
+            Some(5122) => Kind::I16,
+            Some(5123) => Kind::U16,
+            Some(5125) => Kind::U32,
+            Some(5126) => Kind::F32,
+            _ => bail!("unknown type {value} of numbers"),
+        })
+    }
+
+    fn size(self) -> usize {
+        match self {
+            Kind::I8 | Kind::U8 => 1,
+            Kind::I16 | Kind::U16 => 2,
+            Kind::U32 | Kind::F32 => 4,
         }
-        Ok(numbers)
+    }
+
+    /// What normalized numbers are relative to.
+    fn largest(self) -> f64 {
+        match self {
+            Kind::I8 => f64::from(i8::MAX),
+            Kind::U8 => f64::from(u8::MAX),
+            Kind::I16 => f64::from(i16::MAX),
+            Kind::U16 => f64::from(u16::MAX),
+            Kind::U32 => f64::from(u32::MAX),
+            Kind::F32 => 1.0,
+        }
+    }
+
+    fn number(self, bytes: &[u8], at: usize) -> Result<f64> {
+        Ok(match self {
+            Kind::I8 => f64::from(i8::from_le_bytes(bytes_at(bytes, at)?)),
+            Kind::U8 => f64::from(u8::from_le_bytes(bytes_at(bytes, at)?)),
+            Kind::I16 => f64::from(i16::from_le_bytes(bytes_at(bytes, at)?)),
+            Kind::U16 => f64::from(u16::from_le_bytes(bytes_at(bytes, at)?)),
+            Kind::U32 => f64::from(u32::from_le_bytes(bytes_at(bytes, at)?)),
+            Kind::F32 => f64::from(f32::from_le_bytes(bytes_at(bytes, at)?)),
+        })
+    }
+}
+
+/// The triangles of a list, a strip or a fan of corners. In a strip, every second triangle has the other orientation.
+fn triangles(mode: u64, corners: &[i32]) -> Vec<[i32; 3]> {
+    let n = corners.len();
+    match mode {
+        TRIANGLES => corners.chunks_exact(3).map(|part| [part[0], part[1], part[2]]).collect(),
+        STRIP => (2..n).map(|i| [corners[i - 2], corners[i - 1 + i % 2], corners[i - i % 2]]).collect(),
+        _ => (2..n).map(|i| [corners[0], corners[i - 1], corners[i]]).collect(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
@@ -35,18 +35,37 @@ pub fn read(bytes: &[u8], folder: &Path) -> Result<Scene> {
                 scene.push_polygon(&corners, material);
             }
             Some("usemtl") => {
-                material = rest.first().and_then(|name| materials.get(*name)).copied().unwrap_or_default();
+                material = materials.get(&rest.join(" ")).copied().unwrap_or_default();
             }
             _ => {
-                // Scenes come without their materials as well.
-                let file = rest.first().and_then(|name| fs::read(folder.join(name)).ok());
-                materials.extend(
-                    file.map(|bytes| read_materials(&bytes, folder, &mut scene.textures)).unwrap_or_default(),
-                );
+                for name in files(folder, &rest) {
+                    match fs::read(path_of(folder, &name)) {
+                        Ok(bytes) => materials.extend(read_materials(&bytes, folder, &mut scene.textures)),
+                        // Scenes come without their materials as well.
+                        Err(error) => {
+                            scene.warnings.push(format!("the materials `{name}` are not used: {error}"));
+                        }
+                    }
+                }
             }
         }
     }
     Ok(scene)
+}
+
+/// The path of a file that a scene names. Files of other systems have other separators.
+fn path_of(folder: &Path, name: &str) -> PathBuf {
+    folder.join(name.replace('\\', "/"))
+}
+
+/// The files that some words name: one file whose name has spaces, or one for each word.
+fn files(folder: &Path, words: &[&str]) -> Vec<String> {
+    let whole = words.join(" ");
+    if path_of(folder, &whole).is_file() {
+        vec![whole]
+    } else {
+        words.iter().map(|&word| word.into()).collect()
+    }
 }
 
 fn texture_place(words: &[&str]) -> Result<[f32; 2]> {
@@ -90,7 +109,7 @@ fn read_materials(bytes: &[u8], folder: &Path, textures: &mut Textures) -> HashM
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         let color = || vector(&words[1..]).ok();
         match words.first() {
-            Some(&"newmtl") => name = words.get(1).copied().unwrap_or_default().to_owned(),
+            Some(&"newmtl") => name = words[1..].join(" "),
             Some(&"Kd") => {
                 if let Some(color) = color() {
                     all.entry(name.clone()).or_insert_with(Material::default).color = color;
@@ -101,9 +120,12 @@ fn read_materials(bytes: &[u8], folder: &Path, textures: &mut Textures) -> HashM
                     all.entry(name.clone()).or_insert_with(Material::default).emission = color;
                 }
             }
-            // Options come first.
+            // Options come first; the name may have spaces.
             Some(&"map_Kd") => {
-                if let Some(texture) = words.last().and_then(|file| textures.of_file(folder, file)) {
+                let names = (1..words.len()).map(|first| words[first..].join(" "));
+                let last = words[1..].last().map(|&word| word.to_owned());
+                let file = names.into_iter().find(|name| path_of(folder, name).is_file()).or(last);
+                if let Some(texture) = file.and_then(|file| textures.of_file(folder, &file)) {
                     all.entry(name.clone()).or_insert_with(Material::default).texture = Some(texture);
                 }
             }

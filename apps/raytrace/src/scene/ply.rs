@@ -23,6 +23,13 @@ enum Type {
     F64,
 }
 
+impl Type {
+    /// A part of a color, from 0 to 1; integers are relative to 255.
+    fn part_of_color(self, value: f64) -> f32 {
+        if matches!(self, Type::F32 | Type::F64) { value as f32 } else { value as f32 / 255.0 }
+    }
+}
+
 struct Property {
     name: String,
     /// The type of the length, for lists.
@@ -42,6 +49,8 @@ pub fn read(bytes: &[u8]) -> Result<Scene> {
     let mut scene = Scene::default();
     let mut colors = vec![];
     for element in &elements {
+        // Without data, there may be any number of them.
+        ensure!(element.n == 0 || !element.properties.is_empty(), "`{}` has no properties", element.name);
         for i in 0..element.n {
             let place = || format!("{} {i}", element.name);
             let (mut point, mut color) = ([0.0; 3], None);
@@ -52,9 +61,11 @@ pub fn read(bytes: &[u8]) -> Result<Scene> {
                     ("vertex", "x") => point[0] = value as f32,
                     ("vertex", "y") => point[1] = value as f32,
                     ("vertex", "z") => point[2] = value as f32,
-                    ("vertex", "red") => color.get_or_insert([0.0; 3])[0] = value as f32 / 255.0,
-                    ("vertex", "green") => color.get_or_insert([0.0; 3])[1] = value as f32 / 255.0,
-                    ("vertex", "blue") => color.get_or_insert([0.0; 3])[2] = value as f32 / 255.0,
+                    ("vertex", "red") => color.get_or_insert([0.0; 3])[0] = property.ty.part_of_color(value),
+                    ("vertex", "green") => {
+                        color.get_or_insert([0.0; 3])[1] = property.ty.part_of_color(value)
+                    }
+                    ("vertex", "blue") => color.get_or_insert([0.0; 3])[2] = property.ty.part_of_color(value),
                     ("face", "vertex_indices" | "vertex_index") => {
                         let corners: Vec<i32> = values.iter().map(|&value| value as i32).collect();
                         let first = corners.first().and_then(|&corner| colors.get(corner as usize).copied());

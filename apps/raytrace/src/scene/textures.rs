@@ -40,7 +40,7 @@ impl Textures {
     }
 
     fn add(&mut self, bytes: &[u8]) -> Result<i32> {
-        let picture = image::load_from_memory(bytes).context("only PNG is read")?.to_rgba8();
+        let picture = image::load_from_memory(bytes).context("only PNG and JPEG are read")?.to_rgba8();
         let (width, height) = picture.dimensions();
         ensure!(width > 0 && height > 0, "the picture is empty");
         let first = i32::try_from(self.pixels.len()).context("textures are too large")?;
