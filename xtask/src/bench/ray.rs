@@ -1,8 +1,9 @@
 //! Ray traversal: the library `traversal` on one thread and on two, and Embree 3 and 4.
 //!
-//! All sides get the same scenes and rays, and write distances and triangles to memory. Both sides are measured with all their modes, and
-//! the best processor time of each side counts. Hits are compared with those of Embree 3, ray by ray; a few rays through edges may differ.
+//! All sides get the same scenes and rays, and write distances and triangles to memory. Both sides are measured with all their modes and
+//! with hierarchies of both qualities, and the best processor time of each side counts. Hits are compared with those of Embree 3, ray by ray; a few rays through edges may differ.
 
+mod meshes;
 mod peers;
 mod scenes;
 
@@ -17,32 +18,35 @@ use peers::Side;
 use scenes::{Hit, Ray, Scene};
 
 /// The loops, by name.
-const LOOPS: [(&str, &str); 8] = [
-    ("single rays", "cpu_traverse_single(T, rays, bvh(), ANY, n, 0)"),
-    ("single rays, by distance", "cpu_traverse_single(by_distance(T), rays, bvh(), ANY, n, 0)"),
-    ("coherent packets of 16", "cpu_traverse_packet(T, coherent_packets(), 16, rays, bvh(), ANY, n, 0)"),
-    ("hybrid packets of 16", "cpu_traverse_hybrid(T, rays, bvh(), ANY, n, 0)"),
-    ("hybrid packets of 32", "cpu_traverse_packet(T, hybrid_packets(6), 32, rays, bvh(), ANY, n, 0)"),
-    ("coherent packets of 32", "cpu_traverse_packet(T, coherent_packets(), 32, rays, bvh(), ANY, n, 0)"),
-    ("streams", "cpu_traverse_stream(T, streams(), rays, bvh(), ANY, n, 0)"),
-    ("coherent streams", "cpu_traverse_stream(T, coherent_streams(), rays, bvh(), ANY, n, 0)"),
+const LOOPS: [(&str, &str); 5] = [
+    ("single rays", "cpu_traverse_single(T, rays, bvh, ANY, n, 0)"),
+    ("hybrid packets", "cpu_traverse_hybrid(T, rays, bvh, ANY, n, 0)"),
+    ("coherent packets", "cpu_traverse_packet(T, coherent_packets(), 32, rays, bvh, ANY, n, 0)"),
+    ("streams", "cpu_traverse_stream(T, streams(), rays, bvh, ANY, n, 0)"),
+    ("coherent streams", "cpu_traverse_stream(T, coherent_streams(), rays, bvh, ANY, n, 0)"),
 ];
+
+/// The quality of hierarchies, and the function that builds them.
+const QUALITIES: [(&str, &str); 2] = [("", "build_bvh"), (", fine", "build_fine_bvh")];
 
 /// Children of a node, and triangles of a block.
 const ARITY: u32 = 8;
 const WIDTH: u32 = 8;
 
 type Build = unsafe extern "C" fn(i32, *const f32, *const u32) -> i64;
-type Trace = unsafe extern "C" fn(i32, *const f32, *mut f32);
+type Trace = unsafe extern "C" fn(i32, i32, *const f32, *mut f32);
 type Release = extern "C" fn();
 
+/// The environment variable RAY_SCENES names scenes, separated by commas; without it, all are measured.
 pub fn run(quick: bool) -> anyhow::Result<Vec<Row>> {
     let sides = peers::find()?;
     let mut rows = vec![];
     let program = Program::compile(1)?;
     let two = Program::compile(2)?;
     rows.push(row("compile time, all loops", "s", program.seconds, None, true));
-    for scene in scenes::all(quick) {
+    let names = std::env::var("RAY_SCENES").ok();
+    for scene in scenes::all(quick, names.as_deref()) {
+        eprintln!("{}: {} triangles", scene.name, scene.triangles.len());
         rows.extend(measure(&scene, &program, &two, &sides, quick)?);
     }
     let ratios: Vec<f64> = rows.iter().filter(|row| row.unit == "Mrays/s").filter_map(Row::ratio).collect();
@@ -57,10 +61,10 @@ fn row(case: &str, unit: &'static str, ours: f64, peer: Option<Peer>, checked: b
     Row { case: case.to_owned(), unit, ours, peer, checked }
 }
 
-/// All loops for both kinds of queries, and the builder.
+/// All loops for both kinds of queries, and the builders.
 struct Program {
     module: Module,
-    build: Function<Build>,
+    builds: Vec<Function<Build>>,
     release: Function<Release>,
     /// The time to compile it.
     seconds: f64,
@@ -68,53 +72,68 @@ struct Program {
 
 impl Program {
     fn compile(threads: u32) -> anyhow::Result<Program> {
-        let mut text = format!(
+        let mut text = String::from(
             "// uses: traversal
 use traversal::*;
-struct Found {{ t: f32, prim: i32 }}
-static mut nodes: &mut [f32];
-static mut triangles: &mut [f32];
-fn @bvh() -> Bvh {{ make_bvh({ARITY}, {WIDTH}, BvhData {{ nodes: nodes, triangles: triangles }}) }}
-fn @layout(ray_words: &[f32], hit_words: &mut [f32]) -> RayLayout {{
+struct Found { t: f32, prim: i32 }
+static mut nodes: [&mut [f32] * 2];
+static mut triangles: [&mut [f32] * 2];
+fn @bvh(quality: i32) -> Bvh { make_bvh(ARITY, WIDTH, BvhData { nodes: nodes(quality), triangles: triangles(quality) }) }
+fn @layout(ray_words: &[f32], hit_words: &mut [f32]) -> RayLayout {
     let (rays, hits) = (bitcast[&[Ray]](ray_words), bitcast[&mut [Found]](hit_words));
-    make_stream_layout(@|i| rays(i), @|i, hit| {{ hits(i) = Found {{ t: hit.t, prim: hit.prim }}; }})
-}}
-extern fn build(n: i32, vertices: &[f32], indices: &[u32]) -> i64 {{
-    let mesh = Mesh {{ n_triangles: n, vertices: vertices, indices: bitcast[&[i32]](indices) }};
-    let built = build_bvh({ARITY}, {WIDTH}, true, {threads}, mesh);
-    nodes = built.nodes;
-    triangles = built.triangles;
+    make_stream_layout(@|i| rays(i), @|i, hit| { hits(i) = Found { t: hit.t, prim: hit.prim }; })
+}
+fn @keep(quality: i32, built: Built) -> i64 {
+    nodes(quality) = built.nodes;
+    triangles(quality) = built.triangles;
     bytes_of(built)
-}}
-extern fn release_scene() -> () {{
-    runtime_release(0, bitcast[&[i8]](nodes));
-    runtime_release(0, bitcast[&[i8]](triangles))
+}
+extern fn release_scene() -> () {
+    for quality in range(0, 2) {
+        free(nodes(quality));
+        free(triangles(quality))
+    }
+}
+",
+        );
+        for (quality, (_, build)) in QUALITIES.iter().enumerate() {
+            text += &format!(
+                "extern fn build_{quality}(n: i32, vertices: &[f32], indices: &[u32]) -> i64 {{
+    let mesh = Mesh {{ n_triangles: n, vertices: vertices, indices: bitcast[&[i32]](indices) }};
+    keep({quality}, {build}(ARITY, WIDTH, true, {threads}, mesh))
 }}
 "
-        );
+            );
+        }
         for (i, (_, code)) in LOOPS.iter().enumerate() {
             for any in [false, true] {
                 let target = format!("on_threads({threads}, vectorize_avx512())");
                 let code = code.replace("ANY", &any.to_string()).replace("(T,", &format!("({target},"));
-                let code = code.replace("(T)", &format!("({target})"));
                 text += &format!(
-                    "extern fn trace_{i}_{any}(n: i32, all: &[f32], hits: &mut [f32]) -> () {{ let rays = layout(all, hits); {code} }}\n"
+                    "extern fn trace_{i}_{any}(quality: i32, n: i32, all: &[f32], hits: &mut [f32]) -> () {{
+    let (rays, bvh) = (layout(all, hits), bvh(quality));
+    {code}
+}}
+"
                 );
             }
         }
+        let text = text.replace("ARITY", &ARITY.to_string()).replace("WIDTH", &WIDTH.to_string());
         let start = process_seconds();
         let module = Compiler::new().text("bench.impala", text).compile()?;
         let seconds = process_seconds() - start;
         // SAFETY: the methods below pass valid arguments.
-        let (build, release) = unsafe { (module.function("build")?, module.function("release_scene")?) };
-        Ok(Program { module, build, release, seconds })
+        let builds = unsafe { vec![module.function("build_0")?, module.function("build_1")?] };
+        // SAFETY: scenes are released once.
+        let release = unsafe { module.function("release_scene")? };
+        Ok(Program { module, builds, release, seconds })
     }
 
-    /// Builds a scene; returns its memory in bytes.
-    fn build(&self, scene: &Scene) -> i64 {
+    /// Builds a scene in a quality; returns its memory in bytes.
+    fn build(&self, quality: usize, scene: &Scene) -> i64 {
         // SAFETY: corners of triangles are indices of vertices.
         unsafe {
-            (self.build)(
+            (self.builds[quality])(
                 scene.triangles.len() as i32,
                 scene.vertices.as_ptr().cast(),
                 scene.triangles.as_ptr().cast(),
@@ -128,8 +147,11 @@ extern fn release_scene() -> () {{
     }
 }
 
-/// The best processor time, and the best wall time.
-fn best_time(quick: bool, mut run: impl FnMut()) -> (f64, f64) {
+/// What is slower than the best one so far by this factor in a first round has no further ones.
+const FAR_BEHIND: f64 = 1.5;
+
+/// The best processor time, and the best wall time; `least` is the best processor time of others.
+fn best_time(quick: bool, least: f64, mut run: impl FnMut()) -> (f64, f64) {
     let (mut processor, mut wall, start) = (f64::INFINITY, f64::INFINITY, Instant::now());
     for round in 0..if quick { 2 } else { 5 } {
         if round > 1 && start.elapsed().as_secs_f64() > 2.0 {
@@ -139,6 +161,9 @@ fn best_time(quick: bool, mut run: impl FnMut()) -> (f64, f64) {
         run();
         processor = processor.min(process_seconds() - before);
         wall = wall.min(now.elapsed().as_secs_f64());
+        if processor > FAR_BEHIND * least {
+            break;
+        }
     }
     (processor, wall)
 }
@@ -152,16 +177,10 @@ fn measure(
 ) -> anyhow::Result<Vec<Row>> {
     let mut rows = vec![];
     let name = scene.name;
-    let mut bytes = 0;
-    let mut build_seconds = f64::INFINITY;
-    for round in 0..2 {
-        if round > 0 {
-            (program.release)();
-        }
-        let start = process_seconds();
-        bytes = program.build(scene);
-        build_seconds = build_seconds.min(process_seconds() - start);
-    }
+    let start = process_seconds();
+    let bytes = program.build(0, scene);
+    let build_seconds = process_seconds() - start;
+    program.build(1, scene);
     let built: Vec<_> = sides.iter().map(|side| side.build(scene)).collect();
     for side in &built {
         let peer = |value| Some(Peer { name: side.name.to_owned(), value });
@@ -180,10 +199,12 @@ fn measure(
             true,
         ));
     }
-    two.build(scene);
+    for quality in 0..QUALITIES.len() {
+        two.build(quality, scene);
+    }
     let primary = scenes::primary(scene, if quick { 256 } else { 1024 });
     let mut first = vec![Hit::default(); primary.len()];
-    call(&program.loop_number(0, false)?, &primary, &mut first);
+    call(&program.loop_number(0, false)?, 0, &primary, &mut first);
     let occlusion = scenes::secondary(scene, &primary, &first, Some(0.05), 11);
     let diffuse = scenes::secondary(scene, &primary, &first, None, 12);
     for (kind, rays, any) in
@@ -196,9 +217,9 @@ fn measure(
     Ok(rows)
 }
 
-fn call(trace: &Function<Trace>, rays: &[Ray], hits: &mut [Hit]) {
+fn call(trace: &Function<Trace>, quality: usize, rays: &[Ray], hits: &mut [Hit]) {
     // SAFETY: there is a hit for each ray.
-    unsafe { trace(rays.len() as i32, rays.as_ptr().cast(), hits.as_mut_ptr().cast()) };
+    unsafe { trace(quality as i32, rays.len() as i32, rays.as_ptr().cast(), hits.as_mut_ptr().cast()) };
 }
 
 fn measure_rays(
@@ -218,34 +239,41 @@ fn measure_rays(
             peers.push((format!("{} ({variant})", side.name), seconds, hits.clone()));
         }
     }
-    let mut best = (0, f64::INFINITY);
+    let mut best = (0, 0, f64::INFINITY);
     for (i, (name, _)) in LOOPS.iter().enumerate() {
         if name.starts_with("coherent") && !case.ends_with("primary") {
             continue;
         }
         let trace = program.loop_number(i, any)?;
-        let (seconds, _) = best_time(quick, || call(&trace, rays, &mut hits));
-        for (peer, _, expected) in &peers {
-            let n = n_different(&hits, expected, any);
-            ensure!(n * 2000 <= rays.len(), "{case}, {name}: {n} of {} rays differ from {peer}", rays.len());
-        }
-        if seconds < best.1 {
-            best = (i, seconds);
+        for quality in 0..QUALITIES.len() {
+            let (seconds, _) = best_time(quick, best.2, || call(&trace, quality, rays, &mut hits));
+            for (peer, _, expected) in &peers {
+                let n = n_different(&hits, expected, any);
+                ensure!(
+                    n * 2000 <= rays.len(),
+                    "{case}, {name}: {n} of {} rays differ from {peer}",
+                    rays.len()
+                );
+            }
+            if seconds < best.2 {
+                best = (i, quality, seconds);
+            }
         }
     }
+    let (number, quality, seconds) = best;
     let peer = peers.iter().min_by(|a, b| a.1.total_cmp(&b.1));
     let peer = peer.map(|(name, seconds, _)| Peer { name: name.clone(), value: speed(*seconds) });
     let names = peer.as_ref().map_or(String::new(), |peer| format!(" / {}", peer.name));
     let mut rows = vec![row(
-        &format!("{case}, {}{names}", LOOPS[best.0].0),
+        &format!("{case}, {}{}{names}", LOOPS[number].0, QUALITIES[quality].0),
         "Mrays/s",
-        speed(best.1),
+        speed(seconds),
         peer,
         !peers.is_empty(),
     )];
-    let (one, both) = (program.loop_number(best.0, any)?, two.loop_number(best.0, any)?);
-    let (_, one) = best_time(quick, || call(&one, rays, &mut hits));
-    let (_, both) = best_time(quick, || call(&both, rays, &mut hits));
+    let (one, both) = (program.loop_number(number, any)?, two.loop_number(number, any)?);
+    let (_, one) = best_time(quick, f64::INFINITY, || call(&one, quality, rays, &mut hits));
+    let (_, both) = best_time(quick, f64::INFINITY, || call(&both, quality, rays, &mut hits));
     rows.push(row(&format!("{case}, speedup of two threads, goal 1.9x"), "x", one / both, None, false));
     Ok(rows)
 }

@@ -1,12 +1,10 @@
-//! Scenes and rays: three procedural scenes, and meshes of the test data where they are present.
+//! Scenes and rays: three procedural scenes, and those of `meshes`.
 
 use std::f32::consts::PI;
-use std::fs;
-use std::process::Command;
 
-use crate::files;
+use super::meshes;
 
-type Vector = [f32; 3];
+pub type Vector = [f32; 3];
 
 /// Triangles, and a camera.
 pub struct Scene {
@@ -15,6 +13,7 @@ pub struct Scene {
     pub triangles: Vec<[u32; 3]>,
     pub eye: Vector,
     pub look_at: Vector,
+    pub up: Vector,
 }
 
 /// The layout of a ray in memory.
@@ -35,21 +34,24 @@ pub struct Hit {
     pub prim: i32,
 }
 
-pub fn all(quick: bool) -> Vec<Scene> {
+/// All scenes that are present, or those of `names`. Each is made when it is next.
+pub fn all(quick: bool, names: Option<&str>) -> impl Iterator<Item = Scene> {
     // Fewer points along each side.
-    let part = |n: usize| if quick { n / 4 } else { n };
-    let mut scenes = vec![hall(&part), sphere(&part), scatter(&part)];
-    if !quick {
-        let dragon = mesh("dragon", [0.1, 0.18, 0.25], [0.0, 0.12, 0.0]);
-        let crown = mesh("crown", [0.0, 5.5, 24.0], [0.0, 11.0, -10.0]);
-        scenes.extend(dragon.into_iter().chain(crown));
-    }
-    scenes
+    let part = move |n: usize| if quick { n / 4 } else { n };
+    let is_named = move |name: &&str| names.is_none_or(|names| names.split(',').any(|part| part == *name));
+    let meshes = if quick { &[][..] } else { &meshes::NAMES };
+    let all = ["hall", "sphere", "scatter"].iter().chain(meshes).copied().filter(is_named);
+    all.filter_map(move |name| match name {
+        "hall" => Some(hall(&part)),
+        "sphere" => Some(sphere(&part)),
+        "scatter" => Some(scatter(&part)),
+        _ => meshes::read(name),
+    })
 }
 
 impl Scene {
-    fn new(name: &'static str, eye: Vector, look_at: Vector) -> Scene {
-        Scene { name, vertices: vec![], triangles: vec![], eye, look_at }
+    pub fn new(name: &'static str, eye: Vector, look_at: Vector) -> Scene {
+        Scene { name, vertices: vec![], triangles: vec![], eye, look_at, up: [0.0, 1.0, 0.0] }
     }
 
     /// A surface with `columns` times `rows` squares.
@@ -164,25 +166,6 @@ fn scatter(part: &impl Fn(usize) -> usize) -> Scene {
     scene
 }
 
-/// A binary PLY file with triangles, compressed by xz, of the test data.
-fn mesh(name: &'static str, eye: Vector, look_at: Vector) -> Option<Scene> {
-    let path = files::repository().join("../shared/data/meshes").join(name).with_extension("ply.xz");
-    fs::metadata(&path).ok()?;
-    let bytes = Command::new("xz").arg("-dc").arg(&path).output().ok()?.stdout;
-    let end = bytes.windows(11).position(|part| part == b"end_header\n")? + 11;
-    let header = String::from_utf8_lossy(&bytes[..end]).into_owned();
-    let count = |what: &str| -> Option<usize> {
-        header.lines().find_map(|line| line.strip_prefix(what)?.trim().parse().ok())
-    };
-    let (n, m) = (count("element vertex")?, count("element face")?);
-    let (vertices, faces) = bytes.get(end..end + 12 * n + 13 * m)?.split_at(12 * n);
-    let word = |bytes: &[u8]| [bytes[0], bytes[1], bytes[2], bytes[3]];
-    let mut scene = Scene::new(name, eye, look_at);
-    scene.vertices.extend(vertices.chunks(12).map(|p| [0, 4, 8].map(|i| f32::from_le_bytes(word(&p[i..])))));
-    scene.triangles.extend(faces.chunks(13).map(|t| [1, 5, 9].map(|i| u32::from_le_bytes(word(&t[i..])))));
-    Some(scene)
-}
-
 /// Splitmix64.
 struct Random(u64);
 
@@ -222,7 +205,7 @@ fn basis(n: Vector) -> (Vector, Vector) {
 /// Rays through the pixels of a square picture with a power of two as side, in Morton order.
 pub fn primary(scene: &Scene, side: u32) -> Vec<Ray> {
     let forward = unit(difference(scene.look_at, scene.eye));
-    let right = unit(cross(forward, [0.0, 1.0, 0.0]));
+    let right = unit(cross(forward, scene.up));
     let up = cross(right, forward);
     let half = (PI / 6.0).tan();
     // Every second bit of a number.
