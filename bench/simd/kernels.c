@@ -208,3 +208,22 @@ void nbody(int begin, int end, int n, const float *restrict x, const float *rest
         az[i] = sz;
     }
 }
+
+void neighbours(int begin, int end, int n, const float *restrict x, const float *restrict y, const float *restrict z,
+                float *restrict out) {
+    for (int i = begin; i < end; ++i) {
+        float nearest[8];
+        for (int k = 0; k < 8; ++k) nearest[k] = 1.0e30f;
+        for (int j = 0; j < n; ++j) {
+            float dx = x[j] - x[i], dy = y[j] - y[i], dz = z[j] - z[i], d = dx * dx + dy * dy + dz * dz;
+            if (d < nearest[7]) {
+                for (int k = 0; k < 8; ++k) {
+                    float near = nearest[k];
+                    nearest[k] = fminf(near, d);
+                    d = fmaxf(near, d);
+                }
+            }
+        }
+        out[i] = nearest[7];
+    }
+}

@@ -210,3 +210,22 @@ export void nbody(uniform int begin, uniform int end, uniform int n, const unifo
         az[i] = sz;
     }
 }
+
+export void neighbours(uniform int begin, uniform int end, uniform int n, const uniform float x[], const uniform float y[],
+                       const uniform float z[], uniform float out[]) {
+    foreach (i = begin ... end) {
+        float own_x = x[i], own_y = y[i], own_z = z[i], nearest[8];
+        for (uniform int k = 0; k < 8; ++k) nearest[k] = 1.0e30f;
+        for (uniform int j = 0; j < n; ++j) {
+            float dx = x[j] - own_x, dy = y[j] - own_y, dz = z[j] - own_z, d = dx * dx + dy * dy + dz * dz;
+            if (d < nearest[7]) {
+                for (uniform int k = 0; k < 8; ++k) {
+                    float near = nearest[k];
+                    nearest[k] = min(near, d);
+                    d = max(near, d);
+                }
+            }
+        }
+        out[i] = nearest[7];
+    }
+}

@@ -1,7 +1,8 @@
 //! Generates functions on vectors, and the same functions on scalars.
 //!
-//! Both have one body, in which `V` is the type of a value: a vector, or one number. A vectorial program computes in each lane what
-//! the scalar one computes alone. The program returns the number of lanes in which it does not.
+//! Both have one body, in which `V` is the type of a value: a vector, or one number; `$Pair` is the type of a struct of them, or of the
+//! vector of structs. A vectorial program computes in each lane what the scalar one computes alone. The program returns the number
+//! of lanes in which it does not.
 
 use std::fmt::Write as _;
 
@@ -19,15 +20,80 @@ const ROUNDS: usize = 2;
 /// The numbers of lanes.
 const LANES: [usize; 4] = [2, 3, 4, 8];
 
+/// What functions use.
+const DECLARATIONS: &str = "struct Pair { a: i32, b: i32 }
+enum Shape { One(i32), Two(i32, i32), Empty }
+fn bump_s(p: &mut i32, by: i32) -> () { *p = *p + by & 255; }
+fn bump_v[n: i32](p: &mut simd[i32 * n], by: simd[i32 * n]) -> () { *p = *p + by & 255; }
+";
+
+/// A variable or function of a body beside those that all bodies have.
+struct Feature {
+    /// How it is declared.
+    declaration: &'static str,
+    /// Statements that use it; `#` is a value.
+    statements: &'static [&'static str],
+    /// Values of it.
+    values: &'static [&'static str],
+}
+
+const FEATURES: &[Feature] = &[
+    Feature {
+        declaration: "let mut pair: $Pair = Pair { a: a, b: b };",
+        statements: &["pair.a = #;", "pair = Pair { a: #, b: pair.a };", "pair = Pair { a: 1, b: 2 };"],
+        values: &["(pair.a & 63)", "(pair.b & 63)"],
+    },
+    Feature {
+        declaration: "let mut shape: $Shape = Shape::One(a);",
+        statements: &["shape = Shape::Two(#, #);", "shape = Shape::Empty;", "shape = Shape::One(#);"],
+        values: &[
+            "(match shape { Shape::One(u) => u & 63, Shape::Two(u, w) => u - w & 63, Shape::Empty => 5 })",
+        ],
+    },
+    Feature {
+        declaration: "let mut array: [V * 5] = [a, b, a - b, 7, 0];",
+        statements: &["array(c & 3) = #;", "array(x & 3) = #;"],
+        values: &["(array(c & 3) & 63)", "(array(k & 3) & 63)"],
+    },
+    Feature {
+        declaration: "let mut cell: V = a;",
+        statements: &["bump(&mut cell, #);", "cell = #;"],
+        values: &["(cell & 63)"],
+    },
+    Feature {
+        declaration: "let twist = |u: V| (3 * u - x) & 127;",
+        statements: &["y = twist(#);"],
+        values: &["twist(k)"],
+    },
+    Feature {
+        declaration: "let mut count: V = 0; let more = |u: V| { count = count + u & 127; };",
+        statements: &["more(#);", "k = count;"],
+        values: &["(count & 63)"],
+    },
+    Feature {
+        declaration: "fn inner(u: V) -> V { if u > 9 { return(u - 9) } u + 1 }",
+        statements: &["y = inner(#);"],
+        values: &["inner(x & 31)"],
+    },
+];
+
 /// A program whose result is 0.
 pub fn program(random: &mut Random) -> String {
-    let (mut text, mut main) = (String::new(), String::new());
+    let (mut text, mut main) = (DECLARATIONS.to_owned(), String::new());
     for number in 0..FUNCTIONS {
         let lanes = *random.pick(&LANES);
         let body = Body::new(random, number).text;
         // Functions call those before them.
         for (suffix, ty) in [("v", format!("simd[i32 * {lanes}]")), ("s", "i32".into())] {
             let body = body.replace("V", &ty).replace("callee", &format!("f0_{suffix}"));
+            let body = body.replace("bump", &format!("bump_{suffix}"));
+            let of_lanes = |elem: &str| match suffix {
+                "v" => format!("simd[{elem} * {lanes}]"),
+                _ => elem.to_owned(),
+            };
+            let body = [("$Pair", "Pair"), ("$Shape", "Shape")]
+                .iter()
+                .fold(body, |body, (name, elem)| body.replace(name, &of_lanes(elem)));
             let generic = match suffix {
                 "v" => body.replace(&format!("* {lanes}]"), "* n]"),
                 _ => body,
@@ -84,6 +150,7 @@ struct Body<'a> {
     depth: usize,
     loops: usize,
     variables: usize,
+    features: Vec<&'static Feature>,
 }
 
 impl<'a> Body<'a> {
@@ -91,7 +158,11 @@ impl<'a> Body<'a> {
         let text = String::from(
             "{\n    let (mut x, mut y, mut k): (V, V, V) = (a, b, a - b);\n    let mut fuel: V = 6;\n",
         );
-        let mut body = Body { random, number, text, depth: 1, loops: 0, variables: 0 };
+        let features = FEATURES.iter().filter(|_| random.below(4) == 0).collect();
+        let mut body = Body { random, number, text, depth: 1, loops: 0, variables: 0, features };
+        for feature in body.features.clone() {
+            body.line(feature.declaration);
+        }
         for _ in 0..3 {
             body.statement();
         }
@@ -115,8 +186,16 @@ impl<'a> Body<'a> {
     }
 
     fn statement(&mut self) {
-        let kind = if self.depth > 4 { self.random.below(3) } else { self.random.below(10) };
+        let kind = if self.depth > 4 { self.random.below(3) } else { self.random.below(13) };
         match kind {
+            10.. if !self.features.is_empty() => {
+                let feature = *self.random.pick(&self.features);
+                let mut statement = (*self.random.pick(feature.statements)).to_owned();
+                while statement.contains('#') {
+                    statement = statement.replacen('#', &self.value(1), 1);
+                }
+                self.line(&statement);
+            }
             0..=2 => {
                 let target = *self.random.pick(&["x", "y", "k"]);
                 let op = *self.random.pick(&["=", "+=", "-="]);
@@ -195,6 +274,10 @@ impl<'a> Body<'a> {
 
     /// A vector; numbers stay small.
     fn value(&mut self, depth: usize) -> String {
+        if depth == 0 && !self.features.is_empty() && self.random.below(3) == 0 {
+            let feature = *self.random.pick(&self.features);
+            return (*self.random.pick(feature.values)).into();
+        }
         if depth == 0 {
             return (*self.random.pick(&["x", "y", "k", "a", "b"])).into();
         }

@@ -214,11 +214,35 @@ impl<'p> Lowerer<'p> {
                 let defs = self.fields(fields)?;
                 self.at(expr.span);
                 let ty = self.ty(expr.ty);
+                if let TyKind::Array { elem, len } = *self.world.types.kind(ty) {
+                    return Some(self.variants(ty, (elem, len as u32), *option, &defs));
+                }
                 let payload = self.world.tuple(&defs);
                 Some(self.world.variant(ty, *option, payload))
             }
             _ => unreachable!("called for structs and options"),
         }
+    }
+
+    /// A vector of enums, which are all the same option, from the vectors of its fields.
+    fn variants(&mut self, ty: Ty, (elem, lanes): (Ty, u32), option: u32, fields: &[Def]) -> Def {
+        let TyKind::Enum(id) = *self.world.types.kind(elem) else { unreachable!("options belong to enums") };
+        let payload = self.world.types.enums[id].options[option as usize].payload;
+        let tys: Vec<Ty> = match (fields.len(), self.world.types.kind(payload)) {
+            (1, _) => vec![payload],
+            (_, TyKind::Tuple(parts)) => parts.to_vec(),
+            _ => vec![],
+        };
+        let mut all = vec![];
+        for lane in 0..lanes {
+            let index = self.world.lit_u32(lane);
+            let parts = fields.iter().zip(&tys);
+            let parts: Vec<Def> =
+                parts.map(|(&field, &ty)| vectors::lane(&mut self.world, field, index, ty)).collect();
+            let payload = self.world.tuple(&parts);
+            all.push(self.world.variant(elem, option, payload));
+        }
+        self.world.aggregate(ty, &all)
     }
 
     /// Field values by number, evaluated in source order.

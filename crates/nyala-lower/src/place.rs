@@ -193,6 +193,13 @@ impl<'p> Lowerer<'p> {
         if let Some((lane, _)) = place.lane {
             return self.write_lane(place, lane, value);
         }
+        // Other lanes of `vectorize` may write other elements of a vector at the same time.
+        if let (Root::Ptr(ptr), &[index]) = (place.root, &place.path[..])
+            && self.world.as_lit(index).is_none()
+        {
+            let address = self.lane_address(ptr, &[index]);
+            return self.store(address, value);
+        }
         let value = match &place.path[..] {
             [] => value,
             path => {

@@ -5,7 +5,7 @@
 //! time of each counts. Sides:
 //!
 //! * ours with a number of lanes for each kernel, and with one lane;
-//! * ours with vectors as types (`vectors.impala`), for the kernels that it has;
+//! * ours with vectors as types (`vectors.impala`);
 //! * C, scalar: without vectorization by the compiler;
 //! * C, vectorized by the compiler, 512 bits wide where the machine has them;
 //! * ISPC, where there is an `ispc` on the path, or the environment variable `ISPC` names one.
@@ -159,7 +159,7 @@ pub(super) fn numbers_of_lanes(lanes: impl Fn(&Kernel) -> u32) -> String {
 /// The source files of our kernels, without the numbers of lanes.
 fn sources() -> Vec<PathBuf> {
     let path = |name: &str| Path::new("bench/simd").join(name).with_extension("impala");
-    ["support", "mandelbrot", "aobench", "volume", "options", "nbody"]
+    ["support", "mandelbrot", "aobench", "volume", "options", "nbody", "neighbours"]
         .map(|name| files::repository().join(path(name)))
         .into()
 }
@@ -168,17 +168,15 @@ fn sources() -> Vec<PathBuf> {
 fn measure(kernel: &Kernel, inputs: &Inputs, sides: &[Side], rounds: usize) -> anyhow::Result<Vec<Row>> {
     let mut outputs = vec![vec![0u32; kernel.n_results]; sides.len()];
     let mut best = vec![f64::INFINITY; sides.len()];
-    let has_kernel = |side: &Side| side.name != VECTORS || kernel.has_vectors;
     for _ in 0..rounds {
-        let measured = sides.iter().zip(&mut outputs).zip(&mut best);
-        for ((side, output), best) in measured.filter(|((side, _), _)| has_kernel(side)) {
+        for ((side, output), best) in sides.iter().zip(&mut outputs).zip(&mut best) {
             let before = thread_seconds();
             (kernel.run)(&side.library, inputs, output)?;
             *best = best.min(thread_seconds() - before);
         }
     }
     let mut rows = vec![];
-    for (other, side) in sides.iter().enumerate().skip(1).filter(|(_, side)| has_kernel(side)) {
+    for (other, side) in sides.iter().enumerate().skip(1) {
         let share = kernel.differing(&outputs[0], &outputs[other]);
         let name = kernel.name;
         ensure!(

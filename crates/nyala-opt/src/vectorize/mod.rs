@@ -67,7 +67,7 @@ use linearize::Plan;
 use nested::Nested;
 use shapes::{Shape, Shapes, function_params};
 use site::{Site, collective_in_body, lanes_of_call};
-use strides::Known;
+use strides::{Elements, Known};
 
 /// Why something is not vectorized.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -242,8 +242,8 @@ struct Instance {
     lanes: u32,
     /// The shape and the range of each data parameter.
     params: Vec<Known>,
-    /// The stride between the elements of each data parameter that is a simd value of the program, if it is known.
-    elements: Vec<Option<i64>>,
+    /// The strides between the elements of each data parameter that is a simd value of the program, if they are known.
+    elements: Vec<Option<Elements>>,
     active: ActiveLanes,
 }
 

@@ -14,6 +14,7 @@ use super::emit::Emitter;
 use super::flow::Flow;
 use super::lanewise;
 use super::shapes::{Shape, Shapes, Wraps};
+use super::strides::{Elements, Known};
 
 /// The depth of the search through operands.
 const MAX_DEPTH: usize = 12;
@@ -111,6 +112,13 @@ impl Search<'_> {
                 let (from, to) = (prim(value)?, prim(def)?);
                 let fits = self.shapes.number(world, value).fits(to);
                 (inner.stride == 0 || fits && from.bits() <= to.bits()).then_some(inner)
+            }
+            // Lanes have elements of a vector of the program.
+            Node::Extract { agg, index } if self.shapes.at(self.flow, agg, block) == Shape::Uniform => {
+                let number = self.shapes.number(world, index);
+                let index = Known { shape: self.shapes.at(self.flow, index, block), number };
+                let Elements { lanes, stride } = self.shapes.own_elements(world, agg, index)?;
+                (lanes.is_power_of_two() && all.is_multiple_of(lanes)).then_some(Run { lanes, stride })
             }
             Node::Bitcast(value) if world.types.as_ptr(world.ty(value)).is_some() => operand(value),
             Node::Lea { ptr, index } if !self.shapes.is_private(def) => {

@@ -18,7 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::flow::{End, Flow};
 use super::private;
-use super::strides::{self, Known};
+use super::strides::{self, Elements, Known};
 use super::{ActiveLanes, Instance};
 
 /// How a value differs between active lanes.
@@ -56,7 +56,7 @@ pub(super) struct Shapes {
     /// 0.
     numbers: FxHashMap<Def, Number>,
     /// The strides between elements of parameters that are simd values of the program.
-    elements: FxHashMap<Def, i64>,
+    elements: FxHashMap<Def, Elements>,
     n_lanes: u32,
     /// Addresses in private variables: uniform if their indices are.
     private: FxHashSet<Def>,
@@ -132,13 +132,18 @@ impl Shapes {
 
     /// The shape of the elements of a uniform simd value, of which each lane takes its own.
     fn of_elements(&self, world: &World, agg: Def, index: Known) -> Option<Shape> {
+        let Elements { lanes, stride } = self.own_elements(world, agg, index)?;
+        (lanes == self.n_lanes).then_some(Shape::strided(stride, Wraps::Never))
+    }
+
+    /// The elements of a uniform simd value, of which each lane takes its own.
+    pub fn own_elements(&self, world: &World, agg: Def, index: Known) -> Option<Elements> {
         let is_lane_index =
             matches!(index.shape, Shape::Strided { stride: 1, .. }) && index.number.twos >= i32::BITS;
         if !is_lane_index || world.types.lanes(world.ty(agg)) != Some(self.n_lanes) {
             return None;
         }
-        let stride = strides::of_elements(world, agg, &|param| self.elements.get(&param).copied())?;
-        Some(Shape::strided(stride, Wraps::Never))
+        strides::of_elements(world, agg, &|param| self.elements.get(&param).copied())
     }
 
     /// The shape of `def` for uses in `block`.

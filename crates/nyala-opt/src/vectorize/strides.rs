@@ -164,15 +164,33 @@ fn is_visible(world: &World, index_ty: Ty, wraps: Wraps) -> bool {
     }
 }
 
-/// The stride between the elements of a simd value: 0 if they are equal. `known` has that of parameters.
-pub(super) fn of_elements(world: &World, def: Def, known: &dyn Fn(Def) -> Option<i64>) -> Option<i64> {
+/// The elements of a simd value, which have one stride in each group of some consecutive ones.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Elements {
+    /// The length of the groups: all elements, or a part of them.
+    pub lanes: u32,
+    /// The stride in a group: 0 if its elements are equal.
+    pub stride: i64,
+}
+
+/// The strides between the elements of a simd value, in the largest groups. `known` has those of parameters.
+pub(super) fn of_elements(
+    world: &World,
+    def: Def,
+    known: &dyn Fn(Def) -> Option<Elements>,
+) -> Option<Elements> {
     elements(world, def, known, MAX_DEPTH)
 }
 
 /// The depth of the expressions whose elements are analyzed.
 const MAX_DEPTH: u32 = 16;
 
-fn elements(world: &World, def: Def, known: &dyn Fn(Def) -> Option<i64>, depth: u32) -> Option<i64> {
+fn elements(
+    world: &World,
+    def: Def,
+    known: &dyn Fn(Def) -> Option<Elements>,
+    depth: u32,
+) -> Option<Elements> {
     let depth = depth.checked_sub(1)?;
     let of = |def: Def| elements(world, def, known, depth);
     let is_int = |def: Def| world.types.lane_prim(world.ty(def)).filter(|prim| prim.is_int());
@@ -181,39 +199,61 @@ fn elements(world: &World, def: Def, known: &dyn Fn(Def) -> Option<i64>, depth: 
         Node::Aggregate(parts) if world.types.is_simd(world.ty(def)) => {
             let parts = world.list(parts);
             if parts.windows(2).all(|pair| pair[0] == pair[1]) {
-                return Some(0);
+                return Some(Elements { lanes: parts.len() as u32, stride: 0 });
             }
             is_int(def)?;
             let numbers: Option<Vec<i64>> = parts.iter().map(|&part| world.as_int(part)).collect();
-            let numbers = numbers?;
-            let stride = numbers[1].checked_sub(numbers[0])?;
-            numbers.windows(2).all(|pair| pair[1].checked_sub(pair[0]) == Some(stride)).then_some(stride)
+            of_numbers(&numbers?)
         }
         // Numbers that wrap have another distance.
-        Node::Arith { op, flags, lhs, rhs } => match (op, of(lhs)?, of(rhs)?) {
-            (_, 0, 0) => Some(0),
-            _ if flags.wrap || !is_int(def)?.is_signed() => None,
-            (ArithOp::Add, a, b) => a.checked_add(b),
-            (ArithOp::Sub, a, b) => a.checked_sub(b),
-            (ArithOp::Mul, a, 0) => a.checked_mul(common_number(world, rhs)?),
-            (ArithOp::Mul, 0, b) => b.checked_mul(common_number(world, lhs)?),
-            _ => None,
-        },
+        Node::Arith { op, flags, lhs, rhs } => {
+            let (a, b) = (of(lhs)?, of(rhs)?);
+            let stride = match (op, a.stride, b.stride) {
+                (_, 0, 0) => 0,
+                _ if flags.wrap || !is_int(def)?.is_signed() => return None,
+                (ArithOp::Add, a, b) => a.checked_add(b)?,
+                (ArithOp::Sub, a, b) => a.checked_sub(b)?,
+                (ArithOp::Mul, a, 0) => a.checked_mul(common_number(world, rhs)?)?,
+                (ArithOp::Mul, 0, b) => b.checked_mul(common_number(world, lhs)?)?,
+                _ => return None,
+            };
+            Some(Elements { lanes: a.lanes.min(b.lanes), stride })
+        }
         Node::Cast(value) => match of(value)? {
-            0 => Some(0),
-            stride => {
+            same @ Elements { stride: 0, .. } => Some(same),
+            elements => {
                 let (from, to) = (is_int(value)?, is_int(def)?);
-                (from.is_signed() && to.is_signed() && from.bits() <= to.bits()).then_some(stride)
+                (from.is_signed() && to.is_signed() && from.bits() <= to.bits()).then_some(elements)
             }
         },
         _ => None,
     }
 }
 
+/// The stride of numbers in the largest groups that have a common one.
+fn of_numbers(numbers: &[i64]) -> Option<Elements> {
+    let mut lanes = numbers.len();
+    loop {
+        let stride = numbers[1].checked_sub(numbers[0])?;
+        let has_stride = |pair: &[i64]| pair[1].checked_sub(pair[0]) == Some(stride);
+        if numbers.chunks(lanes).all(|group| group.windows(2).all(has_stride)) {
+            return Some(Elements { lanes: lanes as u32, stride });
+        }
+        lanes /= 2;
+        if lanes < 2 || !numbers.len().is_multiple_of(lanes) {
+            return None;
+        }
+    }
+}
+
 /// The number that all elements of a simd value are.
 fn common_number(world: &World, def: Def) -> Option<i64> {
     match world.node(def) {
-        Node::Aggregate(parts) => world.list(parts).first().and_then(|&part| world.as_int(part)),
+        Node::Aggregate(parts) => {
+            let parts = world.list(parts);
+            let is_common = parts.windows(2).all(|pair| pair[0] == pair[1]);
+            parts.first().filter(|_| is_common).and_then(|&part| world.as_int(part))
+        }
         _ => None,
     }
 }
@@ -311,5 +351,13 @@ mod tests {
         assert_eq!(of(FULL, Prim::I32, ArithOp::Or, high, counting(4, 0, 15)), ONE);
         assert_eq!(of(FULL, Prim::I32, ArithOp::Or, high, counting(4, 0, 16)), Shape::Varying);
         assert_eq!(of(FULL, Prim::I32, ArithOp::Xor, counting(0, 0, 7), constant(8)), ONE);
+    }
+
+    #[test]
+    fn elements_have_the_largest_groups_with_one_stride() {
+        assert_eq!(of_numbers(&[3, 5, 7, 9]), Some(Elements { lanes: 4, stride: 2 }));
+        assert_eq!(of_numbers(&[0, 1, 10, 11, 20, 21, 30, 31]), Some(Elements { lanes: 2, stride: 1 }));
+        assert_eq!(of_numbers(&[0, 0, 1, 1]), Some(Elements { lanes: 2, stride: 0 }));
+        assert_eq!(of_numbers(&[0, 1, 3, 7]), None);
     }
 }

@@ -186,7 +186,7 @@ impl<'a> Checker<'a> {
             }
             return self.error_expr(span);
         };
-        if let Some((_, lanes)) = lanes.filter(|_| record.option.is_none()) {
+        if let Some((_, lanes)) = lanes {
             self.make_vector(&mut record, lanes);
         }
         let fields = self.field_inits(&mut record, inits);
@@ -263,11 +263,11 @@ impl<'a> Checker<'a> {
         Record { ty, name: it.name, option: None, fields: record_fields(&it.fields), with, lanes: None }
     }
 
-    /// The struct and the length, if `ty` is a vector of structs.
+    /// The struct or enum and the length, if `ty` is a vector of them.
     fn lanes_of_structs(&mut self, ty: Option<Ty>) -> Option<(Ty, Ty)> {
         let ty = self.resolve(ty?);
         let TyKind::Simd(elem, lanes) = *self.program.types.kind(ty) else { return None };
-        self.as_struct(elem).map(|_| (elem, lanes))
+        self.is_nominal(elem).then_some((elem, lanes))
     }
 
     fn make_vector(&mut self, record: &mut Record, lanes: Ty) {
@@ -284,9 +284,9 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Makes a literal one of a vector of structs, if a field that is no vector gets one.
+    /// Makes a literal one of a vector of structs or enums, if a field that is no vector gets one.
     fn vector_of_inits(&mut self, record: &mut Record, typed: &[(u32, Expr)]) {
-        if record.lanes.is_some() || record.option.is_some() {
+        if record.lanes.is_some() {
             return;
         }
         for (number, value) in typed {

@@ -222,6 +222,9 @@ impl<'a> Checker<'a> {
         for arm in arms {
             self.body.scopes.enter();
             conds.push(self.cond(&arm.cond));
+            if values.is_empty() && else_block.is_some() {
+                self.lift_hint(&conds, &mut state);
+            }
             let value = self.block(&arm.block, state.ty.or(hint));
             values.push(self.arm(value, &mut state));
             self.body.scopes.exit();
@@ -263,6 +266,25 @@ impl<'a> Checker<'a> {
         })
     }
 
+    /// Expects vectors of arms that lanes select.
+    fn lift_hint(&mut self, conds: &[Cond], state: &mut Arms) {
+        if let (Some(mask), Some(ty)) = (self.vectorial(conds), state.ty)
+            && let TyKind::Simd(_, lanes) = *self.program.types.kind(mask)
+        {
+            state.ty = Some(self.vector_hint(ty, lanes));
+        }
+    }
+
+    /// The hint for arms that lanes select.
+    fn vector_hint(&mut self, hint: Ty, lanes: Ty) -> Ty {
+        let hint = self.resolve(hint);
+        match self.program.types.kind(hint) {
+            TyKind::Infer(_) | TyKind::Error | TyKind::Never | TyKind::Fn { .. } => hint,
+            _ if hint == self.program.types.unit() => hint,
+            _ => self.program.types.vector(hint, lanes),
+        }
+    }
+
     /// Arms that lanes select: a scalar value becomes a vector.
     fn vectorial_arms(&mut self, mask: Ty, ty: Ty, values: Vec<Expr>) -> (Ty, Vec<Expr>) {
         let TyKind::Simd(_, lanes) = *self.program.types.kind(mask) else { return (ty, values) };
@@ -295,6 +317,10 @@ impl<'a> Checker<'a> {
         let scrutinee = self.infer_expr(scrutinee, None);
         self.solve_for(scrutinee.ty);
         let vector = self.vector_of_match(scrutinee.ty, arms);
+        let hint = match vector {
+            Some((_, lanes)) => hint.map(|hint| self.vector_hint(hint, lanes)),
+            None => hint,
+        };
         let mut state = Arms::new(self.arms_hint(hint));
         let mut pats = Vec::with_capacity(arms.len());
         let mut values = Vec::with_capacity(arms.len());

@@ -117,9 +117,7 @@ impl<'a> Checker<'a> {
         if args.len() == callee.params.len() {
             self.prefer(callee.ret, hint);
         }
-        if matches!(callee.expr.kind, ExprKind::Constructor(Constructor::Struct(_)))
-            && args.len() == callee.params.len()
-        {
+        if matches!(callee.expr.kind, ExprKind::Constructor(_)) && args.len() == callee.params.len() {
             return self.construct(callee, args, mark, span, hint);
         }
         let never = self.program.types.never();
@@ -132,7 +130,7 @@ impl<'a> Checker<'a> {
         self.build_call(callee, args, mark, span)
     }
 
-    /// `S(a, b)`: a vector of structs, if one is expected, or if a field that is no vector gets one.
+    /// `S(a, b)`, `E::C(a)`: a vector of structs or enums, if one is expected, or if a field that is no vector gets one.
     fn construct(
         &mut self,
         mut callee: Callee,

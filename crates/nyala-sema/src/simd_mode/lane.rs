@@ -89,7 +89,7 @@ impl SimdMode<'_> {
                 return self.vector(expr, lanes);
             }
             ExprKind::Coerce { kind: Coercion::Broadcast, expr: inner } => {
-                self.value(inner, lanes);
+                self.element_value(inner, lanes);
                 let span = expr.span;
                 *expr = std::mem::replace(&mut **inner, self.unit(span));
                 return;
@@ -315,6 +315,13 @@ impl SimdMode<'_> {
         }
     }
 
+    /// An element of a vector. A scalar function is one, if it is named; it is not called here.
+    fn element_value(&mut self, elem: &mut Expr, lanes: &mut Lanes) {
+        if !matches!(elem.kind, ExprKind::Fn(..)) || self.has_vectors(elem.ty) {
+            self.value(elem, lanes);
+        }
+    }
+
     /// Whether an array literal is one of a vector: its elements are not those of its type.
     fn is_vector_literal(&self, expr: &Expr) -> bool {
         match (&expr.kind, self.program.types.kind(expr.ty)) {
@@ -330,7 +337,7 @@ impl SimdMode<'_> {
     /// `simd[a, b]`: the element of this lane.
     fn vector(&mut self, expr: &mut Expr, lanes: &mut Lanes) {
         match &mut expr.kind {
-            ExprKind::Array(elems) => elems.iter_mut().for_each(|elem| self.value(elem, lanes)),
+            ExprKind::Array(elems) => elems.iter_mut().for_each(|elem| self.element_value(elem, lanes)),
             ExprKind::Repeat(elem) => {
                 self.value(elem, lanes);
                 let span = expr.span;

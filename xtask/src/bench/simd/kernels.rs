@@ -11,8 +11,6 @@ pub struct Kernel {
     pub lanes: u32,
     /// The goal: the speedup over scalar C.
     pub goal: f64,
-    /// Whether there is one with vectors as types.
-    pub has_vectors: bool,
     /// The number of 32-bit results.
     pub n_results: usize,
     pub run: fn(&Library, &Inputs, &mut [u32]) -> anyhow::Result<()>,
@@ -29,7 +27,6 @@ pub const KERNELS: &[Kernel] = &[
         name: "mandelbrot",
         lanes: 64,
         goal: 15.0,
-        has_vectors: true,
         n_results: (MANDELBROT_WIDTH * MANDELBROT_HEIGHT) as usize,
         run: mandelbrot,
         meaning: integer,
@@ -40,7 +37,6 @@ pub const KERNELS: &[Kernel] = &[
         name: "aobench",
         lanes: 64,
         goal: 11.5,
-        has_vectors: false,
         n_results: (AOBENCH_SIZE * AOBENCH_SIZE) as usize,
         run: aobench,
         meaning: float,
@@ -51,7 +47,6 @@ pub const KERNELS: &[Kernel] = &[
         name: "volume",
         lanes: 64,
         goal: 3.0,
-        has_vectors: false,
         n_results: (VOLUME_SIZE * VOLUME_SIZE) as usize,
         run: volume,
         meaning: float,
@@ -62,7 +57,6 @@ pub const KERNELS: &[Kernel] = &[
         name: "blackscholes",
         lanes: 64,
         goal: 10.0,
-        has_vectors: true,
         n_results: OPTIONS,
         run: black_scholes,
         meaning: float,
@@ -73,7 +67,6 @@ pub const KERNELS: &[Kernel] = &[
         name: "binomial",
         lanes: 32,
         goal: 17.0,
-        has_vectors: false,
         n_results: TREES,
         run: binomial,
         meaning: float,
@@ -84,11 +77,20 @@ pub const KERNELS: &[Kernel] = &[
         name: "nbody",
         lanes: 32,
         goal: 13.5,
-        has_vectors: true,
         n_results: 3 * BODIES,
         run: nbody,
         meaning: float,
         tolerance: 1e-3,
+        may_differ: 1e-3,
+    },
+    Kernel {
+        name: "neighbours",
+        lanes: 32,
+        goal: 4.0,
+        n_results: BODIES,
+        run: neighbours,
+        meaning: float,
+        tolerance: 1e-4,
         may_differ: 1e-3,
     },
 ];
@@ -227,5 +229,13 @@ fn nbody(library: &Library, inputs: &Inputs, out: &mut [u32]) -> anyhow::Result<
         0 => i32, BODIES as i32 => i32, BODIES as i32 => i32, x => *const f32, y => *const f32,
         z => *const f32, mass => *const f32, ax.as_mut_ptr() => *mut u32, ay.as_mut_ptr() => *mut u32,
         az.as_mut_ptr() => *mut u32);
+    Ok(())
+}
+
+fn neighbours(library: &Library, inputs: &Inputs, out: &mut [u32]) -> anyhow::Result<()> {
+    let [x, y, z, _] = inputs.bodies.each_ref().map(Vec::as_ptr);
+    call!(library, "neighbours",
+        0 => i32, BODIES as i32 => i32, BODIES as i32 => i32, x => *const f32, y => *const f32,
+        z => *const f32, out.as_mut_ptr() => *mut u32);
     Ok(())
 }
