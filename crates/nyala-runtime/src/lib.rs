@@ -84,7 +84,7 @@ symbols! {
         nyala_event_record, nyala_event_wait, nyala_event_is_done, nyala_event_microseconds, nyala_event_release,
     }
     "" checks::{ nyala_check_failed, nyala_assertion_failed }
-    "" tools::{ nyala_generate, nyala_black_box, nyala_result }
+    "" tools::{ nyala_generate, nyala_black_box, nyala_separate, nyala_result }
     "" environments::{ nyala_environment }
     "" threads::{ anydsl_parallel_for, anydsl_fibers_spawn, anydsl_spawn_thread, anydsl_sync_thread }
     "" flow_graphs::{

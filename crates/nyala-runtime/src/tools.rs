@@ -49,6 +49,10 @@ pub unsafe extern "C" fn nyala_result(values: *const u64, count: u64) {
     }
 }
 
+/// The promise that two pointers lead to different allocations, where code generation makes no use of it.
+#[unsafe(no_mangle)]
+pub extern "C" fn nyala_separate(_: *const c_void, _: *const c_void) {}
+
 /// Uses what `value` points to, as far as the optimizer can tell.
 #[unsafe(no_mangle)]
 pub extern "C" fn nyala_black_box(value: *mut c_void) {

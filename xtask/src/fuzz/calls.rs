@@ -82,7 +82,7 @@ fn compare(case: &mut Case, text: &str) -> Result<bool, String> {
 
 /// A processor with vectors of 16, 32 or 64 bytes; this one where it does not run the code of the chosen one. So a
 /// finding of one machine is chosen again on every other.
-fn processor(number: usize) -> Option<&'static str> {
+pub(super) fn processor(number: usize) -> Option<&'static str> {
     #[cfg(target_arch = "x86_64")]
     {
         let has_v3 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2");

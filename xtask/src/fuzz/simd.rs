@@ -3,18 +3,19 @@
 //! Numbers are between 0 and 255, loops end, indices are in range, and each lane writes to its own
 //! memory: so every program has one result. `main` runs the same body with each number of lanes in
 //! [`LANES`] and returns a checksum of the written values. The program itself, its SIMD form in the interpreter,
-//! and native code must agree on it.
+//! and native code for one of several processors must agree on it.
 
 use std::fmt::Write as _;
 use std::io;
 
-use nyala_driver::native::{self, NativeOptions};
+use nyala_driver::native::{self, LlvmOptions, NativeOptions};
 use nyala_driver::{Options, Session, pipeline};
 use nyala_interp::Io;
 use nyala_ir::World;
 use nyala_span::Severity;
 use nyala_tests::random::Random;
 
+use super::calls::processor;
 use super::worker::Case;
 
 /// The maximum nesting of statements and expressions.
@@ -60,11 +61,16 @@ fn compare(case: &mut Case, text: &str) -> Result<bool, String> {
     let Some(program) = pipeline::outline(&mut session, vectorized) else {
         return failed(&session, "kernels are not compiled");
     };
-    case.execute("native code, -O2");
-    let options = NativeOptions::default();
+    let cpu = processor(text.len() / NATIVE_EVERY);
+    case.execute(&format!("native code, -O2 for {}", cpu.unwrap_or("native")));
+    let llvm = LlvmOptions { cpu: cpu.map(str::to_owned), ..LlvmOptions::default() };
+    let options = NativeOptions { llvm, ..NativeOptions::default() };
     match native::run(&mut session, &program, &options, &["simd".into()]) {
         Some(found) if found == expected => Ok(true),
-        Some(found) => Err(format!("native code gives {found}, not {expected}")),
+        Some(found) => {
+            let cpu = cpu.unwrap_or("native");
+            Err(format!("native code for {cpu} gives {found}, not {expected}"))
+        }
         None => failed(&session, "native code does not run"),
     }
 }
@@ -182,6 +188,10 @@ impl Writer<'_> {
         self.line("for k in range(0, 64) { sum = sum * 31u + doubles(k) as uint; }");
         self.line("for k in range(0, 8) { sum = sum * 31u + counts(k) as uint; }");
         self.line("sum = sum * 31u + *total as uint;");
+        let (first, end) = (self.random.below(64), self.random.below(160));
+        self.line(&format!(
+            "sum = sum * 31u + vectorize_reduce(lanes, {first}, {end}, 0, |a, b| a + b, |k| inp(k)) as uint;"
+        ));
         self.line(&format!(
             "{each} sum = sum * 31u + blocks(k).a(l) as uint + blocks(k).b(l) as uint; }} }}"
         ));

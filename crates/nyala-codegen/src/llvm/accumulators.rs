@@ -15,7 +15,7 @@
 //! That is done for operations whose order does not matter: those of integers, and those of floats if the program treats
 //! them as real numbers. LLVM has unrolled the loop before; then up to [`MAX_ACCUMULATORS`] of them hide the latency.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, c_int, c_uint};
 
 use super::Llvm;
@@ -338,7 +338,20 @@ impl Editor<'_> {
                 }
             }
         }
+        // SAFETY: see `Editor`.
+        unsafe { self.sort_by_position(&mut vectors, next) };
         (has_phi && !vectors.is_empty()).then_some((vectors, scalars))
+    }
+
+    /// Puts vectors into the order in which the block of `next` computes them: loads at rising addresses are prefetched best.
+    unsafe fn sort_by_position(&self, vectors: &mut [Ref], next: Ref) {
+        // SAFETY: see `Editor`.
+        unsafe {
+            let first = (self.api.LLVMGetFirstInstruction)(self.block_of(next));
+            let body = list(first, |it| (self.api.LLVMGetNextInstruction)(it));
+            let positions: HashMap<Ref, usize> = body.into_iter().zip(0..).collect();
+            vectors.sort_by_key(|vector| positions.get(vector));
+        }
     }
 
     /// How the value after an iteration is used behind the loop, if it is not used in it.

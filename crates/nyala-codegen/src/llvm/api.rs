@@ -193,6 +193,9 @@ api! {
     LLVMAddIncoming: fn(Ref, *mut Ref, *mut Ref, c_uint);
     LLVMInt32TypeInContext: fn(Ref) -> Ref;
     LLVMConstNull: fn(Ref) -> Ref;
+    LLVMIsNull: fn(Ref) -> c_int;
+    LLVMIntTypeInContext: fn(Ref, c_uint) -> Ref;
+    LLVMVectorType: fn(Ref, c_uint) -> Ref;
     LLVMConstVector: fn(*mut Ref, c_uint) -> Ref;
     LLVMGetPoison: fn(Ref) -> Ref;
     LLVMGetIntrinsicDeclaration: fn(Ref, c_uint, *mut Ref, usize) -> Ref;
@@ -201,12 +204,17 @@ api! {
     LLVMDisposeBuilder: fn(Ref);
     LLVMPositionBuilderBefore: fn(Ref, Ref);
     LLVMBuildExtractElement: fn(Ref, Ref, Ref, *const c_char) -> Ref;
+    LLVMBuildSExt: fn(Ref, Ref, Ref, *const c_char) -> Ref;
+    LLVMBuildICmp: fn(Ref, c_int, Ref, Ref, *const c_char) -> Ref;
+    LLVMBuildFreeze: fn(Ref, Ref, *const c_char) -> Ref;
+    LLVMBuildSelect: fn(Ref, Ref, Ref, Ref, *const c_char) -> Ref;
     LLVMBuildPhi: fn(Ref, Ref, *const c_char) -> Ref;
     LLVMBuildBinOp: fn(Ref, c_int, Ref, Ref, *const c_char) -> Ref;
     LLVMBuildCall2: fn(Ref, Ref, Ref, *mut Ref, c_uint, *const c_char) -> Ref;
     LLVMBuildInsertElement: fn(Ref, Ref, Ref, Ref, *const c_char) -> Ref;
     LLVMBuildShuffleVector: fn(Ref, Ref, Ref, Ref, *const c_char) -> Ref;
     LLVMBuildGEP2: fn(Ref, Ref, Ref, *mut Ref, c_uint, *const c_char) -> Ref;
+    LLVMBuildLoad2: fn(Ref, Ref, Ref, *const c_char) -> Ref;
     LLVMBuildStore: fn(Ref, Ref, Ref) -> Ref;
     LLVMSetAlignment: fn(Ref, c_uint);
     LLVMInstructionEraseFromParent: fn(Ref);

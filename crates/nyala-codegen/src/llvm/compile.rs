@@ -9,6 +9,7 @@ use super::faults::Fault;
 use super::lane_moves::{self, Instructions};
 use super::{
     Llvm, LlvmError, accumulators, assumptions, c_string, masked_bytes, masks, single_lanes, versions,
+    wide_masks,
 };
 
 /// The target and the optimization level.
@@ -103,7 +104,12 @@ pub(super) fn optimized<'a>(
     if machine.triple.starts_with("x86_64") {
         masked_bytes::replace(llvm, &machine, &module)?;
         // SAFETY: the module is ours.
-        unsafe { masks::keep_short(llvm, &machine, &module) };
+        unsafe {
+            masks::keep_short(llvm, &machine, &module);
+            if options.opt_level > 0 {
+                wide_masks::widen(llvm, &machine, &module);
+            }
+        }
     }
     Ok((machine, module))
 }
@@ -139,6 +145,7 @@ impl<'a> Machine<'a> {
             _ if is_host => (host_cpu, host_features),
             _ => (String::new(), baseline.to_owned()),
         };
+        let features = with_gathers(&triple, features);
         if options.cpu.is_some() && !cpu.is_empty() && !llvm.processors.has(&triple, &cpu) {
             return Err(LlvmError::Processor { name: cpu, target: triple });
         }
@@ -181,6 +188,17 @@ impl<'a> Machine<'a> {
             module.set_target(module.module, self);
             String::from_utf8(module.emit(self, Output::Assembly).ok()?).ok()
         })
+    }
+}
+
+/// The features, with gathers of AVX2 for lanes under a mask. Without them, LLVM makes a branch for each lane on processors that
+/// it does not know as fast.
+fn with_gathers(triple: &str, features: String) -> String {
+    const GATHERS: &str = "+fast-gather";
+    match (triple.starts_with("x86_64"), features.is_empty()) {
+        (false, _) => features,
+        (true, true) => GATHERS.to_owned(),
+        (true, false) => format!("{features},{GATHERS}"),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A vector is divided into registers of the machine. A permutation takes for each register of the result one instruction for
 //! each register, or pair of registers, that values come from, and selects by the upper bits of the indices. Vectors that are
-//! compressed register by register are joined in memory.
+//! compressed register by register are joined in memory, two registers of AVX2 by a rotation.
 
 use std::fmt::Write as _;
 
@@ -387,6 +387,9 @@ impl Writer {
             Instructions { avx2: true, .. } => 256,
             _ => 128,
         };
+        if have.avx2 && !have.avx512 && lanes.size() == 512 {
+            return self.compress_pair(lanes, value, mask);
+        }
         match lanes.size() <= register {
             true => self.compress_register(lanes, value, mask),
             false => self.compress_parts(register / lanes.bits, lanes, value, mask),
@@ -436,19 +439,59 @@ impl Writer {
             let moved = self.compress_by_table(halves, &value, &mask);
             return self.value(&format!("bitcast {} {moved} to {}", halves.ty(), lanes.ty()));
         }
-        self.needs_fronts = true;
         let whole = Lanes { n: 8, bits: 32 };
         let padded = self.slice(lanes, value, 0, 8);
         let mask = self.padded_mask(lanes, mask, 8);
+        let (moved, count) = self.front_by_table(&padded, &mask);
+        let moved = self.front_of(whole, &moved, &padded, &count);
+        self.slice(whole, &moved, 0, lanes.n)
+    }
+
+    /// 8 lanes of 32 bits with those that are set in front, and how many these are. The lanes behind them have any value.
+    fn front_by_table(&mut self, value: &str, mask: &str) -> (String, String) {
+        self.needs_fronts = true;
         let bits = self.value(&format!("bitcast <8 x i1> {mask} to i8"));
         let bits = self.value(&format!("zext i8 {bits} to i64"));
         let at = self.value(&format!("getelementptr i64, ptr @{FRONTS}, i64 {bits}"));
         let order = self.value(&format!("load <8 x i8>, ptr {at}, align 8"));
         let order = self.value(&format!("zext <8 x i8> {order} to <8 x i32>"));
-        let moved = self.permute(whole, &padded, &order);
-        let count = self.call("llvm.ctpop.i64", "i64", &[("i64", &bits)]);
-        let moved = self.front_of(whole, &moved, &padded, &count);
-        self.slice(whole, &moved, 0, lanes.n)
+        let moved = self.permute(Lanes { n: 8, bits: 32 }, value, &order);
+        (moved, self.call("llvm.ctpop.i64", "i64", &[("i64", &bits)]))
+    }
+
+    /// Two registers of 256 bits. The lanes of the second one rotate behind those of the first. In memory, loads would wait for
+    /// two stores that overlap.
+    fn compress_pair(&mut self, lanes: Lanes, value: &str, mask: &str) -> String {
+        if lanes.bits == 64 {
+            let halves = Lanes { n: 2 * lanes.n, bits: 32 };
+            let value = self.value(&format!("bitcast {} {value} to {}", lanes.ty(), halves.ty()));
+            let bits = Lanes { bits: 1, ..lanes };
+            let mask = self.shuffle(bits, mask, (0..halves.n).map(|lane| Some(lane / 2)));
+            let moved = self.compress_pair(halves, &value, &mask);
+            return self.value(&format!("bitcast {} {moved} to {}", halves.ty(), lanes.ty()));
+        }
+        let half = Lanes { n: 8, bits: 32 };
+        let [(low, n_low), (high, n_high)] = [0, 8].map(|first| {
+            let own = self.slice(lanes, value, first, 8);
+            let kept = self.slice(Lanes { bits: 1, ..lanes }, mask, first, 8);
+            self.front_by_table(&own, &kept)
+        });
+        let count = self.value(&format!("trunc i64 {n_low} to i32"));
+        let first = self.value(&format!("insertelement <8 x i32> poison, i32 {count}, i32 0"));
+        let counts = self
+            .value(&format!("shufflevector <8 x i32> {first}, <8 x i32> poison, <8 x i32> zeroinitializer"));
+        let numbers: Vec<String> = (0..8).map(|lane| format!("i32 {lane}")).collect();
+        let order = self.value(&format!("sub <8 x i32> <{}>, {counts}", numbers.join(", ")));
+        let order = self.value(&format!("and <8 x i32> {order}, <{}>", ["i32 7"; 8].join(", ")));
+        let rotated = self.permute(half, &high, &order);
+        let low = self.front_of(half, &low, &rotated, &n_low);
+        let order: Vec<String> = (0..16).map(|lane| format!("i32 {lane}")).collect();
+        let front = self.value(&format!(
+            "shufflevector <8 x i32> {low}, <8 x i32> {rotated}, <16 x i32> <{}>",
+            order.join(", ")
+        ));
+        let end = self.value(&format!("add i64 {n_low}, {n_high}"));
+        self.front_of(lanes, &front, value, &end)
     }
 
     /// The first `count` lanes of one vector, and the others of another one.

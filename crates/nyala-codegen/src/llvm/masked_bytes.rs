@@ -8,6 +8,8 @@
 //! * Otherwise, and for stores, a mask of the first lanes is a copy of so many bytes, from or to the stack. Any other mask
 //!   takes a step for each of its active lanes.
 //!
+//! A constant mask of the first lanes, as in the last group of a range of known length, is two accesses that overlap.
+//!
 //! That comes after LLVM's optimizations, which know the intrinsics.
 
 use std::ffi::{c_int, c_uint};
@@ -164,7 +166,7 @@ fn index(bits: u32, number: &str) -> String {
     }
 }
 
-/// Replaces the accesses of an optimized module, whose masks are not constant.
+/// Replaces the accesses of an optimized module.
 pub(super) fn replace(llvm: &Llvm, machine: &Machine<'_>, module: &Module<'_>) -> Result<(), LlvmError> {
     let api = &llvm.api;
     // SAFETY: the module is alive and no other code uses it; calls are listed before they are replaced. Only intrinsics
@@ -177,8 +179,22 @@ pub(super) fn replace(llvm: &Llvm, machine: &Machine<'_>, module: &Module<'_>) -
         if calls.is_empty() || machine.instructions().avx512_words {
             return Ok(());
         }
+        let builder = (api.LLVMCreateBuilderInContext)(module.context);
+        let editor = Editor { llvm, context: module.context, builder };
+        let by_function: Vec<(Access, Vec<Ref>)> = calls
+            .into_iter()
+            .map(|(access, calls)| {
+                let others = calls.into_iter().filter(|&call| !editor.replace_prefix(access, call));
+                (access, others.collect())
+            })
+            .filter(|(_, calls): &(Access, Vec<Ref>)| !calls.is_empty())
+            .collect();
+        if by_function.is_empty() {
+            (api.LLVMDisposeBuilder)(builder);
+            return Ok(());
+        }
         let mut text = String::new();
-        calls.iter().for_each(|(access, _)| access.define(&mut text));
+        by_function.iter().for_each(|(access, _)| access.define(&mut text));
         module.link_text(text.as_bytes())?;
         let functions = module.functions().into_iter();
         let functions: Vec<Ref> = functions.filter(|&it| name_of(llvm, it).starts_with(PREFIX)).collect();
@@ -188,8 +204,7 @@ pub(super) fn replace(llvm: &Llvm, machine: &Machine<'_>, module: &Module<'_>) -
             set_attribute(llvm, module, function, "target-features", &machine.features);
             (api.LLVMSetLinkage)(function, INTERNAL);
         }
-        let builder = (api.LLVMCreateBuilderInContext)(module.context);
-        for (access, calls) in calls {
+        for (access, calls) in by_function {
             let function = functions.iter().find(|&&it| name_of(llvm, it) == access.symbol());
             let function = *function.expect("the function was linked");
             calls.into_iter().for_each(|call| replace_call(llvm, builder, access, call, function));
@@ -199,7 +214,7 @@ pub(super) fn replace(llvm: &Llvm, machine: &Machine<'_>, module: &Module<'_>) -
     module.run_passes(machine, PASSES_AFTER)
 }
 
-/// The calls of an intrinsic whose mask is not constant.
+/// The calls of an intrinsic.
 ///
 /// # Safety
 /// The intrinsic is a masked load or store of a module that no other code uses.
@@ -210,11 +225,7 @@ unsafe fn calls(llvm: &Llvm, intrinsic: Ref) -> Vec<Ref> {
     unsafe {
         let mut next = (api.LLVMGetFirstUse)(intrinsic);
         while !next.is_null() {
-            let call = (api.LLVMGetUser)(next);
-            let mask = (api.LLVMGetOperand)(call, mask_index(llvm, call));
-            if (api.LLVMIsConstant)(mask) == 0 {
-                calls.push(call);
-            }
+            calls.push((api.LLVMGetUser)(next));
             next = (api.LLVMGetNextUse)(next);
         }
     }
@@ -231,6 +242,108 @@ unsafe fn mask_index(llvm: &Llvm, call: Ref) -> c_uint {
     unsafe {
         let is_load = name_of(llvm, (api.LLVMGetCalledValue)(call)).starts_with("llvm.masked.load");
         (api.LLVMGetNumArgOperands)(call) - if is_load { 2 } else { 1 }
+    }
+}
+
+/// Writes accesses with constant masks. Its methods are unsafe for the same reason: calls are of the access and alive, and no
+/// other code uses their module.
+struct Editor<'a> {
+    llvm: &'a Llvm,
+    context: Ref,
+    builder: Ref,
+}
+
+impl Editor<'_> {
+    /// Replaces a call by two accesses that overlap, or by one, if its mask is that of some first lanes. Whether it did.
+    unsafe fn replace_prefix(&self, access: Access, call: Ref) -> bool {
+        let api = &self.llvm.api;
+        // SAFETY: see `Editor`; the operands are those of `mask_index`.
+        unsafe {
+            let index = mask_index(self.llvm, call);
+            let Some(count) = self.prefix((api.LLVMGetOperand)(call, index), access.n_lanes) else {
+                return false;
+            };
+            // Both parts have so many lanes, and the second one ends with the last active lane.
+            let size = 1 << count.ilog2();
+            (api.LLVMPositionBuilderBefore)(self.builder, call);
+            let part = (api.LLVMVectorType)((api.LLVMIntTypeInContext)(self.context, access.bits), size);
+            let at = |first: u32| {
+                let address = (api.LLVMGetOperand)(call, u32::from(!access.is_load));
+                let mut bytes = self.number(i64::from(first * access.bits / 8));
+                let byte = (api.LLVMIntTypeInContext)(self.context, 8);
+                (api.LLVMBuildGEP2)(self.builder, byte, address, &mut bytes, 1, c"".as_ptr())
+            };
+            let poison = (api.LLVMGetPoison)(part);
+            if access.is_load {
+                let load = |first: u32| {
+                    let load = (api.LLVMBuildLoad2)(self.builder, part, at(first), c"".as_ptr());
+                    (api.LLVMSetAlignment)(load, access.bits / 8);
+                    load
+                };
+                let (low, high) = (load(0), if count > size { load(count - size) } else { poison });
+                // Lanes of the second part are numbered behind those of the first.
+                let lane = |lane: u32| match lane {
+                    _ if lane < size => Some(lane),
+                    _ => (lane < count).then(|| lane + 2 * size - count),
+                };
+                let all = self.shuffle(low, high, (0..access.n_lanes).map(lane));
+                let others = (api.LLVMGetOperand)(call, index + 1);
+                let own = (0..access.n_lanes)
+                    .map(|lane| Some(if lane < count { lane } else { access.n_lanes + lane }));
+                (api.LLVMReplaceAllUsesWith)(call, self.shuffle(all, others, own));
+            } else {
+                let value = (api.LLVMGetOperand)(call, 0);
+                for first in [0, count - size].into_iter().take(if count > size { 2 } else { 1 }) {
+                    let lanes = self.shuffle(value, value, (first..first + size).map(Some));
+                    let store = (api.LLVMBuildStore)(self.builder, lanes, at(first));
+                    (api.LLVMSetAlignment)(store, access.bits / 8);
+                }
+            }
+            (api.LLVMInstructionEraseFromParent)(call);
+        }
+        true
+    }
+
+    /// The number of active lanes, if the mask is constant, and they are the first ones.
+    unsafe fn prefix(&self, mask: Ref, n_lanes: u32) -> Option<u32> {
+        let api = &self.llvm.api;
+        // SAFETY: see `Editor`; the elements of a constant are constants.
+        unsafe {
+            if (api.LLVMIsConstant)(mask) == 0 {
+                return None;
+            }
+            let is_active = |at: u32| {
+                let lane = (api.LLVMGetAggregateElement)(mask, at);
+                let is_number = !lane.is_null() && !(api.LLVMIsAConstantInt)(lane).is_null();
+                is_number.then(|| (api.LLVMConstIntGetZExtValue)(lane) != 0)
+            };
+            let lanes: Vec<bool> = (0..n_lanes).map(is_active).collect::<Option<_>>()?;
+            let count = lanes.iter().take_while(|&&lane| lane).count();
+            let is_prefix = count > 0 && !lanes[count..].contains(&true);
+            is_prefix.then_some(count as u32)
+        }
+    }
+
+    unsafe fn number(&self, number: i64) -> Ref {
+        let api = &self.llvm.api;
+        // SAFETY: see `Editor`.
+        unsafe { (api.LLVMConstInt)((api.LLVMInt64TypeInContext)(self.context), number.cast_unsigned(), 0) }
+    }
+
+    /// Lanes of two vectors; those of the second one are numbered behind those of the first, and `None` is any.
+    unsafe fn shuffle(&self, a: Ref, b: Ref, lanes: impl Iterator<Item = Option<u32>>) -> Ref {
+        let api = &self.llvm.api;
+        // SAFETY: see `Editor`; the numbers are those of lanes.
+        unsafe {
+            let i32_ty = (api.LLVMInt32TypeInContext)(self.context);
+            let number = |lane: Option<u32>| match lane {
+                Some(lane) => (api.LLVMConstInt)(i32_ty, u64::from(lane), 0),
+                None => (api.LLVMGetPoison)(i32_ty),
+            };
+            let mut order: Vec<Ref> = lanes.map(number).collect();
+            let order = (api.LLVMConstVector)(order.as_mut_ptr(), order.len() as c_uint);
+            (api.LLVMBuildShuffleVector)(self.builder, a, b, order, c"".as_ptr())
+        }
     }
 }
 
@@ -262,16 +375,22 @@ unsafe fn replace_call(llvm: &Llvm, builder: Ref, access: Access, call: Ref, fun
 mod tests {
     use crate::llvm::{Llvm, Options, Output, compile};
 
-    /// Assembly of a function that loads and stores bytes under a mask, for a processor.
+    /// A function that loads and stores bytes under a mask.
+    const TEXT: &str = "define void @f(ptr %p, ptr %q, <32 x i8> %x) {
+           %m = icmp slt <32 x i8> %x, zeroinitializer
+           %v = call <32 x i8> @llvm.masked.load.v32i8.p0(ptr %p, i32 1, <32 x i1> %m, <32 x i8> %x)
+           call void @llvm.masked.store.v32i8.p0(<32 x i8> %v, ptr %q, i32 1, <32 x i1> %m)
+           ret void
+         }
+         declare <32 x i8> @llvm.masked.load.v32i8.p0(ptr, i32, <32 x i1>, <32 x i8>)
+         declare void @llvm.masked.store.v32i8.p0(<32 x i8>, ptr, i32, <32 x i1>)";
+
     fn assembly(cpu: &str) -> String {
-        let text = "define void @f(ptr %p, ptr %q, <32 x i8> %x) {
-               %m = icmp slt <32 x i8> %x, zeroinitializer
-               %v = call <32 x i8> @llvm.masked.load.v32i8.p0(ptr %p, i32 1, <32 x i1> %m, <32 x i8> %x)
-               call void @llvm.masked.store.v32i8.p0(<32 x i8> %v, ptr %q, i32 1, <32 x i1> %m)
-               ret void
-             }
-             declare <32 x i8> @llvm.masked.load.v32i8.p0(ptr, i32, <32 x i1>, <32 x i8>)
-             declare void @llvm.masked.store.v32i8.p0(<32 x i8>, ptr, i32, <32 x i1>)";
+        assembly_of(TEXT, cpu)
+    }
+
+    /// Assembly for a processor.
+    fn assembly_of(text: &str, cpu: &str) -> String {
         let options = Options {
             target: Some("x86_64-unknown-linux-gnu".into()),
             cpu: Some(cpu.into()),
@@ -287,6 +406,15 @@ mod tests {
         let code = assembly("x86-64-v3");
         assert!(code.contains("tzcnt") && code.contains("memcpy"), "{code}");
         assert!(!code.contains("vpinsrb") && !code.contains("vpextrb"), "{code}");
+    }
+
+    #[test]
+    fn first_lanes_that_are_known_are_two_accesses() {
+        let bits: Vec<&str> = (0..32).map(|lane| if lane < 27 { "i1 true" } else { "i1 false" }).collect();
+        let mask = format!("<32 x i1> <{}>", bits.join(", "));
+        let code = assembly_of(&TEXT.replace("<32 x i1> %m", &mask), "x86-64-v3");
+        assert!(code.contains("11(%rdi)") && code.contains("11(%rsi)"), "{code}");
+        assert!(!code.contains("vpinsrb") && !code.contains("memcpy") && !code.contains("tzcnt"), "{code}");
     }
 
     #[test]

@@ -8,7 +8,8 @@
 //!   LLVM assembly;
 //! * `versions`: code for several processors in one object file;
 //! * `accumulators`: sums of lanes that a loop adds up;
-//! * `masked_bytes`, `masks`: masked accesses to bytes, and long masks, for processors that are bad at them;
+//! * `masked_bytes`, `masks`, `wide_masks`: masked accesses to bytes, long masks, and masks without registers for them, for
+//!   processors that are bad at them;
 //! * `lane_moves`, `lane_registers`: moves of values between lanes, by the machine's instructions;
 //! * [`faults`]: the versions that can be used, and what is wrong with them; `single_lanes` and `assumptions`
 //!   work around some of that;
@@ -35,6 +36,7 @@ mod masks;
 mod processors;
 mod single_lanes;
 mod versions;
+mod wide_masks;
 
 use std::error::Error as _;
 use std::ffi::{CStr, CString, c_char, c_int};

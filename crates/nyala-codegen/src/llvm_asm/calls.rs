@@ -1,5 +1,6 @@
 //! Calls: of functions of the program, of function values, and of external functions.
 
+use nyala_ir::functions::RuntimeFn;
 use nyala_ir::{Cont, Def, Ty, TyKind};
 
 use super::function::FunctionWriter;
@@ -133,7 +134,20 @@ impl FunctionWriter<'_, '_> {
         Some(self.finish_call(&format!("call {ty} {symbol}({})", list(&args)), &ty, n_results))
     }
 
+    /// Promises LLVM that two pointers lead to different allocations.
+    fn assume_separate(&mut self, first: Def, second: Def) {
+        let symbol = self.module.declare("llvm.assume", Type::Void, &["i1"], self.flow.span());
+        let [first, second] = [first, second].map(|ptr| self.generic(ptr));
+        self.line(format!("call void {symbol}(i1 true) [ \"separate_storage\"(ptr {first}, ptr {second}) ]"));
+    }
+
     fn call_c(&mut self, name: &str, ty: &Type, call: &Call) -> Vec<String> {
+        if let ([symbol], &[first, second]) = (RuntimeFn::Separate.names(), &*call.args)
+            && *symbol == name
+        {
+            self.assume_separate(first, second);
+            return vec![];
+        }
         let span = self.flow.span();
         let params: Vec<Ty> = call.args.iter().map(|&arg| self.world.ty(arg)).collect();
         let signature = self.module.c_signature(&params, &call.results, span);

@@ -1,6 +1,6 @@
 //! Sines and their like: `x = n pi/2 + r`, polynomials for the sine and cosine of `r`, and
-//! `n mod 4` says which of the two is meant and with which sign. For sines and cosines of `f64`s there is one longer
-//! polynomial: `x = n pi + r`, where the `n` of a cosine ends in a half.
+//! `n mod 4` says which of the two is meant and with which sign. Where only one of them is needed and numbers are of usual size, there
+//! is one longer polynomial: `x = n pi + r`, where the `n` of a cosine ends in a half.
 //!
 //! For numbers of usual size `n` and `r` follow from a product with `2/pi`. For very large ones the *far*
 //! kernels take only those digits of `2/pi` that matter, after Payne and Hanek.
@@ -16,6 +16,7 @@ const HALF_PI_DOUBLE: &[f64] =
     &[1.5707963267341256, 6.077100506303966e-11, 2.0222662487111665e-21, 8.4784276603689e-32];
 
 /// Pi in such parts.
+const PI_SINGLE: [f64; 3] = [2.0 * HALF_PI_SINGLE[0], 2.0 * HALF_PI_SINGLE[1], 2.0 * HALF_PI_SINGLE[2]];
 const PI_DOUBLE: [f64; 4] =
     [2.0 * HALF_PI_DOUBLE[0], 2.0 * HALF_PI_DOUBLE[1], 2.0 * HALF_PI_DOUBLE[2], 2.0 * HALF_PI_DOUBLE[3]];
 
@@ -35,6 +36,8 @@ const SIN_DOUBLE: &[f64] = &[
 ];
 
 /// The same for `|r| <= pi/2`.
+const HALF_WAVE_SINGLE: &[f64] =
+    &[-0.16666659712791443, 0.008333069272339344, -0.00019809773948509246, 2.606081807243754e-6];
 const HALF_WAVE_DOUBLE: &[f64] = &[
     -0.16666666666666666,
     0.008333333333333207,
@@ -100,37 +103,38 @@ static TWO_OVER_PI: Table = Table {
 };
 
 pub(super) fn sin<'m>(x: Float<'m>) -> Float<'m> {
-    let sine = x.by_type(near_sin_single as fn(Float<'m>) -> Float<'m>, near_sin_double)(x);
+    let size = x.abs();
+    let (n, bits) = (size * std::f64::consts::FRAC_1_PI).nearest();
+    let sine = sine_behind(size, n).flip(odd_sign(x, bits) ^ x.sign());
     sine.rarely(is_large(x), MathOp::Sin, &[x])
 }
 
-fn near_sin_single<'m>(x: Float<'m>) -> Float<'m> {
-    Angle::near(x).sine(x)
-}
-
-fn near_sin_double<'m>(x: Float<'m>) -> Float<'m> {
-    let size = x.abs();
-    let (n, bits) = (size * std::f64::consts::FRAC_1_PI).nearest();
-    sine_behind(size, n).flip((bits << 63) ^ x.sign())
-}
-
 pub(super) fn cos<'m>(x: Float<'m>) -> Float<'m> {
-    let cosine = x.by_type(near_cos_single as fn(Float<'m>) -> Float<'m>, near_cos_double)(x);
+    let size = x.abs();
+    let (n, bits) = size.mul_add(std::f64::consts::FRAC_1_PI, 0.5).nearest();
+    let cosine = sine_behind(size, n - 0.5).flip(odd_sign(x, bits));
     cosine.rarely(is_large(x), MathOp::Cos, &[x])
 }
 
-fn near_cos_single<'m>(x: Float<'m>) -> Float<'m> {
-    Angle::near(x).cosine()
-}
-
-fn near_cos_double<'m>(x: Float<'m>) -> Float<'m> {
-    let size = x.abs();
-    let (n, bits) = size.mul_add(std::f64::consts::FRAC_1_PI, 0.5).nearest();
-    sine_behind(size, n - 0.5).flip(bits << 63)
+/// The sign of an odd multiple of pi.
+fn odd_sign<'m>(x: Float<'m>, n: Int<'m>) -> Int<'m> {
+    n << x.by_type(31, 63)
 }
 
 /// `sin(x - n pi)`, given the `n` for which `|x - n pi| <= pi/2`.
 fn sine_behind<'m>(x: Float<'m>, n: Float<'m>) -> Float<'m> {
+    x.by_type(sine_behind_single as fn(Float<'m>, Float<'m>) -> Float<'m>, sine_behind_double)(x, n)
+}
+
+fn sine_behind_single<'m>(x: Float<'m>, n: Float<'m>) -> Float<'m> {
+    let Pair { high: r, low: lost } = reduced(&PI_SINGLE, x, n);
+    let z = r * r;
+    // What is lost counts by the cosine, for which a rough one is enough.
+    let lost = lost * z.mul_add(-0.405, 1.0);
+    (z * r).mul_add(z.polynomial(HALF_WAVE_SINGLE), lost) + r
+}
+
+fn sine_behind_double<'m>(x: Float<'m>, n: Float<'m>) -> Float<'m> {
     let r = PI_DOUBLE.iter().fold(x, |r, &part| n.mul_add(-part, r));
     let z = r * r;
     (z * r).mul_add(z.polynomial(HALF_WAVE_DOUBLE), r)
@@ -319,13 +323,13 @@ fn digits_from<'m, const N: usize>(first: Int<'m>) -> [Int<'m>; N] {
     })
 }
 
-/// `r = x - n pi/2`, given pi/2 in parts.
-fn reduced<'m>(half_pi: &[f64], x: Float<'m>, n: Float<'m>) -> Pair<'m> {
-    let near = n.mul_add(-half_pi[0], x);
-    let second = n * half_pi[1];
+/// `r = x - n p`, given a period `p` in parts.
+fn reduced<'m>(period: &[f64], x: Float<'m>, n: Float<'m>) -> Pair<'m> {
+    let near = n.mul_add(-period[0], x);
+    let second = n * period[1];
     let r = near - second;
     let lost = (near - r) - second;
-    let lost = half_pi[2..].iter().fold(lost, |lost, part| n.mul_add(-part, lost));
+    let lost = period[2..].iter().fold(lost, |lost, part| n.mul_add(-part, lost));
     Pair { high: r, low: lost }
 }
 

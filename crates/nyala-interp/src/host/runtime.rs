@@ -75,6 +75,7 @@ pub(super) fn code(function: RuntimeFn) -> Option<HostFn> {
         RuntimeFn::AssertionFailed => assertion_failed,
         RuntimeFn::Generate => |call| bits((call.state.generate)()),
         RuntimeFn::BlackBox | RuntimeFn::BenchResult => |_| nothing(),
+        RuntimeFn::Separate => separate,
         // See `callbacks`.
         RuntimeFn::ParallelFor => return None,
         // Only compiled code calls them.
@@ -90,6 +91,15 @@ fn assertion_failed(call: &mut Call<'_, '_>) -> Checked<Reply> {
     let read = |index| call.memory.load_scalar(values.wrapping_add(8 * index), 8);
     let values = (0..n_values).map(read).collect::<Checked<Vec<u64>>>()?;
     Err(Box::new(ErrorKind::AssertionFailed { message: nyala_message::fill(&template, &values) }))
+}
+
+/// The promise that two pointers lead to different allocations, which must hold.
+fn separate(call: &mut Call<'_, '_>) -> Checked<Reply> {
+    let [first, second] = [call.bits(0)?, call.bits(1)?].map(|addr| call.memory.number_of(addr));
+    match first.is_some() && first == second {
+        true => call.bad("both pointers lead to the same allocation".into()),
+        false => nothing(),
+    }
 }
 
 /// Prints a byte.

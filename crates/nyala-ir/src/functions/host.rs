@@ -171,6 +171,8 @@ host_functions! {
         Generate ["nyala_generate"] OwnState, OUT;
         /// Uses a value in a way that the optimizer does not see.
         BlackBox ["nyala_black_box"] Any, IN;
+        /// Promises that two pointers lead to different allocations.
+        Separate ["nyala_separate"] OwnState, IN;
         /// Passes the result of a benchmark on to the tool that called it.
         BenchResult ["nyala_result"] Any, IN;
         /// `pext` on 64 bits.

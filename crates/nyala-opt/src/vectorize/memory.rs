@@ -346,9 +346,28 @@ impl Emitter<'_> {
             }
             Shape::Varying => {
                 let lanes = self.lanes_of(at, ptr_ty);
-                self.world.extract(lanes, lane)
+                self.address_of_lane(lanes, lane)
             }
         })
+    }
+
+    /// The address of a lane. Where only the indices differ, it is computed from the lane's index, which is narrower.
+    fn address_of_lane(&mut self, addresses: Def, lane: Def) -> Def {
+        match self.world.node(addresses) {
+            Node::Lea { ptr, index } if !self.world.types.is_simd(self.world.ty(ptr)) => {
+                let index = match self.world.node(index) {
+                    Node::Cast(from) if self.world.types.is_simd(self.world.ty(from)) => {
+                        let own = self.world.extract(from, lane);
+                        let ty = self.world.ty(index);
+                        let ty = self.world.types.elem(ty).unwrap_or(ty);
+                        self.world.cast(ty, own)
+                    }
+                    _ => self.world.extract(index, lane),
+                };
+                self.world.lea(ptr, index)
+            }
+            _ => self.world.extract(addresses, lane),
+        }
     }
 
     /// The addresses of the lanes' scalars of type `ty`: one address if they are contiguous, and
