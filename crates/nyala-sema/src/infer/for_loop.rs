@@ -146,7 +146,11 @@ impl<'a> Checker<'a> {
             _ => Because::Nothing,
         };
         let args = args.iter().zip(params).enumerate();
-        args.map(|(i, (arg, &ty))| self.check_expr(arg, ty, because(i))).collect()
+        args.map(|(i, (arg, &ty))| match self.signature_of_param(callee, i) {
+            Some(signature) => self.generic_argument(arg, &signature, ty),
+            None => self.check_expr(arg, ty, because(i)),
+        })
+        .collect()
     }
 
     /// The body of a loop as a lambda, and the loop's `break`.

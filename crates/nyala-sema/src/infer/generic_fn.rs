@@ -76,6 +76,15 @@ impl<'a> Checker<'a> {
         Expr { kind: ExprKind::Coerce { kind: Coercion::Generic, expr: Box::new(value) }, ty, span }
     }
 
+    /// `?f`: whether a generic function is known does not depend on its type arguments.
+    pub(super) fn settle_known(&mut self, value: &Expr) {
+        let ExprKind::FnParam(_, args) = &value.kind else { return };
+        let unit = self.program.types.unit();
+        for &arg in args {
+            self.unify(arg, unit);
+        }
+    }
+
     /// Type arguments that no type determines, as that of `sizeof`, are the signature's parameters in their order.
     fn settle_in_order(&mut self, args: &[Ty], signature: &Signature) {
         for (&arg, &param) in args.iter().zip(&signature.tparams) {

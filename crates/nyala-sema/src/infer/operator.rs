@@ -388,6 +388,7 @@ impl<'a> Checker<'a> {
             }
             UnaryOp::Known => {
                 let value = self.infer_expr(operand, None);
+                self.settle_known(&value);
                 self.sized(value.ty, value.span);
                 let ty = self.program.types.bool();
                 Expr { kind: ExprKind::Known(Box::new(value)), ty, span }
