@@ -2,7 +2,7 @@
 //!
 //! A function with vectors in its type is rewritten for one lane. Others are called as they are, by each lane, if they are written
 //! for lanes: they take a function, which is the code of the lanes, or have collective operations. So a scalar function is never
-//! called by accident. Intrinsics compute the same for one lane as for a vector.
+//! called by accident: only the bodies of generators that select lanes, such as `scalar`, call it. Intrinsics compute the same for one lane as for a vector.
 
 use nyala_span::{Name, Span};
 
@@ -20,7 +20,7 @@ impl SimdMode<'_> {
     pub(super) fn call_in_lanes(&mut self, expr: &mut Expr, lanes: &mut Lanes) {
         let ExprKind::Call(call) = &mut expr.kind else { return };
         call.break_local.iter_mut().for_each(|local| self.declare(local, lanes));
-        call.args.iter_mut().for_each(|arg| self.value(arg, lanes));
+        self.arguments(call, lanes);
         if let Some(symbol) = self.vector_operation(call) {
             let (args, ty, span) = (std::mem::take(&mut call.args), self.lane_ty(expr.ty), expr.span);
             match self.on_active_lanes(symbol, args, ty, span) {
@@ -31,6 +31,19 @@ impl SimdMode<'_> {
         }
         self.callee(&mut call.callee, lanes);
         expr.ty = self.lane_ty(expr.ty);
+    }
+
+    fn arguments(&mut self, call: &mut Call, lanes: &mut Lanes) {
+        let selects_lanes = match call.callee.kind {
+            ExprKind::Fn(id, _) => self.is_for_lanes(id),
+            _ => false,
+        };
+        let is_selected = lanes.is_selected;
+        for arg in &mut call.args {
+            lanes.is_selected = is_selected || selects_lanes && matches!(arg.kind, ExprKind::Lambda(_));
+            self.value(arg, lanes);
+        }
+        lanes.is_selected = is_selected;
     }
 
     /// The symbol of the operation on the elements of a vector that is called.
@@ -109,6 +122,7 @@ impl SimdMode<'_> {
         let is_for_vectors = self.has_vectors(ty);
         let is_possible = match (&function.linkage, is_for_vectors) {
             (Linkage::Import { abi: Abi::Intrinsic | Abi::Device, .. }, false) => true,
+            (_, false) if lanes.is_selected => true,
             (Linkage::Import { abi, .. }, _) => is_generic && *abi == Abi::Intrinsic,
             (_, true) => match self.lane_function(id) {
                 Some(function) => return Some(function),

@@ -150,8 +150,8 @@ struct Un { x: [i32] }
 //             ^^^^^ error: `[i32]` has no size
 fn f(x: [i32]) -> () {}
 //      ^^^^^ error: `[i32]` has no size
-fn g(x: simd[(i32, i32) * 4]) -> () {}
-//           ^^^^^^^^^^ error: `(i32, i32)` cannot be the element type of a vector
+fn g(x: simd[() * 4]) -> () {}
+//           ^^ error: `()` cannot be the element type of a vector
 fn h(x: P) -> () {}
 //      ^ error: `P` takes 1 type argument, found 0
 fn i(x: [i32 * 9999999999]) -> () {}
