@@ -13,7 +13,6 @@
 //! That comes after LLVM's optimizations, which know the intrinsics.
 
 use std::ffi::{c_int, c_uint};
-use std::fmt::Write as _;
 
 use super::api::Ref;
 use super::compile::{Machine, Module};
@@ -60,45 +59,30 @@ impl Access {
         format!("{PREFIX}{}.v{}i{}", self.kind(), self.n_lanes, self.bits)
     }
 
+    /// The types of the vector, of the mask, and of the mask as a number.
+    fn types(self) -> [String; 3] {
+        let Access { n_lanes: n, bits, .. } = self;
+        [format!("<{n} x i{bits}>"), format!("<{n} x i1>"), format!("i{n}")]
+    }
+
     /// Writes the function.
     fn define(self, text: &mut String) {
-        let Access { n_lanes: n, bits, .. } = self;
-        let (lane, step, symbol) = (format!("i{bits}"), bits / 8, self.symbol());
-        let (ty, mask, int) = (format!("<{n} x {lane}>"), format!("<{n} x i1>"), format!("i{n}"));
-        let last = PAGE - n * step;
-        // Each copies the active lanes between memory and the stack.
-        let (from, to) = if self.is_load { ("%p", "%place") } else { ("%place", "%p") };
-        let copy = format!(
-            "  %next = add {int} %bits, 1
-  %others = and {int} %next, %bits
-  %is_front = icmp eq {int} %others, 0
-  br i1 %is_front, label %front, label %any
-front:
-  %inverse = xor {int} %bits, -1
-  %count = call {int} @llvm.cttz.{int}({int} %inverse, i1 false)
-  %n = {count}
-  %bytes = mul i64 %n, {step}
-  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {from}, i64 %bytes, i1 false)
-  br label %copied
-any:
-  %left = phi {int} [ %bits, %entry ], [ %rest, %any ]
-  %at = call {int} @llvm.cttz.{int}({int} %left, i1 true)
-  %lane = {at}
-  %source = getelementptr {lane}, ptr {from}, i64 %lane
-  %target = getelementptr {lane}, ptr {to}, i64 %lane
-  %value = load {lane}, ptr %source, align {step}
-  store {lane} %value, ptr %target, align {step}
-  %less = add {int} %left, -1
-  %rest = and {int} %left, %less
-  %is_done = icmp eq {int} %rest, 0
-  br i1 %is_done, label %copied, label %any
-copied:",
-            count = index(n, "%count"),
-            at = index(n, "%at"),
-        );
-        let function = match self.is_load {
-            true => format!(
-                "define {ty} @{symbol}(ptr %p, {mask} %m, {ty} %other) alwaysinline nounwind {{
+        let [.., int] = self.types();
+        *text += &if self.is_load { self.load() } else { self.store() };
+        for declaration in [
+            format!("declare {int} @llvm.cttz.{int}({int}, i1 immarg)\n"),
+            "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1 immarg)\n".to_owned(),
+        ] {
+            if !text.contains(&declaration) {
+                *text += &declaration;
+            }
+        }
+    }
+
+    fn load(self) -> String {
+        let ([ty, mask, int], symbol, step) = (self.types(), self.symbol(), self.bits / 8);
+        format!(
+            "define {ty} @{symbol}(ptr %p, {mask} %m, {ty} %other) alwaysinline nounwind {{
 entry:
   %bits = bitcast {mask} %m to {int}
   %is_none = icmp eq {int} %bits, 0
@@ -127,11 +111,18 @@ entry:
 {copy}
   %result = load {ty}, ptr %place, align 64
   ret {ty} %result
-}}",
-                offset = PAGE - 1,
-            ),
-            false => format!(
-                "define void @{symbol}({ty} %v, ptr %p, {mask} %m) alwaysinline nounwind {{
+}}
+",
+            offset = PAGE - 1,
+            last = PAGE - self.n_lanes * step,
+            copy = self.copy("%p", "%place"),
+        )
+    }
+
+    fn store(self) -> String {
+        let ([ty, mask, int], symbol) = (self.types(), self.symbol());
+        format!(
+            "define void @{symbol}({ty} %v, ptr %p, {mask} %m) alwaysinline nounwind {{
   %bits = bitcast {mask} %m to {int}
   call void @{symbol}.lanes({ty} %v, ptr %p, {int} %bits)
   ret void
@@ -142,18 +133,43 @@ entry:
   store {ty} %v, ptr %place, align 64
 {copy}
   ret void
-}}"
-            ),
-        };
-        writeln!(text, "{function}").expect("strings take all text");
-        for declaration in [
-            format!("declare {int} @llvm.cttz.{int}({int}, i1 immarg)\n"),
-            "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1 immarg)\n".to_owned(),
-        ] {
-            if !text.contains(&declaration) {
-                *text += &declaration;
-            }
-        }
+}}
+",
+            copy = self.copy("%place", "%p"),
+        )
+    }
+
+    /// Code behind the block `entry` that copies the active lanes, those whose bit in `%bits` is set.
+    fn copy(self, from: &str, to: &str) -> String {
+        let ([.., int], lane, step) = (self.types(), format!("i{}", self.bits), self.bits / 8);
+        format!(
+            "  %next = add {int} %bits, 1
+  %others = and {int} %next, %bits
+  %is_front = icmp eq {int} %others, 0
+  br i1 %is_front, label %front, label %any
+front:
+  %inverse = xor {int} %bits, -1
+  %count = call {int} @llvm.cttz.{int}({int} %inverse, i1 false)
+  %n = {count}
+  %bytes = mul i64 %n, {step}
+  call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {from}, i64 %bytes, i1 false)
+  br label %copied
+any:
+  %left = phi {int} [ %bits, %entry ], [ %rest, %any ]
+  %at = call {int} @llvm.cttz.{int}({int} %left, i1 true)
+  %lane = {at}
+  %source = getelementptr {lane}, ptr {from}, i64 %lane
+  %target = getelementptr {lane}, ptr {to}, i64 %lane
+  %value = load {lane}, ptr %source, align {step}
+  store {lane} %value, ptr %target, align {step}
+  %less = add {int} %left, -1
+  %rest = and {int} %left, %less
+  %is_done = icmp eq {int} %rest, 0
+  br i1 %is_done, label %copied, label %any
+copied:",
+            count = index(self.n_lanes, "%count"),
+            at = index(self.n_lanes, "%at"),
+        )
     }
 }
 

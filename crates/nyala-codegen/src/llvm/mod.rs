@@ -7,7 +7,7 @@
 //! * [`compile`](mod@compile): LLVM assembly to an object file, assembly, or optimized
 //!   LLVM assembly;
 //! * `versions`: code for several processors in one object file;
-//! * `accumulators`: sums of lanes that a loop adds up;
+//! * `accumulators`: reductions of lanes in loops;
 //! * `masked_bytes`, `masks`, `wide_masks`: masked accesses to bytes, long masks, and masks without registers for them, for
 //!   processors that are bad at them;
 //! * `lane_moves`, `lane_registers`: moves of values between lanes, by the machine's instructions;
