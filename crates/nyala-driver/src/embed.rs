@@ -202,11 +202,17 @@ impl Compiler {
 
 /// Runs `work` on a thread with a large stack. LLVM needs more than the usual stack of
 /// a thread.
-fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+fn on_large_stack<T: Send>(work: impl FnOnce() -> Result<T, CompileError> + Send) -> Result<T, CompileError> {
     thread::scope(|scope| {
         let builder = thread::Builder::new().name("nyala".into()).stack_size(STACK_BYTES);
-        let worker = builder.spawn_scoped(scope, work).expect("the system has room for another thread");
-        worker.join().unwrap_or_else(|payload| panic::resume_unwind(payload))
+        match builder.spawn_scoped(scope, work) {
+            Ok(worker) => worker.join().unwrap_or_else(|payload| panic::resume_unwind(payload)),
+            Err(error) => {
+                let mut session = Session::new(Options::default());
+                session.diagnostics.push(EmbedError::NoThread { error }.to_diagnostic());
+                Err(CompileError::of(session))
+            }
+        }
     })
 }
 

@@ -264,6 +264,11 @@ pub enum EmbedError {
         /// The name.
         name: String,
     },
+    /// The system has no memory, or no room for another thread.
+    NoThread {
+        /// The error of the system.
+        error: io::Error,
+    },
     /// The output of a build script cannot be written.
     Unwritable {
         /// The folder.
@@ -296,6 +301,9 @@ impl EmbedError {
             .with_label("exported here"),
             EmbedError::Reserved { name } => {
                 error("E0937", format!("the host must not define the function `{name}`")).with_note(RESERVED)
+            }
+            EmbedError::NoThread { error: reason } => {
+                error("E0939", format!("out of memory: cannot start a thread for the compiler: {reason}"))
             }
             EmbedError::Unwritable { folder, error: reason } => {
                 error("E0935", format!("cannot write to `{}`: {reason}", folder.display()))

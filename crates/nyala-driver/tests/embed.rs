@@ -372,3 +372,21 @@ fn several_threads_compile_and_call_at_once() {
         }
     });
 }
+
+/// Runs itself, with less address space than the stack of the compiler takes.
+#[cfg(target_os = "linux")]
+#[test]
+fn too_little_memory_is_an_error() {
+    const LIMITED: &str = "NYALA_TEST_LIMITED";
+    if std::env::var_os(LIMITED).is_some() {
+        let result = Compiler::new().text("test.impala", "extern fn seven() -> i32 { 7 }").compile();
+        let error = result.map(|_| ()).expect_err("there is too little memory");
+        assert!(error.to_string().contains("out of memory"), "{error}");
+        return;
+    }
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "ulimit -v 65536 && exec \"$0\" --exact too_little_memory_is_an_error"]);
+    let tests = std::env::current_exe().expect("a test has a file");
+    let result = shell.arg(tests).env(LIMITED, "1").output().expect("there is a shell");
+    assert!(result.status.success(), "{result:?}");
+}
