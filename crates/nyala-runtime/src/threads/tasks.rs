@@ -2,7 +2,8 @@
 //!
 //! # What always holds
 //!
-//! * Each running task has its own thread. So tasks may wait for each other.
+//! * Each running task has its own thread, or that of the `sync` which waits for it. So tasks may wait for each other.
+//! * `sync` runs a task that no thread has begun: it need not wait for another thread.
 //! * Threads are kept when their tasks end. A new one is started only if there are fewer idle threads than
 //!   tasks in the queue.
 //! * A thread that takes a task wakes another one if the queue has more. So one wake is enough for many tasks.
@@ -27,6 +28,8 @@ const MAX_IDLE: u32 = 256;
 
 /// A task that was started.
 struct Task {
+    /// The number of tasks that were started before it: the queue is sorted by it.
+    place: u64,
     fun: TaskFn,
     /// The argument of the body. It is atomic because another thread reads it.
     args: AtomicPtr<c_void>,
@@ -74,7 +77,8 @@ pub(super) struct Tasks {
 
 #[derive(Default)]
 struct Table {
-    next_id: i32,
+    /// The number of tasks that were started; its lower bits are the number of the next one.
+    n_started: u64,
     /// The tasks for which `sync` was not called.
     started: HashMap<i32, Arc<Task>>,
     queue: VecDeque<Arc<Task>>,
@@ -88,6 +92,12 @@ struct Table {
 }
 
 impl Table {
+    /// Removes a task from the queue. Returns whether it was there: then no thread has begun it.
+    fn take_back(&mut self, task: &Task) -> bool {
+        let at = self.queue.binary_search_by_key(&task.place, |other| other.place);
+        at.is_ok_and(|at| self.queue.remove(at).is_some())
+    }
+
     /// Whether to wake a thread for the tasks in the queue. Each thread wakes the next.
     fn wakes_one(&mut self) -> bool {
         let wakes = self.n_sleepers > 0 && self.n_wakes == 0 && !self.queue.is_empty();
@@ -117,10 +127,11 @@ impl Tasks {
     /// Starts a task. Returns its number.
     pub(super) fn spawn(&'static self, fun: TaskFn, args: *mut c_void) -> i32 {
         let state = CacheLine(Event::new());
-        let task = Arc::new(Task { fun, args: AtomicPtr::new(args), state });
         let mut table = self.table();
-        let id = table.next_id;
-        table.next_id = id.wrapping_add(1);
+        let place = table.n_started;
+        let task = Arc::new(Task { place, fun, args: AtomicPtr::new(args), state });
+        let id = place as i32;
+        table.n_started += 1;
         table.started.insert(id, task.clone());
         table.queue.push_back(task.clone());
         self.n_queued.fetch_add(1, Ordering::Release);
@@ -148,8 +159,7 @@ impl Tasks {
         let mut table = self.table();
         table.n_threads -= 1;
         table.n_idle -= 1;
-        let at = table.queue.iter().position(|other| Arc::ptr_eq(other, task));
-        let is_ours = at.and_then(|at| table.queue.remove(at)).is_some();
+        let is_ours = table.take_back(task);
         drop(table);
         if is_ours {
             task.run();
@@ -157,16 +167,17 @@ impl Tasks {
         }
     }
 
-    /// Waits for a task, and removes it.
+    /// Removes a task, and runs it or waits for it.
     pub(super) fn sync(&self, id: i32) {
         let mut table = self.table();
         let Some(task) = table.started.remove(&id) else {
             drop(table);
             fail(format_args!("sync: there is no thread {id}, or it was waited for already"));
         };
+        let is_ours = table.take_back(&task);
         let spin = self.spin(&table);
         drop(table);
-        task.wait(spin);
+        if is_ours { task.run() } else { task.wait(spin) }
     }
 
     fn spin(&self, table: &Table) -> Spin {
@@ -241,5 +252,25 @@ impl Tasks {
         }
         table.n_wakes -= 1;
         table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_is_taken_back_from_the_queue_once() {
+        extern "C" fn nothing(_: *mut c_void) {}
+        let task = |place| {
+            let (args, state) = (AtomicPtr::default(), CacheLine(Event::new()));
+            Arc::new(Task { place, fun: nothing, args, state })
+        };
+        let tasks = [3, 4, 7].map(task);
+        let mut table = Table { queue: tasks.iter().cloned().collect(), ..Table::default() };
+        assert!(table.take_back(&tasks[1]));
+        assert!(!table.take_back(&tasks[1]));
+        let places: Vec<u64> = table.queue.iter().map(|task| task.place).collect();
+        assert_eq!(places, [3, 7]);
     }
 }

@@ -75,6 +75,20 @@ fn sync_waits_for_the_task() {
     assert!(flags.iter().all(|flag| flag.load(Ordering::Relaxed) == 1));
 }
 
+#[test]
+fn tasks_wait_for_tasks_that_they_start() {
+    extern "C" fn task(args: *mut c_void) {
+        // SAFETY: the test passes a counter.
+        let counter = unsafe { &*args.cast::<AtomicI32>() };
+        if counter.fetch_sub(1, Ordering::Relaxed) > 1 {
+            anydsl_sync_thread(anydsl_spawn_thread(args, task));
+        }
+    }
+    let counter = AtomicI32::new(if cfg!(miri) { 10 } else { 1000 });
+    anydsl_sync_thread(anydsl_spawn_thread(std::ptr::from_ref(&counter).cast_mut().cast(), task));
+    assert_eq!(counter.load(Ordering::Relaxed), 0);
+}
+
 /// Tasks start tasks and loops, from several threads at once. Each one runs exactly once, and every wait ends.
 #[test]
 fn nested_tasks_and_loops_run_once() {
