@@ -176,7 +176,7 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
-    /// Prints what waits for other alignments of the same query.
+    /// Prints the buffered alignments of the current query.
     fn finish(&mut self, out: &mut dyn Write) -> Result<()> {
         output::sam(out, &self.group)?;
         self.group.clear();

@@ -94,7 +94,7 @@ impl FilterError {
     }
 }
 
-/// What people who expect another language should know.
+/// A note on syntax that other languages write differently.
 fn expectation(what: &str, found: Option<&str>) -> Option<&'static str> {
     match (what, found) {
         ("`[`", Some("/")) => Some("`#` starts a comment"),

@@ -33,7 +33,7 @@ impl Refusal {
 }
 
 impl Estimate {
-    /// The SIMD code is expected to lose.
+    /// The SIMD code is expected to be slower than the scalar loop.
     pub(crate) fn diagnostic(&self, site: Span) -> Diagnostic {
         let report =
             Diagnostic::warning(Code("W0911"), site, "this `vectorize` is expected to be slower than a loop")

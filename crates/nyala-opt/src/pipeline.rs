@@ -112,7 +112,7 @@ pub fn control_flow_form(world: &mut World) {
     check(world, "convert_closures");
 }
 
-/// SIMD code for `vectorize`, where that is possible; warnings where it is not, or is expected to lose on this machine.
+/// SIMD code for `vectorize`, where that is possible; warnings where it is not, or is expected to be slower than a loop on this machine.
 pub fn vectorize(world: &mut World, options: &VectorizeOptions) -> Vec<Diagnostic> {
     let warnings = crate::vectorize::vectorize(world, options);
     check(world, "vectorize");

@@ -1,4 +1,4 @@
-//! Guard pages: with `NYALA_GUARD=1` in the environment, an access behind an allocation ends the program.
+//! Guard pages: with `NYALA_GUARD=1` in the environment, an access beyond the end of an allocation ends the program.
 //!
 //! Each allocation has pages of its own. It ends, up to its alignment, at a page that cannot be accessed.
 

@@ -314,7 +314,7 @@ fn rejected_body_with_a_collective_is_an_error() {
     assert!(errors.contains("error[E0912]") && errors.contains("because of inline assembly"), "{errors}");
 }
 
-/// Kernels in which SIMD code wins, and in which it loses: each lane walks a tree, or a table of its own.
+/// Kernels in which SIMD code is faster than a loop, and slower: each lane walks a tree, or a table of its own.
 const WINS: [&str; 6] = [
     "for i in vectorize_range(8, 0, n) { y(i) = x(i) * 2f + y(i); }",
     "for i in vectorize_range(8, 0, n) { if x(i) > 0f { y(i) = exp(x(i)) } else { y(i) = 1f } }",
@@ -350,7 +350,7 @@ fn estimated(kernel: &str, cpu: &str) -> String {
 }
 
 #[test]
-fn warning_tells_where_simd_code_is_expected_to_lose() {
+fn warning_tells_where_simd_code_is_expected_to_be_slower() {
     for cpu in ["x86-64-v3", "x86-64-v4"] {
         for kernel in WINS {
             let warnings = estimated(kernel, cpu);

@@ -106,7 +106,7 @@ impl<'a> Worker<'a> {
             .args(["--cases", &(cases.end - cases.start).to_string()])
             // Every kernel is new, so a cache would only grow.
             .env("POCL_KERNEL_CACHE", "0")
-            // Native code that accesses what is behind an array dies.
+            // Native code that accesses memory beyond the end of an array ends at once.
             .env("NYALA_GUARD", "1")
             .stdin(Stdio::null())
             .stdout(Stdio::null())

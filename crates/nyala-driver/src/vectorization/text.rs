@@ -44,7 +44,7 @@ fn write_site(out: &mut String, report: &Vectorization<'_>, site: &SiteFacts, co
 pub(super) fn describe_estimate(estimate: &Estimate) -> String {
     let (simd, scalar) = (tenths(estimate.simd), tenths(estimate.scalar));
     let outcome = match (estimate.scalar, estimate.simd) {
-        (_, _) if estimate.loses() => ": slower".to_owned(),
+        (_, _) if estimate.is_slower() => ": slower".to_owned(),
         (0, _) | (_, 0) => String::new(),
         (scalar, simd) => format!(": {:.1} times faster", scalar as f64 / simd as f64),
     };

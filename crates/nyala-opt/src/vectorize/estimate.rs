@@ -4,7 +4,7 @@
 //! as it is executed for one lane by scalar code, and as it is executed for all lanes at once. [`operations`] counts the blocks, [`frequency`]
 //! says how often they are executed, [`latency`] what iterations wait for. Calls are resolved at the end, when all SIMD versions are known.
 //!
-//! Nobody knows the data: branches go either way, loops have a few iterations, and lanes often do the same. So the numbers tell layouts and
+//! The data is unknown: the estimate assumes that branches go either way, loops have a few iterations, and lanes often agree. So it tells layouts and
 //! structures apart, not programs that differ by a few percent. Nothing in the generated code depends on them.
 
 mod frequency;
@@ -94,7 +94,7 @@ pub enum CauseKind {
     Latency,
 }
 
-/// The SIMD code is expected to lose if it costs more than this many percent of the scalar loop.
+/// The SIMD code is expected to be slower if it costs more than this many percent of the scalar loop.
 const LOSES: u64 = 133;
 
 /// The smallest share of a cause that is reported, in percent, and the number of causes.
@@ -103,7 +103,7 @@ const MAX_CAUSES: usize = 3;
 
 impl Estimate {
     /// Whether the SIMD code is expected to be slower than the scalar loop.
-    pub fn loses(&self) -> bool {
+    pub fn is_slower(&self) -> bool {
         100 * self.simd > LOSES * self.scalar
     }
 }

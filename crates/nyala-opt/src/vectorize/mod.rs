@@ -210,8 +210,8 @@ impl Run {
                     .flatten()
                     .and_then(|site| estimate::estimate(&instances.counts, site.function, site.lanes));
                 let is_own = self.options.is_own(span);
-                let losing = facts.estimate.as_ref().filter(|estimate| is_own && estimate.loses());
-                self.reports.extend(losing.map(|estimate| estimate.diagnostic(span)));
+                let slower = facts.estimate.as_ref().filter(|estimate| is_own && estimate.is_slower());
+                self.reports.extend(slower.map(|estimate| estimate.diagnostic(span)));
             }
             Err(refusal) => {
                 facts.refused = Some(Reason::from(&refusal));

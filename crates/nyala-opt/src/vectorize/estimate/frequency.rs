@@ -10,7 +10,7 @@ const ITERATIONS: f64 = 10.0;
 /// By how much the lane that iterates longest exceeds the average, for each doubling of the lanes.
 const STRETCH: f64 = 0.2;
 
-/// How much of another lane's decision is its own: 0 if lanes always agree, 1 if they are independent.
+/// The independence of the lanes' conditions: 0 if lanes always agree, 1 if they are independent.
 const INDEPENDENCE: f64 = 0.4;
 
 /// The least share of active lanes on average is the inverse of this: conditions of several parts nearly always hold, or nearly never.
