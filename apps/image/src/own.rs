@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
+use nyala_driver::package::{MANIFEST, Manifest};
 use nyala_span::{SourceFile, SourceMap, Span};
 use nyala_syntax::ast::{self as syntax, FnItem, Item, ItemKind, Ret, Vis};
 
@@ -94,11 +95,20 @@ impl OwnFilter {
 
 /// The name in the manifest of a package.
 fn name_of_package(folder: &Path) -> Result<String> {
-    let manifest = folder.join("nyala.toml");
-    let text = fs::read_to_string(&manifest).with_context(|| format!("`{}`", manifest.display()))?;
-    let name = text.lines().find_map(|line| line.trim().strip_prefix("name")?.trim().strip_prefix('='));
-    let name = name.with_context(|| format!("`{}` names no package", manifest.display()))?;
-    Ok(name.trim().trim_matches('"').to_owned())
+    // A program lists the folders of its libraries in a line, between commas.
+    ensure!(
+        !folder.to_string_lossy().contains([',', '\n']),
+        "`{}` has a comma in its path",
+        folder.display()
+    );
+    let path = folder.join(MANIFEST);
+    let text = fs::read_to_string(&path).with_context(|| format!("`{}`", path.display()))?;
+    let mut sources = SourceMap::default();
+    let id = sources.add(path.display().to_string(), text)?;
+    let mut errors = vec![];
+    let manifest = Manifest::parse(sources.file(id), &mut errors);
+    let reason = || errors.first().map_or(String::new(), |error| error.message.clone());
+    Ok(manifest.with_context(reason).with_context(|| format!("`{}`", path.display()))?.name.value)
 }
 
 /// The Impala files of a folder, sorted.
@@ -151,11 +161,11 @@ fn filter_of(function: &FnItem, file: &SourceFile, about: String, prefix: &str) 
     Some(OwnFilter { about, path: format!("{prefix}{name}"), name, params })
 }
 
-/// The comment lines at the end of a text, without the one that names the libraries of the file.
+/// The comment lines at the end of a text, without those for the compiler.
 fn comment_at_end(text: &str) -> String {
     let comment = |line: &'_ str| {
         let text = line.trim().strip_prefix("//")?.trim_start_matches('/').trim();
-        (!text.starts_with("uses:")).then(|| text.to_owned())
+        (!text.starts_with("uses:") && !text.starts_with("edition:")).then(|| text.to_owned())
     };
     let mut lines: Vec<String> =
         text.trim_end_matches([' ', '\t']).lines().rev().map_while(comment).collect();

@@ -404,7 +404,7 @@ fn filters_of_the_user_come_from_files_and_packages() {
     fs::create_dir_all(package.join("src")).unwrap();
     fs::write(
         package.join("nyala.toml"),
-        "[package]\nname = \"mine\"\nversion = \"0.1.0\"\n\n[dependencies]\nstencil = \"*\"\n",
+        "[package]\nname = \"mine\" # and mine alone\nversion = \"0.1.0\"\n\n[dependencies]\nstencil = \"*\"\n",
     )
     .unwrap();
     fs::write(
@@ -426,6 +426,9 @@ fn filters_of_the_user_come_from_files_and_packages() {
     let (status, message) = run("moved");
     assert_eq!(status, 1);
     assert!(message.contains("own.impala:5:") && message.contains("`factr`"), "{message}");
+    fs::write(package.join("nyala.toml"), "[package]\nname = 3\n").unwrap();
+    let args = ["moved", path(&source), "-o", path(&out), "--filters", path(&package)];
+    assert!(failure(&args).1.contains("nyala.toml`: "), "{}", failure(&args).1);
     fs::write(&own, "fn f() -> () {}").unwrap();
     assert!(run("f").1.contains("has no filter: a function with the result `Stencil[f32, f32]`"));
 }
