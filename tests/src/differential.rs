@@ -8,6 +8,7 @@ use nyala_driver::native::{self, LlvmOptions, NativeOptions};
 use nyala_driver::{Options, Outlined, Prelude, Report, Session, pipeline};
 use nyala_ir::World;
 use nyala_opt::partial_eval;
+use nyala_span::Code;
 use nyala_syntax::ast::Dialect;
 
 use crate::annotate::Annotatable;
@@ -39,9 +40,9 @@ pub fn compare(text: &str, random: &mut Random, watch: &mut dyn FnMut(Step<'_>))
     well_formed(&emitted, "as emitted")?;
     watch(Step::Execution("interpreter, before evaluation"));
     let Ok(expected) = interpret_status(&mut session, &emitted, MAX_STEPS) else { return Ok(false) };
-    let mut executions = Executions { expected, watch };
+    let mut executions = Executions { expected, is_stopped: false, watch };
     let world = executions.prepare(&mut session, &emitted)?;
-    let outlined = outline(&mut session, world)?;
+    let Some(outlined) = executions.outline(&mut session, world)? else { return Ok(false) };
     executions.native(&mut session, &outlined, 2)?;
 
     let annotated = program.assign(random);
@@ -49,7 +50,7 @@ pub fn compare(text: &str, random: &mut Random, watch: &mut dyn FnMut(Step<'_>))
     if let Some((mut session, emitted)) = emit(&annotated, program.dialect, Options::default()) {
         let world = executions.prepare(&mut session, &emitted)?;
         executions.interpret(&mut session, &world)?;
-        let outlined = outline(&mut session, world)?;
+        let Some(outlined) = executions.outline(&mut session, world)? else { return Ok(false) };
         executions.native(&mut session, &outlined, 0)?;
         executions.native(&mut session, &outlined, 3)?;
     }
@@ -59,7 +60,7 @@ pub fn compare(text: &str, random: &mut Random, watch: &mut dyn FnMut(Step<'_>))
     let options = Options { checked: true, debug: true, ..Options::default() };
     if let Some((mut session, emitted)) = emit(&annotated, program.dialect, options) {
         let world = executions.prepare(&mut session, &emitted)?;
-        let outlined = outline(&mut session, world)?;
+        let Some(outlined) = executions.outline(&mut session, world)? else { return Ok(false) };
         executions.native(&mut session, &outlined, 1)?;
     }
     Ok(true)
@@ -67,6 +68,8 @@ pub fn compare(text: &str, random: &mut Random, watch: &mut dyn FnMut(Step<'_>))
 
 struct Executions<'a> {
     expected: i32,
+    /// Whether evaluation reached a limit.
+    is_stopped: bool,
     watch: &'a mut dyn FnMut(Step<'_>),
 }
 
@@ -74,7 +77,9 @@ impl Executions<'_> {
     /// Transforms a program to the form that back ends accept, and verifies it at every stage.
     fn prepare(&mut self, session: &mut Session, emitted: &World) -> Result<World, String> {
         let options = partial_eval::Options { budget: BUDGET, ..Default::default() };
-        let evaluated = nyala_opt::pipeline::evaluate(emitted, options).world;
+        let evaluated = nyala_opt::pipeline::evaluate(emitted, options);
+        self.is_stopped = evaluated.diagnostics.iter().any(|report| report.code == Code("W0900"));
+        let evaluated = evaluated.world;
         well_formed(&evaluated, "after evaluation")?;
         let world = pipeline::control_flow_form(session, evaluated);
         well_formed(&world, "in control-flow form")?;
@@ -88,6 +93,14 @@ impl Executions<'_> {
         (self.watch)(Step::Execution(how));
         let found = interpret_status(session, world, MAX_STEPS_AFTER);
         self.compare(how, found.map_err(|error| format!("{how}: {error}"))?)
+    }
+
+    /// The program for the host and its kernels. None if the budget leaves function values, which devices do not have.
+    fn outline(&self, session: &mut Session, world: World) -> Result<Option<Outlined>, String> {
+        match pipeline::outline(session, world) {
+            None if !self.is_stopped => Err(format!("its kernels are not compiled: {}", rendered(session))),
+            outlined => Ok(outlined),
+        }
     }
 
     fn native(&mut self, session: &mut Session, program: &Outlined, opt_level: u8) -> Result<(), String> {
@@ -108,11 +121,6 @@ impl Executions<'_> {
         }
         Err(format!("{how}: gives {found}, the interpreter gave {} before evaluation", self.expected))
     }
-}
-
-fn outline(session: &mut Session, world: World) -> Result<Outlined, String> {
-    pipeline::outline(session, world)
-        .ok_or_else(|| format!("its kernels are not compiled: {}", rendered(session)))
 }
 
 fn well_formed(world: &World, when: &str) -> Result<(), String> {
@@ -167,5 +175,21 @@ mod tests {
     fn run_time_error_is_not_a_difference() {
         let text = "fn main(argc: i32) -> i32 { 7 / (argc - 1) }";
         assert_eq!(compare(text, &mut Random::new(1, 1), &mut |_| ()), Ok(false));
+    }
+
+    #[test]
+    fn kernel_with_function_values_is_rejected_if_the_budget_is_spent() {
+        let text = "
+            extern \"thorin\" { fn opencl(i32, (i32, i32, i32), (i32, i32, i32), fn() -> ()) -> (); }
+            fn count(a: i32, b: i32, body: fn(i32) -> ()) -> () { if a < b { body(a); @run count(a + 1, b, body) } }
+            fn main(argc: i32) -> i32 {
+                for opencl(0, (1, 1, 1), (1, 1, 1)) {
+                    let mut sum = 0;
+                    for i in count(0, argc) { sum += i; }
+                }
+                0
+            }";
+        let found = compare(text, &mut Random::new(1, 0), &mut |_| ());
+        assert_eq!(found, Ok(false));
     }
 }

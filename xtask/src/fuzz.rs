@@ -10,6 +10,7 @@ mod align;
 mod calls;
 mod filters;
 mod mutants;
+mod numbers;
 mod simd;
 mod stage;
 mod supervise;
@@ -60,6 +61,11 @@ static FUZZERS: &[Fuzzer] = &[
         name: "simd",
         about: "Generated bodies for `vectorize`: SIMD code against the interpreter",
         load: || Ok(Box::new(simd::run)),
+    },
+    Fuzzer {
+        name: "numbers",
+        about: "Generated bodies for `vectorize` on numbers of all types, for several processors",
+        load: || Ok(Box::new(numbers::run)),
     },
     Fuzzer {
         name: "vectors",
