@@ -2,7 +2,7 @@
 //!
 //! Each peer is a shared library with the interface of `bench/align/peer.h`. All sides get the same pairs; their sums of scores are
 //! compared, and the best processor time of each side counts. A peer is compared with its best variant whose sum is right.
-//! Peers: Parasail (a Python package), SeqAn 2, SeqAn 3 and Edlib (packages of Debian). A peer that cannot be compiled
+//! Peers: Parasail (a Python package), SeqAn 2, SeqAn 3, Edlib and WFA2 (packages of Debian). A peer that cannot be compiled
 //! is named on standard error.
 
 mod data;

@@ -42,6 +42,7 @@ pub fn find() -> anyhow::Result<Vec<Side>> {
         ("seqan2", words("-std=c++17 -DNDEBUG -DSEQAN_SIMD_ENABLED -fopenmp -pthread")),
         ("seqan3", [words("-std=c++20 -DNDEBUG -pthread"), sdsl()].concat()),
         ("edlib", words("-std=c++17 -ledlib")),
+        ("wfa2", words("-std=c++17 -I/usr/include/wfa2lib -lwfa2 -fopenmp")),
     ] {
         match Side::compile(name, &folder, &options) {
             Ok(side) => sides.push(side),
@@ -50,7 +51,7 @@ pub fn find() -> anyhow::Result<Vec<Side>> {
                 let reason = error.lines().find(|line| line.contains("error")).unwrap_or(&error);
                 eprintln!("no comparison with {name}: {reason}");
                 eprintln!(
-                    "  try: apt-get install g++ libparasail-dev libseqan2-dev libseqan3-dev libedlib-dev"
+                    "  try: apt-get install g++ libparasail-dev libseqan2-dev libseqan3-dev libedlib-dev libwfa2-dev"
                 );
             }
         }
