@@ -1,18 +1,19 @@
-//! Multigrid: a V-cycle of the library against one in C by hand, a whole solve against hypre if it is installed, fused passes against separate
-//! ones, and several sweeps in one pass. Each component has its share of the rate of a copy.
+//! Multigrid: a V-cycle of the library against one in C by hand, a whole solve against hypre and AMGCL, fused passes against separate ones, and
+//! several sweeps in one pass, also against Devito. Each component has its share of the rate of a copy.
 //!
 //! Times are those of the processor, on one thread. The cycles of all start at 0; their solutions are compared.
 
-use std::process::Command;
+mod peers;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, ensure};
 use libloading::Library;
 use nyala_driver::embed::{Compiler as Nyala, Module};
 
 use super::peer::Compiler;
-use super::process::{run_measured, succeed};
+use super::process::succeed;
 use super::{Peer, Row};
 use crate::files;
+use peers::Solver;
 
 type Cycles = unsafe extern "C" fn(i32, i32, *const f32, *mut f32) -> f64;
 type PeerCycles = unsafe extern "C" fn(i32, i32, i32, *const f32, *mut f32) -> f64;
@@ -28,7 +29,9 @@ pub fn run(quick: bool) -> anyhow::Result<Vec<Row>> {
     let compiler = Compiler::find()?;
     let library = peer(&compiler)?;
     let mut rows = cycles(&module, &library, &compiler.name, (n, n_runs))?;
-    rows.push(whole_solve(&module, n)?);
+    rows.push(whole_solve(&module, n, &peers::HYPRE)?);
+    // Its matrices need 400 bytes per unknown.
+    rows.push(whole_solve(&module, 1024, &peers::AMGCL)?);
     rows.extend(components(&module, (n, n_runs))?);
     Ok(rows)
 }
@@ -81,21 +84,22 @@ fn cycles(
 }
 
 /// A solve of the equation until the residual is `TOLERANCE` of that at the start.
-fn whole_solve(module: &Module, n: i32) -> anyhow::Result<Row> {
+fn whole_solve(module: &Module, n: i32, peer: &Solver) -> anyhow::Result<Row> {
     const TOLERANCE: f64 = 1e-8;
     let mut values = [0.0f64; 3];
     // SAFETY: the function writes three values.
     let time = unsafe { module.function::<Solve>("whole_solve")?(n, TOLERANCE, values.as_mut_ptr()) };
-    let peer = match hypre(n, TOLERANCE) {
-        Ok(found) => {
-            for (ours, theirs) in values.iter().zip(&found.solution) {
+    let found = match (peer.solve)(n, TOLERANCE) {
+        Ok(solved) => {
+            for (ours, theirs) in values.iter().zip(&solved.solution) {
                 let difference = (ours - theirs).abs();
                 ensure!(difference <= 1e-5 * theirs.abs(), "the solutions are {ours} and {theirs}");
             }
-            Some(Peer { name: format!("hypre PFMG, {} cycles", found.cycles), value: found.seconds * 1e3 })
+            let name = format!("{}, {} iterations", peer.name, solved.iterations);
+            Some(Peer { name, value: solved.seconds * 1e3 })
         }
         Err(why) => {
-            eprintln!("MISSING: hypre (`apt-get install libhypre-dev`): {why:#}");
+            eprintln!("MISSING: {}: {why:#}", peer.name);
             None
         }
     };
@@ -103,32 +107,9 @@ fn whole_solve(module: &Module, n: i32) -> anyhow::Result<Row> {
         case: format!("solve to {TOLERANCE:e}, {n} x {n}, f64, {} cycles", values[2]),
         unit: "ms",
         ours: time * 1e3,
-        checked: peer.is_some(),
-        peer,
+        checked: found.is_some(),
+        peer: found,
     })
-}
-
-/// The fastest solve by hypre, and its solution at two points.
-struct Hypre {
-    seconds: f64,
-    cycles: f64,
-    solution: [f64; 2],
-}
-
-fn hypre(n: i32, tolerance: f64) -> anyhow::Result<Hypre> {
-    let program = files::repository().join("target/bench/multigrid/hypre");
-    let mut compiler = Command::new("mpicc");
-    compiler.args(["-O3", "-march=native", "-I/usr/include/hypre", "-o"]).arg(&program);
-    succeed(compiler.arg(files::repository().join("bench/multigrid/hypre.c")).args(["-lHYPRE", "-lm"]))?;
-    let mut command = Command::new(&program);
-    // Red-black Gauss-Seidel is its fastest smoother here.
-    command.args([&n.to_string(), &tolerance.to_string(), "3"]);
-    command.envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
-    let output = String::from_utf8(run_measured(&mut command, None)?.output)?;
-    let numbers: Result<Vec<f64>, _> = output.split_whitespace().map(str::parse).collect();
-    let [seconds, cycles, u, v] = numbers?[..] else { bail!("hypre prints `{output}`") };
-    ensure!(cycles > 0.0, "it does not converge");
-    Ok(Hypre { seconds, cycles, solution: [u, v] })
 }
 
 fn components(module: &Module, (n, n_runs): (i32, i32)) -> anyhow::Result<Vec<Row>> {
@@ -136,6 +117,13 @@ fn components(module: &Module, (n, n_runs): (i32, i32)) -> anyhow::Result<Vec<Ro
     // SAFETY: the function writes seven times.
     unsafe { module.function::<Components>("components")?(n, n_runs, times.as_mut_ptr()) };
     let [apart, together, sweeps, one_pass, copy, down, up] = times.map(|time| time * 1e3);
+    let devito = match peers::devito_sweeps(n, n_runs) {
+        Ok(seconds) => Some(seconds * 1e3),
+        Err(why) => {
+            eprintln!("MISSING: Devito: {why:#}");
+            None
+        }
+    };
     let row = |case: &str, unit: &'static str, ours: f64, peer: Option<(&str, f64)>| Row {
         case: case.to_owned(),
         unit,
@@ -151,6 +139,12 @@ fn components(module: &Module, (n, n_runs): (i32, i32)) -> anyhow::Result<Vec<Ro
     Ok(vec![
         row("residual and restriction, fused", "ms", together, Some(("separate passes", apart))),
         row("four sweeps in one pass", "ms", one_pass, Some(("a pass for each sweep", sweeps))),
+        row(
+            "four sweeps in one pass, and Devito",
+            "ms",
+            one_pass,
+            devito.map(|time| ("Devito, gcc -O3", time)),
+        ),
         row("copy", "ms", copy, None),
         share("residual and restriction, separate", apart, 4.25),
         share("residual and restriction, fused", together, 2.25),
