@@ -181,7 +181,7 @@ mod tests {
     fn kernel_with_function_values_is_rejected_if_the_budget_is_spent() {
         let text = "
             extern \"thorin\" { fn opencl(i32, (i32, i32, i32), (i32, i32, i32), fn() -> ()) -> (); }
-            fn count(a: i32, b: i32, body: fn(i32) -> ()) -> () { if a < b { body(a); @run count(a + 1, b, body) } }
+            fn count(a: i32, b: i32, body: fn(i32) -> ()) -> () { if a < b { body(a); @run count(a + 1, b, |i| body(i + 1)) } }
             fn main(argc: i32) -> i32 {
                 for opencl(0, (1, 1, 1), (1, 1, 1)) {
                     let mut sum = 0;
