@@ -2,6 +2,7 @@
 //!
 //! * An OpenCL driver that runs on the CPU: PoCL, by the system's package manager (`apt-get`).
 //! * Open MPI, in the same way, for programs of several processes.
+//! * Chromium, in the same way, for tests of pages.
 //! * `ptxas` and NVIDIA's mathematical functions: by pip, into an environment of Python below `target`,
 //!   where the tests look for them.
 //! * NumPy, in the same way.
@@ -11,6 +12,8 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use nyala_test_support::browser::browser;
 
 use crate::{files, python};
 
@@ -23,6 +26,7 @@ const MPI: [&str; 2] = ["openmpi-bin", "libopenmpi-dev"];
 pub fn run() -> anyhow::Result<()> {
     print_result("an OpenCL driver", opencl());
     print_result("Open MPI", mpi());
+    print_result("a browser", install(&["chromium"], || browser().is_some()));
     print_result("ptxas", ptxas());
     print_result("NumPy", numpy());
     Ok(())

@@ -151,7 +151,8 @@ impl Page {
     }
 }
 
-fn browser() -> Option<PathBuf> {
+/// A browser on the path.
+pub fn browser() -> Option<PathBuf> {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     let path = std::env::var_os("PATH")?;
     let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
