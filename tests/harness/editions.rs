@@ -57,7 +57,7 @@ const DIFFERENT: &[(&str, &[&str])] = &[
     ("the devices of Level Zero are used through OpenCL", &["levelzero", "opencl_spirv"]),
     ("inputs of SPIR-V modules; kernels are OpenCL C here, whose functions the accelerators call", SPIRV),
     (
-        "the operation has an angle in turns, and is none of `f64`",
+        "the operation takes an angle in turns, of `f32` or `f16` only",
         &["amdgcn_cos", "amdgcn_cosf", "amdgcn_sin", "amdgcn_sinf"],
     ),
     ("NVIDIA's GPUs have no such operation of `f64`", &["nvvm_ex2_approx_d"]),

@@ -97,7 +97,8 @@ pub(super) fn processor(number: usize) -> Option<&'static str> {
     None
 }
 
-fn failed<T>(session: &Session, what: &str) -> Result<T, String> {
+/// The errors of a program that should be free of them.
+pub(super) fn failed<T>(session: &Session, what: &str) -> Result<T, String> {
     let errors = session.diagnostics.iter().filter(|report| report.severity == Severity::Error);
     let messages: Vec<&str> = errors.map(|report| report.message.as_str()).collect();
     Err(format!("{what}: {}", messages.join("; ")))

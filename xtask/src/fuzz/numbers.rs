@@ -6,15 +6,13 @@
 //! random optimization level, and the instructions of a random processor.
 
 use std::fmt::Write as _;
-use std::io;
 
 use nyala_driver::native::{self, LlvmOptions, NativeOptions};
 use nyala_driver::{Options, Session, pipeline};
-use nyala_interp::Io;
-use nyala_ir::World;
-use nyala_span::Severity;
 use nyala_tests::random::Random;
 
+use super::calls::{failed, processor};
+use super::simd::interpret;
 use super::worker::Case;
 
 /// The types of elements, with their suffixes; bytes are the ones with most rules.
@@ -25,12 +23,6 @@ const TYPES: [&str; 13] =
 const N_TYPES: usize = 3;
 const ELEMENTS: [usize; 5] = [7, 16, 33, 64, 100];
 const LANES: [usize; 11] = [2, 3, 4, 5, 7, 8, 16, 24, 32, 64, 100];
-
-/// The processors of native code; one without a name is this one.
-const PROCESSORS: [Option<&str>; 4] = [None, Some("x86-64"), Some("x86-64-v3"), Some("x86-64-v4")];
-
-/// The maximum number of operations of a program in the interpreter.
-const MAX_STEPS: u64 = 16_000_000;
 
 /// Runs the program of a case in all ways; returns whether all of it was vectorized.
 pub fn run(case: &mut Case) -> Result<bool, String> {
@@ -56,7 +48,7 @@ pub fn run(case: &mut Case) -> Result<bool, String> {
     let Some(program) = pipeline::outline(&mut session, vectorized) else {
         return failed(&session, "kernels are not compiled");
     };
-    let (level, processor) = (random.below(4) as u8, processor(&mut random));
+    let (level, processor) = (random.below(4) as u8, processor(random.below(4)));
     let how = format!("native code, -O{level}, {}", processor.unwrap_or("this processor"));
     case.execute(&how);
     let llvm = LlvmOptions { opt_level: level, cpu: processor.map(str::to_owned), ..LlvmOptions::default() };
@@ -66,32 +58,6 @@ pub fn run(case: &mut Case) -> Result<bool, String> {
         Some(found) => Err(format!("{how}: gives {found}, not {expected}")),
         None => failed(&session, &how),
     }
-}
-
-/// A processor that this one can stand for.
-fn processor(random: &mut Random) -> Option<&'static str> {
-    let chosen = *random.pick(&PROCESSORS);
-    #[cfg(target_arch = "x86_64")]
-    let is_ours = match chosen {
-        Some("x86-64-v3") => std::arch::is_x86_feature_detected!("avx2"),
-        Some("x86-64-v4") => std::arch::is_x86_feature_detected!("avx512bw"),
-        _ => true,
-    };
-    #[cfg(not(target_arch = "x86_64"))]
-    let is_ours = false;
-    chosen.filter(|_| is_ours)
-}
-
-fn failed<T>(session: &Session, what: &str) -> Result<T, String> {
-    let errors = session.diagnostics.iter().filter(|report| report.severity == Severity::Error);
-    let messages: Vec<&str> = errors.map(|report| report.message.as_str()).collect();
-    Err(format!("{what}: {}", messages.join("; ")))
-}
-
-fn interpret(session: &mut Session, world: &World) -> Option<i32> {
-    let options = nyala_interp::Options { steps: Some(MAX_STEPS), ..Default::default() };
-    let io = Io { output: &mut io::sink(), input: &mut io::empty(), nanos: &mut || 0 };
-    pipeline::interp(session, world, &options, io)
 }
 
 /// A random program.

@@ -12,10 +12,9 @@ use nyala_driver::native::{self, LlvmOptions, NativeOptions};
 use nyala_driver::{Options, Session, pipeline};
 use nyala_interp::Io;
 use nyala_ir::World;
-use nyala_span::Severity;
 use nyala_tests::random::Random;
 
-use super::calls::processor;
+use super::calls::{failed, processor};
 use super::worker::Case;
 
 /// The maximum nesting of statements and expressions.
@@ -75,13 +74,8 @@ fn compare(case: &mut Case, text: &str) -> Result<bool, String> {
     }
 }
 
-fn failed<T>(session: &Session, what: &str) -> Result<T, String> {
-    let errors = session.diagnostics.iter().filter(|report| report.severity == Severity::Error);
-    let messages: Vec<&str> = errors.map(|report| report.message.as_str()).collect();
-    Err(format!("{what}: {}", messages.join("; ")))
-}
-
-fn interpret(session: &mut Session, world: &World) -> Option<i32> {
+/// The exit status of a program in the interpreter.
+pub(super) fn interpret(session: &mut Session, world: &World) -> Option<i32> {
     let options = nyala_interp::Options { steps: Some(MAX_STEPS), ..Default::default() };
     let io = Io { output: &mut io::sink(), input: &mut io::empty(), nanos: &mut || 0 };
     pipeline::interp(session, world, &options, io)
