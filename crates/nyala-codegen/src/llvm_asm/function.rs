@@ -12,6 +12,7 @@ use nyala_ir::{Def, Ty, World};
 
 use super::ModuleWriter;
 use super::accesses::LaneAccesses;
+use super::angles::Angles;
 use super::closures::ENVIRONMENT;
 use super::debug::FunctionDebug;
 use super::frame::Frame;
@@ -29,6 +30,7 @@ pub(crate) struct FunctionWriter<'m, 'w> {
     pub(super) frame: Frame,
     pub(super) debug: FunctionDebug,
     pub(super) accesses: LaneAccesses,
+    pub(super) angles: Angles,
     values: Values<String>,
     /// Addresses of large values.
     addresses: Values<String>,
@@ -44,6 +46,7 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
         let mut writer = FunctionWriter {
             debug: FunctionDebug::new(module, function),
             accesses: LaneAccesses::of(&flow),
+            angles: Angles::of(&flow),
             module,
             world,
             flow,

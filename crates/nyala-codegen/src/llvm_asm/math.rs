@@ -19,11 +19,13 @@ impl FunctionWriter<'_, '_> {
         if let TyKind::Simd { lanes, .. } = *self.world.types.kind(self.world.ty(args[0]))
             && has_kernel(NumberFn::Op(op), prim)
         {
-            let (function, lanes) = (NumberFn::Op(op), Some(lanes));
-            return self.kernel(
-                Kernel { function, prim, lanes, is_relaxed: flags.fast, is_widened: false },
-                &values,
-            );
+            let kernel = Kernel {
+                lanes: Some(lanes),
+                is_relaxed: flags.fast,
+                shares_angle: self.angles.has_both(&self.flow, op, args),
+                ..Kernel::new(NumberFn::Op(op), prim)
+            };
+            return self.kernel(kernel, &values);
         }
         if flags.fast && ty == Type::FLOAT {
             let values: Vec<&str> = values.iter().map(|value| value.text.as_str()).collect();

@@ -21,6 +21,7 @@ mod abi;
 mod accesses;
 mod aggregates;
 mod alignment;
+mod angles;
 mod arguments;
 mod asm;
 mod asm_template;

@@ -79,8 +79,7 @@ impl FunctionWriter<'_, '_> {
             _ => {
                 let prim = self.world.types.as_prim(self.world.ty(args[0]))?;
                 let values: Vec<Value> = args.iter().map(|&arg| self.typed(arg)).collect();
-                let kernel = Kernel { function, prim, lanes: None, is_relaxed: false, is_widened: false };
-                has_kernel(function, prim).then(|| self.kernel(kernel, &values))
+                has_kernel(function, prim).then(|| self.kernel(Kernel::new(function, prim), &values))
             }
         }
     }

@@ -29,6 +29,8 @@ pub(crate) struct Kernel {
     pub is_relaxed: bool,
     /// Its arguments are `f64`s that were widened from `f32`.
     pub is_widened: bool,
+    /// It is the sine or cosine of an angle of which both are computed.
+    pub shares_angle: bool,
 }
 
 /// What is written of a kernel.
@@ -97,10 +99,17 @@ struct Needs {
 }
 
 impl Kernel {
+    /// That for scalars which handles all arguments.
+    pub(crate) fn new(function: NumberFn, prim: Prim) -> Kernel {
+        Kernel { function, prim, lanes: None, is_relaxed: false, is_widened: false, shares_angle: false }
+    }
+
     /// Its symbol.
     fn symbol(self) -> String {
         let strictness = if self.is_relaxed { ".relaxed" } else { "" };
-        format!("@nyala.{}.{}{strictness}{}", self.function.info().name, self.float().suffix(), self.origin())
+        let sharing = if self.shares_angle { ".shared" } else { "" };
+        let (name, float) = (self.function.info().name, self.float().suffix());
+        format!("@nyala.{name}.{float}{strictness}{sharing}{}", self.origin())
     }
 
     /// The symbol of what does the same without haste.
@@ -310,6 +319,10 @@ impl Machine for Writer {
         self.kernel.is_relaxed
     }
 
+    fn shares_angle(&self) -> bool {
+        self.kernel.shares_angle
+    }
+
     /// All GPUs have an instruction for it.
     fn is_fused(&self) -> bool {
         self.is_on_gpu
@@ -389,7 +402,13 @@ impl Machine for Writer {
     }
 
     fn rarely(&self, rare: Value, usual: Value, op: MathOp, prim: Prim, args: &[Value]) -> Value {
-        let slow = Kernel { function: NumberFn::Op(op), prim, is_relaxed: false, ..self.kernel };
+        let slow = Kernel {
+            function: NumberFn::Op(op),
+            prim,
+            is_relaxed: false,
+            shares_angle: false,
+            ..self.kernel
+        };
         let (mask, float) = (self.kernel.ty(Prim::Bool), slow.float());
         let any = match self.kernel.lanes {
             Some(_) => self.intrinsic("vector.reduce.or", &Type::BOOL, &mask, &[self.text(rare)]),

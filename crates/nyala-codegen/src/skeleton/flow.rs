@@ -82,7 +82,7 @@ impl<'w> Flow<'w> {
     }
 
     /// Whether every path to `block` goes through `dominator`.
-    pub(super) fn dominates(&self, dominator: usize, block: usize) -> bool {
+    pub(crate) fn dominates(&self, dominator: usize, block: usize) -> bool {
         self.doms.dominates(dominator, block)
     }
 

@@ -12,11 +12,13 @@ pub(super) struct Scalar {
     pub fusion: Fusion,
     /// Whether arguments were widened from `f32`.
     pub is_widened: bool,
+    /// Whether both the sine and the cosine of an angle are computed.
+    pub shares_angle: bool,
 }
 
 impl Scalar {
     pub fn new(is_relaxed: bool, fusion: Fusion) -> Scalar {
-        Scalar { is_relaxed, fusion, is_widened: false }
+        Scalar { is_relaxed, fusion, is_widened: false, shares_angle: false }
     }
 }
 
@@ -46,6 +48,10 @@ impl Machine for Scalar {
         self.fusion == Fusion::Always
     }
 
+    fn shares_angle(&self) -> bool {
+        self.shares_angle
+    }
+
     fn constant(&self, of: Kind, bits: u64) -> Value {
         match of {
             Kind::Int(Prim::F32) => Value(u64::from(bits as u32)),
@@ -71,7 +77,7 @@ impl Machine for Scalar {
             (_, Prim::F32) => {
                 let wide: Vec<u64> =
                     args.iter().map(|&bits| f64::from(f32::from_bits(bits as u32)).to_bits()).collect();
-                let widened = Scalar { is_widened: true, ..*self };
+                let widened = Scalar { is_widened: true, shares_angle: false, ..*self };
                 u64::from(
                     (f64::from_bits(run(&widened, NumberFn::Op(op), Prim::F64, &wide)) as f32).to_bits(),
                 )

@@ -71,6 +71,18 @@ fn relaxed_kernels_are_exact_for_normal_numbers() {
     }
 }
 
+#[test]
+fn sines_that_share_their_angle_with_cosines_are_exact() {
+    for (op, prim) in [MathOp::Sin, MathOp::Cos].into_iter().flat_map(|op| [(op, Prim::F32), (op, Prim::F64)])
+    {
+        let all = arguments(NumberFn::Op(op), prim);
+        for fusion in [Fusion::Never, Fusion::Usual, Fusion::Always] {
+            let machine = Scalar { shares_angle: true, ..Scalar::new(false, fusion) };
+            check(&machine, NumberFn::Op(op), prim, &all);
+        }
+    }
+}
+
 /// Compares with the reference.
 fn check(machine: &Scalar, function: NumberFn, prim: Prim, all: &[Vec<f64>]) {
     let (error, at) = worst(machine, function, prim, all);
@@ -207,6 +219,10 @@ impl Machine for Watched {
 
     fn is_fused(&self) -> bool {
         self.machine.is_fused()
+    }
+
+    fn shares_angle(&self) -> bool {
+        self.machine.shares_angle()
     }
 
     fn constant(&self, of: Kind, bits: u64) -> Value {

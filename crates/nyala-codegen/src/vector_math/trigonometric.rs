@@ -1,5 +1,6 @@
 //! Sines and their like: `x = n pi/2 + r`, polynomials for the sine and cosine of `r`, and
-//! `n mod 4` says which of the two is meant and with which sign. Where only one of them is needed and numbers are of usual size, there
+//! `n mod 4` says which of the two is meant and with which sign. If both the sine and the cosine of an angle are computed, LLVM merges what
+//! their kernels have in common, which is all but the choice. Where only one of them is needed and numbers are of usual size, there
 //! is one longer polynomial: `x = n pi + r`, where the `n` of a cosine ends in a half.
 //!
 //! For numbers of usual size `n` and `r` follow from a product with `2/pi`. For very large ones the *far*
@@ -103,17 +104,25 @@ static TWO_OVER_PI: Table = Table {
 };
 
 pub(super) fn sin<'m>(x: Float<'m>) -> Float<'m> {
-    let size = x.abs();
-    let (n, bits) = (size * std::f64::consts::FRAC_1_PI).nearest();
-    let sine = sine_behind(size, n).flip(odd_sign(x, bits) ^ x.sign());
+    let sine = if x.is_shared_angle() { Angle::near(x).sine(x) } else { near_sin(x) };
     sine.rarely(is_large(x), MathOp::Sin, &[x])
 }
 
+fn near_sin<'m>(x: Float<'m>) -> Float<'m> {
+    let size = x.abs();
+    let (n, bits) = (size * std::f64::consts::FRAC_1_PI).nearest();
+    sine_behind(size, n).flip(odd_sign(x, bits) ^ x.sign())
+}
+
 pub(super) fn cos<'m>(x: Float<'m>) -> Float<'m> {
+    let cosine = if x.is_shared_angle() { Angle::near(x).cosine() } else { near_cos(x) };
+    cosine.rarely(is_large(x), MathOp::Cos, &[x])
+}
+
+fn near_cos<'m>(x: Float<'m>) -> Float<'m> {
     let size = x.abs();
     let (n, bits) = size.mul_add(std::f64::consts::FRAC_1_PI, 0.5).nearest();
-    let cosine = sine_behind(size, n - 0.5).flip(odd_sign(x, bits));
-    cosine.rarely(is_large(x), MathOp::Cos, &[x])
+    sine_behind(size, n - 0.5).flip(odd_sign(x, bits))
 }
 
 /// The sign of an odd multiple of pi.

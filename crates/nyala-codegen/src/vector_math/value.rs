@@ -15,6 +15,9 @@ pub(crate) trait Machine {
     /// Whether [`Op::MulAdd`] always rounds once.
     fn is_fused(&self) -> bool;
 
+    /// Whether the other one of the sine and cosine of an angle is computed too.
+    fn shares_angle(&self) -> bool;
+
     /// The same bits in all lanes.
     fn constant(&self, of: Kind, bits: u64) -> Value;
 
@@ -136,6 +139,11 @@ impl<'m> Float<'m> {
     /// Whether [`Float::mul_add`] always rounds once.
     pub fn is_fused(self) -> bool {
         self.machine.is_fused()
+    }
+
+    /// Whether the other one of the sine and cosine of this angle is computed too.
+    pub fn is_shared_angle(self) -> bool {
+        self.machine.shares_angle()
     }
 
     /// One of two things, by type.

@@ -118,7 +118,7 @@ impl FunctionWriter<'_, '_> {
             let name = format!("__nv_{}{kind}", function.info().name);
             return self.call_library(&name, &prim.into(), values);
         }
-        self.kernel(Kernel { function, prim, lanes: None, is_relaxed, is_widened: false }, values)
+        self.kernel(Kernel { is_relaxed, ..Kernel::new(function, prim) }, values)
     }
 
     /// NVIDIA's hardware has one for `f32`, exact but for the last digit.
