@@ -5,11 +5,11 @@ use nyala_driver::embed::Compiler;
 
 const PROGRAM: &str = include_str!("library.impala");
 
-/// Rays for each mesh.
-const N_RAYS: i32 = 60;
+/// Rays of each kind for each mesh: more than two groups of a stream.
+const N_RAYS: i32 = 150;
 
 /// Arity, width of blocks, whether tests are robust, whether triangles are divided, and a loop.
-const CASES: [(i32, i32, bool, bool, &str); 13] = [
+const CASES: [(i32, i32, bool, bool, &str); 14] = [
     (8, 8, false, false, "cpu_traverse_single(vectorize_avx2(), rays, bvh, any, n, 0)"),
     (8, 8, true, false, "cpu_traverse_single(on_threads(2, vectorize_avx2()), rays, bvh, any, n, 0)"),
     (4, 4, true, false, "cpu_traverse_single(by_distance(vectorize_sse()), rays, bvh, any, n, 0)"),
@@ -33,6 +33,7 @@ const CASES: [(i32, i32, bool, bool, &str); 13] = [
         false,
         "cpu_traverse_stream(on_threads(2, vectorize_avx2()), streams(), rays, bvh, any, n, 0)",
     ),
+    (8, 8, false, false, "cpu_traverse_stream(vectorize_avx512(), coherent_streams(), rays, bvh, any, n, 0)"),
     (
         4,
         8,
