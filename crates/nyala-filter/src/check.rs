@@ -43,13 +43,14 @@ pub fn check(filter: &ast::Filter) -> Result<Filter, Vec<FilterError>> {
         })
         .collect();
     let channels = checker.channels(&filter.channels);
+    let is_alike = matches!(filter.channels, ast::Channels::All(..));
     if !checker.errors.is_empty() {
         return Err(checker.errors);
     }
     let lets = lets.into_iter().flatten().collect();
     let channels = channels.into_iter().flatten().collect();
     let (n_slots, uses_iter) = (checker.names.len() as u32, checker.uses_iter);
-    Ok(Filter { lets, channels, n_slots, names: checker.names, uses_iter })
+    Ok(Filter { lets, channels, n_slots, names: checker.names, uses_iter, is_alike })
 }
 
 /// A name in scope.

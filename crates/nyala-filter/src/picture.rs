@@ -2,9 +2,10 @@
 //!
 //! An intensity is a `f32` between 0 and 1, a multiple of 1 / [`Picture::max_value`]. Channels are planes, one after the
 //! other. Each plane has a margin of [`Margin`] pixels on all sides, so that filters may access neighbours without
-//! checks; [`Picture::fill_margin`] sets its pixels.
+//! checks; [`Picture::fill_margin`] sets its pixels. The first pixel of each row is at the start of a cache line; see [`Samples`].
 
 use crate::ranges::MAX_MARGIN;
+use crate::samples::{LINE, Samples};
 
 /// What the pixels outside of a picture are.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -49,6 +50,18 @@ pub struct Margin {
     pub cols: usize,
 }
 
+impl Margin {
+    /// The samples of a row before its first pixel.
+    pub(crate) fn before_row(self) -> usize {
+        self.cols.next_multiple_of(LINE)
+    }
+
+    /// The distance between rows of this many pixels, in samples.
+    pub(crate) fn stride(self, width: usize) -> usize {
+        (self.before_row() + width + self.cols).next_multiple_of(LINE)
+    }
+}
+
 /// A picture. See the module.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Picture {
@@ -61,7 +74,7 @@ pub struct Picture {
     /// The largest integer intensity: 255 or 65535.
     pub max_value: u16,
     margin: Margin,
-    samples: Vec<f32>,
+    samples: Samples,
 }
 
 /// The most samples of a picture, margins included, so that indices are of the type `i32`.
@@ -70,14 +83,27 @@ const MAX_SAMPLES: u64 = 1 << 30;
 impl Picture {
     /// A black picture, if it is not too large.
     pub fn black(width: usize, height: usize, n_channels: usize, max_value: u16) -> Option<Picture> {
-        let widest = 2 * MAX_MARGIN as u64;
+        let widest = 2 * MAX_MARGIN as u64 + LINE as u64;
         let size =
             (width as u64 + widest).checked_mul(height as u64 + widest)?.checked_mul(n_channels as u64)?;
         if size > MAX_SAMPLES || width == 0 || height == 0 || n_channels == 0 {
             return None;
         }
-        let samples = vec![0.0; width * height * n_channels];
-        Some(Picture { width, height, n_channels, max_value, margin: Margin::default(), samples })
+        Some(Picture::with_layout(width, height, n_channels, max_value, Margin::default()))
+    }
+
+    /// A black picture that is known to be small enough.
+    fn with_layout(
+        width: usize,
+        height: usize,
+        n_channels: usize,
+        max_value: u16,
+        margin: Margin,
+    ) -> Picture {
+        let mut picture =
+            Picture { width, height, n_channels, max_value, margin, samples: Samples::default() };
+        picture.samples = Samples::zero(picture.plane() * n_channels);
+        picture
     }
 
     /// A picture from integer intensities, pixel by pixel.
@@ -91,9 +117,11 @@ impl Picture {
         let mut picture = Picture::black(width, height, n_channels, max_value)?;
         let scale = picture.scale();
         for channel in 0..n_channels {
-            let plane = &mut picture.samples[channel * width * height..][..width * height];
-            for (index, sample) in plane.iter_mut().enumerate() {
-                *sample = f32::from(value(index * n_channels + channel)) * scale;
+            for row in 0..height {
+                for (col, sample) in picture.row_mut(row, channel).iter_mut().enumerate() {
+                    let index = (row * width + col) * n_channels + channel;
+                    *sample = f32::from(value(index)) * scale;
+                }
             }
         }
         Some(picture)
@@ -115,7 +143,7 @@ impl Picture {
 
     /// The distance between rows, in samples.
     pub fn stride(&self) -> usize {
-        self.width + 2 * self.margin.cols
+        self.margin.stride(self.width)
     }
 
     /// The distance between channels, in samples.
@@ -129,7 +157,7 @@ impl Picture {
     }
 
     fn index(&self, row: usize, col: usize, channel: usize) -> usize {
-        channel * self.plane() + (row + self.margin.rows) * self.stride() + col + self.margin.cols
+        channel * self.plane() + (row + self.margin.rows) * self.stride() + col + self.margin.before_row()
     }
 
     /// An intensity.
@@ -169,8 +197,8 @@ impl Picture {
         if self.margin.rows >= margin.rows && self.margin.cols >= margin.cols {
             return self;
         }
-        let mut wide = Picture { margin, samples: vec![], ..self };
-        wide.samples = vec![0.0; wide.plane() * wide.n_channels];
+        let Picture { width, height, n_channels, max_value, .. } = self;
+        let mut wide = Picture::with_layout(width, height, n_channels, max_value, margin);
         for channel in 0..self.n_channels {
             for row in 0..self.height {
                 let start = self.index(row, 0, channel);
@@ -185,15 +213,18 @@ impl Picture {
         if self.margin == Margin::default() || boundary == Boundary::Error {
             return;
         }
-        let map = |at: usize, margin: usize, size: usize| {
-            let mapped = boundary.map(at as i32 - margin as i32, size as i32);
-            mapped.expect("only `Error` has no pixel outside") as usize + margin
+        // The index of a pixel and that of the first one, in samples.
+        let map = |at: usize, first: usize, size: usize| {
+            let mapped = boundary.map(at as i32 - first as i32, size as i32);
+            mapped.expect("only `Error` has no pixel outside") as usize + first
         };
-        let (stride, rows, Margin { rows: above, cols: left }) =
-            (self.stride(), self.height + 2 * self.margin.rows, self.margin);
-        let right = left + self.width..stride;
-        let outside: Vec<(usize, usize)> =
-            (0..left).chain(right).map(|col| (col, map(col, left, self.width))).collect();
+        let Margin { rows: above, cols } = self.margin;
+        let (stride, rows, first) = (self.stride(), self.height + 2 * above, self.margin.before_row());
+        let end = first + self.width;
+        let outside: Vec<(usize, usize)> = (first - cols..first)
+            .chain(end..end + cols)
+            .map(|col| (col, map(col, first, self.width)))
+            .collect();
         for plane in self.samples.chunks_exact_mut(stride * rows) {
             for row in plane.chunks_exact_mut(stride).skip(above).take(self.height) {
                 outside.iter().for_each(|&(to, from)| row[to] = row[from]);
@@ -213,10 +244,10 @@ impl Picture {
         }
         let has_alpha = self.n_channels == 2;
         let n_channels = if has_alpha { 4 } else { 3 };
-        let mut samples = Vec::with_capacity(self.plane() * n_channels);
-        for channel in 0..n_channels {
+        let mut samples = Samples::zero(self.plane() * n_channels);
+        for (channel, plane) in samples.chunks_exact_mut(self.plane()).enumerate() {
             let from = if channel == 3 { 1 } else { 0 };
-            samples.extend_from_slice(&self.samples[from * self.plane()..][..self.plane()]);
+            plane.copy_from_slice(&self.samples[from * self.plane()..][..self.plane()]);
         }
         Picture { n_channels, samples, ..self }
     }
@@ -228,8 +259,8 @@ impl Picture {
         if has_alpha(&self) || !has_alpha(other) {
             return self;
         }
-        let mut samples = self.samples.clone();
-        samples.resize(self.plane() * (self.n_channels + 1), 0.0);
+        let mut samples = Samples::zero(self.plane() * (self.n_channels + 1));
+        samples[..self.samples.len()].copy_from_slice(&self.samples);
         let mut wide = Picture { n_channels: self.n_channels + 1, samples, ..self };
         for row in 0..wide.height {
             let start = other.index(row, 0, other.n_channels - 1);

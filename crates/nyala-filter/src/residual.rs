@@ -45,7 +45,7 @@ pub fn read_back(world: &World) -> Option<Filter> {
     let lets = reader.lets;
     let mut names = initial_names();
     names.extend((0..lets.len()).map(|number| format!("v{number}")));
-    Some(Filter { n_slots: names.len() as u32, names, lets, channels, uses_iter: false })
+    Some(Filter { n_slots: names.len() as u32, names, lets, channels, uses_iter: false, is_alike: false })
 }
 
 /// How often each node is an operand or an argument.
@@ -80,10 +80,11 @@ pub fn code_of_pixel(filter: &Filter, target: &Target) -> World {
     // Only planes in memory have distances.
     let none = world.lit_i32(0);
     let image = Image::Function(world.cont_def(image));
-    let place = Place { image, pixel: [row, col], sizes, stride: none, plane: none };
+    let place = Place { image, sizes, current: None, stride: none, plane: none };
     let ranges = Ranges::new(filter, known);
-    let (block, mem, values) = translate(&mut world, filter, target.setup, ranges, place, (pixel, mem));
-    let args: Vec<Def> = std::iter::once(mem).chain(values).collect();
+    let (block, mem, values) =
+        translate(&mut world, filter, target.setup, ranges, place, &[[row, col]], (pixel, mem));
+    let args: Vec<Def> = std::iter::once(mem).chain(values.into_iter().flatten()).collect();
     world.set_body(block, ret, args);
     world
 }

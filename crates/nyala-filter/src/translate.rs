@@ -7,7 +7,7 @@
 //! An operation that may fail is emitted with a check, which stores to the fault of the [`Image`] and goes on with a harmless value.
 //! Checks of known operands fold.
 //!
-//! `accesses` has the accesses to pictures and matrices, `sums` the loops of sums.
+//! `rows` has what pixels of several rows share, `accesses` the accesses to pictures and matrices, `sums` the loops of sums.
 
 use nyala_ir::{ArithFlags, ArithOp, CmpOp, Cont, Def, MathOp, Prim, World};
 
@@ -48,15 +48,15 @@ pub enum Image {
     Function(Def),
 }
 
-/// The nodes that the code of a pixel uses.
+/// The nodes that the code of all pixels uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// Where intensities come from.
     pub image: Image,
-    /// The row and the column of the pixel.
-    pub pixel: [Def; 2],
     /// The width and the height of the picture, and the number of the frame.
     pub sizes: [Def; 3],
+    /// The variable `current` with the number of the channel, if the code is for any channel.
+    pub current: Option<(Var, Def)>,
     /// The distance between rows.
     pub stride: Def,
     /// The distance between channels.
@@ -71,13 +71,24 @@ pub(crate) enum Value {
     Matrix([Def; 3]),
 }
 
+/// What is known of a pixel while code is emitted.
+#[derive(Clone, Debug)]
+pub(crate) struct Env {
+    values: Vec<Option<Value>>,
+    /// Whether what is computed is needed; none if it always is.
+    pub(crate) is_needed: Option<Def>,
+}
+
 /// The state of a translation: the environment, and the place where code is added.
 pub(crate) struct Translator<'a> {
     pub(crate) world: &'a mut World,
     pub(crate) setup: Setup,
     pub(crate) ranges: Ranges,
     pub(crate) place: Place,
-    env: Vec<Option<Value>>,
+    /// The environment of the pixel whose code is added.
+    pub(crate) env: Env,
+    /// The variables that differ between the pixels of a row.
+    pub(crate) varying: Vec<Var>,
     /// The block that gets the next code, and its memory.
     pub(crate) block: Cont,
     pub(crate) mem: Def,
@@ -87,48 +98,63 @@ pub(crate) struct Translator<'a> {
     pub(crate) outer_max: Option<u64>,
 }
 
-/// Emits the code of a pixel at the end of `block`. Gives the last block, its memory and the intensities.
+/// Emits the code of some pixels of a column, given as row and column, at the end of `block`. Gives the last block, its memory and the
+/// intensities: for each channel those of the pixels.
 pub(crate) fn translate(
     world: &mut World,
     filter: &Filter,
     setup: Setup,
     ranges: Ranges,
     place: Place,
+    pixels: &[[Def; 2]],
     (block, mem): (Cont, Def),
-) -> (Cont, Def, Vec<Def>) {
+) -> (Cont, Def, Vec<Vec<Def>>) {
     let outer = world.lit_i64(1);
-    let env = vec![None; filter.n_slots as usize];
-    let outer_max = Some(1);
-    let mut translator = Translator { world, setup, ranges, place, env, block, mem, outer, outer_max };
-    let [row, col] = place.pixel;
-    let [width, height, iter] = place.sizes;
-    let initial =
-        [(Var::ROW, row), (Var::COL, col), (Var::WIDTH, width), (Var::HEIGHT, height), (Var::ITER, iter)];
-    for (var, def) in initial {
-        translator.env[var.0 as usize] = Some(Value::Scalar(def));
-    }
-    for (var, value) in &filter.lets {
-        translator.define(*var, value);
-    }
-    let values = filter.channels.iter().map(|channel| translator.scalar(channel)).collect();
+    let env = Env { values: vec![None; filter.n_slots as usize], is_needed: None };
+    let (outer_max, varying) = (Some(1), filter.varying());
+    let mut translator =
+        Translator { world, setup, ranges, place, env, varying, block, mem, outer, outer_max };
+    let mut envs: Vec<Env> = pixels.iter().map(|&pixel| translator.environment(filter, pixel)).collect();
+    let values = filter.channels.iter().map(|channel| translator.of_pixels(channel, &mut envs)).collect();
     (translator.block, translator.mem, values)
 }
 
 impl Translator<'_> {
+    /// The environment of a pixel after the definitions that all channels share.
+    fn environment(&mut self, filter: &Filter, [row, col]: [Def; 2]) -> Env {
+        let [width, height, iter] = self.place.sizes;
+        let initial =
+            [(Var::ROW, row), (Var::COL, col), (Var::WIDTH, width), (Var::HEIGHT, height), (Var::ITER, iter)];
+        let mut env = self.env.clone();
+        for (var, def) in initial.into_iter().chain(self.place.current) {
+            env.values[var.0 as usize] = Some(Value::Scalar(def));
+        }
+        self.within(&mut env, |pixel| filter.lets.iter().for_each(|(var, value)| pixel.define(*var, value)));
+        env
+    }
+
+    /// Emits code of the pixel with this environment.
+    pub(crate) fn within<T>(&mut self, env: &mut Env, emit: impl FnOnce(&mut Self) -> T) -> T {
+        std::mem::swap(&mut self.env, env);
+        let emitted = emit(self);
+        std::mem::swap(&mut self.env, env);
+        emitted
+    }
+
     pub(crate) fn bind(&mut self, var: Var, def: Def, range: Option<Range>) {
-        self.env[var.0 as usize] = Some(Value::Scalar(def));
+        self.env.values[var.0 as usize] = Some(Value::Scalar(def));
         self.ranges.set(var, range);
     }
 
-    fn define(&mut self, var: Var, expr: &Expr) {
+    pub(crate) fn define(&mut self, var: Var, expr: &Expr) {
         let value = self.expr(expr);
         let range = self.ranges.of(expr);
-        self.env[var.0 as usize] = Some(value);
+        self.env.values[var.0 as usize] = Some(value);
         self.ranges.set(var, range);
     }
 
     pub(crate) fn var(&self, var: Var) -> Value {
-        self.env[var.0 as usize].expect("variables are defined before they are used")
+        self.env.values[var.0 as usize].expect("variables are defined before they are used")
     }
 
     /// A `Bool`, an `Int` or a `Float`.
@@ -218,12 +244,16 @@ impl Translator<'_> {
         blocks
     }
 
-    /// Records a fault if the condition holds.
+    /// Records a fault if the condition holds, and the value is needed.
     pub(crate) fn fault_if(&mut self, condition: Def) {
         let Image::Planes { fault, .. } = self.place.image else { return };
         if self.world.as_lit(condition) == Some(0) {
             return;
         }
+        let condition = match self.env.is_needed {
+            Some(is_needed) => self.world.arith(ArithOp::And, ArithFlags::STRICT, condition, is_needed),
+            None => condition,
+        };
         let [failed, next] = self.branch(condition, ["fault", "next"]);
         let next_def = self.world.cont_def(next);
         self.enter(failed);
@@ -499,7 +529,7 @@ impl Translator<'_> {
 }
 
 /// Whether both branches of a conditional may be computed: what is cheap, does not fail, and needs no control flow.
-fn is_simple(expr: &Expr) -> bool {
+pub(crate) fn is_simple(expr: &Expr) -> bool {
     let is_costly = |expr: &Expr| match &expr.op {
         Op::Image(_) | Op::Sum(..) | Op::Index(..) | Op::If(_) | Op::Matrix(_) | Op::Let(..) => true,
         Op::Binary(BinaryOp::Pow, _) => true,

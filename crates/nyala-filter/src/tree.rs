@@ -65,6 +65,8 @@ pub struct Filter {
     pub names: Vec<String>,
     /// Whether the number of the frame occurs.
     pub uses_iter: bool,
+    /// Whether each channel is `let current = NUMBER in EXPR` with the same expression.
+    pub is_alike: bool,
 }
 
 /// An expression with its type.
@@ -130,6 +132,26 @@ impl Expr {
         self.parts().iter().map(Expr::leaves).sum::<usize>().max(1)
     }
 
+    /// Whether it uses the variable for nothing but the channel of accesses.
+    fn is_for_channel(&self, var: Var) -> bool {
+        match &self.op {
+            Op::Var(used) => *used != var,
+            Op::Image(parts) if matches!(parts[2].op, Op::Var(used) if used == var) => {
+                parts[..2].iter().all(|part| part.is_for_channel(var))
+            }
+            _ => self.parts().iter().all(|part| part.is_for_channel(var)),
+        }
+    }
+
+    /// Whether it may differ between the pixels of a row; the variables that do are given.
+    pub fn varies(&self, varying: &[Var]) -> bool {
+        self.any(&|part| match &part.op {
+            Op::Image(_) | Op::Sum(..) => true,
+            Op::Var(var) => varying.contains(var),
+            _ => false,
+        })
+    }
+
     /// Whether `is` holds for it or one of its parts.
     pub fn any(&self, is: &impl Fn(&Expr) -> bool) -> bool {
         is(self) || self.parts().iter().any(|part| part.any(is))
@@ -140,6 +162,28 @@ impl Filter {
     /// The values of its definitions and its channels.
     pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
         self.lets.iter().map(|(_, value)| value).chain(&self.channels)
+    }
+
+    /// The expression of all channels and its variable `current`, if there are several channels, whose code differs only in what it accesses.
+    pub fn of_any_channel(&self) -> Option<(Var, &Expr)> {
+        let [first, _, ..] = &self.channels[..] else { return None };
+        match &first.op {
+            Op::Let(current, parts) if self.is_alike && parts[1].is_for_channel(*current) => {
+                Some((*current, &parts[1]))
+            }
+            _ => None,
+        }
+    }
+
+    /// The column, and the definitions that may differ between the pixels of a row.
+    pub fn varying(&self) -> Vec<Var> {
+        let mut varying = vec![Var::COL];
+        for (var, value) in &self.lets {
+            if value.varies(&varying) {
+                varying.push(*var);
+            }
+        }
+        varying
     }
 
     /// How many nodes its tree has. A definition is a node as well.

@@ -86,7 +86,7 @@ fn filters_of_the_paper_agree() {
     }
 }
 
-/// Pictures that are not small have a loop for each channel, and loops that compute two rows. Their number is odd, or one.
+/// Pictures that are not small have a loop for each channel, and loops that compute four rows or two. The number of rows is no multiple.
 #[test]
 fn large_pictures_agree() {
     for text in [GRADIENT, TEMPERATURE, WAVE] {
@@ -94,6 +94,8 @@ fn large_pictures_agree() {
     }
     check_size(GRADIENT, Boundary::Clamp, 0, (70_000, 1));
     check_size(GRADIENT, Boundary::Wrap, 0, (35_001, 2));
+    check_size(GRADIENT, Boundary::Mirror, 0, (22_003, 3));
+    check_size(GRADIENT, Boundary::Clamp, 0, (13_121, 5));
     // An error in one of two rows, and a common definition that depends on the picture.
     check_size(
         "let g = image(row + 1, col, 0) in [ g / 2; if row = 248 then 1 / (row - 247) else g; g ]",
@@ -101,6 +103,40 @@ fn large_pictures_agree() {
         0,
         (265, 249),
     );
+}
+
+/// A picture whose loops compute several rows.
+const SEVERAL_ROWS: (i32, i32) = (265, 249);
+
+/// A branch with accesses is computed for all rows if one of them needs it. The others keep the value of the other branch.
+#[test]
+fn rows_share_branches() {
+    let filters = [
+        "[3 channels: if (row + 2 * col) % 7 = 0 then 0.25 else (image(row - 1, col, current) + image(row + 1, col, current)) / 2]",
+        "[3 channels: if col % 5 <> row % 3 then image(row + 2, col, current) else row / 300]",
+        "[3 channels: let d = col - row in if d > 3 then d / 100 else image(row + 1, col + d % 2, current)]",
+        "[3 channels: if col < row then 0.0 else if col % 3 = 0 then 1.0 else
+            let a = image(row - 1, col, current) in if a < 0.5 then a else 1 - a]",
+        "[3 channels: if image(row + 1, col, current) < 0.5 then image(row - 1, col, 2 - current) else current / 2]",
+        "let m = [0.5 | 0.25 | 0.125] in
+            [3 channels: if row % 2 = 0 then 0.5 else image(row + 1, col, current) * m[current, 0]]",
+    ];
+    for text in filters {
+        check_size(text, Boundary::Mirror, 3, SEVERAL_ROWS);
+    }
+}
+
+/// What fails in a branch is an error of the pixels that need the branch, not of others that it is computed for.
+#[test]
+fn unneeded_branches_do_not_fail() {
+    let text = |safe: i32| {
+        format!("[3 channels: if col = {safe} then 0.5 else image(row + 1, col, current) * (99 / (col - 9))]")
+    };
+    check_size(&text(9), Boundary::Clamp, 0, SEVERAL_ROWS);
+    let (filter, (width, height)) = (filter(&text(8)), SEVERAL_ROWS);
+    let picture = picture(width as usize, height as usize);
+    let found = compiled(&filter, &picture, setup(Rules::default(), true, SEVERAL_ROWS), 0);
+    assert_eq!(found.err(), Some(compile::Faulted));
 }
 
 /// Partial evaluation does not change what a filter computes, and its residual can be interpreted again.
