@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use crate::cli::{Args, Mode};
+use crate::files;
 use crate::kernel::{Kernel, Sums};
 use crate::scene::Scene;
 use crate::view;
@@ -23,7 +24,7 @@ pub fn measure(args: &Args, scene: &Scene, threads: u32) -> Result<()> {
         let kernel = Kernel::compile(scene, mode, threads, args.device.as_ref())?;
         let ready = start.elapsed();
         let (camera, light) = view::from_args(args, kernel.bounds)?;
-        let mut sums = Sums::new(args.size.0, args.size.1);
+        let mut sums = Sums::new(mode, args.size)?;
         let (mut best, start) = (Duration::MAX, Instant::now());
         while sums.n_samples == 0 || start.elapsed() < TIME {
             let start = Instant::now();
@@ -31,14 +32,14 @@ pub fn measure(args: &Args, scene: &Scene, threads: u32) -> Result<()> {
             best = best.min(start.elapsed());
         }
         let n = f64::from(args.size.0) * f64::from(args.size.1) * f64::from(rays);
-        println!(
-            "{name}: {:.2} Mrays/s, best of {} passes; compiled and built in {:.0} ms, {:.1} MB for {} triangles",
+        files::print(&format!(
+            "{name}: {:.2} Mrays/s, best of {} passes; compiled and built in {:.0} ms, {:.1} MB for {} triangles\n",
             n / best.as_secs_f64() / 1e6,
             sums.n_samples,
             ready.as_secs_f64() * 1e3,
             kernel.bytes as f64 / 1e6,
             scene.triangles.len(),
-        );
+        ))?;
     }
     Ok(())
 }

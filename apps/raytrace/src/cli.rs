@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::{Parser, ValueEnum};
 
 /// Renders a scene of triangles: OBJ, PLY, glTF or GLB.
@@ -15,7 +15,7 @@ pub struct Args {
     pub scene: PathBuf,
 
     /// The picture, PNG
-    #[arg(short, long, value_name = "FILE", default_value = "out.png")]
+    #[arg(short, long, value_name = "FILE", default_value = "out.png", value_parser = png)]
     pub output: PathBuf,
 
     /// What is computed
@@ -108,6 +108,13 @@ pub struct Device {
     pub number: u8,
 }
 
+fn png(text: &str) -> Result<PathBuf> {
+    let path = PathBuf::from(text);
+    let is_png = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("png"));
+    ensure!(is_png, "the name of a picture ends with .png");
+    Ok(path)
+}
+
 fn device(text: &str) -> Result<Device> {
     let (platform, number) = text.split_once(':').unwrap_or((text, "0"));
     let platform = ["cuda", "opencl"].into_iter().find(|known| *known == platform);
@@ -116,13 +123,18 @@ fn device(text: &str) -> Result<Device> {
     Ok(Device { platform, number })
 }
 
+/// The most pixels of a picture; paths take 100 bytes for each.
+const MOST_PIXELS: u32 = 1 << 26;
+
 fn size(text: &str) -> Result<(u32, u32)> {
     let (width, height) = text.split_once('x').context("a size is written as 800x600")?;
     let side = |text: &str| match text.parse() {
-        Ok(side @ 1..=16384) => Ok(side),
+        Ok(side @ 1..=16384u32) => Ok(side),
         _ => bail!("a side has 1 to 16384 pixels, not `{text}`"),
     };
-    Ok((side(width)?, side(height)?))
+    let (width, height) = (side(width)?, side(height)?);
+    ensure!(width * height <= MOST_PIXELS, "a picture has at most {MOST_PIXELS} pixels");
+    Ok((width, height))
 }
 
 /// Three finite numbers, separated by commas.

@@ -1,6 +1,6 @@
 //! The program of the app, compiled when it runs: the scene as a hierarchy, and passes that add a sample to each pixel.
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result};
 use nyala_driver::embed::{Compiler, Function, Module};
 
 use crate::cli::{Device, Mode};
@@ -44,20 +44,30 @@ pub struct Sums {
     memory: Vec<f32>,
 }
 
-/// The numbers of a path in memory: two rays, and two colors.
-const NUMBERS_OF_PATH: usize = 22;
+/// Numbers in memory for each pixel: a ray, or a path, which has two rays and two colors.
+const fn numbers_of_pixel(mode: Mode) -> usize {
+    match mode {
+        Mode::Primary => 0,
+        Mode::Ao => 8,
+        Mode::Path => 22,
+    }
+}
 
 impl Sums {
-    pub fn new(width: u32, height: u32) -> Sums {
+    pub fn new(mode: Mode, (width, height): (u32, u32)) -> Result<Sums> {
         let (w, h) = (width as usize, height as usize);
+        // Pixels have numbers along squares of 8 times 8.
         let n_numbers = w.div_ceil(8) * h.div_ceil(8) * 64;
-        Sums {
-            width,
-            height,
-            n_samples: 0,
-            sums: vec![0.0; 3 * w * h],
-            memory: vec![0.0; NUMBERS_OF_PATH * n_numbers],
-        }
+        let zeros = |n: usize| -> Result<Vec<f32>> {
+            let mut numbers = vec![];
+            numbers.try_reserve_exact(n).with_context(|| {
+                format!("there is not enough memory for a picture of {width} times {height} pixels")
+            })?;
+            numbers.resize(n, 0.0);
+            Ok(numbers)
+        };
+        let memory = zeros(numbers_of_pixel(mode) * n_numbers)?;
+        Ok(Sums { width, height, n_samples: 0, sums: zeros(3 * w * h)?, memory })
     }
 
     pub fn clear(&mut self) {
@@ -89,9 +99,6 @@ impl<'a> Kernel<'a> {
             Mode::Ao => "render_occlusion",
             Mode::Path => "render_paths",
         };
-        if scene.triangles.len() > i32::MAX as usize / 64 {
-            bail!("the scene has too many triangles");
-        }
         let mut bounds = [[0.0f32; 3]; 2];
         // SAFETY: the scene outlives the kernel, and has a color, an emission and a texture for each triangle. `render` below passes valid arguments.
         unsafe {

@@ -1,11 +1,12 @@
 //! `nyala-raytrace`: pictures of triangle meshes, by the library `traversal`.
 //!
 //! The command line ([`cli`]) names a scene ([`scene`]), a camera and a light ([`view`]). The app compiles its program in Impala ([`kernel`]), renders
-//! pictures ([`picture`]) that get better with each sample, measures ([`mod@bench`]), or serves a page ([`serve`]).
+//! pictures ([`picture`]) that get better with each sample, measures ([`mod@bench`]), or serves a page ([`serve`]). [`files`] reads and writes.
 //! Errors on the command line end with status 2, all others with status 1.
 
 mod bench;
 mod cli;
+mod files;
 mod kernel;
 mod picture;
 mod scene;
@@ -40,8 +41,10 @@ fn run(args: &Args) -> Result<()> {
         n => n,
     };
     if args.show_program {
-        print!("{}", kernel::program(threads, args.device.as_ref()));
-        return Ok(());
+        return files::print(&kernel::program(threads, args.device.as_ref()));
+    }
+    if !args.bench && args.serve.is_none() {
+        files::check_output(&args.output)?;
     }
     let scene = Scene::read(&args.scene)?;
     for warning in scene.warnings.iter().chain(&scene.textures.warnings) {
@@ -52,7 +55,7 @@ fn run(args: &Args) -> Result<()> {
     }
     let kernel = Kernel::compile(&scene, args.mode, threads, args.device.as_ref())?;
     let (camera, light) = view::from_args(args, kernel.bounds)?;
-    let mut sums = Sums::new(args.size.0, args.size.1);
+    let mut sums = Sums::new(args.mode, args.size)?;
     if let Some(port) = args.serve {
         return serve::serve(port, &kernel, camera, light, sums);
     }

@@ -1,12 +1,12 @@
-//! Pictures as PNG. A file is replaced as a whole, so that viewers never see a part of it.
+//! Pictures as PNG.
 
-use std::fs;
 use std::io::Cursor;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use image::{ExtendedColorType, ImageFormat};
 
+use crate::files;
 use crate::kernel::Sums;
 
 pub fn png(sums: &Sums) -> Result<Vec<u8>> {
@@ -23,8 +23,5 @@ pub fn png(sums: &Sums) -> Result<Vec<u8>> {
 }
 
 pub fn write(path: &Path, sums: &Sums) -> Result<()> {
-    let part = path.with_extension("png.part");
-    let failed = || format!("cannot write `{}`", path.display());
-    fs::write(&part, png(sums)?).with_context(failed)?;
-    fs::rename(&part, path).with_context(failed)
+    files::replace(path, &png(sums)?)
 }

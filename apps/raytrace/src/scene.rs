@@ -6,14 +6,21 @@ mod gltf;
 mod obj;
 mod ply;
 mod polygons;
+#[cfg(test)]
+mod tests;
 mod textures;
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::files;
 pub use textures::Textures;
+
+/// The most triangles of a scene: blocks of eight in leaves have ten times as many numbers, which 32 bits count.
+const MOST_TRIANGLES: usize = i32::MAX as usize / 64;
+/// The most corners.
+const MOST_CORNERS: usize = 3 * MOST_TRIANGLES;
 
 /// A mesh, with a color, an emitted color, and a texture for each triangle.
 #[derive(Clone, Debug, Default)]
@@ -52,17 +59,31 @@ impl Scene {
         let failed = || format!("cannot read `{}`", path.display());
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         let folder = path.parent().unwrap_or(Path::new("."));
-        let bytes = fs::read(path).with_context(failed)?;
-        let scene = match extension.to_ascii_lowercase().as_str() {
-            "obj" => obj::read(&bytes, folder),
-            "ply" => ply::read(&bytes),
-            "gltf" => gltf::read_json(&bytes, folder),
-            "glb" => gltf::read_binary(&bytes, folder),
-            _ => bail!("`{}`: the name of a scene ends with .obj, .ply, .gltf or .glb", path.display()),
-        };
-        let scene = scene.with_context(failed)?;
-        scene.check().with_context(failed)?;
+        let extension = extension.to_ascii_lowercase();
+        if !["obj", "ply", "gltf", "glb"].contains(&extension.as_str()) {
+            bail!("`{}`: the name of a scene ends with .obj, .ply, .gltf or .glb", path.display());
+        }
+        Scene::parse(&extension, &files::read(path)?, folder).with_context(failed)
+    }
+
+    /// The scene that the bytes of a file are; `folder` has the files that it names.
+    fn parse(extension: &str, bytes: &[u8], folder: &Path) -> Result<Scene> {
+        let mut scene = match extension {
+            "obj" => obj::read(bytes, folder),
+            "ply" => ply::read(bytes),
+            "gltf" => gltf::read_json(bytes, folder),
+            _ => gltf::read_binary(bytes, folder),
+        }?;
+        scene.check()?;
         Ok(scene)
+    }
+
+    /// Ends reading before memory does: a few bytes of a file may stand for many corners.
+    fn require_room(&self, n_corners: usize, n_triangles: usize) -> Result<()> {
+        let has_room = |n: usize, more: usize, most: usize| n.saturating_add(more) <= most;
+        ensure!(has_room(self.vertices.len(), n_corners, MOST_CORNERS), "there are too many corners");
+        ensure!(has_room(self.triangles.len(), n_triangles, MOST_TRIANGLES), "there are too many triangles");
+        Ok(())
     }
 
     /// Adds a triangle with these corners, and their places in its texture.
@@ -90,13 +111,23 @@ impl Scene {
         }
     }
 
-    fn check(&self) -> Result<()> {
+    /// Indices must be valid; what else may be unexpected is a warning.
+    fn check(&mut self) -> Result<()> {
+        self.require_room(0, 0)?;
         let n = self.vertices.len();
-        ensure!(n <= i32::MAX as usize / 3, "there are too many corners");
         for (i, corners) in self.triangles.iter().enumerate() {
             let is_valid =
                 corners.iter().all(|&corner| usize::try_from(corner).is_ok_and(|corner| corner < n));
             ensure!(is_valid, "triangle {i} has the corners {corners:?}, and there are {n} corners");
+        }
+        let is_finite = |corner: i32| self.vertices[corner as usize].iter().all(|x| x.is_finite());
+        let n_left_out =
+            self.triangles.iter().filter(|corners| !corners.iter().all(|&c| is_finite(c))).count();
+        if n_left_out > 0 {
+            self.warnings.push(format!("triangles left out, since a corner is not finite: {n_left_out}"));
+        }
+        if n_left_out == self.triangles.len() {
+            self.warnings.push("the scene has no triangles".to_owned());
         }
         Ok(())
     }

@@ -3,24 +3,27 @@
 //! The page asks for `/picture?yaw=..&pitch=..&zoom=..`; the server adds a sample and answers with the picture so far, and starts again when the
 //! camera has moved. One request is answered at a time: the kernel uses all threads.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
+use crate::files;
 use crate::kernel::{Kernel, Sums};
 use crate::picture;
 use crate::view::{Camera, Light};
 
 const PAGE: &str = include_str!("page.html");
 /// The most bytes of a request that are read.
-const MAX_REQUEST: u64 = 8192;
+const MAX_REQUEST: usize = 8192;
+/// How long a request may take to arrive, and how long the connection may wait to take more of an answer: others wait meanwhile.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 pub fn serve(port: u16, kernel: &Kernel<'_>, camera: Camera, light: Light, mut sums: Sums) -> Result<()> {
     let listener =
         TcpListener::bind(("127.0.0.1", port)).with_context(|| format!("cannot listen on port {port}"))?;
-    println!("http://{}/", listener.local_addr()?);
+    files::print(&format!("http://{}/\n", listener.local_addr()?))?;
     let mut last = None;
     for stream in listener.incoming() {
         let Ok(stream) = stream else { continue };
@@ -47,15 +50,23 @@ fn number(place: &str, name: &str, default: f32) -> f32 {
     value.and_then(|value| value.parse().ok()).filter(|value: &f32| value.is_finite()).unwrap_or(default)
 }
 
-fn answer(mut stream: TcpStream, render: impl FnOnce(&str) -> Result<(Vec<u8>, u32)>) -> Result<()> {
-    stream.set_read_timeout(Some(Duration::from_secs(2)))?;
-    let mut reader = BufReader::new((&stream).take(MAX_REQUEST));
-    let mut request = String::new();
-    reader.read_line(&mut request)?;
-    let mut line = String::new();
-    while reader.read_line(&mut line)? > 2 {
-        line.clear();
+/// The head of a request.
+fn request(stream: &mut TcpStream) -> Result<String> {
+    let (start, mut bytes, mut part) = (Instant::now(), vec![], [0; 1024]);
+    while !bytes.windows(4).any(|end| end == b"\r\n\r\n") {
+        let left = PATIENCE.saturating_sub(start.elapsed());
+        ensure!(!left.is_zero() && bytes.len() < MAX_REQUEST, "the request has no end");
+        stream.set_read_timeout(Some(left))?;
+        let n = stream.read(&mut part)?;
+        ensure!(n > 0, "the request ends early");
+        bytes.extend(&part[..n]);
     }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn answer(mut stream: TcpStream, render: impl FnOnce(&str) -> Result<(Vec<u8>, u32)>) -> Result<()> {
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let request = request(&mut stream)?;
     let place = request.strip_prefix("GET ").and_then(|rest| rest.split(' ').next()).unwrap_or_default();
     let (status, kind, extra, body) = match place.split('?').next() {
         Some("/") => ("200 OK", "text/html; charset=utf-8", String::new(), PAGE.as_bytes().to_vec()),

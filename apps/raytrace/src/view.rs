@@ -1,6 +1,7 @@
 //! Camera and light, from flags, a file, or the size of the scene.
 
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 use std::ops::RangeInclusive;
 
 use anyhow::{Context, Result, bail};
@@ -9,6 +10,9 @@ use serde_json::Value;
 use crate::cli::Args;
 
 type Vector = [f32; 3];
+
+/// The most bytes of a file of `--view`.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// Where a picture is taken.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -59,7 +63,11 @@ fn unit(a: Vector) -> Vector {
 /// Replaces flags by what the file of `--view` says.
 pub fn read_file(args: &mut Args) -> Result<()> {
     let Some(path) = args.view.clone() else { return Ok(()) };
-    let text = fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
+    let failed = || format!("cannot read `{}`", path.display());
+    let mut text = String::new();
+    File::open(&path)
+        .and_then(|file| file.take(MOST_BYTES).read_to_string(&mut text))
+        .with_context(failed)?;
     let file = serde_json::from_str(&text).with_context(|| format!("`{}` is not JSON", path.display()))?;
     let Value::Object(entries) = file else { bail!("`{}` is not an object", path.display()) };
     for (name, value) in &entries {
@@ -108,6 +116,9 @@ pub fn from_args(args: &Args, [low, high]: [Vector; 2]) -> Result<(Camera, Light
     let forward = difference(look_at, eye);
     if length(forward) == 0.0 || length(cross(forward, args.up)) == 0.0 {
         bail!("the camera must look in a direction other than up");
+    }
+    if !eye.iter().chain(&forward).all(|x| x.is_finite()) {
+        bail!("the scene or the camera is too far away: its place is not a finite number");
     }
     let light = Light {
         distance: args.distance.unwrap_or(0.1 * diagonal),

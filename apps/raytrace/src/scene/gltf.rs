@@ -1,19 +1,19 @@
 //! glTF 2.0, as JSON or as GLB: the triangles of all nodes of the scene, with base colors, textures and emitted colors of their materials.
 
 use std::collections::HashSet;
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 use super::{Material, Scene, bytes_at};
+use crate::files;
 
 /// Nodes below nodes, at most; deeper ones are a cycle.
 const MAX_DEPTH: u32 = 64;
 
 /// What an accessor has without a buffer view, at most.
-const MOST_ZEROS: usize = 1 << 26;
+const MOST_ZEROS: usize = 1 << 22;
 
 /// Kinds of primitives.
 const TRIANGLES: u64 = 4;
@@ -76,7 +76,9 @@ fn roots(json: &Value) -> Result<Vec<usize>> {
         list(values).iter().map(|node| index(node).context("a node is a number")).collect()
     };
     if !list(&json["scenes"]).is_empty() {
-        return numbers(&json["scenes"][index(&json["scene"]).unwrap_or(0)]["nodes"]);
+        let scene = index(&json["scene"]).unwrap_or(0);
+        let scenes = list(&json["scenes"]);
+        return numbers(&scenes.get(scene).with_context(|| format!("there is no scene {scene}"))?["nodes"]);
     }
     let nodes = list(&json["nodes"]);
     let children: Vec<Vec<usize>> =
@@ -97,7 +99,7 @@ fn index(value: &Value) -> Option<usize> {
 fn load(uri: &str, folder: &Path) -> Result<Vec<u8>> {
     match uri.split_once(";base64,") {
         Some((_, text)) => base64(text),
-        None => fs::read(folder.join(decoded(uri))).with_context(|| format!("cannot read `{uri}`")),
+        None => files::read(&folder.join(decoded(uri))),
     }
 }
 
@@ -159,6 +161,7 @@ impl Reader<'_> {
         let node = &self.json["nodes"][number];
         let matrix = product(above, &matrix_of(node));
         if let Some(mesh) = index(&node["mesh"]) {
+            ensure!(mesh < list(&self.json["meshes"]).len(), "there is no mesh {mesh}");
             for primitive in list(&self.json["meshes"][mesh]["primitives"]) {
                 self.primitive(primitive, &matrix).with_context(|| format!("mesh {mesh}"))?;
             }
@@ -176,17 +179,23 @@ impl Reader<'_> {
             return Ok(());
         }
         let positions = index(&primitive["attributes"]["POSITION"]).context("a mesh without positions")?;
+        // Primitives may share numbers, so that a short file has many corners.
+        let n_corners = |accessor: usize| index(&self.json["accessors"][accessor]["count"]).unwrap_or(0);
+        let indices = index(&primitive["indices"]);
+        let n_indices = n_corners(indices.unwrap_or(positions));
+        let n_triangles = if mode == TRIANGLES { n_indices / 3 } else { n_indices };
+        self.scene.require_room(n_corners(positions), n_triangles)?;
         let points = self.numbers(positions, 3)?;
         let first = self.scene.vertices.len() as i32;
         for p in points.chunks_exact(3) {
             let row = |r: [f32; 4]| r[0] * p[0] as f32 + r[1] * p[1] as f32 + r[2] * p[2] as f32 + r[3];
             self.scene.vertices.push(matrix.map(row));
         }
-        let corners: Vec<i32> = match index(&primitive["indices"]) {
+        let corners: Vec<i32> = match indices {
             Some(indices) => self.numbers(indices, 1)?.iter().map(|&corner| corner as i32).collect(),
             None => (0..(points.len() / 3) as i32).collect(),
         };
-        let material = self.material(&primitive["material"]);
+        let material = self.material(&primitive["material"])?;
         let places = match index(&primitive["attributes"]["TEXCOORD_0"]) {
             Some(places) => self.numbers(places, 2)?.iter().map(|&x| x as f32).collect(),
             None => vec![],
@@ -207,19 +216,20 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn material(&mut self, number: &Value) -> Material {
-        let Some(number) = index(number) else { return Material::default() };
-        let material = &self.json["materials"][number];
+    fn material(&mut self, number: &Value) -> Result<Material> {
+        let Some(number) = index(number) else { return Ok(Material::default()) };
+        let material = list(&self.json["materials"]).get(number);
+        let material = material.with_context(|| format!("there is no material {number}"))?;
         let color = |value: &Value, default: [f32; 3]| match list(value) {
             [r, g, b, ..] => [r, g, b].map(|number| number.as_f64().unwrap_or(0.0) as f32),
             _ => default,
         };
         let pbr = &material["pbrMetallicRoughness"];
-        Material {
+        Ok(Material {
             color: color(&pbr["baseColorFactor"], [1.0; 3]),
             emission: color(&material["emissiveFactor"], [0.0; 3]),
             texture: index(&pbr["baseColorTexture"]["index"]).and_then(|number| self.texture(number)),
-        }
+        })
     }
 
     /// The number of a texture of the scene.

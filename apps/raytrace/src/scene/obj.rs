@@ -1,12 +1,12 @@
 //! OBJ: corners, polygons, and materials with the colors `Kd` and `Ke` and the texture `map_Kd`.
 
 use std::collections::HashMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
 use super::{Material, Scene, Textures};
+use crate::files;
 
 pub fn read(bytes: &[u8], folder: &Path) -> Result<Scene> {
     let text = String::from_utf8_lossy(bytes);
@@ -20,7 +20,7 @@ pub fn read(bytes: &[u8], folder: &Path) -> Result<Scene> {
             Some("v" | "vt" | "f" | "usemtl" | "mtllib") => words.collect(),
             _ => continue,
         };
-        let place = || format!("line {}: `{line}`", i + 1);
+        let place = || format!("line {}: `{}`", i + 1, shortened(line));
         match line.split_ascii_whitespace().next() {
             Some("v") => scene.vertices.push(vector(&rest).with_context(place)?),
             Some("vt") => places.push(texture_place(&rest).with_context(place)?),
@@ -32,18 +32,19 @@ pub fn read(bytes: &[u8], folder: &Path) -> Result<Scene> {
                     .collect::<Result<Vec<_>>>();
                 let corners = corners.with_context(place)?;
                 ensure!(corners.len() >= 3, "{}: a face has at least three corners", place());
+                scene.require_room(0, corners.len()).with_context(place)?;
                 scene.push_polygon(&corners, material);
             }
             Some("usemtl") => {
                 material = materials.get(&rest.join(" ")).copied().unwrap_or_default();
             }
             _ => {
-                for name in files(folder, &rest) {
-                    match fs::read(path_of(folder, &name)) {
+                for name in names_of(folder, &rest) {
+                    match files::read(&path_of(folder, &name)) {
                         Ok(bytes) => materials.extend(read_materials(&bytes, folder, &mut scene.textures)),
                         // Scenes come without their materials as well.
                         Err(error) => {
-                            scene.warnings.push(format!("the materials `{name}` are not used: {error}"));
+                            scene.warnings.push(format!("the materials `{name}` are not used: {error:#}"));
                         }
                     }
                 }
@@ -53,13 +54,21 @@ pub fn read(bytes: &[u8], folder: &Path) -> Result<Scene> {
     Ok(scene)
 }
 
+/// A line for a message.
+fn shortened(line: &str) -> String {
+    match line.char_indices().nth(80) {
+        Some((end, _)) => format!("{} ..", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
 /// The path of a file that a scene names. Files of other systems have other separators.
 fn path_of(folder: &Path, name: &str) -> PathBuf {
     folder.join(name.replace('\\', "/"))
 }
 
 /// The files that some words name: one file whose name has spaces, or one for each word.
-fn files(folder: &Path, words: &[&str]) -> Vec<String> {
+fn names_of(folder: &Path, words: &[&str]) -> Vec<String> {
     let whole = words.join(" ");
     if path_of(folder, &whole).is_file() {
         vec![whole]

@@ -72,6 +72,7 @@ pub fn read(bytes: &[u8]) -> Result<Scene> {
                         let mut material = Material::default();
                         material.color = first.flatten().unwrap_or(material.color);
                         let corners: Vec<_> = corners.iter().map(|&corner| (corner, [0.0; 2])).collect();
+                        scene.require_room(0, corners.len()).with_context(place)?;
                         scene.push_polygon(&corners, material);
                     }
                     _ => {}

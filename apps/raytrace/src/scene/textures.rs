@@ -1,10 +1,11 @@
 //! Textures: pictures that give the color of a surface.
 
 use std::collections::HashMap;
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+
+use crate::files;
 
 /// The pixels of all textures, one behind the other: four bytes each, red first, from the upper left corner.
 #[derive(Clone, Debug, Default)]
@@ -36,11 +37,11 @@ impl Textures {
     pub fn of_file(&mut self, folder: &Path, name: &str) -> Option<i32> {
         // Files of other systems have other separators.
         let path = folder.join(name.replace('\\', "/"));
-        self.number(name, || fs::read(&path).with_context(|| format!("cannot read `{}`", path.display())))
+        self.number(name, || files::read(&path))
     }
 
     fn add(&mut self, bytes: &[u8]) -> Result<i32> {
-        let picture = image::load_from_memory(bytes).context("only PNG and JPEG are read")?.to_rgba8();
+        let picture = image::load_from_memory(bytes).context("it cannot be read as PNG or JPEG")?.to_rgba8();
         let (width, height) = picture.dimensions();
         ensure!(width > 0 && height > 0, "the picture is empty");
         let first = i32::try_from(self.pixels.len()).context("textures are too large")?;
