@@ -28,6 +28,10 @@ use pairs::Job;
 use sequences::Sequence;
 
 fn main() -> ExitCode {
+    nyala_process::run("nyala-align", run_args)
+}
+
+fn run_args() -> ExitCode {
     let args = Args::parse();
     if let Err(error) = check(&args) {
         return failed(&error, 2);
@@ -102,12 +106,8 @@ fn run(args: &Args) -> Result<()> {
         }
         None => Box::new(BufWriter::new(io::stdout().lock())),
     };
-    let written = job.run(&mut out, is_coloured);
-    match written.and_then(|()| Ok(out.flush()?)) {
-        // The reader of a pipe may have seen enough.
-        Err(error) if is_broken_pipe(&error) => Ok(()),
-        written => written,
-    }
+    job.run(&mut out, is_coloured)?;
+    Ok(out.flush()?)
 }
 
 /// Alignments in SAM name their subject.
@@ -131,8 +131,4 @@ fn require_names(file: &Path, all: &[Sequence], is_allowed: fn(&str) -> bool) ->
         }
         None => Ok(()),
     }
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }

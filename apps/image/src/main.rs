@@ -30,6 +30,10 @@ use picture::{Kind, Picture};
 use program::Plan;
 
 fn main() -> ExitCode {
+    nyala_process::run("nyala-image", run_args)
+}
+
+fn run_args() -> ExitCode {
     let args = Args::parse();
     let own = match Own::read(&args.filters) {
         Ok(own) => own,

@@ -23,6 +23,10 @@ use cli::Args;
 use problem::{Equation, Problem};
 
 fn main() -> ExitCode {
+    nyala_process::run("nyala-multigrid", run_args)
+}
+
+fn run_args() -> ExitCode {
     let args = Args::parse();
     match run(&args) {
         Ok(()) => ExitCode::SUCCESS,

@@ -25,6 +25,10 @@ use kernel::{Kernel, Sums};
 use scene::Scene;
 
 fn main() -> ExitCode {
+    nyala_process::run("nyala-raytrace", run_args)
+}
+
+fn run_args() -> ExitCode {
     let mut args = Args::parse();
     match view::read_file(&mut args).and_then(|()| run(&args)) {
         Ok(()) => ExitCode::SUCCESS,

@@ -27,10 +27,9 @@ pub struct Failure {
     /// The backtrace.
     backtrace: String,
     /// Who is responsible, for the user.
-    responsible: &'static str,
+    responsible: String,
 }
 
-const OURS: &str = "this is a bug in nyala, not in your program";
 const OURS_OR_LLVMS: &str =
     "unless the program has `asm` or declares functions of LLVM, this is a bug in nyala";
 
@@ -38,21 +37,24 @@ const OURS_OR_LLVMS: &str =
 /// that joins has neither.
 static LAST_PANIC: Mutex<Option<Failure>> = Mutex::new(None);
 
-/// Runs `work` on a new thread with a large stack; a panic becomes an `Err`.
-pub fn guard<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Failure> {
-    panic::set_hook(Box::new(|info| {
-        let backtrace = Backtrace::force_capture().to_string();
-        let failure = Failure { message: info.to_string(), backtrace, responsible: OURS };
+/// Runs `work` of the program called `name` on a new thread with a large stack; a panic becomes an `Err`.
+pub fn guard<T: Send>(name: &'static str, work: impl FnOnce() -> T + Send) -> Result<T, Failure> {
+    panic::set_hook(Box::new(move |info| {
+        let failure = Failure {
+            message: info.to_string(),
+            backtrace: Backtrace::force_capture().to_string(),
+            responsible: bug_in(name),
+        };
         *LAST_PANIC.lock().unwrap_or_else(|poison| poison.into_inner()) = Some(failure);
     }));
     thread::scope(|scope| {
         let worker = thread::Builder::new().name("compiler".into()).stack_size(stack_size());
         match worker.spawn_scoped(scope, work) {
-            Ok(handle) => handle.join().map_err(|_| last_panic()),
+            Ok(handle) => handle.join().map_err(|_| last_panic(name)),
             Err(error) if error.kind() == io::ErrorKind::OutOfMemory || memory::is_exhausted() => {
                 memory::give_up()
             }
-            Err(error) => Err(Failure::without_backtrace(format!("no thread: {error}"))),
+            Err(error) => Err(Failure::without_backtrace(name, format!("no thread: {error}"))),
         }
     })
 }
@@ -62,14 +64,18 @@ fn stack_size() -> usize {
     if memory::is_exhausted() { SMALL_STACK_BYTES } else { STACK_BYTES }
 }
 
-fn last_panic() -> Failure {
+fn bug_in(name: &str) -> String {
+    format!("this is a bug in {name}, not in your program")
+}
+
+fn last_panic(name: &str) -> Failure {
     let last = LAST_PANIC.lock().unwrap_or_else(|poison| poison.into_inner()).take();
-    last.unwrap_or_else(|| Failure::without_backtrace("panicked without a message".into()))
+    last.unwrap_or_else(|| Failure::without_backtrace(name, "panicked without a message".into()))
 }
 
 impl Failure {
-    fn without_backtrace(message: String) -> Failure {
-        Failure { message, backtrace: String::new(), responsible: OURS }
+    fn without_backtrace(name: &str, message: String) -> Failure {
+        Failure { message, backtrace: String::new(), responsible: bug_in(name) }
     }
 }
 
@@ -93,7 +99,7 @@ pub fn report(failure: &Failure) -> ExitCode {
 pub fn llvm_gave_up(reason: &str) -> ! {
     let backtrace = Backtrace::force_capture().to_string();
     let message = format!("fatal error of LLVM: {reason}");
-    report(&Failure { message, backtrace, responsible: OURS_OR_LLVMS });
+    report(&Failure { message, backtrace, responsible: OURS_OR_LLVMS.into() });
     std::process::exit(STATUS.into())
 }
 
@@ -116,13 +122,13 @@ mod tests {
 
     #[test]
     fn a_panic_is_a_value_with_its_message() {
-        let failure = guard(|| panic!("d41 has no type")).map(|(): ()| ()).expect_err("it panics");
+        let failure = guard("nyala", || panic!("d41 has no type")).map(|(): ()| ()).expect_err("it panics");
         assert!(failure.message.contains("d41 has no type"), "{}", failure.message);
         assert!(failure.message.contains("internal_error.rs"), "{}", failure.message);
     }
 
     #[test]
     fn what_does_not_panic_is_passed_on() {
-        assert_eq!(guard(|| 42).expect("nothing panics"), 42);
+        assert_eq!(guard("nyala", || 42).expect("nothing panics"), 42);
     }
 }

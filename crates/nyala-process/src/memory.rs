@@ -20,6 +20,9 @@ const LARGE: usize = 1 << 24;
 /// The message, with a line break.
 const MESSAGE: &[u8] = b"error: out of memory\n";
 
+/// The exit status, as of any program with errors.
+const STATUS: i32 = 1;
+
 fn checked(memory: *mut u8, size: usize) -> *mut u8 {
     if memory.is_null() && size < LARGE {
         give_up();
@@ -59,8 +62,7 @@ mod unix {
     use std::mem::zeroed;
     use std::ptr::null_mut;
 
-    use super::MESSAGE;
-    use crate::output::PROGRAM_ERRORS;
+    use super::{MESSAGE, STATUS};
 
     /// An abort with less free memory than this counts as out of memory: LLVM alone needs more.
     const ENOUGH: usize = 256 << 20;
@@ -70,7 +72,7 @@ mod unix {
         // SAFETY: these are that many bytes, and both functions may be called anywhere.
         unsafe {
             libc::write(libc::STDERR_FILENO, MESSAGE.as_ptr().cast(), MESSAGE.len());
-            libc::_exit(PROGRAM_ERRORS.into())
+            libc::_exit(STATUS)
         }
     }
 
