@@ -497,3 +497,35 @@ fn compiled_programs_are_kept_on_disk() {
     assert_eq!(names(&cache).len(), 2);
     assert_eq!(run("gauss", Path::new("off")), first);
 }
+
+/// With any amount of memory, a filter succeeds or reports that memory is exhausted.
+#[cfg(target_os = "linux")]
+#[test]
+fn out_of_memory_is_reported() {
+    let folder = folder("scarce");
+    let (input, output) = (folder.join("in.png"), folder.join("out.png"));
+    colours(40, 30).save(&input).unwrap();
+    for megabytes in [60, 100, 150, 200, 300] {
+        let limit = format!("ulimit -v {} && exec \"$0\" \"$@\"", megabytes * 1000);
+        let mut command = Command::new("sh");
+        command.args([
+            "-c",
+            &limit,
+            env!("CARGO_BIN_EXE_nyala-image"),
+            "box",
+            path(&input),
+            "-o",
+            path(&output),
+        ]);
+        let result = command.output().unwrap();
+        let stderr = String::from_utf8_lossy(&result.stderr);
+        let shown = format!("{megabytes} MB: {:?}: {stderr}", result.status);
+        match result.status.code() {
+            Some(0) => assert!(output.is_file(), "{shown}"),
+            Some(1) => assert!(stderr.contains("out of memory") && !output.exists(), "{shown}"),
+            // Not even the loader has memory for the app.
+            Some(127) => assert!(stderr.contains("nyala-image"), "{shown}"),
+            _ => panic!("{shown}"),
+        }
+    }
+}

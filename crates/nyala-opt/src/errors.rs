@@ -77,11 +77,18 @@ pub fn tenths(number: u64) -> String {
 }
 
 /// Partial evaluation ended without a fixed point.
-pub(crate) fn too_many_rounds(rounds: usize) -> Diagnostic {
+/// `last` is the function that was specialized last, by place and name.
+pub(crate) fn too_many_rounds(rounds: usize, last: Option<(Span, Name)>) -> Diagnostic {
     let message = format!("partial evaluation was stopped after {rounds} rounds");
-    Diagnostic::warning(Code("W0902"), Span::NONE, message).with_note(
-        "the program is compiled as it is then; what another round would have found out stays unknown",
-    )
+    let (at, name) = last.map_or((Span::NONE, None), |(at, name)| (at, Some(name)));
+    let warning = Diagnostic::warning(Code("W0902"), at, message);
+    let warning = match name {
+        Some(name) => warning.with_label(format!("each round specializes `{name}` once more")),
+        None => warning,
+    };
+    warning
+        .with_note("the program is compiled as it is; what another round would have found out stays unknown")
+        .with_note("bound the recursion in the filter, or hide an argument with `$`")
 }
 
 /// A local variable is larger than the stack of a thread.

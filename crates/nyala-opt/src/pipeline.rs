@@ -7,7 +7,7 @@ use nyala_span::{Diagnostic, SourceMap, Span};
 
 use crate::merge_blocks::Merge;
 use crate::outline::{Outlined, outline_kernels};
-use crate::partial_eval::{Evaluated, Evaluation, MAX_ROUNDS, Options, remove_annotations};
+use crate::partial_eval::{Evaluated, Evaluation, Options, remove_annotations};
 use crate::vectorize::{Options as VectorizeOptions, SiteFacts};
 use crate::{
     convert_closures, eliminate_params, lower_to_cff, merge_blocks, merge_returns, promote_slots, remedy,
@@ -39,24 +39,18 @@ pub(crate) fn resume(world: &World, options: Options) -> Evaluated {
     // With `explain`, only the evaluator inlines functions, so that it can record it.
     let what = if options.explain { Merge::Blocks } else { Merge::Inlinable };
     let (mut current, mut is_changed) = evaluation.round(world);
-    let mut n_rounds = 1;
     loop {
         let cleaned = clean_up(&mut current, what);
         is_changed |= cleaned.is_any();
         // Another round can record the source of a promoted variable, and may remove the reason of a pending report.
         let needs_round =
             options.explain && cleaned.slots || evaluation.has_pending_reports() && cleaned.is_any();
-        if !is_changed || !needs_round && evaluation.is_fixed_point(&current) {
-            break;
-        }
-        if n_rounds == MAX_ROUNDS {
-            evaluation.report_rounds();
+        if !is_changed || !needs_round && evaluation.is_fixed_point(&current) || !evaluation.allows_round() {
             break;
         }
         // A round takes time proportional to the program with its dead part.
         current.compact();
         (current, is_changed) = evaluation.round(&current);
-        n_rounds += 1;
     }
     remove_annotations(&mut current);
     check(&current, "remove_annotations");

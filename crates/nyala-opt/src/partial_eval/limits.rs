@@ -6,7 +6,7 @@
 use cranelift_entity::packed_option::PackedOption;
 use nyala_ir::origin::OriginLimits;
 use nyala_ir::{Cont, Def, World};
-use nyala_span::{Name, Span};
+use nyala_span::{Diagnostic, Name, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::chains::{Chains, LinkId};
@@ -16,6 +16,7 @@ use super::limit_report::Step;
 use super::rules::{self, Rule};
 use super::unfold::UnfoldingId;
 use super::{Budget, OnLimit};
+use crate::errors;
 
 // Note [Why evaluation ends]
 //
@@ -30,6 +31,9 @@ use super::{Budget, OnLimit};
 //    is a continuation, the round restarts without the cycle: cleaning up the useless part takes longer than building
 //    the rest again. Each restart halves the remaining budget, up to MAX_HALVINGS times, so all attempts
 //    together take about twice the time of the first.
+// 4. A round may make a value known that lets the next round specialize once more, and chains begin anew in each round. After
+//    FREE_ROUNDS, all further rounds together may visit 1/REVISIT_SHARE of the nodes that the program may grow by. Then
+//    evaluation ends with a report.
 //
 // See also Note [Why implicit specialization ends], for what happens without filters.
 
@@ -51,7 +55,7 @@ use super::{Budget, OnLimit};
 // The arguments that are not specialized on become closures.
 
 /// The functions of the source that a limit stopped, by place and name: these are the same in all rounds.
-type FunctionKey = (Span, Name);
+pub(super) type FunctionKey = (Span, Name);
 
 /// Which kind of request exceeds a limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,6 +100,12 @@ pub(crate) const IMPLICIT_SHARE: u64 = 25;
 /// How often restarts halve the budget. The rest is for functions that do not repeat.
 const MAX_HALVINGS: u32 = 6;
 
+/// The number of rounds that may visit the whole program, whatever its size. Most programs need a few.
+const FREE_ROUNDS: usize = 32;
+
+/// Further rounds may visit this share of the nodes that the program may grow by.
+const REVISIT_SHARE: u64 = 2;
+
 /// The limits that were reached in all rounds.
 #[derive(Default)]
 pub(super) struct LimitState {
@@ -111,6 +121,12 @@ pub(super) struct LimitState {
     n_reports: u64,
     /// How often this round was restarted.
     n_restarts: u32,
+    /// The number of finished rounds.
+    n_rounds: usize,
+    /// The nodes that rounds visited after the free ones.
+    revisited: u64,
+    /// The function that was specialized last.
+    last: Option<FunctionKey>,
     /// The names of functions that are no longer specialized on functions because of their depth.
     deep: Vec<Name>,
     /// Whether evaluation is over: only functions with a single use are still inlined.
@@ -132,8 +148,14 @@ impl LimitState {
         self.n_restarts += 1;
     }
 
-    pub(super) fn end_round(&mut self, counters: Counters) {
+    /// Counts a round that has built `world` and specialized `last` last.
+    pub(super) fn end_round(&mut self, counters: Counters, last: Option<FunctionKey>, world: &World) {
         self.specialized += counters.specialized;
+        self.last = last;
+        self.n_rounds += 1;
+        if self.n_rounds > FREE_ROUNDS {
+            self.revisited += world.node_count() as u64;
+        }
         let mut names: Vec<Name> = self.too_deep.iter().map(|&(_, name)| name).collect();
         names.sort_by_key(|name| name.as_str());
         names.retain(|name| !self.deep.contains(name));
@@ -159,6 +181,12 @@ impl LimitState {
     /// After this round, the function is no longer specialized on functions without a request.
     pub(super) fn set_too_deep(&mut self, function: FunctionKey) {
         self.too_deep.insert(function);
+    }
+
+    /// The report that there may be no more rounds with this limit of growth.
+    pub(super) fn too_many_rounds(&self, growth: u64) -> Option<Diagnostic> {
+        let is_exceeded = self.revisited > growth / REVISIT_SHARE;
+        is_exceeded.then(|| errors::too_many_rounds(self.n_rounds, self.last))
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -210,6 +238,8 @@ pub(super) struct Spent {
     /// The use of functions with their own limits.
     by_function: FxHashMap<Cont, FunctionSpent>,
     must_restart: bool,
+    /// The function that was specialized last.
+    last: Option<Cont>,
 }
 
 /// The use of one function of its own limits.
@@ -220,6 +250,11 @@ struct FunctionSpent {
 }
 
 impl Spent {
+    /// The function that was specialized last.
+    pub(super) fn last(&self) -> Option<Cont> {
+        self.last
+    }
+
     /// Whether the round must restart. See Note [Why evaluation ends].
     pub(super) fn must_restart(&self) -> bool {
         self.must_restart
@@ -329,6 +364,7 @@ impl Engine<'_> {
             None => {
                 self.spent.requested += u64::from(is_requested);
                 self.spent.implicit_in_cycles += u64::from(is_implicit_cycle);
+                self.spent.last = Some(instance.old);
                 return Ok(());
             }
             Some(Exceeded::Function(limit)) => (limit, false),

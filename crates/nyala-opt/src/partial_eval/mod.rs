@@ -129,10 +129,6 @@ pub struct Evaluated {
     pub deep: Vec<Name>,
 }
 
-/// The most rounds. Each takes time proportional to the program, and most programs need a few. If the limit is reached, that is
-/// reported, and the program stays as it is then.
-pub(crate) const MAX_ROUNDS: usize = 1000;
-
 /// Evaluates `world`.
 ///
 /// Before: any verified world. After: no call has a filter that holds, or a limit was
@@ -173,33 +169,36 @@ impl Evaluation {
     /// Evaluates `world` to a fixed point.
     fn rounds(&mut self, world: &World) -> World {
         let (mut current, mut is_changed) = self.round(world);
-        for _ in 1..MAX_ROUNDS {
-            if !is_changed || self.is_fixed_point(&current) {
-                return current;
-            }
+        while is_changed && !self.is_fixed_point(&current) && self.allows_round() {
             (current, is_changed) = self.round(&current);
         }
-        self.report_rounds();
         current
     }
 
-    /// Reports that there was no fixed point after the last round.
-    pub(crate) fn report_rounds(&mut self) {
-        self.state.reports.add(crate::errors::too_many_rounds(MAX_ROUNDS));
+    /// Whether the limits allow another round; if not, reports that.
+    pub(crate) fn allows_round(&mut self) -> bool {
+        match self.state.limits.too_many_rounds(self.options.budget.growth) {
+            Some(report) => {
+                self.state.reports.add(report);
+                false
+            }
+            None => true,
+        }
     }
 
     /// Evaluates `world` once; whether that changed anything. Annotations for the evaluator are kept: a later
     /// round may know more.
     pub fn round(&mut self, world: &World) -> (World, bool) {
         self.state.limits.begin_round();
-        let (counters, new) = loop {
+        let (counters, last, new) = loop {
             let before = self.options.explain.then(|| self.state.journal.clone());
             self.state.journal.begin_round();
             self.state.reports.begin_round();
             let mut engine = Engine::new(world, &self.options, &mut self.state);
             engine.run();
             if !engine.spent.must_restart() {
-                break (engine.spent.counters, engine.new);
+                let last = engine.spent.last().map(|old| engine.function_key(old));
+                break (engine.spent.counters, last, engine.new);
             }
             self.state.limits.restart_round();
             if let Some(before) = before {
@@ -207,7 +206,7 @@ impl Evaluation {
                 self.state.journal.restart_round(before, |name| limits.has_stopped(name));
             }
         };
-        self.state.limits.end_round(counters);
+        self.state.limits.end_round(counters, last, &new);
         check(&new);
         (new, counters != Default::default())
     }
