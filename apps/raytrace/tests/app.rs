@@ -325,7 +325,7 @@ fn errors_name_the_file_and_the_place() {
         ("c.ply", "vertex 1: the data ends early"),
         ("d.glb", "a chunk ends behind the file"),
         ("e.gltf", "node 0 is below two nodes, or below itself"),
-        ("f.stl", "cannot read `f.stl`"),
+        ("f.stl", "the name of a scene ends with .obj, .ply, .gltf or .glb"),
     ] {
         let result = app(&folder, &[file]);
         let message = String::from_utf8_lossy(&result.stderr).into_owned();
