@@ -16,7 +16,7 @@ mod sequences;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread;
 
@@ -70,6 +70,9 @@ fn run(args: &Args) -> Result<()> {
         0 => thread::available_parallelism().map_or(1, |n| n.get() as u32),
         n => n,
     };
+    for output in [&args.output, &args.picture].into_iter().flatten() {
+        require_other_file(output, [&args.query, &args.subject])?;
+    }
     let mut queries = sequences::read(&args.query, args.letters)?;
     let subjects = sequences::read(&args.subject, args.letters)?;
     if args.format == Format::Sam {
@@ -106,8 +109,22 @@ fn run(args: &Args) -> Result<()> {
         }
         None => Box::new(BufWriter::new(io::stdout().lock())),
     };
-    job.run(&mut out, is_coloured)?;
-    Ok(out.flush()?)
+    let written = job.run(&mut out, is_coloured).and_then(|()| Ok(out.flush()?));
+    written.map_err(|error| match &args.output {
+        _ if !error.is::<io::Error>() => error,
+        Some(path) => error.context(format!("cannot write `{}`", path.display())),
+        None => error.context("cannot write to standard output"),
+    })
+}
+
+/// An output must not replace the sequences that it is made of.
+fn require_other_file(output: &Path, inputs: [&PathBuf; 2]) -> Result<()> {
+    let file = |path: &Path| path.canonicalize().ok().filter(|path| path.is_file());
+    let Some(place) = file(output) else { return Ok(()) };
+    match inputs.into_iter().find(|input| file(input).as_ref() == Some(&place)) {
+        Some(input) => bail!("`{}` would replace the sequences in `{}`", output.display(), input.display()),
+        None => Ok(()),
+    }
 }
 
 /// Alignments in SAM name their subject.

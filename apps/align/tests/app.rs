@@ -218,3 +218,27 @@ fn speed_is_printed() {
     let text = output(&folder, &["q.fa", "s.fq.gz", "--bench"]);
     assert!(text.starts_with("4 pairs, 4.180e2 cells:") && text.contains("GCUPS"), "{text}");
 }
+
+#[test]
+fn outputs_never_replace_inputs() {
+    let folder = with_files("replaced");
+    fs::copy(folder.join("q.fa"), folder.join("q.svg")).unwrap();
+    for (input, option, file) in
+        [("q.fa", "-o", "q.fa"), ("q.fa", "-o", "./q.fa"), ("q.svg", "--picture", "q.svg")]
+    {
+        let before = fs::read(folder.join(input)).unwrap();
+        let (status, message) = failure(&folder, &["s.fq.gz", input, option, file]);
+        let expected = format!("error: `{file}` would replace the sequences in `{input}`\n");
+        assert_eq!((status, message), (1, expected));
+        assert_eq!(fs::read(folder.join(input)).unwrap(), before);
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_device_is_an_error() {
+    let folder = with_files("full");
+    let (status, message) = failure(&folder, &["q.fa", "q.fa", "-o", "/dev/full"]);
+    assert_eq!(status, 1);
+    assert!(message.starts_with("error: cannot write `/dev/full`: No space left"), "{message}");
+}
