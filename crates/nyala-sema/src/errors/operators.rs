@@ -105,15 +105,23 @@ impl Render<'_> {
         })
     }
 
+    /// The operator that a program can declare, if these operands can have one.
     fn declaration(&self, operator: &str, operands: &[Operand]) -> String {
-        let ty = |operand: &Operand| self.program.types.display(operand.ty).to_string();
+        let types = &self.program.types;
+        if let [lhs, rhs] = operands
+            && let (TyKind::Simd(_, left), TyKind::Simd(_, right)) = (types.kind(lhs.ty), types.kind(rhs.ty))
+            && left != right
+        {
+            return "vectors of different lengths do not mix".into();
+        }
+        let ty = |operand: &Operand| types.display(operand.ty).to_string();
         let params: Vec<String> = operands
             .iter()
             .zip(["a", "b"])
             .map(|(operand, name)| format!("{name}: {}", ty(operand)))
             .collect();
         let is_nominal = |operand: &&Operand| {
-            matches!(self.program.types.kind(operand.ty), TyKind::Struct(..) | TyKind::Enum(..))
+            matches!(types.kind(operand.ty), TyKind::Struct(..) | TyKind::Enum(..) | TyKind::Simd(..))
         };
         let result = match operator {
             "==" | "!=" | "<" | "<=" | ">" | ">=" => "bool".to_owned(),

@@ -82,6 +82,11 @@ impl SimdMode<'_> {
         self.call(callee, args, ret, span)
     }
 
+    /// Any value of a type.
+    pub(super) fn undef(&mut self, ty: Ty, span: Span) -> Expr {
+        self.call_intrinsic(&Intrinsic { symbol: "undef", params: &[], ret: None }, vec![], ty, span)
+    }
+
     fn intrinsic(&mut self, declared: &Intrinsic<'_>, span: Span) -> FnId {
         if let Some(&known) = self.intrinsics.get(declared.symbol) {
             return known;

@@ -2,7 +2,8 @@
 //!
 //! A function with vectors in its type is rewritten for one lane. Others are called as they are, by each lane, if they are written
 //! for lanes: they take a function, which is the code of the lanes, or have collective operations. So a scalar function is never
-//! called by accident: only the bodies of generators that select lanes, such as `scalar`, call it. Intrinsics compute the same for one lane as for a vector.
+//! called by accident: only the bodies of generators that select one lane (`one_lane`) call it. Intrinsics compute the same for one lane as for a
+//! vector.
 
 use nyala_span::{Name, Span};
 
@@ -34,16 +35,16 @@ impl SimdMode<'_> {
     }
 
     fn arguments(&mut self, call: &mut Call, lanes: &mut Lanes) {
-        let selects_lanes = match call.callee.kind {
-            ExprKind::Fn(id, _) => self.is_for_lanes(id),
+        let selects_one_lane = match call.callee.kind {
+            ExprKind::Fn(id, _) => self.selects_one_lane(id),
             _ => false,
         };
-        let is_selected = lanes.is_selected;
+        let is_one_lane = lanes.is_one_lane;
         for arg in &mut call.args {
-            lanes.is_selected = is_selected || selects_lanes && matches!(arg.kind, ExprKind::Lambda(_));
+            lanes.is_one_lane = is_one_lane || selects_one_lane && matches!(arg.kind, ExprKind::Lambda(_));
             self.value(arg, lanes);
         }
-        lanes.is_selected = is_selected;
+        lanes.is_one_lane = is_one_lane;
     }
 
     /// The symbol of the operation on the elements of a vector that is called.
@@ -122,7 +123,7 @@ impl SimdMode<'_> {
         let is_for_vectors = self.has_vectors(ty);
         let is_possible = match (&function.linkage, is_for_vectors) {
             (Linkage::Import { abi: Abi::Intrinsic | Abi::Device, .. }, false) => true,
-            (_, false) if lanes.is_selected => true,
+            (_, false) if lanes.is_one_lane => true,
             (Linkage::Import { abi, .. }, _) => is_generic && *abi == Abi::Intrinsic,
             (_, true) => match self.lane_function(id) {
                 Some(function) => return Some(function),

@@ -6,10 +6,14 @@ use crate::types::{Ty, Types};
 
 /// A vector with another number of lanes.
 pub(super) fn other_length(types: &Types, ty: Ty, at: Span, lanes: Ty, entered: Span) -> Diagnostic {
-    let (ty, lanes) = (types.display(ty), types.display(lanes));
-    Diagnostic::error(Code("E0450"), at, format!("`{ty}` in SIMD mode of {lanes} lanes"))
+    let ty = types.display(ty);
+    let lanes = match types.as_number(lanes) {
+        Some(1) => "1 lane".into(),
+        _ => format!("{} lanes", types.display(lanes)),
+    };
+    Diagnostic::error(Code("E0450"), at, format!("`{ty}` in SIMD mode of {lanes}"))
         .with_label("this has another number of lanes")
-        .with_secondary(entered, format!("SIMD mode of {lanes} lanes begins here"))
+        .with_secondary(entered, format!("SIMD mode of {lanes} begins here"))
 }
 
 /// The call of a scalar function.
@@ -22,6 +26,14 @@ pub(super) fn scalar_call(name: Option<Name>, at: Span, entered: Span) -> Diagno
             "`with scalar() { .. }` calls it once, `for lane in for_each_active() { .. }` once for each active lane; a \
              function with vectors among its parameters is called for all lanes",
         )
+}
+
+/// A function that only SIMD mode can call is used as a value of scalar mode.
+pub(super) fn function_of_lanes(name: Name, declared: Span, at: Span) -> Diagnostic {
+    let what = format!("`{name}` calls a parameter in SIMD mode, and is a value of scalar mode here");
+    Diagnostic::error(Code("E0451"), at, what)
+        .with_label("it can only be called")
+        .with_secondary(declared, "SIMD mode begins at its calls")
 }
 
 /// Code without a meaning in SIMD mode.

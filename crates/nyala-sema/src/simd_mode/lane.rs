@@ -38,8 +38,8 @@ pub(super) struct Lanes {
     pub(super) first: Vec<Stmt>,
     /// Whether the code is that of a nested function, which may run several times at once.
     pub(super) is_nested: bool,
-    /// Whether the code is in the body of a generator that selects lanes, such as `scalar`.
-    pub(super) is_selected: bool,
+    /// Whether the code is in the body of a generator that selects one lane, such as `scalar`.
+    pub(super) is_one_lane: bool,
     /// Whether an error was reported.
     has_errors: bool,
 }
@@ -68,7 +68,7 @@ impl Lanes {
             shared: vec![],
             first: vec![],
             is_nested: false,
-            is_selected: false,
+            is_one_lane: false,
             has_errors: false,
         }
     }

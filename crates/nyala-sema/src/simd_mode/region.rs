@@ -19,13 +19,15 @@ impl SimdMode<'_> {
         let lane = self.new_local(Name::new("lane"), i32, false, span);
         let mut lanes = Lanes::new(Some(region.lanes), region.entered, Index::Variable(lane));
         lanes.is_lambda = region.returns.is_some();
+        // SIMD mode of one lane is scalar mode.
+        lanes.is_one_lane = self.program.types.as_number(region.lanes) == Some(1);
         let mut lambdas = self.lambdas_from_outside(&root);
         let whole = self.block(lambdas.clone(), Some(root), span);
         let variables = self.variables(&whole, region.returns.map(|(local, _)| local), &mut lanes);
         let ExprKind::Block { value: Some(root), .. } = whole.kind else { unreachable!("it was just made") };
         let mut root = *root;
         // After an error, the program is not lowered.
-        if !self.is_result(result, span, region.entered) {
+        if !lanes.is_one_lane && !self.is_result(result, span, region.entered) {
             return root;
         }
         lanes.is_copy = true;

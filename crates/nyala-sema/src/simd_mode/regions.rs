@@ -2,15 +2,19 @@
 //!
 //! A vectorial expression is the root of a region, unless it jumps out: then the region is the expression that the jump ends. It
 //! contains the targets of all its jumps, also of those that are not vectorial.
+//!
+//! A function may call one of its parameters in SIMD mode, as a generator does with the body of a loop. The argument has to be code of
+//! one lane then, so SIMD mode begins at the call of that function (`functions_of_lanes`).
 
 use nyala_span::{Diagnostic, Span};
 use nyala_syntax::ast::BinaryOp;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::tree::{Coercion, Cond, Expr, ExprKind, LocalId, Pat, Program};
+use crate::tree::{Coercion, Cond, Expr, ExprKind, FnId, LocalId, Pat, Program};
 use crate::types::{Ty, TyKind};
 use crate::visit;
 
+use super::SimdMode;
 use super::errors;
 
 /// A region of SIMD mode.
@@ -27,7 +31,7 @@ pub(super) struct Region {
 #[derive(Default)]
 pub(super) struct Regions {
     roots: FxHashMap<*const Expr, Region>,
-    /// Whether the body has vectorial expressions, in regions or without effects.
+    /// Whether the body has vectorial expressions, in regions or without effects, or mentions a function that begins SIMD mode.
     pub(super) has_vectors: bool,
     pub(super) errors: Vec<Diagnostic>,
 }
@@ -39,10 +43,58 @@ struct Demand {
     at: Span,
 }
 
+impl SimdMode<'_> {
+    /// Finds the functions that call parameters in SIMD mode, themselves or through others.
+    pub(super) fn find_functions_of_lanes(&mut self) {
+        let mut open: Vec<(FnId, Vec<LocalId>)> = vec![];
+        for (id, function) in self.program.fns.iter().filter(|(_, function)| function.body.is_some()) {
+            let mut params: Vec<LocalId> =
+                function.params.iter().flat_map(|param| visit::bindings(&param.pat)).collect();
+            params.retain(|&param| self.is_vector_function(self.program.locals[param].ty));
+            open.extend((!params.is_empty()).then_some((id, params)));
+        }
+        loop {
+            let is_found = |(id, params): &(FnId, Vec<LocalId>)| self.uses_in_lanes(*id, params);
+            let (found, rest): (Vec<_>, Vec<_>) = open.into_iter().partition(is_found);
+            if found.is_empty() {
+                return;
+            }
+            self.functions_of_lanes.extend(found.into_iter().map(|(id, _)| id));
+            open = rest;
+        }
+    }
+
+    fn is_vector_function(&self, ty: Ty) -> bool {
+        matches!(self.program.types.kind(ty), TyKind::Fn { .. }) && self.has_vectors(ty)
+    }
+
+    /// Whether a function uses one of these variables in SIMD mode.
+    fn uses_in_lanes(&self, id: FnId, locals: &[LocalId]) -> bool {
+        let function = &self.program.fns[id];
+        let Some(body) = &function.body else { return false };
+        let regions = Regions::find(self, body, function.return_local, function.ret);
+        let mut is_used = false;
+        let mut look_for = |expr: &Expr| match expr.kind {
+            ExprKind::Local(local) => is_used |= locals.contains(&local),
+            _ => {}
+        };
+        visit::walk(body, |expr| {
+            if regions.at(expr).is_some() {
+                visit::walk(expr, &mut look_for);
+                for nested in self.nested_functions(expr) {
+                    self.original_body(nested).into_iter().for_each(|body| visit::walk(body, &mut look_for));
+                }
+            }
+        });
+        is_used
+    }
+}
+
 impl Regions {
     /// The regions of a body with this `return` and result.
-    pub(super) fn find(program: &Program, body: &Expr, returns: Option<LocalId>, ret: Ty) -> Regions {
-        let mut finder = Finder { program, jumps: FxHashSet::default(), found: Regions::default() };
+    pub(super) fn find(mode: &SimdMode<'_>, body: &Expr, returns: Option<LocalId>, ret: Ty) -> Regions {
+        let (jumps, found) = (FxHashSet::default(), Regions::default());
+        let mut finder = Finder { mode, program: mode.program, jumps, found };
         finder.jumps.extend(returns);
         visit::walk(body, |expr| finder.jumps.extend(own_jumps(expr)));
         if let Some(demand) = finder.expr(body) {
@@ -58,6 +110,7 @@ impl Regions {
 }
 
 struct Finder<'p> {
+    mode: &'p SimdMode<'p>,
     program: &'p Program,
     /// The jumps of the body: `return`, `break` and `continue`.
     jumps: FxHashSet<LocalId>,
@@ -75,6 +128,9 @@ impl Finder<'_> {
                 }
             }
             _ => visit::for_each_child(expr, &mut |child| demand = demand.or(self.expr(child))),
+        }
+        if let ExprKind::Fn(id, _) = expr.kind {
+            self.found.has_vectors |= self.mode.functions_of_lanes.contains(&id);
         }
         let own = self.own_demand(expr);
         let is_root = match &expr.kind {
@@ -138,7 +194,10 @@ impl Finder<'_> {
                 let is_of_lane = |pat: &Pat| !matches!(self.program.types.kind(pat.ty), TyKind::Simd(..));
                 self.lanes_of(scrutinee).filter(|_| arms.iter().all(|(pat, _)| is_of_lane(pat)))
             }
-            ExprKind::Call(call) => self.lanes_of(&call.callee),
+            ExprKind::Call(call) => match call.callee.kind {
+                ExprKind::Fn(id, _) => self.lanes_of_function(id, &call.callee),
+                _ => self.lanes_of(&call.callee),
+            },
             ExprKind::Assign { place, .. }
             | ExprKind::Step { place, .. }
             | ExprKind::AddrOf(place)
@@ -163,6 +222,16 @@ impl Finder<'_> {
                 _ => return None,
             }
         }
+    }
+
+    /// Of a function that calls a parameter in SIMD mode, the lanes of that.
+    fn lanes_of_function(&self, id: FnId, callee: &Expr) -> Option<Demand> {
+        if !self.mode.functions_of_lanes.contains(&id) {
+            return None;
+        }
+        let mut lengths = vec![];
+        self.mode.lengths(callee.ty, &mut lengths);
+        lengths.first().map(|&lanes| Demand { lanes, at: callee.span })
     }
 
     fn lanes_of(&self, value: &Expr) -> Option<Demand> {
