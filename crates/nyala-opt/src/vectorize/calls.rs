@@ -1,8 +1,8 @@
 //! Calls.
 //!
 //! A function of the program is called as a SIMD version, made for the shapes of the arguments. A
-//! function with uniform arguments and no lane-dependent behaviour is called once. An external function, or an inner
-//! group of lanes (`nested`), is called for one active lane after the other; prefetches are an exception (`prefetch`).
+//! function with uniform arguments and no lane-dependent behaviour is called once. An external function, an inner
+//! group of lanes (`nested`), or a function value (`function_values`) is called for one active lane after the other; prefetches are an exception (`prefetch`).
 //! `lane_functions` has the collective operations.
 
 use nyala_ir::analysis::Number;
@@ -41,7 +41,9 @@ impl Emitter<'_> {
         next: Option<usize>,
     ) -> Result<Option<Vec<Rep>>, Refusal> {
         let data = self.world.cont(callee);
-        if args.iter().any(|arg| self.world.types.as_cn(self.world.ty(arg.def)).is_some()) {
+        let is_per_lane = self.instances.per_lane.contains(&callee);
+        let is_function = |arg: &Rep| self.world.types.as_cn(self.world.ty(arg.def)).is_some();
+        if args.iter().any(|arg| is_function(arg) && !(is_per_lane && arg.shape == Shape::Uniform)) {
             return self.refused("a function as an argument");
         }
         match lane_function(self.world, callee) {
@@ -49,8 +51,8 @@ impl Emitter<'_> {
             None if is_called_once(self.task.flow, callee, args.iter().map(|arg| arg.shape)) => {
                 Ok(self.call_once(callee, args, next))
             }
-            // The vectors of this function have the lanes of an inner group.
-            None if self.instances.groups.contains(&callee) => self.call_per_lane(callee, args, next),
+            // It calls what is not known, or its vectors have the lanes of an inner group.
+            None if is_per_lane => self.call_per_lane(callee, args, next),
             None if data.body.is_some() => self.call_simd(callee, args, next),
             None => {
                 let shapes = args.iter().map(|arg| arg.shape);

@@ -15,6 +15,7 @@ use super::calls;
 use super::estimate::Estimate;
 use super::flow::{End, Flow};
 use super::forms::{Access, Form};
+use super::function_values;
 use super::linearize::Plan;
 use super::prefetch;
 use super::shapes::{Shape, Shapes, data_params, function_params};
@@ -215,6 +216,7 @@ impl Reader<'_> {
                         Form::Collective
                     }
                     _ if self.is_called_once(block) => Form::Uniform,
+                    _ if function_values::calls_one(self.world, *callee) => Form::PerLane,
                     _ if data.body.is_some() => Form::Simd,
                     _ => self.form_of_prefetch(block).unwrap_or(Form::PerLane),
                 };

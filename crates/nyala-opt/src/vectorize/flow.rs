@@ -11,7 +11,7 @@ use nyala_ir::{Cont, Def, Intrinsic, Node, World};
 use nyala_span::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Options, Refusal};
+use super::{Options, Refusal, function_values};
 
 /// The terminator of a block.
 #[derive(Clone, Debug)]
@@ -301,7 +301,8 @@ fn is_uniform(world: &World, function: Cont) -> bool {
         None => world.cont(cont).body.is_some(),
     };
     let counts = |&def: &Def| matches!(world.node(def), Node::Alloc { .. } | Node::Asm { .. });
-    reached.conts(world).all(stays_inside) && !reached.nodes().iter().any(counts)
+    reached.conts(world).all(|cont| stays_inside(cont) && !function_values::calls_one(world, cont))
+        && !reached.nodes().iter().any(counts)
 }
 
 /// The graph without back edges.

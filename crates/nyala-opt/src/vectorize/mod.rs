@@ -20,6 +20,7 @@
 //!   of lanes;
 //! * `lanewise`: aggregates of simd values; `blends`: selects at join points;
 //! * `site`: reads and replaces a call of `vectorize`; `nested`: calls of `vectorize` inside SIMD code;
+//!   `function_values`: calls of functions that differ between lanes;
 //! * `explain`: the report of `nyala explain --vectorize`; `forms`: the vector forms that it names; `estimate`: what the
 //!   SIMD code costs beside the scalar loop.
 
@@ -32,6 +33,7 @@ mod estimate;
 mod explain;
 mod flow;
 mod forms;
+mod function_values;
 mod hoist;
 mod lane_functions;
 mod lane_memory;
@@ -135,13 +137,14 @@ fn vectorize_sites(
     options: &Options,
     explains: bool,
 ) -> (Vec<Diagnostic>, Vec<SiteFacts>) {
+    let per_lane = function_values::replace(world, sites);
     let functions = Functions::new(world);
     let Nested { loops: mut inner, groups } = Nested::replace(world, &functions, sites);
     let mut run = Run {
         block_params: BlockParams::new(world),
         options: options.clone(),
         explains,
-        groups: vec![],
+        per_lane,
         reports: vec![],
         facts: vec![],
     };
@@ -150,11 +153,11 @@ fn vectorize_sites(
         // The collective operations of a single lane are replaced at the end.
         if group.site.lanes == 1 {
             group.site.write_loop(world);
-            run.groups.push(group.site.cont);
+            run.per_lane.push(group.site.cont);
             continue;
         }
         match run.vectorize(world, group.cont, Ok(Some(&group.site)), Some(group.collective)) {
-            true => run.groups.push(group.site.cont),
+            true => run.per_lane.push(group.site.cont),
             false => group.undo(world),
         }
     }
@@ -171,8 +174,9 @@ struct Run {
     block_params: BlockParams,
     options: Options,
     explains: bool,
-    /// The functions that inner calls with collective operations became.
-    groups: Vec<Cont>,
+    /// The functions that are called for one lane after the other: those that inner calls with collective operations became, and those that
+    /// call a function value.
+    per_lane: Vec<Cont>,
     reports: Vec<Diagnostic>,
     facts: Vec<SiteFacts>,
 }
@@ -191,8 +195,8 @@ impl Run {
             _ => (flow::body_span(world, cont), lanes_of_call(world, cont)),
         };
         let mut facts = SiteFacts { at: span, lanes, ..SiteFacts::default() };
-        let groups = self.groups.iter().copied().collect();
-        let mut instances = Instances::new(self.options.clone(), self.explains, groups);
+        let per_lane = self.per_lane.iter().copied().collect();
+        let mut instances = Instances::new(self.options.clone(), self.explains, per_lane);
         let result = match site {
             Ok(Some(site)) => {
                 facts.has_tail = site.has_tail(world, &self.block_params);
@@ -251,8 +255,8 @@ struct Instance {
 struct Instances {
     heads: FxHashMap<Instance, Cont>,
     waiting: Vec<(Instance, Cont)>,
-    /// The functions that inner calls of `vectorize` became. They are SIMD code already.
-    groups: FxHashSet<Cont>,
+    /// The functions that are called for one lane after the other.
+    per_lane: FxHashSet<Cont>,
     /// Whether to report on each function that is written, and the reports.
     explains: bool,
     facts: Vec<FunctionFacts>,
@@ -262,11 +266,11 @@ struct Instances {
 }
 
 impl Instances {
-    fn new(options: Options, explains: bool, groups: FxHashSet<Cont>) -> Instances {
+    fn new(options: Options, explains: bool, per_lane: FxHashSet<Cont>) -> Instances {
         Instances {
             heads: FxHashMap::default(),
             waiting: vec![],
-            groups,
+            per_lane,
             explains,
             facts: vec![],
             options,

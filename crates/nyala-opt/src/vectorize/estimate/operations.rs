@@ -6,6 +6,7 @@ use nyala_span::Span;
 use super::super::calls;
 use super::super::flow::{End, Flow};
 use super::super::forms::{Access, Form};
+use super::super::function_values;
 use super::super::lane_functions::lane_function;
 use super::super::lanewise;
 use super::super::linearize::Plan;
@@ -357,7 +358,7 @@ impl Counter<'_> {
             Cost::once(COLLECTIVE)
         } else if calls::is_called_once(self.flow, callee, shapes()) {
             Cost::once(FOREIGN)
-        } else if world.cont(callee).body.is_some() {
+        } else if world.cont(callee).body.is_some() && !function_values::calls_one(world, callee) {
             let (scalar, simd) = (self.frequencies.scalar[block], self.frequencies.simd[block]);
             counts.calls.push(Call { callee, scalar, simd });
             Cost::once(CALL)
