@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nyala_ir::{CmpOp, Cont, Def, Ty, World};
+use nyala_ir::{ArithOp, CmpOp, Cont, Def, Node, Ty, World};
 
 use super::{Emitter, Rep, Var, value_ty};
 use crate::vectorize::shapes::{Shape, data_params};
@@ -46,8 +46,7 @@ impl Emitter<'_> {
                 }
                 None => value,
             };
-            let taken = self.and(self.mask, equal);
-            let other = self.not(equal);
+            let (taken, other) = self.sides(equal);
             rest = self.and(rest, other);
             let known = masks.get(&target).copied();
             let all = known.map_or(taken, |known| self.or(known, taken));
@@ -60,6 +59,24 @@ impl Emitter<'_> {
             self.edge(vertex, target, masks[&target], &[]);
         }
         self.continue_at_next(vertex);
+    }
+
+    /// The lanes for which a condition holds, and a mask of all others.
+    ///
+    /// A conjunction narrows the mask term by term: AVX-512 compares under a mask in one instruction. LLVM joins two terms again if the
+    /// second one has no operand that the first one does not have, so comparisons with constants come first.
+    fn sides(&mut self, cond: Def) -> (Def, Def) {
+        let (mut terms, mut waiting) = (vec![], vec![cond]);
+        while let Some(term) = waiting.pop() {
+            match self.world.node(term) {
+                Node::Arith { op: ArithOp::And, lhs, rhs, .. } => waiting.extend([rhs, lhs]),
+                _ => terms.push(term),
+            }
+        }
+        terms.sort_by_key(|&term| !is_comparison_with_constant(self.world, term));
+        let taken = terms.iter().fold(self.mask, |mask, &term| self.and(mask, term));
+        let other = if terms.len() == 1 { self.not(cond) } else { self.not(taken) };
+        (taken, other)
     }
 
     /// A uniform branch stays a branch.
@@ -188,5 +205,16 @@ impl Emitter<'_> {
             args.push(self.value(Var::Result(index)));
         }
         self.world.set_body(self.cont, ret, args);
+    }
+}
+
+fn is_comparison_with_constant(world: &World, def: Def) -> bool {
+    let is_constant = |operand: Def| match world.node(operand) {
+        Node::Aggregate(lanes) => world.list(lanes).iter().all(|&lane| world.as_lit(lane).is_some()),
+        _ => false,
+    };
+    match world.node(def) {
+        Node::Cmp { lhs, rhs, .. } => is_constant(lhs) || is_constant(rhs),
+        _ => false,
     }
 }
