@@ -6,9 +6,10 @@
 
 use std::fmt::Write as _;
 
-use nyala_driver::Prelude;
+use nyala_driver::native::{self, NativeOptions};
+use nyala_driver::{Prelude, pipeline};
 
-use crate::equivalence::Subject;
+use crate::equivalence::{Agreed, Subject};
 use crate::random::Random;
 
 /// The functions of one program.
@@ -133,12 +134,22 @@ pub fn program(random: &mut Random) -> String {
 }
 
 /// Checks that a program has the result 0 in the interpreter: as it is emitted, evaluated, and with the code of all lanes.
-pub fn check(text: &str) -> Result<(), String> {
+pub fn check(text: &str) -> Result<Agreed, String> {
     let subject = Subject::new(text, Prelude::Absent).ok_or("it fails")?;
     if subject.reference.status != 0 {
         return Err(format!("{} lanes differ from the scalar program", subject.reference.status));
     }
-    subject.check(text)?.map(|_| ()).ok_or("it has errors once it is evaluated".into())
+    subject.check(text)?.ok_or("it has errors once it is evaluated".into())
+}
+
+/// Checks that the native code of a program has the result 0.
+pub fn check_native(Agreed { world, mut session }: Agreed) -> Result<(), String> {
+    let outlined = pipeline::outline(&mut session, world).ok_or("its kernels are not compiled")?;
+    match native::run(&mut session, &outlined, &NativeOptions::default(), &["program".to_owned()]) {
+        Some(0) => Ok(()),
+        Some(wrong) => Err(format!("native code: {wrong} lanes differ from the scalar program")),
+        None => Err("native code: it is not compiled".into()),
+    }
 }
 
 /// The body of a function.
