@@ -74,9 +74,10 @@ impl SimdMode<'_> {
         let Some(body) = &function.body else { return false };
         let regions = Regions::find(self, body, function.return_local, function.ret);
         let mut is_used = false;
-        let mut look_for = |expr: &Expr| match expr.kind {
-            ExprKind::Local(local) => is_used |= locals.contains(&local),
-            _ => {}
+        let mut look_for = |expr: &Expr| {
+            if let ExprKind::Local(local) = expr.kind {
+                is_used |= locals.contains(&local);
+            }
         };
         visit::walk(body, |expr| {
             if regions.at(expr).is_some() {
