@@ -1,11 +1,13 @@
 //! LLVM assembly to machine code.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 
 use super::api::Ref;
 use super::faults::Fault;
+use super::fused;
 use super::lane_moves::{self, Instructions};
 use super::{
     Llvm, LlvmError, accumulators, assumptions, c_string, masked_bytes, masks, single_lanes, versions,
@@ -181,7 +183,18 @@ impl<'a> Machine<'a> {
         Ok(Machine { llvm, machine, triple, cpu, features })
     }
 
-    /// The instructions that move lanes.
+    /// A program with the functions that depend on the machine's instructions.
+    fn adapted<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let (moves_lanes, has_rests) = (lane_moves::are_in(text), fused::are_in(text));
+        if !moves_lanes && !has_rests {
+            return Cow::Borrowed(text);
+        }
+        let instructions = self.instructions();
+        let text = if moves_lanes { lane_moves::defined(text, instructions) } else { Cow::Borrowed(text) };
+        if has_rests && instructions.fma { fused::replaced(text) } else { text }
+    }
+
+    /// The instructions that the machine has.
     pub(super) fn instructions(&self) -> Instructions {
         Instructions::of(&self.triple, |text| {
             let module = Module::parse(self.llvm, text).ok()?;
@@ -264,10 +277,7 @@ unsafe extern "C" fn gather(info: Ref, reports: *mut c_void) {
 impl<'a> Module<'a> {
     /// The module for a machine, with its library.
     fn new(machine: &Machine<'a>, text: &str, options: &Options) -> Result<Module<'a>, LlvmError> {
-        let module = match lane_moves::are_in(text) {
-            true => Module::parse(machine.llvm, &lane_moves::defined(text, machine.instructions()))?,
-            false => Module::parse(machine.llvm, text)?,
-        };
+        let module = Module::parse(machine.llvm, &machine.adapted(text))?;
         if let Some(library) = &options.library {
             module.link(library, machine)?;
         }

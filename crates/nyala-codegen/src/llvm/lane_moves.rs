@@ -18,7 +18,7 @@ use super::lane_registers::{Lanes, Writer};
 /// The prefix of the functions that are defined here.
 pub(crate) const PREFIX: &str = "nyala.lanes.";
 
-/// The instructions of a machine that move lanes.
+/// The instructions of a machine that not all have: those that move lanes, and fused ones.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Instructions {
     /// Those of 512 bits for lanes of 32 and 64 bits.
@@ -30,6 +30,8 @@ pub(super) struct Instructions {
     pub(super) avx512_packs_bytes: bool,
     pub(super) avx2: bool,
     pub(super) neon: bool,
+    /// Products and sums that are rounded once.
+    pub(super) fma: bool,
 }
 
 /// Operations whose instructions tell what a machine has.
@@ -60,6 +62,11 @@ define <8 x i32> @e(<8 x i32> %v, <8 x i32> %w) {
   %r = add <8 x i32> %v, %w
   ret <8 x i32> %r
 }
+declare <2 x double> @llvm.fma.v2f64(<2 x double>, <2 x double>, <2 x double>)
+define <2 x double> @f(<2 x double> %v, <2 x double> %w) {
+  %r = call <2 x double> @llvm.fma.v2f64(<2 x double> %v, <2 x double> %v, <2 x double> %w)
+  ret <2 x double> %r
+}
 ";
 
 impl Instructions {
@@ -67,10 +74,10 @@ impl Instructions {
     pub(super) fn of(triple: &str, assembly: impl FnOnce(&str) -> Option<String>) -> Instructions {
         let machine = triple.split('-').next().unwrap_or_default();
         if matches!(machine, "aarch64" | "arm64") {
-            return Instructions { neon: true, ..Instructions::default() };
+            return Instructions { neon: true, fma: true, ..Instructions::default() };
         }
         if machine != "x86_64" {
-            return Instructions::default();
+            return Instructions { fma: machine == "riscv64", ..Instructions::default() };
         }
         let code = assembly(QUESTIONS).unwrap_or_default();
         let has = |name: &str, register: &str| {
@@ -84,6 +91,7 @@ impl Instructions {
             avx512_packs_bytes: has("vpcompressb", "%zmm"),
             avx2: has("vpaddd", "%ymm"),
             neon: false,
+            fma: has("vfmadd", "%xmm"),
         }
     }
 }

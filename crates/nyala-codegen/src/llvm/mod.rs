@@ -11,6 +11,7 @@
 //! * `masked_bytes`, `masks`, `wide_masks`: masked accesses to bytes, long masks, and masks without registers for them, for
 //!   processors that are bad at them;
 //! * `lane_moves`, `lane_registers`: moves of values between lanes, by the machine's instructions;
+//! * `fused`: what products lose by rounding, by fused operations;
 //! * [`faults`]: the versions that can be used, and what is wrong with them; `single_lanes` and `assumptions`
 //!   work around some of that;
 //! * [`jit`]: loads an object file into this process;
@@ -28,6 +29,7 @@ pub mod fatal;
 pub mod faults;
 pub mod find;
 pub mod functions;
+pub(crate) mod fused;
 pub mod jit;
 pub(crate) mod lane_moves;
 mod lane_registers;

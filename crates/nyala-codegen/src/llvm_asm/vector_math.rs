@@ -17,7 +17,8 @@ use super::ModuleWriter;
 use super::constants::literal;
 use super::device::{GLOBAL, INVARIANT};
 use super::value::{Scalar, Type};
-use crate::vector_math::{Float, Kind, Machine, Op, Table, Value, far_kernel, kernel};
+use crate::llvm::fused::PRODUCT_REST;
+use crate::vector_math::{Float, Kind, Machine, Op, Table, Value, far_kernel, kernel, product_rest};
 
 /// A kernel for a type.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -40,6 +41,8 @@ pub(crate) enum Part {
     Usual,
     /// What it does for arguments that are [rare](Machine::rarely).
     Slow(MathOp),
+    /// What the product of two numbers of its type [loses](Machine::product_rest).
+    ProductRest,
 }
 
 impl ModuleWriter<'_> {
@@ -54,6 +57,7 @@ impl ModuleWriter<'_> {
             let (text, needs) = match part {
                 Part::Usual => kernel.write(is_on_gpu),
                 Part::Slow(op) => kernel.write_slow(op, is_on_gpu),
+                Part::ProductRest => kernel.write_product_rest(),
             };
             self.functions.push(text);
             for (name, result, params) in needs.intrinsics {
@@ -141,6 +145,17 @@ impl Kernel {
         }
     }
 
+    /// The definition of a function that machines with fused operations [replace](crate::llvm::fused).
+    fn write_product_rest(self) -> (String, Needs) {
+        self.define(&self.product_rest_symbol(), "alwaysinline ", false, |args| {
+            product_rest(args[0], args[1], args[2])
+        })
+    }
+
+    fn product_rest_symbol(self) -> String {
+        format!("@{PRODUCT_REST}{}", self.float().suffix())
+    }
+
     fn define(
         self,
         symbol: &str,
@@ -217,7 +232,7 @@ impl Kernel {
     }
 
     fn params(self) -> &'static [&'static str] {
-        &["%x", "%y"][..self.function.info().arity]
+        &["%x", "%y", "%z"][..self.function.info().arity]
     }
 
     fn typed_params(self) -> String {
@@ -385,6 +400,18 @@ impl Machine for Writer {
             Op::Widen => convert("fpext", &float, &self.kernel.ty(Prim::F64)),
             Op::Narrow => convert("fptrunc", &float, &self.kernel.ty(Prim::F32)),
         }
+    }
+
+    fn product_rest(&self, prim: Prim, args: [Value; 3]) -> Value {
+        if self.is_fused() {
+            let [a, b, product] = args.map(|arg| Float::new(self, prim, arg));
+            return product_rest(a, b, product).value();
+        }
+        let rest = Kernel { lanes: self.kernel.lanes, ..Kernel::new(NumberFn::Op(MathOp::Fmuladd), prim) };
+        let (float, symbol) = (rest.float(), rest.product_rest_symbol());
+        let args = args.map(|arg| format!("{float} {}", self.text(arg)));
+        self.state.borrow_mut().needs.parts.push((rest, Part::ProductRest));
+        self.assign(&format!("call {float} {symbol}({})", args.join(", ")))
     }
 
     fn lookup(&self, table: &'static Table, index: Value) -> Value {

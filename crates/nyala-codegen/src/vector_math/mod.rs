@@ -12,7 +12,7 @@
 //!   multiplication and addition. Infinities, NaN, zeros with signs and numbers below the normal ones are
 //!   handled as in C.
 //! * A *relaxed* kernel, for fast mathematics, takes and gives finite normal numbers: what is
-//!   smaller may count as 0, and what is not finite may give anything.
+//!   smaller may count as 0, and what is not finite may give anything. Results of `f32` are within 2.3 units.
 //! * What a lane gets does not depend on the other lanes. Where a method fails for few
 //!   arguments, another one is taken if one lane needs it, and only for that lane
 //!   ([`Float::rarely`]).
@@ -34,6 +34,7 @@ mod value;
 use nyala_ir::functions::NumberFn;
 use nyala_ir::{MathOp, Prim};
 
+pub(crate) use pair::product_rest;
 pub(crate) use value::{Float, Kind, Machine, Op, Table, Value};
 
 /// Whether a function has a kernel for lanes of this type.

@@ -20,19 +20,10 @@ impl<'m> Pair<'m> {
         Pair { high, low: b - (high - a) }
     }
 
-    /// Exactly `a * b`. Without fused operations, halves of their digits have products without rounding (Dekker).
+    /// Exactly `a * b`.
     pub fn product(a: Float<'m>, b: Float<'m>) -> Pair<'m> {
         let high = a * b;
-        if a.is_fused() {
-            return Pair { high, low: a.mul_add(b, -high) };
-        }
-        let halves = |x: Float<'m>| {
-            let high = (x.bits() & x.int(x.by_type(!0xfff, !0x7ff_ffff))).as_float();
-            (high, x - high)
-        };
-        let ((a_high, a_low), (b_high, b_low)) = (halves(a), halves(b));
-        let low = a_high * b_high - high + a_high * b_low + a_low * b_high + a_low * b_low;
-        Pair { high, low }
+        Pair { high, low: a.product_rest(b, high) }
     }
 
     /// `numerator / self`, rounded about once.
@@ -49,4 +40,18 @@ impl<'m> Pair<'m> {
         let low = product.low + (self.high * other.low + self.low * other.high);
         Pair { low, ..product }
     }
+}
+
+/// `a * b - product`, given the rounded product. Without fused operations, halves of the digits have products without
+/// rounding (Dekker).
+pub(crate) fn product_rest<'m>(a: Float<'m>, b: Float<'m>, product: Float<'m>) -> Float<'m> {
+    if a.is_fused() {
+        return a.mul_add(b, -product);
+    }
+    let halves = |x: Float<'m>| {
+        let high = (x.bits() & x.int(x.by_type(!0xfff, !0x7ff_ffff))).as_float();
+        (high, x - high)
+    };
+    let ((a_high, a_low), (b_high, b_low)) = (halves(a), halves(b));
+    a_high * b_high - product + a_high * b_low + a_low * b_high + a_low * b_low
 }

@@ -58,7 +58,7 @@ const LOG_TAIL_DOUBLE: &[f64] = &[
 
 pub(super) fn pow<'m>(x: Float<'m>, y: Float<'m>) -> Float<'m> {
     match x.by_type(true, false) && !x.is_fused() {
-        true => power(x.widen(), y.widen(), power_of_widened).narrow(),
+        true => power(x, y, |x, y| power_of_widened(x.widen(), y.widen()).narrow()),
         false => power(x, y, power_of_pair),
     }
 }
@@ -109,9 +109,11 @@ fn log2<'m>(x: Float<'m>) -> Pair<'m> {
     let (e, m) = mantissa(x);
     let f = m - 1.0;
     let sum = Pair::sum(f.constant(2.0), f);
-    let s = f / sum.high;
+    // The second part makes up for an inexact first one, so that one division is enough for both.
+    let reciprocal = f.constant(1.0) / sum.high;
+    let s = f * reciprocal;
     let back = Pair::product(s, sum.high);
-    let s = Pair { high: s, low: ((f - back.high) - back.low - s * sum.low) / sum.high };
+    let s = Pair { high: s, low: ((f - back.high) - back.low - s * sum.low) * reciprocal };
     let square = s.times(s);
     let cube = square.times(s);
     let second = cube.times(Pair::constant(s.high, x.by_type(TWO_THIRDS_SINGLE, TWO_THIRDS_DOUBLE)));

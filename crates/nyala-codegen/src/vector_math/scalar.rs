@@ -66,6 +66,11 @@ impl Machine for Scalar {
         })
     }
 
+    fn product_rest(&self, prim: Prim, args: [Value; 3]) -> Value {
+        let [a, b, product] = args.map(|arg| Float::new(self, prim, arg));
+        super::product_rest(a, b, product).value()
+    }
+
     fn lookup(&self, table: &'static Table, index: Value) -> Value {
         Value(table.words[index.0 as usize])
     }

@@ -2,7 +2,7 @@
 //! numbers of all sizes and over the ranges that programs use most, with and without fused
 //! operations.
 //!
-//! Kernels for `f32` are compared with the C library's functions for `f64`, and must be within 2 units; those for `f64` with
+//! Kernels for `f32` are compared with the C library's functions for `f64`, and must be within 2 units, or 2.3 if they are relaxed; those for `f64` with
 //! the C library's too, which are themselves within one unit, so that the limit for them is 3. The C library's `erfc` is
 //! less exact: see [`erfc_has_the_digits_of_a_longer_computation`].
 
@@ -89,6 +89,7 @@ fn check(machine: &Scalar, function: NumberFn, prim: Prim, all: &[Vec<f64>]) {
     let name = function.info().name;
     println!("{name:6} {prim} {:6} {error:.3} ulp at {at:?}", format!("{:?}", machine.fusion));
     let limit = match (function, prim) {
+        (_, Prim::F32) if machine.is_relaxed => 2.3,
         (_, Prim::F32) => 2.0,
         (NumberFn::Op(MathOp::Erfc), _) => 6.0,
         _ => 3.0,
@@ -239,6 +240,10 @@ impl Machine for Watched {
             self.saw_subnormal.set(self.saw_subnormal.get() || is_subnormal);
         }
         value
+    }
+
+    fn product_rest(&self, prim: Prim, args: [Value; 3]) -> Value {
+        self.machine.product_rest(prim, args)
     }
 
     fn lookup(&self, table: &'static Table, index: Value) -> Value {

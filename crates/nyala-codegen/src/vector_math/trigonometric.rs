@@ -110,7 +110,7 @@ pub(super) fn sin<'m>(x: Float<'m>) -> Float<'m> {
 
 fn near_sin<'m>(x: Float<'m>) -> Float<'m> {
     let size = x.abs();
-    let (n, bits) = (size * std::f64::consts::FRAC_1_PI).nearest();
+    let (n, bits) = size.nearest_product(std::f64::consts::FRAC_1_PI);
     sine_behind(size, n).flip(odd_sign(x, bits) ^ x.sign())
 }
 
@@ -136,11 +136,19 @@ fn sine_behind<'m>(x: Float<'m>, n: Float<'m>) -> Float<'m> {
 }
 
 fn sine_behind_single<'m>(x: Float<'m>, n: Float<'m>) -> Float<'m> {
+    let sine = |r: Float<'m>, z: Float<'m>, lost: Float<'m>| {
+        (z * r).mul_add(z.polynomial(HALF_WAVE_SINGLE), lost) + r
+    };
+    if x.is_relaxed() {
+        // What is lost by rounding `r` is less than a unit in the last place.
+        let [front, middle, last] = PI_SINGLE;
+        let r = n.mul_add(-middle, n.mul_add(-front, x));
+        return sine(r, r * r, n * -last);
+    }
     let Pair { high: r, low: lost } = reduced(&PI_SINGLE, x, n);
     let z = r * r;
     // What is lost counts by the cosine, for which a rough one is enough.
-    let lost = lost * z.mul_add(-0.405, 1.0);
-    (z * r).mul_add(z.polynomial(HALF_WAVE_SINGLE), lost) + r
+    sine(r, z, lost * z.mul_add(-0.405, 1.0))
 }
 
 fn sine_behind_double<'m>(x: Float<'m>, n: Float<'m>) -> Float<'m> {

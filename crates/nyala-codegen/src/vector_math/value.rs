@@ -24,6 +24,9 @@ pub(crate) trait Machine {
     /// An operation; `prim` is the type of floats.
     fn compute(&self, op: Op, prim: Prim, args: &[Value]) -> Value;
 
+    /// What a product loses by rounding: `a * b - product`, exactly, for `[a, b, product]`.
+    fn product_rest(&self, prim: Prim, args: [Value; 3]) -> Value;
+
     /// Words of a table, by index.
     fn lookup(&self, table: &'static Table, index: Value) -> Value;
 
@@ -180,6 +183,11 @@ impl<'m> Float<'m> {
     pub fn mul_add(self, factor: impl Operand<'m>, term: impl Operand<'m>) -> Float<'m> {
         let (factor, term) = (factor.like(self), term.like(self));
         self.compute(Op::MulAdd, &[self.value, factor.value, term.value])
+    }
+
+    /// What the product of `self` and a factor loses by rounding.
+    pub fn product_rest(self, factor: Float<'m>, product: Float<'m>) -> Float<'m> {
+        self.with(self.machine.product_rest(self.prim, [self.value, factor.value, product.value]))
     }
 
     pub fn sqrt(self) -> Float<'m> {
