@@ -161,6 +161,12 @@ api! {
     LLVMSetModuleDataLayout: fn(Ref, Ref);
     LLVMLookupIntrinsicID: fn(*const c_char, usize) -> c_uint;
 
+    LLVMGetMDKindIDInContext: fn(Ref, *const c_char, c_uint) -> c_uint;
+    LLVMGetMetadata: fn(Ref, c_uint) -> Ref;
+    LLVMGetGEPSourceElementType: fn(Ref) -> Ref;
+    LLVMGetVolatile: fn(Ref) -> c_int;
+    LLVMGetAlignment: fn(Ref) -> c_uint;
+    LLVMConstIntGetSExtValue: fn(Ref) -> i64;
     LLVMGetValueName2: fn(Ref, *mut usize) -> *const c_char;
     LLVMGetFirstUse: fn(Ref) -> Ref;
     LLVMGetNextUse: fn(Ref) -> Ref;

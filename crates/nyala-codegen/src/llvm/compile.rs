@@ -10,8 +10,8 @@ use super::faults::Fault;
 use super::fused;
 use super::lane_moves::{self, Instructions};
 use super::{
-    Llvm, LlvmError, accumulators, assumptions, c_string, masked_bytes, masks, single_lanes, versions,
-    wide_masks,
+    Llvm, LlvmError, accumulators, assumptions, c_string, masked_bytes, masks, overlapping_loads,
+    single_lanes, versions, wide_masks,
 };
 
 /// The target and the optimization level.
@@ -110,6 +110,9 @@ pub(super) fn optimized<'a>(
             masks::keep_short(llvm, &machine, &module);
             if options.opt_level > 0 {
                 wide_masks::widen(llvm, &machine, &module);
+            }
+            if options.opt_level > 1 {
+                overlapping_loads::permute(llvm, &machine, &module);
             }
         }
     }

@@ -10,6 +10,7 @@
 //! * `accumulators`: reductions of lanes in loops;
 //! * `masked_bytes`, `masks`, `wide_masks`: masked accesses to bytes, long masks, and masks without registers for them, for
 //!   processors that are bad at them;
+//! * `overlapping_loads`: neighbouring elements in registers of 512 bits;
 //! * `lane_moves`, `lane_registers`: moves of values between lanes, by the machine's instructions;
 //! * `fused`: what products lose by rounding, by fused operations;
 //! * [`faults`]: the versions that can be used, and what is wrong with them; `single_lanes` and `assumptions`
@@ -35,6 +36,7 @@ pub(crate) mod lane_moves;
 mod lane_registers;
 mod masked_bytes;
 mod masks;
+mod overlapping_loads;
 mod processors;
 mod single_lanes;
 mod versions;
