@@ -104,6 +104,7 @@ impl Problem {
             u64::from(n + 1).pow(dims) <= MAX_POINTS,
             "`intervals` is too large: there are at most 2^30 points"
         );
+        ensure!(n.is_multiple_of(2), "`problem.intervals` must be even, as each level halves them");
         let equation = problem.choice(
             "equation",
             &[("poisson", Equation::Poisson), ("heat", Equation::Heat), ("wave", Equation::Wave)],

@@ -106,6 +106,7 @@ fn errors_name_what_is_wrong() {
         ("[problem]\nequation = \"poison\"\n", "`problem.equation` must be one of `poisson`, `heat`, `wave`"),
         ("[problem]\nequation = \"heat\"\nintervalls = 3\n", "there is no key `problem.intervalls`"),
         ("[problem]\nequation = \"heat\"\nintervals = 1\n", "`problem.intervals` must be a number from 2"),
+        ("[problem]\nequation = \"poisson\"\nintervals = 7\n", "`problem.intervals` must be even"),
         ("[problem]\nequation = \"poisson\"\nintervals = 8\nsource = \"x +\"\n", "problem.impala"),
         (
             "[problem]\nequation = \"heat\"\nintervals = 8\nstart = \"x * x * y\"\n[time]\nstep = 1.0\n",
