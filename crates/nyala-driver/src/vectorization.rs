@@ -87,6 +87,7 @@ fn form(fact: &Fact) -> &'static str {
         Form::Strided(_) => "strided",
         Form::Shuffled(_) => "shuffled",
         Form::Grouped(_) => "grouped",
+        Form::Repeated(_) => "repeated",
         Form::Varying => match fact.subject {
             Subject::Load => "gathered",
             Subject::Store => "scattered",

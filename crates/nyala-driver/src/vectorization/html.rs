@@ -169,7 +169,7 @@ fn class(fact: &Fact) -> &'static str {
         (_, Form::Contiguous | Form::Reversed | Form::Grouped(_) | Form::Simd | Form::Collective) => {
             "specialized"
         }
-        (_, Form::Shuffled(_) | Form::LookedUp(_) | Form::PerCacheLine) => "partly",
+        (_, Form::Shuffled(_) | Form::Repeated(_) | Form::LookedUp(_) | Form::PerCacheLine) => "partly",
         (_, Form::PerLane) => "denied",
         (_, Form::Strided(_)) if is_access => "partly",
         (_, Form::Varying) if is_access => "denied",

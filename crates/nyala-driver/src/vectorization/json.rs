@@ -72,7 +72,7 @@ fn fact_object(report: &Vectorization<'_>, fact: &Fact) -> Value {
     if let Form::Strided(stride) | Form::Shuffled(stride) = fact.form {
         object["stride"] = json!(stride);
     }
-    if let Form::Grouped(lanes) = fact.form {
+    if let Form::Grouped(lanes) | Form::Repeated(lanes) = fact.form {
         object["group"] = json!(lanes);
     }
     object

@@ -138,6 +138,9 @@ pub(super) fn describe(fact: &Fact) -> String {
         (_, Form::Grouped(lanes)) => {
             format!("contiguous in groups of {lanes} lanes: one vector access each")
         }
+        (_, Form::Repeated(lanes)) => {
+            format!("one element for {lanes} lanes each: one vector access and a shuffle")
+        }
         (Subject::Load, _) => "varying addresses: gathered".into(),
         (Subject::Store, _) => "varying addresses: scattered".into(),
         (Subject::Call(_), Form::Uniform) => "one call for all lanes".into(),

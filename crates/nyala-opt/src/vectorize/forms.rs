@@ -6,7 +6,7 @@ use nyala_ir::{Def, Node, Ty, World};
 use super::flow::Flow;
 use super::lanewise;
 use super::memory;
-use super::runs;
+use super::runs::{self, Groups};
 use super::shapes::{Shape, Shapes, Wraps};
 use super::wrapping::Path;
 
@@ -25,6 +25,8 @@ pub enum Form {
     Shuffled(i64),
     /// An access that is contiguous in groups of this many lanes.
     Grouped(u32),
+    /// A load of the same element in groups of this many lanes, and of consecutive ones in these.
+    Repeated(u32),
     /// Varying; of an access, a gather or scatter; of a branch or loop, divergent.
     Varying,
     /// A call of a SIMD version.
@@ -86,8 +88,9 @@ impl Access {
         let shape = path.as_ref().map_or(shape, |path| Shape::strided(path.stride, Wraps::Never));
         let (ty, _) = world.types.as_ptr(world.ty(ptr))?;
         let is_full = is_full || shape == Shape::Uniform;
-        let form = match runs::of_access(world, (flow, shapes), (ptr, ty), block, is_full) {
-            Some(lanes) => Form::Grouped(lanes),
+        let form = match runs::of_access(world, (flow, shapes), def, block, is_full) {
+            Some(Groups::Contiguous(lanes)) => Form::Grouped(lanes),
+            Some(Groups::Repeated(lanes)) => Form::Repeated(lanes),
             None => form_of_access(world, shape, (ptr, ty), is_full),
         };
         let is_varying = form == Form::Varying;

@@ -13,7 +13,7 @@ use nyala_ir::{
 use super::Refusal;
 use super::emit::{Emitter, Rep, Var, value_ty};
 use super::lanewise;
-use super::runs;
+use super::runs::{self, Groups};
 use super::shapes::{Shape, Wraps};
 
 /// The largest number of lanes that a ballot has.
@@ -41,11 +41,11 @@ impl Emitter<'_> {
                     }
                     _ => {
                         self.check_access(def, ty)?;
-                        match self.groups(ptr, ty, block) {
-                            Some(lanes) if !self.is_at_known_offsets(at) => {
-                                self.load_run(ptr, ty, lanes, block)
-                            }
-                            _ => self.load_varying(at, ptr, ty, block),
+                        match self.groups(def, block) {
+                            Some(_) if self.is_at_known_offsets(at) => self.load_varying(at, ptr, ty, block),
+                            Some(Groups::Contiguous(lanes)) => self.load_run(ptr, ty, lanes, block),
+                            Some(Groups::Repeated(lanes)) => self.load_repeated(ptr, ty, lanes, block),
+                            None => self.load_varying(at, ptr, ty, block),
                         }
                     }
                 };
@@ -67,9 +67,9 @@ impl Emitter<'_> {
                     _ => {
                         self.check_access(def, ty)?;
                         let value = self.lanes_of(value, ty);
-                        match self.groups(ptr, ty, block) {
-                            Some(lanes) => self.store_run(ptr, value, lanes, block),
-                            None => self.store_varying(at, ptr, ty, value, block),
+                        match self.groups(def, block) {
+                            Some(Groups::Contiguous(lanes)) => self.store_run(ptr, value, lanes, block),
+                            _ => self.store_varying(at, ptr, ty, value, block),
                         }
                     }
                 }
@@ -108,10 +108,10 @@ impl Emitter<'_> {
         (1..2 * i64::from(self.task.lanes)).contains(&span)
     }
 
-    /// The number of lanes of groups that access contiguous values of type `ty`.
-    fn groups(&mut self, ptr: Def, ty: Ty, block: usize) -> Option<u32> {
+    /// The groups of lanes of a load or store.
+    fn groups(&mut self, def: Def, block: usize) -> Option<Groups> {
         let is_full = self.is_full();
-        runs::of_access(self.world, (self.task.flow, self.task.shapes), (ptr, ty), block, is_full)
+        runs::of_access(self.world, (self.task.flow, self.task.shapes), def, block, is_full)
     }
 
     fn refuse<T>(&self, def: Def, why: &str) -> Result<T, Refusal> {

@@ -229,6 +229,7 @@ impl Counter<'_> {
             Form::Uniform | Form::Contiguous => Cost::of(n, registers),
             Form::Reversed => Cost::of(n, 2.0 * registers),
             Form::Grouped(group) => Cost::of(n, 2.0 * lanes / f64::from(group.max(1))),
+            Form::Repeated(_) => Cost::of(n, 2.0 * registers),
             Form::Shuffled(_) if self.shares_vectors(def, ptr, access.form, block) => {
                 Cost::of(n, 1.5 * registers)
             }
