@@ -196,3 +196,141 @@ void c_camera_u16(const uint16_t *restrict a, uint8_t *restrict b, int w, int h,
         }
     }
 }
+
+// ---- Pictures at right angles, colours of video, and filters of several pictures or steps
+
+#define TURN(NAME, TYPE, N, FROM_ROW)                                                                                               \
+    void NAME(const TYPE *restrict a, TYPE *restrict b, int w, int h, const float *k) {                                             \
+        _Pragma("omp parallel for") for (int band = 0; band < (w + BAND - 1) / BAND; band++)                                        \
+            for (int tile = 0; tile < h; tile += BAND)                                                                              \
+                for (int y = band * BAND; y < at_most((band + 1) * BAND, w); y++)                                                   \
+                    for (int x = tile; x < at_most(tile + BAND, h); x++)                                                            \
+                        for (int c = 0; c < N; c++) b[N * ((size_t)y * h + x) + c] = a[N * ((size_t)(FROM_ROW)*w + y) + c];         \
+    }
+TURN(c_transpose_f32, float, 1, x)
+TURN(c_turn_u8, uint8_t, 1, h - 1 - x)
+TURN(c_turn_rgb, uint8_t, 3, h - 1 - x)
+
+void c_flip_rgb(const uint8_t *restrict a, uint8_t *restrict b, int w, int h, const float *k) {
+#pragma omp parallel for
+    for (int y = 0; y < h; y++)
+        for (int x = 0; x < w; x++)
+            for (int c = 0; c < 3; c++) b[3 * ((size_t)y * w + x) + c] = a[3 * ((size_t)y * w + w - 1 - x) + c];
+}
+
+static uint8_t byte_of_sum(int v) { v >>= 20; return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v); }
+void c_yuv420_rgb(const uint8_t *restrict a, uint8_t *restrict b, int w, int h, const float *k) {
+    const uint8_t *restrict u = a + (size_t)w * h, *restrict v = u + (size_t)(w / 2) * (h / 2);
+#pragma omp parallel for
+    for (int y = 0; y < h; y++)
+        for (int x = 0; x < w; x++) {
+            const int l = a[(size_t)y * w + x] - 16, at = y / 2 * (w / 2) + x / 2, p = u[at] - 128, q = v[at] - 128;
+            const int s = 1220542 * (l < 0 ? 0 : l) + (1 << 19);
+            uint8_t *to = b + 3 * ((size_t)y * w + x);
+            to[0] = byte_of_sum(s + 1673527 * q), to[1] = byte_of_sum(s - 852492 * q - 409993 * p), to[2] = byte_of_sum(s + 2116026 * p);
+        }
+}
+
+// Sums along a row of which the edges are repeated.
+#define MOTION(NAME, TYPE, SUM, FINISH)                                                                                             \
+    void NAME(const TYPE *restrict a, TYPE *restrict b, int w, int h, const float *k) {                                             \
+        _Pragma("omp parallel for") for (int y = 0; y < h; y++) {                                                                   \
+            TYPE *restrict row = malloc(sizeof(TYPE) * (w + 20)), *restrict to = b + (size_t)y * w;                                 \
+            const TYPE *from = a + (size_t)y * w;                                                                                   \
+            for (int i = 0; i < 10; i++) row[i] = from[0], row[w + 10 + i] = from[w - 1];                                           \
+            memcpy(row + 10, from, sizeof(TYPE) * w);                                                                               \
+            for (int x = 0; x < w; x++) {                                                                                           \
+                SUM sum = 0;                                                                                                        \
+                for (int i = 0; i < 21; i++) sum += row[x + i];                                                                     \
+                to[x] = FINISH;                                                                                                     \
+            }                                                                                                                       \
+            free(row);                                                                                                              \
+        }                                                                                                                           \
+    }
+MOTION(c_motion21_f32, float, float, sum * (1 / 21.f))
+MOTION(c_motion21_u8, uint8_t, uint16_t, (uint8_t)((sum + 10) / 21))
+
+// Sums of a pixel and of its square in a square: of columns, which each row continues, and then running along the row.
+#define MOMENTS(NAME, RADIUS, VALUE)                                                                                                \
+    void NAME(const float *restrict a, float *restrict b, int w, int h, const float *k) {                                           \
+        const float scale = 1.f / ((2 * RADIUS + 1) * (2 * RADIUS + 1));                                                            \
+        _Pragma("omp parallel for schedule(dynamic)") for (int band = 0; band < (h + BAND - 1) / BAND; band++) {                    \
+            float *restrict p = calloc(2 * (w + 2 * RADIUS), sizeof(float)), *restrict q = p + w + 2 * RADIUS;                      \
+            const int top = band * BAND;                                                                                            \
+            for (int j = -RADIUS - 1; j < RADIUS; j++)                                                                              \
+                for (int x = 0; x < w; x++) {                                                                                       \
+                    float v = a[(size_t)clamped(top + j, h) * w + x];                                                               \
+                    p[RADIUS + x] += v, q[RADIUS + x] += v * v;                                                                     \
+                }                                                                                                                   \
+            for (int y = top; y < at_most(top + BAND, h); y++) {                                                                    \
+                const float *restrict more = a + (size_t)clamped(y + RADIUS, h) * w, *restrict less = a + (size_t)clamped(y - RADIUS - 1, h) * w; \
+                const float *restrict here = a + (size_t)y * w;                                                                     \
+                for (int x = 0; x < w; x++)                                                                                         \
+                    p[RADIUS + x] += more[x] - less[x], q[RADIUS + x] += more[x] * more[x] - less[x] * less[x];                     \
+                for (int i = 0; i < RADIUS; i++)                                                                                    \
+                    p[i] = p[RADIUS], q[i] = q[RADIUS], p[RADIUS + w + i] = p[RADIUS + w - 1], q[RADIUS + w + i] = q[RADIUS + w - 1]; \
+                for (int x = 0; x < w; x++) {                                                                                       \
+                    float s = 0, t = 0;                                                                                             \
+                    for (int i = 0; i <= 2 * RADIUS; i++) s += p[x + i], t += q[x + i];                                             \
+                    const float mean = s * scale, square = t * scale - mean * mean, deviation = sqrtf(square < 0 ? 0 : square), v = here[x]; \
+                    b[(size_t)y * w + x] = VALUE;                                                                                   \
+                }                                                                                                                   \
+            }                                                                                                                       \
+            free(p);                                                                                                                \
+        }                                                                                                                           \
+    }
+MOMENTS(c_deviation9_f32, 4, deviation)
+MOMENTS(c_contrast15_f32, 7, (v - mean) / (deviation + 0.1f))
+
+#define PIXELS(NAME, FROM, TO, BODY)                                                                                                \
+    void NAME(const FROM *restrict a, TO *restrict b, int w, int h, const float *k) {                                               \
+        const size_t size = (size_t)w * h;                                                                                          \
+        _Pragma("omp parallel for") for (int y = 0; y < h; y++) for (size_t i = (size_t)y * w; i < (size_t)(y + 1) * w; i++) { BODY; } \
+    }
+PIXELS(c_blend_rgba, uint8_t, uint8_t,
+       const uint8_t *p = a + 4 * i; const uint8_t *q = p + 4 * size; const unsigned alpha = p[3];
+       for (int c = 0; c < 4; c++) {
+           uint16_t s = (uint16_t)((c == 3 ? 255 : p[c]) * alpha + q[c] * (255 - alpha) + 128);
+           b[4 * i + c] = (uint8_t)((s + (s >> 8)) >> 8); })
+PIXELS(c_average4_u8, uint8_t, uint8_t, b[i] = (uint8_t)((a[i] + a[i + size] + a[i + 2 * size] + a[i + 3 * size] + 2) / 4))
+PIXELS(c_hsv_mask, uint8_t, uint8_t,
+       const float r = a[3 * i]; const float g = a[3 * i + 1]; const float l = a[3 * i + 2];
+       const float value = LARGER(r, LARGER(g, l)); const float range = value - SMALLER(r, SMALLER(g, l));
+       const float scale = range > 0 ? 1 / (6 * range) : 0;
+       float hue = value == r ? (g - l) * scale : value == g ? (l - r) * scale + 1 / 3.f : (r - g) * scale + 2 / 3.f;
+       hue = hue < 0 ? hue + 1 : hue; b[i] = hue < 0.15f && range > 0.25f * value && value > 102 ? 255 : 0)
+
+void c_distance_f32(const float *restrict a, float *restrict b, int w, int h, const float *k) {
+    double sum;
+    c_sum_f32(a, &sum, w, h, k);
+    const float mean = (float)(sum / ((double)w * h));
+#pragma omp parallel for
+    for (int y = 0; y < h; y++)
+        for (int x = 0; x < w; x++) b[(size_t)y * w + x] = fabsf(a[(size_t)y * w + x] - mean);
+}
+
+// The sum of squared differences from a part of the picture; pixels on the right and below are repeated.
+void c_match8_u8(const uint8_t *restrict a, float *restrict b, int w, int h, const float *k) {
+    int t[64];
+    for (int i = 0; i < 64; i++) t[i] = a[(i / 8 + 16) * w + i % 8 + 16];
+#pragma omp parallel for schedule(dynamic)
+    for (int y = 0; y < h; y++) {
+        uint8_t *restrict rows = malloc(8 * (size_t)(w + 7));
+        float *restrict to = b + (size_t)y * w;
+        for (int j = 0; j < 8; j++) {
+            const uint8_t *from = a + (size_t)clamped(y + j, h) * w;
+            memcpy(rows + j * (w + 7), from, w);
+            memset(rows + j * (w + 7) + w, from[w - 1], 7);
+        }
+        for (int x = 0; x < w; x++) {
+            int sum = 0;
+            for (int j = 0; j < 8; j++)
+                for (int i = 0; i < 8; i++) {
+                    int d = rows[j * (w + 7) + x + i] - t[8 * j + i];
+                    sum += d * d;
+                }
+            to[x] = (float)sum;
+        }
+        free(rows);
+    }
+}

@@ -62,7 +62,9 @@ fn printed(command: &mut Command) -> anyhow::Result<String> {
 fn build_library(nyala: &Path, folder: &Path, name: &str) -> anyhow::Result<PathBuf> {
     let library = folder.join(name).with_extension("so");
     let mut build = Command::new(nyala);
-    build.args(["build", "-O3", "--fast-math", "--emit", "shared", "-o"]).arg(&library);
+    // Many pipelines in one program need more evaluation than a program usually has.
+    build.args(["build", "-O3", "--fast-math", "--pe-specializations", "1000000", "--pe-growth", "8000000"]);
+    build.args(["--emit", "shared", "-o"]).arg(&library);
     succeed(build.arg(bench_file(name).with_extension("impala")))?;
     Ok(library)
 }
