@@ -81,7 +81,7 @@ impl Program {
         // SAFETY: the methods below pass valid arguments.
         let builds = unsafe { vec![module.function("build_0")?, module.function("build_1")?] };
         // SAFETY: hierarchies are released once.
-        let release = unsafe { module.function("release")? };
+        let release = unsafe { module.function("release_hierarchy")? };
         Ok(Program { module, builds, release, seconds })
     }
 
@@ -121,7 +121,7 @@ fn @keep(quality: i32, built: Built) -> i64 {
     triangles(quality) = built.triangles;
     bytes_of(built)
 }
-extern fn release(quality: i32) -> () {
+extern fn release_hierarchy(quality: i32) -> () {
     free(nodes(quality));
     free(triangles(quality))
 }
