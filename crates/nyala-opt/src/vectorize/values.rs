@@ -188,6 +188,10 @@ impl Emitter<'_> {
         lanewise::join(self.world, ty, lanes, &parts)
     }
 
+    fn is_int(&self, ty: Ty) -> bool {
+        self.world.types.lane_prim(ty).is_some_and(Prim::is_int)
+    }
+
     fn varying(&mut self, def: Def, block: usize) -> Result<Def, Refusal> {
         let ty = self.world.ty(def);
         if !lanewise::is_supported(self.world, ty) {
@@ -198,9 +202,12 @@ impl Emitter<'_> {
             Node::Arith { op, flags, lhs, rhs } => {
                 let flags = self.flags(flags);
                 let (a, mut b) = (self.lanes(lhs, block), self.lanes(rhs, block));
-                if !matches!(op, ArithOp::Add | ArithOp::Sub | ArithOp::Mul) && can_fail(self.world, def) {
-                    let number = u64::from(matches!(op, ArithOp::Div | ArithOp::Rem));
-                    b = self.safe_operand(ty, b, number);
+                let is_division = matches!(op, ArithOp::Div | ArithOp::Rem);
+                // A divisor that is never zero may be undefined in inactive lanes, and then the division traps.
+                let may_be_undefined = is_division && self.world.as_lit(rhs).is_none() && self.is_int(ty);
+                let is_total = matches!(op, ArithOp::Add | ArithOp::Sub | ArithOp::Mul);
+                if may_be_undefined || !is_total && can_fail(self.world, def) {
+                    b = self.safe_operand(ty, b, u64::from(is_division));
                 }
                 Ok(self.each(ty, &[a, b], |world, args| world.arith(op, flags, args[0], args[1])))
             }
