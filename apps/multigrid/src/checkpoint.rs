@@ -77,7 +77,7 @@ mod tests {
         checkpoint.write(&path, &problem(4)).unwrap();
         let read = Checkpoint::read(&path, &problem(4)).unwrap().unwrap();
         assert_eq!((read.n_steps, &read.states), (7, &checkpoint.states));
-        assert!(Checkpoint::read(&path, &problem(5)).is_err());
+        assert!(Checkpoint::read(&path, &problem(6)).is_err());
         fs::write(&path, b"nyala").unwrap();
         assert!(Checkpoint::read(&path, &problem(4)).is_err());
         fs::remove_file(&path).unwrap();

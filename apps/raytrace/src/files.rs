@@ -29,13 +29,10 @@ fn read_up_to(path: &Path, most: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Prints to standard output. The reader of a pipe may have seen enough: that ends the program, and is no error.
+/// Prints to standard output.
 pub fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
-        written => written.context("cannot write to standard output"),
-    }
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write to standard output")
 }
 
 /// Replaces a file as a whole, so that viewers never see a part of it.
