@@ -2,7 +2,7 @@
 //!
 //! An intensity is a `f32` between 0 and 1, a multiple of 1 / [`Picture::max_value`]. Channels are planes, one after the
 //! other. Each plane has a margin of [`Margin`] pixels on all sides, so that filters may access neighbours without
-//! checks; [`Picture::fill_margin`] sets its pixels. The first pixel of each row is at the start of a cache line; see [`Samples`].
+//! checks; [`Picture::fill_margin`] sets its pixels. The first pixel of each row is at the start of a cache line (`samples`).
 
 use crate::ranges::MAX_MARGIN;
 use crate::samples::{LINE, Samples};
