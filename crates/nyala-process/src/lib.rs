@@ -1,7 +1,7 @@
 //! The process around a program: what the command line `nyala` and the apps do when memory is exhausted, when they have
 //! a bug, and when their output has no reader.
 //!
-//! [`run`] is the whole interface; the allocator comes with it. [`memory`] handles exhausted memory, and [`internal_error`] panics.
+//! [`run`] is the whole interface; the allocator comes with it. `memory` handles exhausted memory, and `internal_error` panics.
 
 mod internal_error;
 mod memory;
