@@ -110,7 +110,8 @@ pub(super) fn of_access(
     }
     let size = world.layout(ty).size;
     let run = Search { world, flow, shapes }.value(ptr, block, MAX_DEPTH)?;
-    if is_load && run.stride == 0 && run.step == Some(size as i64) {
+    // Of other numbers of lanes, LLVM does not end with legalizing the shuffles, of masks above all.
+    if is_load && run.stride == 0 && run.step == Some(size as i64) && shapes.n_lanes().is_power_of_two() {
         return Some(Groups::Repeated(run.lanes));
     }
     let least = if is_full { 2 } else { MIN_MASKED };
