@@ -186,7 +186,7 @@ fn changed_files_are_scenes_or_errors() {
 }
 
 #[test]
-#[ignore = "takes some minutes"]
+#[ignore = "takes a quarter of an hour"]
 fn many_changed_files_are_scenes_or_errors() {
     for seed in 2..200 {
         read_mutants(100_000, seed);

@@ -1,7 +1,7 @@
 //! LLVM assembly to machine code.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 
@@ -126,6 +126,8 @@ pub(super) struct Machine<'a> {
     triple: String,
     pub(super) cpu: String,
     pub(super) features: String,
+    /// Found out by compiling a program, so once.
+    instructions: OnceCell<Instructions>,
 }
 
 impl<'a> Machine<'a> {
@@ -183,7 +185,7 @@ impl<'a> Machine<'a> {
         if machine.is_null() {
             return Err(LlvmError::Target(format!("`{triple}`")));
         }
-        Ok(Machine { llvm, machine, triple, cpu, features })
+        Ok(Machine { llvm, machine, triple, cpu, features, instructions: OnceCell::new() })
     }
 
     /// A program with the functions that depend on the machine's instructions.
@@ -199,11 +201,12 @@ impl<'a> Machine<'a> {
 
     /// The instructions that the machine has.
     pub(super) fn instructions(&self) -> Instructions {
-        Instructions::of(&self.triple, |text| {
+        let assembly = |text: &str| {
             let module = Module::parse(self.llvm, text).ok()?;
             module.set_target(module.module, self);
             String::from_utf8(module.emit(self, Output::Assembly).ok()?).ok()
-        })
+        };
+        *self.instructions.get_or_init(|| Instructions::of(&self.triple, assembly))
     }
 }
 
