@@ -39,7 +39,8 @@ fn build_runtime(root: &Path, out_dir: &Path) -> io::Result<PathBuf> {
     }
     // `cargo check` and clippy set a wrapper for rustc. The runtime must be compiled, not checked.
     cargo.env_remove("RUSTC_WORKSPACE_WRAPPER").current_dir(root);
-    // Flags are for the compiler, such as sanitizers and processors; the runtime becomes part of programs for other machines.
+    // Flags are for the compiler, such as sanitizers and processors; the runtime becomes part of programs for other
+    // machines.
     cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
     match cargo.status()? {
         status if status.success() => Ok(folder.join(target).join("release/libnyala_runtime.a")),

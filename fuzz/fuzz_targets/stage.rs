@@ -1,4 +1,5 @@
-//! Runs any bytes as DeepCPS and as Staged-C: parsers, translation, and the machine with small limits. None of them panics.
+//! Runs any bytes as DeepCPS and as Staged-C: parsers, translation, and the machine with small limits. None of them
+//! panics.
 //!
 //! `cargo +nightly fuzz run stage -- -max_total_time=60`
 

@@ -2,8 +2,9 @@
 //!
 //! A row of such a table is a name, its type and, if it differs, its link name. `BLESS=1` updates the tables.
 //!
-//! `published.tsv` has the names that published programs find in the preludes that they were written against: name, type, link name and the
-//! editions. The result of a function without a written one is `_`. Each row holds in its editions, but for [`DIFFERENT`].
+//! `published.tsv` has the names that published programs find in the preludes that they were written against: name,
+//! type, link name and the editions. The result of a function without a written one is `_`. Each row holds in its
+//! editions, but for [`DIFFERENT`].
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,7 +1,7 @@
 //! Runs every package under `packages/`: each folder in `accept`, `reject` and `run` has the manifest of one.
 //!
-//! What checking reports is compared with `expected.stderr` in the folder; a package to be accepted without that file is
-//! free of warnings. A package to be run says at the top of `src/main.impala` what it does.
+//! What checking reports is compared with `expected.stderr` in the folder; a package to be accepted without that
+//! file is free of warnings. A package to be run says at the top of `src/main.impala` what it does.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

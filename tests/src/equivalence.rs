@@ -82,7 +82,8 @@ impl Subject {
         nyala_ir::verify(&world)
             .map_err(|errors| format!("its control-flow form is not well-formed: {errors}"))?;
         let world = pipeline::vectorize(&mut session, world);
-        // Collective operations need known numbers of lanes and known calls, which the budget may leave unknown: an error (E0912).
+        // Collective operations need known numbers of lanes and known calls, which the budget may leave unknown: an
+        // error (E0912).
         if session.has_errors() {
             return Ok(None);
         }

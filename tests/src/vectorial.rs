@@ -1,8 +1,8 @@
 //! Generates functions on vectors, and the same functions on scalars.
 //!
-//! Both have one body, in which `V` is the type of a value: a vector, or one number; `$Pair` is the type of a struct of them, or of the
-//! vector of structs. A vectorial program computes in each lane what the scalar one computes alone. The program returns the number
-//! of lanes in which it does not.
+//! Both have one body, in which `V` is the type of a value: a vector, or one number; `$Pair` is the type of a
+//! struct of them, or of the vector of structs. A vectorial program computes in each lane what the scalar one
+//! computes alone. The program returns the number of lanes in which it does not.
 
 use std::fmt::Write as _;
 
@@ -133,7 +133,8 @@ pub fn program(random: &mut Random) -> String {
     format!("{text}\nfn main() -> i32 {{\n    let mut wrong = 0;\n{main}    wrong\n}}\n")
 }
 
-/// Checks that a program has the result 0 in the interpreter: as it is emitted, evaluated, and with the code of all lanes.
+/// Checks that a program has the result 0 in the interpreter: as it is emitted, evaluated, and with the code of all
+/// lanes.
 pub fn check(text: &str) -> Result<Agreed, String> {
     let subject = Subject::new(text, Prelude::Absent).ok_or("it fails")?;
     if subject.reference.status != 0 {

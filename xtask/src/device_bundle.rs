@@ -1,9 +1,9 @@
 //! `cargo xtask device-bundle`: a folder of executables with kernels, and an archive of it, for machines that have
 //! only a GPU and its driver.
 //!
-//! The programs are those of `tests/gpu` and `tests/published`, each for every platform of
-//! executables, and those of `tests/run` that need a device. The script `bench/gpu/run.sh` runs them, compares their output, and
-//! measures the kernels of `bench/gpu`, against CUDA C++ if there is a compiler for it.
+//! The programs are those of `tests/gpu` and `tests/published`, each for every platform of executables, and those
+//! of `tests/run` that need a device. The script `bench/gpu/run.sh` runs them, compares their output, and measures
+//! the kernels of `bench/gpu`, against CUDA C++ if there is a compiler for it.
 
 use std::fs;
 use std::path::{Path, PathBuf};

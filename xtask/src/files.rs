@@ -15,7 +15,8 @@ pub struct TextFile {
     pub text: String,
 }
 
-/// The root of the repository: the one of the build, or the working directory if the binary was copied to another machine.
+/// The root of the repository: the one of the build, or the working directory if the binary was copied to another
+/// machine.
 pub fn repository() -> &'static Path {
     let built =
         Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate is a folder of the repository");

@@ -1,7 +1,7 @@
 //! `cargo xtask sanitize`: the runtime's tests of threads under ThreadSanitizer and Miri.
 //!
-//! * ThreadSanitizer runs them natively, with an instrumented standard library, on several numbers of threads, and the tests of
-//!   the embedding API. It reports data races.
+//! * ThreadSanitizer runs them natively, with an instrumented standard library, on several numbers of threads, and
+//!   the tests of the embedding API. It reports data races.
 //! * Miri interprets the smaller ones under many schedules. It reports data races, deadlocks, misuse of memory,
 //!   and errors that occur only in memory models weaker than that of x86.
 //!

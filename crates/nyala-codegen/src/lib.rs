@@ -9,8 +9,8 @@
 //! * [`opencl`]: the kernels of a program as OpenCL C;
 //! * [`errors`]: why a program cannot be compiled.
 //!
-//! Writing the text needs no LLVM, so it can be tested and shown on any machine. Only [`llvm`] uses the library, and only
-//! there is `unsafe` code.
+//! Writing the text needs no LLVM, so it can be tested and shown on any machine. Only [`llvm`] uses the library,
+//! and only there is `unsafe` code.
 //!
 //! ```
 //! use nyala_codegen::llvm_asm;

@@ -9,8 +9,8 @@ use nyala_syntax::classes::{TokenClass, classes};
 /// The anchors of documented items, by name.
 pub(crate) type Links = BTreeMap<String, String>;
 
-/// Code as HTML. Names that are documented are links, save for `own`: that is the name of what is declared. Names of fields
-/// and parameters are no links.
+/// Code as HTML. Names that are documented are links, save for `own`: that is the name of what is declared. Names
+/// of fields and parameters are no links.
 pub(crate) fn code(text: &str, links: &Links, own: Option<&str>) -> String {
     let mut sources = SourceMap::default();
     let Ok(id) = sources.add("code", text) else { return escape(text) };

@@ -1,7 +1,8 @@
 //! Documentation comments as HTML: the part of Markdown that comments use.
 //!
-//! Paragraphs, headings, lists of one level, tables, fenced code, `code`, *emphasis*, **strong** and links. All else is text, and
-//! HTML in comments is text too. Links lead to web pages, mail addresses and anchors; other addresses are shown as text.
+//! Paragraphs, headings, lists of one level, tables, fenced code, `code`, *emphasis*, **strong** and links. All
+//! else is text, and HTML in comments is text too. Links lead to web pages, mail addresses and anchors; other
+//! addresses are shown as text.
 
 use nyala_syntax::docs::{DocLine, Docs, Example};
 

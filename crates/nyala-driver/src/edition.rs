@@ -1,8 +1,8 @@
 //! Editions: versions of the prelude.
 //!
-//! An edition is a stack of folders under `lib/`, starting with the default: a file of a
-//! later folder replaces the one of the same name. It selects declarations, not
-//! the grammar, with one exception: marks at calls have another meaning in 2015. The first line of a file may select the edition: `// edition: 2018`.
+//! An edition is a stack of folders under `lib/`, starting with the default: a file of a later folder replaces the
+//! one of the same name. It selects declarations, not the grammar, with one exception: marks at calls have another
+//! meaning in 2015. The first line of a file may select the edition: `// edition: 2018`.
 
 use std::collections::BTreeMap;
 

@@ -125,8 +125,8 @@ impl Compiler {
         self
     }
 
-    /// Keeps the machine code on disk: LLVM does not compile the same program twice. The environment variable `NYALA_CACHE` sets
-    /// the folder, or turns this `off`.
+    /// Keeps the machine code on disk: LLVM does not compile the same program twice. The environment variable
+    /// `NYALA_CACHE` sets the folder, or turns this `off`.
     #[must_use]
     pub fn cached(mut self) -> Compiler {
         self.native.is_cached = true;

@@ -16,7 +16,8 @@
 //! * [`examples`]: examples in documentation comments, as programs;
 //! * [`edition`]: the editions of the prelude;
 //! * [`tuning`]: the values of parameters that `nyala tune` found;
-//! * [`packages`]: the program as part of a package; `loading` reads the files of all packages, which `modules` and `uses` find;
+//! * [`packages`]: the program as part of a package; `loading` reads the files of all packages, which `modules` and
+//!   `uses` find;
 //! * [`embedded`]: texts built into the compiler;
 //! * [`errors`]: errors of files, linking and embedding.
 //!

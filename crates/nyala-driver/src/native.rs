@@ -39,7 +39,8 @@ pub struct NativeOptions {
     pub link: Vec<Library>,
     /// Whether `nyala run` writes a perf map.
     pub perf_map: bool,
-    /// Whether the machine code of programs in memory is kept on disk, in the folder of [`nyala_runtime::devices::cache`].
+    /// Whether the machine code of programs in memory is kept on disk, in the folder of
+    /// [`nyala_runtime::devices::cache`].
     pub is_cached: bool,
 }
 

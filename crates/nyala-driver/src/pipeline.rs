@@ -244,8 +244,8 @@ pub fn evaluate(session: &mut Session, world: &World) -> World {
     evaluated.world
 }
 
-/// Removes warnings that evaluation has settled: that the specialization of a function may not end (W0008). It has ended, or a
-/// limit is reported.
+/// Removes warnings that evaluation has settled: that the specialization of a function may not end (W0008). It has
+/// ended, or a limit is reported.
 fn settle(session: &mut Session, evaluated: &World) {
     let is_settled =
         |it: &Diagnostic| it.code == Code("W0008") && evaluated.origins.declares(it.primary.span);

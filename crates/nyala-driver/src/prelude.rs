@@ -1,13 +1,13 @@
 //! The part of the prelude that a program needs.
 //!
-//! A program mentions few names of the prelude. [`select`] finds the items of these names and all items that those mention
-//! in turn; only they are parsed and checked. So the size of the prelude costs a small program nothing. The build
-//! script lists the items of each file with the names that they mention (see [`nyala_syntax::outline`]).
+//! A program mentions few names of the prelude. [`select`] finds the items of these names and all items that those
+//! mention in turn; only they are parsed and checked. So the size of the prelude costs a small program nothing. The
+//! build script lists the items of each file with the names that they mention (see [`nyala_syntax::outline`]).
 //!
 //! # Invariants
 //!
-//! * A program means the same with the whole prelude. A name may be mentioned with another meaning, as a local variable or
-//!   a field. Then an item is superfluous, which does no harm.
+//! * A program means the same with the whole prelude. A name may be mentioned with another meaning, as a local
+//!   variable or a field. Then an item is superfluous, which does no harm.
 //! * Items that matter without being named are part of every program.
 
 use std::ops::Range;

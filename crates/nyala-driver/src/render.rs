@@ -23,8 +23,9 @@ pub const MAX_NOTES: usize = 1000;
 
 /// The diagnostics of a compilation, sorted and limited.
 ///
-/// Errors come first, since warnings may be their consequences. Both are in source order. Those with one code, place and message are told once. At most
-/// [`MAX_ERRORS`] errors, [`MAX_WARNINGS`] warnings and [`MAX_NOTES`] notes are kept.
+/// Errors come first, since warnings may be their consequences. Both are in source order. Those with one code,
+/// place and message are told once. At most [`MAX_ERRORS`] errors, [`MAX_WARNINGS`] warnings and [`MAX_NOTES`]
+/// notes are kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Report {
     diagnostics: Vec<Diagnostic>,

@@ -1,8 +1,8 @@
 //! Parameters: statics with `#[tune(..)]`, and which of their values a program is compiled with.
 //!
-//! The value in the source and the candidates of the attribute are expressions of one type. After parsing, the chosen one
-//! takes the place of the initializer, and the initializer its place among the candidates. So all stages see an ordinary
-//! static, and none knows about tuning.
+//! The value in the source and the candidates of the attribute are expressions of one type. After parsing, the
+//! chosen one takes the place of the initializer, and the initializer its place among the candidates. So all stages
+//! see an ordinary static, and none knows about tuning.
 //!
 //! Values come from the file of the program, `nyala.tune`, else from that of the package that a parameter belongs to;
 //! `nyala tune` itself tries others. [`Tuned`] is the format of the file.

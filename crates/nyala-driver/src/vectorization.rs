@@ -1,4 +1,5 @@
-//! The report of `nyala explain --vectorize`: how each `vectorize` was vectorized, and why, as text, as JSON or as a page.
+//! The report of `nyala explain --vectorize`: how each `vectorize` was vectorized, and why, as text, as JSON or as
+//! a page.
 
 mod html;
 mod json;

@@ -86,8 +86,8 @@ impl Translator<'_> {
         self.load(first, index)
     }
 
-    /// An `Int` in 64 bits. Where its range is known, so are its parts computed: then addresses of neighbouring pixels differ by constants,
-    /// also in SIMD code, whose lanes may be inactive and so may overflow in 32 bits.
+    /// An `Int` in 64 bits. Where its range is known, so are its parts computed: then addresses of neighbouring
+    /// pixels differ by constants, also in SIMD code, whose lanes may be inactive and so may overflow in 32 bits.
     fn wide(&mut self, expr: &Expr) -> Def {
         let i64 = self.world.types.prim(Prim::I64);
         let op = match &expr.op {

@@ -1,7 +1,7 @@
 //! Types and names: from the syntax tree to the typed tree.
 //!
-//! The rules are those of the paper's section 4.2. An `Int` is coerced where a `Float` is needed. Checking continues after
-//! an error: an expression with an error has no type, and nothing else is reported about it.
+//! The rules are those of the paper's section 4.2. An `Int` is coerced where a `Float` is needed. Checking
+//! continues after an error: an expression with an error has no type, and nothing else is reported about it.
 
 use std::rc::Rc;
 

@@ -55,8 +55,8 @@ impl Compiled {
         &self.target
     }
 
-    /// Computes a frame. `picture` has the size and the margin of the target, with its pixels set; `result` as well, and the
-    /// channels of the filter. 0 threads are as many as there are cores.
+    /// Computes a frame. `picture` has the size and the margin of the target, with its pixels set; `result` as
+    /// well, and the channels of the filter. 0 threads are as many as there are cores.
     ///
     /// # Panics
     /// If the pictures have other sizes.
@@ -77,8 +77,8 @@ impl Compiled {
         let mut fault = 0;
         if self.target.device == Device::Cpu {
             let (from, to) = (picture.first_pixel(), result.first_pixel());
-            // SAFETY: all accesses are inside of the pictures with their margins, as their sizes are those of the target;
-            // the fault is one `i32`; and the code is alive.
+            // SAFETY: all accesses are inside of the pictures with their margins, as their sizes are those of the
+            // target; the fault is one `i32`; and the code is alive.
             unsafe { (self.render)(from, to, &raw mut fault, threads, width, height, iter) };
         } else {
             let device = self.target.device.number();

@@ -36,8 +36,8 @@ pub fn encode(picture: &Picture) -> Result<Vec<u8>, String> {
     encoded(std::iter::once(picture), None)
 }
 
-/// An animated PNG file of this number of frames, each encoded as it comes. All have one size and format; each is shown for `delay`
-/// milliseconds.
+/// An animated PNG file of this number of frames, each encoded as it comes. All have one size and format; each is
+/// shown for `delay` milliseconds.
 pub fn animation(
     n_frames: u32,
     frames: impl Iterator<Item = Picture>,

@@ -1,4 +1,5 @@
-//! Animations as GIF files. Each frame has a palette of its own: 256 colours, by cutting boxes of colours at their median.
+//! Animations as GIF files. Each frame has a palette of its own: 256 colours, by cutting boxes of colours at their
+//! median.
 
 use weezl::BitOrder;
 use weezl::encode::Encoder;
@@ -11,7 +12,8 @@ const COLOURS: usize = 256;
 /// Colours are counted with this many bits of each channel.
 const BITS: u32 = 5;
 
-/// A GIF file of frames, each encoded as it comes. All have one size; each is shown for `delay` milliseconds. Alpha is ignored.
+/// A GIF file of frames, each encoded as it comes. All have one size; each is shown for `delay` milliseconds. Alpha
+/// is ignored.
 pub fn animation(frames: impl Iterator<Item = Picture>, delay: u16) -> Result<Vec<u8>, String> {
     let mut frames = frames.peekable();
     let first = frames.peek().ok_or("an animation has at least one frame")?;

@@ -1,8 +1,8 @@
 //! The interpreter: the reference for what filters mean, section 4.3 of the paper.
 //!
 //! It walks the typed tree for each pixel. Compiled filters compute the same, but their products and sums may be
-//! contracted, and their sines and powers may differ in the last bit. A compiled filter that meets a fault only says so;
-//! the interpreter then finds its place.
+//! contracted, and their sines and powers may differ in the last bit. A compiled filter that meets a fault only
+//! says so; the interpreter then finds its place.
 
 use std::rc::Rc;
 

@@ -1,5 +1,5 @@
-//! A language for image filters: Herrmann and Langhammer, "Combining partial evaluation and staged interpretation in the
-//! implementation of domain-specific languages" (SCP 62, 2006), as a small front end on our program graph.
+//! A language for image filters: Herrmann and Langhammer, "Combining partial evaluation and staged interpretation
+//! in the implementation of domain-specific languages" (SCP 62, 2006), as a small front end on our program graph.
 //!
 //! Read in this order:
 //!

@@ -65,9 +65,10 @@ impl Builder<'_> {
         self.world.declare_intrinsic(intrinsic, &[mem, int, int, int, body, done])
     }
 
-    /// Computes the channels of some rows. A loop over the columns for each channel accesses fewer rows of the picture at a time, which
-    /// matters if that is not in a cache. But it computes common definitions again, so these have to be small. The code of a small picture takes longer to
-    /// compile than to run, so all channels have one loop over the columns, unless they have the same code.
+    /// Computes the channels of some rows. A loop over the columns for each channel accesses fewer rows of the
+    /// picture at a time, which matters if that is not in a cache. But it computes common definitions again, so
+    /// these have to be small. The code of a small picture takes longer to compile than to run, so all channels
+    /// have one loop over the columns, unless they have the same code.
     fn channels(&mut self, params: Params, rows: Rows, start: (Cont, Def), ret: Def) {
         let n_channels = self.filter.channels.len();
         let has_own_loops = self.has_small_definitions();
@@ -121,8 +122,8 @@ impl Builder<'_> {
         self.pixels(channels, params, (pixel, mem), ret, &pixels);
     }
 
-    /// How many rows a loop computes: several share the pixels that they access. That needs accesses to other rows, and code without loops,
-    /// which is not long.
+    /// How many rows a loop computes: several share the pixels that they access. That needs accesses to other rows,
+    /// and code without loops, which is not long.
     fn rows_at_once(&self) -> i32 {
         let Setup { size, specialize, .. } = self.target.setup;
         let shares = specialize && self.target.margin.rows > 0 && !self.is_small();
@@ -140,8 +141,8 @@ impl Builder<'_> {
         self.world.arith(ArithOp::Div, ArithFlags::STRICT, rows, at_once)
     }
 
-    /// The first row of a block. The last block may begin in the one before: some rows are computed twice, and both threads store the same
-    /// values.
+    /// The first row of a block. The last block may begin in the one before: some rows are computed twice, and both
+    /// threads store the same values.
     fn first_row(&mut self, block: Def, height: Def, at_once: i32) -> Def {
         if at_once == 1 {
             return block;
@@ -153,13 +154,14 @@ impl Builder<'_> {
         self.world.select(is_inside, row, last)
     }
 
-    /// Whether rows of a small picture are cut into whole groups of lanes, which is less code than a group with a mask besides.
+    /// Whether rows of a small picture are cut into whole groups of lanes, which is less code than a group with a
+    /// mask besides.
     fn has_whole_groups(&self) -> bool {
         self.target.setup.specialize && self.is_small() && self.target.setup.size.0 >= LANES
     }
 
-    /// A loop over the groups of columns of a row: the block for a group, its first column, and what it continues with. The last group may begin in
-    /// the one before: both store the same values.
+    /// A loop over the groups of columns of a row: the block for a group, its first column, and what it continues
+    /// with. The last group may begin in the one before: both store the same values.
     fn groups_of_columns(&mut self, start: (Cont, Def), width: Def, after: Def) -> (Cont, Def, Def) {
         let strict = ArithFlags::STRICT;
         let (lanes, rest) = (self.world.lit_i32(LANES), self.world.lit_i32(LANES - 1));
@@ -195,8 +197,8 @@ impl Builder<'_> {
         i64::from(width) * i64::from(height) < SMALL
     }
 
-    /// Whether the common definitions of a pixel are smaller than its channels. Definitions that are the same in a whole row are computed outside of
-    /// the loops over the columns.
+    /// Whether the common definitions of a pixel are smaller than its channels. Definitions that are the same in a
+    /// whole row are computed outside of the loops over the columns.
     fn has_small_definitions(&self) -> bool {
         let Filter { lets, channels, .. } = self.filter;
         let mut ranges = Ranges::new(self.filter, self.target.known());

@@ -1,8 +1,9 @@
 //! Pictures: planes of intensities with a margin.
 //!
-//! An intensity is a `f32` between 0 and 1, a multiple of 1 / [`Picture::max_value`]. Channels are planes, one after the
-//! other. Each plane has a margin of [`Margin`] pixels on all sides, so that filters may access neighbours without
-//! checks; [`Picture::fill_margin`] sets its pixels. The first pixel of each row is at the start of a cache line (`samples`).
+//! An intensity is a `f32` between 0 and 1, a multiple of 1 / [`Picture::max_value`]. Channels are planes, one
+//! after the other. Each plane has a margin of [`Margin`] pixels on all sides, so that filters may access
+//! neighbours without checks; [`Picture::fill_margin`] sets its pixels. The first pixel of each row is at the start
+//! of a cache line (`samples`).
 
 use crate::ranges::MAX_MARGIN;
 use crate::samples::{LINE, Samples};
@@ -236,7 +237,8 @@ impl Picture {
         }
     }
 
-    /// The picture with another number of channels, for a filter that writes `n_channels`: gray is copied to all colours.
+    /// The picture with another number of channels, for a filter that writes `n_channels`: gray is copied to all
+    /// colours.
     #[must_use]
     pub fn widened(self, n_channels: usize) -> Picture {
         if self.n_channels >= 3 || n_channels < 3 {

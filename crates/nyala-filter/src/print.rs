@@ -1,7 +1,7 @@
 //! Filters as text: the typed tree in the syntax of the language, to be read by people and to be parsed again.
 //!
-//! Coercions are written only where the text would mean something else without them: `0.0 + row` is a `Float`. A division by 0 stands for
-//! constants that have no notation.
+//! Coercions are written only where the text would mean something else without them: `0.0 + row` is a `Float`. A
+//! division by 0 stands for constants that have no notation.
 
 use std::fmt;
 

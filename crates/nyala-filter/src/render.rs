@@ -1,9 +1,9 @@
 //! The program of a filter: the loops over the pixels around the code of one pixel.
 //!
-//! The program exports `render`, which computes all pixels: rows on several threads, and the pixels of a row as SIMD
-//! lanes. It calls `filter`, whose sizes and frame are parameters. With specialization the arguments are literals and a
-//! filter of `filter` says to specialize on them; without it they come from the caller. `loops` has the loops for processors, `kernel`
-//! those for devices.
+//! The program exports `render`, which computes all pixels: rows on several threads, and the pixels of a row as
+//! SIMD lanes. It calls `filter`, whose sizes and frame are parameters. With specialization the arguments are
+//! literals and a filter of `filter` says to specialize on them; without it they come from the caller. `loops` has
+//! the loops for processors, `kernel` those for devices.
 
 use std::ops::Range;
 
@@ -119,7 +119,8 @@ pub(crate) struct Params {
 pub(crate) enum Channels {
     /// These, each by its own code.
     These(Range<usize>),
-    /// The one with this number, which the code is the same for: this expression, whose variable `current` is the number.
+    /// The one with this number, which the code is the same for: this expression, whose variable `current` is the
+    /// number.
     Any { number: Def, current: Var, expr: Expr },
 }
 
@@ -185,8 +186,8 @@ impl Builder<'_> {
         self.pixels(channels, params, start, ret, &[[row, col]]);
     }
 
-    /// Computes some channels of some pixels of a column, from a block on. All of them are computed before the first one is stored, so that
-    /// they share accesses.
+    /// Computes some channels of some pixels of a column, from a block on. All of them are computed before the
+    /// first one is stored, so that they share accesses.
     pub(crate) fn pixels(
         &mut self,
         channels: Channels,
@@ -202,7 +203,8 @@ impl Builder<'_> {
         self.world.set_body(block, ret, [mem]);
     }
 
-    /// The intensities of some channels of some pixels of a column, rounded to integers, with the addresses that they are stored to.
+    /// The intensities of some channels of some pixels of a column, rounded to integers, with the addresses that
+    /// they are stored to.
     fn intensities(
         &mut self,
         channels: Channels,

@@ -1,10 +1,10 @@
 //! Residual programs, read back as filters: what our evaluator leaves of a filter, as a tree.
 //!
-//! The tree is for people and for the interpreter; compiled code does not need it. The code of a pixel is translated with
-//! accesses as calls of a function, evaluated, and read back: operations become operators, branches conditionals up to
-//! the block where they join. Large nodes
-//! that are used several times are definitions, unless they depend on the picture. What a filter cannot say is not read back: loops that are left,
-//! and accesses to matrices with unknown indices.
+//! The tree is for people and for the interpreter; compiled code does not need it. The code of a pixel is
+//! translated with accesses as calls of a function, evaluated, and read back: operations become operators, branches
+//! conditionals up to the block where they join. Large nodes that are used several times are definitions, unless
+//! they depend on the picture. What a filter cannot say is not read back: loops that are left, and accesses to
+//! matrices with unknown indices.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -30,8 +30,8 @@ pub fn residual(filter: &Filter, target: &Target) -> Option<Filter> {
     read_back(&nyala_opt::pipeline::evaluate(&world, nyala_opt::partial_eval::Options::default()).world)
 }
 
-/// Reads an evaluated program back as a filter. It exports a function of row and column, whose results are the intensities, and
-/// imports one of row, column and channel, which is the picture.
+/// Reads an evaluated program back as a filter. It exports a function of row and column, whose results are the
+/// intensities, and imports one of row, column and channel, which is the picture.
 pub fn read_back(world: &World) -> Option<Filter> {
     let (pixel, data) = world.conts().find(|(_, data)| matches!(data.linkage, Linkage::Exported(_)))?;
     let &[_, row, col, ret] = &data.params[..] else { return None };
@@ -62,8 +62,8 @@ fn uses(world: &World) -> HashMap<Def, u32> {
     uses
 }
 
-/// A program that exports the code of a pixel, a function of row and column. The picture is an imported function. The operations of the
-/// filter must not fail.
+/// A program that exports the code of a pixel, a function of row and column. The picture is an imported function.
+/// The operations of the filter must not fail.
 pub fn code_of_pixel(filter: &Filter, target: &Target) -> World {
     let mut world = World::new();
     let (mem, int, float) = (world.types.mem(), world.types.prim(Prim::I32), world.types.prim(Prim::F32));

@@ -1,8 +1,9 @@
 //! The same expression for pixels of several rows, so that they share accesses to the picture.
 //!
-//! Rows share an access if both of them execute it. So a conditional whose costly branch accesses the picture is computed for all
-//! of them or for none: if one pixel needs the branch, it is computed for all, and the others do not use the result. What fails there
-//! is no fault if the pixel does not need it. The question is one for all SIMD lanes as well, so that accesses have no masks.
+//! Rows share an access if both of them execute it. So a conditional whose costly branch accesses the picture is
+//! computed for all of them or for none: if one pixel needs the branch, it is computed for all, and the others do
+//! not use the result. What fails there is no fault if the pixel does not need it. The question is one for all SIMD
+//! lanes as well, so that accesses have no masks.
 
 use nyala_ir::{ArithFlags, ArithOp, Def, LaneFunction, Linkage};
 
@@ -29,7 +30,8 @@ impl Translator<'_> {
         }
     }
 
-    /// Whether the condition differs between the pixels of a row, and exactly one branch has accesses and is not simple.
+    /// Whether the condition differs between the pixels of a row, and exactly one branch has accesses and is not
+    /// simple.
     fn has_shared_branch(&self, [condition, then, other]: &[Expr; 3]) -> bool {
         let accesses = |branch: &Expr| branch.any(&|part| matches!(part.op, Op::Image(_)));
         let costly = if is_simple(then) { other } else { then };

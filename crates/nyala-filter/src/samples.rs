@@ -1,7 +1,7 @@
 //! Memory for samples that starts at a cache line.
 //!
-//! An access of a whole SIMD register that crosses cache lines takes two accesses. Large blocks from the system's allocator start 16 bytes after
-//! a page, so all accesses to rows of 4 KiB would cross lines.
+//! An access of a whole SIMD register that crosses cache lines takes two accesses. Large blocks from the system's
+//! allocator start 16 bytes after a page, so all accesses to rows of 4 KiB would cross lines.
 
 use std::ops::{Deref, DerefMut};
 

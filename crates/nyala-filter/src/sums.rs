@@ -2,12 +2,12 @@
 //!
 //! A sum of terms 0 to n - 1 is emitted as functions with filters. Our evaluator decides which of them it unfolds:
 //!
-//! 1. `prefix` adds terms as long as everything is known: index, number of terms, and the sum so far. This is the static
-//!    prefix of the paper. A term that is multiplied by 0 is known.
-//! 2. `blocks` adds the others in blocks of N terms, in a loop. N follows from the number of leaves of a term and the limit
-//!    M: N = M / E - 1. The terms of a block are always unfolded.
-//! 3. `tail` adds the rest, which is less than a block. It is unfolded if its bounds are known. A sum of less than N terms has
-//!    no blocks, so all of it is unfolded.
+//! 1. `prefix` adds terms as long as everything is known: index, number of terms, and the sum so far. This is the
+//!    static prefix of the paper. A term that is multiplied by 0 is known.
+//! 2. `blocks` adds the others in blocks of N terms, in a loop. N follows from the number of leaves of a term and
+//!    the limit M: N = M / E - 1. The terms of a block are always unfolded.
+//! 3. `tail` adds the rest, which is less than a block. It is unfolded if its bounds are known. A sum of less than
+//!    N terms has no blocks, so all of it is unfolded.
 //!
 //! Without specialization a sum is one loop.
 
@@ -17,7 +17,8 @@ use crate::ranges::Ranges;
 use crate::translate::Translator;
 use crate::tree::{Expr, Op, Ty, Var};
 
-/// The most terms of a block if the number of terms is unknown. A longer block does not save time, but takes time to compile.
+/// The most terms of a block if the number of terms is unknown. A longer block does not save time, but takes time
+/// to compile.
 const MAX_DYNAMIC_BLOCK: usize = 8;
 
 /// A sum that is being emitted.
@@ -56,7 +57,8 @@ impl Translator<'_> {
         self.enter(exit)[0]
     }
 
-    /// The number of terms, after the check that there are not too many. Sets the terms around for the terms of this sum.
+    /// The number of terms, after the check that there are not too many. Sets the terms around for the terms of
+    /// this sum.
     fn terms(&mut self, lower: Def, upper: Def, n_max: Option<u64>) -> Def {
         let (i32, i64) = (self.world.types.prim(Prim::I32), self.world.types.prim(Prim::I64));
         let strict = ArithFlags::STRICT;

@@ -1,13 +1,14 @@
 //! From the typed tree to the program graph: the code of one pixel.
 //!
 //! The translation is a staged interpreter: it walks the tree as `interp` does, and emits nodes where that computes
-//! values. It decides nothing about binding times. Partial evaluation is left to our evaluator: the translation only says
-//! by filters what to unfold, and only if [`Setup::specialize`] is set.
+//! values. It decides nothing about binding times. Partial evaluation is left to our evaluator: the translation
+//! only says by filters what to unfold, and only if [`Setup::specialize`] is set.
 //!
-//! An operation that may fail is emitted with a check, which stores to the fault of the [`Image`] and goes on with a harmless value.
-//! Checks of known operands fold.
+//! An operation that may fail is emitted with a check, which stores to the fault of the [`Image`] and goes on with
+//! a harmless value. Checks of known operands fold.
 //!
-//! `rows` has what pixels of several rows share, `accesses` the accesses to pictures and matrices, `sums` the loops of sums.
+//! `rows` has what pixels of several rows share, `accesses` the accesses to pictures and matrices, `sums` the loops
+//! of sums.
 
 use nyala_ir::{ArithFlags, ArithOp, CmpOp, Cont, Def, MathOp, Prim, World};
 
@@ -43,8 +44,8 @@ pub enum Image {
         /// The address of an `i32` that a fault sets to 1.
         fault: Def,
     },
-    /// From a function of row, column and channel, which checks them. Nothing else is checked either. This is for residual
-    /// programs that are read back; see `residual`.
+    /// From a function of row, column and channel, which checks them. Nothing else is checked either. This is for
+    /// residual programs that are read back; see `residual`.
     Function(Def),
 }
 
@@ -98,8 +99,8 @@ pub(crate) struct Translator<'a> {
     pub(crate) outer_max: Option<u64>,
 }
 
-/// Emits the code of some pixels of a column, given as row and column, at the end of `block`. Gives the last block, its memory and the
-/// intensities: for each channel those of the pixels.
+/// Emits the code of some pixels of a column, given as row and column, at the end of `block`. Gives the last block,
+/// its memory and the intensities: for each channel those of the pixels.
 pub(crate) fn translate(
     world: &mut World,
     filter: &Filter,
@@ -450,8 +451,8 @@ impl Translator<'_> {
         self.world.select(holds, product, quotient)
     }
 
-    /// The quotient or the remainder of two `Int`s. A division by -1 overflows for the least `Int`, so it is emitted as a
-    /// negation.
+    /// The quotient or the remainder of two `Int`s. A division by -1 overflows for the least `Int`, so it is
+    /// emitted as a negation.
     fn quotient(&mut self, op: BinaryOp, lhs: Def, rhs: Def) -> Def {
         let (zero, one, minus_one) = (self.world.lit_i32(0), self.world.lit_i32(1), self.world.lit_i32(-1));
         let is_zero = self.world.cmp(CmpOp::Eq, rhs, zero);

@@ -164,7 +164,8 @@ impl Filter {
         self.lets.iter().map(|(_, value)| value).chain(&self.channels)
     }
 
-    /// The expression of all channels and its variable `current`, if there are several channels, whose code differs only in what it accesses.
+    /// The expression of all channels and its variable `current`, if there are several channels, whose code differs
+    /// only in what it accesses.
     pub fn of_any_channel(&self) -> Option<(Var, &Expr)> {
         let [first, _, ..] = &self.channels[..] else { return None };
         match &first.op {

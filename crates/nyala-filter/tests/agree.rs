@@ -86,7 +86,8 @@ fn filters_of_the_paper_agree() {
     }
 }
 
-/// Pictures that are not small have a loop for each channel, and loops that compute four rows or two. The number of rows is no multiple.
+/// Pictures that are not small have a loop for each channel, and loops that compute four rows or two. The number of
+/// rows is no multiple.
 #[test]
 fn large_pictures_agree() {
     for text in [GRADIENT, TEMPERATURE, WAVE] {
@@ -108,7 +109,8 @@ fn large_pictures_agree() {
 /// A picture whose loops compute several rows.
 const SEVERAL_ROWS: (i32, i32) = (265, 249);
 
-/// A branch with accesses is computed for all rows if one of them needs it. The others keep the value of the other branch.
+/// A branch with accesses is computed for all rows if one of them needs it. The others keep the value of the other
+/// branch.
 #[test]
 fn rows_share_branches() {
     let filters = [

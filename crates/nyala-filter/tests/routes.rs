@@ -1,6 +1,6 @@
-//! Three routes from a filter to its residual program: through this crate, embedded in Impala, and by an interpreter in Impala
-//! whose program is a known string. Our evaluator leaves the same program of all three, up to the order of operands that
-//! commute.
+//! Three routes from a filter to its residual program: through this crate, embedded in Impala, and by an
+//! interpreter in Impala whose program is a known string. Our evaluator leaves the same program of all three, up to
+//! the order of operands that commute.
 
 use std::fmt::Write as _;
 
@@ -193,7 +193,8 @@ fn scaled(expr: &str) -> String {
     format!("[ 1 channels: (let e = {expr} in e) / 64.0 + 0.5 ]")
 }
 
-/// The interpreter in Impala gives the values of the one in Rust. If the pixel is known, its values are constants after evaluation.
+/// The interpreter in Impala gives the values of the one in Rust. If the pixel is known, its values are constants
+/// after evaluation.
 fn check_values(exprs: &[String]) {
     let (row, col) = (5, 11);
     let (width, height) = (SIZE.0 as usize, SIZE.1 as usize);

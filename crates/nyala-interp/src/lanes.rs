@@ -1,6 +1,8 @@
-//! Collective operations: barriers, and operations in which the lanes of a vector or the threads of a warp exchange values.
+//! Collective operations: barriers, and operations in which the lanes of a vector or the threads of a warp exchange
+//! values.
 //!
-//! [`parallel`](crate::parallel) suspends instances until all participants have participants; this module computes the results.
+//! [`parallel`](crate::parallel) suspends instances until all participants have participants; this module computes
+//! the results.
 
 use nyala_ir::functions::Collective;
 use nyala_ir::{Cont, LaneFunction, Prim, Reduction, Ty};

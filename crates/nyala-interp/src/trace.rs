@@ -94,7 +94,8 @@ impl Machine<'_, '_> {
         (frames.collect(), (omitted > 0).then_some((KEPT, omitted)))
     }
 
-    /// Calls `each` with every function of the chain of calls and the place of its call, the innermost first, until it breaks.
+    /// Calls `each` with every function of the chain of calls and the place of its call, the innermost first, until
+    /// it breaks.
     fn for_each_frame(&self, mut each: impl FnMut(&'static str, Option<Place>) -> ControlFlow<()>) {
         let here = Place { scope: self.scope.id, block: self.block };
         let mut regions = self.regions.iter().rev();

@@ -59,8 +59,8 @@ impl DefList {
     }
 }
 
-/// The arguments of a call, or the parameters of a continuation. They are mostly few, and each pass goes over those of all
-/// continuations: so they are kept in place.
+/// The arguments of a call, or the parameters of a continuation. They are mostly few, and each pass goes over those
+/// of all continuations: so they are kept in place.
 pub type Defs = smallvec::SmallVec<[Def; 4]>;
 
 /// A node. Its type is stored separately.

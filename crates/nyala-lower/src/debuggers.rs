@@ -1,8 +1,8 @@
 //! Debug information for variables: which value a variable has from here on.
 //!
-//! Most values are named after their variables (see `frame`). Constants and the values of other variables cannot be. The
-//! parameters of a loop's body are values of the generator's variables once the body is inlined. And an operation
-//! is computed where its value is used, which may be later.
+//! Most values are named after their variables (see `frame`). Constants and the values of other variables cannot
+//! be. The parameters of a loop's body are values of the generator's variables once the body is inlined. And an
+//! operation is computed where its value is used, which may be later.
 
 use nyala_ir::layout::layout;
 use nyala_ir::{Def, Node, Ty, TyKind};
@@ -29,7 +29,8 @@ impl Lowerer<'_> {
         self.store(variable, value);
     }
 
-    /// As [`Lowerer::tell_debuggers`], for a variable of the user: those of libraries are not shown in the user's loops.
+    /// As [`Lowerer::tell_debuggers`], for a variable of the user: those of libraries are not shown in the user's
+    /// loops.
     pub(crate) fn tell_debuggers_of(&mut self, local: LocalId, value: Def) {
         let Local { name, span, .. } = self.program.locals[local];
         if self.options.tell_debuggers && !name.is_underscore() && !self.program.is_foreign(span) {

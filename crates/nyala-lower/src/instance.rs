@@ -126,7 +126,8 @@ impl<'p> Lowerer<'p> {
         self.fn_instance(id, passed.args.into_vec(), parent, at)
     }
 
-    /// The type arguments of an instance. What stands for a nested function refers to the instance of the enclosing one.
+    /// The type arguments of an instance. What stands for a nested function refers to the instance of the enclosing
+    /// one.
     fn close_type_args(&mut self, args: &[sema::Ty], at: Span) -> Vec<sema::Ty> {
         args.iter().map(|&arg| self.close_type_arg(arg, at)).collect()
     }
@@ -376,8 +377,8 @@ impl Lowerer<'_> {
 //
 // * More than MAX_SEARCHED if an element of unknown index is used. Like an address-taken variable:
 //   as a value, each such assignment would copy all of it.
-// * More than MAX_SEARCHED_IN_LOOP if, besides, different values of it reach a join, as for the stack of a traversal: each
-//   iteration would copy all of it, and with lanes select among all elements.
+// * More than MAX_SEARCHED_IN_LOOP if, besides, different values of it reach a join, as for the stack of a
+//   traversal: each iteration would copy all of it, and with lanes select among all elements.
 // * More than MAX_CARRIED if different values of it reach a join. LLVM is slow at that: an array of 512 parts that
 //   one loop carries takes it 0.2 seconds, one of 4,000 parts two minutes.
 // * More than MAX_VALUE in any case, for the same reason: a value of a million parts takes minutes.

@@ -87,8 +87,8 @@ pub struct LowerOptions {
     pub wrapping: bool,
     /// Whether floats may be treated as real numbers, everywhere.
     pub fast_math: bool,
-    /// Whether operations that may fail are executed at their position in the source, even if their values are unused. See
-    /// [`World::demand`].
+    /// Whether operations that may fail are executed at their position in the source, even if their values are
+    /// unused. See [`World::demand`].
     pub demands: bool,
     /// Whether all values are named after their variables, for debuggers. Otherwise only parameters are, for
     /// readability.

@@ -1,6 +1,8 @@
-//! Intrinsics on numbers of any type, and lane by lane on vectors of them: `min`, `max`, `abs`, and arithmetic that saturates.
+//! Intrinsics on numbers of any type, and lane by lane on vectors of them: `min`, `max`, `abs`, and arithmetic that
+//! saturates.
 //!
-//! On floats they are the mathematical functions `fmin`, `fmax` and `fabs`, or plain arithmetic, on integers comparisons.
+//! On floats they are the mathematical functions `fmin`, `fmax` and `fabs`, or plain arithmetic, on integers
+//! comparisons.
 
 use nyala_ir::{ArithFlags, ArithOp, CmpOp, Def, MathOp, Prim, Ty, World};
 use nyala_syntax::ast::BinaryOp;

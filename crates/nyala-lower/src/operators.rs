@@ -1,8 +1,8 @@
 //! Operators that programs declare, and operators and casts of type parameters.
 //!
-//! Checking has selected the function of a declared operator, unless the operands have a type parameter as their type. What
-//! that type is, only an instance tells; here the operator is the built-in one or one that is declared for operands of this
-//! type. An instance whose type has none is reported.
+//! Checking has selected the function of a declared operator, unless the operands have a type parameter as their
+//! type. What that type is, only an instance tells; here the operator is the built-in one or one that is declared
+//! for operands of this type. An instance whose type has none is reported.
 
 use nyala_ir::{Def, Prim};
 use nyala_sema::tree::{Expr, ExprKind, FnId, OperatorFn};

@@ -224,7 +224,8 @@ impl<'p> Lowerer<'p> {
         }
     }
 
-    /// Assigns to a lane of a vector. In memory, only that lane is written: other lanes may be written at the same time.
+    /// Assigns to a lane of a vector. In memory, only that lane is written: other lanes may be written at the same
+    /// time.
     fn write_lane(&mut self, place: &Place, lane: Def, value: Def) {
         let vector = Place { lane: None, ..place.clone() };
         match vector.root {

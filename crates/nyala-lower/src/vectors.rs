@@ -1,7 +1,8 @@
 //! Vectors of structs, tuples, arrays, enums and functions.
 //!
-//! That of a struct, tuple or array has the same parts, as vectors ([`sema::Types::vector`]). That of an enum or a function is an array.
-//! An element, or *lane*, is taken out and put in part by part. A part of the same type in both is one for all lanes.
+//! That of a struct, tuple or array has the same parts, as vectors ([`sema::Types::vector`]). That of an enum or a
+//! function is an array. An element, or *lane*, is taken out and put in part by part. A part of the same type in
+//! both is one for all lanes.
 //!
 //! [`sema::Types::vector`]: nyala_sema::types::Types::vector
 

@@ -225,7 +225,8 @@ impl KernelError {
     }
 }
 
-/// A parallel body, of a call of `name` at `site`, jumps out of its loop. If the place of the jump is not known, it is `site`.
+/// A parallel body, of a call of `name` at `site`, jumps out of its loop. If the place of the jump is not known, it
+/// is `site`.
 pub(crate) fn jump_out(jump: Span, site: Span, name: &str) -> Diagnostic {
     let reason = "its instances run in parallel, so each must run to its end";
     let report =

@@ -13,7 +13,8 @@ use crate::{
     convert_closures, eliminate_params, lower_to_cff, merge_blocks, merge_returns, promote_slots, remedy,
 };
 
-/// The most repetitions of the last clean-up. If the limit is reached, some redundant parameters and variables are left.
+/// The most repetitions of the last clean-up. If the limit is reached, some redundant parameters and variables are
+/// left.
 const MAX_CLEAN_UPS: usize = 100;
 
 /// Evaluates `world`, with a clean-up after each round: values of promoted variables are known to the next
@@ -106,7 +107,8 @@ pub fn control_flow_form(world: &mut World) {
     check(world, "convert_closures");
 }
 
-/// SIMD code for `vectorize`, where that is possible; warnings where it is not, or is expected to be slower than a loop on this machine.
+/// SIMD code for `vectorize`, where that is possible; warnings where it is not, or is expected to be slower than a
+/// loop on this machine.
 pub fn vectorize(world: &mut World, options: &VectorizeOptions) -> Vec<Diagnostic> {
     let warnings = crate::vectorize::vectorize(world, options);
     check(world, "vectorize");

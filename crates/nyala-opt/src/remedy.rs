@@ -1,8 +1,8 @@
 //! Filters that end an evaluation that reached a limit, found by trying them.
 //!
-//! An endless specialization mostly has this reason: the filter is right for some parameters, and should not hold for those that the
-//! recursion changes. So the program is evaluated again, in a small budget, with a filter for the
-//! parameters that stay the same. If the function reaches no limit then, the report says how to write it.
+//! An endless specialization mostly has this reason: the filter is right for some parameters, and should not hold
+//! for those that the recursion changes. So the program is evaluated again, in a small budget, with a filter for
+//! the parameters that stay the same. If the function reaches no limit then, the report says how to write it.
 
 use nyala_ir::{Cont, Def, World};
 use nyala_span::Name;

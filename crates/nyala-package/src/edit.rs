@@ -1,4 +1,5 @@
-//! New packages, and dependencies that are added to manifests and removed from them. Comments and order of a manifest stay as they are.
+//! New packages, and dependencies that are added to manifests and removed from them. Comments and order of a
+//! manifest stay as they are.
 
 use toml_edit::{DocumentMut, InlineTable, Item, Table, Value};
 

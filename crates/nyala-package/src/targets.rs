@@ -1,8 +1,8 @@
 //! Which files make a package's library and its programs.
 //!
-//! By default all source files in `src` are the library, and form one module. `src/main.impala` is a program: it is part
-//! of the same module. Each file in `examples` and `tests` is a program that uses the library from outside, like
-//! another package. `[[target]]` tables name other files.
+//! By default all source files in `src` are the library, and form one module. `src/main.impala` is a program: it is
+//! part of the same module. Each file in `examples` and `tests` is a program that uses the library from outside,
+//! like another package. `[[target]]` tables name other files.
 //!
 //! A folder without a manifest is a library of all source files in it.
 

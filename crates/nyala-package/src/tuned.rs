@@ -8,8 +8,8 @@
 //! "pictures::blur::tile" = "64"
 //! ```
 //!
-//! A file that cannot be read is a warning and never an error: a build without it has the values in the source. Updating
-//! keeps all other lines, comments too.
+//! A file that cannot be read is a warning and never an error: a build without it has the values in the source.
+//! Updating keeps all other lines, comments too.
 
 use std::ops::Range;
 

@@ -56,7 +56,8 @@ pub fn check(packages: &[Package<'_>]) -> Checked {
     Checked { program, diagnostics }
 }
 
-/// The files without an entry point, if a program consists of several loose files: they may be part of other programs too.
+/// The files without an entry point, if a program consists of several loose files: they may be part of other
+/// programs too.
 fn shared_files(packages: &[Package<'_>], program: &Program) -> Vec<Span> {
     let loose = packages.last().filter(|package| package.name.is_none() && package.files.len() > 1);
     let files = loose.into_iter().flat_map(|package| &package.files).map(|file| file.ast.span);

@@ -6,9 +6,10 @@
 //! is reported once.
 //!
 //! Read in this order: [`package`] is the input, [`types`] and [`tree`] are the output. `collect` finds the items,
-//! `resolve` and `globs` resolve names, `convert` and `numbers` convert written types, `items` finds the types of items,
-//! `infer` checks bodies, `simd_mode` replaces control flow that depends on vectors, `operators` checks declarations of operators, `linkage` and `symbols` check what the linker sees, `roles` tests
-//! and benchmarks, `tuning` the parameters of `nyala tune`. `errors` lists all errors.
+//! `resolve` and `globs` resolve names, `convert` and `numbers` convert written types, `items` finds the types of
+//! items, `infer` checks bodies, `simd_mode` replaces control flow that depends on vectors, `operators` checks
+//! declarations of operators, `linkage` and `symbols` check what the linker sees, `roles` tests and benchmarks,
+//! `tuning` the parameters of `nyala tune`. `errors` lists all errors.
 //!
 //! ```
 //! use nyala_sema::{check, package::Package};

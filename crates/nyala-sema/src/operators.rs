@@ -5,16 +5,16 @@
 //!
 //! # Coherence
 //!
-//! For any two operands, at most one operator is declared. Two rules make sure that packages that do not know each other
-//! never break this:
+//! For any two operands, at most one operator is declared. Two rules make sure that packages that do not know each
+//! other never break this:
 //!
 //! * One operand is a struct or enum of the operator's own package; of `()`, the first one.
 //! * An operand that is a type parameter `T` alone has `T` in the type of the other operand.
 //!
-//! For let `A` be a type of one package, and `B` of another. An operator of the first package that accepts `B` as an operand has
-//! the operands `T` and `A[.. T ..]`, one of the second that accepts `A` has `B[.. U ..]` and `U`. Both would need
-//! `T = B[.. U ..]` and `U = A[.. T ..]`, which is an infinite type. Inside a package, and with the packages that it knows,
-//! overlapping operators are reported.
+//! For let `A` be a type of one package, and `B` of another. An operator of the first package that accepts `B` as
+//! an operand has the operands `T` and `A[.. T ..]`, one of the second that accepts `A` has `B[.. U ..]` and `U`.
+//! Both would need `T = B[.. U ..]` and `U = A[.. T ..]`, which is an infinite type. Inside a package, and with the
+//! packages that it knows, overlapping operators are reported.
 
 use nyala_span::Span;
 use nyala_syntax::ast::{self, BinaryOp, Operator, Vis};

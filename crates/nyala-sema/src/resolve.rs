@@ -112,7 +112,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The error about an undefined module with a better hint, if the path ends in a name that needs no path: `std::min`.
+    /// The error about an undefined module with a better hint, if the path ends in a name that needs no path:
+    /// `std::min`.
     fn hint_at_end(&mut self, error: Error, path: &Path) -> Error {
         match (error, path.segments.last()) {
             (Error::Undefined { name, span, hint: Hint::None | Hint::Similar(_), namespace }, Some(last))

@@ -1,8 +1,8 @@
 //! Names that take the place of names from outside, and names that others may use.
 //!
-//! A definition wins over the name of the prelude or of a `use a::*`. That may be an accident: a call that was meant for
-//! the library reaches the program's own function. So it is reported, unless the item says `#[shadows]`. Packages see
-//! their own names only, so the library itself is never changed.
+//! A definition wins over the name of the prelude or of a `use a::*`. That may be an accident: a call that was
+//! meant for the library reaches the program's own function. So it is reported, unless the item says `#[shadows]`.
+//! Packages see their own names only, so the library itself is never changed.
 
 use cranelift_entity::EntityRef as _;
 use nyala_span::{Code, Diagnostic, Name, Span};
@@ -60,7 +60,8 @@ impl<'a> Checker<'a> {
         from_glob.or_else(from_prelude)
     }
 
-    /// Whether it declares a function of C or of a device. It has the name that is fixed elsewhere, so this is no accident.
+    /// Whether it declares a function of C or of a device. It has the name that is fixed elsewhere, so this is no
+    /// accident.
     fn is_import(&self, def: Def) -> bool {
         matches!(def, Def::Fn(id) if matches!(self.program.fns[id].linkage, Linkage::Import { .. }))
     }

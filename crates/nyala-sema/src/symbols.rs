@@ -96,8 +96,8 @@ fn two_imports(program: &Program, symbol: Name, function: &Function, other: &Fun
         .with_note("calls with the wrong type pass arguments and results in the wrong registers")
 }
 
-/// A function that the program exports is declared with another type. A declaration of the prelude or another library only causes a
-/// warning: most programs do not call it.
+/// A function that the program exports is declared with another type. A declaration of the prelude or another
+/// library only causes a warning: most programs do not call it.
 fn import_of_export(
     program: &Program,
     symbol: Name,

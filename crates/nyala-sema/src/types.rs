@@ -247,8 +247,8 @@ impl Types {
         }
     }
 
-    /// `simd[elem * lanes]`: of numbers, pointers, structs, enums and functions, a vector. That of a tuple or an array is the tuple or
-    /// array of vectors, and vectors in it stay as they are.
+    /// `simd[elem * lanes]`: of numbers, pointers, structs, enums and functions, a vector. That of a tuple or an
+    /// array is the tuple or array of vectors, and vectors in it stay as they are.
     pub fn vector(&mut self, elem: Ty, lanes: Ty) -> Ty {
         match self.kind(elem).clone() {
             TyKind::Tuple(parts) => {

@@ -265,8 +265,8 @@ pub fn field_defaults(program: &Program) -> impl Iterator<Item = &Expr> {
     program.structs.values().flat_map(|item| &item.fields).filter_map(|field| field.default.as_ref())
 }
 
-/// Calls `visit` on the patterns that `expr` itself matches: of `let`, `if let`, `while let` and `match`. Those of parameters are
-/// not among them.
+/// Calls `visit` on the patterns that `expr` itself matches: of `let`, `if let`, `while let` and `match`. Those of
+/// parameters are not among them.
 pub fn for_each_pattern<'a>(expr: &'a Expr, mut visit: impl FnMut(&'a Pat)) {
     let of_cond = |cond: &'a Cond| match cond {
         Cond::Let(pat, _) => Some(pat),

@@ -3,7 +3,8 @@
 //! A block is a list of instructions. All but the last one end with the parameters of a continuation, `(x)[y]`, whose
 //! body is the rest of the block. So a long sequence is flat, and only braces nest.
 //!
-//! `parse` reads text, `translate` makes calculus, `print` writes text. [`staged_c`](crate::staged_c) produces this tree too.
+//! `parse` reads text, `translate` makes calculus, `print` writes text. [`staged_c`](crate::staged_c) produces this
+//! tree too.
 
 mod parse;
 mod print;

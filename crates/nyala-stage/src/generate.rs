@@ -181,8 +181,8 @@ impl Generator<'_> {
         scope.stages.push(stage);
     }
 
-    /// A staging annotation for an instruction that needs some values, or nothing for natural staging. Most of them wait for
-    /// what is needed.
+    /// A staging annotation for an instruction that needs some values, or nothing for natural staging. Most of them
+    /// wait for what is needed.
     fn annotation(&mut self, scope: &Scope, needs: &[&str]) -> String {
         let names: Vec<String> =
             scope.numbers.iter().chain(&scope.stages).chain(&self.functions).cloned().collect();

@@ -1,7 +1,7 @@
 //! A page that shows an evaluation step by step: what was active, what was evaluated, and what it left.
 //!
-//! Each step is the text of the whole program with marks. The page needs no network, and its script only switches between
-//! steps.
+//! Each step is the text of the whole program with marks. The page needs no network, and its script only switches
+//! between steps.
 
 use std::fmt::Write as _;
 

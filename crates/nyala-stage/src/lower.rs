@@ -1,13 +1,13 @@
 //! Residual programs as graphs.
 //!
-//! A function of the calculus is a continuation of the graph. Staging expressions and staging parameters are gone: what is
-//! left runs in the order of the text, which is the order of continuation-passing style. Applied functions become straight-line
-//! code; no partial evaluator follows.
+//! A function of the calculus is a continuation of the graph. Staging expressions and staging parameters are gone:
+//! what is left runs in the order of the text, which is the order of continuation-passing style. Applied functions
+//! become straight-line code; no partial evaluator follows.
 //!
 //! Note [Specialization at run time]: a `compile` that is left in a residual program needs values that are known only
-//! when the program runs. It becomes a call of the compiler: the function is kept as calculus in a [`Site`], with the values that it
-//! uses as parameters, and the compiled program passes their values. `native` binds them and stages, lowers and compiles
-//! the function.
+//! when the program runs. It becomes a call of the compiler: the function is kept as calculus in a [`Site`], with
+//! the values that it uses as parameters, and the compiled program passes their values. `native` binds them and
+//! stages, lowers and compiles the function.
 //!
 //! `operations` lowers primitives, `calls` the boundary to the compiler.
 
@@ -63,8 +63,8 @@ pub struct Lowered {
 pub struct Context<'a> {
     /// The objects that pointers in the program refer to.
     pub memory: &'a Memory,
-    /// Whether objects that are not constants stay where they are, since the program runs in this process. Else the program gets
-    /// copies of them.
+    /// Whether objects that are not constants stay where they are, since the program runs in this process. Else the
+    /// program gets copies of them.
     pub in_process: bool,
     /// The number of the first site.
     pub first_site: usize,
@@ -79,8 +79,8 @@ pub fn lower_program(code: &Code, context: Context<'_>) -> Result<Lowered, Vec<E
     lowerer.finish()
 }
 
-/// A library as a graph: the residual program is `exit [f, g]`, and its functions are exported under these names, with the
-/// types that C has for them.
+/// A library as a graph: the residual program is `exit [f, g]`, and its functions are exported under these names,
+/// with the types that C has for them.
 pub fn lower_library(code: &Code, exports: &[Name], context: Context<'_>) -> Result<Lowered, Vec<Error>> {
     let mut lowerer = Lowerer::new(code, context)?;
     lowerer.library(code, exports);

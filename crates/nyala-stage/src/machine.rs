@@ -6,10 +6,10 @@
 //!
 //! # Invariants
 //!
-//! * `pending` holds all active bodies. The deepest one is on top; of two in different arguments of one body, the left
-//!   one is. A step at a body activates only bodies inside of it, which go on top. So a body is evaluated when all of its
-//!   parts are waiting, as the paper's rules demand, and arguments of an evaluated body have no active bodies: copying them never
-//!   copies a scheduled one.
+//! * `pending` holds all active bodies. The deepest one is on top; of two in different arguments of one body, the
+//!   left one is. A step at a body activates only bodies inside of it, which go on top. So a body is evaluated when
+//!   all of its parts are waiting, as the paper's rules demand, and arguments of an evaluated body have no active
+//!   bodies: copying them never copies a scheduled one.
 //! * A live function belongs to one body. A function that is bound to a parameter with several uses is shared if it is
 //!   closed, since no binding can then reach into it; else it is copied.
 //!
@@ -19,8 +19,8 @@
 //!
 //! # Where to look next
 //!
-//! `bind` substitutes, `instance` copies terms into and out of the tables, `operations` evaluates primitives, `report` describes errors, [`Memory`] holds objects,
-//! [`trace`](crate::trace) listens.
+//! `bind` substitutes, `instance` copies terms into and out of the tables, `operations` evaluates primitives,
+//! `report` describes errors, [`Memory`] holds objects, [`trace`](crate::trace) listens.
 
 mod bind;
 mod instance;

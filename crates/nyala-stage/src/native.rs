@@ -1,8 +1,8 @@
 //! Native code of residual programs, in this process or in files, and the compiler that running programs call.
 //!
-//! The graph goes through the driver's pipeline without partial evaluation. [`run`] executes a program in this process: its
-//! calls of `compile` come back to `compile_site`, which binds the values, stages the function, and compiles the
-//! residual. See Note [Specialization at run time] in [`lower`](crate::lower).
+//! The graph goes through the driver's pipeline without partial evaluation. [`run`] executes a program in this
+//! process: its calls of `compile` come back to `compile_site`, which binds the values, stages the function, and
+//! compiles the residual. See Note [Specialization at run time] in [`lower`](crate::lower).
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int};

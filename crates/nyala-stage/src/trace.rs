@@ -6,8 +6,8 @@ use nyala_span::SourceMap;
 
 use crate::machine::{Rule, StepEvent};
 
-/// A step as one line: its number, the rule, the place, what it applies, and what it makes active. `rebuild` is the number of bodies
-/// that the rebuilding rules pass on the way to the evaluated one.
+/// A step as one line: its number, the rule, the place, what it applies, and what it makes active. `rebuild` is the
+/// number of bodies that the rebuilding rules pass on the way to the evaluated one.
 pub fn line(event: &StepEvent, sources: &SourceMap) -> String {
     let StepEvent { number, rule, callee, rebuilt, activated, span, .. } = event;
     let mut text = format!("{number:>6}  {:<14}", rule.name());

@@ -1,9 +1,9 @@
 //! Types of calculus terms, by unification.
 //!
-//! Types are optional in programs, and the machine ignores them. They are needed twice: the type of a literal such as `1`
-//! follows from its use, and residual programs are compiled with the types of their parameters. The first use is
-//! lenient, since functions may be used with several types before they are specialized; the second one reports
-//! conflicts.
+//! Types are optional in programs, and the machine ignores them. They are needed twice: the type of a literal such
+//! as `1` follows from its use, and residual programs are compiled with the types of their parameters. The first
+//! use is lenient, since functions may be used with several types before they are specialized; the second one
+//! reports conflicts.
 
 use nyala_ir::{Prim, eval};
 use rustc_hash::FxHashMap;

@@ -1,5 +1,5 @@
-//! Staging changes the order of evaluation and nothing else: for programs without effects, every staging that does not get stuck
-//! computes what the program computes without annotations.
+//! Staging changes the order of evaluation and nothing else: for programs without effects, every staging that does
+//! not get stuck computes what the program computes without annotations.
 
 use nyala_driver::native::NativeOptions;
 use nyala_span::SourceMap;

@@ -61,8 +61,8 @@ fn class(source: &SourceFile, token: &Token) -> TokenClass {
     }
 }
 
-/// Words that one dialect reserves, or that are keywords where their construct can start. A reader takes them for keywords
-/// everywhere.
+/// Words that one dialect reserves, or that are keywords where their construct can start. A reader takes them for
+/// keywords everywhere.
 const WORDS: [&str; 9] = ["extern", "impl", "implicit", "priv", "pub", "trait", "typeof", "use", "with"];
 
 #[cfg(test)]

@@ -84,8 +84,8 @@ pub fn plain_docs_before<'a>(file: &File, source: &'a SourceFile, span: Span) ->
     Docs { lines }
 }
 
-/// The plain comments at the start of a file, up to the first empty line. Comments directly above the first item document that
-/// item.
+/// The plain comments at the start of a file, up to the first empty line. Comments directly above the first item
+/// document that item.
 pub fn plain_file_docs<'a>(file: &File, source: &'a SourceFile) -> Docs<'a> {
     let mut lines: Vec<DocLine<'a>> = vec![];
     let mut next = source.base;

@@ -1,9 +1,9 @@
 //! Text to syntax tree, and back.
 //!
-//! Read in this order: [`ast`] is the output; `token` and `lexer` split the
-//! text into tokens; `delims` pairs brackets; `parser` builds the tree; `print`
-//! formats it (`nyala fmt`); [`docs`] finds documentation
-//! comments; [`mod@outline`] lists items by name; [`classes`] says how tokens are coloured; [`dump()`] shows the structure of a tree to tests.
+//! Read in this order: [`ast`] is the output; `token` and `lexer` split the text into tokens; `delims` pairs
+//! brackets; `parser` builds the tree; `print` formats it (`nyala fmt`); [`docs`] finds documentation comments;
+//! [`mod@outline`] lists items by name; [`classes`] says how tokens are coloured; [`dump()`] shows the structure of
+//! a tree to tests.
 //!
 //! Parsing never fails: it returns a tree and a list of errors, so that
 //! editors can work with incomplete text. Nothing here knows types.

@@ -1,4 +1,5 @@
-//! Pages in a real browser: Chromium, controlled by its debugging protocol: JSON in WebSocket frames, of which a client needs few.
+//! Pages in a real browser: Chromium, controlled by its debugging protocol: JSON in WebSocket frames, of which a
+//! client needs few.
 //!
 //! A machine without Chromium has no [`Page`]; its tests are skipped, and say so.
 
@@ -133,7 +134,8 @@ impl Page {
         }
     }
 
-    /// The colours of the image with this id, row by row: red, green, blue and alpha of each pixel. It is scaled to its own size.
+    /// The colours of the image with this id, row by row: red, green, blue and alpha of each pixel. It is scaled to
+    /// its own size.
     pub fn pixels(&mut self, id: &str) -> Vec<u8> {
         let code = format!(
             "(async () => {{

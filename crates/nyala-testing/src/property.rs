@@ -1,8 +1,8 @@
 //! Generated arguments: which values a test is tried with, and how a failing case is made smaller.
 //!
 //! An argument is a list of numbers, one for each of its parts, as bits. Numbers at the edges of their types come
-//! often, and small ones more often than large ones. Floats are finite. The values of case `k` depend on the seed and on
-//! `k` only.
+//! often, and small ones more often than large ones. Floats are finite. The values of case `k` depend on the seed
+//! and on `k` only.
 
 use nyala_ir::Prim;
 use nyala_ir::eval::float_value;

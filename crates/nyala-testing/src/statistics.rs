@@ -28,8 +28,8 @@ impl Summary {
     }
 }
 
-/// The time of undisturbed samples: only few are smaller. Whatever else the machine does makes samples longer, and may hit
-/// most of them.
+/// The time of undisturbed samples: only few are smaller. Whatever else the machine does makes samples longer, and
+/// may hit most of them.
 pub fn undisturbed(samples: &[f64]) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -21,9 +21,9 @@ use crate::commands::{
 
 /// The compiler for Impala: high-level libraries, the speed of hand-tuned code.
 ///
-/// A program is a set of source files, given together and in any order; `-` is
-/// standard input. Without files, it is the package around the current folder. Exit status: 0 success, 1 the program has errors, 2 bad usage,
-/// 101 an internal error.
+/// A program is a set of source files, given together and in any order; `-` is standard input. Without files, it is
+/// the package around the current folder. Exit status: 0 success, 1 the program has errors, 2 bad usage, 101 an
+/// internal error.
 #[derive(Parser)]
 #[command(name = "nyala", version, propagate_version = true, max_term_width = 100)]
 pub struct Cli {
@@ -149,7 +149,8 @@ pub struct ReadingArgs {
     /// The edition of the prelude [default: that of a first line `// edition: ..`, else impala]
     #[arg(long, value_name = "EDITION")]
     pub edition: Option<EditionArg>,
-    /// Compile without the prelude (loops, memory, printing, math, ..); `--edition` selects the rules of the language only
+    /// Compile without the prelude (loops, memory, printing, math, ..); `--edition` selects the rules of the
+    /// language only
     #[arg(long)]
     pub no_prelude: bool,
     /// A folder that is a library, or that holds libraries as folders; looked at before those of the environment
@@ -401,8 +402,8 @@ impl ProgramArgs {
         session
     }
 
-    /// As [`ProgramArgs::session`], for a command whose `--filter` chooses among functions of the program. Ends the process
-    /// with a message about usage if an argument looks like the name of such a function.
+    /// As [`ProgramArgs::session`], for a command whose `--filter` chooses among functions of the program. Ends the
+    /// process with a message about usage if an argument looks like the name of such a function.
     pub fn session_of_cases(&self) -> Session {
         let is_name =
             |path: &&PathBuf| path.extension().is_none() && path.as_os_str() != "-" && !path.exists();

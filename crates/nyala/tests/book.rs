@@ -1,8 +1,8 @@
-//! The chapters "Write a library" and "A language in an afternoon" do what they say: their files are written to an empty folder,
-//! their commands run there, and they print what the chapter shows.
+//! The chapters "Write a library" and "A language in an afternoon" do what they say: their files are written to an
+//! empty folder, their commands run there, and they print what the chapter shows.
 //!
-//! The first is the way of a library from an empty folder to its users: two packages outside of the repository, of which one
-//! depends on the other, built, tested, tuned, documented, and used from C, Rust and Python.
+//! The first is the way of a library from an empty folder to its users: two packages outside of the repository, of
+//! which one depends on the other, built, tested, tuned, documented, and used from C, Rust and Python.
 
 mod support;
 

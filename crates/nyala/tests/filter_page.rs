@@ -1,5 +1,5 @@
-//! The page of `nyala filter --show` in a real browser: source, picture, frame slider, errors. Without Chromium the test is skipped, and
-//! says so.
+//! The page of `nyala filter --show` in a real browser: source, picture, frame slider, errors. Without Chromium the
+//! test is skipped, and says so.
 
 mod support;
 

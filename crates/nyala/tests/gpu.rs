@@ -10,8 +10,9 @@
 //!   have `printf`.
 //! * Those under `errors` end with a message that has the texts of all their lines `// error:`.
 //! * PTX of some programs is compared with stored files; `BLESS=1` rewrites them.
-//! * Programs under `tests/published` are in the style of those that were published with each edition. They run on the CPU, too, with one
-//!   lane and with several. Their folders have files `on/PLATFORM.impala`, and `platform.impala` if they bring their own prelude.
+//! * Programs under `tests/published` are in the style of those that were published with each edition. They run on
+//!   the CPU, too, with one lane and with several. Their folders have files `on/PLATFORM.impala`, and
+//!   `platform.impala` if they bring their own prelude.
 //!
 //! Tests that cannot run on this machine are ignored, with a message.
 

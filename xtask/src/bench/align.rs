@@ -1,9 +1,9 @@
 //! Alignment of sequences: the library `align` on one thread and on two, and peers.
 //!
-//! Each peer is a shared library with the interface of `bench/align/peer.h`. All sides get the same pairs; their sums of scores are
-//! compared, and the best processor time of each side counts. A peer is compared with its best variant whose sum is right.
-//! Peers: Parasail (a Python package), SeqAn 2, SeqAn 3, Edlib and WFA2 (packages of Debian). A peer that cannot be compiled
-//! is named on standard error.
+//! Each peer is a shared library with the interface of `bench/align/peer.h`. All sides get the same pairs; their
+//! sums of scores are compared, and the best processor time of each side counts. A peer is compared with its best
+//! variant whose sum is right. Peers: Parasail (a Python package), SeqAn 2, SeqAn 3, Edlib and WFA2 (packages of
+//! Debian). A peer that cannot be compiled is named on standard error.
 
 mod data;
 mod peers;
@@ -161,8 +161,8 @@ extern fn sum(n: i32, queries: &[u8], query_starts: &[i32], subjects: &[u8], sub
 fn sum_of(ours: &Function<Sum>, pairs: &Pairs) -> i64 {
     let mut memory = vec![0; pairs.queries.len() + pairs.subjects.len() + 1];
     let mut alignments = vec![0; 6 * pairs.len()];
-    // SAFETY: there is a start for each pair and one more, memory for a score per pair and for paths, and six numbers per
-    // alignment.
+    // SAFETY: there is a start for each pair and one more, memory for a score per pair and for paths, and six
+    // numbers per alignment.
     unsafe {
         ours(
             pairs.len() as i32,

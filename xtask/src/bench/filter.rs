@@ -1,9 +1,9 @@
 //! Image filters: the table and the sweep of Herrmann and Langhammer's paper, and the same filters in C.
 //!
-//! For each filter of the paper: the size of its syntax tree before and after partial evaluation, and the times of the
-//! interpreter, of the interpreter on the residual tree, of compiled code, and of compiled code after partial evaluation,
-//! with compilation, all by processor time. Native code runs on one thread. The peers are in `bench/filter/peers.c`; they get the same planes. The sweep
-//! shows from which size on compilation pays.
+//! For each filter of the paper: the size of its syntax tree before and after partial evaluation, and the times of
+//! the interpreter, of the interpreter on the residual tree, of compiled code, and of compiled code after partial
+//! evaluation, with compilation, all by processor time. Native code runs on one thread. The peers are in
+//! `bench/filter/peers.c`; they get the same planes. The sweep shows from which size on compilation pays.
 //!
 //! All results are compared with those of the interpreter: no intensity differs by more than one level of 255.
 

@@ -1,8 +1,8 @@
 //! Image pipelines of the library `stencil`, against OpenCV, Halide and C.
 //!
-//! The pipelines are in `bench/image`, without schedules, compiled into a shared library. A Python process there runs them
-//! and the peers alternately, on the same pictures of three sizes, after it has compared all
-//! results. If a peer has several schedules, the best one counts. Pipelines with schedules are compared with a copy.
+//! The pipelines are in `bench/image`, without schedules, compiled into a shared library. A Python process there
+//! runs them and the peers alternately, on the same pictures of three sizes, after it has compared all results. If
+//! a peer has several schedules, the best one counts. Pipelines with schedules are compared with a copy.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

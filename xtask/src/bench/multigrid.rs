@@ -1,5 +1,6 @@
-//! Multigrid: a V-cycle of the library against one in C by hand, a whole solve against hypre and AMGCL, fused passes against separate ones, and
-//! several sweeps in one pass, also against Devito. Each component has its share of the rate of a copy.
+//! Multigrid: a V-cycle of the library against one in C by hand, a whole solve against hypre and AMGCL, fused
+//! passes against separate ones, and several sweeps in one pass, also against Devito. Each component has its share
+//! of the rate of a copy.
 //!
 //! Times are those of the processor, on one thread. The cycles of all start at 0; their solutions are compared.
 

@@ -175,8 +175,8 @@ pub fn measure_case(index: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The best time of more evaluations, for at most [`AGAIN`] in all: the first one of a process also touches code and memory
-/// for the first time, which takes up to a tenth of a short time.
+/// The best time of more evaluations, for at most [`AGAIN`] in all: the first one of a process also touches code
+/// and memory for the first time, which takes up to a tenth of a short time.
 fn time_again(world: &World, options: partial_eval::Options) -> f64 {
     let (begin, mut best) = (Instant::now(), f64::INFINITY);
     while begin.elapsed() < AGAIN {

@@ -1,7 +1,8 @@
 //! Ray traversal: the library `traversal` on one thread and on two, and Embree 3 and 4.
 //!
-//! All sides get the same scenes and rays, and write distances and triangles to memory. Both sides are measured with all their modes and
-//! with hierarchies of both qualities, and the best processor time of each side counts. Hits are compared with those of Embree 3, ray by ray; a few rays through edges may differ.
+//! All sides get the same scenes and rays, and write distances and triangles to memory. Both sides are measured
+//! with all their modes and with hierarchies of both qualities, and the best processor time of each side counts.
+//! Hits are compared with those of Embree 3, ray by ray; a few rays through edges may differ.
 
 mod meshes;
 mod peers;

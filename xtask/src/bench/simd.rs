@@ -10,8 +10,8 @@
 //! * C, vectorized by the compiler, 512 bits wide where the machine has them;
 //! * ISPC, where there is an `ispc` on the path, or the environment variable `ISPC` names one.
 //!
-//! All may treat floats as real numbers, so results agree up to a tolerance. [`first_try`] has many smaller kernels against
-//! the best C, and [`threads`] measures the speedup of two threads.
+//! All may treat floats as real numbers, so results agree up to a tolerance. [`first_try`] has many smaller kernels
+//! against the best C, and [`threads`] measures the speedup of two threads.
 
 mod first_try;
 mod kernels;

@@ -1,8 +1,8 @@
 //! Dynamic staging: Table 1 of the paper, transforms against FFTW, and when specialization at run time pays.
 //!
-//! Our functions are in `bench/staging/*.sc`, the peers in `peers.cpp`, and one program, `main.cpp`, calls all of them in turn and
-//! checks their results. The last rows measure what it costs to stage and compile a function while a program runs, and after how many
-//! calls that is less than the generic function would have cost.
+//! Our functions are in `bench/staging/*.sc`, the peers in `peers.cpp`, and one program, `main.cpp`, calls all of
+//! them in turn and checks their results. The last rows measure what it costs to stage and compile a function while
+//! a program runs, and after how many calls that is less than the generic function would have cost.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,7 +19,8 @@ use super::process::{build_nyala, process_seconds, succeed};
 use super::{Peer, Row};
 use crate::files;
 
-/// A line of `main.cpp`: the case, the version, and the best processor time in milliseconds, for the iterations of the paper's table.
+/// A line of `main.cpp`: the case, the version, and the best processor time in milliseconds, for the iterations of
+/// the paper's table.
 struct Timing {
     case: String,
     version: String,
@@ -126,8 +127,8 @@ fn fftw() -> Option<PathBuf> {
     found
 }
 
-/// What is specialized at run time: the case, its exported function, and the calls that the time of a case is for, as in the
-/// paper's table.
+/// What is specialized at run time: the case, its exported function, and the calls that the time of a case is for,
+/// as in the paper's table.
 const SPECIALIZED: [(&str, &str, f64); 3] = [
     ("power", "power72", 1e8),
     ("convolution", "conv_staged", 1e6),

@@ -1,8 +1,9 @@
 //! The cost of parallel loops and tasks, compared with OpenMP and rayon.
 //!
-//! `bench/threads` has the same cases as an Impala program, as a C program for GCC and its libgomp, and as a Rust program
-//! with rayon. All use the wall clock, so the machine must be idle. The script `run.sh` runs them alternately; with
-//! `--bundle FOLDER` the executables and the script are written to a folder, for a machine without compilers.
+//! `bench/threads` has the same cases as an Impala program, as a C program for GCC and its libgomp, and as a Rust
+//! program with rayon. All use the wall clock, so the machine must be idle. The script `run.sh` runs them
+//! alternately; with `--bundle FOLDER` the executables and the script are written to a folder, for a machine
+//! without compilers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -75,7 +76,8 @@ fn build_rayon(package: &Path, folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A line of the script: threads, case and our microseconds; and for each peer its name, its microseconds and the ratio.
+/// A line of the script: threads, case and our microseconds; and for each peer its name, its microseconds and the
+/// ratio.
 fn rows(line: &str) -> anyhow::Result<[Row; 2]> {
     let mut fields = line.split_whitespace();
     let mut field = || fields.next().with_context(|| format!("this is not a result: {line}"));

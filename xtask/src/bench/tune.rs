@@ -1,8 +1,8 @@
 //! What `nyala tune` finds, against schedules chosen by hand and the values in the source.
 //!
-//! `bench/tune` is a package with a blur, Harris corners and a product of matrices, each twice: with parameters, and with
-//! the schedule that an expert has chosen for this kind of machine. A copy of it is tuned; then all benchmarks are measured
-//! alternately. `nyala tune` compares the results of all combinations.
+//! `bench/tune` is a package with a blur, Harris corners and a product of matrices, each twice: with parameters,
+//! and with the schedule that an expert has chosen for this kind of machine. A copy of it is tuned; then all
+//! benchmarks are measured alternately. `nyala tune` compares the results of all combinations.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,8 +1,8 @@
 //! Accumulators of loops over groups of lanes.
 //!
-//! A loop that adds up `lanes_sum` of each group combines the lanes in every iteration, by a tree of permutes, although
-//! only the last result is used. This pass gives such a loop accumulators with one element for each lane, and combines them
-//! once behind the loop:
+//! A loop that adds up `lanes_sum` of each group combines the lanes in every iteration, by a tree of permutes,
+//! although only the last result is used. This pass gives such a loop accumulators with one element for each lane,
+//! and combines them once behind the loop:
 //!
 //! ```text
 //! loop:                                   loop:
@@ -110,8 +110,8 @@ enum Exit {
     Phis(Vec<Ref>, HashSet<Ref>),
 }
 
-/// A module that is rewritten. The methods are unsafe for one reason: all arguments must be alive and of `module`, and no other
-/// code may use it meanwhile.
+/// A module that is rewritten. The methods are unsafe for one reason: all arguments must be alive and of `module`,
+/// and no other code may use it meanwhile.
 struct Rewriter<'a> {
     api: &'a Api,
     context: Ref,
@@ -180,7 +180,8 @@ impl Rewriter<'_> {
 mod tests {
     use crate::llvm::{Llvm, Options, Output, compile};
 
-    /// A loop that combines the lanes of each group of four by `combine`, and `next` with the result of the groups before.
+    /// A loop that combines the lanes of each group of four by `combine`, and `next` with the result of the groups
+    /// before.
     fn program(ty: &str, combine: &str, next: &str) -> String {
         format!(
             "define {ty} @f(ptr %p, i64 %n, {ty} %start) {{

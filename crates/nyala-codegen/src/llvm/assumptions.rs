@@ -1,12 +1,13 @@
 //! Loops that LLVM vectorizes under assumptions.
 //!
-//! LLVM's loop vectorizer may assume that an index does not wrap around, and tests that before the loop. LLVM 20 to 22
-//! apply the test of a wide index to a narrow one: `p(4 * i + (k & 3)) = 1` in a loop over `k` becomes one contiguous store of
-//! four elements, although `k & 3` wraps around in between. (llvm-project#191382; see [`Fault::NarrowIndices`].)
+//! LLVM's loop vectorizer may assume that an index does not wrap around, and tests that before the loop. LLVM 20 to
+//! 22 apply the test of a wide index to a narrow one: `p(4 * i + (k & 3)) = 1` in a loop over `k` becomes one
+//! contiguous store of four elements, although `k & 3` wraps around in between. (llvm-project#191382; see
+//! [`Fault::NarrowIndices`].)
 //!
-//! So a program is compiled again, without LLVM's loop vectorizer, if it tested such an assumption in a function where narrow
-//! numbers are part of an index. The scalar loop, which is executed where the test fails, is still there, and so is the
-//! index. SIMD code of `vectorize` is unaffected.
+//! So a program is compiled again, without LLVM's loop vectorizer, if it tested such an assumption in a function
+//! where narrow numbers are part of an index. The scalar loop, which is executed where the test fails, is still
+//! there, and so is the index. SIMD code of `vectorize` is unaffected.
 
 use std::ffi::{CStr, c_int, c_uint};
 use std::slice;
@@ -86,8 +87,8 @@ unsafe fn is_narrow(llvm: &Llvm, index: Ref) -> bool {
     let api = &llvm.api;
     let mut waiting = vec![index];
     let mut seen = 0;
-    // SAFETY: the caller's promise; operands are alive as long as what they are operands of. Only instructions are asked for
-    // their opcode, only integer types for their width, and only constants for their value.
+    // SAFETY: the caller's promise; operands are alive as long as what they are operands of. Only instructions are
+    // asked for their opcode, only integer types for their width, and only constants for their value.
     unsafe {
         while let Some(value) = waiting.pop() {
             seen += 1;

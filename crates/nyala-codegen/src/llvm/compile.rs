@@ -210,8 +210,8 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// The features, with gathers of AVX2 for lanes under a mask. Without them, LLVM makes a branch for each lane on processors that
-/// it does not know as fast.
+/// The features, with gathers of AVX2 for lanes under a mask. Without them, LLVM makes a branch for each lane on
+/// processors that it does not know as fast.
 fn with_gathers(triple: &str, features: String) -> String {
     const GATHERS: &str = "+fast-gather";
     match (triple.starts_with("x86_64"), features.is_empty()) {
@@ -221,8 +221,8 @@ fn with_gathers(triple: &str, features: String) -> String {
     }
 }
 
-/// LLVM's name for a target, and the features that all of its processors have. In Rust's names for RISC-V they are part of the
-/// name; Linux on RISC-V requires them.
+/// LLVM's name for a target, and the features that all of its processors have. In Rust's names for RISC-V they are
+/// part of the name; Linux on RISC-V requires them.
 fn known_as(target: &str) -> (String, &'static str) {
     match target.split_once('-') {
         Some(("riscv64gc" | "riscv64", rest)) => (format!("riscv64-{rest}"), "+m,+a,+f,+d,+c"),

@@ -1,9 +1,9 @@
 //! The supported versions of LLVM, and what is wrong with them.
 //!
-//! A [`Fault`] is wrong code that some supported version makes, or a crash, and that is worked around. Here is which versions
-//! have which fault, and nowhere else. `tests/llvm_faults.rs` compiles a small module for each fault with the LLVM
-//! that is found, without work-arounds. It fails where the table is wrong, so a work-around
-//! that no supported version needs is noticed.
+//! A [`Fault`] is wrong code that some supported version makes, or a crash, and that is worked around. Here is
+//! which versions have which fault, and nowhere else. `tests/llvm_faults.rs` compiles a small module for each fault
+//! with the LLVM that is found, without work-arounds. It fails where the table is wrong, so a work-around that no
+//! supported version needs is noticed.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -44,8 +44,8 @@ pub enum Fault {
     StackVectors,
     /// x86-64: a crash where a tail call has the result of a comparison on the stack; see Note [Bytes on the stack].
     StackBytes,
-    /// The known bits of `x + (x ^ c)` are wrong where `x` has just become known, so a division by it is folded to a wrong value. Its operands
-    /// are written so that LLVM does not see the pattern: in `llvm_asm/ops.rs`.
+    /// The known bits of `x + (x ^ c)` are wrong where `x` has just become known, so a division by it is folded to
+    /// a wrong value. Its operands are written so that LLVM does not see the pattern: in `llvm_asm/ops.rs`.
     SumWithXor,
     /// AArch64: shrink-wrapped functions return without removing their arguments from the stack.
     ShrinkWrapping,

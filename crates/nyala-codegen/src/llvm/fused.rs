@@ -1,8 +1,8 @@
 //! What products lose by rounding, by fused operations.
 //!
 //! LLVM assembly of a program is the same for all processors. Kernels that compute with twice the digits call
-//! `nyala.product_rest`, which the program defines without fused operations, by a dozen others. For a machine that has fused
-//! operations, [`replaced`] gives it another body: `fma(x, y, -product)`.
+//! `nyala.product_rest`, which the program defines without fused operations, by a dozen others. For a machine that
+//! has fused operations, [`replaced`] gives it another body: `fma(x, y, -product)`.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -48,7 +48,8 @@ fn defined(line: &str) -> Option<(&str, &str)> {
 mod tests {
     use crate::llvm::{Llvm, Options, Output, compile};
 
-    /// The instructions for a processor of a function that gives its third argument negated, unless there are fused operations.
+    /// The instructions for a processor of a function that gives its third argument negated, unless there are fused
+    /// operations.
     fn code(target: &str, cpu: &str) -> String {
         let text = "define internal <4 x double> @nyala.product_rest.v4f64(<4 x double> %x, <4 x double> %y, <4 x double> %z) \
                       alwaysinline nounwind {\n\

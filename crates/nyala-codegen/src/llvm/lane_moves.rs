@@ -1,12 +1,14 @@
 //! Moves of values between lanes and lookups in small tables, by the instructions that the machine has.
 //!
-//! LLVM assembly of a program is the same for all processors, and LLVM moves lanes by indices that are only known at run time
-//! one by one, or through memory. So the program declares `nyala.permute`, `nyala.compress` and `nyala.expand` for each type of
-//! vector that it needs, and this module defines them for a machine: by `vperm*`, `vpcompress*` and `vpexpand*` of AVX-512, by
-//! table shuffles of AVX2 and NEON, or lane by lane. The functions are inlined. `nyala.look_up` reads elements of a table in memory:
-//! where the table fits into some registers, it is loaded and permuted, and otherwise the elements are gathered.
+//! LLVM assembly of a program is the same for all processors, and LLVM moves lanes by indices that are only known
+//! at run time one by one, or through memory. So the program declares `nyala.permute`, `nyala.compress` and
+//! `nyala.expand` for each type of vector that it needs, and this module defines them for a machine: by `vperm*`,
+//! `vpcompress*` and `vpexpand*` of AVX-512, by table shuffles of AVX2 and NEON, or lane by lane. The functions are
+//! inlined. `nyala.look_up` reads elements of a table in memory: where the table fits into some registers, it is
+//! loaded and permuted, and otherwise the elements are gathered.
 //!
-//! LLVM is asked which instructions there are ([`Instructions::of`]): it compiles operations that it has instructions for.
+//! LLVM is asked which instructions there are ([`Instructions::of`]): it compiles operations that it has
+//! instructions for.
 //!
 //! [`registers`](super::lane_registers) has the operations on vectors of several registers.
 

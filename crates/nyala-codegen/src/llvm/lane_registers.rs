@@ -1,8 +1,9 @@
 //! The definitions of moves between lanes, as LLVM assembly, register by register.
 //!
-//! A vector is divided into registers of the machine. A permutation takes for each register of the result one instruction for
-//! each register, or pair of registers, that values come from, and selects by the upper bits of the indices. Vectors that are
-//! compressed register by register are joined in memory, two registers of AVX2 by a rotation.
+//! A vector is divided into registers of the machine. A permutation takes for each register of the result one
+//! instruction for each register, or pair of registers, that values come from, and selects by the upper bits of the
+//! indices. Vectors that are compressed register by register are joined in memory, two registers of AVX2 by a
+//! rotation.
 
 use std::fmt::Write as _;
 
@@ -279,8 +280,8 @@ impl Writer {
         self.concat(register, &results, n)
     }
 
-    /// One register, from all of `sources`: elements are permuted by `order`, whose bits the instruction needs, and registers are
-    /// selected by `among`.
+    /// One register, from all of `sources`: elements are permuted by `order`, whose bits the instruction needs, and
+    /// registers are selected by `among`.
     fn permuted(
         &mut self,
         permutation: &Permutation,
@@ -407,7 +408,8 @@ impl Writer {
         let (ty, mask_ty) = (whole.ty(), whole.mask());
         let padded = self.slice(lanes, value, 0, whole.n);
         let mask = self.padded_mask(lanes, mask, whole.n);
-        // LLVM 22 takes a constant mask of the general function for one without set lanes. That of the machine is not folded.
+        // LLVM 22 takes a constant mask of the general function for one without set lanes. That of the machine is
+        // not folded.
         let moved = if have.avx512 {
             let name = format!("llvm.x86.avx512.mask.compress.{}", whole.suffix());
             self.call(&name, &ty, &[(&ty, &padded), (&ty, &padded), (&mask_ty, &mask)])
@@ -447,7 +449,8 @@ impl Writer {
         self.slice(whole, &moved, 0, lanes.n)
     }
 
-    /// 8 lanes of 32 bits with those that are set in front, and how many these are. The lanes behind them have any value.
+    /// 8 lanes of 32 bits with those that are set in front, and how many these are. The lanes behind them have any
+    /// value.
     fn front_by_table(&mut self, value: &str, mask: &str) -> (String, String) {
         self.needs_fronts = true;
         let bits = self.value(&format!("bitcast <8 x i1> {mask} to i8"));
@@ -459,8 +462,8 @@ impl Writer {
         (moved, self.call("llvm.ctpop.i64", "i64", &[("i64", &bits)]))
     }
 
-    /// Two registers of 256 bits. The lanes of the second one rotate behind those of the first. In memory, loads would wait for
-    /// two stores that overlap.
+    /// Two registers of 256 bits. The lanes of the second one rotate behind those of the first. In memory, loads
+    /// would wait for two stores that overlap.
     fn compress_pair(&mut self, lanes: Lanes, value: &str, mask: &str) -> String {
         if lanes.bits == 64 {
             let halves = Lanes { n: 2 * lanes.n, bits: 32 };

@@ -1,12 +1,13 @@
 //! Masked accesses to bytes and numbers of 16 bits, for processors that have no instructions for them.
 //!
-//! AVX2 has masked loads and stores of 32 and 64 bits only. LLVM turns others into one branch for each lane. So they are
-//! replaced by calls of functions that this module writes:
+//! AVX2 has masked loads and stores of 32 and 64 bits only. LLVM turns others into one branch for each lane. So
+//! they are replaced by calls of functions that this module writes:
 //!
-//! * A load reads the whole vector if it lies in one page of memory with an active lane, and selects. An access to a page is
-//!   allowed everywhere in it. LLVM must not know that bytes behind the end of a variable are read, so the address is hidden.
-//! * Otherwise, and for stores, a mask of the first lanes is a copy of so many bytes, from or to the stack. Any other mask
-//!   takes a step for each of its active lanes.
+//! * A load reads the whole vector if it lies in one page of memory with an active lane, and selects. An access to
+//!   a page is allowed everywhere in it. LLVM must not know that bytes behind the end of a variable are read, so
+//!   the address is hidden.
+//! * Otherwise, and for stores, a mask of the first lanes is a copy of so many bytes, from or to the stack. Any
+//!   other mask takes a step for each of its active lanes.
 //!
 //! A constant mask of the first lanes, as in the last group of a range of known length, is two accesses that overlap.
 //!
@@ -261,8 +262,8 @@ unsafe fn mask_index(llvm: &Llvm, call: Ref) -> c_uint {
     }
 }
 
-/// Writes accesses with constant masks. Its methods are unsafe for the same reason: calls are of the access and alive, and no
-/// other code uses their module.
+/// Writes accesses with constant masks. Its methods are unsafe for the same reason: calls are of the access and
+/// alive, and no other code uses their module.
 struct Editor<'a> {
     llvm: &'a Llvm,
     context: Ref,
@@ -270,7 +271,8 @@ struct Editor<'a> {
 }
 
 impl Editor<'_> {
-    /// Replaces a call by two accesses that overlap, or by one, if its mask is that of some first lanes. Whether it did.
+    /// Replaces a call by two accesses that overlap, or by one, if its mask is that of some first lanes. Whether it
+    /// did.
     unsafe fn replace_prefix(&self, access: Access, call: Ref) -> bool {
         let api = &self.llvm.api;
         // SAFETY: see `Editor`; the operands are those of `mask_index`.

@@ -1,13 +1,13 @@
 //! Masks of more lanes than a register has.
 //!
-//! A comparison of 64 floats takes four registers and gives four masks of 16 bits. With AVX512BW, which has masks of 64
-//! bits, LLVM concatenates the four, and splits them again for the next operation on floats. Functions with lanes of 32 and
-//! 64 bits only have no other use for AVX512BW, and are faster without it.
+//! A comparison of 64 floats takes four registers and gives four masks of 16 bits. With AVX512BW, which has masks
+//! of 64 bits, LLVM concatenates the four, and splits them again for the next operation on floats. Functions with
+//! lanes of 32 and 64 bits only have no other use for AVX512BW, and are faster without it.
 //!
 //! The comparison of lane numbers with the end of a range does not count: it is in bytes, once for the last group.
 //!
-//! AVX512BW is part of the calling convention: it decides how masks and bytes are passed. So functions that pass vectors to
-//! each other get the same answer.
+//! AVX512BW is part of the calling convention: it decides how masks and bytes are passed. So functions that pass
+//! vectors to each other get the same answer.
 
 use std::ffi::{c_int, c_uint};
 

@@ -8,8 +8,8 @@
 //!   LLVM assembly;
 //! * `versions`: code for several processors in one object file;
 //! * `accumulators`: reductions of lanes in loops;
-//! * `masked_bytes`, `masks`, `wide_masks`: masked accesses to bytes, long masks, and masks without registers for them, for
-//!   processors that are bad at them;
+//! * `masked_bytes`, `masks`, `wide_masks`: masked accesses to bytes, long masks, and masks without registers for
+//!   them, for processors that are bad at them;
 //! * `overlapping_loads`: neighbouring elements in registers of 512 bits;
 //! * `lane_moves`, `lane_registers`: moves of values between lanes, by the machine's instructions;
 //! * `fused`: what products lose by rounding, by fused operations;
@@ -121,8 +121,8 @@ impl std::error::Error for LlvmError {}
 
 /// Sets options that LLVM has for the whole process only. See [`Fault::ShrinkWrapping`].
 ///
-/// Shrink-wrapping creates a frame only on the paths of a function that need one. On the other paths of a `tailcc` function,
-/// LLVM then does not remove the arguments from the stack.
+/// Shrink-wrapping creates a frame only on the paths of a function that need one. On the other paths of a `tailcc`
+/// function, LLVM then does not remove the arguments from the stack.
 fn set_options(api: &Api) {
     let options = [c"nyala", c"-enable-shrink-wrap=false"].map(CStr::as_ptr);
     // SAFETY: these are so many strings, and LLVM does nothing else yet.

@@ -1,8 +1,8 @@
 //! Loads that overlap, for processors with registers of 512 bits.
 //!
-//! Such a register is as wide as a cache line. So of the loads of a stencil, such as `x(i - 1)`, `x(i)` and `x(i + 1)`, at most one
-//! is within a line, and each of the others takes the time of two. But the elements between those of the first and of the last
-//! load are in two registers already, so that a permutation of both gives them:
+//! Such a register is as wide as a cache line. So of the loads of a stencil, such as `x(i - 1)`, `x(i)` and
+//! `x(i + 1)`, at most one is within a line, and each of the others takes the time of two. But the elements between
+//! those of the first and of the last load are in two registers already, so that a permutation of both gives them:
 //!
 //! ```text
 //! %a = load <16 x float>, ptr %p - 4           %a = load <16 x float>, ptr %p - 4
@@ -10,8 +10,8 @@
 //! %c = load <16 x float>, ptr %p + 4           %b = shufflevector %a, %c, <1, 2, .., 15, 30>
 //! ```
 //!
-//! Sums of five neighbours take 0.6 times the time so. Registers of 256 bits are half a line, and take two permutations and a
-//! blend. That comes after LLVM's optimizations, which have brought loads of one block together.
+//! Sums of five neighbours take 0.6 times the time so. Registers of 256 bits are half a line, and take two
+//! permutations and a blend. That comes after LLVM's optimizations, which have brought loads of one block together.
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_uint};
@@ -216,8 +216,8 @@ unsafe fn place(api: &Api, mut address: Ref) -> (Ref, i64) {
     (address, offset)
 }
 
-/// Writes loads and permutations. Its methods are unsafe for the same reason: all values are alive and of one block, which no other
-/// code uses.
+/// Writes loads and permutations. Its methods are unsafe for the same reason: all values are alive and of one
+/// block, which no other code uses.
 struct Rewriter<'a> {
     api: &'a Api,
     context: Ref,

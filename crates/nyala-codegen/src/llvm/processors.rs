@@ -1,9 +1,9 @@
 //! The processors that LLVM knows.
 //!
-//! LLVM accepts any name of a processor: it prints a warning about an unknown one, and continues without it or ends the
-//! process. Its C interface cannot be asked. There is a parser of these names for each architecture, a C++ function
-//! with simple types that can be called by its symbol. Where a library lacks the parser, every name is accepted. NVIDIA's
-//! GPUs have no parser.
+//! LLVM accepts any name of a processor: it prints a warning about an unknown one, and continues without it or ends
+//! the process. Its C interface cannot be asked. There is a parser of these names for each architecture, a C++
+//! function with simple types that can be called by its symbol. Where a library lacks the parser, every name is
+//! accepted. NVIDIA's GPUs have no parser.
 
 use std::ffi::{c_char, c_int, c_void};
 

@@ -5,8 +5,8 @@
 //! as wide as `x`. That overwrites the elements behind the lane. (llvm-project#179489; see
 //! [`Fault::SingleLaneStores`](super::faults::Fault::SingleLaneStores).)
 //!
-//! So masked stores of a single lane are replaced by scalar stores before, which is what LLVM should do. A store that LLVM
-//! splits because it is wider than a register never becomes a truncating one: its operand is wider still.
+//! So masked stores of a single lane are replaced by scalar stores before, which is what LLVM should do. A store
+//! that LLVM splits because it is wider than a register never becomes a truncating one: its operand is wider still.
 
 use std::ffi::c_uint;
 use std::slice;

@@ -1,8 +1,9 @@
 //! Code for several processors in one object file.
 //!
-//! The program is compiled once for each processor: a *version*. Each exported function gets a version per processor, and its
-//! symbol becomes an indirect function (`ifunc`): when the loader resolves it, a function of the object file asks the processor
-//! what it can do and chooses the last version that it can execute. So a call costs what any call of a library costs.
+//! The program is compiled once for each processor: a *version*. Each exported function gets a version per
+//! processor, and its symbol becomes an indirect function (`ifunc`): when the loader resolves it, a function of the
+//! object file asks the processor what it can do and chooses the last version that it can execute. So a call costs
+//! what any call of a library costs.
 //!
 //! # What always holds
 //!
@@ -25,7 +26,8 @@ const FUNCTION: u32 = u32::MAX;
 /// The levels of x86-64 that a processor can be asked about, in order. The first is any processor.
 const LEVELS: [&str; 4] = ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"];
 
-/// Compiles the program for `options.cpu` and for each of `options.versions`, to one module with the first one's machine.
+/// Compiles the program for `options.cpu` and for each of `options.versions`, to one module with the first one's
+/// machine.
 pub(super) fn compile<'a>(
     llvm: &'a Llvm,
     text: &str,
@@ -233,8 +235,9 @@ fn dispatch(exported: &[String], levels: &[usize]) -> String {
     text
 }
 
-/// Asks the processor for its level, an index into [`LEVELS`], by the bits that the levels' definition lists. The system must
-/// save the registers too, as the control register tells. Nothing is called: the loader may not have linked it yet.
+/// Asks the processor for its level, an index into [`LEVELS`], by the bits that the levels' definition lists. The
+/// system must save the registers too, as the control register tells. Nothing is called: the loader may not have
+/// linked it yet.
 const PROCESSOR_LEVEL: &str = r#"
 define internal i32 @nyala.processor_level() noinline {
   %cpuid.1 = call { i32, i32, i32, i32 } asm "cpuid", "={ax},={bx},={cx},={dx},{ax},{cx}"(i32 1, i32 0)

@@ -1,8 +1,9 @@
 //! Masks as vectors of integers, for x86-64 without AVX-512.
 //!
-//! AVX2 has no registers for masks: a comparison of 8 floats gives 8 integers of 32 bits. LLVM keeps that form from a comparison
-//! to its uses in the same block. Where masks are combined by `and` and `or`, or live in several blocks, such as the active
-//! lanes of a loop, it packs them to bytes and unpacks them for each use. That doubled the time of divergent loops.
+//! AVX2 has no registers for masks: a comparison of 8 floats gives 8 integers of 32 bits. LLVM keeps that form from
+//! a comparison to its uses in the same block. Where masks are combined by `and` and `or`, or live in several
+//! blocks, such as the active lanes of a loop, it packs them to bytes and unpacks them for each use. That doubled
+//! the time of divergent loops.
 //!
 //! So such masks become vectors of integers that are 0 or -1 ([`widen`]):
 //!
@@ -13,8 +14,8 @@
 //! select <8 x i1> %n, ..                         select (icmp slt <8 x i32> %n, 0), ..
 //! ```
 //!
-//! The integers are as wide as most of the lanes that are compared and selected. That comes after LLVM's optimizations, which
-//! would undo it.
+//! The integers are as wide as most of the lanes that are compared and selected. That comes after LLVM's
+//! optimizations, which would undo it.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{c_int, c_uint};
@@ -175,8 +176,8 @@ impl Masks {
     }
 }
 
-/// Writes the wide form of masks. Its methods are unsafe for the same reason: all values are alive and of one function, which
-/// no other code uses.
+/// Writes the wide form of masks. Its methods are unsafe for the same reason: all values are alive and of one
+/// function, which no other code uses.
 struct Rewriter<'a> {
     api: &'a Api,
     context: Ref,
@@ -278,8 +279,8 @@ impl Rewriter<'_> {
     /// The wide form of a mask that is computed from others.
     unsafe fn combined(&mut self, mask: Ref) -> Ref {
         let api = self.api;
-        // SAFETY: see `Rewriter`; opcodes tell the operands. A lane that `select` does not choose may be poison, which is not
-        // poison for `and` and `or` behind `freeze`.
+        // SAFETY: see `Rewriter`; opcodes tell the operands. A lane that `select` does not choose may be poison,
+        // which is not poison for `and` and `or` behind `freeze`.
         unsafe {
             let bits = self.masks.widths[&mask];
             let opcode = (api.LLVMGetInstructionOpcode)(mask);

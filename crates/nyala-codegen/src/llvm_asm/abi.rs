@@ -147,8 +147,8 @@ impl Registers {
         }
     }
 
-    /// Each eightbyte is passed in a float register if it has floats only. A value is passed in registers or on the stack
-    /// as a whole.
+    /// Each eightbyte is passed in a float register if it has floats only. A value is passed in registers or on the
+    /// stack as a whole.
     fn sysv(&mut self, scalars: &Scalars) -> Pass {
         if let [Scalar { kind: Kind::Vector(ty), .. }] = &scalars.list[..] {
             self.take(0, 1);

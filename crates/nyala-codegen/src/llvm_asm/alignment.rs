@@ -89,8 +89,8 @@ impl ModuleWriter<'_> {
         alignment.of_address(self.world, address)
     }
 
-    /// The summands of an index whose multiples by `size` are not known to be multiples of a power of two. Only the lowest
-    /// bits matter, so it is the same whether the sum wraps around.
+    /// The summands of an index whose multiples by `size` are not known to be multiples of a power of two. Only the
+    /// lowest bits matter, so it is the same whether the sum wraps around.
     pub(super) fn odd_summands(&self, index: Def, size: u64, power: u64) -> Vec<Def> {
         let alignment = self.alignment.get_or_init(|| Alignment::of(self.world, self.program.functions));
         let (mut left, mut odd, mut n_sums) = (vec![index], vec![], 0);

@@ -23,8 +23,8 @@ impl Angles {
         Angles(blocks)
     }
 
-    /// Whether an operation of the current block is the sine or cosine of an angle, and the other one of the two is always
-    /// computed before, or only after it.
+    /// Whether an operation of the current block is the sine or cosine of an angle, and the other one of the two is
+    /// always computed before, or only after it.
     pub(super) fn has_both(&self, flow: &Flow<'_>, op: MathOp, args: &[Def]) -> bool {
         let other = match op {
             MathOp::Sin => MathOp::Cos,

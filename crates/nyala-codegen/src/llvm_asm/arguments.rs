@@ -4,10 +4,10 @@
 //! arguments on the stack of x86-64: see Note [Vectors on the stack] and Note [Bytes on the stack].
 //!
 //! Note [Vectors on the stack]: on x86-64, caller and callee disagree about `tailcc` when a vector is passed on the
-//! stack. The callee removes its arguments, as many bytes as they take. The caller believes that it removes a multiple of
-//! the largest alignment among them: 40 bytes rather than 24 for a vector of 16 bytes and an integer behind it.
-//! The stack pointer is wrong from then on. (`tests/llvm_faults/tailcc_stack_vector.ll` is a small example.)
-//! So no vector of a `tailcc` function may reach the stack:
+//! stack. The callee removes its arguments, as many bytes as they take. The caller believes that it removes a
+//! multiple of the largest alignment among them: 40 bytes rather than 24 for a vector of 16 bytes and an integer
+//! behind it. The stack pointer is wrong from then on. (`tests/llvm_faults/tailcc_stack_vector.ll` is a small
+//! example.) So no vector of a `tailcc` function may reach the stack:
 //!
 //! * A function that takes no part in a tail call is `fastcc`. There the caller removes the arguments.
 //! * Others take the vectors that registers may not hold as scalars of eight bytes, the size and
@@ -18,12 +18,13 @@
 //! is passed as a vector that they do not hold.
 //!
 //! Note [Bytes on the stack]: LLVM crashes when it schedules a tail call that has the result of a comparison
-//! among its arguments on the stack, if another argument is computed by a function of the C library, such as the remainder of
-//! floats. (`tests/llvm_faults/tailcc_stack_byte.ll` is a small example.) The instruction that stores the
-//! result as a byte reads the flags, and has to be between two instructions that change them. With 32 bits the result is
-//! in a register first, for which LLVM finds a place. So functions in tail calls take bytes and
-//! `bool`s that registers may not hold as integers of 32 bits. Others are `fastcc`: LLVM makes tail calls of more calls
-//! than the program has, such as that before a jump to the only `return`, but not with `fastcc` and arguments on the stack.
+//! among its arguments on the stack, if another argument is computed by a function of the C library, such as the
+//! remainder of floats. (`tests/llvm_faults/tailcc_stack_byte.ll` is a small example.) The instruction that stores
+//! the result as a byte reads the flags, and has to be between two instructions that change them. With 32 bits the
+//! result is in a register first, for which LLVM finds a place. So functions in tail calls take bytes and `bool`s
+//! that registers may not hold as integers of 32 bits. Others are `fastcc`: LLVM makes tail calls of more calls
+//! than the program has, such as that before a jump to the only `return`, but not with `fastcc` and arguments on
+//! the stack.
 
 mod on_stack;
 

@@ -1,8 +1,8 @@
 //! Inline assembly.
 //!
 //! Template and constraints have LLVM's syntax and are passed through, if `asm_template` accepts them. An indirect
-//! output (`"=*m"`) is written to a new variable and loaded from there. As with C compilers, assembly without outputs is
-//! volatile, and on x86 the flags are always clobbered.
+//! output (`"=*m"`) is written to a new variable and loaded from there. As with C compilers, assembly without
+//! outputs is volatile, and on x86 the flags are always clobbered.
 
 use nyala_ir::{AsmData, Def, Ty, TyKind};
 

@@ -108,8 +108,8 @@ impl FunctionWriter<'_, '_> {
         vec![self.compute("old", format!("atomicrmw {op} {at}, {value} {scope}{order}"))]
     }
 
-    /// The synchronization scope of an atomic operation: its last argument, if that is the name of one. The host has one
-    /// scope.
+    /// The synchronization scope of an atomic operation: its last argument, if that is the name of one. The host
+    /// has one scope.
     fn scope(&mut self, rest: &[Def]) -> String {
         let text = rest.last().and_then(|&text| self.text_of(text)).unwrap_or_default();
         match self.module.options.gpu {

@@ -7,8 +7,8 @@ use super::function::FunctionWriter;
 use super::value::{Type, Value, list};
 use crate::skeleton::program::Call;
 
-/// A larger result may be returned in memory that the caller owns, so the frame of the caller is needed until the callee
-/// returns.
+/// A larger result may be returned in memory that the caller owns, so the frame of the caller is needed until the
+/// callee returns.
 const MAX_RESULT_WORDS: usize = 2;
 
 impl FunctionWriter<'_, '_> {
@@ -90,8 +90,8 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// A call that gives up the frame, as the calling convention guarantees. With `musttail` LLVM would demand that caller
-    /// and callee have the same space for arguments on the stack.
+    /// A call that gives up the frame, as the calling convention guarantees. With `musttail` LLVM would demand that
+    /// caller and callee have the same space for arguments on the stack.
     fn tail_call(&mut self, call: &str, ty: &Type) {
         if *ty == Type::Void {
             self.line(format!("tail {call}"));

@@ -1,7 +1,7 @@
 //! Constants: literals, and aggregates and addresses made of them.
 //!
-//! A value of an enum has no constant of the enum's LLVM type, whose storage is for any payload. As the initializer of a
-//! global it is written with the type of its payload and padding: only the layout matters there.
+//! A value of an enum has no constant of the enum's LLVM type, whose storage is for any payload. As the initializer
+//! of a global it is written with the type of its payload and padding: only the layout matters there.
 
 use nyala_ir::layout::{enum_layout, layout, offset};
 use nyala_ir::{Def, Node, Prim, TyKind};

@@ -3,10 +3,10 @@
 //! LLVM does not infer them across functions, unless it inlines. They are inferred here from all calls of a function,
 //! if all are known: the function is not exported, and not used as a value.
 //!
-//! A parameter is dereferenceable and aligned if at every call the argument points to a local variable, to a global of the
-//! program, to a part of these, or is a parameter with the same attributes. It is `noalias` if at every call the argument
-//! points to a local variable, or is such a parameter, and does not escape: it is only accessed, and passed once per call
-//! to functions that do not let it escape.
+//! A parameter is dereferenceable and aligned if at every call the argument points to a local variable, to a global
+//! of the program, to a part of these, or is a parameter with the same attributes. It is `noalias` if at every call
+//! the argument points to a local variable, or is such a parameter, and does not escape: it is only accessed, and
+//! passed once per call to functions that do not let it escape.
 //!
 //! Of memory on the heap only the alignment is known: a callee may release it.
 

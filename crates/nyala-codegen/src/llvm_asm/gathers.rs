@@ -4,8 +4,8 @@
 //! twice the width. That takes half the time, as a gather takes time for each lane.
 //!
 //! Gathers with a small stride, such as those of a field of an array of structs, become contiguous loads of all
-//! elements in between, for all fields at once, and a shuffle for each (`spread`). So do gathers of all lanes at known distances from
-//! each other, such as `p(lane / 4 * 4 + k)`. `scatters` does the same for stores.
+//! elements in between, for all fields at once, and a shuffle for each (`spread`). So do gathers of all lanes at
+//! known distances from each other, such as `p(lane / 4 * 4 + k)`. `scatters` does the same for stores.
 
 use std::collections::hash_map::Entry;
 

@@ -3,9 +3,9 @@
 //! A contiguous access whose mask is known to be true in all lanes is a plain load or store; others are LLVM's masked
 //! loads, stores, gathers and scatters. Lanes that are `bool` are bytes in memory.
 //!
-//! A streaming store needs the alignment of a vector. Unless an address is known to have it (`alignment`), the program
-//! tests it. The test is of the summands of the address that are not known to be aligned: they are invariant in loops over
-//! rows of vectors, so LLVM moves the test out of such a loop.
+//! A streaming store needs the alignment of a vector. Unless an address is known to have it (`alignment`), the
+//! program tests it. The test is of the summands of the address that are not known to be aligned: they are
+//! invariant in loops over rows of vectors, so LLVM moves the test out of such a loop.
 
 use nyala_ir::analysis::Table;
 use nyala_ir::{Def, LaneOp, Node, Prim, Ty};
@@ -250,8 +250,8 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// A move between lanes that is defined for the machine: see the module `llvm::lane_moves`. Floats, addresses and `bool` are
-    /// moved as integers.
+    /// A move between lanes that is defined for the machine: see the module `llvm::lane_moves`. Floats, addresses
+    /// and `bool` are moved as integers.
     fn move_lanes(&mut self, function: &str, lanes: Def, second: Def) -> String {
         let (value, ty) = (self.value(lanes), self.module.ty_of(lanes));
         let n = self.world.types.lanes(self.world.ty(lanes)).unwrap_or(1);

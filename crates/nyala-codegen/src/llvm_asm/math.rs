@@ -1,4 +1,5 @@
-//! Mathematical functions: the kernels of `vector_math` for vectors and on GPUs, else LLVM's intrinsics, else the C library.
+//! Mathematical functions: the kernels of `vector_math` for vectors and on GPUs, else LLVM's intrinsics, else the C
+//! library.
 
 use nyala_ir::functions::NumberFn;
 use nyala_ir::{ArithFlags, Def, MathOp, Prim, TyKind};

@@ -251,8 +251,8 @@ impl FunctionWriter<'_, '_> {
         self.wide_sum(index, depth)
     }
 
-    /// An index, extended to 64 bits. A sum that does not overflow is the sum of its extended summands: so LLVM keeps the
-    /// invariant ones of a loop in an address, instead of extending each index again.
+    /// An index, extended to 64 bits. A sum that does not overflow is the sum of its extended summands: so LLVM
+    /// keeps the invariant ones of a loop in an address, instead of extending each index again.
     fn wide_sum(&mut self, index: Def, depth: u32) -> String {
         if depth > 0
             && let Node::Arith { op: op @ (ArithOp::Add | ArithOp::Sub), flags, lhs, rhs } =

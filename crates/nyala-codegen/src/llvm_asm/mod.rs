@@ -1,16 +1,17 @@
 //! A program as LLVM assembly.
 //!
-//! [`write()`] gives one module: types, globals, declarations, functions. Functions of the program take and return LLVM
-//! values and use `tailcc`, so that tail calls need no stack; `arguments` has the exceptions. Each exported function has a
-//! wrapper with its link name and the C calling convention.
+//! [`write()`] gives one module: types, globals, declarations, functions. Functions of the program take and return
+//! LLVM values and use `tailcc`, so that tail calls need no stack; `arguments` has the exceptions. Each exported
+//! function has a wrapper with its link name and the C calling convention.
 //!
-//! Read `value` (typed values), `types`, `constants`, `function` (values and text of a function, in parts: `text`, `frame`, `accesses`),
-//! `control` (how blocks end), `calls` (what is called), `arguments` (how values are passed), `closures` (functions as
-//! values), `regions` (bodies of loops on threads), `flow_graphs` (tasks),
-//! `abi`, `border`, `export` and `c_functions` (how values and functions are passed to and from C), and then `ops`, `math`,
-//! `vector_math`, `aggregates`, `memory`, `lanes`, `asm` and `atomics` for the operations, `facts` and `known` for what LLVM
-//! cannot infer, `checks` for programs that report their errors at run time, `function_list` and `debug` for call chains
-//! and debuggers, `device` for what GPUs do differently, and `on_host` for device functions that programs call on the host.
+//! Read `value` (typed values), `types`, `constants`, `function` (values and text of a function, in parts: `text`,
+//! `frame`, `accesses`), `control` (how blocks end), `calls` (what is called), `arguments` (how values are passed),
+//! `closures` (functions as values), `regions` (bodies of loops on threads), `flow_graphs` (tasks), `abi`,
+//! `border`, `export` and `c_functions` (how values and functions are passed to and from C), and then `ops`,
+//! `math`, `vector_math`, `aggregates`, `memory`, `lanes`, `asm` and `atomics` for the operations, `facts` and
+//! `known` for what LLVM cannot infer, `checks` for programs that report their errors at run time, `function_list`
+//! and `debug` for call chains and debuggers, `device` for what GPUs do differently, and `on_host` for device
+//! functions that programs call on the host.
 //!
 //! # Invariants
 //!
@@ -411,8 +412,9 @@ impl<'a> ModuleWriter<'a> {
         }
     }
 
-    /// The calling convention of functions of the program, but for the exceptions of `arguments`. LLVM has no `tailcc` for
-    /// RISC-V. There tail calls need no stack as long as registers hold their arguments; `fastcc` uses the most of them.
+    /// The calling convention of functions of the program, but for the exceptions of `arguments`. LLVM has no
+    /// `tailcc` for RISC-V. There tail calls need no stack as long as registers hold their arguments; `fastcc` uses
+    /// the most of them.
     pub(crate) fn convention(&self) -> &'static str {
         let is_riscv = self.options.abi == Abi::Lp64d;
         match self.options.gpu {
@@ -426,9 +428,9 @@ impl<'a> ModuleWriter<'a> {
     ///
     /// Note [Parameters in pieces]: LLVM passes an aggregate or a vector as its scalars. Without optimization, when
     /// such a parameter is stored to a variable of the same size, and the first scalar is passed on the stack, it
-    /// uses the stack slot of that scalar as the variable. It compares the sizes to see that the other scalars are elsewhere;
-    /// on RISC-V the slot has eight bytes for scalars of any size, so two numbers of four bytes seem to be both in
-    /// there. A value that is computed from the parameter is stored correctly.
+    /// uses the stack slot of that scalar as the variable. It compares the sizes to see that the other scalars are
+    /// elsewhere; on RISC-V the slot has eight bytes for scalars of any size, so two numbers of four bytes seem to
+    /// be both in there. A value that is computed from the parameter is stored correctly.
     pub(crate) fn is_stored_wrongly(&self, ty: Ty) -> bool {
         let is_scalar = matches!(self.world.types.kind(ty), TyKind::Prim(_) | TyKind::Ptr { .. });
         self.options.abi == Abi::Lp64d && self.options.gpu.is_none() && !is_scalar
@@ -439,7 +441,8 @@ impl<'a> ModuleWriter<'a> {
         self.options.gpu.map_or(0, |gpu| gpu.kind.private_space())
     }
 
-    /// Declares an external function, once per name. Calls have the types of their arguments, so any declaration will do.
+    /// Declares an external function, once per name. Calls have the types of their arguments, so any declaration
+    /// will do.
     pub(crate) fn declare(
         &mut self,
         name: &str,

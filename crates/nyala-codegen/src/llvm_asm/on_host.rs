@@ -1,8 +1,8 @@
 //! Device functions that a program calls on the host.
 //!
-//! So a function of the program can be called in kernels and on the host. Mathematical functions, atomic operations,
-//! functions on bits and fences mean the same. The host is a grid of one work item, so its indices are 0 and its barriers do
-//! nothing. Other collective operations are reported at the call.
+//! So a function of the program can be called in kernels and on the host. Mathematical functions, atomic
+//! operations, functions on bits and fences mean the same. The host is a grid of one work item, so its indices are
+//! 0 and its barriers do nothing. Other collective operations are reported at the call.
 
 use nyala_ir::functions::{Collective, DeviceFn, Domain, NumberFn};
 use nyala_ir::{ArithFlags, Def, External, Function};

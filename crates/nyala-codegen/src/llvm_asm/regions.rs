@@ -1,5 +1,6 @@
-//! Bodies that are executed many times or on other threads: those of `parallel`, `fibers`, `spawn`, tasks of flow graphs, and
-//! `vectorize` where lanes may be executed one after the other. The body of `hls` is executed once, on the same thread.
+//! Bodies that are executed many times or on other threads: those of `parallel`, `fibers`, `spawn`, tasks of flow
+//! graphs, and `vectorize` where lanes may be executed one after the other. The body of `hls` is executed once, on
+//! the same thread.
 //!
 //! The body is a closure. The runtime gets its environment and a C function that calls it: for each index of a
 //! range, or once.

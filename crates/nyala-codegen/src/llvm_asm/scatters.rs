@@ -1,10 +1,11 @@
 //! Scatters that are combined with others.
 //!
 //! Scatters with a small stride, such as those to a field of an array of structs, become one contiguous store: the
-//! values are shuffled into the order of memory (`spread`). If not all elements in between are stored, the store is masked, as
-//! other threads may write the others.
+//! values are shuffled into the order of memory (`spread`). If not all elements in between are stored, the store is
+//! masked, as other threads may write the others.
 //!
-//! A store is delayed until the last one of its group, so no other operation in between may read or overwrite its elements.
+//! A store is delayed until the last one of its group, so no other operation in between may read or overwrite its
+//! elements.
 
 use std::collections::BTreeMap;
 

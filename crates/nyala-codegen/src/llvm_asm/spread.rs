@@ -1,9 +1,9 @@
 //! Accesses to memory with a small stride, or at known distances, as one contiguous access and shuffles.
 //!
-//! `gathers` and `scatters` find accesses that are combined; here they are written. All elements from the first to the
-//! last are accessed at once. If some lanes are inactive, or some elements in between must not be written, the access is
-//! masked: each element has the mask of its lane. If a lane accesses all of its elements without a gap, such as a pixel of
-//! four bytes, they are one integer, and the mask of the lanes is enough.
+//! `gathers` and `scatters` find accesses that are combined; here they are written. All elements from the first to
+//! the last are accessed at once. If some lanes are inactive, or some elements in between must not be written, the
+//! access is masked: each element has the mask of its lane. If a lane accesses all of its elements without a gap,
+//! such as a pixel of four bytes, they are one integer, and the mask of the lanes is enough.
 
 use nyala_ir::{Def, Ty};
 

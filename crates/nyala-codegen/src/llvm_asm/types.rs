@@ -1,9 +1,9 @@
 //! Types as LLVM writes them, with the layout of [`nyala_ir::layout`].
 //!
-//! `bool` is `i1`, which takes a byte in memory. Lanes that are `bool` are bits in registers, and bytes in memory and in
-//! aggregates, which may be stored. Structs are LLVM structs: both have natural alignment. An enum is storage for its
-//! largest payload, and the tag behind it. On the host there is one address space; on devices LLVM numbers address
-//! spaces as the language does.
+//! `bool` is `i1`, which takes a byte in memory. Lanes that are `bool` are bits in registers, and bytes in memory
+//! and in aggregates, which may be stored. Structs are LLVM structs: both have natural alignment. An enum is
+//! storage for its largest payload, and the tag behind it. On the host there is one address space; on devices LLVM
+//! numbers address spaces as the language does.
 
 use nyala_ir::layout::{enum_layout, layout};
 use nyala_ir::{EnumId, StructId, Ty, TyKind, Types};

@@ -79,7 +79,8 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// Writes a call of an atomic function of OpenCL C; gives its result. Programs may declare it for floats and for 64 bits.
+    /// Writes a call of an atomic function of OpenCL C; gives its result. Programs may declare it for floats and
+    /// for 64 bits.
     pub(super) fn atomic_by_name(&mut self, function: AtomicFn, name: &str, call: &Call) -> Vec<Expr> {
         let Some(expression) = self.atomic_function(function, &call.args) else {
             self.reject(format!("this form of `{name}` on OpenCL devices"));

@@ -1,7 +1,8 @@
 //! One function: its blocks, and the values in them.
 //!
-//! [`Printer`] says which part is written when. Each copy of a value has a variable of its own. A block's parameters are
-//! variables that are assigned before the jump; those of a block with one predecessor are what that block passes.
+//! [`Printer`] says which part is written when. Each copy of a value has a variable of its own. A block's
+//! parameters are variables that are assigned before the jump; those of a block with one predecessor are what that
+//! block passes.
 
 use std::fmt::{Display, Write as _};
 

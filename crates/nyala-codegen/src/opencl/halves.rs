@@ -1,12 +1,13 @@
 //! `f16` for devices with and without `cl_khr_fp16`.
 //!
-//! The same source is compiled for all devices, and many have no arithmetic on `half`. So an `f16` is a `ushort` with its
-//! bits, in memory, in parameters and in variables. Operations convert their operands to `float`, compute with it,
-//! and round the result. The conversions are `vload_half` and `vstore_half_rte`, which every device has.
+//! The same source is compiled for all devices, and many have no arithmetic on `half`. So an `f16` is a `ushort`
+//! with its bits, in memory, in parameters and in variables. Operations convert their operands to `float`, compute
+//! with it, and round the result. The conversions are `vload_half` and `vstore_half_rte`, which every device has.
 //!
-//! For `+`, `-`, `*`, `/` and the square root, rounding to `float` and then to `f16` gives the same as rounding once, as `float`
-//! has more than twice the digits and two more. But OpenCL's `/` and `sqrt` on `float` are not rounded correctly, so a step
-//! of Newton's method follows them; and the sum in `fma` is rounded to odd, which makes the second rounding correct.
+//! For `+`, `-`, `*`, `/` and the square root, rounding to `float` and then to `f16` gives the same as rounding
+//! once, as `float` has more than twice the digits and two more. But OpenCL's `/` and `sqrt` on `float` are not
+//! rounded correctly, so a step of Newton's method follows them; and the sum in `fma` is rounded to odd, which
+//! makes the second rounding correct.
 
 use nyala_ir::{ArithOp, Def, MathOp, Prim};
 

@@ -1,11 +1,11 @@
 //! Kernels as OpenCL C, which the device's driver compiles when the program runs.
 //!
-//! A function is a C function, a block a label, a jump a `goto`. The parameters of blocks and all values are variables of
-//! the function. A value that is used once is an expression in place of its use. Pointers have the address space of their
-//! type, or that of the pointer that they are derived from.
+//! A function is a C function, a block a label, a jump a `goto`. The parameters of blocks and all values are
+//! variables of the function. A value that is used once is an expression in place of its use. Pointers have the
+//! address space of their type, or that of the pointer that they are derived from.
 //!
-//! Read `types`, `spaces` (address spaces), `expr` (values), `function` (blocks and values), `ops` (operations), `calls` (how
-//! blocks end, and what is called), `halves` (`f16`), and `atomics`.
+//! Read `types`, `spaces` (address spaces), `expr` (values), `function` (blocks and values), `ops` (operations),
+//! `calls` (how blocks end, and what is called), `halves` (`f16`), and `atomics`.
 //!
 //! # Invariants
 //!

@@ -1,7 +1,8 @@
 //! The address spaces of generic pointers.
 //!
-//! OpenCL C demands one for each pointer. A generic pointer has the address space of what it is derived from: private for a
-//! local variable, constant for a constant of the program, else global. A parameter has that of its arguments.
+//! OpenCL C demands one for each pointer. A generic pointer has the address space of what it is derived from:
+//! private for a local variable, constant for a constant of the program, else global. A parameter has that of its
+//! arguments.
 
 use nyala_ir::analysis::Functions;
 use nyala_ir::{Def, Node, World};

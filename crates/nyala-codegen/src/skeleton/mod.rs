@@ -1,13 +1,14 @@
 //! What all back ends share: the way through a program and its functions.
 //!
 //! A program in control-flow form is made of functions, and a function of basic blocks
-//! ([`nyala_ir::analysis::functions`]). A back end prints them. It implements [`Printer`] for the state in which it writes
-//! one function; [`Printer::write_blocks`] then goes through the blocks and calls it for each operation and each end of
-//! a block. What the end of a block means is decided here: a return, a jump, a branch, a call, and
+//! ([`nyala_ir::analysis::functions`]). A back end prints them. It implements [`Printer`] for the state in which it
+//! writes one function; [`Printer::write_blocks`] then goes through the blocks and calls it for each operation and
+//! each end of a block. What the end of a block means is decided here: a return, a jump, a branch, a call, and
 //! where control continues after a call.
 //!
-//! Read `program` (functions, their parameters and results, calls), `names`, `flow` (the blocks of a function), `values` (what
-//! stands for a node), and the two ways to pass arguments to blocks: `phis`, and variables with `moves`.
+//! Read `program` (functions, their parameters and results, calls), `names`, `flow` (the blocks of a function),
+//! `values` (what stands for a node), and the two ways to pass arguments to blocks: `phis`, and variables with
+//! `moves`.
 //!
 //! # Invariants
 //!

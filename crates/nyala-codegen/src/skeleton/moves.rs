@@ -1,7 +1,8 @@
 //! Parameters of blocks as variables: the way of targets that have assignments and no phis.
 
 /// For each of the assignments `variable[i] = value[i]` of a jump, written in this order, whether its value must be
-/// copied before the first of them: it reads a variable that is assigned earlier. `reads(i, j)` says whether value `i` reads variable `j`.
+/// copied before the first of them: it reads a variable that is assigned earlier. `reads(i, j)` says whether value
+/// `i` reads variable `j`.
 pub(crate) fn needs_copy(n: usize, reads: impl Fn(usize, usize) -> bool) -> Vec<bool> {
     (0..n).map(|value| (0..value).any(|variable| reads(value, variable))).collect()
 }

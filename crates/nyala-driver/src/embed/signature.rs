@@ -60,7 +60,8 @@ pub(super) fn fits(offered: &Signature, wanted: &Signature) -> bool {
     // Contravariant in the parameters, covariant in the result.
     let same_params = offered.params.len() == wanted.params.len()
         && offered.params.iter().zip(&wanted.params).all(|(taken, given)| value_fits(given, taken));
-    // A function that never returns has any result type; a function that returns must not be used as one that never does.
+    // A function that never returns has any result type; a function that returns must not be used as one that never
+    // does.
     let result_fits = offered.result == Type::Never || value_fits(&offered.result, &wanted.result);
     same_params && result_fits
 }

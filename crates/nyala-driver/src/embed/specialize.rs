@@ -92,8 +92,8 @@ impl Compiler {
 }
 
 impl Specializer {
-    /// The exported function with this name, specialized to the known arguments, one for each parameter; omitted ones are
-    /// unknown. `F` is the type of the function of the other arguments.
+    /// The exported function with this name, specialized to the known arguments, one for each parameter; omitted
+    /// ones are unknown. `F` is the type of the function of the other arguments.
     ///
     /// # Safety
     /// As for [`Module::function`].

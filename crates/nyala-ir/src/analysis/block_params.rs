@@ -1,7 +1,7 @@
 //! Divisors and bounds of the parameters of blocks, from the jumps to them.
 //!
-//! The counter of a loop begins at a known number and grows by a known step, so a power of two divides it, and it is not
-//! negative. The facts are the least fixed point over all jumps, with the widening of [`Number::or`].
+//! The counter of a loop begins at a known number and grows by a known step, so a power of two divides it, and it
+//! is not negative. The facts are the least fixed point over all jumps, with the widening of [`Number::or`].
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

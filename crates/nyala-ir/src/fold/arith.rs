@@ -230,8 +230,8 @@ impl Arith {
             .or_else(|| self.int_against(world, self.rhs, self.lhs, false))
     }
 
-    /// (x ± c1) - (x ± c2) = ±c1 - ±c2, for any number of constants. Strict too: where the sums are in range, so is their
-    /// difference, and a sum that is not fails by itself.
+    /// (x ± c1) - (x ± c2) = ±c1 - ±c2, for any number of constants. Strict too: where the sums are in range, so is
+    /// their difference, and a sum that is not fails by itself.
     fn distance(&self, world: &mut World) -> Option<Def> {
         if self.op != ArithOp::Sub {
             return None;

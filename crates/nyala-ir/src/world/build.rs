@@ -281,11 +281,11 @@ impl World {
     /// Computes `value` even if nothing uses it: the new memory.
     ///
     /// Note [Operations that must not be dropped]: an operation is computed where its value is used, and what
-    /// nothing uses is not part of the program. So a division by zero goes unnoticed if its result is the argument for a
-    /// parameter that the partial evaluator finds unused. Where mistakes are to be found (in the interpreter, and
-    /// with `--checked`), lowering demands each operation that may fail where it stands in the source. The demand goes
-    /// when the operands are known well enough: then the operation folds, or cannot fail. Programs that are compiled
-    /// without checks have none of these nodes.
+    /// nothing uses is not part of the program. So a division by zero goes unnoticed if its result is the argument
+    /// for a parameter that the partial evaluator finds unused. Where mistakes are to be found (in the interpreter,
+    /// and with `--checked`), lowering demands each operation that may fail where it stands in the source. The
+    /// demand goes when the operands are known well enough: then the operation folds, or cannot fail. Programs that
+    /// are compiled without checks have none of these nodes.
     pub fn demand(&mut self, mem: Def, value: Def) -> Def {
         let value = self.index_check(value).unwrap_or(value);
         match fold::memory::demand(self, mem, value) {
@@ -297,8 +297,8 @@ impl World {
         }
     }
 
-    /// An operation that fails as an access to an array of continuations does: if the index is outside. To demand the access
-    /// itself would capture the continuations, such as a `break` in the body of a parallel loop.
+    /// An operation that fails as an access to an array of continuations does: if the index is outside. To demand
+    /// the access itself would capture the continuations, such as a `break` in the body of a parallel loop.
     fn index_check(&mut self, access: Def) -> Option<Def> {
         let (Node::Extract { agg, index } | Node::Insert { agg, index, .. }) = self.node(access) else {
             return None;

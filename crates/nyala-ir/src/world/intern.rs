@@ -1,9 +1,9 @@
 //! Interning: every operation exists once, found by content and type.
 //!
-//! The operands of a requested operation were requested just before it. So it is looked up among the
-//! users of its newest operand, which were made at about the same time and are still in the cache. An entry
-//! in the hash table of a large program would not be. Only operations without operands, and those after the first few users of
-//! an operand with many, are in the table.
+//! The operands of a requested operation were requested just before it. So it is looked up among the users of its
+//! newest operand, which were made at about the same time and are still in the cache. An entry in the hash table of
+//! a large program would not be. Only operations without operands, and those after the first few users of an
+//! operand with many, are in the table.
 
 use std::hash::Hash;
 

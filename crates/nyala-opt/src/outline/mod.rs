@@ -123,8 +123,8 @@ struct Site {
     platform: Platform,
     /// The enclosing function.
     around: Name,
-    /// Its source location: the launch. If that is in the prelude, the call that the launch returns to, or the first call
-    /// in the kernel.
+    /// Its source location: the launch. If that is in the prelude, the call that the launch returns to, or the
+    /// first call in the kernel.
     at: Span,
 }
 
@@ -146,8 +146,8 @@ fn sites(world: &World, is_own: impl Fn(Span) -> bool) -> Vec<Site> {
     sites
 }
 
-/// The locations of a launch, of what it returns to, and of the calls in its kernel. A return continuation has the location of
-/// the call that it belongs to.
+/// The locations of a launch, of what it returns to, and of the calls in its kernel. A return continuation has the
+/// location of the call that it belongs to.
 fn positions(world: &World, launch: &Body) -> impl Iterator<Item = Span> {
     let kernels: Vec<Cont> = launch.args.iter().rev().skip(1).filter_map(|&arg| world.as_cont(arg)).collect();
     let conts: Vec<Cont> = References::from_roots(world, &kernels).conts(world).collect();

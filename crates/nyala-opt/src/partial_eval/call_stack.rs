@@ -1,9 +1,9 @@
 //! The active calls at a place: those that have not returned.
 //!
-//! A program in continuation-passing style has no stack. A call is active while its return continuation is needed. So the
-//! active calls are found by following return continuations: each one captures the return continuation of the function
-//! around it. A call in tail position has the return continuation of its caller; if it was specialized, it is a link of
-//! the chain.
+//! A program in continuation-passing style has no stack. A call is active while its return continuation is needed.
+//! So the active calls are found by following return continuations: each one captures the return continuation of
+//! the function around it. A call in tail position has the return continuation of its caller; if it was
+//! specialized, it is a link of the chain.
 
 use std::cell::OnceCell;
 
@@ -58,7 +58,8 @@ impl Engine<'_> {
         calls
     }
 
-    /// The place of a call. A launch or a loop of lanes or threads in a library is where the user's code calls the library.
+    /// The place of a call. A launch or a loop of lanes or threads in a library is where the user's code calls the
+    /// library.
     pub(super) fn place_of(&self, call: &Call) -> Span {
         let takes_body = |it: Intrinsic| it.declaration().takes_body;
         let origins = &self.old.origins;

@@ -21,7 +21,8 @@ use super::values::Mode;
 // 1. The callee is a block that only this body references (`Engine::rest_of_body`): it is the rest of the body.
 // 2. The call is the only reference to its callee, in the old program and so far in the new one
 //    (`Engine::is_only_use`). So no code is duplicated. A callee that must be specialized waits until it is.
-// 3. A requested specialization fixes all parameters with filters. Most of these have one call: see Note [When a specialization is unfolded].
+// 3. A requested specialization fixes all parameters with filters. Most of these have one call: see Note
+//    [When a specialization is unfolded].
 //
 // A run of the evaluator unfolds every call that it reaches: see `run_halt`.
 
@@ -38,9 +39,9 @@ pub(super) enum Next {
 }
 
 impl Engine<'_> {
-    /// The callee of the body of `old` under `env`. A branch whose condition is known is replaced
-    /// by its target, and the other targets are not evaluated. A block with a single use is evaluated as the rest of the
-    /// body, without an instance.
+    /// The callee of the body of `old` under `env`. A branch whose condition is known is replaced by its target,
+    /// and the other targets are not evaluated. A block with a single use is evaluated as the rest of the body,
+    /// without an instance.
     pub(super) fn call(&mut self, old: Cont, env: &mut Env) -> Call {
         let mut at = old;
         loop {
@@ -139,8 +140,8 @@ impl Engine<'_> {
         Next::Inline(callee, instance, args)
     }
 
-    /// The context of a new specialization. That of a function follows from the call. A block or return continuation goes on
-    /// where it was made: the calls that have returned to it do not lead to the calls in it.
+    /// The context of a new specialization. That of a function follows from the call. A block or return
+    /// continuation goes on where it was made: the calls that have returned to it do not lead to the calls in it.
     fn context_of_copy(
         &mut self,
         key: &Instance,

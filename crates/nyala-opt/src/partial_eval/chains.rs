@@ -1,8 +1,8 @@
 //! Chains of specializations: which specialization led to which.
 //!
-//! Each specialization is a *link*. It points to the link that was evaluated when it was made. The
-//! links from the current one to the outermost form the current chain. A function that occurs in it more than once is part
-//! of a *cycle*: its specializations lead to more of the same.
+//! Each specialization is a *link*. It points to the link that was evaluated when it was made. The links from the
+//! current one to the outermost form the current chain. A function that occurs in it more than once is part of a
+//! *cycle*: its specializations lead to more of the same.
 
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{PrimaryMap, entity_impl};

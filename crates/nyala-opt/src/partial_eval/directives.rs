@@ -34,8 +34,8 @@ impl Engine<'_> {
     }
 
     /// Continues behind a `pe_assert` whose condition is known. A false condition is an error. So is a condition
-    /// that requires an unknown value to be known. Any other assertion is removed at the end. The same of a `pe_expect`, which is a
-    /// warning, and never needs a known value.
+    /// that requires an unknown value to be known. Any other assertion is removed at the end. The same of a
+    /// `pe_expect`, which is a warning, and never needs a known value.
     pub(super) fn check_assertion(&mut self, call: &mut Call) {
         let severity = match self.new.as_intrinsic(call.callee) {
             Some(Intrinsic::PeAssert) => Severity::Error,

@@ -51,8 +51,8 @@ impl Journal {
         }
     }
 
-    /// Restarts a round: restores the journal from `before` the round, except that the specializations of stopped functions
-    /// count as rolled back.
+    /// Restarts a round: restores the journal from `before` the round, except that the specializations of stopped
+    /// functions count as rolled back.
     pub fn restart_round(&mut self, before: Journal, is_stopped: impl Fn(Name) -> bool) {
         let dropped = std::mem::replace(self, before);
         for mut site in dropped.sites.into_iter().filter(|site| is_stopped(site.callee)) {

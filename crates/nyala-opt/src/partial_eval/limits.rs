@@ -31,24 +31,26 @@ use crate::errors;
 //    is a continuation, the round restarts without the cycle: cleaning up the useless part takes longer than building
 //    the rest again. Each restart halves the remaining budget, up to MAX_HALVINGS times, so all attempts
 //    together take about twice the time of the first.
-// 4. A round may make a value known that lets the next round specialize once more, and chains begin anew in each round. After
-//    FREE_ROUNDS, all further rounds together may visit 1/REVISIT_SHARE of the nodes that the program may grow by. Then
-//    evaluation ends with a report.
+// 4. A round may make a value known that lets the next round specialize once more, and chains begin anew in each
+//    round. After FREE_ROUNDS, all further rounds together may visit 1/REVISIT_SHARE of the nodes that the program
+//    may grow by. Then evaluation ends with a report.
 //
 // See also Note [Why implicit specialization ends], for what happens without filters.
 
 // Note [Why implicit specialization ends]
 //
 // Calls are specialized on function arguments without a request (rules 3 and 4), and this may repeat too: a
-// function that calls its argument twice, with itself as the argument, doubles the program each time. Three bounds hold:
+// function that calls its argument twice, with itself as the argument, doubles the program each time. Three bounds
+// hold:
 //
-// 1. Depth: after MAX_IMPLICIT_DEPTH implicit specializations in a row, a call that has led here before is no longer
-//    specialized on functions (`Engine::allows_implicit`), unless its functions nest less deep than before. A
-//    program has finitely many calls, and nesting does not decrease forever. A block or return continuation goes on where it
-//    was made (`Engine::context_of_copy`), so a sequence of calls, however long, has no depth; a loop that passes ever new
-//    functions to its header ends because at most MAX_IMPLICIT_DEPTH specializations of the header are made.
-// 2. Number: implicit specializations of functions that are already in the chain may be as many as the requested ones plus
-//    the nodes of the program plus 1/IMPLICIT_SHARE of the budget.
+// 1. Depth: after MAX_IMPLICIT_DEPTH implicit specializations in a row, a call that has led here before is no
+//    longer specialized on functions (`Engine::allows_implicit`), unless its functions nest less deep than before.
+//    A program has finitely many calls, and nesting does not decrease forever. A block or return continuation goes
+//    on where it was made (`Engine::context_of_copy`), so a sequence of calls, however long, has no depth; a loop
+//    that passes ever new functions to its header ends because at most MAX_IMPLICIT_DEPTH specializations of the
+//    header are made.
+// 2. Number: implicit specializations of functions that are already in the chain may be as many as the requested
+//    ones plus the nodes of the program plus 1/IMPLICIT_SHARE of the budget.
 // 3. Stopped functions: if a cycle reaches a limit although all its functions are stopped, they are no longer
 //    specialized on functions.
 //
@@ -90,8 +92,8 @@ enum Exceeded {
 /// After this many reports all functions are stopped.
 const MAX_REPORTS: u64 = 8;
 
-/// Runs may nest to this share of the depth: a run looks ahead for the place where it resumes, so one step of it takes as long as
-/// this many other steps.
+/// Runs may nest to this share of the depth: a run looks ahead for the place where it resumes, so one step of it
+/// takes as long as this many other steps.
 pub(crate) const RUN_SHARE: u64 = 10;
 
 /// Implicit specializations in cycles get this share of the specializations.

@@ -24,15 +24,15 @@
 //!
 //! # Its state
 //!
-//! `State` lives through all rounds: the journal, the limits that were reached, the diagnostics. `Engine` is the state
-//! of one round: tables of the old program (`plan`) and of the new one (`instance`, `refs`, `properties`), the work list,
-//! the chains of specializations, and what is spent of the limits.
+//! `State` lives through all rounds: the journal, the limits that were reached, the diagnostics. `Engine` is the
+//! state of one round: tables of the old program (`plan`) and of the new one (`instance`, `refs`, `properties`),
+//! the work list, the chains of specializations, and what is spent of the limits.
 //!
 //! # Reports
 //!
-//! `journal` records the decision at each call, as an [`Explanation`], with the `sources` of unknown values; `directives`
-//! answers `pe_info` and `pe_assert`; `limit_report` describes the calls that reach a
-//! limit; both show the active calls (`call_stack`). `show` writes values as source text.
+//! `journal` records the decision at each call, as an [`Explanation`], with the `sources` of unknown values;
+//! `directives` answers `pe_info` and `pe_assert`; `limit_report` describes the calls that reach a limit; both show
+//! the active calls (`call_stack`). `show` writes values as source text.
 
 mod call_stack;
 mod calls;

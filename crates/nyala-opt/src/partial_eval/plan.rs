@@ -170,9 +170,9 @@ impl Plan {
 /// For each vertex, whether it depends on a parameter of another continuation, directly or through the nodes it
 /// mentions.
 ///
-/// The owner of a parameter dominates all nodes that depend on it. So a backward search from the uses
-/// has reached the owner when it reaches a continuation that
-/// is no deeper in the dominator tree. Each vertex is visited once, by the search for the outermost parameter that it depends on.
+/// The owner of a parameter dominates all nodes that depend on it. So a backward search from the uses has reached
+/// the owner when it reaches a continuation that is no deeper in the dominator tree. Each vertex is visited once,
+/// by the search for the outermost parameter that it depends on.
 fn depends_on_params(world: &World, refs: &References, doms: &DomTree) -> Vec<bool> {
     let owner = |param: Def| match world.node(param) {
         Node::Param { cont, .. } => refs.index(world.cont_def(cont)),

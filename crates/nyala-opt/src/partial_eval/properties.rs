@@ -62,7 +62,8 @@ impl Engine<'_> {
         can_be
     }
 
-    /// How deep functions nest in `def`: a function counts one more than the functions that it captures or is specialized on.
+    /// How deep functions nest in `def`: a function counts one more than the functions that it captures or is
+    /// specialized on.
     pub(super) fn nesting(&mut self, def: Def) -> u32 {
         let mut cache = std::mem::take(&mut self.properties.nesting);
         let mut stack = vec![def];

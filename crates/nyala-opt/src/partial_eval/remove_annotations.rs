@@ -1,6 +1,7 @@
 //! The last step of evaluation: removes annotations for the evaluator, in place.
 //!
-//! `?e` becomes `false`, `$e` becomes `e`. Marks, filters, and remaining calls of `pe_info`, `pe_assert` and `pe_expect` are removed.
+//! `?e` becomes `false`, `$e` becomes `e`. Marks, filters, and remaining calls of `pe_info`, `pe_assert` and
+//! `pe_expect` are removed.
 
 use nyala_ir::{Body, Cont, Def, Defs, Intrinsic, Node, World};
 
@@ -9,7 +10,8 @@ use crate::rewrite::Rewriter;
 
 /// Removes annotations for the evaluator.
 ///
-/// Before: any verified world. After: no `known`, no `hide`, no mark, no filter, no `pe_info`, no `pe_assert`, no `pe_expect`.
+/// Before: any verified world. After: no `known`, no `hide`, no mark, no filter, no `pe_info`, no `pe_assert`, no
+/// `pe_expect`.
 pub(crate) fn remove_annotations(world: &mut World) {
     let conts = Mentions::new(world).conts;
     for &cont in &conts {

@@ -19,20 +19,22 @@ use super::values::Mode;
 // 2. The filter of the parameter folds to `true` with the arguments put in. What is unknown now counts as unknown.
 // 3. The argument is a function: its type has order 2 or more.
 // 4. The argument is a continuation, and the callee would not be a plain function otherwise: one with one return
-//    continuation, no other function among its parameters, and no free variables. Control-flow form needs plain functions.
+//    continuation, no other function among its parameters, and no free variables. Control-flow form needs plain
+//    functions.
 //
-// Rules 1 and 2 are requests of the program. Rules 3 and 4 are implicit: no filter is needed, since they remove closures.
-// A memory token is never specialized on.
+// Rules 1 and 2 are requests of the program. Rules 3 and 4 are implicit: no filter is needed, since they remove
+// closures. A memory token is never specialized on.
 //
-// Rule 4 has an exception. In a non-tail recursion every call has a new return continuation, so specialization on it would
-// not end. So the return continuation stays a parameter, and the free variables of the function may be data: lambda
-// lifting passes them.
+// Rule 4 has an exception. In a non-tail recursion every call has a new return continuation, so specialization on
+// it would not end. So the return continuation stays a parameter, and the free variables of the function may be
+// data: lambda lifting passes them.
 //
 // A limit turns off rules 1 and 2 for stopped functions (see Note [Why evaluation ends]), and rules 3 and 4 for
 // first-order ones (see Note [Why implicit specialization ends]).
 
-/// How many implicit specializations may follow from each other in a recursion, or be made of one block. A recursion that passes ever new functions
-/// to itself ends here, and keeps them as closures. See Note [Why implicit specialization ends].
+/// How many implicit specializations may follow from each other in a recursion, or be made of one block. A
+/// recursion that passes ever new functions to itself ends here, and keeps them as closures. See Note
+/// [Why implicit specialization ends].
 ///
 /// Such a recursion may become as many nested loops. LLVM takes 0.6 s for 32 of them, and more than a minute for 64.
 const MAX_IMPLICIT_DEPTH: u32 = 32;

@@ -23,11 +23,11 @@ use super::memo::Form;
 // residual code. So a requested specialization is *unfolded*: evaluation continues with its body, and the result is
 // part of the body that is being built.
 //
-// * If it is called again, it is a loop or shared, and must be a continuation. So it becomes one now. The body that it was
-//   unfolded in is cut off there and calls it. The code behind is dropped, and built again where it is
+// * If it is called again, it is a loop or shared, and must be a continuation. So it becomes one now. The body that
+//   it was unfolded in is cut off there and calls it. The code behind is dropped, and built again where it is
 //   needed. This happens at most once to each specialization, since a dropped specialization is not unfolded again.
-//   Later calls of the same function that fix the same parameters are not unfolded, so nested loops
-//   do not repeat it.
+//   Later calls of the same function that fix the same parameters are not unfolded, so nested loops do not repeat
+//   it.
 // * If it leads to a limit, the unfoldings of the cycle are rolled back: they are dropped in the same way, and
 //   the first call of the cycle is kept.
 // * If it returns known values and has no effect, a later call with the same arguments, memory included, returns
@@ -183,8 +183,8 @@ impl Engine<'_> {
         self.cut_off(begin, Tail::RolledBack, first, call)
     }
 
-    /// Cuts off the body that `id` was unfolded in; from there on, it does `instead`. If that is the current body, it is
-    /// complete; otherwise, the current body ends with `call`.
+    /// Cuts off the body that `id` was unfolded in; from there on, it does `instead`. If that is the current body,
+    /// it is complete; otherwise, the current body ends with `call`.
     fn cut_off(&mut self, id: UnfoldingId, tail: Tail, instead: Call, call: Call) -> Next {
         let Unfolding { target, is_dropped, .. } = self.unfoldings.all[id];
         let is_dead = self.refs.count(self.new.cont_def(target)) == 0;

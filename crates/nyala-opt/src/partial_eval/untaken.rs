@@ -5,8 +5,8 @@
 //! from there. If one reference is left, the exit is evaluated in place. So one round evaluates a chain of known
 //! branches.
 //!
-//! The branch of a loop that is unfolded is folded several times, and its exits, which are outside of the loop, are the same each
-//! time. So a target counts once for an exit, and not at all once it is taken.
+//! The branch of a loop that is unfolded is folded several times, and its exits, which are outside of the loop, are
+//! the same each time. So a target counts once for an exit, and not at all once it is taken.
 
 use std::rc::Rc;
 

@@ -1,9 +1,9 @@
 //! Compiled kernels and programs on disk, so that they start faster the next time.
 //!
-//! The name of an entry is a hash of its input: the device with its driver or the processor with its compiler, the code, and the
-//! version of this library. An entry starts with a checksum; an entry with a wrong checksum is ignored. Entries are
-//! written under a temporary name and renamed, so that no reader sees a part of one. A failure is not an error:
-//! the code is compiled again.
+//! The name of an entry is a hash of its input: the device with its driver or the processor with its compiler, the
+//! code, and the version of this library. An entry starts with a checksum; an entry with a wrong checksum is
+//! ignored. Entries are written under a temporary name and renamed, so that no reader sees a part of one. A failure
+//! is not an error: the code is compiled again.
 //!
 //! The environment variable `NYALA_CACHE` sets the folder, or turns the cache `off`. The default is `nyala` in the
 //! user's folder for caches.

@@ -251,7 +251,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// `base(index)` for an array or vector with such elements. In each lane of a vector of indices, it is another element.
+    /// `base(index)` for an array or vector with such elements. In each lane of a vector of indices, it is another
+    /// element.
     pub(super) fn indexed(&mut self, base: Expr, elem: Ty, index: Expr, span: Span) -> Expr {
         let (index_ty, base_ty) = (self.resolve(index.ty), self.resolve(base.ty));
         let is_array = !matches!(self.program.types.kind(base_ty), TyKind::Simd(..));

@@ -130,7 +130,8 @@ impl<'a> Checker<'a> {
         self.build_call(callee, args, mark, span)
     }
 
-    /// `S(a, b)`, `E::C(a)`: a vector of structs or enums, if one is expected, or if a field that is no vector gets one.
+    /// `S(a, b)`, `E::C(a)`: a vector of structs or enums, if one is expected, or if a field that is no vector gets
+    /// one.
     fn construct(
         &mut self,
         mut callee: Callee,

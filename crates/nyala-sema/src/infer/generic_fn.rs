@@ -1,8 +1,8 @@
 //! Parameters that take a generic function: `fn twice(f: fn[A](A) -> A) -> ()`.
 //!
-//! A generic function is no value, since each use of it may have other types. So the function with such a parameter is
-//! generic itself, over the function that it gets: see [`Signature`]. The argument is a function by its name, or a parameter like
-//! this one.
+//! A generic function is no value, since each use of it may have other types. So the function with such a parameter
+//! is generic itself, over the function that it gets: see [`Signature`]. The argument is a function by its name, or
+//! a parameter like this one.
 
 use nyala_span::Span;
 use nyala_syntax::ast;

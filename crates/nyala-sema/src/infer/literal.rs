@@ -57,7 +57,8 @@ impl<'a> Checker<'a> {
         Expr { kind: ExprKind::Str(bytes), ty, span }
     }
 
-    /// Binds a literal's variable to the hint, to its target if the hint is a pointer, or to its lane if it is a vector.
+    /// Binds a literal's variable to the hint, to its target if the hint is a pointer, or to its lane if it is a
+    /// vector.
     fn adopt_hint(&mut self, ty: Ty, hint: Option<Ty>) {
         let Some(hint) = hint else { return };
         let mut hint = self.resolve(hint);

@@ -2,10 +2,11 @@
 //!
 //! # The rule
 //!
-//! Operands are checked from left to right, then the operator is selected: among all that are declared, the one whose
-//! operand types are equal to those that are known by then. A number without a type fits every numeric type, an unknown
-//! type fits every type. Nothing is converted. If several fit, or none, it is an error; what comes later in the text never
-//! changes the selection. Operators of numbers, vectors and pointers cannot be declared, so their rules stay as they are.
+//! Operands are checked from left to right, then the operator is selected: among all that are declared, the one
+//! whose operand types are equal to those that are known by then. A number without a type fits every numeric type,
+//! an unknown type fits every type. Nothing is converted. If several fit, or none, it is an error; what comes later
+//! in the text never changes the selection. Operators of numbers, vectors and pointers cannot be declared, so their
+//! rules stay as they are.
 //!
 //! If a single operator is declared for the left operand, the right one is expected to have the type that it declares:
 //! `undef()` and lambdas take their types from there.
@@ -73,8 +74,8 @@ impl<'a> Checker<'a> {
                 let params = self.operand_types(only, op_span);
                 self.unify(lhs, params[0]);
                 let rhs = self.infer_expr(rhs, Some(params[1]));
-                // Type parameters that only the right operand has are known by now. If the types do not fit, no operator
-                // is selected, which is reported.
+                // Type parameters that only the right operand has are known by now. If the types do not fit, no
+                // operator is selected, which is reported.
                 self.try_unify(rhs.ty, params[1]);
                 rhs
             }

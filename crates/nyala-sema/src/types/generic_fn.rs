@@ -27,8 +27,9 @@ pub enum FnRef {
 
 /// The type of a parameter that takes a generic function, `fn[A](A) -> A`.
 ///
-/// A generic function is no value. A function with such a parameter has one more type parameter, the type of the argument, which
-/// is a [`TyKind::Generic`]; its values are empty. So each instance of the function knows which functions it gets.
+/// A generic function is no value. A function with such a parameter has one more type parameter, the type of the
+/// argument, which is a [`TyKind::Generic`]; its values are empty. So each instance of the function knows which
+/// functions it gets.
 #[derive(Clone, Debug)]
 pub struct Signature {
     /// Its own parameters.
@@ -62,7 +63,8 @@ impl Types {
         }
     }
 
-    /// The function that `ty` is, which is passed for `param`, with other type arguments for the signature's parameters.
+    /// The function that `ty` is, which is passed for `param`, with other type arguments for the signature's
+    /// parameters.
     pub fn applied(&mut self, param: TyParam, ty: Ty, args: &[Ty]) -> Option<GenericFn> {
         let TyKind::Generic(passed) = self.kind(ty).clone() else { return None };
         let signature = self.signatures.get(&param)?;

@@ -1,8 +1,8 @@
 //! Updates of shared variables that lanes of `vectorize` lose.
 //!
-//! Each lane computes the new value from the same old one, and one of the results stays: `s += x(i)` adds the number of one lane.
-//! It is reported if all lanes that get there execute it: not in code for a single lane, nor where the value comes from a
-//! call that may be a collective operation.
+//! Each lane computes the new value from the same old one, and one of the results stays: `s += x(i)` adds the
+//! number of one lane. It is reported if all lanes that get there execute it: not in code for a single lane, nor
+//! where the value comes from a call that may be a collective operation.
 
 use nyala_span::{Name, Span};
 use nyala_syntax::ast::BinaryOp;

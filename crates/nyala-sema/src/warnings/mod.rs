@@ -25,8 +25,8 @@ use nyala_span::{Code, Diagnostic, Name, Span};
 use crate::shadowing::Interface;
 use crate::tree::Program;
 
-/// Looks for probable mistakes in a program without errors. Packages that others wrote are not reported, nor unused functions
-/// of files that other programs share.
+/// Looks for probable mistakes in a program without errors. Packages that others wrote are not reported, nor unused
+/// functions of files that other programs share.
 pub(crate) fn check(
     program: &Program,
     interface: &Interface,

@@ -89,8 +89,8 @@ fn check_fn(program: &Program, function: &Function, changes: &[Change]) -> Optio
     })
 }
 
-/// The function with filters for those parameters that its filter mentions: the recursion does not change them. None if the
-/// filter mentions no parameter.
+/// The function with filters for those parameters that its filter mentions: the recursion does not change them.
+/// None if the filter mentions no parameter.
 fn remedy(
     program: &Program,
     function: &Function,

@@ -1,9 +1,9 @@
 //! DeepCPS to calculus: names become parameters, and instructions without annotation get natural staging.
 //!
 //! Note [The natural stage after a fix]: natural staging of a body is the implicit staging parameter of its function.
-//! The rest of a block after `fix f ..` is in the same function, and deeper than the `fix`: with the same stage it would
-//! be evaluated before `f` is bound. So its natural stage is `f` itself, and `fix [s] f ..` makes `s` another name of
-//! that stage.
+//! The rest of a block after `fix f ..` is in the same function, and deeper than the `fix`: with the same stage it
+//! would be evaluated before `f` is bound. So its natural stage is `f` itself, and `fix [s] f ..` makes `s` another
+//! name of that stage.
 
 use nyala_ir::Prim;
 use nyala_ir::eval;

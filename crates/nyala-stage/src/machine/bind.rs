@@ -28,8 +28,8 @@ impl Machine {
         &mut self.bodies[body.0 as usize]
     }
 
-    /// Replaces `param` by `value`; returns the bodies that have changed. The functions in `value` move to the first use;
-    /// further uses share them, or get copies.
+    /// Replaces `param` by `value`; returns the bodies that have changed. The functions in `value` move to the
+    /// first use; further uses share them, or get copies.
     pub(super) fn bind(&mut self, param: P, value: LiveValue) -> Vec<B> {
         let mut users = std::mem::take(&mut self.params[param.0 as usize].users);
         users.sort_unstable();

@@ -74,8 +74,8 @@ impl Memory {
             }
             Base::Address(address) => {
                 let at = element(address, pointer, index);
-                // SAFETY: compiled code passes its own pointers to the compiler, and a program in compiled code promises to
-                // access only memory that is valid. See `native`.
+                // SAFETY: compiled code passes its own pointers to the compiler, and a program in compiled code
+                // promises to access only memory that is valid. See `native`.
                 unsafe { Ok(read(at as *const u8, pointer.elem)) }
             }
         }

@@ -103,8 +103,8 @@ impl Machine {
         self.body(body).parent == Parent::Lambda(self.root)
     }
 
-    /// Leaves an operation that fails, such as a division by zero, for the call of the function around it: the function may be
-    /// a branch that is not taken.
+    /// Leaves an operation that fails, such as a division by zero, for the call of the function around it: the
+    /// function may be a branch that is not taken.
     fn postpone(
         &mut self,
         body: B,

@@ -1,7 +1,7 @@
 //! Which pointer variables of a function may point into the same array.
 //!
-//! Accesses through such variables are evaluated in the order of the text, whatever they are staged upon. Pointers that are
-//! different parameters are taken to point into different arrays.
+//! Accesses through such variables are evaluated in the order of the text, whatever they are staged upon. Pointers
+//! that are different parameters are taken to point into different arrays.
 
 use nyala_span::Name;
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -1,10 +1,10 @@
 //! Control statements of Staged-C: `if`, loops and choices.
 //!
-//! The rest of a statement list is a function, which all ways through a control statement call with the values of the
-//! variables that were assigned. If the statement has an annotation, it is called at that stage, so that the control flow is resolved
-//! then, and it gets the stage of the last instruction: instructions of the body that are not yet evaluated stay
-//! behind in order (*fragment chaining*, section 5.3 of the paper). Without annotation it is called after the
-//! last instruction.
+//! The rest of a statement list is a function, which all ways through a control statement call with the values of
+//! the variables that were assigned. If the statement has an annotation, it is called at that stage, so that the
+//! control flow is resolved then, and it gets the stage of the last instruction: instructions of the body that are
+//! not yet evaluated stay behind in order (*fragment chaining*, section 5.3 of the paper). Without annotation it is
+//! called after the last instruction.
 
 use nyala_ir::Prim;
 use nyala_span::{Name, Span};

@@ -4,13 +4,13 @@
 //! continuations, as in SSA form, so that staging moves pure computations freely:
 //!
 //! * A pure operation is evaluated when its statement's stage is set and its operands are bound.
-//! * A write (a store, `print`, an allocation) also waits until it is certain that it is executed: it has the stages of all branches
-//!   around it, and of the call of the function. Annotations cannot move it out of a branch.
+//! * A write (a store, `print`, an allocation) also waits until it is certain that it is executed: it has the
+//!   stages of all branches around it, and of the call of the function. Annotations cannot move it out of a branch.
 //! * An effect (an access to memory, a call, `print`) sets a new stage when it is done, which is the stage of the
 //!   statement after it: `*`, and the default.
-//! * Accesses to one array are also chained with each other, since they may be staged upon different values: the *chain*
-//!   of an array is the stage of its last access. Chains are passed to functions and back. A chain is not needed after
-//!   reads, if nothing in the function writes.
+//! * Accesses to one array are also chained with each other, since they may be staged upon different values: the
+//!   *chain* of an array is the stage of its last access. Chains are passed to functions and back. A chain is not
+//!   needed after reads, if nothing in the function writes.
 //!
 //! `control` has `if` and loops, `expr` expressions, `aliases` the arrays.
 
@@ -29,8 +29,8 @@ use crate::primitive::Primitive;
 /// The most control statements in a row: each one nests the rest of the program.
 const MAX_CONTROL: usize = 300;
 
-/// Translates a program. Its `main` runs when the program does; its result is the exit status. A program without `main` is
-/// a library: its result is the list of its functions.
+/// Translates a program. Its `main` runs when the program does; its result is the exit status. A program without
+/// `main` is a library: its result is the list of its functions.
 pub fn translate(items: &[Item]) -> Result<Block, Vec<Error>> {
     let names = items.iter().filter_map(Item::head).map(|head| head.ident.name);
     let mut program = Program { names: names.collect(), ..Program::default() };

@@ -4,9 +4,9 @@
 //! all of them. After each stage the slower half leaves, and the others are measured for longer. Of the samples of a
 //! contender the [`undisturbed`] ones count.
 //!
-//! Contenders of different races are compared by their times. If parts of the source's time in the same race were compared,
-//! one race in which the source was disturbed would make all its contenders fast. In the finals, which decide, the parts
-//! count: the machine may have become faster or slower since the first race.
+//! Contenders of different races are compared by their times. If parts of the source's time in the same race were
+//! compared, one race in which the source was disturbed would make all its contenders fast. In the finals, which
+//! decide, the parts count: the machine may have become faster or slower since the first race.
 
 use std::io;
 use std::time::{Duration, Instant};

@@ -23,8 +23,8 @@ use crate::output::{self, Mode, NewFile};
 
 /// Apply an image filter to a picture
 ///
-/// The filter is a file in the image-filter language. It is specialized to the size of the picture and the number of the
-/// frame, and compiled.
+/// The filter is a file in the image-filter language. It is specialized to the size of the picture and the number
+/// of the frame, and compiled.
 #[derive(Args)]
 pub struct FilterArgs {
     /// The filter
@@ -262,7 +262,8 @@ fn read_picture(path: &Path) -> anyhow::Result<Picture> {
     files::decode(&bytes).map_err(|error| anyhow::anyhow!("`{name}` is no picture that can be read: {error}"))
 }
 
-/// The frames of a filter, rendered one after the other, with a progress bar if there are several. They end at the first fault.
+/// The frames of a filter, rendered one after the other, with a progress bar if there are several. They end at the
+/// first fault.
 struct Frames<'a> {
     renderer: &'a mut Renderer,
     numbers: Range<i32>,

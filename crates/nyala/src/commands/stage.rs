@@ -21,8 +21,8 @@ use crate::output::{self, Mode, PROGRAM_ERRORS};
 
 /// Stage a program of DeepCPS (.deep) or Staged-C (.sc) and run it
 ///
-/// Evaluates what is active before the program runs, and then the program, in the interpreter of the calculus. With --run
-/// the residual program is compiled and run as native code.
+/// Evaluates what is active before the program runs, and then the program, in the interpreter of the calculus. With
+/// --run the residual program is compiled and run as native code.
 #[derive(Args)]
 pub struct StageArgs {
     /// The program: a file .deep or .sc; `-` is standard input

@@ -24,9 +24,9 @@ use crate::output::{self, Mode, PROGRAM_ERRORS};
 
 /// Find the fastest values of the program's parameters on this machine
 ///
-/// Parameters are statics with the attribute `#[tune(..)]`, which lists their candidates. The benchmarks of the program that
-/// use them are measured. The values are kept in a file, nyala.tune in the folder of the package, which builds for the same
-/// processor read.
+/// Parameters are statics with the attribute `#[tune(..)]`, which lists their candidates. The benchmarks of the
+/// program that use them are measured. The values are kept in a file, nyala.tune in the folder of the package,
+/// which builds for the same processor read.
 #[derive(Args)]
 pub struct TuneArgs {
     #[command(flatten)]

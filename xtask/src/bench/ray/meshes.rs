@@ -66,7 +66,8 @@ fn obj(name: &str, mut scene: Scene) -> Option<Scene> {
     Some(scene)
 }
 
-/// All instances as one mesh: each line has the first face, the number of faces, and a map from the mesh to the world as three rows of four numbers.
+/// All instances as one mesh: each line has the first face, the number of faces, and a map from the mesh to the
+/// world as three rows of four numbers.
 fn placed(meshes: &Scene, instances: &[u8]) -> Option<Scene> {
     let mut scene = Scene { vertices: vec![], triangles: vec![], ..*meshes };
     for line in String::from_utf8_lossy(instances).lines().filter(|line| !line.starts_with('#')) {

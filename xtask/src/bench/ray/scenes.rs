@@ -220,7 +220,8 @@ pub fn primary(scene: &Scene, side: u32) -> Vec<Ray> {
         .collect()
 }
 
-/// A ray in a random direction around the normal, for each hit; `part` is the length relative to the diagonal of the scene, if there is an end.
+/// A ray in a random direction around the normal, for each hit; `part` is the length relative to the diagonal of
+/// the scene, if there is an end.
 pub fn secondary(scene: &Scene, rays: &[Ray], hits: &[Hit], part: Option<f32>, seed: u64) -> Vec<Ray> {
     let corner = |f: fn(f32, f32) -> f32| {
         [0, 1, 2].map(|k| scene.vertices.iter().map(|p| p[k]).fold(scene.vertices[0][k], f))

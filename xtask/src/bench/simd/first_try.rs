@@ -1,8 +1,9 @@
 //! Kernels at the first try: small loops on all topics of SIMD code, as a user of ISPC writes them first.
 //!
-//! `bench/simd/first` has them in Impala and in C. The peer of a kernel is the fastest of all C compilers that are here, each
-//! with automatic vectorization, `omp simd`, vector versions of mathematical functions (`libmvec`), and for some kernels a
-//! second version that is blocked by hand. Arrays fit into the first or the second level of the cache.
+//! `bench/simd/first` has them in Impala and in C. The peer of a kernel is the fastest of all C compilers that are
+//! here, each with automatic vectorization, `omp simd`, vector versions of mathematical functions (`libmvec`), and
+//! for some kernels a second version that is blocked by hand. Arrays fit into the first or the second level of the
+//! cache.
 //!
 //! All functions have the same parameters: a count, two inputs, and an output. Results are compared. Each is also
 //! compiled for AVX2. Without a compiler for AVX-512 there is only that.
@@ -143,7 +144,8 @@ const KERNELS: &[Kernel] = &[
 /// The room in bytes for an element of an input or output: the largest, and more behind for arrays of structs.
 const ROOM: usize = 16;
 
-/// Numbers of any type. The first one is at the begin of a cache line, which is as wide as the processor's largest registers.
+/// Numbers of any type. The first one is at the begin of a cache line, which is as wide as the processor's largest
+/// registers.
 struct Buffer {
     bytes: Vec<u8>,
     begin: usize,
@@ -339,8 +341,8 @@ struct Version<'a> {
     repeats: usize,
 }
 
-/// Measures a kernel on all sides, alternately. The fastest C is the peer. All versions write to the same place: addresses that
-/// differ by a multiple of a page cost time.
+/// Measures a kernel on all sides, alternately. The fastest C is the peer. All versions write to the same place:
+/// addresses that differ by a multiple of a page cost time.
 fn measure(kernel: &Kernel, sides: &[Side], n: usize, label: &str, quick: bool) -> anyhow::Result<Row> {
     let mut random = Random::new(7, 0);
     let mut inputs = kernel.inputs.map(|input| Data::new(input, n, &mut random));

@@ -39,8 +39,8 @@ impl Rewriter<'_> {
         }
     }
 
-    /// As [`Rewriter::operation`], in a tree that combines the lanes of one vector. Floats need no flag there: `lanes_sum` leaves the
-    /// order of its operands open.
+    /// As [`Rewriter::operation`], in a tree that combines the lanes of one vector. Floats need no flag there:
+    /// `lanes_sum` leaves the order of its operands open.
     unsafe fn operation_of_lanes(&self, value: Ref) -> Option<Operation> {
         // SAFETY: see `Rewriter`.
         unsafe {
@@ -181,7 +181,8 @@ impl Rewriter<'_> {
         (has_phi && !vectors.is_empty()).then_some((vectors, scalars))
     }
 
-    /// Puts vectors into the order in which the block of `next` computes them: loads at rising addresses are prefetched best.
+    /// Puts vectors into the order in which the block of `next` computes them: loads at rising addresses are
+    /// prefetched best.
     unsafe fn sort_by_position(&self, vectors: &mut [Ref], next: Ref) {
         // SAFETY: see `Rewriter`.
         unsafe {

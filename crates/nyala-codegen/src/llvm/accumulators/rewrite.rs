@@ -9,8 +9,8 @@ use crate::llvm::api::Ref;
 impl Rewriter<'_> {
     pub(super) unsafe fn rewrite(&self, reduction: &Reduction) {
         let api = self.api;
-        // SAFETY: see `Rewriter`. Operands dominate the new values: those of an iteration are written before its result, and
-        // those behind the loop at the exit.
+        // SAFETY: see `Rewriter`. Operands dominate the new values: those of an iteration are written before its
+        // result, and those behind the loop at the exit.
         unsafe {
             let (before, entry) = reduction.before;
             let (next, latch) = reduction.next;
@@ -52,7 +52,8 @@ impl Rewriter<'_> {
         }
     }
 
-    /// Replaces a phi behind the loop. Where it had the result of the loop, `members`, its value consists of a scalar and accumulators.
+    /// Replaces a phi behind the loop. Where it had the result of the loop, `members`, its value consists of a
+    /// scalar and accumulators.
     unsafe fn replace_phi(
         &self,
         reduction: &Reduction,

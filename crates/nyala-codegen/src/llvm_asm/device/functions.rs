@@ -1,8 +1,8 @@
 //! Functions of the outside in kernels: where a thread is, atomic operations, numbers, fences.
 //!
-//! `nyala_ir::functions` says which of them a device has. A name that starts with `llvm.` is LLVM's.
-//! Mathematical functions, by the names that the C library and the vendors' libraries give them, are
-//! those of NVIDIA's library, or kernels of [`crate::vector_math`] that are called. Collective operations are in `warp`.
+//! `nyala_ir::functions` says which of them a device has. A name that starts with `llvm.` is LLVM's. Mathematical
+//! functions, by the names that the C library and the vendors' libraries give them, are those of NVIDIA's library,
+//! or kernels of [`crate::vector_math`] that are called. Collective operations are in `warp`.
 
 use nyala_ir::functions::{AtomicFn, DeviceFn, Dim, Domain, GpuSource, NumberFn, WorkItem};
 use nyala_ir::{ArithFlags, Def, External, Function, MathOp, Prim, TyKind};

@@ -1,8 +1,8 @@
 //! Short loops of kernels are unrolled completely.
 //!
-//! LLVM unrolls a loop with a known number of iterations up to a size that suits CPUs. A GPU executes its instructions in
-//! order: those that count and compute addresses take the place of arithmetic, and loads of one iteration wait for the
-//! previous one.
+//! LLVM unrolls a loop with a known number of iterations up to a size that suits CPUs. A GPU executes its
+//! instructions in order: those that count and compute addresses take the place of arithmetic, and loads of one
+//! iteration wait for the previous one.
 
 use crate::llvm_asm::function::FunctionWriter;
 

@@ -4,9 +4,9 @@
 //! device finds out where it points to, unless LLVM does. What a kernel is
 //! launched with points to global memory.
 //!
-//! Functions call each other with the C calling convention; there are no closures and no
-//! threads. `functions` has the functions that kernels call by name, `warp` collective operations,
-//! `approximate` functions that the hardware computes, `remainder` that of floats, and `loops` the loops that are unrolled.
+//! Functions call each other with the C calling convention; there are no closures and no threads. `functions` has
+//! the functions that kernels call by name, `warp` collective operations, `approximate` functions that the hardware
+//! computes, `remainder` that of floats, and `loops` the loops that are unrolled.
 
 mod approximate;
 mod functions;

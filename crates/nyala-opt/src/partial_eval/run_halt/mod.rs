@@ -9,7 +9,8 @@
 //! * A call with the mark `halt` is kept, and the run resumes at its return continuation.
 //! * The run is over when it calls a continuation that is older than the run.
 //!
-//! Marks never change what a program computes: they only decide which calls are unfolded. Runs end: see Note [Why a run ends].
+//! Marks never change what a program computes: they only decide which calls are unfolded. Runs end: see Note
+//! [Why a run ends].
 
 mod cfa;
 mod recursion;

@@ -1,7 +1,7 @@
 //! `nyala filter --show`: a page on the loopback device with source, picture and frame slider.
 //!
-//! The server handles one connection at a time, and only for this machine: it listens on 127.0.0.1. The page asks for the
-//! state twice per second, so it follows changes of the filter's file.
+//! The server handles one connection at a time, and only for this machine: it listens on 127.0.0.1. The page asks
+//! for the state twice per second, so it follows changes of the filter's file.
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
