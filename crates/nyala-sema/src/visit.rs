@@ -9,204 +9,118 @@
 use nyala_syntax::ast::PtrKind;
 
 use crate::tree::{
-    Call, Coercion, Cond, Expr, ExprKind, Function, Lambda, LocalId, Param, Pat, PatKind, Program, StaticId,
-    Stmt,
+    Coercion, Cond, Expr, ExprKind, Function, LocalId, Param, Pat, PatKind, Program, StaticId, Stmt,
 };
 use crate::types::{Ty, TyKind, Types};
 
-/// Calls `visit` on the expressions that `expr` holds directly, in the order in
-/// which they are evaluated.
-pub fn for_each_child<'a>(expr: &'a Expr, visit: &mut dyn FnMut(&'a Expr)) {
-    match &expr.kind {
-        ExprKind::Lit(_)
-        | ExprKind::Str(_)
-        | ExprKind::Number(_)
-        | ExprKind::Local(_)
-        | ExprKind::Static(_)
-        | ExprKind::Fn(..)
-        | ExprKind::FnParam(..)
-        | ExprKind::Constructor(_)
-        | ExprKind::Deferred(_)
-        | ExprKind::Error => {}
-        ExprKind::Tuple(parts) | ExprKind::Array(parts) => parts.iter().for_each(visit),
-        ExprKind::Repeat(inner)
-        | ExprKind::Box(inner)
-        | ExprKind::HeapArray { len: inner, .. }
-        | ExprKind::Field { base: inner, .. }
-        | ExprKind::Deref(inner)
-        | ExprKind::AddrOf(inner)
-        | ExprKind::Neg(inner)
-        | ExprKind::Not(inner)
-        | ExprKind::Cast(inner)
-        | ExprKind::Coerce { expr: inner, .. }
-        | ExprKind::Step { place: inner, .. }
-        | ExprKind::Known(inner)
-        | ExprKind::Hide(inner) => visit(inner),
-        ExprKind::Struct { base, fields } => {
-            base.iter().for_each(|base| visit(base));
-            fields.iter().for_each(|(_, value)| visit(value));
-        }
-        ExprKind::Variant { fields, .. } => fields.iter().for_each(|(_, value)| visit(value)),
-        ExprKind::Index { base, index } => {
-            visit(base);
-            visit(index);
-        }
-        ExprKind::Chain { first, rest } => {
-            visit(first);
-            for link in rest {
-                visit(&link.rhs);
-                link.by.iter().for_each(|by| visit(&by.callee));
-            }
-        }
-        ExprKind::Assign { place, value, by, .. } => {
-            visit(place);
-            visit(value);
-            by.iter().for_each(|by| visit(&by.callee));
-        }
-        ExprKind::Call(call) => call_children(call, visit),
-        ExprKind::Lambda(lambda) => lambda_children(lambda, visit),
-        ExprKind::Asm(asm) => {
-            asm.outputs.iter().for_each(|(_, place)| visit(place));
-            asm.inputs.iter().for_each(|(_, value)| visit(value));
-        }
-        ExprKind::Block { .. } | ExprKind::If { .. } | ExprKind::Match { .. } | ExprKind::While { .. } => {
-            control_children(expr, visit);
-        }
-    }
-}
-
-fn call_children<'a>(call: &'a Call, visit: &mut dyn FnMut(&'a Expr)) {
-    if !call.args_first {
-        visit(&call.callee);
-    }
-    call.args.iter().for_each(&mut *visit);
-    if call.args_first {
-        visit(&call.callee);
-    }
-}
-
-fn lambda_children<'a>(lambda: &'a Lambda, visit: &mut dyn FnMut(&'a Expr)) {
-    lambda.filter.iter().chain(filters(&lambda.params)).for_each(&mut *visit);
-    visit(&lambda.body);
-}
-
-fn control_children<'a>(expr: &'a Expr, visit: &mut dyn FnMut(&'a Expr)) {
-    match &expr.kind {
-        ExprKind::Block { stmts, value } => {
-            for stmt in stmts {
-                match stmt {
-                    Stmt::Let { init, .. } => init.iter().for_each(&mut *visit),
-                    Stmt::Expr(expr) => visit(expr),
-                    Stmt::Fn(_) => {}
+/// Defines [`for_each_child`] and [`for_each_child_mut`], which differ in `mut` only.
+macro_rules! traversal {
+    ($(#[$doc:meta])* $name:ident, $iter:ident, $cond_expr:ident $(, $mutability:tt)?) => {
+        $(#[$doc])*
+        pub fn $name<'a>(expr: &'a $($mutability)? Expr, visit: &mut dyn FnMut(&'a $($mutability)? Expr)) {
+            match &$($mutability)? expr.kind {
+                ExprKind::Lit(_)
+                | ExprKind::Str(_)
+                | ExprKind::Number(_)
+                | ExprKind::Local(_)
+                | ExprKind::Static(_)
+                | ExprKind::Fn(..)
+                | ExprKind::FnParam(..)
+                | ExprKind::Constructor(_)
+                | ExprKind::Deferred(_)
+                | ExprKind::Error => {}
+                ExprKind::Tuple(parts) | ExprKind::Array(parts) => parts.$iter().for_each(visit),
+                ExprKind::Repeat(inner)
+                | ExprKind::Box(inner)
+                | ExprKind::HeapArray { len: inner, .. }
+                | ExprKind::Field { base: inner, .. }
+                | ExprKind::Deref(inner)
+                | ExprKind::AddrOf(inner)
+                | ExprKind::Neg(inner)
+                | ExprKind::Not(inner)
+                | ExprKind::Cast(inner)
+                | ExprKind::Coerce { expr: inner, .. }
+                | ExprKind::Step { place: inner, .. }
+                | ExprKind::Known(inner)
+                | ExprKind::Hide(inner) => visit(inner),
+                ExprKind::Struct { base, fields } => {
+                    base.$iter().for_each(|base| visit(base));
+                    fields.$iter().for_each(|(_, value)| visit(value));
+                }
+                ExprKind::Variant { fields, .. } => fields.$iter().for_each(|(_, value)| visit(value)),
+                ExprKind::Index { base, index } => {
+                    visit(base);
+                    visit(index);
+                }
+                ExprKind::Chain { first, rest } => {
+                    visit(first);
+                    for link in rest {
+                        visit(&$($mutability)? link.rhs);
+                        link.by.$iter().for_each(|by| visit(&$($mutability)? by.callee));
+                    }
+                }
+                ExprKind::Assign { place, value, by, .. } => {
+                    visit(place);
+                    visit(value);
+                    by.$iter().for_each(|by| visit(&$($mutability)? by.callee));
+                }
+                ExprKind::Call(call) => {
+                    if call.args_first {
+                        call.args.$iter().for_each(&mut *visit);
+                        visit(&$($mutability)? call.callee);
+                    } else {
+                        visit(&$($mutability)? call.callee);
+                        call.args.$iter().for_each(visit);
+                    }
+                }
+                ExprKind::Lambda(lambda) => {
+                    lambda.filter.$iter().for_each(&mut *visit);
+                    lambda.params.$iter().flat_map(|param| param.filter.$iter()).for_each(&mut *visit);
+                    visit(&$($mutability)? lambda.body);
+                }
+                ExprKind::Asm(asm) => {
+                    asm.outputs.$iter().for_each(|(_, place)| visit(place));
+                    asm.inputs.$iter().for_each(|(_, value)| visit(value));
+                }
+                ExprKind::Block { stmts, value } => {
+                    for stmt in stmts {
+                        match stmt {
+                            Stmt::Let { init, .. } => init.$iter().for_each(&mut *visit),
+                            Stmt::Expr(expr) => visit(expr),
+                            Stmt::Fn(_) => {}
+                        }
+                    }
+                    value.$iter().for_each(|value| visit(value));
+                }
+                ExprKind::If { arms, other } => {
+                    for (cond, value) in arms {
+                        visit($cond_expr(cond));
+                        visit(value);
+                    }
+                    other.$iter().for_each(|other| visit(other));
+                }
+                ExprKind::Match { scrutinee, arms } => {
+                    visit(scrutinee);
+                    arms.$iter().for_each(|(_, value)| visit(value));
+                }
+                ExprKind::While { cond, body, .. } => {
+                    visit($cond_expr(cond));
+                    visit(body);
                 }
             }
-            value.iter().for_each(|value| visit(value));
         }
-        ExprKind::If { arms, other } => {
-            for (cond, value) in arms {
-                visit(cond_expr(cond));
-                visit(value);
-            }
-            other.iter().for_each(|other| visit(other));
-        }
-        ExprKind::Match { scrutinee, arms } => {
-            visit(scrutinee);
-            arms.iter().for_each(|(_, value)| visit(value));
-        }
-        ExprKind::While { cond, body, .. } => {
-            visit(cond_expr(cond));
-            visit(body);
-        }
-        _ => {}
-    }
+    };
 }
 
-/// As [`for_each_child`], to change the children.
-pub fn for_each_child_mut(expr: &mut Expr, visit: &mut dyn FnMut(&mut Expr)) {
-    match &mut expr.kind {
-        ExprKind::Lit(_)
-        | ExprKind::Str(_)
-        | ExprKind::Number(_)
-        | ExprKind::Local(_)
-        | ExprKind::Static(_)
-        | ExprKind::Fn(..)
-        | ExprKind::FnParam(..)
-        | ExprKind::Constructor(_)
-        | ExprKind::Deferred(_)
-        | ExprKind::Error => {}
-        ExprKind::Tuple(parts) | ExprKind::Array(parts) => parts.iter_mut().for_each(visit),
-        ExprKind::Repeat(inner)
-        | ExprKind::Box(inner)
-        | ExprKind::HeapArray { len: inner, .. }
-        | ExprKind::Field { base: inner, .. }
-        | ExprKind::Deref(inner)
-        | ExprKind::AddrOf(inner)
-        | ExprKind::Neg(inner)
-        | ExprKind::Not(inner)
-        | ExprKind::Cast(inner)
-        | ExprKind::Coerce { expr: inner, .. }
-        | ExprKind::Step { place: inner, .. }
-        | ExprKind::Known(inner)
-        | ExprKind::Hide(inner) => visit(inner),
-        ExprKind::Struct { base, fields } => {
-            base.iter_mut().for_each(|base| visit(base));
-            fields.iter_mut().for_each(|(_, value)| visit(value));
-        }
-        ExprKind::Variant { fields, .. } => fields.iter_mut().for_each(|(_, value)| visit(value)),
-        ExprKind::Index { base, index } => {
-            visit(base);
-            visit(index);
-        }
-        ExprKind::Chain { first, rest } => {
-            visit(first);
-            for link in rest {
-                visit(&mut link.rhs);
-                link.by.iter_mut().for_each(|by| visit(&mut by.callee));
-            }
-        }
-        ExprKind::Assign { place, value, by, .. } => {
-            visit(place);
-            visit(value);
-            by.iter_mut().for_each(|by| visit(&mut by.callee));
-        }
-        ExprKind::Call(call) => {
-            visit(&mut call.callee);
-            call.args.iter_mut().for_each(visit);
-        }
-        ExprKind::Lambda(lambda) => {
-            let filters = lambda.params.iter_mut().filter_map(|param| param.filter.as_mut());
-            lambda.filter.iter_mut().chain(filters).for_each(&mut *visit);
-            visit(&mut lambda.body);
-        }
-        ExprKind::Asm(asm) => {
-            asm.outputs.iter_mut().chain(&mut asm.inputs).for_each(|(_, operand)| visit(operand));
-        }
-        ExprKind::Block { stmts, value } => {
-            for stmt in stmts {
-                match stmt {
-                    Stmt::Let { init, .. } => init.iter_mut().for_each(&mut *visit),
-                    Stmt::Expr(expr) => visit(expr),
-                    Stmt::Fn(_) => {}
-                }
-            }
-            value.iter_mut().for_each(|value| visit(value));
-        }
-        ExprKind::If { arms, other } => {
-            for (cond, value) in arms {
-                visit(cond_expr_mut(cond));
-                visit(value);
-            }
-            other.iter_mut().for_each(|other| visit(other));
-        }
-        ExprKind::Match { scrutinee, arms } => {
-            visit(scrutinee);
-            arms.iter_mut().for_each(|(_, value)| visit(value));
-        }
-        ExprKind::While { cond, body, .. } => {
-            visit(cond_expr_mut(cond));
-            visit(body);
-        }
-    }
+traversal! {
+    /// Calls `visit` on the expressions that `expr` holds directly, in the order in
+    /// which they are evaluated.
+    for_each_child, iter, cond_expr
+}
+
+traversal! {
+    /// As [`for_each_child`], to change the children.
+    for_each_child_mut, iter_mut, cond_expr_mut, mut
 }
 
 fn cond_expr_mut(cond: &mut Cond) -> &mut Expr {
