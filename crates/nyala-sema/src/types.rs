@@ -110,6 +110,33 @@ pub enum TyKind {
     Infer(TyVar),
 }
 
+impl TyKind {
+    /// Calls `visit` on the types that this one is made of. The fields of a struct or enum are not among them.
+    pub fn for_each_part(&self, mut visit: impl FnMut(Ty)) {
+        match self {
+            TyKind::Error
+            | TyKind::Never
+            | TyKind::Prim(_)
+            | TyKind::Param(_)
+            | TyKind::Number(_)
+            | TyKind::Infer(_) => {}
+            TyKind::Tuple(parts)
+            | TyKind::Struct(_, parts)
+            | TyKind::Enum(_, parts)
+            | TyKind::Generic(GenericFn { args: parts, .. }) => parts.iter().copied().for_each(visit),
+            TyKind::Array(a, b) | TyKind::Simd(a, b) | TyKind::Arith(_, a, b) => {
+                visit(*a);
+                visit(*b);
+            }
+            TyKind::Slice(part) | TyKind::Ptr { pointee: part, .. } => visit(*part),
+            TyKind::Fn { params, ret } => {
+                params.iter().copied().for_each(&mut visit);
+                visit(*ret);
+            }
+        }
+    }
+}
+
 /// The kind of a parameter of a generic item.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ParamKind {
@@ -433,38 +460,14 @@ fn info_of(kind: &TyKind, infos: &PrimaryMap<Ty, TyInfo>) -> TyInfo {
         ),
         has_error: matches!(kind, TyKind::Error),
     };
-    let mut add = |part: Ty| {
+    kind.for_each_part(|part| {
         let part = infos[part];
         info.depth = info.depth.max(part.depth);
         info.size = info.size.saturating_add(part.size);
         info.has_infer |= part.has_infer;
         info.has_param |= part.has_param;
         info.has_error |= part.has_error;
-    };
-    match kind {
-        TyKind::Error
-        | TyKind::Never
-        | TyKind::Prim(_)
-        | TyKind::Param(_)
-        | TyKind::Number(_)
-        | TyKind::Infer(_) => {}
-        TyKind::Tuple(parts)
-        | TyKind::Struct(_, parts)
-        | TyKind::Enum(_, parts)
-        | TyKind::Generic(GenericFn { args: parts, .. }) => {
-            parts.iter().copied().for_each(add);
-        }
-        TyKind::Array(a, b) | TyKind::Simd(a, b) | TyKind::Arith(_, a, b) => {
-            add(*a);
-            add(*b);
-        }
-        TyKind::Slice(elem) => add(*elem),
-        TyKind::Ptr { pointee, .. } => add(*pointee),
-        TyKind::Fn { params, ret } => {
-            params.iter().copied().for_each(&mut add);
-            add(*ret);
-        }
-    }
+    });
     info.depth = info.depth.saturating_add(1);
     info
 }

@@ -426,7 +426,7 @@ impl<'a> Checker<'a> {
             if *self.program.types.kind(ty) == TyKind::Infer(var) {
                 return true;
             }
-            parts(self.program.types.kind(ty), &mut stack);
+            self.program.types.kind(ty).for_each_part(|part| stack.push(part));
         }
         false
     }
@@ -631,27 +631,5 @@ impl Zonk {
     /// Whether the tree is finished already, its literals included.
     pub fn is_again(&self) -> bool {
         !self.with.is_empty()
-    }
-}
-
-fn parts(kind: &TyKind, into: &mut Vec<Ty>) {
-    match kind {
-        TyKind::Tuple(parts)
-        | TyKind::Struct(_, parts)
-        | TyKind::Enum(_, parts)
-        | TyKind::Generic(GenericFn { args: parts, .. }) => into.extend(parts),
-        TyKind::Array(a, b) | TyKind::Simd(a, b) | TyKind::Arith(_, a, b) => into.extend([*a, *b]),
-        TyKind::Slice(part) => into.push(*part),
-        TyKind::Ptr { pointee, .. } => into.push(*pointee),
-        TyKind::Fn { params, ret } => {
-            into.extend(params);
-            into.push(*ret);
-        }
-        TyKind::Error
-        | TyKind::Never
-        | TyKind::Prim(_)
-        | TyKind::Param(_)
-        | TyKind::Number(_)
-        | TyKind::Infer(_) => {}
     }
 }
