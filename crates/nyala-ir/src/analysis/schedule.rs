@@ -114,17 +114,22 @@ impl Schedule {
 
 /// Whether `def` reads or writes memory, or is ordered with operations that do.
 pub fn has_effect(world: &World, def: Def) -> bool {
-    matches!(
-        world.node(def),
-        Node::Load { .. }
-            | Node::Store { .. }
-            | Node::LoadLanes { .. }
-            | Node::StoreLanes { .. }
-            | Node::Slot { .. }
-            | Node::Alloc { .. }
-            | Node::Demand { .. }
-            | Node::Asm { .. }
-    )
+    taken_token(world, def).is_some()
+}
+
+/// The memory token that `def` takes; `None` if it has no effect.
+pub fn taken_token(world: &World, def: Def) -> Option<Def> {
+    match world.node(def) {
+        Node::Load { mem, .. }
+        | Node::Store { mem, .. }
+        | Node::LoadLanes { mem, .. }
+        | Node::StoreLanes { mem, .. }
+        | Node::Slot { mem }
+        | Node::Alloc { mem, .. }
+        | Node::Demand { mem, .. } => Some(mem),
+        Node::Asm { args, .. } => world.list(args).first().copied(),
+        _ => None,
+    }
 }
 
 /// Whether executing `def` can be an error of the program, given operands that

@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Place, Rule, Verifier, is_mem};
 use crate::analysis::references::References;
+use crate::analysis::schedule::taken_token;
 use crate::node::{Def, Node};
 use crate::types::TyKind;
 use crate::world::World;
@@ -50,18 +51,8 @@ fn use_token(verifier: &mut Verifier<'_>, first_use: &mut FxHashMap<Def, Place>,
 /// The error of `user` having `operand`, in the rules of memory.
 fn misuse(world: &World, user: Def, operand: Def) -> Option<&'static str> {
     if is_mem(world, world.ty(operand)) {
-        let is_token = match world.node(user) {
-            Node::Load { mem, .. }
-            | Node::Store { mem, .. }
-            | Node::LoadLanes { mem, .. }
-            | Node::StoreLanes { mem, .. }
-            | Node::Slot { mem }
-            | Node::Alloc { mem, .. }
-            | Node::Demand { mem, .. } => mem == operand,
-            Node::Asm { args, .. } => world.list(args).first() == Some(&operand),
-            _ => false,
-        };
-        return (!is_token).then_some("uses a memory token, but is no effect");
+        let is_taken = taken_token(world, user) == Some(operand);
+        return (!is_taken).then_some("uses a memory token, but is no effect");
     }
     let takes_apart = matches!(world.node(user), Node::Extract { agg, index } if agg == operand && world.as_lit(index).is_some());
     (is_effect_result(world, operand) && !takes_apart).then_some("uses the whole result of an effect")

@@ -3,6 +3,7 @@
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef as _, SecondaryMap};
 use nyala_ir::analysis::references::for_each_mention;
+use nyala_ir::analysis::schedule::taken_token;
 use nyala_ir::{Cont, Def, Node, Ty, TyKind, World};
 use nyala_span::Name;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -353,17 +354,7 @@ fn effects_before(world: &World, cont: Cont, mem: Def) -> Option<Vec<Def>> {
             _ => at,
         };
         effects.push(effect);
-        at = match world.node(effect) {
-            Node::Load { mem, .. }
-            | Node::Store { mem, .. }
-            | Node::LoadLanes { mem, .. }
-            | Node::StoreLanes { mem, .. }
-            | Node::Slot { mem }
-            | Node::Alloc { mem, .. }
-            | Node::Demand { mem, .. } => mem,
-            Node::Asm { args, .. } => *world.list(args).first()?,
-            _ => return None,
-        };
+        at = taken_token(world, effect)?;
     }
     effects.reverse();
     Some(effects)
