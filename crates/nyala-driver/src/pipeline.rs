@@ -263,7 +263,7 @@ pub fn explain(session: &mut Session, world: &World) -> (World, Explanation) {
 }
 
 /// Reports jumps out of parallel bodies in an evaluated program.
-pub fn check_parallel_bodies(session: &mut Session, world: &World) {
+fn check_parallel_bodies(session: &mut Session, world: &World) {
     session.timings.enter("check parallel bodies");
     session.diagnostics.extend(nyala_opt::jumps_out(world));
 }

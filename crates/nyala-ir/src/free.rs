@@ -161,7 +161,7 @@ impl World {
     }
 
     /// The elements of a set, oldest first.
-    pub fn set_elements(&self, set: Set) -> Vec<Def> {
+    fn set_elements(&self, set: Set) -> Vec<Def> {
         self.free.borrow().sets.elements(set)
     }
 

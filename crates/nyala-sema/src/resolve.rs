@@ -335,7 +335,7 @@ impl<'a> Checker<'a> {
     }
 
     /// The names of a module that may be used in module `from`.
-    pub fn visible_names(&self, module: ModuleId, from: ModuleId) -> impl Iterator<Item = Name> {
+    fn visible_names(&self, module: ModuleId, from: ModuleId) -> impl Iterator<Item = Name> {
         let names = self.modules[module].names.iter();
         names
             .filter(move |(_, binding)| self.is_visible(binding.visibility, module, from))

@@ -103,7 +103,7 @@ fn try_compile(
 }
 
 /// The errors of a session, without its warnings.
-pub fn drawn_errors(session: &mut Session) -> String {
+fn drawn_errors(session: &mut Session) -> String {
     let all = std::mem::take(&mut session.diagnostics);
     let errors = all.into_iter().filter(nyala_span::Diagnostic::is_error).collect();
     Report::new(errors).human(&session.sources, false)

@@ -130,8 +130,6 @@ impl Targets {
     pub const PTX: Targets = Targets { ptx: true, ..Targets::NONE };
     /// AMD's GPUs.
     pub const AMDGPU: Targets = Targets { amdgpu: true, ..Targets::NONE };
-    /// All GPUs that LLVM has code for.
-    pub const GPUS: Targets = Targets { ptx: true, amdgpu: true, opencl: false };
     /// OpenCL devices.
     pub const OPENCL: Targets = Targets { opencl: true, ..Targets::NONE };
     /// NVIDIA's GPUs and OpenCL devices.

@@ -15,7 +15,7 @@ use super::{DeviceProgram, Kernel};
 use crate::errors::KernelError;
 
 /// The maximum size of work-group memory, which every device has.
-pub const MAX_SHARED_BYTES: u64 = 48 << 10;
+const MAX_SHARED_BYTES: u64 = 48 << 10;
 
 /// All that is wrong with the kernels of a program, each thing once.
 pub(super) fn check(device: &DeviceProgram) -> Vec<KernelError> {
