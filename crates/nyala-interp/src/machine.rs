@@ -157,36 +157,11 @@ impl<'w, 'io> Machine<'w, 'io> {
     fn run_scope(&mut self, scope: &Scope) -> Checked<()> {
         loop {
             let block = &scope.blocks[self.block as usize];
-            self.steps += u64::from(block.ops.end - block.ops.start) + 1;
-            if self.steps > self.limit {
-                return Err(Box::new(ErrorKind::OutOfSteps { limit: self.limit }));
-            }
-            if self.memory.races.is_watching() {
-                self.memory.races.enter(scope.id, self.block);
-                self.count_iteration(scope, block);
-            }
-            if !block.owning.is_empty() && self.visits[self.block as usize] != self.n_visits {
-                self.visits[self.block as usize] = self.n_visits;
-                self.dirty.blocks.push(self.block);
-            }
+            self.enter_block(scope, block)?;
             self.exec(scope, block)?;
             self.memory.at = AT_CALL;
             match &block.term {
-                Term::Jump { block: target, args, in_order } => {
-                    let target_block = &scope.blocks[*target as usize];
-                    if target_block.is_fn && self.activation.is_some() {
-                        self.jump_to_fn(scope, target_block, *args)?;
-                    } else if *in_order {
-                        for (&param, &arg) in target_block.params.iter().zip(scope.list(*args)) {
-                            let value = self.regs[arg as usize].clone();
-                            self.set(param, value);
-                        }
-                    } else {
-                        self.take_args(scope, *args);
-                        self.set_params(target_block)?;
-                    }
-                    self.block = *target;
-                }
+                Term::Jump { block, args, in_order } => self.jump(scope, *block, *args, *in_order)?,
                 Term::Branch { cond, then, other } => {
                     let target = if self.decide(*cond, "a condition")? { *then } else { *other };
                     match target {
@@ -225,6 +200,43 @@ impl<'w, 'io> Machine<'w, 'io> {
                 Term::Stop => return malformed("a constant expression is called"),
             }
         }
+    }
+
+    /// Counts the steps of a block, and notes that it is executed.
+    #[inline]
+    fn enter_block(&mut self, scope: &Scope, block: &Block) -> Checked<()> {
+        self.steps += u64::from(block.ops.end - block.ops.start) + 1;
+        if self.steps > self.limit {
+            return Err(Box::new(ErrorKind::OutOfSteps { limit: self.limit }));
+        }
+        if self.memory.races.is_watching() {
+            self.memory.races.enter(scope.id, self.block);
+            self.count_iteration(scope, block);
+        }
+        if !block.owning.is_empty() && self.visits[self.block as usize] != self.n_visits {
+            self.visits[self.block as usize] = self.n_visits;
+            self.dirty.blocks.push(self.block);
+        }
+        Ok(())
+    }
+
+    /// Jumps to a block of the scope. `in_order` is that of [`Term::Jump`].
+    #[inline]
+    fn jump(&mut self, scope: &Scope, target: u32, args: List, in_order: bool) -> Checked<()> {
+        let block = &scope.blocks[target as usize];
+        if block.is_fn && self.activation.is_some() {
+            self.jump_to_fn(scope, block, args)?;
+        } else if in_order {
+            for (&param, &arg) in block.params.iter().zip(scope.list(args)) {
+                let value = self.regs[arg as usize].clone();
+                self.set(param, value);
+            }
+        } else {
+            self.take_args(scope, args);
+            self.set_params(block)?;
+        }
+        self.block = target;
+        Ok(())
     }
 
     fn choose(&self, value: Reg, default: Target, cases: &[(u64, Target)]) -> Checked<Target> {
