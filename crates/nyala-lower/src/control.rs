@@ -5,7 +5,7 @@
 //! the partial evaluator and SIMD code see one condition. Arithmetic is not
 //! trivially pure, because it can fail (`i < n && i + 1 < m`).
 
-use nyala_ir::{Def, Ty};
+use nyala_ir::{Cont, Def, Ty};
 use nyala_sema::tree::{ChainLink, Cond, Expr, ExprKind, LocalId, Pat, Stmt};
 use nyala_syntax::ast::BinaryOp;
 
@@ -318,24 +318,7 @@ impl<'p> Lowerer<'p> {
 
         let head = self.new_block("while_head", &tys);
         let head_def = self.world.cont_def(head);
-        let is_kept = |local| self.facts.is_kept(local);
-        let (continue_kept, break_kept) = (is_kept(continue_local), is_kept(break_local));
-        let kept_exit = break_kept.then(|| self.new_block("while_exit", &[]));
-        self.set_binding(
-            continue_local,
-            match continue_kept {
-                // What would be carried is memory then.
-                true => Binding::Value(head_def),
-                false => Binding::Jump(Jump::Continue(break_local)),
-            },
-        );
-        self.set_binding(
-            break_local,
-            match kept_exit {
-                Some(exit) => Binding::Value(self.world.cont_def(exit)),
-                None => Binding::Jump(Jump::Break(break_local)),
-            },
-        );
+        let kept_exit = self.bind_loop_jumps(head_def, break_local, continue_local);
 
         self.jump(head_def, &values);
         self.enter(head);
@@ -366,6 +349,24 @@ impl<'p> Lowerer<'p> {
             None => {}
         }
         Some(self.world.unit())
+    }
+
+    /// Binds `break` and `continue` of a loop. If the program keeps `break` as a value, it is a block, which is
+    /// returned.
+    fn bind_loop_jumps(&mut self, head: Def, break_local: LocalId, continue_local: LocalId) -> Option<Cont> {
+        let continues = match self.facts.is_kept(continue_local) {
+            // Then the head has no parameters: the variables of the loop are in memory.
+            true => Binding::Value(head),
+            false => Binding::Jump(Jump::Continue(break_local)),
+        };
+        let kept_exit = self.facts.is_kept(break_local).then(|| self.new_block("while_exit", &[]));
+        let breaks = match kept_exit {
+            Some(exit) => Binding::Value(self.world.cont_def(exit)),
+            None => Binding::Jump(Jump::Break(break_local)),
+        };
+        self.set_binding(continue_local, continues);
+        self.set_binding(break_local, breaks);
+        kept_exit
     }
 
     /// Whether a variable's value is in the frame.
