@@ -49,6 +49,21 @@ pub fn run(args: &DeviceBundleArgs) -> anyhow::Result<()> {
     for folder in ["tests", "errors", "expected", "bench", "filters"] {
         fs::create_dir_all(bundle.join(folder))?;
     }
+    with_tests(&nyala, args, &bundle)?;
+    with_published(&nyala, args, &bundle)?;
+    with_ordinary_tests(&nyala, args, &bundle)?;
+    with_libdevice(&nyala, args, &bundle)?;
+    with_benchmarks(&nyala, args, &bundle)?;
+    let archive = pack(&bundle)?;
+    println!("{}, and as one file {}", bundle.display(), archive.display());
+    println!(
+        "`./run.sh tests`, `./run.sh filters` and `./run.sh sanitizer` test a GPU, `./run.sh bench`, `./run.sh plain`, `./run.sh images` and `./run.sh rays` measure it"
+    );
+    Ok(())
+}
+
+/// The tests of kernels, for each platform, and what they print or report.
+fn with_tests(nyala: &Path, args: &DeviceBundleArgs, bundle: &Path) -> anyhow::Result<()> {
     let tests = files::with_extension("tests/gpu", "impala")?;
     for program in tests.iter().filter(|file| !file.path.starts_with("tests/gpu/on")) {
         let name = program.path.file_stem().context("a source file has a name")?;
@@ -64,33 +79,35 @@ pub fn run(args: &DeviceBundleArgs) -> anyhow::Result<()> {
             let on = Path::new("tests/gpu/on");
             let sources =
                 [&*program.path, &on.join("support.impala"), &on.join(format!("{platform}.impala"))];
-            build(&nyala, args, &sources, &folder.join(name).with_extension(platform))?;
+            build(nyala, args, &sources, &folder.join(name).with_extension(platform))?;
         }
     }
-    with_published(&nyala, args, &bundle)?;
-    with_ordinary_tests(&nyala, args, &bundle)?;
-    with_libdevice(&nyala, args, &bundle)?;
+    Ok(())
+}
+
+/// What is measured, with the programs in CUDA C++ beside it.
+fn with_benchmarks(nyala: &Path, args: &DeviceBundleArgs, bundle: &Path) -> anyhow::Result<()> {
     let measure = Path::new("bench/gpu/measure.impala");
     for (name, others) in [("kernels", &[measure][..]), ("plain", &[measure]), ("align", &[])] {
         let source = Path::new("bench/gpu").join(name).with_extension("impala");
         let sources: Vec<&Path> = [&*source].into_iter().chain(others.iter().copied()).collect();
-        build(&nyala, args, &sources, &bundle.join("bench").join(name))?;
+        build(nyala, args, &sources, &bundle.join("bench").join(name))?;
     }
     // Many pixels at once are many specializations. The peer is compiled with fast mathematics too.
     let options = ["--fast-math", "--pe-specializations", "5000000"];
     let images = Path::new("bench/gpu/images.impala");
-    build_with(&nyala, args, &options, Path::new("off"), &[images], &bundle.join("bench/images"))?;
+    build_with(nyala, args, &options, Path::new("off"), &[images], &bundle.join("bench/images"))?;
     let filters = Path::new("bench/gpu/filters.impala");
     for platform in PLATFORMS {
         let on = Path::new("tests/gpu/on");
         let sources = [filters, &on.join("support.impala"), &on.join(format!("{platform}.impala"))];
         let program = bundle.join("filters").join(platform);
-        build_with(&nyala, args, &options[1..], Path::new("off"), &sources, &program)?;
+        build_with(nyala, args, &options[1..], Path::new("off"), &sources, &program)?;
     }
     // A library: the program in CUDA C++ measures both sides, also the host with its widest vectors.
     let options = ["--emit", "shared", "--target-cpu", "x86-64-v3,x86-64-v4"];
     let rays = Path::new("bench/gpu/rays.impala");
-    build_with(&nyala, args, &options, Path::new("off"), &[rays], &bundle.join("bench/librays.so"))?;
+    build_with(nyala, args, &options, Path::new("off"), &[rays], &bundle.join("bench/librays.so"))?;
     fs::write(bundle.join("expected/filters"), format!("{N_FILTERS}\n"))?;
     for (from, to) in [
         ("measure.cuh", "bench/measure.cuh"),
@@ -103,11 +120,6 @@ pub fn run(args: &DeviceBundleArgs) -> anyhow::Result<()> {
     ] {
         fs::copy(files::repository().join("bench/gpu").join(from), bundle.join(to))?;
     }
-    let archive = pack(&bundle)?;
-    println!("{}, and as one file {}", bundle.display(), archive.display());
-    println!(
-        "`./run.sh tests`, `./run.sh filters` and `./run.sh sanitizer` test a GPU, `./run.sh bench`, `./run.sh plain`, `./run.sh images` and `./run.sh rays` measure it"
-    );
     Ok(())
 }
 
