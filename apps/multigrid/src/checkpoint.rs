@@ -8,6 +8,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::cli::Args;
 use crate::kernel::State;
 use crate::problem::Problem;
 use crate::program::{self, Processors};
@@ -32,8 +33,16 @@ impl Checkpoint {
         written.with_context(|| format!("cannot write the checkpoint `{}`", path.display()))
     }
 
+    /// The checkpoint that a run starts from, if there is one.
+    pub fn of(args: &Args, problem: &Problem) -> Result<Option<Checkpoint>> {
+        match &args.checkpoint {
+            Some(path) => Checkpoint::read(path, problem),
+            None => Ok(None),
+        }
+    }
+
     /// The checkpoint of the same problem, if the file exists.
-    pub fn read(path: &Path, problem: &Problem) -> Result<Option<Checkpoint>> {
+    fn read(path: &Path, problem: &Problem) -> Result<Option<Checkpoint>> {
         let bytes = match fs::read(path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             bytes => bytes.with_context(|| format!("cannot read the checkpoint `{}`", path.display()))?,

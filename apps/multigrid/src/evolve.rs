@@ -12,10 +12,7 @@ use crate::problem::Problem;
 pub fn run(args: &Args, problem: &Problem, program: &str) -> Result<()> {
     output::check(args, problem)?;
     let kernel = Kernel::compile(problem, program, args.mpi)?;
-    let stored = match &args.checkpoint {
-        Some(path) => Checkpoint::read(path, problem)?,
-        None => None,
-    };
+    let stored = Checkpoint::of(args, problem)?;
     let (mut n_steps, mut states) = match stored {
         Some(stored) if stored.states.len() == 2 => (stored.n_steps, stored.states),
         Some(_) => bail!("the checkpoint must have two states"),

@@ -19,10 +19,7 @@ const CYCLES_PER_CHECKPOINT: u32 = 5;
 pub fn run(args: &Args, problem: &Problem, program: &str) -> Result<()> {
     output::check(args, problem)?;
     let kernel = Kernel::compile(problem, program, args.mpi)?;
-    let stored = match &args.checkpoint {
-        Some(path) => Checkpoint::read(path, problem)?,
-        None => None,
-    };
+    let stored = Checkpoint::of(args, problem)?;
     let mut n_cycles = stored.as_ref().map_or(0, |stored| stored.n_steps);
     if n_cycles > 0 && kernel.is_first() {
         println!("going on after {n_cycles} cycles");
