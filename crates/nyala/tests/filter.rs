@@ -5,7 +5,7 @@ mod support;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use nyala_filter::{Picture, files};
 use support::{Folder, run};
@@ -134,18 +134,25 @@ fn watch_renders_again_after_each_change() {
     watcher.kill().and_then(|()| watcher.wait()).expect("it runs");
 }
 
-#[test]
-fn the_page_is_for_this_machine_only() {
-    let folder = Folder::new("filter-host");
-    let (filter, input) = (folder.file("fade.img", FADE.as_bytes()), picture(&folder));
+/// Starts a server of the page for a filter; returns it with its address.
+fn serve(filter: &str, input: &str, more: &[&str]) -> (Child, String) {
     let mut server = Command::new(env!("CARGO_BIN_EXE_nyala"))
-        .args(["filter", &filter, &input, "--show", "--no-open"])
+        .args(["filter", filter, input, "--show", "--no-open"])
+        .args(more)
         .stdout(Stdio::piped())
         .spawn()
         .expect("nyala runs");
     let mut url = String::new();
     BufReader::new(server.stdout.take().expect("it is a pipe")).read_line(&mut url).expect("it prints");
     let address = url.trim().trim_start_matches("http://").trim_end_matches('/').to_owned();
+    (server, address)
+}
+
+#[test]
+fn the_page_is_for_this_machine_only() {
+    let folder = Folder::new("filter-host");
+    let (filter, input) = (folder.file("fade.img", FADE.as_bytes()), picture(&folder));
+    let (mut server, address) = serve(&filter, &input, &[]);
     for (host, status) in
         [("localhost:1", "200"), ("127.0.0.1.example.org", "403"), ("localhost.example.org", "403")]
     {
@@ -162,14 +169,7 @@ fn the_page_is_for_this_machine_only() {
 fn the_page_follows_the_file() {
     let folder = Folder::new("filter-show");
     let (filter, input) = (folder.file("fade.img", FADE.as_bytes()), picture(&folder));
-    let mut server = Command::new(env!("CARGO_BIN_EXE_nyala"))
-        .args(["filter", &filter, &input, "--show", "--no-open", "--frames", "3"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("nyala runs");
-    let mut url = String::new();
-    BufReader::new(server.stdout.take().expect("it is a pipe")).read_line(&mut url).expect("it prints");
-    let address = url.trim().trim_start_matches("http://").trim_end_matches('/').to_owned();
+    let (mut server, address) = serve(&filter, &input, &["--frames", "3"]);
     let text = |path: &str| String::from_utf8_lossy(&get(&address, path)).into_owned();
     assert!(text("/").contains("<img id=\"picture\""));
     assert!(text("/state").contains("\"frames\":3"));
