@@ -8,6 +8,7 @@
 
 mod align;
 mod calls;
+mod executions;
 mod filters;
 mod mutants;
 mod numbers;

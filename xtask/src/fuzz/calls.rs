@@ -10,22 +10,15 @@
 //! agree without and with optimization, for several sizes of vector registers.
 
 use std::fmt::Write as _;
-use std::io;
 
-use nyala_driver::native::{self, LlvmOptions, NativeOptions};
-use nyala_driver::{Options, Prelude, Session, pipeline};
-use nyala_interp::Io;
-use nyala_ir::World;
-use nyala_span::Severity;
+use nyala_driver::{Options, Prelude, Session};
 use nyala_tests::random::Random;
 
+use super::executions::{Executions, processor};
 use super::worker::Case;
 
 /// The maximum number of operations of a program in the interpreter.
 const MAX_STEPS: u64 = 4_000_000;
-
-/// The only argument of a program: the interpreter and the system have the same `argc`.
-const NAME: &str = "calls";
 
 /// The library of the programs.
 const PRELUDE: &str = "
@@ -50,65 +43,13 @@ fn compare(case: &mut Case, text: &str) -> Result<bool, String> {
     let mut session = Session::new(Options { prelude: Prelude::Absent, ..Options::default() });
     session.add_text("calls.impala", text);
     session.add_text("prelude.impala", PRELUDE);
-    let Some(world) = pipeline::emit(&mut session) else { return failed(&session, "does not compile") };
-    case.execute("interpreter");
-    let Some(expected) = interpret(&mut session, &world) else { return failed(&session, "does not run") };
-    session.diagnostics.clear();
-    let evaluated = pipeline::evaluate(&mut session, &world);
-    let in_form = pipeline::control_flow_form(&mut session, evaluated);
-    let vectorized = pipeline::vectorize(&mut session, in_form);
-    let is_vectorized = session.diagnostics.is_empty();
-    let Some(program) = pipeline::outline(&mut session, vectorized) else {
-        return failed(&session, "is not ready for native code");
-    };
+    let (mut executions, world) = Executions::begin(case, session, "calls", MAX_STEPS)?;
+    let (vectorized, is_vectorized) = executions.vectorize(&world);
+    let program = executions.outline(vectorized)?;
     // The length serves as a random number that is the same in every run of this program.
-    for (opt_level, cpu) in
-        [(0, processor(text.len())), (2 + text.len() as u8 % 2, processor(text.len() / 2))]
-    {
-        let llvm = LlvmOptions { opt_level, cpu: cpu.map(str::to_owned), ..LlvmOptions::default() };
-        let options = NativeOptions { llvm, ..NativeOptions::default() };
-        case.execute(&format!("native code, -O{opt_level} for {}", cpu.unwrap_or("native")));
-        match native::run(&mut session, &program, &options, &[NAME.into()]) {
-            Some(found) if found == expected => {}
-            Some(found) => {
-                let cpu = cpu.unwrap_or("native");
-                return Err(format!("-O{opt_level} for {cpu} gives {found}, not {expected}"));
-            }
-            None => return failed(&session, "native code does not run"),
-        }
-    }
+    executions.run_native(&program, 0, processor(text.len()))?;
+    executions.run_native(&program, 2 + text.len() as u8 % 2, processor(text.len() / 2))?;
     Ok(is_vectorized)
-}
-
-/// A processor with vectors of 16, 32 or 64 bytes; this one where it does not run the code of the chosen one. So a
-/// finding of one machine is chosen again on every other.
-pub(super) fn processor(number: usize) -> Option<&'static str> {
-    #[cfg(target_arch = "x86_64")]
-    {
-        let has_v3 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2");
-        let has_v4 = is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl");
-        match number % 4 {
-            1 => return Some("x86-64"),
-            2 if has_v3 => return Some("x86-64-v3"),
-            3 if has_v4 => return Some("x86-64-v4"),
-            _ => {}
-        }
-    }
-    None
-}
-
-/// The errors of a program that should be free of them.
-pub(super) fn failed<T>(session: &Session, what: &str) -> Result<T, String> {
-    let errors = session.diagnostics.iter().filter(|report| report.severity == Severity::Error);
-    let messages: Vec<&str> = errors.map(|report| report.message.as_str()).collect();
-    Err(format!("{what}: {}", messages.join("; ")))
-}
-
-fn interpret(session: &mut Session, world: &World) -> Option<i32> {
-    let args = vec![NAME.to_owned()];
-    let options = nyala_interp::Options { steps: Some(MAX_STEPS), args, ..Default::default() };
-    let io = Io { output: &mut io::sink(), input: &mut io::empty(), nanos: &mut || 0 };
-    pipeline::interp(session, world, &options, io)
 }
 
 /// A random program.

@@ -7,12 +7,11 @@
 
 use std::fmt::Write as _;
 
-use nyala_driver::native::{self, LlvmOptions, NativeOptions};
-use nyala_driver::{Options, Session, pipeline};
+use nyala_driver::{Options, Session};
 use nyala_tests::random::Random;
 
-use super::calls::{failed, processor};
-use super::simd::interpret;
+use super::executions::{Executions, processor};
+use super::simd::MAX_STEPS;
 use super::worker::Case;
 
 /// The types of elements, with their suffixes; bytes are the ones with most rules.
@@ -31,33 +30,13 @@ pub fn run(case: &mut Case) -> Result<bool, String> {
     case.begin(&text);
     let mut session = Session::new(Options::default());
     session.add_text("numbers.impala", text.as_str());
-    let Some(world) = pipeline::emit(&mut session) else { return failed(&session, "does not compile") };
-    case.execute("interpreter, before evaluation");
-    let Some(expected) = interpret(&mut session, &world) else { return failed(&session, "does not run") };
-    session.diagnostics.clear();
-    let evaluated = pipeline::evaluate(&mut session, &world);
-    let in_form = pipeline::control_flow_form(&mut session, evaluated);
-    let vectorized = pipeline::vectorize(&mut session, in_form);
-    case.execute("interpreter, SIMD code");
-    let Some(found) = interpret(&mut session, &vectorized) else {
-        return failed(&session, "SIMD code does not run");
-    };
-    if found != expected {
-        return Err(format!("SIMD code gives {found}, not {expected}"));
-    }
-    let Some(program) = pipeline::outline(&mut session, vectorized) else {
-        return failed(&session, "kernels are not compiled");
-    };
+    let (mut executions, world) = Executions::begin(case, session, "numbers", MAX_STEPS)?;
+    let (vectorized, _) = executions.vectorize(&world);
+    executions.interpret_simd(&vectorized)?;
+    let program = executions.outline(vectorized)?;
     let (level, processor) = (random.below(4) as u8, processor(random.below(4)));
-    let how = format!("native code, -O{level}, {}", processor.unwrap_or("this processor"));
-    case.execute(&how);
-    let llvm = LlvmOptions { opt_level: level, cpu: processor.map(str::to_owned), ..LlvmOptions::default() };
-    let options = NativeOptions { llvm, ..NativeOptions::default() };
-    match native::run(&mut session, &program, &options, &["numbers".into()]) {
-        Some(found) if found == expected => Ok(true),
-        Some(found) => Err(format!("{how}: gives {found}, not {expected}")),
-        None => failed(&session, &how),
-    }
+    executions.run_native(&program, level, processor)?;
+    Ok(true)
 }
 
 /// A random program.

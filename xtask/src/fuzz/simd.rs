@@ -6,15 +6,11 @@
 //! and native code for one of several processors must agree on it.
 
 use std::fmt::Write as _;
-use std::io;
 
-use nyala_driver::native::{self, LlvmOptions, NativeOptions};
-use nyala_driver::{Options, Session, pipeline};
-use nyala_interp::Io;
-use nyala_ir::World;
+use nyala_driver::{Options, Session};
 use nyala_tests::random::Random;
 
-use super::calls::{failed, processor};
+use super::executions::{Executions, processor};
 use super::worker::Case;
 
 /// The maximum nesting of statements and expressions.
@@ -24,7 +20,7 @@ const MAX_DEPTH: usize = 4;
 const LANES: [usize; 4] = [1, 4, 8, 16];
 
 /// The maximum number of operations of a program in the interpreter.
-const MAX_STEPS: u64 = 16_000_000;
+pub(super) const MAX_STEPS: u64 = 16_000_000;
 
 /// Native code takes longest, so one of this number of programs is run as native code.
 const NATIVE_EVERY: usize = 8;
@@ -39,46 +35,14 @@ pub fn run(case: &mut Case) -> Result<bool, String> {
 fn compare(case: &mut Case, text: &str) -> Result<bool, String> {
     let mut session = Session::new(Options::default());
     session.add_text("simd.impala", text);
-    let Some(world) = pipeline::emit(&mut session) else { return failed(&session, "does not compile") };
-    case.execute("interpreter, before evaluation");
-    let Some(expected) = interpret(&mut session, &world) else { return failed(&session, "does not run") };
-    session.diagnostics.clear();
-    let evaluated = pipeline::evaluate(&mut session, &world);
-    let in_form = pipeline::control_flow_form(&mut session, evaluated);
-    let vectorized = pipeline::vectorize(&mut session, in_form);
-    let is_vectorized = session.diagnostics.is_empty();
-    case.execute("interpreter, SIMD code");
-    let Some(found) = interpret(&mut session, &vectorized) else {
-        return failed(&session, "SIMD code does not run");
-    };
-    if found != expected {
-        return Err(format!("SIMD code gives {found}, not {expected}"));
+    let (mut executions, world) = Executions::begin(case, session, "simd", MAX_STEPS)?;
+    let (vectorized, is_vectorized) = executions.vectorize(&world);
+    executions.interpret_simd(&vectorized)?;
+    if is_vectorized && text.len().is_multiple_of(NATIVE_EVERY) {
+        let program = executions.outline(vectorized)?;
+        executions.run_native(&program, 2, processor(text.len() / NATIVE_EVERY))?;
     }
-    if !is_vectorized || !text.len().is_multiple_of(NATIVE_EVERY) {
-        return Ok(is_vectorized);
-    }
-    let Some(program) = pipeline::outline(&mut session, vectorized) else {
-        return failed(&session, "kernels are not compiled");
-    };
-    let cpu = processor(text.len() / NATIVE_EVERY);
-    case.execute(&format!("native code, -O2 for {}", cpu.unwrap_or("native")));
-    let llvm = LlvmOptions { cpu: cpu.map(str::to_owned), ..LlvmOptions::default() };
-    let options = NativeOptions { llvm, ..NativeOptions::default() };
-    match native::run(&mut session, &program, &options, &["simd".into()]) {
-        Some(found) if found == expected => Ok(true),
-        Some(found) => {
-            let cpu = cpu.unwrap_or("native");
-            Err(format!("native code for {cpu} gives {found}, not {expected}"))
-        }
-        None => failed(&session, "native code does not run"),
-    }
-}
-
-/// The exit status of a program in the interpreter.
-pub(super) fn interpret(session: &mut Session, world: &World) -> Option<i32> {
-    let options = nyala_interp::Options { steps: Some(MAX_STEPS), ..Default::default() };
-    let io = Io { output: &mut io::sink(), input: &mut io::empty(), nanos: &mut || 0 };
-    pipeline::interp(session, world, &options, io)
+    Ok(is_vectorized)
 }
 
 /// A random program.
