@@ -61,7 +61,7 @@ impl<'a> Checker<'a> {
                 "import" => self.check_names_in(attr),
                 // See `declare_role` and `tuning`.
                 "test" | "bench" | "tune" => {}
-                // For the warning about names that take the place of others.
+                // For the warning about names that shadow others.
                 "shadows" => {}
                 "fast_math" | "must_specialize" => kept.push((attr.name.name, attr_arg(&attr.value))),
                 // `pe_specialisations` is an older name.

@@ -22,7 +22,7 @@ pub struct Package<'a> {
     pub exports: Option<Vec<(Name, Span)>>,
     /// How far it is reported on.
     pub role: Role,
-    /// Whether to warn of names that take the place of names of the prelude or of a library.
+    /// Whether to warn of names that shadow names of the prelude or of a library.
     pub warn_shadowing: bool,
 }
 

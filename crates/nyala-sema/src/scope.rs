@@ -98,7 +98,7 @@ pub(crate) struct Binding {
     /// Where it is defined.
     pub span: Span,
     pub visibility: Visibility,
-    /// Whether it says that it takes the place of a name from outside.
+    /// Whether it is meant to shadow a name from outside: `#[shadows]`.
     pub shadows: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Names that take the place of names from outside, and names that others may use.
+//! Names that shadow names from outside, and names that others may use.
 //!
 //! A definition wins over the name of the prelude or of a `use a::*`. That may be an accident: a call that was
 //! meant for the library reaches the program's own function. So it is reported, unless the item says `#[shadows]`.
@@ -21,7 +21,7 @@ pub(crate) struct Interface {
 }
 
 impl<'a> Checker<'a> {
-    /// Warnings about names that take the place of others.
+    /// Warnings about names that shadow others.
     pub fn shadowing(&self, packages: &[Package<'_>]) -> Vec<Diagnostic> {
         let mut warnings = vec![];
         for (module, info) in &self.modules {
@@ -67,12 +67,14 @@ impl<'a> Checker<'a> {
     }
 
     fn shadow_warning(&self, name: Name, span: Span, hidden: Def, origin: &str) -> Diagnostic {
-        let message = format!("`{name}` takes the place of a {} of {origin}", hidden.noun());
+        let noun = hidden.noun();
+        let article = if noun.starts_with(['a', 'e', 'o']) { "an" } else { "a" };
+        let message = format!("`{name}` shadows {article} {noun} of {origin}");
         let warning = Diagnostic::warning(Code("W0012"), span, message)
             .with_label("defined here")
             .with_note(format!("{origin} itself still uses its own; `#[shadows]` in front of the item says that this is intended"));
         match self.span_of(hidden) {
-            Some(other) => warning.with_secondary(other, "the other one"),
+            Some(other) => warning.with_secondary(other, "the shadowed one"),
             None => warning,
         }
     }
