@@ -178,7 +178,8 @@ impl Rewriter<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::llvm::{Llvm, Options, Output, compile};
+    use crate::llvm::Output;
+    use crate::llvm::testing::{X86, compiled};
 
     /// A loop that combines the lanes of each group of four by `combine`, and `next` with the result of the groups
     /// before.
@@ -209,14 +210,7 @@ mod tests {
 
     /// Whether the optimized program reduces lanes in a loop.
     fn reduces_lanes_in_loop(text: &str) -> bool {
-        let options = Options {
-            target: Some("x86_64-unknown-linux-gnu".into()),
-            cpu: Some("x86-64-v3".into()),
-            ..Options::default()
-        };
-        let llvm = Llvm::get().expect("a Rust toolreduction has LLVM");
-        let code = compile(llvm, text, &options, Output::Llvm, |_| {}).expect("it is well formed");
-        let code = String::from_utf8(code).expect("LLVM assembly is text");
+        let code = compiled(text, X86, "x86-64-v3", Output::Llvm);
         let loops = code.split("\n\n").filter(|block| {
             let label = block.split(':').next().unwrap_or_default();
             block.lines().any(|line| line.contains("br ") && line.contains(&format!("label %{label}")))
@@ -240,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn other_reductions_of_lanes_than_that_of_the_loop_stay() {
+    fn reductions_with_another_operator_stay_in_the_loop() {
         assert!(reduces_lanes_in_loop(&program("i32", "or", "add")));
     }
 

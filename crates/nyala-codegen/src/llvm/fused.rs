@@ -46,7 +46,8 @@ fn defined(line: &str) -> Option<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use crate::llvm::{Llvm, Options, Output, compile};
+    use crate::llvm::Output;
+    use crate::llvm::testing::{X86, compiled};
 
     /// The instructions for a processor of a function that gives its third argument negated, unless there are fused
     /// operations.
@@ -57,21 +58,17 @@ mod tests {
                     define <4 x double> @f(<4 x double> %x, <4 x double> %y, <4 x double> %z) {\n\
                       %r = call <4 x double> @nyala.product_rest.v4f64(<4 x double> %x, <4 x double> %y, <4 x double> %z)\n\
                       ret <4 x double> %r\n}\n";
-        let options = Options { target: Some(target.into()), cpu: Some(cpu.into()), ..Options::default() };
-        let llvm = Llvm::get().expect("a Rust toolchain has LLVM");
-        let code = compile(llvm, text, &options, Output::Assembly, |_| {}).expect("it is well formed");
-        String::from_utf8(code).expect("assembly is text")
+        compiled(text, target, cpu, Output::Assembly)
     }
 
     #[test]
     fn rests_of_products_are_fused_where_the_machine_can() {
-        let linux = "x86_64-unknown-linux-gnu";
         for cpu in ["x86-64-v3", "znver4"] {
-            let code = code(linux, cpu);
+            let code = code(X86, cpu);
             assert!(code.contains("vfmsub"), "{cpu}: {code}");
         }
         for cpu in ["x86-64", "sandybridge"] {
-            let code = code(linux, cpu);
+            let code = code(X86, cpu);
             assert!(!code.contains("fma") && code.contains("xorp"), "{cpu}: {code}");
         }
         let code = code("aarch64-unknown-linux-gnu", "generic");

@@ -141,7 +141,8 @@ fn declared(line: &str) -> Option<Declared<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use crate::llvm::{Llvm, Options, Output, compile};
+    use crate::llvm::Output;
+    use crate::llvm::testing::{X86, compiled, x86_assembly};
 
     /// The instructions of a function that calls a move, for a processor.
     fn code(target: &str, cpu: &str, function: &str, ty: &str, second: &str) -> String {
@@ -154,13 +155,8 @@ mod tests {
              declare {lanes} @nyala.lanes.{function}.{ty}({lanes}, {second})\n"
         );
         let text: String = text.lines().map(|line| format!("{}\n", line.trim_start())).collect();
-        let options = Options { target: Some(target.into()), cpu: Some(cpu.into()), ..Options::default() };
-        let llvm = Llvm::get().expect("a Rust toolchain has LLVM");
-        let code = compile(llvm, &text, &options, Output::Assembly, |_| {}).expect("it is well formed");
-        String::from_utf8(code).expect("assembly is text")
+        compiled(&text, target, cpu, Output::Assembly)
     }
-
-    const LINUX: &str = "x86_64-unknown-linux-gnu";
 
     #[test]
     fn lanes_move_by_one_instruction_of_avx512() {
@@ -174,7 +170,7 @@ mod tests {
             ("permute", "v64i8", "<64 x i32>", "vpermb"),
         ];
         for (function, ty, second, wanted) in cases {
-            let code = code(LINUX, "znver4", function, ty, second);
+            let code = code(X86, "znver4", function, ty, second);
             assert!(code.contains(wanted), "{function} {ty}: {code}");
             assert!(code.lines().count() < 60, "{function} {ty}: {code}");
         }
@@ -183,10 +179,10 @@ mod tests {
     #[test]
     fn lanes_move_by_table_shuffles_of_avx2_and_neon() {
         let cases = [
-            ("permute", "v8i32", "<8 x i32>", LINUX, "x86-64-v3", "vperm"),
-            ("permute", "v4i64", "<4 x i32>", LINUX, "x86-64-v3", "vperm"),
-            ("permute", "v16i8", "<16 x i32>", LINUX, "x86-64-v3", "vpshufb"),
-            ("compress", "v8i32", "<8 x i1>", LINUX, "x86-64-v3", "vperm"),
+            ("permute", "v8i32", "<8 x i32>", X86, "x86-64-v3", "vperm"),
+            ("permute", "v4i64", "<4 x i32>", X86, "x86-64-v3", "vperm"),
+            ("permute", "v16i8", "<16 x i32>", X86, "x86-64-v3", "vpshufb"),
+            ("compress", "v8i32", "<8 x i1>", X86, "x86-64-v3", "vperm"),
             ("permute", "v4i32", "<4 x i32>", "aarch64-unknown-linux-gnu", "generic", "tbl"),
         ];
         for (function, ty, second, target, cpu, wanted) in cases {
@@ -207,10 +203,7 @@ mod tests {
              }}\n\
              declare {lanes} @{name}(ptr, <{n} x i32>, <{n} x i1>)\n"
         );
-        let options = Options { target: Some(LINUX.into()), cpu: Some(cpu.into()), ..Options::default() };
-        let llvm = Llvm::get().expect("a Rust toolchain has LLVM");
-        let code = compile(llvm, &text, &options, Output::Assembly, |_| {}).expect("it is well formed");
-        String::from_utf8(code).expect("assembly is text")
+        x86_assembly(&text, cpu)
     }
 
     #[test]
@@ -240,7 +233,7 @@ mod tests {
     fn machines_without_such_instructions_move_lanes_one_by_one() {
         for function in ["permute", "compress", "expand"] {
             let second = if function == "permute" { "<8 x i32>" } else { "<8 x i1>" };
-            let code = code(LINUX, "x86-64", function, "v8i32", second);
+            let code = code(X86, "x86-64", function, "v8i32", second);
             assert!(!code.contains("nyala.lanes"), "{code}");
         }
     }

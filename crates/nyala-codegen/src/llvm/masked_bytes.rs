@@ -391,7 +391,7 @@ unsafe fn replace_call(llvm: &Llvm, builder: Ref, access: Access, call: Ref, fun
 
 #[cfg(test)]
 mod tests {
-    use crate::llvm::{Llvm, Options, Output, compile};
+    use crate::llvm::testing::x86_assembly;
 
     /// A function that loads and stores bytes under a mask.
     const TEXT: &str = "define void @f(ptr %p, ptr %q, <32 x i8> %x) {
@@ -403,25 +403,9 @@ mod tests {
          declare <32 x i8> @llvm.masked.load.v32i8.p0(ptr, i32, <32 x i1>, <32 x i8>)
          declare void @llvm.masked.store.v32i8.p0(<32 x i8>, ptr, i32, <32 x i1>)";
 
-    fn assembly(cpu: &str) -> String {
-        assembly_of(TEXT, cpu)
-    }
-
-    /// Assembly for a processor.
-    fn assembly_of(text: &str, cpu: &str) -> String {
-        let options = Options {
-            target: Some("x86_64-unknown-linux-gnu".into()),
-            cpu: Some(cpu.into()),
-            ..Options::default()
-        };
-        let llvm = Llvm::get().expect("a Rust toolchain has LLVM");
-        let code = compile(llvm, text, &options, Output::Assembly, |_| {}).expect("it is well formed");
-        String::from_utf8(code).expect("assembly is text")
-    }
-
     #[test]
     fn bytes_are_not_accessed_one_by_one() {
-        let code = assembly("x86-64-v3");
+        let code = x86_assembly(TEXT, "x86-64-v3");
         assert!(code.contains("tzcnt") && code.contains("memcpy"), "{code}");
         assert!(!code.contains("vpinsrb") && !code.contains("vpextrb"), "{code}");
     }
@@ -430,14 +414,14 @@ mod tests {
     fn first_lanes_that_are_known_are_two_accesses() {
         let bits: Vec<&str> = (0..32).map(|lane| if lane < 27 { "i1 true" } else { "i1 false" }).collect();
         let mask = format!("<32 x i1> <{}>", bits.join(", "));
-        let code = assembly_of(&TEXT.replace("<32 x i1> %m", &mask), "x86-64-v3");
+        let code = x86_assembly(&TEXT.replace("<32 x i1> %m", &mask), "x86-64-v3");
         assert!(code.contains("11(%rdi)") && code.contains("11(%rsi)"), "{code}");
         assert!(!code.contains("vpinsrb") && !code.contains("memcpy") && !code.contains("tzcnt"), "{code}");
     }
 
     #[test]
     fn processors_with_such_instructions_use_them() {
-        let code = assembly("x86-64-v4");
+        let code = x86_assembly(TEXT, "x86-64-v4");
         assert!(code.contains("vmovdqu8") && !code.contains("memcpy"), "{code}");
     }
 }

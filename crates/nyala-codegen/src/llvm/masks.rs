@@ -164,7 +164,7 @@ unsafe fn may_have_vector(llvm: &Llvm, ty: Ref) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::llvm::{Llvm, Options, Output, compile};
+    use crate::llvm::testing::x86_assembly;
 
     /// A function that compares 64 floats twice, and is given more to do.
     fn comparing(name: &str, more: &str) -> String {
@@ -186,14 +186,7 @@ mod tests {
 
     /// For each function whether its masks are concatenated.
     fn have_long_masks(text: &str) -> Vec<bool> {
-        let options = Options {
-            target: Some("x86_64-unknown-linux-gnu".into()),
-            cpu: Some("znver4".into()),
-            ..Options::default()
-        };
-        let llvm = Llvm::get().expect("a Rust toolchain has LLVM");
-        let code = compile(llvm, text, &options, Output::Assembly, |_| {}).expect("it is well formed");
-        let code = String::from_utf8(code).expect("assembly is text");
+        let code = x86_assembly(text, "znver4");
         code.split(",@function").skip(1).map(|function| function.contains("kunpck")).collect()
     }
 

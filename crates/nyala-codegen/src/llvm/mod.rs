@@ -39,6 +39,8 @@ mod masks;
 mod overlapping_loads;
 mod processors;
 mod single_lanes;
+#[cfg(test)]
+mod testing;
 mod versions;
 mod wide_masks;
 

@@ -10,7 +10,7 @@
 //! %c = load <16 x float>, ptr %p + 4           %b = shufflevector %a, %c, <1, 2, .., 15, 30>
 //! ```
 //!
-//! Sums of five neighbours take 0.6 times the time so. Registers of 256 bits are half a line, and take two
+//! Then a sum of five neighbours takes 0.6 times the time. Registers of 256 bits are half a line, and take two
 //! permutations and a blend. That comes after LLVM's optimizations, which have brought loads of one block together.
 
 use std::collections::HashMap;
@@ -289,7 +289,7 @@ impl Rewriter<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::llvm::{Llvm, Options, Output, compile};
+    use crate::llvm::testing::x86_assembly;
 
     /// The instructions for a processor of a function that adds `<16 x float>` vectors at these offsets in floats.
     fn sum_of(cpu: &str, offsets: &[i32], between: &str) -> String {
@@ -306,14 +306,7 @@ mod tests {
             text += &format!("  %s{k} = fadd <16 x float> %s{}, %x{k}\n", k - 1);
         }
         text += &format!("  ret <16 x float> %s{}\n}}\n", offsets.len() - 1);
-        let options = Options {
-            target: Some("x86_64-unknown-linux-gnu".into()),
-            cpu: Some(cpu.into()),
-            ..Options::default()
-        };
-        let llvm = Llvm::get().expect("a Rust toolchain has LLVM");
-        let code = compile(llvm, &text, &options, Output::Assembly, |_| {}).expect("it is well formed");
-        String::from_utf8(code).expect("assembly is text")
+        x86_assembly(&text, cpu)
     }
 
     /// How many vectors are loaded from the array, and how many are permuted.
@@ -337,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_in_between_is_loaded_again() {
+    fn loads_behind_a_store_are_kept() {
         assert_eq!(counts(&sum_of("znver4", &[-1, 0, 1], "  store float 1.0, ptr %q\n")), (3, 0));
     }
 

@@ -104,7 +104,7 @@ unsafe fn single_lane(llvm: &Llvm, mask: Ref) -> Option<c_uint> {
 
 #[cfg(test)]
 mod tests {
-    use crate::llvm::{Llvm, Options, Output, compile};
+    use crate::llvm::testing::x86_assembly;
 
     /// The instructions that store, in machine code for AVX512 of a function that stores `lanes` of four.
     fn stores(lanes: [bool; 4]) -> Vec<String> {
@@ -117,14 +117,7 @@ mod tests {
              }}
              declare void @llvm.masked.store.v4i8.p0(<4 x i8>, ptr, i32, <4 x i1>)"
         );
-        let options = Options {
-            target: Some("x86_64-unknown-linux-gnu".into()),
-            cpu: Some("znver4".into()),
-            ..Options::default()
-        };
-        let llvm = Llvm::get().expect("a Rust toolchain has LLVM");
-        let code = compile(llvm, &text, &options, Output::Assembly, |_| {}).expect("it is well formed");
-        let code = String::from_utf8(code).expect("assembly is text");
+        let code = x86_assembly(&text, "znver4");
         let stores = code.lines().filter(|line| line.contains("(%rdi)"));
         stores.map(|line| line.split_whitespace().next().unwrap_or_default().to_owned()).collect()
     }

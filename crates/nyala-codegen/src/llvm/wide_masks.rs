@@ -496,7 +496,7 @@ unsafe fn selected_bits(llvm: &Llvm, user: Ref) -> Option<c_uint> {
 
 #[cfg(test)]
 mod tests {
-    use crate::llvm::{Llvm, Options, Output, compile};
+    use crate::llvm::testing::x86_assembly;
 
     /// A loop that each lane leaves by itself, under masks that are combined and live in several blocks.
     const LOOP: &str = "define void @f(ptr %p, ptr %q, <16 x i32> %limit) {
@@ -520,26 +520,15 @@ mod tests {
            ret void
          }";
 
-    fn assembly(text: &str, cpu: &str) -> String {
-        let options = Options {
-            target: Some("x86_64-unknown-linux-gnu".into()),
-            cpu: Some(cpu.into()),
-            ..Options::default()
-        };
-        let llvm = Llvm::get().expect("a Rust toolchain has LLVM");
-        let code = compile(llvm, text, &options, Output::Assembly, |_| {}).expect("it is well formed");
-        String::from_utf8(code).expect("assembly is text")
-    }
-
     #[test]
     fn masks_of_loops_are_not_packed() {
-        let code = assembly(LOOP, "x86-64-v3");
+        let code = x86_assembly(LOOP, "x86-64-v3");
         assert!(!code.contains("vpmovzx") && !code.contains("vpunpck"), "{code}");
     }
 
     #[test]
     fn processors_with_registers_for_masks_use_them() {
-        assert!(assembly(LOOP, "x86-64-v4").contains("%k1"));
+        assert!(x86_assembly(LOOP, "x86-64-v4").contains("%k1"));
     }
 
     #[test]
@@ -551,7 +540,7 @@ mod tests {
                ret <8 x i32> %v
              }
              declare <8 x i32> @llvm.masked.gather.v8i32.v8p0(<8 x ptr>, i32, <8 x i1>, <8 x i32>)";
-        let code = assembly(text, "x86-64-v3");
+        let code = x86_assembly(text, "x86-64-v3");
         assert!(code.contains("vpgatherqd") && !code.contains("pinsr"), "{code}");
     }
 }
