@@ -90,7 +90,7 @@ fn short_files_with_many_corners_are_errors() {
 }
 
 #[test]
-fn what_is_left_out_is_a_warning() {
+fn omitted_parts_are_warnings() {
     let folder = folder("warnings");
     fs::write(folder.join("a.obj"), format!("{TRIANGLE}v nan 0 0\nf 1 2 4\n")).unwrap();
     fs::write(folder.join("b.obj"), "").unwrap();

@@ -149,19 +149,19 @@ mod tests {
     }
 
     #[test]
-    fn functions_without_a_filter_say_nothing() {
+    fn functions_without_a_filter_have_no_text() {
         assert_eq!(filter(""), "");
     }
 
     #[test]
-    fn constant_filters() {
+    fn constant_filters_hold_at_every_call_or_none() {
         assert_eq!(filter("@"), "Specialized at every call.");
         assert_eq!(filter("@(true)"), "Specialized at every call.");
         assert_eq!(filter("@(false)"), "Never specialized by its filter.");
     }
 
     #[test]
-    fn known_parameters() {
+    fn known_parameters_are_named() {
         assert_eq!(filter("@(?n)"), "Specialized when `n` is known.");
         assert_eq!(filter("@(?a & ?b)"), "Specialized when `a` and `b` are known.");
         assert_eq!(filter("@(?a && (?b) && ?n)"), "Specialized when `a`, `b` and `n` are known.");
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn combined_conditions() {
+    fn combined_conditions_are_joined_by_words() {
         assert_eq!(filter("@(?a | ?b)"), "Specialized when `a` is known or `b` is known.");
         assert_eq!(filter("@(?n & (n < 8))"), "Specialized when `n` is known and `n < 8`.");
         assert_eq!(

@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn tables() {
+    fn tables_have_a_head_and_rows() {
         assert_eq!(
             html("Sizes:\n| a | b |\n|---|--:|\n| `x|y` | *2* |\nEnd"),
             "<p>Sizes:</p>\n<table>\n<tr><th>a</th><th>b</th></tr>\n\

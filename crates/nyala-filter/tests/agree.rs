@@ -165,7 +165,7 @@ fn residual_filters_agree() {
 
 /// Needs a device of OpenCL, such as PoCL; it is skipped without one.
 #[test]
-fn kernels_agree() {
+fn kernels_agree_with_the_interpreter() {
     if !nyala_driver::device::list().contains("OpenCL\n") {
         eprintln!("skipped: there is no device of OpenCL");
         return;

@@ -39,7 +39,7 @@ fn messages(text: &str) -> String {
 }
 
 #[test]
-fn syntax() {
+fn syntax_errors_are_reported_at_their_token() {
     check(
         "[ 1.0 ? ]",
         expect![[r#"
@@ -113,7 +113,7 @@ fn syntax() {
 
 /// Mistakes of people who know other languages.
 #[test]
-fn notes() {
+fn forms_of_other_languages_get_notes() {
     let texts = [
         "image(row, col, red)",
         "// negative",
@@ -207,7 +207,7 @@ fn names_and_types() {
 }
 
 #[test]
-fn faults() {
+fn operations_that_fail_are_reported() {
     check(
         "[ image(row - 1, col, gray) ]",
         expect![[r#"
@@ -270,9 +270,8 @@ fn faults() {
     );
 }
 
-/// An operand that is not needed may fail.
 #[test]
-fn no_faults() {
+fn unneeded_operands_may_fail() {
     check("[ if col = 3 || 1 / (col - 3) > 0 then 1.0 else 0.0 ]", expect![[""]]);
     check("[ if row > 0 then image(row - 1, col, gray) else 0.0 ]", expect![[""]]);
     check("[ 1.0 / (col - 3.0) + (-2147483647 - 1) / (col * 0 - 1) ]", expect![[""]]);

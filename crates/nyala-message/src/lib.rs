@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_a_question_mark() {
+    fn missing_values_are_question_marks() {
         assert_eq!(fill("%i32, %<A|B>, %i32", &[1, 7]), "1, ?, ?");
         assert_eq!(fill("%", &[]), "%");
     }

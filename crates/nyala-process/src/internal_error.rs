@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_panic_is_passed_on() {
+    fn results_without_a_panic_are_passed_on() {
         assert_eq!(guard("nyala", || 42).expect("nothing panics"), 42);
     }
 }

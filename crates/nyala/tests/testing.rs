@@ -108,9 +108,9 @@ fn a_filter_selects_tests() {
     );
 }
 
-/// What goes wrong in one test does not reach the others.
+/// A test that hangs, crashes or ends its process has no effect on the others.
 #[test]
-fn tests_are_apart() {
+fn each_test_has_its_own_process() {
     let text = r#"
 static mut count = 0;
 extern "C" { fn exit(i32) -> !; }

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn operands_dollars_and_dialects_are_fine() {
+    fn operands_dollars_and_dialects_are_accepted() {
         for template in
             ["nop", "add $1, $0", "mov $$7, ${1:k}", ".L${:uid}: $(a $0$|b$)", "é $0", "movl $$$$, $0"]
         {
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_llvm_does_not_take_is_found() {
+    fn templates_that_llvm_rejects_are_found() {
         for (template, what) in [
             ("mov $2, $0", "operand `$2`, but there are 2"),
             ("mov ${17:k}", "operand `$17`"),

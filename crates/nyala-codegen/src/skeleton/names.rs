@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_numbered_name_is_not_given_out_twice() {
+    fn numbered_names_are_unique() {
         let mut names = Names::new('_');
         let wanted = ["x", "x_1", "x", "x"];
         assert_eq!(wanted.map(|name| names.unique(name)), ["x", "x_1", "x_2", "x_3"]);

@@ -54,7 +54,7 @@ fn refold(world: &mut World, def: Def) -> Def {
 }
 
 #[test]
-fn integers() {
+fn integer_operations_fold() {
     check("add(2, x)", "add(x, 2)");
     check("add(y, x)", "add(x, y)");
     check_stays("sub(y, x)");
@@ -132,7 +132,7 @@ fn strict_overflow_is_not_exploited() {
 }
 
 #[test]
-fn floats() {
+fn float_operations_fold() {
     check("mul(f, 1.0)", "f");
     check("div(f, 1.0)", "f");
     check("sub(f, 0.0)", "f");
@@ -156,7 +156,7 @@ fn floats() {
 }
 
 #[test]
-fn comparisons() {
+fn comparisons_fold() {
     check("lt(2, x)", "gt(x, 2)");
     check("eq(y, x)", "eq(x, y)");
     check_stays("lt(y, x)");
@@ -191,7 +191,7 @@ fn comparisons() {
 }
 
 #[test]
-fn selections() {
+fn selections_fold() {
     check("select(true, x, y)", "x");
     check("select(false, x, y)", "y");
     check("select(b, x, x)", "x");
@@ -204,7 +204,7 @@ fn selections() {
 }
 
 #[test]
-fn conversions() {
+fn conversions_fold() {
     check("cast[i32](x)", "x");
     check("cast[i64](-1)", "-1i64");
     check("cast[bool](x)", "ne(x, 0)");
@@ -234,7 +234,7 @@ fn conversions() {
 }
 
 #[test]
-fn aggregates() {
+fn aggregates_fold() {
     check("(x, y).1", "y");
     check("extract([x, y], 1i64)", "y");
     check_stays("extract([x, y], 2i64)");
@@ -270,7 +270,7 @@ fn aggregates() {
 }
 
 #[test]
-fn simd_constants() {
+fn vectors_of_constants_fold() {
     check("add(simd[1, 2, 3, 4], simd[1, 1, 1, 1])", "simd[2, 3, 4, 5]");
     check("add(va, simd[0, 0, 0, 0])", "va");
     check("mul(va, simd[0, 0, 0, 0])", "simd[0, 0, 0, 0]");
@@ -288,7 +288,7 @@ fn simd_constants() {
 }
 
 #[test]
-fn functions() {
+fn mathematical_functions_fold() {
     check("sqrt(4.0)", "2.0");
     check("fmin(f, f)", "f");
     check("fabs(fabs(f))", "fabs(f)");

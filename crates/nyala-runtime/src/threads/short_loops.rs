@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_estimate_ends_the_confidence() {
+    fn a_long_estimate_ends_the_execution_by_one_thread() {
         let job = job(nothing);
         note_short(&job, CONFIDENCE);
         History::of(&job).note(Duration::from_millis(1), 1, &job);

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_value_is_not_folded() {
+    fn division_by_zero_is_not_folded() {
         check(
             |t, _, _| {
                 let (one, zero) = (t.number(1), t.number(0));

@@ -34,7 +34,7 @@ fn check(text: &str, expected: Expect) {
 }
 
 #[test]
-fn integers() {
+fn integers_have_bases_separators_and_suffixes() {
     check(
         "0 42 1_000 0b1010 0o17 0xff_ff 42i 42u 7i8 7i16 7i32 7i64 7u8 7u16 7u32 7u64 0xffu8",
         expect![
@@ -52,7 +52,7 @@ fn integers() {
 }
 
 #[test]
-fn floats() {
+fn floats_have_points_exponents_and_suffixes() {
     check(
         "1.5 1., .5, 1e5 1.5e-3 1E+4 1_0.0_1 1337f 0f32 2h 1.5f16 1f64 99999999999999999999f",
         expect![
@@ -97,7 +97,7 @@ fn the_longest_punctuation_wins() {
 }
 
 #[test]
-fn words() {
+fn words_are_keywords_or_names() {
     check(
         "as asm else fn simd loop extern use return i32 _ _x x1 typeof with",
         expect!["as asm else fn simd loop extern use return i32 _ _x x1 typeof with end"],

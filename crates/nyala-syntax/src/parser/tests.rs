@@ -70,7 +70,7 @@ fn casts_bind_tighter_than_products_and_looser_than_signs() {
 }
 
 #[test]
-fn only_in_impala_does_hide_take_a_whole_sum() {
+fn hide_takes_a_whole_sum_in_impala_only() {
     check(
         "extern fn f() -> i32 { $a + b }",
         expect![[r#"

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn one_parameter_after_the_other_leads_to_the_fastest_of_many() {
+    fn changing_one_parameter_at_a_time_finds_the_fastest_of_many() {
         let sizes = [8, 8, 8, 8];
         let (best, measured) = found(&sizes, 150, |at| {
             Some(at.iter().map(|&value| (1.0 + (value as f64 - 5.0).abs()) / 6.0).product())
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn the_source_wins_if_nothing_is_measurably_faster() {
+    fn the_initializers_are_kept_if_nothing_is_measurably_faster() {
         assert_eq!(found(&[4, 4], usize::MAX, |_| Some(0.995)).0, [0, 0]);
         assert_eq!(found(&[4, 4], 1, |at| Some(if at == [0, 1] { 1.0 } else { 0.5 })).0, [0, 0]);
     }
