@@ -2,9 +2,9 @@
 //!
 //! This crate has the shared parts of the tests in `harness/`: finding source files ([`files`]), the expectations
 //! at the top of a program ([`expectations`]), comparing with a stored text ([`snapshot`]), changing programs at
-//! [`random`] ([`mutate`]), generating programs ([`generate`], [`vectorial`]) and comparing their executions
-//! ([`differential`], [`equivalence`]), measuring time ([`clock`]), and starting programs as several processes
-//! ([`mpi`]).
+//! [`random`] ([`mutate`]), generating programs ([`generate`], [`vectorial`], [`annotate`]) and comparing their
+//! executions ([`differential`], [`equivalence`]), measuring time ([`clock`]), and starting programs as several
+//! processes ([`mpi`]).
 //!
 //! * `check/accept`: programs without errors; `// warn: W0001` at the top names
 //!   each expected kind of warning, and the warnings are in a file beside it

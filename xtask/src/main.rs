@@ -7,7 +7,8 @@
 //! * [`sanitize`]: the runtime's threads under ThreadSanitizer and Miri;
 //! * [`fuzz`]: random programs that find faults.
 //!
-//! `test` runs all tests of the workspace, `images` those on large pictures.
+//! `test` runs all tests of the workspace, `images` those on large pictures. [`files`] reads the repository, and
+//! [`python`] installs packages of Python.
 
 mod bench;
 mod device_bundle;

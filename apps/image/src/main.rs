@@ -1,9 +1,9 @@
 //! `nyala-image`: filters for pictures, from the library `stencil`.
 //!
 //! The command line ([`cli`]) names filters ([`filters`], [`chain`]) and their schedule ([`schedule`]). The app writes a program in
-//! Impala for them ([`program`]), which may use filters of the user ([`own`]), compiles it ([`kernel`]), and applies it to pictures ([`picture`]), also to many at
-//! once ([`many`]). Errors on the command line end with status 2, all others with status 1, and
-//! no file is partly written.
+//! Impala for them ([`program`]), which may use filters of the user ([`own`]), compiles it ([`kernel`]), and applies it to pictures
+//! ([`picture`]), also to many at once ([`many`]). [`mod@bench`] measures it. Errors on the command line end with status 2, all others
+//! with status 1, and no file is partly written.
 
 mod bench;
 mod chain;

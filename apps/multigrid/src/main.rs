@@ -1,6 +1,6 @@
 //! `nyala-multigrid`: solves the problem of a file, by the library `multigrid`.
 //!
-//! A file describes an equation ([`problem`]). The app writes a program in Impala for it ([`program`]), compiles it ([`kernel`]), and
+//! The command line ([`cli`]) names a file, which describes an equation ([`problem`]). The app writes a program in Impala for it ([`program`]), compiles it ([`kernel`]), and
 //! runs it ([`solve`], [`evolve`]) from the start or from a checkpoint ([`checkpoint`]). It plots the convergence ([`plot`]) and writes
 //! pictures, animations and data for other programs ([`output`]). Errors on the command line end with status 2, all others with status 1.
 

@@ -6,6 +6,7 @@
 //! * [`llvm_asm`]: a program as LLVM assembly, a text that people can read;
 //! * [`llvm`]: the LLVM library, found and loaded when the compiler runs, which
 //!   turns that text into machine code;
+//! * `vector_math`: mathematical functions for vectors and GPUs;
 //! * [`opencl`]: the kernels of a program as OpenCL C;
 //! * [`errors`]: why a program cannot be compiled.
 //!

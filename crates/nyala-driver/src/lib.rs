@@ -3,15 +3,16 @@
 //! Read in this order:
 //!
 //! * [`session`]: one compilation, its options and its source files;
-//! * [`pipeline`]: the stages of the compiler;
-//! * [`native`]: native code, run in memory or written to files;
-//! * [`device`]: code for GPUs and other devices;
+//! * [`pipeline`]: the stages of the compiler; [`compile_time`]: the interpreter runs initializers of statics;
+//! * [`native`]: native code, run in memory or written to files; `machine`: the processor; `archive`, `perf_map`:
+//!   other files;
+//! * [`device`]: code for GPUs and other devices; `libdevice`: NVIDIA's library for it;
 //! * [`link`](mod@link): executables;
 //! * [`embed`]: programs inside of a Rust program;
 //! * [`timings`]: the times of the phases;
 //! * [`render`]: diagnostics as text or JSON;
 //! * [`evaluation`]: the report on partial evaluation, as text, JSON or HTML;
-//! * [`vectorization`]: the report on vectorization, as text or JSON;
+//! * [`vectorization`]: the report on vectorization, as text or JSON; `annotated`: both reports as pages;
 //! * [`documentation`]: pages about programs and the prelude;
 //! * [`examples`]: examples in documentation comments, as programs;
 //! * [`edition`]: the editions of the prelude;

@@ -13,6 +13,7 @@
 //! * [`text`]: the form that people read and tests are written in;
 //! * [`analysis`]: scopes, control flow, dominance, loops, schedules;
 //! * [`verify`](mod@verify): the rules that every program keeps;
+//! * [`entry`]: the function that a process starts with;
 //! * [`functions`]: functions of the outside and of the compiler: the one list of them;
 //! * [`reduction`]: one value from those of all lanes;
 //! * [`table`]: the hash table for hash-consing;

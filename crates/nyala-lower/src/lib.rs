@@ -3,14 +3,16 @@
 //!
 //! Read in this order:
 //!
+//! * `lowerer`: the state, and the main loop;
 //! * `instance`: functions and lambdas become continuations; generic ones, one
-//!   for each use;
+//!   for each use; `numbers`: the lengths and integer parameters of these;
 //! * `frame`: the block under construction and the values of variables in it; `debuggers`: debug information for these;
 //! * `expr`, `operators`, `place`, `call`, `control`, `pattern`: the language's constructs;
 //! * `filter`: filters as nodes without control flow; `origin`: other information for the
 //!   evaluator;
 //! * `types`, `adapt`: types, and values between two representations of one type;
-//! * `statics`, `computed`, `intrinsics`, `simd`, `compare`, `assertions`: statics and intrinsics;
+//! * `statics`, `computed`, `intrinsics`, `numeric`, `flow_graphs`, `simd`, `vectors`, `compare`, `assertions`:
+//!   statics and intrinsics;
 //! * `entries`: functions that tools call: tests and benchmarks;
 //! * `facts`, `skeleton`, `ssa`: analyses of variables before their function is
 //!   lowered: which are memory, and which joins need parameters for the others.

@@ -5,7 +5,9 @@
 //! * [`mod@mangle`]: the one operation that copies continuations, under new
 //!   parameters; inlining, specialization, loop peeling and unrolling, closure
 //!   elimination and outlining are all uses of it;
-//! * [`partial_eval`]: evaluates calls at compile time, as filters request;
+//! * `rewrite`: replaces nodes all over a program; `mentions`: which nodes refer to continuations;
+//! * [`partial_eval`]: evaluates calls at compile time, as filters request; `remedy`: filters that would end an
+//!   endless evaluation;
 //! * [`eliminate_params`](mod@eliminate_params): removes parameters that always get
 //!   the same value, so that functions become loops;
 //! * [`merge_blocks`](mod@merge_blocks): merges blocks with their only predecessor;

@@ -5,11 +5,20 @@
 //! not be typed has the error type. The error type matches every type, so one mistake
 //! is reported once.
 //!
-//! Read in this order: [`package`] is the input, [`types`] and [`tree`] are the output. `collect` finds the items,
-//! `resolve` and `globs` resolve names, `convert` and `numbers` convert written types, `items` finds the types of
-//! items, `infer` checks bodies, `simd_mode` replaces control flow that depends on vectors, `operators` checks
-//! declarations of operators, `linkage` and `symbols` check what the linker sees, `roles` tests and benchmarks,
-//! `tuning` the parameters of `nyala tune`. `errors` lists all errors.
+//! Read in this order:
+//!
+//! * [`package`] is the input, [`types`] and [`tree`] are the output;
+//! * `checker`: the state, and the order of the steps;
+//! * `collect` finds the items; `scope` has names, which `resolve` and `globs` resolve; `shadowing` reports hidden
+//!   ones;
+//! * `convert` and `numbers` convert written types; `items` finds the types of items; `containment` finds types
+//!   that contain themselves;
+//! * `infer` checks bodies, in the order of `demand`;
+//! * on the typed tree, which [`visit`] traverses: [`mod@exhaustive`] checks patterns, [`constness`] initializers,
+//!   and [`mod@warnings`] finds probable mistakes; `simd_mode` replaces control flow that depends on vectors;
+//! * `operators` checks declarations of operators, `linkage` and `symbols` what the linker sees, `roles` tests and
+//!   benchmarks, `tuning` the parameters of `nyala tune`;
+//! * `errors` lists all errors.
 //!
 //! ```
 //! use nyala_sema::{check, package::Package};

@@ -1,6 +1,6 @@
 //! Written numbers to numbers in types, and written arguments to those of generic items.
 //!
-//! What a number is, and what always holds, says `types/number.rs`. Numbers that depend on parameters
+//! `types/number.rs` defines numbers and their invariants. Numbers that depend on parameters
 //! are checked when the parameters are known: `nyala-lower` reports what an instance makes of them.
 
 use nyala_span::{Name, Span};

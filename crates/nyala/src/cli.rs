@@ -254,12 +254,12 @@ pub struct EvaluationArgs {
     /// Maximum depth of nested specializations
     #[arg(long, help_heading = LIMITS, value_name = "N", default_value_t = Budget::default().depth)]
     pub pe_depth: u64,
-    /// Behavior when a limit is reached
+    /// Behaviour when a limit is reached
     #[arg(long, help_heading = LIMITS, value_name = "WHAT", default_value = "continue")]
     pub pe_on_limit: OnLimitArg,
 }
 
-/// Behavior when a limit is reached.
+/// Behaviour when a limit is reached.
 #[derive(Clone, Copy, ValueEnum)]
 pub enum OnLimitArg {
     /// Warn, keep the calls that reached it, and evaluate the rest

@@ -1,5 +1,5 @@
-//! The filters of the library `stencil`, as native code, agree with plain loops: for all boundary modes, and for
-//! sizes smaller than their footprint. The functions are those of `tests/images/filters.impala`.
+//! The filters of the library `stencil`, as native code, agree with plain loops (`reference`): for all boundary
+//! modes, and for sizes smaller than their footprint. The functions are those of `tests/images/filters.impala`.
 //!
 //! Kernels run on the first device of OpenCL, if there is one: PoCL needs no GPU. They are the functions of
 //! `tests/images/devices.impala`.

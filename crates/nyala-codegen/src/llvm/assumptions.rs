@@ -76,7 +76,7 @@ const INTEGER: c_int = 8;
 /// Indices of fewer bits are narrow.
 const INDEX_BITS: c_uint = 32;
 
-/// The depth to which operands are analysed.
+/// The depth to which operands are analyzed.
 const MAX_VALUES: usize = 64;
 
 /// Whether an index is computed from a number of less than 32 bits, or from some low bits of one.

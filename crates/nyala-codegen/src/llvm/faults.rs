@@ -1,7 +1,7 @@
 //! The supported versions of LLVM, and what is wrong with them.
 //!
-//! A [`Fault`] is wrong code that some supported version makes, or a crash, and that is worked around. Here is
-//! which versions have which fault, and nowhere else. `tests/llvm_faults.rs` compiles a small module for each fault
+//! A [`Fault`] is wrong code that some supported version makes, or a crash, and that is worked around. This module
+//! is the only list of which version has which fault. `tests/llvm_faults.rs` compiles a small module for each fault
 //! with the LLVM that is found, without work-arounds. It fails where the table is wrong, so a work-around that no
 //! supported version needs is noticed.
 

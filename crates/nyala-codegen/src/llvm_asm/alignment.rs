@@ -18,7 +18,7 @@ use super::facts::{HEAP_ALIGN, is_known};
 /// How many sums in an index are split into summands.
 const MAX_SUMS: usize = 32;
 
-/// The depth to which operands are analysed.
+/// The depth to which operands are analyzed.
 const MAX_DEPTH: usize = 6;
 
 /// Powers of two that divide integers and addresses.

@@ -4,14 +4,20 @@
 //! LLVM values and use `tailcc`, so that tail calls need no stack; `arguments` has the exceptions. Each exported
 //! function has a wrapper with its link name and the C calling convention.
 //!
-//! Read `value` (typed values), `types`, `constants`, `function` (values and text of a function, in parts: `text`,
-//! `frame`, `accesses`), `control` (how blocks end), `calls` (what is called), `arguments` (how values are passed),
-//! `closures` (functions as values), `regions` (bodies of loops on threads), `flow_graphs` (tasks), `abi`,
-//! `border`, `export` and `c_functions` (how values and functions are passed to and from C), and then `ops`,
-//! `math`, `vector_math`, `aggregates`, `memory`, `lanes`, `asm` and `atomics` for the operations, `facts` and
-//! `known` for what LLVM cannot infer, `checks` for programs that report their errors at run time, `function_list`
-//! and `debug` for call chains and debuggers, `device` for what GPUs do differently, and `on_host` for device
-//! functions that programs call on the host.
+//! Read in this order:
+//!
+//! * `value` (typed values), `types`, `constants`, `symbols`;
+//! * `function`: values and text of a function, in parts: `text`, `frame`, `accesses`;
+//! * `control`: how blocks end; `calls`, `intrinsics`: what is called; `arguments`: how values are passed;
+//!   `closures`: functions as values; `regions`: bodies of loops on threads; `flow_graphs`: tasks;
+//! * `abi`, `border`, `export`, `c_functions`: how values and functions are passed to and from C;
+//! * `ops`, `math`, `vector_math`, `angles` (sine and cosine of one angle), `aggregates`, `lanes`, `asm` and
+//!   `asm_template`, `atomics`: the operations;
+//! * `memory`, with `alignment`, and `gathers`, `scatters` and `spread`, which combine accesses of lanes;
+//! * `facts`, `known`: what LLVM cannot infer;
+//! * `checks`: programs that report their errors at run time;
+//! * `function_list`, `debug`: call chains and debuggers;
+//! * `device`: what GPUs do differently; `on_host`: device functions that programs call on the host.
 //!
 //! # Invariants
 //!

@@ -8,7 +8,7 @@
 //!
 //! Read `program` (functions, their parameters and results, calls), `names`, `flow` (the blocks of a function),
 //! `values` (what stands for a node), and the two ways to pass arguments to blocks: `phis`, and variables with
-//! `moves`.
+//! `moves`. `trips` finds loops with a known number of iterations.
 //!
 //! # Invariants
 //!

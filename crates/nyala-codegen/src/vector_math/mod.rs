@@ -4,7 +4,10 @@
 //! lines of instructions, for scalars and any number of lanes, and for any target. They are written
 //! once, on [`Float`]s, and executed by a [`Machine`]: one that writes LLVM assembly
 //! (`llvm_asm/vector_math.rs`), and one that computes (`scalar.rs`), with which the tests measure
-//! how exact they are. Read `value` first, then the kernels by topic.
+//! how exact they are.
+//!
+//! Read `value` first, then the kernels by topic: `exponential`, `logarithm`, `power`, `root`, `trigonometric`,
+//! `inverse_trigonometric`, `error_function`. `pair` has numbers of twice the precision, as sums of two.
 //!
 //! # What always holds
 //!

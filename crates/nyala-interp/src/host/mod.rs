@@ -1,6 +1,7 @@
 //! Host functions, which programs call by their link names.
 //!
-//! `nyala_ir::functions` lists them. [`host_fn`] has the code of those that need values and memory only. Functions
+//! `nyala_ir::functions` lists them. [`host_fn`] has the code of those that need values and memory only:
+//! `libc`, `runtime` and `vector`; `format` writes numbers. Functions
 //! that call back into the program are in [`callbacks`](crate::callbacks), collective operations in
 //! [`lanes`](crate::lanes), and work-item functions in [`work_items`](crate::work_items).
 

@@ -5,6 +5,9 @@
 //! every width, NaN and overflow case of its type. What an operator *means* is
 //! said once, in [`eval`](crate::eval); tests compare every rule with it.
 //!
+//! There is a module for each kind of operator: `arith`, `compare`, `cast`, `math`, `lanes`, `aggregate`, `memory`, and
+//! `control` for calls.
+//!
 //! # Principles
 //!
 //! * An operation that fails stays in the program: `1 / 0` is not folded, and

@@ -44,6 +44,10 @@
 //! * `@ e` is a filter `e` for all parameters. `= "symbol"` is left out where it
 //!   is the name. A name that is not an identifier is in backquotes. `;` starts a comment.
 //!
+//! # Where to look next
+//!
+//! `lex` and `parse` read the form, `print` writes it, `names` chooses the names in it.
+//!
 //! # Invariants
 //!
 //! Parsing and printing a printed text gives the same text, byte for

@@ -5,12 +5,12 @@
 //!
 //! # How it works
 //!
-//! A *round* evaluates the whole program into a new one (`engine`). `calls` decides about each call, by the
-//! `rules`; `values` builds values. A specialization that is requested is evaluated in place, as long as it has one
-//! call (`unfold`). A call that is marked to run the evaluator has rules of its own (`run_halt`). Rounds
-//! repeat, since a round may leave a single use of a function that had several,
-//! until there is a fixed point (`fixed_point`). At the end, annotations for the evaluator are removed
-//! (`remove_annotations`).
+//! A *round* evaluates the whole program into a new one (`engine`, with its `worklist`). `calls` decides about each
+//! call, by the `rules`; `values` builds values in an environment (`env`); `memo` finds the instance of an equal
+//! specialization; `untaken` drops branches that are not taken. A specialization that is requested is evaluated in
+//! place, as long as it has one call (`unfold`). A call that is marked to run the evaluator has rules of its own
+//! (`run_halt`). Rounds repeat, since a round may leave a single use of a function that had several, until there is
+//! a fixed point (`fixed_point`). At the end, annotations for the evaluator are removed (`remove_annotations`).
 //!
 //! # The arguments
 //!
@@ -30,9 +30,10 @@
 //!
 //! # Reports
 //!
-//! `journal` records the decision at each call, as an [`Explanation`], with the `sources` of unknown values;
-//! `directives` answers `pe_info` and `pe_assert`; `limit_report` describes the calls that reach a limit; both show
-//! the active calls (`call_stack`). `show` writes values as source text.
+//! `journal` records the decision at each call, as an [`Explanation`] (`explain`), with the `sources` of unknown
+//! values; `reports` keeps diagnostics until a round confirms them; `directives` answers `pe_info` and `pe_assert`;
+//! `limit_report` describes the calls that reach a limit; both show the active calls (`call_stack`). `show` writes
+//! values as source text.
 
 mod call_stack;
 mod calls;
@@ -80,7 +81,7 @@ use crate::merge_blocks::{Merge, merge_blocks};
 pub struct Options {
     /// When to stop.
     pub budget: Budget,
-    /// The behavior at a limit.
+    /// The behaviour at a limit.
     pub on_limit: OnLimit,
     /// Whether to record the decision at each call.
     pub explain: bool,
@@ -103,7 +104,7 @@ impl Default for Budget {
     }
 }
 
-/// The behavior when a limit is reached.
+/// The behaviour when a limit is reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OnLimit {
     /// Warn, keep the calls that reached it, and continue with the rest.

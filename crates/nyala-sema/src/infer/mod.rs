@@ -5,6 +5,10 @@
 //! Unknown types are inference variables ([`unify`]) that later code may bind.
 //! After a body has been checked, [`finish`] replaces all variables.
 //!
+//! `function` begins a body. There is a module for each part of the language: `expr` (the dispatch), `literal`,
+//! `operator`, `overload` (declared operators), `place`, `aggregate`, `access` (forms that depend on types),
+//! `call`, `lambda`, `generic_fn` (as arguments), `implicits`, `block`, `for_loop`, `pattern`, and `filter`.
+//!
 //! A nested function is part of the enclosing body. All other functions and all
 //! statics are separate bodies, checked on demand if an inferred result is
 //! needed.

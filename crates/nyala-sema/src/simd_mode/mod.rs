@@ -24,6 +24,7 @@
 //! * `calls`: a function is rewritten as a whole, once for all calls in SIMD mode. Scalar functions are called where one lane
 //!   executes the code (`one_lane`). Lambdas and nested functions from outside are rewritten for each region that uses them
 //!   (`functions`), whose variables they see.
+//! * `build` makes pieces of the new tree; `errors` lists what has no SIMD form.
 //!
 //! # Invariants
 //!

@@ -1,6 +1,6 @@
 //! Generators whose body one lane executes: `scalar`, `for_each_active`, and those that programs build from them.
 //!
-//! There, code is in scalar mode and calls scalar functions: how often is said. The body of `for_each_unique` stays in SIMD mode,
+//! There, code is in scalar mode: one lane calls a scalar function once. The body of `for_each_unique` stays in SIMD mode,
 //! since several lanes execute it.
 
 use nyala_syntax::ast::BinaryOp;

@@ -1,6 +1,7 @@
 //! Types and errors as labels under the code: `//  ^^^^ i32` says that the text above
 //! is an expression or variable of that type, `//  ^^^^ error: ..` that an error with
-//! this text is reported there. Errors without a label fail a test.
+//! this text is reported there. Errors without a label fail a test. `accept` has programs
+//! without errors, `reject` those with errors.
 
 use nyala_sema::tree::{Expr, Program};
 use nyala_sema::{Checked, check, package::Package, visit};

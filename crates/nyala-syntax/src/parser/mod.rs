@@ -3,7 +3,8 @@
 //! Functions are named after the construct they parse; each leaves the parser after it.
 //! One grammar serves both dialects. `items`, `types`, `patterns`, `exprs`
 //! (operators and postfix forms), `primary` and `control` (blocks,
-//! statements, loops) have the grammar; this file has the infrastructure.
+//! statements, loops) have the grammar; this file has the infrastructure. `dialect`
+//! detects the dialect of a file.
 //!
 //! # Invariants
 //!

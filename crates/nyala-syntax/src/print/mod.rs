@@ -24,7 +24,10 @@
 //! * Comments at the end of a line, comments on their own line, and empty lines after
 //!   them are the same in source and output.
 //!
-//! `layout` decides where lines break.
+//! # Where to look next
+//!
+//! `items`, `types`, `exprs` and `control` print the constructs, `layout` decides where lines break, and `comments` finds
+//! comments and empty lines between tokens.
 
 mod comments;
 mod control;

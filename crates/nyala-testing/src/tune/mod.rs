@@ -1,4 +1,4 @@
-//! Searches the fastest values of parameters on this machine: `nyala tune` as a library.
+//! Searches for the fastest values of parameters on this machine: `nyala tune` as a library.
 //!
 //! Read in this order:
 //!

@@ -10,7 +10,7 @@
 //! * The run is over when it calls a continuation that is older than the run.
 //!
 //! Marks never change what a program computes: they only decide which calls are unfolded. Runs end: see Note
-//! [Why a run ends].
+//! [Why a run ends]. `recursion` warns about calls that may start an unbounded number of them.
 
 mod cfa;
 mod recursion;

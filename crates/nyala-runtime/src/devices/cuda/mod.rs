@@ -2,7 +2,7 @@
 //!
 //! Kernels are PTX, which the driver compiles for the device at the first launch of a program; the binary is
 //! cached on disk. All work of a device is done in order, on its default stream, in the primary context, which it
-//! shares with other libraries.
+//! shares with other libraries. `api` loads the driver.
 
 mod api;
 

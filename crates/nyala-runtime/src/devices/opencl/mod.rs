@@ -2,7 +2,7 @@
 //!
 //! Kernels are source text, which the driver compiles at the first launch of a program; drivers have their own
 //! caches. Memory is shared virtual memory (OpenCL 2.0), so that pointers are addresses. All work of a device is
-//! done in order.
+//! done in order. `api` loads the drivers.
 
 mod api;
 
